@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mem.h: the one allocator: counted, so that a test can show that nothing is allocated after open,
+ * and made to fail on demand, so that a test can walk every allocation.
+ */
+#ifndef RPMI_MEM_H
+#define RPMI_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zeroed memory, aligned to @align (a power of two, at least 8). NULL and the thread's last error
+ * set when there is none. */
+void *rpmi_alloc(size_t bytes, size_t align);
+
+/* Safe on NULL. */
+void rpmi_free(void *ptr);
+
+/* From now on rpmi_alloc() in this thread is an assertion. Nests. */
+void rpmi_mem_freeze(void);
+void rpmi_mem_thaw(void);
+
+/* Allocations by all threads so far. */
+uint64_t rpmi_mem_count(void);
+
+/* For tests: let the @nth allocation from now in this thread fail (1: the next); 0: none. */
+void rpmi_mem_fail_at(uint64_t nth);
+
+/*
+ * Arena: one block, carved up at open, given back at once. Used so that a handle's memory can be
+ * the caller's.
+ */
+struct rpmi_arena {
+    unsigned char *base;
+    size_t bytes;
+    size_t used;
+    bool owned; /* base came from rpmi_alloc() */
+};
+
+/* Over the caller's @mem, or over fresh memory when it is NULL. RPM_E_NOMEM. */
+int rpmi_arena_open(struct rpmi_arena *arena, void *mem, size_t bytes);
+
+/* Zeroed piece, aligned to a cache line. Never fails: the size was computed, so a lack of room is
+ * an assertion. */
+void *rpmi_arena_take(struct rpmi_arena *arena, size_t bytes);
+
+/* What rpmi_arena_take() consumes for @bytes. */
+size_t rpmi_arena_cost(size_t bytes);
+
+void rpmi_arena_close(struct rpmi_arena *arena);
+
+#endif

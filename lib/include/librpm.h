@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * librpm.h: remote persistent log and record writes. Includes the rest.
+ */
+#ifndef LIBRPM_H
+#define LIBRPM_H
+
+#include <librpm/conn.h>
+#include <librpm/diag.h>
+#include <librpm/error.h>
+#include <librpm/facts.h>
+#include <librpm/lock.h>
+#include <librpm/log.h>
+#include <librpm/plan.h>
+#include <librpm/reader.h>
+#include <librpm/region.h>
+#include <librpm/server.h>
+#include <librpm/sim.h>
+#include <librpm/stats.h>
+#include <librpm/version.h>
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn.h: a connection to one server. It belongs to one thread, and so does everything opened on it.
+ *
+ * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]", "sim:seed=N,preset=P".
+ */
+#ifndef LIBRPM_CONN_H
+#define LIBRPM_CONN_H
+
+#include <librpm/facts.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RPM_NAME_MAX 63 /* bytes of an object's name: letters, digits, '.', '_', '-', '/' */
+
+struct rpm_conn;
+
+struct rpm_conn_opts {
+    size_t size;          /* sizeof this struct as the caller compiled it */
+    uint64_t timeout_us;  /* deadline of every blocking call; 0: 5 s */
+    uint32_t depth;       /* operations outstanding on the wire; 0: 256 */
+    uint32_t method;      /* enum rpm_method to insist on; 0: the cheapest legal one */
+    const char *hints;    /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
+    const char *secret;   /* shared secret; NULL: none. Borrowed until return */
+    uint64_t staging_bytes; /* memory shared with the transport for payloads; 0: 8 MiB */
+};
+
+static inline struct rpm_conn_opts rpm_conn_opts_init(void)
+{
+    struct rpm_conn_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
+    return opts;
+}
+
+enum rpm_kind {
+    RPM_KIND_LOG = 1,    /* persistent log */
+    RPM_KIND_REGION = 2, /* persistent bytes, for record writes */
+    RPM_KIND_DRAM = 3,   /* volatile words, for atomics: gone when the server ends */
+    RPM_KIND_LOCKS = 4   /* volatile lock table: cleaned when an owner dies */
+};
+
+struct rpm_entry {
+    size_t size;             /* sizeof this struct as the caller compiled it */
+    char name[RPM_NAME_MAX + 1];
+    uint32_t kind;           /* enum rpm_kind */
+    uint64_t bytes;          /* log: capacity; region: length; locks: 8 x their number */
+    uint32_t writer;         /* log: client id that holds it for writing, 0: nobody */
+};
+
+/**
+ * rpm_conn_open: connect to a server and learn its facts.
+ *
+ * @url   where. Borrowed.
+ * @opts  NULL: defaults. Borrowed until return.
+ * @conn  out, set only on 0. Taken by the caller: rpm_conn_close().
+ *
+ * Errors:   RPM_E_INVAL (URL or option), RPM_E_OPTS, RPM_E_REFUSED, RPM_E_DENIED, RPM_E_VERSION,
+ *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (mode or method cannot be had),
+ *           RPM_E_NOMEM.
+ * Threads:  setup only; the connection then belongs to the calling thread.
+ * Cost:     blocks up to timeout_us; allocates all that the connection will ever need.
+ */
+RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts,
+                                 struct rpm_conn **conn);
+
+/**
+ * rpm_conn_reconnect: dial the same server again after RPM_E_LOST or RPM_E_TIMEDOUT.
+ *
+ * Logs and regions opened on @conn stay, but must be resumed (rpm_log_resume()) or reopened
+ * before use. A healthy connection is dropped and dialled anew.
+ *
+ * @conn  Borrowed.
+ *
+ * Durable:  changes nothing.
+ * Errors:   as rpm_conn_open(); the connection stays lost and the call may be repeated.
+ * Threads:  one per conn.
+ * Cost:     blocks up to timeout_us, retrying while nobody serves there.
+ */
+RPM_MUST_CHECK int rpm_conn_reconnect(struct rpm_conn *conn);
+
+/**
+ * rpm_conn_facts: the platform at the far end, as exchanged when the connection was made.
+ *
+ * @conn   Borrowed.
+ * @facts  in: its size field; out: the rest.
+ *
+ * Errors:   RPM_E_INVAL.
+ * Threads:  one per conn.
+ */
+RPM_MUST_CHECK int rpm_conn_facts(const struct rpm_conn *conn, struct rpm_facts *facts);
+
+/**
+ * rpm_conn_list: the objects in the server's pool.
+ *
+ * @conn     Borrowed.
+ * @entries  out, room for @room of them; may be NULL when @room is 0.
+ * @room     number of elements at @entries.
+ * @count    out: how many objects there are, possibly more than @room.
+ *
+ * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one message round trip for each object.
+ */
+RPM_MUST_CHECK int rpm_conn_list(struct rpm_conn *conn, struct rpm_entry *entries, uint32_t room,
+                                 uint32_t *count);
+
+/**
+ * rpm_conn_remove: delete an object and give its space back.
+ *
+ * @conn  Borrowed.
+ * @name  Borrowed.
+ *
+ * Durable:  on 0 the object stays deleted after power loss; on RPM_E_LOST it may or may not.
+ * Errors:   RPM_E_NOENT, RPM_E_OWNED (a writer holds it), RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one message round trip.
+ */
+RPM_MUST_CHECK int rpm_conn_remove(struct rpm_conn *conn, const char *name);
+
+/**
+ * rpm_conn_client: the id the server knows this connection by, never 0.
+ *
+ * @conn  Borrowed.
+ *
+ * Threads:  one per conn.
+ */
+uint32_t rpm_conn_client(const struct rpm_conn *conn);
+
+/**
+ * rpm_conn_mem_bytes: what rpm_conn_open() will allocate with these options.
+ *
+ * @opts  NULL: defaults. Borrowed.
+ *
+ * Returns bytes, or 0 for options that rpm_conn_open() would refuse.
+ * Threads:  any.
+ */
+size_t rpm_conn_mem_bytes(const struct rpm_conn_opts *opts);
+
+/**
+ * rpm_conn_close: drop the connection. Safe on NULL; sets @conn to NULL.
+ *
+ * Everything opened on it must have been closed before: anything else is an assertion.
+ *
+ * @conn  Taken.
+ *
+ * Durable:  operations that had not completed may or may not have happened.
+ * Threads:  one per conn.
+ */
+void rpm_conn_close(struct rpm_conn **conn);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lock.h: a table of locks in server DRAM. A lock word carries its owner and the owner's epoch, so
+ * that a lock whose owner died can be recognised and broken. The server frees a dead client's
+ * locks itself when it notices.
+ */
+#ifndef LIBRPM_LOCK_H
+#define LIBRPM_LOCK_H
+
+#include <librpm/conn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpm_locks;
+
+struct rpm_lock_owner {
+    uint32_t client; /* rpm_conn_client() of the holder, 0: free */
+    uint32_t epoch;  /* of the server that handed this id out */
+    int alive;       /* 1: connected, 0: gone, the lock is an orphan */
+};
+
+/**
+ * rpm_locks_open: open a lock table, creating it if there is none of that name.
+ *
+ * @conn   Borrowed until rpm_locks_close().
+ * @name   1..RPM_NAME_MAX bytes. Borrowed.
+ * @count  number of locks when created; 0: it must exist.
+ * @locks  out, set only on 0. Taken by the caller: rpm_locks_close().
+ *
+ * Durable:  never: all locks are free when the server starts.
+ * Errors:   RPM_E_NOENT, RPM_E_EXISTS (of another kind), RPM_E_NAME, RPM_E_FULL, RPM_E_NOMEM,
+ *           RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one message round trip.
+ */
+RPM_MUST_CHECK int rpm_locks_open(struct rpm_conn *conn, const char *name, uint64_t count,
+                                  struct rpm_locks **locks);
+
+/**
+ * rpm_locks_count: how many locks the table has.
+ *
+ * @locks  Borrowed.
+ *
+ * Threads:  one per conn.
+ */
+uint64_t rpm_locks_count(const struct rpm_locks *locks);
+
+/**
+ * rpm_lock_try: take a lock if it is free.
+ *
+ * @locks  Borrowed.
+ * @index  0..rpm_locks_count() - 1.
+ *
+ * Durable:  never.
+ * Errors:   RPM_E_OWNED (held, also by the caller), RPM_E_RANGE, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one compare-and-swap, one round trip.
+ * Source:   H8.
+ */
+RPM_MUST_CHECK int rpm_lock_try(struct rpm_locks *locks, uint64_t index);
+
+/**
+ * rpm_lock_release: free a lock that the caller holds.
+ *
+ * @locks  Borrowed.
+ * @index  0..rpm_locks_count() - 1.
+ *
+ * Errors:   RPM_E_FENCED (no longer, or never, held by the caller), RPM_E_RANGE, RPM_E_LOST,
+ *           RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one compare-and-swap, one round trip.
+ */
+RPM_MUST_CHECK int rpm_lock_release(struct rpm_locks *locks, uint64_t index);
+
+/**
+ * rpm_lock_owner: who holds a lock, and does that client live?
+ *
+ * @locks  Borrowed.
+ * @index  0..rpm_locks_count() - 1.
+ * @owner  out.
+ *
+ * Errors:   RPM_E_RANGE, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one read and one message round trip.
+ */
+RPM_MUST_CHECK int rpm_lock_owner(struct rpm_locks *locks, uint64_t index,
+                                  struct rpm_lock_owner *owner);
+
+/**
+ * rpm_lock_break: take a lock over from an owner that is gone.
+ *
+ * @locks  Borrowed.
+ * @index  0..rpm_locks_count() - 1.
+ *
+ * Errors:   RPM_E_OWNED (the owner lives, or somebody else was faster), RPM_E_RANGE, RPM_E_LOST,
+ *           RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     as rpm_lock_owner() and one compare-and-swap.
+ */
+RPM_MUST_CHECK int rpm_lock_break(struct rpm_locks *locks, uint64_t index);
+
+/**
+ * rpm_locks_close: release the handle; locks held stay held. Safe on NULL; sets @locks to NULL.
+ *
+ * @locks  Taken.
+ *
+ * Threads:  one per conn.
+ */
+void rpm_locks_close(struct rpm_locks **locks);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reader.h: read a log from any record on, to its tail and beyond while a writer appends.
+ */
+#ifndef LIBRPM_READER_H
+#define LIBRPM_READER_H
+
+#include <librpm/log.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpm_reader;
+
+struct rpm_reader_opts {
+    size_t size;           /* sizeof this struct as the caller compiled it */
+    uint64_t from_lsn;     /* start of a record; 0: the log's head, wherever it is */
+    uint32_t level;        /* enum rpm_level a record must be at to be given out; 0: RPM_VISIBLE */
+    uint32_t buffer_bytes; /* read ahead; 0: 256 KiB; grown to hold the largest record */
+};
+
+static inline struct rpm_reader_opts rpm_reader_opts_init(void)
+{
+    struct rpm_reader_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
+    return opts;
+}
+
+struct rpm_record {
+    const void *data;  /* payload. Returned: valid until the next call on the reader */
+    size_t len;        /* bytes */
+    uint64_t lsn;      /* of this record */
+    uint64_t next_lsn; /* where the following one will start, to resume from */
+    uint64_t epoch;    /* of the writer that appended it */
+};
+
+/**
+ * rpm_reader_open: start reading.
+ *
+ * @log     open. Borrowed until rpm_reader_close().
+ * @opts    NULL: from the head, at RPM_VISIBLE. Borrowed until return.
+ * @reader  out, set only on 0. Taken by the caller: rpm_reader_close().
+ *
+ * Errors:   RPM_E_TRIMMED (from_lsn lies before the head), RPM_E_RANGE (beyond head + capacity),
+ *           RPM_E_NOCAP (level), RPM_E_OPTS, RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST,
+ *           RPM_E_TIMEDOUT, RPM_E_CORRUPT.
+ * Threads:  one per conn.
+ * Cost:     one read of the log's head; allocates all that the reader will ever need.
+ */
+RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
+                                   struct rpm_reader **reader);
+
+/**
+ * rpm_reader_next: the next record, if there is one.
+ *
+ * @reader  Borrowed.
+ * @record  out, set only when 1 is returned.
+ *
+ * Returns 1 with a record, 0 at the tail (call again later: this follows a live writer).
+ * Durable:  a record given out at RPM_DURABLE survives power loss; at RPM_VISIBLE it may still be
+ *           in flight, and be gone after a power loss.
+ * Errors:   RPM_E_TRIMMED (overtaken by a trim), RPM_E_RANGE (from_lsn is not the start of a
+ *           record, or what was read before did not survive), RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one large read for many records; no allocation.
+ */
+RPM_MUST_CHECK int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record);
+
+/**
+ * rpm_reader_wait: the next record, waiting for a writer to append it.
+ *
+ * @reader      Borrowed.
+ * @timeout_us  how long; 0: as rpm_reader_next().
+ * @record      out, set only when 1 is returned.
+ *
+ * Returns 1 with a record, 0 when none came in time.
+ * Errors:   as rpm_reader_next().
+ * Threads:  one per conn.
+ * Cost:     polls, with pauses that grow to 1 ms.
+ */
+RPM_MUST_CHECK int rpm_reader_wait(struct rpm_reader *reader, uint64_t timeout_us,
+                                   struct rpm_record *record);
+
+/**
+ * rpm_reader_close: stop reading. Safe on NULL; sets @reader to NULL.
+ *
+ * @reader  Taken.
+ *
+ * Threads:  one per conn.
+ */
+void rpm_reader_close(struct rpm_reader **reader);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

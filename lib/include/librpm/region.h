@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * region.h: record writes. In-place reads and writes of a named span of remote memory, at a level,
+ * and 8-byte atomics on volatile words.
+ */
+#ifndef LIBRPM_REGION_H
+#define LIBRPM_REGION_H
+
+#include <librpm/log.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpm_region;
+
+enum rpm_region_flag {
+    RPM_REGION_CREATE = 1, /* create it if there is none of that name */
+    RPM_REGION_EXCL = 2,   /* with CREATE: fail if there is one */
+    RPM_REGION_DRAM = 4    /* volatile words in server DRAM: atomics work, nothing persists (H8) */
+};
+
+struct rpm_region_opts {
+    size_t size;           /* sizeof this struct as the caller compiled it */
+    uint32_t flags;        /* enum rpm_region_flag */
+    uint32_t level;        /* enum rpm_level that a completion promises; 0: RPM_DURABLE,
+                              RPM_VISIBLE for a DRAM region */
+    uint64_t bytes;        /* with CREATE: length, 1 up to the room in the pool */
+    uint32_t slot_bytes;   /* records are slots of this size (multiple of 64), owned whole by their
+                              writer: a write from a slot's start may zero up to its next multiple
+                              of 64 bytes. 0: bytes outside a write are never touched */
+    uint32_t inflight_max; /* asynchronous operations outstanding; 0: 256 */
+};
+
+static inline struct rpm_region_opts rpm_region_opts_init(void)
+{
+    struct rpm_region_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
+    return opts;
+}
+
+/* One piece of a vectored write. */
+struct rpm_patch {
+    uint64_t offset;  /* bytes from the start of the region */
+    const void *data;
+    size_t len;       /* bytes */
+};
+
+/**
+ * rpm_region_open: open a named span of remote memory.
+ *
+ * @conn    Borrowed until rpm_region_close().
+ * @name    1..RPM_NAME_MAX bytes. Borrowed.
+ * @opts    NULL: an existing persistent region at RPM_DURABLE. Borrowed until return.
+ * @region  out, set only on 0. Taken by the caller: rpm_region_close().
+ *
+ * Durable:  with CREATE, on 0 the region exists after power loss, zero-filled (not DRAM).
+ * Errors:   RPM_E_NOENT, RPM_E_EXISTS (also: of another kind), RPM_E_NAME, RPM_E_NOCAP (level),
+ *           RPM_E_FULL (no room in the pool), RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST,
+ *           RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one message round trip; allocates all that the region will ever need.
+ */
+RPM_MUST_CHECK int rpm_region_open(struct rpm_conn *conn, const char *name,
+                                   const struct rpm_region_opts *opts,
+                                   struct rpm_region **region);
+
+/**
+ * rpm_region_bytes: the length of the region in bytes.
+ *
+ * @region  Borrowed.
+ *
+ * Threads:  one per conn.
+ */
+uint64_t rpm_region_bytes(const struct rpm_region *region);
+
+/**
+ * rpm_region_write: write in place and wait until the bytes are at the region's level.
+ *
+ * @region  Borrowed.
+ * @offset  bytes from the start of the region.
+ * @data    Borrowed until return; never written.
+ * @len     bytes, at least 1.
+ *
+ * Durable:  on 0 the bytes are at the region's level. A write is not atomic: after a power loss
+ *           before that, any of its aligned 8-byte words may be old or new.
+ * Errors:   RPM_E_RANGE (outside the region; nothing was sent), RPM_E_INVAL, RPM_E_LOST,
+ *           RPM_E_TIMEDOUT, RPM_E_IO.
+ * Threads:  one per conn.
+ * Cost:     one write and one flush, one round trip; no allocation.
+ * Source:   H6, H7, H9; lib/plan/rule_word.c.
+ */
+RPM_MUST_CHECK int rpm_region_write(struct rpm_region *region, uint64_t offset, const void *data,
+                                    size_t len);
+
+/**
+ * rpm_region_writev: several writes with one flush.
+ *
+ * @region   Borrowed.
+ * @patches  1..n pieces, applied in order. Borrowed until return.
+ * @n        1..inflight_max.
+ *
+ * Durable:  on 0 all bytes are at the region's level; before that, any subset may be.
+ * Errors:   as rpm_region_write(); all pieces are checked before anything is sent.
+ * Threads:  one per conn.
+ * Cost:     @n writes, one flush, one round trip; no allocation.
+ */
+RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches,
+                                     uint32_t n);
+
+/**
+ * rpm_region_write_async: submit a write; exactly one completion follows.
+ *
+ * @region   Borrowed.
+ * @offset   bytes from the start of the region.
+ * @data     Borrowed until return.
+ * @len      bytes, at least 1.
+ * @context  echoed in the completion.
+ *
+ * Durable:  nothing until the completion says 0. On an error no completion follows.
+ * Errors:   as rpm_region_write(), and RPM_E_BUSY when inflight_max are outstanding.
+ * Threads:  one per conn.
+ * Cost:     one copy; no allocation; does not wait.
+ */
+RPM_MUST_CHECK int rpm_region_write_async(struct rpm_region *region, uint64_t offset,
+                                          const void *data, size_t len, void *context);
+
+/**
+ * rpm_region_poll: reap completions of asynchronous writes, oldest first; lsn holds the offset.
+ *
+ * @region  Borrowed.
+ * @done    out, room for @n.
+ * @n       at most this many.
+ *
+ * Returns the number of completions, 0 when none is ready.
+ * Errors:   RPM_E_INVAL.
+ * Threads:  one per conn.
+ * Cost:     does not block; no allocation.
+ */
+RPM_MUST_CHECK int rpm_region_poll(struct rpm_region *region, struct rpm_completion *done,
+                                   uint32_t n);
+
+/**
+ * rpm_region_read: read what is visible now.
+ *
+ * @region  Borrowed.
+ * @offset  bytes from the start of the region.
+ * @data    out, @len bytes. Borrowed until return.
+ * @len     bytes, at least 1.
+ *
+ * Durable:  what is read need not be durable yet: rpm_region_persist() makes it so.
+ * Errors:   RPM_E_RANGE, RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
+ * Threads:  one per conn.
+ * Cost:     one round trip for each staging buffer full; no allocation.
+ */
+RPM_MUST_CHECK int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data,
+                                   size_t len);
+
+/**
+ * rpm_region_persist: bring a span, whoever wrote it, to the region's level.
+ *
+ * @region  Borrowed.
+ * @offset  bytes from the start of the region.
+ * @len     bytes, at least 1.
+ *
+ * Durable:  on 0 every byte visible in the span when the call began is at the region's level.
+ * Errors:   RPM_E_RANGE, RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
+ * Threads:  one per conn.
+ * Cost:     one flush, one round trip.
+ */
+RPM_MUST_CHECK int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len);
+
+/**
+ * rpm_region_cas: compare and swap one 8-byte word of a DRAM region.
+ *
+ * @region   opened with RPM_REGION_DRAM. Borrowed.
+ * @offset   bytes, multiple of 8.
+ * @expect   value the word must have.
+ * @desired  value it gets then.
+ * @found    out: the value it had.
+ *
+ * Durable:  never: the word is gone when the server ends.
+ * Errors:   RPM_E_NOCAP (persistent region), RPM_E_RANGE, RPM_E_INVAL (not aligned), RPM_E_LOST,
+ *           RPM_E_TIMEDOUT.
+ * Threads:  one per conn; atomic against every other client of this server.
+ * Cost:     one round trip.
+ * Source:   H8; lib/plan/rule_lock.c.
+ */
+RPM_MUST_CHECK int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect,
+                                  uint64_t desired, uint64_t *found);
+
+/**
+ * rpm_region_faa: fetch and add on one 8-byte word of a DRAM region.
+ *
+ * @region   opened with RPM_REGION_DRAM. Borrowed.
+ * @offset   bytes, multiple of 8.
+ * @add      added modulo 2^64.
+ * @found    out: the value before.
+ *
+ * Durable:  never.
+ * Errors:   as rpm_region_cas().
+ * Threads:  one per conn; atomic against every other client of this server.
+ * Cost:     one round trip.
+ * Source:   H8.
+ */
+RPM_MUST_CHECK int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add,
+                                  uint64_t *found);
+
+/**
+ * rpm_region_close: release the region. Safe on NULL; sets @region to NULL.
+ *
+ * @region  Taken.
+ *
+ * Threads:  one per conn.
+ */
+void rpm_region_close(struct rpm_region **region);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server.h: lend a pool. What rpm-server runs; a program may embed it.
+ *
+ * The library starts no thread: the program gives rpm_server_run() one thread, and
+ * rpm_server_engine() another one if clients may use the ring.
+ */
+#ifndef LIBRPM_SERVER_H
+#define LIBRPM_SERVER_H
+
+#include <librpm/facts.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpm_server;
+
+enum rpm_server_flag {
+    RPM_SERVER_CREATE = 1,   /* format the pool if the path does not exist or holds only zeros */
+    RPM_SERVER_NO_DIRECT = 2, /* never lend the mapping: ring only, clients stay isolated */
+    RPM_SERVER_HUGE = 4,     /* anonymous pool on huge pages */
+    RPM_SERVER_FENCE_KILL = 8 /* a fenced direct writer that does not stop in time is killed */
+};
+
+struct rpm_server_opts {
+    size_t size;            /* sizeof this struct as the caller compiled it */
+    const char *pool;       /* file or device; NULL: anonymous memory. Borrowed until return */
+    const char *listen;     /* "shm:NAME". Borrowed until return */
+    uint64_t pool_bytes;    /* with CREATE: size of the pool, multiple of 4096 */
+    uint64_t dram_bytes;    /* room for DRAM regions and lock tables; 0: 1 MiB */
+    uint32_t flags;         /* enum rpm_server_flag */
+    uint32_t domain;        /* enum rpm_domain declared by the operator; 0: only what is probed */
+    uint32_t clients_max;   /* connections at once; 0: 64 */
+    uint32_t socket_mode;   /* permission bits of the socket; 0: 0600 */
+    const char *secret;     /* what clients must present; NULL: nothing. Borrowed until return */
+    uint64_t fence_us;      /* how long a fenced writer may take to stop; 0: 1 s */
+    int numa_node;          /* bind the pool to this node + 1; 0: leave it (H1) */
+};
+
+static inline struct rpm_server_opts rpm_server_opts_init(void)
+{
+    struct rpm_server_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
+    return opts;
+}
+
+struct rpm_server_stats {
+    size_t size;         /* sizeof this struct as the caller compiled it */
+    uint64_t clients;    /* connected now */
+    uint64_t accepted;   /* since start */
+    uint64_t refused;    /* hellos turned away */
+    uint64_t died;       /* clients that went without a word */
+    uint64_t calls;      /* control messages served */
+    uint64_t ops;        /* ring operations executed */
+    uint64_t bytes;      /* ring bytes written */
+    uint64_t rejected;   /* ring operations outside their key's bounds or rights */
+    uint64_t claims;     /* log claims granted */
+    uint64_t fenced;     /* writers shut out by a claim */
+    uint64_t locks_freed; /* locks of dead clients freed */
+    uint64_t pool_bytes;
+    uint64_t pool_free_bytes;
+};
+
+/**
+ * rpm_server_open: open or format the pool, and listen.
+ *
+ * @opts    Borrowed until return.
+ * @server  out, set only on 0. Taken by the caller: rpm_server_close().
+ *
+ * Durable:  formatting is complete or not there at all after a power loss.
+ * Errors:   RPM_E_OWNED (pool or name served by another process), RPM_E_FOREIGN, RPM_E_CORRUPT,
+ *           RPM_E_VERSION, RPM_E_NOENT, RPM_E_DENIED, RPM_E_FULL (file system or huge pages),
+ *           RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO. Nothing is changed on an error.
+ * Threads:  setup only.
+ */
+RPM_MUST_CHECK int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **server);
+
+/**
+ * rpm_server_run: accept clients and serve control messages until rpm_server_stop().
+ *
+ * @server  Borrowed.
+ *
+ * Errors:   RPM_E_IO. What clients send never ends it.
+ * Threads:  one thread; rpm_server_engine() may run beside it in another.
+ * Cost:     sleeps when idle.
+ */
+RPM_MUST_CHECK int rpm_server_run(struct rpm_server *server);
+
+/**
+ * rpm_server_engine: execute ring operations until rpm_server_stop().
+ *
+ * @server  Borrowed.
+ *
+ * Errors:   RPM_E_IO.
+ * Threads:  one thread.
+ * Cost:     spins about 50 us after the last operation, then sleeps.
+ */
+RPM_MUST_CHECK int rpm_server_engine(struct rpm_server *server);
+
+/**
+ * rpm_server_stop: make both loops return soon.
+ *
+ * @server  Borrowed.
+ *
+ * Threads:  any; safe in a signal handler.
+ */
+void rpm_server_stop(struct rpm_server *server);
+
+/**
+ * rpm_server_stats: counters since the start.
+ *
+ * @server  Borrowed.
+ * @stats   in: its size field; out: the rest.
+ *
+ * Errors:   RPM_E_INVAL.
+ * Threads:  any.
+ */
+RPM_MUST_CHECK int rpm_server_stats(struct rpm_server *server, struct rpm_server_stats *stats);
+
+/**
+ * rpm_server_facts: the platform that clients are told about.
+ *
+ * @server  Borrowed.
+ * @facts   in: its size field; out: the rest.
+ *
+ * Errors:   RPM_E_INVAL.
+ * Threads:  any.
+ */
+RPM_MUST_CHECK int rpm_server_facts(const struct rpm_server *server, struct rpm_facts *facts);
+
+/**
+ * rpm_server_close: disconnect clients, bring the pool to its domain, release it. Safe on NULL.
+ *
+ * @server  Taken; set to NULL. Both loops must have returned.
+ *
+ * Durable:  everything that was visible in the pool is in its persistence domain afterwards.
+ * Threads:  setup only.
+ */
+void rpm_server_close(struct rpm_server **server);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

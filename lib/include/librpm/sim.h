@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sim.h: the device model as a library of its own: worlds with virtual time, seeds and power cuts,
+ * so that users can test their own recovery against it. One thread; nothing here is real time.
+ */
+#ifndef LIBRPM_SIM_H
+#define LIBRPM_SIM_H
+
+#include <librpm/conn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpm_sim;
+
+/* What happens to bytes outside the persistence domain when the power goes. */
+enum rpm_cut {
+    RPM_CUT_NONE = 0,    /* all in-flight bytes reach the media: the luckiest case */
+    RPM_CUT_DROP = 1,    /* none of them does */
+    RPM_CUT_TEAR = 2,    /* any subset of their aligned 8-byte words does */
+    RPM_CUT_REORDER = 3  /* any subset of whole lines does, whatever their order */
+};
+
+struct rpm_sim_opts {
+    size_t size;            /* sizeof this struct as the caller compiled it */
+    uint64_t seed;          /* of every choice the model makes */
+    const char *preset;     /* "adr", "adr-noddio", "eadr", "msync"; NULL: "adr". Borrowed until
+                               return */
+    uint32_t servers;       /* machines with a pool; 0: 1 */
+    uint64_t pool_bytes;    /* of each; 0: 1 MiB */
+    uint64_t dram_bytes;    /* of each; 0: 64 KiB */
+    uint32_t loss_ppm;      /* packets lost per million; the NIC retries */
+    uint32_t duplicate_ppm; /* packets delivered twice per million; the NIC drops one */
+    uint32_t delay_ns;      /* extra delay of a packet, 0..delay_ns by chance */
+    uint32_t native_flush;  /* 1: the NIC has FLUSH(persistence) */
+};
+
+static inline struct rpm_sim_opts rpm_sim_opts_init(void)
+{
+    struct rpm_sim_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
+    return opts;
+}
+
+/**
+ * rpm_sim_open: make a world with formatted, empty pools.
+ *
+ * @opts  NULL: defaults. Borrowed until return.
+ * @sim   out, set only on 0. Taken by the caller: rpm_sim_close().
+ *
+ * Errors:   RPM_E_INVAL (unknown preset), RPM_E_OPTS, RPM_E_NOMEM.
+ * Threads:  one per object.
+ */
+RPM_MUST_CHECK int rpm_sim_open(const struct rpm_sim_opts *opts, struct rpm_sim **sim);
+
+/**
+ * rpm_sim_connect: connect a new client machine to a server of the world.
+ *
+ * @sim     Borrowed until rpm_conn_close().
+ * @server  0..servers - 1.
+ * @opts    NULL: defaults. Borrowed until return.
+ * @conn    out, set only on 0. Taken by the caller.
+ *
+ * Errors:   as rpm_conn_open().
+ * Threads:  one per object.
+ */
+RPM_MUST_CHECK int rpm_sim_connect(struct rpm_sim *sim, uint32_t server,
+                                   const struct rpm_conn_opts *opts, struct rpm_conn **conn);
+
+/**
+ * rpm_sim_cut_at: arm a power cut of a server after a number of further events.
+ *
+ * @sim     Borrowed.
+ * @server  0..servers - 1.
+ * @events  1: at the next event; 0: disarm.
+ * @cut     what survives.
+ *
+ * Threads:  one per object.
+ */
+void rpm_sim_cut_at(struct rpm_sim *sim, uint32_t server, uint64_t events, enum rpm_cut cut);
+
+/**
+ * rpm_sim_power_cut: cut a server's power now.
+ *
+ * @sim     Borrowed.
+ * @server  0..servers - 1.
+ * @cut     what survives.
+ *
+ * Durable:  only what was in the persistence domain, and what @cut lets through.
+ * Threads:  one per object.
+ */
+void rpm_sim_power_cut(struct rpm_sim *sim, uint32_t server, enum rpm_cut cut);
+
+/**
+ * rpm_sim_kill_server: the server process dies; memory and caches of its machine stay.
+ *
+ * @sim     Borrowed.
+ * @server  0..servers - 1.
+ *
+ * Threads:  one per object.
+ */
+void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server);
+
+/**
+ * rpm_sim_restart: power and server process come back, recovering from what survived.
+ *
+ * @sim     Borrowed.
+ * @server  0..servers - 1.
+ *
+ * Errors:   RPM_E_CORRUPT and others of rpm_server_open(): the pool did not survive.
+ * Threads:  one per object.
+ */
+RPM_MUST_CHECK int rpm_sim_restart(struct rpm_sim *sim, uint32_t server);
+
+/**
+ * rpm_sim_kill_client: a client machine dies: what its NIC had not sent never leaves.
+ *
+ * @conn  of this world. The handle stays, every call on it gives RPM_E_LOST.
+ *
+ * Threads:  one per object.
+ */
+void rpm_sim_kill_client(struct rpm_conn *conn);
+
+/**
+ * rpm_sim_step: let one event happen.
+ *
+ * @sim  Borrowed.
+ *
+ * Returns 1, or 0 when nothing is left to happen.
+ * Threads:  one per object.
+ */
+int rpm_sim_step(struct rpm_sim *sim);
+
+/**
+ * rpm_sim_events: how many events have happened since rpm_sim_open().
+ *
+ * @sim  Borrowed.
+ *
+ * Threads:  one per object.
+ */
+uint64_t rpm_sim_events(const struct rpm_sim *sim);
+
+/**
+ * rpm_sim_now_ns: virtual time in nanoseconds since rpm_sim_open().
+ *
+ * @sim  Borrowed.
+ *
+ * Threads:  one per object.
+ */
+uint64_t rpm_sim_now_ns(const struct rpm_sim *sim);
+
+/**
+ * rpm_sim_cut_happened: has the armed power cut fired?
+ *
+ * @sim     Borrowed.
+ * @server  0..servers - 1.
+ *
+ * Returns 1 once the server has lost power and was not restarted.
+ * Threads:  one per object.
+ */
+int rpm_sim_cut_happened(const struct rpm_sim *sim, uint32_t server);
+
+/**
+ * rpm_sim_close: end the world. Safe on NULL; sets @sim to NULL. Connections must be closed.
+ *
+ * @sim  Taken.
+ *
+ * Threads:  one per object.
+ */
+void rpm_sim_close(struct rpm_sim **sim);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

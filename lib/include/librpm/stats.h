@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stats.h: counters of a connection, and a histogram for latencies.
+ */
+#ifndef LIBRPM_STATS_H
+#define LIBRPM_STATS_H
+
+#include <librpm/conn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpm_conn_stats {
+    size_t size;           /* sizeof this struct as the caller compiled it */
+    uint64_t writes;       /* write operations posted */
+    uint64_t write_bytes;  /* including framing and padding */
+    uint64_t reads;
+    uint64_t read_bytes;
+    uint64_t flushes;      /* flush operations posted, whatever the method */
+    uint64_t atomics;
+    uint64_t calls;        /* control messages */
+    uint64_t payload_bytes; /* what the application asked to write */
+    uint64_t sleeps;       /* times a wait gave up spinning and slept */
+};
+
+/**
+ * rpm_conn_stats: counters since the connection was opened.
+ *
+ * @conn   Borrowed.
+ * @stats  in: its size field; out: the rest.
+ *
+ * Errors:   RPM_E_INVAL.
+ * Threads:  one per conn.
+ */
+RPM_MUST_CHECK int rpm_conn_stats(const struct rpm_conn *conn, struct rpm_conn_stats *stats);
+
+/* Log-scale histogram of 64-bit values, relative error below 1/64. No allocation. */
+#define RPM_HIST_BUCKETS 3776
+
+struct rpm_hist {
+    uint64_t count;
+    uint64_t sum;
+    uint64_t min;
+    uint64_t max;
+    uint32_t bucket[RPM_HIST_BUCKETS];
+};
+
+/**
+ * rpm_hist_init: an empty histogram.
+ *
+ * @hist  out.
+ *
+ * Threads:  one per object.
+ */
+void rpm_hist_init(struct rpm_hist *hist);
+
+/**
+ * rpm_hist_add: count one value.
+ *
+ * @hist   Borrowed.
+ * @value  in any unit; the caller's.
+ *
+ * Threads:  one per object.
+ * Cost:     a few instructions.
+ */
+void rpm_hist_add(struct rpm_hist *hist, uint64_t value);
+
+/**
+ * rpm_hist_merge: add all of one histogram's values to another.
+ *
+ * @into  Borrowed.
+ * @from  Borrowed.
+ *
+ * Threads:  one per object.
+ */
+void rpm_hist_merge(struct rpm_hist *into, const struct rpm_hist *from);
+
+/**
+ * rpm_hist_percentile: the smallest value that at least a share of all values do not exceed.
+ *
+ * @hist      Borrowed.
+ * @permille  thousandths, 0..1000: 999 is p99.9.
+ *
+ * Returns 0 for an empty histogram.
+ * Threads:  one per object.
+ */
+uint64_t rpm_hist_percentile(const struct rpm_hist *hist, uint32_t permille);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

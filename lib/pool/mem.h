@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mem.h: memory as the far end's CPU sees it: load, store, and bring a range to its persistence
+ * domain. Real memory and the device model both look like this to the pool.
+ */
+#ifndef RPMI_POOL_MEM_H
+#define RPMI_POOL_MEM_H
+
+#include <stdint.h>
+
+struct rpmi_mem;
+
+struct rpmi_mem_ops {
+    /* Copy @len bytes out. Bounds were checked by the caller. */
+    void (*load)(struct rpmi_mem *mem, uint64_t offset, void *to, uint64_t len);
+
+    /* Copy @len bytes in; visible to later loads, durable only after persist. An aligned 8-byte
+     * store is never torn. */
+    void (*store)(struct rpmi_mem *mem, uint64_t offset, const void *from, uint64_t len);
+
+    /* Return 0 when the range is in the persistence domain, or RPM_E_IO. Blocks. */
+    int (*persist)(struct rpmi_mem *mem, uint64_t offset, uint64_t len);
+
+    /* Compare-and-swap of an aligned word, atomic against every other access. Returns what was
+     * there. */
+    uint64_t (*cas)(struct rpmi_mem *mem, uint64_t offset, uint64_t expect, uint64_t desired);
+};
+
+/* Embedded in what implements it. */
+struct rpmi_mem {
+    const struct rpmi_mem_ops *ops;
+    uint64_t bytes;
+};
+
+#endif

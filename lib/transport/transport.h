@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * transport.h: what a provider implements. Users never see it; see <librpm/conn.h>.
+ *
+ * Order: ops of one link execute in the order posted, as on one RC queue pair: a READ sees and
+ * pushes every earlier WRITE; a WRITE is not held back by an earlier READ or FLUSH unless FENCED.
+ * Completions are reported in order. A successful op that is not SIGNALED is reported by nothing.
+ * After the first failed op every later one fails with RPM_E_LOST and the link is lost, except that
+ * RPM_E_FENCED, RPM_E_DENIED and RPM_E_RANGE on the shm: link fail only the ops of that post.
+ */
+#ifndef RPMI_TRANSPORT_H
+#define RPMI_TRANSPORT_H
+
+#include "base/url.h"
+#include "transport/op.h"
+#include "wire/call.h"
+
+#include <librpm/conn.h>
+#include <librpm/stats.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rpmi_link;
+
+enum rpmi_link_flag {
+    /*
+     * post() carries out WRITE, READ, DRAIN, PERSIST, CAS and FAA before it returns: no completion
+     * is ever queued, the return value of post() is the outcome, and all memory is borrowed only
+     * until then. Without this flag body and into must lie in staging memory and stay untouched
+     * until the completion.
+     */
+    RPMI_LINK_PLACES_ON_POST = 1
+};
+
+struct rpmi_link_opts {
+    uint64_t timeout_us;
+    uint32_t depth;
+    uint64_t staging_bytes;
+    const char *secret;  /* may be NULL; borrowed until return */
+};
+
+struct rpmi_transport_ops {
+    size_t size;        /* sizeof this table */
+    const char *scheme; /* "sim", "shm" */
+
+    /* Open a link. Blocks up to timeout_us. Owns nothing on failure. */
+    int (*connect)(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
+                   struct rpmi_link **link);
+
+    /* Dial again after a loss; everything outstanding is forgotten, every key is void, staging
+     * memory keeps its address. Blocks until @deadline_ns on the link's clock. */
+    int (*reconnect)(struct rpmi_link *link, uint64_t deadline_ns);
+
+    /* Queue @n ops in order. Returns how many were taken, 0..n (0: full, poll first), or -errno:
+     * then none was, or (PLACES_ON_POST) the first failed op's status. Never blocks. */
+    int (*post)(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
+
+    /* Reap up to @n completions. Returns the count, 0 when idle, RPM_E_LOST once the link is lost
+     * and every completion was reaped. Never blocks; a model lets one event happen. */
+    int (*poll)(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
+
+    /* Wait until poll() has something to say. 0, or RPM_E_TIMEDOUT. */
+    int (*wait)(struct rpmi_link *link, uint64_t deadline_ns);
+
+    /* Send a control message and wait for the answer. The answer's status is in @reply; the return
+     * value speaks of the way there: 0, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_PROTO. */
+    int (*call)(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
+                uint64_t deadline_ns);
+
+    /* Memory that ops may refer to, cache-line aligned. Setup only. NULL: no room left. */
+    void *(*stage)(struct rpmi_link *link, uint64_t bytes);
+    void (*unstage)(struct rpmi_link *link, void *ptr);
+
+    /* Far memory mapped here, valid until the link is lost or closed; NULL when it cannot. */
+    const void *(*peek)(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
+
+    /* The clock deadlines are on: real, or the model's. */
+    uint64_t (*now_ns)(struct rpmi_link *link);
+
+    /* Let time pass, at most @ns: real sleep, or model events. */
+    void (*pause)(struct rpmi_link *link, uint64_t ns);
+
+    /* Close. Every op not yet reaped is lost. */
+    void (*close)(struct rpmi_link *link);
+};
+
+/* Embedded first in every provider's own struct; filled in by connect. */
+struct rpmi_link {
+    const struct rpmi_transport_ops *ops;
+    struct rpm_facts facts;  /* exchanged at connect, methods included */
+    uint32_t flags;          /* enum rpmi_link_flag */
+    uint32_t depth;          /* ops outstanding at most */
+    uint32_t client;         /* our id at the far end */
+    uint32_t server_epoch;
+    int lost;                /* 0, or why the link is no good any more */
+    struct rpm_conn_stats stats; /* kept by the link's user and by wait() (sleeps) */
+};
+
+/*
+ * Open a link by URL: find the provider, connect, put on the wrappers the URL asks for
+ * ("wrap=trace+count+..."). RPM_E_INVAL for an unknown scheme or wrapper.
+ */
+int rpmi_link_open(const char *url, const struct rpmi_link_opts *opts, struct rpmi_link **link);
+
+/* Fill every missing op with one that returns RPM_E_NOCAP (or NULL, or nothing). */
+void rpmi_transport_complete(struct rpmi_transport_ops *ops);
+
+#endif

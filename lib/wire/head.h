@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * head.h: the head of a log: bounds and epoch, kept twice and written in turn, so that a torn
+ * write leaves the other one.
+ *
+ * Invariants
+ *   of two valid slots the one with the higher turn counts
+ *   trim_lsn and base_lsn are multiples of 64; epoch and turn never decrease
+ *   records at or above base_lsn carry exactly this epoch, records below it a lower one
+ *
+ * Format: FORMAT.md, section 4.   Tests: tests/unit/wire/head_test.cpp
+ */
+#ifndef RPMI_HEAD_H
+#define RPMI_HEAD_H
+
+#include <stdint.h>
+
+#define RPMI_HEAD_BYTES 64u         /* one slot */
+#define RPMI_HEAD_SLOT_STRIDE 256u  /* slots lie on different media lines */
+#define RPMI_HEAD_SLOTS 2u
+#define RPMI_GUARD_OFFSET 1024u     /* writer's guard line, see pool/guard.h */
+
+struct rpmi_head {
+    uint64_t turn;           /* of this write of the head */
+    uint64_t log_id;         /* never reused within a pool */
+    uint64_t capacity_bytes; /* of the ring behind the header */
+    uint64_t trim_lsn;       /* oldest record kept */
+    uint64_t base_lsn;       /* where the current epoch begins */
+    uint32_t epoch;
+};
+
+/* Write one slot of RPMI_HEAD_BYTES. */
+void rpmi_head_put(void *slot, const struct rpmi_head *head);
+
+/* Read one slot. 0, or RPM_E_TORN: checksum, magic or invariants fail. */
+int rpmi_head_get(const void *slot, struct rpmi_head *head);
+
+/*
+ * Choose between the two slots, RPMI_HEAD_SLOT_STRIDE apart at @slots. @next, may be NULL: the
+ * index of the slot to overwrite next. RPM_E_CORRUPT if neither is valid.
+ */
+int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *next);
+
+#endif

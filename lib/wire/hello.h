@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hello.h: the first message each way: version, wishes, facts, refusal.
+ *
+ * Format: FORMAT.md, section 6.   Tests: tests/unit/wire/hello_test.cpp
+ */
+#ifndef RPMI_HELLO_H
+#define RPMI_HELLO_H
+
+#include <librpm/facts.h>
+#include <stdint.h>
+
+#define RPMI_HELLO_BYTES 256u
+#define RPMI_WELCOME_BYTES 384u
+#define RPMI_PROTOCOL_VERSION 1u
+#define RPMI_SECRET_BYTES 128u
+#define RPMI_WELCOME_TEXT_BYTES 160u
+
+enum rpmi_mode { RPMI_MODE_AUTO = 0, RPMI_MODE_DIRECT = 1, RPMI_MODE_RING = 2 };
+
+struct rpmi_hello {
+    uint32_t version;
+    uint32_t mode;          /* enum rpmi_mode wished for */
+    uint32_t depth;         /* ring slots wished for */
+    uint64_t staging_bytes; /* shared payload memory wished for */
+    char secret[RPMI_SECRET_BYTES]; /* NUL-terminated, "" for none */
+};
+
+struct rpmi_welcome {
+    uint32_t version;
+    int32_t status;        /* 0, or why the door stays shut */
+    uint32_t mode;         /* granted */
+    uint32_t client;       /* id, never 0 */
+    uint32_t server_epoch; /* of this run of the server, never 0 */
+    uint32_t depth;        /* granted */
+    uint64_t staging_bytes; /* granted */
+    uint64_t pool_bytes;
+    uint64_t dram_bytes;
+    struct rpm_facts facts;
+    char text[RPMI_WELCOME_TEXT_BYTES];
+};
+
+void rpmi_hello_put(void *bytes, const struct rpmi_hello *hello);
+void rpmi_welcome_put(void *bytes, const struct rpmi_welcome *welcome);
+
+/* 0, RPM_E_PROTO (not a hello), RPM_E_VERSION (a hello of another version). */
+int rpmi_hello_get(const void *bytes, size_t len, struct rpmi_hello *hello);
+int rpmi_welcome_get(const void *bytes, size_t len, struct rpmi_welcome *welcome);
+
+#endif

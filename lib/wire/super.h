@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * super.h: superblock and directory entries of a pool.
+ *
+ * Invariants
+ *   the superblock is written last when a pool is formatted, and never again
+ *   an entry counts when its state word says so; the word is written last, 8 bytes at once
+ *
+ * Format: FORMAT.md, sections 2 and 3.   Tests: tests/unit/wire/super_test.cpp
+ */
+#ifndef RPMI_SUPER_H
+#define RPMI_SUPER_H
+
+#include <librpm/conn.h>
+#include <stdint.h>
+
+#define RPMI_SUPER_BYTES 4096u
+#define RPMI_FORMAT_VERSION 1u
+#define RPMI_DIRENT_BYTES 256u
+
+struct rpmi_super {
+    uint32_t version;
+    uint64_t pool_id;      /* random */
+    uint64_t pool_bytes;
+    uint64_t dir_offset;   /* RPMI_POOL_ENTRIES entries */
+    uint64_t data_offset;  /* objects from here on */
+};
+
+/* Write RPMI_SUPER_BYTES. */
+void rpmi_super_put(void *block, const struct rpmi_super *super);
+
+/*
+ * Read and judge; @pool_bytes is what the medium really has. RPM_E_FOREIGN (not ours),
+ * RPM_E_VERSION, RPM_E_CORRUPT (checksum, bounds), RPM_E_NOENT (all zeros: never formatted).
+ */
+int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *super);
+
+struct rpmi_dirent {
+    char name[RPM_NAME_MAX + 1];
+    uint32_t kind;    /* enum rpm_kind */
+    uint64_t offset;  /* bytes from the start of the pool; of a log: its header */
+    uint64_t bytes;   /* of the whole object, log header included */
+    uint64_t id;      /* of a log: its log_id */
+};
+
+/* Write the body of an entry, RPMI_DIRENT_BYTES with the state word left 0. Returns the state word
+ * that makes it count, to be stored at offset 0 afterwards. */
+uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry);
+
+/* 1: in use, 0: free, RPM_E_CORRUPT: state says used but the body fails its checksum or bounds. */
+int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry);
+
+/* 0, or RPM_E_NAME: empty, too long, or with a byte other than letters, digits and "._-/". */
+int rpmi_name_check(const char *name);
+
+#endif
