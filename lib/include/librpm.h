@@ -5,6 +5,7 @@
 #ifndef LIBRPM_H
 #define LIBRPM_H
 
+#include <librpm/append.h>
 #include <librpm/conn.h>
 #include <librpm/diag.h>
 #include <librpm/error.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.h: a connection to one server. It belongs to one thread, and so does everything opened on it.
+ * conn.h: a connection to one server. It belongs to one thread, and so does everything opened on
+ * it.
  *
  * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]", "sim:seed=N,preset=P".
  */
@@ -18,12 +19,12 @@ extern "C" {
 struct rpm_conn;
 
 struct rpm_conn_opts {
-    size_t size;          /* sizeof this struct as the caller compiled it */
-    uint64_t timeout_us;  /* deadline of every blocking call; 0: 5 s */
-    uint32_t depth;       /* operations outstanding on the wire; 0: 256 */
-    uint32_t method;      /* enum rpm_method to insist on; 0: the cheapest legal one */
-    const char *hints;    /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
-    const char *secret;   /* shared secret; NULL: none. Borrowed until return */
+    size_t size;            /* sizeof this struct as the caller compiled it */
+    uint64_t timeout_us;    /* deadline of every blocking call; 0: 5 s */
+    uint32_t depth;         /* operations outstanding on the wire; 0: 256 */
+    uint32_t method;        /* enum rpm_method to insist on; 0: the cheapest legal one */
+    const char *hints;      /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
+    const char *secret;     /* shared secret; NULL: none. Borrowed until return */
     uint64_t staging_bytes; /* memory shared with the transport for payloads; 0: 8 MiB */
 };
 
@@ -44,11 +45,11 @@ enum rpm_kind {
 };
 
 struct rpm_entry {
-    size_t size;             /* sizeof this struct as the caller compiled it */
+    size_t size; /* sizeof this struct as the caller compiled it */
     char name[RPM_NAME_MAX + 1];
-    uint32_t kind;           /* enum rpm_kind */
-    uint64_t bytes;          /* log: capacity; region: length; locks: 8 x their number */
-    uint32_t writer;         /* log: client id that holds it for writing, 0: nobody */
+    uint32_t kind;   /* enum rpm_kind */
+    uint64_t bytes;  /* log: capacity; region: length; locks: 8 x their number */
+    uint32_t writer; /* log: client id that holds it for writing, 0: nobody */
 };
 
 /**

@@ -19,30 +19,30 @@ extern "C" {
 #endif
 
 enum rpm_error {
-    RPM_E_INVAL = -EINVAL,           /* an argument is out of its documented range */
-    RPM_E_FULL = -ENOSPC,            /* no room: trim the log, or use a larger pool, then retry */
-    RPM_E_TORN = -EBADMSG,           /* bytes failed their checksum */
-    RPM_E_FENCED = -ESTALE,          /* a newer writer owns this log */
-    RPM_E_LOST = -ENOTCONN,          /* peer gone: fate of in-flight operations unknown */
-    RPM_E_TIMEDOUT = -ETIMEDOUT,     /* deadline passed: fate of in-flight operations unknown */
-    RPM_E_BUSY = -EAGAIN,            /* queue full: poll, then retry */
-    RPM_E_NOCAP = -EOPNOTSUPP,       /* cannot be done, or cannot be proven, on this link */
-    RPM_E_RANGE = -ERANGE,           /* offset, length or LSN outside the object */
-    RPM_E_TRIMMED = -ENODATA,        /* the LSN was trimmed away */
-    RPM_E_TOOBIG = -EMSGSIZE,        /* record larger than rpm_log_record_max() */
-    RPM_E_NOENT = -ENOENT,           /* no object of that name */
-    RPM_E_EXISTS = -EEXIST,          /* the name is taken */
-    RPM_E_NAME = -ENAMETOOLONG,      /* name empty, too long or with a forbidden byte */
-    RPM_E_OWNED = -EBUSY,            /* another writer, server or lock owner holds it */
-    RPM_E_DENIED = -EACCES,          /* not permitted: credentials, secret or rights */
+    RPM_E_INVAL = -EINVAL,            /* an argument is out of its documented range */
+    RPM_E_FULL = -ENOSPC,             /* no room: trim the log, or use a larger pool, then retry */
+    RPM_E_TORN = -EBADMSG,            /* bytes failed their checksum */
+    RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log */
+    RPM_E_LOST = -ENOTCONN,           /* peer gone: fate of in-flight operations unknown */
+    RPM_E_TIMEDOUT = -ETIMEDOUT,      /* deadline passed: fate of in-flight operations unknown */
+    RPM_E_BUSY = -EAGAIN,             /* queue full: poll, then retry */
+    RPM_E_NOCAP = -EOPNOTSUPP,        /* cannot be done, or cannot be proven, on this link */
+    RPM_E_RANGE = -ERANGE,            /* offset, length or LSN outside the object */
+    RPM_E_TRIMMED = -ENODATA,         /* the LSN was trimmed away */
+    RPM_E_TOOBIG = -EMSGSIZE,         /* record larger than rpm_log_record_max() */
+    RPM_E_NOENT = -ENOENT,            /* no object of that name */
+    RPM_E_EXISTS = -EEXIST,           /* the name is taken */
+    RPM_E_NAME = -ENAMETOOLONG,       /* name empty, too long or with a forbidden byte */
+    RPM_E_OWNED = -EBUSY,             /* another writer, server or lock owner holds it */
+    RPM_E_DENIED = -EACCES,           /* not permitted: credentials, secret or rights */
     RPM_E_VERSION = -EPROTONOSUPPORT, /* other side or file speaks another version */
-    RPM_E_PROTO = -EPROTO,           /* the peer sent what no librpm sends */
-    RPM_E_FOREIGN = -EMEDIUMTYPE,    /* the file is not a librpm pool */
-    RPM_E_CORRUPT = -EUCLEAN,        /* a pool structure failed its checksum or its bounds */
-    RPM_E_OPTS = -E2BIG,             /* option struct newer than this library, with a field set */
-    RPM_E_REFUSED = -ECONNREFUSED,   /* nobody serves there */
-    RPM_E_NOMEM = -ENOMEM,           /* out of memory */
-    RPM_E_IO = -EIO                  /* the medium failed: nothing after it is promised */
+    RPM_E_PROTO = -EPROTO,            /* the peer sent what no librpm sends */
+    RPM_E_FOREIGN = -EMEDIUMTYPE,     /* the file is not a librpm pool */
+    RPM_E_CORRUPT = -EUCLEAN,         /* a pool structure failed its checksum or its bounds */
+    RPM_E_OPTS = -E2BIG,              /* option struct newer than this library, with a field set */
+    RPM_E_REFUSED = -ECONNREFUSED,    /* nobody serves there */
+    RPM_E_NOMEM = -ENOMEM,            /* out of memory */
+    RPM_E_IO = -EIO                   /* the medium failed: nothing after it is promised */
 };
 
 /**

@@ -26,26 +26,26 @@ enum rpm_level {
 
 /* How bytes are brought to a level. One bit each in rpm_facts.methods. */
 enum rpm_method {
-    RPM_METHOD_DEFAULT = 0,     /* in options only: the cheapest legal one */
-    RPM_METHOD_WRITE = 1,       /* WRITE, wait for its completion */
-    RPM_METHOD_READ = 2,        /* WRITE then READ, same queue pair */
-    RPM_METHOD_READ_OTHER = 3,  /* WRITE, READ on another queue pair: never legal */
-    RPM_METHOD_MESSAGE = 4,     /* WRITE then message; far CPU flushes the range; ack */
-    RPM_METHOD_IMMEDIATE = 5,   /* WRITE_WITH_IMM; far CPU flushes; ack */
-    RPM_METHOD_COPY = 6,        /* message into a DRAM ring; far CPU copies non-temporally; ack */
-    RPM_METHOD_FLUSH = 7,       /* WRITE then native RDMA FLUSH(persistence) */
-    RPM_METHOD_STORE = 8,       /* shared mapping: near CPU stores non-temporally and fences */
+    RPM_METHOD_DEFAULT = 0,    /* in options only: the cheapest legal one */
+    RPM_METHOD_WRITE = 1,      /* WRITE, wait for its completion */
+    RPM_METHOD_READ = 2,       /* WRITE then READ, same queue pair */
+    RPM_METHOD_READ_OTHER = 3, /* WRITE, READ on another queue pair: never legal */
+    RPM_METHOD_MESSAGE = 4,    /* WRITE then message; far CPU flushes the range; ack */
+    RPM_METHOD_IMMEDIATE = 5,  /* WRITE_WITH_IMM; far CPU flushes; ack */
+    RPM_METHOD_COPY = 6,       /* message into a DRAM ring; far CPU copies non-temporally; ack */
+    RPM_METHOD_FLUSH = 7,      /* WRITE then native RDMA FLUSH(persistence) */
+    RPM_METHOD_STORE = 8,      /* shared mapping: near CPU stores non-temporally and fences */
     RPM_METHOD_COUNT = 9
 };
 
 enum rpm_medium {
     RPM_MEDIUM_UNKNOWN = 0,
-    RPM_MEDIUM_DRAM = 1,   /* anonymous memory: dies with the server process */
-    RPM_MEDIUM_HUGE = 2,   /* huge pages */
-    RPM_MEDIUM_TMPFS = 3,  /* file in memory: outlives the process, not the power */
-    RPM_MEDIUM_FILE = 4,   /* file on a block device: far CPU must msync */
-    RPM_MEDIUM_FSDAX = 5,  /* file on persistent memory, mapped with MAP_SYNC */
-    RPM_MEDIUM_DEVDAX = 6  /* character device of persistent memory */
+    RPM_MEDIUM_DRAM = 1,  /* anonymous memory: dies with the server process */
+    RPM_MEDIUM_HUGE = 2,  /* huge pages */
+    RPM_MEDIUM_TMPFS = 3, /* file in memory: outlives the process, not the power */
+    RPM_MEDIUM_FILE = 4,  /* file on a block device: far CPU must msync */
+    RPM_MEDIUM_FSDAX = 5, /* file on persistent memory, mapped with MAP_SYNC */
+    RPM_MEDIUM_DEVDAX = 6 /* character device of persistent memory */
 };
 
 /* Where bytes must have arrived to survive power loss. */
@@ -59,20 +59,20 @@ enum rpm_domain {
 enum rpm_answer { RPM_UNKNOWN = 0, RPM_NO = 1, RPM_YES = 2 };
 
 struct rpm_facts {
-    size_t size;             /* sizeof this struct as the caller compiled it */
-    uint32_t medium;         /* enum rpm_medium */
-    uint32_t domain;         /* enum rpm_domain */
-    uint32_t domain_declared; /* 1: the operator's word, not a probe's */
-    uint32_t ddio;           /* enum rpm_answer: inbound writes allocate in the CPU cache */
-    uint32_t native_flush;   /* enum rpm_answer: FLUSH(persistence) reported for this region */
-    uint32_t atomic_write;   /* enum rpm_answer */
-    uint32_t memory_window;  /* enum rpm_answer: keys can be revoked one by one */
+    size_t size;                /* sizeof this struct as the caller compiled it */
+    uint32_t medium;            /* enum rpm_medium */
+    uint32_t domain;            /* enum rpm_domain */
+    uint32_t domain_declared;   /* 1: the operator's word, not a probe's */
+    uint32_t ddio;              /* enum rpm_answer: inbound writes allocate in the CPU cache */
+    uint32_t native_flush;      /* enum rpm_answer: FLUSH(persistence) reported for this region */
+    uint32_t atomic_write;      /* enum rpm_answer */
+    uint32_t memory_window;     /* enum rpm_answer: keys can be revoked one by one */
     uint32_t granularity_bytes; /* store granularity by libpmem2: 1, 64, 4096; 0 unknown */
-    uint32_t line_bytes;     /* media line: 256 for 3D XPoint, 64 for DRAM */
-    uint32_t methods;        /* bit (1 << enum rpm_method): what this link can carry out */
-    int32_t memory_node;     /* NUMA node of the memory, -1 unknown */
-    int32_t port_node;       /* NUMA node of the port, -1 unknown */
-    uint32_t modelled;       /* 1: numbers and survival come from the device model */
+    uint32_t line_bytes;        /* media line: 256 for 3D XPoint, 64 for DRAM */
+    uint32_t methods;           /* bit (1 << enum rpm_method): what this link can carry out */
+    int32_t memory_node;        /* NUMA node of the memory, -1 unknown */
+    int32_t port_node;          /* NUMA node of the port, -1 unknown */
+    uint32_t modelled;          /* 1: numbers and survival come from the device model */
 };
 
 static inline struct rpm_facts rpm_facts_init(void)
@@ -125,10 +125,44 @@ RPM_MUST_CHECK int rpm_probe(const char *path, struct rpm_facts *facts);
  */
 int rpm_facts_text(const struct rpm_facts *facts, char *text, size_t bytes);
 
-/* Names for printing and parsing: "durable", "read", "tmpfs", "adr". Returned, static. */
+/**
+ * rpm_level_name: the word for a level, such as "durable".
+ *
+ * @level  any value; one that no enumerator has gives "unknown".
+ *
+ * Returns a string that is never NULL. Returned, static: never freed.
+ * Threads:  any.
+ */
 const char *rpm_level_name(enum rpm_level level);
+
+/**
+ * rpm_method_name: the word for a persistence method, such as "read".
+ *
+ * @method  any value; one that no enumerator has gives "unknown".
+ *
+ * Returns a string that is never NULL. Returned, static: never freed.
+ * Threads:  any.
+ */
 const char *rpm_method_name(enum rpm_method method);
+
+/**
+ * rpm_medium_name: the word for a medium, such as "tmpfs".
+ *
+ * @medium  any value; one that no enumerator has gives "unknown".
+ *
+ * Returns a string that is never NULL. Returned, static: never freed.
+ * Threads:  any.
+ */
 const char *rpm_medium_name(enum rpm_medium medium);
+
+/**
+ * rpm_domain_name: the word for a persistence domain, such as "adr".
+ *
+ * @domain  any value; one that no enumerator has gives "unknown".
+ *
+ * Returns a string that is never NULL. Returned, static: never freed.
+ * Threads:  any.
+ */
 const char *rpm_domain_name(enum rpm_domain domain);
 
 #ifdef __cplusplus

@@ -24,15 +24,15 @@ enum rpm_request_kind {
 };
 
 struct rpm_request {
-    size_t size;          /* sizeof this struct as the caller compiled it */
-    uint32_t kind;        /* enum rpm_request_kind */
-    uint32_t level;       /* enum rpm_level; 0: RPM_DURABLE */
-    uint64_t bytes;       /* payload of one record */
-    uint64_t offset;      /* record write: where */
-    uint32_t count;       /* batch: records; 0: 1 */
-    uint32_t slot_bytes;  /* record write: see struct rpm_region_opts */
-    uint32_t method;      /* enum rpm_method to insist on; 0: the cheapest legal one */
-    uint32_t hints;       /* RPM_HINT() bits that are on */
+    size_t size;         /* sizeof this struct as the caller compiled it */
+    uint32_t kind;       /* enum rpm_request_kind */
+    uint32_t level;      /* enum rpm_level; 0: RPM_DURABLE */
+    uint64_t bytes;      /* payload of one record */
+    uint64_t offset;     /* record write: where */
+    uint32_t count;      /* batch: records; 0: 1 */
+    uint32_t slot_bytes; /* record write: see struct rpm_region_opts */
+    uint32_t method;     /* enum rpm_method to insist on; 0: the cheapest legal one */
+    uint32_t hints;      /* RPM_HINT() bits that are on */
 };
 
 static inline struct rpm_request rpm_request_init(void)

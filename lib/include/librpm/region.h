@@ -6,7 +6,7 @@
 #ifndef LIBRPM_REGION_H
 #define LIBRPM_REGION_H
 
-#include <librpm/log.h>
+#include <librpm/append.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,9 +43,9 @@ static inline struct rpm_region_opts rpm_region_opts_init(void)
 
 /* One piece of a vectored write. */
 struct rpm_patch {
-    uint64_t offset;  /* bytes from the start of the region */
+    uint64_t offset; /* bytes from the start of the region */
     const void *data;
-    size_t len;       /* bytes */
+    size_t len; /* bytes */
 };
 
 /**
@@ -64,8 +64,7 @@ struct rpm_patch {
  * Cost:     one message round trip; allocates all that the region will ever need.
  */
 RPM_MUST_CHECK int rpm_region_open(struct rpm_conn *conn, const char *name,
-                                   const struct rpm_region_opts *opts,
-                                   struct rpm_region **region);
+                                   const struct rpm_region_opts *opts, struct rpm_region **region);
 
 /**
  * rpm_region_bytes: the length of the region in bytes.

@@ -17,25 +17,25 @@ extern "C" {
 struct rpm_server;
 
 enum rpm_server_flag {
-    RPM_SERVER_CREATE = 1,   /* format the pool if the path does not exist or holds only zeros */
+    RPM_SERVER_CREATE = 1,    /* format the pool if the path does not exist or holds only zeros */
     RPM_SERVER_NO_DIRECT = 2, /* never lend the mapping: ring only, clients stay isolated */
-    RPM_SERVER_HUGE = 4,     /* anonymous pool on huge pages */
+    RPM_SERVER_HUGE = 4,      /* anonymous pool on huge pages */
     RPM_SERVER_FENCE_KILL = 8 /* a fenced direct writer that does not stop in time is killed */
 };
 
 struct rpm_server_opts {
-    size_t size;            /* sizeof this struct as the caller compiled it */
-    const char *pool;       /* file or device; NULL: anonymous memory. Borrowed until return */
-    const char *listen;     /* "shm:NAME". Borrowed until return */
-    uint64_t pool_bytes;    /* with CREATE: size of the pool, multiple of 4096 */
-    uint64_t dram_bytes;    /* room for DRAM regions and lock tables; 0: 1 MiB */
-    uint32_t flags;         /* enum rpm_server_flag */
-    uint32_t domain;        /* enum rpm_domain declared by the operator; 0: only what is probed */
-    uint32_t clients_max;   /* connections at once; 0: 64 */
-    uint32_t socket_mode;   /* permission bits of the socket; 0: 0600 */
-    const char *secret;     /* what clients must present; NULL: nothing. Borrowed until return */
-    uint64_t fence_us;      /* how long a fenced writer may take to stop; 0: 1 s */
-    int numa_node;          /* bind the pool to this node + 1; 0: leave it (H1) */
+    size_t size;          /* sizeof this struct as the caller compiled it */
+    const char *pool;     /* file or device; NULL: anonymous memory. Borrowed until return */
+    const char *listen;   /* "shm:NAME". Borrowed until return */
+    uint64_t pool_bytes;  /* with CREATE: size of the pool, multiple of 4096 */
+    uint64_t dram_bytes;  /* room for DRAM regions and lock tables; 0: 1 MiB */
+    uint32_t flags;       /* enum rpm_server_flag */
+    uint32_t domain;      /* enum rpm_domain declared by the operator; 0: only what is probed */
+    uint32_t clients_max; /* connections at once; 0: 64 */
+    uint32_t socket_mode; /* permission bits of the socket; 0: 0600 */
+    const char *secret;   /* what clients must present; NULL: nothing. Borrowed until return */
+    uint64_t fence_us;    /* how long a fenced writer may take to stop; 0: 1 s */
+    int numa_node;        /* bind the pool to this node + 1; 0: leave it (H1) */
 };
 
 static inline struct rpm_server_opts rpm_server_opts_init(void)
@@ -48,17 +48,17 @@ static inline struct rpm_server_opts rpm_server_opts_init(void)
 }
 
 struct rpm_server_stats {
-    size_t size;         /* sizeof this struct as the caller compiled it */
-    uint64_t clients;    /* connected now */
-    uint64_t accepted;   /* since start */
-    uint64_t refused;    /* hellos turned away */
-    uint64_t died;       /* clients that went without a word */
-    uint64_t calls;      /* control messages served */
-    uint64_t ops;        /* ring operations executed */
-    uint64_t bytes;      /* ring bytes written */
-    uint64_t rejected;   /* ring operations outside their key's bounds or rights */
-    uint64_t claims;     /* log claims granted */
-    uint64_t fenced;     /* writers shut out by a claim */
+    size_t size;          /* sizeof this struct as the caller compiled it */
+    uint64_t clients;     /* connected now */
+    uint64_t accepted;    /* since start */
+    uint64_t refused;     /* hellos turned away */
+    uint64_t died;        /* clients that went without a word */
+    uint64_t calls;       /* control messages served */
+    uint64_t ops;         /* ring operations executed */
+    uint64_t bytes;       /* ring bytes written */
+    uint64_t rejected;    /* ring operations outside their key's bounds or rights */
+    uint64_t claims;      /* log claims granted */
+    uint64_t fenced;      /* writers shut out by a claim */
     uint64_t locks_freed; /* locks of dead clients freed */
     uint64_t pool_bytes;
     uint64_t pool_free_bytes;

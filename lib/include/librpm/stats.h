@@ -12,16 +12,16 @@ extern "C" {
 #endif
 
 struct rpm_conn_stats {
-    size_t size;           /* sizeof this struct as the caller compiled it */
-    uint64_t writes;       /* write operations posted */
-    uint64_t write_bytes;  /* including framing and padding */
+    size_t size;          /* sizeof this struct as the caller compiled it */
+    uint64_t writes;      /* write operations posted */
+    uint64_t write_bytes; /* including framing and padding */
     uint64_t reads;
     uint64_t read_bytes;
-    uint64_t flushes;      /* flush operations posted, whatever the method */
+    uint64_t flushes; /* flush operations posted, whatever the method */
     uint64_t atomics;
-    uint64_t calls;        /* control messages */
+    uint64_t calls;         /* control messages */
     uint64_t payload_bytes; /* what the application asked to write */
-    uint64_t sleeps;       /* times a wait gave up spinning and slept */
+    uint64_t sleeps;        /* times a wait gave up spinning and slept */
 };
 
 /**
