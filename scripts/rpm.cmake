@@ -1,5 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# rpm.cmake: how a folder adds its sources, tests and programs.
+# rpm.cmake: how every target is compiled, and how a folder adds its sources, tests and programs.
+
+# rpm_build: warnings and sanitizers, linked by each target of ours and by nothing installed.
+add_library(rpm_build INTERFACE)
+target_compile_options(rpm_build INTERFACE -Wall -Wextra
+    $<$<COMPILE_LANGUAGE:C>:-Wconversion -Wvla -Wstrict-prototypes>)
+if(LIBRPM_WERROR)
+    target_compile_options(rpm_build INTERFACE -Werror)
+endif()
+if(LIBRPM_SANITIZE STREQUAL "")
+    # Sanitizers widen stack frames, so the limit holds for plain builds only.
+    target_compile_options(rpm_build INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=4096>)
+elseif(LIBRPM_SANITIZE MATCHES "^(address|undefined|address,undefined|thread)$")
+    target_compile_options(rpm_build INTERFACE -fsanitize=${LIBRPM_SANITIZE}
+        -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(rpm_build INTERFACE -fsanitize=${LIBRPM_SANITIZE})
+else()
+    message(FATAL_ERROR "LIBRPM_SANITIZE=${LIBRPM_SANITIZE}: use address,undefined or thread")
+endif()
 
 # Sources of the library, relative to the calling folder.
 function(rpm_sources)
@@ -8,25 +26,58 @@ function(rpm_sources)
     endforeach()
 endfunction()
 
+# What the shared, the static and the testing library have in common.
+function(rpm_library name)
+    target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+    target_compile_options(${name} PRIVATE -fvisibility=hidden -fno-strict-aliasing)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/lib ${XXHASH_INCLUDE})
+    target_include_directories(${name} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 numa Threads::Threads
+        $<BUILD_INTERFACE:rpm_build>)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
+        ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+endfunction()
+
+# Label and deadline of one test. A test that cannot run here exits 77 and counts as skipped.
+function(rpm_test_properties name label timeout)
+    if(NOT timeout)
+        set(timeout 300)
+    endif()
+    if(LIBRPM_SANITIZE)
+        math(EXPR timeout "${timeout} * 4")
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
+        SKIP_RETURN_CODE 77)
+endfunction()
+
 # rpm_test(NAME LABEL label [COMMAND_ARGS ...] [TIMEOUT s] SOURCES file...): a Catch2 program
 # that sees the library's internals.
 function(rpm_test name)
     cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;COMMAND_ARGS" ${ARGN})
     add_executable(${name} ${arg_SOURCES})
-    target_link_libraries(${name} PRIVATE rpm_testing rpm_catch)
+    target_link_libraries(${name} PRIVATE rpm_testing rpm_catch rpm_build)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     add_test(NAME ${name} COMMAND ${name} ${arg_COMMAND_ARGS})
-    if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT 300)
-    endif()
-    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT})
+    rpm_test_properties(${name} "${arg_LABEL}" "${arg_TIMEOUT}")
+endfunction()
+
+# rpm_script_test(NAME LABEL label [TIMEOUT s] COMMAND word...): any other command as a test.
+function(rpm_script_test name)
+    cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "COMMAND" ${ARGN})
+    add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+    rpm_test_properties(${name} "${arg_LABEL}" "${arg_TIMEOUT}")
 endfunction()
 
 # rpm_program(NAME SOURCES file...): an installed program; sees only the public headers.
 function(rpm_program name)
     cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
     add_executable(${name} ${arg_SOURCES})
-    target_link_libraries(${name} PRIVATE rpm rpm_tool)
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+    target_link_libraries(${name} PRIVATE rpm rpm_tool rpm_build)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
+        INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    set_property(GLOBAL APPEND PROPERTY RPM_PROGRAMS ${name})
 endfunction()
