@@ -18,6 +18,11 @@
 #define RPMI_UNLIKELY(x) (x)
 #endif
 
+/* Internal headers are read by tests in C++, where the keyword has its other name. */
+#ifdef __cplusplus
+#define _Static_assert static_assert
+#endif
+
 /* Print the expression and its place, then abort. */
 __attribute__((noreturn, cold)) void rpmi_assert_failed(const char *expr, const char *file,
                                                         int line);

@@ -25,7 +25,8 @@ static inline void rpmi_cpu_relax(void)
 #endif
 }
 
-/* For tests: read this instead of the system's clock; NULL: the system's again. */
+/* For tests: read this instead of the system's clock; NULL: the system's again. Begins a new time
+ * line, in which any first value is accepted. */
 void rpmi_clock_replace(uint64_t (*now_ns)(void));
 
 #endif

@@ -5,6 +5,8 @@
 #ifndef RPMI_LIMITS_H
 #define RPMI_LIMITS_H
 
+#include "base/assert.h"
+
 #define RPMI_LINE_BYTES 64u    /* CPU cache line, PCIe data word, unit of a frame */
 #define RPMI_XPLINE_BYTES 256u /* media line of 3D XPoint */
 #define RPMI_PAGE_BYTES 4096u

@@ -38,7 +38,8 @@ struct rpmi_arena {
     bool owned; /* base came from rpmi_alloc() */
 };
 
-/* Over the caller's @mem, or over fresh memory when it is NULL. RPM_E_NOMEM. */
+/* Over the caller's @mem, aligned to a cache line, or over fresh memory when it is NULL.
+ * RPM_E_INVAL (alignment), RPM_E_NOMEM. */
 int rpmi_arena_open(struct rpmi_arena *arena, void *mem, size_t bytes);
 
 /* Zeroed piece, aligned to a cache line. Never fails: the size was computed, so a lack of room is

@@ -21,7 +21,8 @@ struct rpmi_url {
 };
 
 /* RPM_E_INVAL with a text saying what is wrong where. A first part "key=value" is an option, the
- * address is then "". */
+ * address is then "". @url holds pointers into itself: never copy
+ * it; undefined contents on an error. */
 int rpmi_url_parse(const char *text, struct rpmi_url *url);
 
 /* The value of an option, or @fallback. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * assert.c: the end of a process that has broken one of its own invariants.
+ *
+ * The message goes straight to standard error, not through the diagnostic sink: the sink is the
+ * program's code and may itself rest on what has just been found broken.
+ *
+ * Tests: tests/unit/base/assert_test.cpp
+ */
+#include "base/assert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void rpmi_assert_failed(const char *expr, const char *file, int line)
+{
+    char text[512];
+    int len =
+        snprintf(text, sizeof(text), "librpm: assertion failed: %s (%s:%d)\n", expr, file, line);
+    size_t bytes = len < 0 ? 0 : (size_t)len;
+
+    if (bytes >= sizeof(text)) {
+        bytes = sizeof(text) - 1;
+        text[bytes - 1] = '\n';
+    }
+    if (write(STDERR_FILENO, text, bytes) < 0) {
+        /* Nobody is left to tell: the core file still names the place. */
+    }
+    abort();
+}

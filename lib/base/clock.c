@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * clock.c: real time, monotonic by our own guard as well as the system's.
+ *
+ * The guard is a floor for each thread. A replaced clock begins a new time line: the floor of the
+ * old one would freeze a test clock that starts at 0, or the system's after a test clock that ran
+ * ahead. Within a time line nothing ever goes back.
+ *
+ * Tests: tests/unit/base/clock_test.cpp
+ */
+#include "base/clock.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000ull
+
+static _Atomic(uint64_t (*)(void)) replacement;
+static atomic_uint line; /* number of the time line */
+
+static _Thread_local uint64_t floor_ns;
+static _Thread_local unsigned floor_line;
+
+static uint64_t system_ns(void);
+
+uint64_t rpmi_clock_ns(void)
+{
+    unsigned current = atomic_load_explicit(&line, memory_order_acquire);
+    uint64_t (*now_ns)(void) = atomic_load_explicit(&replacement, memory_order_relaxed);
+    uint64_t now = now_ns != NULL ? now_ns() : system_ns();
+
+    if (current == floor_line && now < floor_ns)
+        return floor_ns;
+    floor_line = current;
+    floor_ns = now;
+    return now;
+}
+
+void rpmi_clock_sleep_ns(uint64_t ns)
+{
+    struct timespec span = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
+
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &span, NULL);
+}
+
+void rpmi_clock_replace(uint64_t (*now_ns)(void))
+{
+    atomic_store(&replacement, now_ns);
+    atomic_fetch_add_explicit(&line, 1, memory_order_release);
+}
+
+static uint64_t system_ns(void)
+{
+    struct timespec now = { 0 };
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}

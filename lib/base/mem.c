@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mem.c: the one allocator, counted and breakable, and the arena on top of it.
+ *
+ * Invariants
+ *   every byte handed out is zero
+ *   nothing is handed out to a frozen thread
+ *   an arena hands out at most the bytes it was opened with, in whole cache lines
+ *
+ * Freeze and failure belong to a thread: one test's plan must not hit another thread's work.
+ *
+ * Tests: tests/unit/base/mem_test.cpp
+ */
+#include "base/mem.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_uint_least64_t count;
+static _Thread_local uint32_t frozen;
+static _Thread_local uint64_t fail_in; /* allocations until the one that fails, 0: none */
+
+void *rpmi_alloc(size_t bytes, size_t align)
+{
+    void *ptr = NULL;
+
+    RPM_ASSERT(frozen == 0);
+    RPM_ASSERT(align >= 8 && (align & (align - 1)) == 0);
+    if (fail_in > 0 && --fail_in == 0) {
+        rpmi_fail(RPM_E_NOMEM, "out of memory: %zu bytes (made to fail)", bytes);
+        return NULL;
+    }
+    if (bytes == 0)
+        bytes = 1;
+    if (align <= _Alignof(max_align_t)) {
+        /* Large blocks come from the system zeroed already: calloc() knows, memset() does not. */
+        ptr = calloc(1, bytes);
+    } else if (posix_memalign(&ptr, align, bytes) == 0) {
+        memset(ptr, 0, bytes);
+    } else {
+        ptr = NULL;
+    }
+    if (ptr == NULL) {
+        rpmi_fail(RPM_E_NOMEM, "out of memory: %zu bytes", bytes);
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+    return ptr;
+}
+
+void rpmi_free(void *ptr)
+{
+    free(ptr);
+}
+
+void rpmi_mem_freeze(void)
+{
+    RPM_ASSERT(frozen < UINT32_MAX);
+    frozen++;
+}
+
+void rpmi_mem_thaw(void)
+{
+    RPM_ASSERT(frozen > 0);
+    frozen--;
+}
+
+uint64_t rpmi_mem_count(void)
+{
+    return atomic_load_explicit(&count, memory_order_relaxed);
+}
+
+void rpmi_mem_fail_at(uint64_t nth)
+{
+    fail_in = nth;
+}
+
+int rpmi_arena_open(struct rpmi_arena *arena, void *mem, size_t bytes)
+{
+    unsigned char *base = mem;
+
+    if (!rpmi_is_aligned((uintptr_t)mem, RPMI_LINE_BYTES))
+        return rpmi_fail(RPM_E_INVAL, "memory for a handle is not aligned to %u bytes",
+                         RPMI_LINE_BYTES);
+    if (base == NULL)
+        base = rpmi_alloc(bytes, RPMI_LINE_BYTES);
+    if (base == NULL)
+        return RPM_E_NOMEM;
+    arena->base = base;
+    arena->bytes = bytes;
+    arena->used = 0;
+    arena->owned = mem == NULL;
+    return 0;
+}
+
+void *rpmi_arena_take(struct rpmi_arena *arena, size_t bytes)
+{
+    size_t cost = rpmi_arena_cost(bytes);
+    unsigned char *piece = arena->base + arena->used;
+
+    RPM_ASSERT(arena->base != NULL);
+    RPM_ASSERT(cost >= bytes && cost <= arena->bytes - arena->used);
+    arena->used += cost;
+    memset(piece, 0, bytes);
+    return piece;
+}
+
+size_t rpmi_arena_cost(size_t bytes)
+{
+    return (size_t)rpmi_align_up(bytes, RPMI_LINE_BYTES);
+}
+
+void rpmi_arena_close(struct rpmi_arena *arena)
+{
+    if (arena->owned)
+        rpmi_free(arena->base);
+    memset(arena, 0, sizeof(*arena));
+}

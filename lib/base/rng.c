@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rng.c: SplitMix64, so that a seed is one word and a world can be replayed on any machine.
+ *
+ * Not for secrets. Any state is a good state, and streams of neighbouring seeds do not resemble
+ * each other, which is what seeds counted up by a test loop need.
+ *
+ * Tests: tests/unit/base/rng_test.cpp
+ */
+#include "base/rng.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#define GOLDEN 0x9e3779b97f4a7c15ull /* 2^64 / golden ratio: Steele, Lea, Flood, OOPSLA 2014 */
+
+void rpmi_rng_seed(struct rpmi_rng *rng, uint64_t seed)
+{
+    rng->state = seed;
+}
+
+uint64_t rpmi_rng_next(struct rpmi_rng *rng)
+{
+    uint64_t z = rng->state += GOLDEN;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+uint64_t rpmi_rng_below(struct rpmi_rng *rng, uint64_t bound)
+{
+    uint64_t reject;
+    uint64_t value;
+
+    if (bound == 0)
+        return 0;
+    /* 2^64 mod bound values at the low end would make small results too likely: draw again.
+     * Ends soon: each draw is kept with a chance above one half. */
+    reject = (0 - bound) % bound;
+    do {
+        value = rpmi_rng_next(rng);
+    } while (value < reject);
+    return value % bound;
+}
+
+bool rpmi_rng_chance(struct rpmi_rng *rng, uint32_t ppm)
+{
+    RPM_ASSERT(ppm <= 1000000u);
+    /* Draws even when the answer is known, so that a knob at 0 does not shift the sequence. */
+    return rpmi_rng_below(rng, 1000000u) < ppm;
+}
+
+uint64_t rpmi_rng_entropy(void)
+{
+    uint64_t value = 0;
+
+    if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != (ssize_t)sizeof(value)) {
+        /* Early in boot: ids must differ, they need not be secret. */
+        struct rpmi_rng rng = { rpmi_clock_ns() ^ ((uint64_t)getpid() << 40) };
+
+        value = rpmi_rng_next(&rng);
+    }
+    return value;
+}
