@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# lib.sh: what the commands of this folder share. Sourced by bash, never run.
+#
+#   need_packages P...   install Debian packages that are missing, and nothing otherwise
+#   build_release [T...] configure build/ and build the named targets, or all of them
+#   build_preset P       configure and build a preset of CMakePresets.json
+#   step TITLE CMD...    run a command under a heading and say how long it took
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+JOBS=${JOBS:-$(nproc)}
+
+# What the library and its programs need, and what their tests need beside that.
+BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev libpmemlog-dev
+    libnuma-dev libxxhash-dev libcli11-dev nlohmann-json3-dev libsystemd-dev catch2 mandoc python3)
+TEST_PACKAGES=(valgrind clang-14 libclang-rt-14-dev clang-format-14 strace binutils librpm-dev)
+
+say() {
+    printf '%s\n' "$*"
+}
+
+die() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
+
+# Which of the named packages are not installed, one a line.
+missing_packages() {
+    local package state
+    for package in "$@"; do
+        state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || state=none
+        [ "$state" = installed ] || say "$package"
+    done
+}
+
+# apt-get as root, waiting for another apt, trying again when a mirror stumbles.
+apt_quietly() {
+    local -a root=()
+    local log try
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || die "needs root or sudo to run: apt-get $*"
+        root=(sudo)
+    fi
+    log=$(mktemp)
+    for try in 1 2 3; do
+        if "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 \
+            -o DPkg::Lock::Timeout=120 "$@" >"$log" 2>&1; then
+            rm -f "$log"
+            return 0
+        fi
+        [ "$try" = 3 ] || sleep $((try * 5))
+    done
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+}
+
+need_packages() {
+    local -a missing
+    if ! command -v dpkg-query >/dev/null; then
+        say "not a Debian system: these must be there already: $*"
+        return 0
+    fi
+    mapfile -t missing < <(missing_packages "$@")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "installing ${missing[*]}"
+    apt_quietly update || die "apt-get update failed"
+    apt_quietly install --no-install-recommends -y "${missing[@]}" || die "apt-get install failed"
+    mapfile -t missing < <(missing_packages "$@")
+    [ ${#missing[@]} -eq 0 ] || die "still missing after the installation: ${missing[*]}"
+}
+
+step() {
+    local title=$1 start=$SECONDS status=0
+    shift
+    say "== $title"
+    "$@" || status=$?
+    say "== $title: $((SECONDS - start)) s, exit $status"
+    return "$status"
+}
+
+# configure PRESET: a build folder of another tree or another generator is made anew.
+configure() {
+    local preset=$1 dir=$TOP/build fresh=()
+    [ "$preset" = release ] || dir=$TOP/build/$preset
+    if [ -f "$dir/CMakeCache.txt" ]; then
+        grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$TOP" "$dir/CMakeCache.txt" &&
+            grep -qx 'CMAKE_GENERATOR:INTERNAL=Ninja' "$dir/CMakeCache.txt" || fresh=(--fresh)
+    fi
+    if command -v ccache >/dev/null; then
+        fresh+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    fi
+    (cd "$TOP" && cmake --preset "$preset" "${fresh[@]}" --log-level=WARNING)
+}
+
+build_preset() {
+    local preset=$1
+    shift
+    configure "$preset" >&2 || return
+    local -a targets=()
+    [ $# -eq 0 ] || targets=(--target "$@")
+    (cd "$TOP" && cmake --build --preset "$preset" -j "$JOBS" "${targets[@]}")
+}
+
+build_release() {
+    build_preset release "$@"
+}
