@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guard.h: the line in a log's header through which a direct writer, whose mapping nobody can take
- * away, is shut out. It lives in the pool, so that it outlasts the server process.
+ * guard.h: the lines in a log's header through which a direct writer, whose mapping nobody can take
+ * away, is shut out. They live in the pool, so that they outlast the server process.
  *
  * The claim word holds the epoch that may write. A direct writer brackets its stores:
- *   busy = 1; check claim == my epoch; store, fence; busy = 0
- * A claimer raises the claim word, orders that against every writer (membarrier), and then waits
- * until busy is 0 or its holder is dead. After that no older writer can add anything.
+ *   busy[slot] = 1; check claim == my epoch; store, fence; busy[slot] = 0
+ * with slot = epoch % RPMI_GUARD_SLOTS. While it holds a claim it also holds a lock (OFD) on the
+ * byte of the pool file at header offset + slot. A claimer raises the claim word, orders that
+ * against every writer (membarrier), and then waits for each slot until busy is 0, or until it can
+ * take the slot's lock, for then its holder is dead. After that no older writer can add anything.
+ *
+ * Each epoch has a word of its own so that a stale writer that looks in, finds itself fenced and
+ * clears its word never clears that of the writer in force. An epoch is not handed out while a
+ * living process still holds the lock of its slot.
  *
  * Format: FORMAT.md, section 4.   Tests: tests/conform/fence_test.cpp, tests/kill/
  */
@@ -18,16 +24,18 @@
 
 #include <stdint.h>
 
-/* At RPMI_GUARD_OFFSET of the log's header; claim and busy on lines of their own. */
+#define RPMI_GUARD_SLOTS 64u
+
+/* At RPMI_GUARD_OFFSET of the log's header; claim on a line of its own. */
 struct rpmi_guard {
     uint64_t claim; /* epoch allowed to write; raised by the far end only, durably */
     uint64_t fill[7];
-    uint64_t busy; /* 1 while a direct writer is between check and fence; volatile */
-    uint64_t fill_busy[7];
+    uint64_t busy[RPMI_GUARD_SLOTS]; /* 1 while a direct writer is between check and fence; volatile */
 };
 
-_Static_assert(sizeof(struct rpmi_guard) == 2 * RPMI_LINE_BYTES, "two lines");
+_Static_assert(sizeof(struct rpmi_guard) == 9 * RPMI_LINE_BYTES, "nine lines");
 _Static_assert(RPMI_GUARD_OFFSET + sizeof(struct rpmi_guard) <= RPMI_LOG_HEADER_BYTES, "fits");
-_Static_assert(RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE <= RPMI_GUARD_OFFSET, "no overlap");
+_Static_assert(RPMI_HEAD_SLOTS *RPMI_HEAD_SLOT_STRIDE <= RPMI_GUARD_OFFSET, "no overlap");
+_Static_assert(RPMI_GUARD_SLOTS <= RPMI_LOG_HEADER_BYTES, "lock bytes stay within the header");
 
 #endif
