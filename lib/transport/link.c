@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link.c: from a URL to an open link: find the provider, connect, put the wrappers on.
+ *
+ * Invariants
+ *   a provider sees only its own options: "wrap" and the options of the wrappers named there are
+ *   taken out of the URL first, so an option of a wrapper that is not put on is refused
+ *   wrappers go on in the order named: the last one is the outermost
+ *
+ * Tests: tests/unit/transport/link_test.cpp
+ */
+#include "base/assert.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "transport/registry.h"
+
+#include <string.h>
+
+struct chain {
+    const struct rpmi_wrapper *wrapper[RPMI_WRAPS_MAX];
+    uint32_t n;
+};
+
+/* "trace+count" into a chain. */
+static int chain_parse(const char *text, struct chain *chain)
+{
+    const char *at = text;
+
+    chain->n = 0;
+    for (;;) {
+        size_t len = strcspn(at, "+");
+        const struct rpmi_wrapper *wrapper = rpmi_registry_wrapper(at, len);
+
+        if (wrapper == NULL)
+            return rpmi_fail(RPM_E_INVAL,
+                             "wrap=%s: no wrapper \"%.*s\" (trace, count, fault, delay)", text,
+                             (int)len, at);
+        if (chain->n == RPMI_WRAPS_MAX)
+            return rpmi_fail(RPM_E_INVAL, "wrap=%s: more than %u wrappers", text, RPMI_WRAPS_MAX);
+        chain->wrapper[chain->n++] = wrapper;
+        if (at[len] == '\0')
+            return 0;
+        at += len + 1;
+    }
+}
+
+static bool is_wrapper_key(const struct chain *chain, const char *key)
+{
+    if (strcmp(key, "wrap") == 0)
+        return true;
+    for (uint32_t i = 0; i < chain->n; i++)
+        for (const char *const *known = chain->wrapper[i]->keys; *known != NULL; known++)
+            if (strcmp(*known, key) == 0)
+                return true;
+    return false;
+}
+
+/* What is left for the provider. The strings stay where they are, in @url. */
+static void url_without_wrappers(const struct rpmi_url *url, const struct chain *chain,
+                                 struct rpmi_url *bare)
+{
+    *bare = *url;
+    bare->options = 0;
+    for (uint32_t i = 0; i < url->options; i++) {
+        if (is_wrapper_key(chain, url->key[i]))
+            continue;
+        bare->key[bare->options] = url->key[i];
+        bare->value[bare->options] = url->value[i];
+        bare->options++;
+    }
+}
+
+static int chain_put_on(const struct chain *chain, const struct rpmi_url *url,
+                        struct rpmi_link **link)
+{
+    for (uint32_t i = 0; i < chain->n; i++) {
+        struct rpmi_link *outer = NULL;
+        int err = chain->wrapper[i]->open(url, *link, &outer);
+
+        if (err != 0)
+            return err;
+        RPM_ASSERT(outer != NULL && outer != *link);
+        *link = outer;
+    }
+    return 0;
+}
+
+int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link)
+{
+    const char *names = rpmi_url_get(url, "wrap", NULL);
+    struct chain chain;
+    int err;
+
+    if (names == NULL)
+        return 0;
+    err = chain_parse(names, &chain);
+    return err != 0 ? err : chain_put_on(&chain, url, link);
+}
+
+int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct rpmi_link **link)
+{
+    const struct rpmi_transport_ops *ops;
+    struct chain chain = { .n = 0 };
+    struct rpmi_link *opened = NULL;
+    struct rpmi_url url;
+    struct rpmi_url bare;
+    const char *names;
+    int err;
+
+    RPM_ASSERT(opts != NULL && link != NULL);
+    err = rpmi_url_parse(text, &url);
+    if (err != 0)
+        return err;
+    ops = rpmi_registry_find(url.scheme);
+    if (ops == NULL)
+        return rpmi_fail(RPM_E_INVAL, "%s: no transport \"%s\" (shm, sim)", text, url.scheme);
+    names = rpmi_url_get(&url, "wrap", NULL);
+    if (names != NULL && (err = chain_parse(names, &chain)) != 0)
+        return err;
+
+    url_without_wrappers(&url, &chain, &bare);
+    err = ops->connect(&bare, opts, &opened);
+    if (err != 0)
+        return err;
+    RPM_ASSERT(opened != NULL);
+    opened->ops = ops;
+    err = chain_put_on(&chain, &url, &opened);
+    if (err != 0) {
+        opened->ops->close(opened);
+        return err;
+    }
+    *link = opened;
+    return 0;
+}

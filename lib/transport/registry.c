@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * registry.c: the list of providers and the list of wrappers. A new one is one line here.
+ *
+ * Invariant: a table handed out is total: no op in it is NULL.
+ *
+ * Tests: tests/unit/transport/link_test.cpp
+ */
+#include "transport/registry.h"
+#include "base/assert.h"
+
+#include <pthread.h>
+#include <string.h>
+
+extern const struct rpmi_transport_ops rpmi_sim_transport;
+extern const struct rpmi_transport_ops rpmi_shm_transport;
+
+static const struct rpmi_transport_ops *const providers[] = {
+    &rpmi_sim_transport,
+    &rpmi_shm_transport,
+};
+
+static const struct rpmi_wrapper *const wrappers[] = {
+    &rpmi_wrap_trace,
+    &rpmi_wrap_count,
+    &rpmi_wrap_fault,
+    &rpmi_wrap_delay,
+};
+
+enum {
+    PROVIDERS = sizeof(providers) / sizeof(providers[0]),
+    WRAPPERS = sizeof(wrappers) / sizeof(wrappers[0])
+};
+
+static struct rpmi_transport_ops total[PROVIDERS];
+static pthread_once_t total_once = PTHREAD_ONCE_INIT;
+
+static void make_total(void)
+{
+    for (int i = 0; i < PROVIDERS; i++) {
+        total[i] = *providers[i];
+        rpmi_transport_complete(&total[i]);
+    }
+}
+
+const struct rpmi_transport_ops *rpmi_registry_find(const char *scheme)
+{
+    int err = pthread_once(&total_once, make_total);
+
+    RPM_ASSERT(err == 0);
+    RPM_ASSERT(scheme != NULL);
+    for (int i = 0; i < PROVIDERS; i++)
+        if (strcmp(total[i].scheme, scheme) == 0)
+            return &total[i];
+    return NULL;
+}
+
+const struct rpmi_wrapper *rpmi_registry_wrapper(const char *name, size_t len)
+{
+    RPM_ASSERT(name != NULL);
+    for (int i = 0; i < WRAPPERS; i++)
+        if (strlen(wrappers[i]->name) == len && memcmp(wrappers[i]->name, name, len) == 0)
+            return wrappers[i];
+    return NULL;
+}

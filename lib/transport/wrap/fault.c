@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fault.c: "wrap=fault,...": let a chosen op fail as a network or a peer would make it fail.
+ *
+ *   fault_at=N      the Nth op posted (1: the first); 0: none
+ *   fault_every=M   then, and without fault_at from the start, about every Mth op
+ *   fault_seed=S    of the choice made by fault_every
+ *   fault_call=N    the Nth control message
+ *   fault_dials=N   so many reconnects are refused before one is let through
+ *   fault_kind=     lost      it never leaves, and the link is lost
+ *                   unacked   it is carried out, but the link is lost before the answer
+ *                   timeout   it and all later ones vanish without an answer
+ *                   refuse    it and the rest of its post are answered with RPM_E_DENIED
+ *                   repeat    it is carried out twice and answered once (atomics: once)
+ *
+ * A completion told twice is not among them: no transport may do that, so nothing above is
+ * prepared for it.
+ *
+ * Invariants
+ *   the contract of transport.h holds: completions in order, one for each signalled op, RPM_E_LOST
+ *   from poll only after the last of them
+ *   memory of an op that is still being carried out is not given back: the last op in front of a
+ *   fault is signalled, and its completion awaited, before the failure is told
+ *   a loss ends with reconnect(); the count of ops goes on
+ *
+ * Tests: tests/unit/transport/fault_test.cpp, tests/conform/transport_test.cpp
+ */
+#include "base/assert.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "transport/wrap/wrap.h"
+
+#include <string.h>
+
+enum fault_kind { KIND_LOST, KIND_UNACKED, KIND_TIMEOUT, KIND_REFUSE, KIND_REPEAT, KINDS };
+
+static const char *const kind_names[KINDS] = {
+    [KIND_LOST] = "lost",     [KIND_UNACKED] = "unacked", [KIND_TIMEOUT] = "timeout",
+    [KIND_REFUSE] = "refuse", [KIND_REPEAT] = "repeat",
+};
+
+enum state {
+    STATE_WHOLE,
+    STATE_LOST,  /* told, or about to be told once the queue is empty */
+    STATE_SILENT /* swallows everything */
+};
+
+#define NEVER UINT64_MAX
+
+struct sent {
+    uint64_t id;
+    bool ours; /* its completion is not for the caller */
+};
+
+struct fault {
+    struct rpmi_wrap wrap;
+    struct rpmi_rng rng;
+    enum fault_kind kind;
+    enum state state;
+    uint64_t every;
+    uint64_t next_at; /* op number, from 1 */
+    uint64_t seen;    /* ops taken so far */
+    uint64_t call_at;
+    uint64_t calls;
+    uint64_t dials;
+    uint32_t room;
+    uint32_t silent_used; /* ops swallowed */
+    uint32_t sent_first, sent_used;
+    uint32_t told_first, told_used;
+    struct sent *sent;      /* signalled ops at the inner link */
+    struct rpmi_done *told; /* failures to be told after those */
+};
+
+static struct fault *fault_of(struct rpmi_link *link)
+{
+    struct fault *fault = (struct fault *)(void *)link;
+
+    RPM_ASSERT(fault->sent_used <= fault->room && fault->told_used <= fault->room);
+    return fault;
+}
+
+static void schedule(struct fault *fault)
+{
+    fault->next_at =
+        fault->every == 0 ? NEVER : fault->seen + 1 + rpmi_rng_below(&fault->rng, 2 * fault->every);
+}
+
+static bool places(const struct fault *fault)
+{
+    return (fault->wrap.link.flags & RPMI_LINK_PLACES_ON_POST) != 0;
+}
+
+static int lose(struct fault *fault, const char *what)
+{
+    fault->state = STATE_LOST;
+    fault->wrap.link.lost = RPM_E_LOST;
+    return rpmi_fail(RPM_E_LOST, "fault: %s", what);
+}
+
+static void note_sent(struct fault *fault, const struct rpmi_op *op, bool ours)
+{
+    if (places(fault) || (op->flags & RPMI_OP_SIGNALED) == 0)
+        return;
+    RPM_ASSERT(fault->sent_used < fault->room);
+    fault->sent[(fault->sent_first + fault->sent_used) % fault->room] =
+        (struct sent){ .id = op->id, .ours = ours };
+    fault->sent_used++;
+}
+
+/* Hand @n ops to the inner link. */
+static int forward(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
+{
+    struct rpmi_link *inner = fault->wrap.inner;
+    int taken;
+
+    if (n > fault->room - fault->sent_used)
+        n = fault->room - fault->sent_used;
+    taken = inner->ops->post(inner, ops, n);
+    for (int i = 0; i < taken; i++)
+        note_sent(fault, &ops[i], false);
+    if (taken > 0)
+        fault->seen += (uint64_t)taken;
+    fault->wrap.link.lost = inner->lost;
+    return taken;
+}
+
+/* Hand one op on, signalled, and keep its completion to ourselves. */
+static int forward_last(struct fault *fault, const struct rpmi_op *op)
+{
+    struct rpmi_link *inner = fault->wrap.inner;
+    struct rpmi_op copy = *op;
+    int taken;
+
+    if (fault->sent_used == fault->room)
+        return 0;
+    copy.flags |= RPMI_OP_SIGNALED;
+    taken = inner->ops->post(inner, &copy, 1);
+    if (taken == 1)
+        note_sent(fault, &copy, true);
+    fault->wrap.link.lost = inner->lost;
+    return taken;
+}
+
+static uint32_t tell(struct fault *fault, const struct rpmi_op *ops, uint32_t n, int status)
+{
+    uint32_t i;
+
+    for (i = 0; i < n && fault->told_used < fault->room; i++) {
+        fault->told[(fault->told_first + fault->told_used) % fault->room] =
+            (struct rpmi_done){ .id = ops[i].id, .status = status };
+        fault->told_used++;
+    }
+    fault->seen += i;
+    return i;
+}
+
+/* The op is carried out twice; the caller hears of it once. */
+static int trip_repeat(struct fault *fault, const struct rpmi_op *op)
+{
+    int taken;
+
+    if (op->kind != RPMI_OP_CAS && op->kind != RPMI_OP_FAA) {
+        struct rpmi_link *inner = fault->wrap.inner;
+        struct rpmi_op copy = *op;
+
+        copy.flags &= (uint8_t)~RPMI_OP_SIGNALED;
+        taken = inner->ops->post(inner, &copy, 1);
+        if (taken != 1)
+            return taken;
+    }
+    return forward(fault, op, 1);
+}
+
+static int trip_silent(struct fault *fault, uint32_t n)
+{
+    fault->state = STATE_SILENT;
+    fault->silent_used = n < fault->room ? n : fault->room;
+    fault->seen += fault->silent_used;
+    if (!places(fault))
+        return (int)fault->silent_used;
+    fault->wrap.link.lost = RPM_E_TIMEDOUT;
+    return rpmi_fail(RPM_E_TIMEDOUT, "fault: no answer");
+}
+
+/* @ops[0] is the one that fails; everything before it was handed on. */
+static int trip(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
+{
+    bool refuse = fault->kind == KIND_REFUSE;
+    int taken = 0;
+
+    if (fault->kind == KIND_REPEAT)
+        return trip_repeat(fault, ops);
+    if (fault->kind == KIND_UNACKED) {
+        taken = forward_last(fault, ops);
+        if (taken != 1)
+            return taken;
+    }
+    if (fault->kind == KIND_TIMEOUT)
+        return trip_silent(fault, n);
+    if (places(fault)) {
+        fault->seen++;
+        return refuse ? rpmi_fail(RPM_E_DENIED, "fault: refused")
+                      : lose(fault, "link lost while posting");
+    }
+    if (!refuse)
+        (void)lose(fault, "link lost");
+    return (int)tell(fault, ops, n, refuse ? RPM_E_DENIED : RPM_E_LOST);
+}
+
+static int post_ended(struct fault *fault, uint32_t n)
+{
+    uint32_t left;
+
+    if (fault->state == STATE_LOST)
+        return rpmi_fail(RPM_E_LOST, "fault: link lost");
+    if (places(fault))
+        return rpmi_fail(RPM_E_TIMEDOUT, "fault: no answer");
+    left = fault->room - fault->silent_used;
+    n = n < left ? n : left;
+    fault->silent_used += n;
+    return (int)n;
+}
+
+/* How many of the next @n ops go ahead of the next fault: @n if it is not among them. */
+static uint32_t ahead(struct fault *fault, uint32_t n)
+{
+    uint64_t before;
+
+    if (fault->next_at <= fault->seen)
+        schedule(fault);
+    before = fault->next_at == NEVER ? n : fault->next_at - fault->seen - 1;
+    return before < n ? (uint32_t)before : n;
+}
+
+static int fault_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    struct fault *fault = fault_of(link);
+    uint32_t before;
+    int taken = 0;
+    int rest;
+
+    if (fault->state != STATE_WHOLE)
+        return post_ended(fault, n);
+    if (fault->told_used > 0)
+        return 0; /* a refusal must be reaped before later ops complete */
+    before = ahead(fault, n);
+    if (before == n)
+        return forward(fault, ops, n);
+
+    if (before > 1)
+        taken = forward(fault, ops, before - 1);
+    if (taken < 0 || (uint32_t)taken + 1 < before)
+        return taken;
+    if (before > 0) { /* the last one ahead of the fault: its end must be seen */
+        bool ours = (ops[before - 1].flags & RPMI_OP_SIGNALED) == 0 && !places(fault);
+
+        rest = ours ? forward_last(fault, &ops[before - 1]) : forward(fault, &ops[before - 1], 1);
+        if (rest != 1)
+            return rest < 0 ? rest : taken;
+        fault->seen += ours;
+        taken++;
+    }
+    rest = trip(fault, &ops[before], n - before);
+    return rest < 0 ? rest : taken + rest;
+}
+
+/* Is this completion the caller's? A failed op that was not signalled is not in the queue. */
+static bool reap(struct fault *fault, const struct rpmi_done *done)
+{
+    const struct sent *sent = &fault->sent[fault->sent_first];
+    bool ours;
+
+    if (fault->sent_used == 0 || sent->id != done->id)
+        return true;
+    ours = sent->ours;
+    fault->sent_first = (fault->sent_first + 1) % fault->room;
+    fault->sent_used--;
+    return !ours;
+}
+
+static int poll_inner(struct fault *fault, struct rpmi_done *done, uint32_t n)
+{
+    struct rpmi_link *inner = fault->wrap.inner;
+    int got = inner->ops->poll(inner, done, n);
+    int kept = 0;
+
+    if (got < 0) {
+        fault->sent_used = 0;
+        if (fault->state == STATE_WHOLE)
+            fault->wrap.link.lost = inner->lost;
+        return fault->state == STATE_WHOLE ? got : 0;
+    }
+    for (int i = 0; i < got; i++)
+        if (reap(fault, &done[i]))
+            done[kept++] = done[i];
+    return kept;
+}
+
+static int fault_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
+{
+    struct fault *fault = fault_of(link);
+    int count = 0;
+
+    if (fault->state != STATE_LOST || fault->sent_used > 0)
+        count = poll_inner(fault, done, n);
+    if (count < 0)
+        return count;
+    while (fault->sent_used == 0 && fault->told_used > 0 && (uint32_t)count < n) {
+        done[count++] = fault->told[fault->told_first];
+        fault->told_first = (fault->told_first + 1) % fault->room;
+        fault->told_used--;
+    }
+    if (count == 0 && fault->state == STATE_LOST && fault->sent_used + fault->told_used == 0)
+        return RPM_E_LOST;
+    return count;
+}
+
+/* Nothing will come: only time goes by. */
+static int sit_out(struct fault *fault, uint64_t deadline_ns)
+{
+    struct rpmi_link *inner = fault->wrap.inner;
+    uint64_t now_ns = inner->ops->now_ns(inner);
+
+    while (now_ns < deadline_ns) {
+        inner->ops->pause(inner, deadline_ns - now_ns);
+        now_ns = inner->ops->now_ns(inner);
+    }
+    return rpmi_fail(RPM_E_TIMEDOUT, "fault: no answer");
+}
+
+static int fault_wait(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct fault *fault = fault_of(link);
+    int err;
+
+    if (fault->sent_used == 0) {
+        if (fault->told_used > 0 || fault->state == STATE_LOST)
+            return 0;
+        if (fault->state == STATE_SILENT)
+            return sit_out(fault, deadline_ns);
+    }
+    err = fault->wrap.inner->ops->wait(fault->wrap.inner, deadline_ns);
+    link->stats.sleeps = fault->wrap.inner->stats.sleeps;
+    return err;
+}
+
+static int fault_call(struct rpmi_link *link, const struct rpmi_call *call,
+                      struct rpmi_reply *reply, uint64_t deadline_ns)
+{
+    struct fault *fault = fault_of(link);
+    struct rpmi_link *inner = fault->wrap.inner;
+    int err;
+
+    if (fault->state == STATE_SILENT)
+        return sit_out(fault, deadline_ns);
+    if (fault->state == STATE_LOST)
+        return rpmi_fail(RPM_E_LOST, "fault: link lost");
+    if (++fault->calls != fault->call_at || fault->kind == KIND_REPEAT) {
+        err = inner->ops->call(inner, call, reply, deadline_ns);
+        link->lost = inner->lost;
+        return err;
+    }
+    if (fault->kind == KIND_REFUSE) {
+        memset(reply, 0, sizeof(*reply));
+        reply->status = RPM_E_DENIED;
+        return 0;
+    }
+    if (fault->kind == KIND_TIMEOUT) {
+        fault->state = STATE_SILENT;
+        return sit_out(fault, deadline_ns);
+    }
+    if (fault->kind == KIND_UNACKED) {
+        struct rpmi_reply unseen;
+
+        (void)inner->ops->call(inner, call, &unseen, deadline_ns);
+    }
+    return lose(fault, "link lost during a call");
+}
+
+static int fault_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct fault *fault = fault_of(link);
+    struct rpmi_link *inner = fault->wrap.inner;
+    int err;
+
+    if (fault->dials > 0) {
+        fault->dials--;
+        if (fault->state == STATE_WHOLE)
+            (void)lose(fault, "link lost by a failed dial");
+        return rpmi_fail(RPM_E_REFUSED, "fault: dial refused");
+    }
+    err = inner->ops->reconnect(inner, deadline_ns);
+    rpmi_wrap_sync(&fault->wrap);
+    fault->sent_used = 0;
+    fault->told_used = 0;
+    fault->silent_used = 0;
+    if (err == 0)
+        fault->state = STATE_WHOLE;
+    return err;
+}
+
+static const void *fault_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)
+{
+    return fault_of(link)->state == STATE_WHOLE ? rpmi_wrap_peek(link, key, offset, len) : NULL;
+}
+
+static void fault_close(struct rpmi_link *link)
+{
+    struct fault *fault = fault_of(link);
+
+    rpmi_free(fault->sent);
+    rpmi_free(fault->told);
+    rpmi_wrap_close(link);
+}
+
+static const struct rpmi_transport_ops fault_ops = {
+    .size = sizeof(struct rpmi_transport_ops),
+    .scheme = "fault",
+    .connect = rpmi_wrap_connect,
+    .reconnect = fault_reconnect,
+    .post = fault_post,
+    .poll = fault_poll,
+    .wait = fault_wait,
+    .call = fault_call,
+    .stage = rpmi_wrap_stage,
+    .unstage = rpmi_wrap_unstage,
+    .peek = fault_peek,
+    .now_ns = rpmi_wrap_now_ns,
+    .pause = rpmi_wrap_pause,
+    .close = fault_close,
+};
+
+static int kind_parse(const struct rpmi_url *url, enum fault_kind *kind)
+{
+    const char *text = rpmi_url_get(url, "fault_kind", "lost");
+
+    for (int k = 0; k < KINDS; k++) {
+        if (strcmp(kind_names[k], text) == 0) {
+            *kind = (enum fault_kind)k;
+            return 0;
+        }
+    }
+    return rpmi_fail(RPM_E_INVAL,
+                     "fault_kind=%s: no such kind (lost, unacked, timeout, refuse, repeat)", text);
+}
+
+static int parse(const struct rpmi_url *url, struct fault *want)
+{
+    uint64_t at;
+    uint64_t seed;
+    int err = kind_parse(url, &want->kind);
+
+    if (err == 0)
+        err = rpmi_wrap_number(url, "fault_at", 0, &at);
+    if (err == 0)
+        err = rpmi_wrap_number(url, "fault_every", 0, &want->every);
+    if (err == 0)
+        err = rpmi_wrap_number(url, "fault_seed", 1, &seed);
+    if (err == 0)
+        err = rpmi_wrap_number(url, "fault_call", 0, &want->call_at);
+    if (err == 0)
+        err = rpmi_wrap_number(url, "fault_dials", 0, &want->dials);
+    if (err != 0)
+        return err;
+    if (want->every > UINT32_MAX)
+        return rpmi_fail(RPM_E_INVAL, "fault_every: larger than 32 bits");
+    rpmi_rng_seed(&want->rng, seed);
+    schedule(want);
+    if (at != 0)
+        want->next_at = at;
+    return 0;
+}
+
+static int fault_open(const struct rpmi_url *url, struct rpmi_link *inner, struct rpmi_link **outer)
+{
+    struct fault want = { .room = inner->depth > 0 ? inner->depth : RPMI_DEPTH_DEFAULT };
+    struct fault *fault;
+    int err = parse(url, &want);
+
+    if (err != 0)
+        return err;
+    want.sent = rpmi_alloc(want.room * sizeof(*want.sent), RPMI_LINE_BYTES);
+    want.told = rpmi_alloc(want.room * sizeof(*want.told), RPMI_LINE_BYTES);
+    fault = rpmi_alloc(sizeof(*fault), RPMI_LINE_BYTES);
+    if (want.sent == NULL || want.told == NULL || fault == NULL) {
+        rpmi_free(want.sent);
+        rpmi_free(want.told);
+        rpmi_free(fault);
+        return RPM_E_NOMEM;
+    }
+    *fault = want;
+    rpmi_wrap_init(&fault->wrap, &fault_ops, inner);
+    *outer = &fault->wrap.link;
+    return 0;
+}
+
+static const char *const fault_keys[] = { "fault_at",    "fault_every", "fault_seed", "fault_call",
+                                          "fault_dials", "fault_kind",  NULL };
+
+const struct rpmi_wrapper rpmi_wrap_fault = { "fault", fault_keys, fault_open };

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * forward.c: what every wrapper shares: ops that hand on to the inner link.
+ *
+ * Invariant: after each of them the outer link tells the same facts and loss as the inner one.
+ *
+ * Tests: tests/unit/transport/wrap_test.cpp
+ */
+#include "base/assert.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "transport/wrap/wrap.h"
+
+static struct rpmi_wrap *wrap_of(struct rpmi_link *link)
+{
+    struct rpmi_wrap *wrap = (struct rpmi_wrap *)(void *)link;
+
+    RPM_ASSERT(wrap->inner != NULL && wrap->inner != link);
+    return wrap;
+}
+
+void rpmi_wrap_init(struct rpmi_wrap *wrap, const struct rpmi_transport_ops *ops,
+                    struct rpmi_link *inner)
+{
+    RPM_ASSERT(ops->post != NULL && ops->close != NULL);
+    wrap->inner = inner;
+    wrap->link.ops = ops;
+    wrap->link.stats = inner->stats;
+    rpmi_wrap_sync(wrap);
+}
+
+void rpmi_wrap_sync(struct rpmi_wrap *wrap)
+{
+    const struct rpmi_link *inner = wrap->inner;
+
+    wrap->link.facts = inner->facts;
+    wrap->link.flags = inner->flags;
+    wrap->link.depth = inner->depth;
+    wrap->link.client = inner->client;
+    wrap->link.server_epoch = inner->server_epoch;
+    wrap->link.lost = inner->lost;
+    wrap->link.stats.sleeps = inner->stats.sleeps;
+}
+
+int rpmi_wrap_number(const struct rpmi_url *url, const char *key, uint64_t fallback,
+                     uint64_t *value)
+{
+    const char *text = rpmi_url_get(url, key, NULL);
+
+    if (text == NULL) {
+        *value = fallback;
+        return 0;
+    }
+    if (rpmi_parse_bytes(text, value) != 0)
+        return rpmi_fail(RPM_E_INVAL, "%s=%s: not a number", key, text);
+    return 0;
+}
+
+const char *rpmi_op_name(uint8_t kind)
+{
+    static const char *const names[RPMI_OP_KINDS] = {
+        [RPMI_OP_WRITE] = "write",
+        [RPMI_OP_READ] = "read",
+        [RPMI_OP_PERSIST] = "persist",
+        [RPMI_OP_FLUSH] = "flush",
+        [RPMI_OP_WRITE_IMM] = "write-imm",
+        [RPMI_OP_COPY] = "copy",
+        [RPMI_OP_DRAIN] = "drain",
+        [RPMI_OP_CAS] = "cas",
+        [RPMI_OP_FAA] = "faa",
+    };
+
+    return kind < RPMI_OP_KINDS && names[kind] != NULL ? names[kind] : "unknown";
+}
+
+int rpmi_wrap_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
+                      struct rpmi_link **link)
+{
+    (void)url, (void)opts, (void)link;
+    return rpmi_fail(RPM_E_NOCAP, "a wrapper is put on with wrap=, it cannot connect");
+}
+
+int rpmi_wrap_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+    int err = wrap->inner->ops->reconnect(wrap->inner, deadline_ns);
+
+    rpmi_wrap_sync(wrap);
+    return err;
+}
+
+int rpmi_wrap_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+    int taken = wrap->inner->ops->post(wrap->inner, ops, n);
+
+    link->lost = wrap->inner->lost;
+    return taken;
+}
+
+int rpmi_wrap_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+    int count = wrap->inner->ops->poll(wrap->inner, done, n);
+
+    link->lost = wrap->inner->lost;
+    return count;
+}
+
+int rpmi_wrap_wait(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+    int err = wrap->inner->ops->wait(wrap->inner, deadline_ns);
+
+    link->lost = wrap->inner->lost;
+    link->stats.sleeps = wrap->inner->stats.sleeps;
+    return err;
+}
+
+int rpmi_wrap_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
+                   uint64_t deadline_ns)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+    int err = wrap->inner->ops->call(wrap->inner, call, reply, deadline_ns);
+
+    link->lost = wrap->inner->lost;
+    return err;
+}
+
+void *rpmi_wrap_stage(struct rpmi_link *link, uint64_t bytes)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+
+    return wrap->inner->ops->stage(wrap->inner, bytes);
+}
+
+void rpmi_wrap_unstage(struct rpmi_link *link, void *ptr)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+
+    wrap->inner->ops->unstage(wrap->inner, ptr);
+}
+
+const void *rpmi_wrap_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+
+    return wrap->inner->ops->peek(wrap->inner, key, offset, len);
+}
+
+uint64_t rpmi_wrap_now_ns(struct rpmi_link *link)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+
+    return wrap->inner->ops->now_ns(wrap->inner);
+}
+
+void rpmi_wrap_pause(struct rpmi_link *link, uint64_t ns)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+
+    wrap->inner->ops->pause(wrap->inner, ns);
+}
+
+void rpmi_wrap_close(struct rpmi_link *link)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+
+    wrap->inner->ops->close(wrap->inner);
+    rpmi_free(wrap);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wrap.h: a link around a link. A wrapper has the total table of its own; what it does not change
+ * is handed to the inner link as it is, so wrappers stack in any order on any provider.
+ *
+ * Invariants
+ *   the outer link's facts, flags, depth, client and epoch are the inner one's
+ *   closing the outer link closes the inner one
+ *
+ * Tests: tests/unit/transport/, tests/conform/transport_test.cpp
+ */
+#ifndef RPMI_WRAP_H
+#define RPMI_WRAP_H
+
+#include "transport/transport.h"
+
+#define RPMI_WRAPS_MAX 8u
+
+/* Embedded first in every wrapper's own struct. */
+struct rpmi_wrap {
+    struct rpmi_link link;
+    struct rpmi_link *inner;
+};
+
+struct rpmi_wrapper {
+    const char *name;
+    const char *const *keys; /* URL options of its own, NULL at the end */
+
+    /* Put it around @inner. The outer link owns @inner from then on; on failure the caller does. */
+    int (*open)(const struct rpmi_url *url, struct rpmi_link *inner, struct rpmi_link **outer);
+};
+
+extern const struct rpmi_wrapper rpmi_wrap_trace; /* trace.c */
+extern const struct rpmi_wrapper rpmi_wrap_count; /* count.c */
+extern const struct rpmi_wrapper rpmi_wrap_fault; /* fault.c */
+extern const struct rpmi_wrapper rpmi_wrap_delay; /* delay.c */
+
+/* Put the wrappers of the URL's "wrap" option on an open link. On failure @link is what could be
+ * built so far, and still the caller's to close. */
+int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link);
+
+/* Fill in the outer link. @ops must be total. */
+void rpmi_wrap_init(struct rpmi_wrap *wrap, const struct rpmi_transport_ops *ops,
+                    struct rpmi_link *inner);
+
+/* Copy what may have changed inside (lost, facts, client, sleeps) to the outer link. */
+void rpmi_wrap_sync(struct rpmi_wrap *wrap);
+
+/* An option that is a number, or @fallback. RPM_E_INVAL. */
+int rpmi_wrap_number(const struct rpmi_url *url, const char *key, uint64_t fallback,
+                     uint64_t *value);
+
+const char *rpmi_op_name(uint8_t kind);
+
+/* Ops that only hand on. */
+int rpmi_wrap_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
+                      struct rpmi_link **link);
+int rpmi_wrap_reconnect(struct rpmi_link *link, uint64_t deadline_ns);
+int rpmi_wrap_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
+int rpmi_wrap_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
+int rpmi_wrap_wait(struct rpmi_link *link, uint64_t deadline_ns);
+int rpmi_wrap_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
+                   uint64_t deadline_ns);
+void *rpmi_wrap_stage(struct rpmi_link *link, uint64_t bytes);
+void rpmi_wrap_unstage(struct rpmi_link *link, void *ptr);
+const void *rpmi_wrap_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
+uint64_t rpmi_wrap_now_ns(struct rpmi_link *link);
+void rpmi_wrap_pause(struct rpmi_link *link, uint64_t ns);
+void rpmi_wrap_close(struct rpmi_link *link); /* also frees the wrapper itself */
+
+#endif
