@@ -30,7 +30,8 @@
 struct rpmi_guard {
     uint64_t claim; /* epoch allowed to write; raised by the far end only, durably */
     uint64_t fill[7];
-    uint64_t busy[RPMI_GUARD_SLOTS]; /* 1 while a direct writer is between check and fence; volatile */
+    uint64_t
+        busy[RPMI_GUARD_SLOTS]; /* 1 while a direct writer is between check and fence; volatile */
 };
 
 _Static_assert(sizeof(struct rpmi_guard) == 9 * RPMI_LINE_BYTES, "nine lines");

@@ -6,6 +6,9 @@
 #ifndef RPMI_POOL_MEM_H
 #define RPMI_POOL_MEM_H
 
+#include "base/assert.h"
+#include "base/bytes.h"
+
 #include <stdint.h>
 
 struct rpmi_mem;
@@ -31,5 +34,24 @@ struct rpmi_mem {
     const struct rpmi_mem_ops *ops;
     uint64_t bytes;
 };
+
+static inline void rpmi_mem_load(struct rpmi_mem *mem, uint64_t offset, void *to, uint64_t len)
+{
+    RPM_ASSERT(rpmi_in_bounds(offset, len, mem->bytes));
+    mem->ops->load(mem, offset, to, len);
+}
+
+static inline void rpmi_mem_store(struct rpmi_mem *mem, uint64_t offset, const void *from,
+                                  uint64_t len)
+{
+    RPM_ASSERT(rpmi_in_bounds(offset, len, mem->bytes));
+    mem->ops->store(mem, offset, from, len);
+}
+
+static inline int rpmi_mem_persist(struct rpmi_mem *mem, uint64_t offset, uint64_t len)
+{
+    RPM_ASSERT(rpmi_in_bounds(offset, len, mem->bytes));
+    return mem->ops->persist(mem, offset, len);
+}
 
 #endif

@@ -47,6 +47,9 @@ struct rpmi_service_opts {
      * bounded time. 0, or RPM_E_OWNED if it will not stop. NULL: keys are enough.
      */
     int (*quiesce)(void *context, uint64_t header_offset);
+
+    /* 64 random bits for ids that must never repeat. NULL: the operating system's. */
+    uint64_t (*entropy)(void *context);
     void *context;
 };
 
@@ -64,8 +67,8 @@ int rpmi_service_attach(struct rpmi_service *service, uint32_t *client);
 uint32_t rpmi_service_detach(struct rpmi_service *service, uint32_t client);
 
 /* Serve one control message. The outcome is in @reply->status. */
-void rpmi_service_call(struct rpmi_service *service, uint32_t client,
-                       const struct rpmi_call *call, struct rpmi_reply *reply);
+void rpmi_service_call(struct rpmi_service *service, uint32_t client, const struct rpmi_call *call,
+                       struct rpmi_reply *reply);
 
 /*
  * May @client touch [@offset, @offset + @len) of @key with @rights (all of them)? 0 and @span, or

@@ -24,7 +24,8 @@ enum rpmi_op_kind {
 
 enum rpmi_op_flag {
     RPMI_OP_SIGNALED = 1,  /* report its completion; a failure is always reported */
-    RPMI_OP_FENCED = 2,    /* start only when every earlier READ and FLUSH has completed */
+    RPMI_OP_FENCED = 2,    /* start only when every earlier READ, FLUSH, PERSIST and every earlier
+                              DURABLE op has completed: what they made durable is so before */
     RPMI_OP_DURABLE = 4,   /* COPY, WRITE_IMM: answer after the persistence domain, not before */
     RPMI_OP_OTHER_QP = 8,  /* send on the second queue pair: no order with the first */
     RPMI_OP_WAIT = 16      /* the poster waits for this one before it posts the next (H9 off) */

@@ -95,16 +95,18 @@ RPM_MUST_CHECK int rpm_region_write(struct rpm_region *region, uint64_t offset, 
                                     size_t len);
 
 /**
- * rpm_region_writev: several writes with one flush.
+ * rpm_region_writev: several writes with one flush, and one more before each RPM_PATCH_AFTER.
  *
  * @region   Borrowed.
  * @patches  1..n pieces, applied in order. Borrowed until return.
  * @n        1..inflight_max.
  *
- * Durable:  on 0 all bytes are at the region's level; before that, any subset may be.
+ * Durable:  on 0 all bytes are at the region's level; before that, any subset may be, but no
+ *           piece marked RPM_PATCH_AFTER without all the pieces before it.
  * Errors:   as rpm_region_write(); all pieces are checked before anything is sent.
  * Threads:  one per conn.
- * Cost:     @n writes, one flush, one round trip; no allocation.
+ * Cost:     @n writes and the flushes, one round trip; no allocation.
+ * Source:   a READ or FLUSH is not ordered before a later WRITE unless that one carries a fence.
  */
 RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches,
                                      uint32_t n);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * claim.c: who may append to a log, and since where.
+ *
+ * CLAIM shuts older writers out and hands out the next epoch; it leaves the head alone. The
+ * claimer then reads the log, finds the tail, makes it durable, and SEALs: the head now says that
+ * from the tail on only frames of this epoch count. A frame that an older writer left behind the
+ * tail, whole or torn, can so never come back to life.
+ *
+ * Invariants
+ *   the claim word in the guard is durable before the claimer hears its epoch
+ *   an epoch is handed out once, even if its claimer dies before it seals
+ *   the head's slots are written in turn, never both between two persists
+ *
+ * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
+ */
+#include "pool/state.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "pool/guard.h"
+
+#include <inttypes.h>
+
+static uint64_t claim_word_offset(const struct rpmi_dirent *entry)
+{
+    return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, claim);
+}
+
+static int head_load(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                     struct rpmi_head *head, uint32_t *next)
+{
+    unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
+
+    rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
+    if (rpmi_head_pick(slots, head, next) != 0)
+        return rpmi_fail(RPM_E_CORRUPT, "both heads of log '%s' are damaged", entry->name);
+    if (head->log_id != entry->id || head->capacity_bytes != entry->bytes - RPMI_LOG_HEADER_BYTES)
+        return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' belongs to another log", entry->name);
+    return 0;
+}
+
+static int head_store(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                      const struct rpmi_head *head, uint32_t slot)
+{
+    unsigned char bytes[RPMI_HEAD_BYTES];
+    uint64_t at = entry->offset + (uint64_t)slot * RPMI_HEAD_SLOT_STRIDE;
+
+    rpmi_head_put(bytes, head);
+    rpmi_mem_store(service->opts.pool, at, bytes, sizeof(bytes));
+    return rpmi_mem_persist(service->opts.pool, at, sizeof(bytes));
+}
+
+int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry)
+{
+    struct rpmi_head head = {
+        .turn = 1,
+        .log_id = entry->id,
+        .capacity_bytes = entry->bytes - RPMI_LOG_HEADER_BYTES,
+    };
+
+    return head_store(service, entry, &head, 0);
+}
+
+/* The next epoch: above the head's and above every one handed out and never sealed. */
+static int next_epoch(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                      uint32_t *epoch)
+{
+    unsigned char word[sizeof(uint64_t)];
+    struct rpmi_head head;
+    uint64_t claimed;
+    int err = head_load(service, entry, &head, NULL);
+
+    if (err != 0)
+        return err;
+    rpmi_mem_load(service->opts.pool, claim_word_offset(entry), word, sizeof(word));
+    claimed = rpmi_load64(word);
+    if (claimed < head.epoch)
+        claimed = head.epoch;
+    if (claimed >= UINT32_MAX)
+        return rpmi_fail(RPM_E_CORRUPT, "log '%s' has used up its epochs", entry->name);
+    *epoch = (uint32_t)claimed + 1;
+    return 0;
+}
+
+static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                       uint32_t epoch)
+{
+    unsigned char word[sizeof(uint64_t)];
+    int err;
+
+    rpmi_store64(word, epoch);
+    rpmi_mem_store(service->opts.pool, claim_word_offset(entry), word, sizeof(word));
+    err = rpmi_mem_persist(service->opts.pool, claim_word_offset(entry), sizeof(word));
+    if (err != 0 || service->opts.quiesce == NULL)
+        return err;
+    return service->opts.quiesce(service->opts.context, entry->offset);
+}
+
+static int claim(struct rpmi_service *service, struct rpmi_client *client,
+                 const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    struct rpmi_object *log;
+    uint32_t index;
+    uint32_t epoch;
+    int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ, &log);
+
+    if (err != 0)
+        return err;
+    if (log->entry.kind != RPM_KIND_LOG)
+        return rpmi_fail(RPM_E_DENIED, "only a log can be claimed");
+    index = client->key[call->key].object;
+    if (log->writer != 0 && (call->flags & RPMI_CALL_TAKEOVER) == 0)
+        return rpmi_fail(RPM_E_OWNED, "log '%s' is being written by client %u", log->entry.name,
+                         log->writer);
+    err = next_epoch(service, &log->entry, &epoch);
+    if (err != 0)
+        return err;
+    if (log->writer != 0) {
+        rpmi_key_revoke(service, log->writer, index);
+        service->fenced++;
+        log->writer = 0;
+    }
+    err = raise_claim(service, &log->entry, epoch);
+    if (err != 0)
+        return err;
+    err = rpmi_key_grant(service, client, index, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &reply->key);
+    if (err != 0)
+        return err;
+    service->claims++;
+    log->writer = client->id;
+    log->epoch = epoch;
+    log->sealed = false;
+    reply->epoch = epoch;
+    reply->offset = log->entry.offset;
+    return 0;
+}
+
+static int seal(struct rpmi_service *service, struct rpmi_client *client,
+                const struct rpmi_call *call)
+{
+    struct rpmi_object *log;
+    struct rpmi_head head;
+    uint32_t next;
+    int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &log);
+
+    if (err != 0)
+        return err;
+    if (log->entry.kind != RPM_KIND_LOG || log->writer != client->id || log->sealed)
+        return rpmi_fail(RPM_E_DENIED, "only a fresh claim can be sealed");
+    err = head_load(service, &log->entry, &head, &next);
+    if (err != 0)
+        return err;
+    if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) || call->lsn < head.trim_lsn ||
+        call->lsn - head.trim_lsn > head.capacity_bytes)
+        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is no tail of log '%s'", call->lsn,
+                         log->entry.name);
+    head.turn++;
+    head.base_lsn = call->lsn;
+    head.epoch = log->epoch;
+    err = head_store(service, &log->entry, &head, next);
+    log->sealed = err == 0;
+    return err;
+}
+
+static int trim(struct rpmi_service *service, struct rpmi_client *client,
+                const struct rpmi_call *call)
+{
+    struct rpmi_object *log;
+    struct rpmi_head head;
+    uint32_t next;
+    int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ, &log);
+
+    if (err != 0)
+        return err;
+    if (log->entry.kind != RPM_KIND_LOG)
+        return rpmi_fail(RPM_E_DENIED, "only a log can be trimmed");
+    err = head_load(service, &log->entry, &head, &next);
+    if (err != 0 || call->lsn <= head.trim_lsn)
+        return err;
+    if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) ||
+        call->lsn - head.trim_lsn > head.capacity_bytes)
+        return rpmi_fail(RPM_E_RANGE, "log '%s' cannot be trimmed to %" PRIu64, log->entry.name,
+                         call->lsn);
+    head.turn++;
+    head.trim_lsn = call->lsn;
+    return head_store(service, &log->entry, &head, next);
+}
+
+void rpmi_claim(struct rpmi_service *service, struct rpmi_client *client,
+                const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    reply->status = claim(service, client, call, reply);
+}
+
+void rpmi_seal(struct rpmi_service *service, struct rpmi_client *client,
+               const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    reply->status = seal(service, client, call);
+}
+
+void rpmi_trim(struct rpmi_service *service, struct rpmi_client *client,
+               const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    reply->status = trim(service, client, call);
+}

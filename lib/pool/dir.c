@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dir.c: objects of a pool: find, place, create, remove.
+ *
+ * Invariants
+ *   an object's contents are durable before its entry's state word is stored
+ *   the state word is one aligned 8-byte store: an entry is there or not, never half
+ *
+ * Format: FORMAT.md, section 3.   Tests: tests/unit/pool/dir_test.cpp
+ */
+#include "pool/state.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+#define ZERO_CHUNK 1024u
+
+static uint64_t slot_offset(const struct rpmi_service *service, uint32_t index)
+{
+    return service->super.dir_offset + (uint64_t)index * RPMI_DIRENT_BYTES;
+}
+
+static bool overlaps(const struct rpmi_dirent *a, const struct rpmi_dirent *b)
+{
+    return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+static int entry_check(const struct rpmi_service *service, uint32_t index)
+{
+    const struct rpmi_dirent *entry = &service->objects[index].entry;
+
+    if (entry->kind != RPM_KIND_LOG && entry->kind != RPM_KIND_REGION)
+        return rpmi_fail(RPM_E_CORRUPT, "directory entry %u has kind %u", index, entry->kind);
+    if (entry->offset < service->super.data_offset ||
+        !rpmi_is_aligned(entry->offset, RPMI_PAGE_BYTES))
+        return rpmi_fail(RPM_E_CORRUPT, "directory entry %u lies outside the data area", index);
+    if (entry->kind == RPM_KIND_LOG &&
+        (entry->bytes < RPMI_LOG_HEADER_BYTES + RPMI_LOG_CAPACITY_MIN ||
+         !rpmi_is_aligned(entry->bytes, RPMI_PAGE_BYTES)))
+        return rpmi_fail(RPM_E_CORRUPT, "directory entry %u: a log of %" PRIu64 " bytes", index,
+                         entry->bytes);
+    for (uint32_t i = 0; i < index; i++) {
+        const struct rpmi_object *other = &service->objects[i];
+
+        if (other->used &&
+            (overlaps(&other->entry, entry) || strcmp(other->entry.name, entry->name) == 0))
+            return rpmi_fail(RPM_E_CORRUPT, "directory entries %u and %u collide", i, index);
+    }
+    return 0;
+}
+
+int rpmi_dir_load(struct rpmi_service *service)
+{
+    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++) {
+        unsigned char slot[RPMI_DIRENT_BYTES];
+        struct rpmi_object *object = &service->objects[i];
+        int used;
+
+        rpmi_mem_load(service->opts.pool, slot_offset(service, i), slot, sizeof(slot));
+        used = rpmi_dirent_get(slot, service->opts.pool->bytes, &object->entry);
+        if (used < 0)
+            return used;
+        object->used = used == 1;
+        if (object->used && entry_check(service, i) != 0)
+            return RPM_E_CORRUPT;
+    }
+    return 0;
+}
+
+int rpmi_dir_find(const struct rpmi_service *service, const char *name)
+{
+    for (uint32_t i = 0; i < RPMI_OBJECTS; i++)
+        if (service->objects[i].used && strcmp(service->objects[i].entry.name, name) == 0)
+            return (int)i;
+    return rpmi_fail(RPM_E_NOENT, "there is no object named '%s'", name);
+}
+
+/* The lowest object that ends behind @offset and begins before @offset + @bytes, if any. */
+static const struct rpmi_dirent *in_the_way(const struct rpmi_service *service, bool dram,
+                                            uint64_t offset, uint64_t bytes)
+{
+    uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
+    uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+
+    for (uint32_t i = from; i < to; i++) {
+        const struct rpmi_dirent *entry = &service->objects[i].entry;
+
+        if (service->objects[i].used && entry->offset < offset + bytes &&
+            offset < entry->offset + entry->bytes)
+            return entry;
+    }
+    return NULL;
+}
+
+int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset)
+{
+    uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
+    uint64_t end = dram ? service->opts.dram->bytes : service->opts.pool->bytes;
+    uint64_t at = dram ? RPMI_SCRATCH_BYTES : service->super.data_offset;
+
+    /* Every turn skips one object for good, so RPMI_OBJECTS turns are enough. */
+    for (uint32_t turn = 0; turn <= RPMI_OBJECTS && rpmi_in_bounds(at, bytes, end); turn++) {
+        const struct rpmi_dirent *blocker = in_the_way(service, dram, at, bytes);
+
+        if (blocker == NULL) {
+            *offset = at;
+            return 0;
+        }
+        at = rpmi_align_up(blocker->offset + blocker->bytes, align);
+    }
+    return rpmi_fail(RPM_E_FULL, "no %" PRIu64 " bytes in one piece are free in the %s", bytes,
+                     dram ? "DRAM area" : "pool");
+}
+
+static int zero_fill(struct rpmi_mem *mem, uint64_t offset, uint64_t bytes, bool durable)
+{
+    static const unsigned char zeros[ZERO_CHUNK];
+
+    for (uint64_t at = 0; at < bytes; at += ZERO_CHUNK)
+        rpmi_mem_store(mem, offset + at, zeros, bytes - at < ZERO_CHUNK ? bytes - at : ZERO_CHUNK);
+    return durable ? rpmi_mem_persist(mem, offset, bytes) : 0;
+}
+
+static int object_bytes(const struct rpmi_call *call, uint64_t *bytes)
+{
+    if (call->bytes == 0 || call->bytes > UINT64_MAX / 2)
+        return rpmi_fail(RPM_E_INVAL, "an object cannot have %" PRIu64 " bytes", call->bytes);
+    *bytes = call->bytes;
+    if (call->object == RPM_KIND_LOG) {
+        if (call->bytes < RPMI_LOG_CAPACITY_MIN || !rpmi_is_aligned(call->bytes, RPMI_PAGE_BYTES))
+            return rpmi_fail(RPM_E_INVAL, "a log's capacity is a multiple of %u bytes",
+                             RPMI_PAGE_BYTES);
+        *bytes = call->bytes + RPMI_LOG_HEADER_BYTES;
+    }
+    if ((call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS) &&
+        !rpmi_is_aligned(call->bytes, sizeof(uint64_t)))
+        return rpmi_fail(RPM_E_INVAL, "volatile objects are made of 8-byte words");
+    return 0;
+}
+
+static int free_slot(const struct rpmi_service *service, bool dram)
+{
+    uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
+    uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+
+    for (uint32_t i = from; i < to; i++)
+        if (!service->objects[i].used)
+            return (int)i;
+    return rpmi_fail(RPM_E_FULL, "the %s has its %u objects already", dram ? "server" : "pool",
+                     to - from);
+}
+
+/* Make the entry count: body first, then the state word. */
+static int entry_store(struct rpmi_service *service, uint32_t index,
+                       const struct rpmi_dirent *entry)
+{
+    struct rpmi_mem *pool = service->opts.pool;
+    unsigned char slot[RPMI_DIRENT_BYTES];
+    unsigned char word[sizeof(uint64_t)];
+    int err;
+
+    rpmi_store64(word, rpmi_dirent_put(slot, entry));
+    rpmi_mem_store(pool, slot_offset(service, index), slot, sizeof(slot));
+    err = rpmi_mem_persist(pool, slot_offset(service, index), sizeof(slot));
+    if (err != 0)
+        return err;
+    rpmi_mem_store(pool, slot_offset(service, index), word, sizeof(word));
+    return rpmi_mem_persist(pool, slot_offset(service, index), sizeof(word));
+}
+
+static int contents_store(struct rpmi_service *service, const struct rpmi_dirent *entry)
+{
+    int err;
+
+    switch (entry->kind) {
+    case RPM_KIND_LOG:
+        /* The ring keeps its old bytes: frames of another log fail this log's checksum. */
+        err = zero_fill(service->opts.pool, entry->offset, RPMI_LOG_HEADER_BYTES, true);
+        return err != 0 ? err : rpmi_head_create(service, entry);
+    case RPM_KIND_REGION:
+        return zero_fill(service->opts.pool, entry->offset, entry->bytes, true);
+    default:
+        return zero_fill(service->opts.dram, entry->offset, entry->bytes, false);
+    }
+}
+
+int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call)
+{
+    bool dram = call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS;
+    struct rpmi_dirent entry = { .kind = call->object };
+    int index = free_slot(service, dram);
+    int err;
+
+    if (index < 0)
+        return index;
+    err = object_bytes(call, &entry.bytes);
+    if (err != 0)
+        return err;
+    err = rpmi_dir_place(service, dram, entry.bytes, &entry.offset);
+    if (err != 0)
+        return err;
+    memcpy(entry.name, call->name, sizeof(entry.name));
+    entry.id = service->opts.entropy(service->opts.context);
+    err = contents_store(service, &entry);
+    if (err == 0 && !dram)
+        err = entry_store(service, (uint32_t)index, &entry);
+    if (err != 0)
+        return err;
+    service->objects[index] = (struct rpmi_object){ .used = true, .entry = entry };
+    return index;
+}
+
+int rpmi_dir_remove(struct rpmi_service *service, uint32_t index)
+{
+    static const unsigned char free_word[sizeof(uint64_t)];
+    struct rpmi_object *object = &service->objects[index];
+
+    RPM_ASSERT(object->used && object->keys == 0);
+    if (!rpmi_object_volatile(object)) {
+        uint64_t at = slot_offset(service, index);
+        int err;
+
+        rpmi_mem_store(service->opts.pool, at, free_word, sizeof(free_word));
+        err = rpmi_mem_persist(service->opts.pool, at, sizeof(free_word));
+        if (err != 0)
+            return err;
+    }
+    *object = (struct rpmi_object){ 0 };
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * format.c: make a pool. The superblock is written last, after everything it speaks of is durable,
+ * so that a half-made pool is never taken for one.
+ *
+ * Format: FORMAT.md, section 2.   Tests: tests/unit/pool/format_test.cpp
+ */
+#include "pool/state.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
+{
+    static const unsigned char free_slot[RPMI_DIRENT_BYTES];
+    unsigned char block[RPMI_SUPER_BYTES];
+    struct rpmi_super super = {
+        .version = RPMI_FORMAT_VERSION,
+        .pool_id = pool_id,
+        .pool_bytes = pool->bytes,
+        .dir_offset = RPMI_SUPER_BYTES,
+        .data_offset = rpmi_align_up(
+            RPMI_SUPER_BYTES + (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES, RPMI_PAGE_BYTES),
+    };
+    int err;
+
+    if (pool->bytes < RPMI_POOL_BYTES_MIN || !rpmi_is_aligned(pool->bytes, RPMI_PAGE_BYTES))
+        return rpmi_fail(RPM_E_INVAL,
+                         "a pool has at least %u bytes and a multiple of %u, not %" PRIu64,
+                         RPMI_POOL_BYTES_MIN, RPMI_PAGE_BYTES, pool->bytes);
+    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
+        rpmi_mem_store(pool, super.dir_offset + (uint64_t)i * RPMI_DIRENT_BYTES, free_slot,
+                       sizeof(free_slot));
+    err = rpmi_mem_persist(pool, super.dir_offset, (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES);
+    if (err != 0)
+        return err;
+    rpmi_super_put(block, &super);
+    rpmi_mem_store(pool, 0, block, sizeof(block));
+    return rpmi_mem_persist(pool, 0, sizeof(block));
+}

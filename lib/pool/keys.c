@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * keys.c: who may touch what. A key is an index into its client's own table, so one client's keys
+ * mean nothing on another's connection.
+ *
+ * Tests: tests/unit/pool/keys_test.cpp
+ */
+#include "pool/state.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_t client)
+{
+    const struct rpmi_client *place;
+
+    if (client == 0)
+        return NULL;
+    place = &service->clients[(client - 1) % service->clients_max];
+    return place->id == client ? (struct rpmi_client *)place : NULL;
+}
+
+int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
+{
+    for (uint32_t i = 0; i < service->clients_max; i++) {
+        struct rpmi_client *place = &service->clients[i];
+
+        if (place->id != 0)
+            continue;
+        service->generation++;
+        RPM_ASSERT(service->generation < UINT32_MAX / service->clients_max);
+        place->id = service->generation * service->clients_max + i + 1;
+        memset(place->key, 0, sizeof(place->key));
+        *client = place->id;
+        return 0;
+    }
+    return rpmi_fail(RPM_E_FULL, "the server has its %u clients already", service->clients_max);
+}
+
+int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uint32_t object,
+                   uint32_t rights, uint32_t *key)
+{
+    /* Key 0 is the scratch word. */
+    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++) {
+        if (client->key[i].state != RPMI_KEY_FREE)
+            continue;
+        client->key[i] = (struct rpmi_key){
+            .object = (uint16_t)object,
+            .state = RPMI_KEY_LIVE,
+            .rights = (uint8_t)rights,
+        };
+        service->objects[object].keys++;
+        *key = i;
+        return 0;
+    }
+    return rpmi_fail(RPM_E_FULL, "one connection may have %u objects open", RPMI_KEYS_MAX - 1);
+}
+
+int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, uint32_t key,
+                    uint32_t rights, struct rpmi_object **object)
+{
+    const struct rpmi_key *entry;
+
+    if (key == RPMI_KEY_SCRATCH || key >= RPMI_KEYS_MAX || client->key[key].state == RPMI_KEY_FREE)
+        return rpmi_fail(RPM_E_DENIED, "no key %u was granted to this client", key);
+    entry = &client->key[key];
+    if (entry->state == RPMI_KEY_REVOKED)
+        return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log");
+    if ((entry->rights & rights) != rights)
+        return rpmi_fail(RPM_E_DENIED, "key %u does not carry that right", key);
+    *object = &service->objects[entry->object];
+    return 0;
+}
+
+void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uint32_t key)
+{
+    struct rpmi_key *entry = &client->key[key];
+    struct rpmi_object *object = &service->objects[entry->object];
+
+    RPM_ASSERT(entry->state != RPMI_KEY_FREE);
+    if (entry->state == RPMI_KEY_LIVE) {
+        RPM_ASSERT(object->keys > 0);
+        object->keys--;
+        if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0)
+            object->writer = 0;
+    }
+    *entry = (struct rpmi_key){ 0 };
+}
+
+void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t object)
+{
+    struct rpmi_client *holder = rpmi_client_find(service, client);
+
+    if (holder == NULL)
+        return;
+    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++) {
+        struct rpmi_key *key = &holder->key[i];
+
+        if (key->state != RPMI_KEY_LIVE || key->object != object ||
+            (key->rights & RPMI_RIGHT_WRITE) == 0)
+            continue;
+        key->state = RPMI_KEY_REVOKED;
+        service->objects[object].keys--;
+    }
+}
+
+static uint32_t free_locks(struct rpmi_service *service, const struct rpmi_object *table,
+                           uint32_t client)
+{
+    struct rpmi_mem *dram = service->opts.dram;
+    uint32_t freed = 0;
+
+    for (uint64_t at = 0; at < table->entry.bytes; at += sizeof(uint64_t)) {
+        uint64_t word;
+
+        rpmi_mem_load(dram, table->entry.offset + at, &word, sizeof(word));
+        if ((uint32_t)(word >> 32) != client)
+            continue;
+        if (dram->ops->cas(dram, table->entry.offset + at, word, 0) == word)
+            freed++;
+    }
+    return freed;
+}
+
+uint32_t rpmi_service_detach(struct rpmi_service *service, uint32_t client)
+{
+    struct rpmi_client *place = rpmi_client_find(service, client);
+    uint32_t freed = 0;
+
+    if (place == NULL)
+        return 0;
+    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
+        if (place->key[i].state != RPMI_KEY_FREE)
+            rpmi_key_drop(service, place, i);
+    for (uint32_t i = RPMI_POOL_ENTRIES; i < RPMI_OBJECTS; i++)
+        if (service->objects[i].used && service->objects[i].entry.kind == RPM_KIND_LOCKS)
+            freed += free_locks(service, &service->objects[i], client);
+    place->id = 0;
+    return freed;
+}
+
+int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uint32_t key,
+                        uint64_t offset, uint64_t len, uint32_t rights, struct rpmi_span *span)
+{
+    const struct rpmi_client *place = rpmi_client_find(service, client);
+    const struct rpmi_object *object;
+    const struct rpmi_key *entry;
+
+    if (place == NULL || key >= RPMI_KEYS_MAX)
+        return RPM_E_DENIED;
+    if (key == RPMI_KEY_SCRATCH) {
+        if (rights != RPMI_RIGHT_READ)
+            return RPM_E_DENIED;
+        *span = (struct rpmi_span){ .area = RPMI_AREA_DRAM, .offset = offset };
+        return rpmi_in_bounds(offset, len, RPMI_SCRATCH_BYTES) ? 0 : RPM_E_RANGE;
+    }
+    entry = &place->key[key];
+    if (entry->state == RPMI_KEY_FREE || (entry->rights & rights) != rights)
+        return RPM_E_DENIED;
+    if (entry->state == RPMI_KEY_REVOKED)
+        return RPM_E_FENCED;
+    object = &service->objects[entry->object];
+    if (!rpmi_in_bounds(offset, len, object->entry.bytes))
+        return RPM_E_RANGE;
+    /* A log's header belongs to the far end alone. */
+    if (object->entry.kind == RPM_KIND_LOG && (rights & RPMI_RIGHT_WRITE) != 0 &&
+        offset < RPMI_LOG_HEADER_BYTES)
+        return RPM_E_DENIED;
+    if ((rights & RPMI_RIGHT_ATOMIC) != 0 && !rpmi_is_aligned(offset, sizeof(uint64_t)))
+        return RPM_E_INVAL;
+    span->area = rpmi_object_volatile(object) ? RPMI_AREA_DRAM : RPMI_AREA_POOL;
+    span->offset = object->entry.offset + offset;
+    return 0;
+}

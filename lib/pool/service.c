@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * service.c: open a pool and answer control messages. Each answer leaves after what it says is
+ * durable; each refusal leaves everything as it was.
+ *
+ * Tests: tests/unit/pool/service_test.cpp
+ */
+#include "pool/service.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "pool/state.h"
+
+#include <stdio.h>
+
+static uint64_t system_entropy(void *context)
+{
+    (void)context;
+    return rpmi_rng_entropy();
+}
+
+static int super_load(struct rpmi_service *service)
+{
+    unsigned char block[RPMI_SUPER_BYTES];
+
+    if (service->opts.pool->bytes < RPMI_POOL_BYTES_MIN)
+        return rpmi_fail(RPM_E_FOREIGN, "too small to be a pool");
+    rpmi_mem_load(service->opts.pool, 0, block, sizeof(block));
+    return rpmi_super_get(block, service->opts.pool->bytes, &service->super);
+}
+
+int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service **service)
+{
+    struct rpmi_service *fresh;
+    int err;
+
+    RPM_ASSERT(opts->clients_max > 0 && opts->server_epoch != 0);
+    RPM_ASSERT(opts->dram->bytes >= RPMI_SCRATCH_BYTES);
+    fresh = rpmi_alloc(sizeof(*fresh) + opts->clients_max * sizeof(fresh->clients[0]), 64);
+    if (fresh == NULL)
+        return RPM_E_NOMEM;
+    fresh->opts = *opts;
+    if (fresh->opts.entropy == NULL)
+        fresh->opts.entropy = system_entropy;
+    fresh->clients_max = opts->clients_max;
+    err = super_load(fresh);
+    if (err == 0)
+        err = rpmi_dir_load(fresh);
+    if (err != 0) {
+        rpmi_free(fresh);
+        return err;
+    }
+    *service = fresh;
+    return 0;
+}
+
+static uint32_t rights_of(uint32_t kind)
+{
+    switch (kind) {
+    case RPM_KIND_REGION:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE;
+    case RPM_KIND_DRAM:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE | RPMI_RIGHT_ATOMIC;
+    case RPM_KIND_LOCKS:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_ATOMIC;
+    default:
+        return RPMI_RIGHT_READ;
+    }
+}
+
+static const char *kind_name(uint32_t kind)
+{
+    static const char *const names[] = { "?", "log", "region", "DRAM region", "lock table" };
+
+    return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : names[0];
+}
+
+/* Find the object that OPEN means, or make it. Its index or an error. */
+static int find_or_create(struct rpmi_service *service, const struct rpmi_call *call,
+                          struct rpmi_reply *reply)
+{
+    int index = rpmi_dir_find(service, call->name);
+
+    if (index == RPM_E_NOENT && (call->flags & RPMI_CALL_CREATE) != 0) {
+        reply->flags = RPMI_CALL_CREATE;
+        return rpmi_dir_create(service, call);
+    }
+    if (index < 0)
+        return index;
+    if (service->objects[index].entry.kind != call->object)
+        return rpmi_fail(RPM_E_EXISTS, "'%s' is a %s, not a %s", call->name,
+                         kind_name(service->objects[index].entry.kind), kind_name(call->object));
+    if ((call->flags & RPMI_CALL_EXCL) != 0)
+        return rpmi_fail(RPM_E_EXISTS, "there is a %s named '%s' already", kind_name(call->object),
+                         call->name);
+    return index;
+}
+
+static uint64_t user_bytes(const struct rpmi_dirent *entry)
+{
+    return entry->kind == RPM_KIND_LOG ? entry->bytes - RPMI_LOG_HEADER_BYTES : entry->bytes;
+}
+
+static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
+                      const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    const struct rpmi_object *object;
+    int index;
+    int err;
+
+    if (call->object < RPM_KIND_LOG || call->object > RPM_KIND_LOCKS)
+        return rpmi_fail(RPM_E_INVAL, "there is no kind %u of object", call->object);
+    err = rpmi_name_check(call->name);
+    if (err != 0)
+        return err;
+    index = find_or_create(service, call, reply);
+    if (index < 0)
+        return index;
+    err = rpmi_key_grant(service, client, (uint32_t)index, rights_of(call->object), &reply->key);
+    if (err != 0)
+        return err;
+    object = &service->objects[index];
+    reply->object = object->entry.kind;
+    reply->bytes = user_bytes(&object->entry);
+    reply->offset = object->entry.offset;
+    reply->id = object->entry.id;
+    reply->epoch = service->opts.server_epoch;
+    return 0;
+}
+
+static int serve_close(struct rpmi_service *service, struct rpmi_client *client,
+                       const struct rpmi_call *call)
+{
+    if (call->key == RPMI_KEY_SCRATCH || call->key >= RPMI_KEYS_MAX ||
+        client->key[call->key].state == RPMI_KEY_FREE)
+        return rpmi_fail(RPM_E_DENIED, "no key %u was granted to this client", call->key);
+    rpmi_key_drop(service, client, call->key);
+    return 0;
+}
+
+static int serve_remove(struct rpmi_service *service, const struct rpmi_call *call)
+{
+    int index = rpmi_name_check(call->name);
+
+    if (index != 0)
+        return index;
+    index = rpmi_dir_find(service, call->name);
+    if (index < 0)
+        return index;
+    if (service->objects[index].keys != 0)
+        return rpmi_fail(RPM_E_OWNED, "'%s' is open", call->name);
+    return rpmi_dir_remove(service, (uint32_t)index);
+}
+
+static int serve_list(const struct rpmi_service *service, const struct rpmi_call *call,
+                      struct rpmi_reply *reply)
+{
+    uint64_t seen = 0;
+
+    for (uint32_t i = 0; i < RPMI_OBJECTS; i++) {
+        const struct rpmi_object *object = &service->objects[i];
+
+        if (!object->used || seen++ != call->lsn)
+            continue;
+        memcpy(reply->name, object->entry.name, sizeof(reply->name));
+        reply->object = object->entry.kind;
+        reply->bytes = user_bytes(&object->entry);
+        reply->writer = object->writer;
+        return 0;
+    }
+    return RPM_E_RANGE; /* how a list ends: no failure to speak of */
+}
+
+static int serve_owner(const struct rpmi_service *service, const struct rpmi_call *call,
+                       struct rpmi_reply *reply)
+{
+    uint32_t client = (uint32_t)(call->lsn >> 32);
+    uint32_t epoch = (uint32_t)call->lsn;
+
+    reply->value = epoch == service->opts.server_epoch && rpmi_client_find(service, client) != NULL;
+    return 0;
+}
+
+void rpmi_service_call(struct rpmi_service *service, uint32_t client, const struct rpmi_call *call,
+                       struct rpmi_reply *reply)
+{
+    struct rpmi_client *place = rpmi_client_find(service, client);
+
+    *reply = (struct rpmi_reply){ 0 };
+    if (place == NULL) {
+        reply->status = rpmi_fail(RPM_E_DENIED, "client %u is not attached", client);
+    } else if (call->kind == RPMI_CALL_OPEN) {
+        reply->status = serve_open(service, place, call, reply);
+    } else if (call->kind == RPMI_CALL_CLAIM) {
+        rpmi_claim(service, place, call, reply);
+    } else if (call->kind == RPMI_CALL_SEAL) {
+        rpmi_seal(service, place, call, reply);
+    } else if (call->kind == RPMI_CALL_TRIM) {
+        rpmi_trim(service, place, call, reply);
+    } else if (call->kind == RPMI_CALL_CLOSE) {
+        reply->status = serve_close(service, place, call);
+    } else if (call->kind == RPMI_CALL_REMOVE) {
+        reply->status = serve_remove(service, call);
+    } else if (call->kind == RPMI_CALL_LIST) {
+        reply->status = serve_list(service, call, reply);
+    } else if (call->kind == RPMI_CALL_OWNER) {
+        reply->status = serve_owner(service, call, reply);
+    } else {
+        reply->status = rpmi_fail(RPM_E_PROTO, "there is no call %u", call->kind);
+    }
+    if (reply->status != 0 && call->kind != RPMI_CALL_LIST)
+        (void)snprintf(reply->text, sizeof(reply->text), "%s", rpm_last_error());
+}
+
+uint64_t rpmi_service_free_bytes(const struct rpmi_service *service)
+{
+    uint64_t used = service->super.data_offset;
+
+    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
+        if (service->objects[i].used)
+            used += rpmi_align_up(service->objects[i].entry.bytes, RPMI_PAGE_BYTES);
+    return used < service->opts.pool->bytes ? service->opts.pool->bytes - used : 0;
+}
+
+void rpmi_service_counters(const struct rpmi_service *service, uint64_t *claims, uint64_t *fenced)
+{
+    *claims = service->claims;
+    *fenced = service->fenced;
+}
+
+void rpmi_service_close(struct rpmi_service **service)
+{
+    rpmi_free(*service);
+    *service = NULL;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * state.h: what the service knows while it runs. The directory in the pool is the truth about
+ * persistent objects; objects[] mirrors it. Everything else here dies with the server.
+ *
+ * Invariants
+ *   objects[0 .. RPMI_POOL_ENTRIES) sit in the directory slot of the same index
+ *   objects[RPMI_POOL_ENTRIES ..) live in the DRAM area and in no directory
+ *   extents of one area never overlap
+ */
+#ifndef RPMI_POOL_STATE_H
+#define RPMI_POOL_STATE_H
+
+#include "base/limits.h"
+#include "pool/service.h"
+#include "wire/super.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RPMI_OBJECTS (RPMI_POOL_ENTRIES + RPMI_DRAM_ENTRIES)
+#define RPMI_SCRATCH_BYTES RPMI_LINE_BYTES
+
+struct rpmi_object {
+    bool used;
+    struct rpmi_dirent entry;
+    uint32_t keys;   /* live keys of all clients */
+    uint32_t writer; /* log: client that holds the claim, 0: nobody */
+    uint32_t epoch;  /* log: of that claim */
+    bool sealed;     /* log: that epoch is durable in the head */
+};
+
+enum rpmi_key_state { RPMI_KEY_FREE = 0, RPMI_KEY_LIVE = 1, RPMI_KEY_REVOKED = 2 };
+
+struct rpmi_key {
+    uint16_t object;
+    uint8_t state;  /* enum rpmi_key_state */
+    uint8_t rights; /* enum rpmi_right */
+};
+
+struct rpmi_client {
+    uint32_t id; /* 0: free place */
+    struct rpmi_key key[RPMI_KEYS_MAX];
+};
+
+struct rpmi_service {
+    struct rpmi_service_opts opts;
+    struct rpmi_super super;
+    struct rpmi_object objects[RPMI_OBJECTS];
+    uint32_t clients_max;
+    uint32_t generation;
+    uint64_t claims;
+    uint64_t fenced;
+    struct rpmi_client clients[]; /* clients_max */
+};
+
+static inline bool rpmi_object_volatile(const struct rpmi_object *object)
+{
+    return object->entry.kind == RPM_KIND_DRAM || object->entry.kind == RPM_KIND_LOCKS;
+}
+
+/* keys.c */
+struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_t client);
+/* A key for an object. RPM_E_FULL: the client has too many. */
+int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uint32_t object,
+                   uint32_t rights, uint32_t *key);
+/* The live key's object. RPM_E_DENIED, RPM_E_FENCED. */
+int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, uint32_t key,
+                    uint32_t rights, struct rpmi_object **object);
+void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uint32_t key);
+/* A claim shuts out the write keys that @client has on @object. */
+void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t object);
+
+/* dir.c */
+/* Read the directory into objects[]. RPM_E_CORRUPT. */
+int rpmi_dir_load(struct rpmi_service *service);
+/* Index by name, or RPM_E_NOENT. */
+int rpmi_dir_find(const struct rpmi_service *service, const char *name);
+/* New object, durable and zero-filled where its kind asks for it. Its index, or RPM_E_FULL,
+ * RPM_E_INVAL, RPM_E_IO. */
+int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call);
+/* RPM_E_IO. */
+int rpmi_dir_remove(struct rpmi_service *service, uint32_t index);
+/* First free gap of @bytes among the objects of one area. RPM_E_FULL. */
+int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset);
+
+/* claim.c */
+void rpmi_claim(struct rpmi_service *service, struct rpmi_client *client,
+                const struct rpmi_call *call, struct rpmi_reply *reply);
+void rpmi_seal(struct rpmi_service *service, struct rpmi_client *client,
+               const struct rpmi_call *call, struct rpmi_reply *reply);
+void rpmi_trim(struct rpmi_service *service, struct rpmi_client *client,
+               const struct rpmi_call *call, struct rpmi_reply *reply);
+/* Write the head of a new log, durably. RPM_E_IO. */
+int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry);
+
+#endif
