@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn.h: one link shared by the logs and regions opened on it: credits, completions handed to
+ * their owners, blocking helpers.
+ *
+ * Invariants
+ *   every op on the link holds one credit until a later or its own completion is reaped
+ *   an id carries its owner's slot, so that a completion finds its way without a search
+ *   after a loss every owner hears of it once, and nothing is posted until a reconnect
+ *
+ * Threads: one. Tests: tests/unit/conn/
+ */
+#ifndef RPMI_CONN_H
+#define RPMI_CONN_H
+
+#include "pace/credit.h"
+#include "plan/plan.h"
+#include "transport/transport.h"
+
+#include <librpm/conn.h>
+
+#define RPMI_BOUNCE_BYTES (256u << 10) /* read buffer of a connection */
+#define RPMI_OWNER_SEQ_BITS 56u
+
+struct rpmi_owner {
+    uint8_t slot;
+    bool lost_told;
+    /* The op posted with @seq, and all before it, ended. Called from poll and wait. */
+    void (*complete)(struct rpmi_owner *owner, uint64_t seq, int status);
+    /* The link is gone: nothing outstanding will complete any more. */
+    void (*lost)(struct rpmi_owner *owner, int status);
+};
+
+/* A completion to come: how many credits it gives back. */
+struct rpmi_due {
+    uint32_t credits;
+};
+
+struct rpm_conn {
+    struct rpmi_link *link;
+    struct rpmi_credit credit;
+    uint32_t unsignaled;  /* ops posted since the last signaled one */
+    struct rpmi_due *due; /* ring of depth: signaled ops in order */
+    uint32_t due_first;
+    uint32_t due_count;
+    uint64_t timeout_ns;
+    uint64_t payload_bytes;
+    uint32_t hints;
+    uint32_t method;
+    uint32_t owners_open;
+    struct rpmi_owner *owners[RPMI_OWNERS_MAX + 1];
+    struct rpmi_owner self; /* slot 0: blocking helpers and nudges */
+    uint64_t self_seq;      /* last one posted */
+    uint64_t self_done;     /* last one completed */
+    int self_status;
+    unsigned char *bounce; /* RPMI_BOUNCE_BYTES of staging memory */
+    unsigned char *word;   /* one line of staging memory: READ seals, results of atomics */
+};
+
+/* Takes @link, also on failure. RPM_E_INVAL (hints, method), RPM_E_NOMEM. */
+int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts,
+                   struct rpm_conn **conn);
+
+static inline struct rpmi_link *rpmi_conn_link(struct rpm_conn *conn)
+{
+    return conn->link;
+}
+
+static inline bool rpmi_conn_places(const struct rpm_conn *conn)
+{
+    return (conn->link->flags & RPMI_LINK_PLACES_ON_POST) != 0;
+}
+
+/* When a blocking call that starts now must give up. */
+uint64_t rpmi_conn_deadline(struct rpm_conn *conn);
+
+/* A slot for @owner, whose callbacks are set. RPM_E_FULL. */
+int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner);
+void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
+
+/*
+ * Post @n ops (1..RPMI_BATCH_OPS_MAX) for @owner; SIGNALED and failed ones complete with @seq (the
+ * connection's own are numbered when posted). All are taken,
+ * or RPM_E_BUSY and none is. Waits only where an op says WAIT. On a link that places on post there
+ * is no completion: 0 means all ops are done. RPM_E_LOST, and what such a link's post returns.
+ */
+int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops, uint32_t n,
+                   uint64_t seq);
+
+/* Reap and hand out completions. 0, or the reason the link is lost. Does not block. */
+int rpmi_conn_pump(struct rpm_conn *conn);
+
+/* Wait for something to reap, then pump. 0, RPM_E_TIMEDOUT (the link is then lost), or the loss. */
+int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns);
+
+/* Post and wait for the last op, which this signals. */
+int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n);
+
+/* Read far memory into @into, anywhere, through the bounce buffer where need be. */
+int rpmi_conn_read(struct rpm_conn *conn, uint32_t key, uint64_t offset, void *into, uint64_t len);
+
+/* Bring ranges to the plan's level and wait. */
+int rpmi_conn_persist(struct rpm_conn *conn, const struct rpmi_plan *plan, uint32_t key,
+                      const struct rpmi_range *ranges, uint32_t n);
+
+/* Control message; a refusal's text becomes this thread's last error. */
+int rpmi_conn_call(struct rpm_conn *conn, const struct rpmi_call *call, struct rpmi_reply *reply);
+
+/* Give a key back; a lost link has forgotten it already. */
+void rpmi_conn_drop_key(struct rpm_conn *conn, uint32_t key);
+
+/* The request that plans on this connection are made for. */
+struct rpm_request rpmi_conn_request(const struct rpm_conn *conn, enum rpm_request_kind kind,
+                                     uint32_t level);
+
+#endif

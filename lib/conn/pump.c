@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pump.c: ops out, completions in, each to its owner. A failed op ends the link for everybody on
+ * it, as on a queue pair.
+ *
+ * Credits: an op that is not signaled has no completion of its own, so its credit comes back with
+ * the next signaled one. If credits run out while nothing signaled is outstanding (somebody left a
+ * long run of RPM_MORE), a nudge, one signaled READ of the scratch word, brings them back; one
+ * credit is always kept for it.
+ *
+ * Tests: tests/unit/conn/pump_test.cpp
+ */
+#include "conn/conn.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "pool/service.h"
+
+#define REAP_MAX 32
+
+uint64_t rpmi_conn_deadline(struct rpm_conn *conn)
+{
+    return conn->link->ops->now_ns(conn->link) + conn->timeout_ns;
+}
+
+int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner)
+{
+    for (uint32_t i = 1; i <= RPMI_OWNERS_MAX; i++) {
+        if (conn->owners[i] != NULL)
+            continue;
+        owner->slot = (uint8_t)i;
+        owner->lost_told = conn->link->lost != 0;
+        conn->owners[i] = owner;
+        conn->owners_open++;
+        return 0;
+    }
+    return rpmi_fail(RPM_E_FULL, "one connection carries %u logs and regions", RPMI_OWNERS_MAX);
+}
+
+void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner)
+{
+    RPM_ASSERT(conn->owners[owner->slot] == owner);
+    conn->owners[owner->slot] = NULL;
+    conn->owners_open--;
+}
+
+static int lose(struct rpm_conn *conn, int status)
+{
+    if (conn->link->lost == 0)
+        conn->link->lost = status;
+    for (uint32_t i = 0; i <= RPMI_OWNERS_MAX; i++) {
+        struct rpmi_owner *owner = conn->owners[i];
+
+        if (owner == NULL || owner->lost_told)
+            continue;
+        owner->lost_told = true;
+        owner->lost(owner, status);
+    }
+    return conn->link->lost;
+}
+
+static void count(struct rpm_conn *conn, const struct rpmi_op *op)
+{
+    struct rpm_conn_stats *stats = &conn->link->stats;
+
+    switch (op->kind) {
+    case RPMI_OP_WRITE:
+    case RPMI_OP_WRITE_IMM:
+    case RPMI_OP_COPY:
+        stats->writes++;
+        stats->write_bytes += op->len;
+        break;
+    case RPMI_OP_READ:
+        stats->reads++;
+        stats->read_bytes += op->len;
+        break;
+    case RPMI_OP_CAS:
+    case RPMI_OP_FAA:
+        stats->atomics++;
+        break;
+    default:
+        stats->flushes++;
+        break;
+    }
+}
+
+/* Give back the credits of one completion, then tell its owner. */
+static void hand_out(struct rpm_conn *conn, const struct rpmi_done *done)
+{
+    struct rpmi_owner *owner = conn->owners[done->id >> RPMI_OWNER_SEQ_BITS];
+
+    if (done->status == 0) {
+        RPM_ASSERT(conn->due_count > 0);
+        rpmi_credit_give(&conn->credit, conn->due[conn->due_first].credits);
+        if (++conn->due_first == conn->link->depth)
+            conn->due_first = 0;
+        conn->due_count--;
+    }
+    if (owner != NULL && !owner->lost_told)
+        owner->complete(owner, done->id & ((1ull << RPMI_OWNER_SEQ_BITS) - 1), done->status);
+}
+
+int rpmi_conn_pump(struct rpm_conn *conn)
+{
+    struct rpmi_done done[REAP_MAX];
+    int n;
+
+    if (conn->link->lost != 0)
+        return lose(conn, conn->link->lost);
+    if (rpmi_conn_places(conn))
+        return 0;
+    n = conn->link->ops->poll(conn->link, done, REAP_MAX);
+    for (int i = 0; i < n; i++) {
+        hand_out(conn, &done[i]);
+        if (done[i].status != 0)
+            return lose(conn, RPM_E_LOST);
+    }
+    return n < 0 ? lose(conn, n) : 0;
+}
+
+int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
+{
+    int err;
+
+    if (conn->link->lost != 0)
+        return lose(conn, conn->link->lost);
+    err = conn->link->ops->wait(conn->link, deadline_ns);
+    if (err == RPM_E_TIMEDOUT) {
+        (void)rpmi_fail(RPM_E_TIMEDOUT, "the far end did not answer in time");
+        return lose(conn, RPM_E_TIMEDOUT);
+    }
+    return rpmi_conn_pump(conn);
+}
+
+/* Hand the ops to the link, all of them; the credits are there. */
+static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
+{
+    uint64_t deadline = 0;
+    uint32_t sent = 0;
+
+    while (sent < n) {
+        int taken = conn->link->ops->post(conn->link, ops + sent, n - sent);
+        int err;
+
+        if (taken < 0)
+            return lose(conn, taken);
+        sent += (uint32_t)taken;
+        if (sent == n)
+            break;
+        if (deadline == 0)
+            deadline = rpmi_conn_deadline(conn);
+        err = rpmi_conn_wait(conn, deadline);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+static void account(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uint64_t id)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        count(conn, &ops[i]);
+        conn->unsignaled++;
+        ops[i].id = id;
+        if ((ops[i].flags & RPMI_OP_SIGNALED) == 0)
+            continue;
+        RPM_ASSERT(conn->due_count < conn->link->depth);
+        conn->due[(conn->due_first + conn->due_count) % conn->link->depth].credits =
+            conn->unsignaled;
+        conn->due_count++;
+        conn->unsignaled = 0;
+    }
+}
+
+static uint64_t make_id(const struct rpmi_owner *owner, uint64_t seq)
+{
+    RPM_ASSERT(seq > 0 && seq < 1ull << RPMI_OWNER_SEQ_BITS);
+    return (uint64_t)owner->slot << RPMI_OWNER_SEQ_BITS | seq;
+}
+
+/* Ask for a completion that brings back the credits of ops that have none. */
+static void nudge(struct rpm_conn *conn)
+{
+    struct rpmi_op op = {
+        .kind = RPMI_OP_READ,
+        .flags = RPMI_OP_SIGNALED,
+        .key = RPMI_KEY_SCRATCH,
+        .len = 1,
+        .into = conn->word,
+    };
+
+    if (conn->due_count > 0 || conn->unsignaled == 0 || !rpmi_credit_take(&conn->credit, 1))
+        return;
+    account(conn, &op, 1, make_id(&conn->self, ++conn->self_seq));
+    (void)push(conn, &op, 1);
+}
+
+static int post_some(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uint64_t id)
+{
+    account(conn, ops, n, id);
+    return push(conn, ops, n);
+}
+
+static int post_placing(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
+{
+    int taken = conn->link->ops->post(conn->link, ops, n);
+
+    for (uint32_t i = 0; i < n; i++)
+        count(conn, &ops[i]);
+    if (RPMI_LIKELY(taken == (int)n))
+        return 0;
+    RPM_ASSERT(taken < 0);
+    return conn->link->lost == 0 ? taken : lose(conn, conn->link->lost);
+}
+
+/* H9 off: wait for ops[0..n) before the rest is posted. */
+static int post_and_wait(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
+{
+    uint64_t deadline = rpmi_conn_deadline(conn);
+    uint64_t seq = ++conn->self_seq;
+    int err;
+
+    conn->self_status = 0;
+    ops[n - 1].flags |= RPMI_OP_SIGNALED;
+    err = post_some(conn, ops, n, make_id(&conn->self, seq));
+    while (err == 0 && conn->self_done < seq)
+        err = rpmi_conn_wait(conn, deadline);
+    return conn->self_status != 0 ? conn->self_status : err;
+}
+
+int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops, uint32_t n,
+                   uint64_t seq)
+{
+    uint32_t from = 0;
+
+    RPM_ASSERT(n > 0 && n <= RPMI_BATCH_OPS_MAX);
+    if (RPMI_UNLIKELY(conn->link->lost != 0))
+        return lose(conn, conn->link->lost);
+    if (rpmi_conn_places(conn))
+        return post_placing(conn, ops, n);
+    /* Two spare: one for a nudge, one for the op that a wait in the middle may need. */
+    if (conn->credit.limit - conn->credit.used < n + 2) {
+        nudge(conn);
+        return conn->link->lost != 0 ? conn->link->lost : RPM_E_BUSY;
+    }
+    (void)rpmi_credit_take(&conn->credit, n);
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        int err;
+
+        if ((ops[i].flags & RPMI_OP_WAIT) == 0)
+            continue;
+        err = post_and_wait(conn, ops + from, i + 1 - from);
+        if (err != 0)
+            return err;
+        from = i + 1;
+    }
+    if (owner == &conn->self)
+        seq = ++conn->self_seq;
+    return post_some(conn, ops + from, n - from, make_id(owner, seq));
+}
+
+int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
+{
+    uint64_t deadline;
+    uint64_t seq;
+    int err;
+
+    if (rpmi_conn_places(conn))
+        return rpmi_conn_post(conn, &conn->self, ops, n, 0);
+    deadline = rpmi_conn_deadline(conn);
+    ops[n - 1].flags |= RPMI_OP_SIGNALED;
+    for (;;) {
+        err = rpmi_conn_post(conn, &conn->self, ops, n, 0);
+        if (err != RPM_E_BUSY)
+            break;
+        err = rpmi_conn_wait(conn, deadline);
+        if (err != 0)
+            return err;
+    }
+    /* Numbered when it was posted: the last one of our own. */
+    seq = conn->self_seq;
+    conn->self_status = 0;
+    while (err == 0 && conn->self_done < seq)
+        err = rpmi_conn_wait(conn, deadline);
+    return conn->self_status != 0 ? conn->self_status : err;
+}
