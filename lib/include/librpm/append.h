@@ -76,7 +76,7 @@ RPM_MUST_CHECK int rpm_log_append_batch(struct rpm_log *log, const struct rpm_sl
  * @data     payload. Borrowed until return: it is copied or sent before.
  * @len      bytes, 1..rpm_log_record_max(log).
  * @flags    enum rpm_append_flag.
- * @context  echoed in the completion. Never looked at.
+ * @context  echoed in the completion. Borrowed until then; never looked at.
  * @lsn      out, may be NULL: where the record goes. Set only on 0.
  *
  * Durable:  nothing until the completion says 0. On an error no completion follows and the record
@@ -109,7 +109,7 @@ RPM_MUST_CHECK int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
  * @log      with a reservation, which ends here whatever the result. Borrowed.
  * @len      bytes used, 1..what was reserved.
  * @flags    enum rpm_append_flag.
- * @context  echoed in the completion.
+ * @context  echoed in the completion. Borrowed until then; never looked at.
  * @lsn      out, may be NULL. Set only on 0.
  *
  * Durable:  nothing until the completion says 0.

@@ -26,7 +26,7 @@ typedef void rpm_diag_fn(void *context, enum rpm_diag_level level, const char *t
  * The default writes warnings and errors to standard error; LIBRPM_DIAG=none|error|warning|
  * notice|debug in the environment sets another threshold.
  *
- * @sink       NULL: standard error. Must be callable from any thread.
+ * @sink       NULL: standard error. Must be callable from any thread. Borrowed until the next call.
  * @context    handed to @sink. Borrowed until the next call.
  * @threshold  the last level that is let through.
  *

@@ -118,7 +118,7 @@ RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm
  * @offset   bytes from the start of the region.
  * @data     Borrowed until return.
  * @len      bytes, at least 1.
- * @context  echoed in the completion.
+ * @context  echoed in the completion. Borrowed until then; never looked at.
  *
  * Durable:  nothing until the completion says 0. On an error no completion follows.
  * Errors:   as rpm_region_write(), and RPM_E_BUSY when inflight_max are outstanding.

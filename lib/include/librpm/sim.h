@@ -118,7 +118,7 @@ RPM_MUST_CHECK int rpm_sim_restart(struct rpm_sim *sim, uint32_t server);
 /**
  * rpm_sim_kill_client: a client machine dies: what its NIC had not sent never leaves.
  *
- * @conn  of this world. The handle stays, every call on it gives RPM_E_LOST.
+ * @conn  of this world. Borrowed: the handle stays, every call on it gives RPM_E_LOST.
  *
  * Threads:  one per object.
  */

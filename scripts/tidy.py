@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""tidy.py: the house style as a test. Prints one line for each breach and exits 1 if there is one.
+
+    scripts/tidy.py                     the whole tree
+    scripts/tidy.py --only F3,B4        some checks
+    scripts/tidy.py --list              what is checked
+
+Exceptions stand in scripts/tidy_allow.txt with a reason. scripts/tidy_test.py sees each check fire.
+"""
+
+import argparse
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import contract
+import csource
+
+FUNCTION_LINES = 70
+FILE_LINES = 600
+NESTING = 4
+PARAMETERS = 6
+HEADER_LINES = 250
+ROOT_CMAKE_LINES = 150
+FOLDER_CMAKE_LINES = 30
+FILE_KIB = 100
+
+C_LIKE = ('.c', '.h', '.cc', '.cpp', '.hpp')
+SOURCES = ('.c', '.cc', '.cpp')
+COMMENTED = C_LIKE + ('.py', '.sh', '.cmake', '.toml', '.map')
+USER_FOLDERS = ('lib', 'tools', 'examples', 'hints', 'dtx', 'fs')
+
+THREADS = re.compile(r'any\b|one per \w+|setup only|one thread')
+OWNERSHIP = re.compile(r'\bBorrowed\b|\bTaken\b|\bReturned\b|\bout\b|\bin:')
+WRITES = re.compile(r'_(append|append_batch|append_async|commit|write|writev|write_async|persist|'
+                    r'trim|resume|remove|cas|faa|power_cut)$')
+DATA_PATH = re.compile(r'_(append|append_batch|append_async|reserve|commit|poll|persist|trim|write|'
+                       r'writev|write_async|read|cas|faa|next|wait|try|release|break|hist_add)$')
+
+# (pattern, folders, exempt prefixes, why). The patterns are split so that they do not match here.
+BANS = (
+    (r'\b(time|clock|gettimeofday|clock_gettime|nanosleep|clock_nanosleep) ?\(', ('lib',),
+     ('lib/base/',), 'time comes from base/clock.h'),
+    (r'\b(time|usleep|sleep) ?\(', ('tools', 'tests', 'examples'), (), 'bound waits by a clock'),
+    (r'\b(s?rand|random|rand_r|drand48) ?\(', ('lib', 'tools', 'tests', 'examples'),
+     ('lib/base/',), 'chance comes from base/rng.h, with a seed'),
+    (r'\busleep ?\(', ('lib',), ('lib/base/',), 'waiting goes through base/clock.h'),
+    (r'\b(_?exit|quick_exit) ?\(', ('lib',), (), 'the library never ends its program'),
+    (r'\babort ?\(', ('lib',), ('lib/base/assert.c',), 'only a failed assertion aborts'),
+    (r'\bsched_yield ?\(', ('lib', 'tools', 'tests', 'examples'), (), 'spin, then sleep'),
+    (r'\b(printf|fprintf|puts|perror|vfprintf) ?\(', ('lib',),
+     ('lib/base/diag.c', 'lib/base/assert.c'), 'diagnostics go through base/diag.h'),
+    (r'(?<!static_)\bassert ?\(', ('lib',), (), 'use RPM_ASSERT, which stays on'),
+    (r'\b(strcpy|strcat|sprintf|vsprintf|gets|alloca) ?\(', USER_FOLDERS, (), 'no bound'),
+    (r'^\s*#\s*if 0\b', USER_FOLDERS + ('tests',), (), 'dead code'),
+)
+LEFTOVERS = re.compile(r'\b(%s)\b|\b%s\b' % ('|'.join(('TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK')),
+                                             '[Ss]t' 'ub'))
+MACHINE_PATHS = re.compile(r'(?:^|[^A-Za-z0-9._/-])/(?:wo' r'rk|fa' r'rm|ho' r'me)/\w|/tmp/bui' r'ld-')
+
+
+class Tree:
+    """The files that belong to the project, read once."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self.paths = sorted(self._list())
+        self.bytes = {path: (self.root / path).read_bytes() for path in self.paths}
+        self.texts = {}
+        self.codes = {}
+        for path, data in self.bytes.items():
+            if b'\0' not in data[:8192]:
+                self.texts[path] = data.decode('utf-8', 'replace')
+
+    def _list(self):
+        command = ['git', '-C', str(self.root), 'ls-files', '-co', '--exclude-standard', '-z']
+        inside = subprocess.run(command, capture_output=True, check=False)
+        if inside.returncode == 0 and (self.root / '.git').exists():
+            names = inside.stdout.decode().split('\0')
+            return [name for name in names if name and (self.root / name).is_file()]
+        found = []
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = [f for f in folders if f not in ('.git', '__pycache__')
+                          and not (Path(folder) == self.root and f.startswith('build'))]
+            found += [str((Path(folder) / file).relative_to(self.root)) for file in files]
+        return found
+
+    def with_suffix(self, suffixes, folders=None):
+        for path in self.texts:
+            if path.endswith(suffixes) and (not folders or path.split('/')[0] in folders):
+                yield path
+
+    def code(self, path):
+        if path not in self.codes:
+            self.codes[path] = csource.code_only(self.texts[path])
+        return self.codes[path]
+
+    def headers(self):
+        return [path for path in self.texts
+                if path.startswith('lib/include/librpm/') and path.endswith('.h')]
+
+
+def line_of(text, offset):
+    return text.count('\n', 0, offset) + 1
+
+
+def check_f3(tree):
+    """functions, files, nesting and parameters stay within the limits"""
+    for path in tree.with_suffix(C_LIKE):
+        text = tree.texts[path]
+        for item in csource.functions(text):
+            lines = item.last - item.first + 1
+            place = f'{path}:{item.first}'
+            if lines > FUNCTION_LINES:
+                yield place, f'{item.name} has {lines} lines, limit {FUNCTION_LINES}', item.name
+            if item.nesting > NESTING:
+                yield place, f'{item.name} nests {item.nesting} deep, limit {NESTING}', item.name
+            if item.params > PARAMETERS:
+                yield place, f'{item.name} has {item.params} parameters', item.name
+    for path in tree.with_suffix(('.py',)):
+        for node in ast.walk(ast.parse(tree.texts[path], path)):
+            if isinstance(node, ast.FunctionDef):
+                lines = node.end_lineno - node.lineno + 1
+                if lines > FUNCTION_LINES:
+                    yield f'{path}:{node.lineno}', f'{node.name} has {lines} lines', node.name
+    for path in tree.with_suffix(COMMENTED):
+        lines = tree.texts[path].count('\n')
+        if lines > FILE_LINES:
+            yield path, f'{lines} lines, limit {FILE_LINES}', ''
+
+
+def check_h1(tree):
+    """public headers are short, and librpm.h includes each"""
+    umbrella = tree.texts.get('lib/include/librpm.h', '')
+    for path in tree.headers():
+        lines = tree.texts[path].count('\n')
+        if lines > HEADER_LINES:
+            yield path, f'{lines} lines, limit {HEADER_LINES}', ''
+        if f'<librpm/{Path(path).name}>' not in umbrella:
+            yield path, 'librpm.h does not include it', ''
+
+
+def contract_faults(item, errors):
+    if not item.documented or not item.summary:
+        yield f'no contract block that starts with "{item.name}: "'
+        return
+    if [name for name, _ in item.args] != [name for _, name in item.params]:
+        yield 'the @arguments are not those of the prototype, in order'
+    for (kind, _), (name, text) in zip(item.params, item.args):
+        if kind.endswith('*') and not OWNERSHIP.search(text):
+            yield f'@{name} does not say Borrowed, Taken, Returned, in or out'
+    labels = [label for label, _ in item.labels]
+    order = [contract.LABELS.index(label) for label in labels]
+    if order != sorted(set(order)):
+        yield 'labels repeated or out of order'
+    must_check = 'RPM_MUST_CHECK' in item.prototype
+    needed = {'Threads': True, 'Errors': must_check, 'Durable': WRITES.search(item.name),
+              'Cost': DATA_PATH.search(item.name)}
+    for label, wanted in needed.items():
+        if wanted and label not in labels:
+            yield f'label {label}: is missing'
+    if 'Errors' in labels and not must_check:
+        yield 'can fail, but is not RPM_MUST_CHECK'
+    if 'Threads' in labels and not THREADS.match(item.label('Threads')):
+        yield 'Threads: is none of any, one per object, setup only'
+    for name in re.findall(r'RPM_E_\w+', ' '.join(text for _, text in item.labels)):
+        if name not in errors:
+            yield f'{name} is not in error.h'
+
+
+def check_h2(tree):
+    """each public function has its contract, with the labels it needs"""
+    errors = set(re.findall(r'\bRPM_E_\w+', tree.texts.get('lib/include/librpm/error.h', '')))
+    for path in tree.headers():
+        for item in contract.contracts(tree.texts[path]):
+            for fault in contract_faults(item, errors):
+                yield f'{path}:{item.line}', f'{item.name}: {fault}', item.name
+
+
+def check_n1(tree):
+    """the symbol map lists exactly the public functions"""
+    path = 'lib/librpm.map'
+    body = csource.code_only(tree.texts.get(path, ''))
+    mapped = set(re.findall(r'^\s*(\w+|[\w*]+\*);', body.split('local:')[0], re.M))
+    declared = {item.name for header in tree.headers()
+                for item in contract.contracts(tree.texts[header])}
+    for name in sorted(declared - mapped):
+        yield path, f'{name} is public but not listed', name
+    for name in sorted(mapped - declared):
+        yield path, f'{name} is listed but in no public header', name
+    for name in sorted(declared):
+        if 'flush' in name:
+            yield path, f'{name}: the word for users is persist', name
+
+
+def check_n2(tree):
+    """no typedef of a struct, no name of ours that ends in _t"""
+    for path in tree.with_suffix(C_LIKE, USER_FOLDERS):
+        code = tree.code(path)
+        for match in re.finditer(r'\btypedef\s+(struct|union|enum)\b', code):
+            yield f'{path}:{line_of(code, match.start())}', f'typedef of a {match.group(1)}', ''
+        for match in re.finditer(r'\b(rpmi?_\w+_t|(?<=struct )\w+_t)\b', code):
+            yield f'{path}:{line_of(code, match.start())}', f'{match.group(1)} ends in _t', ''
+
+
+def check_x1(tree):
+    """each source of the library has its test, and titles are sentences"""
+    for path in tree.with_suffix(('.c',), ('lib',)):
+        test = 'tests/unit/' + path[len('lib/'):-len('.c')] + '_test.cpp'
+        if test not in tree.texts:
+            yield path, f'no {test}', ''
+    for path in tree.with_suffix(('.cpp',), ('tests',)):
+        text = tree.texts[path]
+        for match in re.finditer(r'\bTEST_CASE\(\s*"([^"]*)"', text):
+            if not re.match(r'[a-z0-9_/ +-]+: \S+ \S+', match.group(1)):
+                place = f'{path}:{line_of(text, match.start())}'
+                yield place, f'title "{match.group(1)}" is not "area: sentence"', ''
+
+
+def check_x5(tree):
+    """one clock, one source of chance, no calls that a library must not make"""
+    for pattern, folders, exempt, why in BANS:
+        for path in tree.with_suffix(C_LIKE, folders):
+            if path.startswith(exempt or ('\0',)):
+                continue
+            code = tree.code(path)
+            for match in re.finditer(pattern, code, re.M):
+                place = f'{path}:{line_of(code, match.start())}'
+                yield place, f'{match.group(0).strip()}: {why}', ''
+
+
+def layer_of(path, layers):
+    fits = [layer for layer in layers if path.startswith(layer + '/')]
+    return max(fits, key=len, default=None)
+
+
+def resolve(tree, path, name):
+    for base in (str(Path(path).parent), 'lib', path.split('/')[0]):
+        place = os.path.normpath(f'{base}/{name}')
+        if place in tree.texts:
+            return place
+    return None
+
+
+def check_b4(tree):
+    """includes follow scripts/layers.toml"""
+    rules = tomllib.loads(tree.texts['scripts/layers.toml'])
+    layers = rules['lib']
+    for path in tree.with_suffix(C_LIKE, ('lib', *rules['users']['folders'])):
+        own = layer_of(path, layers)
+        for line, form, name in csource.includes(tree.texts[path]):
+            place = f'{path}:{line}'
+            for prefix, folder in rules['only'].items():
+                if name.startswith(prefix) and not path.startswith(folder + '/'):
+                    yield place, f'<{name}> belongs to {folder} alone', name
+            target = resolve(tree, path, name) if form == '"' else None
+            if target is None or target.startswith('lib/include/'):
+                continue
+            if not path.startswith('lib/'):
+                if target.split('/')[0] != path.split('/')[0]:
+                    yield place, f'"{name}": include <librpm.h> only', name
+                continue
+            theirs = layer_of(target, layers)
+            if theirs != own and theirs not in layers.get(own, []):
+                yield place, f'{own} may not include {theirs}', name
+
+
+def check_cmake(tree):
+    """build files stay short and set nothing for all"""
+    bans = (r'file\(GLOB', r'\badd_compile_options\(', r'\bFetchContent', r'CMAKE_C(XX)?_FLAGS',
+            r'\bfile\(DOWNLOAD', r'\binclude_directories\(', r'\blink_libraries\(')
+    for path in tree.with_suffix(('CMakeLists.txt', '.cmake')):
+        text = re.sub(r'#[^\n]*', '', tree.texts[path])
+        for ban in bans:
+            match = re.search(r'(?<!target_)' + ban, text)
+            if match:
+                yield f'{path}:{line_of(text, match.start())}', f'{match.group(0)} is banned', ''
+        limit = ROOT_CMAKE_LINES if path == 'CMakeLists.txt' else FOLDER_CMAKE_LINES
+        lines = tree.texts[path].count('\n')
+        if path.endswith('CMakeLists.txt') and lines > limit:
+            yield path, f'{lines} lines, limit {limit}', ''
+
+
+def listed_in_cmake(tree, path):
+    for folder in Path(path).parents:
+        build = tree.texts.get(os.path.normpath(f'{folder}/CMakeLists.txt'), '')
+        name = str(Path(path).relative_to(folder))
+        if re.search(r'(?<![\w./-])' + re.escape(name) + r'(?![\w-])', build):
+            return True
+    return False
+
+
+def check_dead(tree):
+    """every source is built, every header included, every script mentioned"""
+    named = set()
+    for path in tree.with_suffix(C_LIKE):
+        for _, _, name in csource.includes(tree.texts[path]):
+            named.add(Path(name).name)
+    for path in tree.with_suffix(C_LIKE):
+        if path.endswith(SOURCES) and not listed_in_cmake(tree, path):
+            yield path, 'in no CMakeLists.txt', ''
+        if path.endswith(('.h', '.hpp')) and Path(path).name not in named | {'librpm.h'}:
+            yield path, 'included by nothing', ''
+    for path in tree.texts:
+        if path.startswith('scripts/') and path.count('/') == 1 and path.endswith('.py'):
+            stem = Path(path).stem
+            others = (text for other, text in tree.texts.items() if other != path
+                      and other.startswith(('scripts/', 'tests/', 'CMakeLists', 'README')))
+            if not any(re.search(r'\b%s\b' % stem, text) for text in others):
+                yield path, 'mentioned nowhere', ''
+
+
+def check_files(tree):
+    """no binaries, nothing large, executable bits where a program line says so"""
+    for path, data in tree.bytes.items():
+        if path not in tree.texts:
+            yield path, 'binary file', ''
+        if len(data) > FILE_KIB * 1024:
+            yield path, f'{len(data) // 1024} KiB, limit {FILE_KIB}', ''
+        runs = os.access(tree.root / path, os.X_OK)
+        if runs != data.startswith(b'#!'):
+            yield path, 'executable bit and #! line disagree', ''
+
+
+def check_text(tree):
+    """licence line first, a header block that names the file, no tabs, no trailing space"""
+    for path, text in tree.texts.items():
+        head = text.split('\n', 3)[:2]
+        if path.endswith(COMMENTED + ('CMakeLists.txt',)) or text.startswith('#!'):
+            if not any('SPDX-License-Identifier: BSD-3-Clause' in line for line in head):
+                yield path, 'no SPDX line at the top', ''
+        if path.startswith('lib/') and path.endswith(C_LIKE):
+            if not re.search(r'^ \* %s:' % re.escape(Path(path).name), text[:400], re.M):
+                yield path, f'no header block that starts with "{Path(path).name}: "', ''
+        for i, line in enumerate(text.split('\n'), 1):
+            if '\t' in line and path.endswith(COMMENTED + ('.txt', '.json', '.md')):
+                yield f'{path}:{i}', 'tab', ''
+            if line.endswith((' ', '\r')):
+                yield f'{path}:{i}', 'space at the end of the line', ''
+        if text and not text.endswith('\n'):
+            yield path, 'no newline at the end', ''
+
+
+def check_words(tree):
+    """no left-over marks, no path of the machine it was written on"""
+    for path, text in tree.texts.items():
+        for match in LEFTOVERS.finditer(text):
+            yield f'{path}:{line_of(text, match.start())}', f'left-over "{match.group(0)}"', ''
+        for match in MACHINE_PATHS.finditer(text):
+            place = f'{path}:{line_of(text, match.start())}'
+            yield place, f'path of one machine: {match.group(0).strip()}', ''
+
+
+CHECKS = {
+    'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'N2': check_n2,
+    'X1': check_x1, 'X5': check_x5, 'B1': check_cmake, 'B4': check_b4, 'DEAD': check_dead,
+    'FILES': check_files, 'TEXT': check_text, 'WORDS': check_words,
+}
+
+
+def read_allowed(tree):
+    allowed = {}
+    text = tree.texts.get('scripts/tidy_allow.txt', '')
+    for i, line in enumerate(text.split('\n'), 1):
+        if line.strip() and not line.startswith('#'):
+            words = line.split(None, 2)
+            if len(words) < 3 or words[0] not in CHECKS:
+                raise SystemExit(f'scripts/tidy_allow.txt:{i}: want CHECK PATH[:NAME] reason')
+            allowed[(words[0], words[1])] = i
+    return allowed
+
+
+def allowance(name, place, detail, allowed):
+    path = place.split(':')[0]
+    fits = [(name, f'{path}:{detail}'), (name, path)]
+    fits += [(name, str(folder) + '/') for folder in Path(path).parents]
+    return next((key for key in fits if key in allowed), None)
+
+
+def run(root, only=None):
+    """Every breach as (check, place, message)."""
+    tree = Tree(root)
+    allowed = read_allowed(tree)
+    used = set()
+    breaches = []
+    for name, check in CHECKS.items():
+        if only and name not in only:
+            continue
+        for place, message, detail in check(tree):
+            key = allowance(name, place, detail, allowed)
+            if key:
+                used.add(key)
+            else:
+                breaches.append((name, place, message))
+    for key, line in allowed.items():
+        if key not in used and (not only or key[0] in only):
+            breaches.append(('ALLOW', f'scripts/tidy_allow.txt:{line}', 'nothing needs this line'))
+    return breaches
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Check the house style.')
+    parser.add_argument('--root', default=Path(__file__).resolve().parent.parent)
+    parser.add_argument('--only', help='comma-separated names of checks')
+    parser.add_argument('--list', action='store_true', help='say what is checked')
+    options = parser.parse_args()
+    if options.list:
+        for name, check in CHECKS.items():
+            print(f'{name:6} {check.__doc__}')
+        return 0
+    breaches = run(options.root, options.only and options.only.split(','))
+    for name, place, message in breaches:
+        print(f'{place}: {name}: {message}')
+    print(f'tidy: {len(breaches)} breaches')
+    return 1 if breaches else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

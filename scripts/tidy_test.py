@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""tidy_test.py: see every check of tidy.py fire. A small tree that breaks no rule is broken in one
+place at a time; the one check that guards it must speak, and no other.
+
+    scripts/tidy_test.py
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import tidy
+
+SPDX = '/* SPDX-License-Identifier: BSD-3-Clause */\n'
+CONTRACT = '''/**
+ * rpm_box_put: put bytes into a box.
+ *
+ * @box   Borrowed.
+ * @size  bytes.
+ *
+ * Errors:   RPM_E_FULL.
+ * Threads:  one per box.
+ */
+RPM_MUST_CHECK int rpm_box_put(struct rpm_box *box, unsigned size);
+'''
+GOOD = {
+    'CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nproject(x)\n',
+    'lib/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nrpm_sources(base/box.c log/put.c)\n',
+    'lib/librpm.map': SPDX + 'X {\n    global:\n        rpm_box_put;\n    local:\n        *;\n};\n',
+    'lib/include/librpm.h': SPDX + '/*\n * librpm.h: all.\n */\n#include <librpm/box.h>\n'
+                            '#include <librpm/error.h>\n',
+    'lib/include/librpm/error.h': SPDX + '/*\n * error.h: codes.\n */\nenum e { RPM_E_FULL = -1 };\n',
+    'lib/include/librpm/box.h': SPDX + '/*\n * box.h: boxes.\n */\n#include <librpm/error.h>\nstruct rpm_box;\n\n' + CONTRACT,
+    'lib/base/box.h': SPDX + '/*\n * box.h: inside a box.\n */\nint rpmi_box(int a);\n',
+    'lib/base/box.c': SPDX + '/*\n * box.c: inside a box.\n */\n#include "base/box.h"\n\n'
+                      'int rpmi_box(int a)\n{\n    return a;\n}\n',
+    'lib/log/put.c': SPDX + '/*\n * put.c: put.\n */\n#include "log/put.h"\n#include "base/box.h"\n\n'
+                     'int rpm_box_put(void)\n{\n    return rpmi_box(1);\n}\n',
+    'lib/log/put.h': SPDX + '/*\n * put.h: put.\n */\n',
+    'tools/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nrpm_program(t SOURCES t.cpp)\n',
+    'tools/t.cpp': SPDX + '#include "t.h"\n#include <librpm.h>\nint main()\n{\n    return 0;\n}\n',
+    'tools/t.h': SPDX,
+    'tests/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\n'
+                            'x(unit/base/box_test.cpp unit/log/put_test.cpp)\n',
+    'tests/unit/base/box_test.cpp': SPDX + 'TEST_CASE("box: gives back what went in")\n{\n}\n',
+    'tests/unit/log/put_test.cpp': SPDX + 'TEST_CASE("put: takes one")\n{\n}\n',
+    'scripts/layers.toml': '# SPDX-License-Identifier: BSD-3-Clause\n[lib]\n"lib/base" = []\n'
+                           '"lib/log" = ["lib/base"]\n[users]\nfolders = ["tools"]\n'
+                           '[only]\n"infiniband/" = "lib/verbs"\n',
+    'scripts/tidy_allow.txt': '',
+    'scripts/go': '#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n',
+}
+
+
+def function(lines=3, params='void', body='    return 0;\n'):
+    return f'\nint extra({params})\n{{\n' + body + '    ;\n' * (lines - 4) + '}\n'
+
+
+def nested(depth):
+    text = ''.join('    ' * (i + 1) + 'if (a)\n' for i in range(depth))
+    return text + '    ' * (depth + 1) + 'return 0;\n'
+
+
+LIB = 'lib/log/put.c'
+BOX = 'lib/include/librpm/box.h'
+WORD = 'TO' 'DO'
+
+# (check, file, what is appended, or (old, new)). The check must fire, and none but it.
+BREACHES = [
+    ('F3', LIB, function(lines=71)),
+    ('F3', LIB, function(params='int a, int b, int c, int d, int e, int f, int g')),
+    ('F3', LIB, function(params='int a', body=nested(5))),
+    ('F3', LIB, '\n' * 601),
+    ('F3', 'tests/long.py', '# SPDX-License-Identifier: BSD-3-Clause\n# go\ndef f():\n'
+     + '    pass\n' * 71),
+    ('H1', BOX, '\n' * 250),
+    ('H1', 'lib/include/librpm.h', ('#include <librpm/error.h>\n', '')),
+    ('H2', BOX, ('/**\n * rpm_box_put: put bytes into a box.', '/*\n * Put')),
+    ('H2', BOX, (' * @size  bytes.\n', '')),
+    ('H2', BOX, ('@box   Borrowed', '@box   a box')),
+    ('H2', BOX, (' * Threads:  one per box.\n', '')),
+    ('H2', BOX, (' * Errors:   RPM_E_FULL.\n', '')),
+    ('H2', BOX, ('RPM_E_FULL', 'RPM_E_EMPTY')),
+    ('H2', BOX, ('RPM_MUST_CHECK ', '')),
+    ('H2', BOX, ('one per box', 'sometimes')),
+    ('H2', BOX, (' * Threads:', ' * Cost:     none.\n * Threads:')),
+    ('N1', 'lib/librpm.map', ('        rpm_box_put;\n', '')),
+    ('N1', 'lib/librpm.map', ('rpm_box_put;\n', 'rpm_box_put;\n        rpm_gone;\n')),
+    ('N1', 'lib/librpm.map', ('rpm_box_put;\n', 'rpm_box_put;\n        rpm_*;\n')),
+    ('N2', LIB, 'typedef struct x y;\n'),
+    ('N2', LIB, 'int rpmi_size_t;\n'),
+    ('X1', 'tests/unit/log/put_test.cpp', None),
+    ('X1', 'tests/unit/log/put_test.cpp', ('put: takes one', 'PutTakesOne')),
+    ('X5', LIB, function(body='    return time(0);\n')),
+    ('X5', LIB, function(body='    return rand();\n')),
+    ('X5', LIB, function(body='    exit(1);\n')),
+    ('X5', LIB, function(body='    sched_yield();\n')),
+    ('X5', LIB, function(body='    printf("x");\n')),
+    ('X5', LIB, function(body='    assert(1);\n')),
+    ('X5', LIB, function(body='    strcpy(a, b);\n')),
+    ('X5', LIB, '#if 0\n#endif\n'),
+    ('X5', 'tests/unit/log/put_test.cpp', function(body='    usleep(1);\n')),
+    ('B1', 'CMakeLists.txt', 'add_compile_options(-O3)\n'),
+    ('B1', 'CMakeLists.txt', 'file(GLOB x *.c)\n'),
+    ('B1', 'lib/CMakeLists.txt', '\n' * 31),
+    ('B4', 'lib/base/box.c', '#include "log/put.h"\n'),
+    ('B4', LIB, '#include <infiniband/verbs.h>\n'),
+    ('B4', 'tools/t.cpp', '#include "base/box.h"\n'),
+    ('B4', 'tools/t.cpp', '#include "../lib/base/box.h"\n'),
+    ('DEAD', 'lib/CMakeLists.txt', (' log/put.c', '')),
+    ('DEAD', 'tools/t.cpp', ('#include "t.h"\n', '')),
+    ('DEAD', 'scripts/lonely.py', '# SPDX-License-Identifier: BSD-3-Clause\n'),
+    ('FILES', 'scripts/blob', 'a\0b'),
+    ('FILES', 'lib/notes.txt', ('x' * 99 + '\n') * 1100),
+    ('FILES', 'scripts/go', None),
+    ('TEXT', 'lib/base/box.c', (SPDX, '')),
+    ('TEXT', 'lib/base/box.c', (' * box.c:', ' * bag.c:')),
+    ('TEXT', LIB, '\tint a;\n'),
+    ('TEXT', LIB, 'int a; \n'),
+    ('TEXT', LIB, 'int a;'),
+    ('WORDS', LIB, f'/* {WORD}: later */\n'),
+    ('WORDS', LIB, '/* see /wo' 'rk/main */\n'),
+    ('ALLOW', 'scripts/tidy_allow.txt', 'F3 lib/log/put.c it was long once\n'),
+]
+
+QUIET = [
+    ('a word of a ban inside a comment', LIB, '/* time( rand( exit( are banned */\n'),
+    ('a word of a ban inside a string', LIB, 'const char *extra = "exit(1)";\n'),
+    ('a name that ends like a banned one', LIB, function(body='    rpmi_time(1);\n')),
+    ('70 lines', LIB, function(lines=70)),
+    ('six parameters', LIB, function(params='int a, int b, int c, int d, int e, int f')),
+    ('nesting of four', LIB, function(params='int a', body=nested(4))),
+    ('a long initialiser', LIB, 'int table[] = {\n' + '    1,\n' * 90 + '};\n'),
+]
+
+
+class TidyTest(unittest.TestCase):
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix='tidy-test-'))
+        self.addCleanup(shutil.rmtree, self.root)
+        for name, text in GOOD.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        os.chmod(self.root / 'scripts/go', 0o755)
+
+    def change(self, name, change):
+        path = self.root / name
+        if change is None and name.startswith('scripts/'):
+            os.chmod(path, 0o644)
+        elif change is None:
+            path.unlink()
+        elif isinstance(change, tuple):
+            text = path.read_text()
+            self.assertIn(change[0], text)
+            path.write_text(text.replace(change[0], change[1]))
+        else:
+            path.write_text((path.read_text() if path.exists() else '') + change)
+
+    def test_clean_tree_is_quiet(self):
+        self.assertEqual(tidy.run(self.root), [])
+
+    def test_each_breach_is_seen_by_its_check_alone(self):
+        for check, name, change in BREACHES:
+            with self.subTest(check=check, name=name, change=str(change)[:60]):
+                self.setUp()
+                self.change(name, change)
+                self.assertEqual({found for found, _, _ in tidy.run(self.root)}, {check})
+
+    def test_what_only_looks_like_a_breach_is_let_through(self):
+        for title, name, change in QUIET:
+            with self.subTest(title):
+                self.setUp()
+                self.change(name, change)
+                self.assertEqual(tidy.run(self.root), [])
+
+    def test_an_allowance_silences_one_function(self):
+        self.change(LIB, function(lines=90))
+        self.change('scripts/tidy_allow.txt', f'F3 {LIB}:extra a table in prose\n')
+        self.assertEqual(tidy.run(self.root), [])
+
+    def test_every_check_has_a_breach_here(self):
+        self.assertEqual(set(tidy.CHECKS) - {check for check, _, _ in BREACHES}, set())
+
+
+if __name__ == '__main__':
+    sys.exit(unittest.main())
