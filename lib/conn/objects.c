@@ -7,44 +7,28 @@
 #include "conn/conn.h"
 
 #include "base/assert.h"
+#include "base/opts.h"
 #include "wire/super.h"
 
 #include <string.h>
 
-static void entry_out(struct rpm_entry *entry, const struct rpmi_reply *reply)
+int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entry)
 {
-    struct rpm_entry ours = {
-        .size = sizeof(ours),
-        .kind = reply->object,
-        .bytes = reply->bytes,
-        .writer = reply->writer,
-    };
-
-    memcpy(ours.name, reply->name, sizeof(ours.name));
-    *entry = ours;
-}
-
-int rpm_conn_list(struct rpm_conn *conn, struct rpm_entry *entries, uint32_t room, uint32_t *count)
-{
-    struct rpmi_call call = { .kind = RPMI_CALL_LIST };
+    struct rpmi_call call = { .kind = RPMI_CALL_LIST, .lsn = index };
+    struct rpm_entry ours = rpm_entry_init();
     struct rpmi_reply reply;
+    int err;
 
-    RPM_ASSERT(conn != NULL && count != NULL && (entries != NULL || room == 0));
-    for (uint32_t n = 0; n < RPMI_POOL_ENTRIES + RPMI_DRAM_ENTRIES + 1; n++) {
-        int err;
-
-        call.lsn = n;
-        err = rpmi_conn_call(conn, &call, &reply);
-        if (err == RPM_E_RANGE) {
-            *count = n;
-            return 0;
-        }
-        if (err != 0)
-            return err;
-        if (n < room)
-            entry_out(&entries[n], &reply);
-    }
-    return RPM_E_PROTO;
+    RPM_ASSERT(conn != NULL && entry != NULL);
+    err = rpmi_conn_call(conn, &call, &reply);
+    if (err != 0)
+        return err == RPM_E_RANGE ? 0 : err;
+    ours.kind = reply.object;
+    ours.bytes = reply.bytes;
+    ours.writer = reply.writer;
+    memcpy(ours.name, reply.name, sizeof(ours.name));
+    err = rpmi_opts_out(entry, &ours, sizeof(ours));
+    return err != 0 ? err : 1;
 }
 
 int rpm_conn_remove(struct rpm_conn *conn, const char *name)

@@ -95,19 +95,18 @@ RPM_MUST_CHECK int rpm_conn_reconnect(struct rpm_conn *conn);
 RPM_MUST_CHECK int rpm_conn_facts(const struct rpm_conn *conn, struct rpm_facts *facts);
 
 /**
- * rpm_conn_list: the objects in the server's pool.
+ * rpm_conn_entry: one of the objects on the server; count up from 0 to list them all.
  *
- * @conn     Borrowed.
- * @entries  out, room for @room of them; may be NULL when @room is 0.
- * @room     number of elements at @entries.
- * @count    out: how many objects there are, possibly more than @room.
+ * @conn   Borrowed.
+ * @index  0, 1, ... Objects created or removed meanwhile may be missed or seen twice.
+ * @entry  in: its size field (rpm_entry_init()); out: the rest, when 1 is returned.
  *
- * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Returns 1 with an entry, 0 past the last one.
+ * Errors:   RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
- * Cost:     one message round trip for each object.
+ * Cost:     one message round trip.
  */
-RPM_MUST_CHECK int rpm_conn_list(struct rpm_conn *conn, struct rpm_entry *entries, uint32_t room,
-                                 uint32_t *count);
+RPM_MUST_CHECK int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entry);
 
 /**
  * rpm_conn_remove: delete an object and give its space back.

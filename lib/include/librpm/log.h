@@ -62,6 +62,15 @@ struct rpm_log_info {
     uint32_t method;     /* enum rpm_method in force */
 };
 
+static inline struct rpm_log_info rpm_log_info_init(void)
+{
+    struct rpm_log_info info;
+
+    memset(&info, 0, sizeof(info));
+    info.size = sizeof(info);
+    return info;
+}
+
 /**
  * rpm_log_open: open a log; for writing, fence older writers and recover its tail first.
  *

@@ -64,6 +64,15 @@ struct rpm_server_stats {
     uint64_t pool_free_bytes;
 };
 
+static inline struct rpm_server_stats rpm_server_stats_init(void)
+{
+    struct rpm_server_stats stats;
+
+    memset(&stats, 0, sizeof(stats));
+    stats.size = sizeof(stats);
+    return stats;
+}
+
 /**
  * rpm_server_open: open or format the pool, and listen.
  *

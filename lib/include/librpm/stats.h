@@ -24,6 +24,15 @@ struct rpm_conn_stats {
     uint64_t sleeps;        /* times a wait gave up spinning and slept */
 };
 
+static inline struct rpm_conn_stats rpm_conn_stats_init(void)
+{
+    struct rpm_conn_stats stats;
+
+    memset(&stats, 0, sizeof(stats));
+    stats.size = sizeof(stats);
+    return stats;
+}
+
 /**
  * rpm_conn_stats: counters since the connection was opened.
  *
