@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""measure.py: count what the style sets floors and shares for. Prints a table by folder, or JSON.
+
+    scripts/measure.py                  the table
+    scripts/measure.py --json           the same for a program
+    scripts/measure.py --check          exit 1 when lib/ is below its assertion floors
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from statistics import mean, median
+
+import csource
+import tidy
+
+# Assertions for each function, on average, at least (style rule A4). The folder prefixes overlap.
+FLOORS = {'lib/': 1.0, 'lib/wire/': 2.0, 'lib/log/': 2.0, 'lib/sim/': 2.0}
+ASSERTION = re.compile(r'\b(?:RPM_ASSERT|RPM_ASSERT_SLOW|_Static_assert)\s*\(')
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
+
+
+def folder_of(path):
+    parts = path.split('/')
+    deep = 2 if parts[0] in ('lib', 'tests') and len(parts) > 2 else 1
+    return '/'.join(parts[:deep])
+
+
+def comment_share(text):
+    """Comment lines as a share of all lines that hold something."""
+    lines = sum(1 for line in text.split('\n') if line.strip())
+    inside = sum(match.group(0).count('\n') + 1 for match in COMMENT.finditer(text))
+    return inside / lines if lines else 0.0
+
+
+def measure_file(text):
+    found = csource.functions(text)
+    return {
+        'lines': text.count('\n'),
+        'functions': [item.last - item.first + 1 for item in found],
+        'assertions': len(ASSERTION.findall(csource.code_only(text))),
+        'comments': comment_share(text),
+    }
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0
+
+
+def summary(rows):
+    lengths = [length for row in rows for length in row['functions']]
+    assertions = sum(row['assertions'] for row in rows)
+    return {
+        'files': len(rows),
+        'lines': sum(row['lines'] for row in rows),
+        'longest_file': max(row['lines'] for row in rows),
+        'functions': len(lengths),
+        'function_median': median(lengths) if lengths else 0,
+        'function_p90': percentile(lengths, 0.9),
+        'function_longest': max(lengths, default=0),
+        'assertions_per_function': round(assertions / len(lengths), 2) if lengths else 0.0,
+        'comments': round(mean(row['comments'] for row in rows), 2),
+    }
+
+
+def measure(root):
+    tree = tidy.Tree(root)
+    files = {path: measure_file(tree.texts[path]) for path in tree.with_suffix(tidy.C_LIKE)}
+    folders = {}
+    for path, row in files.items():
+        folders.setdefault(folder_of(path), []).append(row)
+    result = {folder: summary(rows) for folder, rows in sorted(folders.items())}
+    if files:
+        result['all'] = summary(list(files.values()))
+    return files, result
+
+
+def below_floor(files):
+    for prefix, floor in FLOORS.items():
+        rows = [row for path, row in files.items()
+                if path.startswith(prefix) and path.endswith('.c')]
+        got = summary(rows)['assertions_per_function'] if rows else floor
+        if got < floor:
+            yield f'{prefix} has {got} assertions for each function, floor {floor}'
+
+
+def print_table(result):
+    print(f'{"folder":22} files  lines  longest  functions  median  p90  max  asserts  comments')
+    for folder, row in result.items():
+        print(f'{folder:22} {row["files"]:5} {row["lines"]:6} {row["longest_file"]:8} '
+              f'{row["functions"]:10} {row["function_median"]:7} {row["function_p90"]:4} '
+              f'{row["function_longest"]:4} {row["assertions_per_function"]:8} '
+              f'{row["comments"]:9.0%}')
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Count files, functions and assertions.')
+    parser.add_argument('--root', default=Path(__file__).resolve().parent.parent)
+    parser.add_argument('--json', action='store_true')
+    parser.add_argument('--check', action='store_true', help='hold lib/ to its floors')
+    options = parser.parse_args()
+    files, result = measure(options.root)
+    if options.json:
+        print(json.dumps(result, indent=4))
+    else:
+        print_table(result)
+    faults = list(below_floor(files)) if options.check else []
+    for fault in faults:
+        print(f'measure: {fault}')
+    return 1 if faults else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
