@@ -52,6 +52,15 @@ struct rpm_entry {
     uint32_t writer; /* log: client id that holds it for writing, 0: nobody */
 };
 
+static inline struct rpm_entry rpm_entry_init(void)
+{
+    struct rpm_entry entry;
+
+    memset(&entry, 0, sizeof(entry));
+    entry.size = sizeof(entry);
+    return entry;
+}
+
 /**
  * rpm_conn_open: connect to a server and learn its facts.
  *
