@@ -15,25 +15,25 @@
 #define RPMI_RECORD_MAX ((1u << 24) - 1024u) /* length field is 24 bits wide */
 
 #define RPMI_POOL_BYTES_MIN (64u * 1024u)
-#define RPMI_POOL_ENTRIES 128u        /* objects in one pool */
-#define RPMI_DRAM_ENTRIES 64u         /* DRAM regions and lock tables of one server */
-#define RPMI_LOG_HEADER_BYTES 4096u   /* in front of a log's ring */
+#define RPMI_POOL_ENTRIES 128u      /* objects in one pool */
+#define RPMI_DRAM_ENTRIES 64u       /* DRAM regions and lock tables of one server */
+#define RPMI_LOG_HEADER_BYTES 4096u /* in front of a log's ring */
 #define RPMI_LOG_CAPACITY_MIN 4096u
 #define RPMI_LOG_CAPACITY_DEFAULT (64u << 20)
 
 #define RPMI_CLIENTS_MAX 1024u
-#define RPMI_KEYS_MAX 256u            /* keys granted to one client at once */
-#define RPMI_OWNERS_MAX 255u          /* logs and regions open on one connection */
+#define RPMI_KEYS_MAX 256u   /* keys granted to one client at once */
+#define RPMI_OWNERS_MAX 255u /* logs and regions open on one connection */
 
-#define RPMI_DEPTH_DEFAULT 256u       /* ops outstanding on one link */
+#define RPMI_DEPTH_DEFAULT 256u /* ops outstanding on one link */
 #define RPMI_DEPTH_MAX 4096u
-#define RPMI_INFLIGHT_DEFAULT 256u    /* appends outstanding on one log */
+#define RPMI_INFLIGHT_DEFAULT 256u /* appends outstanding on one log */
 #define RPMI_INFLIGHT_MAX 65536u
-#define RPMI_PLAN_OPS_MAX 6u          /* ops that one append can turn into */
-#define RPMI_BATCH_OPS_MAX 64u        /* ops posted at once */
+#define RPMI_PLAN_OPS_MAX 6u   /* ops that one append can turn into */
+#define RPMI_BATCH_OPS_MAX 64u /* ops posted at once */
 
 #define RPMI_TIMEOUT_DEFAULT_US 5000000u
-#define RPMI_SPIN_NS 50000u           /* busy wait before sleeping; see lib/transport/README.md */
+#define RPMI_SPIN_NS 50000u /* busy wait before sleeping; see lib/transport/README.md */
 
 _Static_assert(RPMI_RECORD_MAX + RPMI_FRAME_HEADER_BYTES < (1u << 24), "length field");
 _Static_assert(RPMI_XPLINE_BYTES % RPMI_LINE_BYTES == 0, "lines nest");

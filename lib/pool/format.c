@@ -16,6 +16,7 @@ int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
 {
     static const unsigned char free_slot[RPMI_DIRENT_BYTES];
     unsigned char block[RPMI_SUPER_BYTES];
+    unsigned char word[sizeof(uint64_t)];
     struct rpmi_super super = {
         .version = RPMI_FORMAT_VERSION,
         .pool_id = pool_id,
@@ -36,7 +37,12 @@ int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
     err = rpmi_mem_persist(pool, super.dir_offset, (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES);
     if (err != 0)
         return err;
-    rpmi_super_put(block, &super);
+    rpmi_store64(word, rpmi_super_put(block, &super));
     rpmi_mem_store(pool, 0, block, sizeof(block));
-    return rpmi_mem_persist(pool, 0, sizeof(block));
+    err = rpmi_mem_persist(pool, 0, sizeof(block));
+    if (err != 0)
+        return err;
+    /* 8 bytes at once: a cut before this leaves a pool that was never formatted. */
+    rpmi_mem_store(pool, 0, word, sizeof(word));
+    return rpmi_mem_persist(pool, 0, sizeof(word));
 }

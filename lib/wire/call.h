@@ -16,26 +16,22 @@
 #define RPMI_REPLY_TEXT_BYTES 160u
 
 enum rpmi_call_kind {
-    RPMI_CALL_OPEN = 1,    /* name, kind, bytes (when created), flags: get a read key */
-    RPMI_CALL_CLAIM = 2,   /* key, flags: fence others, get a write key and the next epoch */
-    RPMI_CALL_SEAL = 3,    /* key (write), lsn: the recovered tail; makes the epoch durable */
-    RPMI_CALL_TRIM = 4,    /* key, lsn: new head, durable when answered */
-    RPMI_CALL_CLOSE = 5,   /* key: give it back; a write key ends the claim */
-    RPMI_CALL_REMOVE = 6,  /* name */
-    RPMI_CALL_LIST = 7,    /* index: the index-th object, RPM_E_RANGE past the last */
-    RPMI_CALL_OWNER = 8,   /* client, epoch: does it live? value is 1 or 0 */
+    RPMI_CALL_OPEN = 1,   /* name, kind, bytes (when created), flags: get a read key */
+    RPMI_CALL_CLAIM = 2,  /* key, flags: fence others, get a write key and the next epoch */
+    RPMI_CALL_SEAL = 3,   /* key (write), lsn: the recovered tail; makes the epoch durable */
+    RPMI_CALL_TRIM = 4,   /* key, lsn: new head, durable when answered */
+    RPMI_CALL_CLOSE = 5,  /* key: give it back; a write key ends the claim */
+    RPMI_CALL_REMOVE = 6, /* name */
+    RPMI_CALL_LIST = 7,   /* index: the index-th object, RPM_E_RANGE past the last */
+    RPMI_CALL_OWNER = 8,  /* client, epoch: does it live? value is 1 or 0 */
     RPMI_CALL_KINDS = 9
 };
 
-enum rpmi_call_flag {
-    RPMI_CALL_CREATE = 1,
-    RPMI_CALL_EXCL = 2,
-    RPMI_CALL_TAKEOVER = 4
-};
+enum rpmi_call_flag { RPMI_CALL_CREATE = 1, RPMI_CALL_EXCL = 2, RPMI_CALL_TAKEOVER = 4 };
 
 struct rpmi_call {
-    uint32_t kind;   /* enum rpmi_call_kind */
-    uint32_t flags;  /* enum rpmi_call_flag */
+    uint32_t kind;  /* enum rpmi_call_kind */
+    uint32_t flags; /* enum rpmi_call_flag */
     uint32_t key;
     uint32_t object; /* enum rpm_kind */
     uint64_t bytes;  /* OPEN: size; of a log its capacity */
@@ -54,8 +50,8 @@ struct rpmi_reply {
     uint64_t offset; /* OPEN, CLAIM: of the object in the pool or DRAM area; a log: its header */
     uint64_t id;     /* OPEN: log_id */
     uint64_t value;  /* OWNER */
-    char name[RPM_NAME_MAX + 1];        /* LIST */
-    char text[RPMI_REPLY_TEXT_BYTES];   /* why, when status is not 0 */
+    char name[RPM_NAME_MAX + 1];      /* LIST */
+    char text[RPMI_REPLY_TEXT_BYTES]; /* why, when status is not 0 */
 };
 
 void rpmi_call_put(void *bytes, const struct rpmi_call *call);

@@ -15,10 +15,10 @@
 
 #include <stdint.h>
 
-#define RPMI_HEAD_BYTES 64u         /* one slot */
-#define RPMI_HEAD_SLOT_STRIDE 256u  /* slots lie on different media lines */
+#define RPMI_HEAD_BYTES 64u        /* one slot */
+#define RPMI_HEAD_SLOT_STRIDE 256u /* slots lie on different media lines */
 #define RPMI_HEAD_SLOTS 2u
-#define RPMI_GUARD_OFFSET 1024u     /* writer's guard line, see pool/guard.h */
+#define RPMI_GUARD_OFFSET 1024u /* writer's guard line, see pool/guard.h */
 
 struct rpmi_head {
     uint64_t turn;           /* of this write of the head */

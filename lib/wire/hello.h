@@ -20,19 +20,19 @@ enum rpmi_mode { RPMI_MODE_AUTO = 0, RPMI_MODE_DIRECT = 1, RPMI_MODE_RING = 2 };
 
 struct rpmi_hello {
     uint32_t version;
-    uint32_t mode;          /* enum rpmi_mode wished for */
-    uint32_t depth;         /* ring slots wished for */
-    uint64_t staging_bytes; /* shared payload memory wished for */
+    uint32_t mode;                  /* enum rpmi_mode wished for */
+    uint32_t depth;                 /* ring slots wished for */
+    uint64_t staging_bytes;         /* shared payload memory wished for */
     char secret[RPMI_SECRET_BYTES]; /* NUL-terminated, "" for none */
 };
 
 struct rpmi_welcome {
     uint32_t version;
-    int32_t status;        /* 0, or why the door stays shut */
-    uint32_t mode;         /* granted */
-    uint32_t client;       /* id, never 0 */
-    uint32_t server_epoch; /* of this run of the server, never 0 */
-    uint32_t depth;        /* granted */
+    int32_t status;         /* 0, or why the door stays shut */
+    uint32_t mode;          /* granted */
+    uint32_t client;        /* id, never 0 */
+    uint32_t server_epoch;  /* of this run of the server, never 0 */
+    uint32_t depth;         /* granted */
     uint64_t staging_bytes; /* granted */
     uint64_t pool_bytes;
     uint64_t dram_bytes;

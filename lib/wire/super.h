@@ -3,7 +3,8 @@
  * super.h: superblock and directory entries of a pool.
  *
  * Invariants
- *   the superblock is written last when a pool is formatted, and never again
+ *   the superblock is written last when a pool is formatted, its magic word last of all, and never
+ *   again
  *   an entry counts when its state word says so; the word is written last, 8 bytes at once
  *
  * Format: FORMAT.md, sections 2 and 3.   Tests: tests/unit/wire/super_test.cpp
@@ -20,14 +21,15 @@
 
 struct rpmi_super {
     uint32_t version;
-    uint64_t pool_id;      /* random */
+    uint64_t pool_id; /* random */
     uint64_t pool_bytes;
-    uint64_t dir_offset;   /* RPMI_POOL_ENTRIES entries */
-    uint64_t data_offset;  /* objects from here on */
+    uint64_t dir_offset;  /* RPMI_POOL_ENTRIES entries */
+    uint64_t data_offset; /* objects from here on */
 };
 
-/* Write RPMI_SUPER_BYTES. */
-void rpmi_super_put(void *block, const struct rpmi_super *super);
+/* Write RPMI_SUPER_BYTES with the magic word left 0. Returns the magic word that makes them count,
+ * to be stored at offset 0 once the rest is durable. */
+uint64_t rpmi_super_put(void *block, const struct rpmi_super *super);
 
 /*
  * Read and judge; @pool_bytes is what the medium really has. RPM_E_FOREIGN (not ours),
@@ -37,10 +39,10 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
 
 struct rpmi_dirent {
     char name[RPM_NAME_MAX + 1];
-    uint32_t kind;    /* enum rpm_kind */
-    uint64_t offset;  /* bytes from the start of the pool; of a log: its header */
-    uint64_t bytes;   /* of the whole object, log header included */
-    uint64_t id;      /* of a log: its log_id */
+    uint32_t kind;   /* enum rpm_kind */
+    uint64_t offset; /* bytes from the start of the pool; of a log: its header */
+    uint64_t bytes;  /* of the whole object, log header included */
+    uint64_t id;     /* of a log: its log_id */
 };
 
 /* Write the body of an entry, RPMI_DIRENT_BYTES with the state word left 0. Returns the state word

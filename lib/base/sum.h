@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sum.h: the one checksum: XXH3, 64 bits, from the system's xxHash header.
+ *
+ * Why this one
+ *   64 bits: a log of 2^32 records that meets one torn frame a second for a century would still
+ *     expect no false match; 32 bits would not last a day
+ *   speed: about 5 ns for the 64 bytes of a small record, inline and with no dispatch; at memory
+ *     speed for large payloads
+ *   kept: xxHash is maintained by others, packaged everywhere, and its XXH3 output is frozen
+ *   no hardware need: CRC32C instructions are as fast for small input only, and have 32 bits
+ * It protects against torn, stale and rotten bytes, not against an adversary.
+ *
+ * What makes a frame of an earlier log in the same bytes fail is the log id, which goes into every
+ * frame's sum (wire/frame.h). XXH3 picks its vector path when it is compiled, so the paths for long
+ * input are compiled once for each instruction set (sum_*.c) and one is chosen when first used;
+ * all give the same value.
+ *
+ * This is the only place that includes <xxhash.h>.   Tests: tests/unit/base/sum_test.cpp
+ */
+#ifndef RPMI_SUM_H
+#define RPMI_SUM_H
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* XXH3 takes its vector path above this (XXH3_MIDSIZE_MAX). */
+#define RPMI_SUM_SHORT_MAX 240u
+
+/* For input longer than RPMI_SUM_SHORT_MAX, by the widest vectors this CPU has. */
+uint64_t rpmi_sum_long(const void *data, size_t len);
+
+/* Paths of rpmi_sum_long(), for it and for the test that they agree. */
+uint64_t rpmi_sum_base(const void *data, size_t len);
+uint64_t rpmi_sum_avx2(const void *data, size_t len);
+uint64_t rpmi_sum_avx512(const void *data, size_t len);
+
+static inline uint64_t rpmi_sum(const void *data, size_t len)
+{
+    if (len > RPMI_SUM_SHORT_MAX)
+        return rpmi_sum_long(data, len);
+    return XXH3_64bits(data, len);
+}
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sum_avx512.c: the checksum compiled for AVX-512; the flag is set in CMakeLists.txt. Called only
+ * on a CPU that has it. On other architectures it is the common path again.
+ *
+ * Tests: tests/unit/base/sum_test.cpp
+ */
+#include "base/sum.h"
+
+uint64_t rpmi_sum_avx512(const void *data, size_t len)
+{
+    return XXH3_64bits(data, len);
+}

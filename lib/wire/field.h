@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * field.h: text and reserved bytes in fixed formats. Each text has one encoding only: its bytes, a
+ * NUL, zeros to the end of the field. So nothing of the sender's memory leaks, and nothing can hide
+ * behind the NUL.
+ */
+#ifndef RPMI_FIELD_H
+#define RPMI_FIELD_H
+
+#include "base/assert.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static inline bool rpmi_all_zero(const void *from, size_t bytes)
+{
+    const unsigned char *at = (const unsigned char *)from;
+
+    for (size_t i = 0; i < bytes; i++)
+        if (at[i] != 0)
+            return false;
+    return true;
+}
+
+/* @text ends within @bytes: ours, so a missing end is our bug. */
+static inline void rpmi_text_put(void *field, size_t bytes, const char *text)
+{
+    size_t len = strnlen(text, bytes);
+
+    RPM_ASSERT(len < bytes);
+    memset(field, 0, bytes);
+    memcpy(field, text, len);
+}
+
+/* False when the field has no end or anything behind it; @text then holds nothing of use. */
+static inline bool rpmi_text_get(const void *field, size_t bytes, char *text)
+{
+    size_t len = strnlen((const char *)field, bytes);
+
+    memcpy(text, field, bytes);
+    return len < bytes && rpmi_all_zero(text + len, bytes - len);
+}
+
+#endif

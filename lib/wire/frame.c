@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * frame.c: relations that the frame's layout rests on. The code is inline in frame.h.
+ *
+ * Format: FORMAT.md, section 5.   Tests: tests/unit/wire/frame_test.cpp
+ */
+#include "wire/frame.h"
+
+_Static_assert(RPMI_FRAME_HEADER_BYTES == 3 * sizeof(uint64_t), "three words");
+_Static_assert(RPMI_RECORD_MAX <= RPMI_FRAME_LEN_MAX, "a record's length fits its field");
+/* The pad in front of a record that does not fit skips less than the record would take. */
+_Static_assert(RPMI_RECORD_MAX + RPMI_FRAME_HEADER_BYTES + RPMI_XPLINE_BYTES <= RPMI_FRAME_LEN_MAX,
+               "a pad's length fits its field");
+_Static_assert((RPMI_FRAME_TAG & RPMI_FRAME_FLAGS) == 0, "flags have bits of their own");
+_Static_assert((RPMI_FRAME_TAG & 0xf0u) != 0 && RPMI_FRAME_TAG <= 0xff, "zeros are no frame");
+_Static_assert((RPMI_FRAME_PAD | RPMI_FRAME_XPLINE) == RPMI_FRAME_FLAGS, "every flag is known");
+_Static_assert(RPMI_LINE_BYTES - RPMI_FRAME_HEADER_BYTES == 40, "40 bytes make one line");

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * super.c: superblock and directory entries of a pool.
+ *
+ * Invariants
+ *   the word that makes a structure count (magic, state) is stored by itself, after the rest is
+ *   durable: a cut in the middle of formatting leaves a pool that was never formatted, and a cut in
+ *   the middle of a create leaves a free entry
+ *   what was valid once and is damaged later is CORRUPT, never "not there"
+ *
+ * Format: FORMAT.md, sections 2 and 3.   Tests: tests/unit/wire/super_test.cpp
+ */
+#include "wire/super.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/sum.h"
+#include "wire/field.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#define SUPER_MAGIC 0x0a4c4f4f504d5052ull /* "RPMPOOL" and a line feed */
+#define SUPER_AT_VERSION 8
+#define SUPER_AT_ZERO 12
+#define SUPER_AT_ID 16
+#define SUPER_AT_BYTES 24
+#define SUPER_AT_DIR 32
+#define SUPER_AT_DATA 40
+#define SUPER_AT_ENTRIES 48
+#define SUPER_AT_ENTRY_BYTES 52
+#define SUPER_AT_REST 56
+#define SUPER_AT_SUM 4088
+
+#define DIRENT_USED 0x01595254454d5052ull /* "RPMETRY", version 1; never all zeros */
+#define DIRENT_AT_KIND 8
+#define DIRENT_AT_ZERO 12
+#define DIRENT_AT_OFFSET 16
+#define DIRENT_AT_BYTES 24
+#define DIRENT_AT_ID 32
+#define DIRENT_AT_NAME 40
+#define DIRENT_AT_REST 104
+#define DIRENT_AT_SUM 248
+
+_Static_assert(SUPER_AT_SUM + sizeof(uint64_t) == RPMI_SUPER_BYTES, "the sum ends the block");
+_Static_assert(DIRENT_AT_SUM + sizeof(uint64_t) == RPMI_DIRENT_BYTES, "the sum ends the entry");
+_Static_assert(DIRENT_AT_NAME + RPM_NAME_MAX + 1 == DIRENT_AT_REST, "a name fits its field");
+_Static_assert(RPMI_DIRENT_BYTES == RPMI_XPLINE_BYTES, "an entry is one media line");
+
+static bool super_is_sound(const struct rpmi_super *super);
+static bool is_half_made(const unsigned char *block, const struct rpmi_super *found);
+static uint64_t super_sum(const unsigned char *block);
+static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes);
+static int name_fault(const char *name);
+
+uint64_t rpmi_super_put(void *block, const struct rpmi_super *super)
+{
+    unsigned char *to = block;
+
+    RPM_ASSERT(super->version == RPMI_FORMAT_VERSION);
+    RPM_ASSERT(super_is_sound(super));
+    memset(to, 0, RPMI_SUPER_BYTES);
+    rpmi_store32(to + SUPER_AT_VERSION, super->version);
+    rpmi_store64(to + SUPER_AT_ID, super->pool_id);
+    rpmi_store64(to + SUPER_AT_BYTES, super->pool_bytes);
+    rpmi_store64(to + SUPER_AT_DIR, super->dir_offset);
+    rpmi_store64(to + SUPER_AT_DATA, super->data_offset);
+    rpmi_store32(to + SUPER_AT_ENTRIES, RPMI_POOL_ENTRIES);
+    rpmi_store32(to + SUPER_AT_ENTRY_BYTES, RPMI_DIRENT_BYTES);
+    rpmi_store64(to + SUPER_AT_SUM, super_sum(to));
+    return SUPER_MAGIC;
+}
+
+int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *super)
+{
+    const unsigned char *from = block;
+    struct rpmi_super found = {
+        .version = rpmi_load32(from + SUPER_AT_VERSION),
+        .pool_id = rpmi_load64(from + SUPER_AT_ID),
+        .pool_bytes = rpmi_load64(from + SUPER_AT_BYTES),
+        .dir_offset = rpmi_load64(from + SUPER_AT_DIR),
+        .data_offset = rpmi_load64(from + SUPER_AT_DATA),
+    };
+
+    if (is_half_made(from, &found))
+        return rpmi_fail(RPM_E_NOENT, "the pool was never formatted");
+    if (rpmi_load64(from) != SUPER_MAGIC)
+        return rpmi_fail(RPM_E_FOREIGN, "this is not a librpm pool");
+    if (found.version != RPMI_FORMAT_VERSION)
+        return rpmi_fail(RPM_E_VERSION, "the pool has format version %" PRIu32 ", not %u",
+                         found.version, RPMI_FORMAT_VERSION);
+    if (rpmi_load64(from + SUPER_AT_SUM) != super_sum(from))
+        return rpmi_fail(RPM_E_CORRUPT, "the superblock fails its checksum");
+    if (rpmi_load32(from + SUPER_AT_ZERO) != 0 ||
+        rpmi_load32(from + SUPER_AT_ENTRIES) != RPMI_POOL_ENTRIES ||
+        rpmi_load32(from + SUPER_AT_ENTRY_BYTES) != RPMI_DIRENT_BYTES ||
+        !rpmi_all_zero(from + SUPER_AT_REST, SUPER_AT_SUM - SUPER_AT_REST) ||
+        !super_is_sound(&found))
+        return rpmi_fail(RPM_E_CORRUPT, "the superblock's fields are out of bounds");
+    if (found.pool_bytes > pool_bytes)
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "the pool is cut short: %" PRIu64 " bytes of %" PRIu64 " are left",
+                         pool_bytes, found.pool_bytes);
+    *super = found;
+    return 0;
+}
+
+uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry)
+{
+    unsigned char *to = slot;
+
+    RPM_ASSERT(dirent_is_sound(entry, UINT64_MAX));
+    memset(to, 0, RPMI_DIRENT_BYTES);
+    rpmi_store32(to + DIRENT_AT_KIND, entry->kind);
+    rpmi_store64(to + DIRENT_AT_OFFSET, entry->offset);
+    rpmi_store64(to + DIRENT_AT_BYTES, entry->bytes);
+    rpmi_store64(to + DIRENT_AT_ID, entry->id);
+    rpmi_text_put(to + DIRENT_AT_NAME, RPM_NAME_MAX + 1, entry->name);
+    rpmi_store64(to + DIRENT_AT_SUM, rpmi_sum(to + DIRENT_AT_KIND, DIRENT_AT_SUM - DIRENT_AT_KIND));
+    return DIRENT_USED;
+}
+
+int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry)
+{
+    const unsigned char *from = slot;
+    struct rpmi_dirent found = {
+        .kind = rpmi_load32(from + DIRENT_AT_KIND),
+        .offset = rpmi_load64(from + DIRENT_AT_OFFSET),
+        .bytes = rpmi_load64(from + DIRENT_AT_BYTES),
+        .id = rpmi_load64(from + DIRENT_AT_ID),
+    };
+    uint64_t state = rpmi_load64(from);
+    uint64_t sum = rpmi_sum(from + DIRENT_AT_KIND, DIRENT_AT_SUM - DIRENT_AT_KIND);
+
+    if (state == 0)
+        return 0;
+    if (state != DIRENT_USED)
+        return rpmi_fail(RPM_E_CORRUPT, "directory entry has an unknown state");
+    if (rpmi_load64(from + DIRENT_AT_SUM) != sum)
+        return rpmi_fail(RPM_E_CORRUPT, "directory entry fails its checksum");
+    if (!rpmi_text_get(from + DIRENT_AT_NAME, RPM_NAME_MAX + 1, found.name) ||
+        rpmi_load32(from + DIRENT_AT_ZERO) != 0 ||
+        !rpmi_all_zero(from + DIRENT_AT_REST, DIRENT_AT_SUM - DIRENT_AT_REST) ||
+        !dirent_is_sound(&found, pool_bytes))
+        return rpmi_fail(RPM_E_CORRUPT, "directory entry's fields are out of bounds");
+    *entry = found;
+    return 1;
+}
+
+int rpmi_name_check(const char *name)
+{
+    int at = name_fault(name);
+
+    if (at < 0)
+        return 0;
+    if (name[0] == '\0')
+        return rpmi_fail(RPM_E_NAME, "a name has at least one byte");
+    if (at == RPM_NAME_MAX)
+        return rpmi_fail(RPM_E_NAME, "name '%.20s...' is longer than %d bytes", name, RPM_NAME_MAX);
+    return rpmi_fail(RPM_E_NAME,
+                     "name has byte 0x%02x at position %d: only letters, digits and ._-/ are taken",
+                     (unsigned char)name[at], at);
+}
+
+static bool super_is_sound(const struct rpmi_super *super)
+{
+    uint64_t dir_bytes = (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES;
+
+    return super->pool_bytes >= RPMI_POOL_BYTES_MIN &&
+           rpmi_is_aligned(super->pool_bytes, RPMI_PAGE_BYTES) &&
+           rpmi_is_aligned(super->dir_offset, RPMI_XPLINE_BYTES) &&
+           rpmi_is_aligned(super->data_offset, RPMI_PAGE_BYTES) &&
+           super->dir_offset >= RPMI_SUPER_BYTES && super->data_offset <= super->pool_bytes &&
+           rpmi_in_bounds(super->dir_offset, dir_bytes, super->data_offset);
+}
+
+/*
+ * Zeros, or what a cut in the middle of formatting leaves: no magic yet, and of the rest every word
+ * either still zero or already right. Anything else without magic is somebody else's file.
+ */
+static bool is_half_made(const unsigned char *block, const struct rpmi_super *found)
+{
+    uint64_t shape = rpmi_load64(block + SUPER_AT_ENTRIES);
+    uint64_t whole = RPMI_POOL_ENTRIES | (uint64_t)RPMI_DIRENT_BYTES << 32;
+
+    if (rpmi_load64(block) != 0 || rpmi_load32(block + SUPER_AT_ZERO) != 0)
+        return false;
+    if (found->version != 0 && found->version != RPMI_FORMAT_VERSION)
+        return false;
+    if ((shape != 0 && shape != whole) ||
+        !rpmi_all_zero(block + SUPER_AT_REST, SUPER_AT_SUM - SUPER_AT_REST))
+        return false;
+    return rpmi_is_aligned(found->pool_bytes, RPMI_PAGE_BYTES) &&
+           rpmi_is_aligned(found->dir_offset, RPMI_XPLINE_BYTES) &&
+           rpmi_is_aligned(found->data_offset, RPMI_PAGE_BYTES);
+}
+
+/* Over everything but the magic, which is stored later than the sum. */
+static uint64_t super_sum(const unsigned char *block)
+{
+    return rpmi_sum(block + SUPER_AT_VERSION, SUPER_AT_SUM - SUPER_AT_VERSION);
+}
+
+static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes)
+{
+    if (entry->kind != RPM_KIND_LOG && entry->kind != RPM_KIND_REGION)
+        return false;
+    if (name_fault(entry->name) >= 0)
+        return false;
+    if (entry->kind == RPM_KIND_LOG && entry->bytes < RPMI_LOG_HEADER_BYTES + RPMI_LOG_CAPACITY_MIN)
+        return false;
+    return entry->bytes > 0 && entry->offset >= RPMI_SUPER_BYTES &&
+           rpmi_is_aligned(entry->offset, RPMI_LINE_BYTES) &&
+           rpmi_in_bounds(entry->offset, entry->bytes, pool_bytes);
+}
+
+/* Position of the first fault, RPM_NAME_MAX for one that is too long, -1 for a good name. */
+static int name_fault(const char *name)
+{
+    int i = 0;
+
+    for (; i < RPM_NAME_MAX && name[i] != '\0'; i++) {
+        char c = name[i];
+        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '.' || c == '_' || c == '-' || c == '/';
+
+        if (!good)
+            return i;
+    }
+    return i == 0 || name[i] != '\0' ? i : -1;
+}
