@@ -22,9 +22,6 @@
 
 struct rpmi_service;
 
-/* Key 0 of every client: 64 bytes of DRAM that a READ may use to push earlier writes out. */
-#define RPMI_KEY_SCRATCH 0u
-
 enum rpmi_right { RPMI_RIGHT_READ = 1, RPMI_RIGHT_WRITE = 2, RPMI_RIGHT_ATOMIC = 4 };
 
 enum rpmi_area { RPMI_AREA_POOL = 0, RPMI_AREA_DRAM = 1 };

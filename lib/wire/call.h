@@ -15,6 +15,9 @@
 #define RPMI_REPLY_BYTES 320u
 #define RPMI_REPLY_TEXT_BYTES 160u
 
+/* Key 0 of every client: 64 bytes of DRAM that a READ may use to push earlier writes out. */
+#define RPMI_KEY_SCRATCH 0u
+
 enum rpmi_call_kind {
     RPMI_CALL_OPEN = 1,   /* name, kind, bytes (when created), flags: get a read key */
     RPMI_CALL_CLAIM = 2,  /* key, flags: fence others, get a write key and the next epoch */
