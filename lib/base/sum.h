@@ -45,4 +45,25 @@ static inline uint64_t rpmi_sum(const void *data, size_t len)
     return XXH3_64bits(data, len);
 }
 
+/* The same value over input that comes in pieces. */
+struct rpmi_sum_stream {
+    XXH3_state_t state;
+};
+
+static inline void rpmi_sum_begin(struct rpmi_sum_stream *stream)
+{
+    XXH3_INITSTATE(&stream->state);
+    (void)XXH3_64bits_reset(&stream->state);
+}
+
+static inline void rpmi_sum_more(struct rpmi_sum_stream *stream, const void *data, size_t len)
+{
+    (void)XXH3_64bits_update(&stream->state, data, len);
+}
+
+static inline uint64_t rpmi_sum_end(const struct rpmi_sum_stream *stream)
+{
+    return XXH3_64bits_digest(&stream->state);
+}
+
 #endif

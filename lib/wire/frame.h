@@ -72,17 +72,26 @@ static inline uint64_t rpmi_frame_word(const struct rpmi_frame *frame)
            (uint64_t)frame->epoch << 32;
 }
 
-/* Checksum over header, payload and log id. Payload of a pad frame: not covered, pass NULL. */
-static inline uint64_t rpmi_frame_sum(const struct rpmi_frame *frame, uint64_t log_id,
-                                      const void *payload)
+/* The frame's checksum when the payload's own is known. */
+static inline uint64_t rpmi_frame_sum_with(const struct rpmi_frame *frame, uint64_t log_id,
+                                           uint64_t payload_sum)
 {
     unsigned char block[32];
 
-    rpmi_store64(block, (frame->flags & RPMI_FRAME_PAD) != 0 ? 0 : rpmi_sum(payload, frame->len));
+    rpmi_store64(block, (frame->flags & RPMI_FRAME_PAD) != 0 ? 0 : payload_sum);
     rpmi_store64(block + 8, frame->lsn);
     rpmi_store64(block + 16, rpmi_frame_word(frame));
     rpmi_store64(block + 24, log_id);
     return rpmi_sum(block, sizeof(block));
+}
+
+/* Checksum over header, payload and log id. Payload of a pad frame: not covered, pass NULL. */
+static inline uint64_t rpmi_frame_sum(const struct rpmi_frame *frame, uint64_t log_id,
+                                      const void *payload)
+{
+    bool pad = (frame->flags & RPMI_FRAME_PAD) != 0;
+
+    return rpmi_frame_sum_with(frame, log_id, pad ? 0 : rpmi_sum(payload, frame->len));
 }
 
 /* Write the 24 header bytes, checksum included; frame->sum is not read. Source: FORMAT.md

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * admit.c: what must hold before a record is taken: its size, the writer's standing, room in the
+ * ring. Everything is checked before anything changes.
+ *
+ * Tests: tests/unit/log/admit_test.cpp
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+int rpmi_log_check(const struct rpm_log *log, uint64_t len)
+{
+    if (RPMI_UNLIKELY(log->dead != 0))
+        return rpmi_fail(log->dead, log->dead == RPM_E_FENCED
+                                        ? "log '%s': a newer writer claimed it"
+                                        : "log '%s': its connection was lost; resume it",
+                         log->name);
+    if (RPMI_UNLIKELY(log->write_key == 0))
+        return rpmi_fail(RPM_E_DENIED, "log '%s' is open for reading only", log->name);
+    if (RPMI_UNLIKELY(len == 0))
+        return rpmi_fail(RPM_E_INVAL, "a record has at least one byte");
+    if (RPMI_UNLIKELY(len > rpmi_log_record_limit(log)))
+        return rpmi_fail(RPM_E_TOOBIG, "a record of %" PRIu64 " bytes; log '%s' takes %" PRIu64,
+                         len, log->name, rpmi_log_record_limit(log));
+    return 0;
+}
+
+int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
+{
+    int err;
+
+    if (RPMI_LIKELY(end_lsn - log->head.trim_lsn <= log->capacity))
+        return 0;
+    /* Somebody else may have trimmed since. */
+    err = rpmi_log_head(log);
+    if (err != 0)
+        return err;
+    if (end_lsn - log->head.trim_lsn <= log->capacity)
+        return 0;
+    return rpmi_fail(RPM_E_FULL, "log '%s' is full: %" PRIu64 " of %" PRIu64 " bytes in use",
+                     log->name, log->tail_lsn - log->head.trim_lsn, log->capacity);
+}
+
+int rpmi_log_head(struct rpm_log *log)
+{
+    unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
+    struct rpmi_head head;
+    int err = rpmi_conn_read(log->conn, log->read_key, 0, slots, sizeof(slots));
+
+    if (err != 0)
+        return err;
+    err = rpmi_head_pick(slots, &head, NULL);
+    if (err != 0)
+        return err;
+    if (head.log_id != log->log_id || head.capacity_bytes != log->capacity)
+        return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' belongs to another log", log->name);
+    log->head = head;
+    return 0;
+}

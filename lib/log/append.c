@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * append.c: one record at the tail: placed, framed, written and vouched for.
+ *
+ * Invariant: a record is refused before anything changed, or submitted and ends exactly once.
+ *
+ * Tests: tests/unit/log/append_test.cpp, tests/conform/log_test.cpp, tests/crash/
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+#include "base/err.h"
+
+struct append {
+    const void *data;
+    uint64_t len;
+    uint32_t flags; /* enum rpm_append_flag */
+    void *context;
+    bool silent;
+    bool staged;    /* data lies in staging memory already */
+};
+
+/* Must this one carry the flush although more are to come? Yes when queues run short. */
+static bool must_seal(const struct rpm_log *log)
+{
+    const struct rpmi_credit *credit = &log->conn->credit;
+
+    if (rpmi_log_room(log) == 0)
+        return true;
+    return !log->places && credit->limit - credit->used < 4 * RPMI_PLAN_OPS_MAX;
+}
+
+/* Where the payload is sent from. NULL: no staging memory now. */
+static const void *stage(struct rpm_log *log, const struct append *append)
+{
+    unsigned char *staged;
+
+    if (log->places || append->staged)
+        return append->data;
+    staged = rpmi_stage_take(log, append->len);
+    if (staged != NULL)
+        memcpy(staged, append->data, append->len);
+    return staged;
+}
+
+/* RPM_E_BUSY: nothing changed. */
+static int submit(struct rpm_log *log, const struct append *append, uint64_t *lsn)
+{
+    struct rpmi_place place;
+    const void *payload;
+    int err;
+
+    if (rpmi_log_room(log) == 0)
+        return RPM_E_BUSY;
+    rpmi_ring_place(log, log->tail_lsn, append->len, &place);
+    err = rpmi_log_admit(log, place.lsn + place.stride);
+    if (err != 0)
+        return err;
+    if (!append->staged)
+        log->pending_stage = log->stage_tail;
+    payload = stage(log, append);
+    if (RPMI_UNLIKELY(payload == NULL)) {
+        /* What is staged must be allowed to complete. */
+        err = rpmi_group_seal(log);
+        return err != 0 ? err : RPM_E_BUSY;
+    }
+    rpmi_group_add(log, &place, payload, append->len, append->context, append->silent);
+    err = (append->flags & RPM_MORE) != 0 && !must_seal(log) ? rpmi_group_post(log)
+                                                             : rpmi_group_seal(log);
+    if (RPMI_UNLIKELY(err != 0)) {
+        rpmi_group_undo(log);
+        return err;
+    }
+    *lsn = place.lsn;
+    log->conn->payload_bytes += append->len;
+    return 0;
+}
+
+/* The canaries that act between two appends; nothing in the shipped library. */
+static void late_rules(struct rpm_log *log)
+{
+    struct rpmi_call call = { .key = log->write_key };
+    struct rpmi_reply reply;
+
+    if (RPMI_CANARY(LATE_EPOCH) && log->late_seal) {
+        call.kind = RPMI_CALL_SEAL;
+        call.lsn = log->head.base_lsn;
+        log->late_seal = false;
+        (void)rpmi_conn_call(log->conn, &call, &reply);
+    }
+    if (RPMI_CANARY(LATE_TRIM) && log->late_trim != 0) {
+        call.kind = RPMI_CALL_TRIM;
+        call.lsn = log->late_trim;
+        log->late_trim = 0;
+        (void)rpmi_conn_call(log->conn, &call, &reply);
+    }
+}
+
+/* Wait until a submit that was refused as busy may succeed. */
+static int make_room(struct rpm_log *log, uint64_t deadline)
+{
+    int err;
+
+    if (log->completed == log->submitted && rpmi_log_room(log) == 0)
+        return rpmi_fail(RPM_E_BUSY, "completions wait to be polled");
+    err = rpmi_conn_wait(log->conn, deadline);
+    rpmi_log_reap_silent(log);
+    return log->dead != 0 ? log->dead : err;
+}
+
+static int append_and_wait(struct rpm_log *log, const struct append *append, uint64_t *lsn)
+{
+    uint64_t deadline = 0;
+    uint64_t seq;
+    int status;
+    int err;
+
+    rpmi_log_reap_silent(log);
+    while (RPMI_UNLIKELY((err = submit(log, append, lsn)) == RPM_E_BUSY)) {
+        if (deadline == 0)
+            deadline = rpmi_conn_deadline(log->conn);
+        err = make_room(log, deadline);
+        if (err != 0)
+            return err;
+    }
+    if (RPMI_UNLIKELY(err != 0))
+        return err;
+    seq = log->submitted;
+    if (RPMI_UNLIKELY(log->completed < seq))
+        (void)rpmi_log_wait(log, seq);
+    status = log->entries[(seq - 1) % log->inflight_max].status;
+    rpmi_log_reap_silent(log);
+    return status;
+}
+
+int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *lsn)
+{
+    struct append append = { .data = data, .len = len, .silent = true };
+    uint64_t at = 0;
+    int err;
+
+    RPM_ASSERT(log != NULL && data != NULL && log->reserved == 0);
+    err = rpmi_log_check(log, len);
+    if (RPMI_UNLIKELY(err != 0))
+        return err;
+    err = append_and_wait(log, &append, &at);
+    if (RPMI_UNLIKELY(err != 0))
+        return err;
+    if (lsn != NULL)
+        *lsn = at;
+    if (RPMI_CANARY(LATE_EPOCH) || RPMI_CANARY(LATE_TRIM))
+        late_rules(log);
+    return 0;
+}
+
+int rpm_log_append_async(struct rpm_log *log, const void *data, size_t len, uint32_t flags,
+                         void *context, uint64_t *lsn)
+{
+    struct append append = { .data = data, .len = len, .flags = flags, .context = context };
+    uint64_t at = 0;
+    int err;
+
+    RPM_ASSERT(log != NULL && data != NULL && log->reserved == 0);
+    if ((flags & ~(uint32_t)RPM_MORE) != 0)
+        return rpmi_fail(RPM_E_INVAL, "unknown append flags %#x", flags);
+    err = rpmi_log_check(log, len);
+    if (RPMI_UNLIKELY(err != 0))
+        return err;
+    rpmi_log_reap_silent(log);
+    err = submit(log, &append, &at);
+    if (err == RPM_E_BUSY && !log->places) {
+        (void)rpmi_conn_pump(log->conn);
+        if (log->dead != 0)
+            return log->dead;
+        err = submit(log, &append, &at);
+    }
+    if (err == 0 && lsn != NULL)
+        *lsn = at;
+    return err;
+}
+
+int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
+{
+    unsigned char *staged;
+    int err;
+
+    RPM_ASSERT(log != NULL && data != NULL);
+    if (log->reserved != 0)
+        return rpmi_fail(RPM_E_INVAL, "a record is reserved already");
+    err = rpmi_log_check(log, len);
+    if (err != 0)
+        return err;
+    (void)rpmi_conn_pump(log->conn);
+    rpmi_log_reap_silent(log);
+    if (log->dead != 0)
+        return log->dead;
+    if (rpmi_log_room(log) == 0)
+        return RPM_E_BUSY;
+    log->reserved_at = log->stage_tail;
+    staged = rpmi_stage_take(log, len);
+    if (staged == NULL) {
+        err = rpmi_group_seal(log);
+        return err != 0 ? err : RPM_E_BUSY;
+    }
+    log->reserved = len;
+    log->reserved_data = staged;
+    *data = staged;
+    return 0;
+}
+
+int rpm_log_commit(struct rpm_log *log, size_t len, uint32_t flags, void *context, uint64_t *lsn)
+{
+    struct append append = {
+        .len = len,
+        .flags = flags,
+        .context = context,
+        .staged = true,
+    };
+    uint64_t at = 0;
+    int err;
+
+    RPM_ASSERT(log != NULL && log->reserved != 0);
+    append.data = log->reserved_data;
+    err = len == 0 || len > log->reserved || (flags & ~(uint32_t)RPM_MORE) != 0
+              ? rpmi_fail(RPM_E_INVAL, "commit of %zu bytes, %zu reserved, flags %#x", len,
+                          (size_t)log->reserved, flags)
+              : rpmi_log_check(log, len);
+    if (err == 0) {
+        log->pending_stage = log->reserved_at;
+        err = submit(log, &append, &at);
+    }
+    if (err != 0) {
+        rpm_log_abandon(log);
+        return err;
+    }
+    log->reserved = 0;
+    if (lsn != NULL)
+        *lsn = at;
+    return 0;
+}
+
+void rpm_log_abandon(struct rpm_log *log)
+{
+    RPM_ASSERT(log != NULL);
+    if (log->reserved != 0)
+        log->stage_tail = log->reserved_at;
+    log->reserved = 0;
+}

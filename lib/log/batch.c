@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * batch.c: many records, one flush. Room for the whole batch is checked before its first byte is
+ * written.
+ *
+ * Tests: tests/unit/log/batch_test.cpp, tests/conform/log_test.cpp, tests/crash/
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+/* Ops that one more record and the seal behind it may need. */
+#define OPS_SPARE (2u + 2u)
+
+static int check_all(struct rpm_log *log, const struct rpm_slice *records, uint32_t n)
+{
+    struct rpmi_place place;
+    uint64_t tail = log->tail_lsn;
+
+    for (uint32_t i = 0; i < n; i++) {
+        int err = rpmi_log_check(log, records[i].len);
+
+        if (err != 0)
+            return err;
+        rpmi_ring_place(log, tail, records[i].len, &place);
+        tail = place.lsn + place.stride;
+        if (tail - log->tail_lsn > log->capacity)
+            return rpmi_fail(RPM_E_FULL, "the batch is larger than log '%s'", log->name);
+    }
+    return rpmi_log_admit(log, tail);
+}
+
+/* Wait for whatever is outstanding to move on. */
+static int breathe(struct rpm_log *log, uint64_t deadline)
+{
+    int err = rpmi_conn_wait(log->conn, deadline);
+
+    return log->dead != 0 ? log->dead : err;
+}
+
+/* The pending part of the batch onto the wire, waiting for credits; sealed if it is the last, or
+ * if staging memory can only become free by completions. */
+static int send(struct rpm_log *log, bool seal, uint64_t deadline)
+{
+    int err;
+
+    for (;;) {
+        err = seal ? rpmi_group_seal(log) : rpmi_group_post(log);
+        if (err != RPM_E_BUSY)
+            return log->dead != 0 ? log->dead : err;
+        err = breathe(log, deadline);
+        if (err != 0)
+            return err;
+    }
+}
+
+static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, uint64_t deadline,
+                         const void **payload)
+{
+    unsigned char *staged;
+    int err;
+
+    *payload = record->data;
+    if (log->places)
+        return 0;
+    while ((staged = rpmi_stage_take(log, record->len)) == NULL) {
+        err = send(log, true, deadline);
+        if (err == 0)
+            err = breathe(log, deadline);
+        if (err != 0)
+            return err;
+    }
+    memcpy(staged, record->data, record->len);
+    *payload = staged;
+    return 0;
+}
+
+static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t deadline,
+                   uint64_t *lsn)
+{
+    struct rpmi_place place;
+    const void *payload;
+    int err = 0;
+
+    if (log->ops_count + OPS_SPARE > RPMI_BATCH_OPS_MAX)
+        err = send(log, false, deadline);
+    if (log->pending == 0)
+        log->pending_stage = log->stage_tail;
+    if (err == 0)
+        err = stage_payload(log, record, deadline, &payload);
+    if (err != 0)
+        return err;
+    rpmi_ring_place(log, log->tail_lsn, record->len, &place);
+    rpmi_group_add(log, &place, payload, record->len, NULL, true);
+    log->conn->payload_bytes += record->len;
+    if (lsn != NULL)
+        *lsn = place.lsn;
+    return 0;
+}
+
+/* The first failure among entries [from, to). */
+static int outcome(const struct rpm_log *log, uint64_t from, uint64_t to)
+{
+    for (uint64_t seq = from; seq < to; seq++) {
+        int status = log->entries[seq % log->inflight_max].status;
+
+        if (status != 0)
+            return status;
+    }
+    return 0;
+}
+
+int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, uint32_t n,
+                         uint64_t *lsns)
+{
+    uint64_t deadline;
+    uint64_t first;
+    int err;
+
+    RPM_ASSERT(log != NULL && records != NULL && log->reserved == 0);
+    if (n == 0 || n > log->inflight_max)
+        return rpmi_fail(RPM_E_INVAL, "a batch has 1 to %u records", log->inflight_max);
+    rpmi_log_reap_silent(log);
+    err = check_all(log, records, n);
+    if (err != 0)
+        return err;
+    if (rpmi_log_room(log) < n)
+        return rpmi_fail(RPM_E_BUSY, "completions wait to be polled");
+    deadline = log->places ? 0 : rpmi_conn_deadline(log->conn);
+    first = log->submitted;
+    for (uint32_t i = 0; i < n && err == 0; i++)
+        err = add_one(log, &records[i], deadline, lsns == NULL ? NULL : &lsns[i]);
+    if (err == 0)
+        err = send(log, true, deadline);
+    if (err != 0)
+        rpmi_group_undo(log);
+    else if (log->completed < log->submitted)
+        err = rpmi_log_wait(log, log->submitted);
+    if (err == 0)
+        err = outcome(log, first, log->submitted);
+    rpmi_log_reap_silent(log);
+    return err;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * complete.c: completions to those who wait for them, oldest first, each exactly once. What ends
+ * otherwise than well is remembered, for rpm_log_resume() to settle.
+ *
+ * Tests: tests/unit/log/complete_test.cpp
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+static struct rpm_log *log_of(struct rpmi_owner *owner)
+{
+    return (struct rpm_log *)((unsigned char *)owner - offsetof(struct rpm_log, owner));
+}
+
+static void remember(struct rpm_log *log, const struct rpmi_entry *entry)
+{
+    RPM_ASSERT(log->unknown_count < log->inflight_max);
+    log->unknown[log->unknown_count++] = (struct rpm_outcome){
+        .context = entry->context,
+        .lsn = entry->lsn,
+    };
+}
+
+void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
+{
+    RPM_ASSERT(seq <= log->submitted);
+    while (log->completed < seq) {
+        struct rpmi_entry *entry = &log->entries[log->completed % log->inflight_max];
+
+        entry->status = status;
+        log->stage_head = entry->stage_end;
+        if (status == 0)
+            log->acked_lsn = entry->end_lsn;
+        else
+            remember(log, entry);
+        log->completed++;
+    }
+    if (status != 0 && log->dead == 0)
+        log->dead = status;
+}
+
+void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status)
+{
+    struct rpm_log *log = log_of(owner);
+
+    /* A failed post may speak of entries that were never counted as submitted. */
+    rpmi_log_finish(log, seq < log->submitted ? seq : log->submitted, status);
+}
+
+void rpmi_log_lost(struct rpmi_owner *owner, int status)
+{
+    struct rpm_log *log = log_of(owner);
+
+    rpmi_log_finish(log, log->submitted, status);
+    if (log->dead == 0)
+        log->dead = status;
+}
+
+void rpmi_log_reap_silent(struct rpm_log *log)
+{
+    while (log->reaped < log->completed && log->entries[log->reaped % log->inflight_max].silent)
+        log->reaped++;
+}
+
+uint32_t rpmi_log_room(const struct rpm_log *log)
+{
+    return log->inflight_max - (uint32_t)(log->submitted + log->pending - log->reaped);
+}
+
+int rpmi_log_wait(struct rpm_log *log, uint64_t seq)
+{
+    uint64_t deadline;
+    int err = 0;
+
+    if (log->completed >= seq)
+        return 0;
+    deadline = rpmi_conn_deadline(log->conn);
+    while (err == 0 && log->completed < seq)
+        err = rpmi_conn_wait(log->conn, deadline);
+    return err;
+}
+
+int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
+{
+    uint32_t count = 0;
+
+    RPM_ASSERT(log != NULL && (done != NULL || n == 0));
+    if (n > INT32_MAX)
+        return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
+    (void)rpmi_conn_pump(log->conn);
+    while (count < n && log->reaped < log->completed) {
+        const struct rpmi_entry *entry = &log->entries[log->reaped % log->inflight_max];
+
+        log->reaped++;
+        if (entry->silent)
+            continue;
+        done[count++] = (struct rpm_completion){
+            .context = entry->context,
+            .lsn = entry->lsn,
+            .status = entry->status,
+        };
+    }
+    return (int)count;
+}
+
+int rpm_log_persist(struct rpm_log *log)
+{
+    uint64_t seq;
+    int err;
+
+    RPM_ASSERT(log != NULL);
+    if (log->dead != 0)
+        return log->dead;
+    if (log->write_key == 0)
+        return 0;
+    seq = log->submitted;
+    while ((err = rpmi_group_seal(log)) == RPM_E_BUSY) {
+        err = rpmi_conn_wait(log->conn, rpmi_conn_deadline(log->conn));
+        if (err != 0)
+            return err;
+    }
+    err = rpmi_log_wait(log, seq);
+    return log->dead != 0 ? log->dead : err;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * group.c: frames into ops, ops onto the wire, and the one flush at the end that vouches for them
+ * all (H9). A record certifies itself, so nothing else has to be written.
+ *
+ * Tests: tests/unit/log/group_test.cpp, tests/crash/
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+
+static unsigned char *header_of(struct rpm_log *log, uint32_t op)
+{
+    return log->headers + (uint64_t)op * RPMI_LINE_BYTES;
+}
+
+/* One frame as one write. A pad frame has no payload, only the length it stands for. */
+static void add_frame(struct rpm_log *log, const struct rpmi_frame *frame, uint64_t position,
+                      const void *payload, uint64_t written)
+{
+    struct rpmi_op *op = &log->ops[log->ops_count];
+    unsigned char *header = header_of(log, log->ops_count);
+
+    RPM_ASSERT(log->ops_count < RPMI_BATCH_OPS_MAX);
+    log->ops_count++;
+    rpmi_frame_put(header, frame, log->log_id, payload);
+    rpmi_plan_write(&log->plan, log->write_key, RPMI_LOG_HEADER_BYTES + position, written, op);
+    op->head = header;
+    op->head_bytes = RPMI_FRAME_HEADER_BYTES;
+    op->body = payload;
+    op->body_bytes = payload == NULL ? 0 : frame->len;
+}
+
+static void add_pad(struct rpm_log *log, uint64_t bytes)
+{
+    struct rpmi_frame frame = {
+        .lsn = log->tail_lsn,
+        .len = (uint32_t)(bytes - RPMI_FRAME_HEADER_BYTES),
+        .epoch = log->epoch,
+        .flags = RPMI_FRAME_PAD,
+    };
+
+    add_frame(log, &frame, log->position, NULL,
+              rpmi_align_up(RPMI_FRAME_HEADER_BYTES, log->plan.pad_unit));
+}
+
+static void advance(struct rpm_log *log, uint64_t bytes)
+{
+    log->tail_lsn += bytes;
+    log->position += bytes;
+    if (log->position >= log->capacity)
+        log->position -= log->capacity;
+}
+
+void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const void *data,
+                    uint64_t len, void *context, bool silent)
+{
+    struct rpmi_frame frame = {
+        .lsn = place->lsn,
+        .len = (uint32_t)len,
+        .epoch = log->epoch,
+        .flags = place->flags,
+    };
+    uint64_t seq = log->submitted + log->pending;
+    uint64_t written = log->plan.pad_unit > 1 || place->flags != 0
+                           ? place->stride
+                           : RPMI_FRAME_HEADER_BYTES + len;
+
+    if (log->pending == 0)
+        log->pending_tail = log->tail_lsn;
+    if (place->pad != 0) {
+        add_pad(log, place->pad);
+        advance(log, place->pad);
+    }
+    RPM_ASSERT(log->tail_lsn == place->lsn);
+    add_frame(log, &frame, log->position, data, written);
+    advance(log, place->stride);
+    log->entries[seq % log->inflight_max] = (struct rpmi_entry){
+        .lsn = place->lsn,
+        .end_lsn = log->tail_lsn,
+        .context = context,
+        .stage_end = log->stage_tail,
+        .silent = silent,
+    };
+    log->pending++;
+}
+
+void rpmi_group_undo(struct rpm_log *log)
+{
+    if (log->pending == 0)
+        return;
+    log->tail_lsn = log->pending_tail;
+    log->position = log->tail_lsn % log->capacity;
+    log->stage_tail = log->pending_stage;
+    log->pending = 0;
+    log->ops_count = 0;
+}
+
+/* The pending records are on their way, or have failed on it. */
+static int submitted(struct rpm_log *log, int err)
+{
+    if (err == RPM_E_BUSY)
+        return err;
+    log->submitted += log->pending;
+    log->pending = 0;
+    log->ops_count = 0;
+    if (err != 0)
+        rpmi_log_finish(log, log->submitted, err);
+    return 0;
+}
+
+int rpmi_group_post(struct rpm_log *log)
+{
+    uint64_t seq = log->submitted + log->pending;
+
+    if (log->ops_count == 0)
+        return 0;
+    return submitted(log,
+                     rpmi_conn_post(log->conn, &log->owner, log->ops, log->ops_count, seq));
+}
+
+/* The ops that end a group. Their number. */
+static uint32_t add_seal(struct rpm_log *log)
+{
+    struct rpmi_range ranges[2];
+    uint32_t ranges_n = rpmi_ring_ranges(log, log->sealed_lsn, log->tail_lsn, ranges);
+    const struct rpmi_plan *plan = &log->plan;
+    uint32_t n;
+
+    /* Writes that vouch for themselves need none; but a run of them that went out without a
+     * signaled one (RPM_MORE, then persist) still needs something to wait for. */
+    if (plan->seal_kind == 0 && log->ops_count == 0)
+        plan = &log->persist_plan;
+    if (RPMI_CANARY(NO_FLUSH))
+        return 0;
+    n = rpmi_plan_seal(plan, log->write_key, ranges, ranges_n, log->conn->word,
+                       &log->ops[log->ops_count]);
+    if (RPMI_CANARY(OTHER_QP))
+        for (uint32_t i = 0; i < n; i++)
+            log->ops[log->ops_count + i].flags |= RPMI_OP_OTHER_QP;
+    return n;
+}
+
+int rpmi_group_seal(struct rpm_log *log)
+{
+    uint64_t seq = log->submitted + log->pending;
+    uint32_t writes = log->ops_count;
+    uint32_t total;
+    int err;
+
+    if (log->sealed_lsn == log->tail_lsn)
+        return 0;
+    total = writes + add_seal(log);
+    RPM_ASSERT(total > 0 && total <= RPMI_BATCH_OPS_MAX);
+    if (RPMI_CANARY(EARLY_ACK) && writes > 0)
+        log->ops[writes - 1].flags |= RPMI_OP_SIGNALED;
+    else
+        log->ops[total - 1].flags |= RPMI_OP_SIGNALED;
+    err = rpmi_conn_post(log->conn, &log->owner, log->ops, total, seq);
+    if (err == RPM_E_BUSY) {
+        if (writes > 0)
+            log->ops[writes - 1].flags &= (uint8_t)~RPMI_OP_SIGNALED;
+        return err;
+    }
+    log->sealed_lsn = log->tail_lsn;
+    (void)submitted(log, err);
+    if (err == 0 && log->places)
+        rpmi_log_finish(log, log->submitted, 0);
+    return 0;
+}

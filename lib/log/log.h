@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * log.h: an open log.
+ *
+ * Invariants
+ *   head.trim_lsn <= acked_lsn <= sealed_lsn <= tail_lsn <= head.trim_lsn + capacity
+ *   reaped <= completed <= submitted, submitted - reaped <= inflight_max
+ *   entries [reaped, completed) have ended, [completed, submitted) are outstanding
+ *   position == tail_lsn % capacity
+ *   once dead != 0 nothing is posted until the log is resumed
+ *
+ * Threads: one per connection. Tests: tests/unit/log/, tests/crash/
+ */
+#ifndef RPMI_LOG_H
+#define RPMI_LOG_H
+
+#include "base/mem.h"
+#include "conn/conn.h"
+#include "wire/frame.h"
+#include "wire/head.h"
+
+#include <librpm/append.h>
+#include <librpm/log.h>
+#include <stdbool.h>
+
+/* One append on its way. */
+struct rpmi_entry {
+    uint64_t lsn;
+    uint64_t end_lsn;    /* first byte behind its frame */
+    void *context;
+    uint64_t stage_end;  /* staging before this is free once the entry ends */
+    int status;
+    bool silent;         /* a blocking caller waits for it: poll does not report it */
+};
+
+/* What a scan from the head towards the tail found. */
+struct rpmi_scan_report {
+    uint64_t end_lsn;
+    uint64_t records;
+    uint64_t torn;
+    uint64_t bytes;
+    uint64_t ns;
+};
+
+struct rpm_log {
+    struct rpmi_owner owner;
+    struct rpm_conn *conn;
+    struct rpmi_arena arena;
+    char name[RPM_NAME_MAX + 1];
+    uint32_t flags; /* enum rpm_log_flag */
+    uint32_t read_key;
+    uint32_t write_key; /* 0: not claimed */
+    uint32_t epoch;     /* ours, once claimed */
+    uint64_t log_id;
+    uint64_t capacity;
+    struct rpmi_head head; /* as last read or written */
+    struct rpmi_scan_report report;
+    struct rpmi_plan plan;
+    struct rpmi_plan persist_plan;
+    bool places; /* the link carries ops out before post returns: no staging is needed */
+    int dead; /* 0, or why this writer must be resumed */
+
+    uint64_t tail_lsn;   /* where the next frame goes */
+    uint64_t position;   /* of tail_lsn in the ring */
+    uint64_t sealed_lsn; /* a seal covering everything before was posted */
+    uint64_t acked_lsn;  /* everything before is at the log's level */
+
+    struct rpmi_entry *entries; /* ring of inflight_max */
+    uint32_t inflight_max;
+    uint64_t submitted;
+    uint64_t completed;
+    uint64_t reaped;
+    uint32_t pending;         /* entries behind submitted, built and not posted */
+    uint64_t pending_tail;    /* tail_lsn before the first of them */
+    uint64_t pending_stage;   /* stage_tail before the first of them */
+
+    struct rpm_outcome *unknown; /* inflight_max: to be settled by resume */
+    uint32_t unknown_count;
+
+    unsigned char *stage; /* payloads on their way; a ring */
+    uint64_t stage_bytes;
+    uint64_t stage_head;  /* counts up; oldest byte in use */
+    uint64_t stage_tail;
+    uint64_t reserved;    /* bytes; 0: nothing reserved */
+    uint64_t reserved_at; /* counts as stage_tail does */
+    unsigned char *reserved_data;
+
+    struct rpmi_op *ops;     /* RPMI_BATCH_OPS_MAX: the group being built */
+    unsigned char *headers;  /* a line for each op */
+    uint32_t ops_count;
+    uint64_t late_trim; /* canary LATE_TRIM only */
+    bool late_seal;     /* canary LATE_EPOCH only */
+};
+
+/* Where a frame goes. */
+struct rpmi_place {
+    uint64_t lsn;
+    uint64_t stride;
+    uint64_t pad;    /* bytes of pad frame in front of it, from the tail on */
+    uint32_t flags;  /* enum rpmi_frame_flag */
+};
+
+/* ring.c: the place of a record of @len bytes if the tail were at @tail_lsn. */
+void rpmi_ring_place(const struct rpm_log *log, uint64_t tail_lsn, uint64_t len,
+                     struct rpmi_place *place);
+/* The one or two contiguous pieces of the write key's object that hold [from, to). Their number. */
+uint32_t rpmi_ring_ranges(const struct rpm_log *log, uint64_t from, uint64_t to,
+                          struct rpmi_range ranges[2]);
+/* Largest payload for which a place can be found in an empty ring of this capacity. */
+uint64_t rpmi_ring_record_max(uint64_t capacity);
+
+/* stage.c: contiguous room for @len bytes. NULL: none now. */
+unsigned char *rpmi_stage_take(struct rpm_log *log, uint64_t len);
+
+/*
+ * group.c: a group is what shares one flush. Records are added to it (pending), posted (submitted),
+ * and sealed: the seal's completion ends them all.
+ */
+/* Add one record whose room in ring, entries and staging was checked. @data: see rpmi_op.body. */
+void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const void *data,
+                    uint64_t len, void *context, bool silent);
+/* Post what is pending, without a seal. RPM_E_BUSY: nothing was posted. On any other failure the
+ * pending records count as submitted and have ended with it, and 0 is returned. */
+int rpmi_group_post(struct rpm_log *log);
+/* The same with a seal that makes everything submitted complete. */
+int rpmi_group_seal(struct rpm_log *log);
+/* Forget what is pending. */
+void rpmi_group_undo(struct rpm_log *log);
+
+/* complete.c */
+void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status);
+void rpmi_log_lost(struct rpmi_owner *owner, int status);
+/* Entries up to @seq (exclusive) ended with @status. */
+void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status);
+/* Wait until entries before @seq ended. 0, or what ended one of them, or the log's death. */
+int rpmi_log_wait(struct rpm_log *log, uint64_t seq);
+/* Drop ended silent entries at the front, so that their places are free. */
+void rpmi_log_reap_silent(struct rpm_log *log);
+/* Places for entries that are free now. */
+uint32_t rpmi_log_room(const struct rpm_log *log);
+
+/* admit.c: does a frame ending at @end_lsn fit the ring? RPM_E_FULL after reading the head anew. */
+int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn);
+/* May a record of @len bytes be appended at all? RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_DENIED, or the
+ * log's death. */
+int rpmi_log_check(const struct rpm_log *log, uint64_t len);
+
+/* head.c: read the head anew. RPM_E_CORRUPT. */
+int rpmi_log_head(struct rpm_log *log);
+
+/* scan.c: called for each valid record, in order. */
+typedef void rpmi_scan_fn(void *context, const struct rpmi_frame *frame);
+/* From @from_lsn, the start of a frame, to the tail by log->head. */
+int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context,
+                  struct rpmi_scan_report *report);
+/* Is there a valid frame at @lsn? 1 and @frame, 0 and @verdict, or an error. */
+int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
+                   enum rpmi_verdict *verdict);
+/* Does a frame of this epoch belong at its LSN? @before: epoch of the record in front, 0: none. */
+bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
+                        uint32_t before);
+
+/* open.c: the largest payload this log takes. */
+uint64_t rpmi_log_record_limit(const struct rpm_log *log);
+
+/* recover.c: claim, scan, make durable, seal. @visit sees every record found from @from_lsn on. */
+int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
+int rpmi_log_claim(struct rpm_log *log);
+int rpmi_log_settle(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context);
+
+#endif
