@@ -22,7 +22,8 @@ struct rpmi_plan {
     enum rpm_level level;
     uint32_t hints;      /* RPM_HINT() bits in force */
     uint8_t write_kind;  /* enum rpmi_op_kind of every write */
-    uint8_t write_flags; /* enum rpmi_op_flag of every write; SIGNALED is added to the last op */
+    uint8_t write_flags; /* enum rpmi_op_flag of every write; SIGNALED is added to the last op.
+                            WAIT (H9 off) matters on the last write of a group only */
     uint8_t seal_kind;   /* enum rpmi_op_kind that ends a group, 0: none needed */
     uint8_t seal_flags;
     uint32_t pad_unit;   /* log: written length is rounded up to this: 1 or 64 (H6, H7) */

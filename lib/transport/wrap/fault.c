@@ -91,10 +91,18 @@ static bool places(const struct fault *fault)
     return (fault->wrap.link.flags & RPMI_LINK_PLACES_ON_POST) != 0;
 }
 
+static void hear_of_loss(struct fault *fault)
+{
+    if (fault->wrap.inner->lost != 0)
+        fault->wrap.link.lost = fault->wrap.inner->lost;
+}
+
+/* The link itself hears of it when nothing is left to be told. */
 static int lose(struct fault *fault, const char *what)
 {
     fault->state = STATE_LOST;
-    fault->wrap.link.lost = RPM_E_LOST;
+    if (places(fault))
+        fault->wrap.link.lost = RPM_E_LOST;
     return rpmi_fail(RPM_E_LOST, "fault: %s", what);
 }
 
@@ -121,7 +129,7 @@ static int forward(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
         note_sent(fault, &ops[i], false);
     if (taken > 0)
         fault->seen += (uint64_t)taken;
-    fault->wrap.link.lost = inner->lost;
+    hear_of_loss(fault);
     return taken;
 }
 
@@ -138,7 +146,7 @@ static int forward_last(struct fault *fault, const struct rpmi_op *op)
     taken = inner->ops->post(inner, &copy, 1);
     if (taken == 1)
         note_sent(fault, &copy, true);
-    fault->wrap.link.lost = inner->lost;
+    hear_of_loss(fault);
     return taken;
 }
 
@@ -288,7 +296,7 @@ static int poll_inner(struct fault *fault, struct rpmi_done *done, uint32_t n)
     if (got < 0) {
         fault->sent_used = 0;
         if (fault->state == STATE_WHOLE)
-            fault->wrap.link.lost = inner->lost;
+            hear_of_loss(fault);
         return fault->state == STATE_WHOLE ? got : 0;
     }
     for (int i = 0; i < got; i++)
@@ -311,9 +319,10 @@ static int fault_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n
         fault->told_first = (fault->told_first + 1) % fault->room;
         fault->told_used--;
     }
-    if (count == 0 && fault->state == STATE_LOST && fault->sent_used + fault->told_used == 0)
-        return RPM_E_LOST;
-    return count;
+    if (count > 0 || fault->state != STATE_LOST || fault->sent_used + fault->told_used > 0)
+        return count;
+    link->lost = RPM_E_LOST;
+    return RPM_E_LOST;
 }
 
 /* Nothing will come: only time goes by. */
@@ -358,7 +367,7 @@ static int fault_call(struct rpmi_link *link, const struct rpmi_call *call,
         return rpmi_fail(RPM_E_LOST, "fault: link lost");
     if (++fault->calls != fault->call_at || fault->kind == KIND_REPEAT) {
         err = inner->ops->call(inner, call, reply, deadline_ns);
-        link->lost = inner->lost;
+        hear_of_loss(fault);
         return err;
     }
     if (fault->kind == KIND_REFUSE) {
@@ -375,6 +384,7 @@ static int fault_call(struct rpmi_link *link, const struct rpmi_call *call,
 
         (void)inner->ops->call(inner, call, &unseen, deadline_ns);
     }
+    link->lost = RPM_E_LOST;
     return lose(fault, "link lost during a call");
 }
 

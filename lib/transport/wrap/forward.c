@@ -42,6 +42,13 @@ void rpmi_wrap_sync(struct rpmi_wrap *wrap)
     wrap->link.stats.sleeps = inner->stats.sleeps;
 }
 
+/* The link's user may have given up on the outer link alone: that stays until a reconnect. */
+static void hear_of_loss(struct rpmi_wrap *wrap)
+{
+    if (wrap->inner->lost != 0)
+        wrap->link.lost = wrap->inner->lost;
+}
+
 int rpmi_wrap_number(const struct rpmi_url *url, const char *key, uint64_t fallback,
                      uint64_t *value)
 {
@@ -94,7 +101,7 @@ int rpmi_wrap_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
     struct rpmi_wrap *wrap = wrap_of(link);
     int taken = wrap->inner->ops->post(wrap->inner, ops, n);
 
-    link->lost = wrap->inner->lost;
+    hear_of_loss(wrap);
     return taken;
 }
 
@@ -103,7 +110,7 @@ int rpmi_wrap_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
     struct rpmi_wrap *wrap = wrap_of(link);
     int count = wrap->inner->ops->poll(wrap->inner, done, n);
 
-    link->lost = wrap->inner->lost;
+    hear_of_loss(wrap);
     return count;
 }
 
@@ -112,7 +119,7 @@ int rpmi_wrap_wait(struct rpmi_link *link, uint64_t deadline_ns)
     struct rpmi_wrap *wrap = wrap_of(link);
     int err = wrap->inner->ops->wait(wrap->inner, deadline_ns);
 
-    link->lost = wrap->inner->lost;
+    hear_of_loss(wrap);
     link->stats.sleeps = wrap->inner->stats.sleeps;
     return err;
 }
@@ -123,7 +130,7 @@ int rpmi_wrap_call(struct rpmi_link *link, const struct rpmi_call *call, struct 
     struct rpmi_wrap *wrap = wrap_of(link);
     int err = wrap->inner->ops->call(wrap->inner, call, reply, deadline_ns);
 
-    link->lost = wrap->inner->lost;
+    hear_of_loss(wrap);
     return err;
 }
 

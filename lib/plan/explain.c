@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * explain.c: a plan told to people: each op, the rule behind it, and what every hint did or did
+ * not do. It tells the plan that would be used: it asks the planner and decides nothing itself.
+ *
+ * H1 to H4 are about the platform: where memory, port and cores sit, what the far CPU and the PCIe
+ * root do. The planner cannot change that and says so.
+ *
+ * Tests: tests/unit/plan/explain_test.cpp
+ */
+#include <librpm/plan.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/opts.h"
+#include "plan/legal.h"
+#include "plan/rule.h"
+#include "plan/text.h"
+
+#define HINT_LAST 9u
+
+struct story {
+    const struct rpm_facts *facts;
+    const struct rpm_request *request;
+    const struct rpmi_plan *plan;
+    struct rpmi_text text;
+};
+
+static bool is_append(const struct story *story)
+{
+    return story->request->kind == RPM_REQUEST_APPEND || story->request->kind == RPM_REQUEST_BATCH;
+}
+
+static uint32_t writes_of(const struct story *story)
+{
+    bool many = story->request->kind == RPM_REQUEST_BATCH && story->request->count > 0;
+
+    return many ? story->request->count : 1;
+}
+
+/* Bytes that one write puts on the wire, and the hint that made it that many; 0: none did. */
+static uint64_t write_bytes(const struct story *story, uint32_t *hint)
+{
+    const struct rpm_request *request = story->request;
+    const struct rpmi_plan *plan = story->plan;
+    uint64_t bytes = request->bytes;
+
+    *hint = 0;
+    if (request->kind == RPM_REQUEST_ATOMIC)
+        return sizeof(uint64_t);
+    if (is_append(story)) {
+        bytes += RPMI_FRAME_HEADER_BYTES;
+        if (bytes > RPMI_XPLINE_BYTES && plan->large_unit == RPMI_XPLINE_BYTES) {
+            *hint = rpmi_rule_xpline.hint;
+            return rpmi_align_up(bytes, plan->large_unit);
+        }
+    } else if (request->slot_bytes != 0 && request->offset % request->slot_bytes != 0) {
+        return bytes;
+    }
+    if (plan->pad_unit > 1)
+        *hint = rpmi_cpu_writes(plan) ? rpmi_rule_word_cpu.hint : rpmi_rule_word_nic.hint;
+    return rpmi_align_up(bytes, plan->pad_unit);
+}
+
+static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
+{
+    switch (kind) {
+    case RPMI_OP_WRITE:
+        return plan->method == RPM_METHOD_STORE ? "store past the near CPU's cache," : "write";
+    case RPMI_OP_WRITE_IMM:
+        return "write with immediate";
+    case RPMI_OP_COPY:
+        return "message with the bytes,";
+    case RPMI_OP_CAS:
+        return "compare-and-swap or fetch-and-add,";
+    case RPMI_OP_READ:
+        return "read";
+    case RPMI_OP_FLUSH:
+        return "native flush of";
+    case RPMI_OP_PERSIST:
+        return plan->method == RPM_METHOD_STORE ? "flush by the near CPU of"
+                                                : "message: the far CPU flushes";
+    default:
+        return "fence by the near CPU";
+    }
+}
+
+static void tell_request(struct story *story)
+{
+    static const char *const names[] = {
+        [RPM_REQUEST_APPEND] = "append",
+        [RPM_REQUEST_BATCH] = "batch",
+        [RPM_REQUEST_WRITE] = "record write",
+        [RPM_REQUEST_ATOMIC] = "atomic",
+    };
+    const struct rpm_request *request = story->request;
+    const struct rpm_facts *facts = story->facts;
+    const char *reason = "";
+
+    rpmi_text_add(&story->text, "request: %s", names[request->kind]);
+    if (request->kind == RPM_REQUEST_BATCH)
+        rpmi_text_add(&story->text, " of %u records", writes_of(story));
+    if (request->kind != RPM_REQUEST_ATOMIC)
+        rpmi_text_add(&story->text, "%s%llu bytes",
+                      request->kind == RPM_REQUEST_BATCH ? ", each " : " of ",
+                      (unsigned long long)request->bytes);
+    rpmi_text_add(&story->text, ", level %s\n", rpm_level_name(story->plan->level));
+    rpmi_text_add(
+        &story->text, "platform: %s%s, medium %s%s\n", rpmi_platform_name(rpmi_platform_of(facts)),
+        facts->domain_declared != 0 ? " (declared)" : "",
+        rpm_medium_name((enum rpm_medium)facts->medium), facts->modelled != 0 ? ", modelled" : "");
+    (void)rpm_legal(facts, story->plan->method, story->plan->level, &reason);
+    if (request->kind == RPM_REQUEST_ATOMIC && story->plan->level <= RPM_VISIBLE)
+        reason = "an atomic answers with the old value, so it was carried out";
+    rpmi_text_add(&story->text, "method: %s: %s\n", rpm_method_name(story->plan->method), reason);
+}
+
+static void tell_writes(struct story *story)
+{
+    const struct rpmi_plan *plan = story->plan;
+    uint32_t n = writes_of(story);
+    uint32_t hint;
+    uint64_t bytes = write_bytes(story, &hint);
+
+    if (n > 1)
+        rpmi_text_add(&story->text, "op 1..%u: %s %llu bytes each", n,
+                      kind_name(plan, plan->write_kind), (unsigned long long)bytes);
+    else
+        rpmi_text_add(&story->text, "op 1: %s %llu bytes", kind_name(plan, plan->write_kind),
+                      (unsigned long long)bytes);
+    if ((plan->write_flags & RPMI_OP_DURABLE) != 0)
+        rpmi_text_add(&story->text, ", answered once durable");
+    rpmi_text_add(&story->text, " <- method %s", rpm_method_name(plan->method));
+    if (hint != 0)
+        rpmi_text_add(&story->text, "; H%u", hint);
+    if (story->request->kind == RPM_REQUEST_ATOMIC && rpmi_hint_on(plan, rpmi_rule_lock.hint))
+        rpmi_text_add(&story->text, "; H%u", rpmi_rule_lock.hint);
+    rpmi_text_add(&story->text, "\n");
+}
+
+static void tell_seal(struct story *story)
+{
+    const struct rpmi_plan *plan = story->plan;
+    uint32_t n = writes_of(story);
+    uint32_t hint;
+    uint64_t bytes = write_bytes(story, &hint) * n;
+    bool waits = (plan->write_flags & RPMI_OP_WAIT) != 0;
+
+    if (waits)
+        rpmi_text_add(&story->text, "wait: for op %u <- H%u is off\n", n, rpmi_rule_chain.hint);
+    if (plan->seal_kind == 0)
+        return;
+    rpmi_text_add(&story->text, "op %u: %s", n + 1, kind_name(plan, plan->seal_kind));
+    if (plan->seal_kind == RPMI_OP_READ)
+        rpmi_text_add(&story->text, " %u byte of the scratch key", plan->seal_bytes);
+    else if (plan->seal_kind != RPMI_OP_DRAIN)
+        rpmi_text_add(&story->text, " the range of %llu bytes", (unsigned long long)bytes);
+    rpmi_text_add(&story->text, " <- method %s", rpm_method_name(plan->method));
+    if (!waits)
+        rpmi_text_add(&story->text, "; H%u", rpmi_rule_chain.hint);
+    rpmi_text_add(&story->text, "\n");
+}
+
+static void tell_cost(struct story *story)
+{
+    const struct rpmi_plan *plan = story->plan;
+    uint32_t ops = writes_of(story) + (plan->seal_kind != 0 ? 1 : 0);
+
+    if (plan->method == RPM_METHOD_STORE)
+        rpmi_text_add(&story->text, "cost: no round trip: the near CPU does it all\n");
+    else if ((plan->write_flags & RPMI_OP_WAIT) != 0)
+        rpmi_text_add(&story->text, "cost: %u ops, 2 round trips\n", ops);
+    else
+        rpmi_text_add(&story->text, "cost: %u op%s, 1 round trip\n", ops, ops == 1 ? "" : "s");
+}
+
+static const char *platform_rule(uint32_t k)
+{
+    static const char *const rules[] = {
+        [1] = "pool, port and polling core on the socket that owns the memory",
+        [2] = "far CPU writes spread over the DIMMs, few writers for each",
+        [3] = "DDIO off for one-sided writes to persistent memory, on for message rings",
+        [4] = "far CPU copies with non-temporal stores from 256 bytes up",
+    };
+
+    return rules[k];
+}
+
+static const struct rpmi_rule *rule_of(uint32_t k)
+{
+    for (uint32_t i = 0; i < RPMI_RULES; i++)
+        if (rpmi_rules[i]->hint == k)
+            return rpmi_rules[i];
+    return NULL;
+}
+
+static void tell_hints(struct story *story)
+{
+    for (uint32_t k = 1; k <= HINT_LAST; k++) {
+        const struct rpmi_rule *rule = rule_of(k);
+
+        rpmi_text_add(&story->text, "H%u %s: ", k, rpmi_hint_on(story->plan, k) ? "on" : "off");
+        if (rule != NULL)
+            rpmi_text_add(&story->text, "%s\n",
+                          rule->say(story->facts, story->request, story->plan));
+        else
+            rpmi_text_add(&story->text, "platform rule, not applied by the planner yet: %s\n",
+                          platform_rule(k));
+    }
+}
+
+int rpm_explain(const struct rpm_facts *facts, const struct rpm_request *request, char *text,
+                size_t bytes)
+{
+    struct rpm_facts known;
+    struct rpm_request asked;
+    struct rpmi_plan plan;
+    struct story story = { .facts = &known, .request = &asked, .plan = &plan };
+    int err = rpmi_opts_in(&known, sizeof(known), facts);
+
+    if (err == 0)
+        err = rpmi_opts_in(&asked, sizeof(asked), request);
+    if (err != 0)
+        return err;
+    rpmi_text_open(&story.text, text, bytes);
+    err = rpmi_plan_make(&known, &asked, &plan);
+    if (err == RPM_E_NOCAP)
+        rpmi_text_add(&story.text, "refused: %s\n", rpm_last_error());
+    if (err != 0)
+        return err;
+    tell_request(&story);
+    tell_writes(&story);
+    tell_seal(&story);
+    tell_cost(&story);
+    tell_hints(&story);
+    return (int)story.text.len;
+}

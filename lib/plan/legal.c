@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * legal.c: the legality matrix, the one place that says which method proves which level where.
+ *
+ * Invariants
+ *   levels nest: what is legal at a level is legal at every lower one
+ *   a cell says yes only for what the published ordering rules prove (PCIe: a read pushes posted
+ *   writes ahead of it to the memory controller, not out of a cache; RC: a completion of WRITE says
+ *   that the far NIC has the bytes, not where they are)
+ *   unknown facts count as the worse case
+ *
+ * Tests: tests/unit/plan/legal_test.cpp pins every cell; tests/crash/ tries them in the model.
+ */
+#include "plan/legal.h"
+#include "base/assert.h"
+#include "base/canary.h"
+
+enum verdict { NO = 0, YES = 1, IF_FLUSH = 2 /* if the region is reported to take FLUSH */ };
+
+struct cell {
+    enum verdict verdict;
+    const char *reason;
+};
+
+/* clang-format off */
+#define WRITE_NO \
+    { NO, "a WRITE completion only says that the far NIC took the bytes, not where they are" }
+#define OTHER_NO \
+    { NO, "queue pairs have no order between them: the READ may overtake the WRITE" }
+#define MSYNC_NIC \
+    { NO, "bytes end in a page cache: only an msync by the far CPU brings them to the device" }
+#define FORGETS \
+    { NO, "this memory forgets when the power goes: it has no persistence domain" }
+#define CPU_FLUSH { YES, "the far CPU flushes the range out of its caches before it answers" }
+#define CPU_FENCE { YES, "CPU caches survive, so the far CPU needs no more than a fence to answer" }
+#define CPU_MSYNC { YES, "the far CPU calls msync on the range before it answers" }
+#define CPU_COPY { YES, "the far CPU copies past its caches and fences before it answers" }
+#define CPU_COPY_MSYNC { YES, "the far CPU copies and calls msync before it answers" }
+#define NIC_FLUSH { IF_FLUSH, "the NIC answers a FLUSH once the bytes are in the persistence domain" }
+#define STORED { YES, "stores past the near CPU's cache are in the memory controller after a fence" }
+
+static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
+    [RPM_METHOD_WRITE] = { WRITE_NO, WRITE_NO, WRITE_NO, WRITE_NO, FORGETS },
+    [RPM_METHOD_READ] = {
+        { NO, "DDIO is on or unknown: the READ pushes bytes into a CPU cache, which power takes" },
+        { YES, "the READ pushes earlier WRITEs of its queue pair to the memory controller" },
+        { YES, "the READ pushes earlier WRITEs to cache or memory, and both survive" },
+        MSYNC_NIC, FORGETS },
+    [RPM_METHOD_READ_OTHER] = { OTHER_NO, OTHER_NO, OTHER_NO, OTHER_NO, FORGETS },
+    [RPM_METHOD_MESSAGE] = { CPU_FLUSH, CPU_FLUSH, CPU_FENCE, CPU_MSYNC, FORGETS },
+    [RPM_METHOD_IMMEDIATE] = { CPU_FLUSH, CPU_FLUSH, CPU_FENCE, CPU_MSYNC, FORGETS },
+    [RPM_METHOD_COPY] = { CPU_COPY, CPU_COPY, CPU_COPY, CPU_COPY_MSYNC, FORGETS },
+    [RPM_METHOD_FLUSH] = { NIC_FLUSH, NIC_FLUSH, NIC_FLUSH, MSYNC_NIC, FORGETS },
+    [RPM_METHOD_STORE] = { STORED, STORED, STORED,
+        { NO, "stores end in a page cache, which a fence does not bring to the device" }, FORGETS },
+};
+/* clang-format on */
+
+static const char *const no_flush =
+    "native FLUSH(persistence) is not reported for this region, or not known to be";
+static const char *const placed = "the answer comes after the bytes are placed in memory";
+static const char *const anonymous = "anonymous memory dies with the server process";
+static const char *const stands_in =
+    "by the operator's word alone: anonymous memory stands in for persistent memory";
+
+enum rpmi_platform rpmi_platform_of(const struct rpm_facts *facts)
+{
+    switch (facts->domain) {
+    case RPM_DOMAIN_ADR:
+        return facts->ddio == RPM_NO ? RPMI_PLATFORM_ADR_NO_DDIO : RPMI_PLATFORM_ADR_DDIO;
+    case RPM_DOMAIN_EADR:
+        return RPMI_PLATFORM_EADR;
+    case RPM_DOMAIN_MSYNC:
+        return RPMI_PLATFORM_MSYNC;
+    default:
+        return RPMI_PLATFORM_NONE;
+    }
+}
+
+const char *rpmi_platform_name(enum rpmi_platform platform)
+{
+    static const char *const names[RPMI_PLATFORMS] = {
+        [RPMI_PLATFORM_ADR_DDIO] = "adr, ddio on",
+        [RPMI_PLATFORM_ADR_NO_DDIO] = "adr, ddio off",
+        [RPMI_PLATFORM_EADR] = "eadr",
+        [RPMI_PLATFORM_MSYNC] = "msync",
+        [RPMI_PLATFORM_NONE] = "none",
+    };
+
+    RPM_ASSERT(platform < RPMI_PLATFORMS);
+    return names[platform];
+}
+
+static int is_anonymous(const struct rpm_facts *facts)
+{
+    return facts->medium == RPM_MEDIUM_DRAM || facts->medium == RPM_MEDIUM_HUGE;
+}
+
+static int declared_to_survive(const struct rpm_facts *facts)
+{
+    return facts->domain_declared != 0 && rpmi_platform_of(facts) != RPMI_PLATFORM_NONE;
+}
+
+int rpmi_outlives_process(const struct rpm_facts *facts)
+{
+    if (is_anonymous(facts))
+        return declared_to_survive(facts);
+    if (facts->medium == RPM_MEDIUM_UNKNOWN || facts->medium > RPM_MEDIUM_DEVDAX)
+        return rpmi_platform_of(facts) != RPMI_PLATFORM_NONE;
+    return 1;
+}
+
+/* Is the answer a proof that the bytes are in far memory? */
+static int reaches_visible(const struct rpm_facts *facts, enum rpm_method method,
+                           const char **reason)
+{
+    *reason = matrix[method][RPMI_PLATFORM_ADR_DDIO].reason;
+    if (method == RPM_METHOD_WRITE || method == RPM_METHOD_READ_OTHER)
+        return 0;
+    if (method == RPM_METHOD_FLUSH && facts->native_flush != RPM_YES) {
+        *reason = no_flush;
+        return 0;
+    }
+    *reason = placed;
+    return 1;
+}
+
+static int reaches_process(const struct rpm_facts *facts, enum rpm_method method,
+                           const char **reason)
+{
+    if (!reaches_visible(facts, method, reason))
+        return 0;
+    if (!rpmi_outlives_process(facts)) {
+        *reason = is_anonymous(facts) ? anonymous
+                                      : "the memory is not known to outlive the server process";
+        return 0;
+    }
+    *reason = is_anonymous(facts) ? stands_in
+                                  : "the bytes are placed in memory that outlives the process";
+    return 1;
+}
+
+static int reaches_durable(const struct rpm_facts *facts, enum rpm_method method,
+                           const char **reason)
+{
+    enum rpmi_platform platform = rpmi_platform_of(facts);
+    const struct cell *cell = &matrix[method][platform];
+
+    if (RPMI_CANARY(READ_DDIO) && method == RPM_METHOD_READ && platform == RPMI_PLATFORM_ADR_DDIO)
+        cell = &matrix[method][RPMI_PLATFORM_ADR_NO_DDIO];
+    *reason = cell->reason;
+    if (cell->verdict == NO)
+        return 0;
+    if (!reaches_process(facts, method, reason))
+        return 0;
+    if (!is_anonymous(facts))
+        *reason = cell->reason;
+    return 1;
+}
+
+int rpm_legal(const struct rpm_facts *facts, enum rpm_method method, enum rpm_level level,
+              const char **reason)
+{
+    const char *unused;
+
+    RPM_ASSERT(facts != NULL);
+    if (reason == NULL)
+        reason = &unused;
+    if (method <= RPM_METHOD_DEFAULT || method >= RPM_METHOD_COUNT) {
+        *reason = "no such method";
+        return 0;
+    }
+    switch (level) {
+    case RPM_POSTED:
+        *reason = "posted promises nothing";
+        return 1;
+    case RPM_VISIBLE:
+        return reaches_visible(facts, method, reason);
+    case RPM_PROCESS:
+        return reaches_process(facts, method, reason);
+    case RPM_LEVEL_DEFAULT:
+    case RPM_DURABLE:
+        return reaches_durable(facts, method, reason);
+    default:
+        *reason = "no such level";
+        return 0;
+    }
+}

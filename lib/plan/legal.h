@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * legal.h: the kinds of platform that the legality matrix tells apart.
+ */
+#ifndef RPMI_LEGAL_H
+#define RPMI_LEGAL_H
+
+#include <librpm/facts.h>
+
+enum rpmi_platform {
+    RPMI_PLATFORM_ADR_DDIO = 0,    /* inbound writes may stop in a CPU cache, which power takes */
+    RPMI_PLATFORM_ADR_NO_DDIO = 1, /* inbound writes go to the memory controller */
+    RPMI_PLATFORM_EADR = 2,        /* CPU caches survive too */
+    RPMI_PLATFORM_MSYNC = 3,       /* page cache: only the far CPU can bring it to the device */
+    RPMI_PLATFORM_NONE = 4,        /* nothing survives */
+    RPMI_PLATFORMS = 5
+};
+
+/* Unknown counts as the worse case: DDIO that nobody has seen off is on. */
+enum rpmi_platform rpmi_platform_of(const struct rpm_facts *facts);
+
+/* "adr, ddio on". Static. */
+const char *rpmi_platform_name(enum rpmi_platform platform);
+
+/* Does the memory outlive the server process? Anonymous memory does only where the operator
+ * declared that it stands in for memory that would. */
+int rpmi_outlives_process(const struct rpm_facts *facts);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * planner.c: choose the cheapest legal method, shape it into ops, run the rules over it.
+ *
+ * Invariants
+ *   the method of a plan is legal for its level (asserted against legal.c after the rules have run)
+ *   at a level above posted, every write either certifies itself or is followed by a seal
+ *   a plan is chosen from what the link says it can do, never from what it should
+ *
+ * Tests: tests/unit/plan/planner_test.cpp
+ */
+#include "plan/plan.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "plan/legal.h"
+#include "plan/refuse.h"
+#include "plan/rule.h"
+#include "wire/call.h"
+
+const struct rpmi_rule *const rpmi_rules[RPMI_RULES] = {
+    &rpmi_rule_lock, &rpmi_rule_xpline, &rpmi_rule_word_nic, &rpmi_rule_word_cpu, &rpmi_rule_chain,
+};
+
+/* A store costs no round trip; a flush by the NIC less than a READ, which less than a CPU. WRITE
+ * alone is legal for posted only, and then nothing is cheaper. */
+static const enum rpm_method by_cost[] = {
+    RPM_METHOD_WRITE, RPM_METHOD_STORE,     RPM_METHOD_FLUSH,   RPM_METHOD_READ,
+    RPM_METHOD_COPY,  RPM_METHOD_IMMEDIATE, RPM_METHOD_MESSAGE,
+};
+
+struct shape {
+    uint8_t write_kind;
+    uint8_t seal_kind; /* 0: each write certifies itself, or nothing does */
+};
+
+static const struct shape shapes[RPM_METHOD_COUNT] = {
+    [RPM_METHOD_WRITE] = { RPMI_OP_WRITE, 0 },
+    [RPM_METHOD_READ] = { RPMI_OP_WRITE, RPMI_OP_READ },
+    [RPM_METHOD_MESSAGE] = { RPMI_OP_WRITE, RPMI_OP_PERSIST },
+    [RPM_METHOD_IMMEDIATE] = { RPMI_OP_WRITE_IMM, 0 },
+    [RPM_METHOD_COPY] = { RPMI_OP_COPY, 0 },
+    [RPM_METHOD_FLUSH] = { RPMI_OP_WRITE, RPMI_OP_FLUSH },
+    [RPM_METHOD_STORE] = { RPMI_OP_WRITE, RPMI_OP_DRAIN },
+};
+
+static bool can(const struct rpm_facts *facts, enum rpm_method method)
+{
+    return (facts->methods & (1u << method)) != 0;
+}
+
+static enum rpm_method choose(const struct rpm_facts *facts, enum rpm_level level)
+{
+    for (size_t i = 0; i < sizeof(by_cost) / sizeof(by_cost[0]); i++)
+        if (can(facts, by_cost[i]) && rpm_legal(facts, by_cost[i], level, NULL))
+            return by_cost[i];
+    return RPM_METHOD_DEFAULT;
+}
+
+static int check(const struct rpm_request *request)
+{
+    if (request->kind < RPM_REQUEST_APPEND || request->kind > RPM_REQUEST_ATOMIC)
+        return rpmi_fail(RPM_E_INVAL, "request kind %u: there is none", request->kind);
+    if (request->level > RPM_DURABLE)
+        return rpmi_fail(RPM_E_INVAL, "level %u: there is none", request->level);
+    if (request->method >= RPM_METHOD_COUNT)
+        return rpmi_fail(RPM_E_INVAL, "method %u: there is none", request->method);
+    if ((request->hints & ~RPM_HINTS_ALL) != 0)
+        return rpmi_fail(RPM_E_INVAL, "hints %#x: only H1 to H9 exist", request->hints);
+    return 0;
+}
+
+static enum rpm_level level_of(const struct rpm_request *request)
+{
+    if (request->level != RPM_LEVEL_DEFAULT)
+        return (enum rpm_level)request->level;
+    return request->kind == RPM_REQUEST_ATOMIC ? RPM_VISIBLE : RPM_DURABLE;
+}
+
+/* Method and level of a plan. */
+static int settle(const struct rpm_facts *facts, const struct rpm_request *request,
+                  struct rpmi_plan *plan)
+{
+    enum rpm_method insisted = (enum rpm_method)request->method;
+    enum rpm_level level = level_of(request);
+    enum rpm_method method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, level);
+
+    /* An atomic that only has to be visible proves itself by its answer: a WRITE needs proof, not
+     * a CAS. */
+    if (request->kind == RPM_REQUEST_ATOMIC && level <= RPM_VISIBLE)
+        method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, RPM_POSTED);
+    else if (!rpm_legal(facts, method, level, NULL))
+        return rpmi_refuse(facts, insisted, level);
+    if (method == RPM_METHOD_DEFAULT || !can(facts, method))
+        return rpmi_refuse(facts, insisted, level);
+    *plan = (struct rpmi_plan){ .method = method, .level = level, .hints = request->hints };
+    return 0;
+}
+
+static void shape(struct rpmi_plan *plan)
+{
+    const struct shape *shape = &shapes[plan->method];
+
+    plan->write_kind = shape->write_kind != 0 ? shape->write_kind : RPMI_OP_WRITE;
+    plan->seal_kind = plan->level > RPM_POSTED ? shape->seal_kind : 0;
+    if (plan->level == RPM_DURABLE &&
+        (plan->write_kind == RPMI_OP_COPY || plan->write_kind == RPMI_OP_WRITE_IMM))
+        plan->write_flags |= RPMI_OP_DURABLE;
+    plan->pad_unit = 1;
+    plan->large_unit = RPMI_LINE_BYTES;
+    plan->seal_bytes = 1;
+}
+
+/* What brings a range to the domain whoever wrote it. A READ or a FLUSH by our queue pair does not
+ * empty a CPU's cache that another writer's bytes may be in, so the CPU is asked where there is one
+ * to ask; where there is none, no CPU can have written. Under eADR caches survive. */
+static uint8_t persist_kind(const struct rpm_facts *facts, const struct rpmi_plan *plan)
+{
+    if (plan->level < RPM_DURABLE)
+        return 0;
+    if (plan->seal_kind != RPMI_OP_READ && plan->seal_kind != RPMI_OP_FLUSH)
+        return RPMI_OP_PERSIST;
+    if (facts->domain == RPM_DOMAIN_EADR || !can(facts, RPM_METHOD_MESSAGE))
+        return plan->seal_kind;
+    return RPMI_OP_PERSIST;
+}
+
+static void assert_legal(const struct rpm_facts *facts, const struct rpm_request *request,
+                         const struct rpmi_plan *plan)
+{
+    bool certified = (plan->write_flags & RPMI_OP_DURABLE) != 0;
+    bool answered = plan->write_kind == RPMI_OP_COPY || plan->write_kind == RPMI_OP_WRITE_IMM;
+
+    if (plan->level == RPM_POSTED)
+        return;
+    if (request->kind == RPM_REQUEST_ATOMIC && plan->level == RPM_VISIBLE)
+        return;
+    RPM_ASSERT(rpm_legal(facts, plan->method, plan->level, NULL));
+    RPM_ASSERT(plan->seal_kind != 0 || (plan->level == RPM_DURABLE ? certified : answered));
+}
+
+/* Rules that can be taken away, to see that somebody notices. */
+static void release_canaries(struct rpmi_plan *plan)
+{
+    if (RPMI_CANARY(NO_FLUSH)) {
+        plan->seal_kind = 0;
+        plan->write_flags &= (uint8_t)~RPMI_OP_DURABLE;
+    }
+    if (RPMI_CANARY(OTHER_QP) && plan->seal_kind != 0)
+        plan->seal_flags |= RPMI_OP_OTHER_QP;
+}
+
+int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *request,
+                   struct rpmi_plan *plan)
+{
+    struct rpmi_plan made;
+    int err = check(request);
+
+    if (err == 0)
+        err = settle(facts, request, &made);
+    if (err != 0)
+        return err;
+    shape(&made);
+    if (request->kind == RPM_REQUEST_ATOMIC && made.level > RPM_VISIBLE)
+        made.seal_kind = persist_kind(facts, &made);
+    for (uint32_t i = 0; i < RPMI_RULES; i++) {
+        err = rpmi_rules[i]->apply(facts, request, &made);
+        if (err != 0)
+            return err;
+    }
+    assert_legal(facts, request, &made);
+    release_canaries(&made);
+    *plan = made;
+    return 0;
+}
+
+int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_request *request,
+                           struct rpmi_plan *plan)
+{
+    struct rpmi_plan made;
+    int err = check(request);
+
+    if (err == 0)
+        err = settle(facts, request, &made);
+    if (err != 0)
+        return err;
+    shape(&made);
+    made.seal_kind = persist_kind(facts, &made);
+    RPM_ASSERT(made.level < RPM_DURABLE || made.seal_kind != 0);
+    *plan = made;
+    return 0;
+}
+
+/* The smallest range that covers all of them. */
+static struct rpmi_range hull(const struct rpmi_range *ranges, uint32_t n)
+{
+    uint64_t from = ranges[0].offset;
+    uint64_t to = ranges[0].offset + ranges[0].len;
+
+    for (uint32_t i = 1; i < n; i++) {
+        uint64_t end = ranges[i].offset + ranges[i].len;
+
+        from = ranges[i].offset < from ? ranges[i].offset : from;
+        to = end > to ? end : to;
+    }
+    return (struct rpmi_range){ .offset = from, .len = to - from };
+}
+
+uint32_t rpmi_plan_seal(const struct rpmi_plan *plan, uint32_t key, const struct rpmi_range *ranges,
+                        uint32_t ranges_n, void *into, struct rpmi_op *ops)
+{
+    struct rpmi_op op = { .kind = plan->seal_kind, .flags = plan->seal_flags, .key = key };
+    struct rpmi_range all;
+
+    switch (plan->seal_kind) {
+    case 0:
+        return 0;
+    case RPMI_OP_DRAIN:
+        ops[0] = op;
+        return 1;
+    case RPMI_OP_READ:
+        RPM_ASSERT(into != NULL);
+        op.key = RPMI_KEY_SCRATCH;
+        op.len = plan->seal_bytes;
+        op.into = into;
+        ops[0] = op;
+        return 1;
+    case RPMI_OP_FLUSH:
+        RPM_ASSERT(ranges_n > 0);
+        all = hull(ranges, ranges_n);
+        op.offset = all.offset;
+        op.len = all.len;
+        ops[0] = op;
+        return 1;
+    default:
+        RPM_ASSERT(plan->seal_kind == RPMI_OP_PERSIST && ranges_n > 0);
+        for (uint32_t i = 0; i < ranges_n; i++) {
+            op.offset = ranges[i].offset;
+            op.len = ranges[i].len;
+            ops[i] = op;
+        }
+        return ranges_n;
+    }
+}

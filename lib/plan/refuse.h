@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * refuse.h: why a level cannot be proven, in words that say what would make it possible.
+ */
+#ifndef RPMI_REFUSE_H
+#define RPMI_REFUSE_H
+
+#include <librpm/plan.h>
+
+/* Set the thread's last error. Returns RPM_E_NOCAP. @level is not RPM_LEVEL_DEFAULT. */
+int rpmi_refuse(const struct rpm_facts *facts, enum rpm_method insisted, enum rpm_level level);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rule.h: a hint as a rule: a small change to a plan, made or left out by a switch at run time, and
+ * a sentence that says what it did.
+ *
+ * Invariant: a rule changes how fast a level is reached, never which level is.
+ */
+#ifndef RPMI_RULE_H
+#define RPMI_RULE_H
+
+#include "plan/plan.h"
+
+struct rpmi_rule {
+    uint32_t hint; /* k of Hk */
+
+    /* Called whether the hint is on or off, see plan->hints. 0, or RPM_E_NOCAP. */
+    int (*apply)(const struct rpm_facts *facts, const struct rpm_request *request,
+                 struct rpmi_plan *plan);
+
+    /* What it did to this plan, or why nothing. Static. */
+    const char *(*say)(const struct rpm_facts *facts, const struct rpm_request *request,
+                       const struct rpmi_plan *plan);
+};
+
+extern const struct rpmi_rule rpmi_rule_lock;     /* H8, rule_lock.c */
+extern const struct rpmi_rule rpmi_rule_xpline;   /* H5, rule_xpline.c */
+extern const struct rpmi_rule rpmi_rule_word_nic; /* H6, rule_word.c */
+extern const struct rpmi_rule rpmi_rule_word_cpu; /* H7, rule_word.c */
+extern const struct rpmi_rule rpmi_rule_chain;    /* H9, rule_chain.c */
+
+#define RPMI_RULES 5u
+
+/* In the order they are applied. */
+extern const struct rpmi_rule *const rpmi_rules[RPMI_RULES]; /* planner.c */
+
+static inline bool rpmi_hint_on(const struct rpmi_plan *plan, uint32_t k)
+{
+    return (plan->hints & RPM_HINT(k)) != 0;
+}
+
+/* Does a CPU write the bytes (near or far), rather than a NIC? */
+static inline bool rpmi_cpu_writes(const struct rpmi_plan *plan)
+{
+    return plan->method == RPM_METHOD_COPY || plan->method == RPM_METHOD_STORE;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rule_chain.c: H9: the write(s) and the seal that makes them durable go out together, behind one
+ * doorbell, and cost one round trip. The seal needs no completion of the write before it: one queue
+ * pair executes in order.
+ *
+ * Off: the poster waits for the last write before it posts the seal, which costs a second round
+ * trip and proves nothing more.
+ *
+ * Tests: tests/unit/plan/rule_chain_test.cpp
+ */
+#include "plan/rule.h"
+
+#define CHAIN 9u
+
+static int chain_apply(const struct rpm_facts *facts, const struct rpm_request *request,
+                       struct rpmi_plan *plan)
+{
+    (void)facts, (void)request;
+    if (plan->seal_kind != 0 && !rpmi_hint_on(plan, CHAIN))
+        plan->write_flags |= RPMI_OP_WAIT;
+    return 0;
+}
+
+static const char *chain_say(const struct rpm_facts *facts, const struct rpm_request *request,
+                             const struct rpmi_plan *plan)
+{
+    (void)facts, (void)request;
+    if (plan->seal_kind == 0)
+        return "nothing to chain: there is no seal after the writes";
+    if (rpmi_hint_on(plan, CHAIN))
+        return "writes and seal chained behind one doorbell, one round trip";
+    return "off: the last write is waited for before the seal is posted, two round trips";
+}
+
+const struct rpmi_rule rpmi_rule_chain = { CHAIN, chain_apply, chain_say };
