@@ -292,7 +292,9 @@ def listed_in_cmake(tree, path):
         name = str(Path(path).relative_to(folder))
         if re.search(r'(?<![\w./-])' + re.escape(name) + r'(?![\w-])', build):
             return True
-    return False
+    beside = (text for other, text in tree.texts.items()
+              if text.startswith('#!') and Path(other).parent == Path(path).parent)
+    return any('/' + Path(path).name in text for text in beside)
 
 
 def check_dead(tree):

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""mkman.py: make the manual pages. Section 3 comes from the contract blocks of the public headers,
+librpm-format(5) from lib/FORMAT.md; the pages written by hand get their date, version and tables.
+
+    scripts/mkman.py --out build/man --date 2025-01-31 --version 0.1.0
+    scripts/mkman.py --list             the pages it would make
+"""
+
+import argparse
+import datetime
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import contract
+
+THREAD_RULES = {
+    'one per conn': 'One thread for each connection and all that is opened on it',
+    'one per object': 'One thread for each object',
+    'setup only': 'Setup only, while no other thread uses the object',
+    'any': 'Any thread',
+}
+INLINE = re.compile(r'^static inline (struct \w+) (rpm_\w+)\(void\)', re.M)
+ENTRY = re.compile(r'^\s*([A-Z]\w*)\s*(?:=\s*([^,/]+?))?\s*,?\s*/\*\s*(.*?)\s*\*/', re.M | re.S)
+
+
+class Headers:
+    """What the public headers declare."""
+
+    def __init__(self, folder):
+        self.contracts = []
+        self.structs = {}  # 'struct rpm_x' -> its definition
+        self.enums = {}  # 'rpm_x' -> text between the braces
+        self.inits = {}  # 'struct rpm_x' -> name of its initialiser
+        for path in sorted(Path(folder).glob('librpm/*.h')):
+            text = path.read_text()
+            self.contracts += contract.contracts(text)
+            for match in re.finditer(r'^(struct rpm_\w+) \{\n.*?^\};', text, re.M | re.S):
+                self.structs[match.group(1)] = match.group(0)
+            for match in re.finditer(r'^enum (rpm_\w+) \{(.*?)\};', text, re.M | re.S):
+                self.enums[match.group(1)] = match.group(2)
+            self.inits.update(dict(INLINE.findall(text)))
+        self.names = {item.name for item in self.contracts}
+        self.owners = self._owners()
+
+    def _owners(self):
+        """Which function's page shows a struct: the first that takes it."""
+        owners = {}
+        for item in sorted(self.contracts, key=lambda item: not item.name.endswith('_open')):
+            for kind, _ in item.params:
+                found = re.search(r'struct rpm_\w+', kind)
+                if found and found.group(0) in self.structs:
+                    owners.setdefault(found.group(0), item.name)
+        return owners
+
+
+def escape(text):
+    """Plain text as mdoc body text: no line may begin a request, no backslash an escape."""
+    text = text.replace('\\', '\\e')
+    return re.sub(r"^([.'])", r'\\&\1', text, flags=re.M)
+
+
+def sentences(text):
+    """One sentence a line, as mdoc wants it; long ones are folded."""
+    text = re.sub(r"(?<=[\w)][.?!])\s+(?=[A-Z\"@'(])", '\n', ' '.join(text.split()))
+    lines = [part for line in text.split('\n') for part in textwrap.wrap(
+        line, 78, break_long_words=False, break_on_hyphens=False)]
+    return escape('\n'.join(lines))
+
+
+def literal(text):
+    lines = escape(text.strip('\n')).split('\n')
+    return ['.Bd -literal', *(line or '\\&' for line in lines), '.Ed']
+
+
+def section(title, text):
+    if not text:
+        return []
+    if not text.startswith('rpm_'):
+        text = text[0].upper() + text[1:]
+    return [f'.Sh {title}', *sentences(text).split('\n')]
+
+
+def threads(text):
+    """The short forms of the contract blocks, spelt out."""
+    for short, full in THREAD_RULES.items():
+        if text.startswith(short):
+            return full + text[len(short):]
+    return text
+
+
+def references(headers, item, more):
+    text = ' '.join([item.text, item.returns] + [text for _, text in item.args + item.labels])
+    names = set(re.findall(r'\b(rpm_\w+)\(\)', text)) & headers.names | set(more)
+    names.discard(item.name)
+    rows = [('librpm', 7)] + [(name, 3) for name in names]
+    rows.sort(key=lambda row: (row[1], row[0]))
+    last = len(rows) - 1
+    return ['.Sh SEE ALSO'] + [f'.Xr {name} {part}' + (' ,' if i < last else '')
+                               for i, (name, part) in enumerate(rows)]
+
+
+def synopsis(item, inits):
+    result = re.sub(r'RPM_MUST_CHECK |\s*\b%s\b.*' % item.name, '', item.prototype)
+    lines = ['.Sh SYNOPSIS', '.In librpm.h', f'.Ft {escape(result)}', f'.Fo {item.name}']
+    for kind, name in item.params:
+        gap = '' if kind.endswith('*') else ' '
+        lines.append(f'.Fa "{kind}{gap}{name}"')
+    if not item.params:
+        lines.append('.Fa void')
+    lines.append('.Fc')
+    for kind, name in inits:
+        lines += [f'.Ft {kind}', f'.Fn {name} void']
+    return lines
+
+
+def return_values(item):
+    fails = item.label('Errors') is not None
+    if item.returns:
+        text = item.returns
+        if fails:
+            text += '\nOn failure a negative error code is returned.'
+        return section('RETURN VALUES', text)
+    if fails:
+        return section('RETURN VALUES', '0 on success, or a negative error code.')
+    return []
+
+
+def function_page(headers, item, options):
+    owned = [kind for kind, owner in headers.owners.items() if owner == item.name]
+    inits = [(kind, headers.inits[kind]) for kind in owned if kind in headers.inits]
+    names = [item.name] + [name for _, name in inits]
+    lines = [f'.Dd {options.date}', f'.Dt {item.name.upper()} 3', f'.Os librpm {options.version}',
+             '.Sh NAME']
+    lines += [f'.Nm {name} ,' for name in names[:-1]] + [f'.Nm {names[-1]}']
+    lines += [f'.Nd {escape(item.summary.rstrip(".?"))}']
+    lines += ['.Sh LIBRARY', f'librpm, linked as \\-l{options.library} or through pkg-config librpm']
+    lines += synopsis(item, inits)
+    lines += ['.Sh DESCRIPTION']
+    paragraphs = [item.summary[0].upper() + item.summary[1:]] + item.text.split('\n\n')
+    lines += '\n.Pp\n'.join(sentences(text) for text in paragraphs if text).split('\n')
+    if item.args:
+        lines += ['.Bl -tag -width Ds']
+        for name, text in item.args:
+            lines += [f'.It Fa {name}', *sentences(text).split('\n')]
+        lines += ['.El']
+    for kind in owned:
+        lines += literal(headers.structs[kind])
+    for kind, name in inits:
+        lines += ['.Fn ' + name, f'gives a {kind} with every field at its default.']
+    lines += section('DURABILITY', item.label('Durable')) + return_values(item)
+    lines += section('ERRORS', item.label('Errors'))
+    lines += section('THREADS', threads(item.label('Threads') or ''))
+    lines += section('COST', item.label('Cost')) + section('SOURCE', item.label('Source'))
+    kinds = {found for kind, _ in item.params for found in re.findall(r'struct rpm_\w+', kind)}
+    more = [headers.owners[kind] for kind in kinds if kind in headers.owners]
+    return names, '\n'.join(lines + references(headers, item, more)) + '\n'
+
+
+def enum_list(headers, name):
+    """The enumerators of an enum with their comments, as a list."""
+    lines = ['.Bl -tag -width Ds']
+    for match in ENTRY.finditer(headers.enums[name]):
+        text = re.sub(r'\s*\n\s*', ' ', match.group(3))
+        lines += [f'.It Dv {match.group(1)}', *sentences(text).split('\n')]
+    return '\n'.join(lines + ['.El'])
+
+
+def inline_text(text):
+    text = re.sub(r'\*\*([^*]+)\*\*|`([^`]+)`', lambda m: m.group(1) or m.group(2), text)
+    return re.sub(r'\[([^\]]+)\]\([^)]*\)', r'\1', text)
+
+
+def markdown_blocks(text):
+    """Cut markdown into (kind, lines): code, table, list, heading, text."""
+    blocks = []
+    code = False
+    for line in text.split('\n'):
+        if line.startswith('```'):
+            code = not code
+            blocks.append(('code' if code else 'gap', []))
+            continue
+        kind = 'gap'
+        if code:
+            kind = 'code'
+        elif line.startswith('#'):
+            kind = 'heading'
+        elif line.startswith('|'):
+            kind = 'table'
+        elif re.match(r'\s*([-*]|\d+\.) ', line):
+            kind = 'list'
+        elif line.strip():
+            kind = 'list' if blocks and blocks[-1][0] == 'list' and line[0] == ' ' else 'text'
+        if not blocks or blocks[-1][0] != kind or kind == 'heading':
+            blocks.append((kind, []))
+        blocks[-1][1].append(line)
+    return [(kind, lines) for kind, lines in blocks if kind != 'gap' and lines]
+
+
+def table_text(lines):
+    rows = [[inline_text(cell.strip()) for cell in line.strip().strip('|').split('|')]
+            for line in lines if not re.match(r'^\|[\s:|-]+$', line)]
+    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(rows[0]))]
+    return '\n'.join('  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+                     for row in rows)
+
+
+def list_lines(lines):
+    items = []
+    for line in lines:
+        found = re.match(r'\s*(?:[-*]|\d+\.) (.*)', line)
+        if found:
+            items.append(found.group(1))
+        else:
+            items[-1] += ' ' + line.strip()
+    result = ['.Bl -bullet']
+    for item in items:
+        result += ['.It', *sentences(inline_text(item)).split('\n')]
+    return result + ['.El']
+
+
+def heading_lines(line):
+    level = len(line) - len(line.lstrip('#'))
+    title = inline_text(line.lstrip('# '))
+    return [f'.Sh {escape(title.upper())}' if level == 2 else f'.Ss {escape(title)}']
+
+
+def format_page(text, options):
+    lines = [f'.Dd {options.date}', '.Dt LIBRPM-FORMAT 5', f'.Os librpm {options.version}',
+             '.Sh NAME', '.Nm librpm-format', '.Nd bytes on media and on the wire',
+             '.Sh DESCRIPTION']
+    fresh = True  # no .Pp straight after a heading
+    for kind, block in markdown_blocks(text):
+        if kind == 'heading':
+            if not block[0].startswith('# '):
+                lines += heading_lines(block[0])
+            fresh = True
+            continue
+        if kind == 'text':
+            lines += ([] if fresh else ['.Pp']) + sentences(inline_text(' '.join(block))).split('\n')
+        elif kind == 'list':
+            lines += list_lines(block)
+        else:
+            lines += literal('\n'.join(block) if kind == 'code' else table_text(block))
+        fresh = False
+    return '\n'.join(lines + ['.Sh SEE ALSO', '.Xr librpm 7']) + '\n'
+
+
+def handmade_page(path, headers, options):
+    text = path.read_text()
+    text = re.sub(r'^@ENUM (\w+)@$', lambda m: enum_list(headers, m.group(1)), text, flags=re.M)
+    return text.replace('@DATE@', options.date).replace('@VERSION@', options.version)
+
+
+def pages(options):
+    """Every page as (file below the output folder, text)."""
+    top = Path(options.root)
+    headers = Headers(top / 'lib/include')
+    for item in headers.contracts:
+        names, text = function_page(headers, item, options)
+        yield f'man3/{names[0]}.3', text
+        for alias in names[1:]:
+            yield f'man3/{alias}.3', f'.so man3/{names[0]}.3\n'
+    format_file = top / 'lib/FORMAT.md'
+    if format_file.exists():
+        yield 'man5/librpm-format.5', format_page(format_file.read_text(), options)
+    for path in sorted([*top.glob('tools/man/*.[1-8]'), *top.glob('lib/man/*.[1-8]')]):
+        yield f'man{path.suffix[1:]}/{path.name}', handmade_page(path, headers, options)
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Make the manual pages.')
+    parser.add_argument('--root', default=Path(__file__).resolve().parent.parent)
+    parser.add_argument('--out', help='folder that gets man1/, man3/ and so on')
+    parser.add_argument('--date', default=str(datetime.date.today()), help='ISO date of the pages')
+    parser.add_argument('--version', default='0')
+    parser.add_argument('--library', default='rpm', help='name behind -l')
+    parser.add_argument('--list', action='store_true', help='name the pages and make none')
+    parser.add_argument('--quiet', action='store_true')
+    options = parser.parse_args()
+    options.date = datetime.date.fromisoformat(options.date).strftime('%B %-d, %Y')
+    if not options.list and not options.out:
+        parser.error('--out is missing')
+    count = 0
+    for name, text in pages(options):
+        count += 1
+        if options.list:
+            print(name)
+            continue
+        path = Path(options.out) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    if not options.list and not options.quiet:
+        print(f'{count} manual pages in {options.out}')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
