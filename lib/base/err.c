@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #define TEXT_BYTES 384
 
@@ -58,12 +59,15 @@ static const struct entry *find(int err);
 
 int rpmi_fail(int err, const char *format, ...)
 {
+    char text[TEXT_BYTES];
     va_list args;
 
+    /* Set last: an argument may be the previous text, and a sink may itself fail at something. */
     va_start(args, format);
-    vsnprintf(last_text, sizeof(last_text), format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    rpmi_diag(RPM_DIAG_DEBUG, "%s: %s", rpm_error_name(err), last_text);
+    rpmi_diag(RPM_DIAG_DEBUG, "%s: %s", rpm_error_name(err), text);
+    memcpy(last_text, text, strlen(text) + 1);
     return err;
 }
 

@@ -50,7 +50,8 @@ _Static_assert(DIRENT_AT_NAME + RPM_NAME_MAX + 1 == DIRENT_AT_REST, "a name fits
 _Static_assert(RPMI_DIRENT_BYTES == RPMI_XPLINE_BYTES, "an entry is one media line");
 
 static bool super_is_sound(const struct rpmi_super *super);
-static bool is_half_made(const unsigned char *block, const struct rpmi_super *found);
+static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
+                         const struct rpmi_super *found);
 static uint64_t super_sum(const unsigned char *block);
 static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes);
 static int name_fault(const char *name);
@@ -84,7 +85,7 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
         .data_offset = rpmi_load64(from + SUPER_AT_DATA),
     };
 
-    if (is_half_made(from, &found))
+    if (is_half_made(from, pool_bytes, &found))
         return rpmi_fail(RPM_E_NOENT, "the pool was never formatted");
     if (rpmi_load64(from) != SUPER_MAGIC)
         return rpmi_fail(RPM_E_FOREIGN, "this is not a librpm pool");
@@ -180,7 +181,8 @@ static bool super_is_sound(const struct rpmi_super *super)
  * Zeros, or what a cut in the middle of formatting leaves: no magic yet, and of the rest every word
  * either still zero or already right. Anything else without magic is somebody else's file.
  */
-static bool is_half_made(const unsigned char *block, const struct rpmi_super *found)
+static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
+                         const struct rpmi_super *found)
 {
     uint64_t shape = rpmi_load64(block + SUPER_AT_ENTRIES);
     uint64_t whole = RPMI_POOL_ENTRIES | (uint64_t)RPMI_DIRENT_BYTES << 32;
@@ -192,7 +194,8 @@ static bool is_half_made(const unsigned char *block, const struct rpmi_super *fo
     if ((shape != 0 && shape != whole) ||
         !rpmi_all_zero(block + SUPER_AT_REST, SUPER_AT_SUM - SUPER_AT_REST))
         return false;
-    return rpmi_is_aligned(found->pool_bytes, RPMI_PAGE_BYTES) &&
+    return (found->pool_bytes == 0 || found->pool_bytes == pool_bytes) &&
+           found->dir_offset <= pool_bytes && found->data_offset <= pool_bytes &&
            rpmi_is_aligned(found->dir_offset, RPMI_XPLINE_BYTES) &&
            rpmi_is_aligned(found->data_offset, RPMI_PAGE_BYTES);
 }

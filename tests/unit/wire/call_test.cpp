@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+extern "C" {
+#include "base/bytes.h"
+#include "base/err.h"
+#include "wire/call.h"
+}
+#include "support/catch.h"
+#include "support/death.h"
+
+#include <cstring>
+#include <string>
+
+static rpmi_call sample_call()
+{
+    rpmi_call call = {};
+
+    call.kind = RPMI_CALL_OPEN;
+    call.flags = RPMI_CALL_CREATE | RPMI_CALL_EXCL;
+    call.key = 3;
+    call.object = RPM_KIND_REGION;
+    call.bytes = 1ull << 33;
+    call.lsn = 1ull << 44;
+    strcpy(call.name, "accounts");
+    return call;
+}
+
+static rpmi_reply sample_reply()
+{
+    rpmi_reply reply = {};
+
+    reply.status = RPM_E_EXISTS;
+    reply.key = 1;
+    reply.object = RPM_KIND_LOG;
+    reply.epoch = 2;
+    reply.writer = 3;
+    reply.flags = RPMI_CALL_CREATE;
+    reply.bytes = 4ull << 32;
+    reply.offset = 5ull << 32;
+    reply.id = 6ull << 32;
+    reply.value = 7ull << 32;
+    strcpy(reply.name, "accounts");
+    strcpy(reply.text, "the name is taken");
+    return reply;
+}
+
+TEST_CASE("call: what is put comes back, for every kind", "[unit]")
+{
+    unsigned char bytes[RPMI_CALL_BYTES];
+    rpmi_call in = sample_call();
+
+    for (in.kind = RPMI_CALL_OPEN; in.kind < RPMI_CALL_KINDS; in.kind++) {
+        rpmi_call out = {};
+
+        memset(bytes, 0xff, sizeof(bytes));
+        rpmi_call_put(bytes, &in);
+        REQUIRE(rpmi_call_get(bytes, &out) == 0);
+        REQUIRE(memcmp(&in, &out, sizeof(in)) == 0);
+    }
+}
+
+TEST_CASE("call: what no librpm sends is refused", "[unit]")
+{
+    static const struct {
+        unsigned at;
+        uint32_t value;
+    } CASES[] = {
+        { 0, 0 },  { 0, RPMI_CALL_KINDS }, { 0, UINT32_MAX }, { 4, 8 },          { 4, ~0u },
+        { 12, 5 }, { 92, 0x78787878u },    { 96, 1 },         { 124, 1u << 31 },
+    };
+
+    for (const auto &test : CASES) {
+        unsigned char bytes[RPMI_CALL_BYTES];
+        rpmi_call call = sample_call();
+        rpmi_call out = {};
+
+        rpmi_call_put(bytes, &call);
+        rpmi_store32(bytes + test.at, test.value);
+        CAPTURE(test.at, test.value);
+        REQUIRE(rpmi_call_get(bytes, &out) == RPM_E_PROTO);
+        REQUIRE(out.kind == 0);
+    }
+    unsigned char bytes[RPMI_CALL_BYTES];
+    rpmi_call call = sample_call();
+    rpmi_call_put(bytes, &call);
+    memset(bytes + 32, 'x', 64);
+    REQUIRE(rpmi_call_get(bytes, &call) == RPM_E_PROTO);
+    REQUIRE(std::string(rpm_last_error()).find("unterminated") != std::string::npos);
+}
+
+TEST_CASE("reply: what is put comes back", "[unit]")
+{
+    unsigned char bytes[RPMI_REPLY_BYTES];
+    rpmi_reply in = sample_reply();
+    rpmi_reply out = {};
+
+    memset(bytes, 0xff, sizeof(bytes));
+    rpmi_reply_put(bytes, &in);
+    REQUIRE(rpmi_reply_get(bytes, &out) == 0);
+    REQUIRE(memcmp(&in, &out, sizeof(in)) == 0);
+}
+
+TEST_CASE("reply: what no librpm sends is refused", "[unit]")
+{
+    static const struct {
+        unsigned at;
+        uint32_t value;
+    } CASES[] = {
+        { 0, 1 },   { 0, 0x80000000u }, { 0, static_cast<uint32_t>(-4096) },
+        { 8, 5 },   { 20, 2 },          { 56, 1 },
+        { 60, 1 },  { 124, 'x' },       { 284, 'x' },
+        { 288, 1 }, { 316, 1u << 24 },
+    };
+
+    for (const auto &test : CASES) {
+        unsigned char bytes[RPMI_REPLY_BYTES];
+        rpmi_reply reply = sample_reply();
+        rpmi_reply out = {};
+
+        rpmi_reply_put(bytes, &reply);
+        rpmi_store32(bytes + test.at, test.value);
+        CAPTURE(test.at, test.value);
+        REQUIRE(rpmi_reply_get(bytes, &out) == RPM_E_PROTO);
+        REQUIRE(out.status == 0);
+    }
+}
+
+TEST_CASE("call: our own nonsense is an assertion", "[unit]")
+{
+    unsigned char bytes[RPMI_REPLY_BYTES];
+    rpmi_call call = sample_call();
+    rpmi_reply reply = sample_reply();
+
+    call.kind = 0;
+    REQUIRE(death_of([&] { rpmi_call_put(bytes, &call); }) != "");
+    call = sample_call();
+    memset(call.name, 'x', sizeof(call.name));
+    REQUIRE(death_of([&] { rpmi_call_put(bytes, &call); }) != "");
+    reply.status = 1;
+    REQUIRE(death_of([&] { rpmi_reply_put(bytes, &reply); }) != "");
+}

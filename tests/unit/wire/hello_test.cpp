@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+extern "C" {
+#include "base/bytes.h"
+#include "base/err.h"
+#include "wire/hello.h"
+}
+#include "support/catch.h"
+#include "support/death.h"
+
+#include <cstring>
+#include <string>
+
+static rpmi_hello sample_hello()
+{
+    rpmi_hello hello = {};
+
+    hello.version = RPMI_PROTOCOL_VERSION;
+    hello.mode = RPMI_MODE_RING;
+    hello.depth = 256;
+    hello.staging_bytes = 8ull << 30;
+    strcpy(hello.secret, "open sesame");
+    return hello;
+}
+
+static rpmi_welcome sample_welcome()
+{
+    rpmi_welcome welcome = {};
+
+    welcome.version = RPMI_PROTOCOL_VERSION;
+    welcome.mode = RPMI_MODE_DIRECT;
+    welcome.client = 1;
+    welcome.server_epoch = 2;
+    welcome.depth = 3;
+    welcome.staging_bytes = 4ull << 32;
+    welcome.pool_bytes = 5ull << 32;
+    welcome.dram_bytes = 6ull << 32;
+    welcome.facts = rpm_facts_init();
+    welcome.facts.medium = RPM_MEDIUM_TMPFS;
+    welcome.facts.domain = RPM_DOMAIN_ADR;
+    welcome.facts.domain_declared = 1;
+    welcome.facts.ddio = RPM_UNKNOWN;
+    welcome.facts.native_flush = RPM_NO;
+    welcome.facts.atomic_write = RPM_YES;
+    welcome.facts.memory_window = RPM_NO;
+    welcome.facts.granularity_bytes = 64;
+    welcome.facts.line_bytes = 256;
+    welcome.facts.methods = 1u << RPM_METHOD_STORE;
+    welcome.facts.memory_node = 1;
+    welcome.facts.port_node = -1;
+    welcome.facts.modelled = 1;
+    return welcome;
+}
+
+TEST_CASE("hello: what is put comes back", "[unit]")
+{
+    unsigned char bytes[RPMI_HELLO_BYTES];
+    rpmi_hello in = sample_hello();
+    rpmi_hello out = {};
+
+    memset(bytes, 0xff, sizeof(bytes));
+    rpmi_hello_put(bytes, &in);
+    REQUIRE(rpmi_hello_get(bytes, sizeof(bytes), &out) == 0);
+    REQUIRE(out.version == in.version);
+    REQUIRE(out.mode == in.mode);
+    REQUIRE(out.depth == in.depth);
+    REQUIRE(out.staging_bytes == in.staging_bytes);
+    REQUIRE(std::string(out.secret) == "open sesame");
+}
+
+TEST_CASE("hello: another version is told apart from garbage, whatever its length", "[unit]")
+{
+    unsigned char bytes[RPMI_HELLO_BYTES + 64] = {};
+    rpmi_hello hello = sample_hello();
+
+    rpmi_hello_put(bytes, &hello);
+    rpmi_store32(bytes + 8, 2);
+    for (size_t len : { size_t(12), size_t(100), size_t(RPMI_HELLO_BYTES), sizeof(bytes) })
+        REQUIRE(rpmi_hello_get(bytes, len, &hello) == RPM_E_VERSION);
+    REQUIRE(rpmi_hello_get(bytes, 11, &hello) == RPM_E_PROTO);
+    rpmi_store32(bytes + 8, RPMI_PROTOCOL_VERSION);
+    for (size_t len : { size_t(0), size_t(12), size_t(RPMI_HELLO_BYTES - 1), sizeof(bytes) })
+        REQUIRE(rpmi_hello_get(bytes, len, &hello) == RPM_E_PROTO);
+    bytes[0] ^= 1;
+    REQUIRE(rpmi_hello_get(bytes, RPMI_HELLO_BYTES, &hello) == RPM_E_PROTO);
+    REQUIRE(rpmi_hello_get("GET / HTTP/1.1\r\n\r\n", 18, &hello) == RPM_E_PROTO);
+}
+
+TEST_CASE("hello: fields that no librpm sends are refused", "[unit]")
+{
+    static const struct {
+        unsigned at;
+        uint32_t value;
+    } CASES[] = { { 12, 3 }, { 20, 1 }, { 156, 'x' }, { 160, 1 }, { 252, 1u << 24 } };
+
+    for (const auto &test : CASES) {
+        unsigned char bytes[RPMI_HELLO_BYTES];
+        rpmi_hello hello = sample_hello();
+        rpmi_hello out = {};
+
+        rpmi_hello_put(bytes, &hello);
+        rpmi_store32(bytes + test.at, test.value);
+        CAPTURE(test.at);
+        REQUIRE(rpmi_hello_get(bytes, sizeof(bytes), &out) == RPM_E_PROTO);
+        REQUIRE(out.version == 0);
+    }
+}
+
+TEST_CASE("welcome: what is put comes back, facts included", "[unit]")
+{
+    unsigned char bytes[RPMI_WELCOME_BYTES];
+    rpmi_welcome in = sample_welcome();
+    rpmi_welcome out = {};
+
+    memset(bytes, 0xff, sizeof(bytes));
+    rpmi_welcome_put(bytes, &in);
+    REQUIRE(rpmi_welcome_get(bytes, sizeof(bytes), &out) == 0);
+    REQUIRE(memcmp(&in.facts, &out.facts, sizeof(in.facts)) == 0);
+    REQUIRE(out.mode == in.mode);
+    REQUIRE(out.client == in.client);
+    REQUIRE(out.server_epoch == in.server_epoch);
+    REQUIRE(out.depth == in.depth);
+    REQUIRE(out.staging_bytes == in.staging_bytes);
+    REQUIRE(out.pool_bytes == in.pool_bytes);
+    REQUIRE(out.dram_bytes == in.dram_bytes);
+}
+
+TEST_CASE("welcome: a refusal needs a status and a text only", "[unit]")
+{
+    unsigned char bytes[RPMI_WELCOME_BYTES];
+    rpmi_welcome in = {};
+    rpmi_welcome out = {};
+
+    in.version = RPMI_PROTOCOL_VERSION;
+    in.status = RPM_E_DENIED;
+    strcpy(in.text, "wrong secret");
+    rpmi_welcome_put(bytes, &in);
+    REQUIRE(rpmi_welcome_get(bytes, sizeof(bytes), &out) == 0);
+    REQUIRE(out.status == RPM_E_DENIED);
+    REQUIRE(std::string(out.text) == "wrong secret");
+}
+
+TEST_CASE("welcome: fields that no librpm sends are refused", "[unit]")
+{
+    static const struct {
+        unsigned at;
+        uint32_t value;
+    } CASES[] = {
+        { 12, 1 },         { 12, 0x80000000u }, { 16, 3 },
+        { 16, 0 },         { 20, 0 },           { 24, 0 },
+        { 56, 7 },         { 60, 4 },           { 64, 2 },
+        { 68, 3 },         { 72, 3 },           { 76, 3 },
+        { 80, 3 },         { 92, 1u << 9 },     { 96, static_cast<uint32_t>(-2) },
+        { 100, 1u << 31 }, { 104, 2 },          { 108, 1 },
+        { 268, 'x' },      { 272, 1 },          { 380, 1 },
+    };
+
+    for (const auto &test : CASES) {
+        unsigned char bytes[RPMI_WELCOME_BYTES];
+        rpmi_welcome welcome = sample_welcome();
+        rpmi_welcome out = {};
+
+        rpmi_welcome_put(bytes, &welcome);
+        rpmi_store32(bytes + test.at, test.value);
+        CAPTURE(test.at, test.value);
+        REQUIRE(rpmi_welcome_get(bytes, sizeof(bytes), &out) == RPM_E_PROTO);
+        REQUIRE(out.version == 0);
+    }
+}
+
+TEST_CASE("welcome: lengths and versions are judged as a hello's", "[unit]")
+{
+    unsigned char bytes[RPMI_WELCOME_BYTES + 1] = {};
+    rpmi_welcome welcome = sample_welcome();
+
+    rpmi_welcome_put(bytes, &welcome);
+    REQUIRE(rpmi_welcome_get(bytes, RPMI_WELCOME_BYTES - 1, &welcome) == RPM_E_PROTO);
+    REQUIRE(rpmi_welcome_get(bytes, RPMI_WELCOME_BYTES + 1, &welcome) == RPM_E_PROTO);
+    REQUIRE(rpmi_hello_get(bytes, RPMI_HELLO_BYTES, nullptr) == RPM_E_PROTO);
+    rpmi_store32(bytes + 8, 7);
+    REQUIRE(rpmi_welcome_get(bytes, 12, &welcome) == RPM_E_VERSION);
+}
+
+TEST_CASE("hello: our own nonsense is an assertion", "[unit]")
+{
+    unsigned char bytes[RPMI_WELCOME_BYTES];
+    rpmi_hello hello = sample_hello();
+    rpmi_welcome welcome = sample_welcome();
+
+    hello.mode = 9;
+    REQUIRE(death_of([&] { rpmi_hello_put(bytes, &hello); }) != "");
+    welcome.client = 0;
+    REQUIRE(death_of([&] { rpmi_welcome_put(bytes, &welcome); }) != "");
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+extern "C" {
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/sum.h"
+#include "wire/super.h"
+}
+#include "support/catch.h"
+#include "support/death.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+static const uint64_t POOL_BYTES = 1 << 20;
+using Bytes = std::vector<unsigned char>;
+
+static rpmi_super sample_super()
+{
+    rpmi_super super = {};
+
+    super.version = RPMI_FORMAT_VERSION;
+    super.pool_id = 0xfeedfacecafebeefull;
+    super.pool_bytes = POOL_BYTES;
+    super.dir_offset = RPMI_SUPER_BYTES;
+    super.data_offset = RPMI_SUPER_BYTES + RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES;
+    return super;
+}
+
+static Bytes made_super(const rpmi_super &super = sample_super())
+{
+    Bytes block(RPMI_SUPER_BYTES, 0xff);
+
+    rpmi_store64(block.data(), rpmi_super_put(block.data(), &super));
+    return block;
+}
+
+static rpmi_dirent sample_dirent(const char *name = "orders/2024.log")
+{
+    rpmi_dirent entry = {};
+
+    strcpy(entry.name, name);
+    entry.kind = RPM_KIND_LOG;
+    entry.offset = 65536;
+    entry.bytes = 65536;
+    entry.id = 42;
+    return entry;
+}
+
+static Bytes made_dirent(const rpmi_dirent &entry = sample_dirent())
+{
+    Bytes slot(RPMI_DIRENT_BYTES, 0xff);
+
+    rpmi_store64(slot.data(), rpmi_dirent_put(slot.data(), &entry));
+    return slot;
+}
+
+// Store a field behind the encoder's back and make the checksum hold again.
+static void forge_super(Bytes &block, unsigned at, uint32_t value)
+{
+    rpmi_store32(&block[at], value);
+    rpmi_store64(&block[4088], rpmi_sum(&block[8], 4080));
+}
+
+static void forge_dirent(Bytes &slot, unsigned at, uint32_t value)
+{
+    rpmi_store32(&slot[at], value);
+    rpmi_store64(&slot[248], rpmi_sum(&slot[8], 240));
+}
+
+TEST_CASE("super: what is put comes back", "[unit]")
+{
+    rpmi_super out = {};
+    Bytes block = made_super();
+
+    REQUIRE(rpmi_super_get(block.data(), POOL_BYTES, &out) == 0);
+    REQUIRE(out.version == RPMI_FORMAT_VERSION);
+    REQUIRE(out.pool_id == 0xfeedfacecafebeefull);
+    REQUIRE(out.pool_bytes == POOL_BYTES);
+    REQUIRE(out.dir_offset == RPMI_SUPER_BYTES);
+    REQUIRE(out.data_offset == 36864);
+    // A file that has grown since is fine.
+    REQUIRE(rpmi_super_get(block.data(), 2 * POOL_BYTES, &out) == 0);
+}
+
+TEST_CASE("super: zeros were never formatted, other people's bytes are foreign", "[unit]")
+{
+    rpmi_super out = {};
+    Bytes block(RPMI_SUPER_BYTES);
+
+    REQUIRE(rpmi_super_get(block.data(), POOL_BYTES, &out) == RPM_E_NOENT);
+    for (size_t i = 0; i < block.size(); i += 13) {
+        Bytes foreign(RPMI_SUPER_BYTES);
+
+        // Where formatting puts an id, offsets or a checksum, it may be a formatting cut short.
+        if ((i >= 16 && i < 24) || (i >= 32 && i < 48) || i >= 4088)
+            continue;
+        foreign[i] = 'x';
+        CAPTURE(i);
+        REQUIRE(rpmi_super_get(foreign.data(), POOL_BYTES, &out) == RPM_E_FOREIGN);
+    }
+    Bytes noise(RPMI_SUPER_BYTES, 0xa5);
+    REQUIRE(rpmi_super_get(noise.data(), POOL_BYTES, &out) == RPM_E_FOREIGN);
+    REQUIRE(out.pool_bytes == 0);
+}
+
+TEST_CASE("super: formatting cut anywhere before the magic word was never formatted", "[unit]")
+{
+    rpmi_super super = sample_super();
+    rpmi_super out = {};
+    Bytes whole(RPMI_SUPER_BYTES);
+    std::vector<unsigned> words;
+
+    REQUIRE(rpmi_super_put(whole.data(), &super) != 0);
+    for (unsigned at = 0; at < RPMI_SUPER_BYTES; at += 8)
+        if (rpmi_load64(&whole[at]) != 0)
+            words.push_back(at);
+    REQUIRE(words.size() == 7);
+    for (unsigned subset = 0; subset < 1u << words.size(); subset++) {
+        Bytes cut(RPMI_SUPER_BYTES);
+
+        for (unsigned i = 0; i < words.size(); i++)
+            if ((subset & (1u << i)) != 0)
+                memcpy(&cut[words[i]], &whole[words[i]], 8);
+        CAPTURE(subset);
+        REQUIRE(rpmi_super_get(cut.data(), POOL_BYTES, &out) == RPM_E_NOENT);
+    }
+}
+
+TEST_CASE("super: a flipped bit behind the magic is never accepted", "[unit]")
+{
+    Bytes block = made_super();
+    rpmi_super out = {};
+
+    for (unsigned bit = 64; bit < 8 * RPMI_SUPER_BYTES; bit++) {
+        block[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+        int err = rpmi_super_get(block.data(), POOL_BYTES, &out);
+
+        if (err != (bit < 96 ? RPM_E_VERSION : RPM_E_CORRUPT))
+            FAIL("bit " << bit << " gives " << rpm_error_name(err));
+        block[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+    }
+}
+
+TEST_CASE("super: another version, a cut file and fields out of bounds have names", "[unit]")
+{
+    Bytes block = made_super();
+    rpmi_super out = {};
+
+    REQUIRE(rpmi_super_get(block.data(), POOL_BYTES - 1, &out) == RPM_E_CORRUPT);
+    REQUIRE(std::string(rpm_last_error()).find("cut short") != std::string::npos);
+    forge_super(block, 8, 2);
+    REQUIRE(rpmi_super_get(block.data(), POOL_BYTES, &out) == RPM_E_VERSION);
+
+    static const struct {
+        unsigned at;
+        uint32_t value;
+    } CASES[] = {
+        { 12, 1 },   { 24, 4096 },       { 24, POOL_BYTES + 1 },
+        { 32, 0 },   { 32, 4096 + 64 },  { 32, 8192 },
+        { 40, 0 },   { 40, 36864 + 64 }, { 44, 1 },
+        { 48, 127 }, { 52, 128 },        { 56, 1 },
+        { 4084, 1 },
+    };
+    for (const auto &test : CASES) {
+        Bytes forged = made_super();
+
+        forge_super(forged, test.at, test.value);
+        CAPTURE(test.at, test.value);
+        REQUIRE(rpmi_super_get(forged.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
+    }
+    REQUIRE(out.version == 0);
+}
+
+TEST_CASE("dirent: what is put comes back, and counts only with its state word", "[unit]")
+{
+    Bytes slot(RPMI_DIRENT_BYTES, 0xff);
+    rpmi_dirent in = sample_dirent(std::string(63, 'n').c_str());
+    rpmi_dirent out = {};
+
+    uint64_t state = rpmi_dirent_put(slot.data(), &in);
+    REQUIRE(state != 0);
+    REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == 0);
+    rpmi_store64(slot.data(), state);
+    REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == 1);
+    REQUIRE(std::string(out.name) == std::string(63, 'n'));
+    REQUIRE(out.kind == RPM_KIND_LOG);
+    REQUIRE(out.offset == 65536);
+    REQUIRE(out.bytes == 65536);
+    REQUIRE(out.id == 42);
+}
+
+TEST_CASE("dirent: a used entry with any bit flipped is corrupt", "[unit]")
+{
+    Bytes slot = made_dirent();
+    rpmi_dirent out = {};
+
+    for (unsigned bit = 0; bit < 8 * RPMI_DIRENT_BYTES; bit++) {
+        slot[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+        CAPTURE(bit);
+        REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
+        slot[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+    }
+    REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == 1);
+}
+
+TEST_CASE("dirent: a checksum does not excuse fields out of bounds", "[unit]")
+{
+    static const struct {
+        unsigned at;
+        uint32_t value;
+    } CASES[] = {
+        { 8, 0 },           { 8, RPM_KIND_DRAM }, { 8, 99 }, { 12, 1 },    { 16, 0 },
+        { 16, 4096 - 64 },  { 16, 65537 },        { 20, 1 }, { 24, 0 },    { 24, 4096 },
+        { 24, POOL_BYTES }, { 28, 0xffffffffu },  { 40, 0 }, { 40, 0x20 }, { 100, 'x' },
+        { 104, 1 },         { 244, 1 },
+    };
+
+    for (const auto &test : CASES) {
+        Bytes slot = made_dirent();
+        rpmi_dirent out = {};
+
+        forge_dirent(slot, test.at, test.value);
+        CAPTURE(test.at, test.value);
+        REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
+        REQUIRE(out.bytes == 0);
+    }
+    // The same entry is fine in its own pool and corrupt in a smaller one.
+    rpmi_dirent out = {};
+    REQUIRE(rpmi_dirent_get(made_dirent().data(), 131072, &out) == 1);
+    REQUIRE(rpmi_dirent_get(made_dirent().data(), 131071, &out) == RPM_E_CORRUPT);
+}
+
+TEST_CASE("dirent: our own nonsense is an assertion", "[unit]")
+{
+    Bytes slot(RPMI_DIRENT_BYTES);
+    auto put = [&](rpmi_dirent entry) {
+        return death_of([&] { rpmi_dirent_put(slot.data(), &entry); });
+    };
+    rpmi_dirent entry = sample_dirent();
+
+    entry.kind = RPM_KIND_LOCKS;
+    REQUIRE(put(entry) != "");
+    entry = sample_dirent("a b");
+    REQUIRE(put(entry) != "");
+    entry = sample_dirent();
+    entry.offset = UINT64_MAX - 63;
+    REQUIRE(put(entry) != "");
+}
+
+TEST_CASE("name: letters, digits and ._-/ up to 63 bytes, nothing else", "[unit]")
+{
+    REQUIRE(rpmi_name_check("a") == 0);
+    REQUIRE(rpmi_name_check("AZaz09._-/x") == 0);
+    REQUIRE(rpmi_name_check(std::string(63, 'x').c_str()) == 0);
+    for (const char *bad : { "", " ", "a b", "a\n", "a,b", "a=b", "a:b", "\xc3\xa4", "a\x7f" }) {
+        CAPTURE(bad);
+        REQUIRE(rpmi_name_check(bad) == RPM_E_NAME);
+    }
+    REQUIRE(rpmi_name_check(std::string(64, 'x').c_str()) == RPM_E_NAME);
+    REQUIRE(std::string(rpm_last_error()).find("longer than 63") != std::string::npos);
+    REQUIRE(rpmi_name_check(std::string(100000, 'x').c_str()) == RPM_E_NAME);
+    REQUIRE(rpmi_name_check((std::string(62, 'x') + " ").c_str()) == RPM_E_NAME);
+    REQUIRE(std::string(rpm_last_error()).find("position 62") != std::string::npos);
+}
