@@ -81,3 +81,23 @@ function(rpm_program name)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     set_property(GLOBAL APPEND PROPERTY RPM_PROGRAMS ${name})
 endfunction()
+
+# rpm_example(NAME SOURCES file...): a small program that sees only the public headers. Its output
+# must be that of expected/NAME.txt beside it, and memcheck must find nothing.
+function(rpm_example name)
+    cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
+    add_executable(${name} ${arg_SOURCES})
+    target_link_libraries(${name} PRIVATE rpm rpm_build)
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+    if(NOT LIBRPM_TESTS)
+        return()
+    endif()
+    set(check ${PROJECT_SOURCE_DIR}/scripts/check_example)
+    set(expected ${CMAKE_CURRENT_SOURCE_DIR}/expected/${name}.txt)
+    rpm_script_test(example_${name} LABEL example COMMAND ${check} ${expected} $<TARGET_FILE:${name}>)
+    if(NOT LIBRPM_SANITIZE)
+        rpm_script_test(valgrind_${name} LABEL valgrind TIMEOUT 120
+            COMMAND ${check} --memcheck ${expected} $<TARGET_FILE:${name}>)
+    endif()
+endfunction()
