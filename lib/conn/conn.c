@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 
-#define STAGING_DEFAULT (8u << 20)
+#define STAGING_DEFAULT (16u << 20)
 #define STAGING_MIN (1u << 20)
 #define STAGING_MAX (1ull << 32)
 #define LINK_BYTES (64u << 10) /* no provider's own struct is larger than this */
@@ -133,6 +133,7 @@ int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts, struct rpm_
 /* A new link has nothing outstanding: forget what the old one had. */
 static void start_over(struct rpm_conn *conn)
 {
+    conn->generation++;
     conn->credit.used = 0;
     conn->unsignaled = 0;
     conn->due_first = 0;

@@ -43,6 +43,7 @@ struct rpm_conn {
     struct rpmi_due *due; /* ring of depth: signaled ops in order */
     uint32_t due_first;
     uint32_t due_count;
+    uint64_t generation; /* of the link: one more with every reconnect; keys die with it */
     uint64_t timeout_ns;
     uint64_t payload_bytes;
     uint32_t hints;

@@ -15,17 +15,17 @@
 int rpmi_log_check(const struct rpm_log *log, uint64_t len)
 {
     if (RPMI_UNLIKELY(log->dead != 0))
-        return rpmi_fail(log->dead, log->dead == RPM_E_FENCED
-                                        ? "log '%s': a newer writer claimed it"
-                                        : "log '%s': its connection was lost; resume it",
+        return rpmi_fail(log->dead,
+                         log->dead == RPM_E_FENCED ? "log '%s': a newer writer claimed it"
+                                                   : "log '%s': its connection was lost; resume it",
                          log->name);
     if (RPMI_UNLIKELY(log->write_key == 0))
         return rpmi_fail(RPM_E_DENIED, "log '%s' is open for reading only", log->name);
     if (RPMI_UNLIKELY(len == 0))
         return rpmi_fail(RPM_E_INVAL, "a record has at least one byte");
-    if (RPMI_UNLIKELY(len > rpmi_log_record_limit(log)))
+    if (RPMI_UNLIKELY(len > log->record_max))
         return rpmi_fail(RPM_E_TOOBIG, "a record of %" PRIu64 " bytes; log '%s' takes %" PRIu64,
-                         len, log->name, rpmi_log_record_limit(log));
+                         len, log->name, log->record_max);
     return 0;
 }
 

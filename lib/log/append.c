@@ -18,7 +18,7 @@ struct append {
     uint32_t flags; /* enum rpm_append_flag */
     void *context;
     bool silent;
-    bool staged;    /* data lies in staging memory already */
+    bool staged; /* data lies in staging memory already */
 };
 
 /* Must this one carry the flush although more are to come? Yes when queues run short. */
@@ -191,6 +191,8 @@ int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
     err = rpmi_log_check(log, len);
     if (err != 0)
         return err;
+    if (len > log->stage_bytes / 2)
+        return rpmi_fail(RPM_E_TOOBIG, "%zu bytes do not fit the staging memory", len);
     (void)rpmi_conn_pump(log->conn);
     rpmi_log_reap_silent(log);
     if (log->dead != 0)

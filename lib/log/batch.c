@@ -64,7 +64,12 @@ static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, ui
     *payload = record->data;
     if (log->places)
         return 0;
-    while ((staged = rpmi_stage_take(log, record->len)) == NULL) {
+    for (;;) {
+        if (log->pending == 0)
+            log->pending_stage = log->stage_tail;
+        staged = rpmi_stage_take(log, record->len);
+        if (staged != NULL)
+            break;
         err = send(log, true, deadline);
         if (err == 0)
             err = breathe(log, deadline);
@@ -76,8 +81,7 @@ static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, ui
     return 0;
 }
 
-static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t deadline,
-                   uint64_t *lsn)
+static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t deadline)
 {
     struct rpmi_place place;
     const void *payload;
@@ -85,8 +89,6 @@ static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t
 
     if (log->ops_count + OPS_SPARE > RPMI_BATCH_OPS_MAX)
         err = send(log, false, deadline);
-    if (log->pending == 0)
-        log->pending_stage = log->stage_tail;
     if (err == 0)
         err = stage_payload(log, record, deadline, &payload);
     if (err != 0)
@@ -94,8 +96,6 @@ static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t
     rpmi_ring_place(log, log->tail_lsn, record->len, &place);
     rpmi_group_add(log, &place, payload, record->len, NULL, true);
     log->conn->payload_bytes += record->len;
-    if (lsn != NULL)
-        *lsn = place.lsn;
     return 0;
 }
 
@@ -130,7 +130,7 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
     deadline = log->places ? 0 : rpmi_conn_deadline(log->conn);
     first = log->submitted;
     for (uint32_t i = 0; i < n && err == 0; i++)
-        err = add_one(log, &records[i], deadline, lsns == NULL ? NULL : &lsns[i]);
+        err = add_one(log, &records[i], deadline);
     if (err == 0)
         err = send(log, true, deadline);
     if (err != 0)
@@ -139,6 +139,8 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
         err = rpmi_log_wait(log, log->submitted);
     if (err == 0)
         err = outcome(log, first, log->submitted);
+    for (uint32_t i = 0; err == 0 && lsns != NULL && i < n; i++)
+        lsns[i] = log->entries[(first + i) % log->inflight_max].lsn;
     rpmi_log_reap_silent(log);
     return err;
 }

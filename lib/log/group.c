@@ -63,9 +63,8 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
         .flags = place->flags,
     };
     uint64_t seq = log->submitted + log->pending;
-    uint64_t written = log->plan.pad_unit > 1 || place->flags != 0
-                           ? place->stride
-                           : RPMI_FRAME_HEADER_BYTES + len;
+    uint64_t written =
+        log->plan.pad_unit > 1 || place->flags != 0 ? place->stride : RPMI_FRAME_HEADER_BYTES + len;
 
     if (log->pending == 0)
         log->pending_tail = log->tail_lsn;
@@ -116,8 +115,18 @@ int rpmi_group_post(struct rpm_log *log)
 
     if (log->ops_count == 0)
         return 0;
-    return submitted(log,
-                     rpmi_conn_post(log->conn, &log->owner, log->ops, log->ops_count, seq));
+    return submitted(log, rpmi_conn_post(log->conn, &log->owner, log->ops, log->ops_count, seq));
+}
+
+/* Writes that vouch for themselves need no seal; but a run of them that went out without a signaled
+ * one (RPM_MORE, then persist) still needs something to wait for. */
+static uint32_t add_marker(struct rpm_log *log, const struct rpmi_range *ranges, uint32_t ranges_n)
+{
+    struct rpmi_plan marker = { .seal_kind = RPMI_OP_READ, .seal_bytes = 1 };
+
+    if ((log->conn->link->facts.methods & 1u << RPM_METHOD_MESSAGE) != 0)
+        marker.seal_kind = RPMI_OP_PERSIST;
+    return rpmi_plan_seal(&marker, log->write_key, ranges, ranges_n, log->conn->word, log->ops);
 }
 
 /* The ops that end a group. Their number. */
@@ -125,20 +134,17 @@ static uint32_t add_seal(struct rpm_log *log)
 {
     struct rpmi_range ranges[2];
     uint32_t ranges_n = rpmi_ring_ranges(log, log->sealed_lsn, log->tail_lsn, ranges);
-    const struct rpmi_plan *plan = &log->plan;
     uint32_t n;
 
-    /* Writes that vouch for themselves need none; but a run of them that went out without a
-     * signaled one (RPM_MORE, then persist) still needs something to wait for. */
-    if (plan->seal_kind == 0 && log->ops_count == 0)
-        plan = &log->persist_plan;
-    if (RPMI_CANARY(NO_FLUSH))
+    if (RPMI_CANARY(NO_FLUSH) && log->ops_count > 0)
         return 0;
-    n = rpmi_plan_seal(plan, log->write_key, ranges, ranges_n, log->conn->word,
+    n = rpmi_plan_seal(&log->plan, log->write_key, ranges, ranges_n, log->conn->word,
                        &log->ops[log->ops_count]);
     if (RPMI_CANARY(OTHER_QP))
         for (uint32_t i = 0; i < n; i++)
             log->ops[log->ops_count + i].flags |= RPMI_OP_OTHER_QP;
+    if (n == 0 && log->ops_count == 0)
+        n = add_marker(log, ranges, ranges_n);
     return n;
 }
 

@@ -26,11 +26,11 @@
 /* One append on its way. */
 struct rpmi_entry {
     uint64_t lsn;
-    uint64_t end_lsn;    /* first byte behind its frame */
+    uint64_t end_lsn; /* first byte behind its frame */
     void *context;
-    uint64_t stage_end;  /* staging before this is free once the entry ends */
+    uint64_t stage_end; /* staging before this is free once the entry ends */
     int status;
-    bool silent;         /* a blocking caller waits for it: poll does not report it */
+    bool silent; /* a blocking caller waits for it: poll does not report it */
 };
 
 /* What a scan from the head towards the tail found. */
@@ -49,16 +49,18 @@ struct rpm_log {
     char name[RPM_NAME_MAX + 1];
     uint32_t flags; /* enum rpm_log_flag */
     uint32_t read_key;
-    uint32_t write_key; /* 0: not claimed */
-    uint32_t epoch;     /* ours, once claimed */
+    uint32_t write_key;       /* 0: not claimed */
+    uint64_t link_generation; /* of the connection when the keys were granted */
+    uint32_t epoch;           /* ours, once claimed */
     uint64_t log_id;
     uint64_t capacity;
+    uint64_t record_max;
     struct rpmi_head head; /* as last read or written */
     struct rpmi_scan_report report;
     struct rpmi_plan plan;
     struct rpmi_plan persist_plan;
     bool places; /* the link carries ops out before post returns: no staging is needed */
-    int dead; /* 0, or why this writer must be resumed */
+    int dead;    /* 0, or why this writer must be resumed */
 
     uint64_t tail_lsn;   /* where the next frame goes */
     uint64_t position;   /* of tail_lsn in the ring */
@@ -70,23 +72,23 @@ struct rpm_log {
     uint64_t submitted;
     uint64_t completed;
     uint64_t reaped;
-    uint32_t pending;         /* entries behind submitted, built and not posted */
-    uint64_t pending_tail;    /* tail_lsn before the first of them */
-    uint64_t pending_stage;   /* stage_tail before the first of them */
+    uint32_t pending;       /* entries behind submitted, built and not posted */
+    uint64_t pending_tail;  /* tail_lsn before the first of them */
+    uint64_t pending_stage; /* stage_tail before the first of them */
 
     struct rpm_outcome *unknown; /* inflight_max: to be settled by resume */
     uint32_t unknown_count;
 
     unsigned char *stage; /* payloads on their way; a ring */
     uint64_t stage_bytes;
-    uint64_t stage_head;  /* counts up; oldest byte in use */
+    uint64_t stage_head; /* counts up; oldest byte in use */
     uint64_t stage_tail;
     uint64_t reserved;    /* bytes; 0: nothing reserved */
     uint64_t reserved_at; /* counts as stage_tail does */
     unsigned char *reserved_data;
 
-    struct rpmi_op *ops;     /* RPMI_BATCH_OPS_MAX: the group being built */
-    unsigned char *headers;  /* a line for each op */
+    struct rpmi_op *ops;    /* RPMI_BATCH_OPS_MAX: the group being built */
+    unsigned char *headers; /* a line for each op */
     uint32_t ops_count;
     uint64_t late_trim; /* canary LATE_TRIM only */
     bool late_seal;     /* canary LATE_EPOCH only */
@@ -96,8 +98,8 @@ struct rpm_log {
 struct rpmi_place {
     uint64_t lsn;
     uint64_t stride;
-    uint64_t pad;    /* bytes of pad frame in front of it, from the tail on */
-    uint32_t flags;  /* enum rpmi_frame_flag */
+    uint64_t pad;   /* bytes of pad frame in front of it, from the tail on */
+    uint32_t flags; /* enum rpmi_frame_flag */
 };
 
 /* ring.c: the place of a record of @len bytes if the tail were at @tail_lsn. */
@@ -160,12 +162,13 @@ int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
                         uint32_t before);
 
-/* open.c: the largest payload this log takes. */
-uint64_t rpmi_log_record_limit(const struct rpm_log *log);
+/* open.c: make the plans anew, for the facts of a new link. RPM_E_NOCAP. */
+int rpmi_log_replan(struct rpm_log *log);
 
-/* recover.c: claim, scan, make durable, seal. @visit sees every record found from @from_lsn on. */
+/* recover.c: claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the
+ * tail found lies before @least_lsn, up to where records were acknowledged to be durable. */
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
 int rpmi_log_claim(struct rpm_log *log);
-int rpmi_log_settle(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context);
+int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);
 
 #endif

@@ -25,7 +25,7 @@ struct rpm_conn_opts {
     uint32_t method;        /* enum rpm_method to insist on; 0: the cheapest legal one */
     const char *hints;      /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
     const char *secret;     /* shared secret; NULL: none. Borrowed until return */
-    uint64_t staging_bytes; /* memory shared with the transport for payloads; 0: 8 MiB */
+    uint64_t staging_bytes; /* memory for payloads under way; 0: 16 MiB */
 };
 
 static inline struct rpm_conn_opts rpm_conn_opts_init(void)

@@ -27,7 +27,7 @@ struct rpm_log_opts {
     uint32_t level;          /* enum rpm_level an append's completion promises; 0: RPM_DURABLE */
     uint64_t capacity_bytes; /* with CREATE: size of the ring; 0: 64 MiB. Multiple of 4096 */
     uint32_t inflight_max;   /* appends outstanding; 0: 256 */
-    uint64_t staging_bytes;  /* room for records not yet on the wire; 0: 4 MiB */
+    uint64_t staging_bytes;  /* of the connection's staging memory; 0: 1 MiB */
     void *mem;               /* rpm_log_mem_bytes() bytes for the log's own use; NULL: malloc.
                                 Borrowed until rpm_log_close() */
 };
@@ -45,7 +45,8 @@ static inline struct rpm_log_opts rpm_log_opts_init(void)
 struct rpm_outcome {
     void *context; /* as given to the append; NULL for a blocking one */
     uint64_t lsn;  /* where it was to be */
-    int present;   /* 1: in the log, at the log's level; 0: not there and never will be */
+    int present;   /* 1: in the log, at the log's level; 0: not there and never will be;
+                      -1: nobody can tell, others wrote and trimmed there meanwhile */
 };
 
 struct rpm_log_info {

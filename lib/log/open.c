@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * open.c: open and close a log. Whether its level can be proven is decided before anything is
+ * created or claimed.
+ *
+ * Tests: tests/unit/log/open_test.cpp, tests/conform/log_test.cpp
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "base/opts.h"
+#include "wire/super.h"
+
+#include <string.h>
+
+#define STAGING_DEFAULT (1u << 20)
+#define STAGING_MIN (64u << 10)
+#define FLAGS_ALL (RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_EXCL | RPM_LOG_TAKEOVER)
+
+static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
+{
+    int err;
+
+    *ours = rpm_log_opts_init();
+    if (opts != NULL) {
+        err = rpmi_opts_in(ours, sizeof(*ours), opts);
+        if (err != 0)
+            return err;
+    }
+    if (ours->level == RPM_LEVEL_DEFAULT)
+        ours->level = RPM_DURABLE;
+    if (ours->capacity_bytes == 0)
+        ours->capacity_bytes = RPMI_LOG_CAPACITY_DEFAULT;
+    if (ours->inflight_max == 0)
+        ours->inflight_max = RPMI_INFLIGHT_DEFAULT;
+    if (ours->staging_bytes == 0)
+        ours->staging_bytes = STAGING_DEFAULT;
+    if ((ours->flags & ~(uint32_t)FLAGS_ALL) != 0)
+        return rpmi_fail(RPM_E_INVAL, "unknown log flags %#x", ours->flags);
+    if (ours->level > RPM_DURABLE)
+        return rpmi_fail(RPM_E_INVAL, "there is no level %u", ours->level);
+    if (ours->inflight_max > RPMI_INFLIGHT_MAX)
+        return rpmi_fail(RPM_E_INVAL, "inflight_max is at most %u", RPMI_INFLIGHT_MAX);
+    if (ours->staging_bytes < STAGING_MIN || !rpmi_is_aligned(ours->staging_bytes, RPMI_LINE_BYTES))
+        return rpmi_fail(RPM_E_INVAL, "staging_bytes is at least %u, a multiple of %u", STAGING_MIN,
+                         RPMI_LINE_BYTES);
+    return 0;
+}
+
+/* A writer needs queues, a reader only the handle. */
+static size_t arena_bytes(const struct rpm_log_opts *opts)
+{
+    size_t bytes = rpmi_arena_cost(sizeof(struct rpm_log));
+
+    if ((opts->flags & RPM_LOG_WRITE) == 0)
+        return bytes;
+    return bytes + rpmi_arena_cost(opts->inflight_max * sizeof(struct rpmi_entry)) +
+           rpmi_arena_cost(opts->inflight_max * sizeof(struct rpm_outcome)) +
+           rpmi_arena_cost(RPMI_BATCH_OPS_MAX * sizeof(struct rpmi_op)) +
+           rpmi_arena_cost(RPMI_BATCH_OPS_MAX * RPMI_LINE_BYTES);
+}
+
+size_t rpm_log_mem_bytes(const struct rpm_log_opts *opts)
+{
+    struct rpm_log_opts ours;
+
+    return opts_read(opts, &ours) == 0 ? arena_bytes(&ours) : 0;
+}
+
+static int make_plans(struct rpm_log *log, uint32_t level)
+{
+    struct rpm_request request = rpmi_conn_request(log->conn, RPM_REQUEST_APPEND, level);
+    int err = rpmi_plan_make(&log->conn->link->facts, &request, &log->plan);
+
+    if (err != 0)
+        return err;
+    return rpmi_plan_make_persist(&log->conn->link->facts, &request, &log->persist_plan);
+}
+
+static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
+                             const struct rpm_log_opts *opts)
+{
+    struct rpm_log *log = rpmi_arena_take(arena, sizeof(*log));
+
+    log->conn = conn;
+    log->flags = opts->flags;
+    log->inflight_max = opts->inflight_max;
+    log->places = rpmi_conn_places(conn);
+    log->owner.complete = rpmi_log_complete;
+    log->owner.lost = rpmi_log_lost;
+    if ((opts->flags & RPM_LOG_WRITE) != 0) {
+        log->entries = rpmi_arena_take(arena, opts->inflight_max * sizeof(struct rpmi_entry));
+        log->unknown = rpmi_arena_take(arena, opts->inflight_max * sizeof(struct rpm_outcome));
+        log->ops = rpmi_arena_take(arena, RPMI_BATCH_OPS_MAX * sizeof(struct rpmi_op));
+        log->headers = rpmi_arena_take(arena, RPMI_BATCH_OPS_MAX * RPMI_LINE_BYTES);
+    }
+    log->arena = *arena;
+    return log;
+}
+
+static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
+{
+    struct rpmi_link *link = log->conn->link;
+    int err = make_plans(log, opts->level);
+
+    if (err != 0)
+        return err;
+    log->stage_bytes = opts->staging_bytes;
+    log->stage = link->ops->stage(link, opts->staging_bytes);
+    if (log->stage == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "the connection's staging memory has no %zu bytes left",
+                         (size_t)opts->staging_bytes);
+    return 0;
+}
+
+static void set_record_max(struct rpm_log *log)
+{
+    log->record_max = rpmi_ring_record_max(log->capacity);
+    if (log->stage != NULL && !log->places && log->record_max > log->stage_bytes / 2)
+        log->record_max = log->stage_bytes / 2;
+}
+
+static int attach(struct rpm_log *log, const struct rpm_log_opts *opts)
+{
+    uint32_t create = ((opts->flags & RPM_LOG_CREATE) != 0 ? RPMI_CALL_CREATE : 0) |
+                      ((opts->flags & RPM_LOG_EXCL) != 0 ? RPMI_CALL_EXCL : 0);
+    int err = rpmi_log_attach(log, create, opts->capacity_bytes);
+
+    if (err != 0)
+        return err;
+    set_record_max(log);
+    err = rpmi_log_head(log);
+    if (err != 0 || (opts->flags & RPM_LOG_WRITE) == 0)
+        return err;
+    err = rpmi_log_claim(log);
+    if (err == 0)
+        err = rpmi_log_head(log);
+    return err != 0 ? err : rpmi_log_settle(log, 0, NULL, NULL);
+}
+
+static void detach(struct rpm_log *log)
+{
+    struct rpmi_link *link = log->conn->link;
+
+    /* Keys of an earlier link are void, and their numbers may be somebody else's by now. */
+    if (log->write_key != 0 && log->link_generation == log->conn->generation)
+        rpmi_conn_drop_key(log->conn, log->write_key);
+    if (log->read_key != 0 && log->link_generation == log->conn->generation)
+        rpmi_conn_drop_key(log->conn, log->read_key);
+    if (log->stage != NULL)
+        link->ops->unstage(link, log->stage);
+}
+
+static void release(struct rpm_log *log)
+{
+    struct rpmi_arena arena = log->arena;
+
+    rpmi_arena_close(&arena);
+}
+
+int rpm_log_open(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
+                 struct rpm_log **log)
+{
+    struct rpm_log_opts ours;
+    struct rpmi_arena arena;
+    struct rpm_log *fresh;
+    int err;
+
+    RPM_ASSERT(conn != NULL && name != NULL && log != NULL);
+    err = opts_read(opts, &ours);
+    if (err == 0)
+        err = rpmi_name_check(name);
+    if (err == 0)
+        err = rpmi_arena_open(&arena, ours.mem, arena_bytes(&ours));
+    if (err != 0)
+        return err;
+    fresh = carve(&arena, conn, &ours);
+    memcpy(fresh->name, name, strlen(name) + 1);
+    err = rpmi_conn_join(conn, &fresh->owner);
+    if (err != 0)
+        goto no_slot;
+    if ((ours.flags & RPM_LOG_WRITE) != 0)
+        err = prepare_writer(fresh, &ours);
+    if (err == 0)
+        err = attach(fresh, &ours);
+    if (err != 0)
+        goto no_log;
+    *log = fresh;
+    return 0;
+no_log:
+    detach(fresh);
+    rpmi_conn_leave(conn, &fresh->owner);
+no_slot:
+    release(fresh);
+    return err;
+}
+
+int rpmi_log_replan(struct rpm_log *log)
+{
+    return make_plans(log, log->plan.level);
+}
+
+int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
+{
+    struct rpm_log_info ours = rpm_log_info_init();
+    int err;
+
+    RPM_ASSERT(log != NULL && info != NULL);
+    if (log->write_key == 0) {
+        err = log->dead != 0 ? log->dead : rpmi_log_head(log);
+        if (err == 0)
+            err = rpmi_log_scan(log, log->head.trim_lsn, NULL, NULL, &log->report);
+        if (err != 0)
+            return err;
+        log->tail_lsn = log->report.end_lsn;
+    }
+    ours.head_lsn = log->head.trim_lsn;
+    ours.tail_lsn = log->tail_lsn;
+    ours.capacity_bytes = log->capacity;
+    ours.records = log->report.records;
+    ours.torn = log->report.torn;
+    ours.epoch = log->head.epoch;
+    ours.scan_bytes = log->report.bytes;
+    ours.scan_ns = log->report.ns;
+    ours.level = log->plan.level;
+    ours.method = log->plan.method;
+    return rpmi_opts_out(info, &ours, sizeof(ours));
+}
+
+size_t rpm_log_record_max(const struct rpm_log *log)
+{
+    RPM_ASSERT(log != NULL);
+    return log->record_max;
+}
+
+void rpm_log_close(struct rpm_log **log)
+{
+    RPM_ASSERT(log != NULL);
+    if (*log == NULL)
+        return;
+    rpm_log_abandon(*log);
+    /* The link still reads from our staging memory: let it finish, or be lost. */
+    if ((*log)->dead == 0 && (*log)->write_key != 0)
+        (void)!rpm_log_persist(*log);
+    detach(*log);
+    rpmi_conn_leave((*log)->conn, &(*log)->owner);
+    release(*log);
+    *log = NULL;
+}

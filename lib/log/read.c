@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * read.c: records in order, from any of them on, to the tail and along with it. Each is judged on
+ * a copy of its bytes, so that a writer that goes on writing cannot change what was judged.
+ *
+ * Invariants
+ *   next_lsn is the start of a frame, or the tail
+ *   a record is given out only if it is valid, and at the reader's level
+ *
+ * Tests: tests/unit/log/read_test.cpp, tests/conform/log_test.cpp
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/opts.h"
+
+#include <librpm/reader.h>
+
+#include <inttypes.h>
+
+#define BUFFER_DEFAULT (256u << 10)
+#define BUFFER_MIN 4096u
+#define PAUSE_MAX_NS 1000000u
+#define POLLS_BEFORE_PAUSE 64u
+
+struct rpm_reader {
+    struct rpm_log *log;
+    struct rpmi_plan persist_plan;
+    struct rpmi_head head;
+    unsigned char *buffer;
+    uint64_t buffer_bytes;
+    uint64_t lsn;     /* of buffer[0] */
+    uint64_t have;    /* bytes in it */
+    uint64_t vouched; /* everything before is at the reader's level */
+    uint64_t next_lsn;
+    uint64_t ahead;  /* bytes to read next time; grows while there is plenty */
+    uint32_t before; /* epoch of the record given out last */
+};
+
+static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts *ours)
+{
+    int err;
+
+    *ours = rpm_reader_opts_init();
+    if (opts != NULL) {
+        err = rpmi_opts_in(ours, sizeof(*ours), opts);
+        if (err != 0)
+            return err;
+    }
+    if (ours->level == RPM_LEVEL_DEFAULT)
+        ours->level = RPM_VISIBLE;
+    if (ours->buffer_bytes == 0)
+        ours->buffer_bytes = BUFFER_DEFAULT;
+    if (ours->level > RPM_DURABLE)
+        return rpmi_fail(RPM_E_INVAL, "there is no level %u", ours->level);
+    if (ours->buffer_bytes < BUFFER_MIN || ours->buffer_bytes > 1u << 30)
+        return rpmi_fail(RPM_E_INVAL, "buffer_bytes is %u to 1 GiB", BUFFER_MIN);
+    return 0;
+}
+
+static int refresh(struct rpm_reader *reader)
+{
+    int err = reader->log->dead != 0 && reader->log->dead != RPM_E_FENCED
+                  ? reader->log->dead
+                  : rpmi_log_head(reader->log);
+
+    if (err != 0)
+        return err;
+    reader->head = reader->log->head;
+    if (reader->next_lsn < reader->head.trim_lsn)
+        return rpmi_fail(RPM_E_TRIMMED, "%" PRIu64 " was trimmed away; the head is %" PRIu64,
+                         reader->next_lsn, reader->head.trim_lsn);
+    return 0;
+}
+
+/* At least @need bytes from next_lsn on, as they are now. */
+static int fetch(struct rpm_reader *reader, uint64_t need)
+{
+    struct rpm_log *log = reader->log;
+    uint64_t position = reader->next_lsn % log->capacity;
+    uint64_t len = reader->ahead > need ? reader->ahead : need;
+    int err;
+
+    RPM_ASSERT(need <= log->capacity - position);
+    if (log->dead != 0 && log->dead != RPM_E_FENCED)
+        return log->dead;
+    if (len > reader->buffer_bytes)
+        len = need > reader->buffer_bytes ? need : reader->buffer_bytes;
+    if (len > log->capacity - position)
+        len = log->capacity - position;
+    if (len > reader->buffer_bytes) {
+        unsigned char *larger = rpmi_alloc(len, RPMI_LINE_BYTES);
+
+        if (larger == NULL)
+            return RPM_E_NOMEM;
+        rpmi_free(reader->buffer);
+        reader->buffer = larger;
+        reader->buffer_bytes = len;
+    }
+    reader->have = 0;
+    err = rpmi_conn_read(log->conn, log->read_key, RPMI_LOG_HEADER_BYTES + position, reader->buffer,
+                         len);
+    if (err != 0)
+        return err;
+    reader->lsn = reader->next_lsn;
+    reader->have = len;
+    return 0;
+}
+
+static const unsigned char *buffered(const struct rpm_reader *reader, uint64_t need)
+{
+    if (reader->next_lsn < reader->lsn || reader->next_lsn + need > reader->lsn + reader->have)
+        return NULL;
+    return reader->buffer + (reader->next_lsn - reader->lsn);
+}
+
+/* Judge what the buffer holds at next_lsn. @missing: bytes to fetch before it can be judged. */
+static enum rpmi_verdict judge(const struct rpm_reader *reader, struct rpmi_frame *frame,
+                               uint64_t *missing)
+{
+    uint64_t room = reader->log->capacity - reader->next_lsn % reader->log->capacity;
+    const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
+    enum rpmi_verdict verdict;
+    uint64_t total;
+
+    *missing = RPMI_LINE_BYTES;
+    if (at == NULL)
+        return RPMI_FRAME_BLANK;
+    *missing = 0;
+    verdict = rpmi_frame_get(at, reader->next_lsn, room, frame);
+    if (verdict != RPMI_FRAME_VALID)
+        return verdict;
+    if ((frame->flags & RPMI_FRAME_PAD) != 0)
+        return rpmi_frame_check(frame, reader->log->log_id, NULL);
+    total = RPMI_FRAME_HEADER_BYTES + frame->len;
+    if (buffered(reader, total) == NULL) {
+        *missing = total;
+        return RPMI_FRAME_BLANK;
+    }
+    return rpmi_frame_check(frame, reader->log->log_id, at + RPMI_FRAME_HEADER_BYTES);
+}
+
+/* What is in the buffer may not be durable yet: make it so before any of it is given out. */
+static int vouch(struct rpm_reader *reader, uint64_t end_lsn)
+{
+    struct rpmi_range ranges[2];
+    uint64_t to = reader->lsn + reader->have;
+    uint32_t n;
+    int err;
+
+    if (reader->persist_plan.seal_kind == 0 || end_lsn <= reader->vouched)
+        return 0;
+    n = rpmi_ring_ranges(reader->log, reader->next_lsn, to, ranges);
+    err = rpmi_conn_persist(reader->log->conn, &reader->persist_plan, reader->log->read_key, ranges,
+                            n);
+    if (err == 0)
+        reader->vouched = to;
+    return err;
+}
+
+/* Has a writer newer than our copy of the head been here? Then that copy is stale. */
+static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict verdict,
+                          const struct rpmi_frame *frame)
+{
+    const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
+
+    if (verdict == RPMI_FRAME_VALID)
+        return frame->epoch > reader->head.epoch;
+    if (verdict == RPMI_FRAME_BROKEN || at == NULL)
+        return true;
+    /* The ring has gone round over our place: trimmed and reused. */
+    return rpmi_load64(at) > reader->next_lsn && rpmi_is_aligned(rpmi_load64(at), 64);
+}
+
+/* 1: a valid frame at next_lsn, 0: the tail. */
+static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
+{
+    bool fresh = false;
+    bool refreshed = false;
+
+    /* Each turn fetches more, fetches anew or refreshes the head; none does so twice for nothing.
+     */
+    for (uint32_t turn = 0; turn < 8; turn++) {
+        uint64_t missing;
+        enum rpmi_verdict verdict = judge(reader, frame, &missing);
+        int err;
+
+        if (missing == 0 && verdict == RPMI_FRAME_VALID &&
+            rpmi_epoch_belongs(&reader->head, frame, reader->before))
+            return 1;
+        if (missing != 0 || !fresh) {
+            fresh = true;
+            err = fetch(reader, missing != 0 ? missing : RPMI_LINE_BYTES);
+        } else if (!refreshed && head_is_stale(reader, verdict, frame)) {
+            refreshed = true;
+            fresh = false;
+            err = refresh(reader);
+        } else {
+            break;
+        }
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+static void pace_reads(struct rpm_reader *reader, bool plenty)
+{
+    if (!plenty)
+        reader->ahead = BUFFER_MIN;
+    else if (buffered(reader, RPMI_LINE_BYTES) == NULL && reader->ahead < reader->buffer_bytes)
+        reader->ahead *= 2;
+}
+
+int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
+{
+    struct rpmi_frame frame;
+    uint64_t stride;
+    int found;
+    int err;
+
+    RPM_ASSERT(reader != NULL && record != NULL);
+    for (;;) {
+        found = look(reader, &frame);
+        if (found <= 0) {
+            pace_reads(reader, false);
+            return found;
+        }
+        stride = rpmi_frame_stride(frame.len, frame.flags);
+        err = vouch(reader, reader->next_lsn + stride);
+        if (err != 0)
+            return err;
+        reader->before = frame.epoch;
+        if ((frame.flags & RPMI_FRAME_PAD) == 0)
+            break;
+        reader->next_lsn += stride;
+    }
+    *record = (struct rpm_record){
+        .data = buffered(reader, RPMI_LINE_BYTES) + RPMI_FRAME_HEADER_BYTES,
+        .len = frame.len,
+        .lsn = frame.lsn,
+        .next_lsn = frame.lsn + stride,
+        .epoch = frame.epoch,
+    };
+    reader->next_lsn += stride;
+    pace_reads(reader, true);
+    return 1;
+}
+
+int rpm_reader_wait(struct rpm_reader *reader, uint64_t timeout_us, struct rpm_record *record)
+{
+    struct rpmi_link *link;
+    uint64_t deadline;
+    uint64_t pause_ns = 1000;
+    uint32_t polls = 0;
+    int found;
+
+    RPM_ASSERT(reader != NULL);
+    found = rpm_reader_next(reader, record);
+    if (found != 0 || timeout_us == 0)
+        return found;
+    link = reader->log->conn->link;
+    if (timeout_us > UINT64_MAX / 2000)
+        timeout_us = UINT64_MAX / 2000;
+    deadline = link->ops->now_ns(link) + timeout_us * 1000;
+    while (link->ops->now_ns(link) < deadline) {
+        if (++polls > POLLS_BEFORE_PAUSE) {
+            link->ops->pause(link, pause_ns);
+            pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
+        } else {
+            rpmi_cpu_relax();
+        }
+        found = rpm_reader_next(reader, record);
+        if (found != 0)
+            return found;
+    }
+    return 0;
+}
+
+/* Only a record's start or the tail will do as a place to begin. */
+static int check_start(struct rpm_reader *reader)
+{
+    struct rpmi_scan_report report;
+    enum rpmi_verdict verdict;
+    struct rpmi_frame frame;
+    int err;
+
+    if (reader->next_lsn == reader->head.trim_lsn)
+        return 0;
+    if (!rpmi_is_aligned(reader->next_lsn, RPMI_LINE_BYTES) ||
+        reader->next_lsn - reader->head.trim_lsn > reader->log->capacity)
+        return rpmi_fail(RPM_E_RANGE, "there is no record at %" PRIu64, reader->next_lsn);
+    err = rpmi_log_judge(reader->log, reader->next_lsn, &frame, &verdict);
+    if (err != 0 || (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&reader->head, &frame, 0)))
+        return err;
+    err = rpmi_log_scan(reader->log, reader->head.trim_lsn, NULL, NULL, &report);
+    if (err == 0 && report.end_lsn != reader->next_lsn)
+        err = rpmi_fail(RPM_E_RANGE, "there is no record at %" PRIu64 "; the tail is %" PRIu64,
+                        reader->next_lsn, report.end_lsn);
+    return err;
+}
+
+int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
+                    struct rpm_reader **reader)
+{
+    struct rpm_request request;
+    struct rpm_reader_opts ours;
+    struct rpm_reader *fresh;
+    int err;
+
+    RPM_ASSERT(log != NULL && reader != NULL);
+    err = opts_read(opts, &ours);
+    if (err != 0)
+        return err;
+    fresh = rpmi_alloc(sizeof(*fresh), RPMI_LINE_BYTES);
+    if (fresh == NULL)
+        return RPM_E_NOMEM;
+    fresh->log = log;
+    fresh->ahead = BUFFER_MIN;
+    fresh->buffer_bytes = ours.buffer_bytes;
+    fresh->buffer = rpmi_alloc(ours.buffer_bytes, RPMI_LINE_BYTES);
+    if (fresh->buffer == NULL) {
+        err = RPM_E_NOMEM;
+        goto fail;
+    }
+    request = rpmi_conn_request(log->conn, RPM_REQUEST_APPEND, ours.level);
+    err = rpmi_plan_make_persist(&log->conn->link->facts, &request, &fresh->persist_plan);
+    if (err != 0)
+        goto fail;
+    fresh->next_lsn = ours.from_lsn;
+    err = log->dead != 0 ? log->dead : rpmi_log_head(log);
+    if (err != 0)
+        goto fail;
+    if (ours.from_lsn == 0)
+        fresh->next_lsn = log->head.trim_lsn;
+    err = refresh(fresh);
+    if (err == 0)
+        err = check_start(fresh);
+    if (err != 0)
+        goto fail;
+    fresh->vouched = fresh->next_lsn;
+    *reader = fresh;
+    return 0;
+fail:
+    rpmi_free(fresh->buffer);
+    rpmi_free(fresh);
+    return err;
+}
+
+void rpm_reader_close(struct rpm_reader **reader)
+{
+    RPM_ASSERT(reader != NULL);
+    if (*reader == NULL)
+        return;
+    rpmi_free((*reader)->buffer);
+    rpmi_free(*reader);
+    *reader = NULL;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recover.c: become the writer. Claim (older writers can add nothing any more), find the tail,
+ * make all that was found durable, and only then seal the new epoch: appends may begin.
+ *
+ * Why what was found is made durable first: a record may be visible and not durable yet. If a new
+ * record were acknowledged behind it and the power failed, the gap would hide the acknowledged one.
+ *
+ * Tests: tests/unit/log/recover_test.cpp, tests/crash/
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity)
+{
+    struct rpmi_call call = {
+        .kind = RPMI_CALL_OPEN,
+        .object = RPM_KIND_LOG,
+        .flags = create_flags,
+        .bytes = capacity,
+    };
+    struct rpmi_reply reply;
+    int err;
+
+    memcpy(call.name, log->name, sizeof(call.name));
+    err = rpmi_conn_call(log->conn, &call, &reply);
+    if (err != 0)
+        return err;
+    if (reply.bytes < RPMI_LOG_CAPACITY_MIN || !rpmi_is_aligned(reply.bytes, RPMI_PAGE_BYTES))
+        return rpmi_fail(RPM_E_PROTO, "the server offers a log of %zu bytes", (size_t)reply.bytes);
+    log->link_generation = log->conn->generation;
+    log->read_key = reply.key;
+    log->write_key = 0;
+    log->log_id = reply.id;
+    log->capacity = reply.bytes;
+    return 0;
+}
+
+int rpmi_log_claim(struct rpm_log *log)
+{
+    struct rpmi_call call = {
+        .kind = RPMI_CALL_CLAIM,
+        .key = log->read_key,
+        .flags = (log->flags & RPM_LOG_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0,
+    };
+    struct rpmi_reply reply;
+    int err = rpmi_conn_call(log->conn, &call, &reply);
+
+    if (err != 0)
+        return err;
+    log->write_key = reply.key;
+    log->epoch = reply.epoch;
+    return 0;
+}
+
+/* The far end makes our epoch count from @base on. */
+static int seal(struct rpm_log *log, uint64_t base)
+{
+    struct rpmi_call call = { .kind = RPMI_CALL_SEAL, .key = log->write_key, .lsn = base };
+    struct rpmi_reply reply;
+    int err;
+
+    if (RPMI_CANARY(LATE_EPOCH)) {
+        log->late_seal = true;
+        log->head.base_lsn = base;
+        log->epoch = log->head.epoch;
+        return 0;
+    }
+    err = rpmi_conn_call(log->conn, &call, &reply);
+    if (err != 0)
+        return err;
+    log->head.turn++;
+    log->head.base_lsn = base;
+    log->head.epoch = log->epoch;
+    return 0;
+}
+
+static int make_durable(struct rpm_log *log, uint64_t from, uint64_t to)
+{
+    struct rpmi_range ranges[2];
+    uint32_t n = rpmi_ring_ranges(log, from, to, ranges);
+
+    if (n == 0 || RPMI_CANARY(NO_RECOVERY_FLUSH))
+        return 0;
+    return rpmi_conn_persist(log->conn, &log->persist_plan, log->write_key, ranges, n);
+}
+
+int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context)
+{
+    int err;
+
+    RPM_ASSERT(log->write_key != 0);
+    err = rpmi_log_scan(log, log->head.trim_lsn, visit, context, &log->report);
+    if (err == 0 && log->report.end_lsn < least_lsn)
+        err = rpmi_fail(RPM_E_CORRUPT,
+                        "log '%s' ends at %" PRIu64 ", but was acknowledged up to %" PRIu64,
+                        log->name, log->report.end_lsn, least_lsn);
+    if (err == 0)
+        err = make_durable(log, log->head.trim_lsn, log->report.end_lsn);
+    if (err == 0)
+        err = seal(log, log->report.end_lsn);
+    if (err != 0)
+        return err;
+    log->tail_lsn = log->report.end_lsn;
+    log->position = log->tail_lsn % log->capacity;
+    log->sealed_lsn = log->tail_lsn;
+    log->acked_lsn = log->tail_lsn;
+    return 0;
+}

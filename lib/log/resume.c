@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * resume.c: settle what a lost connection left unknown. One epoch has one writer, and it gives each
+ * LSN once; so a record is in the log exactly if the walk from a known boundary to the tail meets
+ * a frame at its LSN with our old epoch. The walk starts at the head: below RPM_DURABLE even
+ * records that were acknowledged may be gone after a power loss.
+ *
+ * Tests: tests/unit/log/resume_test.cpp, tests/crash/, tests/kill/
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+#include "base/err.h"
+
+struct settle {
+    struct rpm_log *log;
+    uint32_t epoch; /* ours, before the loss */
+    uint32_t next;  /* first unknown record that the walk has not passed */
+};
+
+static void meet(void *context, const struct rpmi_frame *frame)
+{
+    struct settle *settle = context;
+    struct rpm_log *log = settle->log;
+
+    while (settle->next < log->unknown_count && log->unknown[settle->next].lsn < frame->lsn)
+        settle->next++;
+    if (settle->next < log->unknown_count && log->unknown[settle->next].lsn == frame->lsn &&
+        frame->epoch == settle->epoch && !RPMI_CANARY(BLIND_RESUME))
+        log->unknown[settle->next].present = 1;
+}
+
+/* Records that were trimmed meanwhile: they were there, if nobody else wrote. */
+static bool settle_trimmed(struct rpm_log *log, bool alone)
+{
+    bool lost_track = false;
+
+    for (uint32_t i = 0; i < log->unknown_count; i++) {
+        log->unknown[i].present = 0;
+        if (log->unknown[i].lsn >= log->head.trim_lsn)
+            continue;
+        log->unknown[i].present = alone ? 1 : -1;
+        lost_track = lost_track || !alone;
+    }
+    return lost_track;
+}
+
+static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
+{
+    memcpy(outcomes, log->unknown, log->unknown_count * sizeof(outcomes[0]));
+    *count = log->unknown_count;
+    log->unknown_count = 0;
+    /* Told as outcomes now: not to be told again as completions. */
+    for (uint64_t seq = log->reaped; seq < log->completed; seq++) {
+        struct rpmi_entry *entry = &log->entries[seq % log->inflight_max];
+
+        if (entry->status != 0)
+            entry->silent = true;
+    }
+    rpmi_log_reap_silent(log);
+}
+
+/* Somebody else writes now. What became of our records can still be told. */
+static int settle_as_reader(struct rpm_log *log, uint32_t epoch, struct rpm_outcome *outcomes,
+                            uint32_t *count)
+{
+    struct settle settle = { .log = log, .epoch = epoch };
+    int err;
+
+    (void)settle_trimmed(log, false);
+    err = rpmi_log_scan(log, log->head.trim_lsn, meet, &settle, &log->report);
+    if (err != 0)
+        return err;
+    log->write_key = 0;
+    log->dead = RPM_E_FENCED;
+    deliver(log, outcomes, count);
+    return rpmi_fail(RPM_E_FENCED, "another writer claimed log '%s'", log->name);
+}
+
+/* After a reconnect our keys are void and the server may have forgotten us: start over. */
+static int start_over(struct rpm_log *log)
+{
+    uint64_t log_id = log->log_id;
+    uint64_t capacity = log->capacity;
+    int err;
+
+    if (log->conn->link->lost != 0)
+        return rpmi_fail(log->conn->link->lost, "reconnect before resuming");
+    err = rpmi_log_replan(log);
+    if (err == 0)
+        err = rpmi_log_attach(log, 0, capacity);
+    if (err != 0)
+        return err;
+    if (log->log_id != log_id || log->capacity != capacity)
+        return rpmi_fail(RPM_E_NOENT, "log '%s' was removed; another has its name", log->name);
+    return rpmi_log_head(log);
+}
+
+static void forget_queues(struct rpm_log *log)
+{
+    rpm_log_abandon(log);
+    rpmi_group_undo(log);
+    log->stage_head = log->stage_tail;
+    log->dead = 0;
+}
+
+int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
+                   uint32_t *count)
+{
+    struct settle settle;
+    uint64_t least;
+    bool alone;
+    bool lost_track;
+    uint32_t wish = log->flags & RPM_LOG_TAKEOVER;
+    int err;
+
+    RPM_ASSERT(outcomes != NULL && count != NULL);
+    if ((log->flags & RPM_LOG_WRITE) == 0)
+        return rpmi_fail(RPM_E_DENIED, "log '%s' is open for reading only", log->name);
+    if (room < log->unknown_count || log->dead == 0)
+        return rpmi_fail(RPM_E_INVAL,
+                         log->dead == 0 ? "log '%s' has nothing to resume from"
+                                        : "too little room for the outcomes of '%s'",
+                         log->name);
+    settle = (struct settle){ .log = log, .epoch = log->epoch };
+    err = start_over(log);
+    if (err != 0)
+        return err;
+    alone = log->head.epoch == settle.epoch;
+    if (!alone && log->head.epoch < settle.epoch)
+        return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' went back in time", log->name);
+    /* If nobody sealed an epoch after ours, the claim in our way is our own old one. */
+    if (alone)
+        log->flags |= RPM_LOG_TAKEOVER;
+    err = rpmi_log_claim(log);
+    log->flags = (log->flags & ~(uint32_t)RPM_LOG_TAKEOVER) | wish;
+    if (err == RPM_E_OWNED && !alone)
+        return settle_as_reader(log, settle.epoch, outcomes, count);
+    if (err == 0)
+        err = rpmi_log_head(log);
+    if (err != 0)
+        return err;
+    lost_track = settle_trimmed(log, alone);
+    least = alone && log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
+    err = rpmi_log_settle(log, least, meet, &settle);
+    if (err != 0)
+        return err;
+    forget_queues(log);
+    deliver(log, outcomes, count);
+    return lost_track
+               ? rpmi_fail(RPM_E_TRIMMED, "others wrote to log '%s' and trimmed it", log->name)
+               : 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scan.c: read frames forward and judge each; the first that is not exactly the next one, of an
+ * epoch that belongs there, is the tail.
+ *
+ * Invariants
+ *   nothing behind a frame that is not valid is ever taken for a record
+ *   a frame at or above head.base_lsn has the head's epoch, one below it an older one
+ *
+ * Format: FORMAT.md, section 5.   Tests: tests/unit/log/scan_test.cpp, tests/crash/
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+#define FIRST_READ_BYTES 4096u
+#define TORN_SEARCH_BYTES (1u << 20) /* how far behind the tail discarded frames are counted */
+
+/* A piece of the ring, mapped or read ahead. */
+struct window {
+    struct rpm_log *log;
+    const unsigned char *mapped; /* the whole ring, or NULL */
+    uint64_t lsn;
+    uint64_t have;
+    uint64_t ahead; /* bytes to read next time; grows */
+    uint64_t bytes; /* read so far */
+};
+
+static void window_open(struct window *window, struct rpm_log *log)
+{
+    struct rpmi_link *link = log->conn->link;
+
+    *window = (struct window){ .log = log, .ahead = FIRST_READ_BYTES };
+    window->mapped = link->ops->peek(link, log->read_key, RPMI_LOG_HEADER_BYTES, log->capacity);
+}
+
+/* @need contiguous bytes at @lsn, at most RPMI_BOUNCE_BYTES unless mapped. */
+static int window_get(struct window *window, uint64_t lsn, uint64_t need, const unsigned char **at)
+{
+    struct rpm_log *log = window->log;
+    uint64_t position = lsn % log->capacity;
+    uint64_t len = window->ahead;
+    struct rpmi_op op;
+    int err;
+
+    RPM_ASSERT(need <= log->capacity - position);
+    if (window->mapped != NULL) {
+        *at = window->mapped + position;
+        return 0;
+    }
+    if (lsn < window->lsn || lsn + need > window->lsn + window->have) {
+        if (len < need)
+            len = need;
+        if (len > log->capacity - position)
+            len = log->capacity - position;
+        op = (struct rpmi_op){
+            .kind = RPMI_OP_READ,
+            .key = log->read_key,
+            .offset = RPMI_LOG_HEADER_BYTES + position,
+            .len = len,
+            .into = log->conn->bounce,
+        };
+        err = rpmi_conn_exec(log->conn, &op, 1);
+        if (err != 0)
+            return err;
+        window->lsn = lsn;
+        window->have = len;
+        window->bytes += len;
+        if (window->ahead < RPMI_BOUNCE_BYTES)
+            window->ahead *= 2;
+    }
+    *at = log->conn->bounce + (lsn - window->lsn);
+    return 0;
+}
+
+/* Checksum of a frame too long for the window, piece by piece. */
+static int check_long(struct window *window, const struct rpmi_frame *frame,
+                      enum rpmi_verdict *verdict)
+{
+    uint64_t end = frame->lsn + RPMI_FRAME_HEADER_BYTES + frame->len;
+    uint64_t at = frame->lsn + RPMI_FRAME_HEADER_BYTES;
+    struct rpmi_sum_stream stream;
+    const unsigned char *bytes;
+
+    rpmi_sum_begin(&stream);
+    while (at < end) {
+        uint64_t piece = end - at < RPMI_BOUNCE_BYTES ? end - at : RPMI_BOUNCE_BYTES;
+        int err = window_get(window, at, piece, &bytes);
+
+        if (err != 0)
+            return err;
+        rpmi_sum_more(&stream, bytes, piece);
+        at += piece;
+    }
+    *verdict = rpmi_frame_sum_with(frame, window->log->log_id, rpmi_sum_end(&stream)) == frame->sum
+                   ? RPMI_FRAME_VALID
+                   : RPMI_FRAME_BROKEN;
+    return 0;
+}
+
+static int judge(struct window *window, uint64_t lsn, struct rpmi_frame *frame,
+                 enum rpmi_verdict *verdict)
+{
+    uint64_t room = window->log->capacity - lsn % window->log->capacity;
+    bool pad;
+    const unsigned char *at;
+    uint64_t total;
+    int err = window_get(window, lsn, RPMI_LINE_BYTES, &at);
+
+    if (err != 0)
+        return err;
+    *verdict = rpmi_frame_get(at, lsn, room, frame);
+    if (*verdict != RPMI_FRAME_VALID || RPMI_CANARY(NO_SUM))
+        return 0;
+    pad = (frame->flags & RPMI_FRAME_PAD) != 0;
+    total = RPMI_FRAME_HEADER_BYTES + (pad ? 0 : frame->len);
+    if (window->mapped == NULL && total > RPMI_BOUNCE_BYTES)
+        return check_long(window, frame, verdict);
+    err = window_get(window, lsn, total, &at);
+    if (err == 0)
+        *verdict =
+            rpmi_frame_check(frame, window->log->log_id, pad ? NULL : at + RPMI_FRAME_HEADER_BYTES);
+    return err;
+}
+
+bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
+                        uint32_t before)
+{
+    if (RPMI_CANARY(NO_EPOCH))
+        return true;
+    if (frame->lsn >= head->base_lsn)
+        return frame->epoch == head->epoch;
+    return frame->epoch < head->epoch && frame->epoch >= before;
+}
+
+/* Frames behind the tail that the last writer left, whole or torn: how many are discarded? */
+static int count_torn(struct window *window, uint64_t tail, uint64_t end,
+                      struct rpmi_scan_report *report)
+{
+    uint64_t limit = end - tail < TORN_SEARCH_BYTES ? end : tail + TORN_SEARCH_BYTES;
+    uint64_t lsn = tail;
+
+    while (lsn < limit) {
+        enum rpmi_verdict verdict;
+        struct rpmi_frame frame;
+        int err = judge(window, lsn, &frame, &verdict);
+
+        if (err != 0)
+            return err;
+        if (verdict != RPMI_FRAME_BLANK && (frame.flags & RPMI_FRAME_PAD) == 0 &&
+            frame.epoch == window->log->head.epoch)
+            report->torn++;
+        lsn += verdict == RPMI_FRAME_VALID ? rpmi_frame_stride(frame.len, frame.flags)
+                                           : RPMI_LINE_BYTES;
+    }
+    return 0;
+}
+
+int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context,
+                  struct rpmi_scan_report *report)
+{
+    uint64_t start_ns = log->conn->link->ops->now_ns(log->conn->link);
+    uint64_t end = log->head.trim_lsn + log->capacity;
+    uint32_t before = 0;
+    struct window window;
+    uint64_t lsn = from_lsn;
+    int err;
+
+    *report = (struct rpmi_scan_report){ 0 };
+    window_open(&window, log);
+    while (lsn < end) {
+        enum rpmi_verdict verdict;
+        struct rpmi_frame frame;
+        uint64_t stride;
+
+        err = judge(&window, lsn, &frame, &verdict);
+        if (err != 0)
+            return err;
+        if (verdict != RPMI_FRAME_VALID || !rpmi_epoch_belongs(&log->head, &frame, before))
+            break;
+        stride = rpmi_frame_stride(frame.len, frame.flags);
+        if (stride > end - lsn)
+            break;
+        before = frame.epoch;
+        lsn += stride;
+        if ((frame.flags & RPMI_FRAME_PAD) != 0)
+            continue;
+        report->records++;
+        if (visit != NULL)
+            visit(context, &frame);
+    }
+    report->end_lsn = lsn;
+    err = count_torn(&window, lsn, end, report);
+    report->bytes = window.mapped != NULL ? lsn - from_lsn : window.bytes;
+    report->ns = log->conn->link->ops->now_ns(log->conn->link) - start_ns;
+    return err;
+}
+
+int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
+                   enum rpmi_verdict *verdict)
+{
+    struct window window;
+
+    window_open(&window, log);
+    return judge(&window, lsn, frame, verdict);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trim.c: give space back. The far end writes the head; its space is reused only after its answer,
+ * which says that the new head is durable.
+ *
+ * Tests: tests/unit/log/trim_test.cpp, tests/crash/
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+struct boundary {
+    uint64_t lsn;
+    bool found;
+};
+
+static void look_for(void *context, const struct rpmi_frame *frame)
+{
+    struct boundary *boundary = context;
+
+    if (frame->lsn == boundary->lsn)
+        boundary->found = true;
+}
+
+/* Not the writer: walk to @lsn, for nothing else tells where records start and which are there. */
+static int check_as_reader(struct rpm_log *log, uint64_t lsn)
+{
+    struct boundary boundary = { .lsn = lsn };
+    int err = rpmi_log_scan(log, log->head.trim_lsn, look_for, &boundary, &log->report);
+
+    if (err != 0)
+        return err;
+    if (boundary.found || lsn == log->report.end_lsn)
+        return 0;
+    return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
+}
+
+static int check_as_writer(struct rpm_log *log, uint64_t lsn)
+{
+    enum rpmi_verdict verdict;
+    struct rpmi_frame frame;
+    int err;
+
+    if (lsn > log->acked_lsn)
+        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " lies beyond the acknowledged tail %" PRIu64, lsn,
+                         log->acked_lsn);
+    if (lsn == log->tail_lsn)
+        return 0;
+    if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES))
+        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
+    err = rpmi_log_judge(log, lsn, &frame, &verdict);
+    if (err == 0 && verdict != RPMI_FRAME_VALID)
+        err = rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
+    return err;
+}
+
+int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
+{
+    struct rpmi_call call = { .kind = RPMI_CALL_TRIM, .key = log->read_key, .lsn = lsn };
+    struct rpmi_reply reply;
+    int err;
+
+    if (log->dead != 0)
+        return log->dead;
+    err = rpmi_log_head(log);
+    if (err != 0 || lsn <= log->head.trim_lsn)
+        return err;
+    err = log->write_key != 0 ? check_as_writer(log, lsn) : check_as_reader(log, lsn);
+    if (err != 0)
+        return err;
+    if (RPMI_CANARY(LATE_TRIM)) {
+        log->late_trim = lsn;
+        log->head.trim_lsn = lsn;
+        return 0;
+    }
+    err = rpmi_conn_call(log->conn, &call, &reply);
+    if (err == 0)
+        log->head.trim_lsn = lsn;
+    return err;
+}
