@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// format_test.cpp: the bytes of FORMAT.md. Each golden file, made without any code of ours, is
+// decoded to the values it was made from, and those values are encoded to the same bytes.
+extern "C" {
+#include "base/bytes.h"
+#include "pool/guard.h"
+#include "wire/call.h"
+#include "wire/frame.h"
+#include "wire/head.h"
+#include "wire/hello.h"
+#include "wire/super.h"
+}
+#include "support/catch.h"
+
+#include <cstddef>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using Bytes = std::vector<unsigned char>;
+
+static const uint64_t LOG_ID = 0xfedcba9876543210ull;
+
+// "size N", then lines "offset: bytes # note" with numbers in hex; what no line gives is zero.
+static Bytes golden(const std::string &name)
+{
+    std::ifstream file(std::string(GOLDEN_DIR) + "/" + name + ".hex");
+    std::string line;
+    Bytes bytes;
+
+    while (std::getline(file, line)) {
+        std::istringstream words(line.substr(0, line.find('#')));
+        std::string first;
+        std::string cell;
+
+        if (!(words >> first))
+            continue;
+        words >> cell;
+        if (first == "size") {
+            bytes.resize(std::stoul(cell));
+            continue;
+        }
+        size_t at = std::stoul(first, nullptr, 16);
+        do {
+            bytes.at(at++) = static_cast<unsigned char>(std::stoul(cell, nullptr, 16));
+        } while (words >> cell);
+    }
+    INFO("golden file " << name);
+    REQUIRE_FALSE(bytes.empty());
+    return bytes;
+}
+
+TEST_CASE("golden: superblock", "[golden]")
+{
+    Bytes expected = golden("super");
+    Bytes made(RPMI_SUPER_BYTES);
+    rpmi_super super = {};
+
+    REQUIRE(expected.size() == RPMI_SUPER_BYTES);
+    REQUIRE(rpmi_super_get(expected.data(), 1 << 20, &super) == 0);
+    REQUIRE(super.version == 1);
+    REQUIRE(super.pool_id == 0x0123456789abcdefull);
+    REQUIRE(super.pool_bytes == 1 << 20);
+    REQUIRE(super.dir_offset == 4096);
+    REQUIRE(super.data_offset == 36864);
+    rpmi_store64(made.data(), rpmi_super_put(made.data(), &super));
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: directory entry", "[golden]")
+{
+    Bytes expected = golden("dirent");
+    Bytes made(RPMI_DIRENT_BYTES);
+    rpmi_dirent entry = {};
+
+    REQUIRE(expected.size() == RPMI_DIRENT_BYTES);
+    REQUIRE(rpmi_dirent_get(expected.data(), 1 << 20, &entry) == 1);
+    REQUIRE(entry.kind == RPM_KIND_LOG);
+    REQUIRE(entry.offset == 36864);
+    REQUIRE(entry.bytes == 69632);
+    REQUIRE(entry.id == LOG_ID);
+    REQUIRE(std::string(entry.name) == "orders/2024.log");
+    rpmi_store64(made.data(), rpmi_dirent_put(made.data(), &entry));
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: head slot", "[golden]")
+{
+    Bytes expected = golden("head");
+    Bytes made(RPMI_HEAD_BYTES);
+    rpmi_head head = {};
+
+    REQUIRE(expected.size() == RPMI_HEAD_BYTES);
+    REQUIRE(rpmi_head_get(expected.data(), &head) == 0);
+    REQUIRE(head.turn == 7);
+    REQUIRE(head.log_id == LOG_ID);
+    REQUIRE(head.capacity_bytes == 65536);
+    REQUIRE(head.trim_lsn == 640);
+    REQUIRE(head.base_lsn == 1280);
+    REQUIRE(head.epoch == 3);
+    rpmi_head_put(made.data(), &head);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: places in a log's header", "[golden]")
+{
+    REQUIRE(RPMI_LOG_HEADER_BYTES == 4096);
+    REQUIRE(RPMI_HEAD_SLOTS == 2);
+    REQUIRE(RPMI_HEAD_SLOT_STRIDE == 256);
+    REQUIRE(RPMI_GUARD_OFFSET == 1024);
+    REQUIRE(offsetof(rpmi_guard, claim) == 0);
+    REQUIRE(offsetof(rpmi_guard, busy) == 64);
+    REQUIRE(sizeof(rpmi_guard) == 64 + 8 * 64);
+}
+
+// Decode, compare, encode again.
+static void frame_both_ways(const std::string &name, const rpmi_frame &wanted)
+{
+    Bytes expected = golden(name);
+    Bytes made = expected;
+    rpmi_frame frame = {};
+    bool pad = (wanted.flags & RPMI_FRAME_PAD) != 0;
+
+    CAPTURE(name);
+    REQUIRE(expected.size() == rpmi_frame_stride(wanted.len, wanted.flags));
+    REQUIRE(rpmi_frame_get(expected.data(), wanted.lsn, expected.size(), &frame) ==
+            RPMI_FRAME_VALID);
+    REQUIRE(frame.lsn == wanted.lsn);
+    REQUIRE(frame.len == wanted.len);
+    REQUIRE(frame.epoch == wanted.epoch);
+    REQUIRE(frame.flags == wanted.flags);
+    REQUIRE(rpmi_frame_check(&frame, LOG_ID, &expected[24]) == RPMI_FRAME_VALID);
+    std::fill(made.begin(), made.begin() + 24, 0xff);
+    rpmi_frame_put(made.data(), &wanted, LOG_ID, pad ? nullptr : &made[24]);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: frames", "[golden]")
+{
+    frame_both_ways("frame_line", { 1280, 40, 3, 0, 0 });
+    frame_both_ways("frame_media", { 1536, 300, 3, RPMI_FRAME_XPLINE, 0 });
+    frame_both_ways("frame_pad", { 65344, 168, 3, RPMI_FRAME_PAD, 0 });
+}
+
+TEST_CASE("golden: hello", "[golden]")
+{
+    Bytes expected = golden("hello");
+    Bytes made(RPMI_HELLO_BYTES);
+    rpmi_hello hello = {};
+
+    REQUIRE(rpmi_hello_get(expected.data(), expected.size(), &hello) == 0);
+    REQUIRE(hello.version == 1);
+    REQUIRE(hello.mode == RPMI_MODE_RING);
+    REQUIRE(hello.depth == 256);
+    REQUIRE(hello.staging_bytes == 8 << 20);
+    REQUIRE(std::string(hello.secret) == "open sesame");
+    rpmi_hello_put(made.data(), &hello);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: welcome", "[golden]")
+{
+    Bytes expected = golden("welcome");
+    Bytes made(RPMI_WELCOME_BYTES);
+    rpmi_welcome welcome = {};
+
+    REQUIRE(rpmi_welcome_get(expected.data(), expected.size(), &welcome) == 0);
+    REQUIRE(welcome.status == 0);
+    REQUIRE(welcome.mode == RPMI_MODE_DIRECT);
+    REQUIRE(welcome.client == 11);
+    REQUIRE(welcome.server_epoch == 12);
+    REQUIRE(welcome.depth == 256);
+    REQUIRE(welcome.staging_bytes == 8 << 20);
+    REQUIRE(welcome.pool_bytes == 1 << 30);
+    REQUIRE(welcome.dram_bytes == 1 << 20);
+    REQUIRE(welcome.facts.medium == RPM_MEDIUM_TMPFS);
+    REQUIRE(welcome.facts.domain == RPM_DOMAIN_ADR);
+    REQUIRE(welcome.facts.domain_declared == 1);
+    REQUIRE(welcome.facts.ddio == RPM_UNKNOWN);
+    REQUIRE(welcome.facts.native_flush == RPM_NO);
+    REQUIRE(welcome.facts.atomic_write == RPM_YES);
+    REQUIRE(welcome.facts.memory_window == RPM_NO);
+    REQUIRE(welcome.facts.granularity_bytes == 64);
+    REQUIRE(welcome.facts.line_bytes == 256);
+    REQUIRE(welcome.facts.methods == (1u << RPM_METHOD_WRITE | 1u << RPM_METHOD_STORE));
+    REQUIRE(welcome.facts.memory_node == 0);
+    REQUIRE(welcome.facts.port_node == -1);
+    REQUIRE(welcome.facts.modelled == 1);
+    rpmi_welcome_put(made.data(), &welcome);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: welcome that refuses", "[golden]")
+{
+    Bytes expected = golden("welcome_refused");
+    Bytes made(RPMI_WELCOME_BYTES);
+    rpmi_welcome welcome = {};
+
+    REQUIRE(rpmi_welcome_get(expected.data(), expected.size(), &welcome) == 0);
+    REQUIRE(welcome.status == RPM_E_DENIED);
+    REQUIRE(std::string(welcome.text) == "wrong secret");
+    rpmi_welcome_put(made.data(), &welcome);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: call", "[golden]")
+{
+    Bytes expected = golden("call");
+    Bytes made(RPMI_CALL_BYTES);
+    rpmi_call call = {};
+
+    REQUIRE(expected.size() == RPMI_CALL_BYTES);
+    REQUIRE(rpmi_call_get(expected.data(), &call) == 0);
+    REQUIRE(call.kind == RPMI_CALL_OPEN);
+    REQUIRE(call.flags == (RPMI_CALL_CREATE | RPMI_CALL_EXCL));
+    REQUIRE(call.key == 9);
+    REQUIRE(call.object == RPM_KIND_REGION);
+    REQUIRE(call.bytes == 1ull << 33);
+    REQUIRE(call.lsn == 1ull << 44);
+    REQUIRE(std::string(call.name) == "accounts");
+    rpmi_call_put(made.data(), &call);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: reply", "[golden]")
+{
+    Bytes expected = golden("reply");
+    Bytes made(RPMI_REPLY_BYTES);
+    rpmi_reply reply = {};
+
+    REQUIRE(expected.size() == RPMI_REPLY_BYTES);
+    REQUIRE(rpmi_reply_get(expected.data(), &reply) == 0);
+    REQUIRE(reply.status == RPM_E_EXISTS);
+    REQUIRE(reply.key == 1);
+    REQUIRE(reply.object == RPM_KIND_LOG);
+    REQUIRE(reply.epoch == 2);
+    REQUIRE(reply.writer == 3);
+    REQUIRE(reply.flags == RPMI_CALL_CREATE);
+    REQUIRE(reply.bytes == 4ull << 32);
+    REQUIRE(reply.offset == 5ull << 32);
+    REQUIRE(reply.id == 6ull << 32);
+    REQUIRE(reply.value == 7ull << 32);
+    REQUIRE(std::string(reply.name) == "accounts");
+    REQUIRE(std::string(reply.text) == "the name is taken");
+    rpmi_reply_put(made.data(), &reply);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: numbers that are part of the format", "[golden]")
+{
+    REQUIRE(RPMI_CALL_OPEN == 1);
+    REQUIRE(RPMI_CALL_CLAIM == 2);
+    REQUIRE(RPMI_CALL_SEAL == 3);
+    REQUIRE(RPMI_CALL_TRIM == 4);
+    REQUIRE(RPMI_CALL_CLOSE == 5);
+    REQUIRE(RPMI_CALL_REMOVE == 6);
+    REQUIRE(RPMI_CALL_LIST == 7);
+    REQUIRE(RPMI_CALL_OWNER == 8);
+    REQUIRE(RPMI_CALL_TAKEOVER == 4);
+    REQUIRE(RPM_KIND_DRAM == 3);
+    REQUIRE(RPM_KIND_LOCKS == 4);
+    REQUIRE(RPM_MEDIUM_DEVDAX == 6);
+    REQUIRE(RPM_DOMAIN_EADR == 3);
+    REQUIRE(RPM_METHOD_COUNT == 9);
+    REQUIRE(RPMI_RECORD_MAX == (1u << 24) - 1024);
+    REQUIRE(RPMI_POOL_ENTRIES == 128);
+}

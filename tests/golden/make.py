@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Write the golden files from FORMAT.md, without any code of the library.
+
+Run by hand when the format changes, which also changes a version number:
+
+    tests/golden/make.py tests/golden
+
+The checksum comes from the system's libxxhash.so, not from the header that the library uses.
+With --check nothing is written; the exit code is 1 if a file differs.
+"""
+import argparse
+import ctypes
+import pathlib
+import struct
+import sys
+
+XXH = ctypes.CDLL("libxxhash.so.0")
+XXH.XXH3_64bits.restype = ctypes.c_uint64
+XXH.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+
+
+def xxh3(data):
+    return XXH.XXH3_64bits(bytes(data), len(data))
+
+
+class Block:
+    """A structure of fixed size, filled field by field; every field keeps its comment."""
+
+    def __init__(self, size):
+        self.data = bytearray(size)
+        self.notes = []
+
+    def raw(self, at, data, note):
+        self.data[at:at + len(data)] = data
+        self.notes.append((at, len(data), note))
+
+    def u32(self, at, value, note):
+        self.raw(at, struct.pack("<I", value & 0xffffffff), note)
+
+    def u64(self, at, value, note):
+        self.raw(at, struct.pack("<Q", value), note)
+
+    def text(self, at, text, note):
+        self.raw(at, text.encode() + b"\0", note)
+
+    def hex(self, title):
+        lines = [f"# {title}", f"size {len(self.data)}"]
+        for at, length, note in sorted(self.notes):
+            for row in range(at, at + length, 16):
+                end = min(row + 16, at + length)
+                cells = self.data[row:end].hex(" ")
+                lines.append(f"{row:04x}: {cells:<47}  # {note if row == at else ''}".rstrip(" #"))
+        return "\n".join(lines) + "\n"
+
+
+def superblock():
+    b = Block(4096)
+    b.raw(0, b"RPMPOOL\n", "magic")
+    b.u32(8, 1, "version")
+    b.u64(16, 0x0123456789abcdef, "pool id")
+    b.u64(24, 1 << 20, "pool bytes")
+    b.u64(32, 4096, "directory offset")
+    b.u64(40, 36864, "data offset")
+    b.u32(48, 128, "entries")
+    b.u32(52, 256, "bytes of an entry")
+    b.u64(4088, xxh3(b.data[8:4088]), "checksum of bytes 8 to 4087")
+    return b
+
+
+def dirent():
+    b = Block(256)
+    b.raw(0, b"RPMETRY\x01", "state: in use")
+    b.u32(8, 1, "kind: log")
+    b.u64(16, 36864, "offset")
+    b.u64(24, 69632, "bytes: header and ring")
+    b.u64(32, 0xfedcba9876543210, "log id")
+    b.text(40, "orders/2024.log", "name")
+    b.u64(248, xxh3(b.data[8:248]), "checksum of bytes 8 to 247")
+    return b
+
+
+def head():
+    b = Block(64)
+    b.raw(0, b"LOGHEAD\x01", "magic and version")
+    b.u64(8, 7, "turn")
+    b.u64(16, 0xfedcba9876543210, "log id")
+    b.u64(24, 65536, "capacity of the ring")
+    b.u64(32, 640, "trim LSN")
+    b.u64(40, 1280, "base LSN")
+    b.u32(48, 3, "epoch")
+    b.u64(56, xxh3(b.data[0:56]), "checksum of bytes 0 to 55")
+    return b
+
+
+def frame(lsn, flags, epoch, payload, pad=0):
+    unit = 256 if flags & 2 else 64
+    length = pad if pad else len(payload)
+    stride = (24 + length + unit - 1) // unit * unit
+    word = length | (0xa4 | flags) << 24 | epoch << 32
+    inner = 0 if pad else xxh3(payload)
+    log_id = 0xfedcba9876543210
+    b = Block(stride)
+    b.u64(0, lsn, "LSN")
+    b.raw(8, struct.pack("<I", length)[:3], "length")
+    b.raw(11, bytes([0xa4 | flags]), "tag")
+    b.u32(12, epoch, "epoch")
+    b.u64(16, xxh3(struct.pack("<QQQQ", inner, lsn, word, log_id)),
+          "checksum, for log id fedcba9876543210")
+    if payload:
+        b.raw(24, payload, "payload")
+    return b
+
+
+def call():
+    b = Block(128)
+    b.u32(0, 1, "kind: OPEN")
+    b.u32(4, 3, "flags: CREATE, EXCL")
+    b.u32(8, 9, "key")
+    b.u32(12, 2, "object: region")
+    b.u64(16, 1 << 33, "bytes")
+    b.u64(24, 1 << 44, "LSN")
+    b.text(32, "accounts", "name")
+    return b
+
+
+def reply():
+    b = Block(320)
+    b.u32(0, -17, "status: EEXIST")
+    b.u32(4, 1, "key")
+    b.u32(8, 1, "object: log")
+    b.u32(12, 2, "epoch")
+    b.u32(16, 3, "writer")
+    b.u32(20, 1, "flags: CREATE")
+    b.u64(24, 4 << 32, "bytes")
+    b.u64(32, 5 << 32, "offset")
+    b.u64(40, 6 << 32, "id")
+    b.u64(48, 7 << 32, "value")
+    b.text(64, "accounts", "name")
+    b.text(128, "the name is taken", "text")
+    return b
+
+
+def hello():
+    b = Block(256)
+    b.raw(0, b"RPMHELLO", "magic")
+    b.u32(8, 1, "protocol version")
+    b.u32(12, 2, "mode: ring")
+    b.u32(16, 256, "depth")
+    b.u64(24, 8 << 20, "staging bytes")
+    b.text(32, "open sesame", "secret")
+    return b
+
+
+def welcome():
+    b = Block(384)
+    b.raw(0, b"RPMWELCM", "magic")
+    b.u32(8, 1, "protocol version")
+    b.u32(12, 0, "status")
+    b.u32(16, 1, "mode: direct")
+    b.u32(20, 11, "client")
+    b.u32(24, 12, "server epoch")
+    b.u32(28, 256, "depth")
+    b.u64(32, 8 << 20, "staging bytes")
+    b.u64(40, 1 << 30, "pool bytes")
+    b.u64(48, 1 << 20, "DRAM bytes")
+    facts = [(3, "medium: tmpfs"), (2, "domain: ADR"), (1, "declared"), (0, "DDIO: unknown"),
+             (1, "native flush: no"), (2, "atomic write: yes"), (1, "memory window: no"),
+             (64, "granularity"), (256, "media line"), (0x102, "methods: WRITE, STORE"),
+             (0, "memory node"), (-1, "port node: unknown"), (1, "modelled")]
+    for i, (value, note) in enumerate(facts):
+        b.u32(56 + 4 * i, value, note)
+    return b
+
+
+def welcome_refused():
+    b = Block(384)
+    b.raw(0, b"RPMWELCM", "magic")
+    b.u32(8, 1, "protocol version")
+    b.u32(12, -13, "status: EACCES")
+    b.text(112, "wrong secret", "text")
+    return b
+
+
+def golden():
+    """Every golden file: name -> (title, block)."""
+    return {
+        "super": ("FORMAT.md section 2: superblock", superblock()),
+        "dirent": ("FORMAT.md section 3: directory entry of a log", dirent()),
+        "head": ("FORMAT.md section 4: one head slot", head()),
+        "frame_line": ("FORMAT.md section 5: a record of 40 bytes fills one line",
+                       frame(1280, 0, 3, bytes(range(40)))),
+        "frame_media": ("FORMAT.md section 5: a record of 300 bytes on whole media lines",
+                        frame(1536, 2, 3, bytes(i * 7 % 256 for i in range(300)))),
+        "frame_pad": ("FORMAT.md section 5: a pad frame of 192 bytes",
+                      frame(65344, 1, 3, b"", pad=168)),
+        "hello": ("FORMAT.md section 6: hello", hello()),
+        "welcome": ("FORMAT.md section 6: welcome, door open", welcome()),
+        "welcome_refused": ("FORMAT.md section 6: welcome, door shut", welcome_refused()),
+        "call": ("FORMAT.md section 7: call", call()),
+        "reply": ("FORMAT.md section 7: reply", reply()),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true", help="compare only")
+    args = parser.parse_args()
+    differ = 0
+    for name, (title, block) in golden().items():
+        path = args.folder / f"{name}.hex"
+        text = block.hex(title)
+        if not args.check:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"{path} differs from FORMAT.md", file=sys.stderr)
+            differ = 1
+    return differ
+
+
+if __name__ == "__main__":
+    sys.exit(main())
