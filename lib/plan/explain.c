@@ -167,7 +167,7 @@ static void tell_cost(struct story *story)
     const struct rpmi_plan *plan = story->plan;
     uint32_t ops = writes_of(story) + (plan->seal_kind != 0 ? 1 : 0);
 
-    if (plan->method == RPM_METHOD_STORE)
+    if (plan->method == RPM_METHOD_STORE && plan->write_kind == RPMI_OP_WRITE)
         rpmi_text_add(&story->text, "cost: no round trip: the near CPU does it all\n");
     else if ((plan->write_flags & RPMI_OP_WAIT) != 0)
         rpmi_text_add(&story->text, "cost: %u ops, 2 round trips\n", ops);

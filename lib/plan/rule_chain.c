@@ -30,7 +30,7 @@ static const char *chain_say(const struct rpm_facts *facts, const struct rpm_req
         return "nothing to chain: there is no seal after the writes";
     if (rpmi_hint_on(plan, CHAIN))
         return "writes and seal chained behind one doorbell, one round trip";
-    return "off: the last write is waited for before the seal is posted, two round trips";
+    return "the last write is waited for before the seal is posted, two round trips";
 }
 
 const struct rpmi_rule rpmi_rule_chain = { CHAIN, chain_apply, chain_say };

@@ -39,8 +39,8 @@ static const char *lock_say(const struct rpm_facts *facts, const struct rpm_requ
         return "no atomic in this request";
     if (rpmi_hint_on(plan, LOCK))
         return "the word is in server DRAM: volatile, and cheap to lock";
-    return plan->seal_kind != 0 ? "off: the word is in persistent memory and needs a seal"
-                                : "off: the word may be anywhere";
+    return plan->seal_kind != 0 ? "the word is in persistent memory and needs a seal"
+                                : "the word may be anywhere";
 }
 
 const struct rpmi_rule rpmi_rule_lock = { LOCK, lock_apply, lock_say };

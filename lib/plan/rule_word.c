@@ -50,7 +50,7 @@ static const char *word_say(const struct rpm_request *request, const struct rpmi
     if (request->kind == RPM_REQUEST_ATOMIC)
         return "nothing to pad: an atomic is 8 bytes";
     if (!rpmi_hint_on(plan, hint))
-        return "off: only the bytes that carry data are written";
+        return "only the bytes that carry data are written";
     if (!owns_padding(request))
         return "no slots: padding would touch a neighbour's bytes, so there is none";
     return "length padded to whole 64-byte words";

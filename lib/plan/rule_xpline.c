@@ -34,7 +34,7 @@ static const char *xpline_say(const struct rpm_facts *facts, const struct rpm_re
     if (facts->line_bytes != RPMI_XPLINE_BYTES)
         return "the medium has no 256-byte lines: nothing to fill";
     if (!rpmi_hint_on(plan, XPLINE))
-        return "off: frames over 256 bytes are packed at 64";
+        return "frames over 256 bytes are packed at 64";
     return "frames over 256 bytes start at and fill 256-byte media lines";
 }
 

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// explain_test.cpp: whole texts, as people see them.
+#include "support/catch.h"
+#include "unit/plan/support.h"
+
+#include <cstdlib>
+#include <string>
+
+namespace
+{
+
+std::string explain(const rpm_facts &facts, const rpm_request &request, int *result = nullptr)
+{
+    char text[4096] = "";
+    int n = rpm_explain(&facts, &request, text, sizeof(text));
+
+    if (result != nullptr)
+        *result = n;
+    return text;
+}
+
+// The lines between the request and the hints: what goes on the wire.
+std::string wire(const rpm_facts &facts, const rpm_request &request)
+{
+    std::string text = explain(facts, request);
+    size_t from = text.find("op 1");
+
+    REQUIRE(from != std::string::npos);
+    return text.substr(from, text.find("H1 ") - from);
+}
+
+rpm_facts eadr(rpm_method only)
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_EADR, RPM_NO, bit(only));
+
+    facts.native_flush = RPM_YES;
+    return facts;
+}
+
+} // namespace
+
+TEST_CASE("explain: an append, whole", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_NO, EVERY_METHOD & ~bit(RPM_METHOD_STORE));
+    int n = 0;
+
+    facts.domain_declared = 1;
+    facts.modelled = 1;
+    CHECK(explain(facts, request_of(RPM_REQUEST_APPEND), &n) ==
+          "request: append of 40 bytes, level durable\n"
+          "platform: adr, ddio off (declared), medium devdax, modelled\n"
+          "method: read: the READ pushes earlier WRITEs of its queue pair to the memory "
+          "controller\n"
+          "op 1: write 64 bytes <- method read; H6\n"
+          "op 2: read 1 byte of the scratch key <- method read; H9\n"
+          "cost: 2 ops, 1 round trip\n"
+          "H1 on: platform rule, not applied by the planner yet: pool, port and polling core on "
+          "the socket that owns the memory\n"
+          "H2 on: platform rule, not applied by the planner yet: far CPU writes spread over the "
+          "DIMMs, few writers for each\n"
+          "H3 on: platform rule, not applied by the planner yet: DDIO off for one-sided writes to "
+          "persistent memory, on for message rings\n"
+          "H4 on: platform rule, not applied by the planner yet: far CPU copies with non-temporal "
+          "stores from 256 bytes up\n"
+          "H5 on: the medium has no 256-byte lines: nothing to fill\n"
+          "H6 on: length padded to whole 64-byte words\n"
+          "H7 on: no CPU writes the bytes: see H6\n"
+          "H8 on: no atomic in this request\n"
+          "H9 on: writes and seal chained behind one doorbell, one round trip\n");
+    CHECK(n > 1000);
+}
+
+TEST_CASE("explain: with all hints off the rules say what is missing", "[unit]")
+{
+    rpm_facts facts = eadr(RPM_METHOD_READ);
+    rpm_request request = request_of(RPM_REQUEST_APPEND);
+    std::string text;
+
+    facts.line_bytes = 256;
+    request.hints = RPM_HINTS_NONE;
+    text = explain(facts, request);
+    CHECK(wire(facts, request) == "op 1: write 64 bytes <- method read\n"
+                                  "wait: for op 1 <- H9 is off\n"
+                                  "op 2: read 1 byte of the scratch key <- method read\n"
+                                  "cost: 2 ops, 2 round trips\n");
+    CHECK(text.substr(text.find("H5 ")) ==
+          "H5 off: frames over 256 bytes are packed at 64\n"
+          "H6 off: only the bytes that carry data are written\n"
+          "H7 off: no CPU writes the bytes: see H6\n"
+          "H8 off: no atomic in this request\n"
+          "H9 off: the last write is waited for before the seal is posted, two round trips\n");
+}
+
+TEST_CASE("explain: each method has its ops", "[unit]")
+{
+    rpm_request request = request_of(RPM_REQUEST_APPEND);
+
+    request.bytes = 100;
+    CHECK(wire(eadr(RPM_METHOD_STORE), request) ==
+          "op 1: store past the near CPU's cache, 128 bytes <- method store; H7\n"
+          "op 2: fence by the near CPU <- method store; H9\n"
+          "cost: no round trip: the near CPU does it all\n");
+    CHECK(wire(eadr(RPM_METHOD_FLUSH), request) ==
+          "op 1: write 128 bytes <- method flush; H6\n"
+          "op 2: native flush of the range of 128 bytes <- method flush; H9\n"
+          "cost: 2 ops, 1 round trip\n");
+    CHECK(wire(eadr(RPM_METHOD_COPY), request) ==
+          "op 1: message with the bytes, 128 bytes, answered once durable <- method copy; H7\n"
+          "cost: 1 op, 1 round trip\n");
+    CHECK(wire(eadr(RPM_METHOD_IMMEDIATE), request) ==
+          "op 1: write with immediate 128 bytes, answered once durable <- method immediate; H6\n"
+          "cost: 1 op, 1 round trip\n");
+    CHECK(wire(eadr(RPM_METHOD_MESSAGE), request) ==
+          "op 1: write 128 bytes <- method message; H6\n"
+          "op 2: message: the far CPU flushes the range of 128 bytes <- method message; H9\n"
+          "cost: 2 ops, 1 round trip\n");
+}
+
+TEST_CASE("explain: a batch shares one seal, and large frames fill media lines", "[unit]")
+{
+    rpm_facts facts = eadr(RPM_METHOD_FLUSH);
+    rpm_request request = request_of(RPM_REQUEST_BATCH);
+
+    facts.line_bytes = 256;
+    request.count = 32;
+    request.bytes = 233; // with its header one byte over a media line
+    CHECK(explain(facts, request).find("request: batch of 32 records, each 233 bytes, level") == 0);
+    CHECK(wire(facts, request) ==
+          "op 1..32: write 512 bytes each <- method flush; H5\n"
+          "op 33: native flush of the range of 16384 bytes <- method flush; H9\n"
+          "cost: 33 ops, 1 round trip\n");
+    request.bytes = 232;
+    CHECK(wire(facts, request).find("write 256 bytes each <- method flush; H6") !=
+          std::string::npos);
+}
+
+TEST_CASE("explain: a record write is padded from a slot's start only", "[unit]")
+{
+    rpm_facts facts = eadr(RPM_METHOD_READ);
+    rpm_request request = request_of(RPM_REQUEST_WRITE);
+
+    CHECK(wire(facts, request).find("op 1: write 40 bytes <- method read\n") == 0);
+    request.slot_bytes = 128;
+    CHECK(wire(facts, request).find("op 1: write 64 bytes <- method read; H6\n") == 0);
+    request.offset = 8;
+    CHECK(wire(facts, request).find("op 1: write 40 bytes <- method read\n") == 0);
+}
+
+TEST_CASE("explain: an atomic is one op in DRAM", "[unit]")
+{
+    CHECK(wire(eadr(RPM_METHOD_READ), request_of(RPM_REQUEST_ATOMIC)) ==
+          "op 1: compare-and-swap or fetch-and-add, 8 bytes <- method read; H8\n"
+          "cost: 1 op, 1 round trip\n");
+}
+
+TEST_CASE("explain: a refusal gives its reason as text", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_NONE, RPM_NO, EVERY_METHOD);
+    int n = 0;
+    std::string text = explain(facts, request_of(RPM_REQUEST_APPEND), &n);
+
+    CHECK(n == RPM_E_NOCAP);
+    CHECK(text == std::string("refused: ") + rpm_last_error() + "\n");
+    CHECK(text.find("level durable cannot be proven") != std::string::npos);
+}
+
+TEST_CASE("explain: structs from another version are judged first", "[unit]")
+{
+    rpm_facts facts = eadr(RPM_METHOD_READ);
+    rpm_request request = request_of(RPM_REQUEST_APPEND);
+    int n = 0;
+
+    request.size = 0;
+    explain(facts, request, &n);
+    CHECK(n == RPM_E_INVAL);
+    request = request_of(RPM_REQUEST_APPEND);
+    facts.size = 4;
+    explain(facts, request, &n);
+    CHECK(n == RPM_E_INVAL);
+}
+
+TEST_CASE("explain: text is cut where room ends", "[unit]")
+{
+    rpm_facts facts = eadr(RPM_METHOD_READ);
+    rpm_request request = request_of(RPM_REQUEST_APPEND);
+    std::string whole = explain(facts, request);
+    char text[64];
+
+    CHECK(rpm_explain(&facts, &request, text, sizeof(text)) == static_cast<int>(whole.size()));
+    CHECK(std::string(text) == whole.substr(0, sizeof(text) - 1));
+    CHECK(rpm_explain(&facts, &request, nullptr, 0) == static_cast<int>(whole.size()));
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// refuse_test.cpp: a refusal names its reason and the way out.
+#include "unit/plan/support.h"
+
+extern "C" {
+#include "plan/refuse.h"
+}
+#include "support/catch.h"
+
+#include <string>
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("refuse: no domain tells how to declare one", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_NONE, RPM_NO, EVERY_METHOD);
+
+    CHECK(rpmi_refuse(&facts, RPM_METHOD_DEFAULT, RPM_DURABLE) == RPM_E_NOCAP);
+    CHECK_THAT(rpm_last_error(), Contains("level durable cannot be proven"));
+    CHECK_THAT(rpm_last_error(), Contains("forgets when the power goes"));
+    CHECK_THAT(rpm_last_error(), Contains("rpm-server --domain"));
+}
+
+TEST_CASE("refuse: DDIO on tells to switch it off or to ask the far CPU", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_YES, bit(RPM_METHOD_READ));
+
+    CHECK(rpmi_refuse(&facts, RPM_METHOD_DEFAULT, RPM_DURABLE) == RPM_E_NOCAP);
+    CHECK_THAT(rpm_last_error(), Contains("needs one of: message, immediate, copy, store"));
+    CHECK_THAT(rpm_last_error(), Contains("this link can: read;"));
+    CHECK_THAT(rpm_last_error(), Contains("switch DDIO off"));
+
+    CHECK(rpmi_refuse(&facts, RPM_METHOD_READ, RPM_DURABLE) == RPM_E_NOCAP);
+    CHECK_THAT(rpm_last_error(), Contains("method read does not reach durable here"));
+    CHECK_THAT(rpm_last_error(), Contains("DDIO is on or unknown"));
+}
+
+TEST_CASE("refuse: a page cache tells to use the ring", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_MSYNC, RPM_NO, bit(RPM_METHOD_STORE));
+
+    CHECK(rpmi_refuse(&facts, RPM_METHOD_DEFAULT, RPM_DURABLE) == RPM_E_NOCAP);
+    CHECK_THAT(rpm_last_error(), Contains("mode=ring"));
+}
+
+TEST_CASE("refuse: anonymous memory tells to use a file", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_NONE, RPM_NO, EVERY_METHOD);
+
+    facts.medium = RPM_MEDIUM_DRAM;
+    CHECK(rpmi_refuse(&facts, RPM_METHOD_DEFAULT, RPM_PROCESS) == RPM_E_NOCAP);
+    CHECK_THAT(rpm_last_error(), Contains("dies with the server process"));
+    CHECK_THAT(rpm_last_error(), Contains("rpm-server --pool"));
+}
+
+TEST_CASE("refuse: a legal method that the link lacks is said to be missing", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_EADR, RPM_NO, bit(RPM_METHOD_READ));
+
+    CHECK(rpmi_refuse(&facts, RPM_METHOD_COPY, RPM_DURABLE) == RPM_E_NOCAP);
+    CHECK_THAT(rpm_last_error(), Contains("cannot carry out method copy; it can: read"));
+    facts.methods = 0;
+    CHECK(rpmi_refuse(&facts, RPM_METHOD_COPY, RPM_DURABLE) == RPM_E_NOCAP);
+    CHECK_THAT(rpm_last_error(), Contains("it can: none"));
+}
