@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fuzz.h: what every fuzz target uses. A target is one file X_fuzz.cpp with the one function below;
+// it is run by libFuzzer, or by replay.cpp over its corpus in the ordinary build.
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+// The property that a target checks. Aborts: libFuzzer and ctest both take that for a finding.
+#define FUZZ_CHECK(expr)                                                                           \
+    do {                                                                                           \
+        if (!(expr)) {                                                                             \
+            fprintf(stderr, "fuzz: %s does not hold (%s:%d)\n", #expr, __FILE__, __LINE__);        \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+// A copy of exactly @bytes on the heap, zeros behind the input's end: for decoders of a fixed size,
+// and so that a sanitizer sees one byte too far.
+inline std::unique_ptr<uint8_t[]> fuzz_copy(const uint8_t *data, size_t size, size_t bytes)
+{
+    std::unique_ptr<uint8_t[]> copy(new uint8_t[bytes]());
+
+    if (size > 0)
+        memcpy(copy.get(), data, size < bytes ? size : bytes);
+    return copy;
+}
+
+#endif

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Write the seed inputs of the fuzz targets: golden structures, whole, cut and with bytes changed.
+
+    tests/fuzz/make_corpus.py tests/fuzz/corpus
+
+Repeatable: the same files each time. Inputs found by long runs lie beside them under other names
+and are not touched.
+"""
+import argparse
+import pathlib
+import random
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
+import make  # noqa: E402  (the path is set above)
+
+# What stands in front of the structure in the input, see X_fuzz.cpp.
+POOL = struct.pack("<Q", 1 << 20)
+
+TEXTS = {
+    "url": ["shm:pool,mode=ring,wrap=trace+count", "sim:seed=7,preset=adr", "sim:",
+            "verbs://host:7471/pool", "s:,a=b", "shm:x,a=1,a=2", "shm:x,=b", "64K", "99999999999G",
+            "18446744073709551615", "a:" + "x" * 508,
+            "s:" + ",".join(f"k{i}=v" for i in range(17))],
+    "hints": ["all", "none", "H6,H9", "-H3", "none,+H9", "all,-H1,-H2", "H10", "H0", "", ",", "h6",
+              "+H1,-H1", "all,none,H5"],
+}
+
+
+def mutated(seed, data):
+    """One input: some bytes changed, dropped or doubled."""
+    rng = random.Random(seed)
+    out = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(out))
+        kind = rng.randrange(4)
+        if kind == 0:
+            out[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            out[at] = rng.choice([0, 1, 0x7f, 0x80, 0xff])
+        elif kind == 2:
+            out[at:at + 8] = struct.pack("<Q", rng.choice([0, 1, 63, 64, (1 << 64) - 1, 1 << 63]))
+        else:
+            del out[at:at + rng.randint(1, 16)]
+    return bytes(out)
+
+
+def inputs():
+    """Every input: target -> name -> bytes."""
+    block = {name: bytes(entry[1].data) for name, entry in make.golden().items()}
+    lsn = {"frame_line": 1280, "frame_media": 1536, "frame_pad": 65344}
+    found = {
+        "super": {"whole": POOL + block["super"]},
+        "dirent": {"whole": POOL + block["dirent"]},
+        "head": {"same": block["head"] * 2, "single": block["head"] + bytes(64)},
+        "frame": {name: struct.pack("<Q", lsn[name]) + block[name] for name in lsn},
+        "hello": {"whole": block["hello"]},
+        "welcome": {"open": block["welcome"], "shut": block["welcome_refused"]},
+        "call": {"whole": block["call"]},
+        "reply": {"whole": block["reply"]},
+    }
+    for target, seeds in found.items():
+        for seed, (name, data) in enumerate(list(seeds.items())):
+            seeds[f"{name}_cut"] = data[:len(data) * 2 // 3]
+            for i in range(4):
+                seeds[f"{name}_mutant{i}"] = mutated(f"{target}{seed}{i}", data)
+        seeds["zeros"] = bytes(len(data))
+        seeds["empty"] = b""
+    for target, texts in TEXTS.items():
+        found[target] = {f"text{i:02}": text.encode() for i, text in enumerate(texts)}
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    args = parser.parse_args()
+    for target, seeds in inputs().items():
+        (args.folder / target).mkdir(parents=True, exist_ok=True)
+        for name, data in seeds.items():
+            (args.folder / target / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
