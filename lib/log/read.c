@@ -209,8 +209,9 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
 
 static void pace_reads(struct rpm_reader *reader, bool plenty)
 {
+    /* At the tail ask for one line only: reading where the writer is about to write slows it. */
     if (!plenty)
-        reader->ahead = BUFFER_MIN;
+        reader->ahead = RPMI_LINE_BYTES;
     else if (buffered(reader, RPMI_LINE_BYTES) == NULL && reader->ahead < reader->buffer_bytes)
         reader->ahead *= 2;
 }

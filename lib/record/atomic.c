@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * atomic.c: compare-and-swap and fetch-and-add on words in server DRAM (H8). Never on persistent
+ * memory: there a NIC would hold its atomic section open for a media read, and the result would
+ * not be durable all the same.
+ *
+ * Tests: tests/unit/record/atomic_test.cpp
+ */
+#include "record/region.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "record/atomic.h"
+
+#include <inttypes.h>
+
+int rpmi_atomic(struct rpm_conn *conn, struct rpmi_op *op, uint64_t *found)
+{
+    int err;
+
+    op->len = sizeof(uint64_t);
+    op->into = conn->word;
+    err = rpmi_conn_exec(conn, op, 1);
+    if (err == 0)
+        memcpy(found, conn->word, sizeof(*found));
+    return err;
+}
+
+static int check(const struct rpm_region *region, uint64_t offset)
+{
+    if (region->kind != RPM_KIND_DRAM)
+        return rpmi_fail(RPM_E_NOCAP, "atomics work on DRAM regions only (H8)");
+    if (region->dead != 0)
+        return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+    if (!rpmi_is_aligned(offset, sizeof(uint64_t)))
+        return rpmi_fail(RPM_E_INVAL, "%" PRIu64 " is not a multiple of 8", offset);
+    if (!rpmi_in_bounds(offset, sizeof(uint64_t), region->bytes))
+        return rpmi_fail(RPM_E_RANGE, "a word at %" PRIu64 " leaves a region of %" PRIu64, offset,
+                         region->bytes);
+    return 0;
+}
+
+int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect, uint64_t desired,
+                   uint64_t *found)
+{
+    struct rpmi_op op = {
+        .kind = RPMI_OP_CAS,
+        .offset = offset,
+        .expect = expect,
+        .operand = desired,
+    };
+    int err;
+
+    RPM_ASSERT(region != NULL && found != NULL);
+    err = check(region, offset);
+    op.key = region->key;
+    return err != 0 ? err : rpmi_atomic(region->conn, &op, found);
+}
+
+int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add, uint64_t *found)
+{
+    struct rpmi_op op = { .kind = RPMI_OP_FAA, .offset = offset, .operand = add };
+    int err;
+
+    RPM_ASSERT(region != NULL && found != NULL);
+    err = check(region, offset);
+    op.key = region->key;
+    return err != 0 ? err : rpmi_atomic(region->conn, &op, found);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * region.h: an open region.
+ *
+ * Invariants
+ *   every request is checked against the region's bounds before anything is posted
+ *   reaped <= completed <= submitted, submitted - reaped <= inflight_max
+ *
+ * Threads: one per connection. Tests: tests/unit/record/, tests/crash/
+ */
+#ifndef RPMI_REGION_H
+#define RPMI_REGION_H
+
+#include "base/mem.h"
+#include "conn/conn.h"
+#include "conn/stage.h"
+
+#include <librpm/region.h>
+
+#define RPMI_REGION_STAGE_BYTES (1u << 20)
+#define RPMI_GROUP_PATCHES 16u /* pieces that share one flush */
+
+/* One asynchronous write on its way. */
+struct rpmi_write {
+    uint64_t offset;
+    void *context;
+    uint64_t stage_end;
+    int status;
+};
+
+struct rpm_region {
+    struct rpmi_owner owner;
+    struct rpm_conn *conn;
+    struct rpmi_arena arena;
+    uint64_t link_generation;
+    uint32_t key;
+    uint32_t kind; /* enum rpm_kind */
+    uint64_t bytes;
+    uint32_t slot_bytes;
+    int dead; /* 0, or why the region must be reopened */
+    struct rpmi_plan plan;
+    struct rpmi_plan persist_plan;
+    struct rpmi_stage stage;
+    struct rpmi_op *ops; /* RPMI_BATCH_OPS_MAX */
+    uint32_t ops_count;
+    struct rpmi_range ranges[RPMI_GROUP_PATCHES]; /* written since the last seal */
+    uint32_t ranges_n;
+    struct rpmi_write *writes; /* ring of inflight_max */
+    uint32_t inflight_max;
+    uint64_t submitted;
+    uint64_t completed;
+    uint64_t reaped;
+};
+
+/* write.c */
+void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);
+void rpmi_region_lost(struct rpmi_owner *owner, int status);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * write.c: durable writes in place.
+ *
+ * Padding (H6, H7): a write may be rounded up to whole 64-byte words only inside a slot that its
+ * writer owns. Without slots not one byte beside the write is touched.
+ *
+ * Tests: tests/unit/record/write_test.cpp, tests/crash/record_test.cpp
+ */
+#include "record/region.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+static struct rpm_region *region_of(struct rpmi_owner *owner)
+{
+    return (struct rpm_region *)((unsigned char *)owner - offsetof(struct rpm_region, owner));
+}
+
+static void finish(struct rpm_region *region, uint64_t seq, int status)
+{
+    RPM_ASSERT(seq <= region->submitted);
+    while (region->completed < seq) {
+        struct rpmi_write *write = &region->writes[region->completed % region->inflight_max];
+
+        write->status = status;
+        region->stage.head = write->stage_end;
+        region->completed++;
+    }
+    if (status != 0 && region->dead == 0)
+        region->dead = status;
+}
+
+void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status)
+{
+    struct rpm_region *region = region_of(owner);
+
+    finish(region, seq < region->submitted ? seq : region->submitted, status);
+}
+
+void rpmi_region_lost(struct rpmi_owner *owner, int status)
+{
+    struct rpm_region *region = region_of(owner);
+
+    finish(region, region->submitted, status);
+    region->dead = region->dead != 0 ? region->dead : status;
+}
+
+static int check(const struct rpm_region *region, uint64_t offset, uint64_t len)
+{
+    if (RPMI_UNLIKELY(region->dead != 0))
+        return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+    if (RPMI_UNLIKELY(len == 0))
+        return rpmi_fail(RPM_E_INVAL, "nothing to do for 0 bytes");
+    if (RPMI_UNLIKELY(!rpmi_in_bounds(offset, len, region->bytes)))
+        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " bytes at %" PRIu64 " leave a region of %" PRIu64,
+                         len, offset, region->bytes);
+    return 0;
+}
+
+/* Bytes to write for a record of @len at @offset. */
+static uint64_t padded(const struct rpm_region *region, uint64_t offset, uint64_t len)
+{
+    uint64_t full = rpmi_align_up(len, RPMI_LINE_BYTES);
+
+    if (!rpmi_in_bounds(offset, full, region->bytes))
+        return len;
+    if (RPMI_CANARY(PAD_NEIGHBOUR))
+        return full;
+    if (region->plan.pad_unit != RPMI_LINE_BYTES || region->slot_bytes == 0 ||
+        offset % region->slot_bytes != 0 || full > region->slot_bytes)
+        return len;
+    return full;
+}
+
+static void add_write(struct rpm_region *region, uint64_t offset, const void *data, uint64_t len)
+{
+    struct rpmi_op *op = &region->ops[region->ops_count++];
+    uint64_t written = padded(region, offset, len);
+
+    *op = (struct rpmi_op){ .body = data, .body_bytes = len };
+    rpmi_plan_write(&region->plan, region->key, offset, written, op);
+    region->ranges[region->ranges_n++] = (struct rpmi_range){ offset, written };
+}
+
+/* What was added since the last seal reaches the level with these ops. */
+static void add_seal(struct rpm_region *region)
+{
+    if (!RPMI_CANARY(NO_FLUSH)) {
+        struct rpmi_op *ops = &region->ops[region->ops_count];
+        uint32_t n = rpmi_plan_seal(&region->plan, region->key, region->ranges, region->ranges_n,
+                                    region->conn->word, ops);
+
+        if (RPMI_CANARY(OTHER_QP))
+            for (uint32_t i = 0; i < n; i++)
+                ops[i].flags |= RPMI_OP_OTHER_QP;
+        region->ops_count += n;
+    }
+    region->ranges_n = 0;
+}
+
+static int send_and_wait(struct rpm_region *region)
+{
+    uint32_t n = region->ops_count;
+
+    region->ops_count = 0;
+    if (n == 0)
+        return 0;
+    return rpmi_conn_exec(region->conn, region->ops, n);
+}
+
+/* End the group that is being built, and wait for it. */
+static int end_group(struct rpm_region *region)
+{
+    int err;
+
+    if (region->ranges_n > 0)
+        add_seal(region);
+    err = send_and_wait(region);
+    if (region->completed == region->submitted)
+        region->stage.head = region->stage.tail;
+    return err;
+}
+
+/* One piece, or as much of it as fits half the staging memory, into the group. */
+static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned char *data,
+                     uint64_t len)
+{
+    unsigned char *staged = NULL;
+    int err;
+
+    if (region->ranges_n == RPMI_GROUP_PATCHES ||
+        region->ops_count + 2 * RPMI_GROUP_PATCHES > RPMI_BATCH_OPS_MAX) {
+        err = end_group(region);
+        if (err != 0)
+            return err;
+    }
+    if (rpmi_conn_places(region->conn)) {
+        add_write(region, offset, data, len);
+        return 0;
+    }
+    while ((staged = rpmi_stage_take(&region->stage, len)) == NULL) {
+        err = end_group(region);
+        if (err == 0 && region->completed < region->submitted)
+            err = rpmi_conn_wait(region->conn, rpmi_conn_deadline(region->conn));
+        if (err != 0)
+            return err;
+    }
+    memcpy(staged, data, len);
+    add_write(region, offset, staged, len);
+    return 0;
+}
+
+static int add_patch(struct rpm_region *region, const struct rpm_patch *patch)
+{
+    uint64_t most = rpmi_conn_places(region->conn) ? patch->len : region->stage.bytes / 2;
+
+    for (uint64_t at = 0; at < patch->len;) {
+        uint64_t piece = patch->len - at < most ? patch->len - at : most;
+        int err =
+            add_piece(region, patch->offset + at, (const unsigned char *)patch->data + at, piece);
+
+        if (err != 0)
+            return err;
+        at += piece;
+    }
+    return 0;
+}
+
+/* What follows is placed only when everything so far is at the level: seal, then fence. */
+static int add_barrier(struct rpm_region *region, bool *fence)
+{
+    if (region->ops_count == 0)
+        return 0;
+    if (region->ranges_n > 0)
+        add_seal(region);
+    *fence = true;
+    return region->ops_count + 2 * RPMI_GROUP_PATCHES > RPMI_BATCH_OPS_MAX ? end_group(region) : 0;
+}
+
+int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
+{
+    int err = 0;
+
+    RPM_ASSERT(region != NULL && patches != NULL);
+    if (n == 0 || n > region->inflight_max)
+        return rpmi_fail(RPM_E_INVAL, "a vectored write has 1 to %u pieces", region->inflight_max);
+    for (uint32_t i = 0; i < n && err == 0; i++) {
+        err = check(region, patches[i].offset, patches[i].len);
+        if (err == 0 && (patches[i].flags & ~(uint32_t)RPM_PATCH_AFTER) != 0)
+            err = rpmi_fail(RPM_E_INVAL, "unknown patch flags %#x", patches[i].flags);
+    }
+    for (uint32_t i = 0; i < n && err == 0; i++) {
+        bool fence = false;
+        uint32_t first;
+
+        if ((patches[i].flags & RPM_PATCH_AFTER) != 0)
+            err = add_barrier(region, &fence);
+        first = region->ops_count;
+        if (err == 0)
+            err = add_patch(region, &patches[i]);
+        if (err == 0 && fence && !RPMI_CANARY(NO_FENCE) && first < region->ops_count)
+            region->ops[first].flags |= RPMI_OP_FENCED;
+        region->conn->payload_bytes += patches[i].len;
+    }
+    if (err == 0)
+        return end_group(region);
+    region->ops_count = 0;
+    region->ranges_n = 0;
+    return err;
+}
+
+int rpm_region_write(struct rpm_region *region, uint64_t offset, const void *data, size_t len)
+{
+    struct rpm_patch patch = { .offset = offset, .data = data, .len = len };
+
+    RPM_ASSERT(data != NULL);
+    return rpm_region_writev(region, &patch, 1);
+}
+
+static int post_async(struct rpm_region *region, uint64_t offset, void *context)
+{
+    uint64_t seq = region->submitted + 1;
+    uint32_t n;
+    int err;
+
+    add_seal(region);
+    n = region->ops_count;
+    region->ops_count = 0;
+    region->ops[n - 1].flags |= RPMI_OP_SIGNALED;
+    err = rpmi_conn_post(region->conn, &region->owner, region->ops, n, seq);
+    if (err == RPM_E_BUSY)
+        return err;
+    region->writes[region->submitted % region->inflight_max] = (struct rpmi_write){
+        .offset = offset,
+        .context = context,
+        .stage_end = region->stage.tail,
+    };
+    region->submitted = seq;
+    if (err != 0 || rpmi_conn_places(region->conn))
+        finish(region, seq, err);
+    return 0;
+}
+
+int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const void *data, size_t len,
+                           void *context)
+{
+    bool places;
+    uint64_t stage_tail;
+    const void *payload = data;
+    int err;
+
+    RPM_ASSERT(region != NULL && data != NULL);
+    places = rpmi_conn_places(region->conn);
+    err = check(region, offset, len);
+    if (err != 0)
+        return err;
+    if (!places && len > region->stage.bytes / 2)
+        return rpmi_fail(RPM_E_TOOBIG, "an asynchronous write has at most %" PRIu64 " bytes",
+                         region->stage.bytes / 2);
+    (void)rpmi_conn_pump(region->conn);
+    if (region->dead != 0)
+        return region->dead;
+    if (region->submitted - region->reaped == region->inflight_max)
+        return RPM_E_BUSY;
+    stage_tail = region->stage.tail;
+    if (!places) {
+        unsigned char *staged = rpmi_stage_take(&region->stage, len);
+
+        if (staged == NULL)
+            return RPM_E_BUSY;
+        memcpy(staged, data, len);
+        payload = staged;
+    }
+    add_write(region, offset, payload, len);
+    err = post_async(region, offset, context);
+    if (err != 0)
+        region->stage.tail = stage_tail;
+    else
+        region->conn->payload_bytes += len;
+    return err;
+}
+
+int rpm_region_poll(struct rpm_region *region, struct rpm_completion *done, uint32_t n)
+{
+    uint32_t count = 0;
+
+    RPM_ASSERT(region != NULL && (done != NULL || n == 0));
+    if (n > INT32_MAX)
+        return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
+    (void)rpmi_conn_pump(region->conn);
+    while (count < n && region->reaped < region->completed) {
+        const struct rpmi_write *write = &region->writes[region->reaped % region->inflight_max];
+
+        region->reaped++;
+        done[count++] = (struct rpm_completion){
+            .context = write->context,
+            .lsn = write->offset,
+            .status = write->status,
+        };
+    }
+    return (int)count;
+}
+
+int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size_t len)
+{
+    int err;
+
+    RPM_ASSERT(region != NULL && data != NULL);
+    err = check(region, offset, len);
+    return err != 0 ? err : rpmi_conn_read(region->conn, region->key, offset, data, len);
+}
+
+int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len)
+{
+    struct rpmi_range range = { offset, len };
+    int err;
+
+    RPM_ASSERT(region != NULL);
+    err = check(region, offset, len);
+    if (err != 0)
+        return err;
+    return rpmi_conn_persist(region->conn, &region->persist_plan, region->key, &range, 1);
+}
