@@ -66,8 +66,8 @@ static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, ui
         return 0;
     for (;;) {
         if (log->pending == 0)
-            log->pending_stage = log->stage_tail;
-        staged = rpmi_stage_take(log, record->len);
+            log->pending_stage = log->stage.tail;
+        staged = rpmi_stage_take(&log->stage, record->len);
         if (staged != NULL)
             break;
         err = send(log, true, deadline);

@@ -31,7 +31,7 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
         struct rpmi_entry *entry = &log->entries[log->completed % log->inflight_max];
 
         entry->status = status;
-        log->stage_head = entry->stage_end;
+        log->stage.head = entry->stage_end;
         if (status == 0)
             log->acked_lsn = entry->end_lsn;
         else

@@ -79,7 +79,7 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
         .lsn = place->lsn,
         .end_lsn = log->tail_lsn,
         .context = context,
-        .stage_end = log->stage_tail,
+        .stage_end = log->stage.tail,
         .silent = silent,
     };
     log->pending++;
@@ -91,7 +91,7 @@ void rpmi_group_undo(struct rpm_log *log)
         return;
     log->tail_lsn = log->pending_tail;
     log->position = log->tail_lsn % log->capacity;
-    log->stage_tail = log->pending_stage;
+    log->stage.tail = log->pending_stage;
     log->pending = 0;
     log->ops_count = 0;
 }

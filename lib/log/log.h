@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "conn/conn.h"
+#include "conn/stage.h"
 #include "wire/frame.h"
 #include "wire/head.h"
 
@@ -79,12 +80,9 @@ struct rpm_log {
     struct rpm_outcome *unknown; /* inflight_max: to be settled by resume */
     uint32_t unknown_count;
 
-    unsigned char *stage; /* payloads on their way; a ring */
-    uint64_t stage_bytes;
-    uint64_t stage_head; /* counts up; oldest byte in use */
-    uint64_t stage_tail;
-    uint64_t reserved;    /* bytes; 0: nothing reserved */
-    uint64_t reserved_at; /* counts as stage_tail does */
+    struct rpmi_stage stage; /* payloads on their way */
+    uint64_t reserved;       /* bytes; 0: nothing reserved */
+    uint64_t reserved_at;    /* counts as stage_tail does */
     unsigned char *reserved_data;
 
     struct rpmi_op *ops;    /* RPMI_BATCH_OPS_MAX: the group being built */
@@ -110,9 +108,6 @@ uint32_t rpmi_ring_ranges(const struct rpm_log *log, uint64_t from, uint64_t to,
                           struct rpmi_range ranges[2]);
 /* Largest payload for which a place can be found in an empty ring of this capacity. */
 uint64_t rpmi_ring_record_max(uint64_t capacity);
-
-/* stage.c: contiguous room for @len bytes. NULL: none now. */
-unsigned char *rpmi_stage_take(struct rpm_log *log, uint64_t len);
 
 /*
  * group.c: a group is what shares one flush. Records are added to it (pending), posted (submitted),

@@ -106,9 +106,9 @@ static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
 
     if (err != 0)
         return err;
-    log->stage_bytes = opts->staging_bytes;
-    log->stage = link->ops->stage(link, opts->staging_bytes);
-    if (log->stage == NULL)
+    log->stage.bytes = opts->staging_bytes;
+    log->stage.base = link->ops->stage(link, opts->staging_bytes);
+    if (log->stage.base == NULL)
         return rpmi_fail(RPM_E_NOMEM, "the connection's staging memory has no %zu bytes left",
                          (size_t)opts->staging_bytes);
     return 0;
@@ -117,8 +117,8 @@ static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
 static void set_record_max(struct rpm_log *log)
 {
     log->record_max = rpmi_ring_record_max(log->capacity);
-    if (log->stage != NULL && !log->places && log->record_max > log->stage_bytes / 2)
-        log->record_max = log->stage_bytes / 2;
+    if (log->stage.base != NULL && !log->places && log->record_max > log->stage.bytes / 2)
+        log->record_max = log->stage.bytes / 2;
 }
 
 static int attach(struct rpm_log *log, const struct rpm_log_opts *opts)
@@ -148,8 +148,8 @@ static void detach(struct rpm_log *log)
         rpmi_conn_drop_key(log->conn, log->write_key);
     if (log->read_key != 0 && log->link_generation == log->conn->generation)
         rpmi_conn_drop_key(log->conn, log->read_key);
-    if (log->stage != NULL)
-        link->ops->unstage(link, log->stage);
+    if (log->stage.base != NULL)
+        link->ops->unstage(link, log->stage.base);
 }
 
 static void release(struct rpm_log *log)

@@ -101,7 +101,7 @@ static void forget_queues(struct rpm_log *log)
 {
     rpm_log_abandon(log);
     rpmi_group_undo(log);
-    log->stage_head = log->stage_tail;
+    log->stage.head = log->stage.tail;
     log->dead = 0;
 }
 

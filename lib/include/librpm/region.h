@@ -41,11 +41,17 @@ static inline struct rpm_region_opts rpm_region_opts_init(void)
     return opts;
 }
 
+enum rpm_patch_flag {
+    RPM_PATCH_AFTER = 1 /* place this piece only when all earlier ones are at the region's level:
+                           for a flag or version that vouches for data written before it */
+};
+
 /* One piece of a vectored write. */
 struct rpm_patch {
     uint64_t offset; /* bytes from the start of the region */
     const void *data;
-    size_t len; /* bytes */
+    size_t len;     /* bytes */
+    uint32_t flags; /* enum rpm_patch_flag */
 };
 
 /**
