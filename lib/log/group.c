@@ -136,13 +136,10 @@ static uint32_t add_seal(struct rpm_log *log)
     uint32_t ranges_n = rpmi_ring_ranges(log, log->sealed_lsn, log->tail_lsn, ranges);
     uint32_t n;
 
-    if (RPMI_CANARY(NO_FLUSH) && log->ops_count > 0)
-        return 0;
+    if (log->ops_count > 0)
+        rpmi_plan_last_write(&log->plan, &log->ops[log->ops_count - 1]);
     n = rpmi_plan_seal(&log->plan, log->write_key, ranges, ranges_n, log->conn->word,
                        &log->ops[log->ops_count]);
-    if (RPMI_CANARY(OTHER_QP))
-        for (uint32_t i = 0; i < n; i++)
-            log->ops[log->ops_count + i].flags |= RPMI_OP_OTHER_QP;
     if (n == 0 && log->ops_count == 0)
         n = add_marker(log, ranges, ranges_n);
     return n;

@@ -52,10 +52,16 @@ static inline void rpmi_plan_write(const struct rpmi_plan *plan, uint32_t key, u
                                    uint64_t len, struct rpmi_op *op)
 {
     op->kind = plan->write_kind;
-    op->flags = plan->write_flags;
+    op->flags = plan->write_flags & (uint8_t)~RPMI_OP_WAIT;
     op->key = key;
     op->offset = offset;
     op->len = len;
+}
+
+/* Mark the last write of a group, which the seal may have to wait for (H9 off). */
+static inline void rpmi_plan_last_write(const struct rpmi_plan *plan, struct rpmi_op *op)
+{
+    op->flags |= plan->write_flags & RPMI_OP_WAIT;
 }
 
 /*

@@ -89,16 +89,10 @@ static void add_write(struct rpm_region *region, uint64_t offset, const void *da
 /* What was added since the last seal reaches the level with these ops. */
 static void add_seal(struct rpm_region *region)
 {
-    if (!RPMI_CANARY(NO_FLUSH)) {
-        struct rpmi_op *ops = &region->ops[region->ops_count];
-        uint32_t n = rpmi_plan_seal(&region->plan, region->key, region->ranges, region->ranges_n,
-                                    region->conn->word, ops);
-
-        if (RPMI_CANARY(OTHER_QP))
-            for (uint32_t i = 0; i < n; i++)
-                ops[i].flags |= RPMI_OP_OTHER_QP;
-        region->ops_count += n;
-    }
+    rpmi_plan_last_write(&region->plan, &region->ops[region->ops_count - 1]);
+    region->ops_count += rpmi_plan_seal(&region->plan, region->key, region->ranges,
+                                        region->ranges_n, region->conn->word,
+                                        &region->ops[region->ops_count]);
     region->ranges_n = 0;
 }
 
