@@ -107,27 +107,35 @@ fail:
     return err;
 }
 
-int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts, struct rpm_conn **conn)
+int rpmi_conn_link_opts(const struct rpm_conn_opts *opts, struct rpmi_link_opts *link)
 {
     struct rpm_conn_opts ours;
-    struct rpmi_link_opts link_opts;
-    struct rpmi_link *link;
-    int err;
+    int err = opts_read(opts, &ours);
 
-    RPM_ASSERT(url != NULL && conn != NULL);
-    err = opts_read(opts, &ours);
     if (err != 0)
         return err;
-    link_opts = (struct rpmi_link_opts){
+    *link = (struct rpmi_link_opts){
         .timeout_us = ours.timeout_us,
         .depth = ours.depth,
         .staging_bytes = ours.staging_bytes,
         .secret = ours.secret,
     };
-    err = rpmi_link_open(url, &link_opts, &link);
+    return 0;
+}
+
+int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts, struct rpm_conn **conn)
+{
+    struct rpmi_link_opts link_opts;
+    struct rpmi_link *link;
+    int err;
+
+    RPM_ASSERT(url != NULL && conn != NULL);
+    err = rpmi_conn_link_opts(opts, &link_opts);
+    if (err == 0)
+        err = rpmi_link_open(url, &link_opts, &link);
     if (err != 0)
         return err;
-    return rpmi_conn_wrap(link, &ours, conn);
+    return rpmi_conn_wrap(link, opts, conn);
 }
 
 /* A new link has nothing outstanding: forget what the old one had. */

@@ -58,6 +58,9 @@ struct rpm_conn {
     unsigned char *word;   /* one line of staging memory: READ seals, results of atomics */
 };
 
+/* What a connection with these options asks of its link. RPM_E_INVAL, RPM_E_OPTS. */
+int rpmi_conn_link_opts(const struct rpm_conn_opts *opts, struct rpmi_link_opts *link);
+
 /* Takes @link, also on failure. RPM_E_INVAL (hints, method), RPM_E_NOMEM. */
 int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts,
                    struct rpm_conn **conn);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sim_door.c: connections into a world of the device model.
+ *
+ * Invariant: the link below such a connection is the model's own, no wrapper is around it.
+ *
+ * Tests: tests/unit/transport/sim/open_test.cpp
+ */
+#include "base/assert.h"
+#include "conn/conn.h"
+#include "transport/sim/sim.h"
+
+int rpm_sim_connect(struct rpm_sim *sim, uint32_t server, const struct rpm_conn_opts *opts,
+                    struct rpm_conn **conn)
+{
+    struct rpmi_link_opts link_opts;
+    struct rpmi_link *link;
+    int err;
+
+    RPM_ASSERT(sim != NULL && conn != NULL);
+    err = rpmi_conn_link_opts(opts, &link_opts);
+    if (err == 0)
+        err = rpmi_sim_link_open(sim, server, &link_opts, &link);
+    if (err != 0)
+        return err;
+    return rpmi_conn_wrap(link, opts, conn);
+}
+
+void rpm_sim_kill_client(struct rpm_conn *conn)
+{
+    RPM_ASSERT(conn != NULL && conn->link->ops == &rpmi_sim_transport);
+    rpmi_sim_link_kill(conn->link);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * media.c: pool and DRAM of one machine.
+ *
+ * Invariants
+ *   DRAM is never dirty and never survives: it has no lines in the cache's books
+ *   where the persistence boundary lies is asked of the preset, nowhere else
+ *
+ * Tests: tests/unit/sim/media_test.cpp
+ */
+#include "sim/media.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/mem.h"
+
+#include <librpm/error.h>
+
+int rpmi_media_open(struct rpmi_media *media, const struct rpmi_preset *preset, uint64_t pool_bytes,
+                    uint64_t dram_bytes)
+{
+    size_t books = rpmi_cache_bytes(pool_bytes);
+
+    RPM_ASSERT(pool_bytes % RPMI_PAGE_BYTES == 0 && dram_bytes % RPMI_LINE_BYTES == 0);
+    memset(media, 0, sizeof(*media));
+    media->room = rpmi_alloc(books + pool_bytes + dram_bytes, RPMI_LINE_BYTES);
+    if (media->room == NULL)
+        return RPM_E_NOMEM;
+    media->preset = preset;
+    media->pool = media->room + rpmi_align_up(books, RPMI_LINE_BYTES);
+    media->pool_bytes = pool_bytes;
+    media->dram = media->pool + pool_bytes;
+    media->dram_bytes = dram_bytes;
+    rpmi_cache_open(&media->cache, media->room, media->pool, pool_bytes, preset->unit_lines);
+    return 0;
+}
+
+void rpmi_media_close(struct rpmi_media *media)
+{
+    rpmi_free(media->room);
+    memset(media, 0, sizeof(*media));
+}
+
+const unsigned char *rpmi_media_at(const struct rpmi_media *media, enum rpmi_place place,
+                                   uint64_t offset, uint64_t len)
+{
+    if (place == RPMI_PLACE_DRAM) {
+        RPM_ASSERT(rpmi_in_bounds(offset, len, media->dram_bytes));
+        return media->dram + offset;
+    }
+    RPM_ASSERT(rpmi_in_bounds(offset, len, media->pool_bytes));
+    return media->pool + offset;
+}
+
+static bool durable_on_arrival(const struct rpmi_preset *preset, enum rpmi_writer writer)
+{
+    if (writer == RPMI_BY_STREAM)
+        return preset->domain != RPM_DOMAIN_MSYNC; /* past the caches, in the controller's queue */
+    return rpmi_preset_at_once(preset, writer == RPMI_BY_NIC);
+}
+
+bool rpmi_media_land(struct rpmi_media *media, enum rpmi_place place, uint64_t offset,
+                     const void *from, uint32_t len, enum rpmi_writer writer, struct rpmi_rng *rng)
+{
+    RPM_ASSERT(len > 0 && len == rpmi_line_part(offset, len));
+    if (place == RPMI_PLACE_DRAM) {
+        RPM_ASSERT(rpmi_in_bounds(offset, len, media->dram_bytes));
+        memcpy(media->dram + offset, from, len);
+        return false;
+    }
+    RPM_ASSERT(rpmi_in_bounds(offset, len, media->pool_bytes));
+    if (durable_on_arrival(media->preset, writer)) {
+        rpmi_cache_write_through(&media->cache, offset, from, len);
+        return false;
+    }
+    rpmi_cache_write(&media->cache, offset, from, len, rng);
+    return true;
+}

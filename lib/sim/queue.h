@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * queue.h: what is still to happen in a world, earliest first. A binary heap of fixed capacity.
+ *
+ * Invariant: two events of the same instant happen in the order they were pushed.
+ *
+ * Tests: tests/unit/sim/queue_test.cpp
+ */
+#ifndef RPMI_SIM_QUEUE_H
+#define RPMI_SIM_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rpmi_event_kind {
+    RPMI_EV_SEND = 1,     /* client NIC puts a packet on the wire */
+    RPMI_EV_ARRIVE = 2,   /* packet reaches the server's NIC */
+    RPMI_EV_ACK = 3,      /* acknowledgement reaches the client */
+    RPMI_EV_GO_BACK = 4,  /* "packets missing" reaches the client */
+    RPMI_EV_ANSWER = 5,   /* result of an op reaches the client */
+    RPMI_EV_TIMER = 6,    /* client NIC looks whether it heard anything */
+    RPMI_EV_ISSUE = 7,    /* server NIC turns a received packet into PCIe transactions */
+    RPMI_EV_READ = 8,     /* server NIC goes on with a READ, FLUSH or atomic */
+    RPMI_EV_PCIE = 9,     /* a transaction comes out of the PCIe queue */
+    RPMI_EV_CPU = 10,     /* far CPU takes up a message */
+    RPMI_EV_EVICT = 11,   /* the cache writes some dirty line back */
+    RPMI_EV_DIAL = 12,    /* connection request or farewell reaches the server */
+    RPMI_EV_WELCOME = 13, /* its answer reaches the client */
+    RPMI_EV_STEP = 14,    /* inside a far CPU's work: store, write-back, fence */
+    RPMI_EV_POWER = 15,   /* cut, kill, restart */
+    RPMI_EV_KINDS = 16
+};
+
+struct rpmi_event {
+    uint64_t at_ns;
+    uint64_t order;
+    uint16_t kind; /* enum rpmi_event_kind */
+    uint16_t who;  /* client, or machine: by kind */
+    uint32_t gen;  /* which dialling of the client it belongs to */
+    uint64_t arg;
+};
+
+struct rpmi_queue {
+    struct rpmi_event *heap;
+    uint32_t count;
+    uint32_t room;
+    uint64_t order;
+};
+
+/* Make room for @more events beyond those pending. Setup only. RPM_E_NOMEM: nothing changed. */
+int rpmi_queue_reserve(struct rpmi_queue *queue, uint32_t more);
+void rpmi_queue_close(struct rpmi_queue *queue);
+
+/* A full queue is an assertion: room was reserved for all that can be pending. */
+void rpmi_queue_push(struct rpmi_queue *queue, const struct rpmi_event *event);
+
+/* False when nothing is pending. */
+bool rpmi_queue_pop(struct rpmi_queue *queue, struct rpmi_event *event);
+
+/* Time of the earliest event; UINT64_MAX when nothing is pending. */
+static inline uint64_t rpmi_queue_next_ns(const struct rpmi_queue *queue)
+{
+    return queue->count == 0 ? UINT64_MAX : queue->heap[0].at_ns;
+}
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * far.c: the server process of a modelled machine: the real pool service, with memory that goes
+ * through the machine's CPU, cache and persistence domain. A power cut can hit it between any two
+ * stores; what it does afterwards has no effect, and no answer of it leaves.
+ *
+ * Invariant: the service runs only between rpmi_cpu_enter() and rpmi_cpu_leave().
+ *
+ * Tests: tests/unit/transport/sim/far_test.cpp
+ */
+#include "transport/sim/sim.h"
+
+#include "base/err.h"
+
+#include <string.h>
+
+static struct rpmi_far_mem *far_mem(struct rpmi_mem *mem)
+{
+    return (struct rpmi_far_mem *)(void *)((unsigned char *)mem -
+                                           offsetof(struct rpmi_far_mem, mem));
+}
+
+static void far_load(struct rpmi_mem *mem, uint64_t offset, void *to, uint64_t len)
+{
+    rpmi_cpu_load(far_mem(mem)->machine, far_mem(mem)->place, offset, to, len);
+}
+
+static void far_store(struct rpmi_mem *mem, uint64_t offset, const void *from, uint64_t len)
+{
+    rpmi_cpu_store(far_mem(mem)->machine, far_mem(mem)->place, offset, from, len);
+}
+
+static int far_persist(struct rpmi_mem *mem, uint64_t offset, uint64_t len)
+{
+    return rpmi_cpu_persist(far_mem(mem)->machine, far_mem(mem)->place, offset, len);
+}
+
+static uint64_t far_cas(struct rpmi_mem *mem, uint64_t offset, uint64_t expect, uint64_t desired)
+{
+    return rpmi_cpu_cas(far_mem(mem)->machine, far_mem(mem)->place, offset, expect, desired);
+}
+
+static const struct rpmi_mem_ops FAR_OPS = { far_load, far_store, far_persist, far_cas };
+
+/* Formatting happened before the world began: durable at once, no event. */
+static void blank_store(struct rpmi_mem *mem, uint64_t offset, const void *from, uint64_t len)
+{
+    memcpy(far_mem(mem)->machine->media.pool + offset, from, len);
+}
+
+static int blank_persist(struct rpmi_mem *mem, uint64_t offset, uint64_t len)
+{
+    (void)mem;
+    (void)offset;
+    (void)len;
+    return 0;
+}
+
+static const struct rpmi_mem_ops BLANK_OPS = { far_load, blank_store, blank_persist, far_cas };
+
+static uint64_t far_entropy(void *context)
+{
+    struct rpmi_far *far = context;
+
+    return rpmi_rng_next(&far->entropy);
+}
+
+static int far_attach(void *context, uint32_t server, uint32_t *id, uint32_t *epoch)
+{
+    struct rpm_sim *sim = context;
+
+    *epoch = sim->far[server].epoch;
+    return rpmi_service_attach(sim->far[server].service, id);
+}
+
+static void far_detach(void *context, uint32_t server, uint32_t id)
+{
+    struct rpm_sim *sim = context;
+
+    rpmi_service_detach(sim->far[server].service, id);
+}
+
+static int far_access(void *context, uint32_t server, uint32_t id, uint32_t key, uint64_t offset,
+                      uint64_t len, uint32_t rights, enum rpmi_place *place, uint64_t *at)
+{
+    const struct rpm_sim *sim = context;
+    struct rpmi_span span;
+    int err = rpmi_service_access(sim->far[server].service, id, key, offset, len, rights, &span);
+
+    if (err != 0)
+        return err;
+    *place = span.area == RPMI_AREA_DRAM ? RPMI_PLACE_DRAM : RPMI_PLACE_POOL;
+    *at = span.offset;
+    return 0;
+}
+
+static void far_call(void *context, uint32_t server, uint32_t id, const void *bytes, void *answer)
+{
+    struct rpm_sim *sim = context;
+    struct rpmi_call call;
+    struct rpmi_reply reply;
+    int err = rpmi_call_get(bytes, &call);
+
+    memset(&reply, 0, sizeof(reply));
+    if (err == 0)
+        rpmi_service_call(sim->far[server].service, id, &call, &reply);
+    else
+        reply.status = err;
+    rpmi_reply_put(answer, &reply);
+}
+
+struct rpmi_host rpmi_far_host(struct rpm_sim *sim)
+{
+    struct rpmi_host host = { sim, far_attach, far_detach, far_access, far_call };
+
+    return host;
+}
+
+int rpmi_far_start(struct rpmi_far *far)
+{
+    struct rpmi_machine *machine = far->pool.machine;
+    struct rpmi_service_opts opts = {
+        .pool = &far->pool.mem,
+        .dram = &far->dram.mem,
+        .clients_max = RPMI_SIM_CLIENTS_MAX,
+        .entropy = far_entropy,
+        .context = far,
+    };
+    int err;
+
+    RPM_ASSERT(!machine->serving);
+    rpmi_service_close(&far->service);
+    rpmi_power_on(machine);
+    opts.server_epoch = ++far->epoch;
+    rpmi_cpu_enter(machine);
+    err = rpmi_service_open(&opts, &far->service);
+    rpmi_cpu_leave(machine);
+    if (!machine->powered)
+        return rpmi_fail(RPM_E_LOST, "sim: the power went again while the server started");
+    if (err == 0)
+        rpmi_power_serve(machine);
+    return err;
+}
+
+void rpmi_far_close(struct rpmi_far *far)
+{
+    rpmi_service_close(&far->service);
+}
+
+static void mem_bind(struct rpmi_far_mem *mem, struct rpmi_machine *machine, enum rpmi_place place,
+                     uint64_t bytes)
+{
+    mem->mem.ops = &FAR_OPS;
+    mem->mem.bytes = bytes;
+    mem->machine = machine;
+    mem->place = place;
+}
+
+int rpmi_far_open(struct rpm_sim *sim, uint64_t seed)
+{
+    int err = 0;
+
+    for (uint32_t i = 0; err == 0 && i < sim->servers; i++) {
+        struct rpmi_far *far = &sim->far[i];
+        struct rpmi_machine *machine = &sim->world->machine[i];
+
+        rpmi_rng_seed(&far->entropy, seed ^ ((uint64_t)i + 1) << 32);
+        mem_bind(&far->pool, machine, RPMI_PLACE_POOL, machine->media.pool_bytes);
+        mem_bind(&far->dram, machine, RPMI_PLACE_DRAM, machine->media.dram_bytes);
+        far->pool.mem.ops = &BLANK_OPS;
+        err = rpmi_pool_format(&far->pool.mem, rpmi_rng_next(&far->entropy));
+        far->pool.mem.ops = &FAR_OPS;
+        if (err == 0)
+            err = rpmi_far_start(far);
+    }
+    return err;
+}

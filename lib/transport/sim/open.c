@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * open.c: worlds, as <librpm/sim.h> declares them.
+ *
+ * Invariant: a world with open links is never closed.
+ *
+ * Tests: tests/unit/transport/sim/open_test.cpp
+ */
+#include "transport/sim/sim.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/opts.h"
+
+#define POOL_DEFAULT (1u << 20)
+#define DRAM_DEFAULT (64u << 10)
+
+_Static_assert((int)RPM_CUT_NONE == (int)RPMI_CUT_NONE, "same numbers");
+_Static_assert((int)RPM_CUT_DROP == (int)RPMI_CUT_DROP, "same numbers");
+_Static_assert((int)RPM_CUT_TEAR == (int)RPMI_CUT_TEAR, "same numbers");
+_Static_assert((int)RPM_CUT_REORDER == (int)RPMI_CUT_REORDER, "same numbers");
+
+static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *opts)
+{
+    struct rpm_sim_opts ours = rpm_sim_opts_init();
+    int err = theirs == NULL ? 0 : rpmi_opts_in(&ours, sizeof(ours), theirs);
+
+    if (err != 0)
+        return err;
+    memset(opts, 0, sizeof(*opts));
+    opts->seed = ours.seed;
+    opts->preset = ours.preset != NULL ? ours.preset : "adr";
+    opts->servers = ours.servers != 0 ? ours.servers : 1;
+    opts->pool_bytes = ours.pool_bytes != 0 ? ours.pool_bytes : POOL_DEFAULT;
+    opts->dram_bytes = ours.dram_bytes != 0 ? ours.dram_bytes : DRAM_DEFAULT;
+    opts->loss_ppm = ours.loss_ppm;
+    opts->duplicate_ppm = ours.duplicate_ppm;
+    opts->delay_ns = ours.delay_ns;
+    opts->native_flush = ours.native_flush != 0;
+    if (opts->dram_bytes < RPMI_LINE_BYTES)
+        return rpmi_fail(RPM_E_INVAL, "sim: a DRAM area has at least %u bytes", RPMI_LINE_BYTES);
+    return 0;
+}
+
+int rpm_sim_open(const struct rpm_sim_opts *theirs, struct rpm_sim **out)
+{
+    struct rpmi_world_opts opts;
+    struct rpm_sim *sim;
+    int err = opts_read(theirs, &opts);
+
+    RPM_ASSERT(out != NULL);
+    if (err != 0)
+        return err;
+    sim = rpmi_alloc(sizeof(*sim), 64);
+    if (sim == NULL)
+        return RPM_E_NOMEM;
+    opts.host = rpmi_far_host(sim);
+    err = rpmi_world_open(&opts, &sim->world);
+    if (err == 0) {
+        sim->servers = opts.servers;
+        err = rpmi_far_open(sim, opts.seed);
+    }
+    if (err != 0) {
+        rpm_sim_close(&sim);
+        return err;
+    }
+    *out = sim;
+    return 0;
+}
+
+void rpm_sim_close(struct rpm_sim **out)
+{
+    struct rpm_sim *sim = *out;
+
+    if (sim == NULL)
+        return;
+    RPM_ASSERT(sim->links == 0);
+    for (uint32_t i = 0; i < sim->servers; i++)
+        rpmi_far_close(&sim->far[i]);
+    rpmi_world_close(&sim->world);
+    rpmi_free(sim);
+    *out = NULL;
+}
+
+static struct rpmi_machine *machine_of(const struct rpm_sim *sim, uint32_t server)
+{
+    RPM_ASSERT(sim != NULL && server < sim->servers);
+    return &sim->world->machine[server];
+}
+
+void rpm_sim_cut_at(struct rpm_sim *sim, uint32_t server, uint64_t events, enum rpm_cut cut)
+{
+    RPM_ASSERT(machine_of(sim, server) != NULL);
+    rpmi_world_cut_at(sim->world, server, events, (enum rpmi_cut)cut);
+}
+
+void rpm_sim_power_cut(struct rpm_sim *sim, uint32_t server, enum rpm_cut cut)
+{
+    rpmi_power_cut(machine_of(sim, server), (enum rpmi_cut)cut);
+    rpmi_world_tick(sim->world, RPMI_EV_POWER, server, cut);
+}
+
+void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server)
+{
+    rpmi_power_kill(machine_of(sim, server));
+    rpmi_world_tick(sim->world, RPMI_EV_POWER, server, UINT64_MAX);
+}
+
+int rpm_sim_restart(struct rpm_sim *sim, uint32_t server)
+{
+    if (machine_of(sim, server)->serving)
+        return 0;
+    rpmi_world_tick(sim->world, RPMI_EV_POWER, server, UINT64_MAX - 1);
+    return rpmi_far_start(&sim->far[server]);
+}
+
+int rpm_sim_step(struct rpm_sim *sim)
+{
+    return rpmi_world_step(sim->world) ? 1 : 0;
+}
+
+uint64_t rpm_sim_events(const struct rpm_sim *sim)
+{
+    return sim->world->events;
+}
+
+uint64_t rpm_sim_now_ns(const struct rpm_sim *sim)
+{
+    return sim->world->now_ns;
+}
+
+int rpm_sim_cut_happened(const struct rpm_sim *sim, uint32_t server)
+{
+    return machine_of(sim, server)->powered ? 0 : 1;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * post.c: ops into the client's NIC, and control messages.
+ *
+ * Invariants
+ *   ops and flags have the same numbers above and below
+ *   payload and results lie in staging memory, which the NIC may read until the completion
+ *
+ * Tests: tests/unit/transport/sim/post_test.cpp
+ */
+#include "transport/sim/sim.h"
+
+#include "base/err.h"
+
+#include <string.h>
+
+_Static_assert((int)RPMI_OP_WRITE == (int)RPMI_SIM_WRITE, "same numbers");
+_Static_assert((int)RPMI_OP_READ == (int)RPMI_SIM_READ, "same numbers");
+_Static_assert((int)RPMI_OP_PERSIST == (int)RPMI_SIM_PERSIST, "same numbers");
+_Static_assert((int)RPMI_OP_FLUSH == (int)RPMI_SIM_FLUSH, "same numbers");
+_Static_assert((int)RPMI_OP_WRITE_IMM == (int)RPMI_SIM_WRITE_IMM, "same numbers");
+_Static_assert((int)RPMI_OP_COPY == (int)RPMI_SIM_COPY, "same numbers");
+_Static_assert((int)RPMI_OP_CAS == (int)RPMI_SIM_CAS, "same numbers");
+_Static_assert((int)RPMI_OP_FAA == (int)RPMI_SIM_FAA, "same numbers");
+_Static_assert((int)RPMI_OP_SIGNALED == (int)RPMI_SIM_SIGNALED, "same numbers");
+_Static_assert((int)RPMI_OP_FENCED == (int)RPMI_SIM_FENCED, "same numbers");
+_Static_assert((int)RPMI_OP_DURABLE == (int)RPMI_SIM_DURABLE, "same numbers");
+_Static_assert((int)RPMI_OP_OTHER_QP == (int)RPMI_SIM_OTHER_QP, "same numbers");
+
+#define FLAGS_PASSED (RPMI_OP_SIGNALED | RPMI_OP_FENCED | RPMI_OP_DURABLE | RPMI_OP_OTHER_QP)
+
+static bool carried_out(const struct rpmi_sim_link *ours, const struct rpmi_op *op)
+{
+    if (op->kind == RPMI_OP_FLUSH)
+        return ours->sim->world->opts.native_flush;
+    return op->kind >= RPMI_OP_WRITE && op->kind < RPMI_OP_KINDS && op->kind != RPMI_OP_DRAIN;
+}
+
+static void ask_fill(const struct rpmi_op *op, struct rpmi_ask *ask)
+{
+    bool atomic = op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA;
+
+    ask->kind = op->kind;
+    ask->flags = op->flags & FLAGS_PASSED;
+    ask->key = op->key;
+    ask->head_bytes = op->head_bytes;
+    ask->offset = op->offset;
+    ask->len = atomic ? sizeof(uint64_t) : op->len;
+    ask->head = op->head;
+    ask->body = op->body;
+    ask->body_bytes = op->body_bytes;
+    ask->into = op->into;
+    ask->expect = op->expect;
+    ask->operand = op->operand;
+    ask->id = op->id;
+}
+
+int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    struct rpmi_sim_link *ours = rpmi_sim_link_of(link);
+    struct rpmi_client *client = ours->client;
+    uint32_t taken = 0;
+
+    link->lost = client->lost;
+    if (client->lost != 0)
+        return RPM_E_LOST;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!carried_out(ours, &ops[i]))
+            return rpmi_fail(RPM_E_NOCAP, "sim: this link cannot carry out op %u", ops[i].kind);
+        RPM_ASSERT(ops[i].head_bytes <= RPMI_LINE_BYTES);
+        RPM_ASSERT_SLOW(ops[i].body_bytes == 0 ||
+                        rpmi_sim_is_staged(ours, ops[i].body, ops[i].body_bytes));
+        RPM_ASSERT_SLOW(ops[i].into == NULL ||
+                        rpmi_sim_is_staged(ours, ops[i].into, ops[i].len > 0 ? ops[i].len : 1));
+    }
+    rpmi_client_ready(client); /* passes over what needs no report */
+    for (; taken < n && rpmi_client_free(client) > 0; taken++) {
+        struct rpmi_ask ask;
+
+        ask_fill(&ops[taken], &ask);
+        rpmi_client_post(client, &ask);
+    }
+    return (int)taken;
+}
+
+/* The world goes on until the op with this number has ended. */
+static int wait_for(struct rpmi_sim_link *ours, uint64_t number, uint64_t deadline_ns)
+{
+    struct rpmi_client *client = ours->client;
+    struct rpmi_world *world = ours->sim->world;
+    const struct rpmi_slot *slot = &client->slot[number % client->room];
+
+    while (!slot->done && rpmi_queue_next_ns(&world->queue) <= deadline_ns)
+        rpmi_world_step(world);
+    if (slot->done)
+        return slot->status == 0 ? 0 : RPM_E_LOST;
+    rpmi_world_run_until(world, deadline_ns);
+    return RPM_E_TIMEDOUT;
+}
+
+int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
+                  uint64_t deadline_ns)
+{
+    struct rpmi_sim_link *ours = rpmi_sim_link_of(link);
+    struct rpmi_client *client = ours->client;
+    struct rpmi_ask ask = { .kind = RPMI_SIM_CALL,
+                            .flags = RPMI_SIM_SILENT,
+                            .len = RPMI_CALL_BYTES,
+                            .body = client->call,
+                            .body_bytes = RPMI_CALL_BYTES,
+                            .into = client->reply };
+    uint64_t number = client->tail;
+    int err;
+
+    link->lost = client->lost;
+    if (client->lost != 0)
+        return RPM_E_LOST;
+    rpmi_call_put(client->call, call);
+    rpmi_client_post(client, &ask);
+    err = wait_for(ours, number, deadline_ns);
+    if (err == RPM_E_TIMEDOUT)
+        rpmi_client_lose(client, RPM_E_TIMEDOUT); /* its answer may come at any time */
+    link->lost = client->lost;
+    return err == 0 ? rpmi_reply_get(client->reply, reply) : err;
+}
