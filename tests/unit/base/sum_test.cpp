@@ -59,3 +59,27 @@ TEST_CASE("sum: one flipped bit changes it", "[unit]")
         }
     }
 }
+
+TEST_CASE("sum: input in pieces gives the same value as in one", "[unit]")
+{
+    std::vector<unsigned char> data(5000);
+    rpmi_rng rng;
+
+    rpmi_rng_seed(&rng, 9);
+    for (unsigned char &byte : data)
+        byte = static_cast<unsigned char>(rpmi_rng_next(&rng));
+    for (int round = 0; round < 300; round++) {
+        size_t len = rpmi_rng_below(&rng, data.size());
+        rpmi_sum_stream stream;
+
+        rpmi_sum_begin(&stream);
+        for (size_t at = 0; at < len;) {
+            size_t piece = 1 + rpmi_rng_below(&rng, len - at);
+
+            rpmi_sum_more(&stream, &data[at], piece);
+            at += piece;
+        }
+        CAPTURE(len);
+        REQUIRE(rpmi_sum_end(&stream) == rpmi_sum(data.data(), len));
+    }
+}

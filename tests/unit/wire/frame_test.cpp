@@ -67,6 +67,16 @@ TEST_CASE("frame: what is put comes back, at every length and flag", "[unit]")
     REQUIRE(judge(bytes, in.lsn) == RPMI_FRAME_VALID);
 }
 
+TEST_CASE("frame: the checksum can be had from the payload's own", "[unit]")
+{
+    rpmi_frame frame = record(640, 300, 2);
+    auto bytes = made(frame);
+    uint64_t payload_sum = rpmi_sum(&bytes[RPMI_FRAME_HEADER_BYTES], 300);
+
+    REQUIRE(rpmi_frame_sum_with(&frame, LOG_ID, payload_sum) == rpmi_load64(&bytes[16]));
+    REQUIRE(rpmi_frame_sum_with(&frame, LOG_ID, payload_sum ^ 1) != rpmi_load64(&bytes[16]));
+}
+
 TEST_CASE("frame: the stride is whole lines, and 40 bytes fit one line", "[unit]")
 {
     REQUIRE(rpmi_frame_stride(1, 0) == 64);
