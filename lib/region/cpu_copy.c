@@ -85,8 +85,17 @@ void rpmi_store_write(void *dst, const struct rpmi_gather *source, size_t len)
     edge(dst, &from, len);
 }
 
-static void plain_write(void *dst, const void *head, size_t head_bytes, const void *body,
-                        size_t body_bytes, size_t len)
+void rpmi_plain_write(void *dst, const void *head, size_t head_bytes, const void *body,
+                      size_t body_bytes, size_t len)
+{
+    struct rpmi_gather from = { head, head_bytes, body, body_bytes };
+
+    RPM_ASSERT(head_bytes + body_bytes <= len);
+    gather_take(&from, dst, len);
+}
+
+static void flushed_write(void *dst, const void *head, size_t head_bytes, const void *body,
+                          size_t body_bytes, size_t len)
 {
     struct rpmi_gather from = { head, head_bytes, body, body_bytes };
 
@@ -103,7 +112,7 @@ static void flush_nothing(const void *ptr, size_t len)
 enum rpmi_cpu_copy rpmi_cpu_choose(enum rpmi_cpu_copy best)
 {
     rpmi_cpu = (struct rpmi_cpu){
-        .nt_write = plain_write,
+        .nt_write = flushed_write,
         .flush = flush_nothing,
         .copy = RPMI_COPY_PLAIN,
         .copy_name = "memcpy",

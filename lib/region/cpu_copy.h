@@ -51,6 +51,11 @@ static inline void rpmi_nt_write(void *dst, const void *head, size_t head_bytes,
     rpmi_cpu.nt_write(dst, head, head_bytes, body, body_bytes, len);
 }
 
+/* The same bytes by plain stores, into the caches: for memory that needs no flush, or gets it
+ * later. */
+void rpmi_plain_write(void *dst, const void *head, size_t head_bytes, const void *body,
+                      size_t body_bytes, size_t len);
+
 /* Write every cache line that [@ptr, @ptr + @len) touches back to memory; complete after
  * rpmi_cpu_fence(). */
 static inline void rpmi_cpu_flush(const void *ptr, size_t len)

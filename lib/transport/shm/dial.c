@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dial.c: connect to a server's socket and shake hands. Every step has a deadline, and a server
+ * that goes away at any of them gives an error that says at which.
+ *
+ * Tests: tests/unit/transport/shm_dial_test.cpp
+ */
+#include "transport/shm/shm.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RETRY_NS 2000000u /* the server's queue is full: ask again */
+
+static int connect_failed(const char *path, int err)
+{
+    switch (err) {
+    case ENOENT:
+    case ECONNREFUSED:
+    case ENOTDIR:
+        return rpmi_fail(RPM_E_REFUSED, "nobody serves at %s: %s", path, strerror(err));
+    case EACCES:
+    case EPERM:
+        return rpmi_fail(RPM_E_DENIED, "may not connect to %s: %s", path, strerror(err));
+    case EPROTOTYPE:
+        return rpmi_fail(RPM_E_PROTO, "%s is not the socket of a librpm server", path);
+    default:
+        return rpmi_fail(RPM_E_REFUSED, "cannot connect to %s: %s", path, strerror(err));
+    }
+}
+
+static int connect_socket(const char *path, uint64_t deadline_ns, int *sock)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return rpmi_fail(RPM_E_NOMEM, "cannot make a socket: %s", strerror(errno));
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    while (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+        int err = errno;
+
+        if (err == EINTR)
+            continue;
+        if (err == EAGAIN && rpmi_clock_ns() < deadline_ns) {
+            rpmi_clock_sleep_ns(RETRY_NS);
+            continue;
+        }
+        (void)close(fd);
+        if (err == EAGAIN)
+            return rpmi_fail(RPM_E_TIMEDOUT, "the server at %s takes no connection", path);
+        return connect_failed(path, err);
+    }
+    *sock = fd;
+    return 0;
+}
+
+/* In a directory of our own only our own server counts. */
+static int check_server(int sock, const char *path, bool ours)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof(peer);
+
+    if (!ours)
+        return 0;
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+        (peer.uid == geteuid() || peer.uid == 0))
+        return 0;
+    return rpmi_fail(RPM_E_DENIED, "the server at %s belongs to another user", path);
+}
+
+static int judge_welcome(const struct rpmi_shm *shm, const struct rpmi_grant *grant, int fds)
+{
+    const struct rpmi_welcome *welcome = &grant->welcome;
+
+    if (welcome->status != 0)
+        return rpmi_fail(welcome->status, "%s",
+                         welcome->text[0] != '\0' ? welcome->text : "the server refused");
+    if (fds != RPMI_FDS)
+        return rpmi_fail(RPM_E_PROTO, "the server sent %d descriptors, not %d", fds, RPMI_FDS);
+    if (shm->hello.mode != RPMI_MODE_AUTO && welcome->mode != shm->hello.mode)
+        return rpmi_fail(RPM_E_PROTO, "the server granted another mode than was asked for");
+    if (welcome->mode == RPMI_MODE_RING && (welcome->depth < 2 || welcome->depth > RPMI_DEPTH_MAX ||
+                                            (welcome->depth & (welcome->depth - 1)) != 0 ||
+                                            welcome->staging_bytes < shm->hello.staging_bytes ||
+                                            welcome->staging_bytes > RPMI_STAGING_MAX))
+        return rpmi_fail(RPM_E_PROTO, "the server granted a ring that cannot be");
+    return 0;
+}
+
+static int shake_hands(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant)
+{
+    unsigned char bytes[RPMI_WELCOME_BYTES];
+    int fds[RPMI_SOCK_FDS_MAX];
+    int n = 0;
+    int got;
+    int err;
+
+    rpmi_hello_put(bytes, &shm->hello);
+    err = rpmi_sock_send(grant->sock, bytes, RPMI_HELLO_BYTES, NULL, 0, deadline_ns);
+    memset(bytes, 0, sizeof(bytes)); /* the secret does not stay on the stack */
+    if (err != 0)
+        return err;
+    got = rpmi_sock_recv(grant->sock, bytes, sizeof(bytes), fds, &n, deadline_ns);
+    if (got < 0)
+        return got;
+    err = rpmi_welcome_get(bytes, (size_t)got, &grant->welcome);
+    if (err == 0)
+        err = judge_welcome(shm, grant, n);
+    for (int i = 0; i < n; i++) {
+        if (err == 0 && i < RPMI_FDS)
+            grant->fds[i] = fds[i];
+        else
+            (void)close(fds[i]);
+    }
+    return err;
+}
+
+int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant)
+{
+    int err = connect_socket(shm->path, deadline_ns, &grant->sock);
+
+    if (err != 0)
+        return err;
+    for (int i = 0; i < RPMI_FDS; i++)
+        grant->fds[i] = -1;
+    err = check_server(grant->sock, shm->path, shm->ours);
+    if (err == 0)
+        err = shake_hands(shm, deadline_ns, grant);
+    if (err != 0)
+        rpmi_grant_drop(grant);
+    return err;
+}
+
+void rpmi_grant_drop(struct rpmi_grant *grant)
+{
+    if (grant->sock >= 0)
+        (void)close(grant->sock);
+    grant->sock = -1;
+    for (int i = 0; i < RPMI_FDS; i++) {
+        if (grant->fds[i] >= 0)
+            (void)close(grant->fds[i]);
+        grant->fds[i] = -1;
+    }
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * direct.c: the server's memory mapped here; this CPU does the stores, flushes and fences that a
+ * NIC and the far CPU would do.
+ *
+ * A post that writes to a claimed log is bracketed by the writer's guard (pool/guard.h): nobody can
+ * take the mapping away, so the writer itself looks whether it may still write, and says while it
+ * does. The way out has a fence before it: stores past the caches may otherwise become visible
+ * after the word that says they are done.
+ *
+ * Invariants
+ *   nothing outside the object of a key is touched, whatever the op says
+ *   no store to a log happens outside its bracket
+ *   a post that finds the server dead does nothing
+ *
+ * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp, tests/kill/
+ */
+#include "transport/shm/shm.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "pool/service.h"
+#include "region/cpu_copy.h"
+#include "transport/shm/order.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* What one post has open. */
+struct bracket {
+    const struct rpmi_shm_key *key; /* whose guard we are in; NULL: none */
+    bool unfenced;                  /* stores past the caches since the last fence */
+};
+
+static inline uint64_t *busy_word(const struct rpmi_shm_key *key)
+{
+    return &key->guard->busy[key->epoch % RPMI_GUARD_SLOTS];
+}
+
+static inline bool still_claimed(const struct rpmi_shm_key *key)
+{
+    return le64toh(__atomic_load_n(&key->guard->claim, __ATOMIC_ACQUIRE)) == key->epoch;
+}
+
+static inline void bracket_close(struct bracket *bracket)
+{
+    if (bracket->unfenced) {
+        rpmi_cpu_fence();
+        bracket->unfenced = false;
+    }
+    if (bracket->key != NULL)
+        __atomic_store_n(busy_word(bracket->key), 0, __ATOMIC_RELEASE);
+    bracket->key = NULL;
+}
+
+__attribute__((cold)) static int fenced(void)
+{
+    return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log");
+}
+
+static inline int bracket_open(struct bracket *bracket, const struct rpmi_shm_key *key, bool light)
+{
+    if (bracket->key == key)
+        return 0;
+    if (bracket->key != NULL)
+        bracket_close(bracket);
+    if (!still_claimed(key))
+        return fenced();
+    __atomic_store_n(busy_word(key), 1, __ATOMIC_RELAXED);
+    rpmi_order_self(light);
+    bracket->key = key;
+    if (RPMI_LIKELY(still_claimed(key)))
+        return 0;
+    bracket_close(bracket);
+    return fenced();
+}
+
+__attribute__((cold)) static int refuse(const struct rpmi_op *op, int err)
+{
+    return rpmi_fail(err, "%s: key %u, offset %llu, %llu bytes",
+                     err == RPM_E_RANGE    ? "outside the object"
+                     : err == RPM_E_DENIED ? "no such right"
+                                           : "not possible on a direct link",
+                     op->key, (unsigned long long)op->offset, (unsigned long long)op->len);
+}
+
+/* The key that allows this op, or NULL and @err. */
+static inline const struct rpmi_shm_key *find(const struct rpmi_direct *direct,
+                                              const struct rpmi_op *op, uint32_t rights,
+                                              uint64_t len, int *err)
+{
+    const struct rpmi_shm_key *key = &direct->key[op->key % RPMI_KEYS_MAX];
+
+    if (RPMI_UNLIKELY(op->key >= RPMI_KEYS_MAX || key->base == NULL ||
+                      (key->rights & rights) != rights)) {
+        *err = refuse(op, RPM_E_DENIED);
+        return NULL;
+    }
+    if (RPMI_UNLIKELY(!rpmi_in_bounds(op->offset, len, key->bytes))) {
+        *err = refuse(op, RPM_E_RANGE);
+        return NULL;
+    }
+    return key;
+}
+
+static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+{
+    int err = 0;
+    const struct rpmi_shm_key *key = find(&shm->direct, op, RPMI_RIGHT_WRITE, op->len, &err);
+
+    if (key == NULL)
+        return err;
+    RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES && op->body_bytes <= op->len &&
+               op->head_bytes <= op->len - op->body_bytes);
+    if (op->offset < key->guarded_bytes)
+        return refuse(op, RPM_E_DENIED);
+    if (key->guard != NULL) {
+        err = bracket_open(bracket, key, shm->light);
+        if (err != 0)
+            return err;
+    }
+    if (shm->direct.past_cache) {
+        rpmi_nt_write(key->base + op->offset, op->head, op->head_bytes, op->body, op->body_bytes,
+                      op->len);
+        bracket->unfenced = true;
+    } else {
+        rpmi_plain_write(key->base + op->offset, op->head, op->head_bytes, op->body, op->body_bytes,
+                         op->len);
+    }
+    return 0;
+}
+
+static int do_persist(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+{
+    int err = 0;
+    const struct rpmi_shm_key *key = find(&shm->direct, op, RPMI_RIGHT_READ, op->len, &err);
+    uintptr_t first;
+
+    if (key == NULL)
+        return err;
+    first = ((uintptr_t)key->base + op->offset) & ~(uintptr_t)(RPMI_PAGE_BYTES - 1);
+    switch (shm->link.facts.domain) {
+    case RPM_DOMAIN_ADR:
+        rpmi_cpu_flush(key->base + op->offset, op->len);
+        break;
+    case RPM_DOMAIN_MSYNC:
+        if (msync((void *)first, (uintptr_t)key->base + op->offset + op->len - first, MS_SYNC) != 0)
+            return rpmi_fail(RPM_E_IO, "msync failed: %s", strerror(errno));
+        break;
+    default:
+        break;
+    }
+    rpmi_cpu_fence();
+    bracket->unfenced = false;
+    return 0;
+}
+
+static int do_read(struct rpmi_shm *shm, const struct rpmi_op *op)
+{
+    int err = 0;
+    const struct rpmi_shm_key *key = find(&shm->direct, op, RPMI_RIGHT_READ, op->len, &err);
+
+    if (key == NULL)
+        return err;
+    memcpy(op->into, key->base + op->offset, op->len);
+    return 0;
+}
+
+static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op)
+{
+    int err = 0;
+    const struct rpmi_shm_key *key =
+        find(&shm->direct, op, RPMI_RIGHT_ATOMIC, sizeof(uint64_t), &err);
+    uint64_t found = op->expect;
+    uint64_t *word;
+
+    if (key == NULL)
+        return err;
+    if (!rpmi_is_aligned(op->offset, sizeof(uint64_t)))
+        return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
+    word = (uint64_t *)(void *)(key->base + op->offset);
+    if (op->kind == RPMI_OP_FAA)
+        found = __atomic_fetch_add(word, op->operand, __ATOMIC_SEQ_CST);
+    else
+        (void)__atomic_compare_exchange_n(word, &found, op->operand, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
+    memcpy(op->into, &found, sizeof(found));
+    return 0;
+}
+
+static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+{
+    switch (op->kind) {
+    case RPMI_OP_READ:
+        return do_read(shm, op);
+    case RPMI_OP_PERSIST:
+        return do_persist(shm, op, bracket);
+    case RPMI_OP_CAS:
+    case RPMI_OP_FAA:
+        return do_atomic(shm, op);
+    default:
+        return refuse(op, RPM_E_NOCAP);
+    }
+}
+
+int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    struct bracket bracket = { 0 };
+    int err = 0;
+
+    if (RPMI_UNLIKELY(link->lost != 0))
+        return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
+    if (RPMI_UNLIKELY(!rpmi_pulse_lives(shm->pulse)))
+        return rpmi_shm_lose(shm);
+    for (uint32_t i = 0; i < n && err == 0; i++) {
+        const struct rpmi_op *op = &ops[i];
+
+        if (op->kind == RPMI_OP_WRITE) {
+            err = do_write(shm, op, &bracket);
+        } else if (op->kind == RPMI_OP_DRAIN) {
+            rpmi_cpu_fence();
+            bracket.unfenced = false;
+        } else {
+            err = do_other(shm, op, &bracket);
+        }
+    }
+    bracket_close(&bracket);
+    return err != 0 ? err : (int)n;
+}
+
+const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)
+{
+    const struct rpmi_shm *shm = rpmi_shm_of(link);
+    const struct rpmi_shm_key *entry = &shm->direct.key[key % RPMI_KEYS_MAX];
+
+    if (link->lost != 0 || key >= RPMI_KEYS_MAX || entry->base == NULL ||
+        !rpmi_in_bounds(offset, len, entry->bytes))
+        return NULL;
+    return entry->base + offset;
+}

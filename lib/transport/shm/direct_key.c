@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * direct_key.c: map what a direct client was lent, and keep the keys it was granted. The server's
+ * answers pass here before the caller sees them.
+ *
+ * Invariants
+ *   a key's memory lies inside what is mapped, whatever the server said
+ *   while a claim is held, so is the lock of its guard slot: it is how others see that we live
+ *
+ * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp
+ */
+#include "transport/shm/shm.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "pool/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int map_file(int fd, uint64_t bytes, uint32_t medium, unsigned char **base)
+{
+    int flags = medium == RPM_MEDIUM_FSDAX ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+    struct stat st;
+    void *ptr;
+
+    if (bytes == 0 || fstat(fd, &st) != 0 ||
+        (S_ISREG(st.st_mode) && (st.st_size < 0 || (uint64_t)st.st_size < bytes)))
+        return rpmi_fail(RPM_E_PROTO, "the server lends less memory than it says");
+    ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (ptr == MAP_FAILED)
+        return rpmi_fail(errno == EOPNOTSUPP ? RPM_E_NOCAP : RPM_E_NOMEM,
+                         "cannot map the server's memory: %s", strerror(errno));
+    *base = ptr;
+    return 0;
+}
+
+/* The pool file opened by us: locks on the lent descriptor would be the server's own. */
+static int open_for_locks(int fd)
+{
+    char self[48];
+
+    (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    return open(self, O_RDWR | O_CLOEXEC);
+}
+
+static int stage_alloc(struct rpmi_shm *shm)
+{
+    void *ptr;
+
+    if (shm->stage.base != NULL)
+        return 0; /* a reconnect: it keeps its place and what is in it */
+    ptr = mmap(NULL, shm->hello.staging_bytes, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (ptr == MAP_FAILED)
+        return rpmi_fail(RPM_E_NOMEM, "no memory for staging: %s", strerror(errno));
+    shm->stage.base = ptr;
+    shm->stage.bytes = shm->hello.staging_bytes;
+    return 0;
+}
+
+int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
+{
+    const struct rpmi_welcome *welcome = &grant->welcome;
+    struct rpmi_direct *direct = &shm->direct;
+    bool fresh = shm->stage.base == NULL;
+    int err;
+
+    direct->lock_fd = open_for_locks(grant->fds[RPMI_FD_POOL]);
+    if (direct->lock_fd < 0)
+        return rpmi_fail(RPM_E_NOCAP, "cannot open the pool for locks: %s; mode=ring needs none",
+                         strerror(errno));
+    err = map_file(grant->fds[RPMI_FD_POOL], welcome->pool_bytes, welcome->facts.medium,
+                   &direct->pool);
+    if (err != 0)
+        goto close_lock;
+    err = map_file(grant->fds[RPMI_FD_DRAM], welcome->dram_bytes, RPM_MEDIUM_DRAM, &direct->dram);
+    if (err != 0)
+        goto unmap_pool;
+    err = stage_alloc(shm);
+    if (err != 0)
+        goto unmap_dram;
+    direct->pool_bytes = welcome->pool_bytes;
+    direct->dram_bytes = welcome->dram_bytes;
+    direct->past_cache = welcome->facts.domain == RPM_DOMAIN_ADR;
+    memset(direct->key, 0, sizeof(direct->key));
+    direct->key[RPMI_KEY_SCRATCH] = (struct rpmi_shm_key){
+        .base = direct->scratch,
+        .bytes = sizeof(direct->scratch),
+        .rights = RPMI_RIGHT_READ,
+    };
+    shm->link.flags = RPMI_LINK_PLACES_ON_POST;
+    if (fresh)
+        shm->link.depth = shm->hello.depth;
+    return 0;
+
+unmap_dram:
+    (void)munmap(direct->dram, welcome->dram_bytes);
+unmap_pool:
+    (void)munmap(direct->pool, welcome->pool_bytes);
+close_lock:
+    (void)close(direct->lock_fd);
+    direct->lock_fd = -1;
+    return err;
+}
+
+void rpmi_direct_detach(struct rpmi_shm *shm)
+{
+    struct rpmi_direct *direct = &shm->direct;
+
+    memset(direct->key, 0, sizeof(direct->key));
+    if (direct->pool != NULL)
+        (void)munmap(direct->pool, direct->pool_bytes);
+    if (direct->dram != NULL)
+        (void)munmap(direct->dram, direct->dram_bytes);
+    direct->pool = NULL;
+    direct->dram = NULL;
+    if (direct->lock_fd >= 0)
+        (void)close(direct->lock_fd);
+    direct->lock_fd = -1;
+}
+
+static uint32_t rights_of(uint32_t object)
+{
+    switch (object) {
+    case RPM_KIND_REGION:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE;
+    case RPM_KIND_DRAM:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE | RPMI_RIGHT_ATOMIC;
+    case RPM_KIND_LOCKS:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_ATOMIC;
+    default:
+        return RPMI_RIGHT_READ;
+    }
+}
+
+/* Page tables now instead of a fault at each page's first use. Only memory: not a page cache. */
+static void populate(const struct rpmi_shm *shm, unsigned char *base, uint64_t bytes, bool write)
+{
+#ifdef MADV_POPULATE_WRITE
+    uintptr_t first = (uintptr_t)base & ~(uintptr_t)(RPMI_PAGE_BYTES - 1);
+
+    if (shm->link.facts.medium != RPM_MEDIUM_FILE)
+        (void)madvise((void *)first, (uintptr_t)base + bytes - first,
+                      write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+#endif
+}
+
+static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
+                      const struct rpmi_reply *reply)
+{
+    struct rpmi_direct *direct = &shm->direct;
+    bool dram = call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS;
+    bool log = call->object == RPM_KIND_LOG;
+    uint64_t room = dram ? direct->dram_bytes : direct->pool_bytes;
+    uint64_t header = log ? RPMI_LOG_HEADER_BYTES : 0;
+    struct rpmi_shm_key *key = &direct->key[reply->key % RPMI_KEYS_MAX];
+
+    if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX ||
+        reply->bytes > room - header ||
+        !rpmi_in_bounds(reply->offset, reply->bytes + header, room) ||
+        !rpmi_is_aligned(reply->offset, sizeof(uint64_t)))
+        return rpmi_fail(RPM_E_PROTO, "the server granted a key to memory that it did not lend");
+    *key = (struct rpmi_shm_key){
+        .base = (dram ? direct->dram : direct->pool) + reply->offset,
+        .bytes = reply->bytes + header,
+        .rights = rights_of(call->object),
+        .guarded_bytes = (uint32_t)header,
+    };
+    populate(shm, key->base, key->bytes, !log);
+    return 0;
+}
+
+static int lock_slot(int fd, uint64_t at, short type)
+{
+    struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at, .l_len = 1 };
+
+    return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    struct rpmi_direct *direct = &shm->direct;
+    const struct rpmi_shm_key *opened = &direct->key[call->key % RPMI_KEYS_MAX];
+    struct rpmi_shm_key *key = &direct->key[reply->key % RPMI_KEYS_MAX];
+
+    if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX ||
+        call->key >= RPMI_KEYS_MAX || opened->guarded_bytes == 0 ||
+        opened->base != direct->pool + reply->offset)
+        return rpmi_fail(RPM_E_PROTO, "the server granted a claim on something else");
+    *key = *opened;
+    key->rights = RPMI_RIGHT_READ | RPMI_RIGHT_WRITE;
+    key->guard = (struct rpmi_guard *)(void *)(key->base + RPMI_GUARD_OFFSET);
+    key->epoch = reply->epoch;
+    key->lock_at = reply->offset + reply->epoch % RPMI_GUARD_SLOTS;
+    if (lock_slot(direct->lock_fd, key->lock_at, F_WRLCK) != 0) {
+        memset(key, 0, sizeof(*key));
+        return rpmi_fail(RPM_E_LOST, "cannot lock the claim's guard slot: %s", strerror(errno));
+    }
+    populate(shm, key->base, key->bytes, true);
+    return 0;
+}
+
+static void learn_close(struct rpmi_shm *shm, const struct rpmi_call *call)
+{
+    struct rpmi_direct *direct = &shm->direct;
+    struct rpmi_shm_key *key = &direct->key[call->key % RPMI_KEYS_MAX];
+
+    if (call->key == RPMI_KEY_SCRATCH || call->key >= RPMI_KEYS_MAX)
+        return;
+    if (key->guard != NULL && lock_slot(direct->lock_fd, key->lock_at, F_UNLCK) != 0)
+        RPM_ASSERT(errno != EINVAL);
+    memset(key, 0, sizeof(*key));
+}
+
+int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    if (reply->status != 0)
+        return 0;
+    switch (call->kind) {
+    case RPMI_CALL_OPEN:
+        return learn_open(shm, call, reply);
+    case RPMI_CALL_CLAIM:
+        return learn_claim(shm, call, reply);
+    case RPMI_CALL_CLOSE:
+        learn_close(shm, call);
+        return 0;
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * path.c: where the socket of a name lies. Server and client ask the same function.
+ *
+ * A directory that anybody may create, such as one below /tmp, is used only if it belongs to us
+ * and nobody else can write to it.
+ *
+ * Tests: tests/unit/transport/shm_path_test.cpp
+ */
+#include "transport/shm/path.h"
+
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int runtime_dir(char *dir, size_t bytes)
+{
+    const char *given = getenv("LIBRPM_RUNTIME_DIR");
+    const char *session = getenv("XDG_RUNTIME_DIR");
+    int len;
+
+    if (given != NULL && given[0] != '\0')
+        len = snprintf(dir, bytes, "%s", given);
+    else if (session != NULL && session[0] != '\0')
+        len = snprintf(dir, bytes, "%s/librpm", session);
+    else if (geteuid() == 0)
+        len = snprintf(dir, bytes, "/run/librpm");
+    else
+        len = snprintf(dir, bytes, "/tmp/librpm-%u", (unsigned)geteuid());
+    if (len < 0 || (size_t)len >= bytes)
+        return rpmi_fail(RPM_E_INVAL, "the path of the runtime directory is too long");
+    return 0;
+}
+
+static int make_dir(const char *dir)
+{
+    struct stat st;
+
+    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+        return rpmi_fail(errno == EACCES || errno == EROFS ? RPM_E_DENIED : RPM_E_IO,
+                         "cannot make directory %s: %s", dir, strerror(errno));
+    if (lstat(dir, &st) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot look at directory %s: %s", dir, strerror(errno));
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 0022) != 0)
+        return rpmi_fail(RPM_E_DENIED, "%s is not a directory that only this user can write to",
+                         dir);
+    return 0;
+}
+
+int rpmi_shm_path(const char *name, bool make, char path[], bool *ours)
+{
+    char dir[RPMI_SHM_PATH_BYTES];
+    int len;
+    int err;
+
+    if (name[0] == '\0')
+        return rpmi_fail(RPM_E_INVAL, "the URL names no server: shm:NAME");
+    if (ours != NULL)
+        *ours = false;
+    if (strchr(name, '/') != NULL) {
+        len = snprintf(path, RPMI_SHM_PATH_BYTES, "%s", name);
+    } else {
+        err = runtime_dir(dir, sizeof(dir));
+        if (err == 0 && make)
+            err = make_dir(dir);
+        if (err != 0)
+            return err;
+        len = snprintf(path, RPMI_SHM_PATH_BYTES, "%s/%s.sock", dir, name);
+        if (ours != NULL)
+            *ours = getenv("LIBRPM_RUNTIME_DIR") == NULL;
+    }
+    if (len < 0 || (size_t)len >= RPMI_SHM_PATH_BYTES)
+        return rpmi_fail(RPM_E_INVAL, "the socket path of '%.40s...' is longer than %zu bytes",
+                         name, RPMI_SHM_PATH_BYTES - 1);
+    return 0;
+}

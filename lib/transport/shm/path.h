@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * path.h: from the NAME of "shm:NAME" to the path of a socket.
+ */
+#ifndef RPMI_SHM_PATH_H
+#define RPMI_SHM_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/un.h>
+
+#define RPMI_SHM_PATH_BYTES (sizeof(((struct sockaddr_un *)0)->sun_path))
+
+/*
+ * Where a server of that name listens. A name with '/' is a path; any other lies in the first of
+ * $LIBRPM_RUNTIME_DIR, $XDG_RUNTIME_DIR/librpm, /run/librpm (root), /tmp/librpm-UID, as NAME.sock.
+ * @make: create that directory, for its user alone; refuse one that others could have prepared.
+ * @ours: out, may be NULL: the directory is our user's, so must the server be (or root's).
+ * RPM_E_INVAL (no name, too long), RPM_E_DENIED (directory), RPM_E_IO.
+ */
+int rpmi_shm_path(const char *name, bool make, char path[], bool *ours);
+
+#endif

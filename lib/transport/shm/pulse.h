@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pulse.h: a page through which clients see, without a system call, that the server lives.
+ *
+ * It holds a robust mutex that the server's control thread keeps locked. When a thread dies in
+ * whatever way, the kernel walks its list of robust mutexes and marks the first word of each
+ * (FUTEX_OWNER_DIED, and the owner's id cleared). A clean end unlocks it: the word is then 0. So
+ * the server lives exactly while the word holds a thread id, and one load tells.
+ *
+ * Clients map the page read only; the memory file is sealed against writers other than the server.
+ */
+#ifndef RPMI_SHM_PULSE_H
+#define RPMI_SHM_PULSE_H
+
+#include "base/limits.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rpmi_pulse {
+    pthread_mutex_t life; /* its first int is the futex word, in glibc and in musl's ABI alike */
+    _Alignas(RPMI_LINE_BYTES) uint32_t engine_sleeps; /* ring the doorbell after a post */
+    uint32_t light; /* 1: the server orders its clients by membarrier, see fence.h */
+};
+
+_Static_assert(sizeof(struct rpmi_pulse) <= RPMI_PAGE_BYTES, "one page");
+
+/* Server: the page, and a descriptor of it to hand out. RPM_E_NOMEM. */
+int rpmi_pulse_open(struct rpmi_pulse **pulse, int *fd);
+
+/* Server: this thread's life is the server's from now on; until rpmi_pulse_end(). */
+void rpmi_pulse_begin(struct rpmi_pulse *pulse);
+void rpmi_pulse_end(struct rpmi_pulse *pulse);
+
+/* Client: map what the server handed out. RPM_E_PROTO: it is not such a page. RPM_E_NOMEM. */
+int rpmi_pulse_map(int fd, const struct rpmi_pulse **pulse);
+
+void rpmi_pulse_unmap(const struct rpmi_pulse *pulse);
+
+static inline uint32_t rpmi_pulse_word(const struct rpmi_pulse *pulse)
+{
+    return __atomic_load_n((const uint32_t *)(const void *)&pulse->life, __ATOMIC_ACQUIRE);
+}
+
+static inline bool rpmi_pulse_lives(const struct rpmi_pulse *pulse)
+{
+    return (rpmi_pulse_word(pulse) & FUTEX_TID_MASK) != 0;
+}
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ring.c: the client's end of the ring: requests in, completions out.
+ *
+ * A request is one cache line: the head of what is written travels in it, the body lies in staging
+ * memory and is read there by the engine. Completions are one counter; only failures have words of
+ * their own. Nothing here needs a fence on x86 while both sides are awake.
+ *
+ * Waiting: spin, first without pauses (a pause costs more than the whole round trip), then with,
+ * then sleep on the counter. Never yield: on a busy machine that gives the CPU to everybody but
+ * the engine. The sleep is cut into slices in which the server's pulse is looked at.
+ *
+ * Tests: tests/conform/transport_test.cpp, tests/unit/serve/ring_test.cpp
+ */
+#include "transport/shm/shm.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "transport/shm/order.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPINS_AT_ONCE 64u /* looks between two looks at the clock */
+#define SPINS_EAGER 4096u /* looks before the first pause: a few microseconds */
+#define SLICE_NS 5000000u /* asleep at most this long before the pulse is looked at */
+
+static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
+{
+    struct stat st;
+    void *base;
+
+    rpmi_ring_layout(ring, NULL, grant->welcome.depth, grant->welcome.staging_bytes);
+    if (fstat(grant->fds[RPMI_FD_RING], &st) != 0 || (uint64_t)st.st_size != ring->bytes)
+        return rpmi_fail(RPM_E_PROTO, "the server's ring has a wrong size");
+    base = mmap(NULL, ring->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, grant->fds[RPMI_FD_RING], 0);
+    if (base == MAP_FAILED)
+        return rpmi_fail(RPM_E_NOMEM, "cannot map the ring: %s", strerror(errno));
+    rpmi_ring_layout(ring, base, grant->welcome.depth, grant->welcome.staging_bytes);
+    return 0;
+}
+
+/* After a reconnect: the new ring where the old one was, with what was staged. */
+static int move_ring(struct rpmi_shm *shm, struct rpmi_ring *fresh)
+{
+    struct rpmi_ring *old = &shm->ring.ring;
+    void *base;
+
+    if (fresh->bytes != old->bytes || fresh->slots != old->slots) {
+        (void)munmap(fresh->head, fresh->bytes);
+        return rpmi_fail(RPM_E_NOCAP, "the server came back with another ring: open anew");
+    }
+    memcpy(fresh->staging, old->staging, old->staging_bytes);
+    base =
+        mremap(fresh->head, fresh->bytes, fresh->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, old->head);
+    RPM_ASSERT(base == (void *)old->head);
+    return 0;
+}
+
+static int take_ring(struct rpmi_shm *shm, struct rpmi_ring *fresh)
+{
+    struct rpmi_ring_client *ring = &shm->ring;
+
+    ring->sent = rpmi_alloc(fresh->slots * sizeof(ring->sent[0]), RPMI_LINE_BYTES);
+    if (ring->sent == NULL) {
+        (void)munmap(fresh->head, fresh->bytes);
+        return RPM_E_NOMEM;
+    }
+    ring->ring = *fresh;
+    shm->stage.base = fresh->staging;
+    shm->stage.bytes = fresh->staging_bytes;
+    shm->link.depth = fresh->slots;
+    return 0;
+}
+
+int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
+{
+    struct rpmi_ring_client *ring = &shm->ring;
+    struct rpmi_ring fresh;
+    int err = map_ring(grant, &fresh);
+
+    if (err == 0)
+        err = ring->sent == NULL ? take_ring(shm, &fresh) : move_ring(shm, &fresh);
+    if (err != 0)
+        return err;
+    ring->posted = 0;
+    ring->reaped = 0;
+    ring->done = 0;
+    ring->failures = 0;
+    ring->broken = false;
+    ring->bell = grant->fds[RPMI_FD_BELL];
+    grant->fds[RPMI_FD_BELL] = -1;
+    __atomic_store_n(&ring->ring.head->fences, shm->light ? 0 : 1, __ATOMIC_RELEASE);
+    return 0;
+}
+
+void rpmi_ring_detach(struct rpmi_shm *shm)
+{
+    if (shm->ring.bell >= 0)
+        (void)close(shm->ring.bell);
+    shm->ring.bell = -1;
+}
+
+static inline uint32_t staged(const struct rpmi_ring *ring, const void *ptr, uint64_t bytes)
+{
+    uint64_t at = (uint64_t)((const unsigned char *)ptr - ring->staging);
+
+    RPM_ASSERT(rpmi_in_bounds(at, bytes, ring->staging_bytes));
+    return (uint32_t)at;
+}
+
+static inline void put_head(const struct rpmi_ring *ring, uint32_t index, struct rpmi_slot *slot,
+                            const struct rpmi_op *op)
+{
+    RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES);
+    slot->head_bytes = op->head_bytes;
+    if (RPMI_LIKELY(op->head_bytes <= RPMI_SLOT_INLINE))
+        memcpy(slot->head, op->head, op->head_bytes);
+    else
+        memcpy(ring->heads + (uint64_t)index * RPMI_LINE_BYTES, op->head, op->head_bytes);
+}
+
+/* Fill all of a slot but its turn. */
+static inline void put_op(const struct rpmi_ring *ring, uint32_t index, const struct rpmi_op *op,
+                          uint8_t last)
+{
+    struct rpmi_slot *slot = &ring->slot[index];
+
+    slot->kind = op->kind;
+    slot->flags = (uint8_t)(op->flags | last);
+    slot->head_bytes = 0;
+    slot->offset = op->offset;
+    slot->len = op->len;
+    slot->key = op->key;
+    slot->body = 0;
+    slot->body_bytes = 0;
+    switch (op->kind) {
+    case RPMI_OP_WRITE:
+    case RPMI_OP_COPY:
+        if (op->head_bytes != 0)
+            put_head(ring, index, slot, op);
+        if (op->body_bytes != 0)
+            slot->body = staged(ring, op->body, op->body_bytes);
+        slot->body_bytes = (uint32_t)op->body_bytes;
+        break;
+    case RPMI_OP_READ:
+        slot->body = staged(ring, op->into, op->len);
+        break;
+    case RPMI_OP_CAS:
+    case RPMI_OP_FAA:
+        slot->body = staged(ring, op->into, sizeof(uint64_t));
+        memcpy(slot->head, &op->expect, sizeof(op->expect));
+        memcpy(slot->head + sizeof(op->expect), &op->operand, sizeof(op->operand));
+        break;
+    default:
+        break;
+    }
+}
+
+static int check_kinds(const struct rpmi_op *ops, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t kind = ops[i].kind;
+
+        if (kind != RPMI_OP_WRITE && kind != RPMI_OP_COPY && kind != RPMI_OP_READ &&
+            kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA)
+            return rpmi_fail(RPM_E_NOCAP, "the ring does not carry operation %u", kind);
+    }
+    return 0;
+}
+
+/* Read how far the engine is. False: it says what cannot be. */
+static inline bool refresh(struct rpmi_ring_client *ring)
+{
+    uint64_t done = __atomic_load_n(&ring->ring.head->done, __ATOMIC_ACQUIRE);
+
+    if (RPMI_UNLIKELY(done - ring->reaped > ring->posted - ring->reaped))
+        return false;
+    ring->done = done;
+    return true;
+}
+
+/* What is complete and was not asked to be reported gives its slot back. */
+static void skip_silent(struct rpmi_ring_client *ring)
+{
+    uint32_t mask = ring->ring.slots - 1;
+
+    if (!refresh(ring) ||
+        __atomic_load_n(&ring->ring.head->failures, __ATOMIC_RELAXED) != ring->failures)
+        return;
+    while (ring->reaped != ring->done && !ring->sent[ring->reaped & mask].signaled)
+        ring->reaped++;
+}
+
+int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    struct rpmi_ring_client *ring = &shm->ring;
+    uint32_t slots = ring->ring.slots;
+    uint64_t room;
+    int err;
+
+    if (RPMI_UNLIKELY(link->lost != 0))
+        return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
+    err = check_kinds(ops, n);
+    if (err != 0)
+        return err;
+    if (RPMI_UNLIKELY(slots - (ring->posted - ring->reaped) < n))
+        skip_silent(ring);
+    room = slots - (ring->posted - ring->reaped);
+    if (n > room)
+        n = (uint32_t)room;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t index = (uint32_t)ring->posted & (slots - 1);
+
+        put_op(&ring->ring, index, &ops[i], i + 1 == n ? RPMI_SLOT_LAST : 0);
+        ring->sent[index].id = ops[i].id;
+        ring->sent[index].signaled = (ops[i].flags & RPMI_OP_SIGNALED) != 0;
+        ring->posted++;
+        __atomic_store_n(&ring->ring.slot[index].turn, (uint32_t)ring->posted, __ATOMIC_RELEASE);
+    }
+    rpmi_order_self(shm->light);
+    if (RPMI_UNLIKELY(__atomic_load_n(&shm->pulse->engine_sleeps, __ATOMIC_RELAXED) != 0) &&
+        n != 0) {
+        uint64_t one = 1;
+
+        /* Full of earlier rings: the engine will wake by those. */
+        if (write(ring->bell, &one, sizeof(one)) < 0 && errno != EAGAIN)
+            return rpmi_shm_lose(shm);
+    }
+    return (int)n;
+}
+
+/* The outcome of the oldest request that is done. */
+static inline int outcome(struct rpmi_ring_client *ring, uint32_t index)
+{
+    int32_t *status = &ring->ring.status[index];
+    int found;
+
+    if (RPMI_UNLIKELY(ring->broken))
+        return RPM_E_LOST;
+    if (RPMI_LIKELY(__atomic_load_n(&ring->ring.head->failures, __ATOMIC_RELAXED) ==
+                    ring->failures))
+        return 0;
+    found = __atomic_load_n(status, __ATOMIC_RELAXED);
+    if (found == 0)
+        return 0;
+    __atomic_store_n(status, 0, __ATOMIC_RELAXED);
+    ring->failures++;
+    if (found != RPM_E_FENCED && found != RPM_E_DENIED && found != RPM_E_RANGE)
+        ring->broken = true;
+    return found < 0 ? found : RPM_E_PROTO;
+}
+
+__attribute__((cold)) static const char *why(int status)
+{
+    switch (status) {
+    case RPM_E_FENCED:
+        return "a newer writer claimed the log";
+    case RPM_E_DENIED:
+        return "the server knows no such key or right";
+    case RPM_E_RANGE:
+        return "outside the object";
+    case RPM_E_IO:
+        return "the server could not make it durable";
+    default:
+        return rpm_strerror(status);
+    }
+}
+
+static int reap(struct rpmi_ring_client *ring, struct rpmi_done *done, uint32_t n)
+{
+    uint32_t mask = ring->ring.slots - 1;
+    uint32_t count = 0;
+
+    while (ring->reaped != ring->done && count < n) {
+        uint32_t index = (uint32_t)ring->reaped & mask;
+        int status = outcome(ring, index);
+
+        ring->reaped++;
+        if (RPMI_UNLIKELY(status != 0))
+            (void)rpmi_fail(status, "%s", why(status));
+        if (status != 0 || ring->sent[index].signaled)
+            done[count++] = (struct rpmi_done){ .id = ring->sent[index].id, .status = status };
+    }
+    return (int)count;
+}
+
+int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    struct rpmi_ring_client *ring = &shm->ring;
+    bool lives;
+    int count;
+
+    if (link->lost != 0)
+        return RPM_E_LOST;
+    lives = rpmi_pulse_lives(shm->pulse);
+    if (!refresh(ring)) {
+        link->lost = RPM_E_LOST;
+        return rpmi_fail(RPM_E_LOST, "the ring's counter is out of bounds");
+    }
+    count = reap(ring, done, n);
+    if (count > 0 || ring->reaped != ring->done)
+        return count;
+    if (RPMI_UNLIKELY(ring->broken))
+        return rpmi_shm_lose(shm);
+    /* Looked at before the counter: what a dead server had done by then is all it ever did. */
+    return RPMI_LIKELY(lives) ? 0 : rpmi_shm_lose(shm);
+}
+
+static bool ready(struct rpmi_shm *shm)
+{
+    struct rpmi_ring_client *ring = &shm->ring;
+
+    return __atomic_load_n(&ring->ring.head->done, __ATOMIC_ACQUIRE) != ring->reaped ||
+           !rpmi_pulse_lives(shm->pulse);
+}
+
+static bool spin(struct rpmi_shm *shm, uint64_t until_ns)
+{
+    for (uint32_t i = 0; i < SPINS_EAGER; i++)
+        if (ready(shm))
+            return true;
+    while (rpmi_clock_ns() < until_ns)
+        for (uint32_t i = 0; i < SPINS_AT_ONCE; i++) {
+            if (ready(shm))
+                return true;
+            rpmi_cpu_relax();
+        }
+    return false;
+}
+
+static void sleep_on(struct rpmi_shm *shm, uint64_t ns)
+{
+    struct rpmi_ring_client *ring = &shm->ring;
+    struct timespec slice = { .tv_sec = 0, .tv_nsec = (long)(ns < SLICE_NS ? ns : SLICE_NS) };
+    struct rpmi_ring_head *head = ring->ring.head;
+
+    __atomic_store_n(&head->waits, 1, __ATOMIC_SEQ_CST);
+    (void)rpmi_order_all();
+    if (!ready(shm)) {
+        shm->link.stats.sleeps++;
+        (void)syscall(SYS_futex, (uint32_t *)(void *)&head->done, FUTEX_WAIT,
+                      (uint32_t)ring->reaped, &slice, NULL, 0);
+    }
+    __atomic_store_n(&head->waits, 0, __ATOMIC_RELAXED);
+}
+
+int rpmi_ring_wait(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    uint64_t now;
+
+    if (link->lost != 0 || ready(shm))
+        return 0;
+    now = rpmi_clock_ns();
+    if (shm->spin_ns != 0 &&
+        spin(shm, now + shm->spin_ns < deadline_ns ? now + shm->spin_ns : deadline_ns))
+        return 0;
+    for (;;) {
+        now = rpmi_clock_ns();
+        if (ready(shm))
+            return 0;
+        if (now >= deadline_ns)
+            return RPM_E_TIMEDOUT;
+        sleep_on(shm, deadline_ns - now);
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ring.h: the memory that a ring client and the server's engine share: requests one way, a
+ * cumulative count of completions the other, and the bytes that requests refer to.
+ *
+ * Invariants
+ *   slot i % slots holds request i; it is complete when its turn is the low half of i + 1
+ *   done <= requests posted; a slot is reused only after its request is done
+ *   the server believes nothing here: it copies a slot out, then judges the copy
+ *
+ * Format: FORMAT.md, section 8.   Tests: tests/unit/serve/ring_test.cpp
+ */
+#ifndef RPMI_SHM_RING_H
+#define RPMI_SHM_RING_H
+
+#include "base/bytes.h"
+#include "base/limits.h"
+
+#include <stdint.h>
+
+#define RPMI_SLOT_INLINE 28u /* a frame's header lies in the request itself */
+#define RPMI_SLOT_LAST 128u  /* in flags: ends a post; what failed in it fails the rest of it */
+#define RPMI_STAGING_MAX (1ull << 30)
+
+struct rpmi_slot {
+    uint32_t turn; /* stored last */
+    uint8_t kind;  /* enum rpmi_op_kind */
+    uint8_t flags; /* enum rpmi_op_flag, RPMI_SLOT_LAST */
+    uint16_t head_bytes;
+    uint64_t offset;
+    uint64_t len;
+    uint32_t key;
+    uint32_t body; /* in staging memory: of the body, or of where the result goes */
+    uint32_t body_bytes;
+    unsigned char
+        head[RPMI_SLOT_INLINE]; /* or, if longer, in rpmi_ring.heads; CAS, FAA: operands */
+};
+
+_Static_assert(sizeof(struct rpmi_slot) == RPMI_LINE_BYTES, "a request is one cache line");
+_Static_assert(2 * sizeof(uint64_t) <= RPMI_SLOT_INLINE, "operands fit");
+
+struct rpmi_ring_head {
+    /* Stored by the server. */
+    uint64_t done;     /* requests carried out; its low half is the futex that a client waits on */
+    uint64_t failures; /* of those, how many failed: look at the statuses */
+    uint64_t fill[6];
+    /* Stored by the client. */
+    uint32_t waits; /* it sleeps on done */
+    uint32_t
+        fences; /* 1: no membarrier reaches it, the server must fence before it looks at waits */
+    uint64_t fill_client[7];
+};
+
+_Static_assert(sizeof(struct rpmi_ring_head) == 2 * RPMI_LINE_BYTES, "a line each way");
+
+/* Places in the memory file, by its geometry. */
+struct rpmi_ring {
+    struct rpmi_ring_head *head; /* at 0 */
+    struct rpmi_slot *slot;      /* at 4096 */
+    unsigned char *heads;        /* a line for each slot */
+    int32_t *status;             /* of each slot: 0, or why its request failed */
+    unsigned char *staging;      /* at a page */
+    uint32_t slots;              /* power of two */
+    uint64_t staging_bytes;
+    uint64_t bytes; /* of all of it */
+};
+
+/* Lay the ring out over @base, which may be NULL to learn the size only. */
+static inline void rpmi_ring_layout(struct rpmi_ring *ring, unsigned char *base, uint32_t slots,
+                                    uint64_t staging_bytes)
+{
+    uint64_t at = RPMI_PAGE_BYTES;
+
+    ring->slots = slots;
+    ring->staging_bytes = staging_bytes;
+    ring->head = (struct rpmi_ring_head *)(void *)base;
+    ring->slot = (struct rpmi_slot *)(void *)(base + at);
+    at += (uint64_t)slots * sizeof(struct rpmi_slot);
+    ring->heads = base + at;
+    at += (uint64_t)slots * RPMI_LINE_BYTES;
+    ring->status = (int32_t *)(void *)(base + at);
+    at = rpmi_align_up(at + (uint64_t)slots * sizeof(int32_t), RPMI_PAGE_BYTES);
+    ring->staging = base + at;
+    ring->bytes = at + rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES);
+}
+
+/* Smallest power of two that is at least @depth. */
+static inline uint32_t rpmi_ring_slots(uint32_t depth)
+{
+    uint32_t slots = 2;
+
+    while (slots < depth && slots < RPMI_DEPTH_MAX)
+        slots *= 2;
+    return slots;
+}
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shm.c: a link to a server on this machine: connect, call, reconnect, close. How operations are
+ * carried out is direct.c or ring.c, by what the server granted.
+ *
+ * Invariants
+ *   a call that got no answer in time loses the link: a late answer would be taken for the next
+ *   a reconnect gets the same mode and the same facts, or none: plans were made with them
+ *
+ * Tests: tests/conform/transport_test.cpp, tests/unit/transport/shm_dial_test.cpp
+ */
+#include "transport/shm/shm.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "transport/shm/order.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define REDIAL_NS 5000000u /* between tries while nobody serves */
+
+int rpmi_shm_lose(struct rpmi_shm *shm)
+{
+    if (shm->link.lost == 0)
+        shm->link.lost = RPM_E_LOST;
+    return rpmi_fail(RPM_E_LOST, (rpmi_pulse_word(shm->pulse) & FUTEX_OWNER_DIED) != 0
+                                     ? "the server died"
+                                     : "the server ended");
+}
+
+static int parse_url(const struct rpmi_url *url, struct rpmi_shm *shm)
+{
+    static const char *const known[] = { "mode" };
+    const char *mode = rpmi_url_get(url, "mode", "auto");
+    int err = rpmi_url_known(url, known, 1);
+
+    if (err != 0)
+        return err;
+    if (strcmp(mode, "auto") == 0)
+        shm->hello.mode = RPMI_MODE_AUTO;
+    else if (strcmp(mode, "direct") == 0)
+        shm->hello.mode = RPMI_MODE_DIRECT;
+    else if (strcmp(mode, "ring") == 0)
+        shm->hello.mode = RPMI_MODE_RING;
+    else
+        return rpmi_fail(RPM_E_INVAL, "mode=%s: auto, direct or ring", mode);
+    return rpmi_shm_path(url->address, false, shm->path, &shm->ours);
+}
+
+static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
+{
+    shm->hello.version = RPMI_PROTOCOL_VERSION;
+    shm->hello.depth = opts->depth;
+    shm->hello.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
+    if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
+        return rpmi_fail(RPM_E_INVAL, "depth %u is not in 1..%u", opts->depth, RPMI_DEPTH_MAX);
+    if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_STAGING_MAX)
+        return rpmi_fail(RPM_E_INVAL, "staging memory is 1..%llu bytes", RPMI_STAGING_MAX);
+    if (opts->secret != NULL) {
+        size_t len = strlen(opts->secret);
+
+        if (len >= sizeof(shm->hello.secret))
+            return rpmi_fail(RPM_E_INVAL, "a secret has at most %zu bytes",
+                             sizeof(shm->hello.secret) - 1);
+        memcpy(shm->hello.secret, opts->secret, len + 1);
+    }
+    return 0;
+}
+
+/* Two sides on one CPU: whoever spins keeps the other from working. */
+static uint64_t spin_budget(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1)
+        return 0;
+    return RPMI_SPIN_NS;
+}
+
+/* Take over what was granted. The socket stays the grant's on failure. */
+static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
+{
+    const struct rpmi_welcome *welcome = &grant->welcome;
+    int err = rpmi_pulse_map(grant->fds[RPMI_FD_PULSE], &shm->pulse);
+
+    if (err != 0)
+        return err;
+    shm->light = rpmi_order_register() && shm->pulse->light != 0;
+    shm->mode = welcome->mode;
+    err = welcome->mode == RPMI_MODE_DIRECT ? rpmi_direct_attach(shm, grant)
+                                            : rpmi_ring_attach(shm, grant);
+    if (err != 0) {
+        rpmi_pulse_unmap(shm->pulse);
+        shm->pulse = NULL;
+        return err;
+    }
+    shm->sock = grant->sock;
+    grant->sock = -1;
+    shm->link.facts = welcome->facts;
+    shm->link.client = welcome->client;
+    shm->link.server_epoch = welcome->server_epoch;
+    shm->link.lost = 0;
+    return 0;
+}
+
+static void detach(struct rpmi_shm *shm)
+{
+    if (shm->sock >= 0)
+        (void)close(shm->sock);
+    shm->sock = -1;
+    if (shm->mode == RPMI_MODE_DIRECT)
+        rpmi_direct_detach(shm);
+    else
+        rpmi_ring_detach(shm);
+    rpmi_pulse_unmap(shm->pulse);
+    shm->pulse = NULL;
+}
+
+static int shm_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
+                       struct rpmi_link **link)
+{
+    struct rpmi_shm *shm = rpmi_alloc(sizeof(*shm), RPMI_LINE_BYTES);
+    uint64_t deadline = rpmi_clock_ns() + opts->timeout_us * 1000u;
+    struct rpmi_grant grant;
+    int err;
+
+    if (shm == NULL)
+        return RPM_E_NOMEM;
+    shm->sock = -1;
+    shm->direct.lock_fd = -1;
+    shm->ring.bell = -1;
+    shm->spin_ns = spin_budget();
+    err = parse_url(url, shm);
+    if (err == 0)
+        err = take_opts(opts, shm);
+    if (err == 0)
+        err = rpmi_shm_dial(shm, deadline, &grant);
+    if (err != 0)
+        goto free_shm;
+    err = attach(shm, &grant);
+    rpmi_grant_drop(&grant);
+    if (err != 0)
+        goto free_shm;
+    *link = &shm->link;
+    return 0;
+
+free_shm:
+    memset(shm->hello.secret, 0, sizeof(shm->hello.secret));
+    rpmi_free(shm);
+    return err;
+}
+
+/* Facts that plans were made with. */
+static bool same_ground(const struct rpm_facts *before, const struct rpm_facts *now)
+{
+    return before->domain == now->domain && before->methods == now->methods &&
+           before->medium == now->medium;
+}
+
+static int redial(struct rpmi_shm *shm, uint64_t deadline_ns)
+{
+    struct rpmi_grant grant;
+    int err = rpmi_shm_dial(shm, deadline_ns, &grant);
+
+    if (err != 0)
+        return err;
+    if (same_ground(&shm->link.facts, &grant.welcome.facts))
+        err = attach(shm, &grant);
+    else
+        err = rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+    rpmi_grant_drop(&grant);
+    return err;
+}
+
+static bool worth_retrying(int err)
+{
+    return err == RPM_E_REFUSED || err == RPM_E_LOST;
+}
+
+static int shm_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    int err;
+
+    if (shm->pulse != NULL)
+        detach(shm);
+    link->lost = RPM_E_LOST;
+    shm->hello.mode = shm->mode;
+    for (;;) {
+        err = redial(shm, deadline_ns);
+        if (!worth_retrying(err) || rpmi_clock_ns() + REDIAL_NS >= deadline_ns)
+            return err;
+        rpmi_clock_sleep_ns(REDIAL_NS);
+    }
+}
+
+static int shm_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
+                    uint64_t deadline_ns)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    unsigned char bytes[RPMI_REPLY_BYTES];
+    int fds[RPMI_SOCK_FDS_MAX];
+    int n = 0;
+    int got;
+    int err;
+
+    if (link->lost != 0 || shm->pulse == NULL)
+        return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
+    rpmi_call_put(bytes, call);
+    err = rpmi_sock_send(shm->sock, bytes, RPMI_CALL_BYTES, NULL, 0, deadline_ns);
+    if (err != 0)
+        goto lose;
+    got = rpmi_sock_recv(shm->sock, bytes, sizeof(bytes), fds, &n, deadline_ns);
+    if (got < 0) {
+        err = got;
+        goto lose;
+    }
+    while (n > 0)
+        (void)close(fds[--n]);
+    err = got == RPMI_REPLY_BYTES ? rpmi_reply_get(bytes, reply)
+                                  : rpmi_fail(RPM_E_PROTO, "an answer of %d bytes", got);
+    if (err == 0 && shm->mode == RPMI_MODE_DIRECT)
+        err = rpmi_direct_learn(shm, call, reply);
+    if (err == 0)
+        return 0;
+
+lose:
+    link->lost = err;
+    return err;
+}
+
+static void *shm_stage(struct rpmi_link *link, uint64_t bytes)
+{
+    return rpmi_stage_take(&rpmi_shm_of(link)->stage, bytes);
+}
+
+static void shm_unstage(struct rpmi_link *link, void *ptr)
+{
+    rpmi_stage_give(&rpmi_shm_of(link)->stage, ptr);
+}
+
+static uint64_t shm_now_ns(struct rpmi_link *link)
+{
+    (void)link;
+    return rpmi_clock_ns();
+}
+
+static void shm_pause(struct rpmi_link *link, uint64_t ns)
+{
+    (void)link;
+    rpmi_clock_sleep_ns(ns);
+}
+
+static void shm_close(struct rpmi_link *link)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+
+    if (shm->pulse != NULL)
+        detach(shm);
+    if (shm->mode == RPMI_MODE_DIRECT) {
+        (void)munmap(shm->stage.base, shm->stage.bytes);
+    } else {
+        (void)munmap(shm->ring.ring.head, shm->ring.ring.bytes);
+        rpmi_free(shm->ring.sent);
+    }
+    memset(shm->hello.secret, 0, sizeof(shm->hello.secret));
+    rpmi_free(shm);
+}
+
+static inline bool is_direct(struct rpmi_link *link)
+{
+    return rpmi_shm_of(link)->mode == RPMI_MODE_DIRECT;
+}
+
+static int shm_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    return is_direct(link) ? rpmi_direct_post(link, ops, n) : rpmi_ring_post(link, ops, n);
+}
+
+/* Direct: everything was carried out by post(), nothing is ever under way. */
+static int shm_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
+{
+    if (!is_direct(link))
+        return rpmi_ring_poll(link, done, n);
+    return link->lost != 0 ? RPM_E_LOST : 0;
+}
+
+static int shm_wait(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    if (!is_direct(link))
+        return rpmi_ring_wait(link, deadline_ns);
+    return link->lost != 0 ? 0 : RPM_E_TIMEDOUT;
+}
+
+static const void *shm_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)
+{
+    return is_direct(link) ? rpmi_direct_peek(link, key, offset, len) : NULL;
+}
+
+const struct rpmi_transport_ops rpmi_shm_transport = {
+    .size = sizeof(struct rpmi_transport_ops),
+    .scheme = "shm",
+    .connect = shm_connect,
+    .reconnect = shm_reconnect,
+    .post = shm_post,
+    .poll = shm_poll,
+    .wait = shm_wait,
+    .call = shm_call,
+    .stage = shm_stage,
+    .unstage = shm_unstage,
+    .peek = shm_peek,
+    .now_ns = shm_now_ns,
+    .pause = shm_pause,
+    .close = shm_close,
+};

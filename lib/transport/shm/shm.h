@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shm.h: the client side of shm:. One socket for control messages, and either the server's memory
+ * itself (direct) or a ring to its engine.
+ */
+#ifndef RPMI_SHM_H
+#define RPMI_SHM_H
+
+#include "pool/guard.h"
+#include "transport/shm/path.h"
+#include "transport/shm/pulse.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/sock.h"
+#include "transport/shm/stage.h"
+#include "transport/transport.h"
+#include "wire/hello.h"
+
+#include <librpm/facts.h>
+#include <stdbool.h>
+
+/* Descriptors of a welcome: the control page first, then by mode. */
+enum {
+    RPMI_FD_PULSE = 0,
+    RPMI_FD_POOL = 1, /* direct */
+    RPMI_FD_DRAM = 2,
+    RPMI_FD_RING = 1, /* ring */
+    RPMI_FD_BELL = 2,
+    RPMI_FDS = 3
+};
+
+struct rpmi_shm_key {
+    unsigned char *base; /* NULL: no such key */
+    uint64_t bytes;
+    uint32_t rights;          /* enum rpmi_right */
+    uint32_t guarded_bytes;   /* of a log: its header, which only the far end writes */
+    struct rpmi_guard *guard; /* of a claimed log */
+    uint64_t epoch;
+    uint64_t lock_at; /* byte of the pool file that we hold locked for that claim */
+};
+
+struct rpmi_direct {
+    unsigned char *pool;
+    unsigned char *dram;
+    uint64_t pool_bytes;
+    uint64_t dram_bytes;
+    int lock_fd;     /* the pool file, opened by us: its locks die with us */
+    bool past_cache; /* the domain wants stores past the caches */
+    _Alignas(RPMI_LINE_BYTES) unsigned char scratch[RPMI_LINE_BYTES];
+    struct rpmi_shm_key key[RPMI_KEYS_MAX];
+};
+
+struct rpmi_sent {
+    uint64_t id;
+    bool signaled;
+};
+
+struct rpmi_ring_client {
+    struct rpmi_ring ring;
+    uint64_t posted;
+    uint64_t reaped;
+    uint64_t done;     /* as last read, judged */
+    uint64_t failures; /* seen so far */
+    bool broken;       /* a request failed for good: the later ones count as lost */
+    int bell;
+    struct rpmi_sent *sent; /* one for each slot */
+};
+
+struct rpmi_shm {
+    struct rpmi_link link;
+    const struct rpmi_pulse *pulse;
+    int sock;
+    bool light;              /* membarrier on both sides */
+    bool ours;               /* the server must be our user's */
+    uint32_t mode;           /* enum rpmi_mode granted */
+    struct rpmi_hello hello; /* repeated at a reconnect */
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    uint64_t spin_ns;
+    struct rpmi_stage stage;
+    struct rpmi_direct direct;
+    struct rpmi_ring_client ring;
+};
+
+static inline struct rpmi_shm *rpmi_shm_of(struct rpmi_link *link)
+{
+    return (struct rpmi_shm *)(void *)link;
+}
+
+/* dial.c: what a server answered. */
+struct rpmi_grant {
+    int sock;
+    struct rpmi_welcome welcome;
+    int fds[RPMI_FDS];
+};
+
+/* Connect and shake hands. RPM_E_REFUSED, RPM_E_DENIED, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_PROTO,
+ * RPM_E_VERSION, or what the server says. Owns nothing on failure. */
+int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant);
+
+/* Close what attach did not take. */
+void rpmi_grant_drop(struct rpmi_grant *grant);
+
+/* direct.c */
+int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant);
+void rpmi_direct_detach(struct rpmi_shm *shm);
+int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
+const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
+
+/* direct_key.c: learn keys from answers. RPM_E_PROTO, RPM_E_LOST. */
+int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply);
+
+/* ring.c */
+int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant);
+void rpmi_ring_detach(struct rpmi_shm *shm);
+int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
+int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
+int rpmi_ring_wait(struct rpmi_link *link, uint64_t deadline_ns);
+
+/* shm.c: mark the link lost and say how the server ended. Returns RPM_E_LOST. */
+int rpmi_shm_lose(struct rpmi_shm *shm);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sock.c: one message in or out, bounded in time.
+ *
+ * Invariant: a descriptor that arrives is either handed to the caller or closed.
+ *
+ * Tests: tests/unit/transport/shm_sock_test.cpp
+ */
+#include "transport/shm/sock.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union fd_space {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(RPMI_SOCK_FDS_MAX * sizeof(int))];
+};
+
+static int wait_for(int sock, short events, uint64_t deadline_ns)
+{
+    struct pollfd entry = { .fd = sock, .events = events };
+
+    for (;;) {
+        uint64_t now = rpmi_clock_ns();
+        uint64_t left;
+
+        if (now >= deadline_ns)
+            return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer in time");
+        left = (deadline_ns - now) / 1000000u + 1;
+        if (poll(&entry, 1, left > 60000 ? 60000 : (int)left) > 0)
+            return 0;
+    }
+}
+
+static int gone(int err)
+{
+    return rpmi_fail(RPM_E_LOST, "the server closed the connection (%s)", strerror(err));
+}
+
+int rpmi_sock_send(int sock, const void *bytes, size_t len, const int *fds, int n,
+                   uint64_t deadline_ns)
+{
+    struct iovec iov = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+    union fd_space space;
+
+    if (n > 0) {
+        struct cmsghdr *header = &space.align;
+
+        memset(&space, 0, sizeof(space));
+        msg.msg_control = space.bytes;
+        msg.msg_controllen = CMSG_SPACE((size_t)n * sizeof(int));
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN((size_t)n * sizeof(int));
+        memcpy(CMSG_DATA(header), fds, (size_t)n * sizeof(int));
+    }
+    for (;;) {
+        int err;
+
+        if (sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+            return 0;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN)
+            return gone(errno);
+        err = wait_for(sock, POLLOUT, deadline_ns);
+        if (err != 0)
+            return err;
+    }
+}
+
+/* Take the descriptors out of a message. */
+static int take_fds(struct msghdr *msg, int *fds)
+{
+    int n = 0;
+
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(msg); header != NULL;
+         header = CMSG_NXTHDR(msg, header)) {
+        size_t count;
+
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+            continue;
+        count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(fd));
+            if (n < RPMI_SOCK_FDS_MAX)
+                fds[n++] = fd;
+            else
+                (void)close(fd);
+        }
+    }
+    return n;
+}
+
+int rpmi_sock_recv(int sock, void *bytes, size_t room, int *fds, int *n, uint64_t deadline_ns)
+{
+    struct iovec iov = { .iov_base = bytes, .iov_len = room };
+    union fd_space space;
+
+    for (;;) {
+        struct msghdr msg = { .msg_iov = &iov,
+                              .msg_iovlen = 1,
+                              .msg_control = space.bytes,
+                              .msg_controllen = sizeof(space.bytes) };
+        ssize_t got = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        int err;
+
+        if (got >= 0) {
+            int taken = take_fds(&msg, fds);
+
+            if (got > 0 && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
+                *n = taken;
+                return (int)got;
+            }
+            while (taken > 0)
+                (void)close(fds[--taken]);
+            return got == 0 ? gone(0) : rpmi_fail(RPM_E_PROTO, "a message of too many bytes");
+        }
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN)
+            return gone(errno);
+        err = wait_for(sock, POLLIN, deadline_ns);
+        if (err != 0)
+            return err;
+    }
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stage.h: carve pieces out of a link's staging memory. Setup only: first fit over a short list.
+ */
+#ifndef RPMI_SHM_STAGE_H
+#define RPMI_SHM_STAGE_H
+
+#include "base/limits.h"
+
+#include <stdint.h>
+
+#define RPMI_STAGE_PIECES (4u * (RPMI_OWNERS_MAX + 1u)) /* a few for each log and region */
+
+struct rpmi_stage_piece {
+    uint64_t offset;
+    uint64_t bytes;
+};
+
+struct rpmi_stage {
+    unsigned char *base;
+    uint64_t bytes;
+    uint32_t used; /* pieces, sorted by offset, never overlapping */
+    struct rpmi_stage_piece piece[RPMI_STAGE_PIECES];
+};
+
+/* Cache-line aligned; NULL and the last error set when there is no room. */
+void *rpmi_stage_take(struct rpmi_stage *stage, uint64_t bytes);
+
+/* Safe on NULL. */
+void rpmi_stage_give(struct rpmi_stage *stage, void *ptr);
+
+#endif
