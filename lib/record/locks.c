@@ -7,7 +7,7 @@
  *   a word changes only by compare-and-swap
  *   only the holder, the server, or who has seen that the holder is gone, changes a held word
  *
- * Format: FORMAT.md, section 7.   Tests: tests/unit/record/locks_test.cpp
+ * Format: FORMAT.md, section 1.   Tests: tests/unit/record/locks_test.cpp
  */
 #include "base/assert.h"
 #include "base/err.h"
