@@ -12,6 +12,8 @@
 
 #include <inttypes.h>
 
+#define HEAD_READS_MAX 4u
+
 int rpmi_log_check(const struct rpm_log *log, uint64_t len)
 {
     if (RPMI_UNLIKELY(log->dead != 0))
@@ -45,15 +47,29 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
                      log->name, log->tail_lsn - log->head.trim_lsn, log->capacity);
 }
 
-int rpmi_log_head(struct rpm_log *log)
+/* The far end writes the slots in turn while we read them: a torn one is nothing unusual, two of
+ * them are so only if they stay so. */
+static int read_head(struct rpm_log *log, struct rpmi_head *head)
 {
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
-    struct rpmi_head head;
-    int err = rpmi_conn_read(log->conn, log->read_key, 0, slots, sizeof(slots));
+    int err = 0;
 
-    if (err != 0)
-        return err;
-    err = rpmi_head_pick(slots, &head, NULL);
+    for (uint32_t i = 0; i < HEAD_READS_MAX; i++) {
+        err = rpmi_conn_read(log->conn, log->read_key, 0, slots, sizeof(slots));
+        if (err != 0)
+            return err;
+        err = rpmi_head_pick(slots, head, NULL);
+        if (err == 0)
+            return 0;
+    }
+    return rpmi_fail(err, "both heads of log '%s' are damaged", log->name);
+}
+
+int rpmi_log_head(struct rpm_log *log)
+{
+    struct rpmi_head head;
+    int err = read_head(log, &head);
+
     if (err != 0)
         return err;
     if (head.log_id != log->log_id || head.capacity_bytes != log->capacity)

@@ -129,7 +129,7 @@ static int append_and_wait(struct rpm_log *log, const struct append *append, uin
     seq = log->submitted;
     if (RPMI_UNLIKELY(log->completed < seq))
         (void)rpmi_log_wait(log, seq);
-    status = log->entries[(seq - 1) % log->inflight_max].status;
+    status = log->entries[(seq - 1) & log->entries_mask].status;
     rpmi_log_reap_silent(log);
     return status;
 }

@@ -103,7 +103,7 @@ static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t
 static int outcome(const struct rpm_log *log, uint64_t from, uint64_t to)
 {
     for (uint64_t seq = from; seq < to; seq++) {
-        int status = log->entries[seq % log->inflight_max].status;
+        int status = log->entries[seq & log->entries_mask].status;
 
         if (status != 0)
             return status;
@@ -140,7 +140,7 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
     if (err == 0)
         err = outcome(log, first, log->submitted);
     for (uint32_t i = 0; err == 0 && lsns != NULL && i < n; i++)
-        lsns[i] = log->entries[(first + i) % log->inflight_max].lsn;
+        lsns[i] = log->entries[(first + i) & log->entries_mask].lsn;
     rpmi_log_reap_silent(log);
     return err;
 }

@@ -28,7 +28,7 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
 {
     RPM_ASSERT(seq <= log->submitted);
     while (log->completed < seq) {
-        struct rpmi_entry *entry = &log->entries[log->completed % log->inflight_max];
+        struct rpmi_entry *entry = &log->entries[log->completed & log->entries_mask];
 
         entry->status = status;
         log->stage.head = entry->stage_end;
@@ -61,7 +61,7 @@ void rpmi_log_lost(struct rpmi_owner *owner, int status)
 
 void rpmi_log_reap_silent(struct rpm_log *log)
 {
-    while (log->reaped < log->completed && log->entries[log->reaped % log->inflight_max].silent)
+    while (log->reaped < log->completed && log->entries[log->reaped & log->entries_mask].silent)
         log->reaped++;
 }
 
@@ -92,7 +92,7 @@ int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
         return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
     (void)rpmi_conn_pump(log->conn);
     while (count < n && log->reaped < log->completed) {
-        const struct rpmi_entry *entry = &log->entries[log->reaped % log->inflight_max];
+        const struct rpmi_entry *entry = &log->entries[log->reaped & log->entries_mask];
 
         log->reaped++;
         if (entry->silent)

@@ -75,7 +75,7 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
     RPM_ASSERT(log->tail_lsn == place->lsn);
     add_frame(log, &frame, log->position, data, written);
     advance(log, place->stride);
-    log->entries[seq % log->inflight_max] = (struct rpmi_entry){
+    log->entries[seq & log->entries_mask] = (struct rpmi_entry){
         .lsn = place->lsn,
         .end_lsn = log->tail_lsn,
         .context = context,
@@ -132,8 +132,10 @@ static uint32_t add_marker(struct rpm_log *log, const struct rpmi_range *ranges,
 /* The ops that end a group. Their number. */
 static uint32_t add_seal(struct rpm_log *log)
 {
+    bool ranged = log->plan.seal_kind == RPMI_OP_PERSIST || log->plan.seal_kind == RPMI_OP_FLUSH ||
+                  log->ops_count == 0;
     struct rpmi_range ranges[2];
-    uint32_t ranges_n = rpmi_ring_ranges(log, log->sealed_lsn, log->tail_lsn, ranges);
+    uint32_t ranges_n = ranged ? rpmi_ring_ranges(log, log->sealed_lsn, log->tail_lsn, ranges) : 0;
     uint32_t n;
 
     if (log->ops_count > 0)

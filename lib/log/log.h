@@ -68,8 +68,9 @@ struct rpm_log {
     uint64_t sealed_lsn; /* a seal covering everything before was posted */
     uint64_t acked_lsn;  /* everything before is at the log's level */
 
-    struct rpmi_entry *entries; /* ring of inflight_max */
+    struct rpmi_entry *entries; /* ring, at least inflight_max */
     uint32_t inflight_max;
+    uint64_t entries_mask; /* their number is a power of two */
     uint64_t submitted;
     uint64_t completed;
     uint64_t reaped;
@@ -162,6 +163,7 @@ int rpmi_log_replan(struct rpm_log *log);
 
 /* recover.c: claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the
  * tail found lies before @least_lsn, up to where records were acknowledged to be durable. */
+void rpmi_log_drop_keys(struct rpm_log *log);
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
 int rpmi_log_claim(struct rpm_log *log);
 int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);

@@ -48,6 +48,15 @@ static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
     return 0;
 }
 
+static uint32_t entries_count(const struct rpm_log_opts *opts)
+{
+    uint32_t count = 1;
+
+    while (count < opts->inflight_max)
+        count *= 2;
+    return count;
+}
+
 /* A writer needs queues, a reader only the handle. */
 static size_t arena_bytes(const struct rpm_log_opts *opts)
 {
@@ -55,7 +64,7 @@ static size_t arena_bytes(const struct rpm_log_opts *opts)
 
     if ((opts->flags & RPM_LOG_WRITE) == 0)
         return bytes;
-    return bytes + rpmi_arena_cost(opts->inflight_max * sizeof(struct rpmi_entry)) +
+    return bytes + rpmi_arena_cost(entries_count(opts) * sizeof(struct rpmi_entry)) +
            rpmi_arena_cost(opts->inflight_max * sizeof(struct rpm_outcome)) +
            rpmi_arena_cost(RPMI_BATCH_OPS_MAX * sizeof(struct rpmi_op)) +
            rpmi_arena_cost(RPMI_BATCH_OPS_MAX * RPMI_LINE_BYTES);
@@ -90,7 +99,8 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
     log->owner.complete = rpmi_log_complete;
     log->owner.lost = rpmi_log_lost;
     if ((opts->flags & RPM_LOG_WRITE) != 0) {
-        log->entries = rpmi_arena_take(arena, opts->inflight_max * sizeof(struct rpmi_entry));
+        log->entries = rpmi_arena_take(arena, entries_count(opts) * sizeof(struct rpmi_entry));
+        log->entries_mask = entries_count(opts) - 1;
         log->unknown = rpmi_arena_take(arena, opts->inflight_max * sizeof(struct rpm_outcome));
         log->ops = rpmi_arena_take(arena, RPMI_BATCH_OPS_MAX * sizeof(struct rpmi_op));
         log->headers = rpmi_arena_take(arena, RPMI_BATCH_OPS_MAX * RPMI_LINE_BYTES);
@@ -143,11 +153,7 @@ static void detach(struct rpm_log *log)
 {
     struct rpmi_link *link = log->conn->link;
 
-    /* Keys of an earlier link are void, and their numbers may be somebody else's by now. */
-    if (log->write_key != 0 && log->link_generation == log->conn->generation)
-        rpmi_conn_drop_key(log->conn, log->write_key);
-    if (log->read_key != 0 && log->link_generation == log->conn->generation)
-        rpmi_conn_drop_key(log->conn, log->read_key);
+    rpmi_log_drop_keys(log);
     if (log->stage.base != NULL)
         link->ops->unstage(link, log->stage.base);
 }

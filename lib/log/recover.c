@@ -17,6 +17,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+void rpmi_log_drop_keys(struct rpm_log *log)
+{
+    /* Keys of an earlier link are void, and their numbers may be somebody else's by now. */
+    if (log->write_key != 0 && log->link_generation == log->conn->generation)
+        rpmi_conn_drop_key(log->conn, log->write_key);
+    if (log->read_key != 0 && log->link_generation == log->conn->generation)
+        rpmi_conn_drop_key(log->conn, log->read_key);
+    log->write_key = 0;
+    log->read_key = 0;
+}
+
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity)
 {
     struct rpmi_call call = {
@@ -28,6 +39,7 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
     struct rpmi_reply reply;
     int err;
 
+    rpmi_log_drop_keys(log);
     memcpy(call.name, log->name, sizeof(call.name));
     err = rpmi_conn_call(log->conn, &call, &reply);
     if (err != 0)
@@ -36,7 +48,6 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
         return rpmi_fail(RPM_E_PROTO, "the server offers a log of %zu bytes", (size_t)reply.bytes);
     log->link_generation = log->conn->generation;
     log->read_key = reply.key;
-    log->write_key = 0;
     log->log_id = reply.id;
     log->capacity = reply.bytes;
     return 0;

@@ -53,7 +53,7 @@ static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t 
     log->unknown_count = 0;
     /* Told as outcomes now: not to be told again as completions. */
     for (uint64_t seq = log->reaped; seq < log->completed; seq++) {
-        struct rpmi_entry *entry = &log->entries[seq % log->inflight_max];
+        struct rpmi_entry *entry = &log->entries[seq & log->entries_mask];
 
         if (entry->status != 0)
             entry->silent = true;
