@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/transport/fake.h"
+
+TEST_CASE("delay: a completion is held for its time, in order", "[unit]")
+{
+    Wrapped wrapped("wrap=delay,delay_ns=1000");
+
+    wrapped.post(1);
+    CHECK(wrapped.poll().empty());
+    wrapped.fake.now_ns += 500;
+    wrapped.post(2);
+    CHECK(wrapped.poll().empty());
+    wrapped.fake.now_ns += 500;
+    REQUIRE(wrapped.poll().size() == 1);
+    CHECK(wrapped.poll().empty());
+    wrapped.fake.now_ns += 500;
+    CHECK(wrapped.poll().at(0).id == 2);
+}
+
+TEST_CASE("delay: wait waits for the oldest, or for the deadline", "[unit]")
+{
+    Wrapped wrapped("wrap=delay,delay_ns=1000");
+    uint64_t start;
+
+    wrapped.post(1);
+    start = wrapped.fake.now_ns;
+    CHECK(wrapped.link->ops->wait(wrapped.link, start + 100) == RPM_E_TIMEDOUT);
+    CHECK(wrapped.fake.now_ns < start + 200);
+    CHECK(wrapped.link->ops->wait(wrapped.link, start + 5000) == 0);
+    CHECK(wrapped.fake.now_ns >= start + 1000);
+    CHECK(wrapped.poll().at(0).id == 1);
+    CHECK(wrapped.link->ops->wait(wrapped.link, start + 6000) == RPM_E_TIMEDOUT);
+}
+
+TEST_CASE("delay: a loss is told after the completions held back", "[unit]")
+{
+    Wrapped wrapped("wrap=delay,delay_ns=1000");
+
+    wrapped.post(1);
+    wrapped.fake.link.lost = RPM_E_LOST;
+    wrapped.poll();
+    CHECK(wrapped.last == 0);
+    wrapped.fake.now_ns += 2000;
+    CHECK(wrapped.poll().at(0).id == 1);
+    wrapped.poll();
+    CHECK(wrapped.last == RPM_E_LOST);
+    CHECK(wrapped.link->ops->wait(wrapped.link, UINT64_MAX) == 0);
+}
+
+TEST_CASE("delay: calls and placing posts take longer too", "[unit]")
+{
+    Wrapped wrapped("wrap=delay,delay_ns=1000", RPMI_LINK_PLACES_ON_POST);
+    rpmi_call call = {};
+    rpmi_reply reply = {};
+    uint64_t start = wrapped.fake.now_ns;
+
+    CHECK(wrapped.post(1) == 1);
+    CHECK(wrapped.fake.now_ns >= start + 1000);
+    start = wrapped.fake.now_ns;
+    CHECK(wrapped.link->ops->call(wrapped.link, &call, &reply, start + 5000) == 0);
+    CHECK(wrapped.fake.now_ns >= start + 1100);
+    start = wrapped.fake.now_ns;
+    CHECK(wrapped.link->ops->call(wrapped.link, &call, &reply, start + 500) == RPM_E_TIMEDOUT);
+}
+
+TEST_CASE("delay: a reconnect forgets what was held", "[unit]")
+{
+    Wrapped wrapped("wrap=delay,delay_ns=1000");
+
+    wrapped.post(1);
+    wrapped.poll();
+    (void)wrapped.link->ops->reconnect(wrapped.link, 0);
+    wrapped.fake.now_ns += 5000;
+    CHECK(wrapped.poll().empty());
+}
