@@ -58,10 +58,11 @@ void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_place place, uint64_
     }
     for (uint64_t at = 0; at < len;) {
         uint32_t part = rpmi_line_part(offset + at, len - at);
+        struct rpmi_piece piece = { offset + at, bytes + at, part };
 
         if (!spend(machine, machine->world->preset->ns.store))
             return;
-        rpmi_machine_land(machine, place, offset + at, bytes + at, part, RPMI_BY_CPU);
+        rpmi_machine_land(machine, place, &piece, RPMI_BY_CPU);
         tick(machine, offset + at);
         at += part;
     }
@@ -71,6 +72,7 @@ uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_place place, uint6
                       uint64_t expect, uint64_t desired)
 {
     unsigned char bytes[sizeof(uint64_t)];
+    struct rpmi_piece piece = { offset, bytes, sizeof(bytes) };
     bool running = spend(machine, machine->world->preset->ns.store);
     uint64_t old = rpmi_load64(rpmi_media_at(&machine->media, place, offset, sizeof(bytes)));
 
@@ -78,7 +80,7 @@ uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_place place, uint6
     if (!running || old != expect)
         return old;
     rpmi_store64(bytes, desired);
-    rpmi_machine_land(machine, place, offset, bytes, sizeof(bytes), RPMI_BY_CPU);
+    rpmi_machine_land(machine, place, &piece, RPMI_BY_CPU);
     tick(machine, offset);
     return old;
 }
@@ -89,10 +91,11 @@ static void stream_out(struct rpmi_machine *machine)
     struct rpmi_cpu *cpu = &machine->cpu;
     uint32_t i = (uint32_t)rpmi_rng_below(&machine->world->rng, cpu->streams);
     struct rpmi_stream stream = cpu->stream[i];
+    struct rpmi_piece piece;
 
     cpu->stream[i] = cpu->stream[--cpu->streams];
-    rpmi_machine_land(machine, RPMI_PLACE_POOL, stream.offset, stream.data, stream.bytes,
-                      RPMI_BY_STREAM);
+    piece = (struct rpmi_piece){ stream.offset, stream.data, stream.bytes };
+    rpmi_machine_land(machine, RPMI_PLACE_POOL, &piece, RPMI_BY_STREAM);
 }
 
 void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from, uint64_t len)

@@ -59,20 +59,20 @@ static bool durable_on_arrival(const struct rpmi_preset *preset, enum rpmi_write
     return rpmi_preset_at_once(preset, writer == RPMI_BY_NIC);
 }
 
-bool rpmi_media_land(struct rpmi_media *media, enum rpmi_place place, uint64_t offset,
-                     const void *from, uint32_t len, enum rpmi_writer writer, struct rpmi_rng *rng)
+bool rpmi_media_land(struct rpmi_media *media, enum rpmi_place place,
+                     const struct rpmi_piece *piece, enum rpmi_writer writer, struct rpmi_rng *rng)
 {
-    RPM_ASSERT(len > 0 && len == rpmi_line_part(offset, len));
+    RPM_ASSERT(piece->bytes > 0 && piece->bytes == rpmi_line_part(piece->offset, piece->bytes));
     if (place == RPMI_PLACE_DRAM) {
-        RPM_ASSERT(rpmi_in_bounds(offset, len, media->dram_bytes));
-        memcpy(media->dram + offset, from, len);
+        RPM_ASSERT(rpmi_in_bounds(piece->offset, piece->bytes, media->dram_bytes));
+        memcpy(media->dram + piece->offset, piece->from, piece->bytes);
         return false;
     }
-    RPM_ASSERT(rpmi_in_bounds(offset, len, media->pool_bytes));
+    RPM_ASSERT(rpmi_in_bounds(piece->offset, piece->bytes, media->pool_bytes));
     if (durable_on_arrival(media->preset, writer)) {
-        rpmi_cache_write_through(&media->cache, offset, from, len);
+        rpmi_cache_write_through(&media->cache, piece->offset, piece->from, piece->bytes);
         return false;
     }
-    rpmi_cache_write(&media->cache, offset, from, len, rng);
+    rpmi_cache_write(&media->cache, piece->offset, piece->from, piece->bytes, rng);
     return true;
 }

@@ -25,6 +25,19 @@ enum rpmi_writer {
     RPMI_BY_ATOMIC = 3  /* NIC's atomic: visible, never durable by itself */
 };
 
+/* Where an access lands. */
+struct rpmi_spot {
+    enum rpmi_place place;
+    uint64_t offset;
+};
+
+/* Bytes for one line. */
+struct rpmi_piece {
+    uint64_t offset; /* in the place */
+    const unsigned char *from;
+    uint32_t bytes;
+};
+
 struct rpmi_media {
     const struct rpmi_preset *preset;
     unsigned char *room; /* one allocation for all below */
@@ -45,8 +58,8 @@ const unsigned char *rpmi_media_at(const struct rpmi_media *media, enum rpmi_pla
                                    uint64_t offset, uint64_t len);
 
 /* A write inside one line arrives. Returns true when it left the line dirty. */
-bool rpmi_media_land(struct rpmi_media *media, enum rpmi_place place, uint64_t offset,
-                     const void *from, uint32_t len, enum rpmi_writer writer, struct rpmi_rng *rng);
+bool rpmi_media_land(struct rpmi_media *media, enum rpmi_place place,
+                     const struct rpmi_piece *piece, enum rpmi_writer writer, struct rpmi_rng *rng);
 
 /* Bytes from @offset up to the end of its line, at most @len. */
 static inline uint32_t rpmi_line_part(uint64_t offset, uint64_t len)

@@ -98,25 +98,11 @@ static bool touches_memory(uint32_t kind)
     return kind != RPMI_SIM_PERSIST && kind != RPMI_SIM_COPY && kind != RPMI_SIM_CALL;
 }
 
-static int check(const struct rpmi_packet *packet, enum rpmi_place *place, uint64_t *at)
-{
-    int err;
-
-    if (packet->op_len == 0)
-        return 0;
-    err = rpmi_machine_access(packet->client, packet->key, packet->op_offset, packet->op_len,
-                              rpmi_kind_rights(packet->kind), place, at);
-    if (err == 0)
-        *at += packet->offset - packet->op_offset;
-    return err;
-}
-
 void rpmi_nic_arrive(struct rpmi_packet *packet)
 {
     struct rpmi_client *client = packet->client;
     struct rpmi_responder *responder = responder_of(client, packet->qp);
-    enum rpmi_place place;
-    uint64_t at;
+    struct rpmi_spot spot;
     int err;
 
     if (!serves(client, packet->qp, packet->gen) || responder->broken) {
@@ -132,7 +118,7 @@ void rpmi_nic_arrive(struct rpmi_packet *packet)
         rpmi_packet_drop(packet);
         return;
     }
-    err = touches_memory(packet->kind) ? check(packet, &place, &at) : 0;
+    err = touches_memory(packet->kind) ? rpmi_packet_access(packet, &spot) : 0;
     if (err != 0) {
         uint64_t op = packet->op;
         uint32_t qp = packet->qp;
@@ -152,17 +138,16 @@ void rpmi_nic_arrive(struct rpmi_packet *packet)
 static int issue_part(struct rpmi_packet *packet, uint32_t *cut)
 {
     struct rpmi_tlp tlp = { .kind = RPMI_TLP_WRITE, .qp = packet->qp, .gen = packet->gen };
-    enum rpmi_place place = RPMI_PLACE_POOL;
-    uint64_t at = 0;
     uint64_t rest = packet->bytes - *cut;
     uint64_t room;
-    int err = check(packet, &place, &at);
+    struct rpmi_spot spot;
+    int err = rpmi_packet_access(packet, &spot);
 
     if (err != 0)
         return err;
-    tlp.offset = at + *cut;
+    tlp.offset = spot.offset + *cut;
     room = RPMI_SIM_TLP_BYTES - tlp.offset % RPMI_SIM_TLP_BYTES;
-    tlp.place = (uint8_t)place;
+    tlp.place = (uint8_t)spot.place;
     tlp.from = *cut;
     tlp.bytes = (uint32_t)(rest < room ? rest : room);
     tlp.packet = packet;

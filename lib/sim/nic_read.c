@@ -71,26 +71,25 @@ static void start(struct rpmi_client *client, uint32_t qp, struct rpmi_read *rea
 void rpmi_nic_pushed(struct rpmi_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_read *read = oldest(client, qp, gen);
-    bool atomic;
-    enum rpmi_place place = RPMI_PLACE_POOL;
-    uint64_t at = 0;
-    int err = 0;
+    struct rpmi_wanted wanted;
+    struct rpmi_spot spot;
+    int err;
 
     if (read == NULL)
         return;
     RPM_ASSERT(read->state == RPMI_READ_PUSHING);
-    atomic = read->kind == RPMI_SIM_CAS || read->kind == RPMI_SIM_FAA;
-    if (read->len > 0)
-        err = rpmi_machine_access(client, read->key, read->offset, read->len,
-                                  rpmi_kind_rights(read->kind), &place, &at);
-    if (err == 0 && atomic && (read->len != sizeof(uint64_t) || at % sizeof(uint64_t) != 0))
+    wanted =
+        (struct rpmi_wanted){ read->key, rpmi_kind_rights(read->kind), read->offset, read->len };
+    err = rpmi_machine_access(client, &wanted, &spot);
+    if (err == 0 && (wanted.rights & 4u) != 0 &&
+        (read->len != sizeof(uint64_t) || spot.offset % sizeof(uint64_t) != 0))
         err = RPM_E_INVAL;
     if (err != 0) {
         finish(client, qp, err);
         return;
     }
-    read->offset = at;
-    read->place = (uint8_t)place;
+    read->offset = spot.offset;
+    read->place = (uint8_t)spot.place;
     read->state = RPMI_READ_GOING;
     read->stamp = client->machine->media.cache.stamp;
     again(client, qp, client->world->preset->ns.read);
@@ -147,6 +146,7 @@ static void atomic(struct rpmi_client *client, uint32_t qp, const struct rpmi_re
     struct rpmi_machine *machine = client->machine;
     unsigned char *into = result_of(client, qp, read->op);
     unsigned char bytes[sizeof(uint64_t)];
+    struct rpmi_piece piece = { read->offset, bytes, sizeof(bytes) };
     uint64_t old =
         rpmi_load64(rpmi_media_at(&machine->media, read->place, read->offset, sizeof(uint64_t)));
     bool write = read->kind == RPMI_SIM_FAA || old == read->expect;
@@ -155,7 +155,7 @@ static void atomic(struct rpmi_client *client, uint32_t qp, const struct rpmi_re
         memcpy(into, &old, sizeof(old));
     if (write) {
         rpmi_store64(bytes, read->kind == RPMI_SIM_FAA ? old + read->operand : read->operand);
-        rpmi_machine_land(machine, read->place, read->offset, bytes, sizeof(bytes), RPMI_BY_ATOMIC);
+        rpmi_machine_land(machine, read->place, &piece, RPMI_BY_ATOMIC);
     }
     finish(client, qp, 0);
 }

@@ -96,7 +96,7 @@ static void land_one(struct rpmi_machine *machine, struct rpmi_tlp *tlp)
     piece = rpmi_tlp_piece(tlp, line);
     machine->pcie.lines++;
     machine->pcie.partial_words += piece.bytes < RPMI_LINE_BYTES;
-    rpmi_machine_land(machine, tlp->place, piece.offset, piece.from, piece.bytes, RPMI_BY_NIC);
+    rpmi_machine_land(machine, tlp->place, &piece, RPMI_BY_NIC);
 }
 
 bool rpmi_pcie_step(struct rpmi_machine *machine)

@@ -56,12 +56,6 @@ void rpmi_pcie_push(struct rpmi_machine *machine, const struct rpmi_tlp *tlp);
 bool rpmi_pcie_step(struct rpmi_machine *machine);
 
 /* The line that bit @line of a write covers: where, and which part of the payload. */
-struct rpmi_piece {
-    uint64_t offset;
-    const unsigned char *from;
-    uint32_t bytes;
-};
-
 struct rpmi_piece rpmi_tlp_piece(const struct rpmi_tlp *tlp, uint32_t line);
 
 /* Power or process is gone: let go of everything. */

@@ -50,19 +50,15 @@ static void arrive_pcie(struct rpmi_machine *machine)
 static void arrive_packet(struct rpmi_machine *machine, const struct rpmi_packet *packet,
                           uint32_t from)
 {
-    enum rpmi_place place = RPMI_PLACE_POOL;
-    uint64_t at = 0;
-    int err = rpmi_machine_access(packet->client, packet->key, packet->op_offset, packet->op_len,
-                                  rpmi_kind_rights(packet->kind), &place, &at);
+    struct rpmi_spot spot;
 
-    if (err != 0)
+    if (rpmi_packet_access(packet, &spot) != 0)
         return;
-    at += packet->offset - packet->op_offset;
     while (from < packet->bytes) {
-        struct rpmi_piece piece = { .offset = at + from, .from = packet->data + from };
+        struct rpmi_piece piece = { .offset = spot.offset + from, .from = packet->data + from };
 
         piece.bytes = rpmi_line_part(piece.offset, packet->bytes - from);
-        arrive(machine, place, &piece);
+        arrive(machine, spot.place, &piece);
         from += piece.bytes;
     }
 }

@@ -108,39 +108,36 @@ static void answer(const struct rpmi_packet *packet, int status)
 
 static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
-    enum rpmi_place place = RPMI_PLACE_POOL;
-    uint64_t at = 0;
-    int err = rpmi_machine_access(packet->client, packet->key, packet->op_offset, packet->op_len,
-                                  rpmi_kind_rights(packet->kind), &place, &at);
+    struct rpmi_spot spot;
+    int err = rpmi_packet_access(packet, &spot);
 
+    spot.offset -= packet->offset - packet->op_offset;
     if (err == 0 && (packet->kind == RPMI_SIM_PERSIST || (packet->flags & RPMI_SIM_DURABLE) != 0))
-        err = rpmi_cpu_persist(machine, place, at, packet->op_len);
+        err = rpmi_cpu_persist(machine, spot.place, spot.offset, packet->op_len);
     answer(packet, err);
 }
 
 /* Copy one packet's payload; after the last one the whole range is brought to its level. */
 static void copy_payload(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
+    bool cached = machine->world->preset->domain == RPM_DOMAIN_MSYNC;
     bool durable = (packet->flags & RPMI_SIM_DURABLE) != 0;
-    enum rpmi_place place = RPMI_PLACE_POOL;
-    uint64_t at = 0;
-    int err = rpmi_machine_access(packet->client, packet->key, packet->op_offset, packet->op_len,
-                                  rpmi_kind_rights(packet->kind), &place, &at);
+    struct rpmi_spot spot;
+    int err = rpmi_packet_access(packet, &spot);
 
     if (err != 0) {
         answer(packet, err);
         return;
     }
-    at += packet->offset - packet->op_offset;
-    if (durable && place == RPMI_PLACE_POOL && machine->world->preset->domain != RPM_DOMAIN_MSYNC)
-        rpmi_cpu_stream(machine, at, packet->data, packet->bytes);
+    if (durable && !cached && spot.place == RPMI_PLACE_POOL)
+        rpmi_cpu_stream(machine, spot.offset, packet->data, packet->bytes);
     else
-        rpmi_cpu_store(machine, place, at, packet->data, packet->bytes);
+        rpmi_cpu_store(machine, spot.place, spot.offset, packet->data, packet->bytes);
     if (!packet->last)
         return;
-    at -= packet->offset - packet->op_offset;
-    if (durable && machine->world->preset->domain == RPM_DOMAIN_MSYNC)
-        err = rpmi_cpu_persist(machine, place, at, packet->op_len);
+    spot.offset -= packet->offset - packet->op_offset;
+    if (durable && cached)
+        err = rpmi_cpu_persist(machine, spot.place, spot.offset, packet->op_len);
     else if (durable)
         err = rpmi_cpu_fence(machine) ? 0 : RPM_E_IO;
     answer(packet, err);
@@ -216,8 +213,11 @@ void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain)
         if (packet->kind != RPMI_SIM_DIAL && packet->kind != RPMI_SIM_GONE)
             rpmi_packet_drop(packet);
     }
-    for (uint32_t i = 0; drain && i < cpu->streams; i++)
-        rpmi_machine_land(machine, RPMI_PLACE_POOL, cpu->stream[i].offset, cpu->stream[i].data,
-                          cpu->stream[i].bytes, RPMI_BY_STREAM);
+    for (uint32_t i = 0; drain && i < cpu->streams; i++) {
+        const struct rpmi_stream *stream = &cpu->stream[i];
+        struct rpmi_piece piece = { stream->offset, stream->data, stream->bytes };
+
+        rpmi_machine_land(machine, RPMI_PLACE_POOL, &piece, RPMI_BY_STREAM);
+    }
     cpu->streams = 0;
 }

@@ -272,12 +272,12 @@ void rpmi_world_run_until(struct rpmi_world *world, uint64_t at_ns)
         world->now_ns = at_ns;
 }
 
-void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
-                       const void *from, uint32_t len, enum rpmi_writer writer)
+void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place,
+                       const struct rpmi_piece *piece, enum rpmi_writer writer)
 {
     struct rpmi_world *world = machine->world;
 
-    if (!rpmi_media_land(&machine->media, place, offset, from, len, writer, &world->rng))
+    if (!rpmi_media_land(&machine->media, place, piece, writer, &world->rng))
         return;
     if (machine->evictions == RPMI_SIM_EVICTIONS || rpmi_rng_below(&world->rng, EVICT_ONE_IN) != 0)
         return;
@@ -286,20 +286,33 @@ void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place, uint
                     rpmi_rng_below(&world->rng, world->preset->ns.evict), 0);
 }
 
-int rpmi_machine_access(struct rpmi_client *client, uint32_t key, uint64_t offset, uint64_t len,
-                        uint32_t rights, enum rpmi_place *place, uint64_t *at)
+int rpmi_machine_access(struct rpmi_client *client, const struct rpmi_wanted *wanted,
+                        struct rpmi_spot *spot)
 {
     const struct rpmi_machine *machine = client->machine;
     const struct rpmi_host *host = &machine->world->opts.host;
+    uint64_t bytes;
     int err;
 
+    spot->place = RPMI_PLACE_POOL;
+    spot->offset = 0;
     if (!client->attached)
         return RPM_E_DENIED;
-    err = host->access(host->context, machine->index, client->id, key, offset, len, rights, place,
-                       at);
-    RPM_ASSERT(err != 0 || rpmi_in_bounds(*at, len,
-                                          *place == RPMI_PLACE_POOL ? machine->media.pool_bytes
-                                                                    : machine->media.dram_bytes));
+    if (wanted->len == 0)
+        return 0;
+    err = host->access(host->context, machine->index, client->id, wanted, spot);
+    bytes = spot->place == RPMI_PLACE_POOL ? machine->media.pool_bytes : machine->media.dram_bytes;
+    RPM_ASSERT(err != 0 || rpmi_in_bounds(spot->offset, wanted->len, bytes));
+    return err;
+}
+
+int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_spot *spot)
+{
+    struct rpmi_wanted wanted = { packet->key, rpmi_kind_rights(packet->kind), packet->op_offset,
+                                  packet->op_len };
+    int err = rpmi_machine_access(packet->client, &wanted, spot);
+
+    spot->offset += packet->offset - packet->op_offset;
     return err;
 }
 

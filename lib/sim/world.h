@@ -24,6 +24,14 @@
 #define RPMI_SIM_SERVERS_MAX 8u
 #define RPMI_SIM_EVICTIONS 32u /* pending for one machine */
 
+/* An access of a client. */
+struct rpmi_wanted {
+    uint32_t key;
+    uint32_t rights; /* 1 read, 2 write, 4 atomic */
+    uint64_t offset; /* within the key's object */
+    uint64_t len;
+};
+
 /* What the far end's software does. Given by the world's owner; the model knows no pool. */
 struct rpmi_host {
     void *context;
@@ -32,10 +40,9 @@ struct rpmi_host {
     int (*attach)(void *context, uint32_t server, uint32_t *id, uint32_t *epoch);
     void (*detach)(void *context, uint32_t server, uint32_t id);
 
-    /* May client @id touch this? 0 and where it is, or why not. @rights: 1 read, 2 write,
-     * 4 atomic. */
-    int (*access)(void *context, uint32_t server, uint32_t id, uint32_t key, uint64_t offset,
-                  uint64_t len, uint32_t rights, enum rpmi_place *place, uint64_t *at);
+    /* May client @id touch this? 0 and where it is, or why not. */
+    int (*access)(void *context, uint32_t server, uint32_t id, const struct rpmi_wanted *wanted,
+                  struct rpmi_spot *spot);
 
     /* Serve a control message: RPMI_CALL_BYTES in, RPMI_REPLY_BYTES out. */
     void (*call)(void *context, uint32_t server, uint32_t id, const void *call, void *reply);
@@ -113,12 +120,15 @@ void rpmi_world_push(struct rpmi_world *world, enum rpmi_event_kind kind, uint32
                      uint32_t gen, uint64_t in_ns, uint64_t arg);
 
 /* A write lands in a machine's memory; now and then the line is evicted later. */
-void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
-                       const void *from, uint32_t len, enum rpmi_writer writer);
+void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place,
+                       const struct rpmi_piece *piece, enum rpmi_writer writer);
 
 /* May a client's op touch this? Refuses for clients that are not attached. */
-int rpmi_machine_access(struct rpmi_client *client, uint32_t key, uint64_t offset, uint64_t len,
-                        uint32_t rights, enum rpmi_place *place, uint64_t *at);
+int rpmi_machine_access(struct rpmi_client *client, const struct rpmi_wanted *wanted,
+                        struct rpmi_spot *spot);
+
+/* The same for the whole op that a packet belongs to; @spot is where the packet's payload goes. */
+int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_spot *spot);
 
 /* Rights by what an op does to memory. */
 uint32_t rpmi_kind_rights(uint32_t kind);

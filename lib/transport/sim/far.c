@@ -80,17 +80,18 @@ static void far_detach(void *context, uint32_t server, uint32_t id)
     rpmi_service_detach(sim->far[server].service, id);
 }
 
-static int far_access(void *context, uint32_t server, uint32_t id, uint32_t key, uint64_t offset,
-                      uint64_t len, uint32_t rights, enum rpmi_place *place, uint64_t *at)
+static int far_access(void *context, uint32_t server, uint32_t id, const struct rpmi_wanted *wanted,
+                      struct rpmi_spot *spot)
 {
     const struct rpm_sim *sim = context;
     struct rpmi_span span;
-    int err = rpmi_service_access(sim->far[server].service, id, key, offset, len, rights, &span);
+    int err = rpmi_service_access(sim->far[server].service, id, wanted->key, wanted->offset,
+                                  wanted->len, wanted->rights, &span);
 
     if (err != 0)
         return err;
-    *place = span.area == RPMI_AREA_DRAM ? RPMI_PLACE_DRAM : RPMI_PLACE_POOL;
-    *at = span.offset;
+    spot->place = span.area == RPMI_AREA_DRAM ? RPMI_PLACE_DRAM : RPMI_PLACE_POOL;
+    spot->offset = span.offset;
     return 0;
 }
 
