@@ -16,8 +16,8 @@
 
 #include <librpm/error.h>
 
-int rpmi_media_open(struct rpmi_media *media, const struct rpmi_preset *preset, uint64_t pool_bytes,
-                    uint64_t dram_bytes)
+int rpmi_sim_media_open(struct rpmi_media *media, const struct rpmi_preset *preset,
+                        uint64_t pool_bytes, uint64_t dram_bytes)
 {
     size_t books = rpmi_cache_bytes(pool_bytes);
 
@@ -35,7 +35,7 @@ int rpmi_media_open(struct rpmi_media *media, const struct rpmi_preset *preset, 
     return 0;
 }
 
-void rpmi_media_close(struct rpmi_media *media)
+void rpmi_sim_media_close(struct rpmi_media *media)
 {
     rpmi_free(media->room);
     memset(media, 0, sizeof(*media));

@@ -49,9 +49,9 @@ struct rpmi_media {
 };
 
 /* All zeros, all durable. RPM_E_NOMEM. */
-int rpmi_media_open(struct rpmi_media *media, const struct rpmi_preset *preset, uint64_t pool_bytes,
-                    uint64_t dram_bytes);
-void rpmi_media_close(struct rpmi_media *media);
+int rpmi_sim_media_open(struct rpmi_media *media, const struct rpmi_preset *preset,
+                        uint64_t pool_bytes, uint64_t dram_bytes);
+void rpmi_sim_media_close(struct rpmi_media *media);
 
 /* The bytes as every reader sees them. The range was checked. */
 const unsigned char *rpmi_media_at(const struct rpmi_media *media, enum rpmi_place place,

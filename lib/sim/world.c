@@ -54,7 +54,8 @@ int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **out)
     for (uint32_t i = 0; err == 0 && i < opts->servers; i++) {
         struct rpmi_machine *machine = &world->machine[i];
 
-        err = rpmi_media_open(&machine->media, world->preset, opts->pool_bytes, opts->dram_bytes);
+        err =
+            rpmi_sim_media_open(&machine->media, world->preset, opts->pool_bytes, opts->dram_bytes);
         machine->world = world;
         machine->index = (uint16_t)i;
         machine->powered = true;
@@ -82,7 +83,7 @@ void rpmi_world_close(struct rpmi_world **out)
         rpmi_client_destroy(world->client[i]);
     }
     for (uint32_t i = 0; i < world->servers; i++)
-        rpmi_media_close(&world->machine[i].media);
+        rpmi_sim_media_close(&world->machine[i].media);
     rpmi_free(world->machine);
     rpmi_queue_close(&world->queue);
     rpmi_free(world);
