@@ -32,14 +32,18 @@ enum {
     WRAPPERS = sizeof(wrappers) / sizeof(wrappers[0])
 };
 
-static struct rpmi_transport_ops total[PROVIDERS];
+static struct rpmi_transport_ops completed[PROVIDERS];
+static const struct rpmi_transport_ops *total[PROVIDERS];
 static pthread_once_t total_once = PTHREAD_ONCE_INIT;
 
 static void make_total(void)
 {
     for (int i = 0; i < PROVIDERS; i++) {
-        total[i] = *providers[i];
-        rpmi_transport_complete(&total[i]);
+        completed[i] = *providers[i];
+        rpmi_transport_complete(&completed[i]);
+        /* A table that was total already keeps its address: a provider knows its links by it. */
+        total[i] = memcmp(&completed[i], providers[i], sizeof(completed[i])) == 0 ? providers[i]
+                                                                                  : &completed[i];
     }
 }
 
@@ -50,8 +54,8 @@ const struct rpmi_transport_ops *rpmi_registry_find(const char *scheme)
     RPM_ASSERT(err == 0);
     RPM_ASSERT(scheme != NULL);
     for (int i = 0; i < PROVIDERS; i++)
-        if (strcmp(total[i].scheme, scheme) == 0)
-            return &total[i];
+        if (strcmp(total[i]->scheme, scheme) == 0)
+            return total[i];
     return NULL;
 }
 

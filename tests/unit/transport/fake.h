@@ -23,6 +23,7 @@ struct Fake {
     uint32_t outstanding = 0;
     uint32_t take_most = UINT32_MAX; // ops taken by one post
     int post_result = 0;             // negative: what post says
+    int late = 0;                    // polls that bring nothing yet
     int calls = 0;
     int reconnects = 0;
     int waits = 0;
@@ -73,6 +74,10 @@ inline int fake_poll(rpmi_link *link, rpmi_done *done, uint32_t n)
     uint32_t count = 0;
 
     fake->now_ns++;
+    if (fake->late > 0) {
+        fake->late--;
+        return 0;
+    }
     while (count < n && !fake->done.empty()) {
         done[count++] = fake->done.front();
         fake->done.pop_front();

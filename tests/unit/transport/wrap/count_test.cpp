@@ -29,14 +29,15 @@ TEST_CASE("count: failures are counted, signalled or not", "[unit]")
     {
         Wrapped wrapped("wrap=count");
 
-        wrapped.post({ Wrapped::op(1, 0), Wrapped::op(2) });
-        wrapped.fake.outstanding = 2;
-        wrapped.fake.done = { { 1, RPM_E_LOST }, { 2, RPM_E_LOST } };
-        CHECK(wrapped.poll().size() == 2);
+        wrapped.post({ Wrapped::op(1, 0), Wrapped::op(2), Wrapped::op(3, 1, RPMI_OP_READ) });
+        wrapped.fake.outstanding = 3;
+        wrapped.fake.done = { { 1, RPM_E_LOST }, { 2, RPM_E_LOST }, { 3, 0 } };
+        CHECK(wrapped.poll().size() == 3);
     }
-    REQUIRE(diag.lines.size() == 3);
+    REQUIRE(diag.lines.size() == 4);
     CHECK(diag.lines[1].find("count unsignalled ops 0 bytes 0 failed 1 ") == 0);
-    CHECK(diag.lines[2].find("count write ops 2 bytes 128 failed 1 ") == 0);
+    CHECK(diag.lines[2].find("count write ops 2 bytes 128 failed 1 timed 0 ") == 0);
+    CHECK(diag.lines[3].find("count read ops 1 bytes 64 failed 0 timed 1 ") == 0);
 }
 
 TEST_CASE("count: on a link that places on post the post is timed", "[unit]")

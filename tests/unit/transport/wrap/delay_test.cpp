@@ -45,6 +45,9 @@ TEST_CASE("delay: a loss is told after the completions held back", "[unit]")
     wrapped.poll();
     CHECK(wrapped.last == RPM_E_LOST);
     CHECK(wrapped.link->ops->wait(wrapped.link, UINT64_MAX) == 0);
+    CHECK(wrapped.link->ops->reconnect(wrapped.link, 0) == 0);
+    wrapped.poll();
+    CHECK(wrapped.last == 0);
 }
 
 TEST_CASE("delay: calls and placing posts take longer too", "[unit]")

@@ -83,6 +83,20 @@ TEST_CASE("fault: unacked: the chosen op is carried out all the same", "[unit]")
     CHECK(wrapped.last == RPM_E_LOST);
 }
 
+TEST_CASE("fault: a failure is told after what came before it, however late", "[unit]")
+{
+    Wrapped wrapped("wrap=fault,fault_at=4");
+    std::vector<rpmi_done> done;
+
+    wrapped.fake.late = 3;
+    CHECK(wrapped.post(groups()) == 6);
+    for (int i = 0; i < 3; i++)
+        CHECK(wrapped.poll().empty());
+    done = wrapped.poll();
+    CHECK(ids_of(done) == Ids{ 2, 4, 5, 6 });
+    CHECK(done.at(0).status == 0);
+}
+
 TEST_CASE("fault: timeout: silence, and time goes on", "[unit]")
 {
     Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=timeout");
@@ -97,6 +111,8 @@ TEST_CASE("fault: timeout: silence, and time goes on", "[unit]")
     CHECK(wrapped.fake.now_ns >= 50000);
     CHECK(wrapped.link->ops->call(wrapped.link, &call, &reply, 60000) == RPM_E_TIMEDOUT);
     CHECK(wrapped.fake.calls == 0);
+    wrapped.fake.link.lost = RPM_E_LOST; // not even that is heard of
+    CHECK(wrapped.link->ops->wait(wrapped.link, 70000) == RPM_E_TIMEDOUT);
     CHECK(wrapped.post(groups()) == 4); // up to the depth, then full
     CHECK(wrapped.post(groups()) == 0);
     CHECK(wrapped.link->lost == 0); // the user decides how long to wait
