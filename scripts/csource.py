@@ -77,12 +77,24 @@ def _params(head):
     return found.group(1), 0 if inside in ('', 'void') else commas + 1
 
 
-def _nesting(lines, first, last, indent):
+def _nesting(lines, first, last):
+    """Control statements inside each other. Loops straight under each other walk one space: one."""
     deepest = 0
-    for line in lines[first:last]:
+    outer = []  # (indent, depth, line, loop)
+    for number, line in enumerate(lines[first:last]):
         control = CONTROL.match(line)
-        if control:
-            deepest = max(deepest, (len(control.group(1)) - indent) // 4)
+        if not control:
+            continue
+        indent = len(control.group(1))
+        loop = line.lstrip().startswith('for')
+        while outer and outer[-1][0] >= indent:
+            outer.pop()
+        depth = 1
+        if outer:
+            same_walk = loop and outer[-1][3] and outer[-1][2] == number - 1
+            depth = outer[-1][1] + (0 if same_walk else 1)
+        outer.append((indent, depth, number, loop))
+        deepest = max(deepest, depth)
     return deepest
 
 
@@ -133,9 +145,7 @@ def _function(code, lines, current, end):
         return None
     first = code.count('\n', 0, start) + 1
     last = code.count('\n', 0, end) + 1
-    line = lines[first - 1]
-    indent = len(line) - len(line.lstrip())
-    nesting = _nesting(lines, first, last, indent)
+    nesting = _nesting(lines, first, last)
     return Function(name, first, last, params, nesting, code[body_start:end])
 
 

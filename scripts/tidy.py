@@ -216,7 +216,7 @@ def check_x1(tree):
             yield path, f'no {test}', ''
     for path in tree.with_suffix(('.cpp',), ('tests',)):
         text = tree.texts[path]
-        for match in re.finditer(r'\bTEST_CASE\(\s*"([^"]*)"', text):
+        for match in re.finditer(r'\bTEST_CASE\(\s*"([^"]*)"(?!,\s*"\[\.)', text):
             if not re.match(r'[a-z0-9_/ +-]+: \S+ \S+', match.group(1)):
                 place = f'{path}:{line_of(text, match.start())}'
                 yield place, f'title "{match.group(1)}" is not "area: sentence"', ''
@@ -292,6 +292,12 @@ def listed_in_cmake(tree, path):
         name = str(Path(path).relative_to(folder))
         if re.search(r'(?<![\w./-])' + re.escape(name) + r'(?![\w-])', build):
             return True
+    for folder in Path(path).parents:  # a name put together in a loop: ${kind}_fuzz.cpp
+        build = tree.texts.get(os.path.normpath(f'{folder}/CMakeLists.txt'), '')
+        for tail in re.findall(r'\$\{\w+\}([\w.]+\.c\w*)', build):
+            stem = Path(path).name.removesuffix(tail)
+            if Path(path).name.endswith(tail) and re.search(r'\b%s\b' % stem, build):
+                return True
     beside = (text for other, text in tree.texts.items()
               if text.startswith('#!') and Path(other).parent == Path(path).parent)
     return any('/' + Path(path).name in text for text in beside)

@@ -134,6 +134,7 @@ QUIET = [
     ('70 lines', LIB, function(lines=70)),
     ('six parameters', LIB, function(params='int a, int b, int c, int d, int e, int f')),
     ('nesting of four', LIB, function(params='int a', body=nested(4))),
+    ('loops that walk one space', LIB, function(body=nested(7).replace('if (', 'for ('))),
     ('a long initialiser', LIB, 'int table[] = {\n' + '    1,\n' * 90 + '};\n'),
 ]
 
