@@ -64,6 +64,16 @@ close_page:
     return rpmi_fail(RPM_E_NOMEM, "cannot make the server's control page: %s", strerror(errno));
 }
 
+void rpmi_pulse_close(struct rpmi_pulse *pulse, int fd)
+{
+    if (pulse != NULL) {
+        (void)pthread_mutex_destroy(&pulse->life);
+        (void)munmap(pulse, RPMI_PAGE_BYTES);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 void rpmi_pulse_begin(struct rpmi_pulse *pulse)
 {
     int err = pthread_mutex_lock(&pulse->life);

@@ -30,6 +30,9 @@ _Static_assert(sizeof(struct rpmi_pulse) <= RPMI_PAGE_BYTES, "one page");
 /* Server: the page, and a descriptor of it to hand out. RPM_E_NOMEM. */
 int rpmi_pulse_open(struct rpmi_pulse **pulse, int *fd);
 
+/* Server: unmap and close. Safe on NULL and -1. */
+void rpmi_pulse_close(struct rpmi_pulse *pulse, int fd);
+
 /* Server: this thread's life is the server's from now on; until rpmi_pulse_end(). */
 void rpmi_pulse_begin(struct rpmi_pulse *pulse);
 void rpmi_pulse_end(struct rpmi_pulse *pulse);

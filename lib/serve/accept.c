@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * accept.c: who comes in, and what is granted. Whoever says nothing, or anything but a hello, is
+ * shown out; nobody else notices.
+ *
+ * Invariants
+ *   the mapping is lent only to the server's own user, or root
+ *   descriptors that a client sends are never taken in: no room is given for them
+ *
+ * Tests: tests/unit/serve/accept_test.cpp
+ */
+#include "serve/serve.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "transport/shm/shm.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OTHERS_MAY_CONNECT 0022u /* connecting takes the right to write */
+
+static struct rpmi_peer *free_peer(struct rpm_server *server)
+{
+    for (uint32_t i = 0; i < server->peers_max; i++)
+        if (server->peers[i].sock < 0)
+            return &server->peers[i];
+    return NULL;
+}
+
+static bool known_user(const struct rpm_server *server, const struct ucred *peer)
+{
+    return peer->uid == geteuid() || peer->uid == 0 ||
+           (server->socket_mode & OTHERS_MAY_CONNECT) != 0;
+}
+
+static void refuse_at_door(int sock, int status, const char *text)
+{
+    struct rpmi_welcome welcome = { .version = RPMI_PROTOCOL_VERSION, .status = status };
+    unsigned char bytes[RPMI_WELCOME_BYTES];
+
+    welcome.facts = rpm_facts_init();
+    (void)snprintf(welcome.text, sizeof(welcome.text), "%s", text);
+    rpmi_welcome_put(bytes, &welcome);
+    (void)rpmi_sock_send(sock, bytes, sizeof(bytes), NULL, 0, 0);
+}
+
+static bool let_in(struct rpm_server *server, int sock)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    struct rpmi_peer *peer = free_peer(server);
+    struct ucred cred;
+    socklen_t bytes = sizeof(cred);
+
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) != 0)
+        return false;
+    if (!known_user(server, &cred)) {
+        refuse_at_door(sock, RPM_E_DENIED, "this server serves its own user only");
+        return false;
+    }
+    if (peer == NULL) {
+        refuse_at_door(sock, RPM_E_REFUSED, "the server has its clients already");
+        return false;
+    }
+    event.data.u64 = (uint64_t)(peer - server->peers);
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, sock, &event) != 0)
+        return false;
+    memset(peer, 0, sizeof(*peer));
+    peer->sock = sock;
+    peer->pid = cred.pid;
+    peer->uid = cred.uid;
+    peer->pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
+    peer->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    return true;
+}
+
+void rpmi_serve_accept(struct rpm_server *server)
+{
+    int sock = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (sock >= 0) {
+        if (!let_in(server, sock)) {
+            rpmi_count(&server->stats.refused, 1);
+            (void)close(sock);
+        }
+        return;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        struct epoll_event none = { .events = 0, .data.u64 = UINT64_MAX - 2 };
+
+        rpmi_diag(RPM_DIAG_WARNING, "cannot accept a client for now: %s", strerror(errno));
+        server->paused_accept = true;
+        (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->listen_fd, &none);
+    }
+}
+
+/* Takes the same time wherever they differ. */
+static bool same_secret(const char *ours, const char *theirs)
+{
+    unsigned char differs = 0;
+    char padded[RPMI_SECRET_BYTES] = { 0 };
+
+    memcpy(padded, theirs, strnlen(theirs, RPMI_SECRET_BYTES));
+    for (size_t i = 0; i < RPMI_SECRET_BYTES; i++)
+        differs |= (unsigned char)(ours[i] ^ padded[i]);
+    return differs == 0;
+}
+
+/* The mode to grant, or an error. */
+static int choose_mode(const struct rpm_server *server, const struct rpmi_peer *peer,
+                       const struct rpmi_hello *hello)
+{
+    bool may =
+        (server->flags & RPM_SERVER_NO_DIRECT) == 0 && (peer->uid == geteuid() || peer->uid == 0);
+
+    if (hello->mode == RPMI_MODE_RING)
+        return RPMI_MODE_RING;
+    if (hello->mode == RPMI_MODE_DIRECT)
+        return may ? RPMI_MODE_DIRECT
+                   : rpmi_fail(RPM_E_NOCAP, "the server does not lend its mapping to this client");
+    /* A domain that takes msync is reached by the engine only. */
+    return may && rpmi_media_by_cpu(&server->pool) ? RPMI_MODE_DIRECT : RPMI_MODE_RING;
+}
+
+static int judge_hello(const struct rpm_server *server, const void *bytes, size_t len,
+                       struct rpmi_hello *hello)
+{
+    int err = rpmi_hello_get(bytes, len, hello);
+
+    if (err != 0)
+        return err;
+    if (!same_secret(server->secret, hello->secret))
+        return rpmi_fail(RPM_E_DENIED, server->secret[0] == '\0'
+                                           ? "the server takes no secret"
+                                           : "the secret is not the server's");
+    return 0;
+}
+
+static int admit(struct rpm_server *server, struct rpmi_peer *peer)
+{
+    int err;
+
+    rpmi_serve_lock(server);
+    err = rpmi_service_attach(server->service, &peer->client);
+    if (err == 0 && peer->ring != NULL) {
+        peer->ring->client = peer->client;
+        __atomic_store_n(&peer->ring->state, RPMI_RING_LIVE, __ATOMIC_RELEASE);
+    }
+    rpmi_serve_unlock(server);
+    if (err != 0 && peer->ring != NULL) {
+        rpmi_serve_ring_retire(peer->ring);
+        peer->ring = NULL;
+    }
+    if (err == RPM_E_FULL)
+        return rpmi_fail(RPM_E_REFUSED, "the server has its %u clients already",
+                         server->clients_max);
+    return err;
+}
+
+static int grant(struct rpm_server *server, struct rpmi_peer *peer, const struct rpmi_hello *hello,
+                 struct rpmi_welcome *welcome, int fds[RPMI_FDS])
+{
+    int mode = choose_mode(server, peer, hello);
+    int err = mode < 0 ? mode : 0;
+
+    if (err == 0 && mode == RPMI_MODE_RING)
+        err = rpmi_serve_ring_open(server, hello, &peer->ring);
+    if (err == 0)
+        err = admit(server, peer);
+    if (err != 0)
+        return err;
+    fds[RPMI_FD_PULSE] = server->pulse_fd;
+    welcome->mode = (uint32_t)mode;
+    welcome->client = peer->client;
+    welcome->server_epoch = server->server_epoch;
+    welcome->facts = server->facts;
+    if (mode == RPMI_MODE_RING) {
+        fds[RPMI_FD_RING] = peer->ring->fd;
+        fds[RPMI_FD_BELL] = peer->ring->bell;
+        welcome->depth = peer->ring->ring.slots;
+        welcome->staging_bytes = peer->ring->ring.staging_bytes;
+        welcome->facts.methods &= ~(1u << RPM_METHOD_STORE);
+    } else {
+        fds[RPMI_FD_POOL] = server->pool.fd;
+        fds[RPMI_FD_DRAM] = server->dram.fd;
+        welcome->pool_bytes = server->pool.mem.bytes;
+        welcome->dram_bytes = server->dram.mem.bytes;
+        welcome->facts.methods = 1u << RPM_METHOD_STORE;
+    }
+    return 0;
+}
+
+bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const void *bytes,
+                      size_t len)
+{
+    struct rpmi_welcome welcome = { .version = RPMI_PROTOCOL_VERSION };
+    unsigned char answer[RPMI_WELCOME_BYTES];
+    struct rpmi_hello hello;
+    int fds[RPMI_FDS];
+
+    RPM_ASSERT(peer->client == 0);
+    welcome.facts = rpm_facts_init();
+    welcome.status = judge_hello(server, bytes, len, &hello);
+    if (welcome.status == 0)
+        welcome.status = grant(server, peer, &hello, &welcome, fds);
+    memset(hello.secret, 0, sizeof(hello.secret));
+    if (welcome.status != 0)
+        (void)snprintf(welcome.text, sizeof(welcome.text), "%s", rpm_last_error());
+    rpmi_welcome_put(answer, &welcome);
+    if (rpmi_sock_send(peer->sock, answer, sizeof(answer), fds, welcome.status == 0 ? RPMI_FDS : 0,
+                       0) != 0 ||
+        welcome.status != 0) {
+        rpmi_count(&server->stats.refused, 1);
+        return false;
+    }
+    rpmi_count(&server->stats.accepted, 1);
+    rpmi_count(&server->stats.clients, 1);
+    return true;
+}
+
+void rpmi_serve_drop(struct rpm_server *server, struct rpmi_peer *peer)
+{
+    RPM_ASSERT(peer->sock >= 0);
+    if (peer->client != 0) {
+        uint32_t freed;
+
+        rpmi_serve_lock(server);
+        freed = rpmi_service_detach(server->service, peer->client);
+        if (peer->ring != NULL)
+            rpmi_serve_ring_close(server, peer->ring);
+        rpmi_serve_unlock(server);
+        rpmi_count(&server->stats.locks_freed, freed);
+        rpmi_count(&server->stats.clients, (uint64_t)-1);
+        if (peer->keys != 0)
+            rpmi_count(&server->stats.died, 1);
+    }
+    (void)close(peer->sock); /* leaves the epoll set by itself */
+    if (peer->pidfd >= 0)
+        (void)close(peer->pidfd);
+    peer->sock = -1;
+    peer->ring = NULL;
+    peer->client = 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine.c: the engine's loop: pass after pass while there is something to do, then spin a little,
+ * then sleep until a bell rings.
+ *
+ * Going to sleep: say so, order that against every poster, look once more. A poster stores its
+ * request, then looks whether we sleep; so either we see the request or it sees us asleep.
+ *
+ * Tests: tests/conform/transport_test.cpp, tests/unit/serve/ring_test.cpp
+ */
+#include "serve/serve.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "transport/shm/order.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 16
+#define SPINS_AT_ONCE 64u
+#define SPINS_EAGER 4096u /* looks before the first pause: a few microseconds */
+
+static bool stopping(const struct rpm_server *server)
+{
+    return __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* True: there is something to do. */
+static bool spin(const struct rpm_server *server)
+{
+    uint64_t until;
+
+    for (uint32_t i = 0; i < SPINS_EAGER; i++)
+        if (rpmi_serve_ready(server))
+            return true;
+    until = rpmi_clock_ns() + server->spin_ns;
+    while (rpmi_clock_ns() < until && !stopping(server))
+        for (uint32_t i = 0; i < SPINS_AT_ONCE; i++) {
+            if (rpmi_serve_ready(server))
+                return true;
+            rpmi_cpu_relax();
+        }
+    return false;
+}
+
+static int sleep_till_bell(struct rpm_server *server)
+{
+    struct epoll_event events[EVENTS_MAX];
+    uint64_t count;
+    int n = 0;
+
+    __atomic_store_n(&server->pulse->engine_sleeps, 1, __ATOMIC_SEQ_CST);
+    (void)rpmi_order_all();
+    if (!rpmi_serve_ready(server) && !stopping(server))
+        n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
+    __atomic_store_n(&server->pulse->engine_sleeps, 0, __ATOMIC_RELAXED);
+    if (n < 0 && errno != EINTR)
+        return rpmi_fail(RPM_E_IO, "cannot wait for bells: %s", strerror(errno));
+    if (n > 0 && read(server->kick_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+        return rpmi_fail(RPM_E_IO, "cannot read the engine's own bell: %s", strerror(errno));
+    return 0;
+}
+
+int rpm_server_engine(struct rpm_server *server)
+{
+    int err = 0;
+
+    __atomic_store_n(&server->engine_runs, 1, __ATOMIC_RELEASE);
+    while (err == 0 && !stopping(server)) {
+        if (rpmi_serve_ready(server) || (server->spin_ns != 0 && spin(server)))
+            rpmi_serve_pass(server);
+        else if (!stopping(server))
+            err = sleep_till_bell(server);
+    }
+    __atomic_store_n(&server->engine_runs, 0, __ATOMIC_RELEASE);
+    return err;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fence.c: wait until no older direct writer of a log is between its check and its fence.
+ *
+ * The claim word was raised before. A membarrier then makes every writer that is registered see it,
+ * or us see its busy word. What is busy becomes idle by itself within a few microseconds, unless
+ * its process was stopped or killed; the lock of its slot, which the kernel releases when it dies,
+ * tells which. This holds for writers of an earlier server on the same pool too: the words and the
+ * locks are the pool's.
+ *
+ * The lock over the service is let go while we wait: other clients' rings go on. The service is
+ * between two steps of a claim then, with the older key revoked already.
+ *
+ * Tests: tests/conform/fence_test.cpp, tests/kill/
+ */
+#include "serve/serve.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "pool/guard.h"
+#include "transport/shm/order.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NAP_FIRST_NS 20000u
+#define NAP_LAST_NS 1000000u
+
+struct wait {
+    struct rpm_server *server;
+    struct rpmi_guard *guard;
+    uint64_t header_offset;
+    uint64_t deadline_ns;
+    bool ordered; /* membarrier worked: an idle word can be believed */
+    bool killed;
+};
+
+/* Nobody alive holds the slot. */
+static bool holder_is_dead(const struct wait *wait, uint32_t slot)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK,
+        .l_whence = SEEK_SET,
+        .l_start = (off_t)(wait->header_offset + slot),
+        .l_len = 1,
+    };
+
+    if (fcntl(wait->server->guard_fd, F_OFD_SETLK, &lock) != 0)
+        return false;
+    lock.l_type = F_UNLCK;
+    (void)fcntl(wait->server->guard_fd, F_OFD_SETLK, &lock);
+    return true;
+}
+
+static bool slot_is_quiet(const struct wait *wait, uint32_t slot)
+{
+    uint64_t *busy = &wait->guard->busy[slot];
+
+    if (wait->ordered && __atomic_load_n(busy, __ATOMIC_ACQUIRE) == 0)
+        return true;
+    if (!holder_is_dead(wait, slot))
+        return false;
+    __atomic_store_n(busy, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Kill the direct client that holds the slot, if it is connected to us and not ourselves. */
+static bool kill_holder(const struct wait *wait, uint32_t slot)
+{
+    struct rpm_server *server = wait->server;
+
+    for (uint32_t i = 0; i < server->peers_max; i++) {
+        struct rpmi_peer *peer = &server->peers[i];
+
+        if (peer->sock < 0 || peer->pidfd < 0 || peer->pid == getpid())
+            continue;
+        for (uint32_t k = 0; k < RPMI_KEYS_MAX; k++) {
+            const struct rpmi_peer_claim *claim = &peer->claim[k];
+
+            if (claim->header_offset != wait->header_offset ||
+                claim->epoch % RPMI_GUARD_SLOTS != slot)
+                continue;
+            rpmi_diag(RPM_DIAG_WARNING, "killing process %d: fenced, and does not stop writing",
+                      (int)peer->pid);
+            return syscall(SYS_pidfd_send_signal, peer->pidfd, SIGKILL, NULL, 0) == 0;
+        }
+    }
+    return false;
+}
+
+static void nap(struct wait *wait, uint64_t ns)
+{
+    rpmi_serve_unlock(wait->server);
+    rpmi_clock_sleep_ns(ns);
+    rpmi_serve_lock(wait->server);
+}
+
+/* Out of time: once more with force, if that is allowed. */
+static bool give_up(struct wait *wait, uint32_t slot)
+{
+    if ((wait->server->flags & RPM_SERVER_FENCE_KILL) == 0 || wait->killed ||
+        !kill_holder(wait, slot))
+        return true;
+    wait->killed = true;
+    wait->deadline_ns = rpmi_clock_ns() + wait->server->fence_ns;
+    return false;
+}
+
+static int wait_for_slot(struct wait *wait, uint32_t slot)
+{
+    uint64_t ns = NAP_FIRST_NS;
+
+    while (!slot_is_quiet(wait, slot)) {
+        if (rpmi_clock_ns() >= wait->deadline_ns && give_up(wait, slot))
+            return rpmi_fail(RPM_E_OWNED, "a fenced writer that lives did not stop in time");
+        nap(wait, ns);
+        ns = ns * 2 < NAP_LAST_NS ? ns * 2 : NAP_LAST_NS;
+    }
+    return 0;
+}
+
+int rpmi_serve_quiesce(void *context, uint64_t header_offset)
+{
+    struct rpm_server *server = context;
+    struct wait wait = {
+        .server = server,
+        .guard =
+            (struct rpmi_guard *)(void *)(server->pool.base + header_offset + RPMI_GUARD_OFFSET),
+        .header_offset = header_offset,
+        .deadline_ns = rpmi_clock_ns() + server->fence_ns,
+        .ordered = rpmi_order_all(),
+    };
+    uint64_t epoch = le64toh(__atomic_load_n(&wait.guard->claim, __ATOMIC_RELAXED));
+
+    for (uint32_t slot = 0; slot < RPMI_GUARD_SLOTS; slot++) {
+        int err = wait_for_slot(&wait, slot);
+
+        if (err != 0)
+            return err;
+    }
+    if (!holder_is_dead(&wait, (uint32_t)(epoch % RPMI_GUARD_SLOTS)))
+        return rpmi_fail(RPM_E_OWNED,
+                         "epoch %" PRIu64 "'s guard slot is still held by a fenced writer", epoch);
+    return 0;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listen.c: take a name and listen there.
+ *
+ * The name is owned by a lock on a file beside the socket, so that a socket left behind by a dead
+ * server is told from one that is served without connecting to it.
+ *
+ * Tests: tests/unit/serve/server_test.cpp
+ */
+#include "serve/serve.h"
+
+#include "base/diag.h"
+#include "base/err.h"
+#include "base/url.h"
+#include "transport/shm/path.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+#define LOCK_TRIES 8
+
+static void lock_path(const char *path, char *lock, size_t bytes)
+{
+    (void)snprintf(lock, bytes, "%s.lock", path);
+}
+
+/* 1: taken, 0: the file was removed meanwhile, try again, or an error. */
+static int try_lock(struct rpm_server *server, const char *lock)
+{
+    struct stat st;
+
+    server->name_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (server->name_fd < 0)
+        return rpmi_fail(errno == EACCES || errno == EROFS || errno == EPERM ? RPM_E_DENIED
+                                                                             : RPM_E_INVAL,
+                         "cannot make %s: %s", lock, strerror(errno));
+    if (flock(server->name_fd, LOCK_EX | LOCK_NB) != 0)
+        return rpmi_fail(errno == EWOULDBLOCK ? RPM_E_OWNED : RPM_E_IO,
+                         "another server listens at %s", server->path);
+    if (fstat(server->name_fd, &st) == 0 && st.st_nlink > 0)
+        return 1;
+    (void)close(server->name_fd);
+    server->name_fd = -1;
+    return 0;
+}
+
+static int take_name(struct rpm_server *server)
+{
+    char lock[sizeof(server->path) + 8];
+    struct stat st;
+    int got = 0;
+
+    lock_path(server->path, lock, sizeof(lock));
+    for (int i = 0; i < LOCK_TRIES && got == 0; i++)
+        got = try_lock(server, lock);
+    if (got != 1)
+        return got < 0 ? got : rpmi_fail(RPM_E_OWNED, "another server took %s", server->path);
+    if (lstat(server->path, &st) != 0)
+        return 0;
+    if (!S_ISSOCK(st.st_mode))
+        return rpmi_fail(RPM_E_INVAL, "%s exists and is not a socket", server->path);
+    if (unlink(server->path) != 0)
+        return rpmi_fail(RPM_E_DENIED, "cannot remove the old socket %s: %s", server->path,
+                         strerror(errno));
+    return 0;
+}
+
+static int bind_socket(struct rpm_server *server)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (server->listen_fd < 0)
+        return rpmi_fail(RPM_E_IO, "cannot make a socket: %s", strerror(errno));
+    memcpy(address.sun_path, server->path, sizeof(address.sun_path));
+    /* Before bind, so that the socket is at no moment open to more than it will be. */
+    if (fchmod(server->listen_fd, server->socket_mode) != 0 ||
+        bind(server->listen_fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+        chmod(server->path, server->socket_mode) != 0 || listen(server->listen_fd, BACKLOG) != 0)
+        return rpmi_fail(errno == EACCES || errno == EROFS ? RPM_E_DENIED
+                         : errno == ENOENT                 ? RPM_E_INVAL
+                                                           : RPM_E_IO,
+                         "cannot listen at %s: %s", server->path, strerror(errno));
+    return 0;
+}
+
+int rpmi_serve_listen(struct rpm_server *server, const char *text)
+{
+    struct rpmi_url url;
+    int err = rpmi_url_parse(text, &url);
+
+    if (err == 0)
+        err = rpmi_url_known(&url, NULL, 0);
+    if (err != 0)
+        return err;
+    if (strcmp(url.scheme, "shm") != 0)
+        return rpmi_fail(RPM_E_INVAL, "%s: a server listens at shm:NAME", text);
+    err = rpmi_shm_path(url.address, true, server->path, NULL);
+    if (err == 0)
+        err = take_name(server);
+    return err != 0 ? err : bind_socket(server);
+}
+
+void rpmi_serve_unlisten(struct rpm_server *server)
+{
+    char lock[sizeof(server->path) + 8];
+
+    if (server->listen_fd >= 0) {
+        (void)close(server->listen_fd);
+        if (unlink(server->path) != 0)
+            rpmi_diag(RPM_DIAG_WARNING, "cannot remove %s: %s", server->path, strerror(errno));
+    }
+    if (server->name_fd >= 0) {
+        lock_path(server->path, lock, sizeof(lock));
+        if (server->listen_fd >= 0)
+            (void)unlink(lock);
+        (void)close(server->name_fd);
+    }
+    server->listen_fd = -1;
+    server->name_fd = -1;
+}

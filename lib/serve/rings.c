@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rings.c: memory shared with one ring client: made and sealed here, so that a client can neither
+ * shrink it under the engine nor choose what backs it.
+ *
+ * Tests: tests/unit/serve/ring_test.cpp
+ */
+#include "serve/serve.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct rpmi_serve_ring *free_place(struct rpm_server *server)
+{
+    bool engine = __atomic_load_n(&server->engine_runs, __ATOMIC_ACQUIRE) != 0;
+
+    for (uint32_t i = 0; i < server->rings_max; i++) {
+        struct rpmi_serve_ring *ring = &server->rings[i];
+
+        if (!engine && __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == RPMI_RING_CLOSED)
+            rpmi_serve_ring_retire(ring);
+        if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) != RPMI_RING_FREE)
+            continue;
+        if (i >= server->rings_high)
+            __atomic_store_n(&server->rings_high, i + 1, __ATOMIC_RELEASE);
+        return ring;
+    }
+    return NULL;
+}
+
+static int map_memory(struct rpmi_serve_ring *ring, uint32_t slots, uint64_t staging_bytes)
+{
+    void *base;
+
+    rpmi_ring_layout(&ring->ring, NULL, slots, staging_bytes);
+    ring->fd = memfd_create("librpm-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (ring->fd < 0 || ftruncate(ring->fd, (off_t)ring->ring.bytes) != 0 ||
+        fcntl(ring->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        return rpmi_fail(RPM_E_NOMEM, "no memory for a ring: %s", strerror(errno));
+    base = mmap(NULL, ring->ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    if (base == MAP_FAILED)
+        return rpmi_fail(RPM_E_NOMEM, "cannot map a ring: %s", strerror(errno));
+    rpmi_ring_layout(&ring->ring, base, slots, staging_bytes);
+    return 0;
+}
+
+/* Each client has a bell of its own, watched by edge and never read: nobody can silence another's,
+ * and none can block the engine. */
+static int hang_bell(struct rpm_server *server, struct rpmi_serve_ring *ring)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = 0 };
+
+    ring->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ring->bell < 0 ||
+        epoll_ctl(server->engine_epoll_fd, EPOLL_CTL_ADD, ring->bell, &event) != 0)
+        return rpmi_fail(RPM_E_NOMEM, "no doorbell: %s", strerror(errno));
+    return 0;
+}
+
+int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hello,
+                         struct rpmi_serve_ring **ring)
+{
+    struct rpmi_serve_ring *fresh;
+    int err;
+
+    if (hello->depth == 0 || hello->depth > RPMI_DEPTH_MAX || hello->staging_bytes == 0 ||
+        hello->staging_bytes > RPMI_STAGING_MAX)
+        return rpmi_fail(RPM_E_PROTO, "a ring of depth %u is out of bounds", hello->depth);
+    fresh = free_place(server);
+    if (fresh == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no place for another ring");
+    fresh->ring.head = NULL;
+    fresh->bell = -1;
+    err = map_memory(fresh, rpmi_ring_slots(hello->depth), hello->staging_bytes);
+    if (err == 0)
+        err = hang_bell(server, fresh);
+    if (err != 0) {
+        rpmi_serve_ring_retire(fresh);
+        return err;
+    }
+    fresh->next = 0;
+    fresh->failures = 0;
+    fresh->post_status = 0;
+    *ring = fresh;
+    return 0;
+}
+
+void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ring)
+{
+    uint64_t one = 1;
+
+    RPM_ASSERT(__atomic_load_n(&ring->state, __ATOMIC_RELAXED) != RPMI_RING_CLOSED);
+    __atomic_store_n(&ring->state, RPMI_RING_CLOSED, __ATOMIC_RELEASE);
+    if (write(server->kick_fd, &one, sizeof(one)) < 0)
+        RPM_ASSERT(errno == EAGAIN);
+}
+
+void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring)
+{
+    if (ring->ring.head != NULL)
+        (void)munmap(ring->ring.head, ring->ring.bytes);
+    ring->ring.head = NULL;
+    if (ring->fd >= 0)
+        (void)close(ring->fd);
+    if (ring->bell >= 0)
+        (void)close(ring->bell);
+    ring->fd = -1;
+    ring->bell = -1;
+    __atomic_store_n(&ring->state, RPMI_RING_FREE, __ATOMIC_RELEASE);
+}

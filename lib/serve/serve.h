@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * serve.h: a running server. One thread greets clients and answers their control messages, one
+ * carries out what their rings ask for. Both use one service; whoever does holds the lock.
+ *
+ * Invariants
+ *   a peer's ring is unmapped by the engine only (or at close), so it never vanishes in use
+ *   no request of a client is carried out after its detach: the state is looked at under the lock
+ */
+#ifndef RPMI_SERVE_H
+#define RPMI_SERVE_H
+
+#include "pool/service.h"
+#include "region/media.h"
+#include "transport/shm/pulse.h"
+#include "transport/shm/ring.h"
+#include "wire/hello.h"
+
+#include <librpm/server.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#define RPMI_GREETING_NS 2000000000ull /* a hello must come within 2 s of the connection */
+#define RPMI_GREETERS 16u              /* connections that have not said hello yet */
+#define RPMI_PASS_OPS 64u /* requests taken from one ring before the next has its turn */
+
+enum rpmi_ring_state { RPMI_RING_FREE = 0, RPMI_RING_LIVE = 1, RPMI_RING_CLOSED = 2 };
+
+struct rpmi_serve_ring {
+    uint32_t state; /* enum rpmi_ring_state; atomic */
+    uint32_t client;
+    struct rpmi_ring ring;
+    uint64_t next;       /* request to carry out */
+    uint64_t failures;   /* our own count: the shared one could be scribbled over */
+    int32_t post_status; /* an earlier request of the same post failed */
+    int fd;
+    int bell;
+};
+
+/* What a pass took from one ring. */
+struct rpmi_take {
+    uint64_t first;
+    uint32_t n;
+    uint64_t durable; /* bit i: request first + i promised durability */
+};
+
+_Static_assert(RPMI_PASS_OPS <= 64, "a bit for each");
+
+/* A claim on a log that a direct peer holds, or held until another was fenced in. */
+struct rpmi_peer_claim {
+    uint64_t header_offset; /* 0: none */
+    uint32_t epoch;
+};
+
+struct rpmi_peer {
+    int sock; /* -1: free place */
+    int pidfd;
+    pid_t pid;
+    uid_t uid;
+    uint32_t client; /* 0: not greeted yet */
+    uint32_t keys;   /* granted and not given back */
+    uint64_t greet_by_ns;
+    struct rpmi_serve_ring *ring; /* NULL: direct */
+    struct rpmi_peer_claim claim[RPMI_KEYS_MAX];
+};
+
+struct rpmi_serve_stats {
+    uint64_t clients;
+    uint64_t accepted;
+    uint64_t refused;
+    uint64_t died;
+    uint64_t calls;
+    uint64_t ops;
+    uint64_t bytes;
+    uint64_t rejected;
+    uint64_t locks_freed;
+};
+
+struct rpm_server {
+    struct rpmi_media pool;
+    struct rpmi_media dram;
+    struct rpmi_service *service;
+    pthread_mutex_t lock; /* over service */
+    uint32_t wanted;      /* the control thread waits for the lock: the engine stays off it */
+    struct rpmi_pulse *pulse;
+    int pulse_fd;
+    int listen_fd;
+    int name_fd;  /* lock of the socket's name */
+    int guard_fd; /* the pool file once more, to look whether a guard slot's holder lives */
+    int stop_fd;
+    int kick_fd; /* wakes the engine for housekeeping */
+    int epoll_fd;
+    int engine_epoll_fd;
+    uint32_t stopping;
+    uint32_t engine_runs;
+    uint32_t flags;
+    uint32_t clients_max;
+    uint32_t socket_mode;
+    uint32_t server_epoch;
+    uint64_t fence_ns;
+    uint64_t spin_ns;
+    bool paused_accept; /* no descriptors left: try again a little later */
+    char secret[RPMI_SECRET_BYTES];
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    struct rpm_facts facts;
+    struct rpmi_serve_stats stats; /* atomic, relaxed */
+    struct rpmi_peer *peers;
+    uint32_t peers_max;
+    struct rpmi_serve_ring *rings;
+    struct rpmi_take *takes; /* of the engine's pass, one for each ring */
+    uint32_t rings_max;
+    uint32_t rings_high; /* no ring in use from here on; atomic */
+};
+
+static inline void rpmi_count(uint64_t *counter, uint64_t add)
+{
+    __atomic_fetch_add(counter, add, __ATOMIC_RELAXED);
+}
+
+/* The control thread's way to the service. */
+void rpmi_serve_lock(struct rpm_server *server);
+void rpmi_serve_unlock(struct rpm_server *server);
+
+/* listen.c: take the name and listen. RPM_E_OWNED, RPM_E_INVAL, RPM_E_DENIED, RPM_E_IO. */
+int rpmi_serve_listen(struct rpm_server *server, const char *url);
+void rpmi_serve_unlisten(struct rpm_server *server);
+
+/* accept.c */
+void rpmi_serve_accept(struct rpm_server *server);
+/* A message from one that has not been greeted. False: drop it. */
+bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const void *bytes,
+                      size_t len);
+void rpmi_serve_drop(struct rpm_server *server, struct rpmi_peer *peer);
+
+/* rings.c */
+int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hello,
+                         struct rpmi_serve_ring **ring);
+void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ring);
+/* Unmap a closed ring: the engine, or anybody while no engine runs. */
+void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring);
+
+/* fence.c: the service's quiesce hook; @context is the server. */
+int rpmi_serve_quiesce(void *context, uint64_t header_offset);
+
+/* execute.c: one pass over all rings. False: nothing was there to do. */
+bool rpmi_serve_ready(const struct rpm_server *server);
+void rpmi_serve_pass(struct rpm_server *server);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server.c: a server from opening to closing.
+ *
+ * Invariants
+ *   nothing is changed by an open that fails; who connects before run() waits in the queue
+ *   a stop is seen by both loops: its descriptor stays readable
+ *
+ * Tests: tests/unit/serve/server_test.cpp
+ */
+#include "serve/serve.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "base/rng.h"
+#include "transport/shm/order.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define DRAM_DEFAULT (1u << 20)
+#define CLIENTS_DEFAULT 64u
+#define FENCE_DEFAULT_US 1000000u
+
+static int check_opts(struct rpm_server_opts *opts)
+{
+    const uint32_t flags =
+        RPM_SERVER_CREATE | RPM_SERVER_NO_DIRECT | RPM_SERVER_HUGE | RPM_SERVER_FENCE_KILL;
+
+    if (opts->listen == NULL)
+        return rpmi_fail(RPM_E_INVAL, "a server needs an address to listen at");
+    if ((opts->flags & ~flags) != 0)
+        return rpmi_fail(RPM_E_INVAL, "unknown server flags 0x%x", opts->flags & ~flags);
+    if (opts->pool != NULL && (opts->flags & RPM_SERVER_HUGE) != 0)
+        return rpmi_fail(RPM_E_INVAL, "huge pages are for anonymous pools: a file system decides");
+    if (opts->clients_max > RPMI_CLIENTS_MAX)
+        return rpmi_fail(RPM_E_INVAL, "at most %u clients", RPMI_CLIENTS_MAX);
+    if (opts->socket_mode > 0777)
+        return rpmi_fail(RPM_E_INVAL, "socket mode %o is no permission", opts->socket_mode);
+    if (opts->numa_node < 0)
+        return rpmi_fail(RPM_E_INVAL, "NUMA node + 1 is not negative");
+    if (opts->secret != NULL && strlen(opts->secret) >= RPMI_SECRET_BYTES)
+        return rpmi_fail(RPM_E_INVAL, "a secret has at most %u bytes", RPMI_SECRET_BYTES - 1);
+    if (opts->dram_bytes == 0)
+        opts->dram_bytes = DRAM_DEFAULT;
+    if (opts->clients_max == 0)
+        opts->clients_max = CLIENTS_DEFAULT;
+    if (opts->socket_mode == 0)
+        opts->socket_mode = 0600;
+    if (opts->fence_us == 0)
+        opts->fence_us = FENCE_DEFAULT_US;
+    opts->dram_bytes = rpmi_align_up(opts->dram_bytes, RPMI_PAGE_BYTES);
+    return 0;
+}
+
+static int open_media(struct rpm_server *server, const struct rpm_server_opts *opts)
+{
+    struct rpmi_media_opts pool = {
+        .path = opts->pool,
+        .bytes = opts->pool_bytes,
+        .create = (opts->flags & RPM_SERVER_CREATE) != 0,
+        .huge = (opts->flags & RPM_SERVER_HUGE) != 0,
+        .domain = opts->domain,
+        .numa_node = opts->numa_node,
+    };
+    struct rpmi_media_opts dram = { .bytes = opts->dram_bytes, .numa_node = opts->numa_node };
+    int err;
+
+    if (opts->pool == NULL && !rpmi_is_aligned(opts->pool_bytes, RPMI_PAGE_BYTES))
+        return rpmi_fail(RPM_E_INVAL, "a pool's size is a multiple of %u bytes", RPMI_PAGE_BYTES);
+    err = rpmi_media_open(&pool, &server->pool);
+    if (err != 0)
+        return err;
+    return rpmi_media_open(&dram, &server->dram);
+}
+
+static int open_service(struct rpm_server *server, const struct rpm_server_opts *opts)
+{
+    const struct rpmi_service_opts wanted = {
+        .pool = &server->pool.mem,
+        .dram = &server->dram.mem,
+        .clients_max = server->clients_max,
+        .server_epoch = server->server_epoch,
+        .quiesce = rpmi_serve_quiesce,
+        .context = server,
+    };
+    bool may_format = opts->pool == NULL || (opts->flags & RPM_SERVER_CREATE) != 0;
+    int err = rpmi_service_open(&wanted, &server->service);
+
+    if (err != RPM_E_NOENT || !may_format)
+        return err;
+    err = rpmi_pool_format(&server->pool.mem, rpmi_rng_entropy());
+    return err != 0 ? err : rpmi_service_open(&wanted, &server->service);
+}
+
+static int watch(int epoll_fd, int fd, uint64_t tag)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = tag };
+
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
+    return 0;
+}
+
+static int open_events(struct rpm_server *server)
+{
+    char self[48];
+    int err;
+
+    server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    server->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    server->engine_epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", server->pool.fd);
+    server->guard_fd = open(self, O_RDWR | O_CLOEXEC);
+    if (server->stop_fd < 0 || server->kick_fd < 0 || server->epoll_fd < 0 ||
+        server->engine_epoll_fd < 0 || server->guard_fd < 0)
+        return rpmi_fail(RPM_E_IO, "cannot open the server's descriptors: %s", strerror(errno));
+    err = watch(server->epoll_fd, server->stop_fd, UINT64_MAX);
+    if (err == 0)
+        err = watch(server->engine_epoll_fd, server->stop_fd, UINT64_MAX);
+    if (err == 0)
+        err = watch(server->engine_epoll_fd, server->kick_fd, UINT64_MAX - 1);
+    if (err == 0)
+        err = rpmi_pulse_open(&server->pulse, &server->pulse_fd);
+    if (err == 0)
+        server->pulse->light = rpmi_order_register() ? 1 : 0;
+    return err;
+}
+
+static void settle_facts(struct rpm_server *server)
+{
+    server->facts = server->pool.facts;
+    server->facts.ddio = RPM_NO; /* no device writes here: the CPUs do */
+    server->facts.native_flush = RPM_NO;
+    server->facts.atomic_write = RPM_NO;
+    server->facts.memory_window = RPM_NO;
+    server->facts.methods = 1u << RPM_METHOD_COPY | 1u << RPM_METHOD_MESSAGE;
+    if ((server->flags & RPM_SERVER_NO_DIRECT) == 0)
+        server->facts.methods |= 1u << RPM_METHOD_STORE;
+}
+
+/* Two sides on one CPU: whoever spins keeps the other from working. */
+static uint64_t spin_budget(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1)
+        return 0;
+    return RPMI_SPIN_NS;
+}
+
+static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
+{
+    uint32_t peers = opts->clients_max + RPMI_GREETERS;
+    struct rpm_server *server = rpmi_alloc(sizeof(*server), RPMI_LINE_BYTES);
+
+    if (server == NULL)
+        return NULL;
+    server->peers = rpmi_alloc(peers * sizeof(server->peers[0]), RPMI_LINE_BYTES);
+    server->rings = rpmi_alloc(peers * sizeof(server->rings[0]), RPMI_LINE_BYTES);
+    server->takes = rpmi_alloc(peers * sizeof(server->takes[0]), RPMI_LINE_BYTES);
+    if (server->peers == NULL || server->rings == NULL || server->takes == NULL) {
+        rpmi_free(server->takes);
+        rpmi_free(server->peers);
+        rpmi_free(server->rings);
+        rpmi_free(server);
+        return NULL;
+    }
+    server->peers_max = peers;
+    server->rings_max = peers;
+    for (uint32_t i = 0; i < peers; i++)
+        server->peers[i].sock = -1;
+    server->listen_fd = server->name_fd = server->guard_fd = server->stop_fd = -1;
+    server->kick_fd = server->epoll_fd = server->engine_epoll_fd = server->pulse_fd = -1;
+    server->flags = opts->flags;
+    server->clients_max = opts->clients_max;
+    server->socket_mode = opts->socket_mode;
+    server->fence_ns = opts->fence_us * 1000u;
+    server->spin_ns = spin_budget();
+    server->server_epoch = (uint32_t)rpmi_rng_entropy() | 1u;
+    if (opts->secret != NULL)
+        memcpy(server->secret, opts->secret, strlen(opts->secret) + 1);
+    return server;
+}
+
+int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **server)
+{
+    struct rpm_server_opts wanted = rpm_server_opts_init();
+    struct rpm_server *fresh;
+    int err = opts == NULL ? rpmi_fail(RPM_E_INVAL, "a server has no defaults to live by")
+                           : rpmi_opts_in(&wanted, sizeof(wanted), opts);
+
+    if (err == 0)
+        err = check_opts(&wanted);
+    if (err != 0)
+        return err;
+    fresh = server_alloc(&wanted);
+    if (fresh == NULL)
+        return RPM_E_NOMEM;
+    if (pthread_mutex_init(&fresh->lock, NULL) != 0)
+        err = rpmi_fail(RPM_E_NOMEM, "no mutex");
+    if (err == 0)
+        err = open_media(fresh, &wanted);
+    if (err == 0)
+        err = open_events(fresh);
+    if (err == 0)
+        err = rpmi_serve_listen(fresh, wanted.listen);
+    if (err == 0)
+        err = open_service(fresh, &wanted); /* formats: after all that may fail for others' sake */
+    if (err == 0)
+        err = watch(fresh->epoll_fd, fresh->listen_fd, UINT64_MAX - 2);
+    if (err != 0) {
+        if (fresh->pool.mem.ops != NULL)
+            rpmi_media_undo(&fresh->pool);
+        rpm_server_close(&fresh);
+        return err;
+    }
+    settle_facts(fresh);
+    *server = fresh;
+    return 0;
+}
+
+void rpm_server_stop(struct rpm_server *server)
+{
+    uint64_t one = 1;
+    int saved = errno;
+
+    __atomic_store_n(&server->stopping, 1, __ATOMIC_RELEASE);
+    if (write(server->stop_fd, &one, sizeof(one)) < 0)
+        errno = saved; /* full: it was written before */
+    errno = saved;
+}
+
+int rpm_server_stats(struct rpm_server *server, struct rpm_server_stats *stats)
+{
+    const struct rpmi_serve_stats *from = &server->stats;
+    struct rpm_server_stats found = {
+        .clients = __atomic_load_n(&from->clients, __ATOMIC_RELAXED),
+        .accepted = __atomic_load_n(&from->accepted, __ATOMIC_RELAXED),
+        .refused = __atomic_load_n(&from->refused, __ATOMIC_RELAXED),
+        .died = __atomic_load_n(&from->died, __ATOMIC_RELAXED),
+        .calls = __atomic_load_n(&from->calls, __ATOMIC_RELAXED),
+        .ops = __atomic_load_n(&from->ops, __ATOMIC_RELAXED),
+        .bytes = __atomic_load_n(&from->bytes, __ATOMIC_RELAXED),
+        .rejected = __atomic_load_n(&from->rejected, __ATOMIC_RELAXED),
+        .locks_freed = __atomic_load_n(&from->locks_freed, __ATOMIC_RELAXED),
+        .pool_bytes = server->pool.mem.bytes,
+    };
+
+    rpmi_serve_lock(server);
+    rpmi_service_counters(server->service, &found.claims, &found.fenced);
+    found.pool_free_bytes = rpmi_service_free_bytes(server->service);
+    rpmi_serve_unlock(server);
+    return rpmi_opts_out(stats, &found, sizeof(found));
+}
+
+int rpm_server_facts(const struct rpm_server *server, struct rpm_facts *facts)
+{
+    return rpmi_opts_out(facts, &server->facts, sizeof(server->facts));
+}
+
+void rpmi_serve_lock(struct rpm_server *server)
+{
+    int err;
+
+    __atomic_fetch_add(&server->wanted, 1, __ATOMIC_ACQUIRE);
+    err = pthread_mutex_lock(&server->lock);
+    RPM_ASSERT(err == 0);
+    __atomic_fetch_sub(&server->wanted, 1, __ATOMIC_RELEASE);
+}
+
+void rpmi_serve_unlock(struct rpm_server *server)
+{
+    int err = pthread_mutex_unlock(&server->lock);
+
+    RPM_ASSERT(err == 0);
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+static void close_peers(struct rpm_server *server)
+{
+    for (uint32_t i = 0; i < server->peers_max; i++)
+        if (server->peers[i].sock >= 0)
+            rpmi_serve_drop(server, &server->peers[i]);
+    for (uint32_t i = 0; i < server->rings_max; i++)
+        if (server->rings[i].state == RPMI_RING_CLOSED)
+            rpmi_serve_ring_retire(&server->rings[i]);
+}
+
+void rpm_server_close(struct rpm_server **server)
+{
+    struct rpm_server *old = *server;
+
+    if (old == NULL)
+        return;
+    rpmi_serve_unlisten(old);
+    close_peers(old);
+    if (old->service != NULL && rpmi_mem_persist(&old->pool.mem, 0, old->pool.mem.bytes) != 0)
+        rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",
+                  rpm_last_error());
+    rpmi_service_close(&old->service);
+    rpmi_pulse_close(old->pulse, old->pulse_fd);
+    close_fd(&old->guard_fd);
+    close_fd(&old->stop_fd);
+    close_fd(&old->kick_fd);
+    close_fd(&old->epoll_fd);
+    close_fd(&old->engine_epoll_fd);
+    rpmi_media_close(&old->dram);
+    rpmi_media_close(&old->pool);
+    (void)pthread_mutex_destroy(&old->lock);
+    memset(old->secret, 0, sizeof(old->secret));
+    rpmi_free(old->peers);
+    rpmi_free(old->rings);
+    rpmi_free(old->takes);
+    rpmi_free(old);
+    *server = NULL;
+}
