@@ -28,6 +28,18 @@ TEXTS = {
               "+H1,-H1", "all,none,H5"],
 }
 
+# Steps of service_fuzz.cpp for client 0: what, kind - 1, flags, key, object, bytes and lsn in the
+# short form of its number(), name.
+SERVICE = {
+    "log": [(9, 0, 1, 0, 1, 2, 0, 0), (9, 1, 0, 1, 0, 0, 0, 0), (9, 2, 0, 2, 0, 0, 129, 0),
+            (9, 3, 0, 2, 0, 0, 129, 0), (9, 6, 0, 0, 0, 0, 0, 0), (9, 4, 0, 2, 0, 0, 0, 0)],
+    "region": [(9, 0, 3, 0, 2, 1, 0, 1), (9, 0, 3, 0, 2, 1, 0, 1), (9, 5, 0, 0, 0, 0, 0, 1)],
+    "takeover": [(9, 0, 1, 0, 1, 1, 0, 2), (9, 1, 0, 1, 0, 0, 0, 0), (10, 0, 0, 0, 1, 0, 0, 2),
+                 (10, 1, 4, 1, 0, 0, 0, 0), (9, 2, 0, 2, 0, 0, 0, 0), (0,)],
+    "locks": [(9, 0, 1, 0, 4, 130, 0, 3), (9, 7, 0, 0, 0, 0, 195, 0), (3, 1, 128, 194, 4), (0,)],
+    "full": [(9, 0, 1, 0, 2, 40, 0, name) for name in range(6)],
+}
+
 
 def mutated(seed, data):
     """One input: some bytes changed, dropped or doubled."""
@@ -68,6 +80,8 @@ def inputs():
                 seeds[f"{name}_mutant{i}"] = mutated(f"{target}{seed}{i}", data)
         seeds["zeros"] = bytes(len(data))
         seeds["empty"] = b""
+    found["service"] = {name: bytes(b for step in steps for b in step)
+                        for name, steps in SERVICE.items()}
     for target, texts in TEXTS.items():
         found[target] = {f"text{i:02}": text.encode() for i, text in enumerate(texts)}
     return found

@@ -10,6 +10,17 @@ extern "C" {
 #include <string>
 #include <thread>
 
+// A sanitizer ends the process at an impossible size unless told to refuse it as malloc() does.
+extern "C" const char *__asan_default_options()
+{
+    return "allocator_may_return_null=1";
+}
+
+extern "C" const char *__tsan_default_options()
+{
+    return "allocator_may_return_null=1";
+}
+
 TEST_CASE("mem: memory is zeroed, aligned and counted", "[unit]")
 {
     size_t bytes = GENERATE(0, 1, 63, 64, 4097, 1 << 20);
