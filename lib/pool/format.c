@@ -9,14 +9,15 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
 
+static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
+                     const unsigned char *block, uint64_t magic);
+
 int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
 {
-    static const unsigned char free_slot[RPMI_DIRENT_BYTES];
-    unsigned char block[RPMI_SUPER_BYTES];
-    unsigned char word[sizeof(uint64_t)];
     struct rpmi_super super = {
         .version = RPMI_FORMAT_VERSION,
         .pool_id = pool_id,
@@ -25,24 +26,41 @@ int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
         .data_offset = rpmi_align_up(
             RPMI_SUPER_BYTES + (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES, RPMI_PAGE_BYTES),
     };
+    unsigned char *block;
     int err;
 
     if (pool->bytes < RPMI_POOL_BYTES_MIN || !rpmi_is_aligned(pool->bytes, RPMI_PAGE_BYTES))
         return rpmi_fail(RPM_E_INVAL,
                          "a pool has at least %u bytes and a multiple of %u, not %" PRIu64,
                          RPMI_POOL_BYTES_MIN, RPMI_PAGE_BYTES, pool->bytes);
+    block = rpmi_alloc(RPMI_SUPER_BYTES, RPMI_LINE_BYTES);
+    if (block == NULL)
+        return RPM_E_NOMEM;
+    err = write_all(pool, &super, block, rpmi_super_put(block, &super));
+    rpmi_free(block);
+    return err;
+}
+
+static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
+                     const unsigned char *block, uint64_t magic)
+{
+    static const unsigned char free_slot[RPMI_DIRENT_BYTES];
+    unsigned char word[sizeof(uint64_t)];
+    int err;
+
     for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
-        rpmi_mem_store(pool, super.dir_offset + (uint64_t)i * RPMI_DIRENT_BYTES, free_slot,
+        rpmi_mem_store(pool, super->dir_offset + (uint64_t)i * RPMI_DIRENT_BYTES, free_slot,
                        sizeof(free_slot));
-    err = rpmi_mem_persist(pool, super.dir_offset, (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES);
+    err =
+        rpmi_mem_persist(pool, super->dir_offset, (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES);
     if (err != 0)
         return err;
-    rpmi_store64(word, rpmi_super_put(block, &super));
-    rpmi_mem_store(pool, 0, block, sizeof(block));
-    err = rpmi_mem_persist(pool, 0, sizeof(block));
+    rpmi_mem_store(pool, 0, block, RPMI_SUPER_BYTES);
+    err = rpmi_mem_persist(pool, 0, RPMI_SUPER_BYTES);
     if (err != 0)
         return err;
     /* 8 bytes at once: a cut before this leaves a pool that was never formatted. */
+    rpmi_store64(word, magic);
     rpmi_mem_store(pool, 0, word, sizeof(word));
     return rpmi_mem_persist(pool, 0, sizeof(word));
 }

@@ -51,7 +51,7 @@ struct rpmi_service_opts {
 };
 
 /* Format @pool: zero directory, then the superblock. Changes nothing unless it can do all.
- * RPM_E_INVAL (size), RPM_E_IO. */
+ * RPM_E_INVAL (size), RPM_E_NOMEM, RPM_E_IO. */
 int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id);
 
 /* RPM_E_NOENT (all zeros), RPM_E_FOREIGN, RPM_E_VERSION, RPM_E_CORRUPT, RPM_E_NOMEM. */
