@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpm_server.cc: lend a pool to clients on this machine until SIGTERM or SIGINT.
+ *
+ * Two threads: this one answers control messages, the other carries out rings. A third sleeps
+ * until SIGUSR1 asks for the counters.
+ */
+#include "cli.h"
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <pthread.h>
+#include <sstream>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <thread>
+#ifdef HAVE_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
+
+namespace
+{
+
+constexpr const char *kExamples =
+    "Examples:\n"
+    "  rpm-server --pool /dev/shm/pool --size 1G --listen shm:demo --domain adr\n"
+    "  rpm-server --pool /var/lib/pool --size 10G --listen shm:logs --clients 16\n"
+    "  rpm-server --size 64M --listen shm:/tmp/test.sock        (anonymous memory)\n"
+    "  rpm-server --config /etc/librpm/server.toml\n"
+    "\n"
+    "The configuration file holds the same names without dashes: pool = \"/dev/shm/pool\".\n"
+    "Signals: SIGTERM and SIGINT end cleanly, SIGUSR1 prints the counters as JSON.";
+
+struct Options {
+    std::string pool;
+    std::string listen;
+    std::string secret_file;
+    std::string json_stats;
+    std::string fence;
+    std::string socket_mode = "0600";
+    uint64_t size = 0;
+    uint64_t dram = 0;
+    uint32_t domain = 0;
+    uint32_t clients = 0;
+    uint64_t fence_us = 0;
+    int numa = -1;
+    bool no_direct = false;
+    bool no_create = false;
+    bool huge = false;
+    bool syslog = false;
+    bool verbose = false;
+};
+
+struct ServerClose {
+    void operator()(rpm_server *server) const
+    {
+        rpm_server_close(&server);
+    }
+};
+using Server = std::unique_ptr<rpm_server, ServerClose>;
+
+std::atomic<rpm_server *> running{ nullptr };
+
+void say(bool to_syslog, const std::string &text)
+{
+    if (to_syslog)
+        syslog(LOG_NOTICE, "%s", text.c_str());
+    else
+        fprintf(stderr, "rpm-server: %s\n", text.c_str());
+}
+
+void log_to_syslog(void *, rpm_diag_level level, const char *text)
+{
+    static const int priority[] = { LOG_DEBUG, LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG };
+
+    syslog(priority[level], "%s", text);
+}
+
+void log_to_stderr(void *, rpm_diag_level, const char *text)
+{
+    fprintf(stderr, "rpm-server: %s\n", text);
+}
+
+void notify_systemd(const char *state)
+{
+#ifdef HAVE_SYSTEMD
+    sd_notify(0, state);
+#else
+    (void)state;
+#endif
+}
+
+std::string read_secret(const std::string &path)
+{
+    struct stat st;
+    std::ifstream file(path, std::ios::binary);
+
+    if (!file || stat(path.c_str(), &st) != 0)
+        throw cli::Failure("cannot read secret file " + path);
+    if ((st.st_mode & 0077) != 0)
+        throw cli::Failure("secret file " + path + " can be read by others: chmod 600 it");
+    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
+        text.pop_back();
+    if (text.empty() || text.find('\0') != std::string::npos)
+        throw cli::Failure("secret file " + path + " holds no secret");
+    return text;
+}
+
+uint32_t parse_mode(const std::string &text)
+{
+    size_t used = 0;
+    unsigned long mode = 0;
+
+    try {
+        mode = std::stoul(text, &used, 8);
+    } catch (const std::exception &) {
+        used = 0;
+    }
+    if (used != text.size() || text.empty() || mode == 0 || mode > 0777)
+        throw CLI::ValidationError("--socket-mode", "not a mode such as 0600: " + text);
+    return static_cast<uint32_t>(mode);
+}
+
+Server open_server(const Options &options)
+{
+    rpm_server_opts opts = rpm_server_opts_init();
+    std::string secret;
+    rpm_server *server = nullptr;
+
+    if (!options.secret_file.empty())
+        secret = read_secret(options.secret_file);
+    opts.pool = options.pool.empty() ? nullptr : options.pool.c_str();
+    opts.listen = options.listen.c_str();
+    opts.pool_bytes = options.size;
+    opts.dram_bytes = options.dram;
+    opts.domain = options.domain;
+    opts.clients_max = options.clients;
+    opts.socket_mode = parse_mode(options.socket_mode);
+    opts.secret = secret.empty() ? nullptr : secret.c_str();
+    opts.fence_us = options.fence_us;
+    opts.numa_node = options.numa + 1;
+    if (options.size != 0 && !options.no_create)
+        opts.flags |= RPM_SERVER_CREATE;
+    if (options.no_direct)
+        opts.flags |= RPM_SERVER_NO_DIRECT;
+    if (options.huge)
+        opts.flags |= RPM_SERVER_HUGE;
+    if (options.fence == "kill")
+        opts.flags |= RPM_SERVER_FENCE_KILL;
+    cli::check(options.pool.empty() ? "anonymous pool" : options.pool,
+               rpm_server_open(&opts, &server));
+    return Server(server);
+}
+
+std::string stats_json(rpm_server *server)
+{
+    struct rpm_server_stats stats = {};
+    std::ostringstream text;
+
+    stats.size = sizeof(stats);
+    cli::check("statistics", rpm_server_stats(server, &stats));
+    text << "{\"clients\":" << stats.clients << ",\"accepted\":" << stats.accepted
+         << ",\"refused\":" << stats.refused << ",\"died\":" << stats.died
+         << ",\"calls\":" << stats.calls << ",\"ops\":" << stats.ops << ",\"bytes\":" << stats.bytes
+         << ",\"rejected\":" << stats.rejected << ",\"claims\":" << stats.claims
+         << ",\"fenced\":" << stats.fenced << ",\"locks_freed\":" << stats.locks_freed
+         << ",\"pool_bytes\":" << stats.pool_bytes
+         << ",\"pool_free_bytes\":" << stats.pool_free_bytes << "}";
+    return text.str();
+}
+
+void write_stats(rpm_server *server, const std::string &path)
+{
+    if (path.empty()) {
+        fprintf(stderr, "%s\n", stats_json(server).c_str());
+        return;
+    }
+    std::ofstream file(path);
+    file << stats_json(server) << "\n";
+    if (!file.flush())
+        fprintf(stderr, "rpm-server: cannot write %s\n", path.c_str());
+}
+
+/* SIGUSR1 is blocked in every thread and taken here, where anything may be called. */
+class StatsThread
+{
+  public:
+    StatsThread(rpm_server *server, const std::string &path)
+        : thread_([this, server, path] { serve(server, path); })
+    {
+    }
+    ~StatsThread()
+    {
+        done_ = true;
+        pthread_kill(thread_.native_handle(), SIGUSR1);
+        thread_.join();
+    }
+
+  private:
+    void serve(rpm_server *server, const std::string &path)
+    {
+        sigset_t set;
+        int signal = 0;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGUSR1);
+        while (sigwait(&set, &signal) == 0 && !done_)
+            try {
+                write_stats(server, path);
+            } catch (const std::exception &failure) {
+                fprintf(stderr, "rpm-server: %s\n", failure.what());
+            }
+    }
+
+    std::atomic<bool> done_{ false };
+    std::thread thread_;
+};
+
+void block_stats_signal()
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+std::string ready_text(rpm_server *server, const Options &options)
+{
+    rpm_facts facts = rpm_facts_init();
+    struct rpm_server_stats stats = {};
+    std::ostringstream text;
+
+    stats.size = sizeof(stats);
+    cli::check("facts", rpm_server_facts(server, &facts));
+    cli::check("statistics", rpm_server_stats(server, &stats));
+    text << "ready: " << options.listen << ", pool "
+         << (options.pool.empty() ? "anonymous" : options.pool) << ", "
+         << cli::size_text(static_cast<double>(stats.pool_bytes)) << ", medium "
+         << rpm_medium_name(static_cast<rpm_medium>(facts.medium)) << ", domain "
+         << rpm_domain_name(static_cast<rpm_domain>(facts.domain))
+         << (facts.domain_declared != 0 ? " (declared)" : "") << ", direct "
+         << ((facts.methods & (1u << RPM_METHOD_STORE)) != 0 ? "lent to its user" : "never lent");
+    return text.str();
+}
+
+int serve(const Options &options)
+{
+    Server server;
+    std::thread engine;
+    int engine_err = 0;
+    int err = 0;
+
+    if (options.syslog) {
+        openlog("rpm-server", LOG_PID, LOG_DAEMON);
+        rpm_diag_sink(log_to_syslog, nullptr, options.verbose ? RPM_DIAG_DEBUG : RPM_DIAG_NOTICE);
+    } else {
+        rpm_diag_sink(log_to_stderr, nullptr, options.verbose ? RPM_DIAG_DEBUG : RPM_DIAG_NOTICE);
+    }
+    block_stats_signal();
+    cli::catch_stop([] {
+        rpm_server *now = running.load();
+
+        if (now != nullptr)
+            rpm_server_stop(now);
+    });
+    server = open_server(options);
+    running = server.get();
+    if (cli::stopped()) /* before there was anything to stop */
+        rpm_server_stop(server.get());
+    {
+        StatsThread stats(server.get(), options.json_stats);
+
+        engine = std::thread([&] {
+            engine_err = rpm_server_engine(server.get());
+            if (engine_err != 0)
+                rpm_server_stop(server.get());
+        });
+        say(options.syslog, ready_text(server.get(), options));
+        notify_systemd("READY=1");
+        err = rpm_server_run(server.get());
+        notify_systemd("STOPPING=1");
+        rpm_server_stop(server.get());
+        engine.join();
+        if (!options.json_stats.empty())
+            write_stats(server.get(), options.json_stats);
+    }
+    running = nullptr;
+    say(options.syslog, "ended");
+    return err == 0 && engine_err == 0 ? cli::kDone : cli::kFailed;
+}
+
+void add_options(CLI::App &app, Options &options)
+{
+    app.add_option("--pool", options.pool, "File or device that backs the pool; none: anonymous")
+        ->type_name("PATH");
+    cli::size_option(&app, "--size", options.size,
+                     "Size of the pool when it is made; makes it if it is not there");
+    app.add_option("--listen", options.listen, "Where to listen: shm:NAME or shm:/path")
+        ->required()
+        ->type_name("URL");
+    app.set_config("--config", "", "Read options from a TOML or INI file")->type_name("FILE");
+    cli::enum_option(
+        &app, "--domain", options.domain, RPM_DOMAIN_EADR + 1,
+        [](uint32_t i) { return rpm_domain_name(static_cast<rpm_domain>(i)); },
+        "Declare where this memory's bytes survive a power loss");
+    cli::size_option(&app, "--dram", options.dram, "Memory for volatile words and lock tables; 1M");
+    app.add_option("--clients", options.clients, "Connections at once; 64")
+        ->check(CLI::Range(1, 1024));
+    app.add_option("--socket-mode", options.socket_mode, "Permissions of the socket; 0600");
+    app.add_option("--secret-file", options.secret_file, "Clients must present what is in it")
+        ->type_name("FILE");
+    app.add_option("--fence", options.fence,
+                   "What a fenced writer that does not stop in time gets: refuse or kill")
+        ->check(CLI::IsMember({ "refuse", "kill" }));
+    app.add_option("--fence-us", options.fence_us, "How long it may take to stop; 1000000");
+    app.add_option("--numa", options.numa, "NUMA node that holds the pool")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--json-stats", options.json_stats, "Counters go here at SIGUSR1 and at the end")
+        ->type_name("FILE");
+    app.add_flag("--no-direct", options.no_direct, "Never lend the mapping: rings only");
+    app.add_flag("--no-create", options.no_create, "With --size: fail if there is no pool");
+    app.add_flag("--huge", options.huge, "Anonymous pool on huge pages");
+    app.add_flag("--syslog", options.syslog, "Log to syslog instead of standard error");
+    app.add_flag("--verbose", options.verbose, "Log more");
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    CLI::App app("Lend a pool of memory to clients of librpm", "rpm-server");
+    Options options;
+
+    add_options(app, options);
+    app.footer(kExamples);
+    app.final_callback([&] {
+        (void)parse_mode(options.socket_mode);
+        if (options.pool.empty() && options.size == 0)
+            throw CLI::ValidationError("--size", "an anonymous pool needs one");
+    });
+    return cli::run(app, argc, argv, [&] { return serve(options); });
+}
