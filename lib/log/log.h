@@ -39,6 +39,7 @@ struct rpmi_scan_report {
     uint64_t end_lsn;
     uint64_t records;
     uint64_t torn;
+    uint64_t stranded; /* of those, how many are intact */
     uint64_t bytes;
     uint64_t ns;
 };

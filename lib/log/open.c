@@ -231,6 +231,7 @@ int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
     ours.scan_ns = log->report.ns;
     ours.level = log->plan.level;
     ours.method = log->plan.method;
+    ours.stranded = log->report.stranded;
     return rpmi_opts_out(info, &ours, sizeof(ours));
 }
 

@@ -152,8 +152,10 @@ static int count_torn(struct window *window, uint64_t tail, uint64_t end,
         if (err != 0)
             return err;
         if (verdict != RPMI_FRAME_BLANK && (frame.flags & RPMI_FRAME_PAD) == 0 &&
-            frame.epoch == window->log->head.epoch)
+            frame.epoch == window->log->head.epoch) {
             report->torn++;
+            report->stranded += verdict == RPMI_FRAME_VALID;
+        }
         lsn += verdict == RPMI_FRAME_VALID ? rpmi_frame_stride(frame.len, frame.flags)
                                            : RPMI_LINE_BYTES;
     }
