@@ -105,7 +105,7 @@ void rpmi_nic_arrive(struct rpmi_packet *packet)
     struct rpmi_spot spot;
     int err;
 
-    if (!serves(client, packet->qp, packet->gen) || responder->broken) {
+    if (!serves(client, packet->qp, packet->gen) || responder->broken || responder->closed) {
         rpmi_packet_drop(packet);
         return;
     }
@@ -119,17 +119,13 @@ void rpmi_nic_arrive(struct rpmi_packet *packet)
         return;
     }
     err = touches_memory(packet->kind) ? rpmi_packet_access(packet, &spot) : 0;
-    if (err != 0) {
-        uint64_t op = packet->op;
-        uint32_t qp = packet->qp;
-
-        rpmi_packet_drop(packet);
-        refuse(client, qp, op, err);
-        return;
-    }
     responder->expected++;
     responder->nagged = false;
-    rpmi_send_ack(client, responder->gen, packet->qp, responder->expected, false);
+    /* A packet that must be refused takes its turn: what came before it is carried out first. */
+    if (err != 0)
+        responder->closed = true;
+    else
+        rpmi_send_ack(client, responder->gen, packet->qp, responder->expected, false);
     rpmi_packets_put(&responder->received, packet);
     arm_issue(client, packet->qp, linger(client->world, LATE_ONE_IN));
 }
@@ -177,6 +173,8 @@ static uint64_t issue_write(struct rpmi_client *client, uint32_t qp, struct rpmi
     if (responder->cut < packet->bytes) {
         int err = issue_part(packet, &responder->cut);
 
+        if (err != 0 && responder->reads > 0)
+            return client->world->preset->ns.read; /* earlier READs are answered first */
         if (err != 0) {
             refuse(client, qp, packet->op, err);
             return 0;

@@ -41,6 +41,7 @@ struct rpmi_read {
 struct rpmi_responder {
     bool alive;
     bool broken;  /* a packet was refused: no further one is taken */
+    bool closed;  /* a packet that will be refused was taken: later ones are dropped */
     bool nagged;  /* "packets missing" was sent for this gap */
     bool issuing; /* an event is pending */
     uint32_t gen;

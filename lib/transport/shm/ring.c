@@ -208,7 +208,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
     uint64_t room;
     int err;
 
-    if (RPMI_UNLIKELY(link->lost != 0))
+    if (RPMI_UNLIKELY(link->lost != 0 || ring->broken))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
     err = check_kinds(ops, n);
     if (err != 0)
@@ -304,17 +304,23 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
     if (link->lost != 0)
         return RPM_E_LOST;
     lives = rpmi_pulse_lives(shm->pulse);
-    if (!refresh(ring)) {
+    /* Broken, and all that was posted counts as ended: the engine has no more say. */
+    if (!(ring->broken && ring->done == ring->posted) && !refresh(ring)) {
         link->lost = RPM_E_LOST;
         return rpmi_fail(RPM_E_LOST, "the ring's counter is out of bounds");
     }
     count = reap(ring, done, n);
     if (count > 0 || ring->reaped != ring->done)
         return count;
-    if (RPMI_UNLIKELY(ring->broken))
+    if (RPMI_UNLIKELY(ring->broken && ring->done == ring->posted))
         return rpmi_shm_lose(shm);
+    if (RPMI_LIKELY(lives))
+        return 0;
     /* Looked at before the counter: what a dead server had done by then is all it ever did. */
-    return RPMI_LIKELY(lives) ? 0 : rpmi_shm_lose(shm);
+    ring->broken = true;
+    ring->done = ring->posted;
+    count = reap(ring, done, n);
+    return count > 0 ? count : rpmi_shm_lose(shm);
 }
 
 static bool ready(struct rpmi_shm *shm)

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ground.h: where the conformance suite runs: a server that can be killed and restarted, and a link
+// to it, for every transport, bare and wrapped.
+#ifndef TESTS_CONFORM_GROUND_H
+#define TESTS_CONFORM_GROUND_H
+
+extern "C" {
+#include "base/mem.h"
+#include "plan/plan.h"
+#include "transport/sim/sim.h"
+#include "transport/wrap/wrap.h"
+}
+#include "support/catch.h"
+
+#include <librpm/server.h>
+#include <librpm/sim.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace conform
+{
+
+const uint64_t SECOND = 1000000000;
+const uint32_t DEPTH = 16;
+const uint64_t STAGING = 256 << 10;
+const uint64_t REGION = 64 << 10;
+
+struct Server {
+    virtual ~Server() = default;
+    virtual int connect(const std::string &wrap, rpmi_link **link) = 0;
+    virtual void kill() = 0;
+    virtual void restart() = 0;
+};
+
+inline rpmi_link_opts link_opts()
+{
+    rpmi_link_opts opts = {};
+
+    opts.timeout_us = 2000000;
+    opts.depth = DEPTH;
+    opts.staging_bytes = STAGING;
+    return opts;
+}
+
+// A machine of the device model.
+class Model : public Server
+{
+  public:
+    explicit Model(const std::string &preset)
+    {
+        rpm_sim_opts opts = rpm_sim_opts_init();
+
+        opts.seed = 1;
+        opts.preset = preset.c_str();
+        opts.native_flush = 1;
+        REQUIRE(rpm_sim_open(&opts, &sim_) == 0);
+    }
+    ~Model() override
+    {
+        rpm_sim_close(&sim_);
+    }
+    int connect(const std::string &wrap, rpmi_link **link) override
+    {
+        rpmi_link_opts opts = link_opts();
+        rpmi_url url;
+
+        REQUIRE(rpmi_url_parse(("sim:seed=1" + wrap).c_str(), &url) == 0);
+        int err = rpmi_sim_link_open(sim_, 0, &opts, link);
+        return err != 0 ? err : rpmi_link_wrap(&url, link);
+    }
+    void kill() override
+    {
+        rpm_sim_kill_server(sim_, 0);
+    }
+    void restart() override
+    {
+        REQUIRE(rpm_sim_restart(sim_, 0) == 0);
+    }
+
+  private:
+    rpm_sim *sim_ = nullptr;
+};
+
+// A server on this machine, with a pool in a file in memory.
+class Local : public Server
+{
+  public:
+    explicit Local(const std::string &mode) : mode_(mode)
+    {
+        static int number;
+
+        name_ = "conform-" + std::to_string(getpid()) + "-" + std::to_string(number++);
+        pool_ = "/dev/shm/" + name_;
+        start(RPM_SERVER_CREATE);
+    }
+    ~Local() override
+    {
+        kill();
+        unlink(pool_.c_str());
+    }
+    int connect(const std::string &wrap, rpmi_link **link) override
+    {
+        rpmi_link_opts opts = link_opts();
+        std::string url = "shm:" + name_ + ",mode=" + mode_ + wrap;
+
+        return rpmi_link_open(url.c_str(), &opts, link);
+    }
+    void kill() override
+    {
+        if (server_ == nullptr)
+            return;
+        rpm_server_stop(server_);
+        run_.join();
+        engine_.join();
+        rpm_server_close(&server_);
+    }
+    void restart() override
+    {
+        start(0);
+    }
+
+  private:
+    void start(uint32_t flags)
+    {
+        rpm_server_opts opts = rpm_server_opts_init();
+        std::string listen = "shm:" + name_;
+
+        opts.pool = pool_.c_str();
+        opts.listen = listen.c_str();
+        opts.pool_bytes = 1 << 20;
+        opts.flags = flags;
+        opts.domain = RPM_DOMAIN_ADR;
+        REQUIRE(rpm_server_open(&opts, &server_) == 0);
+        run_ = std::thread([this] { run_result_ = rpm_server_run(server_); });
+        engine_ = std::thread([this] { engine_result_ = rpm_server_engine(server_); });
+    }
+
+    std::string mode_;
+    std::string name_;
+    std::string pool_;
+    rpm_server *server_ = nullptr;
+    std::thread run_;
+    std::thread engine_;
+    int run_result_ = 0;
+    int engine_result_ = 0;
+};
+
+// One of: "shm direct", "sim adr", ... and what is wrapped around it.
+struct Where {
+    std::string server;
+    std::string wrap;
+};
+
+inline std::vector<Where> everywhere()
+{
+    std::vector<Where> all;
+
+    for (const char *server :
+         { "sim adr", "sim adr-noddio", "sim eadr", "sim msync", "shm direct", "shm ring" })
+        for (const char *wrap : { "", ",wrap=trace+count", ",wrap=fault+delay,delay_ns=500" })
+            all.push_back({ server, wrap });
+    return all;
+}
+
+inline std::unique_ptr<Server> serve(const std::string &what)
+{
+    std::string kind = what.substr(4);
+
+    if (what.compare(0, 3, "sim") == 0)
+        return std::make_unique<Model>(kind);
+    return std::make_unique<Local>(kind);
+}
+
+inline rpmi_op make(uint8_t kind, uint32_t key, uint64_t offset, uint64_t len)
+{
+    rpmi_op op = {};
+
+    op.kind = kind;
+    op.flags = RPMI_OP_SIGNALED;
+    op.key = key;
+    op.offset = offset;
+    op.len = len;
+    return op;
+}
+
+// A link with staging memory, a persistent region and a DRAM region behind it.
+class Ground
+{
+  public:
+    explicit Ground(const Where &where) : server(serve(where.server))
+    {
+        REQUIRE(server->connect(where.wrap, &link) == 0);
+        ops = link->ops;
+        bytes = static_cast<unsigned char *>(ops->stage(link, REGION));
+        into = static_cast<unsigned char *>(ops->stage(link, REGION));
+        REQUIRE(bytes != nullptr);
+        REQUIRE(into != nullptr);
+        open_objects();
+    }
+    Ground(const Ground &) = delete;
+    ~Ground()
+    {
+        if (link != nullptr)
+            ops->close(link);
+    }
+
+    bool places() const
+    {
+        return (link->flags & RPMI_LINK_PLACES_ON_POST) != 0;
+    }
+    uint64_t now() const
+    {
+        return ops->now_ns(link);
+    }
+    int open(const std::string &name, rpm_kind kind, uint64_t size, uint32_t *key)
+    {
+        rpmi_call call = {};
+        rpmi_reply reply = {};
+
+        call.kind = RPMI_CALL_OPEN;
+        call.flags = size != 0 ? RPMI_CALL_CREATE : 0;
+        call.object = kind;
+        call.bytes = size;
+        name.copy(call.name, RPM_NAME_MAX);
+        int err = ops->call(link, &call, &reply, now() + SECOND);
+        if (err != 0)
+            return err;
+        *key = reply.key;
+        return reply.status;
+    }
+    void open_objects()
+    {
+        REQUIRE(open("region", RPM_KIND_REGION, REGION, &region) == 0);
+        REQUIRE(open("words", RPM_KIND_DRAM, 4096, &words) == 0);
+    }
+
+    rpmi_op write(uint64_t offset, uint64_t len, uint64_t from = 0) const
+    {
+        rpmi_op op = make(RPMI_OP_WRITE, region, offset, len);
+
+        op.body = bytes + from;
+        op.body_bytes = len;
+        return op;
+    }
+    rpmi_op read(uint64_t offset, uint64_t len, uint64_t to = 0) const
+    {
+        rpmi_op op = make(RPMI_OP_READ, region, offset, len);
+
+        op.into = into + to;
+        return op;
+    }
+
+    // Post all and wait for every signalled one. The first failure, or 0.
+    int exec(std::vector<rpmi_op> list)
+    {
+        uint32_t sent = 0;
+        uint32_t want = 0;
+        uint64_t deadline = now() + 5 * SECOND;
+        int failed = 0;
+
+        for (const rpmi_op &op : list)
+            want += (op.flags & RPMI_OP_SIGNALED) != 0;
+        while (sent < list.size()) {
+            int taken =
+                ops->post(link, list.data() + sent, static_cast<uint32_t>(list.size()) - sent);
+
+            if (taken < 0)
+                return taken;
+            sent += static_cast<uint32_t>(taken);
+            // Full: of silent ops perhaps, for which no wait would end.
+            if (sent < list.size())
+                reap(&want, &failed);
+            REQUIRE(now() < deadline);
+        }
+        while (!places() && want > 0 && failed == 0) {
+            REQUIRE(ops->wait(link, deadline) == 0);
+            reap(&want, &failed);
+        }
+        return failed;
+    }
+
+    std::unique_ptr<Server> server;
+    rpmi_link *link = nullptr;
+    const rpmi_transport_ops *ops = nullptr;
+    unsigned char *bytes = nullptr; // staged, to write from
+    unsigned char *into = nullptr;  // staged, to read into
+    uint32_t region = 0;
+    uint32_t words = 0;
+
+  private:
+    void reap(uint32_t *want, int *failed)
+    {
+        rpmi_done done[DEPTH];
+        int n = ops->poll(link, done, DEPTH);
+
+        if (n < 0)
+            *failed = n;
+        for (int i = 0; i < n; i++) {
+            (*want)--;
+            if (done[i].status != 0 && *failed == 0)
+                *failed = done[i].status;
+        }
+    }
+};
+
+} // namespace conform
+#endif

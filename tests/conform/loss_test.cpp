@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// loss_test.cpp: what transport.h promises when an op is refused or the far end goes away.
+#include "conform/ground.h"
+
+#include <cstring>
+
+using namespace conform;
+
+namespace
+{
+
+#define EVERYWHERE()                                                                               \
+    Where where = GENERATE(from_range(everywhere()));                                              \
+    CAPTURE(where.server, where.wrap);                                                             \
+    Ground ground(where)
+
+struct Bad {
+    const char *what;
+    uint8_t kind;
+    uint32_t key; // 0: the region, 1: the words, else itself
+    uint64_t offset;
+    uint64_t len;
+    int status;
+};
+
+const uint32_t REGION_KEY = 0;
+const uint32_t WORDS_KEY = 1;
+
+const Bad BAD[] = {
+    { "write across the end", RPMI_OP_WRITE, REGION_KEY, REGION - 32, 64, RPM_E_RANGE },
+    { "write beyond the end", RPMI_OP_WRITE, REGION_KEY, REGION, 64, RPM_E_RANGE },
+    { "write that overflows", RPMI_OP_WRITE, REGION_KEY, UINT64_MAX - 31, 64, RPM_E_RANGE },
+    { "read across the end", RPMI_OP_READ, REGION_KEY, REGION - 32, 64, RPM_E_RANGE },
+    { "read that overflows", RPMI_OP_READ, REGION_KEY, UINT64_MAX - 7, 64, RPM_E_RANGE },
+    { "unknown key", RPMI_OP_WRITE, 200, 0, 64, RPM_E_DENIED },
+    { "key out of bounds", RPMI_OP_WRITE, 1u << 20, 0, 64, RPM_E_DENIED },
+    { "read with an unknown key", RPMI_OP_READ, 201, 0, 64, RPM_E_DENIED },
+    { "write to the scratch line", RPMI_OP_WRITE, 1000000, 0, 64, RPM_E_DENIED },
+    { "atomic on persistent bytes", RPMI_OP_FAA, REGION_KEY, 0, 8, RPM_E_DENIED },
+    { "atomic across the end", RPMI_OP_FAA, WORDS_KEY, 4096, 8, RPM_E_RANGE },
+};
+
+rpmi_op op_of(const Ground &ground, const Bad &bad)
+{
+    uint32_t key = bad.key == REGION_KEY  ? ground.region
+                   : bad.key == WORDS_KEY ? ground.words
+                   : bad.key == 1000000   ? RPMI_KEY_SCRATCH
+                                          : bad.key;
+    rpmi_op op = make(bad.kind, key, bad.offset, bad.len);
+
+    op.body = ground.bytes;
+    op.body_bytes = bad.kind == RPMI_OP_WRITE ? bad.len : 0;
+    op.into = ground.into;
+    op.operand = 1;
+    return op;
+}
+
+void redial(Ground &ground)
+{
+    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + 5 * SECOND) == 0);
+    REQUIRE(ground.link->lost == 0);
+    ground.open_objects();
+}
+
+// Reap until the link says that it is lost. Every status, by id, in order.
+std::vector<rpmi_done> drain(Ground &ground)
+{
+    std::vector<rpmi_done> all;
+    uint64_t deadline = ground.now() + 20 * SECOND;
+
+    for (;;) {
+        rpmi_done done[4];
+        int n = ground.ops->poll(ground.link, done, 4);
+
+        if (n < 0) {
+            CHECK(n == RPM_E_LOST);
+            return all;
+        }
+        all.insert(all.end(), done, done + n);
+        if (n == 0)
+            REQUIRE(ground.ops->wait(ground.link, deadline) == 0);
+        REQUIRE(ground.now() < deadline);
+    }
+}
+
+} // namespace
+
+TEST_CASE("loss: a refused op changes nothing and has its reason", "[conform]")
+{
+    EVERYWHERE();
+
+    for (const Bad &bad : BAD) {
+        CAPTURE(bad.what);
+        std::memset(ground.bytes, 0x33, 64);
+        REQUIRE(ground.exec({ ground.write(REGION - 64, 64) }) == 0);
+        std::memset(ground.bytes, 0x44, 64);
+        REQUIRE(ground.exec({ op_of(ground, bad) }) == bad.status);
+        if (where.server.compare(0, 3, "shm") != 0) // there it takes the whole queue pair along
+            redial(ground);
+        REQUIRE(ground.link->lost == 0);
+        REQUIRE(ground.exec({ ground.read(REGION - 64, 64) }) == 0);
+        REQUIRE(ground.into[0] == 0x33);
+        REQUIRE(ground.into[63] == 0x33);
+    }
+}
+
+TEST_CASE("loss: after a refused op the rest of its post is not carried out", "[conform]")
+{
+    EVERYWHERE();
+    rpmi_op last = ground.write(0, 64);
+    int err;
+
+    std::memset(ground.bytes, 0x55, 64);
+    last.flags = RPMI_OP_SIGNALED;
+    err = ground.exec(
+        { ground.write(128, 64), ground.read(128, 64), op_of(ground, BAD[0]), last });
+    CHECK(err == RPM_E_RANGE);
+    redial(ground);
+    REQUIRE(ground.exec({ ground.read(0, 64), ground.read(128, 64, 64) }) == 0);
+    CHECK(ground.into[0] == 0);
+    CHECK(ground.into[64] == 0x55); // in front of it: carried out
+}
+
+TEST_CASE("loss: a reconnect voids keys and forgets what was outstanding", "[conform]")
+{
+    EVERYWHERE();
+    uint32_t old = ground.region;
+    rpmi_done done;
+    rpmi_op op;
+
+    std::memset(ground.bytes, 0x66, 64);
+    REQUIRE(ground.exec({ ground.write(0, 64) }) == 0);
+    op = ground.write(64, 64);
+    REQUIRE(ground.ops->post(ground.link, &op, 1) == 1);
+    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + 5 * SECOND) == 0);
+    CHECK(ground.ops->poll(ground.link, &done, 1) == 0);
+    op.key = old;
+    CHECK(ground.exec({ op }) == RPM_E_DENIED);
+    redial(ground);
+    REQUIRE(ground.exec({ ground.read(0, 64) }) == 0);
+    CHECK(ground.into[0] == 0x66); // acknowledged before: still there
+}
+
+TEST_CASE("loss: staging memory survives a reconnect where it is", "[conform]")
+{
+    EVERYWHERE();
+
+    std::memset(ground.bytes, 0x12, 4096);
+    redial(ground);
+    CHECK(ground.bytes[0] == 0x12);
+    CHECK(ground.bytes[4095] == 0x12);
+    REQUIRE(ground.exec({ ground.write(0, 4096), ground.read(0, 4096) }) == 0);
+    CHECK(ground.into[4095] == 0x12);
+}
+
+TEST_CASE("loss: when the server dies each signalled op is told once, in order", "[conform]")
+{
+    EVERYWHERE();
+    std::vector<uint64_t> want;
+    std::vector<uint64_t> got;
+    bool failed = false;
+
+    for (uint64_t id = 1; id <= 8; id++) {
+        rpmi_op op = ground.write(64 * id, 64);
+
+        op.id = id;
+        op.flags = id % 2 == 0 ? RPMI_OP_SIGNALED : 0;
+        REQUIRE(ground.ops->post(ground.link, &op, 1) == 1);
+        if (id % 2 == 0)
+            want.push_back(id);
+    }
+    ground.server->kill();
+    if (ground.places()) {
+        rpmi_op op = ground.write(0, 64);
+
+        CHECK(ground.ops->post(ground.link, &op, 1) == RPM_E_LOST);
+        CHECK(ground.link->lost == RPM_E_LOST);
+        return;
+    }
+    for (const rpmi_done &done : drain(ground)) {
+        CHECK((done.status == 0 || done.status == RPM_E_LOST));
+        CHECK_FALSE((failed && done.status == 0)); // nothing succeeds after a failure
+        failed = failed || done.status != 0;
+        if (done.status == 0 || done.id % 2 == 0) // a failed silent op is told too
+            got.push_back(done.id);
+    }
+    CHECK(got == want);
+    CHECK(ground.link->lost == RPM_E_LOST);
+}
+
+TEST_CASE("loss: a lost link refuses everything until it is dialled again", "[conform]")
+{
+    EVERYWHERE();
+    rpmi_op op = ground.write(0, 64);
+    uint32_t key;
+    uint64_t start;
+    int err;
+
+    std::memset(ground.bytes, 0x21, 64);
+    REQUIRE(ground.exec({ ground.write(0, 64), ground.read(0, 64) }) == 0);
+    ground.server->kill();
+    if (!ground.places())
+        (void)ground.ops->post(ground.link, &op, 1); // so that the loss is noticed
+    else
+        CHECK(ground.ops->post(ground.link, &op, 1) == RPM_E_LOST);
+    (void)drain(ground);
+    CHECK(ground.ops->post(ground.link, &op, 1) == RPM_E_LOST);
+    CHECK(ground.open("region", RPM_KIND_REGION, 0, &key) == RPM_E_LOST);
+    CHECK(ground.ops->peek(ground.link, ground.region, 0, 8) == nullptr);
+
+    start = ground.now();
+    err = ground.ops->reconnect(ground.link, start + 50000000);
+    CHECK((err == RPM_E_REFUSED || err == RPM_E_TIMEDOUT || err == RPM_E_LOST));
+    CHECK(ground.link->lost != 0);
+    CHECK(ground.ops->post(ground.link, &op, 1) == RPM_E_LOST);
+
+    ground.server->restart();
+    redial(ground);
+    REQUIRE(ground.exec({ ground.read(0, 64) }) == 0);
+    CHECK(ground.into[0] == 0x21); // the memory outlived the process
+    CHECK(ground.into[63] == 0x21);
+}
+
+TEST_CASE("loss: words in DRAM are zero in a new run of the server", "[conform]")
+{
+    EVERYWHERE();
+    rpmi_op faa = make(RPMI_OP_FAA, ground.words, 0, 8);
+    uint32_t epoch = ground.link->server_epoch;
+
+    faa.into = ground.into;
+    faa.operand = 5;
+    REQUIRE(ground.exec({ faa }) == 0);
+    ground.server->kill();
+    ground.server->restart();
+    redial(ground);
+    faa.key = ground.words;
+    REQUIRE(ground.exec({ faa }) == 0);
+    CHECK(*reinterpret_cast<uint64_t *>(ground.into) == 0);
+    CHECK(ground.link->server_epoch != epoch);
+}
+
+TEST_CASE("loss: faults put in keep the contract on every transport", "[conform]")
+{
+    std::string server = GENERATE("sim adr", "shm direct", "shm ring");
+    std::string kind = GENERATE("lost", "unacked", "repeat");
+    uint64_t at = GENERATE(range(uint64_t(1), uint64_t(8)));
+    Where where = { server,
+                    ",wrap=fault+count,fault_kind=" + kind + ",fault_at=" + std::to_string(at) };
+    Ground ground(where);
+    std::vector<rpmi_op> list;
+    int err;
+
+    CAPTURE(server, kind, at);
+    for (unsigned i = 0; i < 3; i++) {
+        std::memset(ground.bytes + 64 * i, static_cast<int>(i) + 1, 64);
+        list.push_back(ground.write(64 * i, 64, 64 * i));
+        list.back().flags = 0;
+        list.push_back(ground.read(64 * i, 64, 64 * i));
+    }
+    err = ground.exec(list);
+    CHECK(err == (kind == "repeat" || at > 6 ? 0 : RPM_E_LOST));
+    if (err != 0)
+        redial(ground);
+    if (at > 6) // the fault is still to come
+        err = ground.exec({ ground.read(0, 192) });
+    if (at > 6 && err != 0)
+        redial(ground);
+    REQUIRE(ground.exec({ ground.read(0, 192) }) == 0);
+    for (unsigned i = 0; i < 3; i++) {
+        bool acked = err == 0 || 2 * i + 2 < at;
+
+        if (acked)
+            CHECK(ground.into[64 * i] == i + 1);
+    }
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// transport_test.cpp: what transport.h promises, tried on every transport, bare and wrapped.
+#include "conform/ground.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+using namespace conform;
+
+namespace
+{
+
+void fill(unsigned char *at, size_t n, unsigned seed)
+{
+    for (size_t i = 0; i < n; i++)
+        at[i] = static_cast<unsigned char>(seed + i * 7 + i / 251);
+}
+
+// Every place, and which one it is in the report of a failure.
+#define EVERYWHERE()                                                                               \
+    Where where = GENERATE(from_range(everywhere()));                                              \
+    CAPTURE(where.server, where.wrap);                                                             \
+    Ground ground(where)
+
+} // namespace
+
+TEST_CASE("transport: a link says what it is", "[conform]")
+{
+    EVERYWHERE();
+
+    CHECK(ground.link->client != 0);
+    CHECK(ground.link->server_epoch != 0);
+    CHECK(ground.link->depth >= DEPTH);
+    CHECK(ground.link->lost == 0);
+    CHECK(ground.link->facts.methods != 0);
+    CHECK((ground.link->facts.methods & 1) == 0); // there is no method 0
+}
+
+TEST_CASE("transport: post of zero ops takes none", "[conform]")
+{
+    EVERYWHERE();
+    rpmi_op op = ground.write(0, 64);
+    rpmi_done done;
+
+    CHECK(ground.ops->post(ground.link, &op, 0) == 0);
+    CHECK(ground.ops->poll(ground.link, &done, 1) == 0);
+}
+
+TEST_CASE("transport: a READ sees every WRITE posted before it", "[conform]")
+{
+    EVERYWHERE();
+
+    for (uint64_t len : { 1u, 8u, 63u, 64u, 65u, 4096u, 4097u, 20000u }) {
+        uint64_t offset = len % 2 == 0 ? 0 : 4032;
+        rpmi_op write = ground.write(offset, len);
+
+        CAPTURE(len);
+        fill(ground.bytes, len, static_cast<unsigned>(len));
+        std::memset(ground.into, 0xee, len + 1);
+        write.flags = 0;
+        REQUIRE(ground.exec({ write, ground.read(offset, len) }) == 0);
+        REQUIRE(std::memcmp(ground.into, ground.bytes, len) == 0);
+        REQUIRE(ground.into[len] == 0xee);
+    }
+}
+
+TEST_CASE("transport: later WRITEs win over earlier ones", "[conform]")
+{
+    EVERYWHERE();
+    std::vector<rpmi_op> list;
+
+    for (unsigned i = 0; i < 10; i++) {
+        std::memset(ground.bytes + 64 * i, static_cast<int>(i), 64);
+        list.push_back(ground.write(128, 64, 64 * i));
+    }
+    list.push_back(ground.read(128, 64));
+    REQUIRE(ground.exec(list) == 0);
+    CHECK(std::count(ground.into, ground.into + 64, 9) == 64);
+}
+
+TEST_CASE("transport: a write is head, body, then zeros", "[conform]")
+{
+    EVERYWHERE();
+    unsigned char head[64];
+    rpmi_op op = make(RPMI_OP_WRITE, ground.region, 256, 128);
+
+    std::memset(ground.bytes, 0xff, 256);
+    REQUIRE(ground.exec({ ground.write(192, 256) }) == 0);
+    for (size_t head_bytes : { 0u, 1u, 24u, 64u })
+        for (uint64_t body_bytes : { 0u, 1u, 40u, 64u }) {
+            std::vector<unsigned char> want(256, 0xff);
+
+            CAPTURE(head_bytes, body_bytes);
+            std::memset(head, 0x11, sizeof(head));
+            std::memset(ground.bytes, 0x22, 64);
+            op.head = head;
+            op.head_bytes = static_cast<uint16_t>(head_bytes);
+            op.body = ground.bytes;
+            op.body_bytes = body_bytes;
+            std::fill(want.begin() + 64, want.begin() + 192, 0);
+            std::fill_n(want.begin() + 64, head_bytes, 0x11);
+            std::fill_n(want.begin() + 64 + static_cast<long>(head_bytes), body_bytes, 0x22);
+            REQUIRE(ground.exec({ op, ground.read(192, 256) }) == 0);
+            REQUIRE(std::memcmp(ground.into, want.data(), 256) == 0);
+        }
+}
+
+TEST_CASE("transport: completions come in order, one for each signalled op", "[conform]")
+{
+    EVERYWHERE();
+    std::vector<uint64_t> want;
+    std::vector<uint64_t> got;
+    uint64_t deadline = ground.now() + 5 * SECOND;
+    uint64_t next = 0;
+
+    if (ground.places())
+        return; // it has no completions
+    for (uint64_t id = 0; id < 200; id++)
+        if (id % 3 != 0)
+            want.push_back(id);
+    while (got.size() < want.size()) {
+        rpmi_done done[5];
+        rpmi_op list[4];
+        uint32_t n = 0;
+        int taken;
+
+        for (uint64_t id = next; id < 200 && n < 4; id++, n++) {
+            list[n] = id % 2 == 0 ? ground.write(64 * id, 64) : ground.read(64 * id, 64, 64 * id);
+            list[n].flags = id % 3 != 0 ? RPMI_OP_SIGNALED : 0;
+            list[n].id = id;
+        }
+        taken = ground.ops->post(ground.link, list, n);
+        REQUIRE(taken >= 0);
+        next += static_cast<uint64_t>(taken);
+        if (taken < static_cast<int>(n) || n == 0)
+            REQUIRE(ground.ops->wait(ground.link, deadline) == 0);
+        int reaped = ground.ops->poll(ground.link, done, 5);
+        REQUIRE(reaped >= 0);
+        for (int i = 0; i < reaped; i++) {
+            REQUIRE(done[i].status == 0);
+            got.push_back(done[i].id);
+        }
+    }
+    CHECK(got == want);
+    rpmi_done none;
+    for (int i = 0; i < 100; i++)
+        REQUIRE(ground.ops->poll(ground.link, &none, 1) == 0);
+}
+
+TEST_CASE("transport: a full queue takes no more, and goes on once it is drained", "[conform]")
+{
+    EVERYWHERE();
+    std::vector<rpmi_op> list(ground.link->depth * 2, ground.write(0, 64));
+
+    if (ground.places())
+        return; // it is never full
+    int taken = ground.ops->post(ground.link, list.data(), static_cast<uint32_t>(list.size()));
+    CHECK(taken > 0);
+    CHECK(taken <= static_cast<int>(ground.link->depth));
+    for (int round = 0; round < 3; round++) {
+        uint32_t want = static_cast<uint32_t>(taken);
+        uint64_t deadline = ground.now() + 5 * SECOND;
+
+        while (want > 0) {
+            rpmi_done done[7];
+
+            REQUIRE(ground.ops->wait(ground.link, deadline) == 0);
+            int n = ground.ops->poll(ground.link, done, 7);
+            REQUIRE(n >= 0);
+            want -= static_cast<uint32_t>(n);
+        }
+        taken = ground.ops->post(ground.link, list.data(), static_cast<uint32_t>(list.size()));
+        REQUIRE(taken > 0);
+    }
+}
+
+TEST_CASE("transport: unsignalled ops give their room back", "[conform]")
+{
+    EVERYWHERE();
+    uint64_t deadline = ground.now() + 5 * SECOND;
+    rpmi_op op = ground.write(0, 64);
+    uint32_t posted = 0;
+
+    op.flags = 0;
+    while (posted < 10 * ground.link->depth) {
+        rpmi_done none;
+        int taken = ground.ops->post(ground.link, &op, 1);
+
+        REQUIRE(taken >= 0);
+        posted += static_cast<uint32_t>(taken);
+        if (taken == 0)
+            REQUIRE(ground.ops->poll(ground.link, &none, 1) == 0);
+        REQUIRE(ground.now() < deadline);
+    }
+    CHECK(ground.exec({ ground.read(0, 64) }) == 0);
+}
+
+TEST_CASE("transport: atomics answer the old value and change the word", "[conform]")
+{
+    EVERYWHERE();
+    uint64_t *found = reinterpret_cast<uint64_t *>(ground.into);
+    rpmi_op cas = make(RPMI_OP_CAS, ground.words, 16, 8);
+    rpmi_op faa = make(RPMI_OP_FAA, ground.words, 16, 8);
+    rpmi_op read = make(RPMI_OP_READ, ground.words, 16, 8);
+
+    cas.into = &found[0];
+    cas.expect = 0;
+    cas.operand = 40;
+    faa.into = &found[1];
+    faa.operand = 2;
+    read.into = &found[2];
+    REQUIRE(ground.exec({ cas, faa, read }) == 0);
+    CHECK(found[0] == 0);
+    CHECK(found[1] == 40);
+    CHECK(found[2] == 42);
+    REQUIRE(ground.exec({ cas }) == 0); // expects 0, finds 42, changes nothing
+    CHECK(found[0] == 42);
+    faa.operand = UINT64_MAX; // minus one
+    REQUIRE(ground.exec({ faa, read }) == 0);
+    CHECK(found[1] == 42);
+    CHECK(found[2] == 41);
+}
+
+TEST_CASE("transport: every method that the facts name is carried out", "[conform]")
+{
+    EVERYWHERE();
+    uint32_t tried = 0;
+
+    for (uint32_t method = RPM_METHOD_WRITE; method < RPM_METHOD_COUNT; method++)
+        for (uint32_t level = RPM_VISIBLE; level <= RPM_DURABLE; level++) {
+            rpm_request request = rpm_request_init();
+            const rpmi_range ranges[] = { { 1024, 192 }, { 8192, 64 } };
+            rpmi_op list[6] = {};
+            rpmi_plan plan;
+            uint32_t n = 0;
+
+            request.kind = RPM_REQUEST_APPEND;
+            request.level = level;
+            request.method = method;
+            if (rpmi_plan_make(&ground.link->facts, &request, &plan) != 0)
+                continue;
+            CAPTURE(rpm_method_name(plan.method), level);
+            fill(ground.bytes, 256, method + level);
+            for (const rpmi_range &range : ranges) {
+                rpmi_plan_write(&plan, ground.region, range.offset, range.len, &list[n]);
+                list[n].body = ground.bytes;
+                list[n++].body_bytes = range.len;
+            }
+            n += rpmi_plan_seal(&plan, ground.region, ranges, 2, ground.into, list + n);
+            list[n - 1].flags |= RPMI_OP_SIGNALED;
+            REQUIRE(ground.exec({ list, list + n }) == 0);
+            REQUIRE(ground.exec({ ground.read(1024, 192), ground.read(8192, 64, 192) }) == 0);
+            REQUIRE(std::memcmp(ground.into, ground.bytes, 192) == 0);
+            REQUIRE(std::memcmp(ground.into + 192, ground.bytes, 64) == 0);
+            tried++;
+        }
+    CHECK(tried > 0);
+}
+
+TEST_CASE("transport: what a plan persists can be read on", "[conform]")
+{
+    EVERYWHERE();
+    rpm_request request = rpm_request_init();
+    const rpmi_range range = { 0, 4096 };
+    rpmi_op op = {};
+    rpmi_plan plan;
+
+    request.kind = RPM_REQUEST_WRITE;
+    REQUIRE(rpmi_plan_make_persist(&ground.link->facts, &request, &plan) == 0);
+    fill(ground.bytes, 4096, 5);
+    REQUIRE(ground.exec({ ground.write(0, 4096) }) == 0);
+    REQUIRE(rpmi_plan_seal(&plan, ground.region, &range, 1, ground.into, &op) == 1);
+    op.flags |= RPMI_OP_SIGNALED;
+    REQUIRE(ground.exec({ op, ground.read(0, 4096) }) == 0);
+    CHECK(std::memcmp(ground.into, ground.bytes, 4096) == 0);
+}
+
+TEST_CASE("transport: a fenced WRITE after a READ is carried out", "[conform]")
+{
+    EVERYWHERE();
+    rpmi_op fenced = ground.write(0, 64);
+
+    std::memset(ground.bytes, 7, 64);
+    fenced.flags |= RPMI_OP_FENCED;
+    REQUIRE(ground.exec({ ground.read(0, 64), fenced, ground.read(0, 64, 64) }) == 0);
+    CHECK(ground.into[0] == 0);
+    CHECK(ground.into[64] == 7);
+}
+
+TEST_CASE("transport: staging memory is aligned, bounded and given back", "[conform]")
+{
+    EVERYWHERE();
+    std::vector<void *> taken;
+    size_t most;
+
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 1024; i++) {
+            void *block = ground.ops->stage(ground.link, 4096);
+
+            if (block == nullptr)
+                break;
+            CHECK(reinterpret_cast<uintptr_t>(block) % 64 == 0);
+            std::memset(block, 0xaa, 4096);
+            taken.push_back(block);
+        }
+        if (round == 0)
+            most = taken.size();
+        CHECK(taken.size() > 0);
+        CHECK(taken.size() * 4096 <= STAGING);
+        CHECK(taken.size() == most);
+        for (void *block : taken)
+            ground.ops->unstage(ground.link, block);
+        taken.clear();
+    }
+    CHECK(ground.ops->stage(ground.link, STAGING * 4) == nullptr);
+}
+
+TEST_CASE("transport: a peek shows far memory, or nothing", "[conform]")
+{
+    EVERYWHERE();
+    const void *seen;
+
+    std::memset(ground.bytes, 0x77, 64);
+    REQUIRE(ground.exec({ ground.write(64, 64), ground.read(64, 64) }) == 0);
+    seen = ground.ops->peek(ground.link, ground.region, 64, 64);
+    CHECK((seen == nullptr || std::memcmp(seen, ground.bytes, 64) == 0));
+    CHECK(ground.ops->peek(ground.link, ground.region, REGION - 8, 16) == nullptr);
+    CHECK(ground.ops->peek(ground.link, ground.region, UINT64_MAX, 16) == nullptr);
+    CHECK(ground.ops->peek(ground.link, 255, 0, 8) == nullptr);
+    CHECK(ground.ops->peek(ground.link, UINT32_MAX, 0, 8) == nullptr);
+}
+
+TEST_CASE("transport: a wait for nothing ends at its deadline", "[conform]")
+{
+    EVERYWHERE();
+    uint64_t start = ground.now();
+    uint64_t deadline = start + 2000000;
+
+    CHECK(ground.ops->wait(ground.link, start) == RPM_E_TIMEDOUT);
+    if (!ground.places())
+        CHECK(ground.ops->wait(ground.link, deadline) == RPM_E_TIMEDOUT);
+    while (ground.now() < deadline)
+        ground.ops->pause(ground.link, deadline - ground.now());
+    CHECK(ground.now() >= deadline);
+    CHECK(ground.link->lost == 0);
+}
+
+TEST_CASE("transport: a call is answered with its own status", "[conform]")
+{
+    EVERYWHERE();
+    rpmi_call call = {};
+    rpmi_reply reply = {};
+    uint32_t key = 99;
+
+    CHECK(ground.open("nothing", RPM_KIND_REGION, 0, &key) == RPM_E_NOENT);
+    call.kind = RPMI_CALL_CLOSE;
+    call.key = ground.words;
+    REQUIRE(ground.ops->call(ground.link, &call, &reply, ground.now() + SECOND) == 0);
+    CHECK(reply.status == 0);
+    REQUIRE(ground.ops->call(ground.link, &call, &reply, ground.now() + SECOND) == 0);
+    CHECK(reply.status < 0);
+    CHECK(std::strlen(reply.text) > 0);
+    CHECK(ground.link->lost == 0);
+}
+
+TEST_CASE("transport: nothing is allocated after open", "[conform]")
+{
+    EVERYWHERE();
+
+    rpmi_mem_freeze();
+    int err = ground.exec({ ground.write(0, 64), ground.read(0, 64) });
+    rpmi_mem_thaw();
+    CHECK(err == 0);
+}
