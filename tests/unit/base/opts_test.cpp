@@ -56,10 +56,13 @@ TEST_CASE("opts: a newer caller is served unless it sets what we do not know", "
 
     REQUIRE(rpmi_opts_in(&ours, sizeof(ours), &theirs) == 0);
     REQUIRE(ours.b == 2);
-    theirs.c = 1ull << 63; // the last byte counts too
     ours.a = 5;
-    REQUIRE(rpmi_opts_in(&ours, sizeof(ours), &theirs) == RPM_E_OPTS);
-    REQUIRE(ours.a == 5);
+    for (unsigned bit = 0; bit < 64; bit += 8) { // every byte counts, the first and the last too
+        theirs.c = 1ull << bit;
+        CAPTURE(bit);
+        REQUIRE(rpmi_opts_in(&ours, sizeof(ours), &theirs) == RPM_E_OPTS);
+        REQUIRE(ours.a == 5);
+    }
 }
 
 TEST_CASE("opts: a size that cannot be is refused", "[unit]")

@@ -31,6 +31,8 @@ TEST_CASE("stats: any single value comes back within 1/64, never lower", "[unit]
     for (uint64_t value : values) {
         rpm_hist_init(hist.get());
         rpm_hist_add(hist.get(), value);
+        REQUIRE(hist->min == value);
+        REQUIRE(hist->max == value);
         // Wide company on both sides, so that neither min nor max gives the answer away.
         rpm_hist_add(hist.get(), 0);
         rpm_hist_add(hist.get(), UINT64_MAX);

@@ -81,7 +81,8 @@ TEST_CASE("head: a checksum does not excuse fields out of bounds", "[unit]")
         unsigned at;
         uint64_t value;
     } CASES[] = {
-        { 24, 0 }, { 24, 4032 }, { 24, 8192 + 64 }, { 32, 1 }, { 40, 63 }, { 48, 1ull << 32 | 5 },
+        { 0, 1 },  { 24, 0 },  { 24, 4032 },           { 24, 8192 + 64 },
+        { 32, 1 }, { 40, 63 }, { 48, 1ull << 32 | 5 },
     };
 
     for (const auto &test : CASES) {
