@@ -34,7 +34,7 @@ static void tick(struct rpmi_machine *machine, uint64_t arg)
 void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset, void *to,
                    uint64_t len)
 {
-    memcpy(to, rpmi_media_at(&machine->media, place, offset, len), len);
+    memcpy(to, rpmi_sim_media_at(&machine->media, place, offset, len), len);
 }
 
 static void store_dram(struct rpmi_machine *machine, uint64_t offset, const void *from,
@@ -74,7 +74,7 @@ uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_place place, uint6
     unsigned char bytes[sizeof(uint64_t)];
     struct rpmi_piece piece = { offset, bytes, sizeof(bytes) };
     bool running = spend(machine, machine->world->preset->ns.store);
-    uint64_t old = rpmi_load64(rpmi_media_at(&machine->media, place, offset, sizeof(bytes)));
+    uint64_t old = rpmi_load64(rpmi_sim_media_at(&machine->media, place, offset, sizeof(bytes)));
 
     RPM_ASSERT(offset % sizeof(bytes) == 0);
     if (!running || old != expect)

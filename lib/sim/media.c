@@ -16,7 +16,7 @@
 
 #include <librpm/error.h>
 
-int rpmi_sim_media_open(struct rpmi_media *media, const struct rpmi_preset *preset,
+int rpmi_sim_media_open(struct rpmi_sim_media *media, const struct rpmi_preset *preset,
                         uint64_t pool_bytes, uint64_t dram_bytes)
 {
     size_t books = rpmi_cache_bytes(pool_bytes);
@@ -35,14 +35,14 @@ int rpmi_sim_media_open(struct rpmi_media *media, const struct rpmi_preset *pres
     return 0;
 }
 
-void rpmi_sim_media_close(struct rpmi_media *media)
+void rpmi_sim_media_close(struct rpmi_sim_media *media)
 {
     rpmi_free(media->room);
     memset(media, 0, sizeof(*media));
 }
 
-const unsigned char *rpmi_media_at(const struct rpmi_media *media, enum rpmi_place place,
-                                   uint64_t offset, uint64_t len)
+const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media, enum rpmi_place place,
+                                       uint64_t offset, uint64_t len)
 {
     if (place == RPMI_PLACE_DRAM) {
         RPM_ASSERT(rpmi_in_bounds(offset, len, media->dram_bytes));
@@ -59,8 +59,9 @@ static bool durable_on_arrival(const struct rpmi_preset *preset, enum rpmi_write
     return rpmi_preset_at_once(preset, writer == RPMI_BY_NIC);
 }
 
-bool rpmi_media_land(struct rpmi_media *media, enum rpmi_place place,
-                     const struct rpmi_piece *piece, enum rpmi_writer writer, struct rpmi_rng *rng)
+bool rpmi_sim_media_land(struct rpmi_sim_media *media, enum rpmi_place place,
+                         const struct rpmi_piece *piece, enum rpmi_writer writer,
+                         struct rpmi_rng *rng)
 {
     RPM_ASSERT(piece->bytes > 0 && piece->bytes == rpmi_line_part(piece->offset, piece->bytes));
     if (place == RPMI_PLACE_DRAM) {

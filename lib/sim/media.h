@@ -38,7 +38,7 @@ struct rpmi_piece {
     uint32_t bytes;
 };
 
-struct rpmi_media {
+struct rpmi_sim_media {
     const struct rpmi_preset *preset;
     unsigned char *room; /* one allocation for all below */
     unsigned char *pool;
@@ -49,17 +49,18 @@ struct rpmi_media {
 };
 
 /* All zeros, all durable. RPM_E_NOMEM. */
-int rpmi_sim_media_open(struct rpmi_media *media, const struct rpmi_preset *preset,
+int rpmi_sim_media_open(struct rpmi_sim_media *media, const struct rpmi_preset *preset,
                         uint64_t pool_bytes, uint64_t dram_bytes);
-void rpmi_sim_media_close(struct rpmi_media *media);
+void rpmi_sim_media_close(struct rpmi_sim_media *media);
 
 /* The bytes as every reader sees them. The range was checked. */
-const unsigned char *rpmi_media_at(const struct rpmi_media *media, enum rpmi_place place,
-                                   uint64_t offset, uint64_t len);
+const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media, enum rpmi_place place,
+                                       uint64_t offset, uint64_t len);
 
 /* A write inside one line arrives. Returns true when it left the line dirty. */
-bool rpmi_media_land(struct rpmi_media *media, enum rpmi_place place,
-                     const struct rpmi_piece *piece, enum rpmi_writer writer, struct rpmi_rng *rng);
+bool rpmi_sim_media_land(struct rpmi_sim_media *media, enum rpmi_place place,
+                         const struct rpmi_piece *piece, enum rpmi_writer writer,
+                         struct rpmi_rng *rng);
 
 /* Bytes from @offset up to the end of its line, at most @len. */
 static inline uint32_t rpmi_line_part(uint64_t offset, uint64_t len)

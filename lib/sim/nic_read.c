@@ -113,7 +113,8 @@ static void read_some(struct rpmi_client *client, uint32_t qp, struct rpmi_read 
     if (n > read->len - read->done)
         n = read->len - read->done;
     if (into != NULL)
-        memcpy(into + read->done, rpmi_media_at(&client->machine->media, read->place, from, n), n);
+        memcpy(into + read->done, rpmi_sim_media_at(&client->machine->media, read->place, from, n),
+               n);
     read->done += n;
     if (read->done == read->len)
         finish(client, qp, 0);
@@ -147,8 +148,8 @@ static void atomic(struct rpmi_client *client, uint32_t qp, const struct rpmi_re
     unsigned char *into = result_of(client, qp, read->op);
     unsigned char bytes[sizeof(uint64_t)];
     struct rpmi_piece piece = { read->offset, bytes, sizeof(bytes) };
-    uint64_t old =
-        rpmi_load64(rpmi_media_at(&machine->media, read->place, read->offset, sizeof(uint64_t)));
+    uint64_t old = rpmi_load64(
+        rpmi_sim_media_at(&machine->media, read->place, read->offset, sizeof(uint64_t)));
     bool write = read->kind == RPMI_SIM_FAA || old == read->expect;
 
     if (into != NULL)

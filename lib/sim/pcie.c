@@ -13,6 +13,8 @@
 #include "base/bytes.h"
 #include "sim/world.h"
 
+#define STALL_ONE_IN 32u /* transactions that wait for credits; a coarse choice */
+
 static struct rpmi_tlp *slot_of(struct rpmi_pcie *pcie, uint64_t number)
 {
     return &pcie->slot[number % RPMI_SIM_PCIE_SLOTS];
@@ -50,10 +52,13 @@ void rpmi_pcie_push(struct rpmi_machine *machine, const struct rpmi_tlp *tlp)
 {
     struct rpmi_pcie *pcie = &machine->pcie;
     struct rpmi_tlp *slot = slot_of(pcie, pcie->tail);
+    const struct rpmi_delays *ns = &machine->world->preset->ns;
 
     RPM_ASSERT(!rpmi_pcie_full(machine));
     *slot = *tlp;
-    slot->ready_ns = machine->world->now_ns + machine->world->preset->ns.pcie;
+    slot->ready_ns = machine->world->now_ns + ns->pcie;
+    if (rpmi_rng_below(&machine->world->rng, STALL_ONE_IN) == 0)
+        slot->ready_ns += rpmi_rng_below(&machine->world->rng, ns->pcie_slow);
     if (tlp->kind == RPMI_TLP_WRITE) {
         uint32_t lines = lines_of(tlp);
 

@@ -23,22 +23,23 @@
  */
 #define NVM_DELAYS                                                                                 \
     {                                                                                              \
-        .post = 250,          /* [c] with network and pcie adds up to the chained 3 us of [2] */   \
-            .network = 600,   /* [2] half of the round trip that chaining saves, less the NICs */  \
-            .packet = 85,     /* 1 KiB at 12 GB/s, the rate of a 100 Gb/s port */                  \
-            .nic = 60,        /* [c] */                                                            \
-            .nic_slow = 3000, /* [c] long enough for an ACK to overtake the data it speaks of */   \
-            .pcie = 300,      /* [c] */                                                            \
-            .line = 4,        /* 64 B at 16 GB/s, PCIe 3.0 x16 */                                  \
-            .read = 300,      /* [1] random read of an idle DIMM, 305 ns */                        \
-            .wake = 200,      /* [c] a core that polls */                                          \
-            .store = 5,       /* [c] */                                                            \
-            .writeback = 62,  /* [1] store and clwb, 62 ns */                                      \
-            .stream = 90,     /* [1] non-temporal store, 90 ns */                                  \
-            .fence = 10,      /* [c] */                                                            \
-            .sector = 2000,   /* [c] unused without a block device */                              \
-            .evict = 20000,   /* [c] */                                                            \
-            .retry = 50000,   /* [c] far below real ones, so that a lost link costs few events */  \
+        .post = 250,           /* [c] with network and pcie adds up to the chained 3 us of [2] */  \
+            .network = 600,    /* [2] half of the round trip that chaining saves, less the NICs */ \
+            .packet = 85,      /* 1 KiB at 12 GB/s, the rate of a 100 Gb/s port */                 \
+            .nic = 60,         /* [c] */                                                           \
+            .nic_slow = 3000,  /* [c] long enough for an ACK to overtake the data it speaks of */  \
+            .pcie = 300,       /* [c] */                                                           \
+            .pcie_slow = 2000, /* [c] longer than the way back of an acknowledgement */            \
+            .line = 4,         /* 64 B at 16 GB/s, PCIe 3.0 x16 */                                 \
+            .read = 300,       /* [1] random read of an idle DIMM, 305 ns */                       \
+            .wake = 200,       /* [c] a core that polls */                                         \
+            .store = 5,        /* [c] */                                                           \
+            .writeback = 62,   /* [1] store and clwb, 62 ns */                                     \
+            .stream = 90,      /* [1] non-temporal store, 90 ns */                                 \
+            .fence = 10,       /* [c] */                                                           \
+            .sector = 2000,    /* [c] unused without a block device */                             \
+            .evict = 20000,    /* [c] */                                                           \
+            .retry = 50000,    /* [c] far below real ones, so that a lost link costs few events */ \
     }
 
 static const struct rpmi_preset PRESETS[] = {

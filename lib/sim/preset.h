@@ -19,6 +19,7 @@ struct rpmi_delays {
     uint32_t nic;       /* server NIC looks at a packet */
     uint32_t nic_slow;  /* most that a packet may linger there */
     uint32_t pcie;      /* posted write or read request through the PCIe queue */
+    uint32_t pcie_slow; /* most that one may wait for credits on top */
     uint32_t line;      /* next cache line of a transaction */
     uint32_t read;      /* memory read by the NIC, a few lines */
     uint32_t wake;      /* far CPU notices a message */

@@ -258,22 +258,27 @@ bool rpmi_requester_ack(struct rpmi_client *client, uint32_t gen, uint64_t arg, 
     return true;
 }
 
-/* An op was refused: it ends with that, later ones are lost, earlier ones are still answered. */
+/*
+ * An op was refused: it ends with that, every later one is lost, also if it was acknowledged
+ * already; earlier ones are still answered. If the op itself has been reported, the first one that
+ * has not bears the reason.
+ */
 static void refuse(struct rpmi_client *client, uint64_t op, int status)
 {
-    if (op < client->tail)
-        acknowledge(client, slot_of(client, op)->qp, slot_of(client, op)->psn);
+    if (client->lost != 0)
+        return;
+    while (op < client->tail && slot_of(client, op)->done)
+        op++;
+    client->lost = status;
+    if (op == client->tail)
+        return;
+    acknowledge(client, slot_of(client, op)->qp, slot_of(client, op)->psn);
     for (uint64_t i = op; i < client->tail; i++) {
         struct rpmi_slot *slot = slot_of(client, i);
 
-        if (slot->done)
-            continue;
         slot->done = true;
-        slot->status = client->lost == 0 ? status : RPM_E_LOST;
-        client->lost = client->lost == 0 ? status : client->lost;
+        slot->status = i == op ? status : RPM_E_LOST;
     }
-    if (client->lost == 0)
-        client->lost = status;
 }
 
 bool rpmi_requester_answer(struct rpmi_client *client, uint32_t gen, uint64_t arg)

@@ -278,7 +278,7 @@ void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place,
 {
     struct rpmi_world *world = machine->world;
 
-    if (!rpmi_media_land(&machine->media, place, piece, writer, &world->rng))
+    if (!rpmi_sim_media_land(&machine->media, place, piece, writer, &world->rng))
         return;
     if (machine->evictions == RPMI_SIM_EVICTIONS || rpmi_rng_below(&world->rng, EVICT_ONE_IN) != 0)
         return;

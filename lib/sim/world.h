@@ -71,7 +71,7 @@ struct rpmi_machine {
     uint64_t cut_at; /* event after which the power goes; 0: none armed */
     enum rpmi_cut cut;
     uint32_t evictions; /* pending events */
-    struct rpmi_media media;
+    struct rpmi_sim_media media;
     struct rpmi_pcie pcie;
     struct rpmi_cpu cpu;
 };
