@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// loop.h: a server in plain memory with the real pool service, and links to it in the same thread,
+// on a virtual clock. Each op, call, completion and loss happens when the test says so, so every
+// file of conn, log and record can be tried alone, at every point where a link can fail.
+//
+// A placing link carries ops out in post(), as shm: does with a shared mapping. A queued link
+// carries them out one by one while it is polled, reading payloads at that moment: staging memory
+// that is reused too early is seen as a torn record.
+//
+// Durability is a second copy of the pool: bytes get there when a flush of the kind that the facts
+// ask for covers them. power_cut() goes back to that copy.
+#ifndef TESTS_SUPPORT_LOOP_H
+#define TESTS_SUPPORT_LOOP_H
+
+extern "C" {
+#include "base/mem.h"
+#include "base/rng.h"
+#include "conn/conn.h"
+#include "pool/service.h"
+}
+#include "support/catch.h"
+
+#include <librpm.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace loop
+{
+
+struct Server;
+struct Link;
+
+// Memory of the far end: what is visible, and what would survive.
+struct Mem {
+    rpmi_mem mem; // first: the service sees this
+    std::vector<unsigned char> bytes;
+    std::vector<unsigned char> kept;
+    uint32_t persists = 0;
+    uint32_t fail_persist_at = 0; // the n-th from now fails with RPM_E_IO
+
+    explicit Mem(uint64_t size);
+    Mem(const Mem &) = delete;
+    void keep(uint64_t offset, uint64_t len);
+};
+
+struct Server {
+    Mem pool;
+    Mem dram;
+    rpmi_service *service = nullptr;
+    uint32_t epoch = 0;
+    uint32_t clients_max = 8;
+    uint64_t entropy = 1;
+    uint64_t now_ns = 1000000;
+    bool up = true;
+    bool lingers = false; // a lost client stays attached until reap()
+    std::vector<uint32_t> orphans;
+    std::vector<Link *> links;
+
+    explicit Server(uint64_t pool_bytes = 1u << 20, uint64_t dram_bytes = 1u << 16);
+    Server(const Server &) = delete;
+    ~Server();
+    int start();      // a new run of the server process on what is visible
+    void stop();      // the process dies: every link is lost, memory stays
+    void power_cut(); // stop(), and only what was durable stays
+    void reap();      // notice clients that are gone
+    void leave(uint32_t client);
+};
+
+// What goes wrong, counted from now; 0: nothing.
+struct Faults {
+    uint64_t lose_op = 0;      // the n-th op is not carried out and the link is lost
+    bool lose_late = false;    // ... is carried out, and only its completion is lost
+    bool lose_torn = false;    // ... a write is carried out in part
+    uint64_t stall_op = 0;     // the n-th op and all later ones never complete
+    uint64_t lose_call = 0;    // the n-th call is not served and the link is lost
+    bool lose_reply = false;   // ... is served, and only the answer is lost
+    uint64_t stall_call = 0;   // the n-th call is never answered: time passes
+    uint64_t garbage_call = 0; // the n-th call is answered with what no server sends
+    uint32_t refuse = 0;       // so many reconnects are refused
+    uint32_t take_most = 0;    // ops taken by one post; 0: as many as fit
+};
+
+struct Pending {
+    rpmi_op op;
+    std::vector<unsigned char> head;
+};
+
+struct Link {
+    rpmi_link link; // first: the connection sees this
+    Server *server;
+    Faults faults;
+    std::deque<Pending> flight; // posted, not carried out
+    std::deque<rpmi_done> done; // to be reaped
+    std::map<void *, uint64_t> staged;
+    uint64_t staging_left;
+    uint32_t outstanding = 0; // ops that hold a place in the queue
+    uint64_t ops = 0;         // carried out so far
+    uint64_t calls = 0;
+    uint64_t persists = 0; // PERSIST, FLUSH, READ seals and DRAIN carried out
+    bool broken = false;   // an op failed: nothing is carried out any more
+    bool manual = false;   // ops are carried out by step() only
+    uint32_t hold = 0;     // completions that poll() may give out when manual
+    bool peeks = true;     // a placing link lends its mapping
+    std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
+    std::function<void()> on_pause;
+    std::function<void(const rpmi_op &)> on_op; // just before an op is carried out
+    uint64_t (*clock)(void) = nullptr;          // instead of the virtual one
+
+    Link(Server *server, const struct Setup &setup, const rpmi_link_opts &opts);
+    bool step(); // carry out one op; false when there is none
+    void drop(); // the link is lost
+    struct rpm_conn_stats &stats()
+    {
+        return link.stats;
+    }
+};
+
+// What kind of link.
+struct Setup {
+    bool places = false;
+    uint32_t methods = 0; // bits; 0: all that a queued link has, or STORE for a placing one
+    uint32_t domain = RPM_DOMAIN_ADR;
+    uint32_t ddio = RPM_NO;
+    uint32_t line_bytes = 64;
+    uint32_t native_flush = RPM_YES;
+    uint32_t medium = RPM_MEDIUM_TMPFS;
+};
+
+constexpr uint32_t bit(uint32_t method)
+{
+    return 1u << method;
+}
+
+Setup placing();
+Setup queued(uint32_t methods = 0);
+
+// Open a connection over a new link. The link belongs to the connection.
+int connect(Server &server, const Setup &setup, const rpm_conn_opts *opts, rpm_conn **conn);
+Link *link_of(rpm_conn *conn);
+
+// Owners of handles, so that a failing check does not leak them all over ASan's report.
+struct Conn {
+    rpm_conn *conn = nullptr;
+    Link *link = nullptr;
+
+    Conn() = default;
+    Conn(Server &server, const Setup &setup, const rpm_conn_opts *opts = nullptr);
+    Conn(const Conn &) = delete;
+    ~Conn();
+    operator rpm_conn *() const
+    {
+        return conn;
+    }
+    void close();
+};
+
+struct Log {
+    rpm_log *log = nullptr;
+
+    Log() = default;
+    Log(rpm_conn *conn, const char *name, uint32_t flags, uint64_t capacity = 0,
+        uint32_t level = 0);
+    Log(const Log &) = delete;
+    ~Log();
+    operator rpm_log *() const
+    {
+        return log;
+    }
+    int open(rpm_conn *conn, const char *name, const rpm_log_opts &opts);
+    void close();
+};
+
+constexpr uint32_t WRITER = RPM_LOG_WRITE | RPM_LOG_CREATE;
+
+struct Record {
+    std::string data;
+    uint64_t lsn;
+    uint64_t epoch;
+
+    bool operator==(const Record &other) const
+    {
+        return data == other.data && lsn == other.lsn;
+    }
+};
+
+// Append and expect it to work; the LSN.
+uint64_t append(rpm_log *log, const std::string &data);
+int append_async(rpm_log *log, const std::string &data, uintptr_t context, uint32_t flags = 0,
+                 uint64_t *lsn = nullptr);
+// Poll until @n completions came, at most so many times.
+std::vector<rpm_completion> reap(rpm_log *log, size_t n, uint32_t polls = 10000);
+// Every record from @from on, by a reader of its own. Fails the test on an error.
+std::vector<Record> read_all(rpm_log *log, uint64_t from = 0, uint32_t level = 0);
+// A payload of this length that tells its seed.
+std::string payload(uint64_t seed, size_t len);
+struct rpm_log_info info(rpm_log *log);
+
+} // namespace loop
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// kinds.h: every kind of link that a log can run on, by method.
+#ifndef TESTS_UNIT_LOG_KINDS_H
+#define TESTS_UNIT_LOG_KINDS_H
+
+#include "support/loop.h"
+
+struct Kind {
+    const char *name;
+    loop::Setup setup;
+    uint32_t method;
+};
+
+inline std::vector<Kind> kinds()
+{
+    loop::Setup media = loop::queued();
+
+    media.line_bytes = RPMI_XPLINE_BYTES;
+    return { { "store", loop::placing(), RPM_METHOD_STORE },
+             { "read", loop::queued(), RPM_METHOD_READ },
+             { "message", loop::queued(), RPM_METHOD_MESSAGE },
+             { "copy", loop::queued(), RPM_METHOD_COPY },
+             { "immediate", loop::queued(), RPM_METHOD_IMMEDIATE },
+             { "flush", loop::queued(), RPM_METHOD_FLUSH },
+             { "flush, lines of 256", media, RPM_METHOD_FLUSH } };
+}
+
+inline rpm_conn_opts with_method(uint32_t method)
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    opts.method = method;
+    return opts;
+}
+
+#define EACH_KIND(kind)                                                                            \
+    Kind kind = GENERATE(from_range(kinds()));                                                     \
+    CAPTURE(kind.name);                                                                            \
+    rpm_conn_opts conn_opts = with_method(kind.method)
+
+#endif
