@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * admin.cc: info, verify, trim, list, remove.
+ *
+ * Tests: tests/tools/
+ */
+#include "log/tool.h"
+
+#include <deque>
+#include <nlohmann/json.hpp>
+
+namespace logtool
+{
+
+using Json = nlohmann::ordered_json;
+
+static void row(const char *name, const std::string &value)
+{
+    printf("%-10s %s\n", name, value.c_str());
+}
+
+static void row(const char *name, uint64_t value)
+{
+    row(name, std::to_string(value));
+}
+
+static struct rpm_log_info read_info(Session &session, const Common &common)
+{
+    struct rpm_log_info info = rpm_log_info_init();
+
+    session.open(common.url);
+    session.open_log(common, rpm_log_opts_init());
+    cli::check(common.name, rpm_log_info(session.log.get(), &info));
+    return info;
+}
+
+static bool find_entry(Session &session, const std::string &name, rpm_entry &entry)
+{
+    entry = rpm_entry_init();
+    for (uint32_t i = 0; cli::check("list", rpm_conn_entry(session.conn.get(), i, &entry)) == 1;
+         i++)
+        if (name == entry.name)
+            return true;
+    return false;
+}
+
+/* Names of the methods by which this link proves durability. */
+static std::string durable_methods(const rpm_facts &facts)
+{
+    std::string names;
+
+    for (uint32_t i = 1; i < RPM_METHOD_COUNT; i++) {
+        rpm_method method = static_cast<rpm_method>(i);
+
+        if ((facts.methods >> i & 1) == 0 || rpm_legal(&facts, method, RPM_DURABLE, nullptr) == 0)
+            continue;
+        names += (names.empty() ? "" : " ") + std::string(rpm_method_name(method));
+    }
+    return names.empty() ? "none" : names;
+}
+
+static std::string facts_text(const rpm_facts &facts)
+{
+    char text[4096];
+
+    (void)rpm_facts_text(&facts, text, sizeof(text));
+    return text;
+}
+
+static void print_info_json(const Session &session, const struct rpm_log_info &info,
+                            uint32_t writer)
+{
+    rpm_facts facts = session.facts();
+    Json json;
+
+    json["head"] = info.head_lsn;
+    json["tail"] = info.tail_lsn;
+    json["capacity"] = info.capacity_bytes;
+    json["records"] = info.records;
+    json["torn"] = info.torn;
+    json["epoch"] = info.epoch;
+    json["writer"] = writer;
+    json["scan_bytes"] = info.scan_bytes;
+    json["scan_ns"] = info.scan_ns;
+    json["durable_by"] = durable_methods(facts);
+    json["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts.medium));
+    json["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts.domain));
+    json["domain_declared"] = facts.domain_declared != 0;
+    json["modelled"] = facts.modelled != 0;
+    json["memory_bytes"] = session.memory;
+    printf("%s\n", json.dump(2).c_str());
+}
+
+int info(const Common &common)
+{
+    Session session(common);
+    struct rpm_log_info info = read_info(session, common);
+    uint64_t used = info.tail_lsn - info.head_lsn;
+    rpm_entry entry;
+    uint32_t writer = find_entry(session, common.name, entry) ? entry.writer : 0;
+
+    if (common.json) {
+        print_info_json(session, info, writer);
+        return cli::kDone;
+    }
+    row("head", info.head_lsn);
+    row("tail", info.tail_lsn);
+    row("capacity", std::to_string(info.capacity_bytes) + " (" +
+                        cli::size_text(static_cast<double>(info.capacity_bytes)) + ", " +
+                        std::to_string(used * 100 / info.capacity_bytes) + " % in use)");
+    row("records", info.records);
+    row("torn", info.torn);
+    row("epoch", info.epoch);
+    row("writer", writer == 0 ? "none" : "client " + std::to_string(writer));
+    row("scan",
+        cli::size_text(static_cast<double>(info.scan_bytes)) + " in " + cli::ns_text(info.scan_ns));
+    row("durable by", durable_methods(session.facts()));
+    row("memory", cli::size_text(static_cast<double>(session.memory)) + " of this client");
+    printf("\nfacts of the server:\n%s", facts_text(session.facts()).c_str());
+    return cli::kDone;
+}
+
+/* A second look at the log, by the reader: what does it find? */
+struct Walk {
+    uint64_t records = 0;
+    uint64_t bytes = 0;
+    uint64_t end_lsn = 0;
+    std::string damage;
+};
+
+static Walk walk(Session &session, const struct rpm_log_info &info)
+{
+    Walk walk;
+    rpm_record record;
+    uint64_t epoch = 0;
+    int found;
+
+    walk.end_lsn = info.head_lsn;
+    session.open_reader(0, RPM_VISIBLE);
+    while ((found = rpm_reader_next(session.reader.get(), &record)) == 1) {
+        if (record.lsn < walk.end_lsn || record.epoch < epoch)
+            walk.damage = "the records around " + std::to_string(record.lsn) + " are out of order";
+        walk.records++;
+        walk.bytes += record.len;
+        walk.end_lsn = record.next_lsn;
+        epoch = record.epoch;
+    }
+    cli::check("verify", found);
+    if (walk.records < info.records)
+        walk.damage = "the recovery scan found " + std::to_string(info.records) +
+                      " records, the reader " + std::to_string(walk.records);
+    return walk;
+}
+
+int verify(const Common &common)
+{
+    Session session(common);
+    struct rpm_log_info info = read_info(session, common);
+    Walk found = walk(session, info);
+
+    if (found.damage.empty() && info.stranded > 0)
+        found.damage = "the frame at " + std::to_string(info.tail_lsn) + " is broken, and " +
+                       std::to_string(info.stranded) +
+                       " intact records behind it cannot be reached: bytes were damaged, or power "
+                       "failed with several appends on their way";
+    if (common.json) {
+        Json json = { { "records", found.records }, { "bytes", found.bytes },
+                      { "head", info.head_lsn },    { "tail", found.end_lsn },
+                      { "torn", info.torn },        { "stranded", info.stranded },
+                      { "epoch", info.epoch },      { "damage", found.damage } };
+
+        printf("%s\n", json.dump(2).c_str());
+    } else {
+        row("records", found.records);
+        row("bytes", found.bytes);
+        row("head", info.head_lsn);
+        row("tail", found.end_lsn);
+        row("torn", info.torn);
+        row("epoch", info.epoch);
+    }
+    if (!found.damage.empty())
+        throw cli::Failure("verify: " + found.damage);
+    return cli::kDone;
+}
+
+/* The LSN from which @keep records are left. */
+static uint64_t find_keep(Session &session, uint64_t keep, uint64_t tail_lsn)
+{
+    std::deque<uint64_t> starts;
+    rpm_record record;
+
+    if (keep == 0)
+        return tail_lsn;
+    session.open_reader(0, RPM_VISIBLE);
+    while (cli::check("trim", rpm_reader_next(session.reader.get(), &record)) == 1) {
+        starts.push_back(record.lsn);
+        if (starts.size() > keep)
+            starts.pop_front();
+    }
+    session.reader.reset();
+    return starts.empty() ? tail_lsn : starts.front();
+}
+
+int trim(const TrimOptions &options)
+{
+    Session session(options);
+    struct rpm_log_info before = read_info(session, options);
+    struct rpm_log_info after = rpm_log_info_init();
+    uint64_t lsn = options.lsn;
+
+    if (options.all)
+        lsn = before.tail_lsn;
+    else if (options.keep != UINT64_MAX)
+        lsn = find_keep(session, options.keep, before.tail_lsn);
+    if (lsn < before.head_lsn)
+        throw cli::RpmFailure("trim: " + std::to_string(lsn) + " lies before the head " +
+                                  std::to_string(before.head_lsn),
+                              RPM_E_TRIMMED);
+    cli::check("trim", rpm_log_trim(session.log.get(), lsn));
+    cli::check("trim", rpm_log_info(session.log.get(), &after));
+    printf("head %llu -> %llu, %s given back\n", static_cast<unsigned long long>(before.head_lsn),
+           static_cast<unsigned long long>(after.head_lsn),
+           cli::size_text(static_cast<double>(after.head_lsn - before.head_lsn)).c_str());
+    return cli::kDone;
+}
+
+static const char *kind_name(uint32_t kind)
+{
+    switch (kind) {
+    case RPM_KIND_LOG:
+        return "log";
+    case RPM_KIND_REGION:
+        return "region";
+    case RPM_KIND_DRAM:
+        return "dram";
+    case RPM_KIND_LOCKS:
+        return "locks";
+    default:
+        return "unknown";
+    }
+}
+
+int list(const Common &common)
+{
+    Session session(common);
+    rpm_entry entry = rpm_entry_init();
+    Json json = Json::array();
+
+    session.open(common.url);
+    if (!common.json)
+        printf("%-8s %14s %8s  %s\n", "kind", "bytes", "writer", "name");
+    for (uint32_t i = 0; cli::check("list", rpm_conn_entry(session.conn.get(), i, &entry)) == 1;
+         i++) {
+        if (common.json) {
+            json.push_back({ { "name", entry.name },
+                             { "kind", kind_name(entry.kind) },
+                             { "bytes", entry.bytes },
+                             { "writer", entry.writer } });
+            continue;
+        }
+        printf("%-8s %14llu %8s  %s\n", kind_name(entry.kind),
+               static_cast<unsigned long long>(entry.bytes),
+               entry.writer == 0 ? "-" : std::to_string(entry.writer).c_str(), entry.name);
+    }
+    if (common.json)
+        printf("%s\n", json.dump(2).c_str());
+    return cli::kDone;
+}
+
+int remove(const Common &common)
+{
+    Session session(common);
+
+    session.open(common.url);
+    cli::check(common.name, rpm_conn_remove(session.conn.get(), common.name.c_str()));
+    return cli::kDone;
+}
+
+} // namespace logtool

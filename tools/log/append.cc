@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * append.cc: the writer. Records wait in slots until they are acknowledged, so that those whose
+ * fate was unknown when a connection broke, and which turn out to be absent, can be sent again.
+ *
+ * Tests: tests/tools/, tests/kill/, scripts/quickstart
+ */
+#include "log/append.h"
+
+#include <fcntl.h>
+
+namespace logtool
+{
+
+AckFile::AckFile(const std::string &path)
+{
+    if (path.empty())
+        return;
+    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd_ < 0)
+        throw cli::Failure(path + ": " + strerror(errno));
+}
+
+AckFile::~AckFile()
+{
+    if (fd_ >= 0)
+        close(fd_);
+}
+
+void AckFile::add(uint64_t index, uint64_t lsn)
+{
+    if (fd_ >= 0)
+        pending_ += std::to_string(index) + ' ' + std::to_string(lsn) + '\n';
+}
+
+void AckFile::flush()
+{
+    if (!pending_.empty() && !write_all(fd_, pending_.data(), pending_.size()))
+        throw cli::Failure("nobody reads the acknowledgements");
+    pending_.clear();
+}
+
+static size_t slots_needed(const AppendOptions &options)
+{
+    return std::max({ options.async, options.batch, 1u });
+}
+
+Appender::Appender(const AppendOptions &options)
+    : options_(options), session_(options),
+      input_(options.file, options.binary ? options.record_bytes : 0), acks_(options.ack_file),
+      slots_(slots_needed(options)), done_(slots_.size()), outcomes_(slots_.size())
+{
+    rpm_hist_init(&hist_);
+}
+
+rpm_log_opts Appender::log_opts() const
+{
+    rpm_log_opts opts = rpm_log_opts_init();
+
+    opts.flags = RPM_LOG_WRITE | (options_.no_create ? 0 : RPM_LOG_CREATE) |
+                 (options_.takeover ? RPM_LOG_TAKEOVER : 0);
+    opts.level = options_.level;
+    opts.capacity_bytes = options_.capacity;
+    opts.inflight_max = static_cast<uint32_t>(slots_.size());
+    return opts;
+}
+
+/* Without a wish for its size a new log takes 64 MiB, or the next power of two that fits. */
+void Appender::open()
+{
+    rpm_log_opts opts = log_opts();
+    struct rpm_log_info info = rpm_log_info_init();
+
+    session_.open(options_.url);
+    if (opts.capacity_bytes == 0)
+        opts.capacity_bytes = 64u << 20;
+    for (;;) {
+        try {
+            session_.open_log(options_, opts);
+            break;
+        } catch (const cli::RpmFailure &failure) {
+            if (failure.err != RPM_E_FULL || options_.capacity != 0 ||
+                opts.capacity_bytes <= 1u << 20)
+                throw;
+            opts.capacity_bytes /= 2;
+        }
+    }
+    record_max_ = rpm_log_record_max(session_.log.get());
+    cli::check("info", rpm_log_info(session_.log.get(), &info));
+    torn_ = info.torn;
+}
+
+/* The records in the log are the first ones of the input: hold them against each other, and go on
+ * behind them. */
+void Appender::skip_what_is_there()
+{
+    struct rpm_log_info info = rpm_log_info_init();
+    rpm_record record;
+    std::string line;
+    int found;
+
+    cli::check("info", rpm_log_info(session_.log.get(), &info));
+    if (info.head_lsn != 0)
+        throw cli::Failure("resume: " + options_.name + " was trimmed up to " +
+                           std::to_string(info.head_lsn) +
+                           ", so nothing tells where in the input to go on");
+    session_.open_reader(0, RPM_VISIBLE);
+    while ((found = cli::check("resume", rpm_reader_next(session_.reader.get(), &record))) == 1) {
+        if (!input_.next(line, record_max_) || line.size() != record.len ||
+            memcmp(line.data(), record.data, record.len) != 0)
+            throw cli::Failure("resume: record " + std::to_string(skipped_ + 1) + " of " +
+                               options_.name + " is not that of the input");
+        skipped_++;
+    }
+    session_.reader.reset();
+}
+
+void Appender::acknowledge(uint64_t lsn)
+{
+    Slot &done = slot(acked_);
+
+    rpm_hist_add(&hist_, now_ns() - done.start_ns);
+    bytes_ += done.data.size();
+    acks_.add(done.index, lsn);
+    acked_++;
+}
+
+/* Acknowledge what has completed. What completed with an error is left to recover(). */
+int Appender::reap()
+{
+    int n = cli::check("poll", rpm_log_poll(session_.log.get(), done_.data(),
+                                            static_cast<uint32_t>(done_.size())));
+    int err = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (done_[static_cast<size_t>(i)].status == 0 && err == 0)
+            acknowledge(done_[static_cast<size_t>(i)].lsn);
+        else
+            err = done_[static_cast<size_t>(i)].status;
+    }
+    acks_.flush();
+    return err != 0 ? err : n;
+}
+
+/* 0, RPM_E_BUSY, or why not. */
+int Appender::post_one(uint64_t seq)
+{
+    Slot &next = slot(seq);
+    void *context = reinterpret_cast<void *>(seq + 1);
+    bool more = options_.batch > 1 && (seq + 1) % options_.batch != 0;
+    uint64_t lsn;
+    int err;
+
+    next.start_ns = now_ns();
+    if (slots_.size() > 1)
+        return rpm_log_append_async(session_.log.get(), next.data.data(), next.data.size(),
+                                    more ? static_cast<uint32_t>(RPM_MORE) : 0u, context, nullptr);
+    err = rpm_log_append(session_.log.get(), next.data.data(), next.data.size(), &lsn);
+    if (err == 0) {
+        acknowledge(lsn);
+        acks_.flush();
+    }
+    return err;
+}
+
+void Appender::post_all()
+{
+    while (posted_ < filled_) {
+        int err = post_one(posted_);
+
+        if (err == 0) {
+            posted_++;
+            continue;
+        }
+        if (err == RPM_E_BUSY) {
+            err = reap();
+            if (err == 0)
+                err = rpm_log_persist(session_.log.get());
+        }
+        if (is_away(err)) {
+            if (slots_.size() == 1)
+                posted_++; /* its fate is unknown now */
+            recover(err);
+        } else if (err < 0) {
+            throw cli::RpmFailure("append", err);
+        }
+    }
+}
+
+/* Until everything that was filled in is acknowledged. */
+void Appender::drain()
+{
+    for (;;) {
+        int err;
+
+        post_all();
+        if (acked_ == filled_)
+            return;
+        err = rpm_log_persist(session_.log.get());
+        if (err == 0)
+            err = reap();
+        if (is_away(err))
+            recover(err);
+        else if (err < 0)
+            throw cli::RpmFailure("append", err);
+    }
+}
+
+/* One outcome of a resume. What is absent, and all behind it, is posted again. */
+void Appender::settle(const rpm_outcome &outcome)
+{
+    uint64_t context = reinterpret_cast<uint64_t>(outcome.context);
+    uint64_t seq = context != 0 ? context - 1 : acked_;
+
+    if (outcome.present < 0)
+        throw cli::Failure("append: somebody else trimmed record " +
+                           std::to_string(slot(seq).index) + " before its fate was known");
+    if (outcome.present == 0) {
+        settled_absent_++;
+        posted_ = std::min(posted_, seq);
+        return;
+    }
+    if (seq != acked_)
+        throw cli::Failure("append: record " + std::to_string(slot(seq).index) +
+                           " is in the log without those before it");
+    settled_present_++;
+    acknowledge(outcome.lsn);
+}
+
+/* The connection broke: reconnect, learn what became of everything on its way. */
+void Appender::recover(int err)
+{
+    uint64_t deadline = now_ns() + static_cast<uint64_t>(options_.reconnect * 1e9);
+    uint32_t count = 0;
+
+    if (options_.reconnect <= 0)
+        throw cli::RpmFailure("append", err);
+    (void)reap();
+    do {
+        if (now_ns() > deadline || cli::stopped())
+            throw cli::RpmFailure("reconnect", err);
+        err = rpm_conn_reconnect(session_.conn.get());
+        if (err == 0)
+            err = rpm_log_resume(session_.log.get(), outcomes_.data(),
+                                 static_cast<uint32_t>(outcomes_.size()), &count);
+        if (err == RPM_E_OWNED || is_away(err))
+            sleep_ns(10000000);
+    } while (err == RPM_E_OWNED || is_away(err));
+    cli::check("resume", err);
+    reconnects_++;
+    for (uint32_t i = 0; i < count; i++)
+        settle(outcomes_[i]);
+    acks_.flush();
+}
+
+/* Not faster than the user asked for. */
+void Appender::pace()
+{
+    uint64_t due;
+
+    if (options_.rate <= 0)
+        return;
+    due = start_ns_ + static_cast<uint64_t>(static_cast<double>(filled_) * 1e9 / options_.rate);
+    if (due <= now_ns())
+        return;
+    drain();
+    while (!cli::stopped() && due > now_ns())
+        sleep_ns(std::min<uint64_t>(due - now_ns(), 100000000));
+}
+
+/* The next record of the input into its slot. */
+bool Appender::take_one()
+{
+    Slot &next = slot(filled_);
+
+    /* A run that waits for its last record must not wait for the input as well. */
+    if (acked_ < filled_ && !input_.ready())
+        drain();
+    pace();
+    if (!input_.next(next.data, record_max_))
+        return false;
+    next.index = input_.index();
+    filled_++;
+    return true;
+}
+
+void Appender::work()
+{
+    while (take_one()) {
+        post_all();
+        if (slots_.size() > 1)
+            (void)reap();
+        while (filled_ - acked_ == slots_.size()) {
+            int err = reap();
+
+            if (err == 0)
+                err = rpm_log_persist(session_.log.get());
+            if (is_away(err))
+                recover(err);
+            else if (err < 0)
+                throw cli::RpmFailure("append", err);
+            post_all();
+        }
+    }
+    drain();
+}
+
+int Appender::run()
+{
+    bool stopped;
+
+    open();
+    if (options_.resume)
+        skip_what_is_there();
+    start_ns_ = now_ns();
+    try {
+        work();
+    } catch (...) {
+        /* What was acknowledged stays acknowledged, and is accounted for. */
+        (void)!rpm_log_persist(session_.log.get());
+        (void)reap();
+        summary(true);
+        throw;
+    }
+    stopped = cli::stopped();
+    summary(stopped);
+    if (stopped)
+        throw cli::Failure("append: interrupted behind record " + std::to_string(input_.index()));
+    return cli::kDone;
+}
+
+int append(const AppendOptions &options)
+{
+    Appender appender(options);
+
+    return appender.run();
+}
+
+} // namespace logtool

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * append.h: records of the input into a log, each exactly once, whatever happens to the server.
+ */
+#ifndef RPM_TOOLS_LOG_APPEND_H
+#define RPM_TOOLS_LOG_APPEND_H
+
+#include "log/input.h"
+#include "log/tool.h"
+
+#include <vector>
+
+namespace logtool
+{
+
+/* What became of records, one "index lsn" a line, written before the next append. */
+class AckFile
+{
+  public:
+    explicit AckFile(const std::string &path);
+    ~AckFile();
+    AckFile(const AckFile &) = delete;
+    AckFile &operator=(const AckFile &) = delete;
+
+    void add(uint64_t index, uint64_t lsn);
+    void flush();
+
+  private:
+    int fd_ = -1;
+    std::string pending_;
+};
+
+/*
+ * Invariants
+ *   acked_ <= posted_ <= filled_, filled_ - acked_ <= slots_.size()
+ *   record i lies in slot i % slots_.size() until it is acknowledged
+ */
+class Appender
+{
+  public:
+    explicit Appender(const AppendOptions &options);
+    int run();
+
+  private:
+    struct Slot {
+        std::string data;
+        uint64_t index = 0; /* of the record in the input, from 1 on */
+        uint64_t start_ns = 0;
+    };
+
+    Slot &slot(uint64_t seq)
+    {
+        return slots_[seq % slots_.size()];
+    }
+
+    void open();
+    rpm_log_opts log_opts() const;
+    void skip_what_is_there();
+    void work();
+    bool take_one();
+    void pace();
+    void post_all();
+    int post_one(uint64_t seq);
+    void acknowledge(uint64_t lsn);
+    int reap();
+    void drain();
+    void recover(int err);
+    void settle(const rpm_outcome &outcome);
+    void summary(bool failed);
+    void print_table(const rpm_facts &facts, double seconds) const;
+    void print_json(const rpm_facts &facts, double seconds) const;
+
+    const AppendOptions &options_;
+    Session session_;
+    Input input_;
+    AckFile acks_;
+    std::vector<Slot> slots_;
+    std::vector<rpm_completion> done_;
+    std::vector<rpm_outcome> outcomes_;
+    rpm_hist hist_;
+    uint64_t acked_ = 0;
+    uint64_t posted_ = 0;
+    uint64_t filled_ = 0;
+    uint64_t bytes_ = 0;
+    uint64_t skipped_ = 0;
+    uint64_t reconnects_ = 0;
+    uint64_t settled_present_ = 0;
+    uint64_t settled_absent_ = 0;
+    uint64_t torn_ = 0;
+    uint64_t start_ns_ = 0;
+    uint64_t record_max_ = 0;
+};
+
+} // namespace logtool
+#endif

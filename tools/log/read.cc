@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * read.cc: cat and tail: records to standard output.
+ *
+ * Nobody reading any more is a reason to stop, not a failure.
+ *
+ * Tests: tests/tools/
+ */
+#include "log/tool.h"
+
+#include <deque>
+
+namespace logtool
+{
+
+static constexpr size_t kBufferBytes = 128u << 10;
+
+/* Standard output, gathered into large writes. */
+class Output
+{
+  public:
+    explicit Output(bool with_lsn) : with_lsn_(with_lsn)
+    {
+        buffer_.reserve(kBufferBytes * 2);
+    }
+
+    /* False: nobody reads. */
+    bool put(const rpm_record &record)
+    {
+        const char *data = static_cast<const char *>(record.data);
+
+        if (with_lsn_)
+            buffer_ += std::to_string(record.lsn) + '\t';
+        buffer_.append(data, record.len);
+        if (with_lsn_ && data[record.len - 1] != '\n')
+            buffer_ += '\n';
+        return buffer_.size() < kBufferBytes || flush();
+    }
+
+    bool flush()
+    {
+        bool read = write_all(STDOUT_FILENO, buffer_.data(), buffer_.size());
+
+        buffer_.clear();
+        return read;
+    }
+
+  private:
+    bool with_lsn_;
+    std::string buffer_;
+};
+
+static uint32_t reader_level(const Common &common)
+{
+    return common.level == 0 ? static_cast<uint32_t>(RPM_VISIBLE) : common.level;
+}
+
+static void open_for_reading(Session &session, const Common &common)
+{
+    session.open(common.url);
+    session.open_log(common, rpm_log_opts_init());
+}
+
+int cat(const CatOptions &options)
+{
+    Session session(options);
+    Output output(options.lsn);
+    rpm_record record;
+    uint64_t left = options.count;
+    bool wanted = true;
+
+    open_for_reading(session, options);
+    session.open_reader(options.from, reader_level(options));
+    while (wanted && left-- > 0 && !cli::stopped()) {
+        int found = rpm_reader_next(session.reader.get(), &record);
+
+        if (found < 0)
+            (void)output.flush();
+        if (cli::check("cat", found) == 0)
+            break;
+        wanted = output.put(record);
+    }
+    if (wanted)
+        (void)output.flush();
+    return cli::kDone;
+}
+
+/* Where the last @n records start. */
+static uint64_t find_last(Session &session, uint64_t n, uint32_t level)
+{
+    std::deque<uint64_t> starts;
+    rpm_record record;
+    uint64_t end = 0;
+
+    session.open_reader(0, level);
+    while (cli::check("tail", rpm_reader_next(session.reader.get(), &record)) == 1) {
+        starts.push_back(record.lsn);
+        if (starts.size() > n)
+            starts.pop_front();
+        end = record.next_lsn;
+    }
+    session.reader.reset();
+    return starts.empty() ? end : starts.front();
+}
+
+/* The server went away: come back to the same place once it is there again. */
+static void come_back(Session &session, const CatOptions &options, uint64_t next_lsn, int err)
+{
+    if (options.reconnect <= 0)
+        throw cli::RpmFailure("tail", err);
+    session.reader.reset();
+    session.log.reset();
+    session.conn.reset();
+    session.open(options.url);
+    session.open_log(options, rpm_log_opts_init());
+    session.open_reader(next_lsn, reader_level(options));
+}
+
+static void follow(Session &session, const CatOptions &options, Output &output)
+{
+    uint64_t next_lsn = 0;
+    rpm_record record;
+
+    while (!cli::stopped()) {
+        int found = rpm_reader_next(session.reader.get(), &record);
+
+        if (found == 0) {
+            if (!output.flush())
+                return;
+            found = rpm_reader_wait(session.reader.get(), 200000, &record);
+        }
+        if (found == 1) {
+            next_lsn = record.next_lsn;
+            if (!output.put(record))
+                return;
+        } else if (is_away(found)) {
+            come_back(session, options, next_lsn, found);
+        } else {
+            cli::check("tail", found);
+        }
+    }
+}
+
+int tail(const CatOptions &options)
+{
+    Session session(options);
+    Output output(options.lsn);
+    rpm_record record;
+    uint64_t from = options.from;
+
+    open_for_reading(session, options);
+    if (from == 0)
+        from = find_last(session, options.last, reader_level(options));
+    session.open_reader(from, reader_level(options));
+    if (options.follow) {
+        follow(session, options, output);
+        (void)output.flush();
+        return cli::kDone;
+    }
+    while (!cli::stopped() &&
+           cli::check("tail", rpm_reader_next(session.reader.get(), &record)) == 1)
+        if (!output.put(record))
+            return cli::kDone;
+    (void)output.flush();
+    return cli::kDone;
+}
+
+} // namespace logtool

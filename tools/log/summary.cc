@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * summary.cc: what a writer did, as a table on standard error or as JSON on standard output.
+ */
+#include "log/append.h"
+
+#include <nlohmann/json.hpp>
+
+namespace logtool
+{
+
+static std::string rate_text(double per_second)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), per_second < 1e6 ? "%.0f/s" : "%.2f M/s",
+             per_second < 1e6 ? per_second : per_second / 1e6);
+    return text;
+}
+
+static void row(const char *name, const std::string &value)
+{
+    fprintf(stderr, "  %-12s %s\n", name, value.c_str());
+}
+
+void Appender::print_table(const rpm_facts &facts, double seconds) const
+{
+    struct rpm_log_info info = rpm_log_info_init();
+    double records = static_cast<double>(acked_);
+
+    row("records",
+        std::to_string(acked_) +
+            (skipped_ == 0 ? std::string()
+                           : ", behind " + std::to_string(skipped_) + " that were in the log"));
+    row("bytes", std::to_string(bytes_));
+    if (seconds > 0)
+        row("throughput", rate_text(records / seconds) + ", " +
+                              cli::size_text(static_cast<double>(bytes_) / seconds) + "/s");
+    if (hist_.count > 0)
+        row("latency", "p50 " + cli::ns_text(rpm_hist_percentile(&hist_, 500)) + ", p99 " +
+                           cli::ns_text(rpm_hist_percentile(&hist_, 990)) + ", p99.9 " +
+                           cli::ns_text(rpm_hist_percentile(&hist_, 999)) + ", max " +
+                           cli::ns_text(hist_.max));
+    if (reconnects_ > 0)
+        row("reconnects", std::to_string(reconnects_) + "; of the records in flight " +
+                              std::to_string(settled_present_) + " were there, " +
+                              std::to_string(settled_absent_) + " were sent again");
+    if (torn_ > 0)
+        row("torn", std::to_string(torn_) + " at the tail, discarded when the log was opened");
+    if (rpm_log_info(session_.log.get(), &info) == 0)
+        row("level", std::string(rpm_level_name(static_cast<rpm_level>(info.level))) +
+                         " by method " + rpm_method_name(static_cast<rpm_method>(info.method)) +
+                         ", " + domain_text(facts));
+    row("memory", cli::size_text(static_cast<double>(session_.memory)) + " of this client");
+}
+
+void Appender::print_json(const rpm_facts &facts, double seconds) const
+{
+    struct rpm_log_info info = rpm_log_info_init();
+    nlohmann::ordered_json json;
+
+    (void)!rpm_log_info(session_.log.get(), &info);
+    json["records"] = acked_;
+    json["bytes"] = bytes_;
+    json["skipped"] = skipped_;
+    json["seconds"] = seconds;
+    json["records_per_second"] = seconds > 0 ? static_cast<double>(acked_) / seconds : 0;
+    json["latency_ns"] = { { "p50", rpm_hist_percentile(&hist_, 500) },
+                           { "p99", rpm_hist_percentile(&hist_, 990) },
+                           { "p99.9", rpm_hist_percentile(&hist_, 999) },
+                           { "max", hist_.max } };
+    json["reconnects"] = reconnects_;
+    json["settled_present"] = settled_present_;
+    json["settled_absent"] = settled_absent_;
+    json["torn"] = torn_;
+    json["level"] = rpm_level_name(static_cast<rpm_level>(info.level));
+    json["method"] = rpm_method_name(static_cast<rpm_method>(info.method));
+    json["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts.medium));
+    json["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts.domain));
+    json["domain_declared"] = facts.domain_declared != 0;
+    json["modelled"] = facts.modelled != 0;
+    json["memory_bytes"] = session_.memory;
+    printf("%s\n", json.dump(2).c_str());
+}
+
+void Appender::summary(bool failed)
+{
+    double seconds = static_cast<double>(now_ns() - start_ns_) / 1e9;
+    rpm_facts facts = session_.facts();
+
+    if (!options_.quiet) {
+        fprintf(stderr, "rpm-log: %s %s%s\n", options_.url.c_str(), options_.name.c_str(),
+                failed ? " (did not reach the end of the input)" : "");
+        print_table(facts, seconds);
+    }
+    if (options_.json)
+        print_json(facts, seconds);
+}
+
+} // namespace logtool

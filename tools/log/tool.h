@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool.h: the subcommands of rpm-log and what they share.
+ */
+#ifndef RPM_TOOLS_LOG_TOOL_H
+#define RPM_TOOLS_LOG_TOOL_H
+
+#include "cli.h"
+
+#include <chrono>
+
+namespace logtool
+{
+
+struct Common {
+    std::string url;
+    std::string name;
+    double timeout = 5;      /* seconds a call may take */
+    double reconnect = 0;    /* seconds to keep trying when the server is away */
+    std::string secret_file; /* holds the shared secret */
+    std::string hints = "all";
+    uint32_t method = 0; /* enum rpm_method */
+    uint32_t level = 0;  /* enum rpm_level */
+    bool json = false;
+};
+
+struct AppendOptions : Common {
+    std::string file = "-";
+    std::string ack_file;
+    uint64_t capacity = 0; /* 0: 64 MiB, or what fits */
+    uint64_t record_bytes = 4096;
+    uint32_t batch = 1;
+    uint32_t async = 1;
+    double rate = 0;
+    bool no_create = false;
+    bool takeover = false;
+    bool resume = false;
+    bool binary = false;
+    bool quiet = false;
+};
+
+struct CatOptions : Common {
+    uint64_t from = 0;
+    uint64_t count = UINT64_MAX;
+    uint64_t last = 10;
+    bool lsn = false;
+    bool follow = false;
+};
+
+struct TrimOptions : Common {
+    uint64_t lsn = UINT64_MAX;
+    uint64_t keep = UINT64_MAX;
+    bool all = false;
+};
+
+/* A connection, and what is open on it; what depends on another is closed first. */
+struct Session {
+    explicit Session(const Common &common);
+    Session(const Session &) = delete;
+    Session &operator=(const Session &) = delete;
+
+    rpm_conn_opts conn_opts;
+    std::string secret;
+    cli::Conn conn;
+    cli::Log log;
+    cli::Reader reader;
+    uint64_t memory = 0; /* bytes that the library allocated for all of it */
+    double reconnect;    /* seconds */
+
+    /* Connect, trying for as long as the user allows. */
+    void open(const std::string &url);
+    void open_log(const Common &common, rpm_log_opts opts);
+    void open_reader(uint64_t from, uint32_t level);
+    rpm_facts facts() const;
+};
+
+using Clock = std::chrono::steady_clock;
+
+inline uint64_t now_ns()
+{
+    return static_cast<uint64_t>(Clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+void sleep_ns(uint64_t ns);
+
+/* Does this error go away when the server comes back? */
+inline bool is_away(int err)
+{
+    return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
+}
+
+/* Write all of it to a file descriptor; false: nobody reads any more. */
+bool write_all(int fd, const char *data, size_t len);
+
+/* "durable, by store (domain adr, declared)" */
+std::string domain_text(const rpm_facts &facts);
+
+int append(const AppendOptions &options);
+int cat(const CatOptions &options);
+int tail(const CatOptions &options);
+int info(const Common &common);
+int verify(const Common &common);
+int trim(const TrimOptions &options);
+int list(const Common &common);
+int remove(const Common &common);
+
+} // namespace logtool
+#endif

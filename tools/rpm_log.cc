@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpm_log.cc: rpm-log, a log on standard streams. This file holds the options; the subcommands are
+ * in tools/log/.
+ *
+ * Tests: tests/tools/
+ */
+#include "log/tool.h"
+
+using namespace logtool;
+
+static const char *const kExamples =
+    "Examples:\n"
+    "  rpm-log append shm:pool events < events.txt    one record for each line\n"
+    "  rpm-log append shm:pool events --file f --resume --reconnect 30\n"
+    "  rpm-log cat shm:pool events                    the same bytes again\n"
+    "  rpm-log tail -f shm:pool events                follow a writer\n"
+    "  rpm-log info --json shm:pool events\n"
+    "  rpm-log verify shm:pool events                 exit status 1 if bytes were damaged\n"
+    "  rpm-log trim shm:pool events --keep-records 1000\n"
+    "  rpm-log list shm:pool\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.";
+
+static CLI::App *command(CLI::App &app, const std::string &name, const std::string &text,
+                         Common &common, bool named)
+{
+    CLI::App *sub = app.add_subcommand(name, text);
+
+    sub->add_option("URL", common.url, "where, such as shm:NAME")->required();
+    if (named)
+        sub->add_option("NAME", common.name, "the log")->required();
+    sub->add_option("--timeout", common.timeout, "seconds that one call may take (5)")
+        ->check(CLI::Range(0.001, 1e6));
+    sub->add_option("--reconnect", common.reconnect,
+                    "seconds to keep trying while the server is away (0)")
+        ->check(CLI::Range(0.0, 1e6));
+    sub->add_option("--secret-file", common.secret_file, "file with the shared secret");
+    return sub;
+}
+
+static void add_append(CLI::App &app, AppendOptions &options)
+{
+    CLI::App *sub = command(app, "append", "Append the records of the input", options, true);
+
+    sub->add_option("--file", options.file, "read this instead of standard input");
+    cli::size_option(sub, "--capacity", options.capacity,
+                     "size of a log that is created (64M, or the next power of two that fits)");
+    sub->add_flag("--no-create", options.no_create, "fail if there is no such log");
+    sub->add_flag("--create", "create the log if there is none: the default");
+    cli::level_option(sub, options.level, "what an acknowledgement promises (durable)");
+    cli::method_option(sub, options.method,
+                       "how bytes become durable (the cheapest that is legal)");
+    sub->add_option("--hints", options.hints, "hints in force: all, none, -H6, H6,H9 (all)");
+    sub->add_option("--batch", options.batch, "records that share one flush (1)")
+        ->check(CLI::Range(1u, 65536u));
+    sub->add_option("--async", options.async, "records under way at once (1)")
+        ->check(CLI::Range(1u, 65536u));
+    sub->add_flag("--takeover", options.takeover, "shut out a writer that is still alive");
+    sub->add_flag("--resume", options.resume,
+                  "the log holds the first records of the input: go on behind them");
+    sub->add_option("--ack-file", options.ack_file,
+                    "add a line \"INDEX LSN\" for each record once it is acknowledged");
+    sub->add_option("--rate", options.rate, "records a second at most")
+        ->check(CLI::Range(0.001, 1e9));
+    sub->add_flag("--binary", options.binary, "records of a fixed size instead of lines");
+    cli::size_option(sub, "--record-bytes", options.record_bytes, "that size, with --binary (4K)");
+    sub->add_flag("--quiet", options.quiet, "no table at the end");
+    sub->add_flag("--json", options.json, "what was done as JSON on standard output");
+    sub->footer(
+        "A record is a line with its newline, so an empty line is a record of one byte and\n"
+        "cat gives the input back byte for byte. SIGINT ends after the record under way.");
+}
+
+static void add_readers(CLI::App &app, CatOptions &cat_options, CatOptions &tail_options)
+{
+    CLI::App *sub = command(app, "cat", "Print the records", cat_options, true);
+
+    sub->add_option("--from", cat_options.from, "LSN of the first record (the head)");
+    sub->add_option("--count", cat_options.count, "records at most");
+    sub->add_flag("--lsn", cat_options.lsn, "print the LSN and a tab before each record");
+    cli::level_option(sub, cat_options.level, "what a printed record survives (visible)");
+
+    sub = command(app, "tail", "Print the last records, and follow", tail_options, true);
+    sub->add_flag("-f,--follow", tail_options.follow, "wait for more until SIGINT");
+    sub->add_option("-n,--records", tail_options.last,
+                    "start this many records before the end (10)");
+    sub->add_option("--from", tail_options.from, "LSN of the first record");
+    sub->add_flag("--lsn", tail_options.lsn, "print the LSN and a tab before each record");
+    cli::level_option(sub, tail_options.level, "what a printed record survives (visible)");
+}
+
+static void add_trim(CLI::App &app, TrimOptions &options)
+{
+    CLI::App *sub = command(app, "trim", "Give the space of old records back", options, true);
+    CLI::Option_group *what = sub->add_option_group("what");
+
+    what->add_option("LSN", options.lsn, "start of the first record to keep");
+    what->add_option("--keep-records", options.keep, "keep this many of the last records");
+    what->add_flag("--all", options.all, "keep none");
+    what->require_option(1);
+}
+
+int main(int argc, char **argv)
+{
+    CLI::App app("Append to, read and look after remote persistent logs.", "rpm-log");
+    AppendOptions append_options;
+    CatOptions cat_options;
+    CatOptions tail_options;
+    TrimOptions trim_options;
+    Common info_options;
+    Common verify_options;
+    Common list_options;
+    Common remove_options;
+
+    app.footer(kExamples);
+    app.require_subcommand(1);
+    add_append(app, append_options);
+    add_readers(app, cat_options, tail_options);
+    command(app, "info", "Bounds, recovery and platform of a log", info_options, true)
+        ->add_flag("--json", info_options.json, "as JSON");
+    command(app, "verify", "Check every record", verify_options, true)
+        ->add_flag("--json", verify_options.json, "as JSON");
+    add_trim(app, trim_options);
+    command(app, "list", "What is in the pool", list_options, false)
+        ->add_flag("--json", list_options.json, "as JSON");
+    command(app, "remove", "Delete a log or region", remove_options, true);
+    signal(SIGPIPE, SIG_IGN);
+    cli::catch_stop();
+    return cli::run(app, argc, argv, [&] {
+        std::string name = app.get_subcommands().front()->get_name();
+
+        if (name == "append")
+            return append(append_options);
+        if (name == "cat")
+            return cat(cat_options);
+        if (name == "tail")
+            return tail(tail_options);
+        if (name == "info")
+            return info(info_options);
+        if (name == "verify")
+            return verify(verify_options);
+        if (name == "trim")
+            return trim(trim_options);
+        if (name == "list")
+            return list(list_options);
+        return remove(remove_options);
+    });
+}
