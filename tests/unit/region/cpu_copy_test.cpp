@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "support/catch.h"
+
+extern "C" {
+#include "base/rng.h"
+#include "region/cpu_copy.h"
+}
+#include <algorithm>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+namespace
+{
+
+// The kernel in force again when a case ends.
+struct Restore {
+    ~Restore()
+    {
+        rpmi_cpu_choose(RPMI_COPY_KINDS);
+    }
+};
+
+std::vector<unsigned char> random_bytes(rpmi_rng *rng, size_t n)
+{
+    std::vector<unsigned char> bytes(n);
+
+    for (auto &byte : bytes)
+        byte = static_cast<unsigned char>(rpmi_rng_next(rng) | 1);
+    return bytes;
+}
+
+struct Shape {
+    size_t at; // of the destination within a page-aligned buffer
+    size_t head;
+    size_t body;
+    size_t len;
+};
+
+// What is wrong with one write, or "".
+std::string judge(rpmi_rng *rng, const Shape &shape)
+{
+    static unsigned char *room = static_cast<unsigned char *>(std::aligned_alloc(4096, 1 << 16));
+    std::vector<unsigned char> head = random_bytes(rng, shape.head);
+    std::vector<unsigned char> body = random_bytes(rng, shape.body + 64);
+    size_t skew = rpmi_rng_below(rng, 64);
+    std::vector<unsigned char> want(1 << 16, 0xa5);
+
+    std::copy(head.begin(), head.end(), &want[shape.at]);
+    std::copy_n(&body[skew], shape.body, &want[shape.at + shape.head]);
+    std::fill_n(&want[shape.at + shape.head + shape.body], shape.len - shape.head - shape.body, 0);
+    std::fill_n(room, 1 << 16, static_cast<unsigned char>(0xa5));
+    rpmi_nt_write(room + shape.at, head.data(), shape.head, &body[skew], shape.body, shape.len);
+    rpmi_cpu_fence();
+    auto differs = std::mismatch(want.begin(), want.end(), room);
+    if (differs.first == want.end())
+        return "";
+    return "byte " + std::to_string(differs.first - want.begin() - static_cast<long>(shape.at)) +
+           " of the destination";
+}
+
+Shape random_shape(rpmi_rng *rng)
+{
+    Shape shape;
+    size_t most = rpmi_rng_chance(rng, 800000) ? 400 : 9000;
+
+    shape.at = 4096 + rpmi_rng_below(rng, 2) * rpmi_rng_below(rng, 200);
+    if (rpmi_rng_chance(rng, 300000))
+        shape.at &= ~size_t{ 63 };
+    shape.head = rpmi_rng_chance(rng, 300000) ? 24 : rpmi_rng_below(rng, 65);
+    shape.body = rpmi_rng_below(rng, most);
+    shape.len = shape.head + shape.body + rpmi_rng_below(rng, 2) * rpmi_rng_below(rng, 300);
+    if (rpmi_rng_chance(rng, 500000))
+        shape.len = (shape.len + 63) & ~size_t{ 63 };
+    return shape;
+}
+
+} // namespace
+
+TEST_CASE("cpu_copy: every kernel writes head, body and zeros, and nothing beside them", "[unit]")
+{
+    Restore restore;
+    int kind = GENERATE(range(0, static_cast<int>(RPMI_COPY_KINDS)));
+    bool stores = GENERATE(false, true);
+    rpmi_rng rng;
+
+    if (rpmi_cpu_choose(static_cast<rpmi_cpu_copy>(kind)) != kind)
+        return; // this CPU has nothing better than the one before
+    rpmi_cpu.store_max = stores ? 256 : 0;
+    rpmi_rng_seed(&rng, 7);
+    for (int i = 0; i < 4000; i++) {
+        Shape shape = random_shape(&rng);
+        std::string wrong = judge(&rng, shape);
+
+        if (!wrong.empty())
+            FAIL(rpmi_cpu.copy_name << ": at " << shape.at << " head " << shape.head << " body "
+                                    << shape.body << " len " << shape.len << ": " << wrong);
+    }
+    SUCCEED();
+}
+
+TEST_CASE("cpu_copy: lines around the edges of mapped memory are neither read nor written",
+          "[unit]")
+{
+    Restore restore;
+    int kind = GENERATE(range(0, static_cast<int>(RPMI_COPY_KINDS)));
+    unsigned char *map = static_cast<unsigned char *>(
+        mmap(nullptr, 3 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    alignas(64) unsigned char to[256];
+
+    REQUIRE(map != MAP_FAILED);
+    REQUIRE(mprotect(map + 4096, 4096, PROT_READ | PROT_WRITE) == 0);
+    (void)rpmi_cpu_choose(static_cast<rpmi_cpu_copy>(kind));
+    unsigned char *last = map + 2 * 4096 - 40;
+    std::fill_n(last, 40, static_cast<unsigned char>(3));
+    std::fill_n(map + 4096, 24, static_cast<unsigned char>(2));
+
+    rpmi_nt_write(to, map + 4096, 24, last, 40, 64); // body ends with its page
+    CHECK((to[23] == 2 && to[24] == 3 && to[63] == 3));
+    rpmi_nt_write(to, nullptr, 0, map + 4096, 24, 128); // body begins with its page
+    CHECK((to[0] == 2 && to[23] == 2 && to[24] == 0 && to[127] == 0));
+    rpmi_nt_write(map + 4096, nullptr, 0, to, 24, 40); // so does the destination
+    rpmi_nt_write(last, to, 24, nullptr, 0, 40);       // and ends with it
+    rpmi_cpu_flush(last, 40);
+    rpmi_cpu_fence();
+    CHECK((last[23] == 2 && last[24] == 0));
+    munmap(map, 3 * 4096);
+}
+
+TEST_CASE("cpu_copy: a plain write puts down the same bytes", "[unit]")
+{
+    unsigned char to[40];
+    const unsigned char head[] = { 1, 2, 3 };
+    const unsigned char body[] = { 4, 5 };
+
+    std::fill_n(to, sizeof(to), static_cast<unsigned char>(9));
+    rpmi_plain_write(to + 1, head, 3, body, 2, 8);
+    const unsigned char want[] = { 9, 1, 2, 3, 4, 5, 0, 0, 0, 9 };
+    CHECK(std::equal(want, want + sizeof(want), to));
+}
