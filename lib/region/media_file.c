@@ -103,11 +103,11 @@ static int judge_kind(const struct stat *st, const char *path)
     return rpmi_fail(RPM_E_INVAL, "pool %s is neither a file nor a character device", path);
 }
 
-/* Is everything from @from on zero? Holes are skipped. 1, 0 or an error. */
-static int all_zero(int fd, uint64_t bytes, const char *path)
+/* Is everything behind the superblock zero? Holes are skipped. 1, 0 or an error. */
+static int rest_is_zero(int fd, uint64_t bytes, const char *path)
 {
     unsigned char block[2048];
-    off_t at = 0;
+    off_t at = RPMI_SUPER_BYTES;
 
     while ((uint64_t)at < bytes) {
         off_t data = lseek(fd, at, SEEK_DATA);
@@ -134,13 +134,13 @@ static int all_zero(int fd, uint64_t bytes, const char *path)
 static int judge_block(const unsigned char *block, int fd, uint64_t bytes, const char *path)
 {
     struct rpmi_super super;
-    int zero = 1;
+    int zero;
     int err = rpmi_super_get(block, bytes, &super);
 
     if (err != RPM_E_NOENT)
         return err;
-    if (rpmi_load64(block + sizeof(uint64_t)) == 0) /* not even half a superblock */
-        zero = all_zero(fd, bytes, path);
+    /* A format that was cut began on zeros, so behind the superblock they still are. */
+    zero = rest_is_zero(fd, bytes, path);
     if (zero < 0)
         return zero;
     return zero == 1 ? RPM_E_NOENT

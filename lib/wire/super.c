@@ -194,7 +194,9 @@ static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
     if ((shape != 0 && shape != whole) ||
         !rpmi_all_zero(block + SUPER_AT_REST, SUPER_AT_SUM - SUPER_AT_REST))
         return false;
-    return (found->pool_bytes == 0 || found->pool_bytes == pool_bytes) &&
+    /* Of a file that ends in the middle of a page, the pool is the whole pages. */
+    return (found->pool_bytes == 0 ||
+            found->pool_bytes == rpmi_align_down(pool_bytes, RPMI_PAGE_BYTES)) &&
            found->dir_offset <= pool_bytes && found->data_offset <= pool_bytes &&
            rpmi_is_aligned(found->dir_offset, RPMI_XPLINE_BYTES) &&
            rpmi_is_aligned(found->data_offset, RPMI_PAGE_BYTES);
