@@ -133,6 +133,26 @@ TEST_CASE("super: formatting cut anywhere before the magic word was never format
     }
 }
 
+TEST_CASE("super: without magic, anything that formatting does not write is foreign", "[unit]")
+{
+    static const struct {
+        unsigned at;
+        uint32_t value;
+    } CASES[] = { { 8, 2 },  { 12, 1 },   { 24, 4096 }, { 32, 4097 },          { 36, 1 },
+                  { 40, 1 }, { 48, 127 }, { 56, 1 },    { 40, POOL_BYTES * 2 } };
+
+    for (const auto &test : CASES) {
+        Bytes block = made_super();
+        rpmi_super out = {};
+
+        rpmi_store64(block.data(), 0);
+        REQUIRE(rpmi_super_get(block.data(), POOL_BYTES, &out) == RPM_E_NOENT);
+        forge_super(block, test.at, test.value);
+        CAPTURE(test.at, test.value);
+        REQUIRE(rpmi_super_get(block.data(), POOL_BYTES, &out) == RPM_E_FOREIGN);
+    }
+}
+
 TEST_CASE("super: a flipped bit behind the magic is never accepted", "[unit]")
 {
     Bytes block = made_super();
@@ -162,10 +182,9 @@ TEST_CASE("super: another version, a cut file and fields out of bounds have name
         unsigned at;
         uint32_t value;
     } CASES[] = {
-        { 12, 1 },          { 24, 4096 },      { 24, 61440 }, { 24, POOL_BYTES + 1 },
-        { 32, 0 },          { 32, 4096 + 64 }, { 32, 8192 },  { 40, 0 },
-        { 40, 36864 + 64 }, { 44, 1 },         { 48, 127 },   { 52, 128 },
-        { 56, 1 },          { 4084, 1 },
+        { 12, 1 }, { 24, 4096 },      { 24, 61440 }, { 24, 65537 }, { 24, POOL_BYTES + 1 },
+        { 32, 0 }, { 32, 4096 + 64 }, { 32, 8192 },  { 40, 0 },     { 40, 36864 + 64 },
+        { 44, 1 }, { 48, 127 },       { 52, 128 },   { 56, 1 },     { 4084, 1 },
     };
     for (const auto &test : CASES) {
         Bytes forged = made_super();
@@ -174,6 +193,13 @@ TEST_CASE("super: another version, a cut file and fields out of bounds have name
         CAPTURE(test.at, test.value);
         REQUIRE(rpmi_super_get(forged.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
     }
+    // A directory that does not start on a media line, though there is room for it.
+    Bytes forged = made_super();
+    forge_super(forged, 40, 40960);
+    REQUIRE(rpmi_super_get(forged.data(), POOL_BYTES, &out) == 0);
+    out = {};
+    forge_super(forged, 32, 4096 + 64);
+    REQUIRE(rpmi_super_get(forged.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
     REQUIRE(out.version == 0);
 }
 
@@ -230,6 +256,14 @@ TEST_CASE("dirent: a checksum does not excuse fields out of bounds", "[unit]")
         REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
         REQUIRE(out.bytes == 0);
     }
+    // A region may be of any size but none.
+    Bytes region = made_dirent();
+    forge_dirent(region, 8, RPM_KIND_REGION);
+    forge_dirent(region, 24, 1);
+    rpmi_dirent small = {};
+    REQUIRE(rpmi_dirent_get(region.data(), POOL_BYTES, &small) == 1);
+    forge_dirent(region, 24, 0);
+    REQUIRE(rpmi_dirent_get(region.data(), POOL_BYTES, &small) == RPM_E_CORRUPT);
     // The same entry is fine in its own pool and corrupt in a smaller one.
     rpmi_dirent out = {};
     REQUIRE(rpmi_dirent_get(made_dirent().data(), 131072, &out) == 1);
