@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpm_explain.cc: the plan of a request on a platform, with the rule behind each op; or the whole
+ * legality matrix. The platform is a server's, a preset of the device model's, or put together
+ * from options.
+ */
+#include "facts.h"
+
+#include <sstream>
+
+namespace
+{
+
+constexpr const char *kExamples =
+    "Examples:\n"
+    "  rpm-explain --preset adr --request append --bytes 40\n"
+    "  rpm-explain --url shm:demo --request batch --count 32 --bytes 4K\n"
+    "  rpm-explain --domain adr --ddio off --methods write,read --hints -H9\n"
+    "  rpm-explain --preset adr --method read      (refused, with the reason: exit code 1)\n"
+    "  rpm-explain --matrix                        (which method proves which level where)\n";
+
+struct Options {
+    std::string url;
+    std::string preset;
+    std::string methods;
+    std::string hints = "all";
+    uint32_t medium = 0;
+    uint32_t domain = 0;
+    uint32_t ddio = 0;
+    uint32_t line_bytes = 64;
+    uint32_t kind = RPM_REQUEST_APPEND;
+    uint32_t level = 0;
+    uint32_t method = 0;
+    uint32_t count = 1;
+    uint32_t slot = 0;
+    uint64_t bytes = 64;
+    uint64_t offset = 0;
+    bool native_flush = false;
+    bool declared = false;
+    bool matrix = false;
+    bool reasons = false;
+    bool json = false;
+};
+
+const char *request_name(uint32_t kind)
+{
+    static const char *const names[] = { "", "append", "batch", "write", "atomic" };
+
+    return names[kind];
+}
+
+const char *ddio_name(uint32_t answer)
+{
+    static const char *const names[] = { "", "unknown", "off", "on" };
+
+    return names[answer];
+}
+
+const char *domain_name(uint32_t i)
+{
+    return rpm_domain_name(static_cast<rpm_domain>(i - 1));
+}
+
+/* What is wrong with the text, "" if nothing: as CLI11 wants it. */
+std::string check_hints(const std::string &text)
+{
+    uint32_t hints;
+
+    return rpm_hints_parse(text.c_str(), &hints) == 0 ? "" : rpm_last_error();
+}
+
+std::string check_methods(const std::string &list)
+{
+    std::istringstream words(list);
+    std::string word;
+
+    while (std::getline(words, word, ',')) {
+        uint32_t m = RPM_METHOD_WRITE;
+
+        while (m < RPM_METHOD_COUNT && word != rpm_method_name(static_cast<rpm_method>(m)))
+            m++;
+        if (m == RPM_METHOD_COUNT)
+            return "no method \"" + word + "\"";
+    }
+    return "";
+}
+
+/* Of a list that was checked. */
+uint32_t parse_methods(const std::string &list)
+{
+    std::istringstream words(list);
+    std::string word;
+    uint32_t bits = 0;
+
+    while (std::getline(words, word, ','))
+        for (uint32_t m = RPM_METHOD_WRITE; m < RPM_METHOD_COUNT; m++)
+            if (word == rpm_method_name(static_cast<rpm_method>(m)))
+                bits |= 1u << m;
+    return bits;
+}
+
+rpm_facts facts_of_options(const Options &options)
+{
+    rpm_facts facts = rpm_facts_init();
+
+    facts.domain = RPM_DOMAIN_ADR;
+    if (options.domain != 0)
+        facts.domain = options.domain - 1;
+    facts.medium = options.medium;
+    if (facts.medium == 0)
+        facts.medium = facts.domain == RPM_DOMAIN_MSYNC  ? RPM_MEDIUM_FILE
+                       : facts.domain == RPM_DOMAIN_NONE ? RPM_MEDIUM_TMPFS
+                                                         : RPM_MEDIUM_DEVDAX;
+    if (options.ddio != 0)
+        facts.ddio = options.ddio - 1;
+    facts.native_flush = options.native_flush ? RPM_YES : RPM_NO;
+    facts.domain_declared = options.declared;
+    facts.line_bytes = options.line_bytes;
+    facts.methods = 1u << RPM_METHOD_WRITE | 1u << RPM_METHOD_READ | 1u << RPM_METHOD_MESSAGE |
+                    1u << RPM_METHOD_IMMEDIATE | 1u << RPM_METHOD_COPY;
+    if (options.native_flush)
+        facts.methods |= 1u << RPM_METHOD_FLUSH;
+    if (!options.methods.empty())
+        facts.methods = parse_methods(options.methods);
+    return facts;
+}
+
+rpm_facts facts_of(const Options &options)
+{
+    bool put_together =
+        options.domain != 0 || options.medium != 0 || options.ddio != 0 || !options.methods.empty();
+    rpm_facts facts = rpm_facts_init();
+    std::string url = options.url;
+
+    if (url.empty() && put_together)
+        return facts_of_options(options);
+    if (url.empty())
+        url = "sim:preset=" + (options.preset.empty() ? "adr" : options.preset);
+    cli::Conn conn = cli::connect(url);
+    cli::check(url, rpm_conn_facts(conn.get(), &facts));
+    return facts;
+}
+
+rpm_request request_of(const Options &options)
+{
+    rpm_request request = rpm_request_init();
+
+    request.kind = options.kind;
+    request.level = options.level;
+    request.bytes = options.bytes;
+    request.offset = options.offset;
+    request.count = options.count;
+    request.slot_bytes = options.slot;
+    request.method = options.method;
+    cli::check("--hints", rpm_hints_parse(options.hints.c_str(), &request.hints));
+    return request;
+}
+
+/* "name: text" lines as an array, in their order. */
+facts::Json lines_json(const std::string &text)
+{
+    facts::Json lines = facts::Json::array();
+    std::istringstream in(text);
+    std::string line;
+
+    while (std::getline(in, line)) {
+        size_t colon = line.find(": ");
+
+        lines.push_back({ { "name", line.substr(0, colon) },
+                          { "text", colon == std::string::npos ? "" : line.substr(colon + 2) } });
+    }
+    return lines;
+}
+
+int explain(const Options &options)
+{
+    rpm_facts facts = facts_of(options);
+    rpm_request request = request_of(options);
+    char text[8192] = "";
+    int n = rpm_explain(&facts, &request, text, sizeof(text));
+
+    if (n < 0 && n != RPM_E_NOCAP)
+        cli::check("plan", n);
+    if (options.json) {
+        facts::Json out;
+
+        out["planned"] = n >= 0;
+        out["facts"] = facts::json(facts);
+        out["lines"] = lines_json(text);
+        printf("%s\n", out.dump(2).c_str());
+    } else {
+        printf("%s", text);
+    }
+    return n >= 0 ? cli::kDone : cli::kFailed;
+}
+
+struct Column {
+    const char *name;
+    rpm_domain domain;
+    rpm_answer ddio;
+    rpm_medium medium;
+};
+
+const Column kColumns[] = {
+    { "adr, ddio on", RPM_DOMAIN_ADR, RPM_YES, RPM_MEDIUM_DEVDAX },
+    { "adr, ddio off", RPM_DOMAIN_ADR, RPM_NO, RPM_MEDIUM_DEVDAX },
+    { "eadr", RPM_DOMAIN_EADR, RPM_UNKNOWN, RPM_MEDIUM_DEVDAX },
+    { "msync", RPM_DOMAIN_MSYNC, RPM_UNKNOWN, RPM_MEDIUM_FILE },
+    { "none", RPM_DOMAIN_NONE, RPM_UNKNOWN, RPM_MEDIUM_TMPFS },
+};
+
+/* "yes", "no", or "reported": only where the region is reported to take a native flush. */
+const char *verdict(const Column &column, rpm_method method, rpm_level level, const char **reason)
+{
+    rpm_facts facts = rpm_facts_init();
+
+    facts.domain = column.domain;
+    facts.ddio = column.ddio;
+    facts.medium = column.medium;
+    if (rpm_legal(&facts, method, level, reason))
+        return "yes";
+    facts.native_flush = RPM_YES;
+    return rpm_legal(&facts, method, level, reason) ? "reported" : "no";
+}
+
+void matrix_text(rpm_level level, bool reasons)
+{
+    printf("Which method proves level %s on which platform:\n\n%-11s", rpm_level_name(level), "");
+    for (const Column &column : kColumns)
+        printf(" %-14s", column.name);
+    printf("\n");
+    for (int m = RPM_METHOD_WRITE; m < RPM_METHOD_COUNT; m++) {
+        rpm_method method = static_cast<rpm_method>(m);
+        const char *reason = "";
+
+        printf("%-11s", rpm_method_name(method));
+        for (const Column &column : kColumns)
+            printf(" %-14s", verdict(column, method, level, &reason));
+        printf("\n");
+        for (const Column &column : kColumns) {
+            const char *answer = verdict(column, method, level, &reason);
+
+            if (reasons)
+                printf("    %s: %s: %s\n", column.name, answer, reason);
+        }
+    }
+    printf("\nreported: where native FLUSH(persistence) is reported for the region.\n"
+           "Unknown facts count as the worse case: ddio unknown is ddio on.\n");
+}
+
+int matrix(const Options &options)
+{
+    rpm_level level = RPM_DURABLE;
+    facts::Json rows = facts::Json::array();
+
+    if (options.level != 0)
+        level = static_cast<rpm_level>(options.level);
+    if (!options.json) {
+        matrix_text(level, options.reasons);
+        return cli::kDone;
+    }
+    for (int m = RPM_METHOD_WRITE; m < RPM_METHOD_COUNT; m++)
+        for (const Column &column : kColumns) {
+            const char *reason = "";
+            const char *answer = verdict(column, static_cast<rpm_method>(m), level, &reason);
+
+            rows.push_back({ { "method", rpm_method_name(static_cast<rpm_method>(m)) },
+                             { "platform", column.name },
+                             { "level", rpm_level_name(level) },
+                             { "legal", answer },
+                             { "reason", reason } });
+        }
+    printf("%s\n", rows.dump(2).c_str());
+    return cli::kDone;
+}
+
+void platform_options(CLI::App &app, Options &options)
+{
+    const std::string group = "Platform (default: --preset adr)";
+
+    CLI::Option *url = app.add_option("--url", options.url, "Ask this server");
+    CLI::Option *preset = app.add_option("--preset", options.preset,
+                                         "Of the device model: adr, adr-noddio, eadr, msync");
+    CLI::Option *own[] = {
+        cli::enum_option(&app, "--domain", options.domain, RPM_DOMAIN_EADR + 2, domain_name,
+                         "Persistence domain (default adr)"),
+        cli::enum_option(
+            &app, "--medium", options.medium, RPM_MEDIUM_DEVDAX + 1,
+            [](uint32_t i) { return rpm_medium_name(static_cast<rpm_medium>(i)); },
+            "What the memory is (default: by domain)"),
+        cli::enum_option(&app, "--ddio", options.ddio, 4, ddio_name,
+                         "Inbound writes go to the CPU cache (default unknown)"),
+        app.add_option("--methods", options.methods,
+                       "What the link can carry out (default all but flush and store)")
+            ->check(check_methods),
+        app.add_option("--line", options.line_bytes, "Media line in bytes: 64 or 256"),
+        app.add_flag("--native-flush", options.native_flush, "FLUSH(persistence) is reported"),
+        app.add_flag("--declared", options.declared, "The domain is the operator's word"),
+    };
+
+    url->group(group)->excludes(preset);
+    preset->group(group);
+    for (CLI::Option *option : own)
+        option->group(group)->excludes(url)->excludes(preset);
+}
+
+void request_options(CLI::App &app, Options &options)
+{
+    const std::string group = "Request";
+
+    cli::enum_option(&app, "--request", options.kind, RPM_REQUEST_ATOMIC + 1, request_name,
+                     "Kind (default append)")
+        ->group(group);
+    cli::size_option(&app, "--bytes", options.bytes, "Payload of one record (default 64)")
+        ->group(group);
+    cli::size_option(&app, "--offset", options.offset, "Record write: where")->group(group);
+    app.add_option("--count", options.count, "Batch: records")->group(group);
+    app.add_option("--slot", options.slot, "Record write: slot size, multiple of 64")->group(group);
+    cli::level_option(&app, options.level, "What an acknowledgement promises (default durable)")
+        ->group(group);
+    cli::method_option(&app, options.method, "Insist on a method")->group(group);
+    app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3")
+        ->check(check_hints)
+        ->group(group);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    CLI::App app("The plan of a request on a platform, with the rule behind each operation",
+                 "rpm-explain");
+    Options options;
+
+    app.footer(kExamples);
+    platform_options(app, options);
+    request_options(app, options);
+    app.add_flag("--matrix", options.matrix, "Print the legality matrix instead");
+    app.add_flag("--reasons", options.reasons, "With --matrix: the reason of every cell");
+    app.add_flag("--json", options.json, "As JSON");
+    return cli::run(app, argc, argv,
+                    [&options] { return options.matrix ? matrix(options) : explain(options); });
+}
