@@ -28,7 +28,7 @@ struct rpm_log_opts {
     uint64_t capacity_bytes; /* with CREATE: size of the ring; 0: 64 MiB. Multiple of 4096 */
     uint32_t inflight_max;   /* appends outstanding; 0: 256 */
     uint64_t staging_bytes;  /* of the connection's staging memory; 0: 1 MiB */
-    void *mem;               /* rpm_log_mem_bytes() bytes for the log's own use, aligned to 64 bytes;
+    void *mem;               /* rpm_log_mem_bytes() bytes for the log's own use, aligned to 64;
                                 NULL: malloc. Borrowed until rpm_log_close() */
 };
 
