@@ -3,7 +3,7 @@
  * dial.c: connect to a server's socket and shake hands. Every step has a deadline, and a server
  * that goes away at any of them gives an error that says at which.
  *
- * Tests: tests/unit/transport/shm_dial_test.cpp
+ * Tests: tests/unit/transport/shm/dial_test.cpp
  */
 #include "transport/shm/shm.h"
 

@@ -5,7 +5,7 @@
  * A directory that anybody may create, such as one below /tmp, is used only if it belongs to us
  * and nobody else can write to it.
  *
- * Tests: tests/unit/transport/shm_path_test.cpp
+ * Tests: tests/unit/transport/shm/path_test.cpp
  */
 #include "transport/shm/path.h"
 

@@ -2,7 +2,7 @@
 /*
  * pulse.c: the page that tells clients that the server lives. See pulse.h.
  *
- * Tests: tests/unit/transport/shm_pulse_test.cpp, tests/kill/
+ * Tests: tests/unit/transport/shm/pulse_test.cpp, tests/kill/
  */
 #include "transport/shm/pulse.h"
 

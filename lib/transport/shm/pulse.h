@@ -21,8 +21,9 @@
 
 struct rpmi_pulse {
     pthread_mutex_t life; /* its first int is the futex word, in glibc and in musl's ABI alike */
-    _Alignas(RPMI_LINE_BYTES) uint32_t engine_sleeps; /* ring the doorbell after a post */
-    uint32_t light; /* 1: the server orders its clients by membarrier, see fence.h */
+    __attribute__((aligned(RPMI_LINE_BYTES)))
+    uint32_t engine_sleeps; /* ring the doorbell after a post */
+    uint32_t light;         /* 1: the server orders its clients by membarrier, see fence.h */
 };
 
 _Static_assert(sizeof(struct rpmi_pulse) <= RPMI_PAGE_BYTES, "one page");

@@ -7,7 +7,7 @@
  *   a call that got no answer in time loses the link: a late answer would be taken for the next
  *   a reconnect gets the same mode and the same facts, or none: plans were made with them
  *
- * Tests: tests/conform/transport_test.cpp, tests/unit/transport/shm_dial_test.cpp
+ * Tests: tests/conform/transport_test.cpp, tests/unit/transport/shm/dial_test.cpp
  */
 #include "transport/shm/shm.h"
 

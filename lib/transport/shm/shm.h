@@ -45,7 +45,7 @@ struct rpmi_direct {
     uint64_t dram_bytes;
     int lock_fd;     /* the pool file, opened by us: its locks die with us */
     bool past_cache; /* the domain wants stores past the caches */
-    _Alignas(RPMI_LINE_BYTES) unsigned char scratch[RPMI_LINE_BYTES];
+    __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];
     struct rpmi_shm_key key[RPMI_KEYS_MAX];
 };
 

@@ -4,7 +4,7 @@
  *
  * Invariant: a descriptor that arrives is either handed to the caller or closed.
  *
- * Tests: tests/unit/transport/shm_sock_test.cpp
+ * Tests: tests/unit/transport/shm/dial_test.cpp
  */
 #include "transport/shm/sock.h"
 

@@ -2,7 +2,7 @@
 /*
  * stage.c: pieces of staging memory.
  *
- * Tests: tests/unit/transport/shm_stage_test.cpp
+ * Tests: tests/unit/transport/shm/stage_test.cpp
  */
 #include "transport/shm/stage.h"
 

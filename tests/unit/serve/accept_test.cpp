@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whoever misbehaves on the server's socket is shown out, and nobody else notices.
+#include "support/catch.h"
+#include "unit/serve/client.h"
+
+#include <dirent.h>
+#include <memory>
+#include <vector>
+
+namespace
+{
+
+using support::Server;
+using support::ServerOpts;
+
+// A well-behaved client is served.
+bool serves(const Server &server)
+{
+    RawClient client(server);
+
+    return client.hello(RPMI_MODE_RING) == 0 &&
+           client.open("probe", RPM_KIND_LOG, 4096).status == 0;
+}
+
+int open_descriptors()
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+
+    while (readdir(dir) != nullptr)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+} // namespace
+
+TEST_CASE("accept: garbage instead of a hello ends that connection only", "[unit]")
+{
+    Server server;
+    RawClient good(server);
+    REQUIRE(good.hello(RPMI_MODE_RING) == 0);
+    size_t len = GENERATE(size_t{ 1 }, size_t{ 255 }, size_t{ 256 }, size_t{ 257 }, size_t{ 4096 },
+                          size_t{ 60000 });
+    RawClient bad(server);
+
+    REQUIRE(bad.send(std::string(len, 'g').data(), len));
+    CHECK(bad.dropped());
+    CHECK(good.open("still", RPM_KIND_LOG, 4096).status == 0);
+    CHECK(serves(server));
+}
+
+TEST_CASE("accept: garbage instead of a call ends that connection only", "[unit]")
+{
+    Server server;
+    size_t len =
+        GENERATE(size_t{ 1 }, size_t{ 127 }, size_t{ 128 }, size_t{ 129 }, size_t{ 30000 });
+    RawClient bad(server);
+
+    REQUIRE(bad.hello(RPMI_MODE_DIRECT) == 0);
+    REQUIRE(bad.send(std::string(len, 'g').data(), len));
+    CHECK(bad.dropped());
+    CHECK(serves(server));
+}
+
+TEST_CASE("accept: a hello of another version is told so", "[unit]")
+{
+    Server server;
+    RawClient client(server);
+    rpmi_hello hello = {};
+    unsigned char bytes[RPMI_HELLO_BYTES];
+
+    hello.version = RPMI_PROTOCOL_VERSION;
+    rpmi_hello_put(bytes, &hello);
+    bytes[8]++; // the version
+    REQUIRE(client.send(bytes, sizeof(bytes)));
+    unsigned char answer[RPMI_WELCOME_BYTES];
+    REQUIRE(recv(client.sock(), answer, sizeof(answer), 0) == sizeof(answer));
+    rpmi_welcome welcome;
+    REQUIRE(rpmi_welcome_get(answer, sizeof(answer), &welcome) == 0);
+    CHECK(welcome.status == RPM_E_VERSION);
+    CHECK(client.dropped());
+}
+
+TEST_CASE("accept: who connects and says nothing is shown out after two seconds", "[unit]")
+{
+    Server server;
+    RawClient silent(server);
+    uint64_t start = rpmi_clock_ns();
+
+    CHECK(serves(server));
+    CHECK(silent.dropped());
+    CHECK(rpmi_clock_ns() - start < 4000000000u);
+    CHECK(serves(server));
+}
+
+TEST_CASE("accept: descriptors sent along are not kept, and end the connection", "[unit]")
+{
+    Server server;
+    CHECK(serves(server));
+    int before = open_descriptors();
+    for (int round = 0; round < 20; round++) {
+        RawClient bad(server);
+        int fds[] = { 0, 0, 0 };
+
+        REQUIRE(bad.hello(RPMI_MODE_RING) == 0);
+        char byte[RPMI_CALL_BYTES] = { 1 };
+        REQUIRE(bad.send(byte, sizeof(byte), fds, 3));
+        CHECK(bad.dropped());
+    }
+    CHECK(serves(server));
+    for (int i = 0; i < 100 && open_descriptors() > before; i++)
+        rpmi_clock_sleep_ns(10000000); // rings are retired by the engine
+    CHECK(open_descriptors() <= before);
+}
+
+TEST_CASE("accept: one client too many is refused with a word, and let in when one leaves",
+          "[unit]")
+{
+    ServerOpts opts;
+    opts.clients_max = 3;
+    Server server(opts);
+    std::vector<std::unique_ptr<RawClient>> clients;
+
+    for (int i = 0; i < 3; i++) {
+        clients.push_back(std::make_unique<RawClient>(server));
+        REQUIRE(clients.back()->hello(RPMI_MODE_AUTO) == 0);
+    }
+    RawClient late(server);
+    CHECK(late.hello(RPMI_MODE_AUTO) == RPM_E_REFUSED);
+    CHECK(std::string(late.welcome.text).find("3 clients") != std::string::npos);
+    clients.pop_back();
+    int err = RPM_E_REFUSED;
+    for (int i = 0; i < 100 && err != 0; i++) {
+        RawClient again(server);
+
+        err = again.hello(RPMI_MODE_AUTO);
+        rpmi_clock_sleep_ns(1000000);
+    }
+    CHECK(err == 0);
+}
+
+TEST_CASE("accept: a flood of silent connections does not keep the greeted from being served",
+          "[unit]")
+{
+    ServerOpts opts;
+    opts.clients_max = 2;
+    Server server(opts);
+    RawClient good(server);
+    std::vector<std::unique_ptr<RawClient>> silent;
+
+    REQUIRE(good.hello(RPMI_MODE_RING) == 0);
+    for (int i = 0; i < 40; i++)
+        silent.push_back(std::make_unique<RawClient>(server));
+    CHECK(good.open("a", RPM_KIND_LOG, 4096).status == 0);
+    silent.clear();
+    int err = RPM_E_REFUSED;
+    for (int i = 0; i < 300 && err != 0; i++) {
+        RawClient again(server);
+
+        err = again.hello(RPMI_MODE_AUTO);
+        rpmi_clock_sleep_ns(10000000);
+    }
+    CHECK(err == 0);
+}
+
+TEST_CASE("accept: the secret decides", "[unit]")
+{
+    ServerOpts opts;
+    opts.secret = "open sesame";
+    Server server(opts);
+    RawClient right(server);
+    RawClient wrong(server);
+    RawClient longer(server);
+    RawClient none(server);
+
+    CHECK(right.hello(RPMI_MODE_AUTO, "open sesame") == 0);
+    CHECK(wrong.hello(RPMI_MODE_AUTO, "open sesamf") == RPM_E_DENIED);
+    CHECK(longer.hello(RPMI_MODE_AUTO, "open sesame!") == RPM_E_DENIED);
+    CHECK(none.hello(RPMI_MODE_AUTO) == RPM_E_DENIED);
+    CHECK(none.fd(0) == -1);
+    CHECK(wrong.dropped());
+}
+
+TEST_CASE("accept: a server that never lends its mapping says so, and grants a ring", "[unit]")
+{
+    ServerOpts opts;
+    opts.flags = RPM_SERVER_NO_DIRECT;
+    Server server(opts);
+    RawClient insists(server);
+    RawClient any(server);
+
+    CHECK(insists.hello(RPMI_MODE_DIRECT) == RPM_E_NOCAP);
+    REQUIRE(any.hello(RPMI_MODE_AUTO) == 0);
+    CHECK(any.welcome.mode == RPMI_MODE_RING);
+}
+
+TEST_CASE("accept: left to choose, memory gives direct and a disk gives the ring", "[unit]")
+{
+    ServerOpts disk;
+    disk.place = support::Dir::kDisk;
+    Server memory;
+    Server file(disk);
+    RawClient fast(memory);
+    RawClient safe(file);
+
+    REQUIRE(fast.hello(RPMI_MODE_AUTO) == 0);
+    CHECK(fast.welcome.mode == RPMI_MODE_DIRECT);
+    CHECK(fast.welcome.facts.methods == 1u << RPM_METHOD_STORE);
+    REQUIRE(safe.hello(RPMI_MODE_AUTO) == 0);
+    if (safe.welcome.facts.domain == RPM_DOMAIN_MSYNC)
+        CHECK(safe.welcome.mode == RPMI_MODE_RING);
+}
+
+TEST_CASE("accept: rings that cannot be are refused", "[unit]")
+{
+    Server server;
+    RawClient shallow(server);
+    RawClient deep(server);
+    RawClient bare(server);
+    RawClient vast(server);
+
+    CHECK(shallow.hello(RPMI_MODE_RING, "", 0) == RPM_E_PROTO);
+    CHECK(deep.hello(RPMI_MODE_RING, "", RPMI_DEPTH_MAX + 1) == RPM_E_PROTO);
+    CHECK(bare.hello(RPMI_MODE_RING, "", 64, 0) == RPM_E_PROTO);
+    CHECK(vast.hello(RPMI_MODE_RING, "", 64, RPMI_STAGING_MAX + 1) == RPM_E_PROTO);
+    CHECK(serves(server));
+}
+
+TEST_CASE("accept: a client that never reads its answers is dropped", "[unit]")
+{
+    Server server;
+    RawClient deaf(server);
+    rpmi_call call = {};
+    unsigned char bytes[RPMI_CALL_BYTES];
+    bool gone = false;
+
+    REQUIRE(deaf.hello(RPMI_MODE_DIRECT) == 0);
+    call.kind = RPMI_CALL_LIST;
+    call.lsn = 1000;
+    rpmi_call_put(bytes, &call);
+    for (int i = 0; i < 20000 && !gone; i++)
+        gone = !deaf.send(bytes, sizeof(bytes));
+    CHECK(gone);
+    CHECK(serves(server));
+}
+
+TEST_CASE("accept: a client that goes without a word is counted, its locks freed", "[unit]")
+{
+    Server server;
+    RawClient client(server);
+
+    REQUIRE(client.hello(RPMI_MODE_RING) == 0);
+    REQUIRE(client.open("locks", RPM_KIND_LOCKS, 64).status == 0);
+    client.map_ring();
+    rpmi_slot take = {};
+    uint64_t word = uint64_t{ client.welcome.client } << 32 | client.welcome.server_epoch;
+    take.kind = RPMI_OP_CAS;
+    take.key = 1;
+    memcpy(take.head + 8, &word, sizeof(word));
+    client.post(take);
+    REQUIRE(client.outcome() == 0);
+    client.leave();
+    for (int i = 0; i < 1000 && server.stats().died == 0; i++)
+        rpmi_clock_sleep_ns(1000000);
+    CHECK(server.stats().died == 1);
+    CHECK(server.stats().locks_freed == 1);
+    CHECK(server.stats().clients == 0);
+}

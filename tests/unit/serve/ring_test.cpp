@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a ring client may write into shared memory, and what comes of it.
+#include "support/catch.h"
+#include "unit/serve/client.h"
+
+extern "C" {
+#include "base/rng.h"
+#include "pool/service.h"
+}
+#include <fcntl.h>
+
+namespace
+{
+
+using support::Server;
+using support::ServerOpts;
+
+struct Ringer : RawClient {
+    uint32_t key = 0; // of a region of 4096 bytes
+    uint32_t dram = 0;
+
+    explicit Ringer(const Server &server, const std::string &name = "region") : RawClient(server)
+    {
+        REQUIRE(hello(RPMI_MODE_RING) == 0);
+        rpmi_reply reply = open(name, RPM_KIND_REGION, 4096);
+        REQUIRE(reply.status == 0);
+        key = reply.key;
+        reply = open(name + ".dram", RPM_KIND_DRAM, 128);
+        REQUIRE(reply.status == 0);
+        dram = reply.key;
+        map_ring();
+    }
+    rpmi_slot write(uint64_t offset, uint64_t len) const
+    {
+        rpmi_slot slot = {};
+
+        slot.kind = RPMI_OP_COPY;
+        slot.flags = RPMI_OP_DURABLE;
+        slot.key = key;
+        slot.offset = offset;
+        slot.len = len;
+        slot.body_bytes = static_cast<uint32_t>(len);
+        return slot;
+    }
+    rpmi_slot read(uint64_t offset, uint64_t len, uint32_t into) const
+    {
+        rpmi_slot slot = {};
+
+        slot.kind = RPMI_OP_READ;
+        slot.key = key;
+        slot.offset = offset;
+        slot.len = len;
+        slot.body = into;
+        return slot;
+    }
+    int run(const rpmi_slot &slot)
+    {
+        post(slot);
+        return outcome();
+    }
+};
+
+} // namespace
+
+TEST_CASE("ring: writes and reads back, head and body and zeros", "[unit]")
+{
+    ServerOpts opts;
+    opts.domain =
+        GENERATE(0u, static_cast<uint32_t>(RPM_DOMAIN_MSYNC), static_cast<uint32_t>(RPM_DOMAIN_ADR),
+                 static_cast<uint32_t>(RPM_DOMAIN_EADR));
+    Server server(opts);
+    Ringer client(server);
+    rpmi_slot slot = client.write(64, 128);
+
+    strcpy(reinterpret_cast<char *>(client.ring.staging), "body");
+    slot.body_bytes = 4;
+    slot.head_bytes = 5;
+    memcpy(slot.head, "head ", 5);
+    REQUIRE(client.run(slot) == 0);
+    REQUIRE(client.run(client.read(64, 128, 4096)) == 0);
+    CHECK(std::string(reinterpret_cast<char *>(client.ring.staging) + 4096) == "head body");
+    slot.head_bytes = 60; // too long to travel inline: from the line of its slot
+    memset(client.ring.heads + (client.posted % client.ring.slots) * 64, 'h', 60);
+    REQUIRE(client.run(slot) == 0);
+    REQUIRE(client.run(client.read(64, 128, 4096)) == 0);
+    CHECK(std::string(reinterpret_cast<char *>(client.ring.staging) + 4096) ==
+          std::string(60, 'h') + "body");
+}
+
+TEST_CASE("ring: nothing outside the object, the staging memory or the rights", "[unit]")
+{
+    Server server;
+    Ringer client(server);
+    rpmi_slot slot;
+
+    CHECK(client.run(client.write(4096, 1)) == RPM_E_RANGE);
+    CHECK(client.run(client.write(4095, 2)) == RPM_E_RANGE);
+    CHECK(client.run(client.write(UINT64_MAX, 2)) == RPM_E_RANGE);
+    CHECK(client.run(client.write(0, UINT64_MAX)) == RPM_E_RANGE);
+    CHECK(client.run(client.read(0, 4096, (1 << 16) - 4095)) == RPM_E_RANGE);
+    CHECK(client.run(client.read(0, 4096, UINT32_MAX)) == RPM_E_RANGE);
+    slot = client.write(0, 4096);
+    slot.body = (1 << 16) - 4095;
+    CHECK(client.run(slot) == RPM_E_RANGE);
+    slot = client.write(0, 64);
+    slot.body_bytes = 65;
+    CHECK(client.run(slot) == RPM_E_RANGE);
+    slot = client.write(0, 64);
+    slot.head_bytes = 1;
+    CHECK(client.run(slot) == RPM_E_RANGE);
+    slot = client.write(0, 4096);
+    slot.body_bytes = 0;
+    slot.head_bytes = 65;
+    CHECK(client.run(slot) == RPM_E_RANGE);
+    slot = client.write(0, 64);
+    slot.key = 77;
+    CHECK(client.run(slot) == RPM_E_DENIED);
+    slot.key = UINT32_MAX;
+    CHECK(client.run(slot) == RPM_E_DENIED);
+    slot.key = RPMI_KEY_SCRATCH;
+    CHECK(client.run(slot) == RPM_E_DENIED);
+    CHECK(client.run(client.write(0, 64)) == 0);
+    CHECK(server.stats().rejected == 13);
+}
+
+TEST_CASE("ring: atomics on volatile words only, and only on aligned ones", "[unit]")
+{
+    Server server;
+    Ringer client(server);
+    rpmi_slot slot = {};
+    uint64_t operand = 5;
+    uint64_t found;
+
+    slot.kind = RPMI_OP_FAA;
+    slot.key = client.dram;
+    slot.offset = 8;
+    slot.body = 128;
+    memcpy(slot.head + 8, &operand, 8);
+    CHECK(client.run(slot) == 0);
+    CHECK(client.run(slot) == 0);
+    memcpy(&found, client.ring.staging + 128, 8);
+    CHECK(found == 5);
+    slot.offset = 12;
+    CHECK(client.run(slot) < 0);
+    slot.offset = 128;
+    CHECK(client.run(slot) == RPM_E_RANGE);
+    slot.offset = 0;
+    slot.body = (1 << 16) - 7;
+    CHECK(client.run(slot) == RPM_E_RANGE);
+    slot.body = 0;
+    slot.key = client.key;
+    CHECK(client.run(slot) == RPM_E_DENIED);
+}
+
+TEST_CASE("ring: unknown operations fail, and fail the rest of their post only", "[unit]")
+{
+    Server server;
+    Ringer client(server);
+    rpmi_slot slot = client.write(0, 64);
+    uint8_t kind = GENERATE(uint8_t{ 0 }, uint8_t{ RPMI_OP_FLUSH }, uint8_t{ RPMI_OP_DRAIN },
+                            uint8_t{ RPMI_OP_KINDS }, uint8_t{ 255 });
+
+    slot.kind = kind;
+    CHECK(client.run(slot) == RPM_E_NOCAP);
+    CHECK(client.run(client.write(0, 64)) == 0);
+}
+
+TEST_CASE("ring: one client's keys mean nothing on another's ring", "[unit]")
+{
+    Server server;
+    Ringer one(server, "one");
+    RawClient other(server);
+
+    REQUIRE(other.hello(RPMI_MODE_RING) == 0);
+    other.map_ring();
+    other.post(one.write(0, 64));
+    CHECK(other.outcome() == RPM_E_DENIED);
+}
+
+TEST_CASE("ring: its memory can be neither shrunk nor grown", "[unit]")
+{
+    Server server;
+    Ringer client(server);
+
+    CHECK(ftruncate(client.fd(RPMI_FD_RING), 0) != 0);
+    CHECK(ftruncate(client.fd(RPMI_FD_RING), 1 << 30) != 0);
+    CHECK(client.run(client.write(0, 64)) == 0);
+}
+
+TEST_CASE("ring: random scribbling over all of it leaves server and neighbours alone", "[unit]")
+{
+    Server server;
+    Ringer good(server, "good");
+    rpmi_rng rng;
+
+    rpmi_rng_seed(&rng, 11);
+    memset(good.ring.staging, 'g', 4096);
+    REQUIRE(good.run(good.write(0, 4096)) == 0);
+    for (int round = 0; round < 30; round++) {
+        Ringer bad(server, "bad");
+        uint64_t one = 1;
+
+        for (int i = 0; i < 2000; i++) {
+            uint64_t at = rpmi_rng_below(&rng, bad.ring.bytes / 8 - 16) * 8;
+            uint64_t value =
+                rpmi_rng_chance(&rng, 500000) ? rpmi_rng_next(&rng) : rpmi_rng_below(&rng, 70000);
+            if (rpmi_rng_chance(&rng, 700000)) // mostly the slots themselves
+                at = 4096 + rpmi_rng_below(&rng, bad.ring.slots * 8) * 8;
+            memcpy(reinterpret_cast<unsigned char *>(bad.ring.head) + at, &value, 8);
+            if (rpmi_rng_chance(&rng, 200000)) {
+                uint64_t next = rpmi_rng_below(&rng, bad.ring.slots);
+                bad.ring.slot[next].turn = static_cast<uint32_t>(next + 1);
+            }
+        }
+        (void)!write(bad.fd(RPMI_FD_BELL), &one, sizeof(one));
+        REQUIRE(good.run(good.read(0, 4096, 8192)) == 0);
+        CHECK(std::string(reinterpret_cast<char *>(good.ring.staging) + 8192, 4096) ==
+              std::string(4096, 'g'));
+    }
+}
+
+TEST_CASE("ring: a bell that its client empties or blocks does not stop the engine", "[unit]")
+{
+    Server server;
+    Ringer good(server, "good");
+    Ringer bad(server, "bad");
+    uint64_t most = UINT64_MAX - 1;
+
+    int flags = fcntl(bad.fd(RPMI_FD_BELL), F_GETFL);
+    REQUIRE(fcntl(bad.fd(RPMI_FD_BELL), F_SETFL, flags & ~O_NONBLOCK) == 0);
+    (void)!write(bad.fd(RPMI_FD_BELL), &most, sizeof(most));
+    rpmi_clock_sleep_ns(5000000); // long enough for the engine to sleep
+    CHECK(good.run(good.write(0, 64)) == 0);
+    (void)!read(bad.fd(RPMI_FD_BELL), &most, sizeof(most));
+    rpmi_clock_sleep_ns(5000000);
+    CHECK(good.run(good.write(0, 64)) == 0);
+    CHECK(bad.run(bad.write(0, 64)) == 0);
+}
+
+TEST_CASE("ring: a client that leaves with requests posted takes nobody along", "[unit]")
+{
+    Server server;
+    Ringer good(server, "good");
+
+    for (int round = 0; round < 50; round++) {
+        Ringer bad(server, "bad");
+
+        for (uint32_t i = 0; i < bad.ring.slots; i++)
+            bad.post(bad.write(0, 4096));
+        bad.leave();
+        REQUIRE(good.run(good.write(0, 64)) == 0);
+    }
+    CHECK(server.stats().accepted == 51);
+}
+
+TEST_CASE("ring: a claim fences the ring writer before it", "[unit]")
+{
+    Server server;
+    RawClient first(server);
+    RawClient second(server);
+    rpmi_slot slot = {};
+
+    REQUIRE(first.hello(RPMI_MODE_RING) == 0);
+    REQUIRE(second.hello(RPMI_MODE_RING) == 0);
+    first.map_ring();
+    rpmi_reply opened = first.open("log", RPM_KIND_LOG, 4096);
+    REQUIRE(opened.status == 0);
+    rpmi_reply claimed = first.claim(opened.key);
+    REQUIRE(claimed.status == 0);
+    slot.kind = RPMI_OP_COPY;
+    slot.key = claimed.key;
+    slot.offset = 4096;
+    slot.len = 64;
+    slot.body_bytes = 64;
+    first.post(slot);
+    CHECK(first.outcome() == 0);
+    slot.offset = 0; // the header is the server's
+    first.post(slot);
+    CHECK(first.outcome() == RPM_E_DENIED);
+    opened = second.open("log", RPM_KIND_LOG, 4096);
+    REQUIRE(opened.status == 0);
+    CHECK(second.claim(opened.key).status == RPM_E_OWNED);
+    REQUIRE(second.claim(opened.key, RPMI_CALL_TAKEOVER).status == 0);
+    slot.offset = 4096;
+    first.post(slot);
+    CHECK(first.outcome() == RPM_E_FENCED);
+}

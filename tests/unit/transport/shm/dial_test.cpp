@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A server that goes away, or misbehaves, at every point of connect.
+#include "support/catch.h"
+#include "support/server.h"
+
+extern "C" {
+#include "base/clock.h"
+#include "transport/transport.h"
+#include "wire/hello.h"
+}
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <functional>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace
+{
+
+// Listens, and does with its first connection what the case wants.
+class FakeServer
+{
+  public:
+    explicit FakeServer(std::function<void(int)> serve)
+    {
+        sockaddr_un address = {};
+
+        address.sun_family = AF_UNIX;
+        strcpy(address.sun_path, (dir_ / "socket").c_str());
+        listen_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        REQUIRE(bind(listen_, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
+        REQUIRE(listen(listen_, 4) == 0);
+        thread_ = std::thread([this, serve] {
+            int sock = accept(listen_, nullptr, nullptr);
+
+            if (sock >= 0) {
+                serve(sock);
+                close(sock);
+            }
+        });
+    }
+    ~FakeServer()
+    {
+        shutdown(listen_, SHUT_RDWR);
+        thread_.join();
+        close(listen_);
+    }
+    int connect(uint64_t timeout_us = 200000)
+    {
+        rpmi_link_opts opts = {};
+        rpmi_link *link = nullptr;
+        std::string url = "shm:" + dir_ / "socket";
+
+        opts.timeout_us = timeout_us;
+        opts.depth = 64;
+        opts.staging_bytes = 1 << 20;
+        int err = rpmi_link_open(url.c_str(), &opts, &link);
+        if (err == 0)
+            link->ops->close(link);
+        return err;
+    }
+
+  private:
+    support::Dir dir_;
+    int listen_;
+    std::thread thread_;
+};
+
+void take_hello(int sock)
+{
+    char bytes[RPMI_HELLO_BYTES];
+
+    (void)!read(sock, bytes, sizeof(bytes));
+}
+
+void send_welcome(int sock, const std::function<void(rpmi_welcome *)> &change)
+{
+    rpmi_welcome welcome = {};
+    unsigned char bytes[RPMI_WELCOME_BYTES];
+
+    welcome.version = RPMI_PROTOCOL_VERSION;
+    welcome.mode = RPMI_MODE_RING;
+    welcome.client = 1;
+    welcome.server_epoch = 1;
+    welcome.depth = 64;
+    welcome.staging_bytes = 1 << 20;
+    welcome.facts = rpm_facts_init();
+    change(&welcome);
+    rpmi_welcome_put(bytes, &welcome);
+    (void)!write(sock, bytes, sizeof(bytes));
+}
+
+} // namespace
+
+TEST_CASE("dial: nobody there, nothing but a file there, no right to connect", "[unit]")
+{
+    support::Dir dir;
+    rpmi_link_opts opts = {};
+    rpmi_link *link = nullptr;
+
+    opts.timeout_us = 100000;
+    opts.depth = 64;
+    opts.staging_bytes = 1 << 20;
+    CHECK(rpmi_link_open(("shm:" + dir / "none").c_str(), &opts, &link) == RPM_E_REFUSED);
+    close(open((dir / "file").c_str(), O_CREAT | O_WRONLY, 0600));
+    CHECK(rpmi_link_open(("shm:" + dir / "file").c_str(), &opts, &link) == RPM_E_REFUSED);
+    CHECK(rpmi_link_open("shm:", &opts, &link) == RPM_E_INVAL);
+    CHECK(rpmi_link_open("shm:x,mode=warp", &opts, &link) == RPM_E_INVAL);
+    CHECK(rpmi_link_open("shm:x,color=blue", &opts, &link) == RPM_E_INVAL);
+    CHECK(link == nullptr);
+}
+
+TEST_CASE("dial: a server that closes at once, or after the hello", "[unit]")
+{
+    FakeServer at_once([](int) {});
+    FakeServer after_hello([](int sock) { take_hello(sock); });
+
+    CHECK(at_once.connect() == RPM_E_LOST);
+    CHECK(after_hello.connect() == RPM_E_LOST);
+}
+
+TEST_CASE("dial: a server that says nothing costs the deadline and no more", "[unit]")
+{
+    FakeServer silent([](int sock) {
+        char byte;
+
+        take_hello(sock);
+        (void)!read(sock, &byte, 1); // until the client gives up
+    });
+    uint64_t start = rpmi_clock_ns();
+
+    CHECK(silent.connect(100000) == RPM_E_TIMEDOUT);
+    CHECK(rpmi_clock_ns() - start < 5000000000);
+}
+
+TEST_CASE("dial: garbage, a short welcome, another version", "[unit]")
+{
+    FakeServer garbage([](int sock) {
+        take_hello(sock);
+        std::string bytes(RPMI_WELCOME_BYTES, 'g');
+        (void)!write(sock, bytes.data(), bytes.size());
+    });
+    FakeServer shorter([](int sock) {
+        take_hello(sock);
+        (void)!write(sock, "RPM", 3);
+    });
+    FakeServer longer([](int sock) {
+        take_hello(sock);
+        std::string bytes(4 * RPMI_WELCOME_BYTES, 'g');
+        (void)!write(sock, bytes.data(), bytes.size());
+    });
+    FakeServer version([](int sock) {
+        take_hello(sock);
+        send_welcome(sock, [](rpmi_welcome *welcome) { welcome->version++; });
+    });
+
+    CHECK(garbage.connect() == RPM_E_PROTO);
+    CHECK(shorter.connect() == RPM_E_PROTO);
+    CHECK(longer.connect() == RPM_E_PROTO);
+    CHECK(version.connect() == RPM_E_VERSION);
+}
+
+TEST_CASE("dial: a refusal says why", "[unit]")
+{
+    FakeServer refusing([](int sock) {
+        take_hello(sock);
+        send_welcome(sock, [](rpmi_welcome *welcome) {
+            welcome->status = RPM_E_DENIED;
+            strcpy(welcome->text, "not you");
+        });
+    });
+
+    CHECK(refusing.connect() == RPM_E_DENIED);
+    CHECK(std::string(rpm_last_error()) == "not you");
+}
+
+TEST_CASE("dial: a grant without what it grants", "[unit]")
+{
+    FakeServer nothing([](int sock) {
+        take_hello(sock);
+        send_welcome(sock, [](rpmi_welcome *) {});
+    });
+    FakeServer odd([](int sock) {
+        take_hello(sock);
+        send_welcome(sock, [](rpmi_welcome *welcome) { welcome->depth = 65; });
+    });
+
+    CHECK(nothing.connect() == RPM_E_PROTO);
+    CHECK(odd.connect() == RPM_E_PROTO);
+}
