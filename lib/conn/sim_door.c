@@ -31,3 +31,9 @@ void rpm_sim_kill_client(struct rpm_conn *conn)
     RPM_ASSERT(conn != NULL && conn->link->ops == &rpmi_sim_transport);
     rpmi_sim_link_kill(conn->link);
 }
+
+void rpm_sim_kill_client_at(struct rpm_conn *conn, uint64_t events)
+{
+    RPM_ASSERT(conn != NULL && conn->link->ops == &rpmi_sim_transport);
+    rpmi_sim_link_kill_at(conn->link, events);
+}

@@ -153,6 +153,7 @@ int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
     client->machine = &world->machine[server];
     client->state = RPMI_CLIENT_OPEN;
     client->dead = false;
+    client->kill_at = 0;
     client->connected = false;
     client->lost = RPM_E_LOST; /* until dialled */
     client->depth = depth;
@@ -299,6 +300,7 @@ static void leave(struct rpmi_client *client, uint64_t in_ns)
 
 void rpmi_client_kill(struct rpmi_client *client)
 {
+    client->kill_at = 0;
     if (client->dead)
         return;
     client->dead = true;
@@ -310,6 +312,7 @@ void rpmi_client_close(struct rpmi_client *client)
     const struct rpmi_delays *ns = &client->world->preset->ns;
 
     RPM_ASSERT(client->state == RPMI_CLIENT_OPEN);
+    client->kill_at = 0;
     if (!client->dead)
         leave(client, ns->post + ns->network);
     client->state = RPMI_CLIENT_LEFT;

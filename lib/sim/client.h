@@ -72,8 +72,9 @@ struct rpmi_client {
     struct rpmi_world *world;
     struct rpmi_machine *machine;
     uint16_t index;
-    uint8_t state; /* enum rpmi_client_state */
-    bool dead;     /* the client machine was killed */
+    uint8_t state;    /* enum rpmi_client_state */
+    bool dead;        /* the client machine was killed */
+    uint64_t kill_at; /* event after which it is; 0: none */
     bool dialling;
     bool connected;
     int refused; /* dialling ended with this error */

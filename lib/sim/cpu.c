@@ -20,10 +20,10 @@
 static bool spend(struct rpmi_machine *machine, uint64_t ns)
 {
     RPM_ASSERT(machine->cpu.busy);
-    if (!machine->powered)
+    if (!machine->running)
         return false;
     rpmi_world_run_until(machine->world, machine->world->now_ns + ns);
-    return machine->powered;
+    return machine->running;
 }
 
 static void tick(struct rpmi_machine *machine, uint64_t arg)
@@ -124,7 +124,7 @@ bool rpmi_cpu_fence(struct rpmi_machine *machine)
 {
     const struct rpmi_delays *ns = &machine->world->preset->ns;
 
-    while (machine->powered && machine->cpu.streams > 0) {
+    while (machine->running && machine->cpu.streams > 0) {
         if (!spend(machine, ns->stream))
             return false;
         stream_out(machine);
@@ -133,7 +133,7 @@ bool rpmi_cpu_fence(struct rpmi_machine *machine)
     if (!spend(machine, ns->fence))
         return false;
     tick(machine, 0);
-    return machine->powered;
+    return machine->running;
 }
 
 /* clwb of every dirty line: first all are issued, then they arrive, upwards or downwards. */

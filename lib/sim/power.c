@@ -174,8 +174,12 @@ static void stop_serving(struct rpmi_machine *machine)
 
 void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut)
 {
-    RPM_ASSERT(cut <= RPMI_CUT_REORDER);
+    RPM_ASSERT(cut <= RPMI_CUT_KILL);
     machine->cut_at = 0;
+    if (cut == RPMI_CUT_KILL) {
+        rpmi_power_kill(machine);
+        return;
+    }
     if (!machine->powered)
         return;
     if (cut != RPMI_CUT_DROP) {
@@ -188,20 +192,23 @@ void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut)
     rpmi_pcie_drop(machine);
     rpmi_cpu_drop(machine, false);
     machine->powered = false;
+    machine->running = false;
 }
 
 void rpmi_power_kill(struct rpmi_machine *machine)
 {
-    if (!machine->serving)
+    if (!machine->running)
         return;
     stop_serving(machine);
     rpmi_cpu_drop(machine, true);
+    machine->running = false;
 }
 
 void rpmi_power_on(struct rpmi_machine *machine)
 {
     RPM_ASSERT(!machine->serving);
     machine->powered = true;
+    machine->running = true;
     machine->boot++;
     if (machine->media.dram_bytes > 0)
         memset(machine->media.dram, DRAM_JUNK, machine->media.dram_bytes);
@@ -209,6 +216,6 @@ void rpmi_power_on(struct rpmi_machine *machine)
 
 void rpmi_power_serve(struct rpmi_machine *machine)
 {
-    RPM_ASSERT(machine->powered && !machine->serving);
+    RPM_ASSERT(machine->running && !machine->serving);
     machine->serving = true;
 }

@@ -12,7 +12,13 @@
 struct rpmi_machine;
 
 /* Numbers of enum rpm_cut in <librpm/sim.h>. */
-enum rpmi_cut { RPMI_CUT_NONE = 0, RPMI_CUT_DROP = 1, RPMI_CUT_TEAR = 2, RPMI_CUT_REORDER = 3 };
+enum rpmi_cut {
+    RPMI_CUT_NONE = 0,
+    RPMI_CUT_DROP = 1,
+    RPMI_CUT_TEAR = 2,
+    RPMI_CUT_REORDER = 3,
+    RPMI_CUT_KILL = 4 /* the process only */
+};
 
 void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut);
 void rpmi_power_kill(struct rpmi_machine *machine);

@@ -48,12 +48,12 @@ static bool wait_for_pcie(struct rpmi_machine *machine)
 {
     uint64_t mark = machine->pcie.tail;
 
-    while (machine->powered && machine->pcie.head < mark) {
+    while (machine->running && machine->pcie.head < mark) {
         bool more = rpmi_world_step(machine->world);
 
         RPM_ASSERT(more);
     }
-    return machine->powered;
+    return machine->running;
 }
 
 static void forget(struct rpmi_client *client)
@@ -81,10 +81,10 @@ static void welcome(struct rpmi_client *client)
     if (!client->dialling)
         return;
     forget(client);
-    if (!machine->powered)
+    if (!machine->running)
         return;
     err = host->attach(host->context, machine->index, &client->id, &client->epoch);
-    if (!machine->powered)
+    if (!machine->running)
         return;
     RPM_ASSERT(err <= 0 && err > -256);
     if (err == 0) {
@@ -99,7 +99,7 @@ static void welcome(struct rpmi_client *client)
 
 static void answer(const struct rpmi_packet *packet, int status)
 {
-    if (!packet->client->machine->powered)
+    if (!packet->client->machine->running)
         return;
     if (status != 0)
         packet->client->responder[packet->qp].broken = true;

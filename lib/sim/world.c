@@ -59,6 +59,7 @@ int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **out)
         machine->world = world;
         machine->index = (uint16_t)i;
         machine->powered = true;
+        machine->running = true;
         world->servers = i + 1;
     }
     if (err == 0)
@@ -120,6 +121,12 @@ static void rearm(struct rpmi_world *world)
         if (at != 0 && at < world->next_cut)
             world->next_cut = at;
     }
+    for (uint32_t i = 0; i < world->clients; i++) {
+        uint64_t at = world->client[i]->kill_at;
+
+        if (at != 0 && at < world->next_cut)
+            world->next_cut = at;
+    }
 }
 
 static void fire(struct rpmi_world *world)
@@ -129,6 +136,12 @@ static void fire(struct rpmi_world *world)
 
         if (machine->cut_at != 0 && machine->cut_at <= world->events)
             rpmi_power_cut(machine, machine->cut);
+    }
+    for (uint32_t i = 0; i < world->clients; i++) {
+        struct rpmi_client *client = world->client[i];
+
+        if (client->kill_at != 0 && client->kill_at <= world->events)
+            rpmi_client_kill(client);
     }
     rearm(world);
 }
@@ -242,6 +255,12 @@ static bool happen(struct rpmi_world *world, const struct rpmi_event *event)
     default:
         return happen_client(world, event);
     }
+}
+
+void rpmi_world_kill_at(struct rpmi_client *client, uint64_t events)
+{
+    client->kill_at = events == 0 ? 0 : client->world->events + events;
+    rearm(client->world);
 }
 
 bool rpmi_world_step(struct rpmi_world *world)

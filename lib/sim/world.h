@@ -66,6 +66,7 @@ struct rpmi_machine {
     struct rpmi_world *world;
     uint16_t index;
     bool powered;
+    bool running;    /* a server process executes: one that serves, or starts */
     bool serving;    /* a server process runs */
     uint64_t boot;   /* counts starts of a server process */
     uint64_t cut_at; /* event after which the power goes; 0: none armed */
@@ -110,6 +111,9 @@ void rpmi_world_run_until(struct rpmi_world *world, uint64_t at_ns);
 /* Arm a cut after @events further events; 0: disarm. */
 void rpmi_world_cut_at(struct rpmi_world *world, uint32_t server, uint64_t events,
                        enum rpmi_cut cut);
+
+/* Arm the death of a client machine after @events further events; 0: disarm. */
+void rpmi_world_kill_at(struct rpmi_client *client, uint64_t events);
 
 /* Something happened that is not in the queue: count it, and let a cut fire. */
 void rpmi_world_tick(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,

@@ -14,12 +14,13 @@ extern "C" {
 
 struct rpm_sim;
 
-/* What happens to bytes outside the persistence domain when the power goes. */
+/* What happens to bytes outside the persistence domain when the power, or the server, goes. */
 enum rpm_cut {
     RPM_CUT_NONE = 0,   /* all in-flight bytes reach the media: the luckiest case */
     RPM_CUT_DROP = 1,   /* none of them does */
     RPM_CUT_TEAR = 2,   /* any subset of their aligned 8-byte words does */
-    RPM_CUT_REORDER = 3 /* any subset of whole lines does, whatever their order */
+    RPM_CUT_REORDER = 3, /* any subset of whole lines does, whatever their order */
+    RPM_CUT_KILL = 4     /* the power stays: only the server process dies */
 };
 
 struct rpm_sim_opts {
@@ -81,6 +82,16 @@ RPM_MUST_CHECK int rpm_sim_connect(struct rpm_sim *sim, uint32_t server,
  * Threads:  one per object.
  */
 void rpm_sim_cut_at(struct rpm_sim *sim, uint32_t server, uint64_t events, enum rpm_cut cut);
+
+/**
+ * rpm_sim_kill_client_at: arm the death of a client machine after a number of further events.
+ *
+ * @conn    of this world. Borrowed.
+ * @events  1: at the next event; 0: disarm.
+ *
+ * Threads:  one per object.
+ */
+void rpm_sim_kill_client_at(struct rpm_conn *conn, uint64_t events);
 
 /**
  * rpm_sim_power_cut: cut a server's power now.
@@ -158,7 +169,7 @@ uint64_t rpm_sim_now_ns(const struct rpm_sim *sim);
  * @sim     Borrowed.
  * @server  0..servers - 1.
  *
- * Returns 1 once the server has lost power and was not restarted.
+ * Returns 1 once the server has lost power, or its process, and was not restarted.
  * Threads:  one per object.
  */
 int rpm_sim_cut_happened(const struct rpm_sim *sim, uint32_t server);

@@ -97,6 +97,11 @@ void rpmi_sim_link_kill(struct rpmi_link *link)
     link->lost = RPM_E_LOST;
 }
 
+void rpmi_sim_link_kill_at(struct rpmi_link *link, uint64_t events)
+{
+    rpmi_world_kill_at(rpmi_sim_link_of(link)->client, events);
+}
+
 /* A number among the URL's options; @fallback when it is not there. */
 static int number(const struct rpmi_url *url, const char *key, uint64_t fallback, uint64_t max,
                   uint64_t *value)

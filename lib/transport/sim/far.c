@@ -136,10 +136,12 @@ int rpmi_far_start(struct rpmi_far *far)
     rpmi_cpu_enter(machine);
     err = rpmi_service_open(&opts, &far->service);
     rpmi_cpu_leave(machine);
-    if (!machine->powered)
-        return rpmi_fail(RPM_E_LOST, "sim: the power went again while the server started");
+    if (!machine->running)
+        return rpmi_fail(RPM_E_LOST, "sim: the server died again while it started");
     if (err == 0)
         rpmi_power_serve(machine);
+    else
+        machine->running = false;
     return err;
 }
 

@@ -19,6 +19,7 @@ _Static_assert((int)RPM_CUT_NONE == (int)RPMI_CUT_NONE, "same numbers");
 _Static_assert((int)RPM_CUT_DROP == (int)RPMI_CUT_DROP, "same numbers");
 _Static_assert((int)RPM_CUT_TEAR == (int)RPMI_CUT_TEAR, "same numbers");
 _Static_assert((int)RPM_CUT_REORDER == (int)RPMI_CUT_REORDER, "same numbers");
+_Static_assert((int)RPM_CUT_KILL == (int)RPMI_CUT_KILL, "same numbers");
 
 static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *opts)
 {
@@ -131,5 +132,5 @@ uint64_t rpm_sim_now_ns(const struct rpm_sim *sim)
 
 int rpm_sim_cut_happened(const struct rpm_sim *sim, uint32_t server)
 {
-    return machine_of(sim, server)->powered ? 0 : 1;
+    return machine_of(sim, server)->running ? 0 : 1;
 }

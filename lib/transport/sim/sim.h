@@ -74,8 +74,9 @@ struct rpmi_host rpmi_far_host(struct rpm_sim *sim);
 int rpmi_sim_link_open(struct rpm_sim *sim, uint32_t server, const struct rpmi_link_opts *opts,
                        struct rpmi_link **link);
 
-/* The client machine of a link dies. */
+/* The client machine of a link dies: now, or after a number of further events (0: disarm). */
 void rpmi_sim_link_kill(struct rpmi_link *link);
+void rpmi_sim_link_kill_at(struct rpmi_link *link, uint64_t events);
 
 /* The rest of the ops table, see post.c, poll.c, mr.c. */
 int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);

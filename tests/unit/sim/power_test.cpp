@@ -151,6 +151,46 @@ TEST_CASE("power: bytes in the NIC are lost by DROP, kept by NONE, torn by TEAR"
     REQUIRE(torn);
 }
 
+TEST_CASE("power: bytes in the PCIe queue and in a core's buffers count as under way", "[unit]")
+{
+    bool kept = false;
+    bool torn = false;
+
+    for (uint64_t seed = 1; seed < 60; seed++)
+        for (rpmi_cut cut : CUTS) {
+            Bench bench("adr-noddio", seed);
+            rpmi_client *client = bench.dial();
+            auto data = pattern(256, 1);
+
+            bench.write(client, 4096, data);
+            while (bench.machine()->pcie.tail == 0 || client->responder[0].cut != 256)
+                REQUIRE(rpmi_world_step(bench.world));
+            REQUIRE(bench.machine()->pcie.lines == 0);
+            rpmi_cpu_enter(bench.machine());
+            rpmi_cpu_stream(bench.machine(), 8192, data.data(), 256);
+            rpmi_cpu_leave(bench.machine());
+            rpmi_power_cut(bench.machine(), cut);
+            for (uint64_t offset : { 4096u, 8192u }) {
+                auto now = bench.pool(offset, 256);
+
+                if (cut == RPMI_CUT_NONE)
+                    REQUIRE(now == data);
+                if (cut == RPMI_CUT_DROP && offset == 8192)
+                    REQUIRE(now == std::vector<unsigned char>(256));
+                kept = kept || (cut == RPMI_CUT_REORDER && now == data);
+                torn = torn || (cut == RPMI_CUT_TEAR && now != data &&
+                                now != std::vector<unsigned char>(256));
+            }
+            bench.start();
+            REQUIRE(rpmi_client_dial(client) == 0);
+            bench.run_dry();
+            REQUIRE(client->connected);
+            REQUIRE(bench.detached == 0); // the new server never knew the old client
+        }
+    REQUIRE(kept);
+    REQUIRE(torn);
+}
+
 TEST_CASE("power: a killed server keeps its memory and caches, not its DRAM", "[unit]")
 {
     Bench bench("adr");
@@ -185,6 +225,41 @@ TEST_CASE("power: a killed server keeps its memory and caches, not its DRAM", "[
         lost = again.pool(4096, 200) != bytes;
     }
     REQUIRE(lost);
+}
+
+TEST_CASE("power: a kill can be armed, and ends what the server process was doing", "[unit]")
+{
+    for (uint64_t event = 1; event < 60; event++) {
+        Bench bench("adr");
+        auto bytes = pattern(64, 1);
+
+        bench.write(bench.dial(), 4096, bytes, 0);
+        rpmi_world_cut_at(bench.world, 0, event, RPMI_CUT_KILL);
+        while (bench.machine()->running && rpmi_world_step(bench.world)) {
+        }
+        REQUIRE(bench.machine()->powered);
+        if (bench.machine()->running)
+            continue; // nothing was left to happen
+        REQUIRE_FALSE(bench.machine()->serving);
+        bench.start();
+        REQUIRE(bench.machine()->running);
+        REQUIRE(bench.machine()->serving);
+    }
+}
+
+TEST_CASE("power: a client's death can be armed", "[unit]")
+{
+    Bench bench("adr");
+    rpmi_client *client = bench.dial();
+    auto bytes = pattern(64, 1);
+
+    rpmi_world_kill_at(client, 2);
+    bench.write(client, 4096, bytes, 0);
+    REQUIRE(rpmi_world_step(bench.world));
+    REQUIRE(client->lost == 0);
+    REQUIRE(rpmi_world_step(bench.world));
+    REQUIRE(client->lost == RPM_E_LOST);
+    REQUIRE(client->dead);
 }
 
 TEST_CASE("power: after a cut the client's ops end as lost, and a new dialling works", "[unit]")
