@@ -223,26 +223,40 @@ const char *verdict(const Column &column, rpm_method method, rpm_level level, co
     return rpm_legal(&facts, method, level, reason) ? "reported" : "no";
 }
 
+/* One row, in columns; no blanks at its end. */
+void print_row(const std::string &head, const std::vector<std::string> &cells)
+{
+    std::string line = head;
+
+    for (size_t i = 0; i < cells.size(); i++) {
+        line.resize(12 + 15 * i, ' ');
+        line += cells[i];
+    }
+    printf("%s\n", line.c_str());
+}
+
 void matrix_text(rpm_level level, bool reasons)
 {
-    printf("Which method proves level %s on which platform:\n\n%-11s", rpm_level_name(level), "");
+    std::vector<std::string> names;
+
+    printf("Which method proves level %s on which platform:\n\n", rpm_level_name(level));
     for (const Column &column : kColumns)
-        printf(" %-14s", column.name);
-    printf("\n");
+        names.push_back(column.name);
+    print_row("", names);
     for (int m = RPM_METHOD_WRITE; m < RPM_METHOD_COUNT; m++) {
         rpm_method method = static_cast<rpm_method>(m);
-        const char *reason = "";
+        std::vector<std::string> cells;
+        std::string why;
 
-        printf("%-11s", rpm_method_name(method));
-        for (const Column &column : kColumns)
-            printf(" %-14s", verdict(column, method, level, &reason));
-        printf("\n");
         for (const Column &column : kColumns) {
-            const char *answer = verdict(column, method, level, &reason);
+            const char *reason = "";
 
-            if (reasons)
-                printf("    %s: %s: %s\n", column.name, answer, reason);
+            cells.push_back(verdict(column, method, level, &reason));
+            why += std::string("    ") + column.name + ": " + cells.back() + ": " + reason + "\n";
         }
+        print_row(rpm_method_name(method), cells);
+        if (reasons)
+            printf("%s", why.c_str());
     }
     printf("\nreported: where native FLUSH(persistence) is reported for the region.\n"
            "Unknown facts count as the worse case: ddio unknown is ddio on.\n");
