@@ -10,17 +10,17 @@
 
 enum rpmi_canary {
     RPMI_CANARY_NONE = 0,
-    RPMI_CANARY_NO_FLUSH,      /* no flush after a write */
-    RPMI_CANARY_OTHER_QP,      /* flush on the other queue pair */
-    RPMI_CANARY_READ_DDIO,     /* READ as a flush although DDIO is on */
-    RPMI_CANARY_NO_FENCE,      /* no fence before a dependent write */
-    RPMI_CANARY_NO_SUM,        /* checksum not checked */
-    RPMI_CANARY_NO_EPOCH,      /* epoch not checked */
-    RPMI_CANARY_LATE_EPOCH,    /* epoch raised after the first append */
-    RPMI_CANARY_EARLY_ACK,     /* acknowledged before the flush completes */
-    RPMI_CANARY_LATE_TRIM,     /* trim made durable after its space is reused */
-    RPMI_CANARY_PAD_NEIGHBOUR, /* padding over a neighbour's bytes */
-    RPMI_CANARY_BLIND_RESUME,  /* resume calls every unknown record absent */
+    RPMI_CANARY_NO_FLUSH,          /* no flush after a write */
+    RPMI_CANARY_OTHER_QP,          /* flush on the other queue pair */
+    RPMI_CANARY_READ_DDIO,         /* READ as a flush although DDIO is on */
+    RPMI_CANARY_NO_FENCE,          /* no fence before a dependent write */
+    RPMI_CANARY_NO_SUM,            /* checksum not checked */
+    RPMI_CANARY_NO_EPOCH,          /* epoch not checked */
+    RPMI_CANARY_LATE_EPOCH,        /* epoch raised after the first append */
+    RPMI_CANARY_EARLY_ACK,         /* acknowledged before the flush completes */
+    RPMI_CANARY_LATE_TRIM,         /* trim made durable after its space is reused */
+    RPMI_CANARY_PAD_NEIGHBOUR,     /* padding over a neighbour's bytes */
+    RPMI_CANARY_BLIND_RESUME,      /* resume calls every unknown record absent */
     RPMI_CANARY_NO_RECOVERY_FLUSH, /* recovered records not made durable before the seal */
     RPMI_CANARY_COUNT
 };

@@ -51,7 +51,7 @@ static Bytes golden(const std::string &name)
     return bytes;
 }
 
-TEST_CASE("golden: superblock", "[golden]")
+TEST_CASE("golden: a superblock is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("super");
     Bytes made(RPMI_SUPER_BYTES);
@@ -68,7 +68,7 @@ TEST_CASE("golden: superblock", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: directory entry", "[golden]")
+TEST_CASE("golden: a directory entry is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("dirent");
     Bytes made(RPMI_DIRENT_BYTES);
@@ -85,7 +85,7 @@ TEST_CASE("golden: directory entry", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: head slot", "[golden]")
+TEST_CASE("golden: a head slot is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("head");
     Bytes made(RPMI_HEAD_BYTES);
@@ -103,7 +103,7 @@ TEST_CASE("golden: head slot", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: places in a log's header", "[golden]")
+TEST_CASE("golden: the parts of a log's header have their places", "[golden]")
 {
     REQUIRE(RPMI_LOG_HEADER_BYTES == 4096);
     REQUIRE(RPMI_HEAD_SLOTS == 2);
@@ -136,14 +136,14 @@ static void frame_both_ways(const std::string &name, const rpmi_frame &wanted)
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: frames", "[golden]")
+TEST_CASE("golden: frames are their bytes, both ways", "[golden]")
 {
     frame_both_ways("frame_line", { 1280, 40, 3, 0, 0 });
     frame_both_ways("frame_media", { 1536, 300, 3, RPMI_FRAME_XPLINE, 0 });
     frame_both_ways("frame_pad", { 65344, 168, 3, RPMI_FRAME_PAD, 0 });
 }
 
-TEST_CASE("golden: hello", "[golden]")
+TEST_CASE("golden: a hello is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("hello");
     Bytes made(RPMI_HELLO_BYTES);
@@ -159,7 +159,7 @@ TEST_CASE("golden: hello", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: welcome", "[golden]")
+TEST_CASE("golden: a welcome is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("welcome");
     Bytes made(RPMI_WELCOME_BYTES);
@@ -191,7 +191,7 @@ TEST_CASE("golden: welcome", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: welcome that refuses", "[golden]")
+TEST_CASE("golden: a refusing welcome is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("welcome_refused");
     Bytes made(RPMI_WELCOME_BYTES);
@@ -204,7 +204,7 @@ TEST_CASE("golden: welcome that refuses", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: call", "[golden]")
+TEST_CASE("golden: a call is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("call");
     Bytes made(RPMI_CALL_BYTES);
@@ -223,7 +223,7 @@ TEST_CASE("golden: call", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: reply", "[golden]")
+TEST_CASE("golden: a reply is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("reply");
     Bytes made(RPMI_REPLY_BYTES);
@@ -247,7 +247,7 @@ TEST_CASE("golden: reply", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: numbers that are part of the format", "[golden]")
+TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
 {
     REQUIRE(RPMI_CALL_OPEN == 1);
     REQUIRE(RPMI_CALL_CLAIM == 2);

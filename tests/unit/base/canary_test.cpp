@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+extern "C" {
+#include "base/canary.h"
+}
+#include "support/catch.h"
+
+TEST_CASE("canary: every rule is in force until one is taken away, and then only that one",
+          "[unit]")
+{
+    REQUIRE(rpmi_canary_now == RPMI_CANARY_NONE);
+    REQUIRE_FALSE(RPMI_CANARY(NO_FLUSH));
+    rpmi_canary_now = RPMI_CANARY_NO_SUM;
+    REQUIRE(RPMI_CANARY(NO_SUM));
+    REQUIRE_FALSE(RPMI_CANARY(NO_EPOCH));
+    rpmi_canary_now = RPMI_CANARY_NONE;
+    REQUIRE_FALSE(RPMI_CANARY(NO_SUM));
+}

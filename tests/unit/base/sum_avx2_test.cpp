@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+extern "C" {
+#include "base/sum.h"
+}
+#include "sum_path.h"
+
+TEST_CASE("sum: the AVX2 path gives the common path's value at every length", "[unit]")
+{
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx2"))
+        SKIP("this CPU has no AVX2");
+#endif
+    check_sum_path(rpmi_sum_avx2);
+}

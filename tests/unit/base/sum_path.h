@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// sum_path.h: hold one compiled path of the checksum against the common one.
+#ifndef TESTS_UNIT_BASE_SUM_PATH_H
+#define TESTS_UNIT_BASE_SUM_PATH_H
+
+extern "C" {
+#include "base/rng.h"
+#include "base/sum.h"
+}
+#include "support/catch.h"
+
+#include <memory>
+#include <vector>
+
+inline void check_sum_path(uint64_t (*path)(const void *, size_t))
+{
+    std::vector<size_t> lens = { 4095, 4096, 4097, 65535, 65536, 69999 };
+    rpmi_rng rng;
+
+    rpmi_rng_seed(&rng, 3);
+    for (size_t len = 1; len < 2200; len++)
+        lens.push_back(len);
+    for (size_t len : lens) {
+        // On the heap and exact: a path that reads too far is seen by a sanitizer.
+        std::unique_ptr<unsigned char[]> exact(new unsigned char[len]);
+
+        for (size_t i = 0; i < len; i++)
+            exact[i] = static_cast<unsigned char>(rpmi_rng_next(&rng));
+        CAPTURE(len);
+        REQUIRE(path(exact.get(), len) == rpmi_sum_base(exact.get(), len));
+    }
+}
+
+#endif
