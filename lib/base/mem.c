@@ -118,6 +118,7 @@ size_t rpmi_arena_cost(size_t bytes)
 
 void rpmi_arena_close(struct rpmi_arena *arena)
 {
+    RPM_ASSERT(arena->used <= arena->bytes);
     if (arena->owned)
         rpmi_free(arena->base);
     memset(arena, 0, sizeof(*arena));

@@ -64,7 +64,7 @@ int rpmi_opts_out(void *theirs, const void *ours, size_t ours_size)
 
 static int size_of(const void *theirs, size_t *size)
 {
-    RPM_ASSERT(theirs != NULL);
+    RPM_ASSERT(theirs != NULL && size != NULL);
     memcpy(size, theirs, sizeof(*size));
     if (*size < sizeof(size_t) || *size > SIZE_MAX_SANE)
         return rpmi_fail(RPM_E_INVAL,

@@ -36,6 +36,7 @@ uint64_t rpmi_rng_below(struct rpmi_rng *rng, uint64_t bound)
     uint64_t reject;
     uint64_t value;
 
+    RPM_ASSERT(rng != NULL);
     if (bound == 0)
         return 0;
     /* 2^64 mod bound values at the low end would make small results too likely: draw again.

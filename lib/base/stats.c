@@ -36,6 +36,8 @@ void rpm_hist_add(struct rpm_hist *hist, uint64_t value)
 {
     uint32_t *bucket = &hist->bucket[bucket_of(value)];
 
+    RPM_ASSERT_SLOW(highest_in(bucket_of(value)) >= value);
+
     if (hist->count == 0 || value < hist->min)
         hist->min = value;
     if (value > hist->max)
@@ -47,6 +49,7 @@ void rpm_hist_add(struct rpm_hist *hist, uint64_t value)
 
 void rpm_hist_merge(struct rpm_hist *into, const struct rpm_hist *from)
 {
+    RPM_ASSERT(into != from);
     if (from->count == 0)
         return;
     if (into->count == 0 || from->min < into->min)
@@ -64,6 +67,7 @@ uint64_t rpm_hist_percentile(const struct rpm_hist *hist, uint32_t permille)
     uint64_t rank;
     uint64_t seen = 0;
 
+    RPM_ASSERT(hist->min <= hist->max);
     if (hist->count == 0)
         return 0;
     if (permille > 1000)

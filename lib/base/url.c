@@ -68,6 +68,7 @@ const char *rpmi_url_get(const struct rpmi_url *url, const char *key, const char
 
 int rpmi_url_known(const struct rpmi_url *url, const char *const *known, size_t n)
 {
+    RPM_ASSERT(known != NULL || n == 0);
     for (uint32_t i = 0; i < url->options; i++) {
         size_t k = 0;
 
@@ -85,6 +86,7 @@ int rpmi_parse_bytes(const char *text, uint64_t *bytes)
     uint64_t value = 0;
     unsigned shift = 0;
 
+    RPM_ASSERT(text != NULL && bytes != NULL);
     for (; *at >= '0' && *at <= '9'; at++) {
         uint64_t digit = (uint64_t)(*at - '0');
 

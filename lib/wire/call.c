@@ -52,7 +52,9 @@ _Static_assert(REPLY_AT_REST < RPMI_REPLY_BYTES, "a reply has room left");
 void rpmi_call_put(void *bytes, const struct rpmi_call *call)
 {
     unsigned char *to = bytes;
+    struct rpmi_call again;
 
+    RPM_ASSERT(call->object <= RPM_KIND_LOCKS);
     RPM_ASSERT(call->kind >= RPMI_CALL_OPEN && call->kind < RPMI_CALL_KINDS);
     RPM_ASSERT((call->flags & ~(uint32_t)CALL_FLAGS) == 0);
     memset(to, 0, RPMI_CALL_BYTES);
@@ -63,6 +65,8 @@ void rpmi_call_put(void *bytes, const struct rpmi_call *call)
     rpmi_store64(to + CALL_AT_BYTES, call->bytes);
     rpmi_store64(to + CALL_AT_LSN, call->lsn);
     rpmi_text_put(to + CALL_AT_NAME, NAME_BYTES, call->name);
+    /* What is written must be what a reader takes: the other half of the pair. */
+    RPM_ASSERT_SLOW(rpmi_call_get(to, &again) == 0 && again.kind == call->kind);
 }
 
 int rpmi_call_get(const void *bytes, struct rpmi_call *call)
@@ -92,7 +96,10 @@ int rpmi_call_get(const void *bytes, struct rpmi_call *call)
 void rpmi_reply_put(void *bytes, const struct rpmi_reply *reply)
 {
     unsigned char *to = bytes;
+    struct rpmi_reply again;
 
+    RPM_ASSERT((reply->flags & ~(uint32_t)RPMI_CALL_CREATE) == 0);
+    RPM_ASSERT(reply->object <= RPM_KIND_LOCKS);
     RPM_ASSERT(reply->status <= 0 && reply->status >= -ERRNO_MAX);
     memset(to, 0, RPMI_REPLY_BYTES);
     rpmi_store32(to, (uint32_t)reply->status);
@@ -107,6 +114,7 @@ void rpmi_reply_put(void *bytes, const struct rpmi_reply *reply)
     rpmi_store64(to + REPLY_AT_VALUE, reply->value);
     rpmi_text_put(to + REPLY_AT_NAME, NAME_BYTES, reply->name);
     rpmi_text_put(to + REPLY_AT_TEXT, RPMI_REPLY_TEXT_BYTES, reply->text);
+    RPM_ASSERT_SLOW(rpmi_reply_get(to, &again) == 0 && again.status == reply->status);
 }
 
 int rpmi_reply_get(const void *bytes, struct rpmi_reply *reply)

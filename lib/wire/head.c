@@ -39,7 +39,9 @@ static const char *judge(const unsigned char *slot, struct rpmi_head *head);
 void rpmi_head_put(void *slot, const struct rpmi_head *head)
 {
     unsigned char *to = slot;
+    struct rpmi_head again;
 
+    RPM_ASSERT(slot != NULL && head != NULL);
     RPM_ASSERT(is_sound(head));
     rpmi_store64(to + AT_MAGIC, MAGIC);
     rpmi_store64(to + AT_TURN, head->turn);
@@ -50,12 +52,16 @@ void rpmi_head_put(void *slot, const struct rpmi_head *head)
     rpmi_store32(to + AT_EPOCH, head->epoch);
     rpmi_store32(to + AT_ZERO, 0);
     rpmi_store64(to + AT_SUM, rpmi_sum(to, AT_SUM));
+    /* What is written must be what a reader takes: the other half of the pair. */
+    RPM_ASSERT_SLOW(judge(to, &again) == NULL && again.turn == head->turn);
 }
 
 int rpmi_head_get(const void *slot, struct rpmi_head *head)
 {
-    const char *wrong = judge(slot, head);
+    const char *wrong;
 
+    RPM_ASSERT(slot != NULL && head != NULL);
+    wrong = judge(slot, head);
     return wrong == NULL ? 0 : rpmi_fail(RPM_E_TORN, "head of the log: %s", wrong);
 }
 
@@ -66,6 +72,7 @@ int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *next)
     const char *wrong[RPMI_HEAD_SLOTS];
     uint32_t best;
 
+    RPM_ASSERT(slots != NULL && head != NULL);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
         wrong[i] = judge(from + (size_t)i * RPMI_HEAD_SLOT_STRIDE, &found[i]);
     if (wrong[0] != NULL && wrong[1] != NULL)

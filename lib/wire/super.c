@@ -60,6 +60,7 @@ uint64_t rpmi_super_put(void *block, const struct rpmi_super *super)
 {
     unsigned char *to = block;
 
+    RPM_ASSERT(block != NULL && super != NULL);
     RPM_ASSERT(super->version == RPMI_FORMAT_VERSION);
     RPM_ASSERT(super_is_sound(super));
     memset(to, 0, RPMI_SUPER_BYTES);
@@ -71,6 +72,8 @@ uint64_t rpmi_super_put(void *block, const struct rpmi_super *super)
     rpmi_store32(to + SUPER_AT_ENTRIES, RPMI_POOL_ENTRIES);
     rpmi_store32(to + SUPER_AT_ENTRY_BYTES, RPMI_DIRENT_BYTES);
     rpmi_store64(to + SUPER_AT_SUM, super_sum(to));
+    RPM_ASSERT_SLOW(rpmi_all_zero(to, sizeof(uint64_t)) &&
+                    is_half_made(to, super->pool_bytes, super));
     return SUPER_MAGIC;
 }
 
@@ -112,6 +115,7 @@ uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry)
 {
     unsigned char *to = slot;
 
+    RPM_ASSERT(slot != NULL && entry != NULL);
     RPM_ASSERT(dirent_is_sound(entry, UINT64_MAX));
     memset(to, 0, RPMI_DIRENT_BYTES);
     rpmi_store32(to + DIRENT_AT_KIND, entry->kind);
@@ -152,8 +156,10 @@ int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *e
 
 int rpmi_name_check(const char *name)
 {
-    int at = name_fault(name);
+    int at;
 
+    RPM_ASSERT(name != NULL);
+    at = name_fault(name);
     if (at < 0)
         return 0;
     if (name[0] == '\0')
