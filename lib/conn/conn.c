@@ -14,6 +14,7 @@
 #define STAGING_DEFAULT (16u << 20)
 #define STAGING_MIN (1u << 20)
 #define STAGING_MAX (1ull << 32)
+#define DEPTH_MIN (RPMI_BATCH_OPS_MAX + RPMI_CREDITS_SPARE)
 #define LINK_BYTES (64u << 10) /* no provider's own struct is larger than this */
 
 static int opts_read(const struct rpm_conn_opts *opts, struct rpm_conn_opts *ours)
@@ -76,6 +77,11 @@ int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts, str
 
     if (err != 0)
         goto fail;
+    if (link->depth < DEPTH_MIN) {
+        err = rpmi_fail(RPM_E_NOCAP, "the link has room for %u operations, fewer than %u",
+                        link->depth, DEPTH_MIN);
+        goto fail;
+    }
     err = RPM_E_NOMEM;
     fresh = rpmi_alloc(sizeof(*fresh), RPMI_LINE_BYTES);
     if (fresh == NULL)
@@ -116,7 +122,8 @@ int rpmi_conn_link_opts(const struct rpm_conn_opts *opts, struct rpmi_link_opts 
         return err;
     *link = (struct rpmi_link_opts){
         .timeout_us = ours.timeout_us,
-        .depth = ours.depth,
+        /* A post of the largest size, and the two spare credits of pump.c, must fit. */
+        .depth = ours.depth < DEPTH_MIN ? DEPTH_MIN : ours.depth,
         .staging_bytes = ours.staging_bytes,
         .secret = ours.secret,
     };

@@ -21,6 +21,7 @@
 
 #define RPMI_BOUNCE_BYTES (256u << 10) /* read buffer of a connection */
 #define RPMI_OWNER_SEQ_BITS 56u
+#define RPMI_CREDITS_SPARE 2u /* never used by a post: a nudge, and a wait in the middle of one */
 
 struct rpmi_owner {
     uint8_t slot;

@@ -210,6 +210,8 @@ static int post_placing(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
     if (RPMI_LIKELY(taken == (int)n))
         return 0;
     RPM_ASSERT(taken < 0);
+    if (taken == RPM_E_LOST || taken == RPM_E_TIMEDOUT)
+        return lose(conn, taken);
     return conn->link->lost == 0 ? taken : lose(conn, conn->link->lost);
 }
 
@@ -238,8 +240,7 @@ int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_
         return lose(conn, conn->link->lost);
     if (rpmi_conn_places(conn))
         return post_placing(conn, ops, n);
-    /* Two spare: one for a nudge, one for the op that a wait in the middle may need. */
-    if (conn->credit.limit - conn->credit.used < n + 2) {
+    if (conn->credit.limit - conn->credit.used < n + RPMI_CREDITS_SPARE) {
         nudge(conn);
         return conn->link->lost != 0 ? conn->link->lost : RPM_E_BUSY;
     }
