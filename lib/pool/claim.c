@@ -102,7 +102,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
 {
     struct rpmi_object *log;
     uint32_t index;
-    uint32_t epoch;
+    uint32_t epoch = 0;
     int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ, &log);
 
     if (err != 0)
@@ -113,7 +113,9 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     if (log->writer != 0 && (call->flags & RPMI_CALL_TAKEOVER) == 0)
         return rpmi_fail(RPM_E_OWNED, "log '%s' is being written by client %u", log->entry.name,
                          log->writer);
-    err = next_epoch(service, &log->entry, &epoch);
+    err = rpmi_key_room(client);
+    if (err == 0)
+        err = next_epoch(service, &log->entry, &epoch);
     if (err != 0)
         return err;
     if (log->writer != 0) {

@@ -27,8 +27,9 @@ int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
 
         if (place->id != 0)
             continue;
+        if (service->generation + 1 >= UINT32_MAX / service->clients_max)
+            return rpmi_fail(RPM_E_FULL, "the server has used up its client ids: restart it");
         service->generation++;
-        RPM_ASSERT(service->generation < UINT32_MAX / service->clients_max);
         place->id = service->generation * service->clients_max + i + 1;
         memset(place->key, 0, sizeof(place->key));
         *client = place->id;
@@ -37,23 +38,37 @@ int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
     return rpmi_fail(RPM_E_FULL, "the server has its %u clients already", service->clients_max);
 }
 
+/* The lowest free key, or 0. Key 0 is the scratch word. */
+static uint32_t free_key(const struct rpmi_client *client)
+{
+    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
+        if (client->key[i].state == RPMI_KEY_FREE)
+            return i;
+    return 0;
+}
+
+int rpmi_key_room(const struct rpmi_client *client)
+{
+    if (free_key(client) != 0)
+        return 0;
+    return rpmi_fail(RPM_E_FULL, "one connection may have %u keys", RPMI_KEYS_MAX - 1);
+}
+
 int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uint32_t object,
                    uint32_t rights, uint32_t *key)
 {
-    /* Key 0 is the scratch word. */
-    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++) {
-        if (client->key[i].state != RPMI_KEY_FREE)
-            continue;
-        client->key[i] = (struct rpmi_key){
-            .object = (uint16_t)object,
-            .state = RPMI_KEY_LIVE,
-            .rights = (uint8_t)rights,
-        };
-        service->objects[object].keys++;
-        *key = i;
-        return 0;
-    }
-    return rpmi_fail(RPM_E_FULL, "one connection may have %u objects open", RPMI_KEYS_MAX - 1);
+    uint32_t i = free_key(client);
+
+    if (i == 0)
+        return rpmi_key_room(client);
+    client->key[i] = (struct rpmi_key){
+        .object = (uint16_t)object,
+        .state = RPMI_KEY_LIVE,
+        .rights = (uint8_t)rights,
+    };
+    service->objects[object].keys++;
+    *key = i;
+    return 0;
 }
 
 int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, uint32_t key,

@@ -113,6 +113,8 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
     if (call->object < RPM_KIND_LOG || call->object > RPM_KIND_LOCKS)
         return rpmi_fail(RPM_E_INVAL, "there is no kind %u of object", call->object);
     err = rpmi_name_check(call->name);
+    if (err == 0)
+        err = rpmi_key_room(client);
     if (err != 0)
         return err;
     index = find_or_create(service, call, reply);

@@ -64,6 +64,8 @@ struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_
 /* A key for an object. RPM_E_FULL: the client has too many. */
 int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uint32_t object,
                    uint32_t rights, uint32_t *key);
+/* Would a grant work? RPM_E_FULL: asked before anything is created or fenced. */
+int rpmi_key_room(const struct rpmi_client *client);
 /* The live key's object. RPM_E_DENIED, RPM_E_FENCED. */
 int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, uint32_t key,
                     uint32_t rights, struct rpmi_object **object);
