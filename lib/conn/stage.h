@@ -24,14 +24,20 @@ struct rpmi_stage {
     uint64_t tail; /* counts up; next free byte */
 };
 
-/* Contiguous room for @len bytes, at most half of the whole. NULL: none now. */
+/* The largest piece that always finds room once the ring is empty. */
+static inline uint64_t rpmi_stage_piece_max(const struct rpmi_stage *stage)
+{
+    return rpmi_align_down(stage->bytes / 2, RPMI_LINE_BYTES);
+}
+
+/* Contiguous room for @len bytes, at most rpmi_stage_piece_max(). NULL: none now. */
 static inline unsigned char *rpmi_stage_take(struct rpmi_stage *stage, uint64_t len)
 {
     uint64_t need = rpmi_align_up(len, RPMI_LINE_BYTES);
     uint64_t at = stage->tail % stage->bytes;
     uint64_t skip = at + need > stage->bytes ? stage->bytes - at : 0;
 
-    RPM_ASSERT(need * 2 <= stage->bytes);
+    RPM_ASSERT(len <= rpmi_stage_piece_max(stage));
     if (stage->tail + skip + need - stage->head > stage->bytes)
         return NULL;
     stage->tail += skip + need;

@@ -31,6 +31,16 @@ int rpmi_log_check(const struct rpm_log *log, uint64_t len)
     return 0;
 }
 
+int rpmi_log_readable(const struct rpm_log *log)
+{
+    if (log->dead != 0 && log->dead != RPM_E_FENCED)
+        return rpmi_fail(log->dead, "log '%s': its connection was lost; resume it", log->name);
+    if (log->link_generation != log->conn->generation)
+        return rpmi_fail(RPM_E_LOST, "log '%s': its connection was dialled anew; resume it",
+                         log->name);
+    return 0;
+}
+
 int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
 {
     int err;

@@ -191,7 +191,7 @@ int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
     err = rpmi_log_check(log, len);
     if (err != 0)
         return err;
-    if (len > log->stage.bytes / 2)
+    if (len > rpmi_stage_piece_max(&log->stage))
         return rpmi_fail(RPM_E_TOOBIG, "%zu bytes do not fit the staging memory", len);
     (void)rpmi_conn_pump(log->conn);
     rpmi_log_reap_silent(log);
@@ -222,7 +222,9 @@ int rpm_log_commit(struct rpm_log *log, size_t len, uint32_t flags, void *contex
     uint64_t at = 0;
     int err;
 
-    RPM_ASSERT(log != NULL && log->reserved != 0);
+    RPM_ASSERT(log != NULL);
+    if (log->reserved == 0)
+        return rpmi_fail(RPM_E_INVAL, "nothing is reserved: a resume ends a reservation");
     append.data = log->reserved_data;
     err = len == 0 || len > log->reserved || (flags & ~(uint32_t)RPM_MORE) != 0
               ? rpmi_fail(RPM_E_INVAL, "commit of %zu bytes, %zu reserved, flags %#x", len,

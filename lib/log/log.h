@@ -54,6 +54,11 @@ struct rpm_log {
     uint32_t write_key;       /* 0: not claimed */
     uint64_t link_generation; /* of the connection when the keys were granted */
     uint32_t epoch;           /* ours, once claimed */
+    uint32_t wrote_epoch;     /* of the records in unknown[]; see resume.c */
+    uint32_t own_sealed;      /* last one seen in the head while we were alone */
+    uint32_t own_claimed; /* last one claimed while we were alone: its SEAL may be in the head */
+    bool alone;           /* nobody else sealed an epoch since wrote_epoch */
+    uint64_t settled;     /* counts settlements: what readers know from before is stale */
     uint64_t log_id;
     uint64_t capacity;
     uint64_t record_max;
@@ -143,11 +148,13 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn);
 /* May a record of @len bytes be appended at all? RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_DENIED, or the
  * log's death. */
 int rpmi_log_check(const struct rpm_log *log, uint64_t len);
+/* May the log be read? Also by a writer that was fenced. Else why not. */
+int rpmi_log_readable(const struct rpm_log *log);
 
 /* head.c: read the head anew. RPM_E_CORRUPT. */
 int rpmi_log_head(struct rpm_log *log);
 
-/* scan.c: called for each valid record, in order. */
+/* scan.c: called for each valid frame in order, pad frames too. */
 typedef void rpmi_scan_fn(void *context, const struct rpmi_frame *frame);
 /* From @from_lsn, the start of a frame, to the tail by log->head. */
 int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context,
@@ -167,6 +174,8 @@ int rpmi_log_replan(struct rpm_log *log);
 void rpmi_log_drop_keys(struct rpm_log *log);
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
 int rpmi_log_claim(struct rpm_log *log);
+/* Bring [@from, @to) to the log's level, whoever wrote it. */
+int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint64_t to);
 int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);
 
 #endif

@@ -127,8 +127,9 @@ static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
 static void set_record_max(struct rpm_log *log)
 {
     log->record_max = rpmi_ring_record_max(log->capacity);
-    if (log->stage.base != NULL && !log->places && log->record_max > log->stage.bytes / 2)
-        log->record_max = log->stage.bytes / 2;
+    if (log->stage.base != NULL && !log->places &&
+        log->record_max > rpmi_stage_piece_max(&log->stage))
+        log->record_max = rpmi_stage_piece_max(&log->stage);
 }
 
 static int attach(struct rpm_log *log, const struct rpm_log_opts *opts)
@@ -204,7 +205,14 @@ no_slot:
 
 int rpmi_log_replan(struct rpm_log *log)
 {
-    return make_plans(log, log->plan.level);
+    int err = make_plans(log, log->plan.level);
+
+    if (err != 0)
+        return err;
+    /* A server may lend its mapping now and not have done so before, or the other way round. */
+    log->places = rpmi_conn_places(log->conn);
+    set_record_max(log);
+    return 0;
 }
 
 int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
@@ -213,8 +221,10 @@ int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
     int err;
 
     RPM_ASSERT(log != NULL && info != NULL);
-    if (log->write_key == 0) {
-        err = log->dead != 0 ? log->dead : rpmi_log_head(log);
+    if (log->write_key == 0 || log->dead != 0) {
+        err = rpmi_log_readable(log);
+        if (err == 0)
+            err = rpmi_log_head(log);
         if (err == 0)
             err = rpmi_log_scan(log, log->head.trim_lsn, NULL, NULL, &log->report);
         if (err != 0)

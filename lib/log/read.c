@@ -6,6 +6,8 @@
  * Invariants
  *   next_lsn is the start of a frame, or the tail
  *   a record is given out only if it is valid, and at the reader's level
+ *   "no more" is said only after the head was seen not to have passed next_lsn
+ *   after the log was resumed nothing read before is given out, and what was must still be there
  *
  * Tests: tests/unit/log/read_test.cpp, tests/conform/log_test.cpp
  */
@@ -25,20 +27,29 @@
 #define BUFFER_MIN 4096u
 #define PAUSE_MAX_NS 1000000u
 #define POLLS_BEFORE_PAUSE 64u
+#define IDLE_POLLS_MAX 64u /* looks at an unchanged tail between two at the head */
 
 struct rpm_reader {
     struct rpm_log *log;
     struct rpmi_plan persist_plan;
     struct rpmi_head head;
-    unsigned char *buffer;
-    uint64_t buffer_bytes;
-    uint64_t lsn;     /* of buffer[0] */
-    uint64_t have;    /* bytes in it */
-    uint64_t vouched; /* everything before is at the reader's level */
+    unsigned char *buffer; /* holds the largest record that this log can have */
+    uint64_t buffer_bytes; /* read at once, unless one record is larger */
+    uint64_t lsn;          /* of buffer[0] */
+    uint64_t have;         /* bytes in it */
+    uint64_t vouched;      /* everything before is at the reader's level */
     uint64_t next_lsn;
-    uint64_t ahead;  /* bytes to read next time; grows while there is plenty */
-    uint32_t before; /* epoch of the record given out last */
+    uint64_t ahead;   /* bytes to read next time; grows while there is plenty */
+    uint32_t before;  /* epoch of the record given out last */
+    uint64_t settled; /* log->settled when head and plan were made */
+    bool has_last;
+    struct rpmi_frame last; /* given out last */
+    uint32_t idle_polls;    /* that found idle_line at the tail */
+    unsigned char idle_line[RPMI_LINE_BYTES];
 };
+
+static int make_plan(struct rpm_reader *reader, uint32_t level);
+static int check_start(struct rpm_reader *reader);
 
 static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts *ours)
 {
@@ -63,10 +74,10 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
 
 static int refresh(struct rpm_reader *reader)
 {
-    int err = reader->log->dead != 0 && reader->log->dead != RPM_E_FENCED
-                  ? reader->log->dead
-                  : rpmi_log_head(reader->log);
+    int err = rpmi_log_readable(reader->log);
 
+    if (err == 0)
+        err = rpmi_log_head(reader->log);
     if (err != 0)
         return err;
     reader->head = reader->log->head;
@@ -85,21 +96,10 @@ static int fetch(struct rpm_reader *reader, uint64_t need)
     int err;
 
     RPM_ASSERT(need <= log->capacity - position);
-    if (log->dead != 0 && log->dead != RPM_E_FENCED)
-        return log->dead;
     if (len > reader->buffer_bytes)
         len = need > reader->buffer_bytes ? need : reader->buffer_bytes;
     if (len > log->capacity - position)
         len = log->capacity - position;
-    if (len > reader->buffer_bytes) {
-        unsigned char *larger = rpmi_alloc(len, RPMI_LINE_BYTES);
-
-        if (larger == NULL)
-            return RPM_E_NOMEM;
-        rpmi_free(reader->buffer);
-        reader->buffer = larger;
-        reader->buffer_bytes = len;
-    }
     reader->have = 0;
     err = rpmi_conn_read(log->conn, log->read_key, RPMI_LOG_HEADER_BYTES + position, reader->buffer,
                          len);
@@ -107,6 +107,7 @@ static int fetch(struct rpm_reader *reader, uint64_t need)
         return err;
     reader->lsn = reader->next_lsn;
     reader->have = len;
+    reader->vouched = reader->next_lsn;
     return 0;
 }
 
@@ -175,6 +176,22 @@ static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict ver
     return rpmi_load64(at) > reader->next_lsn && rpmi_is_aligned(rpmi_load64(at), 64);
 }
 
+/* Nothing valid here. Before that is taken for the tail, the head must be seen not to have passed:
+ * a ring that went round leaves anything at all in our place. Not again while nothing changes. */
+static bool may_be_overtaken(struct rpm_reader *reader)
+{
+    const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
+
+    if (at == NULL)
+        return true;
+    if (reader->idle_polls++ < IDLE_POLLS_MAX &&
+        memcmp(at, reader->idle_line, RPMI_LINE_BYTES) == 0)
+        return false;
+    reader->idle_polls = 0;
+    memcpy(reader->idle_line, at, RPMI_LINE_BYTES);
+    return true;
+}
+
 /* 1: a valid frame at next_lsn, 0: the tail. */
 static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
 {
@@ -194,10 +211,13 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
         if (missing != 0 || !fresh) {
             fresh = true;
             err = fetch(reader, missing != 0 ? missing : RPMI_LINE_BYTES);
-        } else if (!refreshed && head_is_stale(reader, verdict, frame)) {
+        } else if (!refreshed &&
+                   (head_is_stale(reader, verdict, frame) || may_be_overtaken(reader))) {
+            uint64_t turn_seen = reader->head.turn;
+
             refreshed = true;
-            fresh = false;
             err = refresh(reader);
+            fresh = turn_seen == reader->head.turn;
         } else {
             break;
         }
@@ -216,6 +236,49 @@ static void pace_reads(struct rpm_reader *reader, bool plenty)
         reader->ahead *= 2;
 }
 
+/* The log was resumed since: what we know of it is stale, and power may have failed meanwhile. */
+static int start_again(struct rpm_reader *reader)
+{
+    struct rpm_log *log = reader->log;
+    enum rpmi_verdict verdict;
+    struct rpmi_frame frame;
+    int err;
+
+    reader->have = 0;
+    reader->idle_polls = IDLE_POLLS_MAX;
+    err = make_plan(reader, reader->persist_plan.level);
+    if (err == 0)
+        err = refresh(reader);
+    if (err == 0 && reader->has_last && reader->last.lsn >= reader->head.trim_lsn) {
+        err = rpmi_log_judge(log, reader->last.lsn, &frame, &verdict);
+        if (err == 0 && (verdict != RPMI_FRAME_VALID || frame.sum != reader->last.sum ||
+                         !rpmi_epoch_belongs(&reader->head, &frame, 0)))
+            err = rpmi_fail(RPM_E_RANGE, "the record at %" PRIu64 " was read but did not survive",
+                            reader->last.lsn);
+    }
+    if (err == 0)
+        err = check_start(reader);
+    if (err == 0)
+        reader->settled = log->settled;
+    return err;
+}
+
+static void give_out(struct rpm_reader *reader, const struct rpmi_frame *frame,
+                     struct rpm_record *record)
+{
+    *record = (struct rpm_record){
+        .data = buffered(reader, RPMI_LINE_BYTES) + RPMI_FRAME_HEADER_BYTES,
+        .len = frame->len,
+        .lsn = frame->lsn,
+        .next_lsn = frame->lsn + rpmi_frame_stride(frame->len, frame->flags),
+        .epoch = frame->epoch,
+    };
+    reader->last = *frame;
+    reader->has_last = true;
+    reader->next_lsn = record->next_lsn;
+    reader->idle_polls = IDLE_POLLS_MAX;
+}
+
 int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
 {
     struct rpmi_frame frame;
@@ -224,6 +287,11 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
     int err;
 
     RPM_ASSERT(reader != NULL && record != NULL);
+    err = rpmi_log_readable(reader->log);
+    if (err == 0 && RPMI_UNLIKELY(reader->settled != reader->log->settled))
+        err = start_again(reader);
+    if (err != 0)
+        return err;
     for (;;) {
         found = look(reader, &frame);
         if (found <= 0) {
@@ -239,14 +307,7 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
             break;
         reader->next_lsn += stride;
     }
-    *record = (struct rpm_record){
-        .data = buffered(reader, RPMI_LINE_BYTES) + RPMI_FRAME_HEADER_BYTES,
-        .len = frame.len,
-        .lsn = frame.lsn,
-        .next_lsn = frame.lsn + stride,
-        .epoch = frame.epoch,
-    };
-    reader->next_lsn += stride;
+    give_out(reader, &frame, record);
     pace_reads(reader, true);
     return 1;
 }
@@ -304,10 +365,45 @@ static int check_start(struct rpm_reader *reader)
     return err;
 }
 
+static int make_plan(struct rpm_reader *reader, uint32_t level)
+{
+    struct rpm_conn *conn = reader->log->conn;
+    struct rpm_request request = rpmi_conn_request(conn, RPM_REQUEST_APPEND, level);
+
+    return rpmi_plan_make_persist(&conn->link->facts, &request, &reader->persist_plan);
+}
+
+/* Room for the largest record; pages that no record needs are never touched. */
+static int make_buffer(struct rpm_reader *reader, uint64_t ahead)
+{
+    uint64_t room = RPMI_FRAME_HEADER_BYTES + RPMI_RECORD_MAX;
+
+    if (room < ahead)
+        room = ahead;
+    if (room > reader->log->capacity)
+        room = reader->log->capacity;
+    reader->buffer_bytes = ahead;
+    reader->buffer = rpmi_alloc(room, sizeof(uint64_t));
+    return reader->buffer == NULL ? RPM_E_NOMEM : 0;
+}
+
+static int start(struct rpm_reader *reader, uint64_t from_lsn)
+{
+    struct rpm_log *log = reader->log;
+    int err = rpmi_log_readable(log);
+
+    if (err == 0)
+        err = rpmi_log_head(log);
+    if (err != 0)
+        return err;
+    reader->next_lsn = from_lsn == 0 ? log->head.trim_lsn : from_lsn;
+    err = refresh(reader);
+    return err != 0 ? err : check_start(reader);
+}
+
 int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
                     struct rpm_reader **reader)
 {
-    struct rpm_request request;
     struct rpm_reader_opts ours;
     struct rpm_reader *fresh;
     int err;
@@ -321,34 +417,21 @@ int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
         return RPM_E_NOMEM;
     fresh->log = log;
     fresh->ahead = BUFFER_MIN;
-    fresh->buffer_bytes = ours.buffer_bytes;
-    fresh->buffer = rpmi_alloc(ours.buffer_bytes, RPMI_LINE_BYTES);
-    if (fresh->buffer == NULL) {
-        err = RPM_E_NOMEM;
-        goto fail;
-    }
-    request = rpmi_conn_request(log->conn, RPM_REQUEST_APPEND, ours.level);
-    err = rpmi_plan_make_persist(&log->conn->link->facts, &request, &fresh->persist_plan);
-    if (err != 0)
-        goto fail;
-    fresh->next_lsn = ours.from_lsn;
-    err = log->dead != 0 ? log->dead : rpmi_log_head(log);
-    if (err != 0)
-        goto fail;
-    if (ours.from_lsn == 0)
-        fresh->next_lsn = log->head.trim_lsn;
-    err = refresh(fresh);
+    fresh->idle_polls = IDLE_POLLS_MAX;
+    fresh->settled = log->settled;
+    err = make_buffer(fresh, ours.buffer_bytes);
     if (err == 0)
-        err = check_start(fresh);
-    if (err != 0)
-        goto fail;
+        err = make_plan(fresh, ours.level);
+    if (err == 0)
+        err = start(fresh, ours.from_lsn);
+    if (err != 0) {
+        rpmi_free(fresh->buffer);
+        rpmi_free(fresh);
+        return err;
+    }
     fresh->vouched = fresh->next_lsn;
     *reader = fresh;
     return 0;
-fail:
-    rpmi_free(fresh->buffer);
-    rpmi_free(fresh);
-    return err;
 }
 
 void rpm_reader_close(struct rpm_reader **reader)

@@ -92,14 +92,14 @@ static int seal(struct rpm_log *log, uint64_t base)
     return 0;
 }
 
-static int make_durable(struct rpm_log *log, uint64_t from, uint64_t to)
+int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint64_t to)
 {
     struct rpmi_range ranges[2];
     uint32_t n = rpmi_ring_ranges(log, from, to, ranges);
 
     if (n == 0 || RPMI_CANARY(NO_RECOVERY_FLUSH))
         return 0;
-    return rpmi_conn_persist(log->conn, &log->persist_plan, log->write_key, ranges, n);
+    return rpmi_conn_persist(log->conn, &log->persist_plan, key, ranges, n);
 }
 
 int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context)
@@ -113,7 +113,7 @@ int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit
                         "log '%s' ends at %" PRIu64 ", but was acknowledged up to %" PRIu64,
                         log->name, log->report.end_lsn, least_lsn);
     if (err == 0)
-        err = make_durable(log, log->head.trim_lsn, log->report.end_lsn);
+        err = rpmi_log_make_durable(log, log->write_key, log->head.trim_lsn, log->report.end_lsn);
     if (err == 0)
         err = seal(log, log->report.end_lsn);
     if (err != 0)
@@ -122,5 +122,10 @@ int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit
     log->position = log->tail_lsn % log->capacity;
     log->sealed_lsn = log->tail_lsn;
     log->acked_lsn = log->tail_lsn;
+    log->wrote_epoch = log->epoch;
+    log->own_sealed = log->epoch;
+    log->own_claimed = log->epoch;
+    log->alone = true;
+    log->settled++;
     return 0;
 }

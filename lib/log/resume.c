@@ -5,6 +5,11 @@
  * a frame at its LSN with our old epoch. The walk starts at the head: below RPM_DURABLE even
  * records that were acknowledged may be gone after a power loss.
  *
+ * Invariants
+ *   the epoch of the unknown records outlives every failed attempt to settle them
+ *   an outcome is delivered once; an attempt that fails delivers none
+ *   alone: every epoch sealed since those records were written was claimed by us
+ *
  * Tests: tests/unit/log/resume_test.cpp, tests/crash/, tests/kill/
  */
 #include "log/log.h"
@@ -13,10 +18,11 @@
 #include "base/canary.h"
 #include "base/err.h"
 
+#define READER_TURNS_MAX 8u
+
 struct settle {
     struct rpm_log *log;
-    uint32_t epoch; /* ours, before the loss */
-    uint32_t next;  /* first unknown record that the walk has not passed */
+    uint32_t next; /* first unknown record that the walk has not passed */
 };
 
 static void meet(void *context, const struct rpmi_frame *frame)
@@ -27,7 +33,8 @@ static void meet(void *context, const struct rpmi_frame *frame)
     while (settle->next < log->unknown_count && log->unknown[settle->next].lsn < frame->lsn)
         settle->next++;
     if (settle->next < log->unknown_count && log->unknown[settle->next].lsn == frame->lsn &&
-        frame->epoch == settle->epoch && !RPMI_CANARY(BLIND_RESUME))
+        frame->epoch == log->wrote_epoch && (frame->flags & RPMI_FRAME_PAD) == 0 &&
+        !RPMI_CANARY(BLIND_RESUME))
         log->unknown[settle->next].present = 1;
 }
 
@@ -61,19 +68,47 @@ static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t 
     rpmi_log_reap_silent(log);
 }
 
-/* Somebody else writes now. What became of our records can still be told. */
-static int settle_as_reader(struct rpm_log *log, uint32_t epoch, struct rpm_outcome *outcomes,
-                            uint32_t *count)
+static void forget_queues(struct rpm_log *log)
 {
-    struct settle settle = { .log = log, .epoch = epoch };
-    int err;
+    rpm_log_abandon(log);
+    rpmi_group_undo(log);
+    log->stage.head = log->stage.tail;
+}
 
-    (void)settle_trimmed(log, false);
-    err = rpmi_log_scan(log, log->head.trim_lsn, meet, &settle, &log->report);
+/* One walk along what is there now. Records met stay present, whatever later walks find. */
+static int walk(struct rpm_log *log)
+{
+    struct settle settle = { .log = log };
+    int err = rpmi_log_scan(log, log->head.trim_lsn, meet, &settle, &log->report);
+
     if (err != 0)
         return err;
-    log->write_key = 0;
+    /* The other one may not have made durable yet what we are about to call present. */
+    return rpmi_log_make_durable(log, log->read_key, log->head.trim_lsn, log->report.end_lsn);
+}
+
+/* Somebody else writes now, and may trim under our feet: look until the head stood still. */
+static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
+{
+    bool still = false;
+
+    (void)settle_trimmed(log, false);
+    for (uint32_t turn = 0; turn < READER_TURNS_MAX && !still; turn++) {
+        struct rpmi_head seen = log->head;
+        int err = walk(log);
+
+        if (err == 0)
+            err = rpmi_log_head(log);
+        if (err != 0)
+            return err;
+        still = log->head.trim_lsn == seen.trim_lsn && log->head.epoch == seen.epoch;
+    }
+    for (uint32_t i = 0; i < log->unknown_count; i++)
+        if (log->unknown[i].present == 0 && (!still || log->unknown[i].lsn < log->head.trim_lsn))
+            log->unknown[i].present = -1;
+    forget_queues(log);
     log->dead = RPM_E_FENCED;
+    log->settled++;
     deliver(log, outcomes, count);
     return rpmi_fail(RPM_E_FENCED, "another writer claimed log '%s'", log->name);
 }
@@ -92,61 +127,80 @@ static int start_over(struct rpm_log *log)
         err = rpmi_log_attach(log, 0, capacity);
     if (err != 0)
         return err;
-    if (log->log_id != log_id || log->capacity != capacity)
+    if (log->log_id != log_id || log->capacity != capacity) {
+        rpmi_log_drop_keys(log);
+        log->log_id = log_id;
+        log->capacity = capacity;
         return rpmi_fail(RPM_E_NOENT, "log '%s' was removed; another has its name", log->name);
-    return rpmi_log_head(log);
+    }
+    err = rpmi_log_head(log);
+    if (err == 0 && log->head.epoch < log->wrote_epoch)
+        err = rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' went back in time", log->name);
+    return err;
 }
 
-static void forget_queues(struct rpm_log *log)
+/* Has nobody else sealed an epoch since? The answer to our own last SEAL may have been lost. */
+static bool look_around(struct rpm_log *log)
 {
-    rpm_log_abandon(log);
-    rpmi_group_undo(log);
-    log->stage.head = log->stage.tail;
-    log->dead = 0;
+    log->alone =
+        log->alone && (log->head.epoch == log->own_sealed || log->head.epoch == log->own_claimed);
+    if (log->alone)
+        log->own_sealed = log->head.epoch;
+    return log->alone;
+}
+
+/* RPM_E_OWNED: somebody else's claim is in the way, and stays. */
+static int claim_again(struct rpm_log *log)
+{
+    uint32_t wish = log->flags & RPM_LOG_TAKEOVER;
+    int err;
+
+    /* If nobody sealed an epoch after ours and nobody fenced us, what is in our way is our own old
+     * claim. */
+    if (look_around(log) && log->dead != RPM_E_FENCED)
+        log->flags |= RPM_LOG_TAKEOVER;
+    err = rpmi_log_claim(log);
+    log->flags = (log->flags & ~(uint32_t)RPM_LOG_TAKEOVER) | wish;
+    if (err == 0)
+        err = rpmi_log_head(log);
+    if (err != 0)
+        return err;
+    /* Others may have come and gone between our first look and the claim; from now on none can. */
+    if (look_around(log))
+        log->own_claimed = log->epoch;
+    return 0;
 }
 
 int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
                    uint32_t *count)
 {
-    struct settle settle;
+    struct settle settle = { .log = log };
     uint64_t least;
-    bool alone;
     bool lost_track;
-    uint32_t wish = log->flags & RPM_LOG_TAKEOVER;
     int err;
 
-    RPM_ASSERT(outcomes != NULL && count != NULL);
+    RPM_ASSERT(log != NULL && outcomes != NULL && count != NULL);
     if ((log->flags & RPM_LOG_WRITE) == 0)
         return rpmi_fail(RPM_E_DENIED, "log '%s' is open for reading only", log->name);
-    if (room < log->unknown_count || log->dead == 0)
-        return rpmi_fail(RPM_E_INVAL,
-                         log->dead == 0 ? "log '%s' has nothing to resume from"
-                                        : "too little room for the outcomes of '%s'",
-                         log->name);
-    settle = (struct settle){ .log = log, .epoch = log->epoch };
+    if (log->dead == 0)
+        return rpmi_fail(RPM_E_INVAL, "log '%s' has nothing to resume from", log->name);
+    if (room < log->unknown_count)
+        return rpmi_fail(RPM_E_INVAL, "room for %u of %u outcomes of '%s'", room,
+                         log->unknown_count, log->name);
     err = start_over(log);
-    if (err != 0)
-        return err;
-    alone = log->head.epoch == settle.epoch;
-    if (!alone && log->head.epoch < settle.epoch)
-        return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' went back in time", log->name);
-    /* If nobody sealed an epoch after ours, the claim in our way is our own old one. */
-    if (alone)
-        log->flags |= RPM_LOG_TAKEOVER;
-    err = rpmi_log_claim(log);
-    log->flags = (log->flags & ~(uint32_t)RPM_LOG_TAKEOVER) | wish;
-    if (err == RPM_E_OWNED && !alone)
-        return settle_as_reader(log, settle.epoch, outcomes, count);
     if (err == 0)
-        err = rpmi_log_head(log);
-    if (err != 0)
-        return err;
-    lost_track = settle_trimmed(log, alone);
-    least = alone && log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
-    err = rpmi_log_settle(log, least, meet, &settle);
+        err = claim_again(log);
+    if (err == RPM_E_OWNED && (!log->alone || log->dead == RPM_E_FENCED))
+        return settle_as_reader(log, outcomes, count);
     if (err != 0)
         return err;
     forget_queues(log);
+    lost_track = settle_trimmed(log, log->alone);
+    least = log->alone && log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
+    err = rpmi_log_settle(log, least, meet, &settle);
+    if (err != 0)
+        return err;
+    log->dead = 0;
     deliver(log, outcomes, count);
     return lost_track
                ? rpmi_fail(RPM_E_TRIMMED, "others wrote to log '%s' and trimmed it", log->name)

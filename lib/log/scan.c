@@ -189,9 +189,7 @@ int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, v
             break;
         before = frame.epoch;
         lsn += stride;
-        if ((frame.flags & RPMI_FRAME_PAD) != 0)
-            continue;
-        report->records++;
+        report->records += (frame.flags & RPMI_FRAME_PAD) == 0;
         if (visit != NULL)
             visit(context, &frame);
     }

@@ -26,15 +26,16 @@ static void look_for(void *context, const struct rpmi_frame *frame)
         boundary->found = true;
 }
 
-/* Not the writer: walk to @lsn, for nothing else tells where records start and which are there. */
-static int check_as_reader(struct rpm_log *log, uint64_t lsn)
+/* Walk to @lsn, where nothing else tells where records start and which are there. */
+static int check_by_walk(struct rpm_log *log, uint64_t lsn)
 {
     struct boundary boundary = { .lsn = lsn };
-    int err = rpmi_log_scan(log, log->head.trim_lsn, look_for, &boundary, &log->report);
+    struct rpmi_scan_report report;
+    int err = rpmi_log_scan(log, log->head.trim_lsn, look_for, &boundary, &report);
 
     if (err != 0)
         return err;
-    if (boundary.found || lsn == log->report.end_lsn)
+    if (boundary.found || lsn == report.end_lsn)
         return 0;
     return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
 }
@@ -52,8 +53,11 @@ static int check_as_writer(struct rpm_log *log, uint64_t lsn)
         return 0;
     if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES))
         return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
+    /* Below the base others wrote, and inside what they skipped an older frame may lie. */
+    if (lsn < log->head.base_lsn)
+        return check_by_walk(log, lsn);
     err = rpmi_log_judge(log, lsn, &frame, &verdict);
-    if (err == 0 && verdict != RPMI_FRAME_VALID)
+    if (err == 0 && (verdict != RPMI_FRAME_VALID || frame.epoch != log->epoch))
         err = rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
     return err;
 }
@@ -64,12 +68,13 @@ int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
     struct rpmi_reply reply;
     int err;
 
-    if (log->dead != 0)
-        return log->dead;
-    err = rpmi_log_head(log);
+    err = rpmi_log_readable(log);
+    if (err == 0)
+        err = rpmi_log_head(log);
     if (err != 0 || lsn <= log->head.trim_lsn)
         return err;
-    err = log->write_key != 0 ? check_as_writer(log, lsn) : check_as_reader(log, lsn);
+    err =
+        log->write_key != 0 && log->dead == 0 ? check_as_writer(log, lsn) : check_by_walk(log, lsn);
     if (err != 0)
         return err;
     if (RPMI_CANARY(LATE_TRIM)) {

@@ -90,9 +90,9 @@ static void add_write(struct rpm_region *region, uint64_t offset, const void *da
 static void add_seal(struct rpm_region *region)
 {
     rpmi_plan_last_write(&region->plan, &region->ops[region->ops_count - 1]);
-    region->ops_count += rpmi_plan_seal(&region->plan, region->key, region->ranges,
-                                        region->ranges_n, region->conn->word,
-                                        &region->ops[region->ops_count]);
+    region->ops_count +=
+        rpmi_plan_seal(&region->plan, region->key, region->ranges, region->ranges_n,
+                       region->conn->word, &region->ops[region->ops_count]);
     region->ranges_n = 0;
 }
 
@@ -150,7 +150,8 @@ static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned 
 
 static int add_patch(struct rpm_region *region, const struct rpm_patch *patch)
 {
-    uint64_t most = rpmi_conn_places(region->conn) ? patch->len : region->stage.bytes / 2;
+    uint64_t most =
+        rpmi_conn_places(region->conn) ? patch->len : rpmi_stage_piece_max(&region->stage);
 
     for (uint64_t at = 0; at < patch->len;) {
         uint64_t piece = patch->len - at < most ? patch->len - at : most;
@@ -252,9 +253,9 @@ int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const voi
     err = check(region, offset, len);
     if (err != 0)
         return err;
-    if (!places && len > region->stage.bytes / 2)
+    if (!places && len > rpmi_stage_piece_max(&region->stage))
         return rpmi_fail(RPM_E_TOOBIG, "an asynchronous write has at most %" PRIu64 " bytes",
-                         region->stage.bytes / 2);
+                         rpmi_stage_piece_max(&region->stage));
     (void)rpmi_conn_pump(region->conn);
     if (region->dead != 0)
         return region->dead;

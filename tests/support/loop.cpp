@@ -116,11 +116,47 @@ void Server::reap()
     orphans.clear();
 }
 
+uint32_t Server::flood()
+{
+    uint32_t in = 0;
+
+    for (const Late &write : late) {
+        rpmi_span span = {};
+
+        if (service == nullptr ||
+            rpmi_service_access(service, write.client, write.key, write.offset, write.bytes.size(),
+                                RPMI_RIGHT_WRITE, &span) != 0)
+            continue;
+        memcpy(&pool.bytes[span.offset], write.bytes.data(), write.bytes.size());
+        in++;
+    }
+    late.clear();
+    return in;
+}
+
+static std::vector<unsigned char> bytes_of(const Pending &pending)
+{
+    const rpmi_op &op = pending.op;
+    std::vector<unsigned char> bytes(op.len);
+
+    if (!pending.head.empty())
+        memcpy(bytes.data(), pending.head.data(), pending.head.size());
+    if (op.body_bytes != 0)
+        memcpy(bytes.data() + op.head_bytes, op.body, op.body_bytes);
+    return bytes;
+}
+
 void Link::drop()
 {
     if (broken)
         return;
     broken = true;
+    if (on_drop)
+        on_drop();
+    for (const Pending &pending : flight)
+        if (server->keeps_late && pending.op.kind == RPMI_OP_WRITE)
+            server->late.push_back(
+                { link.client, pending.op.key, pending.op.offset, bytes_of(pending) });
     flight.clear();
     dirty.clear();
     server->leave(link.client);
@@ -153,12 +189,8 @@ static void keep_dirty(Link *link)
 static void write_bytes(Link *link, const Pending &pending, Mem &mem, uint64_t at, bool torn)
 {
     const rpmi_op &op = pending.op;
-    std::vector<unsigned char> bytes(op.len);
+    std::vector<unsigned char> bytes = bytes_of(pending);
 
-    if (!pending.head.empty())
-        memcpy(bytes.data(), pending.head.data(), pending.head.size());
-    if (op.body_bytes != 0)
-        memcpy(bytes.data() + op.head_bytes, op.body, op.body_bytes);
     for (uint64_t word = 0; word < op.len; word += 8) {
         if (torn && (word / 8) % 3 == 1)
             continue;
@@ -242,6 +274,11 @@ static bool due(uint64_t &count)
 // Does the link end at this op? If so, what of the op still happens has happened.
 static bool ends_here(Link *link, const Pending &pending)
 {
+    if (link->faults.lose_kind != 0 && pending.op.kind == link->faults.lose_kind) {
+        link->faults.lose_kind = 0;
+        link->drop();
+        return true;
+    }
     if (!due(link->faults.lose_op))
         return false;
     if (link->faults.lose_late || (link->faults.lose_torn && pending.op.len > 8))
@@ -405,6 +442,8 @@ static int link_call(rpmi_link *base, const rpmi_call *call, rpmi_reply *reply,
     bool lose = due(link->faults.lose_call);
     int err;
 
+    if (link->on_call)
+        link->on_call();
     link->calls++;
     link->server->now_ns += 2000;
     if (link->broken || (lose && !link->faults.lose_reply))
@@ -441,6 +480,7 @@ static int link_reconnect(rpmi_link *base, uint64_t)
     link->drop();
     link->done.clear();
     link->outstanding = 0;
+    link->faults.stall_op = 0;
     link->server->now_ns += 10000;
     if (link->faults.refuse > 0) {
         link->faults.refuse--;

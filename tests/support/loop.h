@@ -48,6 +48,14 @@ struct Mem {
     void keep(uint64_t offset, uint64_t len);
 };
 
+// A write that was on its way when its link was lost.
+struct Late {
+    uint32_t client;
+    uint32_t key;
+    uint64_t offset;
+    std::vector<unsigned char> bytes;
+};
+
 struct Server {
     Mem pool;
     Mem dram;
@@ -59,6 +67,8 @@ struct Server {
     bool up = true;
     bool lingers = false; // a lost client stays attached until reap()
     std::vector<uint32_t> orphans;
+    bool keeps_late = false; // writes of a lost link stay on their way until flood()
+    std::vector<Late> late;
     std::vector<Link *> links;
 
     explicit Server(uint64_t pool_bytes = 1u << 20, uint64_t dram_bytes = 1u << 16);
@@ -69,6 +79,7 @@ struct Server {
     void power_cut(); // stop(), and only what was durable stays
     void reap();      // notice clients that are gone
     void leave(uint32_t client);
+    uint32_t flood(); // late writes arrive; how many were let in
 };
 
 // What goes wrong, counted from now; 0: nothing.
@@ -76,6 +87,7 @@ struct Faults {
     uint64_t lose_op = 0;      // the n-th op is not carried out and the link is lost
     bool lose_late = false;    // ... is carried out, and only its completion is lost
     bool lose_torn = false;    // ... a write is carried out in part
+    uint8_t lose_kind = 0;     // the first op of this kind is not carried out, and the link lost
     uint64_t stall_op = 0;     // the n-th op and all later ones never complete
     uint64_t lose_call = 0;    // the n-th call is not served and the link is lost
     bool lose_reply = false;   // ... is served, and only the answer is lost
@@ -108,6 +120,8 @@ struct Link {
     bool peeks = true;     // a placing link lends its mapping
     std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
     std::function<void()> on_pause;
+    std::function<void()> on_call;              // just before a call is served
+    std::function<void()> on_drop;              // just before the far end hears of the loss
     std::function<void(const rpmi_op &)> on_op; // just before an op is carried out
     uint64_t (*clock)(void) = nullptr;          // instead of the virtual one
 

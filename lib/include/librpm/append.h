@@ -24,7 +24,7 @@ struct rpm_slice {
 struct rpm_completion {
     void *context; /* as given to the append */
     uint64_t lsn;  /* where the record is, or would be */
-    int status;    /* 0: at the log's level; RPM_E_LOST, RPM_E_TIMEDOUT: unknown; RPM_E_FENCED */
+    int status;    /* 0: at the log's level; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED: unknown */
 };
 
 /**
@@ -37,8 +37,8 @@ struct rpm_completion {
  * @len   bytes, 1..rpm_log_record_max(log).
  * @lsn   out, may be NULL: bytes from the start of the log. Set only on 0.
  *
- * Durable:  on 0 the record is at the log's level; on RPM_E_LOST and RPM_E_TIMEDOUT it may or may
- *           not be in the log, ask rpm_log_resume(); on any other error it is not.
+ * Durable:  on 0 the record is at the log's level; on RPM_E_LOST, RPM_E_TIMEDOUT and RPM_E_FENCED
+ *           it may or may not be in the log, ask rpm_log_resume(); on any other error it is not.
  * Errors:   RPM_E_INVAL (len 0), RPM_E_TOOBIG, RPM_E_FULL, RPM_E_BUSY (outstanding completions
  *           fill the queue: poll), RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_DENIED (log
  *           open read only), RPM_E_IO.
@@ -59,8 +59,9 @@ RPM_MUST_CHECK int rpm_log_append(struct rpm_log *log, const void *data, size_t 
  * @n        1..inflight_max.
  * @lsns     out, may be NULL, room for @n. Set only on 0.
  *
- * Durable:  on 0 all records are at the log's level; on RPM_E_LOST and RPM_E_TIMEDOUT a prefix may
- *           be in the log, ask rpm_log_resume(); on any other error none of them is.
+ * Durable:  on 0 all records are at the log's level; on RPM_E_LOST, RPM_E_TIMEDOUT and
+ *           RPM_E_FENCED a prefix may be in the log, ask rpm_log_resume(); on any other error none
+ *           of them is.
  * Errors:   as rpm_log_append().
  * Threads:  one per conn.
  * Cost:     @n writes, one flush, one round trip; no allocation.
@@ -113,7 +114,8 @@ RPM_MUST_CHECK int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
  * @lsn      out, may be NULL. Set only on 0.
  *
  * Durable:  nothing until the completion says 0.
- * Errors:   as rpm_log_append_async().
+ * Errors:   as rpm_log_append_async(); RPM_E_INVAL if nothing is reserved: rpm_log_resume() ends a
+ *           reservation.
  * Threads:  one per conn.
  * Cost:     no copy of the payload on this side; no allocation.
  */

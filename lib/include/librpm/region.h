@@ -127,7 +127,8 @@ RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm
  * @context  echoed in the completion. Borrowed until then; never looked at.
  *
  * Durable:  nothing until the completion says 0. On an error no completion follows.
- * Errors:   as rpm_region_write(), and RPM_E_BUSY when inflight_max are outstanding.
+ * Errors:   as rpm_region_write(), RPM_E_BUSY when inflight_max are outstanding, RPM_E_TOOBIG when
+ *           it is more than 512 KiB and the link needs a copy.
  * Threads:  one per conn.
  * Cost:     one copy; no allocation; does not wait.
  */

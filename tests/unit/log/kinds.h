@@ -36,6 +36,6 @@ inline rpm_conn_opts with_method(uint32_t method)
 #define EACH_KIND(kind)                                                                            \
     Kind kind = GENERATE(from_range(kinds()));                                                     \
     CAPTURE(kind.name);                                                                            \
-    rpm_conn_opts conn_opts = with_method(kind.method)
+    [[maybe_unused]] rpm_conn_opts conn_opts = with_method(kind.method)
 
 #endif
