@@ -36,6 +36,12 @@ static bool carried_out(const struct rpmi_sim_link *ours, const struct rpmi_op *
     return op->kind >= RPMI_OP_WRITE && op->kind < RPMI_OP_KINDS && op->kind != RPMI_OP_DRAIN;
 }
 
+/* Only these look at @into; in other ops it is left over from the last use of the array. */
+static bool brings_back(const struct rpmi_op *op)
+{
+    return op->kind == RPMI_OP_READ || op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA;
+}
+
 static void ask_fill(const struct rpmi_op *op, struct rpmi_ask *ask)
 {
     bool atomic = op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA;
@@ -49,7 +55,7 @@ static void ask_fill(const struct rpmi_op *op, struct rpmi_ask *ask)
     ask->head = op->head;
     ask->body = op->body;
     ask->body_bytes = op->body_bytes;
-    ask->into = op->into;
+    ask->into = brings_back(op) ? op->into : NULL;
     ask->expect = op->expect;
     ask->operand = op->operand;
     ask->id = op->id;
@@ -70,7 +76,7 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
         RPM_ASSERT(ops[i].head_bytes <= RPMI_LINE_BYTES);
         RPM_ASSERT_SLOW(ops[i].body_bytes == 0 ||
                         rpmi_sim_is_staged(ours, ops[i].body, ops[i].body_bytes));
-        RPM_ASSERT_SLOW(ops[i].into == NULL ||
+        RPM_ASSERT_SLOW(!brings_back(&ops[i]) || ops[i].into == NULL ||
                         rpmi_sim_is_staged(ours, ops[i].into, ops[i].len > 0 ? ops[i].len : 1));
     }
     rpmi_client_ready(client); /* passes over what needs no report */
