@@ -5,7 +5,8 @@
  *
  * Tests: tests/tools/
  */
-#include "log/tool.h"
+#include "cli.h"
+#include "log/logtool.h"
 
 using namespace logtool;
 

@@ -4,7 +4,7 @@
  *
  * Tests: tests/tools/
  */
-#include "log/tool.h"
+#include "log/logtool.h"
 
 #include <deque>
 #include <nlohmann/json.hpp>

@@ -7,6 +7,7 @@
  */
 #include "log/append.h"
 
+#include <algorithm>
 #include <fcntl.h>
 
 namespace logtool

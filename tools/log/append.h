@@ -6,7 +6,7 @@
 #define RPM_TOOLS_LOG_APPEND_H
 
 #include "log/input.h"
-#include "log/tool.h"
+#include "log/logtool.h"
 
 #include <vector>
 

@@ -5,7 +5,7 @@
  */
 #include "log/input.h"
 
-#include "cli.h"
+#include "tool.h"
 
 #include <cerrno>
 #include <cstring>

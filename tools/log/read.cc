@@ -6,7 +6,7 @@
  *
  * Tests: tests/tools/
  */
-#include "log/tool.h"
+#include "log/logtool.h"
 
 #include <deque>
 

@@ -2,8 +2,9 @@
 /*
  * session.cc: a connection, with patience for a server that is away.
  */
-#include "log/tool.h"
+#include "log/logtool.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>

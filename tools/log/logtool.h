@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool.h: the subcommands of rpm-log and what they share.
+ * logtool.h: the subcommands of rpm-log and what they share.
  */
-#ifndef RPM_TOOLS_LOG_TOOL_H
-#define RPM_TOOLS_LOG_TOOL_H
+#ifndef RPM_TOOLS_LOG_LOGTOOL_H
+#define RPM_TOOLS_LOG_LOGTOOL_H
 
-#include "cli.h"
+#include "tool.h"
 
 #include <chrono>
 

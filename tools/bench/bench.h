@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench.h: what the two halves of rpm-bench share: time, CPUs, memory to write to.
+ */
+#ifndef RPM_TOOLS_BENCH_BENCH_H
+#define RPM_TOOLS_BENCH_BENCH_H
+
+#include "tool.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace bench
+{
+
+inline uint64_t now_ns()
+{
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                 std::chrono::nanoseconds(1));
+}
+
+/* CPUs this process may run on. */
+std::vector<int> allowed_cpus();
+/* The calling thread runs on this one from now on; -1: anywhere. */
+void pin(int cpu);
+
+double median(std::vector<double> values);
+
+/* A directory in memory, removed with what is in it. */
+class MemoryDir
+{
+  public:
+    explicit MemoryDir(const std::string &parent);
+    ~MemoryDir();
+    MemoryDir(const MemoryDir &) = delete;
+    MemoryDir &operator=(const MemoryDir &) = delete;
+
+    std::string operator/(const std::string &name) const
+    {
+        return path_ + "/" + name;
+    }
+    uint64_t free_bytes() const;
+
+  private:
+    std::string path_;
+};
+
+/* A file of that directory, mapped and written to once, so that no page is touched first while the
+ * clock runs. */
+class Mapping
+{
+  public:
+    Mapping(const std::string &path, uint64_t bytes, bool create);
+    ~Mapping();
+    Mapping(const Mapping &) = delete;
+    Mapping &operator=(const Mapping &) = delete;
+
+    unsigned char *data() const
+    {
+        return data_;
+    }
+    uint64_t bytes() const
+    {
+        return bytes_;
+    }
+
+  private:
+    unsigned char *data_;
+    uint64_t bytes_;
+};
+
+struct ServerOptions {
+    std::string pool;
+    std::string listen; /* "shm:..." */
+    uint64_t pool_bytes = 0;
+    int engine_cpu = -1;
+};
+
+/* A server in a process of its own; gone with this object, or with this process. */
+class ChildServer
+{
+  public:
+    explicit ChildServer(const ServerOptions &options);
+    ~ChildServer();
+    ChildServer(const ChildServer &) = delete;
+    ChildServer &operator=(const ChildServer &) = delete;
+
+  private:
+    pid_t pid_;
+};
+
+struct RunOptions {
+    std::string url;
+    std::vector<uint64_t> sizes = { 64, 256, 4096, 65536 };
+    std::vector<uint32_t> depths = { 1 };
+    uint32_t batch = 1;
+    uint32_t threads = 1;
+    uint32_t method = 0;
+    uint32_t level = 0;
+    std::string hints = "all";
+    std::string op = "append";
+    std::string json;
+    std::string csv;
+    double seconds = 1;
+    double timeout = 5;
+};
+
+struct CompareOptions {
+    std::string json;
+    std::string dir = "/dev/shm";
+    std::string only; /* rows whose name contains this */
+    uint32_t rounds = 9;
+    uint64_t scan_bytes = 1ull << 30;
+};
+
+int run(const RunOptions &options);
+int compare(const CompareOptions &options);
+
+} // namespace bench
+#endif

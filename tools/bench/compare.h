@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compare.h: rows of a comparison, and how they come about.
+ */
+#ifndef RPM_TOOLS_BENCH_COMPARE_H
+#define RPM_TOOLS_BENCH_COMPARE_H
+
+#include "bench/contender.h"
+
+namespace bench
+{
+
+/* Ours against one other. A ratio below 1 means that ours takes less time. */
+struct Row {
+    std::string what;
+    uint64_t bytes;
+    uint32_t depth;
+    std::string against;
+    std::string unit;
+    double target = 0; /* ratio at most; 0: none */
+    double ours = 0;
+    double other = 0;
+    double ratio = 0;
+    double ratio_min = 0;
+    double ratio_max = 0;
+};
+
+/* Where the comparison runs. */
+struct Stage {
+    const CompareOptions &options;
+    const MemoryDir &dir;
+    std::string socket; /* of the server: "shm:..." */
+    int near_cpu;
+    int far_cpu;
+};
+
+/* One value a round of each side becomes the row's figures. */
+void conclude(Row &row, const std::vector<double> &ours, const std::vector<double> &others);
+
+/* Is this row asked for? */
+bool wanted(const Stage &stage, const std::string &what, const std::string &against);
+
+void print_header();
+void print_row(const Row &row);
+
+/* Two writers on two logs against one of them. */
+void compare_writers(const Stage &stage, std::vector<Row> &rows);
+/* A writer that somebody follows against the same one alone. */
+void compare_follower(const Stage &stage, std::vector<Row> &rows);
+/* The recovery scan against a plain checksum pass. */
+void compare_scan(const Stage &stage, std::vector<Row> &rows);
+
+} // namespace bench
+#endif

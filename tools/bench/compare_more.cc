@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compare_more.cc: rows with more than one client: two writers, a follower, recovery.
+ */
+#include "bench/compare.h"
+#include "bench/limit.h"
+#include "bench/ours.h"
+
+#include <atomic>
+#include <thread>
+
+namespace bench
+{
+
+static constexpr uint64_t kCapacity = 64u << 20;
+static constexpr uint64_t kBytes = 256;
+static constexpr int kBursts = 15;
+
+/* A second writer in a thread of its own that appends when told to. */
+class SecondWriter
+{
+  public:
+    SecondWriter(const Stage &stage, Shape shape, uint64_t records) : records_(records)
+    {
+        std::atomic<bool> ready{ false };
+
+        thread_ = std::thread([&, this] {
+            pin(stage.far_cpu);
+            OurLog log(stage.socket + ",mode=direct", "bench-second", shape, kCapacity);
+            ready.store(true);
+            work(log);
+        });
+        while (!ready.load())
+            std::this_thread::yield();
+    }
+    ~SecondWriter()
+    {
+        turn_.store(kStop);
+        thread_.join();
+    }
+
+    void prepare()
+    {
+        turn_.store(kPrepare);
+        while (turn_.load() != kReady)
+            continue;
+    }
+    void go()
+    {
+        turn_.store(kGo, std::memory_order_release);
+    }
+    void wait() const
+    {
+        while (turn_.load(std::memory_order_acquire) != kIdle)
+            continue;
+    }
+
+  private:
+    enum Turn { kIdle, kPrepare, kReady, kGo, kStop };
+
+    void work(OurLog &log)
+    {
+        for (;;) {
+            switch (turn_.load(std::memory_order_acquire)) {
+            case kPrepare:
+                log.reset();
+                log.append(1);
+                turn_.store(kReady);
+                break;
+            case kGo:
+                log.append(records_);
+                turn_.store(kIdle, std::memory_order_release);
+                break;
+            case kIdle:
+                std::this_thread::sleep_for(std::chrono::microseconds(50));
+                break;
+            case kStop:
+                return;
+            default:
+                break;
+            }
+        }
+    }
+
+    uint64_t records_;
+    std::atomic<Turn> turn_{ kIdle };
+    std::thread thread_;
+};
+
+/* Both start together; the time until the later one is done, for each record of either. */
+static double burst_of_two(OurLog &first, SecondWriter &second, uint64_t n)
+{
+    uint64_t start;
+
+    first.reset();
+    first.append(1);
+    second.prepare();
+    start = now_ns();
+    second.go();
+    first.append(n);
+    second.wait();
+    return static_cast<double>(now_ns() - start) / static_cast<double>(2 * n);
+}
+
+void compare_writers(const Stage &stage, std::vector<Row> &rows)
+{
+    Shape shape = { kBytes, 1 };
+    std::vector<double> one;
+    std::vector<double> two;
+
+    if (!wanted(stage, "two writers", "one writer"))
+        return;
+    OurLog first(stage.socket + ",mode=direct", "bench-first", shape, kCapacity);
+    uint64_t n = burst_records(first, 1);
+    SecondWriter second(stage, shape, n);
+    Row row = { "two writers", kBytes, 1, "one writer",
+                "time per record of both; 0.5 is twice the throughput" };
+
+    for (uint32_t round = 0; round < stage.options.rounds; round++) {
+        std::vector<double> ones;
+        std::vector<double> twos;
+
+        for (int k = 0; k < kBursts; k++) {
+            ones.push_back(burst(first, n, 1));
+            twos.push_back(burst_of_two(first, second, n));
+        }
+        one.push_back(median(ones));
+        two.push_back(median(twos));
+    }
+    row.target = 1 / 1.8;
+    conclude(row, two, one);
+    rows.push_back(row);
+    print_row(row);
+}
+
+/* A reader in a thread of its own that follows the tail while it is told to. */
+class Follower
+{
+  public:
+    explicit Follower(const Stage &stage)
+    {
+        thread_ = std::thread([this, &stage] {
+            pin(stage.far_cpu);
+            work(stage.socket + ",mode=direct");
+        });
+    }
+    ~Follower()
+    {
+        stop_.store(true);
+        thread_.join();
+    }
+
+    /* From this LSN on; returns when it does. */
+    void begin(uint64_t lsn)
+    {
+        from_.store(lsn);
+        running_.store(true);
+        while (!active_.load())
+            continue;
+    }
+    /* It has read everything before @lsn. False: not in time. */
+    bool end(uint64_t lsn)
+    {
+        uint64_t deadline = now_ns() + 2000000000;
+
+        while (seen_.load() < lsn && now_ns() < deadline)
+            continue;
+        running_.store(false);
+        while (active_.load())
+            continue;
+        return seen_.load() >= lsn;
+    }
+
+  private:
+    void work(const std::string &url)
+    {
+        cli::Conn conn = cli::connect(url);
+        rpm_log *raw = nullptr;
+
+        cli::check("follow", rpm_log_open(conn.get(), "bench-first", nullptr, &raw));
+        cli::Log log(raw);
+        while (!stop_.load()) {
+            if (running_.load())
+                follow(log.get());
+            else
+                std::this_thread::sleep_for(std::chrono::microseconds(50));
+        }
+    }
+
+    void follow(rpm_log *log)
+    {
+        rpm_reader_opts opts = rpm_reader_opts_init();
+        rpm_reader *raw = nullptr;
+        rpm_record record;
+
+        opts.from_lsn = from_.load();
+        seen_.store(opts.from_lsn);
+        cli::check("follow", rpm_reader_open(log, &opts, &raw));
+        cli::Reader reader(raw);
+        active_.store(true);
+        while (running_.load(std::memory_order_relaxed))
+            if (cli::check("follow", rpm_reader_wait(reader.get(), 100, &record)) == 1)
+                seen_.store(record.next_lsn, std::memory_order_relaxed);
+        active_.store(false);
+    }
+
+    std::atomic<uint64_t> from_{ 0 };
+    std::atomic<bool> running_{ false };
+    std::atomic<bool> active_{ false };
+    std::atomic<bool> stop_{ false };
+    alignas(64) std::atomic<uint64_t> seen_{ 0 };
+    std::thread thread_;
+};
+
+static double burst_followed(OurLog &log, Follower &follower, uint64_t n)
+{
+    uint64_t start;
+    double ns;
+
+    log.reset();
+    follower.begin(log.tail_lsn());
+    log.append(1);
+    start = now_ns();
+    log.append(n);
+    ns = static_cast<double>(now_ns() - start) / static_cast<double>(n);
+    if (!follower.end(log.read_tail()))
+        throw cli::Failure("the follower did not keep up");
+    return ns;
+}
+
+void compare_follower(const Stage &stage, std::vector<Row> &rows)
+{
+    Shape shape = { kBytes, 1 };
+    std::vector<double> alone;
+    std::vector<double> followed;
+    Row row = { "writer with follower", kBytes, 1, "writer alone", "time per record" };
+
+    if (!wanted(stage, row.what, row.against))
+        return;
+    OurLog log(stage.socket + ",mode=direct", "bench-first", shape, kCapacity);
+    uint64_t n = burst_records(log, 1);
+    Follower follower(stage);
+
+    for (uint32_t round = 0; round < stage.options.rounds; round++) {
+        std::vector<double> alones;
+        std::vector<double> followeds;
+
+        for (int k = 0; k < kBursts; k++) {
+            alones.push_back(burst(log, n, 1));
+            followeds.push_back(burst_followed(log, follower, n));
+        }
+        alone.push_back(median(alones));
+        followed.push_back(median(followeds));
+    }
+    row.target = 1.1;
+    conclude(row, followed, alone);
+    rows.push_back(row);
+    print_row(row);
+}
+
+/* Fill a log with records until it is full. */
+static uint64_t fill(const Stage &stage, uint64_t bytes)
+{
+    cli::Conn conn = cli::connect(stage.socket + ",mode=direct");
+    rpm_log_opts opts = rpm_log_opts_init();
+    std::vector<unsigned char> payload(kBytes, 'y');
+    std::vector<rpm_slice> batch(64, rpm_slice{ payload.data(), kBytes });
+    rpm_log *raw = nullptr;
+    uint64_t records = 0;
+    int err;
+
+    opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+    opts.capacity_bytes = bytes;
+    cli::check("scan", rpm_log_open(conn.get(), "bench-scan", &opts, &raw));
+    cli::Log log(raw);
+    while ((err = rpm_log_append_batch(log.get(), batch.data(), 64, nullptr)) == 0)
+        records += 64;
+    if (err != RPM_E_FULL)
+        cli::check("scan", err);
+    return records;
+}
+
+/* Nanoseconds to scan the log, and how many bytes that were. */
+static double scan_once(rpm_log *log, uint64_t records, uint64_t *bytes)
+{
+    struct rpm_log_info info = rpm_log_info_init();
+
+    cli::check("scan", rpm_log_info(log, &info));
+    if (info.records != records)
+        throw cli::Failure("the scan found " + std::to_string(info.records) + " of " +
+                           std::to_string(records) + " records");
+    *bytes = info.tail_lsn - info.head_lsn;
+    return static_cast<double>(info.scan_ns);
+}
+
+void compare_scan(const Stage &stage, std::vector<Row> &rows)
+{
+    Row row = { "recovery scan", kBytes, 1, "checksum pass",
+                "time per record; 1 / ratio is the bandwidth share" };
+    std::vector<double> ours;
+    std::vector<double> pass;
+    rpm_log *raw = nullptr;
+    const LimitKernel *kernel;
+    uint64_t records;
+    uint64_t bytes;
+    volatile uint64_t sink;
+
+    if (!wanted(stage, row.what, row.against) || limit_kernels(&kernel) == 0)
+        return;
+    records = fill(stage, stage.options.scan_bytes);
+    cli::Conn conn = cli::connect(stage.socket + ",mode=direct");
+    cli::check("scan", rpm_log_open(conn.get(), "bench-scan", nullptr, &raw));
+    cli::Log log(raw);
+    Mapping pool(stage.dir / "pool", stage.options.scan_bytes, false);
+
+    (void)scan_once(log.get(), records, &bytes);
+    for (uint32_t round = 0; round < stage.options.rounds; round++) {
+        uint64_t start;
+
+        ours.push_back(scan_once(log.get(), records, &bytes) / static_cast<double>(records));
+        start = now_ns();
+        sink = kernel->sum(pool.data(), bytes);
+        pass.push_back(static_cast<double>(now_ns() - start) / static_cast<double>(records));
+    }
+    (void)sink;
+    row.target = 2.0;
+    conclude(row, ours, pass);
+    rows.push_back(row);
+    print_row(row);
+    log.reset();
+    cli::check("remove", rpm_conn_remove(conn.get(), "bench-scan"));
+}
+
+} // namespace bench

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * contender.h: somebody who appends records, to be held against others in short bursts.
+ */
+#ifndef RPM_TOOLS_BENCH_CONTENDER_H
+#define RPM_TOOLS_BENCH_CONTENDER_H
+
+#include "bench/bench.h"
+
+#include <memory>
+
+namespace bench
+{
+
+struct Shape {
+    uint64_t bytes;
+    uint32_t depth; /* records that share one flush */
+};
+
+class Contender
+{
+  public:
+    virtual ~Contender() = default;
+    /* @n records, a multiple of the depth. */
+    virtual void append(uint64_t n) = 0;
+    /* Not timed: make room for burst_max() records and whatever else they need. */
+    virtual void reset() {}
+    /* Records that fit between two resets. */
+    virtual uint64_t burst_max() const = 0;
+};
+
+using ContenderPtr = std::unique_ptr<Contender>;
+
+/* Our log over @url, created there under a name of its own. */
+ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
+                       uint64_t capacity);
+/* The hand-written loop; nullptr if this CPU has none. */
+ContenderPtr make_limit(const MemoryDir &dir, Shape shape, uint64_t capacity);
+/* The hand-written ring to a thread that runs on @cpu. */
+ContenderPtr make_bare_ring(const MemoryDir &dir, Shape shape, uint64_t capacity, int cpu);
+/* libpmemlog, if there is one. */
+ContenderPtr make_pmemlog(const MemoryDir &dir, Shape shape, uint64_t capacity);
+
+/* Nanoseconds per record of @n records, behind a few that are not timed. */
+double burst(Contender &contender, uint64_t n, uint32_t depth);
+
+/* Records that take about a millisecond. */
+uint64_t burst_records(Contender &contender, uint32_t depth);
+
+} // namespace bench
+#endif

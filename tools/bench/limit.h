@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * limit.h: what we are measured against, written by hand for one purpose: the fastest loop we know
+ * that frames, checksums, copies, flushes and fences records, and the same without frames for the
+ * far end of a bare ring.
+ *
+ * The frames are those of a log: 24 bytes of header, XXH3 over payload and header, padded to 64
+ * bytes, over 256 bytes aligned and padded to 256. Each way of storing is tried, and the faster one
+ * taken, for each size.
+ */
+#ifndef RPM_TOOLS_BENCH_LIMIT_H
+#define RPM_TOOLS_BENCH_LIMIT_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bench
+{
+
+struct LimitRing {
+    unsigned char *base;
+    uint64_t capacity; /* multiple of the stride in use */
+    uint64_t position = 0;
+    uint64_t lsn = 0;
+    uint64_t log_id = 0x5eed5eed5eed5eedull;
+    uint32_t epoch = 1;
+};
+
+struct LimitKernel {
+    const char *name;
+    /* @n records, fenced after every @depth of them. */
+    void (*append)(LimitRing *ring, const void *data, size_t len, uint64_t n, uint32_t depth);
+    /* Copy and flush, to be fenced by the caller. */
+    void (*copy)(void *to, const void *from, size_t len);
+    /* The checksum alone. */
+    uint64_t (*sum)(const void *data, size_t len);
+};
+
+inline uint64_t limit_stride(uint64_t len)
+{
+    uint64_t unit = len + 24 > 256 ? 256 : 64;
+
+    return (len + 24 + unit - 1) / unit * unit;
+}
+
+/* The kernels that this CPU can run; their number, 0 on an unknown CPU. */
+size_t limit_kernels(const LimitKernel **kernels);
+
+void limit_fence();
+
+/* limit_avx512.cc; nullptr where not compiled. */
+extern const LimitKernel *const limit_avx512_kernels;
+constexpr size_t kLimitAvx512Kernels = 2;
+
+} // namespace bench
+#endif

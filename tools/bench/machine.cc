@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * machine.cc: CPUs, memory and a server to measure with.
+ */
+#include "bench/bench.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <thread>
+
+namespace bench
+{
+
+std::vector<int> allowed_cpus()
+{
+    std::vector<int> cpus;
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            cpus.push_back(cpu);
+    return cpus;
+}
+
+void pin(int cpu)
+{
+    cpu_set_t set;
+
+    if (cpu < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    (void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+double median(std::vector<double> values)
+{
+    size_t middle = values.size() / 2;
+
+    if (values.empty())
+        return 0;
+    std::sort(values.begin(), values.end());
+    return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+MemoryDir::MemoryDir(const std::string &parent) : path_(parent + "/rpm-bench-XXXXXX")
+{
+    if (mkdtemp(&path_[0]) == nullptr)
+        throw cli::Failure(parent + ": " + strerror(errno));
+}
+
+MemoryDir::~MemoryDir()
+{
+    for (const char *name : { "pool", "socket", "limit", "ring", "pmemlog" })
+        (void)unlink((path_ + "/" + name).c_str());
+    (void)rmdir(path_.c_str());
+}
+
+uint64_t MemoryDir::free_bytes() const
+{
+    struct statvfs found;
+
+    return statvfs(path_.c_str(), &found) == 0
+               ? static_cast<uint64_t>(found.f_bavail) * found.f_frsize
+               : 0;
+}
+
+Mapping::Mapping(const std::string &path, uint64_t bytes, bool create) : bytes_(bytes)
+{
+    int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0600);
+    void *found = MAP_FAILED;
+
+    if (fd >= 0 && (!create || ftruncate(fd, static_cast<off_t>(bytes)) == 0))
+        found = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (found == MAP_FAILED)
+        throw cli::Failure(path + ": " + strerror(errno));
+    close(fd);
+    data_ = static_cast<unsigned char *>(found);
+    if (create)
+        memset(data_, 1, bytes);
+}
+
+Mapping::~Mapping()
+{
+    munmap(data_, bytes_);
+}
+
+static rpm_server *child_server;
+
+/* In the child: serve until told to stop. Says one byte when clients may come. */
+[[noreturn]] static void serve(const ServerOptions &options, int ready)
+{
+    rpm_server_opts opts = rpm_server_opts_init();
+    int err;
+
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    opts.pool = options.pool.c_str();
+    opts.listen = options.listen.c_str();
+    opts.pool_bytes = options.pool_bytes;
+    opts.flags = RPM_SERVER_CREATE;
+    opts.domain = RPM_DOMAIN_ADR;
+    err = rpm_server_open(&opts, &child_server);
+    if (err != 0) {
+        fprintf(stderr, "rpm-bench: server: %s: %s\n", rpm_error_name(err), rpm_last_error());
+        _exit(cli::kFailed);
+    }
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, [](int) { rpm_server_stop(child_server); });
+    std::thread engine([&options] {
+        pin(options.engine_cpu);
+        (void)!rpm_server_engine(child_server);
+    });
+    if (write(ready, "r", 1) != 1)
+        rpm_server_stop(child_server);
+    err = rpm_server_run(child_server);
+    engine.join();
+    rpm_server_close(&child_server);
+    _exit(err == 0 ? cli::kDone : cli::kFailed);
+}
+
+ChildServer::ChildServer(const ServerOptions &options)
+{
+    int ends[2];
+    char byte;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        throw cli::Failure(std::string("pipe: ") + strerror(errno));
+    fflush(nullptr);
+    pid_ = fork();
+    if (pid_ < 0)
+        throw cli::Failure(std::string("fork: ") + strerror(errno));
+    if (pid_ == 0) {
+        close(ends[0]);
+        serve(options, ends[1]);
+    }
+    close(ends[1]);
+    if (read(ends[0], &byte, 1) != 1) {
+        close(ends[0]);
+        waitpid(pid_, nullptr, 0);
+        throw cli::Failure("the server did not start");
+    }
+    close(ends[0]);
+}
+
+ChildServer::~ChildServer()
+{
+    kill(pid_, SIGTERM);
+    waitpid(pid_, nullptr, 0);
+}
+
+} // namespace bench

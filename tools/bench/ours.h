@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ours.h: a log of ours to append to until it is full, and to empty again.
+ */
+#ifndef RPM_TOOLS_BENCH_OURS_H
+#define RPM_TOOLS_BENCH_OURS_H
+
+#include "bench/contender.h"
+
+namespace bench
+{
+
+class OurLog : public Contender
+{
+  public:
+    OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity);
+    ~OurLog() override;
+
+    void append(uint64_t n) override;
+    void reset() override;
+    uint64_t burst_max() const override;
+    /* Where the last reset() trimmed to: the next record starts there. */
+    uint64_t tail_lsn() const
+    {
+        return next_lsn_;
+    }
+    /* The tail now. */
+    uint64_t read_tail() const;
+
+  private:
+    std::string name_;
+    Shape shape_;
+    uint64_t capacity_;
+    uint64_t next_lsn_ = 0; /* start of a record behind which all is trimmed */
+    std::vector<unsigned char> payload_;
+    std::vector<rpm_slice> slices_;
+    cli::Conn conn_;
+    cli::Log log_;
+};
+
+} // namespace bench
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report.cc: what rpm-bench run prints and writes.
+ */
+#include "bench/run.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace bench
+{
+
+static const uint32_t kPermille[] = { 500, 900, 990, 999 };
+static const char *const kPermilleNames[] = { "p50", "p90", "p99", "p99.9" };
+
+Report::Report(const RunOptions &options) : options_(options)
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+    rpm_facts facts = rpm_facts_init();
+
+    opts.timeout_us = static_cast<uint64_t>(options.timeout * 1e6);
+    {
+        cli::Conn conn = cli::connect(options.url, &opts);
+
+        cli::check("facts", rpm_conn_facts(conn.get(), &facts));
+    }
+    printf("%s: %s, domain %s%s%s\n", options.url.c_str(),
+           rpm_medium_name(static_cast<rpm_medium>(facts.medium)),
+           rpm_domain_name(static_cast<rpm_domain>(facts.domain)),
+           facts.domain_declared != 0 ? " (declared)" : "",
+           facts.modelled != 0 ? ": modelled, these are times of the model's own program" : "");
+    printf("%-7s %7s %5s %5s %7s %12s %12s %10s %10s %10s %10s %10s\n", "op", "bytes", "depth",
+           "batch", "threads", "ops/s", "MiB/s", "p50", "p90", "p99", "p99.9", "max");
+}
+
+void Report::add(Cell cell, const Result &result)
+{
+    double ops = static_cast<double>(result.records) / result.seconds;
+
+    printf("%-7s %7llu %5u %5u %7u %12.0f %12.1f", options_.op.c_str(),
+           static_cast<unsigned long long>(cell.bytes), cell.depth, options_.batch,
+           options_.threads, ops, ops * static_cast<double>(cell.bytes) / (1 << 20));
+    for (uint32_t permille : kPermille)
+        printf(" %10s", cli::ns_text(rpm_hist_percentile(&result.hist, permille)).c_str());
+    printf(" %10s\n", cli::ns_text(result.hist.max).c_str());
+    fflush(stdout);
+    lines_.push_back({ cell, result });
+}
+
+static void check_written(std::ofstream &file, const std::string &path)
+{
+    file.close();
+    if (!file)
+        throw cli::Failure(path + ": cannot be written");
+}
+
+void Report::write_csv() const
+{
+    std::ofstream file(options_.csv == "-" ? "/dev/stdout" : options_.csv);
+
+    file << "op,bytes,depth,batch,threads,seconds,records,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns\n";
+    for (const Line &line : lines_) {
+        file << options_.op << ',' << line.cell.bytes << ',' << line.cell.depth << ','
+             << options_.batch << ',' << options_.threads << ',' << line.result.seconds << ','
+             << line.result.records;
+        for (uint32_t permille : kPermille)
+            file << ',' << rpm_hist_percentile(&line.result.hist, permille);
+        file << ',' << line.result.hist.max << '\n';
+    }
+    check_written(file, options_.csv);
+}
+
+void Report::write_json() const
+{
+    std::ofstream file(options_.json == "-" ? "/dev/stdout" : options_.json);
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+
+    for (const Line &line : lines_) {
+        nlohmann::ordered_json latency;
+
+        for (size_t i = 0; i < 4; i++)
+            latency[kPermilleNames[i]] = rpm_hist_percentile(&line.result.hist, kPermille[i]);
+        latency["max"] = line.result.hist.max;
+        json.push_back({ { "op", options_.op },
+                         { "bytes", line.cell.bytes },
+                         { "depth", line.cell.depth },
+                         { "batch", options_.batch },
+                         { "threads", options_.threads },
+                         { "seconds", line.result.seconds },
+                         { "records", line.result.records },
+                         { "memory_bytes", line.result.memory },
+                         { "latency_ns", latency } });
+    }
+    file << json.dump(2) << '\n';
+    check_written(file, options_.json);
+}
+
+void Report::finish()
+{
+    if (!lines_.empty())
+        printf("client memory: %s\n",
+               cli::size_text(static_cast<double>(lines_.back().result.memory)).c_str());
+    if (!options_.csv.empty())
+        write_csv();
+    if (!options_.json.empty())
+        write_json();
+}
+
+} // namespace bench

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.h: one thread's work, and the report of all.
+ */
+#ifndef RPM_TOOLS_BENCH_RUN_H
+#define RPM_TOOLS_BENCH_RUN_H
+
+#include "bench/bench.h"
+
+#include <atomic>
+
+namespace bench
+{
+
+struct Cell {
+    uint64_t bytes;
+    uint32_t depth;
+};
+
+struct Result {
+    uint64_t records = 0;
+    uint64_t memory = 0; /* bytes of all clients */
+    double seconds = 0;
+    rpm_hist hist;
+};
+
+/* Used by one thread, except for count_from_now() and stop(). */
+class Worker
+{
+  public:
+    Worker(const RunOptions &options, Cell cell, uint32_t index);
+    ~Worker();
+    Worker(const Worker &) = delete;
+    Worker &operator=(const Worker &) = delete;
+
+    void open();
+    void work();
+    void count_from_now()
+    {
+        counting_.store(true);
+    }
+    void stop()
+    {
+        stop_.store(true);
+    }
+    const Result &result() const
+    {
+        return result_;
+    }
+
+  private:
+    void open_log();
+    void open_region();
+    uint64_t staging_bytes() const;
+    uint64_t next_offset();
+    void count(uint64_t records, uint64_t ns);
+    void make_room();
+    void append_batch();
+    void pipeline();
+    void one_by_one();
+    int submit(uint64_t seq);
+    int one_op();
+    int one_cas();
+
+    const RunOptions &options_;
+    Cell cell_;
+    std::string name_;
+    std::vector<unsigned char> payload_;
+    std::vector<rpm_completion> done_;
+    std::vector<uint64_t> start_; /* when what is under way was submitted */
+    std::vector<uint64_t> expected_;
+    uint64_t slots_ = 1;
+    uint64_t trim_at_ = 0;
+    uint64_t since_trim_ = 0;
+    uint64_t random_ = 1;
+    Result result_;
+    std::atomic<bool> counting_{ false };
+    std::atomic<bool> stop_{ false };
+    cli::Conn conn_;
+    cli::Log log_;
+    cli::Region region_;
+};
+
+/* Lines as they come, files at the end. */
+class Report
+{
+  public:
+    explicit Report(const RunOptions &options);
+    void add(Cell cell, const Result &result);
+    void finish();
+
+  private:
+    struct Line {
+        Cell cell;
+        Result result;
+    };
+
+    void write_csv() const;
+    void write_json() const;
+
+    const RunOptions &options_;
+    std::vector<Line> lines_;
+};
+
+} // namespace bench
+#endif

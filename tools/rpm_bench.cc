@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpm_bench.cc: rpm-bench, how fast. This file holds the options; the work is in tools/bench/.
+ *
+ * Tests: tests/tools/
+ */
+#include "bench/bench.h"
+#include "cli.h"
+
+using namespace bench;
+
+static const char *const kExamples =
+    "Examples:\n"
+    "  rpm-bench run shm:pool --bs 64,256,4k --depth 1,32\n"
+    "  rpm-bench run shm:pool,mode=ring --op write --bs 4k --threads 2 --json out.json\n"
+    "  rpm-bench compare --json compare.json          needs no server\n"
+    "  rpm-bench compare --only \"append direct\" --rounds 3\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage. A target that is missed is no failure.";
+
+static void add_run(CLI::App &app, RunOptions &options)
+{
+    CLI::App *sub = app.add_subcommand("run", "Measure a server");
+
+    sub->add_option("URL", options.url, "where, such as shm:NAME")->required();
+    sub->add_option_function<std::vector<std::string>>(
+           "--bs",
+           [&options](const std::vector<std::string> &texts) {
+               options.sizes.clear();
+               for (const std::string &text : texts) {
+                   uint64_t bytes;
+
+                   if (!cli::parse_size(text, &bytes) || bytes == 0)
+                       throw CLI::ValidationError("--bs", "not a size: " + text);
+                   options.sizes.push_back(bytes);
+               }
+           },
+           "block sizes (64,256,4k,64k)")
+        ->delimiter(',')
+        ->type_name("SIZE,...");
+    sub->add_option("--depth", options.depths, "operations under way at once (1)")
+        ->delimiter(',')
+        ->check(CLI::Range(1u, 4096u));
+    sub->add_option("--batch", options.batch, "records that share one flush (1)")
+        ->check(CLI::Range(1u, 4096u));
+    sub->add_option("--threads", options.threads, "each with a connection and an object (1)")
+        ->check(CLI::Range(1u, 64u));
+    sub->add_option("--op", options.op, "append, write, read or cas (append)")
+        ->check(CLI::IsMember({ "append", "write", "read", "cas" }));
+    sub->add_option("--time", options.seconds, "seconds for each line (1)")
+        ->check(CLI::Range(0.01, 1e5));
+    sub->add_option("--timeout", options.timeout, "seconds that one call may take (5)")
+        ->check(CLI::Range(0.001, 1e6));
+    cli::level_option(sub, options.level, "what a completion promises (durable)");
+    cli::method_option(sub, options.method,
+                       "how bytes become durable (the cheapest that is legal)");
+    sub->add_option("--hints", options.hints, "hints in force: all, none, -H6, H6,H9 (all)");
+    sub->add_option("--csv", options.csv, "write the lines to this file, - for standard output");
+    sub->add_option("--json", options.json, "the same as JSON");
+}
+
+static void add_compare(CLI::App &app, CompareOptions &options)
+{
+    CLI::App *sub = app.add_subcommand("compare", "Hold the library against the limit and others");
+
+    sub->add_option("--rounds", options.rounds, "rounds of ours and other in turn (9)")
+        ->check(CLI::Range(1u, 1000u));
+    sub->add_option("--json", options.json, "write the rows to this file, - for standard output");
+    sub->add_option("--only", options.only, "rows whose what and against contain this");
+    sub->add_option("--dir", options.dir, "where memory comes from (/dev/shm)");
+    cli::size_option(sub, "--scan-bytes", options.scan_bytes,
+                     "size of the log that is scanned (1G)");
+}
+
+int main(int argc, char **argv)
+{
+    CLI::App app("Measure librpm, alone or against others.", "rpm-bench");
+    RunOptions run_options;
+    CompareOptions compare_options;
+
+    app.footer(kExamples);
+    app.require_subcommand(1);
+    add_run(app, run_options);
+    add_compare(app, compare_options);
+    cli::catch_stop();
+    return cli::run(app, argc, argv, [&] {
+        return app.got_subcommand("run") ? run(run_options) : compare(compare_options);
+    });
+}

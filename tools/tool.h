@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool.h: what all programs share beside their options: exit codes, errors in one line, sizes such
+ * as 64M, SIGINT, and handles that close themselves. Apart from cli.h, because the option parser is
+ * slow to compile.
+ *
+ * Exit codes: 0 done, 1 failed, 2 wrong usage. A failure prints one line on standard error:
+ * "program: what: RPM_E_NAME: text". Only these programs use exceptions; none crosses the library.
+ */
+#ifndef RPM_TOOLS_TOOL_H
+#define RPM_TOOLS_TOOL_H
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <librpm.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace cli
+{
+
+enum Exit { kDone = 0, kFailed = 1, kUsage = 2 };
+
+/* Ends the program with kFailed and its text. */
+struct Failure : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/* A library error: keeps its code, so that a caller may act on it. */
+struct RpmFailure : Failure {
+    RpmFailure(const std::string &what, int err)
+        : Failure(what + ": " + rpm_error_name(err) + ": " + detail(err)), err(err)
+    {
+    }
+
+    int err;
+
+  private:
+    static std::string detail(int err)
+    {
+        std::string text = rpm_last_error();
+
+        return text.empty() ? rpm_strerror(err) : text;
+    }
+};
+
+/* Results of library calls: a negative one becomes a failure of @what. */
+inline int check(const std::string &what, int result)
+{
+    if (result < 0)
+        throw RpmFailure(what, result);
+    return result;
+}
+
+struct ConnClose {
+    void operator()(rpm_conn *conn) const
+    {
+        rpm_conn_close(&conn);
+    }
+};
+struct LogClose {
+    void operator()(rpm_log *log) const
+    {
+        rpm_log_close(&log);
+    }
+};
+struct ReaderClose {
+    void operator()(rpm_reader *reader) const
+    {
+        rpm_reader_close(&reader);
+    }
+};
+struct RegionClose {
+    void operator()(rpm_region *region) const
+    {
+        rpm_region_close(&region);
+    }
+};
+
+/* Declare them in this order in a struct: what depends on another is closed first. */
+using Conn = std::unique_ptr<rpm_conn, ConnClose>;
+using Log = std::unique_ptr<rpm_log, LogClose>;
+using Reader = std::unique_ptr<rpm_reader, ReaderClose>;
+using Region = std::unique_ptr<rpm_region, RegionClose>;
+
+inline Conn connect(const std::string &url, const rpm_conn_opts *opts = nullptr)
+{
+    rpm_conn *conn = nullptr;
+
+    check(url, rpm_conn_open(url.c_str(), opts, &conn));
+    return Conn(conn);
+}
+
+/* SIGINT and SIGTERM ask for an end; a second SIGINT ends at once. */
+inline volatile std::sig_atomic_t &stop_flag()
+{
+    static volatile std::sig_atomic_t flag = 0;
+
+    return flag;
+}
+
+inline bool stopped()
+{
+    return stop_flag() != 0;
+}
+
+/* Blocking calls return EINTR. @on_stop must be safe in a signal handler. */
+inline void catch_stop(void (*on_stop)() = nullptr)
+{
+    static void (*hook)();
+    struct sigaction action = {};
+
+    hook = on_stop;
+    action.sa_handler = [](int) {
+        stop_flag() = 1;
+        if (hook != nullptr)
+            hook();
+    };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, nullptr);
+    action.sa_flags = 0;
+    sigaction(SIGTERM, &action, nullptr);
+}
+
+/* "4096", "64K", "1M", "2G", also "64KiB" and "64k": powers of 1024. False: not a size. */
+inline bool parse_size(const std::string &text, uint64_t *bytes)
+{
+    static const std::string units = "KMGTP";
+    uint64_t value = 0;
+    size_t at = 0;
+
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9') {
+        if (value > (UINT64_MAX - 9) / 10)
+            return false;
+        value = value * 10 + static_cast<uint64_t>(text[at++] - '0');
+    }
+    if (at == 0)
+        return false;
+    if (at < text.size() && text[at] != 'B') {
+        size_t unit = units.find(static_cast<char>(text[at] & ~0x20));
+
+        if (unit == std::string::npos)
+            return false;
+        for (size_t i = 0; i <= unit; i++) {
+            if (value > UINT64_MAX / 1024)
+                return false;
+            value *= 1024;
+        }
+        at++;
+        if (text.compare(at, 2, "iB") == 0)
+            at++;
+    }
+    if (at < text.size() && text[at] == 'B')
+        at++;
+    if (at != text.size())
+        return false;
+    *bytes = value;
+    return true;
+}
+
+/* 1536 -> "1.5 KiB". */
+inline std::string size_text(double bytes)
+{
+    static const char *units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    char text[32];
+    int unit = 0;
+
+    while (bytes >= 1024 && unit < 4) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, sizeof(text),
+             bytes == static_cast<double>(static_cast<uint64_t>(bytes)) ? "%.0f %s" : "%.1f %s",
+             bytes, units[unit]);
+    return text;
+}
+
+/* 1500 -> "1.50 us". */
+inline std::string ns_text(uint64_t ns)
+{
+    char text[32];
+    double value = static_cast<double>(ns);
+
+    if (ns < 1000)
+        snprintf(text, sizeof(text), "%.0f ns", value);
+    else if (ns < 1000000)
+        snprintf(text, sizeof(text), "%.2f us", value / 1e3);
+    else if (ns < 1000000000)
+        snprintf(text, sizeof(text), "%.2f ms", value / 1e6);
+    else
+        snprintf(text, sizeof(text), "%.2f s", value / 1e9);
+    return text;
+}
+
+} // namespace cli
+#endif
