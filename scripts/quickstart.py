@@ -133,8 +133,7 @@ class Run:
         self.kills += 1
 
     def acknowledged(self):
-        """Indexes (from 1) of the lines whose safety was told. A line cut off by SIGKILL counts:
-        its index is behind the acknowledgement already only if it is whole."""
+        """Indexes (from 1) of the lines whose safety was told; a note cut off by SIGKILL is none."""
         with open(self.acks, "rb") as file:
             whole = file.read().rsplit(b"\n", 1)[0]
         return [int(note.split()[0]) for note in whole.split(b"\n") if note]
@@ -235,7 +234,8 @@ def report(run, last, seconds, counts):
     ])
     print(f"acknowledged {acked} recovered {records} lost {lost} duplicated {doubled} "
           f"torn {run.torn}")
-    return 0 if lost == 0 and doubled == 0 and in_order and acked == len(run.lines) else 1
+    # One record may be in the log whose acknowledgement a killed writer did not live to note.
+    return 0 if lost == 0 and doubled == 0 and in_order and records == len(run.lines) else 1
 
 
 def main():
