@@ -6,6 +6,7 @@
  *
  * Tests: tests/unit/transport/sim/conn_test.cpp
  */
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "transport/sim/sim.h"
@@ -65,7 +66,7 @@ static int link_make(struct rpm_sim *sim, bool owns_world, uint32_t server,
     }
     ours->sim = sim;
     ours->owns_world = owns_world;
-    ours->staging_bytes = opts->staging_bytes;
+    ours->staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_LINE_BYTES);
     ours->link.ops = &rpmi_sim_transport;
     ours->link.depth = opts->depth;
     rpmi_preset_facts(world->preset, world->opts.native_flush, &ours->link.facts);

@@ -2,7 +2,7 @@
 /*
  * mr.c: staging memory: blocks that ops may refer to.
  *
- * Invariant: what is staged never exceeds what the link was opened with.
+ * Invariant: what is staged, in whole lines, never exceeds what the link was opened with.
  *
  * Tests: tests/unit/transport/sim/mr_test.cpp
  */
@@ -19,16 +19,14 @@ void *rpmi_sim_stage(struct rpmi_link *link, uint64_t bytes)
 
     if (bytes > ours->staging_bytes - ours->staged_bytes)
         return NULL;
-    bytes = rpmi_align_up(bytes, RPMI_LINE_BYTES);
+    bytes = rpmi_align_up(bytes, RPMI_LINE_BYTES); /* both sides of the test are whole lines */
     block = rpmi_alloc(sizeof(*block) + bytes, RPMI_LINE_BYTES);
     if (block == NULL)
         return NULL;
     block->bytes = bytes;
     block->next = ours->staged;
     ours->staged = block;
-    ours->staged_bytes += bytes < ours->staging_bytes - ours->staged_bytes
-                              ? bytes
-                              : ours->staging_bytes - ours->staged_bytes;
+    ours->staged_bytes += bytes;
     return block + 1;
 }
 
@@ -42,7 +40,8 @@ void rpmi_sim_unstage(struct rpmi_link *link, void *ptr)
         if ((void *)(block + 1) != ptr)
             continue;
         *at = block->next;
-        ours->staged_bytes -= block->bytes < ours->staged_bytes ? block->bytes : ours->staged_bytes;
+        RPM_ASSERT(ours->staged_bytes >= block->bytes);
+        ours->staged_bytes -= block->bytes;
         rpmi_free(block);
         return;
     }

@@ -262,6 +262,19 @@ TEST_CASE("power: a client's death can be armed", "[unit]")
     REQUIRE(client->dead);
 }
 
+TEST_CASE("power: a killed server's core empties its buffers", "[unit]")
+{
+    Bench bench("adr");
+    auto data = pattern(256, 1);
+
+    rpmi_cpu_enter(bench.machine());
+    rpmi_cpu_stream(bench.machine(), 8192, data.data(), 256);
+    rpmi_cpu_leave(bench.machine());
+    REQUIRE(bench.pool(8192, 256) != data);
+    rpmi_power_kill(bench.machine());
+    REQUIRE(bench.pool(8192, 256) == data);
+}
+
 TEST_CASE("power: after a cut the client's ops end as lost, and a new dialling works", "[unit]")
 {
     Bench bench("adr");

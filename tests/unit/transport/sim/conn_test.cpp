@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ground.h"
+
+static int open_url(const char *text, rpmi_link **link)
+{
+    rpmi_link_opts opts = Ground::link_opts();
+
+    return rpmi_link_open(text, &opts, link);
+}
+
+TEST_CASE("sim conn: a URL opens a world of its own", "[unit]")
+{
+    for (const char *text : { "sim:", "sim:seed=3", "sim:seed=3,preset=eadr,pool=64K",
+                              "sim:preset=msync,loss=1000,dup=1000,delay=500,native_flush=1" }) {
+        rpmi_link *link = nullptr;
+
+        CAPTURE(text);
+        REQUIRE(open_url(text, &link) == 0);
+        REQUIRE(link->facts.modelled == 1);
+        REQUIRE(link->client != 0);
+        REQUIRE(link->server_epoch != 0);
+        REQUIRE(link->depth == 16);
+        Ground::region(link);
+        link->ops->close(link);
+    }
+}
+
+TEST_CASE("sim conn: a URL that makes no sense is refused", "[unit]")
+{
+    for (const char *text :
+         { "sim:nowhere", "sim:seed=x", "sim:preset=", "sim:preset=pmem", "sim:loss=2000000",
+           "sim:colour=red", "sim:pool=1", "sim:pool=4097K1", "sim:native_flush=2", "sim:seed" }) {
+        rpmi_link *link = nullptr;
+
+        CAPTURE(text);
+        REQUIRE(open_url(text, &link) == RPM_E_INVAL);
+        REQUIRE(link == nullptr);
+    }
+}
+
+TEST_CASE("sim conn: connecting survives every lack of memory", "[unit]")
+{
+    rpmi_link *link = nullptr;
+    uint64_t nth = 1;
+
+    for (;; nth++) {
+        rpmi_mem_fail_at(nth);
+        int err = open_url("sim:pool=64K", &link);
+        rpmi_mem_fail_at(0);
+        if (err == 0)
+            break;
+        REQUIRE(err == RPM_E_NOMEM);
+        REQUIRE(link == nullptr);
+    }
+    REQUIRE(nth > 8);
+    link->ops->close(link);
+}
+
+TEST_CASE("sim conn: nobody serves: refused, and time has passed", "[unit]")
+{
+    Ground ground;
+    rpmi_link_opts opts = Ground::link_opts();
+    rpmi_link *link = nullptr;
+    uint64_t now = rpm_sim_now_ns(ground.sim);
+
+    rpm_sim_kill_server(ground.sim, 0);
+    REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_REFUSED);
+    REQUIRE(link == nullptr);
+    REQUIRE(rpm_sim_now_ns(ground.sim) > now);
+    REQUIRE(ground.sim->links == 0);
+}
+
+TEST_CASE("sim conn: the power goes while we dial: the deadline ends it", "[unit]")
+{
+    for (uint64_t events = 1; events <= 3; events++) {
+        Ground ground;
+        rpmi_link_opts opts = Ground::link_opts();
+        rpmi_link *link = nullptr;
+
+        rpm_sim_cut_at(ground.sim, 0, events, RPM_CUT_DROP);
+        int err = rpmi_sim_link_open(ground.sim, 0, &opts, &link);
+        if (err == 0) {
+            link->ops->close(link);
+            continue;
+        }
+        REQUIRE((err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED));
+        REQUIRE(rpm_sim_now_ns(ground.sim) <= 2 * SECOND);
+    }
+}
+
+TEST_CASE("sim conn: a reconnect ends the client that was and keeps the world", "[unit]")
+{
+    Ground ground;
+    rpmi_link *link = ground.connect();
+    uint32_t client = link->client;
+
+    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+    REQUIRE(link->client != client);
+    REQUIRE(link->lost == 0);
+    Ground::region(link);
+}
+
+TEST_CASE("sim conn: a dead client machine never comes back", "[unit]")
+{
+    Ground ground;
+    rpmi_link *link = ground.connect();
+    rpmi_call call = Ground::opening("r", RPM_KIND_REGION, 8192, RPMI_CALL_CREATE);
+    rpmi_reply reply = {};
+    rpmi_done done;
+
+    rpmi_sim_link_kill(link);
+    REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == RPM_E_LOST);
+    REQUIRE(link->ops->poll(link, &done, 1) == RPM_E_LOST);
+    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == RPM_E_LOST);
+}
+
+TEST_CASE("sim conn: more clients than a world has room for are refused", "[unit]")
+{
+    Ground ground;
+    rpmi_link_opts opts = Ground::link_opts();
+    rpmi_link *link = nullptr;
+
+    opts.staging_bytes = 0;
+    for (uint32_t i = 0; i < RPMI_SIM_CLIENTS_MAX; i++)
+        ground.connect();
+    REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_FULL);
+    ground.links.back()->ops->close(ground.links.back());
+    ground.links.pop_back();
+    while (rpm_sim_step(ground.sim) != 0)
+        ;
+    ground.connect(); // the place of one that left is used again
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ground.h"
+
+TEST_CASE("far: the service's objects survive a cut after any event of making one", "[unit]")
+{
+    uint64_t cuts = 0;
+    uint64_t there = 0;
+
+    for (const char *preset : { "adr", "msync" })
+        for (uint64_t at = 1;; at++) {
+            Ground ground(preset, at);
+            rpmi_link *link = ground.connect();
+            rpmi_call call = Ground::opening("old", RPM_KIND_REGION, 4096, RPMI_CALL_CREATE);
+            rpmi_reply reply = {};
+
+            Ground::region(link, "old", 4096);
+            rpm_sim_cut_at(ground.sim, 0, at, static_cast<rpm_cut>(at % 4));
+            call = Ground::opening("new", RPM_KIND_REGION, 4096, RPMI_CALL_CREATE);
+            int err = link->ops->call(link, &call, &reply, Ground::deadline(link));
+            bool acked = err == 0 && reply.status == 0;
+            while (rpm_sim_cut_happened(ground.sim, 0) == 0 && rpm_sim_step(ground.sim) != 0)
+                ;
+            if (rpm_sim_cut_happened(ground.sim, 0) == 0)
+                break;
+            cuts++;
+            CAPTURE(preset, at);
+            REQUIRE(rpm_sim_restart(ground.sim, 0) == 0);
+            REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+            call.flags = 0;
+            REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == 0);
+            REQUIRE((reply.status == 0 || reply.status == RPM_E_NOENT));
+            REQUIRE((reply.status == 0 || !acked));
+            there += reply.status == 0;
+            call = Ground::opening("old", RPM_KIND_REGION, 4096, 0);
+            REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == 0);
+            REQUIRE(reply.status == 0);
+        }
+    REQUIRE(cuts > 100);
+    REQUIRE(there > 0);
+    REQUIRE(there < cuts);
+}
+
+TEST_CASE("far: garbage in a control message is answered, not believed", "[unit]")
+{
+    Ground ground;
+    rpmi_link *link = ground.connect();
+    rpmi_sim_link *ours = rpmi_sim_link_of(link);
+    rpmi_ask ask = {};
+    rpmi_reply reply;
+
+    memset(ours->client->call, 0xff, RPMI_CALL_BYTES);
+    ask.kind = RPMI_SIM_CALL;
+    ask.flags = RPMI_SIM_SILENT;
+    ask.len = RPMI_CALL_BYTES;
+    ask.body = ours->client->call;
+    ask.body_bytes = RPMI_CALL_BYTES;
+    ask.into = ours->client->reply;
+    rpmi_client_post(ours->client, &ask);
+    while (rpm_sim_step(ground.sim) != 0)
+        ;
+    REQUIRE(rpmi_reply_get(ours->client->reply, &reply) == 0);
+    REQUIRE(reply.status == RPM_E_PROTO);
+    Ground::region(link);
+}
+
+TEST_CASE("far: each run of a server has another epoch", "[unit]")
+{
+    Ground ground;
+    rpmi_link *link = ground.connect();
+    uint32_t epoch = link->server_epoch;
+
+    rpm_sim_kill_server(ground.sim, 0);
+    REQUIRE(rpm_sim_restart(ground.sim, 0) == 0);
+    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+    REQUIRE(link->server_epoch != epoch);
+}
+
+TEST_CASE("far: a pool whose superblock is gone does not start, and says so", "[unit]")
+{
+    Ground ground;
+
+    rpm_sim_kill_server(ground.sim, 0);
+    memset(ground.sim->world->machine[0].media.pool, 0x55, 4096);
+    REQUIRE(rpm_sim_restart(ground.sim, 0) < 0);
+    REQUIRE(ground.sim->far[0].service == nullptr);
+    rpmi_link_opts opts = Ground::link_opts();
+    rpmi_link *link = nullptr;
+    REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_REFUSED);
+}

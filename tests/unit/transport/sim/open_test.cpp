@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ground.h"
+#include "support/death.h"
+
+TEST_CASE("sim open: options that no world can have are refused", "[unit]")
+{
+    for (int field = 0; field < 6; field++) {
+        rpm_sim_opts opts = rpm_sim_opts_init();
+        rpm_sim *sim = nullptr;
+        int want = RPM_E_INVAL;
+
+        if (field == 0)
+            opts.preset = "optane";
+        if (field == 1)
+            opts.servers = 1000;
+        if (field == 2)
+            opts.pool_bytes = 100000;
+        if (field == 3)
+            opts.dram_bytes = 10;
+        if (field == 4)
+            opts.size = 4;
+        if (field == 5)
+            opts.pool_bytes = 4096;
+        CAPTURE(field);
+        REQUIRE(rpm_sim_open(&opts, &sim) == want);
+        REQUIRE(sim == nullptr);
+        REQUIRE(std::string(rpm_last_error()) != "");
+    }
+}
+
+TEST_CASE("sim open: every lack of memory is survived", "[unit]")
+{
+    rpm_sim_opts opts = rpm_sim_opts_init();
+    rpm_sim *sim = nullptr;
+    uint64_t nth = 1;
+
+    opts.servers = 2;
+    for (;; nth++) {
+        rpmi_mem_fail_at(nth);
+        int err = rpm_sim_open(&opts, &sim);
+        rpmi_mem_fail_at(0);
+        if (err == 0)
+            break;
+        REQUIRE(err == RPM_E_NOMEM);
+        REQUIRE(sim == nullptr);
+    }
+    REQUIRE(nth > 5);
+    rpm_sim_close(&sim);
+    REQUIRE(sim == nullptr);
+    rpm_sim_close(&sim);
+}
+
+TEST_CASE("sim open: a world with open links is not closed", "[unit]")
+{
+    REQUIRE(death_of([] {
+                Ground ground;
+
+                ground.connect();
+                rpm_sim_close(&ground.sim);
+            }).find("sim->links == 0") != std::string::npos);
+}
+
+TEST_CASE("sim open: time and events only grow, one step at a time", "[unit]")
+{
+    Ground ground;
+    rpmi_link *link = ground.connect();
+
+    Ground::region(link);
+    for (int i = 0; i < 100; i++) {
+        uint64_t events = rpm_sim_events(ground.sim);
+        uint64_t now = rpm_sim_now_ns(ground.sim);
+        int more = rpm_sim_step(ground.sim);
+
+        REQUIRE(rpm_sim_now_ns(ground.sim) >= now);
+        if (more == 0)
+            break;
+        REQUIRE(rpm_sim_events(ground.sim) > events);
+    }
+    REQUIRE(rpm_sim_step(ground.sim) == 0);
+}
+
+TEST_CASE("sim open: an armed cut is seen until the restart, also one that is not due", "[unit]")
+{
+    Ground ground("adr", 1, 2);
+    rpmi_link *link = ground.connect(1);
+
+    rpm_sim_cut_at(ground.sim, 1, 50, RPM_CUT_DROP);
+    REQUIRE(rpm_sim_cut_happened(ground.sim, 1) == 0);
+    rpmi_call call = Ground::opening("r", RPM_KIND_REGION, 8192, RPMI_CALL_CREATE);
+    rpmi_reply reply = {};
+    REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == RPM_E_LOST);
+    REQUIRE(rpm_sim_cut_happened(ground.sim, 1) == 1);
+    REQUIRE(rpm_sim_cut_happened(ground.sim, 0) == 0);
+    REQUIRE(rpm_sim_restart(ground.sim, 1) == 0);
+    REQUIRE(rpm_sim_restart(ground.sim, 1) == 0); // serves already
+    REQUIRE(rpm_sim_cut_happened(ground.sim, 1) == 0);
+    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+    Ground::region(link);
+}
+
+TEST_CASE("sim open: the same seed gives the same world through the whole library", "[unit]")
+{
+    uint64_t prints[3];
+
+    for (int i = 0; i < 3; i++) {
+        Ground ground("adr", i == 2 ? 8 : 7);
+        rpmi_link *link = ground.connect();
+
+        Ground::region(link);
+        rpm_sim_power_cut(ground.sim, 0, RPM_CUT_TEAR);
+        REQUIRE(rpm_sim_restart(ground.sim, 0) == 0);
+        REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+        Ground::region(link);
+        prints[i] = ground.sim->world->history.print;
+    }
+    REQUIRE(prints[0] == prints[1]);
+    REQUIRE(prints[0] != prints[2]);
+}

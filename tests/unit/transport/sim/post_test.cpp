@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ground.h"
+#include "support/death.h"
+
+TEST_CASE("sim post: what the NIC does not have is refused before anything is sent", "[unit]")
+{
+    Ground ground;
+    rpmi_link *link = ground.connect();
+    rpmi_op op = {};
+
+    for (uint8_t kind :
+         { uint8_t(RPMI_OP_DRAIN), uint8_t(RPMI_OP_FLUSH), uint8_t(0), uint8_t(RPMI_OP_KINDS) }) {
+        op.kind = kind;
+        REQUIRE(link->ops->post(link, &op, 1) == RPM_E_NOCAP);
+    }
+    rpmi_sim_link *ours = rpmi_sim_link_of(link);
+    REQUIRE(ours->client->head == ours->client->tail);
+}
+
+TEST_CASE("sim post: a full queue takes what it has room for", "[unit]")
+{
+    Ground ground;
+    rpmi_link *link = ground.connect();
+    uint32_t key = Ground::region(link);
+    std::vector<rpmi_op> ops(20);
+    void *into = link->ops->stage(link, 64);
+
+    for (rpmi_op &op : ops) {
+        op.kind = RPMI_OP_READ;
+        op.key = key;
+        op.len = 8;
+        op.into = into;
+    }
+    REQUIRE(link->ops->post(link, ops.data(), 20) == 16);
+    REQUIRE(link->ops->post(link, ops.data(), 4) == 0);
+    while (rpm_sim_step(ground.sim) != 0)
+        ;
+    REQUIRE(link->ops->post(link, ops.data(), 4) == 4); // unsignaled ones left by themselves
+}
+
+TEST_CASE("sim post: memory that was not staged is an assertion", "[unit]")
+{
+    REQUIRE(death_of([] {
+                Ground ground;
+                rpmi_link *link = ground.connect();
+                char mine[8];
+                rpmi_op op = {};
+
+                op.kind = RPMI_OP_READ;
+                op.len = 8;
+                op.into = mine;
+                (void)!link->ops->post(link, &op, 1);
+            }).find("is_staged") != std::string::npos);
+}
+
+TEST_CASE("sim call: a deadline ends a call whose answer does not come", "[unit]")
+{
+    Ground ground("msync");
+    rpmi_link *link = ground.connect();
+    rpmi_call call = Ground::opening("r", RPM_KIND_REGION, 32768, RPMI_CALL_CREATE);
+    rpmi_reply reply = {};
+    rpmi_done done;
+
+    REQUIRE(link->ops->call(link, &call, &reply, link->ops->now_ns(link) + 5000) == RPM_E_TIMEDOUT);
+    REQUIRE(link->lost == RPM_E_TIMEDOUT);
+    REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == RPM_E_LOST);
+    REQUIRE(link->ops->poll(link, &done, 1) == RPM_E_LOST);
+    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+    call.flags = 0;
+    REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == 0);
+    REQUIRE(reply.status == 0); // it had been carried out all the same
+}
