@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model.h: what a log, a slot and a lock must be, kept beside the real ones. Knows exactly what was
+ * submitted, what was acknowledged, and what is settled for good.
+ *
+ * Invariants it holds a log to, whenever somebody walks it
+ *   every record was submitted to this log, and is there at most once, bit for bit
+ *   every record that is settled as present is there, at the LSN it was acknowledged with
+ *   no record that is settled as absent is there
+ *   after a claim what a dead writer left open is settled: it is there now, or never
+ */
+#ifndef RPM_TOOLS_SWARM_MODEL_H
+#define RPM_TOOLS_SWARM_MODEL_H
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace swarm
+{
+
+/* A promise was broken. */
+struct Violation : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/* Chance by seed, the same on every machine. */
+class Dice
+{
+  public:
+    explicit Dice(uint64_t seed) : state_(seed) {}
+
+    uint64_t next()
+    {
+        uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        return z ^ z >> 31;
+    }
+
+    uint64_t below(uint64_t bound)
+    {
+        return bound == 0 ? 0 : next() % bound;
+    }
+
+    bool chance(uint32_t percent)
+    {
+        return below(100) < percent;
+    }
+
+  private:
+    uint64_t state_;
+};
+
+enum class Fate { kOpen, kPresent, kAbsent };
+
+struct Submitted {
+    uint64_t lsn = 0;
+    Fate fate = Fate::kOpen;
+    uint32_t writer = 0;
+};
+
+/* The bytes of a record: its number, then a pattern made from it. */
+std::string payload_of(uint64_t number, size_t len);
+
+class LogModel
+{
+  public:
+    explicit LogModel(std::string name) : name_(std::move(name)) {}
+
+    const std::string &name() const
+    {
+        return name_;
+    }
+
+    /* A record is about to be submitted. Its number. */
+    uint64_t submit(uint32_t writer);
+    void forget(uint64_t number); /* refused: it was not submitted after all */
+    void place(uint64_t number, uint64_t lsn);
+    void settle(uint64_t number, bool present, uint64_t lsn);
+    void trim_begin(uint64_t lsn);
+    void trim_done(uint64_t lsn);
+
+    /* A walk over the whole log: start, each record in order, end. @settles: the walker claimed the
+     * log, nobody else writes: what is open and not met is settled as absent. */
+    void walk_begin(uint64_t first_lsn);
+    void walk_meet(uint64_t lsn, const void *data, size_t len);
+    void walk_end(bool settles);
+
+    /* The LSN of some record that is settled as present, for a trim. 0: none. */
+    uint64_t some_present(Dice &dice) const;
+    uint64_t count(Fate fate) const;
+
+  private:
+    [[noreturn]] void broken(const std::string &text) const;
+
+    std::string name_;
+    std::map<uint64_t, Submitted> records_;
+    std::map<uint64_t, uint64_t> met_; /* number -> LSN in this walk */
+    uint64_t next_ = 1;
+    uint64_t head_sure_ = 0;  /* the head is at least here */
+    uint64_t head_maybe_ = 0; /* a trim to here was asked for */
+    uint64_t walk_first_ = 0;
+};
+
+} // namespace swarm
+#endif
