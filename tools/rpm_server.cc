@@ -51,6 +51,7 @@ struct Options {
     bool huge = false;
     bool syslog = false;
     bool verbose = false;
+    bool quiet = false;
 };
 
 struct ServerClose {
@@ -63,9 +64,11 @@ using Server = std::unique_ptr<rpm_server, ServerClose>;
 
 std::atomic<rpm_server *> running{ nullptr };
 
-void say(bool to_syslog, const std::string &text)
+void say(const Options &options, const std::string &text)
 {
-    if (to_syslog)
+    if (options.quiet)
+        return;
+    if (options.syslog)
         syslog(LOG_NOTICE, "%s", text.c_str());
     else
         fprintf(stderr, "rpm-server: %s\n", text.c_str());
@@ -254,12 +257,12 @@ int serve(const Options &options)
     int engine_err = 0;
     int err = 0;
 
-    if (options.syslog) {
+    if (options.syslog)
         openlog("rpm-server", LOG_PID, LOG_DAEMON);
-        rpm_diag_sink(log_to_syslog, nullptr, options.verbose ? RPM_DIAG_DEBUG : RPM_DIAG_NOTICE);
-    } else {
-        rpm_diag_sink(log_to_stderr, nullptr, options.verbose ? RPM_DIAG_DEBUG : RPM_DIAG_NOTICE);
-    }
+    rpm_diag_sink(options.syslog ? log_to_syslog : log_to_stderr, nullptr,
+                  options.verbose ? RPM_DIAG_DEBUG
+                  : options.quiet ? RPM_DIAG_WARNING
+                                  : RPM_DIAG_NOTICE);
     block_stats_signal();
     cli::catch_stop([] {
         rpm_server *now = running.load();
@@ -279,7 +282,7 @@ int serve(const Options &options)
             if (engine_err != 0)
                 rpm_server_stop(server.get());
         });
-        say(options.syslog, ready_text(server.get(), options));
+        say(options, ready_text(server.get(), options));
         notify_systemd("READY=1");
         err = rpm_server_run(server.get());
         notify_systemd("STOPPING=1");
@@ -289,7 +292,7 @@ int serve(const Options &options)
             write_stats(server.get(), options.json_stats);
     }
     running = nullptr;
-    say(options.syslog, "ended");
+    say(options, "ended");
     return err == 0 && engine_err == 0 ? cli::kDone : cli::kFailed;
 }
 
@@ -326,6 +329,7 @@ void add_options(CLI::App &app, Options &options)
     app.add_flag("--huge", options.huge, "Anonymous pool on huge pages");
     app.add_flag("--syslog", options.syslog, "Log to syslog instead of standard error");
     app.add_flag("--verbose", options.verbose, "Log more");
+    app.add_flag("--quiet", options.quiet, "Log warnings and errors only");
 }
 
 } // namespace
