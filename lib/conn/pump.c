@@ -44,10 +44,12 @@ void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner)
     conn->owners_open--;
 }
 
+/* Why one op failed is its owner's business; to everybody else the link is lost, or too late. */
 static int lose(struct rpm_conn *conn, int status)
 {
-    if (conn->link->lost == 0)
-        conn->link->lost = status;
+    if (conn->link->lost != RPM_E_LOST && conn->link->lost != RPM_E_TIMEDOUT)
+        conn->link->lost = status == RPM_E_TIMEDOUT ? RPM_E_TIMEDOUT : RPM_E_LOST;
+    status = conn->link->lost;
     for (uint32_t i = 0; i <= RPMI_OWNERS_MAX; i++) {
         struct rpmi_owner *owner = conn->owners[i];
 
@@ -105,17 +107,21 @@ int rpmi_conn_pump(struct rpm_conn *conn)
     struct rpmi_done done[REAP_MAX];
     int n;
 
-    if (conn->link->lost != 0)
-        return lose(conn, conn->link->lost);
     if (rpmi_conn_places(conn))
-        return 0;
-    n = conn->link->ops->poll(conn->link, done, REAP_MAX);
-    for (int i = 0; i < n; i++) {
-        hand_out(conn, &done[i]);
-        if (done[i].status != 0)
-            return lose(conn, RPM_E_LOST);
+        return conn->link->lost == 0 ? 0 : lose(conn, conn->link->lost);
+    /* A lost link may still hold completions that say how things ended: they come first. */
+    while ((n = conn->link->ops->poll(conn->link, done, REAP_MAX)) > 0) {
+        for (int i = 0; i < n; i++) {
+            hand_out(conn, &done[i]);
+            if (done[i].status != 0)
+                return lose(conn, RPM_E_LOST);
+        }
+        if (n < REAP_MAX && conn->link->lost == 0)
+            return 0;
     }
-    return n < 0 ? lose(conn, n) : 0;
+    if (n < 0)
+        return lose(conn, n);
+    return conn->link->lost == 0 ? 0 : lose(conn, conn->link->lost);
 }
 
 int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
@@ -123,7 +129,7 @@ int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
     int err;
 
     if (conn->link->lost != 0)
-        return lose(conn, conn->link->lost);
+        return rpmi_conn_pump(conn);
     err = conn->link->ops->wait(conn->link, deadline_ns);
     if (err == RPM_E_TIMEDOUT) {
         (void)rpmi_fail(RPM_E_TIMEDOUT, "the far end did not answer in time");
@@ -145,8 +151,8 @@ static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
         if (taken < 0)
             return lose(conn, taken);
         sent += (uint32_t)taken;
-        if (sent == n)
-            break;
+        if (taken > 0)
+            continue;
         if (deadline == 0)
             deadline = rpmi_conn_deadline(conn);
         err = rpmi_conn_wait(conn, deadline);
@@ -237,7 +243,7 @@ int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_
 
     RPM_ASSERT(n > 0 && n <= RPMI_BATCH_OPS_MAX);
     if (RPMI_UNLIKELY(conn->link->lost != 0))
-        return lose(conn, conn->link->lost);
+        return rpmi_conn_pump(conn);
     if (rpmi_conn_places(conn))
         return post_placing(conn, ops, n);
     if (conn->credit.limit - conn->credit.used < n + RPMI_CREDITS_SPARE) {
