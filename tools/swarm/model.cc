@@ -49,7 +49,7 @@ void LogModel::settle(uint64_t number, bool present, uint64_t lsn)
     if (record.fate != Fate::kOpen && record.fate != fate)
         broken("record " + std::to_string(number) + " was settled as " +
                (present ? "absent" : "present") + " and now is told to be the contrary");
-    if (present && record.lsn != 0 && record.lsn != lsn)
+    if (present && record.lsn != kNowhere && record.lsn != lsn)
         broken("record " + std::to_string(number) + " moved from " + std::to_string(record.lsn) +
                " to " + std::to_string(lsn));
     record.fate = fate;
@@ -109,7 +109,7 @@ void LogModel::walk_end(bool settles)
         if (!settles || record.fate != Fate::kOpen)
             continue;
         /* Trimmed before anybody knew: nothing more can be said of it. */
-        if (!met && record.lsn != 0 && record.lsn < walk_first_)
+        if (!met && record.lsn < walk_first_)
             continue;
         record.fate = met ? Fate::kPresent : Fate::kAbsent;
         if (met)

@@ -57,8 +57,10 @@ class Dice
 
 enum class Fate { kOpen, kPresent, kAbsent };
 
+constexpr uint64_t kNowhere = UINT64_MAX; /* an LSN that nobody told */
+
 struct Submitted {
-    uint64_t lsn = 0;
+    uint64_t lsn = kNowhere;
     Fate fate = Fate::kOpen;
     uint32_t writer = 0;
 };

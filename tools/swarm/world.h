@@ -45,7 +45,7 @@ struct LocksClose {
 /* One record under way. */
 struct Flying {
     uint64_t number;
-    uint64_t lsn;
+    bool blocking; /* its outcome carries no context */
 };
 
 struct Client {
@@ -62,8 +62,7 @@ struct Client {
 
 /* One slot of the region on a server: written by one client only. */
 struct Slot {
-    std::vector<unsigned char> sure;  /* as acknowledged */
-    std::vector<unsigned char> maybe; /* as last submitted */
+    std::vector<std::string> may_be; /* last acknowledged, then those submitted in vain since */
 };
 
 class World
@@ -84,7 +83,9 @@ class World
     /* clients.cc */
     bool connect(Client &client);
     void drop(Client &client);
-    bool reconnect(Client &client, Tally &tally);
+    void reconnect(Client &client, Tally &tally);
+    bool resume(Client &client, Tally &tally);
+    void open_side(Client &client);
     bool open_writer(Client &client, bool takeover, Tally &tally);
     void append(Client &client, Tally &tally);
     void append_burst(Client &client, Tally &tally);
@@ -92,7 +93,8 @@ class World
     void reap(Client &client, Tally &tally);
     void failed(Client &client, int err, Tally &tally);
     void trim(Client &client, Tally &tally);
-    void settle(LogModel &model, uint64_t number, bool present, uint64_t lsn, Tally &tally);
+    rpm_conn_opts conn_opts();
+    void write_step(Client &client, Tally &tally);
 
     /* checks.cc */
     void walk(rpm_log *log, LogModel &model, bool settles, Tally &tally);
@@ -116,8 +118,8 @@ class World
     uint32_t servers_ = 1;
     std::vector<uint8_t> down_; /* by server */
     std::vector<std::vector<std::unique_ptr<LogModel>>> logs_;
-    std::vector<std::map<uint32_t, Slot>> slots_; /* by server and client id */
-    std::vector<std::map<uint64_t, uint32_t>> lock_holders_;
+    std::vector<std::map<uint32_t, Slot>> slots_;            /* by server and client id */
+    std::vector<std::map<uint64_t, uint32_t>> lock_holders_; /* by server: lock -> client id */
     std::vector<Client> clients_;
 };
 
