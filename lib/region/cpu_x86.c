@@ -40,19 +40,39 @@ WITH_AVX512 static inline uint64_t low_mask(size_t n)
     return _bzhi_u64(~(uint64_t)0, (unsigned)(n < LINE ? n : LINE));
 }
 
+/* Would a load of a whole line from @ptr touch two pages? The other one may not be mapped, and a
+ * lane that is masked out there costs a trip through microcode, 200 ns, although it never traps. */
+static inline int crosses_page(const unsigned char *ptr)
+{
+    return ((uintptr_t)ptr & (RPMI_PAGE_BYTES - 1)) > RPMI_PAGE_BYTES - LINE;
+}
+
+/* Lanes of @mask from @ptr, which are bytes [@first, @end); the others keep what @line has. */
+WITH_AVX512 static inline __m512i merge_avx512(__m512i line, uint64_t mask,
+                                               const unsigned char *ptr, size_t first, size_t end)
+{
+    unsigned char copy[LINE] __attribute__((aligned(64)));
+
+    if (RPMI_LIKELY(!crosses_page(ptr)))
+        return _mm512_mask_loadu_epi8(line, mask, ptr);
+    memcpy(copy + first, ptr + first, end - first);
+    return _mm512_mask_loadu_epi8(line, mask, copy);
+}
+
 /* Line @at of head, body and zeros, in one register. */
 WITH_AVX512 static inline __m512i gather_avx512(const void *head, size_t head_bytes,
                                                 const void *body, size_t body_bytes, size_t at)
 {
-    uint64_t head_mask = at == 0 ? low_mask(head_bytes) : 0;
-    uint64_t data_mask = head_bytes + body_bytes > at ? low_mask(head_bytes + body_bytes - at) : 0;
+    size_t first = at == 0 ? head_bytes : 0;
+    size_t left = head_bytes + body_bytes > at ? head_bytes + body_bytes - at : 0;
+    size_t end = left < LINE ? left : LINE;
     __m512i line = _mm512_setzero_si512();
 
-    /* A load whose mask is empty is skipped: with a bad pointer it would trap and be slow. */
-    if (head_mask != 0)
-        line = _mm512_maskz_loadu_epi8(head_mask, head);
-    if (data_mask != head_mask)
-        line = _mm512_mask_loadu_epi8(line, data_mask & ~head_mask, shifted(body, head_bytes) + at);
+    if (first != 0)
+        line = merge_avx512(line, low_mask(first), head, 0, first);
+    if (first < end)
+        line = merge_avx512(line, low_mask(end) & ~low_mask(first), shifted(body, head_bytes) + at,
+                            first, end);
     return line;
 }
 
