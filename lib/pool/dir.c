@@ -5,12 +5,14 @@
  * Invariants
  *   an object's contents are durable before its entry's state word is stored
  *   the state word is one aligned 8-byte store: an entry is there or not, never half
+ *   what is loaded is durable before the first client sees it
  *
  * Format: FORMAT.md, section 3.   Tests: tests/unit/pool/dir_test.cpp
  */
 #include "pool/state.h"
 
 #include "base/bytes.h"
+#include "base/canary.h"
 #include "base/err.h"
 
 #include <inttypes.h>
@@ -51,6 +53,24 @@ static int entry_check(const struct rpmi_service *service, uint32_t index)
     return 0;
 }
 
+/* A server that was killed may have left directory entries and heads of logs that everybody sees
+ * and the medium does not have. Clients are about to build on them. */
+static int make_durable(struct rpmi_service *service)
+{
+    struct rpmi_mem *pool = service->opts.pool;
+    int err = 0;
+
+    if (RPMI_CANARY(NO_START_FLUSH))
+        return 0;
+    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES && err == 0; i++) {
+        const struct rpmi_object *object = &service->objects[i];
+
+        if (object->used && object->entry.kind == RPM_KIND_LOG)
+            err = rpmi_mem_persist(pool, object->entry.offset, RPMI_LOG_HEADER_BYTES);
+    }
+    return err != 0 ? err : rpmi_mem_persist(pool, 0, service->super.data_offset);
+}
+
 int rpmi_dir_load(struct rpmi_service *service)
 {
     for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++) {
@@ -66,7 +86,7 @@ int rpmi_dir_load(struct rpmi_service *service)
         if (object->used && entry_check(service, i) != 0)
             return RPM_E_CORRUPT;
     }
-    return 0;
+    return make_durable(service);
 }
 
 int rpmi_dir_find(const struct rpmi_service *service, const char *name)
