@@ -38,6 +38,7 @@ struct rpm_reader {
     uint64_t lsn;          /* of buffer[0] */
     uint64_t have;         /* bytes in it */
     uint64_t vouched;      /* everything before is at the reader's level */
+    uint64_t lead;         /* vouched for with the first record: what lies before it in the log */
     uint64_t next_lsn;
     uint64_t ahead;   /* bytes to read next time; grows while there is plenty */
     uint32_t before;  /* epoch of the record given out last */
@@ -148,18 +149,23 @@ static enum rpmi_verdict judge(const struct rpm_reader *reader, struct rpmi_fram
 static int vouch(struct rpm_reader *reader, uint64_t end_lsn)
 {
     struct rpmi_range ranges[2];
+    uint64_t from = reader->lead < reader->next_lsn ? reader->lead : reader->next_lsn;
     uint64_t to = reader->lsn + reader->have;
     uint32_t n;
     int err;
 
     if (reader->persist_plan.seal_kind == 0 || end_lsn <= reader->vouched)
         return 0;
-    n = rpmi_ring_ranges(reader->log, reader->next_lsn, to, ranges);
+    if (to - from > reader->log->capacity)
+        from = to - reader->log->capacity;
+    n = rpmi_ring_ranges(reader->log, from, to, ranges);
     err = rpmi_conn_persist(reader->log->conn, &reader->persist_plan, reader->log->read_key, ranges,
                             n);
-    if (err == 0)
-        reader->vouched = to;
-    return err;
+    if (err != 0)
+        return err;
+    reader->vouched = to;
+    reader->lead = UINT64_MAX;
+    return 0;
 }
 
 /* Has a writer newer than our copy of the head been here? Then that copy is stale. */
@@ -430,6 +436,9 @@ int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
         return err;
     }
     fresh->vouched = fresh->next_lsn;
+    /* A power cut ends the log at the first record that is lost, so a record stays only if all
+     * before it do: also those that this reader skips. */
+    fresh->lead = fresh->head.trim_lsn;
     *reader = fresh;
     return 0;
 }
