@@ -263,18 +263,20 @@ void rpmi_world_kill_at(struct rpmi_client *client, uint64_t events)
     rearm(client->world);
 }
 
-bool rpmi_world_step(struct rpmi_world *world)
+bool rpmi_world_step_until(struct rpmi_world *world, uint64_t at_ns)
 {
     struct rpmi_event event;
     bool counted = false;
 
     RPM_ASSERT(world->depth <= world->servers);
     while (!counted) {
-        if (!rpmi_queue_pop(&world->queue, &event))
+        bool there =
+            rpmi_queue_next_ns(&world->queue) <= at_ns && rpmi_queue_pop(&world->queue, &event);
+
+        if (!there)
             return false;
-        RPM_ASSERT(event.at_ns >= world->now_ns || world->depth > 0);
-        if (event.at_ns > world->now_ns)
-            world->now_ns = event.at_ns;
+        RPM_ASSERT(event.at_ns >= world->now_ns);
+        world->now_ns = event.at_ns;
         world->depth++;
         counted = happen(world, &event);
         world->depth--;
@@ -283,11 +285,15 @@ bool rpmi_world_step(struct rpmi_world *world)
     return true;
 }
 
+bool rpmi_world_step(struct rpmi_world *world)
+{
+    return rpmi_world_step_until(world, UINT64_MAX);
+}
+
 void rpmi_world_run_until(struct rpmi_world *world, uint64_t at_ns)
 {
-    while (rpmi_queue_next_ns(&world->queue) <= at_ns)
-        if (!rpmi_world_step(world))
-            break;
+    while (rpmi_world_step_until(world, at_ns))
+        ;
     if (at_ns > world->now_ns)
         world->now_ns = at_ns;
 }

@@ -105,6 +105,9 @@ int rpmi_world_reserve(struct rpmi_world *world);
 /* Let one event happen. False when none is left. */
 bool rpmi_world_step(struct rpmi_world *world);
 
+/* The same, but nothing later than @at_ns. */
+bool rpmi_world_step_until(struct rpmi_world *world, uint64_t at_ns);
+
 /* Let everything up to @at_ns happen, and let time get there. */
 void rpmi_world_run_until(struct rpmi_world *world, uint64_t at_ns);
 

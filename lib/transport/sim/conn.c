@@ -22,9 +22,8 @@ static int dial(struct rpmi_sim_link *ours, uint64_t deadline_ns)
 
     if (err != 0)
         return err;
-    while (client->dialling && rpmi_queue_next_ns(&world->queue) <= deadline_ns)
-        if (!rpmi_world_step(world))
-            break;
+    while (client->dialling && rpmi_world_step_until(world, deadline_ns))
+        ;
     if (client->dialling) {
         client->dialling = false;
         rpmi_world_run_until(world, deadline_ns);

@@ -40,13 +40,11 @@ int rpmi_sim_wait(struct rpmi_link *link, uint64_t deadline_ns)
     struct rpmi_sim_link *ours = rpmi_sim_link_of(link);
     struct rpmi_world *world = ours->sim->world;
 
-    while (!rpmi_client_ready(ours->client)) {
-        if (rpmi_queue_next_ns(&world->queue) > deadline_ns) {
+    while (!rpmi_client_ready(ours->client))
+        if (!rpmi_world_step_until(world, deadline_ns)) {
             rpmi_world_run_until(world, deadline_ns);
             return RPM_E_TIMEDOUT;
         }
-        rpmi_world_step(world);
-    }
     return 0;
 }
 

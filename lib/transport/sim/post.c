@@ -96,8 +96,8 @@ static int wait_for(struct rpmi_sim_link *ours, uint64_t number, uint64_t deadli
     struct rpmi_world *world = ours->sim->world;
     const struct rpmi_slot *slot = &client->slot[number % client->room];
 
-    while (!slot->done && rpmi_queue_next_ns(&world->queue) <= deadline_ns)
-        rpmi_world_step(world);
+    while (!slot->done && rpmi_world_step_until(world, deadline_ns))
+        ;
     if (slot->done)
         return slot->status == 0 ? 0 : RPM_E_LOST;
     rpmi_world_run_until(world, deadline_ns);

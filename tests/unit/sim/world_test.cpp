@@ -96,6 +96,22 @@ TEST_CASE("world: running to a time gets there even if nothing happens", "[unit]
     REQUIRE_FALSE(rpmi_world_step(bench.world));
 }
 
+TEST_CASE("world: nothing happens later than it was allowed to", "[unit]")
+{
+    for (uint64_t seed = 1; seed < 50; seed++) {
+        Bench bench("adr", seed, [](rpmi_world_opts &opts) { opts.loss_ppm = 100000; });
+        rpmi_client *client = bench.dial();
+        auto data = pattern(2000, 1);
+
+        for (int i = 0; i < 10; i++)
+            bench.write(client, 4096, data, 0);
+        for (uint64_t at = bench.world->now_ns; bench.world->queue.count > 0; at += 333) {
+            rpmi_world_run_until(bench.world, at);
+            REQUIRE(bench.world->now_ns == at);
+        }
+    }
+}
+
 TEST_CASE("world: impossible options are refused and leave nothing behind", "[unit]")
 {
     rpmi_world *world = nullptr;
