@@ -45,16 +45,17 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
 {
     int err;
 
-    if (RPMI_LIKELY(end_lsn - log->head.trim_lsn <= log->capacity))
+    if (RPMI_LIKELY(end_lsn - log->free_lsn <= log->capacity))
         return 0;
-    /* Somebody else may have trimmed since. */
-    err = rpmi_log_head(log);
+    /* Somebody else may have trimmed since. The head as we can read it will not do: it may be
+     * visible and not durable, and a power cut would bring back what we are about to overwrite. */
+    err = rpmi_log_trim_call(log, 0);
     if (err != 0)
         return err;
-    if (end_lsn - log->head.trim_lsn <= log->capacity)
+    if (end_lsn - log->free_lsn <= log->capacity)
         return 0;
     return rpmi_fail(RPM_E_FULL, "log '%s' is full: %" PRIu64 " of %" PRIu64 " bytes in use",
-                     log->name, log->tail_lsn - log->head.trim_lsn, log->capacity);
+                     log->name, log->tail_lsn - log->free_lsn, log->capacity);
 }
 
 /* The far end writes the slots in turn while we read them: a torn one is nothing unusual, two of

@@ -139,6 +139,8 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
         err = rpmi_log_wait(log, log->submitted);
     if (err == 0)
         err = outcome(log, first, log->submitted);
+    if (err != 0 && log->dead != 0)
+        err = log->dead;
     for (uint32_t i = 0; err == 0 && lsns != NULL && i < n; i++)
         lsns[i] = log->entries[(first + i) & log->entries_mask].lsn;
     rpmi_log_reap_silent(log);

@@ -3,7 +3,7 @@
  * log.h: an open log.
  *
  * Invariants
- *   head.trim_lsn <= acked_lsn <= sealed_lsn <= tail_lsn <= head.trim_lsn + capacity
+ *   free_lsn <= acked_lsn <= sealed_lsn <= tail_lsn <= free_lsn + capacity
  *   reaped <= completed <= submitted, submitted - reaped <= inflight_max
  *   entries [reaped, completed) have ended, [completed, submitted) are outstanding
  *   position == tail_lsn % capacity
@@ -62,7 +62,8 @@ struct rpm_log {
     uint64_t log_id;
     uint64_t capacity;
     uint64_t record_max;
-    struct rpmi_head head; /* as last read or written */
+    struct rpmi_head head; /* as last read or written: visible, perhaps not durable yet */
+    uint64_t free_lsn; /* the far end said: the head is durable up to here, reuse what is before */
     struct rpmi_scan_report report;
     struct rpmi_plan plan;
     struct rpmi_plan persist_plan;
@@ -143,7 +144,10 @@ void rpmi_log_reap_silent(struct rpm_log *log);
 /* Places for entries that are free now. */
 uint32_t rpmi_log_room(const struct rpm_log *log);
 
-/* admit.c: does a frame ending at @end_lsn fit the ring? RPM_E_FULL after reading the head anew. */
+/* trim.c: ask the far end to trim to @lsn, and learn where the log begins durably. */
+int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn);
+
+/* admit.c: does a frame ending at @end_lsn fit the ring? RPM_E_FULL after asking the far end. */
 int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn);
 /* May a record of @len bytes be appended at all? RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_DENIED, or the
  * log's death. */

@@ -73,6 +73,22 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     return 0;
 }
 
+/* A trim to the record behind a pad frame takes nothing from a reader in front of that frame. */
+static bool only_padding_went(struct rpm_reader *reader)
+{
+    enum rpmi_verdict verdict;
+    struct rpmi_frame frame;
+
+    if (!rpmi_is_aligned(reader->next_lsn, RPMI_LINE_BYTES) ||
+        rpmi_log_judge(reader->log, reader->next_lsn, &frame, &verdict) != 0 ||
+        verdict != RPMI_FRAME_VALID || (frame.flags & RPMI_FRAME_PAD) == 0 ||
+        frame.lsn + rpmi_frame_stride(frame.len, frame.flags) != reader->head.trim_lsn)
+        return false;
+    reader->next_lsn = reader->head.trim_lsn;
+    reader->have = 0;
+    return true;
+}
+
 static int refresh(struct rpm_reader *reader)
 {
     int err = rpmi_log_readable(reader->log);
@@ -82,7 +98,7 @@ static int refresh(struct rpm_reader *reader)
     if (err != 0)
         return err;
     reader->head = reader->log->head;
-    if (reader->next_lsn < reader->head.trim_lsn)
+    if (reader->next_lsn < reader->head.trim_lsn && !only_padding_went(reader))
         return rpmi_fail(RPM_E_TRIMMED, "%" PRIu64 " was trimmed away; the head is %" PRIu64,
                          reader->next_lsn, reader->head.trim_lsn);
     return 0;
@@ -227,8 +243,10 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
         } else {
             break;
         }
-        if (err != 0)
+        if (err != 0) {
+            reader->idle_polls = IDLE_POLLS_MAX; /* said once, it must be said again */
             return err;
+        }
     }
     return 0;
 }
@@ -312,6 +330,7 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
         if ((frame.flags & RPMI_FRAME_PAD) == 0)
             break;
         reader->next_lsn += stride;
+        reader->idle_polls = IDLE_POLLS_MAX;
     }
     give_out(reader, &frame, record);
     pace_reads(reader, true);

@@ -79,6 +79,7 @@ static int seal(struct rpm_log *log, uint64_t base)
 
     if (RPMI_CANARY(LATE_EPOCH)) {
         log->late_seal = true;
+        log->free_lsn = log->head.trim_lsn;
         log->head.base_lsn = base;
         log->epoch = log->head.epoch;
         return 0;
@@ -86,6 +87,7 @@ static int seal(struct rpm_log *log, uint64_t base)
     err = rpmi_conn_call(log->conn, &call, &reply);
     if (err != 0)
         return err;
+    log->free_lsn = reply.value;
     log->head.turn++;
     log->head.base_lsn = base;
     log->head.epoch = log->epoch;

@@ -62,17 +62,36 @@ static int check_as_writer(struct rpm_log *log, uint64_t lsn)
     return err;
 }
 
-int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
+int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
 {
     struct rpmi_call call = { .kind = RPMI_CALL_TRIM, .key = log->read_key, .lsn = lsn };
     struct rpmi_reply reply;
+    int err = rpmi_conn_call(log->conn, &call, &reply);
+
+    if (err != 0)
+        return err;
+    if (reply.value < lsn || !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES))
+        return rpmi_fail(RPM_E_PROTO, "the server says that log '%s' begins at %" PRIu64, log->name,
+                         reply.value);
+    if (reply.value > log->free_lsn)
+        log->free_lsn = reply.value;
+    if (reply.value > log->head.trim_lsn)
+        log->head.trim_lsn = reply.value;
+    return 0;
+}
+
+int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
+{
     int err;
 
     err = rpmi_log_readable(log);
     if (err == 0)
         err = rpmi_log_head(log);
-    if (err != 0 || lsn <= log->head.trim_lsn)
+    if (err != 0 || lsn <= log->free_lsn)
         return err;
+    /* Somebody else has trimmed further: it may not be durable yet, so the far end is asked. */
+    if (lsn <= log->head.trim_lsn)
+        return rpmi_log_trim_call(log, 0);
     err =
         log->write_key != 0 && log->dead == 0 ? check_as_writer(log, lsn) : check_by_walk(log, lsn);
     if (err != 0)
@@ -80,10 +99,8 @@ int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
     if (RPMI_CANARY(LATE_TRIM)) {
         log->late_trim = lsn;
         log->head.trim_lsn = lsn;
+        log->free_lsn = lsn;
         return 0;
     }
-    err = rpmi_conn_call(log->conn, &call, &reply);
-    if (err == 0)
-        log->head.trim_lsn = lsn;
-    return err;
+    return rpmi_log_trim_call(log, lsn);
 }

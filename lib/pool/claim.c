@@ -27,11 +27,21 @@ static uint64_t claim_word_offset(const struct rpmi_dirent *entry)
     return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, claim);
 }
 
-static int head_load(struct rpmi_service *service, const struct rpmi_dirent *entry,
-                     struct rpmi_head *head, uint32_t *next)
+/* The head in force. If storing one failed half-way, what is seen now is made durable first:
+ * otherwise an answer could speak of a head that power takes back. */
+static int head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head,
+                     uint32_t *next)
 {
+    const struct rpmi_dirent *entry = &log->entry;
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
 
+    if (log->unsure) {
+        int err = rpmi_mem_persist(service->opts.pool, entry->offset, sizeof(slots));
+
+        if (err != 0)
+            return err;
+        log->unsure = false;
+    }
     rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
     if (rpmi_head_pick(slots, head, next) != 0)
         return rpmi_fail(RPM_E_CORRUPT, "both heads of log '%s' are damaged", entry->name);
@@ -51,6 +61,18 @@ static int head_store(struct rpmi_service *service, const struct rpmi_dirent *en
     return rpmi_mem_persist(service->opts.pool, at, sizeof(bytes));
 }
 
+/* The next head, into the slot that is not in force. */
+static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
+                        struct rpmi_head *head, uint32_t next)
+{
+    int err;
+
+    head->turn++;
+    err = head_store(service, &log->entry, head, next);
+    log->unsure = err != 0;
+    return err;
+}
+
 int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry)
 {
     struct rpmi_head head = {
@@ -63,13 +85,13 @@ int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *ent
 }
 
 /* The next epoch: above the head's and above every one handed out and never sealed. */
-static int next_epoch(struct rpmi_service *service, const struct rpmi_dirent *entry,
-                      uint32_t *epoch)
+static int next_epoch(struct rpmi_service *service, struct rpmi_object *log, uint32_t *epoch)
 {
+    const struct rpmi_dirent *entry = &log->entry;
     unsigned char word[sizeof(uint64_t)];
     struct rpmi_head head;
     uint64_t claimed;
-    int err = head_load(service, entry, &head, NULL);
+    int err = head_load(service, log, &head, NULL);
 
     if (err != 0)
         return err;
@@ -115,7 +137,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
                          log->writer);
     err = rpmi_key_room(client);
     if (err == 0)
-        err = next_epoch(service, &log->entry, &epoch);
+        err = next_epoch(service, log, &epoch);
     if (err != 0)
         return err;
     if (log->writer != 0) {
@@ -139,7 +161,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
 }
 
 static int seal(struct rpmi_service *service, struct rpmi_client *client,
-                const struct rpmi_call *call)
+                const struct rpmi_call *call, struct rpmi_reply *reply)
 {
     struct rpmi_object *log;
     struct rpmi_head head;
@@ -150,26 +172,26 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
         return err;
     if (log->entry.kind != RPM_KIND_LOG || log->writer != client->id || log->sealed)
         return rpmi_fail(RPM_E_DENIED, "only a fresh claim can be sealed");
-    err = head_load(service, &log->entry, &head, &next);
+    err = head_load(service, log, &head, &next);
     if (err != 0)
         return err;
     if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) || call->lsn < head.trim_lsn ||
         call->lsn - head.trim_lsn > head.capacity_bytes)
         return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is no tail of log '%s'", call->lsn,
                          log->entry.name);
-    head.turn++;
     head.base_lsn = call->lsn;
     head.epoch = log->epoch;
-    err = head_store(service, &log->entry, &head, next);
+    err = head_replace(service, log, &head, next);
     log->sealed = err == 0;
+    reply->value = head.trim_lsn;
     return err;
 }
 
 static int trim(struct rpmi_service *service, struct rpmi_client *client,
-                const struct rpmi_call *call)
+                const struct rpmi_call *call, struct rpmi_reply *reply)
 {
     struct rpmi_object *log;
-    struct rpmi_head head;
+    struct rpmi_head head = { 0 };
     uint32_t next;
     int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ, &log);
 
@@ -177,16 +199,17 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
         return err;
     if (log->entry.kind != RPM_KIND_LOG)
         return rpmi_fail(RPM_E_DENIED, "only a log can be trimmed");
-    err = head_load(service, &log->entry, &head, &next);
+    err = head_load(service, log, &head, &next);
+    reply->value = head.trim_lsn;
     if (err != 0 || call->lsn <= head.trim_lsn)
         return err;
     if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) ||
         call->lsn - head.trim_lsn > head.capacity_bytes)
         return rpmi_fail(RPM_E_RANGE, "log '%s' cannot be trimmed to %" PRIu64, log->entry.name,
                          call->lsn);
-    head.turn++;
     head.trim_lsn = call->lsn;
-    return head_store(service, &log->entry, &head, next);
+    reply->value = head.trim_lsn;
+    return head_replace(service, log, &head, next);
 }
 
 void rpmi_claim(struct rpmi_service *service, struct rpmi_client *client,
@@ -198,11 +221,11 @@ void rpmi_claim(struct rpmi_service *service, struct rpmi_client *client,
 void rpmi_seal(struct rpmi_service *service, struct rpmi_client *client,
                const struct rpmi_call *call, struct rpmi_reply *reply)
 {
-    reply->status = seal(service, client, call);
+    reply->status = seal(service, client, call, reply);
 }
 
 void rpmi_trim(struct rpmi_service *service, struct rpmi_client *client,
                const struct rpmi_call *call, struct rpmi_reply *reply)
 {
-    reply->status = trim(service, client, call);
+    reply->status = trim(service, client, call, reply);
 }

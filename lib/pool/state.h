@@ -28,6 +28,7 @@ struct rpmi_object {
     uint32_t writer; /* log: client that holds the claim, 0: nobody */
     uint32_t epoch;  /* log: of that claim */
     bool sealed;     /* log: that epoch is durable in the head */
+    bool unsure;     /* log: the head that is seen may not be durable */
 };
 
 enum rpmi_key_state { RPMI_KEY_FREE = 0, RPMI_KEY_LIVE = 1, RPMI_KEY_REVOKED = 2 };
@@ -74,7 +75,7 @@ void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uin
 void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t object);
 
 /* dir.c */
-/* Read the directory into objects[]. RPM_E_CORRUPT. */
+/* Read the directory into objects[] and make it durable. RPM_E_CORRUPT, RPM_E_IO. */
 int rpmi_dir_load(struct rpmi_service *service);
 /* Index by name, or RPM_E_NOENT. */
 int rpmi_dir_find(const struct rpmi_service *service, const char *name);

@@ -52,7 +52,7 @@ struct rpmi_reply {
     uint64_t bytes;  /* OPEN, LIST: of the object; of a log its capacity */
     uint64_t offset; /* OPEN, CLAIM: of the object in the pool or DRAM area; a log: its header */
     uint64_t id;     /* OPEN: log_id */
-    uint64_t value;  /* OWNER */
+    uint64_t value;  /* OWNER; SEAL, TRIM: where the log begins, durably */
     char name[RPM_NAME_MAX + 1];      /* LIST */
     char text[RPMI_REPLY_TEXT_BYTES]; /* why, when status is not 0 */
 };

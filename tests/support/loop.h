@@ -189,6 +189,19 @@ struct Log {
     void close();
 };
 
+// No allocation while it lives.
+struct Freeze {
+    Freeze()
+    {
+        rpmi_mem_freeze();
+    }
+    Freeze(const Freeze &) = delete;
+    ~Freeze()
+    {
+        rpmi_mem_thaw();
+    }
+};
+
 constexpr uint32_t WRITER = RPM_LOG_WRITE | RPM_LOG_CREATE;
 
 struct Record {

@@ -44,7 +44,7 @@ struct rpm_completion {
  *           open read only), RPM_E_IO.
  * Threads:  one per conn.
  * Cost:     one write and one flush on the wire, one round trip; no allocation; no system call
- *           on shm: unless the far end sleeps. When full, one read of the log's head.
+ *           on shm: unless the far end sleeps. When full, one message.
  * Source:   H9; lib/plan/rule_chain.c.
  */
 RPM_MUST_CHECK int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *lsn);

@@ -84,7 +84,7 @@ static inline struct rpm_log_info rpm_log_info_init(void)
  *
  * Durable:  with WRITE, on 0 a new epoch is durable and every record found is at the level asked
  *           for; an older writer can add nothing any more. After an error the log is unchanged, or
- *           merely claimed.
+ *           merely created or claimed.
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS, RPM_E_NAME, RPM_E_OWNED (another writer lives, or a fenced
  *           one would not stop), RPM_E_NOCAP (the level cannot be proven: rpm_last_error() says
  *           why), RPM_E_FULL (no room in the pool), RPM_E_CORRUPT, RPM_E_INVAL, RPM_E_OPTS,

@@ -15,13 +15,13 @@ TEST_CASE("append: what was appended is read back, at every method", "[unit]")
     Log log(conn, "a", WRITER);
     std::vector<Record> wrote;
 
-    rpmi_mem_freeze();
+    auto freeze = std::make_unique<Freeze>();
     for (uint64_t i = 0; i < 20; i++) {
         std::string data = payload(i, 1 + 37 * i);
 
         wrote.push_back({ data, append(log, data), 1 });
     }
-    rpmi_mem_thaw();
+    freeze.reset();
     CHECK(read_all(log) == wrote);
     CHECK(info(log).method == kind.method);
 
@@ -323,7 +323,7 @@ TEST_CASE("append: nothing is read from staging memory that was given away again
     opts.inflight_max = 64;
     REQUIRE(log.open(conn, "a", opts) == 0);
     rpmi_rng_seed(&rng, 7);
-    rpmi_mem_freeze();
+    auto freeze = std::make_unique<Freeze>();
     for (uint64_t i = 0; i < 200; i++) {
         std::string data = payload(i, 1 + rpmi_rng_below(&rng, i % 10 == 0 ? 20000 : 900));
         uint64_t lsn;
@@ -339,7 +339,7 @@ TEST_CASE("append: nothing is read from staging memory that was given away again
         wrote.push_back({ data, lsn, 1 });
     }
     REQUIRE(rpm_log_persist(log) == 0);
-    rpmi_mem_thaw();
+    freeze.reset();
     CHECK(read_all(log) == wrote);
 }
 

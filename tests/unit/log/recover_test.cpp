@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/log/kinds.h"
+
+using namespace loop;
+
+namespace
+{
+constexpr uint64_t RING = 36864 + 4096; // of the first log in a pool
+}
+
+TEST_CASE("recover: what a torn record hid never comes back to life", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    {
+        Log log(conn, "a", WRITER, 4096);
+
+        append(log, "one");
+        append(log, "torn");
+        append(log, "whole"); // at 128
+        append(log, "whole too");
+    }
+    server.pool.bytes[RING + 64 + 25] ^= 1;
+    {
+        Log log(conn, "a", RPM_LOG_WRITE);
+
+        CHECK(info(log).torn == 3);
+        CHECK(info(log).stranded == 2);
+        CHECK(info(log).tail_lsn == 64);
+        CHECK(append(log, "new") == 64); // right up to the old whole one
+        CHECK(read_all(log).size() == 2);
+    }
+    Log again(conn, "a", RPM_LOG_WRITE);
+    CHECK(info(again).records == 2);
+    CHECK(info(again).tail_lsn == 128);
+    CHECK(append(again, "newer") == 128);
+    auto all = read_all(again);
+    REQUIRE(all.size() == 3);
+    CHECK(all[0].epoch == 1);
+    CHECK(all[1].epoch == 2);
+    CHECK(all[2].epoch == 3);
+}
+
+TEST_CASE("recover: records found are durable before the epoch is sealed", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Conn other_conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 4096);
+    rpm_log_opts opts = rpm_log_opts_init();
+    Log other;
+
+    REQUIRE(append_async(log, "visible", 1, RPM_MORE) == 0);
+    reap(log, 1, 5);
+    conn.link->drop();
+    opts.flags = RPM_LOG_WRITE;
+    // Power fails right before the seal, and right after.
+    bool after = GENERATE(false, true);
+    other_conn.link->faults.lose_call = 3;
+    other_conn.link->faults.lose_reply = after;
+    CHECK(other.open(other_conn, "a", opts) == RPM_E_LOST);
+    log.close();
+    server.power_cut();
+    REQUIRE(server.start() == 0);
+    REQUIRE(rpm_conn_reconnect(other_conn) == 0);
+    REQUIRE(other.open(other_conn, "a", opts) == 0);
+    CHECK(read_all(other).size() == 1);
+    CHECK(info(other).epoch == 3); // the epoch claimed and never used is not given out again
+}
+
+TEST_CASE("recover: power cuts after every far-end persist of an open leave the log whole",
+          "[unit]")
+{
+    EACH_KIND(kind);
+    for (uint32_t n = 1; n < 12; n++) {
+        Server server;
+        Conn conn(server, kind.setup, &conn_opts);
+        rpm_log_opts opts = rpm_log_opts_init();
+        Log log;
+
+        CAPTURE(n);
+        opts.flags = WRITER;
+        opts.capacity_bytes = 4096;
+        server.pool.fail_persist_at = n;
+        int err = log.open(conn, "a", opts);
+        if (err == 0) {
+            append(log, "one");
+            CHECK(read_all(log).size() == 1);
+            continue;
+        }
+        CHECK(err == RPM_E_IO);
+        server.power_cut();
+        REQUIRE(server.start() == 0);
+        REQUIRE(rpm_conn_reconnect(conn) == 0);
+        REQUIRE(log.open(conn, "a", opts) == 0);
+        append(log, "one");
+        CHECK(read_all(log).size() == 1);
+    }
+}
+
+TEST_CASE("recover: epochs grow with every writer, also over restarts", "[unit]")
+{
+    Server server;
+    Conn conn(server, placing());
+    uint64_t last = 0;
+
+    for (int i = 0; i < 10; i++) {
+        Log log(conn, "a", WRITER);
+
+        CHECK(info(log).epoch == last + 1);
+        last = info(log).epoch;
+        append(log, "x");
+        log.close();
+        if (i % 3 != 0)
+            continue;
+        server.power_cut();
+        REQUIRE(server.start() == 0);
+        REQUIRE(rpm_conn_reconnect(conn) == 0);
+    }
+    Log reader(conn, "a", 0);
+    CHECK(read_all(reader).size() == 10);
+}
+
+TEST_CASE("recover: an open log's bounds and report", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    {
+        Log log(conn, "a", WRITER, 8192);
+        for (int i = 0; i < 30; i++)
+            append(log, payload(static_cast<uint64_t>(i), 100));
+        REQUIRE(rpm_log_trim(log, 10 * 128) == 0);
+    }
+    Log log(conn, "a", RPM_LOG_WRITE);
+    struct rpm_log_info seen = info(log);
+    CHECK(seen.head_lsn == 1280);
+    CHECK(seen.tail_lsn == 30 * 128);
+    CHECK(seen.records == 20);
+    CHECK(seen.torn == 0);
+    CHECK(seen.capacity_bytes == 8192);
+    CHECK(seen.scan_bytes >= 20 * 128);
+    CHECK(seen.method == kind.method);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/log/kinds.h"
+
+extern "C" {
+#include "log/log.h"
+}
+
+using namespace loop;
+
+namespace
+{
+
+std::unique_ptr<rpm_log> ring_at(uint64_t capacity, uint64_t tail, uint32_t large_unit)
+{
+    auto log = std::make_unique<rpm_log>();
+
+    memset(log.get(), 0, sizeof(*log));
+    log->capacity = capacity;
+    log->tail_lsn = tail;
+    log->position = tail % capacity;
+    log->plan.large_unit = large_unit;
+    return log;
+}
+
+} // namespace
+
+TEST_CASE("ring: a frame is aligned, whole, and led by one pad frame or none", "[unit]")
+{
+    uint64_t capacity = GENERATE(4096, 8192, 12288);
+    uint32_t unit = GENERATE(64, 256);
+    uint64_t max = rpmi_ring_record_max(capacity);
+
+    for (uint64_t tail = 7 * capacity; tail < 8 * capacity; tail += 64) {
+        for (uint64_t len = 1; len <= max; len += len < 300 ? 1 : 61) {
+            auto log = ring_at(capacity, tail, unit);
+            rpmi_place place;
+
+            rpmi_ring_place(log.get(), tail, len, &place);
+            bool large = unit == 256 && len + 24 > 256;
+            bool sound = place.lsn == tail + place.pad && place.lsn % (large ? 256 : 64) == 0 &&
+                         place.pad % 64 == 0 && place.stride % (large ? 256 : 64) == 0 &&
+                         place.stride >= len + 24 && place.stride < len + 24 + (large ? 256 : 64) &&
+                         place.lsn % capacity + place.stride <= capacity &&
+                         place.pad + place.stride <= capacity &&
+                         (place.flags == RPMI_FRAME_XPLINE) == large;
+            if (!sound) {
+                CAPTURE(capacity, unit, tail, len, place.lsn, place.pad, place.stride);
+                FAIL("not a place");
+            }
+        }
+    }
+}
+
+TEST_CASE("ring: ranges cover exactly what lies between two LSNs", "[unit]")
+{
+    auto log = ring_at(4096, 0, 64);
+    rpmi_range ranges[2];
+
+    CHECK(rpmi_ring_ranges(log.get(), 64, 64, ranges) == 0);
+    REQUIRE(rpmi_ring_ranges(log.get(), 64, 4096, ranges) == 1);
+    CHECK(ranges[0].offset == 4096 + 64);
+    CHECK(ranges[0].len == 4096 - 64);
+    REQUIRE(rpmi_ring_ranges(log.get(), 4096 * 3 + 4032, 4096 * 4 + 128, ranges) == 2);
+    CHECK(ranges[0].offset == 4096 + 4032);
+    CHECK(ranges[0].len == 64);
+    CHECK(ranges[1].offset == 4096);
+    CHECK(ranges[1].len == 128);
+    REQUIRE(rpmi_ring_ranges(log.get(), 64, 4096 + 64, ranges) == 2);
+    CHECK(ranges[0].len + ranges[1].len == 4096);
+}
+
+TEST_CASE("ring: the largest record fits an empty ring wherever its tail is", "[unit]")
+{
+    CHECK(rpmi_ring_record_max(4096) == 2048 - 24);
+    CHECK(rpmi_ring_record_max(64ull << 20) == RPMI_RECORD_MAX);
+    CHECK(rpmi_ring_record_max(1ull << 40) == RPMI_RECORD_MAX);
+}
+
+TEST_CASE("ring: a thousand laps against a model, with readers following", "[unit]")
+{
+    EACH_KIND(kind);
+    constexpr uint64_t CAPACITY = 4096;
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, CAPACITY);
+    rpm_reader_opts reader_opts = rpm_reader_opts_init();
+    rpm_reader *eager = nullptr;
+    rpm_reader *lazy = nullptr;
+    std::deque<Record> model;
+    std::deque<Record> eager_due;
+    std::deque<Record> lazy_due;
+    rpm_record record;
+    rpmi_rng rng;
+    uint64_t tail = 0;
+    bool overtaken = false;
+
+    rpmi_rng_seed(&rng, 42);
+    REQUIRE(rpm_reader_open(log, &reader_opts, &eager) == 0);
+    reader_opts.buffer_bytes = 4096;
+    reader_opts.level = RPM_DURABLE;
+    REQUIRE(rpm_reader_open(log, &reader_opts, &lazy) == 0);
+    auto read_one = [&](rpm_reader *reader, std::deque<Record> &due) {
+        REQUIRE(!due.empty());
+        REQUIRE(rpm_reader_next(reader, &record) == 1);
+        REQUIRE(record.lsn == due.front().lsn);
+        REQUIRE(std::string(static_cast<const char *>(record.data), record.len) ==
+                due.front().data);
+        due.pop_front();
+    };
+    auto freeze = std::make_unique<Freeze>();
+    for (uint64_t i = 0; tail < 1000 * CAPACITY; i++) {
+        std::string data =
+            payload(i, 1 + rpmi_rng_below(&rng, i % 5 == 0 ? rpm_log_record_max(log) : 300));
+        uint64_t lsn = 0;
+        int err;
+
+        while ((err = rpm_log_append(log, data.data(), data.size(), &lsn)) == RPM_E_FULL) {
+            // What the lazy one has read is trimmed, and that is all that is trimmed.
+            read_one(lazy, lazy_due);
+            REQUIRE(rpm_log_trim(log, record.next_lsn) == 0);
+            overtaken = overtaken || (!eager_due.empty() && eager_due.front() == model.front());
+            model.pop_front();
+        }
+        REQUIRE(err == 0);
+        REQUIRE(lsn >= tail);
+        model.push_back({ data, lsn, 1 });
+        eager_due.push_back(model.back());
+        lazy_due.push_back(model.back());
+        tail = info(log).tail_lsn;
+        if (rpmi_rng_below(&rng, 3) == 0)
+            continue;
+        if (overtaken) {
+            int found = 0;
+            int looks = 0;
+
+            // Where the same bytes lie as at its last look, it takes a few looks.
+            for (; looks < 70 && found == 0; looks++)
+                found = rpm_reader_next(eager, &record);
+            CAPTURE(i, looks);
+            REQUIRE(found == RPM_E_TRIMMED);
+            freeze.reset();
+            rpm_reader_close(&eager);
+            REQUIRE(rpm_reader_open(log, nullptr, &eager) == 0);
+            freeze = std::make_unique<Freeze>();
+            eager_due = model;
+            overtaken = false;
+        }
+        while (!eager_due.empty())
+            read_one(eager, eager_due);
+        REQUIRE(rpm_reader_next(eager, &record) == 0);
+    }
+    freeze.reset();
+    auto left = read_all(log);
+    CHECK(left == std::vector<Record>(model.begin(), model.end()));
+    rpm_reader_close(&eager);
+    rpm_reader_close(&lazy);
+    log.close();
+    Log again(conn, "a", RPM_LOG_WRITE);
+    CHECK(read_all(again) == left);
+    CHECK(info(again).tail_lsn == tail);
+}

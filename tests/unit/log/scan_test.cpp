@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/log/kinds.h"
+
+extern "C" {
+#include "log/log.h"
+}
+
+using namespace loop;
+
+namespace
+{
+
+constexpr uint64_t RING = 36864 + 4096; // of the first log in a pool
+
+std::vector<Kind> two_kinds()
+{
+    std::vector<Kind> two = { kinds()[0], kinds()[1] };
+    return two;
+}
+
+} // namespace
+
+TEST_CASE("scan: a flipped bit anywhere in a record ends the log there, and is counted", "[unit]")
+{
+    Kind kind = GENERATE(from_range(two_kinds()));
+    rpm_conn_opts conn_opts = with_method(kind.method);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    std::vector<unsigned char> saved;
+
+    CAPTURE(kind.name);
+    {
+        Log log(conn, "a", WRITER, 4096);
+        append(log, payload(1, 40));
+        append(log, payload(2, 90)); // 64 .. 192, 14 bytes of filling
+        append(log, payload(3, 40));
+    }
+    saved = server.pool.bytes;
+    for (uint64_t at = 64; at < 192; at++) {
+        Log log(conn, "a", 0);
+
+        server.pool.bytes[RING + at] ^= 0x10;
+        struct rpm_log_info seen = info(log);
+        bool filling = at >= 64 + 24 + 90;
+        CAPTURE(at);
+        CHECK(seen.records == (filling ? 3 : 1));
+        CHECK(seen.tail_lsn == (filling ? 256 : 64));
+        // One whose header says nothing is not counted; one that says the wrong thing is.
+        CHECK(seen.torn <= 2);
+        CHECK((seen.torn == 0) == filling);
+        CHECK(seen.stranded == (filling ? 0 : 1));
+        server.pool.bytes = saved;
+    }
+}
+
+TEST_CASE("scan: what is read piece by piece is judged as what is mapped", "[unit]")
+{
+    // Records beyond the bounce buffer of 256 KiB, the ring's end in between.
+    bool peeks = GENERATE(true, false);
+    Server server(16u << 20);
+    Conn conn(server, placing());
+    Log log(conn, "a", WRITER, 8u << 20);
+    std::vector<Record> wrote;
+
+    conn.link->peeks = peeks;
+    for (uint64_t i = 0; i < 24; i++) {
+        std::string data = payload(i, i % 3 == 0 ? 900000 + i * 777 : 100 + i);
+        uint64_t lsn;
+        int err;
+
+        while ((err = rpm_log_append(log, data.data(), data.size(), &lsn)) == RPM_E_FULL) {
+            REQUIRE(wrote.size() > 1);
+            REQUIRE(rpm_log_trim(log, wrote[1].lsn) == 0);
+            wrote.erase(wrote.begin());
+        }
+        REQUIRE(err == 0);
+        wrote.push_back({ data, lsn, 1 });
+    }
+    CHECK(read_all(log) == wrote);
+    log.close();
+    Log again(conn, "a", RPM_LOG_WRITE);
+    CHECK(info(again).records == wrote.size());
+    CHECK(read_all(again) == wrote);
+    // And a bit in the middle of a long one.
+    uint64_t at = 0;
+    for (const Record &record : wrote)
+        at = record.data.size() > 500000 ? record.lsn : at;
+    server.pool.bytes[RING + at % (8u << 20) + 400000] ^= 1;
+    again.close();
+    Log after(conn, "a", 0);
+    CHECK(info(after).tail_lsn == at);
+}
+
+TEST_CASE("scan: frames of an earlier lap are not records", "[unit]")
+{
+    Kind kind = GENERATE(from_range(two_kinds()));
+    rpm_conn_opts conn_opts = with_method(kind.method);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 4096);
+
+    for (uint64_t i = 0; i < 64; i++)
+        append(log, "lap one");
+    REQUIRE(rpm_log_trim(log, 4096) == 0);
+    append(log, "lap two");
+    log.close();
+    Log again(conn, "a", RPM_LOG_WRITE);
+    CHECK(info(again).records == 1);
+    CHECK(info(again).torn == 0);
+    CHECK(info(again).tail_lsn == 4096 + 64);
+}
+
+TEST_CASE("scan: a ring filled to the last byte ends where it begins", "[unit]")
+{
+    Kind kind = GENERATE(from_range(two_kinds()));
+    rpm_conn_opts conn_opts = with_method(kind.method);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 4096);
+
+    for (uint64_t i = 0; i < 10; i++)
+        append(log, "x");
+    REQUIRE(rpm_log_trim(log, 640) == 0);
+    for (uint64_t i = 0; i < 64; i++)
+        append(log, "y");
+    CHECK(rpm_log_append(log, "z", 1, nullptr) == RPM_E_FULL);
+    log.close();
+    Log again(conn, "a", RPM_LOG_WRITE);
+    CHECK(info(again).records == 64);
+    CHECK(info(again).tail_lsn == 640 + 4096);
+    CHECK(rpm_log_append(again, "z", 1, nullptr) == RPM_E_FULL);
+}
+
+TEST_CASE("scan: which epochs belong where", "[unit]")
+{
+    rpmi_head head = {};
+    rpmi_frame frame = {};
+
+    head.base_lsn = 640;
+    head.epoch = 5;
+    frame.lsn = 640;
+    frame.epoch = 5;
+    CHECK(rpmi_epoch_belongs(&head, &frame, 3));
+    frame.epoch = 4;
+    CHECK_FALSE(rpmi_epoch_belongs(&head, &frame, 3));
+    frame.epoch = 6;
+    CHECK_FALSE(rpmi_epoch_belongs(&head, &frame, 3));
+    frame.lsn = 576;
+    frame.epoch = 5;
+    CHECK_FALSE(rpmi_epoch_belongs(&head, &frame, 3));
+    frame.epoch = 4;
+    CHECK(rpmi_epoch_belongs(&head, &frame, 3));
+    CHECK(rpmi_epoch_belongs(&head, &frame, 4));
+    frame.epoch = 2;
+    CHECK_FALSE(rpmi_epoch_belongs(&head, &frame, 3));
+    CHECK(rpmi_epoch_belongs(&head, &frame, 0));
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/log/kinds.h"
+
+using namespace loop;
+
+TEST_CASE("trim: to a record's start or the tail; lower than the head nothing happens", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 8192);
+    std::vector<uint64_t> lsns;
+
+    for (uint64_t i = 0; i < 10; i++)
+        lsns.push_back(append(log, payload(i, 100)));
+    for (uint64_t bad :
+         { lsns[3] + 1, lsns[3] + 8, lsns[3] + 64, lsns[9] + 192, uint64_t(1) << 40, UINT64_MAX })
+        CHECK(rpm_log_trim(log, bad) == RPM_E_RANGE);
+    CHECK(info(log).head_lsn == 0);
+    REQUIRE(rpm_log_trim(log, lsns[3]) == 0);
+    CHECK(info(log).head_lsn == lsns[3]);
+    CHECK(rpm_log_trim(log, lsns[1]) == 0);
+    CHECK(rpm_log_trim(log, 1) == 0);
+    CHECK(info(log).head_lsn == lsns[3]);
+    CHECK(read_all(log).size() == 7);
+    REQUIRE(rpm_log_trim(log, lsns[9] + 128) == 0);
+    CHECK(read_all(log).empty());
+    CHECK(append(log, "x") == lsns[9] + 128);
+}
+
+TEST_CASE("trim: not beyond what was acknowledged", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 8192);
+    uint64_t lsn;
+
+    append(log, "one");
+    REQUIRE(append_async(log, "two", 2, RPM_MORE, &lsn) == 0);
+    CHECK(rpm_log_trim(log, lsn + 64) == RPM_E_RANGE);
+    CHECK(rpm_log_trim(log, lsn) == 0); // one is acknowledged
+    REQUIRE(rpm_log_persist(log) == 0);
+    CHECK(rpm_log_trim(log, lsn + 64) == 0);
+}
+
+TEST_CASE("trim: by a reader, who looks for the boundary, a pad frame's start included", "[unit]")
+{
+    Setup setup = placing();
+    Server server;
+
+    setup.line_bytes = 256;
+    Conn conn(server, setup);
+    Log log(conn, "a", WRITER, 8192);
+    Log reader(conn, "a", 0);
+    rpm_reader *from = nullptr;
+    rpm_record record;
+
+    append(log, "small");         // 0 .. 64
+    append(log, payload(1, 300)); // pad to 256, record to 768
+    append(log, "small");         // 768
+    CHECK(rpm_log_trim(reader, 128) == RPM_E_RANGE);
+    CHECK(rpm_log_trim(reader, 832 + 64) == RPM_E_RANGE);
+    REQUIRE(rpm_reader_open(reader, nullptr, &from) == 0);
+    REQUIRE(rpm_reader_next(from, &record) == 1);
+    CHECK(record.next_lsn == 64);
+    CHECK(rpm_log_trim(reader, record.next_lsn) == 0); // what was read is done with
+    REQUIRE(rpm_reader_next(from, &record) == 1);
+    CHECK(record.lsn == 256);
+    CHECK(rpm_log_trim(reader, record.next_lsn) == 0);
+    REQUIRE(rpm_reader_next(from, &record) == 1);
+    CHECK(rpm_log_trim(reader, record.next_lsn) == 0);
+    CHECK(info(reader).head_lsn == 832);
+    CHECK(rpm_reader_next(from, &record) == 0);
+    rpm_reader_close(&from);
+    append(log, "more");
+    CHECK(read_all(reader).size() == 1);
+}
+
+TEST_CASE("trim: an old frame inside what a pad frame skips is no boundary", "[unit]")
+{
+    Setup setup = placing();
+    Server server;
+
+    setup.line_bytes = 256;
+    Conn conn(server, setup);
+    {
+        Log log(conn, "a", WRITER, 8192);
+
+        append(log, "0");
+        append(log, "64");
+        append(log, "128: left behind");
+        append(log, "192");
+    }
+    server.pool.bytes[36864 + 4096 + 64 + 25] ^= 1;
+    {
+        Log log(conn, "a", RPM_LOG_WRITE);
+
+        CHECK(append(log, payload(1, 300)) == 256); // a pad frame over 64 .. 256
+        CHECK(rpm_log_trim(log, 128) == RPM_E_RANGE);
+    }
+    Log log(conn, "a", RPM_LOG_WRITE);
+    CHECK(rpm_log_trim(log, 128) == RPM_E_RANGE);
+    CHECK(rpm_log_trim(log, 256) == 0);
+    CHECK(read_all(log).size() == 1);
+}
+
+TEST_CASE("trim: the new head is durable when it is answered", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 4096);
+
+    for (int i = 0; i < 64; i++)
+        append(log, "x");
+    REQUIRE(rpm_log_trim(log, 64 * 40) == 0);
+    append(log, "y");
+    log.close();
+    server.power_cut();
+    REQUIRE(server.start() == 0);
+    REQUIRE(rpm_conn_reconnect(conn) == 0);
+    Log after(conn, "a", RPM_LOG_WRITE);
+    CHECK(info(after).head_lsn == 64 * 40);
+    CHECK(info(after).records == 25);
+}
+
+TEST_CASE("trim: a far end that cannot make it durable says so, and nothing is reused", "[unit]")
+{
+    Server server;
+    Conn conn(server, placing());
+    Log log(conn, "a", WRITER, 4096);
+
+    for (int i = 0; i < 64; i++)
+        append(log, "x");
+    server.pool.fail_persist_at = 1;
+    CHECK(rpm_log_trim(log, 640) == RPM_E_IO);
+}
+
+TEST_CASE("trim: lost at each step", "[unit]")
+{
+    EACH_KIND(kind);
+    for (uint64_t at = 1; at <= 4; at++) {
+        Server server;
+        Conn conn(server, kind.setup, &conn_opts);
+        Log log(conn, "a", WRITER, 4096);
+        rpm_outcome outcomes[256];
+        uint32_t count;
+
+        for (int i = 0; i < 64; i++)
+            append(log, "x");
+        if (at <= 2) {
+            conn.link->faults.lose_call = 1;
+            conn.link->faults.lose_reply = at == 2;
+        } else if (at == 3) {
+            conn.link->faults.stall_call = 1;
+        } else {
+            conn.link->faults.lose_op = 1;
+        }
+        CHECK(rpm_log_trim(log, 640) == (at == 3 ? RPM_E_TIMEDOUT : RPM_E_LOST));
+        REQUIRE(rpm_conn_reconnect(conn) == 0);
+        REQUIRE(rpm_log_resume(log, outcomes, 256, &count) == 0);
+        CHECK(count == 0);
+        CHECK(info(log).head_lsn == (at == 2 ? 640 : 0));
+        CHECK(read_all(log).size() == (at == 2 ? 54 : 64));
+    }
+}
