@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "support/loop.h"
+
+using namespace loop;
+
+TEST_CASE("objects: all of them are listed, with kind, size and writer", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    Log log(conn, "dir/log", WRITER, 8192);
+    rpm_locks *locks = nullptr;
+    rpm_entry entry = rpm_entry_init();
+
+    REQUIRE(rpm_locks_open(conn, "locks", 10, &locks) == 0);
+    REQUIRE(rpm_conn_entry(conn, 0, &entry) == 1);
+    CHECK(std::string(entry.name) == "dir/log");
+    CHECK(entry.kind == RPM_KIND_LOG);
+    CHECK(entry.bytes == 8192);
+    CHECK(entry.writer == rpm_conn_client(conn));
+    REQUIRE(rpm_conn_entry(conn, 1, &entry) == 1);
+    CHECK(entry.kind == RPM_KIND_LOCKS);
+    CHECK(entry.bytes == 80);
+    CHECK(rpm_conn_entry(conn, 2, &entry) == 0);
+    CHECK(rpm_conn_entry(conn, UINT32_MAX, &entry) == 0);
+    CHECK(entry.kind == RPM_KIND_LOCKS); // set only when there is one
+    entry.size = 3;
+    CHECK(rpm_conn_entry(conn, 0, &entry) == RPM_E_INVAL);
+    entry.size = offsetof(rpm_entry, kind);
+    CHECK(rpm_conn_entry(conn, 0, &entry) == 1);
+    CHECK(entry.kind == RPM_KIND_LOCKS);
+    rpm_locks_close(&locks);
+}
+
+TEST_CASE("objects: remove gives space back, but not under a user", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    uint64_t free_bytes = rpmi_service_free_bytes(server.service);
+
+    CHECK(rpm_conn_remove(conn, "a") == RPM_E_NOENT);
+    CHECK(rpm_conn_remove(conn, "") == RPM_E_NAME);
+    CHECK(rpm_conn_remove(conn, "a b") == RPM_E_NAME);
+    CHECK(rpm_conn_remove(conn, std::string(300, 'x').c_str()) == RPM_E_NAME);
+    Log log(conn, "a", WRITER, 8192);
+    CHECK(rpm_conn_remove(conn, "a") == RPM_E_OWNED);
+    log.close();
+    REQUIRE(rpm_conn_remove(conn, "a") == 0);
+    CHECK(rpm_conn_remove(conn, "a") == RPM_E_NOENT);
+    CHECK(rpmi_service_free_bytes(server.service) == free_bytes);
+    server.power_cut();
+    REQUIRE(server.start() == 0);
+    REQUIRE(rpm_conn_reconnect(conn) == 0);
+    rpm_entry entry = rpm_entry_init();
+    CHECK(rpm_conn_entry(conn, 0, &entry) == 0);
+}
+
+TEST_CASE("objects: a new log in an old one's place has none of its records", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    {
+        Log log(conn, "a", WRITER, 8192);
+        for (int i = 0; i < 20; i++)
+            append(log, "old");
+    }
+    REQUIRE(rpm_conn_remove(conn, "a") == 0);
+    Log log(conn, "b", WRITER, 8192);
+    CHECK(read_all(log).empty());
+    CHECK(info(log).epoch == 1); // the very epoch and LSNs of the old ones
+    append(log, "new");
+    CHECK(read_all(log).size() == 1);
+    log.close();
+    Log again(conn, "b", RPM_LOG_WRITE);
+    CHECK(info(again).records == 1);
+}
+
+TEST_CASE("objects: lost and late answers", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    rpm_entry entry = rpm_entry_init();
+    {
+        Log log(conn, "a", WRITER, 8192);
+    }
+    bool late = GENERATE(false, true);
+
+    if (late)
+        conn.link->faults.stall_call = 1;
+    else
+        conn.link->faults.lose_call = 1;
+    CHECK(rpm_conn_entry(conn, 0, &entry) == (late ? RPM_E_TIMEDOUT : RPM_E_LOST));
+    CHECK(rpm_conn_remove(conn, "a") == (late ? RPM_E_TIMEDOUT : RPM_E_LOST));
+    REQUIRE(rpm_conn_reconnect(conn) == 0);
+    CHECK(rpm_conn_remove(conn, "a") == 0);
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "support/loop.h"
+
+using namespace loop;
+
+namespace
+{
+
+// An owner that notes what it hears.
+struct Owner {
+    rpmi_owner owner; // first
+    std::vector<std::pair<uint64_t, int>> heard;
+    std::vector<int> losses;
+
+    Owner() : owner{}
+    {
+        owner.complete = [](rpmi_owner *self, uint64_t seq, int status) {
+            reinterpret_cast<Owner *>(self)->heard.push_back({ seq, status });
+        };
+        owner.lost = [](rpmi_owner *self, int status) {
+            reinterpret_cast<Owner *>(self)->losses.push_back(status);
+        };
+    }
+};
+
+struct Pumped {
+    Server server;
+    Conn conn;
+    Owner one;
+    Owner two;
+
+    explicit Pumped(const rpm_conn_opts *opts = nullptr) : conn(server, queued(), opts)
+    {
+        REQUIRE(rpmi_conn_join(conn, &one.owner) == 0);
+        REQUIRE(rpmi_conn_join(conn, &two.owner) == 0);
+    }
+    ~Pumped()
+    {
+        rpmi_conn_leave(conn, &one.owner);
+        rpmi_conn_leave(conn, &two.owner);
+    }
+    // Reads of the scratch line: harmless ops.
+    int post(Owner &owner, uint64_t seq, uint32_t n = 1, uint8_t last = RPMI_OP_SIGNALED,
+             uint32_t wait_at = UINT32_MAX)
+    {
+        std::vector<rpmi_op> ops(n);
+
+        for (uint32_t i = 0; i < n; i++) {
+            ops[i].kind = RPMI_OP_READ;
+            ops[i].len = 8;
+            ops[i].into = conn.conn->word;
+            ops[i].flags = i == wait_at ? RPMI_OP_WAIT : 0;
+        }
+        ops[n - 1].flags |= last;
+        return rpmi_conn_post(conn, &owner.owner, ops.data(), n, seq);
+    }
+};
+
+using Heard = std::vector<std::pair<uint64_t, int>>;
+
+} // namespace
+
+TEST_CASE("pump: a completion finds its owner", "[unit]")
+{
+    Pumped pumped;
+
+    pumped.conn.link->manual = true;
+    REQUIRE(pumped.post(pumped.one, 1) == 0);
+    REQUIRE(pumped.post(pumped.two, 1) == 0);
+    REQUIRE(pumped.post(pumped.one, 2) == 0);
+    for (int i = 0; i < 3; i++)
+        pumped.conn.link->step();
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.one.heard.empty());
+    pumped.conn.link->hold = 2;
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.one.heard == Heard{ { 1, 0 } });
+    CHECK(pumped.two.heard == Heard{ { 1, 0 } });
+    pumped.conn.link->hold = 5;
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.one.heard.size() == 2);
+    CHECK(pumped.conn.conn->credit.used == 0);
+}
+
+TEST_CASE("pump: credits run out, come back, and a run without completions is nudged", "[unit]")
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    opts.depth = 100;
+    Pumped pumped(&opts);
+    uint32_t posted = 0;
+    while (pumped.post(pumped.one, posted + 1, 1, 0) == 0)
+        REQUIRE(++posted < 200);
+    CHECK(posted == 98);
+    CHECK(pumped.conn.conn->due_count == 1); // the nudge
+    CHECK(pumped.post(pumped.two, 1) == RPM_E_BUSY);
+    CHECK(pumped.conn.conn->due_count == 1);
+    for (int i = 0; i < 200; i++)
+        CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.conn.conn->credit.used == 0);
+    CHECK(pumped.one.heard.empty()); // nobody asked
+    CHECK(pumped.post(pumped.two, 1) == 0);
+}
+
+TEST_CASE("pump: the largest post goes out at the smallest depth", "[unit]")
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    opts.depth = 64;
+    Pumped pumped(&opts);
+    CHECK(pumped.post(pumped.one, 1, RPMI_BATCH_OPS_MAX) == 0);
+    for (int i = 0; i < 100; i++)
+        CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.one.heard == Heard{ { 1, 0 } });
+}
+
+TEST_CASE("pump: a link too small for a post is refused at once", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    rpm_conn *second = nullptr;
+    rpmi_link_opts small = {};
+
+    small.depth = 65;
+    small.staging_bytes = 1 << 20;
+    Link *link = new Link(&server, queued(), small);
+    server.links.push_back(link);
+    CHECK(rpmi_conn_wrap(&link->link, nullptr, &second) == RPM_E_NOCAP);
+    CHECK(server.links.size() == 1);
+}
+
+TEST_CASE("pump: a link that takes ops one by one gets them all", "[unit]")
+{
+    Pumped pumped;
+
+    pumped.conn.link->faults.take_most = 1;
+    CHECK(pumped.post(pumped.one, 1, 40) == 0);
+    for (int i = 0; i < 100; i++)
+        CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.one.heard == Heard{ { 1, 0 } });
+    CHECK(pumped.conn.link->ops == 40);
+}
+
+TEST_CASE("pump: WAIT holds the rest back until the far end has answered", "[unit]")
+{
+    Pumped pumped;
+    uint64_t at = 0;
+
+    pumped.conn.link->on_op = [&](const rpmi_op &) {
+        if (++at == 3)
+            CHECK(pumped.conn.link->flight.empty());
+    };
+    CHECK(pumped.post(pumped.one, 1, 5, RPMI_OP_SIGNALED, 2) == 0);
+    CHECK(pumped.conn.link->ops == 3);
+    for (int i = 0; i < 10; i++)
+        CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.one.heard == Heard{ { 1, 0 } });
+    CHECK(pumped.conn.conn->credit.used == 0);
+}
+
+TEST_CASE("pump: a loss is told to each owner once, and nothing is posted after it", "[unit]")
+{
+    Pumped pumped;
+
+    pumped.conn.link->manual = true;
+    REQUIRE(pumped.post(pumped.one, 1) == 0);
+    pumped.conn.link->drop();
+    CHECK(rpmi_conn_pump(pumped.conn) == RPM_E_LOST);
+    CHECK(rpmi_conn_pump(pumped.conn) == RPM_E_LOST);
+    CHECK(pumped.post(pumped.two, 1) == RPM_E_LOST);
+    CHECK(rpmi_conn_wait(pumped.conn, UINT64_MAX) == RPM_E_LOST);
+    CHECK(pumped.one.losses == std::vector<int>{ RPM_E_LOST });
+    CHECK(pumped.two.losses == std::vector<int>{ RPM_E_LOST });
+    CHECK(pumped.one.heard.empty());
+    REQUIRE(rpm_conn_reconnect(pumped.conn) == 0);
+    pumped.conn.link->manual = false;
+    CHECK(pumped.conn.conn->credit.used == 0);
+    CHECK(pumped.post(pumped.two, 2) == 0);
+    pumped.conn.link->drop();
+    CHECK(rpmi_conn_pump(pumped.conn) == RPM_E_LOST);
+    CHECK(pumped.two.losses.size() == 2);
+}
+
+TEST_CASE("pump: a deadline that passes loses the link, with that reason", "[unit]")
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    opts.timeout_us = 700;
+    Pumped pumped(&opts);
+    pumped.conn.link->faults.stall_op = 1;
+    REQUIRE(pumped.post(pumped.one, 1) == 0);
+    uint64_t begin = pumped.server.now_ns;
+    CHECK(rpmi_conn_wait(pumped.conn, rpmi_conn_deadline(pumped.conn)) == RPM_E_TIMEDOUT);
+    CHECK(pumped.server.now_ns - begin >= 700000);
+    CHECK(pumped.server.now_ns - begin < 710000);
+    CHECK(pumped.one.losses == std::vector<int>{ RPM_E_TIMEDOUT });
+    CHECK(pumped.post(pumped.one, 2) == RPM_E_TIMEDOUT);
+}
+
+TEST_CASE("pump: an op that fails is told to its owner, and the link is lost", "[unit]")
+{
+    Pumped pumped;
+    rpmi_op op = {};
+
+    op.kind = RPMI_OP_READ;
+    op.key = 77;
+    op.len = 8;
+    op.into = pumped.conn.conn->word;
+    REQUIRE(rpmi_conn_post(pumped.conn, &pumped.one.owner, &op, 1, 5) == 0); // not signaled
+    CHECK(rpmi_conn_pump(pumped.conn) == RPM_E_LOST);
+    CHECK(pumped.one.heard == Heard{ { 5, RPM_E_DENIED } });
+    CHECK(pumped.one.losses == std::vector<int>{ RPM_E_LOST });
+    CHECK(pumped.two.losses == std::vector<int>{ RPM_E_LOST });
+}
+
+TEST_CASE("pump: a placing link that is lost in post tells everybody", "[unit]")
+{
+    Server server;
+    Conn conn(server, placing());
+    Log one(conn, "one", WRITER);
+    Log two(conn, "two", WRITER);
+
+    conn.link->faults.lose_op = 1;
+    CHECK(rpm_log_append(one, "x", 1, nullptr) == RPM_E_LOST);
+    CHECK(rpm_log_append(two, "x", 1, nullptr) == RPM_E_LOST);
+    CHECK(append_async(two, "x", 1) == RPM_E_LOST);
+}
+
+TEST_CASE("pump: random posts of two owners, each completion once and in order", "[unit]")
+{
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpmi_rng rng;
+        uint64_t next[2] = { 1, 1 };
+
+        rpmi_rng_seed(&rng, seed);
+        opts.depth = static_cast<uint32_t>(64 + rpmi_rng_below(&rng, 40));
+        Pumped pumped(&opts);
+        Owner *owners[2] = { &pumped.one, &pumped.two };
+        pumped.conn.link->manual = true;
+        pumped.conn.link->faults.take_most = static_cast<uint32_t>(rpmi_rng_below(&rng, 4));
+        for (int turn = 0; turn < 3000; turn++) {
+            uint64_t who = rpmi_rng_below(&rng, 2);
+            uint32_t n = static_cast<uint32_t>(1 + rpmi_rng_below(&rng, 9));
+
+            switch (rpmi_rng_below(&rng, 4)) {
+            case 0: {
+                bool wait = rpmi_rng_below(&rng, 20) == 0 && n > 1;
+                int err = pumped.post(*owners[who], next[who], n, RPMI_OP_SIGNALED,
+                                      wait ? n - 2 : UINT32_MAX);
+
+                REQUIRE((err == 0 || err == RPM_E_BUSY));
+                next[who] += err == 0;
+                break;
+            }
+            case 1:
+                pumped.conn.link->step();
+                break;
+            case 2:
+                pumped.conn.link->hold++;
+                break;
+            default:
+                REQUIRE(rpmi_conn_pump(pumped.conn) == 0);
+                break;
+            }
+        }
+        pumped.conn.link->manual = false;
+        for (int i = 0; i < 500; i++)
+            REQUIRE(rpmi_conn_pump(pumped.conn) == 0);
+        CHECK(pumped.conn.conn->credit.used == 0);
+        for (int who = 0; who < 2; who++) {
+            REQUIRE(owners[who]->heard.size() == next[who] - 1);
+            for (uint64_t i = 0; i + 1 < next[who]; i++)
+                REQUIRE(owners[who]->heard[i] == std::make_pair(i + 1, 0));
+        }
+    }
+}
