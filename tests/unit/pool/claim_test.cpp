@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/pool/far.h"
+
+namespace
+{
+
+constexpr uint64_t HEADER = 36864;
+
+struct ClaimFar : Far {
+    uint32_t me = client();
+    uint32_t you = client();
+    uint32_t mine;
+    uint32_t yours;
+
+    ClaimFar()
+    {
+        mine = open(me, "log", RPM_KIND_LOG, 8192).key;
+        yours = open(you, "log", RPM_KIND_LOG).key;
+    }
+    rpmi_reply claim(uint32_t client, uint32_t key, uint32_t flags = 0)
+    {
+        return with_key(client, RPMI_CALL_CLAIM, key, 0, flags);
+    }
+    uint64_t guard() const
+    {
+        return rpmi_load64(&pool.bytes[HEADER + RPMI_GUARD_OFFSET]);
+    }
+};
+
+} // namespace
+
+TEST_CASE("claim: the first gets the log, the second is refused, a takeover shuts the first out",
+          "[unit]")
+{
+    ClaimFar far;
+    uint64_t claims;
+    uint64_t fenced;
+
+    rpmi_reply first = far.claim(far.me, far.mine);
+    REQUIRE(first.status == 0);
+    CHECK(first.epoch == 1);
+    CHECK(far.guard() == 1);
+    CHECK(far.access(far.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == 0);
+    CHECK(far.access(far.me, first.key, 4095, 64, RPMI_RIGHT_WRITE) == RPM_E_DENIED); // the header
+    CHECK(far.claim(far.you, far.yours).status == RPM_E_OWNED);
+    CHECK(far.claim(far.me, far.mine).status == RPM_E_OWNED);
+
+    rpmi_reply second = far.claim(far.you, far.yours, RPMI_CALL_TAKEOVER);
+    REQUIRE(second.status == 0);
+    CHECK(second.epoch == 2);
+    CHECK(far.access(far.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == RPM_E_FENCED);
+    CHECK(far.access(far.me, first.key, 4096, 64, RPMI_RIGHT_READ) == RPM_E_FENCED);
+    CHECK(far.access(far.me, far.mine, 4096, 64, RPMI_RIGHT_READ) == 0);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, first.key).status == RPM_E_FENCED);
+    rpmi_service_counters(far.service, &claims, &fenced);
+    CHECK(claims == 2);
+    CHECK(fenced == 1);
+
+    // Giving the revoked key back does not end the other's claim; giving the live one does.
+    CHECK(far.with_key(far.me, RPMI_CALL_CLOSE, first.key).status == 0);
+    CHECK(far.claim(far.me, far.mine).status == RPM_E_OWNED);
+    CHECK(far.with_key(far.you, RPMI_CALL_CLOSE, second.key).status == 0);
+    CHECK(far.claim(far.me, far.mine).epoch == 3);
+}
+
+TEST_CASE("claim: a client that goes takes its claim with it", "[unit]")
+{
+    ClaimFar far;
+
+    REQUIRE(far.claim(far.me, far.mine).status == 0);
+    rpmi_service_detach(far.service, far.me);
+    rpmi_reply next = far.claim(far.you, far.yours);
+    CHECK(next.status == 0);
+    CHECK(next.epoch == 2);
+}
+
+TEST_CASE("claim: an epoch is handed out once, sealed or not, over restarts too", "[unit]")
+{
+    ClaimFar far;
+
+    CHECK(far.claim(far.me, far.mine).epoch == 1);
+    REQUIRE(far.reborn() == 0);
+    uint32_t me = far.client();
+    uint32_t key = far.open(me, "log", RPM_KIND_LOG).key;
+    CHECK(far.claim(me, key).epoch == 2);
+    // The guard's word has no checksum: lower than the head's epoch it is not believed.
+    rpmi_service_detach(far.service, me);
+    me = far.client();
+    key = far.open(me, "log", RPM_KIND_LOG).key;
+    rpmi_reply third = far.claim(me, key);
+    REQUIRE(far.with_key(me, RPMI_CALL_SEAL, third.key).status == 0);
+    rpmi_service_detach(far.service, me);
+    rpmi_store64(&far.pool.bytes[HEADER + RPMI_GUARD_OFFSET], 0);
+    me = far.client();
+    key = far.open(me, "log", RPM_KIND_LOG).key;
+    CHECK(far.claim(me, key).epoch == 4);
+    rpmi_service_detach(far.service, me);
+    for (uint64_t word : { uint64_t(UINT32_MAX), uint64_t(1) << 32, UINT64_MAX }) {
+        rpmi_store64(&far.pool.bytes[HEADER + RPMI_GUARD_OFFSET], word);
+        me = far.client();
+        key = far.open(me, "log", RPM_KIND_LOG).key;
+        CHECK(far.claim(me, key).status == RPM_E_CORRUPT); // used up
+        rpmi_service_detach(far.service, me);
+    }
+}
+
+TEST_CASE("claim: only logs, with a key of one's own", "[unit]")
+{
+    ClaimFar far;
+    uint32_t region = far.open(far.me, "r", RPM_KIND_REGION, 100).key;
+
+    CHECK(far.claim(far.me, region).status == RPM_E_DENIED);
+    CHECK(far.claim(far.me, 77).status == RPM_E_DENIED);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, far.mine).status == RPM_E_DENIED);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, region).status == RPM_E_DENIED);
+    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, region, 64).status == RPM_E_DENIED);
+    CHECK(far.guard() == 0);
+}
+
+TEST_CASE("claim: sealing sets base and epoch, once for a claim, within bounds", "[unit]")
+{
+    ClaimFar far;
+    rpmi_reply claim = far.claim(far.me, far.mine);
+
+    for (uint64_t lsn : { uint64_t(1), uint64_t(8192 + 64), UINT64_MAX, UINT64_MAX - 63 })
+        CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, lsn).status == RPM_E_RANGE);
+    CHECK(far.head(HEADER).epoch == 0);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
+    rpmi_head head = far.head(HEADER);
+    CHECK(head.epoch == 1);
+    CHECK(head.base_lsn == 640);
+    CHECK(head.turn == 2);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 640).status == RPM_E_DENIED);
+}
+
+TEST_CASE("claim: trims only go up, and stay within the ring", "[unit]")
+{
+    ClaimFar far;
+
+    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 8192 + 64).status == RPM_E_RANGE);
+    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 100).status == RPM_E_RANGE);
+    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, UINT64_MAX - 63).status == RPM_E_RANGE);
+    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 8192).status == 0);
+    CHECK(far.with_key(far.you, RPMI_CALL_TRIM, far.yours, 640).status == 0); // lower: nothing
+    CHECK(far.head(HEADER).trim_lsn == 8192);
+    rpmi_reply claim = far.claim(far.me, far.mine);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 8128).status == RPM_E_RANGE);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 8192).status == 0);
+    CHECK(far.head(HEADER).trim_lsn == 8192);
+}
+
+TEST_CASE("claim: power fails at any persist, and the head is the old one or the new one", "[unit]")
+{
+    for (uint32_t step = 1; step < 12; step++) {
+        ClaimFar far;
+        uint64_t trimmed = 0;
+        uint32_t sealed = 0;
+        rpmi_reply claim;
+
+        CAPTURE(step);
+        far.pool.fail_persist_at = step;
+        claim = far.claim(far.me, far.mine);
+        if (claim.status == 0 && far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 4096).status == 0)
+            sealed = 1;
+        for (uint64_t lsn = 64; lsn <= 640; lsn += 64)
+            if (far.with_key(far.me, RPMI_CALL_TRIM, far.mine, lsn).status == 0)
+                trimmed = lsn;
+            else
+                break;
+        far.pool.fail_persist_at = 0;
+        REQUIRE(far.reborn() == 0);
+        rpmi_head head = far.head(HEADER);
+        // What was answered holds; what was not may.
+        CHECK(head.trim_lsn >= trimmed);
+        CHECK(head.trim_lsn <= trimmed + 64);
+        CHECK(head.epoch >= sealed);
+        uint32_t me = far.client();
+        uint32_t key = far.open(me, "log", RPM_KIND_LOG).key;
+        CHECK(far.claim(me, key).epoch == (claim.status == 0 ? 2 : 1));
+    }
+}
+
+TEST_CASE("claim: after a failed persist nothing is answered before the head is durable", "[unit]")
+{
+    ClaimFar far;
+
+    far.pool.fail_persist_at = 1;
+    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 640).status == RPM_E_IO);
+    CHECK(far.head(HEADER).trim_lsn == 640);
+    far.pool.fail_persist_at = 1;
+    CHECK(far.with_key(far.you, RPMI_CALL_TRIM, far.yours, 0).status == RPM_E_IO);
+    rpmi_reply reply = far.with_key(far.you, RPMI_CALL_TRIM, far.yours, 0);
+    CHECK(reply.status == 0);
+    CHECK(reply.value == 640);
+    REQUIRE(far.reborn() == 0);
+    CHECK(far.head(HEADER).trim_lsn == 640);
+}
+
+TEST_CASE("claim: any byte of the heads flipped leaves the other head, or is named", "[unit]")
+{
+    ClaimFar far;
+    rpmi_reply claim = far.claim(far.me, far.mine);
+
+    REQUIRE(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
+    REQUIRE(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 64).status == 0);
+    rpmi_service_detach(far.service, far.me);
+    std::vector<unsigned char> good = far.pool.bytes;
+
+    for (uint64_t at = 0; at < 2048; at++) {
+        far.pool.bytes = good;
+        far.pool.bytes[HEADER + at] ^= 0x41;
+        rpmi_reply next = far.claim(far.you, far.yours);
+        CAPTURE(at);
+        // The claim word is eight bytes without a checksum: higher epochs, or none left.
+        if (next.status == 0)
+            CHECK(next.epoch >= 2);
+        else
+            CHECK((next.status == RPM_E_CORRUPT && at >= RPMI_GUARD_OFFSET));
+        if (next.status == 0) {
+            CHECK(far.head(HEADER).trim_lsn <= 64);
+            CHECK(far.with_key(far.you, RPMI_CALL_SEAL, next.key, 640).status == 0);
+            CHECK(far.with_key(far.you, RPMI_CALL_CLOSE, next.key).status == 0);
+        }
+    }
+    // Both: nothing is believed.
+    for (uint64_t at = 0; at < 64; at++) {
+        far.pool.bytes = good;
+        far.pool.bytes[HEADER + at] ^= 1;
+        far.pool.bytes[HEADER + 256 + at] ^= 1;
+        CHECK(far.claim(far.you, far.yours).status == RPM_E_CORRUPT);
+        CHECK(far.with_key(far.you, RPMI_CALL_TRIM, far.yours, 128).status == RPM_E_CORRUPT);
+    }
+}
+
+TEST_CASE("claim: an older direct writer that will not stop is said to be in the way", "[unit]")
+{
+    loop::Mem pool(1 << 20);
+    loop::Mem dram(4096);
+    rpmi_service_opts opts = {};
+    rpmi_service *service = nullptr;
+    static uint64_t asked;
+    static int answer;
+    uint32_t me = 0;
+    rpmi_call call = {};
+    rpmi_reply reply;
+
+    asked = 0;
+    answer = RPM_E_OWNED;
+    REQUIRE(rpmi_pool_format(&pool.mem, 1) == 0);
+    opts.pool = &pool.mem;
+    opts.dram = &dram.mem;
+    opts.clients_max = 2;
+    opts.server_epoch = 1;
+    opts.quiesce = [](void *, uint64_t header) {
+        asked = header;
+        return answer == 0 ? 0 : answer;
+    };
+    REQUIRE(rpmi_service_open(&opts, &service) == 0);
+    REQUIRE(rpmi_service_attach(service, &me) == 0);
+    call.kind = RPMI_CALL_OPEN;
+    call.object = RPM_KIND_LOG;
+    call.bytes = 8192;
+    call.flags = RPMI_CALL_CREATE;
+    memcpy(call.name, "log", 4);
+    rpmi_service_call(service, me, &call, &reply);
+    REQUIRE(reply.status == 0);
+    call.kind = RPMI_CALL_CLAIM;
+    call.key = reply.key;
+    call.flags = 0;
+    rpmi_service_call(service, me, &call, &reply);
+    CHECK(reply.status == RPM_E_OWNED);
+    CHECK(asked == HEADER);
+    answer = 0;
+    rpmi_service_call(service, me, &call, &reply);
+    CHECK(reply.status == 0);
+    CHECK(reply.epoch == 2); // the first was spent
+    rpmi_service_close(&service);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/pool/far.h"
+
+TEST_CASE("keys: a key opens its object, within bounds and rights, and nothing else", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+    uint32_t you = far.client();
+    rpmi_reply log = far.open(me, "log", RPM_KIND_LOG, 8192);
+    rpmi_reply region = far.open(me, "region", RPM_KIND_REGION, 100);
+    rpmi_reply dram = far.open(me, "dram", RPM_KIND_DRAM, 64);
+    rpmi_reply locks = far.open(me, "locks", RPM_KIND_LOCKS, 64);
+    rpmi_span span = {};
+
+    CHECK(far.access(me, log.key, 0, 8192 + 4096, RPMI_RIGHT_READ, &span) == 0);
+    CHECK(span.offset == log.offset);
+    CHECK(far.access(me, log.key, 4096, 1, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
+    CHECK(far.access(me, log.key, 4096, 8192 + 1, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(far.access(me, region.key, 0, 100, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE) == 0);
+    CHECK(far.access(me, region.key, 100, 0, RPMI_RIGHT_READ) == 0);
+    CHECK(far.access(me, region.key, 100, 1, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(far.access(me, region.key, 1, 100, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(far.access(me, region.key, UINT64_MAX, 2, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(far.access(me, region.key, 8, UINT64_MAX - 7, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(far.access(me, region.key, 0, 8, RPMI_RIGHT_ATOMIC) == RPM_E_DENIED);
+    CHECK(far.access(me, dram.key, 56, 8, RPMI_RIGHT_ATOMIC, &span) == 0);
+    CHECK(span.area == RPMI_AREA_DRAM);
+    CHECK(far.access(me, dram.key, 4, 8, RPMI_RIGHT_ATOMIC) == RPM_E_INVAL);
+    CHECK(far.access(me, dram.key, 64, 8, RPMI_RIGHT_ATOMIC) == RPM_E_RANGE);
+    CHECK(far.access(me, locks.key, 0, 8, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
+    CHECK(far.access(me, locks.key, 0, 8, RPMI_RIGHT_ATOMIC) == 0);
+
+    CHECK(far.access(you, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(far.access(me + 1000, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(far.access(0, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(far.access(me, 99, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(far.access(me, 256, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(far.access(me, UINT32_MAX, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+}
+
+TEST_CASE("keys: key 0 is a scratch line to read from", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+    rpmi_span span = {};
+
+    CHECK(far.access(me, 0, 0, 64, RPMI_RIGHT_READ, &span) == 0);
+    CHECK(span.area == RPMI_AREA_DRAM);
+    CHECK(span.offset == 0);
+    CHECK(far.access(me, 0, 1, 64, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(far.access(me, 0, 0, 8, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
+    CHECK(far.access(me, 0, 0, 8, RPMI_RIGHT_ATOMIC) == RPM_E_DENIED);
+    CHECK(far.with_key(me, RPMI_CALL_CLOSE, 0).status == RPM_E_DENIED);
+    CHECK(far.with_key(me, RPMI_CALL_CLAIM, 0).status == RPM_E_DENIED);
+}
+
+TEST_CASE("keys: given back, a key is void, and can be granted anew", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+    rpmi_reply region = far.open(me, "region", RPM_KIND_REGION, 100);
+
+    CHECK(far.with_key(me, RPMI_CALL_CLOSE, region.key).status == 0);
+    CHECK(far.with_key(me, RPMI_CALL_CLOSE, region.key).status == RPM_E_DENIED);
+    CHECK(far.with_key(me, RPMI_CALL_CLOSE, 256).status == RPM_E_DENIED);
+    CHECK(far.with_key(me, RPMI_CALL_CLOSE, UINT32_MAX).status == RPM_E_DENIED);
+    CHECK(far.access(me, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(far.open(me, "region", RPM_KIND_REGION).key == region.key);
+}
+
+TEST_CASE("keys: one client may have 255, and what has no key is not created", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+
+    for (int i = 0; i < 255; i++)
+        REQUIRE(far.open(me, "r", RPM_KIND_REGION, 100).status == 0);
+    CHECK(far.open(me, "r", RPM_KIND_REGION).status == RPM_E_FULL);
+    CHECK(far.open(me, "other", RPM_KIND_REGION, 100).status == RPM_E_FULL);
+    CHECK(far.list(me).size() == 1);
+    rpmi_service_detach(far.service, me);
+    CHECK(far.remove(far.client(), "r").status == 0); // no key is left
+}
+
+TEST_CASE("keys: clients come and go, and no id comes twice", "[unit]")
+{
+    Far far;
+    std::map<uint32_t, int> seen;
+    std::vector<uint32_t> now;
+
+    for (int i = 0; i < 8; i++)
+        now.push_back(far.client());
+    uint32_t one_more = 77;
+    CHECK(rpmi_service_attach(far.service, &one_more) == RPM_E_FULL);
+    CHECK(one_more == 77);
+    for (uint32_t id : now)
+        seen[id]++;
+    for (size_t i = 0; i < 1000; i++) {
+        uint32_t gone = now[i % 8];
+
+        CHECK(rpmi_service_detach(far.service, gone) == 0);
+        CHECK(rpmi_service_detach(far.service, gone) == 0); // once is enough
+        CHECK(far.open(gone, "x", RPM_KIND_LOG, 4096).status == RPM_E_DENIED);
+        now[i % 8] = far.client();
+        seen[now[i % 8]]++;
+    }
+    CHECK(seen.size() == 1008);
+    rpmi_client *place = rpmi_client_find(far.service, now[0]);
+    REQUIRE(place != nullptr);
+    far.service->generation = UINT32_MAX / 8 - 1;
+    rpmi_service_detach(far.service, now[0]);
+    CHECK(rpmi_service_attach(far.service, &one_more) == RPM_E_FULL); // ids are used up
+}
+
+TEST_CASE("keys: locks of a client that goes are freed, all of them and no others", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+    uint32_t you = far.client();
+    rpmi_reply one = far.open(me, "one", RPM_KIND_LOCKS, 80);
+    rpmi_reply two = far.open(me, "two", RPM_KIND_LOCKS, 800);
+    rpmi_reply words = far.open(me, "words", RPM_KIND_DRAM, 80);
+    uint64_t mine = static_cast<uint64_t>(me) << 32 | far.epoch;
+    uint64_t yours = static_cast<uint64_t>(you) << 32 | far.epoch;
+    auto word = [&](const rpmi_reply &table, uint64_t index) {
+        return reinterpret_cast<uint64_t *>(&far.dram.bytes[table.offset + index * 8]);
+    };
+
+    *word(one, 0) = mine;
+    *word(one, 9) = mine;
+    *word(one, 5) = yours;
+    *word(two, 99) = mine;
+    *word(words, 3) = mine; // no lock: a number that looks like one
+    CHECK(rpmi_service_detach(far.service, me) == 3);
+    CHECK(*word(one, 0) == 0);
+    CHECK(*word(one, 9) == 0);
+    CHECK(*word(two, 99) == 0);
+    CHECK(*word(one, 5) == yours);
+    CHECK(*word(words, 3) == mine);
+    CHECK(rpmi_service_detach(far.service, you) == 1);
+}

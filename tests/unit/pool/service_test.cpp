@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/pool/far.h"
+
+TEST_CASE("service: what nobody sends is answered, not believed", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+
+    for (uint32_t kind : { 0u, uint32_t(RPMI_CALL_KINDS), 77u, UINT32_MAX })
+        CHECK(far.with_key(me, kind, 0).status == RPM_E_PROTO);
+    CHECK(far.with_key(me + 8, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
+    CHECK(far.with_key(0, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
+    CHECK(far.remove(me, "").status == RPM_E_NAME);
+    CHECK(far.remove(me, "nobody").status == RPM_E_NOENT);
+}
+
+TEST_CASE("service: a list tells kind, size and writer of each object", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+    rpmi_reply log = far.open(me, "log", RPM_KIND_LOG, 8192);
+
+    REQUIRE(far.open(me, "locks", RPM_KIND_LOCKS, 80).status == 0);
+    rpmi_reply entry = far.with_key(me, RPMI_CALL_LIST, 0, 0);
+    CHECK(std::string(entry.name) == "log");
+    CHECK(entry.object == RPM_KIND_LOG);
+    CHECK(entry.bytes == 8192);
+    CHECK(entry.writer == 0);
+    REQUIRE(far.with_key(me, RPMI_CALL_CLAIM, log.key).status == 0);
+    CHECK(far.with_key(me, RPMI_CALL_LIST, 0, 0).writer == me);
+    CHECK(far.with_key(me, RPMI_CALL_LIST, 0, 1).bytes == 80);
+    CHECK(far.with_key(me, RPMI_CALL_LIST, 0, 2).status == RPM_E_RANGE);
+    CHECK(far.with_key(me, RPMI_CALL_LIST, 0, UINT64_MAX).status == RPM_E_RANGE);
+}
+
+TEST_CASE("service: an owner lives while it is attached, in this run of the server", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+    uint32_t you = far.client();
+    auto alive = [&](uint32_t client, uint32_t epoch) {
+        rpmi_reply reply =
+            far.with_key(me, RPMI_CALL_OWNER, 0, static_cast<uint64_t>(client) << 32 | epoch);
+        CHECK(reply.status == 0);
+        return reply.value;
+    };
+
+    CHECK(alive(me, far.epoch) == 1);
+    CHECK(alive(you, far.epoch) == 1);
+    CHECK(alive(you, far.epoch + 1) == 0);
+    CHECK(alive(you + 8, far.epoch) == 0);
+    CHECK(alive(0, far.epoch) == 0);
+    rpmi_service_detach(far.service, you);
+    CHECK(alive(you, far.epoch) == 0);
+}
+
+TEST_CASE("service: no memory at start is an error, and nothing else", "[unit]")
+{
+    Far far;
+
+    rpmi_service_close(&far.service);
+    rpmi_mem_fail_at(1);
+    CHECK(far.start() == RPM_E_NOMEM);
+    CHECK(far.service == nullptr);
+    CHECK(far.start() == 0);
+}
+
+namespace
+{
+
+// One writer a log, who lives and holds the only live write key; keys are counted right.
+bool is_sound(const rpmi_service *service)
+{
+    std::vector<uint32_t> keys(RPMI_OBJECTS);
+    std::vector<uint32_t> writers(RPMI_OBJECTS);
+
+    for (uint32_t c = 0; c < service->clients_max; c++)
+        for (const rpmi_key &key : service->clients[c].key)
+            if (service->clients[c].id != 0 && key.state == RPMI_KEY_LIVE) {
+                keys[key.object]++;
+                writers[key.object] += (key.rights & RPMI_RIGHT_WRITE) != 0;
+            }
+    for (uint32_t i = 0; i < RPMI_OBJECTS; i++) {
+        const rpmi_object &object = service->objects[i];
+
+        if (keys[i] != object.keys || (!object.used && keys[i] != 0))
+            return false;
+        if (!object.used || object.entry.kind != RPM_KIND_LOG)
+            continue;
+        if (writers[i] != (object.writer != 0 ? 1u : 0u))
+            return false;
+        if (object.writer != 0 && rpmi_client_find(service, object.writer) == nullptr)
+            return false;
+    }
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("service: random calls keep what holds for all of them", "[unit]")
+{
+    // Several clients, all kinds of calls with plausible and wild arguments.
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        Far far(512 << 10);
+        std::vector<uint32_t> clients;
+        rpmi_rng rng;
+
+        CAPTURE(seed);
+        rpmi_rng_seed(&rng, seed);
+        for (int i = 0; i < 4; i++)
+            clients.push_back(far.client());
+        for (int turn = 0; turn < 2000; turn++) {
+            uint64_t who = rpmi_rng_below(&rng, 4);
+            rpmi_call call = {};
+            rpmi_reply reply;
+            std::string name = "o" + std::to_string(rpmi_rng_below(&rng, 6));
+
+            call.kind = static_cast<uint32_t>(1 + rpmi_rng_below(&rng, 8));
+            call.object = static_cast<uint32_t>(1 + rpmi_rng_below(&rng, 4));
+            call.flags = static_cast<uint32_t>(rpmi_rng_below(&rng, 8));
+            call.key = static_cast<uint32_t>(rpmi_rng_below(&rng, 9));
+            call.bytes = 4096 * rpmi_rng_below(&rng, 12);
+            call.lsn = 64 * rpmi_rng_below(&rng, 200);
+            memcpy(call.name, name.c_str(), name.size() + 1);
+            if (rpmi_rng_below(&rng, 60) == 0) {
+                rpmi_service_detach(far.service, clients[who]);
+                clients[who] = far.client();
+            }
+            rpmi_service_call(far.service, clients[who], &call, &reply);
+            REQUIRE(reply.status <= 0);
+
+            REQUIRE(is_sound(far.service));
+        }
+        rpmi_service_close(&far.service);
+        REQUIRE(far.start() == 0); // what is visible is sound
+    }
+}
