@@ -76,41 +76,50 @@ TEST_CASE("ring: the largest record fits an empty ring wherever its tail is", "[
     CHECK(rpmi_ring_record_max(1ull << 40) == RPMI_RECORD_MAX);
 }
 
-TEST_CASE("ring: a thousand laps against a model, with readers following", "[unit]")
+namespace
 {
-    EACH_KIND(kind);
-    constexpr uint64_t CAPACITY = 4096;
+
+constexpr uint64_t LAP_BYTES = 4096;
+
+// A small ring, a model of it, and two readers: one that keeps up and one whose pace is the trim's.
+struct Laps {
     Server server;
-    Conn conn(server, kind.setup, &conn_opts);
-    Log log(conn, "a", WRITER, CAPACITY);
-    rpm_reader_opts reader_opts = rpm_reader_opts_init();
+    Conn conn;
+    Log log;
     rpm_reader *eager = nullptr;
     rpm_reader *lazy = nullptr;
     std::deque<Record> model;
     std::deque<Record> eager_due;
     std::deque<Record> lazy_due;
     rpm_record record;
-    rpmi_rng rng;
-    uint64_t tail = 0;
     bool overtaken = false;
 
-    rpmi_rng_seed(&rng, 42);
-    REQUIRE(rpm_reader_open(log, &reader_opts, &eager) == 0);
-    reader_opts.buffer_bytes = 4096;
-    reader_opts.level = RPM_DURABLE;
-    REQUIRE(rpm_reader_open(log, &reader_opts, &lazy) == 0);
-    auto read_one = [&](rpm_reader *reader, std::deque<Record> &due) {
+    Laps(const Kind &kind, const rpm_conn_opts &opts)
+        : conn(server, kind.setup, &opts), log(conn, "a", WRITER, LAP_BYTES)
+    {
+        rpm_reader_opts reader_opts = rpm_reader_opts_init();
+
+        REQUIRE(rpm_reader_open(log, nullptr, &eager) == 0);
+        reader_opts.buffer_bytes = 4096;
+        reader_opts.level = RPM_DURABLE;
+        REQUIRE(rpm_reader_open(log, &reader_opts, &lazy) == 0);
+    }
+    ~Laps()
+    {
+        rpm_reader_close(&eager);
+        rpm_reader_close(&lazy);
+    }
+    void read_one(rpm_reader *reader, std::deque<Record> &due)
+    {
         REQUIRE(!due.empty());
         REQUIRE(rpm_reader_next(reader, &record) == 1);
         REQUIRE(record.lsn == due.front().lsn);
         REQUIRE(std::string(static_cast<const char *>(record.data), record.len) ==
                 due.front().data);
         due.pop_front();
-    };
-    auto freeze = std::make_unique<Freeze>();
-    for (uint64_t i = 0; tail < 1000 * CAPACITY; i++) {
-        std::string data =
-            payload(i, 1 + rpmi_rng_below(&rng, i % 5 == 0 ? rpm_log_record_max(log) : 300));
+    }
+    void append(const std::string &data)
+    {
         uint64_t lsn = 0;
         int err;
 
@@ -122,40 +131,63 @@ TEST_CASE("ring: a thousand laps against a model, with readers following", "[uni
             model.pop_front();
         }
         REQUIRE(err == 0);
-        REQUIRE(lsn >= tail);
         model.push_back({ data, lsn, 1 });
         eager_due.push_back(model.back());
         lazy_due.push_back(model.back());
-        tail = info(log).tail_lsn;
-        if (rpmi_rng_below(&rng, 3) == 0)
-            continue;
-        if (overtaken) {
-            int found = 0;
-            int looks = 0;
+    }
+    void begin_anew()
+    {
+        int found = 0;
 
-            // Where the same bytes lie as at its last look, it takes a few looks.
-            for (; looks < 70 && found == 0; looks++)
-                found = rpm_reader_next(eager, &record);
-            CAPTURE(i, looks);
-            REQUIRE(found == RPM_E_TRIMMED);
-            freeze.reset();
-            rpm_reader_close(&eager);
-            REQUIRE(rpm_reader_open(log, nullptr, &eager) == 0);
-            freeze = std::make_unique<Freeze>();
-            eager_due = model;
-            overtaken = false;
-        }
+        // Where the same bytes lie as at its last look, it takes a few looks.
+        for (int looks = 0; looks < 70 && found == 0; looks++)
+            found = rpm_reader_next(eager, &record);
+        REQUIRE(found == RPM_E_TRIMMED);
+        rpm_reader_close(&eager);
+        REQUIRE(rpm_reader_open(log, nullptr, &eager) == 0);
+        eager_due = model;
+        overtaken = false;
+    }
+    void follow()
+    {
+        Freeze freeze;
+
         while (!eager_due.empty())
             read_one(eager, eager_due);
         REQUIRE(rpm_reader_next(eager, &record) == 0);
     }
-    freeze.reset();
-    auto left = read_all(log);
-    CHECK(left == std::vector<Record>(model.begin(), model.end()));
-    rpm_reader_close(&eager);
-    rpm_reader_close(&lazy);
-    log.close();
-    Log again(conn, "a", RPM_LOG_WRITE);
+};
+
+} // namespace
+
+TEST_CASE("ring: a thousand laps against a model, with readers following", "[unit]")
+{
+    EACH_KIND(kind);
+    Laps laps(kind, conn_opts);
+    size_t max = rpm_log_record_max(laps.log);
+    rpmi_rng rng;
+
+    rpmi_rng_seed(&rng, 42);
+    for (uint64_t i = 0; info(laps.log).tail_lsn < 1000 * LAP_BYTES; i++) {
+        {
+            std::string data = payload(i, 1 + rpmi_rng_below(&rng, i % 5 == 0 ? max : 300));
+            Freeze freeze;
+
+            laps.append(data);
+        }
+        if (rpmi_rng_below(&rng, 3) == 0)
+            continue;
+        if (laps.overtaken)
+            laps.begin_anew();
+        laps.follow();
+    }
+    std::vector<Record> left(laps.model.begin(), laps.model.end());
+    uint64_t tail = info(laps.log).tail_lsn;
+    CHECK(read_all(laps.log) == left);
+    rpm_reader_close(&laps.eager);
+    rpm_reader_close(&laps.lazy);
+    laps.log.close();
+    Log again(laps.conn, "a", RPM_LOG_WRITE);
     CHECK(read_all(again) == left);
     CHECK(info(again).tail_lsn == tail);
 }
