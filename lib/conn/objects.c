@@ -41,6 +41,6 @@ int rpm_conn_remove(struct rpm_conn *conn, const char *name)
     err = rpmi_name_check(name);
     if (err != 0)
         return err;
-    strcpy(call.name, name);
+    memcpy(call.name, name, strlen(name) + 1);
     return rpmi_conn_call(conn, &call, &reply);
 }

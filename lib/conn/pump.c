@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
-#include "pool/service.h"
+#include "wire/call.h"
 
 #define REAP_MAX 32
 
