@@ -286,18 +286,20 @@ def check_cmake(tree):
             yield path, f'{lines} lines, limit {limit}', ''
 
 
-def listed_in_cmake(tree, path):
-    for folder in Path(path).parents:
-        build = tree.texts.get(os.path.normpath(f'{folder}/CMakeLists.txt'), '')
-        name = str(Path(path).relative_to(folder))
-        if re.search(r'(?<![\w./-])' + re.escape(name) + r'(?![\w-])', build):
-            return True
-    for folder in Path(path).parents:  # a name put together in a loop: ${kind}_fuzz.cpp
-        build = tree.texts.get(os.path.normpath(f'{folder}/CMakeLists.txt'), '')
-        for tail in re.findall(r'\$\{\w+\}([\w.]+\.c\w*)', build):
-            stem = Path(path).name.removesuffix(tail)
-            if Path(path).name.endswith(tail) and re.search(r'\b%s\b' % stem, build):
-                return True
+def built_files(tree):
+    """Every source that a CMakeLists.txt names, also by ${name}_fuzz.cpp in a loop over names."""
+    built = set()
+    for path in tree.with_suffix(('CMakeLists.txt',)):
+        folder = os.path.dirname(path)
+        words = re.findall(r'[\w./${}-]+', re.sub(r'#[^\n]*', '', tree.texts[path]))
+        tails = {word.rpartition('}')[2] for word in words if '}' in word}
+        names = words + [word + tail for tail in tails if tail.endswith(SOURCES) for word in words]
+        built |= {os.path.normpath(os.path.join(folder, name)) for name in names
+                  if name.endswith(SOURCES)}
+    return built
+
+
+def built_by_script(tree, path):
     beside = (text for other, text in tree.texts.items()
               if text.startswith('#!') and Path(other).parent == Path(path).parent)
     return any('/' + Path(path).name in text for text in beside)
@@ -305,12 +307,13 @@ def listed_in_cmake(tree, path):
 
 def check_dead(tree):
     """every source is built, every header included, every script mentioned"""
+    built = built_files(tree)
     named = set()
     for path in tree.with_suffix(C_LIKE):
         for _, _, name in csource.includes(tree.texts[path]):
             named.add(Path(name).name)
     for path in tree.with_suffix(C_LIKE):
-        if path.endswith(SOURCES) and not listed_in_cmake(tree, path):
+        if path.endswith(SOURCES) and path not in built and not built_by_script(tree, path):
             yield path, 'in no CMakeLists.txt', ''
         if path.endswith(('.h', '.hpp')) and Path(path).name not in named | {'librpm.h'}:
             yield path, 'included by nothing', ''
