@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 {
     const char *url = argc > 1 ? argv[1] : "sim:seed=1,preset=adr-noddio";
     struct rpm_log_opts opts = rpm_log_opts_init();
-    struct rpm_outcome outcomes[256]; /* as many as appends can be outstanding */
+    static struct rpm_outcome outcomes[256]; /* as many as appends can be outstanding */
     uint32_t seen[RECORDS] = { 0 };
     uint32_t settled;
     uint32_t lost = 0;
