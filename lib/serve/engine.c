@@ -27,6 +27,23 @@ static bool stopping(const struct rpm_server *server)
     return __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) != 0;
 }
 
+/* Not if every client is bound to the one CPU that we are bound to. */
+static bool may_spin(const struct rpm_server *server, uint32_t cpu)
+{
+    uint32_t high = __atomic_load_n(&server->rings_high, __ATOMIC_ACQUIRE);
+
+    if (cpu == 0)
+        return true;
+    for (uint32_t i = 0; i < high; i++) {
+        const struct rpmi_serve_ring *ring = &server->rings[i];
+
+        if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == RPMI_RING_LIVE &&
+            __atomic_load_n(&ring->ring.head->cpu, __ATOMIC_RELAXED) != cpu)
+            return true;
+    }
+    return false;
+}
+
 /* True: there is something to do. */
 static bool spin(const struct rpm_server *server)
 {
@@ -35,7 +52,7 @@ static bool spin(const struct rpm_server *server)
     for (uint32_t i = 0; i < SPINS_EAGER; i++)
         if (rpmi_serve_ready(server))
             return true;
-    until = rpmi_clock_ns() + server->spin_ns;
+    until = rpmi_clock_ns() + RPMI_SPIN_NS;
     while (rpmi_clock_ns() < until && !stopping(server))
         for (uint32_t i = 0; i < SPINS_AT_ONCE; i++) {
             if (rpmi_serve_ready(server))
@@ -65,11 +82,13 @@ static int sleep_till_bell(struct rpm_server *server)
 
 int rpm_server_engine(struct rpm_server *server)
 {
+    uint32_t cpu = rpmi_order_cpu();
     int err = 0;
 
+    __atomic_store_n(&server->pulse->engine_cpu, cpu, __ATOMIC_RELAXED);
     __atomic_store_n(&server->engine_runs, 1, __ATOMIC_RELEASE);
     while (err == 0 && !stopping(server)) {
-        if (rpmi_serve_ready(server) || (server->spin_ns != 0 && spin(server)))
+        if (rpmi_serve_ready(server) || (may_spin(server, cpu) && spin(server)))
             rpmi_serve_pass(server);
         else if (!stopping(server))
             err = sleep_till_bell(server);

@@ -118,7 +118,7 @@ static int do_write(struct rpm_server *server, const struct rpmi_serve_ring *rin
         if (durable)
             make_durable(server, batch, &span, slot->len);
     }
-    rpmi_count(&server->stats.bytes, slot->len);
+    rpmi_count_own(&server->stats.bytes, slot->len);
     return 0;
 }
 
@@ -246,7 +246,7 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
         status = in_post(server, ring, &slot, index, batch);
         if (RPMI_UNLIKELY(status != 0)) {
             fail_request(ring, ring->next, status);
-            rpmi_count(&server->stats.rejected, 1);
+            rpmi_count_own(&server->stats.rejected, 1);
         } else if (promises(&slot)) {
             take->durable |= 1ull << take->n;
         }
@@ -324,5 +324,5 @@ void rpmi_serve_pass(struct rpm_server *server)
     for (uint32_t i = 0; i < high; i++)
         if (server->takes[i].n != 0)
             answer(&server->rings[i], &server->takes[i], batch.msync_status);
-    rpmi_count(&server->stats.ops, ops);
+    rpmi_count_own(&server->stats.ops, ops);
 }

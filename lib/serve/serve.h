@@ -100,7 +100,6 @@ struct rpm_server {
     uint32_t socket_mode;
     uint32_t server_epoch;
     uint64_t fence_ns;
-    uint64_t spin_ns;
     bool paused_accept; /* no descriptors left: try again a little later */
     char secret[RPMI_SECRET_BYTES];
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -117,6 +116,12 @@ struct rpm_server {
 static inline void rpmi_count(uint64_t *counter, uint64_t add)
 {
     __atomic_fetch_add(counter, add, __ATOMIC_RELAXED);
+}
+
+/* A counter that only one thread adds to: no locked instruction. */
+static inline void rpmi_count_own(uint64_t *counter, uint64_t add)
+{
+    __atomic_store_n(counter, *counter + add, __ATOMIC_RELAXED);
 }
 
 /* The control thread's way to the service. */

@@ -20,7 +20,6 @@
 #include "transport/shm/order.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -148,16 +147,6 @@ static void settle_facts(struct rpm_server *server)
         server->facts.methods |= 1u << RPM_METHOD_STORE;
 }
 
-/* Two sides on one CPU: whoever spins keeps the other from working. */
-static uint64_t spin_budget(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1)
-        return 0;
-    return RPMI_SPIN_NS;
-}
-
 static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
 {
     uint32_t peers = opts->clients_max + RPMI_GREETERS;
@@ -185,7 +174,6 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
     server->clients_max = opts->clients_max;
     server->socket_mode = opts->socket_mode;
     server->fence_ns = opts->fence_us * 1000u;
-    server->spin_ns = spin_budget();
     server->server_epoch = (uint32_t)rpmi_rng_entropy() | 1u;
     if (opts->secret != NULL)
         memcpy(server->secret, opts->secret, strlen(opts->secret) + 1);

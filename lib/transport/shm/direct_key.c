@@ -96,6 +96,7 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         .rights = RPMI_RIGHT_READ,
     };
     shm->link.flags = RPMI_LINK_PLACES_ON_POST;
+    shm->link.lane = &rpmi_direct_lane;
     if (fresh)
         shm->link.depth = shm->hello.depth;
     return 0;
@@ -115,6 +116,7 @@ void rpmi_direct_detach(struct rpmi_shm *shm)
     struct rpmi_direct *direct = &shm->direct;
 
     memset(direct->key, 0, sizeof(direct->key));
+    shm->link.lane = NULL;
     if (direct->pool != NULL)
         (void)munmap(direct->pool, direct->pool_bytes);
     if (direct->dram != NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * order.h: a store followed by a load of something else, ordered at the cost of the rare side.
+ * order.h: how two sides on one machine stay out of each other's way, beginning with a store
+ * followed by a load of something else, ordered at the cost of the rare side.
  *
  * Twice here one side stores A and loads B on every operation, while the other stores B and loads
  * A once in a while: a writer against a claimer (guard.h), a poster against a sleeper. Each must
@@ -12,6 +13,11 @@
 #define RPMI_SHM_ORDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/* The CPU that this thread is bound to, plus 1; 0 if it may run on several. Two sides bound to the
+ * same one must not spin: whoever does keeps the other from working. */
+uint32_t rpmi_order_cpu(void);
 
 /* Register this process. False: the kernel cannot, use full fences. */
 bool rpmi_order_register(void);

@@ -98,6 +98,8 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     ring->broken = false;
     ring->bell = grant->fds[RPMI_FD_BELL];
     grant->fds[RPMI_FD_BELL] = -1;
+    ring->cpu = rpmi_order_cpu();
+    __atomic_store_n(&ring->ring.head->cpu, ring->cpu, __ATOMIC_RELAXED);
     __atomic_store_n(&ring->ring.head->fences, shm->light ? 0 : 1, __ATOMIC_RELEASE);
     return 0;
 }
@@ -331,6 +333,12 @@ static bool ready(struct rpmi_shm *shm)
            !rpmi_pulse_lives(shm->pulse);
 }
 
+static bool may_spin(const struct rpmi_shm *shm)
+{
+    return shm->ring.cpu == 0 ||
+           shm->ring.cpu != __atomic_load_n(&shm->pulse->engine_cpu, __ATOMIC_RELAXED);
+}
+
 static bool spin(struct rpmi_shm *shm, uint64_t until_ns)
 {
     for (uint32_t i = 0; i < SPINS_EAGER; i++)
@@ -369,8 +377,8 @@ int rpmi_ring_wait(struct rpmi_link *link, uint64_t deadline_ns)
     if (link->lost != 0 || ready(shm))
         return 0;
     now = rpmi_clock_ns();
-    if (shm->spin_ns != 0 &&
-        spin(shm, now + shm->spin_ns < deadline_ns ? now + shm->spin_ns : deadline_ns))
+    if (may_spin(shm) &&
+        spin(shm, now + RPMI_SPIN_NS < deadline_ns ? now + RPMI_SPIN_NS : deadline_ns))
         return 0;
     for (;;) {
         now = rpmi_clock_ns();

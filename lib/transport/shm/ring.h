@@ -47,8 +47,9 @@ struct rpmi_ring_head {
     /* Stored by the client. */
     uint32_t waits; /* it sleeps on done */
     uint32_t
-        fences; /* 1: no membarrier reaches it, the server must fence before it looks at waits */
-    uint64_t fill_client[7];
+        fences;   /* 1: no membarrier reaches it, the server must fence before it looks at waits */
+    uint32_t cpu; /* that it is bound to, plus 1; 0: several */
+    uint32_t fill_client[13];
 };
 
 _Static_assert(sizeof(struct rpmi_ring_head) == 2 * RPMI_LINE_BYTES, "a line each way");

@@ -18,7 +18,6 @@
 #include "transport/shm/order.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -73,16 +72,6 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
     return 0;
 }
 
-/* Two sides on one CPU: whoever spins keeps the other from working. */
-static uint64_t spin_budget(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1)
-        return 0;
-    return RPMI_SPIN_NS;
-}
-
 /* Take over what was granted. The socket stays the grant's on failure. */
 static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 {
@@ -135,7 +124,6 @@ static int shm_connect(const struct rpmi_url *url, const struct rpmi_link_opts *
     shm->sock = -1;
     shm->direct.lock_fd = -1;
     shm->ring.bell = -1;
-    shm->spin_ns = spin_budget();
     err = parse_url(url, shm);
     if (err == 0)
         err = take_opts(opts, shm);

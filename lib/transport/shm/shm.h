@@ -43,8 +43,10 @@ struct rpmi_direct {
     unsigned char *dram;
     uint64_t pool_bytes;
     uint64_t dram_bytes;
-    int lock_fd;     /* the pool file, opened by us: its locks die with us */
-    bool past_cache; /* the domain wants stores past the caches */
+    int lock_fd;                     /* the pool file, opened by us: its locks die with us */
+    bool past_cache;                 /* the domain wants stores past the caches */
+    const struct rpmi_shm_key *lane; /* between enter and leave */
+    uint64_t lane_bytes;
     __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];
     struct rpmi_shm_key key[RPMI_KEYS_MAX];
 };
@@ -61,6 +63,7 @@ struct rpmi_ring_client {
     uint64_t done;     /* as last read, judged */
     uint64_t failures; /* seen so far */
     bool broken;       /* a request failed for good: the later ones count as lost */
+    uint32_t cpu;      /* that we are bound to, plus 1 */
     int bell;
     struct rpmi_sent *sent; /* one for each slot */
 };
@@ -74,7 +77,6 @@ struct rpmi_shm {
     uint32_t mode;           /* enum rpmi_mode granted */
     struct rpmi_hello hello; /* repeated at a reconnect */
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-    uint64_t spin_ns;
     struct rpmi_stage stage;
     struct rpmi_direct direct;
     struct rpmi_ring_client ring;
@@ -103,6 +105,7 @@ void rpmi_grant_drop(struct rpmi_grant *grant);
 int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant);
 void rpmi_direct_detach(struct rpmi_shm *shm);
 int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
+extern const struct rpmi_lane rpmi_direct_lane;
 const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
 
 /* direct_key.c: learn keys from answers. RPM_E_PROTO, RPM_E_LOST. */
