@@ -33,6 +33,13 @@
 /* For input longer than RPMI_SUM_SHORT_MAX, by the widest vectors this CPU has. */
 uint64_t rpmi_sum_long(const void *data, size_t len);
 
+/* Add to a state by the widest vectors. */
+void rpmi_sum_update(XXH3_state_t *state, const void *data, size_t len);
+
+void rpmi_sum_update_base(XXH3_state_t *state, const void *data, size_t len);
+void rpmi_sum_update_avx2(XXH3_state_t *state, const void *data, size_t len);
+void rpmi_sum_update_avx512(XXH3_state_t *state, const void *data, size_t len);
+
 /* Paths of rpmi_sum_long(), for it and for the test that they agree. */
 uint64_t rpmi_sum_base(const void *data, size_t len);
 uint64_t rpmi_sum_avx2(const void *data, size_t len);
@@ -58,7 +65,7 @@ static inline void rpmi_sum_begin(struct rpmi_sum_stream *stream)
 
 static inline void rpmi_sum_more(struct rpmi_sum_stream *stream, const void *data, size_t len)
 {
-    (void)XXH3_64bits_update(&stream->state, data, len);
+    rpmi_sum_update(&stream->state, data, len);
 }
 
 static inline uint64_t rpmi_sum_end(const struct rpmi_sum_stream *stream)

@@ -141,6 +141,8 @@ int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *
     int err;
 
     RPM_ASSERT(log != NULL && data != NULL && log->reserved == 0);
+    if (log->lane != NULL && rpmi_log_lane(log, &(struct rpm_slice){ data, len }, 1, lsn))
+        return 0;
     err = rpmi_log_check(log, len);
     if (RPMI_UNLIKELY(err != 0))
         return err;

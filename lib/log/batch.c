@@ -122,6 +122,8 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
     if (n == 0 || n > log->inflight_max)
         return rpmi_fail(RPM_E_INVAL, "a batch has 1 to %u records", log->inflight_max);
     rpmi_log_reap_silent(log);
+    if (log->lane != NULL && rpmi_log_lane(log, records, n, lsns))
+        return 0;
     err = check_all(log, records, n);
     if (err != 0)
         return err;

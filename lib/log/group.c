@@ -63,8 +63,7 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
         .flags = place->flags,
     };
     uint64_t seq = log->submitted + log->pending;
-    uint64_t written =
-        log->plan.pad_unit > 1 || place->flags != 0 ? place->stride : RPMI_FRAME_HEADER_BYTES + len;
+    uint64_t written = rpmi_ring_written(log, place, len);
 
     if (log->pending == 0)
         log->pending_tail = log->tail_lsn;

@@ -68,7 +68,8 @@ struct rpm_log {
     struct rpmi_plan plan;
     struct rpmi_plan persist_plan;
     bool places; /* the link carries ops out before post returns: no staging is needed */
-    int dead;    /* 0, or why this writer must be resumed */
+    const struct rpmi_lane *lane; /* a short way for blocking appends; NULL: there is none */
+    int dead;                     /* 0, or why this writer must be resumed */
 
     uint64_t tail_lsn;   /* where the next frame goes */
     uint64_t position;   /* of tail_lsn in the ring */
@@ -108,6 +109,30 @@ struct rpmi_place {
     uint32_t flags; /* enum rpmi_frame_flag */
 };
 
+/* The place of a record of @len bytes if the tail were at @tail_lsn, at @position in the ring. */
+static inline void rpmi_ring_place_at(const struct rpm_log *log, uint64_t tail_lsn,
+                                      uint64_t position, uint64_t len, struct rpmi_place *place)
+{
+    bool large = len + RPMI_FRAME_HEADER_BYTES > RPMI_XPLINE_BYTES &&
+                 log->plan.large_unit == RPMI_XPLINE_BYTES;
+
+    place->flags = large ? RPMI_FRAME_XPLINE : 0;
+    place->stride = rpmi_frame_stride((uint32_t)len, place->flags);
+    place->pad = large ? rpmi_align_up(position, RPMI_XPLINE_BYTES) - position : 0;
+    if (position + place->pad + place->stride > log->capacity)
+        place->pad = log->capacity - position;
+    place->lsn = tail_lsn + place->pad;
+    RPM_ASSERT_SLOW(rpmi_is_aligned(place->lsn, RPMI_LINE_BYTES));
+}
+
+/* Bytes to write of a frame with this payload. */
+static inline uint64_t rpmi_ring_written(const struct rpm_log *log, const struct rpmi_place *place,
+                                         uint64_t len)
+{
+    return log->plan.pad_unit > 1 || place->flags != 0 ? place->stride
+                                                       : RPMI_FRAME_HEADER_BYTES + len;
+}
+
 /* ring.c: the place of a record of @len bytes if the tail were at @tail_lsn. */
 void rpmi_ring_place(const struct rpm_log *log, uint64_t tail_lsn, uint64_t len,
                      struct rpmi_place *place);
@@ -131,6 +156,11 @@ int rpmi_group_post(struct rpm_log *log);
 int rpmi_group_seal(struct rpm_log *log);
 /* Forget what is pending. */
 void rpmi_group_undo(struct rpm_log *log);
+
+/* lane.c: append and bring to the log's level over the link's lane. True: done. False: nothing has
+ * happened, go the ordinary way, which also says what is wrong. @lsns may be NULL. */
+bool rpmi_log_lane(struct rpm_log *log, const struct rpm_slice *records, uint32_t n,
+                   uint64_t *lsns);
 
 /* complete.c */
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status);

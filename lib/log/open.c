@@ -84,6 +84,10 @@ static int make_plans(struct rpm_log *log, uint32_t level)
 
     if (err != 0)
         return err;
+    log->lane = log->plan.write_kind == RPMI_OP_WRITE &&
+                        (log->plan.seal_kind == RPMI_OP_DRAIN || log->plan.seal_kind == 0)
+                    ? log->conn->link->lane
+                    : NULL;
     return rpmi_plan_make_persist(&log->conn->link->facts, &request, &log->persist_plan);
 }
 

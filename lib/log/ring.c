@@ -16,18 +16,10 @@ void rpmi_ring_place(const struct rpm_log *log, uint64_t tail_lsn, uint64_t len,
                      struct rpmi_place *place)
 {
     uint64_t position = log->position + (tail_lsn - log->tail_lsn);
-    bool large = len + RPMI_FRAME_HEADER_BYTES > RPMI_XPLINE_BYTES &&
-                 log->plan.large_unit == RPMI_XPLINE_BYTES;
 
     while (position >= log->capacity)
         position -= log->capacity;
-    place->flags = large ? RPMI_FRAME_XPLINE : 0;
-    place->stride = rpmi_frame_stride((uint32_t)len, place->flags);
-    place->pad = large ? rpmi_align_up(position, RPMI_XPLINE_BYTES) - position : 0;
-    if (position + place->pad + place->stride > log->capacity)
-        place->pad = log->capacity - position;
-    place->lsn = tail_lsn + place->pad;
-    RPM_ASSERT_SLOW(rpmi_is_aligned(place->lsn, RPMI_LINE_BYTES));
+    rpmi_ring_place_at(log, tail_lsn, position, len, place);
 }
 
 uint32_t rpmi_ring_ranges(const struct rpm_log *log, uint64_t from, uint64_t to,

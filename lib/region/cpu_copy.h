@@ -27,6 +27,13 @@ enum rpmi_cpu_copy {
 struct rpmi_cpu {
     void (*nt_write)(void *dst, const void *head, size_t head_bytes, const void *body,
                      size_t body_bytes, size_t len);
+    /* The same with a head of three words, kept in registers: words that were just stored cannot
+     * be loaded as one vector until they have reached the cache. NULL: use nt_write. The second
+     * one stores into the caches and writes back, which drains sooner and costs more. */
+    void (*nt_frame)(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                     size_t len);
+    void (*wb_frame)(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                     size_t len);
     void (*flush)(const void *ptr, size_t len);
     enum rpmi_cpu_copy copy;
     const char *copy_name;
@@ -49,6 +56,18 @@ static inline void rpmi_nt_write(void *dst, const void *head, size_t head_bytes,
                                  size_t body_bytes, size_t len)
 {
     rpmi_cpu.nt_write(dst, head, head_bytes, body, body_bytes, len);
+}
+
+/* rpmi_nt_write() with a head of three words. @alone: a fence follows at once. */
+static inline void rpmi_nt_frame(void *dst, const uint64_t head[3], const void *body,
+                                 size_t body_bytes, size_t len, bool alone)
+{
+    if (rpmi_cpu.nt_frame == NULL || (((uintptr_t)dst | len) & 63u) != 0)
+        rpmi_cpu.nt_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
+    else if (alone && len <= rpmi_cpu.store_max)
+        rpmi_cpu.wb_frame(dst, head, body, body_bytes, len);
+    else
+        rpmi_cpu.nt_frame(dst, head, body, body_bytes, len);
 }
 
 /* The same bytes by plain stores, into the caches: for memory that needs no flush, or gets it

@@ -21,6 +21,7 @@
 
 #define LINE RPMI_LINE_BYTES
 #define WITH_AVX512 __attribute__((target("avx512f,avx512bw,bmi2,clwb")))
+#define AHEAD_BYTES 1024 /* asked for in advance, where a log will go on */
 #define WITH_AVX2 __attribute__((target("avx2")))
 
 static inline int whole_lines(const void *dst, size_t len)
@@ -128,6 +129,63 @@ WITH_AVX512 static void write_avx512(void *dst, const void *head, size_t head_by
         lines_avx512(dst, head, head_bytes, body, body_bytes, len);
     else
         partial_avx512(dst, head, head_bytes, body, body_bytes, len);
+}
+
+/* The first line of three words and a body. */
+WITH_AVX512 static inline __m512i first_avx512(const uint64_t head[3], const void *body,
+                                               size_t body_bytes)
+{
+    const size_t head_bytes = 3 * sizeof(head[0]);
+    __m512i line =
+        _mm512_set_epi64(0, 0, 0, 0, 0, (int64_t)head[2], (int64_t)head[1], (int64_t)head[0]);
+
+    if (body_bytes == 0)
+        return line;
+    return merge_avx512(line, low_mask(head_bytes + body_bytes) & ~low_mask(head_bytes),
+                        shifted(body, head_bytes), head_bytes,
+                        head_bytes + body_bytes < LINE ? head_bytes + body_bytes : LINE);
+}
+
+/* A line of the body behind the first, or of zeros. */
+WITH_AVX512 static inline __m512i later_avx512(const unsigned char *from, size_t at, size_t data)
+{
+    if (at + LINE <= data)
+        return _mm512_loadu_si512(from + at);
+    if (at >= data)
+        return _mm512_setzero_si512();
+    return merge_avx512(_mm512_setzero_si512(), low_mask(data - at), from + at, 0, data - at);
+}
+
+WITH_AVX512 static void frame_avx512(void *to, const uint64_t head[3], const void *body,
+                                     size_t body_bytes, size_t len)
+{
+    const unsigned char *from = shifted(body, 3 * sizeof(head[0]));
+    size_t data = 3 * sizeof(head[0]) + body_bytes;
+    unsigned char *dst = to;
+
+    RPM_ASSERT(data <= len);
+    _mm512_stream_si512((void *)dst, first_avx512(head, body, body_bytes));
+    for (size_t at = LINE; at < len; at += LINE)
+        _mm512_stream_si512((void *)(dst + at), later_avx512(from, at, data));
+}
+
+/* The lines some frames further on are asked for early: a log goes forward. */
+WITH_AVX512 static void frame_back_avx512(void *to, const uint64_t head[3], const void *body,
+                                          size_t body_bytes, size_t len)
+{
+    const unsigned char *from = shifted(body, 3 * sizeof(head[0]));
+    size_t data = 3 * sizeof(head[0]) + body_bytes;
+    unsigned char *dst = to;
+
+    RPM_ASSERT(data <= len);
+    _mm512_store_si512(dst, first_avx512(head, body, body_bytes));
+    _mm_clwb(dst);
+    for (size_t at = LINE; at < len; at += LINE) {
+        _mm512_store_si512(dst + at, later_avx512(from, at, data));
+        _mm_clwb(dst + at);
+    }
+    for (size_t at = 0; at < len; at += LINE)
+        __builtin_prefetch(dst + AHEAD_BYTES + at, 1, 3);
 }
 
 /* One line of head, body from @skip on, and zeros, put together at @line. */
@@ -260,6 +318,8 @@ static void choose_copy(enum rpmi_cpu_copy best, uint32_t leaf7_ebx)
         (leaf7_ebx & bit_AVX512BW) != 0 && (leaf7_ebx & bit_BMI2) != 0 &&
         (leaf7_ebx & bit_CLWB) != 0 && (state & avx512_state) == avx512_state) {
         rpmi_cpu.nt_write = write_avx512;
+        rpmi_cpu.nt_frame = frame_avx512;
+        rpmi_cpu.wb_frame = frame_back_avx512;
         rpmi_cpu.copy = RPMI_COPY_AVX512;
         rpmi_cpu.copy_name = "avx512 non-temporal";
     }

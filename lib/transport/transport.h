@@ -32,11 +32,36 @@ enum rpmi_link_flag {
     RPMI_LINK_PLACES_ON_POST = 1
 };
 
+/* One write through a lane: three words, a body, zeros up to len. */
+struct rpmi_put {
+    uint64_t offset; /* bytes from the start of the lane's object */
+    uint64_t len;
+    const void *body; /* borrowed until put returns */
+    uint64_t body_bytes;
+    uint64_t head[3];
+    bool headed; /* false: the body comes first */
+    bool alone;  /* the only one between enter and leave: what matters is how soon it drains */
+};
+
+/*
+ * A short way for WRITE ... WRITE, DRAIN to one key, of a link that places on post: a few
+ * nanoseconds each, because what does not change from one to the next is looked at once.
+ * Between enter() and leave() nothing else is asked of the link.
+ */
+struct rpmi_lane {
+    /* May [0, @bytes) of the key's object be written to, from its header on? 0, and leave() must
+     * follow; else nothing has happened, and post() says why. */
+    int (*enter)(struct rpmi_link *link, uint32_t key, uint64_t bytes);
+    /* Within these bytes: that is asserted. */
+    void (*put)(struct rpmi_link *link, const struct rpmi_put *put);
+    void (*leave)(struct rpmi_link *link);
+};
+
 struct rpmi_link_opts {
     uint64_t timeout_us;
     uint32_t depth;
     uint64_t staging_bytes;
-    const char *secret;  /* may be NULL; borrowed until return */
+    const char *secret; /* may be NULL; borrowed until return */
 };
 
 struct rpmi_transport_ops {
@@ -87,12 +112,13 @@ struct rpmi_transport_ops {
 /* Embedded first in every provider's own struct; filled in by connect. */
 struct rpmi_link {
     const struct rpmi_transport_ops *ops;
-    struct rpm_facts facts;  /* exchanged at connect, methods included */
-    uint32_t flags;          /* enum rpmi_link_flag */
-    uint32_t depth;          /* ops outstanding at most */
-    uint32_t client;         /* our id at the far end */
+    struct rpm_facts facts;       /* exchanged at connect, methods included */
+    uint32_t flags;               /* enum rpmi_link_flag */
+    const struct rpmi_lane *lane; /* NULL: there is none, use post(); wrappers have none */
+    uint32_t depth;               /* ops outstanding at most */
+    uint32_t client;              /* our id at the far end */
     uint32_t server_epoch;
-    int lost;                /* 0, or why the link is no good any more */
+    int lost;                    /* 0, or why the link is no good any more */
     struct rpm_conn_stats stats; /* kept by the link's user and by wait() (sleeps) */
 };
 

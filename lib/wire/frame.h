@@ -94,10 +94,10 @@ static inline uint64_t rpmi_frame_sum(const struct rpmi_frame *frame, uint64_t l
     return rpmi_frame_sum_with(frame, log_id, pad ? 0 : rpmi_sum(payload, frame->len));
 }
 
-/* Write the 24 header bytes, checksum included; frame->sum is not read. Source: FORMAT.md
- * section 5. */
-static inline void rpmi_frame_put(void *header, const struct rpmi_frame *frame, uint64_t log_id,
-                                  const void *payload)
+/* Write the 24 header bytes, checksum included, when the payload's own is known; frame->sum is not
+ * read. Source: FORMAT.md section 5. */
+static inline void rpmi_frame_put_with(void *header, const struct rpmi_frame *frame,
+                                       uint64_t log_id, uint64_t payload_sum)
 {
     unsigned char *to = (unsigned char *)header;
 
@@ -106,7 +106,16 @@ static inline void rpmi_frame_put(void *header, const struct rpmi_frame *frame, 
     RPM_ASSERT(rpmi_frame_len_ok(frame->len, frame->flags));
     rpmi_store64(to, frame->lsn);
     rpmi_store64(to + 8, rpmi_frame_word(frame));
-    rpmi_store64(to + 16, rpmi_frame_sum(frame, log_id, payload));
+    rpmi_store64(to + 16, rpmi_frame_sum_with(frame, log_id, payload_sum));
+}
+
+/* The same over the payload itself. */
+static inline void rpmi_frame_put(void *header, const struct rpmi_frame *frame, uint64_t log_id,
+                                  const void *payload)
+{
+    bool pad = (frame->flags & RPMI_FRAME_PAD) != 0;
+
+    rpmi_frame_put_with(header, frame, log_id, pad ? 0 : rpmi_sum(payload, frame->len));
 }
 
 /*

@@ -4,8 +4,8 @@
  * that frames, checksums, copies, flushes and fences records, and the same without frames for the
  * far end of a bare ring.
  *
- * The frames are those of a log: 24 bytes of header, XXH3 over payload and header, padded to 64
- * bytes, over 256 bytes aligned and padded to 256. Each way of storing is tried, and the faster one
+ * The frames are those of a log on such memory, whose media line is 64 bytes: 24 bytes of header,
+ * XXH3 over payload and header, padded to 64 bytes. Each way of storing is tried, and the fastest
  * taken, for each size.
  */
 #ifndef RPM_TOOLS_BENCH_LIMIT_H
@@ -38,9 +38,7 @@ struct LimitKernel {
 
 inline uint64_t limit_stride(uint64_t len)
 {
-    uint64_t unit = len + 24 > 256 ? 256 : 64;
-
-    return (len + 24 + unit - 1) / unit * unit;
+    return (len + 24 + 63) / 64 * 64;
 }
 
 /* The kernels that this CPU can run; their number, 0 on an unknown CPU. */

@@ -25,8 +25,7 @@ struct Header {
 
 inline Header make_header(const LimitRing &ring, const void *data, size_t len)
 {
-    uint64_t flags = len + 24 > 256 ? 2 : 0;
-    uint64_t word = len | (0xa4 | flags) << 24 | static_cast<uint64_t>(ring.epoch) << 32;
+    uint64_t word = len | 0xa4ull << 24 | static_cast<uint64_t>(ring.epoch) << 32;
     uint64_t block[4] = { XXH3_64bits(data, len), ring.lsn, word, ring.log_id };
 
     return { ring.lsn, word, XXH3_64bits(block, sizeof(block)) };

@@ -6,6 +6,7 @@ extern "C" {
 #include "region/cpu_copy.h"
 }
 #include <algorithm>
+#include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
@@ -50,7 +51,15 @@ std::string judge(rpmi_rng *rng, const Shape &shape)
     std::copy_n(&body[skew], shape.body, &want[shape.at + shape.head]);
     std::fill_n(&want[shape.at + shape.head + shape.body], shape.len - shape.head - shape.body, 0);
     std::fill_n(room, 1 << 16, static_cast<unsigned char>(0xa5));
-    rpmi_nt_write(room + shape.at, head.data(), shape.head, &body[skew], shape.body, shape.len);
+    if (shape.head == 24 && rpmi_rng_chance(rng, 800000)) {
+        uint64_t words[3];
+
+        memcpy(words, head.data(), sizeof(words));
+        rpmi_nt_frame(room + shape.at, words, &body[skew], shape.body, shape.len,
+                      rpmi_rng_chance(rng, 500000));
+    } else {
+        rpmi_nt_write(room + shape.at, head.data(), shape.head, &body[skew], shape.body, shape.len);
+    }
     rpmi_cpu_fence();
     auto differs = std::mismatch(want.begin(), want.end(), room);
     if (differs.first == want.end())
