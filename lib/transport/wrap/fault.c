@@ -241,9 +241,9 @@ static uint32_t ahead(struct fault *fault, uint32_t n)
     return before < n ? (uint32_t)before : n;
 }
 
-static int fault_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+/* Up to the next fault and over it. */
+static int post_some(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
 {
-    struct fault *fault = fault_of(link);
     uint32_t before;
     int taken = 0;
     int rest;
@@ -271,6 +271,22 @@ static int fault_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
     }
     rest = trip(fault, &ops[before], n - before);
     return rest < 0 ? rest : taken + rest;
+}
+
+static int fault_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    struct fault *fault = fault_of(link);
+    int taken = post_some(fault, ops, n);
+
+    /* A link that places on post takes all or fails. */
+    while (places(fault) && taken > 0 && (uint32_t)taken < n) {
+        int more = post_some(fault, ops + taken, n - (uint32_t)taken);
+
+        if (more <= 0)
+            return more;
+        taken += more;
+    }
+    return taken;
 }
 
 /* Is this completion the caller's? A failed op that was not signalled is not in the queue. */

@@ -231,6 +231,14 @@ TEST_CASE("fault: on a link that places on post the post itself fails", "[unit]"
     }
 }
 
+TEST_CASE("fault: on a link that places on post a repeat takes all", "[unit]")
+{
+    Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=repeat", RPMI_LINK_PLACES_ON_POST);
+
+    CHECK(wrapped.post(groups()) == 6);
+    CHECK(wrapped.fake.ids() == Ids{ 1, 2, 3, 3, 4, 5, 6 });
+}
+
 TEST_CASE("fault: a call can be the one that fails", "[unit]")
 {
     rpmi_call call = {};
