@@ -148,8 +148,12 @@ static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
         int taken = conn->link->ops->post(conn->link, ops + sent, n - sent);
         int err;
 
-        if (taken < 0)
-            return lose(conn, taken);
+        if (taken < 0) {
+            /* What ended before may say why: it is heard first. */
+            if (conn->link->lost == 0)
+                conn->link->lost = taken;
+            return rpmi_conn_pump(conn);
+        }
         sent += (uint32_t)taken;
         if (taken > 0)
             continue;

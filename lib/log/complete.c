@@ -27,6 +27,9 @@ static void remember(struct rpm_log *log, const struct rpmi_entry *entry)
 void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
 {
     RPM_ASSERT(seq <= log->submitted);
+    /* Ops behind one that was refused end as lost; their caller has to hear why. */
+    if (status != 0 && log->dead != 0)
+        status = log->dead;
     while (log->completed < seq) {
         struct rpmi_entry *entry = &log->entries[log->completed & log->entries_mask];
 
