@@ -468,6 +468,54 @@ static const rpmi_transport_ops *ops_table()
     return &ops;
 }
 
+// Entering counts as an op, so that a link can be lost there.
+static int lane_enter(rpmi_link *base, uint32_t key, uint64_t bytes)
+{
+    Link *link = of(base);
+    rpmi_span span = {};
+    int err;
+
+    REQUIRE(link->lane_bytes == 0);
+    if (!link->broken && due(link->faults.lose_op))
+        link->drop();
+    if (link->broken)
+        return RPM_E_LOST;
+    err = rpmi_service_access(link->server->service, base->client, key, RPMI_LOG_HEADER_BYTES,
+                              bytes - RPMI_LOG_HEADER_BYTES, RPMI_RIGHT_WRITE, &span);
+    if (err != 0)
+        return err;
+    link->lane_at = span.offset - RPMI_LOG_HEADER_BYTES;
+    link->lane_bytes = bytes;
+    return 0;
+}
+
+static void lane_put(rpmi_link *base, const rpmi_put *put)
+{
+    Link *link = of(base);
+    size_t head_bytes = put->headed ? sizeof(put->head) : 0;
+    std::vector<unsigned char> bytes(put->len);
+
+    REQUIRE(put->offset >= RPMI_LOG_HEADER_BYTES);
+    REQUIRE(put->offset + put->len <= link->lane_bytes);
+    REQUIRE(head_bytes + put->body_bytes <= put->len);
+    memcpy(bytes.data(), put->head, head_bytes);
+    if (put->body_bytes != 0)
+        memcpy(bytes.data() + head_bytes, put->body, put->body_bytes);
+    memcpy(&link->server->pool.bytes[link->lane_at + put->offset], bytes.data(), bytes.size());
+    link->dirty.emplace_back(link->lane_at + put->offset, put->len);
+}
+
+static void lane_leave(rpmi_link *base)
+{
+    Link *link = of(base);
+
+    REQUIRE(link->lane_bytes != 0);
+    link->lane_bytes = 0;
+    keep_dirty(link);
+}
+
+static const rpmi_lane LANE = { lane_enter, lane_put, lane_leave };
+
 Setup placing()
 {
     Setup setup;
@@ -493,6 +541,7 @@ Link::Link(Server *far, const Setup &setup, const rpmi_link_opts &opts)
 {
     link.ops = ops_table();
     link.flags = setup.places ? RPMI_LINK_PLACES_ON_POST : 0;
+    link.lane = setup.places && setup.lane ? &LANE : nullptr;
     link.depth = opts.depth;
     link.facts = rpm_facts_init();
     link.facts.methods = setup.methods;

@@ -118,6 +118,8 @@ struct Link {
     bool manual = false;   // ops are carried out by step() only
     uint32_t hold = 0;     // completions that poll() may give out when manual
     bool peeks = true;     // a placing link lends its mapping
+    uint64_t lane_at = 0;  // in the pool, of the object a lane was entered for
+    uint64_t lane_bytes = 0;
     std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
     std::function<void()> on_pause;
     std::function<void()> on_call;              // just before a call is served
@@ -137,6 +139,7 @@ struct Link {
 // What kind of link.
 struct Setup {
     bool places = false;
+    bool lane = false;    // with places: blocking appends have a short way
     uint32_t methods = 0; // bits; 0: all that a queued link has, or STORE for a placing one
     uint32_t domain = RPM_DOMAIN_ADR;
     uint32_t ddio = RPM_NO;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bodies.h: the scenarios that the crash and the canary suite share.
+#ifndef TESTS_CRASH_BODIES_H
+#define TESTS_CRASH_BODIES_H
+
+#include "support/cuts.h"
+#include "support/log_oracle.h"
+#include "support/region_oracle.h"
+
+const std::vector<cuts::Scenario> &append_scenarios();  // append_bodies.cpp: one writer
+const std::vector<cuts::Scenario> &recover_scenarios(); // recover_bodies.cpp: after a loss
+const std::vector<cuts::Scenario> &record_scenarios();  // record_bodies.cpp: regions
+
+// All of them, and one by name.
+std::vector<cuts::Scenario> all_scenarios();
+const cuts::Scenario &scenario_of(const std::string &name);
+
+// Every platform and method that can promise @level, hints all on.
+std::vector<cuts::Setup> legal_setups(uint32_t level);
+
+inline cuts::LogOracle &log_of(cuts::Run &run, const char *name, uint64_t capacity = 4096)
+{
+    return run.add(std::make_unique<cuts::LogOracle>(name, capacity));
+}
+
+inline cuts::RegionOracle &region_of(cuts::Run &run, const char *name, uint64_t bytes,
+                                     uint32_t slot_bytes = 0)
+{
+    return run.add(std::make_unique<cuts::RegionOracle>(name, bytes, slot_bytes));
+}
+
+#endif

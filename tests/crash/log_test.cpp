@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// log_test.cpp: logs under every fault at every event, on every platform, by every legal method.
+#include "crash/bodies.h"
+#include "support/catch.h"
+#include "support/cuts_report.h"
+
+using namespace cuts;
+
+static const uint64_t RUNS = 400;     // for each scenario on each setup
+static const uint64_t RUNS_FEW = 200; // where only a detail differs
+
+static std::vector<Setup> with_hints(std::initializer_list<const char *> hints)
+{
+    std::vector<Setup> setups;
+
+    for (const char *preset : { "adr", "adr-noddio", "eadr" })
+        for (const char *text : hints) {
+            Setup setup;
+
+            setup.preset = preset;
+            setup.hints = text;
+            setups.push_back(setup);
+        }
+    return setups;
+}
+
+static std::vector<Scenario> some(std::initializer_list<const char *> names)
+{
+    std::vector<Scenario> scenarios;
+
+    for (const char *name : names)
+        scenarios.push_back(scenario_of(name));
+    return scenarios;
+}
+
+TEST_CASE("crash: one line replays one run", "[crash]")
+{
+    print_total_at_end();
+    if (replaying())
+        REQUIRE(replay(all_scenarios()) == 0);
+    Setup setup;
+    Setup read;
+    Plan plan = { { 12, Fault::tear }, { 3, Fault::kill } };
+    Plan plan_read;
+
+    setup.scenario = "wrap";
+    setup.method = RPM_METHOD_COPY;
+    setup.seed = 77;
+    REQUIRE(from_text(to_text(setup, plan), &read, &plan_read));
+    REQUIRE(to_text(read, plan_read) == to_text(setup, plan));
+}
+
+TEST_CASE("crash: what a writer appended survives every fault", "[crash]")
+{
+    CHECK(explore_all(append_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
+}
+
+TEST_CASE("crash: recovery, takeover and resuming lose and invent nothing", "[crash]")
+{
+    CHECK(explore_all(recover_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
+}
+
+TEST_CASE("crash: hints change nothing about what survives", "[crash]")
+{
+    CHECK(explore_all(some({ "append_pipelined", "append_more", "wrap", "large", "resume" }),
+                      with_hints({ "none", "-H5", "-H6", "-H7", "-H9" }), scaled(RUNS_FEW)) == 0);
+}
+
+TEST_CASE("crash: at lower levels the death of a server or a client takes nothing", "[crash]")
+{
+    auto scenarios = some({ "append_blocking", "append_pipelined", "append_more", "append_batch",
+                            "wrap", "trim_reuse", "takeover", "resume", "follow" });
+
+    CHECK(explore_all(scenarios, legal_setups(RPM_PROCESS), scaled(RUNS_FEW)) == 0);
+    CHECK(explore_all(scenarios, legal_setups(RPM_VISIBLE), scaled(RUNS_FEW)) == 0);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// record_bodies.cpp: durable writes in place.
+#include "crash/bodies.h"
+
+using namespace cuts;
+
+static const unsigned SECOND = 1;
+
+// Any offset and length; the bytes beside a write stay as they were.
+static void write_any(Run &run)
+{
+    RegionUser user(run, FIRST, region_of(run, "r", 1000));
+
+    user.write(0, 1000);
+    run.begin();
+    user.write(64, 64);
+    user.write(3, 10);
+    user.write(100, 100);
+    user.write(192, 8);
+    user.write(990, 10);
+}
+
+static void write_long(Run &run)
+{
+    RegionUser user(run, FIRST, region_of(run, "r", 3000));
+
+    run.begin();
+    user.write(0, 3000);
+    user.write(8, 2048);
+    user.write(20, 1500);
+}
+
+static void write_async(Run &run)
+{
+    RegionUser user(run, FIRST, region_of(run, "r", 512));
+
+    user.write(0, 512);
+    run.begin();
+    for (uint64_t at : { 0, 32, 64, 0, 100, 200, 60, 64 })
+        user.async(at, 64);
+    user.poll(true);
+}
+
+// A flag that vouches for data, several times over the same bytes.
+static void write_flag(Run &run)
+{
+    RegionUser user(run, FIRST, region_of(run, "r", 1024));
+
+    user.write(0, 1024);
+    run.begin();
+    for (int i = 0; i < 2; i++) {
+        user.writev({ { 0, 256, false }, { 512, 8, true } });
+        user.writev({ { 256, 100, false }, { 64, 64, false }, { 520, 8, true }, { 528, 8, true } });
+        user.writev({ { 8, 8, false }, { 600, 64, true }, { 16, 300, false }, { 704, 8, true } });
+    }
+}
+
+static void write_vector(Run &run)
+{
+    RegionUser user(run, FIRST, region_of(run, "r", 1024));
+
+    run.begin();
+    user.writev({ { 0, 64, false }, { 100, 30, false }, { 400, 300, false }, { 60, 8, false } });
+    user.writev({ { 1000, 24, false } });
+}
+
+// Slots that their writer owns whole, beside others.
+static void slots(Run &run)
+{
+    RegionUser user(run, FIRST, region_of(run, "r", 1024, 128));
+
+    user.write(0, 128);
+    user.write(128, 128);
+    user.write(256, 128);
+    run.begin();
+    user.write(0, 40);
+    user.write(128, 100);
+    user.write(256, 61);
+    user.write(130, 20); // not from a slot's start
+    user.write(1024 - 128, 3);
+    user.async(128, 120);
+    user.async(0, 65);
+    user.poll(true);
+}
+
+// Two clients write beside each other in the same lines.
+static void neighbours(Run &run)
+{
+    RegionOracle &oracle = region_of(run, "r", 256);
+    RegionUser one(run, FIRST, oracle);
+    RegionUser two(run, SECOND, oracle);
+
+    one.write(0, 256);
+    run.begin();
+    for (uint64_t line : { 0, 64, 128, 64 }) {
+        one.async(line, 32);
+        two.async(line + 32, 32);
+        one.async(line + 8, 8);
+    }
+    two.poll(true);
+    one.poll(true);
+}
+
+// Somebody writes without a promise; another one brings it to the level.
+static void persist_others(Run &run)
+{
+    RegionOracle &oracle = region_of(run, "r", 512);
+    RegionUser careless(run, FIRST, oracle, RPM_VISIBLE);
+    RegionUser careful(run, SECOND, oracle);
+
+    run.begin();
+    careless.write(0, 200);
+    careless.write(64, 64);
+    careful.persist();
+    careless.write(100, 100);
+    careful.persist();
+}
+
+static void create_region(Run &run)
+{
+    RegionOracle &oracle = region_of(run, "r", 700);
+
+    run.client(FIRST);
+    run.begin();
+    RegionUser user(run, FIRST, oracle);
+    user.write(100, 40);
+}
+
+// Lost, dialled again and opened again.
+static void write_again(Run &run)
+{
+    RegionOracle &oracle = region_of(run, "r", 300);
+
+    run.client(FIRST);
+    run.begin();
+    for (int round = 0; round < 3; round++) {
+        try {
+            if (round > 0)
+                run.redial(FIRST);
+            RegionUser user(run, FIRST, oracle);
+            user.settle();
+            user.write(10, 100);
+            user.async(50, 200);
+            user.poll(true);
+            return;
+        } catch (const Lost &) {
+        }
+        run.revive();
+    }
+}
+
+const std::vector<Scenario> &record_scenarios()
+{
+    static const std::vector<Scenario> all = {
+        { "write_any", write_any },         { "write_long", write_long },
+        { "write_async", write_async },     { "write_flag", write_flag },
+        { "write_vector", write_vector },   { "slots", slots },
+        { "neighbours", neighbours },       { "persist_others", persist_others },
+        { "create_region", create_region }, { "write_again", write_again },
+    };
+
+    return all;
+}

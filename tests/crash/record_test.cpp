@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// record_test.cpp: durable writes in place under every fault at every event.
+#include "crash/bodies.h"
+#include "support/catch.h"
+#include "support/cuts_report.h"
+
+using namespace cuts;
+
+static const uint64_t RUNS = 400;
+
+TEST_CASE("crash: acknowledged writes stay, others are old or new, neighbours are untouched",
+          "[crash]")
+{
+    print_total_at_end();
+    CHECK(explore_all(record_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
+}
+
+TEST_CASE("crash: writes at lower levels survive the death of a server or a client", "[crash]")
+{
+    std::vector<Scenario> scenarios = { scenario_of("write_any"), scenario_of("write_flag"),
+                                        scenario_of("write_async") };
+
+    print_total_at_end();
+    CHECK(explore_all(scenarios, legal_setups(RPM_PROCESS), scaled(RUNS / 2)) == 0);
+    CHECK(explore_all(scenarios, legal_setups(RPM_VISIBLE), scaled(RUNS / 2)) == 0);
+}

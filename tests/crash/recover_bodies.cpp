@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// recover_bodies.cpp: what comes after a loss: recovery, another writer, resuming; and readers
+// beside a writer.
+#include "crash/bodies.h"
+
+using namespace cuts;
+
+static const unsigned SECOND = 1;
+static const unsigned THIRD = 2;
+static const int RESUMES_MAX = 12;
+
+// Open, scan, seal: the claim itself is what is cut.
+static void recover_again(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    {
+        Writer writer(run, FIRST, oracle);
+        for (size_t len : { 40, 300, 100 })
+            writer.append(len);
+    }
+    run.begin();
+    for (int i = 0; i < 2; i++) {
+        Writer writer(run, FIRST, oracle);
+        writer.append(40);
+    }
+}
+
+// The first writer dies with records on their way; another one takes over at once.
+static void takeover(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    Writer first(run, FIRST, oracle);
+
+    first.append(40);
+    run.client(SECOND);
+    run.begin();
+    for (size_t len : { 40, 300, 40 })
+        first.async(len);
+    Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);
+    oracle.read_all(run, second.log(), RPM_VISIBLE, true);
+    second.append(100);
+    if (first.try_append(40))
+        violate("a writer that was shut out appended");
+    second.append(200);
+}
+
+// The same, and the one that was shut out asks what became of its records.
+static void takeover_resume(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    Writer first(run, FIRST, oracle);
+
+    first.append(40);
+    run.client(SECOND);
+    run.begin();
+    for (size_t len : { 40, 300, 40 })
+        first.async(len);
+    Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);
+    second.append(100);
+    first.resume();
+    if (!first.fenced())
+        violate("a writer that was shut out does not know");
+    second.append(200);
+}
+
+// Writers come and go, each leaving a tail behind.
+static void many_writers(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+
+    run.begin();
+    for (unsigned who : { FIRST, SECOND, THIRD }) {
+        Writer writer(run, who, oracle, RPM_LOG_TAKEOVER);
+        writer.append(40);
+        writer.async(100);
+        writer.async(40);
+        for (uint64_t i = run.chance.below(30); i > 0; i--)
+            rpm_sim_step(run.sim());
+        rpm_sim_kill_client(run.client(who));
+    }
+}
+
+static void resume_until_done(Run &run, Writer &writer)
+{
+    for (int turn = 0;; turn++) {
+        try {
+            run.revive();
+            writer.resume();
+            return;
+        } catch (const Lost &) {
+            if (turn == RESUMES_MAX)
+                throw;
+        }
+    }
+}
+
+// Records on their way when the connection is lost, again and again; whatever is absent is
+// appended again.
+static void resume(Run &run)
+{
+    Writer writer(run, FIRST, log_of(run, "a"));
+    static const Fault ends[] = { Fault::drop, Fault::tear, Fault::kill };
+
+    writer.append(40);
+    run.begin();
+    for (int round = 0; round < 2; round++) {
+        try {
+            for (size_t len : { 40, 300, 100 })
+                writer.async(len);
+            writer.append(8);
+            writer.async(40);
+            for (uint64_t i = run.chance.below(60); i > 0; i--)
+                rpm_sim_step(run.sim());
+            run.strike(ends[run.chance.below(3)]);
+            writer.poll(true);
+        } catch (const Lost &) {
+        }
+        resume_until_done(run, writer);
+    }
+    writer.append(50);
+}
+
+// A batch whose end nobody heard of.
+static void resume_batch(Run &run)
+{
+    Writer writer(run, FIRST, log_of(run, "a"));
+
+    writer.append(40);
+    run.begin();
+    try {
+        writer.batch({ 40, 300, 8, 100 });
+        run.strike(Fault::drop);
+        writer.batch({ 8, 8 });
+    } catch (const Lost &) {
+        resume_until_done(run, writer);
+    }
+    writer.append(50);
+}
+
+// The connection is lost, somebody else writes and trims, then the first one comes back.
+static void resume_late(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    Writer writer(run, FIRST, oracle);
+    std::unique_ptr<Writer> second;
+
+    writer.append(40);
+    run.client(SECOND);
+    run.begin();
+    try {
+        for (size_t len : { 40, 300, 100 })
+            writer.async(len);
+        for (uint64_t i = run.chance.below(60); i > 0; i--)
+            rpm_sim_step(run.sim());
+        second = std::make_unique<Writer>(run, SECOND, oracle, uint32_t{ RPM_LOG_TAKEOVER });
+        oracle.read_all(run, second->log(), RPM_VISIBLE, true);
+        second->append(60);
+        if (run.chance.one_in(2))
+            second->trim(run.chance.below(2));
+        if (run.chance.one_in(2))
+            second.reset();
+    } catch (const Lost &) {
+    }
+    if (run.fired())
+        return;
+    writer.resume();
+    if (!writer.fenced())
+        writer.append(50);
+}
+
+// Several logs on one connection, each resumed.
+static void resume_two(Run &run)
+{
+    Writer one(run, FIRST, log_of(run, "a"));
+    Writer two(run, FIRST, log_of(run, "b"));
+
+    run.begin();
+    try {
+        for (size_t len : { 40, 300 }) {
+            one.async(len);
+            two.async(len, RPM_MORE);
+        }
+        two.append(40);
+        run.strike(Fault::kill);
+        one.poll(true);
+    } catch (const Lost &) {
+    }
+    for (int turn = 0; turn < RESUMES_MAX; turn++) {
+        try {
+            run.revive();
+            one.resume();
+            two.resume();
+            break;
+        } catch (const Lost &) {
+        }
+    }
+}
+
+// A reader that is promised what it is given, close behind the writer.
+static void follow(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    Writer writer(run, FIRST, oracle);
+    rpm_log *log = nullptr;
+    rpm_reader *reader = nullptr;
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_record record;
+
+    writer.append(40);
+    run.must(rpm_log_open(run.client(LOOKER), "a", nullptr, &log), "open to read");
+    opts.level = run.setup.level;
+    opts.buffer_bytes = 4096;
+    run.must(rpm_reader_open(log, &opts, &reader), "reader");
+    run.begin();
+    try {
+        for (size_t len : { 40, 100, 40, 300, 40, 8, 40 }) {
+            writer.async(len, len == 100 ? uint32_t{ RPM_MORE } : 0);
+            for (uint64_t i = run.chance.below(25); i > 0; i--)
+                rpm_sim_step(run.sim());
+            while (run.must(rpm_reader_next(reader, &record), "read") == 1)
+                oracle.given(record);
+        }
+        writer.poll(true);
+    } catch (...) {
+        rpm_reader_close(&reader);
+        rpm_log_close(&log);
+        throw;
+    }
+    rpm_reader_close(&reader);
+    rpm_log_close(&log);
+}
+
+// A reader that starts in the middle: what it is given stays, so what is before it must stay too.
+static void read_middle(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    Writer writer(run, FIRST, oracle);
+    rpm_log *log = nullptr;
+
+    writer.append(40);
+    run.must(rpm_log_open(run.client(LOOKER), "a", nullptr, &log), "open to read");
+    run.begin();
+    try {
+        writer.async(40, RPM_MORE);  // at 64
+        writer.async(300, RPM_MORE); // at 256 or 128, by H5
+        writer.async(40, RPM_MORE);
+        for (uint64_t i = 20 + run.chance.below(25); i > 0; i--)
+            rpm_sim_step(run.sim());
+        for (uint64_t from : { 128, 256, 640, 768 }) {
+            rpm_reader_opts opts = rpm_reader_opts_init();
+            rpm_reader *reader = nullptr;
+            rpm_record record;
+
+            opts.level = run.setup.level;
+            opts.from_lsn = from;
+            int err = rpm_reader_open(log, &opts, &reader);
+            if (err == RPM_E_RANGE)
+                continue;
+            run.must(err, "reader");
+            err = rpm_reader_next(reader, &record);
+            if (err == 1)
+                oracle.given(record);
+            rpm_reader_close(&reader);
+            run.must(err, "read");
+        }
+        writer.poll(false);
+    } catch (...) {
+        rpm_log_close(&log);
+        throw;
+    }
+    rpm_log_close(&log);
+}
+
+// A reader trims; the writer, whose log was full, reuses the space as soon as it may.
+static void reader_trims(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    Writer writer(run, FIRST, oracle);
+    rpm_log *log = nullptr;
+
+    for (int i = 0; i < 4; i++)
+        writer.append(900);
+    for (unsigned i = 0; i < 2; i++)
+        run.client(SECOND + i);
+    run.begin();
+    for (unsigned i = 0; i < 2; i++) {
+        run.must(rpm_log_open(run.client(SECOND + i), "a", nullptr, &log), "open to read");
+        oracle.trim_asked(1024 * (i + 1));
+        // It dies, now and then while the far end is about its trim.
+        rpm_sim_kill_client_at(run.client(SECOND + i), 20 + run.chance.below(60));
+        if (rpm_log_trim(log, 1024 * (i + 1)) == 0)
+            oracle.trim_acked(1024 * (i + 1));
+        rpm_log_close(&log);
+        for (int turn = 0; turn < 20 && !writer.try_append(900); turn++)
+            rpm_sim_step(run.sim());
+    }
+}
+
+const std::vector<Scenario> &recover_scenarios()
+{
+    static const std::vector<Scenario> all = {
+        { "recover_again", recover_again },
+        { "takeover", takeover },
+        { "takeover_resume", takeover_resume },
+        { "many_writers", many_writers },
+        { "resume", resume },
+        { "resume_batch", resume_batch },
+        { "resume_late", resume_late },
+        { "resume_two", resume_two },
+        { "follow", follow },
+        { "read_middle", read_middle },
+        { "reader_trims", reader_trims },
+    };
+
+    return all;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// setups.cpp: which scenarios there are, and on which platforms they run.
+#include "crash/bodies.h"
+
+#include <stdexcept>
+
+using namespace cuts;
+
+static rpm_facts facts_of(const char *preset, uint32_t native_flush)
+{
+    rpm_sim_opts opts = rpm_sim_opts_init();
+    rpm_facts facts = rpm_facts_init();
+    rpm_conn *conn = nullptr;
+    rpm_sim *sim = nullptr;
+
+    opts.preset = preset;
+    opts.native_flush = native_flush;
+    if (rpm_sim_open(&opts, &sim) != 0 || rpm_sim_connect(sim, 0, nullptr, &conn) != 0 ||
+        rpm_conn_facts(conn, &facts) != 0)
+        throw std::runtime_error(rpm_last_error());
+    rpm_conn_close(&conn);
+    rpm_sim_close(&sim);
+    return facts;
+}
+
+std::vector<Setup> legal_setups(uint32_t level)
+{
+    std::vector<Setup> setups;
+
+    for (const char *preset : { "adr", "adr-noddio", "eadr", "msync" }) {
+        for (uint32_t native_flush : { 0, 1 }) {
+            rpm_facts facts = facts_of(preset, native_flush);
+
+            for (uint32_t method = 1; method < RPM_METHOD_COUNT; method++) {
+                Setup setup;
+
+                if (native_flush == 1 && method != RPM_METHOD_FLUSH)
+                    continue; // no different from without
+                if ((facts.methods & 1u << method) == 0 ||
+                    rpm_legal(&facts, static_cast<rpm_method>(method),
+                              static_cast<rpm_level>(level), nullptr) == 0)
+                    continue;
+                setup.preset = preset;
+                setup.native_flush = native_flush;
+                setup.method = method;
+                setup.level = level;
+                setups.push_back(setup);
+            }
+        }
+    }
+    return setups;
+}
+
+std::vector<Scenario> all_scenarios()
+{
+    std::vector<Scenario> all = append_scenarios();
+
+    all.insert(all.end(), recover_scenarios().begin(), recover_scenarios().end());
+    all.insert(all.end(), record_scenarios().begin(), record_scenarios().end());
+    return all;
+}
+
+const Scenario &scenario_of(const std::string &name)
+{
+    for (const auto *group : { &append_scenarios(), &recover_scenarios(), &record_scenarios() })
+        for (const Scenario &scenario : *group)
+            if (name == scenario.name)
+                return scenario;
+    throw std::out_of_range(name);
+}

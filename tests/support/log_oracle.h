@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// log_oracle.h: what a log must hold, kept beside it: every record that was submitted, whether it
+// was acknowledged, and which trims were asked for. And a writer that keeps it up to date.
+#ifndef TESTS_SUPPORT_LOG_ORACLE_H
+#define TESTS_SUPPORT_LOG_ORACLE_H
+
+#include "support/cuts.h"
+
+#include <deque>
+
+namespace cuts
+{
+
+// flying: submitted, fate unknown. acked: must be there. gone: must never be there again.
+enum class Fate { flying, acked, gone };
+
+const uint64_t NOWHERE = UINT64_MAX;
+
+struct Entry {
+    size_t len;
+    Fate fate;
+    uint64_t lsn; // NOWHERE: not known
+};
+
+// Records are told apart by the serial number in their first bytes.
+const size_t RECORD_MIN = 8;
+
+class LogOracle : public Oracle
+{
+  public:
+    LogOracle(std::string name, uint64_t capacity);
+
+    ~LogOracle() override;
+    void verify(Run &run) override;
+    void use_again(Run &run) override;
+    void let_go() override;
+
+    // A new record of @len bytes (at least RECORD_MIN), submitted from now on. Its serial number.
+    uint32_t submit(size_t len);
+    std::string bytes_of(uint32_t serial) const;
+    Entry &entry(uint32_t serial)
+    {
+        return entries_[serial];
+    }
+    // Is there an acknowledged record behind this one?
+    bool overtaken(uint32_t serial) const;
+    void trim_asked(uint64_t lsn);
+    void trim_acked(uint64_t lsn);
+    void creating();
+    void created();
+    void removing();
+    void removed();
+    // A reader got this record at the log's level.
+    void given(const rpm_record &record);
+
+    // Read all records from @from_lsn (0: the head) on and compare. @settled: the log was claimed
+    // and recovered, so that what is found stays and what is not found never comes.
+    void read_all(Run &run, rpm_log *log, uint32_t level, bool settled, uint64_t from_lsn = 0);
+
+    const std::string name;
+    const uint64_t capacity;
+    uint32_t inflight_max = 64;
+
+  private:
+    struct Seen {
+        uint32_t serial;
+        uint64_t lsn;
+    };
+    Seen identify(const rpm_record &record) const;
+    void check_head(uint64_t head) const;
+    void compare(const std::vector<Seen> &seen, uint64_t from) const;
+    void settle(const std::vector<Seen> &seen, bool all);
+    bool look_first(Run &run, rpm_conn *conn);
+    void check_there(int err);
+
+    std::vector<Entry> entries_;
+    std::vector<uint64_t> trims_; // asked for
+    uint64_t head_least_ = 0;     // the last trim that was acknowledged
+    There there_ = There::no;
+    std::unique_ptr<class Writer> writer_; // of use_again()
+};
+
+// One open log of one client, and what is on its way.
+class Writer
+{
+  public:
+    // @flags beside WRITE and CREATE.
+    Writer(Run &run, unsigned who, LogOracle &oracle, uint32_t flags = 0);
+    ~Writer();
+    Writer(const Writer &) = delete;
+    Writer &operator=(const Writer &) = delete;
+
+    void append(size_t len);
+    // False when the log is full, or another writer came.
+    bool try_append(size_t len);
+    void async(size_t len, uint32_t flags = 0);
+    bool try_async(size_t len, uint32_t flags = 0);
+    void batch(std::initializer_list<size_t> lens);
+    void reserve(size_t len, size_t used);
+    void persist();
+    // Reap what is ready; with @all wait for everything outstanding.
+    void poll(bool all);
+    // Trim to the start of the acknowledged record @back from the newest (0: to the tail).
+    void trim(size_t back);
+    // After a fault: dial again, resume, append again what is absent.
+    void resume(bool again = true);
+
+    rpm_log *log()
+    {
+        return log_;
+    }
+    size_t outstanding() const
+    {
+        return flying_.size();
+    }
+    bool fenced() const
+    {
+        return fenced_;
+    }
+
+  private:
+    void acked(uint32_t serial, uint64_t lsn);
+    void finish(uint32_t serial, const rpm_completion &done);
+    void decide(const rpm_outcome &outcome, std::vector<uint32_t> *absent);
+    void settle(const std::vector<rpm_outcome> &outcomes, bool again);
+    int refused(uint32_t serial, int err, const char *what);
+
+    Run &run_;
+    const unsigned who_;
+    LogOracle &oracle_;
+    rpm_log *log_ = nullptr;
+    std::deque<uint32_t> flying_;   // asynchronous, not reaped, oldest first
+    std::vector<uint32_t> unknown_; // reaped as unknown: resume must tell
+    std::deque<uint32_t> silent_;   // blocking ones that ended as unknown, oldest first
+    std::deque<uint64_t> starts_;   // LSNs of acknowledged records
+    bool fenced_ = false;
+};
+
+} // namespace cuts
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// region_oracle.h: what a region may hold, word by word: the value that was acknowledged and every
+// later one that was submitted. And a user of the region that keeps it up to date.
+#ifndef TESTS_SUPPORT_REGION_ORACLE_H
+#define TESTS_SUPPORT_REGION_ORACLE_H
+
+#include "support/cuts.h"
+
+#include <deque>
+
+namespace cuts
+{
+
+struct Piece {
+    uint64_t offset;
+    size_t len;
+    bool after; // RPM_PATCH_AFTER
+};
+
+class RegionOracle : public Oracle
+{
+  public:
+    RegionOracle(std::string name, uint64_t bytes, uint32_t slot_bytes = 0);
+    ~RegionOracle() override;
+    void verify(Run &run) override;
+    void use_again(Run &run) override;
+    void let_go() override;
+
+    // A write is submitted: its number, and the bytes of one piece of it.
+    uint32_t submit(const std::vector<Piece> &pieces);
+    std::string bytes_of(uint32_t write, const Piece &piece) const;
+    void acked(uint32_t write);
+    // It ended before anything was sent.
+    void refused(uint32_t write);
+    // Everything up to the newest is acknowledged at the level.
+    void persisted();
+
+    void creating();
+    void created();
+    void removing();
+    void removed();
+
+    // Compare what is visible. @settle: it is durable as well, and so is the new truth.
+    void compare(Run &run, const std::string &seen, bool settle);
+
+    const std::string name;
+    const uint64_t bytes;
+    const uint32_t slot_bytes;
+
+  private:
+    struct Version {
+        uint32_t write;
+        uint64_t value;
+        bool passing; // between two parts of one write
+    };
+    struct Write {
+        std::vector<Piece> pieces;
+        bool open; // neither acknowledged nor settled
+    };
+    struct Word {
+        std::deque<Version> versions; // oldest first; the last one is what is to be seen
+    };
+    void put(uint32_t write, const Piece &piece);
+    void add(uint32_t write, uint64_t index, uint64_t value, bool passing = false);
+    uint64_t padded_end(const Piece &piece) const;
+    const Version *match(uint64_t index, uint64_t value) const;
+    void check_order(const Write &write, uint32_t number, const std::string &seen) const;
+    void check_there(int err);
+    void reset();
+
+    There there_ = There::no;
+    std::vector<Word> words_;
+    std::vector<Write> writes_;
+    std::unique_ptr<class RegionUser> user_;
+};
+
+// A region open on one client.
+class RegionUser
+{
+  public:
+    RegionUser(Run &run, unsigned who, RegionOracle &oracle, uint32_t level = RPM_LEVEL_DEFAULT);
+    ~RegionUser();
+    RegionUser(const RegionUser &) = delete;
+    RegionUser &operator=(const RegionUser &) = delete;
+
+    void write(uint64_t offset, size_t len);
+    void writev(const std::vector<Piece> &pieces);
+    void async(uint64_t offset, size_t len);
+    void poll(bool all);
+    void persist();
+    // After a loss: what is there now is the truth from now on.
+    void settle();
+
+    rpm_region *region()
+    {
+        return region_;
+    }
+
+  private:
+    bool promises() const;
+
+    Run &run_;
+    RegionOracle &oracle_;
+    const uint32_t level_;
+    rpm_region *region_ = nullptr;
+    std::deque<uint32_t> flying_;
+};
+
+} // namespace cuts
+
+#endif
