@@ -22,7 +22,7 @@ enum rpmi_canary {
     RPMI_CANARY_PAD_NEIGHBOUR,     /* padding over a neighbour's bytes */
     RPMI_CANARY_BLIND_RESUME,      /* resume calls every unknown record absent */
     RPMI_CANARY_NO_RECOVERY_FLUSH, /* recovered records not made durable before the seal */
-    RPMI_CANARY_NO_START_FLUSH, /* directory and heads not made durable when a server starts */
+    RPMI_CANARY_NO_START_FLUSH,    /* directory and heads not made durable when a server starts */
     RPMI_CANARY_COUNT
 };
 

@@ -115,6 +115,7 @@ static inline void rpmi_frame_put(void *header, const struct rpmi_frame *frame, 
 {
     bool pad = (frame->flags & RPMI_FRAME_PAD) != 0;
 
+    RPM_ASSERT(rpmi_frame_len_ok(frame->len, frame->flags)); /* before the payload is read */
     rpmi_frame_put_with(header, frame, log_id, pad ? 0 : rpmi_sum(payload, frame->len));
 }
 

@@ -112,8 +112,7 @@ TEST_CASE("loss: after a refused op the rest of its post is not carried out", "[
 
     std::memset(ground.bytes, 0x55, 64);
     last.flags = RPMI_OP_SIGNALED;
-    err = ground.exec(
-        { ground.write(128, 64), ground.read(128, 64), op_of(ground, BAD[0]), last });
+    err = ground.exec({ ground.write(128, 64), ground.read(128, 64), op_of(ground, BAD[0]), last });
     CHECK(err == RPM_E_RANGE);
     redial(ground);
     REQUIRE(ground.exec({ ground.read(0, 64), ground.read(128, 64, 64) }) == 0);

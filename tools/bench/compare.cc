@@ -67,7 +67,8 @@ static double target_of(const std::string &what, const std::string &against, Sha
         return shape.depth > 1 ? 1.15 : small ? 1.25 : 1.10;
     if (against == "bare ring")
         return 1.5;
-    return direct && small ? 0.4 : 1.0;
+    /* A call for each record: what appendv does with 32 at once is shown, and has no target. */
+    return shape.depth > 1 ? 0 : direct && small ? 0.4 : 1.0;
 }
 
 struct Side {

@@ -31,7 +31,7 @@ class SecondWriter
             work(log);
         });
         while (!ready.load())
-            std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     ~SecondWriter()
     {
@@ -141,8 +141,11 @@ class Follower
     {
         thread_ = std::thread([this, &stage] {
             pin(stage.far_cpu);
+            pinned_.store(true);
             work(stage.socket + ",mode=direct");
         });
+        while (!pinned_.load())
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     ~Follower()
     {
@@ -207,6 +210,7 @@ class Follower
     std::atomic<uint64_t> from_{ 0 };
     std::atomic<bool> running_{ false };
     std::atomic<bool> active_{ false };
+    std::atomic<bool> pinned_{ false };
     std::atomic<bool> stop_{ false };
     alignas(64) std::atomic<uint64_t> seen_{ 0 };
     std::thread thread_;

@@ -18,13 +18,16 @@ inline __mmask64 low_mask(size_t n)
 }
 
 struct Stream {
+    static constexpr bool kAsksAhead = false;
     static void line(unsigned char *to, __m512i value)
     {
         _mm512_stream_si512(reinterpret_cast<__m512i *>(to), value);
     }
 };
 
+/* Asks for the lines some frames further on: the ring goes forward. */
 struct StoreFlush {
+    static constexpr bool kAsksAhead = true;
     static void line(unsigned char *to, __m512i value)
     {
         _mm512_store_si512(to, value);
@@ -52,6 +55,8 @@ template <typename How> struct Lines {
         }
         for (; at < stride; at += 64)
             How::line(to + at, _mm512_setzero_si512());
+        for (at = 0; How::kAsksAhead && at < stride; at += 64)
+            __builtin_prefetch(to + 1024 + at, 1, 3);
     }
 
     static void copy(void *to, const void *from, size_t len)

@@ -86,8 +86,12 @@ class BareRing : public Contender
         stage_ = staging_.data() + (64 - reinterpret_cast<uintptr_t>(staging_.data()) % 64);
         engine_ = std::thread([this, cpu] {
             pin(cpu);
+            ready_.store(true);
             serve();
         });
+        /* It begins on our CPU: spinning would keep it there. */
+        while (!ready_.load())
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
         /* The way of storing that is faster for this size. */
         for (size_t i = 0; i < count; i++) {
             double ns;
@@ -179,6 +183,7 @@ class BareRing : public Contender
     alignas(64) std::atomic<uint64_t> done_{ 0 };
     alignas(64) std::atomic<bool> awake_{ false };
     std::atomic<bool> stop_{ false };
+    std::atomic<bool> ready_{ false };
     std::thread engine_;
 };
 

@@ -61,8 +61,8 @@ struct rpm_log_info {
     uint64_t scan_ns;    /* time it took; model time under sim: */
     uint32_t level;      /* enum rpm_level in force */
     uint32_t method;     /* enum rpm_method in force */
-    uint64_t stranded;   /* of the torn frames, those that are intact: something in front of them was
-                            damaged, or power failed with several appends on their way */
+    uint64_t stranded; /* of the torn frames, those that are intact: something in front of them was
+                          damaged, or power failed with several appends on their way */
 };
 
 static inline struct rpm_log_info rpm_log_info_init(void)

@@ -16,9 +16,9 @@ struct rpm_sim;
 
 /* What happens to bytes outside the persistence domain when the power, or the server, goes. */
 enum rpm_cut {
-    RPM_CUT_NONE = 0,   /* all in-flight bytes reach the media: the luckiest case */
-    RPM_CUT_DROP = 1,   /* none of them does */
-    RPM_CUT_TEAR = 2,   /* any subset of their aligned 8-byte words does */
+    RPM_CUT_NONE = 0,    /* all in-flight bytes reach the media: the luckiest case */
+    RPM_CUT_DROP = 1,    /* none of them does */
+    RPM_CUT_TEAR = 2,    /* any subset of their aligned 8-byte words does */
     RPM_CUT_REORDER = 3, /* any subset of whole lines does, whatever their order */
     RPM_CUT_KILL = 4     /* the power stays: only the server process dies */
 };

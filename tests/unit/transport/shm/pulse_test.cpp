@@ -10,8 +10,8 @@
 
 extern "C" {
 #include "base/clock.h"
-#include <librpm/error.h>
 #include "transport/shm/pulse.h"
+#include <librpm/error.h>
 }
 
 namespace
