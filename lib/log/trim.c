@@ -64,7 +64,9 @@ static int check_as_writer(struct rpm_log *log, uint64_t lsn)
 
 int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
 {
-    struct rpmi_call call = { .kind = RPMI_CALL_TRIM, .key = log->read_key, .lsn = lsn };
+    struct rpmi_call call = { .kind = RPMI_CALL_TRIM,
+                              .key = log->write_key != 0 ? log->write_key : log->read_key,
+                              .lsn = lsn };
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);
 

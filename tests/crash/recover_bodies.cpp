@@ -111,7 +111,8 @@ static void resume(Run &run)
             writer.async(40);
             for (uint64_t i = run.chance.below(60); i > 0; i--)
                 rpm_sim_step(run.sim());
-            run.strike(ends[run.chance.below(3)]);
+            /* Below durable no level speaks of power. */
+            run.strike(run.setup.level == RPM_DURABLE ? ends[run.chance.below(3)] : Fault::kill);
             writer.poll(true);
         } catch (const Lost &) {
         }
