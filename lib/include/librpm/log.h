@@ -102,8 +102,8 @@ RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
  * @lsn  start of a record, or the tail. Lower than the head: nothing happens.
  *
  * Durable:  on 0 the new head is durable, and only then is the space reused.
- * Errors:   RPM_E_FENCED, RPM_E_RANGE (beyond the acknowledged tail, or inside a record), RPM_E_LOST,
- *           RPM_E_TIMEDOUT, RPM_E_IO.
+ * Errors:   RPM_E_RANGE (beyond the acknowledged tail, or inside a record), RPM_E_FENCED,
+ *           RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
  * Threads:  one per conn.
  * Cost:     one read and one message round trip; read only: a scan of what is trimmed.
  */
