@@ -70,6 +70,8 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);
 
+    if (err == RPM_E_FENCED && log->dead == 0)
+        log->dead = err;
     if (err != 0)
         return err;
     if (reply.value < lsn || !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES))
