@@ -70,8 +70,9 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);
 
+    /* What is under way is as unknown now as if its own completion had said so. */
     if (err == RPM_E_FENCED && log->dead == 0)
-        log->dead = err;
+        rpmi_log_finish(log, log->submitted, err);
     if (err != 0)
         return err;
     if (reply.value < lsn || !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES))
