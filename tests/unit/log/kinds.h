@@ -15,14 +15,19 @@ inline std::vector<Kind> kinds()
 {
     loop::Setup media = loop::queued();
 
+    loop::Setup lane = loop::placing();
+
     media.line_bytes = RPMI_XPLINE_BYTES;
+    lane.line_bytes = RPMI_XPLINE_BYTES;
+    lane.lane = true;
     return { { "store", loop::placing(), RPM_METHOD_STORE },
              { "read", loop::queued(), RPM_METHOD_READ },
              { "message", loop::queued(), RPM_METHOD_MESSAGE },
              { "copy", loop::queued(), RPM_METHOD_COPY },
              { "immediate", loop::queued(), RPM_METHOD_IMMEDIATE },
              { "flush", loop::queued(), RPM_METHOD_FLUSH },
-             { "flush, lines of 256", media, RPM_METHOD_FLUSH } };
+             { "flush, lines of 256", media, RPM_METHOD_FLUSH },
+             { "lane, lines of 256", lane, RPM_METHOD_STORE } };
 }
 
 inline rpm_conn_opts with_method(uint32_t method)
