@@ -23,6 +23,7 @@ enum rpmi_canary {
     RPMI_CANARY_BLIND_RESUME,      /* resume calls every unknown record absent */
     RPMI_CANARY_NO_RECOVERY_FLUSH, /* recovered records not made durable before the seal */
     RPMI_CANARY_NO_START_FLUSH,    /* directory and heads not made durable when a server starts */
+    RPMI_CANARY_EARLY_DETACH,      /* a client's locks freed while its writes may still land */
     RPMI_CANARY_COUNT
 };
 

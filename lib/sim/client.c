@@ -17,7 +17,8 @@
 
 /* Packets of the connection manager: one to dial, one to say that the client is gone. */
 #define PACKETS_ALL (RPMI_SIM_PACKETS + 2u)
-#define GONE_AFTER_NS 200000u /* until a server notices a dead client; a coarse choice */
+#define GONE_AFTER_NS 200000u /* a server notices a dead client by then; a coarse choice */
+#define GONE_SOON_NS 2000u    /* when its kernel still says so: every other time */
 
 /* Events one client can have pending: each packet and its duplicate, acknowledgements, answers,
  * and one of each other kind for each queue pair, old timers included. */
@@ -298,13 +299,21 @@ static void leave(struct rpmi_client *client, uint64_t in_ns)
         client->attached = false;
 }
 
+/* Until the server notices a death, what the dead client had sent goes on landing. */
+static uint64_t notice_ns(struct rpmi_world *world)
+{
+    bool soon = rpmi_rng_below(&world->rng, 2) == 0;
+
+    return rpmi_rng_below(&world->rng, soon ? GONE_SOON_NS : GONE_AFTER_NS);
+}
+
 void rpmi_client_kill(struct rpmi_client *client)
 {
     client->kill_at = 0;
     if (client->dead)
         return;
     client->dead = true;
-    leave(client, GONE_AFTER_NS);
+    leave(client, notice_ns(client->world));
 }
 
 void rpmi_client_close(struct rpmi_client *client)

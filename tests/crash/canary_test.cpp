@@ -69,6 +69,7 @@ const std::vector<Canary> &canaries()
           "recovered records not made durable",
           { "recover_again", "resume", "takeover", "many_writers" } },
         { RPMI_CANARY_NO_START_FLUSH, "directory not made durable at a start", { "create" }, 3000 },
+        { RPMI_CANARY_EARLY_DETACH, "locks freed while writes may land", { "inherit" } },
     };
 
     return list;

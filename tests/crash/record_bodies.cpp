@@ -149,14 +149,85 @@ static void write_again(Run &run)
     }
 }
 
+// One of a table of locks, for one client.
+class Lock
+{
+  public:
+    Lock(Run &run, unsigned who) : run_(run)
+    {
+        run.must(rpm_locks_open(run.client(who), "l", 1, &locks_), "open the locks");
+    }
+    ~Lock()
+    {
+        rpm_locks_close(&locks_);
+    }
+    Lock(const Lock &) = delete;
+    Lock &operator=(const Lock &) = delete;
+
+    // Whoever holds it: wait until the server frees it.
+    void take()
+    {
+        for (int turn = 0; turn < TURNS_MAX; turn++) {
+            int err = rpm_lock_try(locks_, 0);
+
+            if (err == 0)
+                return;
+            if (err != RPM_E_OWNED)
+                run_.must(err, "lock");
+            for (int i = 0; i < 20; i++)
+                rpm_sim_step(run_.sim());
+        }
+        violate("the lock of a dead client is never freed");
+    }
+
+  private:
+    static const int TURNS_MAX = 10000;
+    Run &run_;
+    rpm_locks *locks_ = nullptr;
+};
+
+// A client dies while it writes what its lock protects. Whoever gets the lock next finds a region
+// in which nothing of the dead one lands any more.
+static void inherit(Run &run)
+{
+    RegionOracle &oracle = region_of(run, "r", 3200);
+    RegionUser one(run, FIRST, oracle);
+    RegionUser two(run, SECOND, oracle);
+    Lock first(run, FIRST);
+    Lock second(run, SECOND);
+
+    first.take();
+    run.begin();
+    try {
+        for (uint64_t at : { 0, 64, 32 })
+            one.async(at, 3000);
+        for (uint64_t i = run.chance.below(60); i > 0; i--)
+            rpm_sim_step(run.sim());
+        rpm_sim_kill_client(run.client(FIRST));
+    } catch (const Lost &) {
+    }
+    second.take();
+    two.settle();
+    two.write(0, 3200);
+    for (int i = 0; i < 100; i++)
+        rpm_sim_step(run.sim());
+    two.settle();
+}
+
 const std::vector<Scenario> &record_scenarios()
 {
     static const std::vector<Scenario> all = {
-        { "write_any", write_any },         { "write_long", write_long },
-        { "write_async", write_async },     { "write_flag", write_flag },
-        { "write_vector", write_vector },   { "slots", slots },
-        { "neighbours", neighbours },       { "persist_others", persist_others },
-        { "create_region", create_region }, { "write_again", write_again },
+        { "write_any", write_any },
+        { "write_long", write_long },
+        { "write_async", write_async },
+        { "write_flag", write_flag },
+        { "write_vector", write_vector },
+        { "slots", slots },
+        { "neighbours", neighbours },
+        { "persist_others", persist_others },
+        { "create_region", create_region },
+        { "write_again", write_again },
+        { "inherit", inherit },
     };
 
     return all;

@@ -11,29 +11,8 @@ static const uint64_t RUNS = 400;
 TEST_CASE("crash: acknowledged writes stay, others are old or new, neighbours are untouched",
           "[crash]")
 {
-    std::vector<Scenario> scenarios;
-
     print_total_at_end();
-    for (const Scenario &scenario : record_scenarios())
-        if (std::string(scenario.name) != "write_async")
-            scenarios.push_back(scenario);
-    CHECK(explore_all(scenarios, legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
-}
-
-// Nobody fences a region: what a dead client had on the wire may still arrive after others looked.
-TEST_CASE("crash: asynchronous writes are as promised while their client lives", "[crash]")
-{
-    const Budget budget = { scaled(RUNS),
-                            { Fault::none, Fault::drop, Fault::tear, Fault::reorder, Fault::kill },
-                            false,
-                            false };
-
-    print_total_at_end();
-    for (Setup setup : legal_setups(RPM_DURABLE)) {
-        setup.scenario = "write_async";
-        if (!replaying() && wanted(scenario_of("write_async")))
-            CHECK(explore(scenario_of("write_async"), setup, budget).violations == 0);
-    }
+    CHECK(explore_all(record_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
 }
 
 TEST_CASE("crash: writes at lower levels survive the death of a server or a client", "[crash]")

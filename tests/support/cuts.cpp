@@ -3,6 +3,10 @@
 
 #include "support/cuts_report.h"
 
+extern "C" {
+#include "transport/sim/sim.h"
+}
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
@@ -213,6 +217,25 @@ void Run::revive()
     arm();
     say("restart");
     must(rpm_sim_restart(sim_, 0), "restart");
+}
+
+bool Run::haunted() const
+{
+    for (uint32_t i = 0; i < sim_->world->clients; i++) {
+        const rpmi_client *client = sim_->world->client[i];
+
+        if (client->attached && (client->dead || client->state != RPMI_CLIENT_OPEN))
+            return true;
+    }
+    return false;
+}
+
+void Run::bury()
+{
+    while (haunted())
+        if (rpm_sim_step(sim_) == 0)
+            violate("the server never notices that a client is gone");
+    say("nobody haunts");
 }
 
 void Run::body(void (*scenario)(Run &))

@@ -42,6 +42,8 @@ class RegionOracle : public Oracle
 
     // Compare what is visible. @settle: it is durable as well, and so is the new truth.
     void compare(Run &run, const std::string &seen, bool settle);
+    // It is durable; later versions may follow, earlier ones must not.
+    void keep(const std::string &seen);
 
     const std::string name;
     const uint64_t bytes;
@@ -66,6 +68,7 @@ class RegionOracle : public Oracle
     const Version *match(uint64_t index, uint64_t value) const;
     void check_order(const Write &write, uint32_t number, const std::string &seen) const;
     void check_there(int err);
+    void look(Run &run, rpm_region *region);
     void reset();
 
     There there_ = There::no;

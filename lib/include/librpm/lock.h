@@ -2,7 +2,8 @@
 /*
  * lock.h: a table of locks in server DRAM. A lock word carries its owner and the owner's epoch, so
  * that a lock whose owner died can be recognised and broken. The server frees a dead client's
- * locks itself when it notices.
+ * locks itself when it notices, and only after nothing that client had sent can land any more:
+ * whoever has the lock then has what it protects to itself (<librpm/region.h>).
  */
 #ifndef LIBRPM_LOCK_H
 #define LIBRPM_LOCK_H

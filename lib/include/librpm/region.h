@@ -2,6 +2,17 @@
 /*
  * region.h: record writes. In-place reads and writes of a named span of remote memory, at a level,
  * and 8-byte atomics on volatile words.
+ *
+ * Before a write completes, every aligned 8-byte word of it that others see, or that survives, is
+ * old or new, in any mix. This holds for a write that starts at a multiple of 8; of another one a
+ * word may also be made of both. Bytes outside a write are never touched (but see slot_bytes).
+ *
+ * Nothing fences a region as a claim fences a log. What a client had sent when it died, or when its
+ * connection was lost or closed, may land later in the same way, over what others wrote meanwhile,
+ * until the server has cleaned up after it; from then on nothing of it lands. The clean-up is over
+ * when one of its locks is free or rpm_lock_owner() calls it gone, when it has reconnected, and
+ * when the server was restarted. So what several clients write belongs under a lock: whoever gets
+ * that of a dead client finds bytes that stay as they are.
  */
 #ifndef LIBRPM_REGION_H
 #define LIBRPM_REGION_H
@@ -89,8 +100,9 @@ uint64_t rpm_region_bytes(const struct rpm_region *region);
  * @data    Borrowed until return; never written.
  * @len     bytes, at least 1.
  *
- * Durable:  on 0 the bytes are at the region's level. A write is not atomic: after a power loss
- *           before that, any of its aligned 8-byte words may be old or new.
+ * Durable:  on 0 the bytes are at the region's level. A write is not atomic: before that, and
+ *           after RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_IO, each aligned 8-byte word of it may be
+ *           old or new, and may still change, as said at the top of this file.
  * Errors:   RPM_E_RANGE (outside the region; nothing was sent), RPM_E_INVAL, RPM_E_LOST,
  *           RPM_E_TIMEDOUT, RPM_E_IO.
  * Threads:  one per conn.

@@ -120,6 +120,31 @@ TEST_CASE("serve: the world goes on while the far CPU works", "[unit]")
     REQUIRE(landed);
 }
 
+TEST_CASE("serve: when a client is detached nothing of it can land any more", "[unit]")
+{
+    bool halfway = false;
+
+    for (uint64_t seed = 1; seed < 60; seed++)
+        for (uint32_t kind : { RPMI_SIM_COPY, RPMI_SIM_WRITE }) {
+            Bench bench("adr", seed);
+            rpmi_client *client = bench.dial();
+            auto data = pattern(6000, 1);
+
+            bench.write(client, 4096, data, RPMI_SIM_SIGNALED | RPMI_SIM_DURABLE, kind);
+            for (uint64_t i = seed; i > 0; i--)
+                rpmi_world_step(bench.world);
+            rpmi_client_kill(client);
+            while (bench.detached == 0)
+                REQUIRE(rpmi_world_step(bench.world));
+            auto then = bench.pool(4096, 6000);
+            REQUIRE(bench.machine()->cpu.streams == 0);
+            bench.run_dry();
+            REQUIRE(bench.pool(4096, 6000) == then);
+            halfway = halfway || (then[0] == data[0] && then != data);
+        }
+    REQUIRE(halfway);
+}
+
 TEST_CASE("serve: a new dialling first ends the client that was", "[unit]")
 {
     Bench bench("adr");
