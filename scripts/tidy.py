@@ -29,6 +29,7 @@ HEADER_LINES = 250
 ROOT_CMAKE_LINES = 150
 FOLDER_CMAKE_LINES = 30
 FILE_KIB = 100
+HEAD_BYTES = 3000  # of a file: its opening comment
 
 C_LIKE = ('.c', '.h', '.cc', '.cpp', '.hpp')
 SOURCES = ('.c', '.cc', '.cpp')
@@ -209,11 +210,16 @@ def check_n2(tree):
 
 
 def check_x1(tree):
-    """each source of the library has its test, and titles are sentences"""
+    """each source of the library has its test and names it, and titles are sentences"""
     for path in tree.with_suffix(('.c',), ('lib',)):
         test = 'tests/unit/' + path[len('lib/'):-len('.c')] + '_test.cpp'
         if test not in tree.texts:
             yield path, f'no {test}', ''
+    for path in tree.with_suffix(C_LIKE, ('lib', 'tools')):
+        head = tree.texts[path][:HEAD_BYTES]
+        for named in re.findall(r'\btests/[\w./-]*\w\.\w+', head):
+            if named not in tree.texts:
+                yield path, f'names {named}, which is not there', ''
     for path in tree.with_suffix(('.cpp',), ('tests',)):
         text = tree.texts[path]
         for match in re.finditer(r'\bTEST_CASE\(\s*"([^"]*)"(?!,\s*"\[\.)', text):

@@ -94,6 +94,7 @@ BREACHES = [
     ('N2', LIB, 'typedef struct x y;\n'),
     ('N2', LIB, 'int rpmi_size_t;\n'),
     ('X1', 'tests/unit/log/put_test.cpp', None),
+    ('X1', LIB, ('put.c: put.', 'put.c: put. Tests: tests/unit/log/gone_test.cpp')),
     ('X1', 'tests/unit/log/put_test.cpp', ('put: takes one', 'PutTakesOne')),
     ('X5', LIB, function(body='    return time(0);\n')),
     ('X5', LIB, function(body='    return rand();\n')),

@@ -4,7 +4,7 @@
  *
  * Invariant: a record is refused before anything changed, or submitted and ends exactly once.
  *
- * Tests: tests/unit/log/append_test.cpp, tests/conform/log_test.cpp, tests/crash/
+ * Tests: tests/unit/log/append_test.cpp, tests/conform/resume_test.cpp, tests/crash/
  */
 #include "log/log.h"
 

@@ -3,7 +3,7 @@
  * open.c: open and close a log. Whether its level can be proven is decided before anything is
  * created or claimed.
  *
- * Tests: tests/unit/log/open_test.cpp, tests/conform/log_test.cpp
+ * Tests: tests/unit/log/open_test.cpp, tests/conform/resume_test.cpp
  */
 #include "log/log.h"
 

@@ -9,7 +9,7 @@
  *   "no more" is said only after the head was seen not to have passed next_lsn
  *   after the log was resumed nothing read before is given out, and what was must still be there
  *
- * Tests: tests/unit/log/read_test.cpp, tests/conform/log_test.cpp
+ * Tests: tests/unit/log/read_test.cpp, tests/conform/resume_test.cpp
  */
 #include "log/log.h"
 

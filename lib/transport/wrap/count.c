@@ -9,7 +9,7 @@
  *
  * Invariant: at most @depth signalled ops are waiting; one beyond that goes untimed.
  *
- * Tests: tests/unit/transport/wrap_test.cpp
+ * Tests: tests/unit/transport/wrap/count_test.cpp
  */
 #include "base/assert.h"
 #include "base/diag.h"

@@ -7,7 +7,7 @@
  *   completions keep their order; each is held until its own time
  *   a loss is told only after every completion held back
  *
- * Tests: tests/unit/transport/wrap_test.cpp
+ * Tests: tests/unit/transport/wrap/delay_test.cpp
  */
 #include "base/assert.h"
 #include "base/mem.h"

@@ -23,7 +23,7 @@
  *   fault is signalled, and its completion awaited, before the failure is told
  *   a loss ends with reconnect(); the count of ops goes on
  *
- * Tests: tests/unit/transport/fault_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/transport/wrap/fault_test.cpp, tests/conform/transport_test.cpp
  */
 #include "base/assert.h"
 #include "base/err.h"

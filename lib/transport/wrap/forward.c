@@ -4,7 +4,7 @@
  *
  * Invariant: after each of them the outer link tells the same facts and loss as the inner one.
  *
- * Tests: tests/unit/transport/wrap_test.cpp
+ * Tests: tests/unit/transport/wrap/forward_test.cpp
  */
 #include "base/assert.h"
 #include "base/err.h"

@@ -5,7 +5,7 @@
  *
  * Invariant: an op is traced only once it was taken, so the lines are the order on the wire.
  *
- * Tests: tests/unit/transport/wrap_test.cpp
+ * Tests: tests/unit/transport/wrap/trace_test.cpp
  */
 #include "base/diag.h"
 #include "base/mem.h"

@@ -12,6 +12,18 @@ TEST_CASE("forward: the outer link tells what the inner one is", "[unit]")
     CHECK(wrapped.link->lost == 0);
 }
 
+TEST_CASE("forward: the inner link's short way past the wrapper is not offered", "[unit]")
+{
+    static const rpmi_lane lane = {};
+    Wrapped wrapped("wrap=trace");
+
+    wrapped.fake.link.lane = &lane;
+    wrapped.poll();
+    CHECK(wrapped.link->lane == nullptr);
+    CHECK(wrapped.link->ops->reconnect(wrapped.link, 0) == 0);
+    CHECK(wrapped.link->lane == nullptr);
+}
+
 TEST_CASE("forward: every op reaches the inner link", "[unit]")
 {
     Wrapped wrapped("wrap=trace");
