@@ -26,9 +26,12 @@ int rpmi_opts_in(void *ours, size_t ours_size, const void *theirs)
     const unsigned char *bytes = theirs;
     size_t theirs_size;
     size_t common;
-    int err = size_of(theirs, &theirs_size);
+    int err;
 
     RPM_ASSERT(ours_size >= sizeof(size_t) && ours_size <= SIZE_MAX_SANE);
+    if (theirs == NULL)
+        return 0;
+    err = size_of(theirs, &theirs_size);
     if (err != 0)
         return err;
     for (size_t i = ours_size; i < theirs_size; i++)

@@ -10,6 +10,7 @@
 
 /*
  * Copy what both sides know, zero what only we know, refuse what only a newer caller knows.
+ * Without a struct (@theirs NULL) ours stays as it is: the defaults.
  * RPM_E_INVAL when the struct is too small to hold its size or absurdly large, RPM_E_OPTS when an
  * unknown field is not zero. The copy's size field is @ours_size.
  */

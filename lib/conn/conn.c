@@ -23,11 +23,9 @@ static int opts_read(const struct rpm_conn_opts *opts, struct rpm_conn_opts *our
     int err;
 
     *ours = rpm_conn_opts_init();
-    if (opts != NULL) {
-        err = rpmi_opts_in(ours, sizeof(*ours), opts);
-        if (err != 0)
-            return err;
-    }
+    err = rpmi_opts_in(ours, sizeof(*ours), opts);
+    if (err != 0)
+        return err;
     if (ours->timeout_us == 0)
         ours->timeout_us = RPMI_TIMEOUT_DEFAULT_US;
     if (ours->depth == 0)

@@ -23,11 +23,9 @@ static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
     int err;
 
     *ours = rpm_log_opts_init();
-    if (opts != NULL) {
-        err = rpmi_opts_in(ours, sizeof(*ours), opts);
-        if (err != 0)
-            return err;
-    }
+    err = rpmi_opts_in(ours, sizeof(*ours), opts);
+    if (err != 0)
+        return err;
     if (ours->level == RPM_LEVEL_DEFAULT)
         ours->level = RPM_DURABLE;
     if (ours->capacity_bytes == 0)

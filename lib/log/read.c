@@ -57,11 +57,9 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     int err;
 
     *ours = rpm_reader_opts_init();
-    if (opts != NULL) {
-        err = rpmi_opts_in(ours, sizeof(*ours), opts);
-        if (err != 0)
-            return err;
-    }
+    err = rpmi_opts_in(ours, sizeof(*ours), opts);
+    if (err != 0)
+        return err;
     if (ours->level == RPM_LEVEL_DEFAULT)
         ours->level = RPM_VISIBLE;
     if (ours->buffer_bytes == 0)

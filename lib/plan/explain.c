@@ -213,8 +213,8 @@ static void tell_hints(struct story *story)
 int rpm_explain(const struct rpm_facts *facts, const struct rpm_request *request, char *text,
                 size_t bytes)
 {
-    struct rpm_facts known;
-    struct rpm_request asked;
+    struct rpm_facts known = rpm_facts_init();
+    struct rpm_request asked = rpm_request_init();
     struct rpmi_plan plan;
     struct story story = { .facts = &known, .request = &asked, .plan = &plan };
     int err = rpmi_opts_in(&known, sizeof(known), facts);

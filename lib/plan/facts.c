@@ -47,7 +47,7 @@ static void add_methods(struct rpmi_text *text, uint32_t methods)
 
 int rpm_facts_text(const struct rpm_facts *facts, char *buffer, size_t bytes)
 {
-    struct rpm_facts known;
+    struct rpm_facts known = rpm_facts_init();
     struct rpmi_text text;
     int err = rpmi_opts_in(&known, sizeof(known), facts);
 

@@ -20,11 +20,9 @@ static int opts_read(const struct rpm_region_opts *opts, struct rpm_region_opts 
     int err;
 
     *ours = rpm_region_opts_init();
-    if (opts != NULL) {
-        err = rpmi_opts_in(ours, sizeof(*ours), opts);
-        if (err != 0)
-            return err;
-    }
+    err = rpmi_opts_in(ours, sizeof(*ours), opts);
+    if (err != 0)
+        return err;
     if ((ours->flags & ~(uint32_t)FLAGS_ALL) != 0)
         return rpmi_fail(RPM_E_INVAL, "unknown region flags %#x", ours->flags);
     if (ours->level == RPM_LEVEL_DEFAULT)

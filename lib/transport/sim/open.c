@@ -24,7 +24,7 @@ _Static_assert((int)RPM_CUT_KILL == (int)RPMI_CUT_KILL, "same numbers");
 static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *opts)
 {
     struct rpm_sim_opts ours = rpm_sim_opts_init();
-    int err = theirs == NULL ? 0 : rpmi_opts_in(&ours, sizeof(ours), theirs);
+    int err = rpmi_opts_in(&ours, sizeof(ours), theirs);
 
     if (err != 0)
         return err;

@@ -38,6 +38,16 @@ TEST_CASE("opts: a caller of the same age is copied whole", "[unit]")
     REQUIRE(ours.b == 2);
 }
 
+TEST_CASE("opts: without a struct the defaults stay", "[unit]")
+{
+    Ours ours = { sizeof(Ours), 9, 9 };
+
+    REQUIRE(rpmi_opts_in(&ours, sizeof(ours), nullptr) == 0);
+    REQUIRE(ours.size == sizeof(Ours));
+    REQUIRE(ours.a == 9);
+    REQUIRE(ours.b == 9);
+}
+
 TEST_CASE("opts: what an older caller does not know becomes zero", "[unit]")
 {
     Old theirs = { sizeof(Old), 7 };
