@@ -9,20 +9,60 @@
  */
 #include "base/sum.h"
 
+#include "base/assert.h"
+
 #include <stdatomic.h>
 
-typedef uint64_t sum_fn(const void *data, size_t len);
-typedef void update_fn(XXH3_state_t *state, const void *data, size_t len);
+struct path {
+    uint64_t (*sum)(const void *data, size_t len);
+    void (*reset)(XXH3_state_t *state);
+    void (*update)(XXH3_state_t *state, const void *data, size_t len);
+};
 
-static uint64_t choose(const void *data, size_t len);
-static void choose_update(XXH3_state_t *state, const void *data, size_t len);
+static const struct path base = { rpmi_sum_base, rpmi_sum_reset_base, rpmi_sum_update_base };
+#if defined(__x86_64__)
+static const struct path avx2 = { rpmi_sum_avx2, rpmi_sum_reset_avx2, rpmi_sum_update_avx2 };
+static const struct path avx512 = { rpmi_sum_avx512, rpmi_sum_reset_avx512,
+                                    rpmi_sum_update_avx512 };
+#endif
 
-static _Atomic(sum_fn *) chosen = choose;
-static _Atomic(update_fn *) chosen_update = choose_update;
+static _Atomic(const struct path *) chosen;
+
+static const struct path *choose(void)
+{
+    const struct path *path = &base;
+
+#if defined(__x86_64__)
+    /* These ask for the operating system's consent too: it must save the wider registers. */
+    if (__builtin_cpu_supports("avx512f"))
+        path = &avx512;
+    else if (__builtin_cpu_supports("avx2"))
+        path = &avx2;
+#endif
+    atomic_store_explicit(&chosen, path, memory_order_relaxed);
+    return path;
+}
+
+static inline const struct path *widest(void)
+{
+    const struct path *path = atomic_load_explicit(&chosen, memory_order_relaxed);
+
+    return RPMI_LIKELY(path != NULL) ? path : choose();
+}
 
 uint64_t rpmi_sum_long(const void *data, size_t len)
 {
-    return atomic_load_explicit(&chosen, memory_order_relaxed)(data, len);
+    return widest()->sum(data, len);
+}
+
+void rpmi_sum_reset(XXH3_state_t *state)
+{
+    widest()->reset(state);
+}
+
+void rpmi_sum_update(XXH3_state_t *state, const void *data, size_t len)
+{
+    widest()->update(state, data, len);
 }
 
 uint64_t rpmi_sum_base(const void *data, size_t len)
@@ -30,41 +70,13 @@ uint64_t rpmi_sum_base(const void *data, size_t len)
     return XXH3_64bits(data, len);
 }
 
-void rpmi_sum_update(XXH3_state_t *state, const void *data, size_t len)
+void rpmi_sum_reset_base(XXH3_state_t *state)
 {
-    atomic_load_explicit(&chosen_update, memory_order_relaxed)(state, data, len);
+    XXH3_INITSTATE(state);
+    (void)XXH3_64bits_reset(state);
 }
 
 void rpmi_sum_update_base(XXH3_state_t *state, const void *data, size_t len)
 {
     (void)XXH3_64bits_update(state, data, len);
-}
-
-static void choose_update(XXH3_state_t *state, const void *data, size_t len)
-{
-    update_fn *fn = rpmi_sum_update_base;
-
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f"))
-        fn = rpmi_sum_update_avx512;
-    else if (__builtin_cpu_supports("avx2"))
-        fn = rpmi_sum_update_avx2;
-#endif
-    atomic_store_explicit(&chosen_update, fn, memory_order_relaxed);
-    fn(state, data, len);
-}
-
-static uint64_t choose(const void *data, size_t len)
-{
-    sum_fn *fn = rpmi_sum_base;
-
-#if defined(__x86_64__)
-    /* These ask for the operating system's consent too: it must save the wider registers. */
-    if (__builtin_cpu_supports("avx512f"))
-        fn = rpmi_sum_avx512;
-    else if (__builtin_cpu_supports("avx2"))
-        fn = rpmi_sum_avx2;
-#endif
-    atomic_store_explicit(&chosen, fn, memory_order_relaxed);
-    return fn(data, len);
 }

@@ -33,9 +33,14 @@
 /* For input longer than RPMI_SUM_SHORT_MAX, by the widest vectors this CPU has. */
 uint64_t rpmi_sum_long(const void *data, size_t len);
 
-/* Add to a state by the widest vectors. */
+/* Start a state, and add to it, by the widest vectors: both by the same, because what was stored
+ * in narrow pieces cannot be loaded as one vector until it has reached the cache. */
+void rpmi_sum_reset(XXH3_state_t *state);
 void rpmi_sum_update(XXH3_state_t *state, const void *data, size_t len);
 
+void rpmi_sum_reset_base(XXH3_state_t *state);
+void rpmi_sum_reset_avx2(XXH3_state_t *state);
+void rpmi_sum_reset_avx512(XXH3_state_t *state);
 void rpmi_sum_update_base(XXH3_state_t *state, const void *data, size_t len);
 void rpmi_sum_update_avx2(XXH3_state_t *state, const void *data, size_t len);
 void rpmi_sum_update_avx512(XXH3_state_t *state, const void *data, size_t len);
@@ -59,8 +64,7 @@ struct rpmi_sum_stream {
 
 static inline void rpmi_sum_begin(struct rpmi_sum_stream *stream)
 {
-    XXH3_INITSTATE(&stream->state);
-    (void)XXH3_64bits_reset(&stream->state);
+    rpmi_sum_reset(&stream->state);
 }
 
 static inline void rpmi_sum_more(struct rpmi_sum_stream *stream, const void *data, size_t len)

@@ -12,6 +12,12 @@ uint64_t rpmi_sum_avx512(const void *data, size_t len)
     return XXH3_64bits(data, len);
 }
 
+void rpmi_sum_reset_avx512(XXH3_state_t *state)
+{
+    XXH3_INITSTATE(state);
+    (void)XXH3_64bits_reset(state);
+}
+
 void rpmi_sum_update_avx512(XXH3_state_t *state, const void *data, size_t len)
 {
     (void)XXH3_64bits_update(state, data, len);

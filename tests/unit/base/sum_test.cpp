@@ -40,13 +40,18 @@ TEST_CASE("sum: input in pieces gives the same value as in one, on every path", 
     std::vector<unsigned char> data(5000);
     std::vector<void (*)(XXH3_state_t *, const void *, size_t)> paths = { rpmi_sum_update,
                                                                           rpmi_sum_update_base };
+    std::vector<void (*)(XXH3_state_t *)> resets = { rpmi_sum_reset, rpmi_sum_reset_base };
     rpmi_rng rng;
 
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2"))
+    if (__builtin_cpu_supports("avx2")) {
         paths.push_back(rpmi_sum_update_avx2);
-    if (__builtin_cpu_supports("avx512f"))
+        resets.push_back(rpmi_sum_reset_avx2);
+    }
+    if (__builtin_cpu_supports("avx512f")) {
         paths.push_back(rpmi_sum_update_avx512);
+        resets.push_back(rpmi_sum_reset_avx512);
+    }
 #endif
 
     rpmi_rng_seed(&rng, 9);
@@ -57,6 +62,8 @@ TEST_CASE("sum: input in pieces gives the same value as in one, on every path", 
         rpmi_sum_stream stream;
 
         rpmi_sum_begin(&stream);
+        if (round % 2 != 0)
+            resets[rpmi_rng_below(&rng, resets.size())](&stream.state);
         for (size_t at = 0; at < len;) {
             size_t piece = 1 + rpmi_rng_below(&rng, len - at);
 
