@@ -141,8 +141,10 @@ int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *
     int err;
 
     RPM_ASSERT(log != NULL && data != NULL && log->reserved == 0);
-    if (log->lane != NULL && rpmi_log_lane(log, &(struct rpm_slice){ data, len }, 1, lsn))
+    if (log->lane != NULL && rpmi_log_lane(log, &(struct rpm_slice){ data, len }, 1, lsn)) {
+        RPM_ASSERT_SLOW(rpmi_log_sound(log));
         return 0;
+    }
     err = rpmi_log_check(log, len);
     if (RPMI_UNLIKELY(err != 0))
         return err;

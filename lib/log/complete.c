@@ -43,6 +43,7 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
     }
     if (status != 0 && log->dead == 0)
         log->dead = status;
+    RPM_ASSERT(log->completed >= seq || log->completed == log->submitted);
 }
 
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status)
@@ -91,6 +92,7 @@ int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
     uint32_t count = 0;
 
     RPM_ASSERT(log != NULL && (done != NULL || n == 0));
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
     if (n > INT32_MAX)
         return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
     (void)rpmi_conn_pump(log->conn);

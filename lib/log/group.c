@@ -82,6 +82,7 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
         .silent = silent,
     };
     log->pending++;
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
 }
 
 void rpmi_group_undo(struct rpm_log *log)
@@ -93,6 +94,7 @@ void rpmi_group_undo(struct rpm_log *log)
     log->stage.tail = log->pending_stage;
     log->pending = 0;
     log->ops_count = 0;
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
 }
 
 /* The pending records are on their way, or have failed on it. */
@@ -171,5 +173,6 @@ int rpmi_group_seal(struct rpm_log *log)
     (void)submitted(log, err);
     if (err == 0 && log->places)
         rpmi_log_finish(log, log->submitted, 0);
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
     return 0;
 }

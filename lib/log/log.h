@@ -3,11 +3,13 @@
  * log.h: an open log.
  *
  * Invariants
- *   free_lsn <= acked_lsn <= sealed_lsn <= tail_lsn <= free_lsn + capacity
+ *   acked_lsn <= sealed_lsn <= tail_lsn, free_lsn <= tail_lsn <= free_lsn + capacity
  *   reaped <= completed <= submitted, submitted - reaped <= inflight_max
  *   entries [reaped, completed) have ended, [completed, submitted) are outstanding
  *   position == tail_lsn % capacity
  *   once dead != 0 nothing is posted until the log is resumed
+ *
+ * rpmi_log_sound() asserts them and more.
  *
  * Threads: one per connection. Tests: tests/unit/log/, tests/crash/
  */
@@ -141,6 +143,10 @@ uint32_t rpmi_ring_ranges(const struct rpm_log *log, uint64_t from, uint64_t to,
                           struct rpmi_range ranges[2]);
 /* Largest payload for which a place can be found in an empty ring of this capacity. */
 uint64_t rpmi_ring_record_max(uint64_t capacity);
+
+/* sound.c: true, or an assertion fails. Takes time in proportion to what is outstanding: meant for
+ * RPM_ASSERT_SLOW. */
+bool rpmi_log_sound(const struct rpm_log *log);
 
 /*
  * group.c: a group is what shares one flush. Records are added to it (pending), posted (submitted),

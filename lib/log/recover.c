@@ -129,5 +129,6 @@ int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit
     log->own_claimed = log->epoch;
     log->alone = true;
     log->settled++;
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
     return 0;
 }

@@ -202,6 +202,7 @@ int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t r
         return err;
     log->dead = 0;
     deliver(log, outcomes, count);
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
     return lost_track
                ? rpmi_fail(RPM_E_TRIMMED, "others wrote to log '%s' and trimmed it", log->name)
                : 0;

@@ -75,13 +75,15 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
         rpmi_log_finish(log, log->submitted, err);
     if (err != 0)
         return err;
-    if (reply.value < lsn || !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES))
+    if (reply.value < lsn || !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES) ||
+        (log->write_key != 0 && reply.value > log->tail_lsn))
         return rpmi_fail(RPM_E_PROTO, "the server says that log '%s' begins at %" PRIu64, log->name,
                          reply.value);
     if (reply.value > log->free_lsn)
         log->free_lsn = reply.value;
     if (reply.value > log->head.trim_lsn)
         log->head.trim_lsn = reply.value;
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
     return 0;
 }
 
