@@ -7,6 +7,7 @@
  *   a request is copied out of shared memory before it is judged, and only the copy is used
  *   every access is judged by the service, under its lock, at the moment it is made
  *   an answer is stored after the drain (or msync) that it promises
+ *   a pass spends a bounded time on one ring: long requests are carried out in parts
  *   what the lock protects is visible to all before it is let go: a claimer that waits for it will
  *   see every store of the writer it fences
  *
@@ -26,11 +27,18 @@
 #include <unistd.h>
 
 #define DIRTY_MAX 64u
+#define PASS_BYTES (1u << 20) /* of one ring in one pass: a fraction of a millisecond */
 #define LOCK_NAP_NS 20000u
 
 struct dirty {
     uint64_t first; /* whole pages */
     uint64_t end;
+};
+
+/* The part of a request's bytes that this pass carries out. */
+struct part {
+    uint64_t from;
+    uint64_t len;
 };
 
 /* One pass. */
@@ -90,14 +98,34 @@ static void make_durable(struct rpm_server *server, struct batch *batch,
     }
 }
 
+/* Head and body of the part; what is left of it is zeros. */
+static void put_part(const struct rpmi_serve_ring *ring, const struct rpmi_slot *slot,
+                     uint32_t index, const struct part *part, unsigned char *to, bool past_cache)
+{
+    const unsigned char *head = slot->head;
+    size_t head_bytes = part->from == 0 ? slot->head_bytes : 0;
+    uint64_t skip = part->from == 0 ? 0 : part->from - slot->head_bytes;
+    uint64_t body_bytes = skip < slot->body_bytes ? slot->body_bytes - skip : 0;
+    const unsigned char *body = ring->ring.staging + slot->body + (body_bytes != 0 ? skip : 0);
+
+    RPM_ASSERT(head_bytes <= part->len && part->from + part->len <= slot->len);
+    if (body_bytes > part->len - head_bytes)
+        body_bytes = part->len - head_bytes;
+    if (slot->head_bytes > RPMI_SLOT_INLINE)
+        head = ring->ring.heads + (uint64_t)index * RPMI_LINE_BYTES;
+    if (past_cache)
+        rpmi_nt_write(to, head, head_bytes, body, body_bytes, part->len);
+    else
+        rpmi_plain_write(to, head, head_bytes, body, body_bytes, part->len);
+}
+
 static int do_write(struct rpm_server *server, const struct rpmi_serve_ring *ring,
-                    const struct rpmi_slot *slot, uint32_t index, struct batch *batch)
+                    const struct rpmi_slot *slot, uint32_t index, const struct part *part,
+                    struct batch *batch)
 {
     bool durable = slot->kind == RPMI_OP_COPY && (slot->flags & RPMI_OP_DURABLE) != 0;
-    const unsigned char *body = ring->ring.staging + slot->body;
-    const unsigned char *head = slot->head;
     struct rpmi_span span;
-    unsigned char *to;
+    bool past_cache;
     int err = rpmi_service_access(server->service, ring->client, slot->key, slot->offset, slot->len,
                                   RPMI_RIGHT_WRITE, &span);
 
@@ -107,23 +135,22 @@ static int do_write(struct rpm_server *server, const struct rpmi_serve_ring *rin
         slot->head_bytes > slot->len - slot->body_bytes ||
         !rpmi_in_bounds(slot->body, slot->body_bytes, ring->ring.staging_bytes))
         return RPM_E_RANGE;
-    if (slot->head_bytes > RPMI_SLOT_INLINE)
-        head = ring->ring.heads + (uint64_t)index * RPMI_LINE_BYTES;
-    to = (span.area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span.offset;
-    if (durable && span.area == RPMI_AREA_POOL && server->pool.facts.domain == RPM_DOMAIN_ADR) {
-        rpmi_nt_write(to, head, slot->head_bytes, body, slot->body_bytes, slot->len);
+    span.offset += part->from;
+    past_cache =
+        durable && span.area == RPMI_AREA_POOL && server->pool.facts.domain == RPM_DOMAIN_ADR;
+    put_part(ring, slot, index, part,
+             (span.area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span.offset,
+             past_cache);
+    if (past_cache)
         batch->unfenced = true;
-    } else {
-        rpmi_plain_write(to, head, slot->head_bytes, body, slot->body_bytes, slot->len);
-        if (durable)
-            make_durable(server, batch, &span, slot->len);
-    }
-    rpmi_count_own(&server->stats.bytes, slot->len);
+    else if (durable)
+        make_durable(server, batch, &span, part->len);
+    rpmi_count_own(&server->stats.bytes, part->len);
     return 0;
 }
 
 static int do_read(struct rpm_server *server, const struct rpmi_serve_ring *ring,
-                   const struct rpmi_slot *slot)
+                   const struct rpmi_slot *slot, const struct part *part)
 {
     struct rpmi_span span;
     int err = rpmi_service_access(server->service, ring->client, slot->key, slot->offset, slot->len,
@@ -133,22 +160,25 @@ static int do_read(struct rpm_server *server, const struct rpmi_serve_ring *ring
         return err;
     if (!rpmi_in_bounds(slot->body, slot->len, ring->ring.staging_bytes))
         return RPM_E_RANGE;
-    memcpy(ring->ring.staging + slot->body,
-           (span.area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span.offset,
-           slot->len);
+    memcpy(ring->ring.staging + slot->body + part->from,
+           (span.area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span.offset +
+               part->from,
+           part->len);
     return 0;
 }
 
 static int do_persist(struct rpm_server *server, const struct rpmi_serve_ring *ring,
-                      const struct rpmi_slot *slot, struct batch *batch)
+                      const struct rpmi_slot *slot, const struct part *part, struct batch *batch)
 {
     struct rpmi_span span;
     int err = rpmi_service_access(server->service, ring->client, slot->key, slot->offset, slot->len,
                                   RPMI_RIGHT_READ, &span);
 
-    if (err == 0)
-        make_durable(server, batch, &span, slot->len);
-    return err;
+    if (err != 0)
+        return err;
+    span.offset += part->from;
+    make_durable(server, batch, &span, part->len);
+    return 0;
 }
 
 static int do_atomic(struct rpm_server *server, const struct rpmi_serve_ring *ring,
@@ -180,16 +210,17 @@ static int do_atomic(struct rpm_server *server, const struct rpmi_serve_ring *ri
 }
 
 static int carry_out(struct rpm_server *server, struct rpmi_serve_ring *ring,
-                     const struct rpmi_slot *slot, uint32_t index, struct batch *batch)
+                     const struct rpmi_slot *slot, uint32_t index, const struct part *part,
+                     struct batch *batch)
 {
     switch (slot->kind) {
     case RPMI_OP_WRITE:
     case RPMI_OP_COPY:
-        return do_write(server, ring, slot, index, batch);
+        return do_write(server, ring, slot, index, part, batch);
     case RPMI_OP_READ:
-        return do_read(server, ring, slot);
+        return do_read(server, ring, slot, part);
     case RPMI_OP_PERSIST:
-        return do_persist(server, ring, slot, batch);
+        return do_persist(server, ring, slot, part, batch);
     case RPMI_OP_CAS:
     case RPMI_OP_FAA:
         return do_atomic(server, ring, slot);
@@ -203,14 +234,42 @@ static bool promises(const struct rpmi_slot *slot)
     return slot->kind == RPMI_OP_PERSIST || (slot->flags & RPMI_OP_DURABLE) != 0;
 }
 
-/* What fails in a post fails the rest of it. */
+/* What is left of a request, as far as @room goes. */
+static inline struct part next_part(const struct rpmi_serve_ring *ring,
+                                    const struct rpmi_slot *slot, uint64_t room)
+{
+    struct part part = { .from = ring->carried, .len = slot->len - ring->carried };
+
+    if (RPMI_UNLIKELY(part.len > room))
+        part.len = room;
+    return part;
+}
+
+static bool in_parts(const struct rpmi_slot *slot)
+{
+    return slot->kind == RPMI_OP_WRITE || slot->kind == RPMI_OP_COPY ||
+           slot->kind == RPMI_OP_READ || slot->kind == RPMI_OP_PERSIST;
+}
+
+/* What fails in a post fails the rest of it. 1: not all of it was carried out yet. */
 static int in_post(struct rpm_server *server, struct rpmi_serve_ring *ring,
-                   const struct rpmi_slot *slot, uint32_t index, struct batch *batch)
+                   const struct rpmi_slot *slot, uint32_t index, uint64_t *room,
+                   struct batch *batch)
 {
     int status = ring->post_status;
 
-    if (RPMI_LIKELY(status == 0))
-        status = carry_out(server, ring, slot, index, batch);
+    if (RPMI_LIKELY(status == 0)) {
+        struct part part = next_part(ring, slot, *room);
+
+        status = carry_out(server, ring, slot, index, &part, batch);
+        *room -= part.len;
+        if (RPMI_UNLIKELY(status == 0 && part.from + part.len < slot->len) && in_parts(slot)) {
+            ring->carried += part.len;
+            ring->whole = *slot;
+            return 1;
+        }
+    }
+    ring->carried = 0;
     ring->post_status = (slot->flags & RPMI_SLOT_LAST) != 0 ? 0 : status;
     return status;
 }
@@ -233,17 +292,23 @@ static void fail_request(struct rpmi_serve_ring *ring, uint64_t request, int sta
 static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
                       struct rpmi_take *take, struct batch *batch)
 {
+    uint64_t room = PASS_BYTES; /* never too little for a head, which is not cut */
+
     take->first = ring->next;
     take->n = 0;
     take->durable = 0;
-    while (take->n < RPMI_PASS_OPS && slot_ready(ring)) {
+    while (take->n < RPMI_PASS_OPS && room >= RPMI_LINE_BYTES && slot_ready(ring)) {
         uint32_t index = (uint32_t)ring->next & (ring->ring.slots - 1);
         struct rpmi_slot slot = ring->ring.slot[index];
         int status;
 
         /* The compiler may not go back to the original for what it has in the copy. */
         __asm__ volatile("" : "+m"(slot));
-        status = in_post(server, ring, &slot, index, batch);
+        if (RPMI_UNLIKELY(ring->carried != 0))
+            slot = ring->whole; /* as it was judged when it began */
+        status = in_post(server, ring, &slot, index, &room, batch);
+        if (RPMI_UNLIKELY(status > 0))
+            return;
         if (RPMI_UNLIKELY(status != 0)) {
             fail_request(ring, ring->next, status);
             rpmi_count_own(&server->stats.rejected, 1);

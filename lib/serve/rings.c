@@ -88,6 +88,7 @@ int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hel
     fresh->next = 0;
     fresh->failures = 0;
     fresh->post_status = 0;
+    fresh->carried = 0;
     *ring = fresh;
     return 0;
 }

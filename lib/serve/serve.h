@@ -32,9 +32,11 @@ struct rpmi_serve_ring {
     uint32_t state; /* enum rpmi_ring_state; atomic */
     uint32_t client;
     struct rpmi_ring ring;
-    uint64_t next;       /* request to carry out */
-    uint64_t failures;   /* our own count: the shared one could be scribbled over */
-    int32_t post_status; /* an earlier request of the same post failed */
+    uint64_t next;          /* request to carry out */
+    uint64_t failures;      /* our own count: the shared one could be scribbled over */
+    int32_t post_status;    /* an earlier request of the same post failed */
+    uint64_t carried;       /* bytes of the next request that were carried out already */
+    struct rpmi_slot whole; /* that request, if there are any */
     int fd;
     int bell;
 };

@@ -123,6 +123,97 @@ TEST_CASE("ring: nothing outside the object, the staging memory or the rights", 
     CHECK(server.stats().rejected == 13);
 }
 
+namespace
+{
+
+// With memory for long requests, and a region of that size.
+struct LongRinger : RawClient {
+    static const uint64_t kBytes = 16 << 20;
+    uint32_t key = 0;
+
+    explicit LongRinger(const Server &server) : RawClient(server)
+    {
+        REQUIRE(hello(RPMI_MODE_RING, "", 64, kBytes) == 0);
+        rpmi_reply reply = open("long", RPM_KIND_REGION, kBytes);
+        REQUIRE(reply.status == 0);
+        key = reply.key;
+        map_ring();
+    }
+    rpmi_slot make(uint8_t kind, uint64_t offset, uint64_t len) const
+    {
+        rpmi_slot slot = {};
+
+        slot.kind = kind;
+        slot.key = key;
+        slot.offset = offset;
+        slot.len = len;
+        return slot;
+    }
+    int run(const rpmi_slot &slot)
+    {
+        post(slot);
+        return outcome();
+    }
+};
+
+ServerOpts room_for_long()
+{
+    ServerOpts opts;
+
+    opts.bytes = 32 << 20;
+    return opts;
+}
+
+} // namespace
+
+TEST_CASE("ring: a long request arrives whole, whatever came before it", "[unit]")
+{
+    Server server(room_for_long());
+    LongRinger client(server);
+    uint64_t at = GENERATE(0u, 64u, 12345u);
+    uint64_t len = GENERATE((1u << 20) - 1, (1u << 20) + 1, (3u << 20) + 77);
+    uint16_t head_bytes = GENERATE(uint16_t(0), uint16_t(28), uint16_t(64));
+    uint8_t kind = GENERATE(uint8_t(RPMI_OP_WRITE), uint8_t(RPMI_OP_COPY));
+    uint64_t body_bytes = GENERATE(uint64_t(1) << 20, uint64_t(100), uint64_t(0));
+    std::string expect(len, '\0');
+    rpmi_slot slot = client.make(kind, at, len);
+
+    CAPTURE(at, len, head_bytes, body_bytes);
+    if (body_bytes > len - head_bytes)
+        body_bytes = len - head_bytes;
+    for (uint64_t i = 0; i < body_bytes; i++)
+        client.ring.staging[i] = static_cast<unsigned char>(i * 31 + i / 4096 + 1);
+    memset(slot.head, 'h', sizeof(slot.head));
+    memset(client.ring.heads, 'h', client.ring.slots * size_t(RPMI_LINE_BYTES));
+    slot.flags = RPMI_OP_DURABLE;
+    slot.head_bytes = head_bytes;
+    slot.body_bytes = static_cast<uint32_t>(body_bytes);
+    memset(&expect[0], 'h', head_bytes);
+    memcpy(&expect[head_bytes], client.ring.staging, body_bytes);
+    REQUIRE(client.run(client.make(RPMI_OP_READ, 0, 777)) == 0); // misaligns what is left of a pass
+    memcpy(client.ring.staging, &expect[head_bytes], body_bytes);
+    REQUIRE(client.run(slot) == 0);
+    REQUIRE(client.run(client.make(RPMI_OP_PERSIST, 0, client.kBytes)) == 0);
+    REQUIRE(client.run(client.make(RPMI_OP_READ, at, len)) == 0);
+    CHECK(memcmp(client.ring.staging, expect.data(), len) == 0);
+    CHECK(client.run(client.make(RPMI_OP_READ, at, client.kBytes)) == (at == 0 ? 0 : RPM_E_RANGE));
+}
+
+TEST_CASE("ring: long requests keep no other client waiting", "[unit]")
+{
+    Server server(room_for_long());
+    LongRinger hog(server);
+    Ringer neighbour(server);
+    uint8_t kind = GENERATE(uint8_t(RPMI_OP_READ), uint8_t(RPMI_OP_WRITE));
+
+    for (int i = 0; i < 60; i++)
+        hog.post(hog.make(kind, 0, hog.kBytes));
+    CHECK(neighbour.run(neighbour.write(0, 64)) == 0);
+    CHECK(__atomic_load_n(&hog.ring.head->done, __ATOMIC_ACQUIRE) < 30);
+    CHECK(neighbour.open("another", RPM_KIND_REGION, 4096).status == 0);
+    CHECK(__atomic_load_n(&hog.ring.head->done, __ATOMIC_ACQUIRE) < 60);
+}
+
 TEST_CASE("ring: atomics on volatile words only, and only on aligned ones", "[unit]")
 {
     Server server;
