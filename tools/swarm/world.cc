@@ -54,7 +54,11 @@ void World::say(const std::string &text) const
 void World::restart(uint32_t server)
 {
     say("server " + std::to_string(server) + " comes back");
-    cli::check("restart of server " + std::to_string(server), rpm_sim_restart(sim_.get(), server));
+    int err = rpm_sim_restart(sim_.get(), server);
+
+    while (err == RPM_E_LOST && rpm_sim_cut_happened(sim_.get(), server) != 0)
+        err = rpm_sim_restart(sim_.get(), server); /* a cut that was armed before hit the start */
+    cli::check("restart of server " + std::to_string(server), err);
     down_[server] = 0;
 }
 
