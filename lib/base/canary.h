@@ -24,6 +24,12 @@ enum rpmi_canary {
     RPMI_CANARY_NO_RECOVERY_FLUSH, /* recovered records not made durable before the seal */
     RPMI_CANARY_NO_START_FLUSH,    /* directory and heads not made durable when a server starts */
     RPMI_CANARY_EARLY_DETACH,      /* a client's locks freed while its writes may still land */
+    RPMI_CANARY_HEAD_IN_PLACE,     /* the head of a log written over the one in force */
+    RPMI_CANARY_EARLY_STATE,       /* directory entry in force before its body is durable */
+    RPMI_CANARY_NO_LOG_ID,         /* log's id not under the frame's checksum */
+    RPMI_CANARY_OLD_HEADER,        /* log header not zeroed when a log is created */
+    RPMI_CANARY_WEAK_ZEROS,        /* a new region's zeros not durable */
+    RPMI_CANARY_VISIBLE_HEAD,      /* appends admitted by a head that may not be durable */
     RPMI_CANARY_COUNT
 };
 

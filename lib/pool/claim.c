@@ -17,6 +17,7 @@
 #include "pool/state.h"
 
 #include "base/bytes.h"
+#include "base/canary.h"
 #include "base/err.h"
 #include "pool/guard.h"
 
@@ -68,7 +69,7 @@ static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
     int err;
 
     head->turn++;
-    err = head_store(service, &log->entry, head, next);
+    err = head_store(service, &log->entry, head, RPMI_CANARY(HEAD_IN_PLACE) ? 1 - next : next);
     log->unsure = err != 0;
     return err;
 }

@@ -182,6 +182,8 @@ static int entry_store(struct rpmi_service *service, uint32_t index,
     int err;
 
     rpmi_store64(word, rpmi_dirent_put(slot, entry));
+    if (RPMI_CANARY(EARLY_STATE))
+        memcpy(slot, word, sizeof(word));
     rpmi_mem_store(pool, slot_offset(service, index), slot, sizeof(slot));
     err = rpmi_mem_persist(pool, slot_offset(service, index), sizeof(slot));
     if (err != 0)
@@ -197,10 +199,12 @@ static int contents_store(struct rpmi_service *service, const struct rpmi_dirent
     switch (entry->kind) {
     case RPM_KIND_LOG:
         /* The ring keeps its old bytes: frames of another log fail this log's checksum. */
-        err = zero_fill(service->opts.pool, entry->offset, RPMI_LOG_HEADER_BYTES, true);
+        err = RPMI_CANARY(OLD_HEADER)
+                  ? 0
+                  : zero_fill(service->opts.pool, entry->offset, RPMI_LOG_HEADER_BYTES, true);
         return err != 0 ? err : rpmi_head_create(service, entry);
     case RPM_KIND_REGION:
-        return zero_fill(service->opts.pool, entry->offset, entry->bytes, true);
+        return zero_fill(service->opts.pool, entry->offset, entry->bytes, !RPMI_CANARY(WEAK_ZEROS));
     default:
         return zero_fill(service->opts.dram, entry->offset, entry->bytes, false);
     }

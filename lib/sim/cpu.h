@@ -28,6 +28,11 @@ struct rpmi_cpu {
     bool armed; /* an event is pending */
     uint32_t streams;
     struct rpmi_stream stream[RPMI_SIM_STREAM_LINES]; /* stored, not yet out of the buffers */
+
+    /* For tests, NULL otherwise: between two steps of this core, what users' code on other machines
+     * does meanwhile. It may not wait for this core for long: that one waits for it to return. */
+    void (*meanwhile)(void *context);
+    void *context;
 };
 
 struct rpmi_machine;

@@ -17,6 +17,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/canary.h"
 #include "base/limits.h"
 #include "base/sum.h"
 
@@ -81,7 +82,7 @@ static inline uint64_t rpmi_frame_sum_with(const struct rpmi_frame *frame, uint6
     rpmi_store64(block, (frame->flags & RPMI_FRAME_PAD) != 0 ? 0 : payload_sum);
     rpmi_store64(block + 8, frame->lsn);
     rpmi_store64(block + 16, rpmi_frame_word(frame));
-    rpmi_store64(block + 24, log_id);
+    rpmi_store64(block + 24, RPMI_CANARY(NO_LOG_ID) ? 0 : log_id);
     return rpmi_sum(block, sizeof(block));
 }
 

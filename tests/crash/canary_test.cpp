@@ -68,8 +68,16 @@ const std::vector<Canary> &canaries()
         { RPMI_CANARY_NO_RECOVERY_FLUSH,
           "recovered records not made durable",
           { "recover_again", "resume", "takeover", "many_writers" } },
-        { RPMI_CANARY_NO_START_FLUSH, "directory not made durable at a start", { "create" }, 3000 },
+        { RPMI_CANARY_NO_START_FLUSH,
+          "directory not made durable at a start",
+          { "create_halfway" } },
         { RPMI_CANARY_EARLY_DETACH, "locks freed while writes may land", { "inherit" } },
+        { RPMI_CANARY_HEAD_IN_PLACE, "head written over the one in force", { "trim_reuse" } },
+        { RPMI_CANARY_EARLY_STATE, "entry in force before its body", { "create", "replace_log" } },
+        { RPMI_CANARY_NO_LOG_ID, "log's id not in the checksum", { "replace_log" } },
+        { RPMI_CANARY_OLD_HEADER, "new log's header not zeroed", { "replace_log" } },
+        { RPMI_CANARY_WEAK_ZEROS, "new region's zeros not durable", { "replace_region" } },
+        { RPMI_CANARY_VISIBLE_HEAD, "space freed by a head not durable", { "trim_halfway" } },
     };
 
     return list;

@@ -3,6 +3,8 @@
 // beside a writer.
 #include "crash/bodies.h"
 
+#include <algorithm>
+
 using namespace cuts;
 
 static const unsigned SECOND = 1;
@@ -280,7 +282,7 @@ static void reader_trims(Run &run)
     rpm_log *log = nullptr;
 
     for (int i = 0; i < 4; i++)
-        writer.append(900);
+        writer.append(1000);
     for (unsigned i = 0; i < 2; i++)
         run.client(SECOND + i);
     run.begin();
@@ -292,9 +294,75 @@ static void reader_trims(Run &run)
         if (rpm_log_trim(log, 1024 * (i + 1)) == 0)
             oracle.trim_acked(1024 * (i + 1));
         rpm_log_close(&log);
-        for (int turn = 0; turn < 20 && !writer.try_append(900); turn++)
+        for (int turn = 0; turn < 20 && !writer.try_append(1000); turn++)
             rpm_sim_step(run.sim());
     }
+}
+
+static void fill(Writer &writer)
+{
+    while (writer.try_append(1000)) {
+    }
+}
+
+// The log is full. While the far end is about a reader's trim, which others see before it is
+// durable, the writer wants room, and the power goes. If the old head comes back, so must what it
+// keeps. The writer does not wait long for a far end that is busy with the trim.
+static void trim_halfway(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    const uint64_t patience_us = run.timeout_us;
+    uint64_t step = run.chance.below(3);
+    rpm_log *log = nullptr;
+
+    run.timeout_us = 200;
+    Writer writer(run, FIRST, oracle);
+    run.timeout_us = patience_us;
+    fill(writer);
+    run.must(rpm_log_open(run.client(SECOND), "a", nullptr, &log), "open to read");
+    run.begin();
+    Meanwhile meanwhile(run, [&] {
+        if (step-- != 0)
+            return;
+        writer.hasty(1000);
+        for (uint64_t i = run.chance.below(20); i > 0; i--)
+            rpm_sim_step(run.sim());
+        run.strike(Fault::reorder);
+    });
+    oracle.trim_asked(2048);
+    if (rpm_log_trim(log, 2048) == 0)
+        oracle.trim_acked(2048);
+    rpm_log_close(&log);
+    meanwhile.end();
+}
+
+// The server dies at the end of a creation. The next one finds what was visible by then; what it
+// lets clients build on must not be lost with the power.
+static void create_halfway(Run &run)
+{
+    LogOracle &like = log_of(run, "b");
+    LogOracle &oracle = log_of(run, "a");
+    uint64_t steps = 0;
+
+    {
+        Meanwhile meanwhile(run, [&] { steps++; });
+        Writer writer(run, FIRST, like);
+        meanwhile.end();
+    }
+    run.begin();
+    steps -= std::min<uint64_t>(steps, run.chance.below(24)); // the claim is part of it
+    try {
+        Meanwhile meanwhile(run, [&] {
+            if (steps-- == 0)
+                run.strike(Fault::kill);
+        });
+        Writer first(run, FIRST, oracle);
+        meanwhile.end();
+    } catch (const Lost &) {
+    }
+    run.revive();
+    Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);
+    second.append(40);
 }
 
 const std::vector<Scenario> &recover_scenarios()
@@ -311,6 +379,8 @@ const std::vector<Scenario> &recover_scenarios()
         { "follow", follow },
         { "read_middle", read_middle },
         { "reader_trims", reader_trims },
+        { "trim_halfway", trim_halfway },
+        { "create_halfway", create_halfway },
     };
 
     return all;

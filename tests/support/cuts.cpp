@@ -48,7 +48,7 @@ void violate(const char *format, ...)
 }
 
 Run::Run(const Setup &given, const Plan &plan)
-    : setup(given), chance(given.seed * 77 + 5), plan_(plan)
+    : setup(given), chance(given.seed * 77 + 5), timeout_us(TIMEOUT_US), plan_(plan)
 {
     rpm_sim_opts opts = rpm_sim_opts_init();
 
@@ -91,7 +91,7 @@ rpm_conn *Run::client(unsigned who)
         return clients_[who];
     opts.method = setup.method;
     opts.hints = setup.hints.c_str();
-    opts.timeout_us = TIMEOUT_US;
+    opts.timeout_us = timeout_us;
     opts.depth = 64;
     must(rpm_sim_connect(sim_, 0, &opts, &conn), "connect");
     say("client %u connects", who);
@@ -293,6 +293,42 @@ void Run::epilogue()
                : setup.level == RPM_PROCESS ? Fault::kill
                                             : Fault::client);
     recover();
+}
+
+Meanwhile::Meanwhile(Run &run, std::function<void()> act) : run_(run), act_(std::move(act))
+{
+    rpmi_cpu *cpu = &run_.sim()->world->machine[0].cpu;
+
+    cpu->meanwhile = happen;
+    cpu->context = this;
+}
+
+Meanwhile::~Meanwhile()
+{
+    run_.sim()->world->machine[0].cpu.meanwhile = nullptr;
+}
+
+// No exception passes through the model, which is C.
+void Meanwhile::happen(void *context)
+{
+    Meanwhile *that = static_cast<Meanwhile *>(context);
+
+    if (that->acting_ || that->thrown_ != nullptr)
+        return;
+    that->acting_ = true;
+    try {
+        that->act_();
+    } catch (...) {
+        that->thrown_ = std::current_exception();
+    }
+    that->acting_ = false;
+}
+
+void Meanwhile::end()
+{
+    run_.sim()->world->machine[0].cpu.meanwhile = nullptr;
+    if (thrown_ != nullptr)
+        std::rethrow_exception(thrown_);
 }
 
 std::vector<Fault> faults_of(uint32_t level)

@@ -13,6 +13,8 @@
 #include <librpm/sim.h>
 
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -94,6 +96,7 @@ class Run
 
     const Setup setup;
     Chance chance;
+    uint64_t timeout_us; // of clients that are dialled from now on
 
     // Client machine @who, dialled at first use. Throws Lost.
     rpm_conn *client(unsigned who);
@@ -175,6 +178,27 @@ class Run
     uint64_t cuts_fired_ = 0;
     std::map<unsigned, rpm_conn *> clients_;
     std::vector<std::unique_ptr<Oracle>> oracles_;
+};
+
+// Clients' code runs while the far core does not. What is given here is the exception: it happens
+// between any two steps of that core, as if on another machine, until end(), which throws what it
+// threw.
+class Meanwhile
+{
+  public:
+    Meanwhile(Run &run, std::function<void()> act);
+    ~Meanwhile();
+    Meanwhile(const Meanwhile &) = delete;
+    Meanwhile &operator=(const Meanwhile &) = delete;
+    void end();
+
+  private:
+    static void happen(void *meanwhile);
+
+    Run &run_;
+    std::function<void()> act_;
+    bool acting_ = false; // its own steps are not between two steps
+    std::exception_ptr thrown_;
 };
 
 // Is an object there?

@@ -366,6 +366,22 @@ bool Writer::try_async(size_t len, uint32_t flags)
     return true;
 }
 
+void Writer::hasty(size_t len)
+{
+    uint32_t serial = oracle_.submit(len);
+    std::string bytes = oracle_.bytes_of(serial);
+    uint64_t lsn = 0;
+    int err = rpm_log_append_async(log_, bytes.data(), bytes.size(), 0, context_of(serial), &lsn);
+
+    run_.say("record %u in haste: %s", serial, rpm_error_name(err));
+    if (err == 0)
+        oracle_.entry(serial).lsn = lsn;
+    else
+        oracle_.entry(serial).fate = Fate::gone;
+    if (err != RPM_E_FULL && err != RPM_E_TIMEDOUT)
+        run_.must(err, "append in haste");
+}
+
 void Writer::async(size_t len, uint32_t flags)
 {
     if (!try_async(len, flags))

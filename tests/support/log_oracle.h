@@ -95,6 +95,8 @@ class Writer
     bool try_append(size_t len);
     void async(size_t len, uint32_t flags = 0);
     bool try_async(size_t len, uint32_t flags = 0);
+    // The same for once, whatever becomes of it: full, out of time, or never heard of again.
+    void hasty(size_t len);
     void batch(std::initializer_list<size_t> lens);
     void reserve(size_t len, size_t used);
     void persist();
