@@ -102,6 +102,18 @@ static void flushed_write(void *dst, const void *head, size_t head_bytes, const 
     rpmi_store_write(dst, &from, len);
 }
 
+void rpmi_plain_frame(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                      size_t len)
+{
+    rpmi_plain_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
+}
+
+static void written_frame(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                          size_t len)
+{
+    rpmi_cpu.nt_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
+}
+
 static void flush_nothing(const void *ptr, size_t len)
 {
     (void)ptr;
@@ -113,6 +125,8 @@ enum rpmi_cpu_copy rpmi_cpu_choose(enum rpmi_cpu_copy best)
 {
     rpmi_cpu = (struct rpmi_cpu){
         .nt_write = flushed_write,
+        .nt_frame = written_frame,
+        .lone_frame = written_frame,
         .flush = flush_nothing,
         .copy = RPMI_COPY_PLAIN,
         .copy_name = "memcpy",

@@ -24,21 +24,22 @@ enum rpmi_cpu_copy {
     RPMI_COPY_KINDS = 4
 };
 
+/* rpmi_nt_write() with a head of three words, read one by one into registers: words that were just
+ * stored cannot be loaded as one vector until they have reached the cache. */
+typedef void rpmi_frame_fn(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                           size_t len);
+
 struct rpmi_cpu {
     void (*nt_write)(void *dst, const void *head, size_t head_bytes, const void *body,
                      size_t body_bytes, size_t len);
-    /* The same with a head of three words, kept in registers: words that were just stored cannot
-     * be loaded as one vector until they have reached the cache. NULL: use nt_write. The second
-     * one stores into the caches and writes back, which drains sooner and costs more. */
-    void (*nt_frame)(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
-                     size_t len);
-    void (*wb_frame)(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
-                     size_t len);
+    rpmi_frame_fn *nt_frame;
+    rpmi_frame_fn *lone_frame; /* a fence follows at once: what drains soonest, at any cost */
     void (*flush)(const void *ptr, size_t len);
     enum rpmi_cpu_copy copy;
     const char *copy_name;
     const char *flush_name; /* "clwb", "clflushopt", "clflush", "none" */
     size_t store_max;       /* writes up to this long are plain stores and flushes; 0: none */
+    size_t back_max;        /* and lone frames up to this; 0: none */
     bool can_flush;         /* false: ADR cannot be served by this CPU through this library */
 };
 
@@ -58,22 +59,11 @@ static inline void rpmi_nt_write(void *dst, const void *head, size_t head_bytes,
     rpmi_cpu.nt_write(dst, head, head_bytes, body, body_bytes, len);
 }
 
-/* rpmi_nt_write() with a head of three words. @alone: a fence follows at once. */
-static inline void rpmi_nt_frame(void *dst, const uint64_t head[3], const void *body,
-                                 size_t body_bytes, size_t len, bool alone)
-{
-    if (rpmi_cpu.nt_frame == NULL || (((uintptr_t)dst | len) & 63u) != 0)
-        rpmi_cpu.nt_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
-    else if (alone && len <= rpmi_cpu.store_max)
-        rpmi_cpu.wb_frame(dst, head, body, body_bytes, len);
-    else
-        rpmi_cpu.nt_frame(dst, head, body, body_bytes, len);
-}
-
 /* The same bytes by plain stores, into the caches: for memory that needs no flush, or gets it
  * later. */
 void rpmi_plain_write(void *dst, const void *head, size_t head_bytes, const void *body,
                       size_t body_bytes, size_t len);
+rpmi_frame_fn rpmi_plain_frame;
 
 /* Write every cache line that [@ptr, @ptr + @len) touches back to memory; complete after
  * rpmi_cpu_fence(). */

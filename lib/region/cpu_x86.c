@@ -22,6 +22,8 @@
 #define LINE RPMI_LINE_BYTES
 #define WITH_AVX512 __attribute__((target("avx512f,avx512bw,bmi2,clwb")))
 #define AHEAD_BYTES 1024 /* asked for in advance, where a log will go on */
+#define FRAME_WORDS 3
+#define FRAME_HEAD (FRAME_WORDS * sizeof(uint64_t))
 #define WITH_AVX2 __attribute__((target("avx2")))
 
 static inline int whole_lines(const void *dst, size_t len)
@@ -39,6 +41,12 @@ static inline const unsigned char *shifted(const void *ptr, size_t back)
 WITH_AVX512 static inline uint64_t low_mask(size_t n)
 {
     return _bzhi_u64(~(uint64_t)0, (unsigned)(n < LINE ? n : LINE));
+}
+
+/* The same for less than a line. */
+WITH_AVX512 static inline uint64_t low_part(size_t n)
+{
+    return _bzhi_u64(~(uint64_t)0, (unsigned)n);
 }
 
 /* Would a load of a whole line from @ptr touch two pages? The other one may not be mapped, and a
@@ -77,6 +85,17 @@ WITH_AVX512 static inline __m512i gather_avx512(const void *head, size_t head_by
     return line;
 }
 
+/* The last @n bytes of a body, fewer than a line, behind @before others. */
+WITH_AVX512 static inline __m512i tail_avx512(const unsigned char *ptr, size_t n, size_t before)
+{
+    const size_t word = sizeof(uint64_t);
+
+    if (RPMI_UNLIKELY(crosses_page(ptr)) && n % word == 0 && before + n >= LINE)
+        return _mm512_maskz_compress_epi64((__mmask8)(0xffu << (LINE - n) / word),
+                                           _mm512_loadu_si512(ptr + n - LINE));
+    return merge_avx512(_mm512_setzero_si512(), low_mask(n), ptr, 0, n);
+}
+
 WITH_AVX512 static inline void lines_avx512(unsigned char *dst, const void *head, size_t head_bytes,
                                             const void *body, size_t body_bytes, size_t len)
 {
@@ -87,9 +106,12 @@ WITH_AVX512 static inline void lines_avx512(unsigned char *dst, const void *head
     _mm512_stream_si512((void *)dst, gather_avx512(head, head_bytes, body, body_bytes, 0));
     for (at = LINE; at + LINE <= data; at += LINE)
         _mm512_stream_si512((void *)(dst + at), _mm512_loadu_si512(from + at));
+    if (at < data) {
+        _mm512_stream_si512((void *)(dst + at), tail_avx512(from + at, data - at, at - head_bytes));
+        at += LINE;
+    }
     for (; at < len; at += LINE)
-        _mm512_stream_si512((void *)(dst + at),
-                            gather_avx512(head, head_bytes, body, body_bytes, at));
+        _mm512_stream_si512((void *)(dst + at), _mm512_setzero_si512());
 }
 
 /* Stores of any length at any place, then a write-back of their lines. */
@@ -131,59 +153,114 @@ WITH_AVX512 static void write_avx512(void *dst, const void *head, size_t head_by
         partial_avx512(dst, head, head_bytes, body, body_bytes, len);
 }
 
-/* The first line of three words and a body. */
-WITH_AVX512 static inline __m512i first_avx512(const uint64_t head[3], const void *body,
-                                               size_t body_bytes)
+/* How the lines of a frame are stored: past the caches, or into them and written back. */
+enum store { STORE_STREAM, STORE_BACK };
+
+WITH_AVX512 static inline void line_avx512(unsigned char *dst, __m512i line, enum store how)
 {
-    const size_t head_bytes = 3 * sizeof(head[0]);
-    __m512i line =
+    if (how == STORE_STREAM) {
+        _mm512_stream_si512((void *)dst, line);
+    } else {
+        _mm512_store_si512(dst, line);
+        _mm_clwb(dst);
+    }
+}
+
+/* The first line: the words, and behind them what the lowest lanes of @body have. */
+WITH_AVX512 static inline __m512i first_avx512(const uint64_t head[3], __m512i body)
+{
+    __m512i words =
         _mm512_set_epi64(0, 0, 0, 0, 0, (int64_t)head[2], (int64_t)head[1], (int64_t)head[0]);
 
-    if (body_bytes == 0)
-        return line;
-    return merge_avx512(line, low_mask(head_bytes + body_bytes) & ~low_mask(head_bytes),
-                        shifted(body, head_bytes), head_bytes,
-                        head_bytes + body_bytes < LINE ? head_bytes + body_bytes : LINE);
+    return _mm512_mask_expand_epi64(words, (__mmask8)(0xffu << FRAME_WORDS), body);
 }
 
-/* A line of the body behind the first, or of zeros. */
-WITH_AVX512 static inline __m512i later_avx512(const unsigned char *from, size_t at, size_t data)
+/* Not whole lines, or a body whose first or last load would touch a page that it may not lie in. */
+WITH_AVX512 __attribute__((noinline)) static void frame_apart(unsigned char *dst,
+                                                              const uint64_t head[3],
+                                                              const void *body, size_t body_bytes,
+                                                              size_t len)
 {
-    if (at + LINE <= data)
-        return _mm512_loadu_si512(from + at);
-    if (at >= data)
-        return _mm512_setzero_si512();
-    return merge_avx512(_mm512_setzero_si512(), low_mask(data - at), from + at, 0, data - at);
+    const unsigned char *from = shifted(body, FRAME_HEAD);
+    size_t data = FRAME_HEAD + body_bytes;
+    __m512i line = _mm512_setzero_si512();
+    size_t at;
+
+    if (!whole_lines(dst, len)) {
+        rpmi_cpu.nt_write(dst, head, FRAME_HEAD, body, body_bytes, len);
+        return;
+    }
+    if (body_bytes >= LINE)
+        line = _mm512_loadu_si512(body);
+    else if (body_bytes != 0)
+        line = merge_avx512(line, low_mask(body_bytes), body, 0, body_bytes);
+    _mm512_stream_si512((void *)dst, first_avx512(head, line));
+    for (at = LINE; at + LINE <= data; at += LINE)
+        _mm512_stream_si512((void *)(dst + at), _mm512_loadu_si512(from + at));
+    if (at < data) {
+        _mm512_stream_si512((void *)(dst + at), tail_avx512(from + at, data - at, at - FRAME_HEAD));
+        at += LINE;
+    }
+    for (; at < len; at += LINE)
+        _mm512_stream_si512((void *)(dst + at), _mm512_setzero_si512());
 }
 
-WITH_AVX512 static void frame_avx512(void *to, const uint64_t head[3], const void *body,
+/* Nothing but the lines themselves is stored here: stores reach memory in order, so that another
+ * one would wait behind those of the frames before. */
+WITH_AVX512 static inline void frame_by(unsigned char *dst, const uint64_t head[3],
+                                        const void *body, size_t body_bytes, size_t len,
+                                        enum store how)
+{
+    const unsigned char *from = shifted(body, FRAME_HEAD);
+    size_t data = FRAME_HEAD + body_bytes;
+    size_t at;
+
+    line_avx512(dst,
+                first_avx512(head, body_bytes >= LINE
+                                       ? _mm512_loadu_si512(body)
+                                       : _mm512_maskz_loadu_epi8(low_part(body_bytes), body)),
+                how);
+    for (at = LINE; at + LINE <= data; at += LINE)
+        line_avx512(dst + at, _mm512_loadu_si512(from + at), how);
+    if (at < data) {
+        line_avx512(dst + at, _mm512_maskz_loadu_epi8(low_part(data - at), from + at), how);
+        at += LINE;
+    }
+    for (; at < len; at += LINE)
+        line_avx512(dst + at, _mm512_setzero_si512(), how);
+}
+
+/* Would the first or the last load of a body touch a page that it may not lie in? */
+static inline int edges_cross(const void *body, size_t body_bytes)
+{
+    const unsigned char *from = shifted(body, FRAME_HEAD);
+
+    return crosses_page(body) || crosses_page(from + ((FRAME_HEAD + body_bytes) & ~(LINE - 1u)));
+}
+
+WITH_AVX512 static void frame_avx512(void *dst, const uint64_t head[3], const void *body,
                                      size_t body_bytes, size_t len)
 {
-    const unsigned char *from = shifted(body, 3 * sizeof(head[0]));
-    size_t data = 3 * sizeof(head[0]) + body_bytes;
-    unsigned char *dst = to;
-
-    RPM_ASSERT(data <= len);
-    _mm512_stream_si512((void *)dst, first_avx512(head, body, body_bytes));
-    for (size_t at = LINE; at < len; at += LINE)
-        _mm512_stream_si512((void *)(dst + at), later_avx512(from, at, data));
+    RPM_ASSERT(FRAME_HEAD + body_bytes <= len);
+    if (RPMI_UNLIKELY(!whole_lines(dst, len) || edges_cross(body, body_bytes)))
+        frame_apart(dst, head, body, body_bytes, len);
+    else
+        frame_by(dst, head, body, body_bytes, len, STORE_STREAM);
 }
 
 /* The lines some frames further on are asked for early: a log goes forward. */
-WITH_AVX512 static void frame_back_avx512(void *to, const uint64_t head[3], const void *body,
+WITH_AVX512 static void lone_frame_avx512(void *to, const uint64_t head[3], const void *body,
                                           size_t body_bytes, size_t len)
 {
-    const unsigned char *from = shifted(body, 3 * sizeof(head[0]));
-    size_t data = 3 * sizeof(head[0]) + body_bytes;
     unsigned char *dst = to;
 
-    RPM_ASSERT(data <= len);
-    _mm512_store_si512(dst, first_avx512(head, body, body_bytes));
-    _mm_clwb(dst);
-    for (size_t at = LINE; at < len; at += LINE) {
-        _mm512_store_si512(dst + at, later_avx512(from, at, data));
-        _mm_clwb(dst + at);
+    RPM_ASSERT(FRAME_HEAD + body_bytes <= len);
+    if (RPMI_UNLIKELY(len > rpmi_cpu.back_max || !whole_lines(dst, len) ||
+                      edges_cross(body, body_bytes))) {
+        frame_avx512(dst, head, body, body_bytes, len);
+        return;
     }
+    frame_by(dst, head, body, body_bytes, len, STORE_BACK);
     for (size_t at = 0; at < len; at += LINE)
         __builtin_prefetch(dst + AHEAD_BYTES + at, 1, 3);
 }
@@ -319,7 +396,7 @@ static void choose_copy(enum rpmi_cpu_copy best, uint32_t leaf7_ebx)
         (leaf7_ebx & bit_CLWB) != 0 && (state & avx512_state) == avx512_state) {
         rpmi_cpu.nt_write = write_avx512;
         rpmi_cpu.nt_frame = frame_avx512;
-        rpmi_cpu.wb_frame = frame_back_avx512;
+        rpmi_cpu.lone_frame = lone_frame_avx512;
         rpmi_cpu.copy = RPMI_COPY_AVX512;
         rpmi_cpu.copy_name = "avx512 non-temporal";
     }
@@ -327,19 +404,22 @@ static void choose_copy(enum rpmi_cpu_copy best, uint32_t leaf7_ebx)
 
 /*
  * How short a write is cheaper as plain stores and clwb. A drain of non-temporal stores waits for
- * memory, on Intel longer than a drain of write-backs: 250 against 195 ns at 64 bytes, 275 against
- * 240 at 256, 300 against 460 at 1024 (Sapphire Rapids, tmpfs). On AMD non-temporal stores win at
- * every size: 80 against 140 ns at 64 bytes (Zen 4).
+ * memory, on Intel longer than a drain of write-backs: 231 against 178 ns for one line, 244 against
+ * 194 for two, 263 against 250 for five, 275 against 305 for eight (Sapphire Rapids, tmpfs). Where
+ * the lines were asked for in advance, write-backs win longer: 203 ns for five, 229 for eight, 302
+ * against 290 for sixteen. On AMD non-temporal stores win at every size: 80 against 140 ns at 64
+ * bytes (Zen 4).
  */
-static size_t store_max(void)
+static void choose_lengths(void)
 {
     uint32_t eax, ebx, ecx, edx;
 
     if (rpmi_cpu.flush != flush_clwb || !__get_cpuid(0, &eax, &ebx, &ecx, &edx))
-        return 0;
-    return ebx == signature_INTEL_ebx && ecx == signature_INTEL_ecx && edx == signature_INTEL_edx
-               ? RPMI_XPLINE_BYTES
-               : 0;
+        return;
+    if (ebx != signature_INTEL_ebx || ecx != signature_INTEL_ecx || edx != signature_INTEL_edx)
+        return;
+    rpmi_cpu.store_max = 4 * LINE;
+    rpmi_cpu.back_max = 12 * LINE;
 }
 
 void rpmi_cpu_choose_native(enum rpmi_cpu_copy best)
@@ -360,7 +440,7 @@ void rpmi_cpu_choose_native(enum rpmi_cpu_copy best)
         rpmi_cpu.flush_name = "clflush";
     }
     choose_copy(best, ebx);
-    rpmi_cpu.store_max = store_max();
+    choose_lengths();
 }
 
 #endif

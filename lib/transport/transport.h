@@ -32,28 +32,24 @@ enum rpmi_link_flag {
     RPMI_LINK_PLACES_ON_POST = 1
 };
 
-/* One write through a lane: three words, a body, zeros up to len. */
-struct rpmi_put {
-    uint64_t offset; /* bytes from the start of the lane's object */
-    uint64_t len;
-    const void *body; /* borrowed until put returns */
-    uint64_t body_bytes;
-    uint64_t head[3];
-    bool headed; /* false: the body comes first */
-    bool alone;  /* the only one between enter and leave: what matters is how soon it drains */
-};
-
 /*
  * A short way for WRITE ... WRITE, DRAIN to one key, of a link that places on post: a few
  * nanoseconds each, because what does not change from one to the next is looked at once.
- * Between enter() and leave() nothing else is asked of the link.
+ * Between enter() and leave() nothing else is asked of the link. Offsets count from the start of
+ * the key's object and, with lengths, stay within what was entered: that is asserted. Bodies are
+ * borrowed until return.
  */
 struct rpmi_lane {
     /* May [0, @bytes) of the key's object be written to, from its header on? 0, and leave() must
-     * follow; else nothing has happened, and post() says why. */
-    int (*enter)(struct rpmi_link *link, uint32_t key, uint64_t bytes);
-    /* Within these bytes: that is asserted. */
-    void (*put)(struct rpmi_link *link, const struct rpmi_put *put);
+     * follow; else nothing has happened, and post() says why. @alone: one short write is to come,
+     * and what matters is how soon it drains. */
+    int (*enter)(struct rpmi_link *link, uint32_t key, uint64_t bytes, bool alone);
+    /* Write three words, a body, zeros up to @len. */
+    void (*frame)(struct rpmi_link *link, uint64_t offset, const uint64_t head[3], const void *body,
+                  uint64_t body_bytes, uint64_t len);
+    /* Write a body, zeros up to @len. */
+    void (*body)(struct rpmi_link *link, uint64_t offset, const void *body, uint64_t body_bytes,
+                 uint64_t len);
     void (*leave)(struct rpmi_link *link);
 };
 

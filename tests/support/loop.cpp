@@ -469,7 +469,7 @@ static const rpmi_transport_ops *ops_table()
 }
 
 // Entering counts as an op, so that a link can be lost there.
-static int lane_enter(rpmi_link *base, uint32_t key, uint64_t bytes)
+static int lane_enter(rpmi_link *base, uint32_t key, uint64_t bytes, bool)
 {
     Link *link = of(base);
     rpmi_span span = {};
@@ -489,20 +489,37 @@ static int lane_enter(rpmi_link *base, uint32_t key, uint64_t bytes)
     return 0;
 }
 
-static void lane_put(rpmi_link *base, const rpmi_put *put)
+static void lane_put(rpmi_link *base, uint64_t offset, const std::vector<unsigned char> &bytes)
 {
     Link *link = of(base);
-    size_t head_bytes = put->headed ? sizeof(put->head) : 0;
-    std::vector<unsigned char> bytes(put->len);
 
-    REQUIRE(put->offset >= RPMI_LOG_HEADER_BYTES);
-    REQUIRE(put->offset + put->len <= link->lane_bytes);
-    REQUIRE(head_bytes + put->body_bytes <= put->len);
-    memcpy(bytes.data(), put->head, head_bytes);
-    if (put->body_bytes != 0)
-        memcpy(bytes.data() + head_bytes, put->body, put->body_bytes);
-    memcpy(&link->server->pool.bytes[link->lane_at + put->offset], bytes.data(), bytes.size());
-    link->dirty.emplace_back(link->lane_at + put->offset, put->len);
+    REQUIRE(offset >= RPMI_LOG_HEADER_BYTES);
+    REQUIRE(offset + bytes.size() <= link->lane_bytes);
+    memcpy(&link->server->pool.bytes[link->lane_at + offset], bytes.data(), bytes.size());
+    link->dirty.emplace_back(link->lane_at + offset, bytes.size());
+}
+
+static void lane_frame(rpmi_link *base, uint64_t offset, const uint64_t head[3], const void *body,
+                       uint64_t body_bytes, uint64_t len)
+{
+    const size_t head_bytes = 3 * sizeof(head[0]);
+    std::vector<unsigned char> bytes(len);
+
+    REQUIRE(head_bytes + body_bytes <= len);
+    memcpy(bytes.data(), head, head_bytes);
+    if (body_bytes != 0)
+        memcpy(bytes.data() + head_bytes, body, body_bytes);
+    lane_put(base, offset, bytes);
+}
+
+static void lane_body(rpmi_link *base, uint64_t offset, const void *body, uint64_t body_bytes,
+                      uint64_t len)
+{
+    std::vector<unsigned char> bytes(len);
+
+    REQUIRE(body_bytes <= len);
+    memcpy(bytes.data(), body, body_bytes);
+    lane_put(base, offset, bytes);
 }
 
 static void lane_leave(rpmi_link *base)
@@ -514,7 +531,7 @@ static void lane_leave(rpmi_link *base)
     keep_dirty(link);
 }
 
-static const rpmi_lane LANE = { lane_enter, lane_put, lane_leave };
+static const rpmi_lane LANE = { lane_enter, lane_frame, lane_body, lane_leave };
 
 Setup placing()
 {

@@ -231,38 +231,54 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
     return err != 0 ? err : (int)n;
 }
 
-static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes)
+static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool alone)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
-    const struct rpmi_shm_key *key = &shm->direct.key[id % RPMI_KEYS_MAX];
+    struct rpmi_direct *direct = &shm->direct;
+    const struct rpmi_shm_key *key = &direct->key[id % RPMI_KEYS_MAX];
     struct bracket bracket = { 0 };
 
-    RPM_ASSERT(shm->direct.lane == NULL);
+    RPM_ASSERT(direct->lane == NULL);
     if (RPMI_UNLIKELY(link->lost != 0 || id >= RPMI_KEYS_MAX || key->base == NULL ||
                       key->guard == NULL || (key->rights & RPMI_RIGHT_WRITE) == 0 ||
                       bytes > key->bytes || !rpmi_pulse_lives(shm->pulse)))
         return RPM_E_DENIED;
     if (RPMI_UNLIKELY(bracket_open(&bracket, key, shm->light) != 0))
         return RPM_E_FENCED;
-    shm->direct.lane = key;
-    shm->direct.lane_bytes = bytes;
+    direct->lane = key;
+    direct->lane_bytes = bytes;
+    direct->lane_frame = !direct->past_cache ? rpmi_plain_frame
+                         : alone             ? rpmi_cpu.lone_frame
+                                             : rpmi_cpu.nt_frame;
     return 0;
 }
 
-static void lane_put(struct rpmi_link *link, const struct rpmi_put *put)
+static inline unsigned char *lane_place(const struct rpmi_direct *direct, uint64_t offset,
+                                        uint64_t len)
+{
+    RPM_ASSERT(offset >= direct->lane->guarded_bytes && offset < direct->lane_bytes &&
+               len <= direct->lane_bytes - offset);
+    return direct->lane->base + offset;
+}
+
+static void lane_frame(struct rpmi_link *link, uint64_t offset, const uint64_t head[3],
+                       const void *body, uint64_t body_bytes, uint64_t len)
 {
     const struct rpmi_direct *direct = &rpmi_shm_of(link)->direct;
-    unsigned char *to = direct->lane->base + put->offset;
-    size_t head_bytes = put->headed ? sizeof(put->head) : 0;
 
-    RPM_ASSERT(put->offset >= direct->lane->guarded_bytes && put->offset < direct->lane_bytes &&
-               put->len <= direct->lane_bytes - put->offset);
-    if (!direct->past_cache)
-        rpmi_plain_write(to, put->head, head_bytes, put->body, put->body_bytes, put->len);
-    else if (put->headed)
-        rpmi_nt_frame(to, put->head, put->body, put->body_bytes, put->len, put->alone);
+    direct->lane_frame(lane_place(direct, offset, len), head, body, body_bytes, len);
+}
+
+static void lane_body(struct rpmi_link *link, uint64_t offset, const void *body,
+                      uint64_t body_bytes, uint64_t len)
+{
+    const struct rpmi_direct *direct = &rpmi_shm_of(link)->direct;
+    unsigned char *to = lane_place(direct, offset, len);
+
+    if (direct->past_cache)
+        rpmi_nt_write(to, NULL, 0, body, body_bytes, len);
     else
-        rpmi_nt_write(to, NULL, 0, put->body, put->body_bytes, put->len);
+        rpmi_plain_write(to, NULL, 0, body, body_bytes, len);
 }
 
 static void lane_leave(struct rpmi_link *link)
@@ -274,7 +290,7 @@ static void lane_leave(struct rpmi_link *link)
     direct->lane = NULL;
 }
 
-const struct rpmi_lane rpmi_direct_lane = { lane_enter, lane_put, lane_leave };
+const struct rpmi_lane rpmi_direct_lane = { lane_enter, lane_frame, lane_body, lane_leave };
 
 const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)
 {

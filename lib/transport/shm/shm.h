@@ -7,6 +7,7 @@
 #define RPMI_SHM_H
 
 #include "pool/guard.h"
+#include "region/cpu_copy.h"
 #include "transport/shm/path.h"
 #include "transport/shm/pulse.h"
 #include "transport/shm/ring.h"
@@ -47,6 +48,7 @@ struct rpmi_direct {
     bool past_cache;                 /* the domain wants stores past the caches */
     const struct rpmi_shm_key *lane; /* between enter and leave */
     uint64_t lane_bytes;
+    rpmi_frame_fn *lane_frame;
     __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];
     struct rpmi_shm_key key[RPMI_KEYS_MAX];
 };

@@ -40,27 +40,61 @@ struct Shape {
 
 constexpr size_t kRoom = 1 << 14; // the longest shape, and room on both sides
 
+// Memory with nothing mapped before and behind it.
+class Walled
+{
+  public:
+    Walled()
+        : map_(static_cast<unsigned char *>(
+              mmap(nullptr, 6 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
+    {
+        REQUIRE(map_ != MAP_FAILED);
+        REQUIRE(mprotect(map_ + 4096, kBytes, PROT_READ | PROT_WRITE) == 0);
+    }
+    ~Walled()
+    {
+        munmap(map_, 6 * 4096);
+    }
+    // Where so many bytes lie near one of the walls.
+    unsigned char *place(rpmi_rng *rng, size_t bytes) const
+    {
+        size_t skew = rpmi_rng_below(rng, 2) * rpmi_rng_below(rng, 64);
+
+        if (bytes + skew > kBytes)
+            skew = 0;
+        return map_ + 4096 + (rpmi_rng_chance(rng, 500000) ? skew : kBytes - bytes - skew);
+    }
+
+  private:
+    static constexpr size_t kBytes = 4 * 4096;
+    unsigned char *map_;
+};
+
 // What is wrong with one write, or "".
-std::string judge(rpmi_rng *rng, const Shape &shape)
+std::string judge(rpmi_rng *rng, const Walled &walled, const Shape &shape)
 {
     static unsigned char *room = static_cast<unsigned char *>(std::aligned_alloc(4096, kRoom));
     std::vector<unsigned char> head = random_bytes(rng, shape.head);
-    std::vector<unsigned char> body = random_bytes(rng, shape.body + 64);
-    size_t skew = rpmi_rng_below(rng, 64);
+    std::vector<unsigned char> bytes = random_bytes(rng, shape.body + 64);
     std::vector<unsigned char> want(kRoom, 0xa5);
+    unsigned char *body = &bytes[rpmi_rng_below(rng, 64)];
 
+    if (rpmi_rng_chance(rng, 500000)) {
+        body = walled.place(rng, shape.body);
+        std::copy_n(bytes.begin(), shape.body, body);
+    }
     std::copy(head.begin(), head.end(), &want[shape.at]);
-    std::copy_n(&body[skew], shape.body, &want[shape.at + shape.head]);
+    std::copy_n(body, shape.body, &want[shape.at + shape.head]);
     std::fill_n(&want[shape.at + shape.head + shape.body], shape.len - shape.head - shape.body, 0);
     memset(room, 0xa5, kRoom);
     if (shape.head == 24 && rpmi_rng_chance(rng, 800000)) {
         uint64_t words[3];
 
         memcpy(words, head.data(), sizeof(words));
-        rpmi_nt_frame(room + shape.at, words, &body[skew], shape.body, shape.len,
-                      rpmi_rng_chance(rng, 500000));
+        (rpmi_rng_chance(rng, 500000) ? rpmi_cpu.nt_frame : rpmi_cpu.lone_frame)(
+            room + shape.at, words, body, shape.body, shape.len);
     } else {
-        rpmi_nt_write(room + shape.at, head.data(), shape.head, &body[skew], shape.body, shape.len);
+        rpmi_nt_write(room + shape.at, head.data(), shape.head, body, shape.body, shape.len);
     }
     rpmi_cpu_fence();
     if (memcmp(want.data(), room, kRoom) == 0)
@@ -93,15 +127,17 @@ TEST_CASE("cpu_copy: every kernel writes head, body and zeros, and nothing besid
     Restore restore;
     int kind = GENERATE(range(0, static_cast<int>(RPMI_COPY_KINDS)));
     bool stores = GENERATE(false, true);
+    Walled walled;
     rpmi_rng rng;
 
     if (rpmi_cpu_choose(static_cast<rpmi_cpu_copy>(kind)) != kind)
         return; // this CPU has nothing better than the one before
     rpmi_cpu.store_max = stores ? 256 : 0;
+    rpmi_cpu.back_max = stores ? 768 : 0;
     rpmi_rng_seed(&rng, 7);
     for (int i = 0; i < 4000; i++) {
         Shape shape = random_shape(&rng);
-        std::string wrong = judge(&rng, shape);
+        std::string wrong = judge(&rng, walled, shape);
 
         if (!wrong.empty())
             FAIL(rpmi_cpu.copy_name << ": at " << shape.at << " head " << shape.head << " body "
