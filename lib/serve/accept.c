@@ -34,12 +34,6 @@ static struct rpmi_peer *free_peer(struct rpm_server *server)
     return NULL;
 }
 
-static bool known_user(const struct rpm_server *server, const struct ucred *peer)
-{
-    return peer->uid == geteuid() || peer->uid == 0 ||
-           (server->socket_mode & OTHERS_MAY_CONNECT) != 0;
-}
-
 static void refuse_at_door(int sock, int status, const char *text)
 {
     struct rpmi_welcome welcome = { .version = RPMI_PROTOCOL_VERSION, .status = status };
@@ -49,6 +43,31 @@ static void refuse_at_door(int sock, int status, const char *text)
     (void)snprintf(welcome.text, sizeof(welcome.text), "%s", text);
     rpmi_welcome_put(bytes, &welcome);
     (void)rpmi_sock_send(sock, bytes, sizeof(bytes), NULL, 0, 0);
+}
+
+/* No place is left, so RPMI_GREETERS or more of them have said nothing yet. Whoever came first of
+ * those makes room: a hello follows a connection at once. */
+static struct rpmi_peer *make_room(struct rpm_server *server)
+{
+    struct rpmi_peer *oldest = NULL;
+
+    for (uint32_t i = 0; i < server->peers_max; i++) {
+        struct rpmi_peer *peer = &server->peers[i];
+
+        if (peer->client == 0 && (oldest == NULL || peer->greet_by_ns < oldest->greet_by_ns))
+            oldest = peer;
+    }
+    RPM_ASSERT(oldest != NULL);
+    refuse_at_door(oldest->sock, RPM_E_REFUSED, "others wait, and you said nothing");
+    rpmi_count(&server->stats.refused, 1);
+    rpmi_serve_drop(server, oldest);
+    return oldest;
+}
+
+static bool known_user(const struct rpm_server *server, const struct ucred *peer)
+{
+    return peer->uid == geteuid() || peer->uid == 0 ||
+           (server->socket_mode & OTHERS_MAY_CONNECT) != 0;
 }
 
 static bool let_in(struct rpm_server *server, int sock)
@@ -64,10 +83,8 @@ static bool let_in(struct rpm_server *server, int sock)
         refuse_at_door(sock, RPM_E_DENIED, "this server serves its own user only");
         return false;
     }
-    if (peer == NULL) {
-        refuse_at_door(sock, RPM_E_REFUSED, "the server has its clients already");
-        return false;
-    }
+    if (peer == NULL)
+        peer = make_room(server);
     event.data.u64 = (uint64_t)(peer - server->peers);
     if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, sock, &event) != 0)
         return false;

@@ -164,6 +164,24 @@ TEST_CASE("accept: a flood of silent connections does not keep the greeted from 
     CHECK(err == 0);
 }
 
+TEST_CASE("accept: a flood of silent connections does not keep others from coming in", "[unit]")
+{
+    ServerOpts opts;
+    opts.clients_max = 2;
+    Server server(opts);
+    std::vector<std::unique_ptr<RawClient>> silent;
+
+    for (int i = 0; i < 100; i++)
+        silent.push_back(std::make_unique<RawClient>(server));
+    RawClient good(server);
+    CHECK(good.hello(RPMI_MODE_RING) == 0);
+    CHECK(good.open("a", RPM_KIND_LOG, 4096).status == 0);
+    CHECK(silent.front()->dropped());
+    for (int i = 0; i < 100; i++)
+        silent.push_back(std::make_unique<RawClient>(server));
+    CHECK(good.open("a", RPM_KIND_LOG, 4096).status == 0); // who was greeted makes no room
+}
+
 TEST_CASE("accept: the secret decides", "[unit]")
 {
     ServerOpts opts;
