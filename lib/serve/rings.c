@@ -98,6 +98,8 @@ void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ri
     uint64_t one = 1;
 
     RPM_ASSERT(__atomic_load_n(&ring->state, __ATOMIC_RELAXED) != RPMI_RING_CLOSED);
+    /* Closing our descriptor would not end the watch: the client may keep its own open. */
+    (void)epoll_ctl(server->engine_epoll_fd, EPOLL_CTL_DEL, ring->bell, NULL);
     __atomic_store_n(&ring->state, RPMI_RING_CLOSED, __ATOMIC_RELEASE);
     if (write(server->kick_fd, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);

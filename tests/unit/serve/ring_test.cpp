@@ -7,7 +7,9 @@ extern "C" {
 #include "base/rng.h"
 #include "pool/service.h"
 }
+#include <dirent.h>
 #include <fcntl.h>
+#include <fstream>
 
 namespace
 {
@@ -326,6 +328,45 @@ TEST_CASE("ring: a bell that its client empties or blocks does not stop the engi
     rpmi_clock_sleep_ns(5000000);
     CHECK(good.run(good.write(0, 64)) == 0);
     CHECK(bad.run(bad.write(0, 64)) == 0);
+}
+
+namespace
+{
+
+// Descriptors that the epoll sets of this process, and so of the server, watch.
+int watched()
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fdinfo");
+
+    while (dirent *entry = readdir(dir)) {
+        std::ifstream file(std::string("/proc/self/fdinfo/") + entry->d_name);
+
+        for (std::string line; std::getline(file, line);)
+            n += line.compare(0, 4, "tfd:") == 0;
+    }
+    closedir(dir);
+    return n;
+}
+
+} // namespace
+
+TEST_CASE("ring: the bell of a client that left wakes nobody, though it keeps it", "[unit]")
+{
+    Server server;
+    int before = watched();
+    int kept;
+    {
+        Ringer client(server);
+
+        CHECK(watched() == before + 2);
+        kept = dup(client.fd(RPMI_FD_BELL));
+        REQUIRE(kept >= 0);
+    }
+    for (int i = 0; i < 400 && watched() > before; i++)
+        rpmi_clock_sleep_ns(10000000);
+    CHECK(watched() == before);
+    close(kept);
 }
 
 TEST_CASE("ring: a client that leaves with requests posted takes nobody along", "[unit]")
