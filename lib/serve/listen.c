@@ -61,6 +61,7 @@ static int take_name(struct rpm_server *server)
         got = try_lock(server, lock);
     if (got != 1)
         return got < 0 ? got : rpmi_fail(RPM_E_OWNED, "another server took %s", server->path);
+    server->named = true;
     if (lstat(server->path, &st) != 0)
         return 0;
     if (!S_ISSOCK(st.st_mode))
@@ -110,18 +111,20 @@ int rpmi_serve_listen(struct rpm_server *server, const char *text)
 void rpmi_serve_unlisten(struct rpm_server *server)
 {
     char lock[sizeof(server->path) + 8];
+    struct stat st;
 
     if (server->listen_fd >= 0) {
         (void)close(server->listen_fd);
-        if (unlink(server->path) != 0)
+        if (lstat(server->path, &st) == 0 && unlink(server->path) != 0)
             rpmi_diag(RPM_DIAG_WARNING, "cannot remove %s: %s", server->path, strerror(errno));
     }
     if (server->name_fd >= 0) {
         lock_path(server->path, lock, sizeof(lock));
-        if (server->listen_fd >= 0)
+        if (server->named) /* else it is another server's */
             (void)unlink(lock);
         (void)close(server->name_fd);
     }
+    server->named = false;
     server->listen_fd = -1;
     server->name_fd = -1;
 }

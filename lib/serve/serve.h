@@ -90,6 +90,7 @@ struct rpm_server {
     int pulse_fd;
     int listen_fd;
     int name_fd;  /* lock of the socket's name */
+    bool named;   /* it is ours */
     int guard_fd; /* the pool file once more, to look whether a guard slot's holder lives */
     int stop_fd;
     int kick_fd; /* wakes the engine for housekeeping */

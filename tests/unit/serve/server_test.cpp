@@ -115,6 +115,7 @@ TEST_CASE("server: a socket left behind is taken over, anything else is not", "[
     close(open((dir / "file").c_str(), O_CREAT | O_WRONLY, 0600));
     CHECK(try_open("shm:" + dir / "file", "") == RPM_E_INVAL);
     CHECK(exists(dir / "file"));
+    CHECK_FALSE(exists(dir / "file.lock"));
 }
 
 TEST_CASE("server: the socket has the permissions asked for, and is gone at the end", "[unit]")
