@@ -8,7 +8,10 @@
 #include "tool.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstring>
 #include <functional>
+#include <unistd.h>
 
 namespace cli
 {
@@ -66,6 +69,30 @@ inline CLI::Option *method_option(CLI::App *app, uint32_t &method, const std::st
         [](uint32_t i) { return rpm_method_name(static_cast<rpm_method>(i)); }, text);
 }
 
+inline char bus_error_text[160];
+
+/* Mapped memory that is no longer there: the file was cut short, or its medium failed. There is
+ * nothing to go on with, but whoever started us should hear why. */
+inline void on_bus_error(int, siginfo_t *info, void *)
+{
+    if (info->si_code != BUS_ADRERR && info->si_code != BUS_MCEERR_AR)
+        return; /* the handler is gone: it happens again and ends us the usual way */
+    (void)!write(STDERR_FILENO, bus_error_text, strlen(bus_error_text));
+    _exit(kFailed);
+}
+
+inline void report_bus_errors(const std::string &name)
+{
+    struct sigaction action = {};
+
+    snprintf(bus_error_text, sizeof(bus_error_text),
+             "%s: the pool's memory is gone: its file was cut short, or its medium failed\n",
+             name.c_str());
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+    sigaction(SIGBUS, &action, nullptr);
+}
+
 /* Parse and run: what main() returns. Without arguments the help is shown as wrong usage. */
 inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
 {
@@ -81,6 +108,7 @@ inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> 
         fprintf(stderr, "%s: %s\nTry '%s --help'.\n", name.c_str(), error.what(), name.c_str());
         return kUsage;
     }
+    report_bus_errors(name);
     try {
         return body();
     } catch (const std::exception &failure) {

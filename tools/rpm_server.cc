@@ -187,12 +187,21 @@ void write_stats(rpm_server *server, const std::string &path)
         fprintf(stderr, "rpm-server: cannot write %s\n", path.c_str());
 }
 
+template <typename Body> std::thread start_thread(Body body)
+{
+    try {
+        return std::thread(body);
+    } catch (const std::system_error &error) {
+        throw cli::Failure(std::string("cannot start a thread: ") + error.what());
+    }
+}
+
 /* SIGUSR1 is blocked in every thread and taken here, where anything may be called. */
 class StatsThread
 {
   public:
     StatsThread(rpm_server *server, const std::string &path)
-        : thread_([this, server, path] { serve(server, path); })
+        : thread_(start_thread([this, server, path] { serve(server, path); }))
     {
     }
     ~StatsThread()
@@ -277,7 +286,7 @@ int serve(const Options &options)
     {
         StatsThread stats(server.get(), options.json_stats);
 
-        engine = std::thread([&] {
+        engine = start_thread([&] {
             engine_err = rpm_server_engine(server.get());
             if (engine_err != 0)
                 rpm_server_stop(server.get());
