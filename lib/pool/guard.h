@@ -14,6 +14,10 @@
  * clears its word never clears that of the writer in force. An epoch is not handed out while a
  * living process still holds the lock of its slot.
  *
+ * A region has no guard, and a log's is gone with the log. So a direct client also holds a shared
+ * lock for each object that it has open, on bytes that no file has; while anybody does, and be it a
+ * stopped client of a server that died, the object's space is not given to another.
+ *
  * Format: FORMAT.md, section 4.   Tests: tests/conform/fence_test.cpp, tests/kill/
  */
 #ifndef RPMI_GUARD_H
@@ -25,6 +29,7 @@
 #include <stdint.h>
 
 #define RPMI_GUARD_SLOTS 64u
+#define RPMI_LEASE_AT (1ull << 62) /* lock bytes of an object: its own in the pool, plus this */
 
 /* At RPMI_GUARD_OFFSET of the log's header; claim on a line of its own. */
 struct rpmi_guard {

@@ -144,15 +144,23 @@ static int serve_close(struct rpmi_service *service, struct rpmi_client *client,
 
 static int serve_remove(struct rpmi_service *service, const struct rpmi_call *call)
 {
+    const struct rpmi_object *object;
     int index = rpmi_name_check(call->name);
+    int err = 0;
 
     if (index != 0)
         return index;
     index = rpmi_dir_find(service, call->name);
     if (index < 0)
         return index;
-    if (service->objects[index].keys != 0)
+    object = &service->objects[index];
+    if (object->keys != 0)
         return rpmi_fail(RPM_E_OWNED, "'%s' is open", call->name);
+    if (!rpmi_object_volatile(object) && service->opts.vacate != NULL)
+        err =
+            service->opts.vacate(service->opts.context, object->entry.offset, object->entry.bytes);
+    if (err != 0)
+        return rpmi_fail(err, "'%s' is still mapped by a client of an earlier server", call->name);
     return rpmi_dir_remove(service, (uint32_t)index);
 }
 

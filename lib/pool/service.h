@@ -45,6 +45,13 @@ struct rpmi_service_opts {
      */
     int (*quiesce)(void *context, uint64_t header_offset);
 
+    /*
+     * Is it certain that nobody maps [@offset, @offset + @bytes) of the pool any more, not even a
+     * client of an earlier server? May block, for a short time. 0 or RPM_E_OWNED. NULL: nobody
+     * ever does.
+     */
+    int (*vacate)(void *context, uint64_t offset, uint64_t bytes);
+
     /* 64 random bits for ids that must never repeat. NULL: the operating system's. */
     uint64_t (*entropy)(void *context);
     void *context;

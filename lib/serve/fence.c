@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fence.c: wait until no older direct writer of a log is between its check and its fence.
+ * fence.c: wait until no older direct writer of a log is between its check and its fence, or until
+ * no direct client maps an object any more.
  *
  * The claim word was raised before. A membarrier then makes every writer that is registered see it,
  * or us see its busy word. What is busy becomes idle by itself within a few microseconds, unless
@@ -30,6 +31,8 @@
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 1000000u
+#define VACATE_NS 100000000u /* from a client's last word to its last lock: it is on its way out   \
+                              */
 
 struct wait {
     struct rpm_server *server;
@@ -146,5 +149,34 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
     if (!holder_is_dead(&wait, (uint32_t)(epoch % RPMI_GUARD_SLOTS)))
         return rpmi_fail(RPM_E_OWNED,
                          "epoch %" PRIu64 "'s guard slot is still held by a fenced writer", epoch);
+    return 0;
+}
+
+/* Somebody alive holds a lock for an object that lies there. If the kernel cannot tell, nobody
+ * could take one either. */
+static bool is_leased(const struct rpm_server *server, uint64_t offset, uint64_t bytes)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK,
+        .l_whence = SEEK_SET,
+        .l_start = (off_t)(RPMI_LEASE_AT + offset),
+        .l_len = (off_t)bytes,
+    };
+
+    return fcntl(server->guard_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+int rpmi_serve_vacate(void *context, uint64_t offset, uint64_t bytes)
+{
+    struct rpm_server *server = context;
+    uint64_t deadline = rpmi_clock_ns() + VACATE_NS;
+
+    while (is_leased(server, offset, bytes)) {
+        if (rpmi_clock_ns() >= deadline)
+            return RPM_E_OWNED;
+        rpmi_serve_unlock(server);
+        rpmi_clock_sleep_ns(NAP_LAST_NS);
+        rpmi_serve_lock(server);
+    }
     return 0;
 }

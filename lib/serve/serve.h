@@ -149,8 +149,9 @@ void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ri
 /* Unmap a closed ring: the engine, or anybody while no engine runs. */
 void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring);
 
-/* fence.c: the service's quiesce hook; @context is the server. */
+/* fence.c: the service's quiesce and vacate hooks; @context is the server. */
 int rpmi_serve_quiesce(void *context, uint64_t header_offset);
+int rpmi_serve_vacate(void *context, uint64_t offset, uint64_t bytes);
 
 /* execute.c: one pass over all rings. False: nothing was there to do. */
 bool rpmi_serve_ready(const struct rpm_server *server);

@@ -89,6 +89,7 @@ static int open_service(struct rpm_server *server, const struct rpm_server_opts 
         .clients_max = server->clients_max,
         .server_epoch = server->server_epoch,
         .quiesce = rpmi_serve_quiesce,
+        .vacate = rpmi_serve_vacate,
         .context = server,
     };
     bool may_format = opts->pool == NULL || (opts->flags & RPM_SERVER_CREATE) != 0;

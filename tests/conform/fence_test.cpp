@@ -284,6 +284,94 @@ TEST_CASE("fence: a new server on the pool waits for the old one's direct writer
     CHECK(fresh.claim() == 0);
 }
 
+namespace
+{
+
+int remove_object(const Server &server, const char *name)
+{
+    rpm_conn *conn = nullptr;
+    int err = rpm_conn_open(server.url("ring").c_str(), nullptr, &conn);
+
+    if (err == 0)
+        err = rpm_conn_remove(conn, name);
+    rpm_conn_close(&conn);
+    return err;
+}
+
+struct Region {
+    rpm_conn *conn = nullptr;
+    rpm_region *region = nullptr;
+
+    explicit Region(const Server &server)
+    {
+        rpm_region_opts opts = rpm_region_opts_init();
+
+        opts.flags = RPM_REGION_CREATE;
+        opts.bytes = 65536;
+        REQUIRE(rpm_conn_open(server.url("direct").c_str(), nullptr, &conn) == 0);
+        REQUIRE(rpm_region_open(conn, "region", &opts, &region) == 0);
+    }
+    ~Region()
+    {
+        rpm_region_close(&region);
+        rpm_conn_close(&conn);
+    }
+};
+
+} // namespace
+
+TEST_CASE("fence: what a client of an earlier server still maps is not removed", "[conform]")
+{
+    Child child(stay);
+    Server server;
+
+    REQUIRE(child.go(server.url("direct")));
+    child.signal(SIGSTOP);
+    CHECK(remove_object(server, "log") == RPM_E_OWNED);
+    server.stop();
+    server.start();
+    CHECK(remove_object(server, "log") == RPM_E_OWNED);
+    {
+        Writer still(server.url("ring"));
+
+        CHECK(still.err == 0); // and nothing was changed
+        CHECK(still.reply.flags == 0);
+    }
+    child.end();
+    CHECK(remove_object(server, "log") == 0);
+}
+
+TEST_CASE("fence: nor is a region, until its last user has heard of it", "[conform]")
+{
+    Server server;
+    {
+        Region idle(server);
+
+        server.stop();
+        server.start();
+        CHECK(remove_object(server, "region") == RPM_E_OWNED);
+        REQUIRE(rpm_conn_reconnect(idle.conn) == 0);
+        CHECK(remove_object(server, "region") == 0);
+    }
+    for (int i = 0; i < 50; i++) {
+        Region again(server);
+
+        CHECK(remove_object(server, "region") == RPM_E_OWNED);
+        rpm_region_close(&again.region);
+        CHECK(remove_object(server, "region") == 0);
+    }
+    {
+        Region one(server);
+        Region other(server);
+
+        rpm_region_close(&one.region);
+        server.stop();
+        server.start();
+        CHECK(remove_object(server, "region") == RPM_E_OWNED);
+    }
+    CHECK(remove_object(server, "region") == 0);
+}
+
 TEST_CASE("fence: other clients' rings go on while a claimer waits", "[conform]")
 {
     Child child(stay);

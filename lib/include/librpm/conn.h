@@ -124,7 +124,8 @@ RPM_MUST_CHECK int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct 
  * @name  Borrowed.
  *
  * Durable:  on 0 the object stays deleted after power loss; on RPM_E_LOST it may or may not.
- * Errors:   RPM_E_NOENT, RPM_E_OWNED (a writer holds it), RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Errors:   RPM_E_NOENT, RPM_E_OWNED (it is open, or a process that does not know
+ *           of its server's death still maps it), RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one message round trip.
  */

@@ -6,6 +6,8 @@
  * Invariants
  *   a key's memory lies inside what is mapped, whatever the server said
  *   while a claim is held, so is the lock of its guard slot: it is how others see that we live
+ *   while a key of the pool is held, so is a lock of its object: before the first access, for the
+ *   space may be given to another object once nobody holds one
  *
  * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp
  */
@@ -154,6 +156,15 @@ static void populate(const struct rpmi_shm *shm, unsigned char *base, uint64_t b
 #endif
 }
 
+static int lock_bytes(int fd, uint64_t at, uint64_t len, short type)
+{
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at, .l_len = (off_t)len
+    };
+
+    return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
 static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
                       const struct rpmi_reply *reply)
 {
@@ -169,6 +180,9 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
         !rpmi_in_bounds(reply->offset, reply->bytes + header, room) ||
         !rpmi_is_aligned(reply->offset, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_PROTO, "the server granted a key to memory that it did not lend");
+    if (!dram && lock_bytes(direct->lock_fd, RPMI_LEASE_AT + reply->offset, reply->bytes + header,
+                            F_RDLCK) != 0)
+        return rpmi_fail(RPM_E_LOST, "cannot lock what was opened: %s", strerror(errno));
     *key = (struct rpmi_shm_key){
         .base = (dram ? direct->dram : direct->pool) + reply->offset,
         .bytes = reply->bytes + header,
@@ -177,13 +191,6 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
     };
     populate(shm, key->base, key->bytes, !log);
     return 0;
-}
-
-static int lock_slot(int fd, uint64_t at, short type)
-{
-    struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at, .l_len = 1 };
-
-    return fcntl(fd, F_OFD_SETLK, &lock);
 }
 
 static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply)
@@ -201,7 +208,7 @@ static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struc
     key->guard = (struct rpmi_guard *)(void *)(key->base + RPMI_GUARD_OFFSET);
     key->epoch = reply->epoch;
     key->lock_at = reply->offset + reply->epoch % RPMI_GUARD_SLOTS;
-    if (lock_slot(direct->lock_fd, key->lock_at, F_WRLCK) != 0) {
+    if (lock_bytes(direct->lock_fd, key->lock_at, 1, F_WRLCK) != 0) {
         memset(key, 0, sizeof(*key));
         return rpmi_fail(RPM_E_LOST, "cannot lock the claim's guard slot: %s", strerror(errno));
     }
@@ -209,16 +216,32 @@ static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struc
     return 0;
 }
 
+/* The last key of an object in the pool is gone. */
+static void end_lease(const struct rpmi_direct *direct, const unsigned char *base, uint64_t bytes)
+{
+    uintptr_t at = (uintptr_t)base - (uintptr_t)direct->pool;
+
+    if (at >= direct->pool_bytes) /* volatile: gone with its server */
+        return;
+    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
+        if (direct->key[i].base == base)
+            return;
+    if (lock_bytes(direct->lock_fd, RPMI_LEASE_AT + at, bytes, F_UNLCK) != 0)
+        RPM_ASSERT(errno != EINVAL);
+}
+
 static void learn_close(struct rpmi_shm *shm, const struct rpmi_call *call)
 {
     struct rpmi_direct *direct = &shm->direct;
     struct rpmi_shm_key *key = &direct->key[call->key % RPMI_KEYS_MAX];
+    struct rpmi_shm_key old = *key;
 
-    if (call->key == RPMI_KEY_SCRATCH || call->key >= RPMI_KEYS_MAX)
+    if (call->key == RPMI_KEY_SCRATCH || call->key >= RPMI_KEYS_MAX || old.base == NULL)
         return;
-    if (key->guard != NULL && lock_slot(direct->lock_fd, key->lock_at, F_UNLCK) != 0)
+    if (key->guard != NULL && lock_bytes(direct->lock_fd, key->lock_at, 1, F_UNLCK) != 0)
         RPM_ASSERT(errno != EINVAL);
     memset(key, 0, sizeof(*key));
+    end_lease(direct, old.base, old.bytes);
 }
 
 int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply)

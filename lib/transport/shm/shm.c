@@ -100,13 +100,13 @@ static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 
 static void detach(struct rpmi_shm *shm)
 {
-    if (shm->sock >= 0)
-        (void)close(shm->sock);
-    shm->sock = -1;
     if (shm->mode == RPMI_MODE_DIRECT)
         rpmi_direct_detach(shm);
     else
         rpmi_ring_detach(shm);
+    if (shm->sock >= 0) /* last: the server takes it for our end */
+        (void)close(shm->sock);
+    shm->sock = -1;
     rpmi_pulse_unmap(shm->pulse);
     shm->pulse = NULL;
 }
