@@ -69,6 +69,9 @@ static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
     int err;
 
     head->turn++;
+    if (!rpmi_head_in_limits(head))
+        return rpmi_fail(RPM_E_CORRUPT, "log '%s' has come to the end of its numbers",
+                         log->entry.name);
     err = head_store(service, &log->entry, head, RPMI_CANARY(HEAD_IN_PLACE) ? 1 - next : next);
     log->unsure = err != 0;
     return err;

@@ -89,6 +89,12 @@ int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *next)
     return 0;
 }
 
+bool rpmi_head_in_limits(const struct rpmi_head *head)
+{
+    return head->turn < RPMI_HEAD_LIMIT && head->trim_lsn < RPMI_HEAD_LIMIT &&
+           head->base_lsn < RPMI_HEAD_LIMIT;
+}
+
 /* What holds for every head, whoever made it. */
 static bool is_sound(const struct rpmi_head *head)
 {
@@ -116,7 +122,7 @@ static const char *judge(const unsigned char *slot, struct rpmi_head *head)
         return "wrong magic";
     if (rpmi_load64(slot + AT_SUM) != rpmi_sum(slot, AT_SUM))
         return "wrong checksum";
-    if (rpmi_load32(slot + AT_ZERO) != 0 || !is_sound(&found))
+    if (rpmi_load32(slot + AT_ZERO) != 0 || !is_sound(&found) || !rpmi_head_in_limits(&found))
         return "fields out of bounds";
     *head = found;
     return NULL;

@@ -13,12 +13,16 @@
 #ifndef RPMI_HEAD_H
 #define RPMI_HEAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RPMI_HEAD_BYTES 64u        /* one slot */
 #define RPMI_HEAD_SLOT_STRIDE 256u /* slots lie on different media lines */
 #define RPMI_HEAD_SLOTS 2u
 #define RPMI_GUARD_OFFSET 1024u /* writer's guard line, see pool/guard.h */
+
+/* Turn and LSNs lie below: counting on from a head that is valid never comes round to 0. */
+#define RPMI_HEAD_LIMIT (1ull << 63)
 
 struct rpmi_head {
     uint64_t turn;           /* of this write of the head */
@@ -28,6 +32,9 @@ struct rpmi_head {
     uint64_t base_lsn;       /* where the current epoch begins */
     uint32_t epoch;
 };
+
+/* Would it be taken when it is read back? */
+bool rpmi_head_in_limits(const struct rpmi_head *head);
 
 /* Write one slot of RPMI_HEAD_BYTES. */
 void rpmi_head_put(void *slot, const struct rpmi_head *head);

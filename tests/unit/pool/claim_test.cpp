@@ -276,3 +276,22 @@ TEST_CASE("claim: an older direct writer that will not stop is said to be in the
     CHECK(reply.epoch == 2); // the first was spent
     rpmi_service_close(&service);
 }
+
+TEST_CASE("claim: a head that cannot be counted on is refused, and stays", "[unit]")
+{
+    Far far;
+    uint32_t me = far.client();
+    rpmi_reply log = far.open(me, "log", RPM_KIND_LOG, 8192);
+    uint64_t header = log.offset;
+    rpmi_head head = far.head(header);
+
+    REQUIRE(log.status == 0);
+    head.turn = RPMI_HEAD_LIMIT - 1;
+    rpmi_head_put(&far.pool.bytes[header], &head);
+    rpmi_reply claim = far.with_key(me, RPMI_CALL_CLAIM, log.key);
+    REQUIRE(claim.status == 0);
+    CHECK(far.with_key(me, RPMI_CALL_SEAL, claim.key, 0).status == RPM_E_CORRUPT);
+    CHECK(far.with_key(me, RPMI_CALL_TRIM, log.key, 64).status == RPM_E_CORRUPT);
+    CHECK(far.head(header).turn == head.turn);
+    CHECK(far.head(header).trim_lsn == 0);
+}

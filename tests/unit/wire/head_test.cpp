@@ -174,6 +174,24 @@ TEST_CASE("head: one slot written and one never is a young log", "[unit]")
     REQUIRE(next == 1);
 }
 
+TEST_CASE("head: numbers that could come round to 0 are out of bounds", "[unit]")
+{
+    size_t field = GENERATE(8u, 32u, 40u); // turn, trim_lsn, base_lsn
+    unsigned char slot[RPMI_HEAD_BYTES];
+    rpmi_head head = sample(1);
+
+    rpmi_head_put(slot, &head);
+    for (uint64_t value :
+         { uint64_t{ RPMI_HEAD_LIMIT } - 64, uint64_t{ RPMI_HEAD_LIMIT }, UINT64_MAX - 63 }) {
+        rpmi_store64(slot + field, value);
+        rpmi_store64(slot + 56, rpmi_sum(slot, 56));
+        CAPTURE(field, value);
+        REQUIRE(rpmi_head_get(slot, &head) == (value < RPMI_HEAD_LIMIT ? 0 : RPM_E_TORN));
+    }
+    head.turn = RPMI_HEAD_LIMIT;
+    REQUIRE_FALSE(rpmi_head_in_limits(&head));
+}
+
 TEST_CASE("head: our own nonsense is an assertion", "[unit]")
 {
     unsigned char slot[RPMI_HEAD_BYTES];
