@@ -31,8 +31,7 @@
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 1000000u
-#define VACATE_NS 100000000u /* from a client's last word to its last lock: it is on its way out   \
-                              */
+#define VACATE_NS 100000000u /* between a client's last word and its last lock */
 
 struct wait {
     struct rpm_server *server;
