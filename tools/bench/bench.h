@@ -27,6 +27,9 @@ void pin(int cpu);
 
 double median(std::vector<double> values);
 
+/* A comparison that was told to stop ends as a failed one: half of it is no comparison. */
+void end_if_stopped();
+
 /* A directory in memory, removed with what is in it. */
 class MemoryDir
 {

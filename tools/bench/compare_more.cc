@@ -7,6 +7,8 @@
 #include "bench/ours.h"
 
 #include <atomic>
+#include <exception>
+#include <functional>
 #include <thread>
 
 namespace bench
@@ -16,34 +18,76 @@ static constexpr uint64_t kCapacity = 64u << 20;
 static constexpr uint64_t kBytes = 256;
 static constexpr int kBursts = 15;
 
+/* A thread on the far CPU. What goes wrong there is thrown here, by whoever waits for it. */
+class Helper
+{
+  public:
+    Helper(int cpu, std::function<void()> work)
+        : thread_([this, cpu, work] {
+              pin(cpu);
+              pinned_.store(true);
+              try {
+                  work();
+              } catch (...) {
+                  failure_ = std::current_exception();
+                  failed_.store(true);
+              }
+          })
+    {
+        /* It begins on our CPU: spinning would keep it there. */
+        while (!pinned_.load())
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    ~Helper()
+    {
+        thread_.join();
+    }
+
+    /* Until @done says so. */
+    template <typename Done> void wait(Done done) const
+    {
+        while (!done()) {
+            if (failed_.load(std::memory_order_acquire))
+                std::rethrow_exception(failure_);
+            end_if_stopped();
+        }
+    }
+
+  private:
+    std::exception_ptr failure_;
+    std::atomic<bool> failed_{ false };
+    std::atomic<bool> pinned_{ false };
+    std::thread thread_;
+};
+
 /* A second writer in a thread of its own that appends when told to. */
 class SecondWriter
 {
   public:
-    SecondWriter(const Stage &stage, Shape shape, uint64_t records) : records_(records)
-    {
-        std::atomic<bool> ready{ false };
+    SecondWriter(const Stage &stage, Shape shape, uint64_t records)
+        : records_(records), helper_(stage.far_cpu, [this, &stage, shape] {
+              OurLog log(stage.socket + ",mode=direct", "bench-second", shape, kCapacity);
 
-        thread_ = std::thread([&, this] {
-            pin(stage.far_cpu);
-            OurLog log(stage.socket + ",mode=direct", "bench-second", shape, kCapacity);
-            ready.store(true);
-            work(log);
-        });
-        while (!ready.load())
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
+              turn_.store(kIdle);
+              work(log);
+          })
+    {
+        try {
+            wait();
+        } catch (...) {
+            stop_.store(true);
+            throw;
+        }
     }
     ~SecondWriter()
     {
-        turn_.store(kStop);
-        thread_.join();
+        stop_.store(true);
     }
 
     void prepare()
     {
         turn_.store(kPrepare);
-        while (turn_.load() != kReady)
-            continue;
+        helper_.wait([this] { return turn_.load() == kReady; });
     }
     void go()
     {
@@ -51,16 +95,15 @@ class SecondWriter
     }
     void wait() const
     {
-        while (turn_.load(std::memory_order_acquire) != kIdle)
-            continue;
+        helper_.wait([this] { return turn_.load(std::memory_order_acquire) == kIdle; });
     }
 
   private:
-    enum Turn { kIdle, kPrepare, kReady, kGo, kStop };
+    enum Turn { kOpening, kIdle, kPrepare, kReady, kGo };
 
     void work(OurLog &log)
     {
-        for (;;) {
+        while (!stop_.load(std::memory_order_relaxed)) {
             switch (turn_.load(std::memory_order_acquire)) {
             case kPrepare:
                 log.reset();
@@ -74,8 +117,6 @@ class SecondWriter
             case kIdle:
                 std::this_thread::sleep_for(std::chrono::microseconds(50));
                 break;
-            case kStop:
-                return;
             default:
                 break;
             }
@@ -83,8 +124,9 @@ class SecondWriter
     }
 
     uint64_t records_;
-    std::atomic<Turn> turn_{ kIdle };
-    std::thread thread_;
+    std::atomic<Turn> turn_{ kOpening };
+    std::atomic<bool> stop_{ false };
+    Helper helper_; /* last: joined before what it uses goes */
 };
 
 /* Both start together; the time until the later one is done, for each record of either. */
@@ -92,6 +134,7 @@ static double burst_of_two(OurLog &first, SecondWriter &second, uint64_t n)
 {
     uint64_t start;
 
+    end_if_stopped();
     first.reset();
     first.append(1);
     second.prepare();
@@ -138,19 +181,13 @@ class Follower
 {
   public:
     explicit Follower(const Stage &stage)
+        : helper_(stage.far_cpu, [this, &stage] { work(stage.socket + ",mode=direct"); })
     {
-        thread_ = std::thread([this, &stage] {
-            pin(stage.far_cpu);
-            pinned_.store(true);
-            work(stage.socket + ",mode=direct");
-        });
-        while (!pinned_.load())
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     ~Follower()
     {
         stop_.store(true);
-        thread_.join();
+        running_.store(false);
     }
 
     /* From this LSN on; returns when it does. */
@@ -158,19 +195,16 @@ class Follower
     {
         from_.store(lsn);
         running_.store(true);
-        while (!active_.load())
-            continue;
+        helper_.wait([this] { return active_.load(); });
     }
     /* It has read everything before @lsn. False: not in time. */
     bool end(uint64_t lsn)
     {
         uint64_t deadline = now_ns() + 2000000000;
 
-        while (seen_.load() < lsn && now_ns() < deadline)
-            continue;
+        helper_.wait([this, lsn, deadline] { return seen_.load() >= lsn || now_ns() >= deadline; });
         running_.store(false);
-        while (active_.load())
-            continue;
+        helper_.wait([this] { return !active_.load(); });
         return seen_.load() >= lsn;
     }
 
@@ -210,10 +244,9 @@ class Follower
     std::atomic<uint64_t> from_{ 0 };
     std::atomic<bool> running_{ false };
     std::atomic<bool> active_{ false };
-    std::atomic<bool> pinned_{ false };
     std::atomic<bool> stop_{ false };
     alignas(64) std::atomic<uint64_t> seen_{ 0 };
-    std::thread thread_;
+    Helper helper_; /* last: joined before what it uses goes */
 };
 
 static double burst_followed(OurLog &log, Follower &follower, uint64_t n)
@@ -277,8 +310,10 @@ static uint64_t fill(const Stage &stage, uint64_t bytes)
     opts.capacity_bytes = bytes;
     cli::check("scan", rpm_log_open(conn.get(), "bench-scan", &opts, &raw));
     cli::Log log(raw);
-    while ((err = rpm_log_append_batch(log.get(), batch.data(), 64, nullptr)) == 0)
+    while ((err = rpm_log_append_batch(log.get(), batch.data(), 64, nullptr)) == 0) {
         records += 64;
+        end_if_stopped();
+    }
     if (err != RPM_E_FULL)
         cli::check("scan", err);
     return records;
@@ -321,6 +356,7 @@ void compare_scan(const Stage &stage, std::vector<Row> &rows)
     for (uint32_t round = 0; round < stage.options.rounds; round++) {
         uint64_t start;
 
+        end_if_stopped();
         ours.push_back(scan_once(log.get(), records, &bytes) / static_cast<double>(records));
         start = now_ns();
         sink = kernel->sum(pool.data(), bytes);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -52,17 +53,24 @@ double median(std::vector<double> values)
     return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+void end_if_stopped()
+{
+    if (cli::stopped())
+        throw cli::Failure("stopped");
+}
+
 MemoryDir::MemoryDir(const std::string &parent) : path_(parent + "/rpm-bench-XXXXXX")
 {
     if (mkdtemp(&path_[0]) == nullptr)
         throw cli::Failure(parent + ": " + strerror(errno));
 }
 
+/* With whatever a server that was killed left there. */
 MemoryDir::~MemoryDir()
 {
-    for (const char *name : { "pool", "socket", "limit", "ring", "pmemlog" })
-        (void)unlink((path_ + "/" + name).c_str());
-    (void)rmdir(path_.c_str());
+    std::error_code ignored;
+
+    std::filesystem::remove_all(path_, ignored);
 }
 
 uint64_t MemoryDir::free_bytes() const
@@ -93,6 +101,8 @@ Mapping::~Mapping()
 {
     munmap(data_, bytes_);
 }
+
+static constexpr uint64_t kServerEndNs = 2000000000;
 
 static rpm_server *child_server;
 
@@ -130,6 +140,7 @@ static rpm_server *child_server;
 ChildServer::ChildServer(const ServerOptions &options)
 {
     int ends[2];
+    ssize_t n;
     char byte;
 
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -143,18 +154,29 @@ ChildServer::ChildServer(const ServerOptions &options)
         serve(options, ends[1]);
     }
     close(ends[1]);
-    if (read(ends[0], &byte, 1) != 1) {
-        close(ends[0]);
-        waitpid(pid_, nullptr, 0);
-        throw cli::Failure("the server did not start");
-    }
+    do {
+        n = read(ends[0], &byte, 1);
+    } while (n < 0 && errno == EINTR && !cli::stopped());
     close(ends[0]);
+    if (n == 1)
+        return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    end_if_stopped();
+    throw cli::Failure("the server did not start");
 }
 
+/* It ends when told to; if somebody stopped it in its tracks, it is ended. */
 ChildServer::~ChildServer()
 {
+    uint64_t deadline = now_ns() + kServerEndNs;
+
     kill(pid_, SIGTERM);
-    waitpid(pid_, nullptr, 0);
+    while (waitpid(pid_, nullptr, WNOHANG) == 0) {
+        if (now_ns() > deadline)
+            kill(pid_, SIGKILL);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 } // namespace bench

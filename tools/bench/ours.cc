@@ -72,6 +72,7 @@ double burst(Contender &contender, uint64_t n, uint32_t depth)
 {
     uint64_t start;
 
+    end_if_stopped();
     contender.reset();
     contender.append(depth);
     start = now_ns();

@@ -160,6 +160,7 @@ void Worker::pipeline()
 {
     uint64_t submitted = 0;
     uint64_t completed = 0;
+    uint64_t heard = now_ns(); /* of the far end */
 
     while (!stop_.load(std::memory_order_relaxed) || completed < submitted) {
         uint32_t room = static_cast<uint32_t>(done_.size());
@@ -180,6 +181,10 @@ void Worker::pipeline()
                                    ? rpm_log_poll(log_.get(), done_.data(), room)
                                    : rpm_region_poll(region_.get(), done_.data(), room));
         now = now_ns();
+        if (n > 0 || submitted == completed)
+            heard = now;
+        else if (now - heard > options_.timeout * 1e9)
+            throw cli::Failure(options_.op + ": nothing completed in time");
         for (int i = 0; i < n; i++) {
             cli::check(options_.op, done_[static_cast<size_t>(i)].status);
             count(1, now - start_[completed++ % start_.size()]);
