@@ -113,6 +113,8 @@ static rpm_server *child_server;
     int err;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* timeout(1) and a terminal signal the whole group: we are to end behind our parent. */
+    (void)setpgid(0, 0);
     opts.pool = options.pool.c_str();
     opts.listen = options.listen.c_str();
     opts.pool_bytes = options.pool_bytes;
