@@ -104,6 +104,20 @@ int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint
     return rpmi_conn_persist(log->conn, &log->persist_plan, key, ranges, n);
 }
 
+/* The log seems to end before what was acknowledged. If a newer writer fenced us while we walked,
+ * trimmed and wrote there, that says nothing about the log. */
+static int ends_early(struct rpm_log *log, uint64_t least_lsn)
+{
+    uint64_t end = log->report.end_lsn;
+    int err = rpmi_log_trim_call(log, 0);
+
+    if (err != 0)
+        return err;
+    return rpmi_fail(RPM_E_CORRUPT,
+                     "log '%s' ends at %" PRIu64 ", but was acknowledged up to %" PRIu64, log->name,
+                     end, least_lsn);
+}
+
 int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context)
 {
     int err;
@@ -111,9 +125,7 @@ int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit
     RPM_ASSERT(log->write_key != 0);
     err = rpmi_log_scan(log, log->head.trim_lsn, visit, context, &log->report);
     if (err == 0 && log->report.end_lsn < least_lsn)
-        err = rpmi_fail(RPM_E_CORRUPT,
-                        "log '%s' ends at %" PRIu64 ", but was acknowledged up to %" PRIu64,
-                        log->name, log->report.end_lsn, least_lsn);
+        err = ends_early(log, least_lsn);
     if (err == 0)
         err = rpmi_log_make_durable(log, log->write_key, log->head.trim_lsn, log->report.end_lsn);
     if (err == 0)

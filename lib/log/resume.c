@@ -113,6 +113,18 @@ static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, u
     return rpmi_fail(RPM_E_FENCED, "another writer claimed log '%s'", log->name);
 }
 
+/* Somebody claimed the log while we were settling. */
+static int give_way(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
+{
+    int err = rpmi_log_head(log);
+
+    if (err != 0)
+        return err;
+    rpmi_conn_drop_key(log->conn, log->write_key);
+    log->write_key = 0;
+    return settle_as_reader(log, outcomes, count);
+}
+
 /* After a reconnect our keys are void and the server may have forgotten us: start over. */
 static int start_over(struct rpm_log *log)
 {
@@ -198,6 +210,8 @@ int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t r
     lost_track = settle_trimmed(log, log->alone);
     least = log->alone && log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
     err = rpmi_log_settle(log, least, meet, &settle);
+    if (err == RPM_E_FENCED)
+        return give_way(log, outcomes, count);
     if (err != 0)
         return err;
     log->dead = 0;

@@ -12,6 +12,9 @@
 #include "base/err.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+#define RANGE_TEXT_BYTES 128
 
 struct boundary {
     uint64_t lsn;
@@ -87,8 +90,21 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
     return 0;
 }
 
+/* Not where a record starts, as it seems. If a newer writer fenced us while we looked, trimmed and
+ * wrote there, that says nothing about what we were asked. */
+static int out_of_range(struct rpm_log *log)
+{
+    char why[RANGE_TEXT_BYTES];
+    int err;
+
+    (void)snprintf(why, sizeof(why), "%s", rpm_last_error());
+    err = rpmi_log_trim_call(log, 0);
+    return err != 0 ? err : rpmi_fail(RPM_E_RANGE, "%s", why);
+}
+
 int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
 {
+    bool writes;
     int err;
 
     err = rpmi_log_readable(log);
@@ -99,8 +115,10 @@ int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
     /* Somebody else has trimmed further: it may not be durable yet, so the far end is asked. */
     if (lsn <= log->head.trim_lsn)
         return rpmi_log_trim_call(log, 0);
-    err =
-        log->write_key != 0 && log->dead == 0 ? check_as_writer(log, lsn) : check_by_walk(log, lsn);
+    writes = log->write_key != 0 && log->dead == 0;
+    err = writes ? check_as_writer(log, lsn) : check_by_walk(log, lsn);
+    if (err == RPM_E_RANGE && writes)
+        return out_of_range(log);
     if (err != 0)
         return err;
     if (RPMI_CANARY(LATE_TRIM)) {

@@ -458,3 +458,46 @@ TEST_CASE("resume: an acknowledged record that is gone is called corruption", "[
     REQUIRE(rpm_conn_reconnect(conn) == 0);
     CHECK(rpm_log_resume(log, outcomes, 256, &count) == RPM_E_CORRUPT);
 }
+
+TEST_CASE("resume: another writer takes over while ours looks for the tail", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Conn other_conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 16384);
+    Log other;
+    uint32_t reads = 0;
+    rpm_outcome outcomes[256];
+    uint32_t count = 99;
+
+    for (uint64_t i = 0; i < 40; i++)
+        append(log, payload(i, 200));
+    conn.link->faults.lose_op = 1;
+    REQUIRE(append_async(log, "unknown", 7) == 0);
+    reap(log, 1, 20);
+    REQUIRE(rpm_conn_reconnect(conn) == 0);
+    conn.link->peeks = false;
+    uint64_t before = conn.link->calls;
+    conn.link->on_op = [&](const rpmi_op &op) {
+        rpm_log_opts opts = rpm_log_opts_init();
+
+        // Behind OPEN and CLAIM one read is of the head, the next one is of the ring.
+        if (op.kind != RPMI_OP_READ || conn.link->calls < before + 2 || ++reads != 2)
+            return;
+        opts.flags = RPM_LOG_WRITE | RPM_LOG_TAKEOVER;
+        REQUIRE(other.open(other_conn, "a", opts) == 0);
+        REQUIRE(rpm_log_trim(other, info(other).tail_lsn) == 0);
+        for (uint64_t i = 0; i < 30; i++)
+            append(other, payload(i, 333));
+    };
+    CHECK(rpm_log_resume(log, outcomes, 256, &count) == RPM_E_FENCED);
+    conn.link->on_op = nullptr;
+    CHECK(reads >= 2);
+    REQUIRE(count == 1);
+    CHECK(outcomes[0].context == reinterpret_cast<void *>(7));
+    CHECK(outcomes[0].present == 0); // another record is in its place
+    CHECK(rpm_log_append(log, "x", 1, nullptr) == RPM_E_FENCED);
+    CHECK(read_all(log).size() == 30);
+    CHECK(rpm_log_trim(log, info(log).tail_lsn) == 0); // as a reader
+}

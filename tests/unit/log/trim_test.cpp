@@ -165,3 +165,39 @@ TEST_CASE("trim: lost at each step", "[unit]")
         CHECK(read_all(log).size() == (at == 2 ? 54 : 64));
     }
 }
+
+TEST_CASE("trim: a writer that is fenced while it looks for the boundary hears that", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Conn other_conn(server, kind.setup, &conn_opts);
+    std::vector<uint64_t> lsns;
+    {
+        Log first(conn, "a", WRITER, 16384);
+
+        for (uint64_t i = 0; i < 40; i++)
+            lsns.push_back(append(first, payload(i, 200)));
+    }
+    Log log(conn, "a", WRITER);
+    Log other;
+    uint32_t reads = 0;
+
+    CHECK(rpm_log_trim(log, lsns[20] + 64) == RPM_E_RANGE);
+    CHECK(std::string(rpm_last_error()).find("not the start") != std::string::npos);
+    conn.link->peeks = false;
+    conn.link->on_op = [&](const rpmi_op &op) {
+        rpm_log_opts opts = rpm_log_opts_init();
+
+        if (op.kind != RPMI_OP_READ || ++reads != 2) // of the head, then of the ring
+            return;
+        opts.flags = RPM_LOG_WRITE | RPM_LOG_TAKEOVER;
+        REQUIRE(other.open(other_conn, "a", opts) == 0);
+        REQUIRE(rpm_log_trim(other, info(other).tail_lsn) == 0);
+        for (uint64_t i = 0; i < 30; i++)
+            append(other, payload(i, 333));
+    };
+    CHECK(rpm_log_trim(log, lsns[20]) == RPM_E_FENCED);
+    conn.link->on_op = nullptr;
+    CHECK(reads >= 2);
+}
