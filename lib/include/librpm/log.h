@@ -86,10 +86,11 @@ static inline struct rpm_log_info rpm_log_info_init(void)
  *           for; an older writer can add nothing any more. After an error the log is unchanged, or
  *           merely created or claimed.
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS, RPM_E_NAME, RPM_E_OWNED (another writer lives, or a fenced
- *           one would not stop), RPM_E_FENCED (another took over meanwhile), RPM_E_NOCAP (the level
- * cannot be proven: rpm_last_error() says why), RPM_E_FULL (no room in the pool), RPM_E_CORRUPT,
- * RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT. Threads:  one per conn. Cost:
- * reads the log from head to tail; allocates all that the log will ever need.
+ *           one would not stop), RPM_E_FENCED (another took over meanwhile), RPM_E_NOCAP (the
+ *           level cannot be proven: rpm_last_error() says why), RPM_E_FULL (no room in the pool),
+ *           RPM_E_CORRUPT, RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     reads the log from head to tail; allocates all that the log will ever need.
  */
 RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
                                 const struct rpm_log_opts *opts, struct rpm_log **log);
