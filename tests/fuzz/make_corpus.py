@@ -26,6 +26,14 @@ TEXTS = {
             "s:" + ",".join(f"k{i}=v" for i in range(17))],
     "hints": ["all", "none", "H6,H9", "-H3", "none,+H9", "all,-H1,-H2", "H10", "H0", "", ",", "h6",
               "+H1,-H1", "all,none,H5"],
+    "server_config": [
+        'pool = "/p"\nlisten = "shm:x"\n', 'listen="shm:x"\nsize="1G"\nno-direct = true\n',
+        'size="64M"\nlisten="shm:x"\ndomain="adr"\nclients=16\nsocket-mode="0660"\nfence="kill"\n'
+        'fence-us=5\nnuma=0\ndram="1M"\nsecret-file="/s"\njson-stats="/j"\n',
+        '[server]\nlisten = shm:x\n', 'listen = ["a", "b"]\n', 'unknown = 1\n', 'help = true\n',
+        'size="1G"\nlisten="shm:x"\nhuge=1\nquiet="yes"\n# text\n;text\n', 'clients=99999\n',
+        'numa=-5\nlisten="shm:x"\npool="p"\n', '[[a.b]]\n"x" = \'y\'\n', '= 1\n', '[]\n', '"""\n',
+        'config = "other"\nlisten="shm:x"\npool="p"\n'],
 }
 
 # Steps of service_fuzz.cpp for client 0: what, kind - 1, flags, key, object, bytes and lsn in the

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.h: what rpm-server is told, on its command line or in its configuration file. Apart from
+ * the program, so that the file can be fuzzed.
+ *
+ * Tests: tests/fuzz/server_config_fuzz.cpp, tests/tools/
+ */
+#ifndef RPM_TOOLS_SERVER_OPTIONS_H
+#define RPM_TOOLS_SERVER_OPTIONS_H
+
+#include "cli.h"
+
+namespace server
+{
+
+struct Options {
+    std::string pool;
+    std::string listen;
+    std::string secret_file;
+    std::string json_stats;
+    std::string fence;
+    std::string socket_mode = "0600";
+    uint64_t size = 0;
+    uint64_t dram = 0;
+    uint32_t domain = 0;
+    uint32_t clients = 0;
+    uint64_t fence_us = 0;
+    int numa = -1;
+    bool no_direct = false;
+    bool no_create = false;
+    bool huge = false;
+    bool syslog = false;
+    bool verbose = false;
+    bool quiet = false;
+};
+
+/* "0600" as a number; CLI::ValidationError when it is no mode. */
+inline uint32_t parse_mode(const std::string &text)
+{
+    size_t used = 0;
+    unsigned long mode = 0;
+
+    try {
+        mode = std::stoul(text, &used, 8);
+    } catch (const std::exception &) {
+        used = 0;
+    }
+    if (used != text.size() || text.empty() || mode == 0 || mode > 0777)
+        throw CLI::ValidationError("--socket-mode", "not a mode such as 0600: " + text);
+    return static_cast<uint32_t>(mode);
+}
+
+/* Every option, and what must hold between them. @options outlives @app. */
+inline void add_options(CLI::App &app, Options &options)
+{
+    app.add_option("--pool", options.pool, "File or device that backs the pool; none: anonymous")
+        ->type_name("PATH");
+    cli::size_option(&app, "--size", options.size,
+                     "Size of the pool when it is made; makes it if it is not there");
+    app.add_option("--listen", options.listen, "Where to listen: shm:NAME or shm:/path")
+        ->required()
+        ->type_name("URL");
+    app.set_config("--config", "", "Read options from a TOML or INI file")->type_name("FILE");
+    app.allow_config_extras(false); /* a misspelt key must not pass for one that was left out */
+    cli::enum_option(
+        &app, "--domain", options.domain, RPM_DOMAIN_EADR + 1,
+        [](uint32_t i) { return rpm_domain_name(static_cast<rpm_domain>(i)); },
+        "Declare where this memory's bytes survive a power loss");
+    cli::size_option(&app, "--dram", options.dram, "Memory for volatile words and lock tables; 1M");
+    app.add_option("--clients", options.clients, "Connections at once; 64")
+        ->check(CLI::Range(1, 1024));
+    app.add_option("--socket-mode", options.socket_mode, "Permissions of the socket; 0600");
+    app.add_option("--secret-file", options.secret_file, "Clients must present what is in it")
+        ->type_name("FILE");
+    app.add_option("--fence", options.fence,
+                   "What a fenced writer that does not stop in time gets: refuse or kill")
+        ->check(CLI::IsMember({ "refuse", "kill" }));
+    app.add_option("--fence-us", options.fence_us, "How long it may take to stop; 1000000");
+    app.add_option("--numa", options.numa, "NUMA node that holds the pool")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--json-stats", options.json_stats, "Counters go here at SIGUSR1 and at the end")
+        ->type_name("FILE");
+    app.add_flag("--no-direct", options.no_direct, "Never lend the mapping: rings only");
+    app.add_flag("--no-create", options.no_create, "With --size: fail if there is no pool");
+    app.add_flag("--huge", options.huge, "Anonymous pool on huge pages");
+    app.add_flag("--syslog", options.syslog, "Log to syslog instead of standard error");
+    app.add_flag("--verbose", options.verbose, "Log more");
+    app.add_flag("--quiet", options.quiet, "Log warnings and errors only");
+    app.final_callback([&options] {
+        (void)parse_mode(options.socket_mode);
+        if (options.pool.empty() && options.size == 0)
+            throw CLI::ValidationError("--size", "an anonymous pool needs one");
+    });
+}
+
+} /* namespace server */
+#endif
