@@ -126,6 +126,44 @@ static int wait_for_slot(struct wait *wait, uint32_t slot)
     return 0;
 }
 
+static struct rpmi_stuck *find_stuck(struct rpm_server *server, uint64_t header_offset)
+{
+    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
+        if (server->stuck[i].header_offset == header_offset)
+            return &server->stuck[i];
+    return NULL;
+}
+
+/* The time that a writer has to stop runs once. Whoever claims again later only has a look: others
+ * wait for their answers meanwhile. */
+static uint64_t fence_deadline(struct rpm_server *server, uint64_t header_offset)
+{
+    const struct rpmi_stuck *stuck = find_stuck(server, header_offset);
+
+    return stuck != NULL ? stuck->deadline_ns : rpmi_clock_ns() + server->fence_ns;
+}
+
+static void note_outcome(const struct wait *wait, int err)
+{
+    struct rpmi_stuck *stuck = find_stuck(wait->server, wait->header_offset);
+
+    if (stuck == NULL && err != 0)
+        stuck = find_stuck(wait->server, 0);
+    if (stuck != NULL)
+        *stuck = err == 0 ? (struct rpmi_stuck){ 0 }
+                          : (struct rpmi_stuck){ wait->header_offset, wait->deadline_ns };
+}
+
+static int wait_for_all(struct wait *wait)
+{
+    int err = 0;
+
+    for (uint32_t slot = 0; slot < RPMI_GUARD_SLOTS && err == 0; slot++)
+        err = wait_for_slot(wait, slot);
+    note_outcome(wait, err);
+    return err;
+}
+
 int rpmi_serve_quiesce(void *context, uint64_t header_offset)
 {
     struct rpm_server *server = context;
@@ -134,17 +172,14 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
         .guard =
             (struct rpmi_guard *)(void *)(server->pool.base + header_offset + RPMI_GUARD_OFFSET),
         .header_offset = header_offset,
-        .deadline_ns = rpmi_clock_ns() + server->fence_ns,
+        .deadline_ns = fence_deadline(server, header_offset),
         .ordered = rpmi_order_all(),
     };
     uint64_t epoch = le64toh(__atomic_load_n(&wait.guard->claim, __ATOMIC_RELAXED));
+    int err = wait_for_all(&wait);
 
-    for (uint32_t slot = 0; slot < RPMI_GUARD_SLOTS; slot++) {
-        int err = wait_for_slot(&wait, slot);
-
-        if (err != 0)
-            return err;
-    }
+    if (err != 0)
+        return err;
     if (!holder_is_dead(&wait, (uint32_t)(epoch % RPMI_GUARD_SLOTS)))
         return rpmi_fail(RPM_E_OWNED,
                          "epoch %" PRIu64 "'s guard slot is still held by a fenced writer", epoch);

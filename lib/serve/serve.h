@@ -68,6 +68,12 @@ struct rpmi_peer {
     struct rpmi_peer_claim claim[RPMI_KEYS_MAX];
 };
 
+/* A log whose fenced writer did not stop in time. */
+struct rpmi_stuck {
+    uint64_t header_offset; /* 0: free */
+    uint64_t deadline_ns;   /* of the claim that waited for it */
+};
+
 struct rpmi_serve_stats {
     uint64_t clients;
     uint64_t accepted;
@@ -103,6 +109,7 @@ struct rpm_server {
     uint32_t socket_mode;
     uint32_t server_epoch;
     uint64_t fence_ns;
+    struct rpmi_stuck stuck[RPMI_POOL_ENTRIES];
     bool paused_accept; /* no descriptors left: try again a little later */
     char secret[RPMI_SECRET_BYTES];
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];

@@ -252,6 +252,26 @@ TEST_CASE("fence: a writer stopped within its bracket is not passed over", "[con
     CHECK(fresh.claim() == 0);
 }
 
+TEST_CASE("fence: whoever claims again does not wait again, nor make others wait", "[conform]")
+{
+    Child child(stay);
+    ServerOpts opts;
+    opts.fence_us = 1000000;
+    Server server(opts);
+
+    REQUIRE(child.go(server.url("direct")));
+    child.signal(SIGSTOP);
+    Writer fresh(server.url("direct"));
+    uint64_t start = rpmi_clock_ns();
+    CHECK(fresh.claim() == RPM_E_OWNED);
+    CHECK(rpmi_clock_ns() - start >= kSecond);
+    for (int i = 0; i < 20; i++)
+        CHECK(fresh.claim() == RPM_E_OWNED);
+    CHECK(rpmi_clock_ns() - start < 10 * kSecond);
+    child.end();
+    CHECK(fresh.claim() == 0);
+}
+
 TEST_CASE("fence: or is killed, where the operator allows it", "[conform]")
 {
     Child child(stay);
