@@ -40,7 +40,8 @@ static int wait_for(int sock, short events, uint64_t deadline_ns)
 
 static int gone(int err)
 {
-    return rpmi_fail(RPM_E_LOST, "the server closed the connection (%s)", strerror(err));
+    return err == 0 ? rpmi_fail(RPM_E_LOST, "the server closed the connection")
+                    : rpmi_fail(RPM_E_LOST, "the server closed the connection (%s)", strerror(err));
 }
 
 int rpmi_sock_send(int sock, const void *bytes, size_t len, const int *fds, int n,

@@ -118,6 +118,7 @@ TEST_CASE("dial: a server that closes at once, or after the hello", "[unit]")
 
     CHECK(at_once.connect() == RPM_E_LOST);
     CHECK(after_hello.connect() == RPM_E_LOST);
+    CHECK(std::string(rpm_last_error()) == "the server closed the connection");
 }
 
 TEST_CASE("dial: a server that says nothing costs the deadline and no more", "[unit]")
