@@ -41,11 +41,13 @@ uint64_t OurLog::burst_max() const
 
 void OurLog::append(uint64_t n)
 {
-    for (uint64_t i = 0; i < n; i += shape_.depth)
-        cli::check("append",
-                   shape_.depth == 1
-                       ? rpm_log_append(log_.get(), payload_.data(), shape_.bytes, nullptr)
-                       : rpm_log_append_batch(log_.get(), slices_.data(), shape_.depth, nullptr));
+    int err = 0;
+
+    for (uint64_t i = 0; i < n && err == 0; i += shape_.depth)
+        err = shape_.depth == 1
+                  ? rpm_log_append(log_.get(), payload_.data(), shape_.bytes, nullptr)
+                  : rpm_log_append_batch(log_.get(), slices_.data(), shape_.depth, nullptr);
+    cli::check("append", err);
 }
 
 uint64_t OurLog::read_tail() const
