@@ -8,6 +8,7 @@
 #include "serve/serve.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 #include <fcntl.h>
@@ -16,6 +17,9 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define PLACE_NS 1000000000u /* most a pass of the engine should take */
+#define PLACE_NAP_NS 100000u
 
 static struct rpmi_serve_ring *free_place(struct rpm_server *server)
 {
@@ -33,6 +37,21 @@ static struct rpmi_serve_ring *free_place(struct rpm_server *server)
         return ring;
     }
     return NULL;
+}
+
+/* There are more places than clients, so what is missing was left and waits for the engine, which
+ * may be busy with a slow medium. Whoever comes now waits too: told that there is no place, one
+ * client that comes and goes in a loop would shut out the others. */
+static struct rpmi_serve_ring *wait_for_place(struct rpm_server *server)
+{
+    uint64_t deadline = rpmi_clock_ns() + PLACE_NS;
+    struct rpmi_serve_ring *ring = free_place(server);
+
+    while (ring == NULL && rpmi_clock_ns() < deadline) {
+        rpmi_clock_sleep_ns(PLACE_NAP_NS);
+        ring = free_place(server);
+    }
+    return ring;
 }
 
 static int map_memory(struct rpmi_serve_ring *ring, uint32_t slots, uint64_t staging_bytes)
@@ -73,7 +92,7 @@ int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hel
     if (hello->depth == 0 || hello->depth > RPMI_DEPTH_MAX || hello->staging_bytes == 0 ||
         hello->staging_bytes > RPMI_STAGING_MAX)
         return rpmi_fail(RPM_E_PROTO, "a ring of depth %u is out of bounds", hello->depth);
-    fresh = free_place(server);
+    fresh = wait_for_place(server);
     if (fresh == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no place for another ring");
     fresh->ring.head = NULL;

@@ -6,10 +6,12 @@
 extern "C" {
 #include "base/rng.h"
 #include "pool/service.h"
+#include "serve/serve.h"
 }
 #include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
+#include <thread>
 
 namespace
 {
@@ -416,4 +418,39 @@ TEST_CASE("ring: a claim fences the ring writer before it", "[unit]")
     slot.offset = 4096;
     first.post(slot);
     CHECK(first.outcome() == RPM_E_FENCED);
+}
+
+TEST_CASE("ring: who comes while the engine is busy waits for a place", "[unit]")
+{
+    support::Dir dir;
+    std::string listen = "shm:" + dir / "s";
+    rpm_server_opts opts = rpm_server_opts_init();
+    rpm_server *server = nullptr;
+    rpmi_hello hello = {};
+
+    opts.listen = listen.c_str();
+    opts.pool_bytes = 1 << 20;
+    opts.clients_max = 2;
+    hello.depth = 64;
+    hello.staging_bytes = 4096;
+    REQUIRE(rpm_server_open(&opts, &server) == 0);
+    __atomic_store_n(&server->engine_runs, 1, __ATOMIC_RELEASE); // and is busy for now
+    for (uint32_t i = 0; i < server->rings_max; i++) {
+        rpmi_serve_ring *ring = nullptr;
+
+        REQUIRE(rpmi_serve_ring_open(server, &hello, &ring) == 0);
+        ring->state = RPMI_RING_LIVE;
+        rpmi_serve_ring_close(server, ring);
+    }
+    std::thread engine([&] {
+        rpmi_clock_sleep_ns(50000000);
+        rpmi_serve_pass(server);
+    });
+    rpmi_serve_ring *ring = nullptr;
+    CHECK(rpmi_serve_ring_open(server, &hello, &ring) == 0);
+    engine.join();
+    if (ring != nullptr)
+        rpmi_serve_ring_retire(ring);
+    __atomic_store_n(&server->engine_runs, 0, __ATOMIC_RELEASE);
+    rpm_server_close(&server);
 }
