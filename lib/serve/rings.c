@@ -56,14 +56,14 @@ static struct rpmi_serve_ring *wait_for_place(struct rpm_server *server)
 
 static int map_memory(struct rpmi_serve_ring *ring, uint32_t slots, uint64_t staging_bytes)
 {
+    uint64_t bytes = rpmi_ring_bytes(slots, staging_bytes);
     void *base;
 
-    rpmi_ring_layout(&ring->ring, NULL, slots, staging_bytes);
     ring->fd = memfd_create("librpm-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (ring->fd < 0 || ftruncate(ring->fd, (off_t)ring->ring.bytes) != 0 ||
+    if (ring->fd < 0 || ftruncate(ring->fd, (off_t)bytes) != 0 ||
         fcntl(ring->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return rpmi_fail(RPM_E_NOMEM, "no memory for a ring: %s", strerror(errno));
-    base = mmap(NULL, ring->ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
     if (base == MAP_FAILED)
         return rpmi_fail(RPM_E_NOMEM, "cannot map a ring: %s", strerror(errno));
     rpmi_ring_layout(&ring->ring, base, slots, staging_bytes);

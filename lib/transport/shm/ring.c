@@ -35,13 +35,13 @@
 
 static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
 {
+    uint64_t bytes = rpmi_ring_bytes(grant->welcome.depth, grant->welcome.staging_bytes);
     struct stat st;
     void *base;
 
-    rpmi_ring_layout(ring, NULL, grant->welcome.depth, grant->welcome.staging_bytes);
-    if (fstat(grant->fds[RPMI_FD_RING], &st) != 0 || (uint64_t)st.st_size != ring->bytes)
+    if (fstat(grant->fds[RPMI_FD_RING], &st) != 0 || (uint64_t)st.st_size != bytes)
         return rpmi_fail(RPM_E_PROTO, "the server's ring has a wrong size");
-    base = mmap(NULL, ring->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, grant->fds[RPMI_FD_RING], 0);
+    base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, grant->fds[RPMI_FD_RING], 0);
     if (base == MAP_FAILED)
         return rpmi_fail(RPM_E_NOMEM, "cannot map the ring: %s", strerror(errno));
     rpmi_ring_layout(ring, base, grant->welcome.depth, grant->welcome.staging_bytes);

@@ -66,7 +66,16 @@ struct rpmi_ring {
     uint64_t bytes; /* of all of it */
 };
 
-/* Lay the ring out over @base, which may be NULL to learn the size only. */
+/* How long the memory of a ring is. */
+static inline uint64_t rpmi_ring_bytes(uint32_t slots, uint64_t staging_bytes)
+{
+    uint64_t each = sizeof(struct rpmi_slot) + RPMI_LINE_BYTES + sizeof(int32_t);
+
+    return rpmi_align_up(RPMI_PAGE_BYTES + slots * each, RPMI_PAGE_BYTES) +
+           rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES);
+}
+
+/* Lay the ring out over so many bytes at @base. */
 static inline void rpmi_ring_layout(struct rpmi_ring *ring, unsigned char *base, uint32_t slots,
                                     uint64_t staging_bytes)
 {
@@ -82,7 +91,8 @@ static inline void rpmi_ring_layout(struct rpmi_ring *ring, unsigned char *base,
     ring->status = (int32_t *)(void *)(base + at);
     at = rpmi_align_up(at + (uint64_t)slots * sizeof(int32_t), RPMI_PAGE_BYTES);
     ring->staging = base + at;
-    ring->bytes = at + rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES);
+    ring->bytes = rpmi_ring_bytes(slots, staging_bytes);
+    RPM_ASSERT(ring->bytes == at + rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES));
 }
 
 /* Smallest power of two that is at least @depth. */

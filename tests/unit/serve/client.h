@@ -130,9 +130,9 @@ class RawClient
 
     void map_ring()
     {
-        rpmi_ring_layout(&ring, nullptr, welcome.depth, welcome.staging_bytes);
+        uint64_t ring_bytes = rpmi_ring_bytes(welcome.depth, welcome.staging_bytes);
         base_ =
-            mmap(nullptr, ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds_[RPMI_FD_RING], 0);
+            mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds_[RPMI_FD_RING], 0);
         REQUIRE(base_ != MAP_FAILED);
         rpmi_ring_layout(&ring, static_cast<unsigned char *>(base_), welcome.depth,
                          welcome.staging_bytes);
