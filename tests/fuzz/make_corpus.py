@@ -48,6 +48,26 @@ SERVICE = {
     "full": [(9, 0, 1, 0, 2, 40, 0, name) for name in range(6)],
 }
 
+# Packets of sock_fuzz.cpp: descriptors, their kind, room, length / 2, bytes.
+SOCK = {"welcome": [(3, 0, 1, 192)], "many": [(9, 1, 1, 4), (7,)], "long": [(0, 0, 8, 9), (1, 2, 1, 3)]}
+
+# Steps of shm_accept_fuzz.cpp, see step() there.
+SHM_ACCEPT = {
+    "served": [(15, 2, 8), (18, 0, 1, 0, 0, 1, 0, 0, 0, 1), (9,), (0,)],
+    "ring": [(15, 2, 8), (18, 0, 1, 0, 1, 1, 0, 0, 0, 1), (9,), (12, 0, 0, 1, 0, 0, 0, 1, 128), (9,)],
+    "garbage": [(6, 1, 20, 0), (7, 1, 128, 3), (16, 1, 9), (7, 4, 40, 2)],
+    "half": [(3, 2, 8, 1, 0, 0, 5), (1,), (4, 1, 8, 1, 12, 0, 9), (18, 1)],
+}
+
+# Edits of pool_fuzz.cpp: which checksums to repair, then place, offset there, what, its bytes.
+POOL_EDITS = {
+    "same": [(0,)], "super": [(1,), (0, 24, 63, 255)], "dirent": [(2,), (1, 16, 7, 0, 16)],
+    "dirent_kind": [(2,), (1, 8, 0, 2)], "head": [(4,), (2, 32, 64, 65), (10, 40, 64, 63)],
+    "turn": [(4,), (10, 8, 247)], "claim": [(0,), (6, 0, 255)], "frame": [(8,), (4, 0, 8, 0)],
+    "frame_len": [(8,), (5, 0, 3, 1, 0, 0, 0)], "copied": [(15,), (4, 3, 135, 2, 128)],
+    "wiped": [(0,), (2, 0, 199), (10, 0, 199)],
+}
+
 
 def mutated(seed, data):
     """One input: some bytes changed, dropped or doubled."""
@@ -88,8 +108,12 @@ def inputs():
                 seeds[f"{name}_mutant{i}"] = mutated(f"{target}{seed}{i}", data)
         seeds["zeros"] = bytes(len(data))
         seeds["empty"] = b""
-    found["service"] = {name: bytes(b for step in steps for b in step)
-                        for name, steps in SERVICE.items()}
+    for target, seeds in (("service", SERVICE), ("sock", SOCK), ("shm_accept", SHM_ACCEPT),
+                          ("pool", POOL_EDITS)):
+        found[target] = {name: bytes(b for step in steps for b in step)
+                         for name, steps in seeds.items()}
+    found["sock"]["welcome"] += block["welcome"]
+    found["sock"]["long"] += bytes(100)
     for target, texts in TEXTS.items():
         found[target] = {f"text{i:02}": text.encode() for i, text in enumerate(texts)}
     return found

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// shm_accept_fuzz.cpp: what foreign clients send to the socket of a running server: connections
+// that come and go, packets of any length with any descriptors, hellos and calls with some bytes
+// changed, requests scribbled into a ring. Afterwards a well-behaved client is served at once, and
+// the server holds no descriptor more than before.
+//
+// Input: steps; each begins with a byte for the client and what it does.
+extern "C" {
+#include "base/clock.h"
+#include "transport/shm/shm.h"
+}
+#include "fuzz.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <librpm.h>
+#include <string>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+
+static const unsigned CLIENTS = 3;
+static const unsigned STEPS_MAX = 48;
+static const int FDS_SENT_MAX = 12;
+static const uint64_t SOON_NS = 8000000000ull; // far above what a healthy server needs
+
+static int open_descriptors()
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int n = 0;
+
+    FUZZ_CHECK(dir != nullptr);
+    while (readdir(dir) != nullptr)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+// One server for all inputs.
+class Host
+{
+  public:
+    Host()
+    {
+        rpm_server_opts opts = rpm_server_opts_init();
+
+        FUZZ_CHECK(mkdtemp(&dir_[0]) != nullptr);
+        std::string listen = "shm:" + path();
+        opts.listen = listen.c_str();
+        opts.pool_bytes = 256 << 10;
+        opts.clients_max = CLIENTS + 1;
+        FUZZ_CHECK(rpm_server_open(&opts, &server_) == 0);
+        control_ = std::thread([this] { FUZZ_CHECK(rpm_server_run(server_) == 0); });
+        engine_ = std::thread([this] { FUZZ_CHECK(rpm_server_engine(server_) == 0); });
+    }
+    ~Host()
+    {
+        rpm_server_stop(server_);
+        control_.join();
+        engine_.join();
+        rpm_server_close(&server_);
+        (void)!unlink((path() + ".lock").c_str());
+        (void)!rmdir(dir_.c_str());
+    }
+    Host(const Host &) = delete;
+    Host &operator=(const Host &) = delete;
+
+    std::string path() const
+    {
+        return dir_ + "/socket";
+    }
+
+  private:
+    std::string dir_ = "/tmp/rpm_fuzz_XXXXXX";
+    rpm_server *server_ = nullptr;
+    std::thread control_;
+    std::thread engine_;
+};
+
+// Bytes of the input, zeros behind its end.
+struct Input {
+    const uint8_t *data;
+    size_t left;
+
+    uint8_t byte()
+    {
+        if (left == 0)
+            return 0;
+        left--;
+        return *data++;
+    }
+    // Change some of these.
+    void change(unsigned char *bytes, size_t len)
+    {
+        for (uint8_t n = byte() % 4; n > 0; n--) {
+            size_t at = (byte() | byte() << 8) % len;
+
+            bytes[at] = byte();
+        }
+    }
+};
+
+class Client
+{
+  public:
+    ~Client()
+    {
+        leave();
+    }
+    void arrive(const Host &host)
+    {
+        sockaddr_un address = {};
+
+        leave();
+        address.sun_family = AF_UNIX;
+        strcpy(address.sun_path, host.path().c_str());
+        sock_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        FUZZ_CHECK(sock_ >= 0);
+        FUZZ_CHECK(connect(sock_, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
+    }
+    void leave()
+    {
+        if (base_ != nullptr)
+            munmap(base_, ring_.bytes);
+        base_ = nullptr;
+        if (sock_ >= 0)
+            close(sock_);
+        sock_ = -1;
+    }
+    bool here() const
+    {
+        return sock_ >= 0;
+    }
+
+    // What the kernel takes from a client that nobody restrains.
+    void send(const void *bytes, size_t len, int fds)
+    {
+        union {
+            cmsghdr align;
+            char bytes[CMSG_SPACE(FDS_SENT_MAX * sizeof(int))];
+        } space = {};
+        iovec iov = { const_cast<void *>(bytes), len };
+        msghdr msg = {};
+        int sent[FDS_SENT_MAX];
+
+        for (int i = 0; i < fds; i++)
+            sent[i] = sock_;
+        msg.msg_iov = &iov;
+        msg.msg_iovlen = 1;
+        if (fds > 0) {
+            msg.msg_control = space.bytes;
+            msg.msg_controllen = CMSG_SPACE(static_cast<size_t>(fds) * sizeof(int));
+            space.align.cmsg_level = SOL_SOCKET;
+            space.align.cmsg_type = SCM_RIGHTS;
+            space.align.cmsg_len = CMSG_LEN(static_cast<size_t>(fds) * sizeof(int));
+            memcpy(CMSG_DATA(&space.align), sent, static_cast<size_t>(fds) * sizeof(int));
+        }
+        (void)!sendmsg(sock_, &msg, MSG_DONTWAIT | MSG_NOSIGNAL); // it may have shut us out
+    }
+
+    // The next packet; maps the ring that comes with a welcome. Its length, or an error.
+    int receive(unsigned char *bytes, size_t room, uint64_t wait_ns)
+    {
+        int fds[RPMI_SOCK_FDS_MAX];
+        rpmi_welcome welcome;
+        int n = 0;
+        int got = rpmi_sock_recv(sock_, bytes, room, fds, &n, rpmi_clock_ns() + wait_ns);
+
+        if (got == RPMI_WELCOME_BYTES && n == RPMI_FDS && base_ == nullptr &&
+            rpmi_welcome_get(bytes, RPMI_WELCOME_BYTES, &welcome) == 0 &&
+            welcome.mode == RPMI_MODE_RING) {
+            uint64_t ring_bytes = rpmi_ring_bytes(welcome.depth, welcome.staging_bytes);
+            base_ =
+                mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[RPMI_FD_RING], 0);
+            FUZZ_CHECK(base_ != MAP_FAILED);
+            rpmi_ring_layout(&ring_, static_cast<unsigned char *>(base_), welcome.depth,
+                             welcome.staging_bytes);
+        }
+        for (int i = 0; i < n; i++) {
+            if (i == RPMI_FD_BELL && got == RPMI_WELCOME_BYTES)
+                (void)!eventfd_write(fds[i], 1); // what was posted before is looked at
+            close(fds[i]);
+        }
+        return got;
+    }
+
+    void scribble(Input &input)
+    {
+        if (base_ == nullptr)
+            return;
+        if (input.byte() % 2 == 0) {
+            rpmi_slot *slot = &ring_.slot[input.byte() % ring_.slots];
+            unsigned char bytes[sizeof(rpmi_slot)] = {};
+
+            for (unsigned i = 0; i < 40; i++)
+                bytes[i] = input.byte();
+            memcpy(static_cast<void *>(slot), bytes, sizeof(bytes));
+        } else {
+            unsigned char *to = static_cast<unsigned char *>(base_);
+
+            input.change(to, 128);
+        }
+    }
+
+  private:
+    int sock_ = -1;
+    rpmi_ring ring_ = {};
+    void *base_ = nullptr;
+};
+
+static void hello(Client &client, Input &input, bool sound)
+{
+    unsigned char bytes[RPMI_HELLO_BYTES];
+    rpmi_hello hello = {};
+
+    hello.version = RPMI_PROTOCOL_VERSION;
+    hello.mode = input.byte() % 3;
+    hello.depth = 1u + input.byte();
+    hello.staging_bytes = 4096;
+    rpmi_hello_put(bytes, &hello);
+    if (!sound)
+        input.change(bytes, sizeof(bytes));
+    client.send(bytes, sizeof(bytes), 0);
+}
+
+static void call(Client &client, Input &input)
+{
+    unsigned char bytes[RPMI_CALL_BYTES];
+    rpmi_call call = {};
+
+    call.kind = 1 + input.byte() % (RPMI_CALL_KINDS - 1);
+    call.flags = input.byte() % 8;
+    call.key = input.byte() % 4;
+    call.object = 1 + input.byte() % 4;
+    call.bytes = 4096u * (input.byte() % 16);
+    call.lsn = 64u * input.byte();
+    call.name[0] = static_cast<char>('a' + input.byte() % 4);
+    rpmi_call_put(bytes, &call);
+    input.change(bytes, sizeof(bytes));
+    client.send(bytes, sizeof(bytes), input.byte() % 64 == 0 ? 1 : 0);
+}
+
+static void garbage(Client &client, Input &input)
+{
+    size_t len = input.byte() % 4 == 0 ? input.byte() * 256u : input.byte() * 2u;
+    auto bytes = fuzz_copy(input.data, input.left, len + 1);
+    int fds = input.byte() % FDS_SENT_MAX;
+
+    client.send(bytes.get(), len, fds);
+}
+
+static void step(const Host &host, Client *clients, Input &input)
+{
+    unsigned char answer[1024];
+    uint8_t what = input.byte();
+    Client &client = clients[what % CLIENTS];
+
+    if (!client.here())
+        client.arrive(host);
+    switch (what / CLIENTS % 8) {
+    case 0:
+        client.leave();
+        break;
+    case 1:
+        hello(client, input, false);
+        break;
+    case 2:
+        garbage(client, input);
+        break;
+    case 3:
+        (void)client.receive(answer, sizeof(answer), 0);
+        break;
+    case 4:
+        client.scribble(input);
+        break;
+    case 5: // let it get that far
+        hello(client, input, true);
+        (void)client.receive(answer, sizeof(answer), SOON_NS);
+        break;
+    default:
+        call(client, input);
+    }
+}
+
+// A client that behaves gets its answers. Others may still be on their way out.
+static void check_served(const Host &host)
+{
+    const uint64_t until = rpmi_clock_ns() + SOON_NS;
+    unsigned char bytes[RPMI_HELLO_BYTES] = {};
+    unsigned char answer[1024];
+    rpmi_hello hello = {};
+    rpmi_welcome welcome = {};
+    rpmi_call call = {};
+    rpmi_reply reply;
+    Client client;
+
+    hello.version = RPMI_PROTOCOL_VERSION;
+    hello.mode = RPMI_MODE_RING;
+    hello.depth = 8;
+    hello.staging_bytes = 4096;
+    do {
+        FUZZ_CHECK(rpmi_clock_ns() < until);
+        client.arrive(host);
+        rpmi_hello_put(bytes, &hello);
+        client.send(bytes, RPMI_HELLO_BYTES, 0);
+        FUZZ_CHECK(client.receive(answer, sizeof(answer), SOON_NS) == RPMI_WELCOME_BYTES);
+        FUZZ_CHECK(rpmi_welcome_get(answer, RPMI_WELCOME_BYTES, &welcome) == 0);
+    } while (welcome.status == RPM_E_REFUSED);
+    FUZZ_CHECK(welcome.status == 0);
+    call.kind = RPMI_CALL_LIST;
+    call.lsn = 1000; // past the last
+    rpmi_call_put(bytes, &call);
+    client.send(bytes, RPMI_CALL_BYTES, 0);
+    FUZZ_CHECK(client.receive(answer, sizeof(answer), SOON_NS) == RPMI_REPLY_BYTES);
+    FUZZ_CHECK(rpmi_reply_get(answer, &reply) == 0 && reply.status == RPM_E_RANGE);
+}
+
+static void check_descriptors(int *least)
+{
+    const uint64_t until = rpmi_clock_ns() + SOON_NS;
+    int now;
+
+    while ((now = open_descriptors()) > *least) {
+        FUZZ_CHECK(rpmi_clock_ns() < until);
+        std::this_thread::yield();
+    }
+    *least = now;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static Host host;
+    static int least = open_descriptors(); // of the server, when nobody is there
+    Input input = { data, size };
+
+    {
+        Client clients[CLIENTS];
+
+        for (unsigned i = 0; i < STEPS_MAX && input.left > 0; i++)
+            step(host, clients, input);
+    }
+    check_served(host);
+    check_descriptors(&least);
+    return 0;
+}
