@@ -18,6 +18,7 @@
 #include <inttypes.h>
 
 #define ZERO_CHUNK 1024u
+#define ZERO_PART (16u << 20) /* others wait for so much at a time */
 
 static uint64_t slot_offset(const struct rpmi_service *service, uint32_t index)
 {
@@ -134,13 +135,26 @@ int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes
                      dram ? "DRAM area" : "pool");
 }
 
-static int zero_fill(struct rpmi_mem *mem, uint64_t offset, uint64_t bytes, bool durable)
+static int zero_part(struct rpmi_mem *mem, uint64_t offset, uint64_t bytes, bool durable)
 {
     static const unsigned char zeros[ZERO_CHUNK];
 
     for (uint64_t at = 0; at < bytes; at += ZERO_CHUNK)
         rpmi_mem_store(mem, offset + at, zeros, bytes - at < ZERO_CHUNK ? bytes - at : ZERO_CHUNK);
     return durable ? rpmi_mem_persist(mem, offset, bytes) : 0;
+}
+
+static int zero_fill(struct rpmi_service *service, struct rpmi_mem *mem, uint64_t offset,
+                     uint64_t bytes, bool durable)
+{
+    int err = 0;
+
+    for (uint64_t at = 0; at < bytes && err == 0; at += ZERO_PART) {
+        if (at != 0 && service->opts.breathe != NULL)
+            service->opts.breathe(service->opts.context);
+        err = zero_part(mem, offset + at, bytes - at < ZERO_PART ? bytes - at : ZERO_PART, durable);
+    }
+    return err;
 }
 
 static int object_bytes(const struct rpmi_call *call, uint64_t *bytes)
@@ -199,14 +213,15 @@ static int contents_store(struct rpmi_service *service, const struct rpmi_dirent
     switch (entry->kind) {
     case RPM_KIND_LOG:
         /* The ring keeps its old bytes: frames of another log fail this log's checksum. */
-        err = RPMI_CANARY(OLD_HEADER)
-                  ? 0
-                  : zero_fill(service->opts.pool, entry->offset, RPMI_LOG_HEADER_BYTES, true);
+        err = RPMI_CANARY(OLD_HEADER) ? 0
+                                      : zero_fill(service, service->opts.pool, entry->offset,
+                                                  RPMI_LOG_HEADER_BYTES, true);
         return err != 0 ? err : rpmi_head_create(service, entry);
     case RPM_KIND_REGION:
-        return zero_fill(service->opts.pool, entry->offset, entry->bytes, !RPMI_CANARY(WEAK_ZEROS));
+        return zero_fill(service, service->opts.pool, entry->offset, entry->bytes,
+                         !RPMI_CANARY(WEAK_ZEROS));
     default:
-        return zero_fill(service->opts.dram, entry->offset, entry->bytes, false);
+        return zero_fill(service, service->opts.dram, entry->offset, entry->bytes, false);
     }
 }
 

@@ -52,6 +52,12 @@ struct rpmi_service_opts {
      */
     int (*vacate)(void *context, uint64_t offset, uint64_t bytes);
 
+    /*
+     * Between two parts of something long: let the accesses of others through. The object that is
+     * being made is not there yet for anybody. NULL: there are no others.
+     */
+    void (*breathe)(void *context);
+
     /* 64 random bits for ids that must never repeat. NULL: the operating system's. */
     uint64_t (*entropy)(void *context);
     void *context;

@@ -159,6 +159,8 @@ void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring);
 /* fence.c: the service's quiesce and vacate hooks; @context is the server. */
 int rpmi_serve_quiesce(void *context, uint64_t header_offset);
 int rpmi_serve_vacate(void *context, uint64_t offset, uint64_t bytes);
+/* server.c: and its breathe hook: the engine has the lock for a moment. */
+void rpmi_serve_breathe(void *context);
 
 /* execute.c: one pass over all rings. False: nothing was there to do. */
 bool rpmi_serve_ready(const struct rpm_server *server);

@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -28,6 +29,7 @@
 #define DRAM_DEFAULT (1u << 20)
 #define CLIENTS_DEFAULT 64u
 #define FENCE_DEFAULT_US 1000000u
+#define BREATH_NS 20000u /* asleep, or we would have the lock again before anybody woke up */
 
 static int check_opts(struct rpm_server_opts *opts)
 {
@@ -90,6 +92,7 @@ static int open_service(struct rpm_server *server, const struct rpm_server_opts 
         .server_epoch = server->server_epoch,
         .quiesce = rpmi_serve_quiesce,
         .vacate = rpmi_serve_vacate,
+        .breathe = rpmi_serve_breathe,
         .context = server,
     };
     bool may_format = opts->pool == NULL || (opts->flags & RPM_SERVER_CREATE) != 0;
@@ -272,6 +275,13 @@ void rpmi_serve_unlock(struct rpm_server *server)
     int err = pthread_mutex_unlock(&server->lock);
 
     RPM_ASSERT(err == 0);
+}
+
+void rpmi_serve_breathe(void *context)
+{
+    rpmi_serve_unlock(context);
+    rpmi_clock_sleep_ns(BREATH_NS);
+    rpmi_serve_lock(context);
 }
 
 static void close_fd(int *fd)

@@ -77,6 +77,35 @@ TEST_CASE("dir: a new region is zero, whatever lay there", "[unit]")
     CHECK(far.dram.bytes[span.offset] == 0);
 }
 
+TEST_CASE("dir: while a large region is zeroed, others are let through", "[unit]")
+{
+    static uint32_t breaths;
+    static Far *current;
+    static rpmi_reply other;
+    static uint32_t writer;
+    Far far(32 << 20);
+    uint32_t client = far.client();
+
+    current = &far;
+    breaths = 0;
+    writer = far.client();
+    other = far.open(writer, "other", RPM_KIND_REGION, 4096);
+    far.service->opts.breathe = [](void *) {
+        breaths++;
+        CHECK(rpmi_dir_find(current->service, "large") == RPM_E_NOENT);
+        CHECK(current->access(writer, other.key, 0, 64, RPMI_RIGHT_WRITE) == 0);
+    };
+    CHECK(far.open(client, "small", RPM_KIND_REGION, 4 << 20).status == 0);
+    CHECK(breaths == 0);
+    memset(&far.pool.bytes[far.pool.bytes.size() / 2], 'x', far.pool.bytes.size() / 2);
+    rpmi_reply large = far.open(client, "large", RPM_KIND_REGION, (20 << 20) + 100);
+    REQUIRE(large.status == 0);
+    CHECK(breaths == 1);
+    for (uint64_t i = 0; i < large.bytes; i += 97)
+        if (far.pool.bytes[large.offset + i] != 0 || far.pool.kept[large.offset + i] != 0)
+            FAIL("byte " << i << " is not zero");
+}
+
 TEST_CASE("dir: sizes and kinds that cannot be", "[unit]")
 {
     Far far;
