@@ -77,7 +77,7 @@ static int seal(struct rpm_log *log, uint64_t base)
     struct rpmi_reply reply;
     int err;
 
-    if (RPMI_CANARY(LATE_EPOCH)) {
+    if (RPMI_CANARY(LATE_EPOCH) && log->head.epoch > 0) {
         log->late_seal = true;
         log->free_lsn = log->head.trim_lsn;
         log->head.base_lsn = base;
