@@ -27,6 +27,7 @@
 #define BUFFER_MIN 4096u
 #define PAUSE_MAX_NS 1000000u
 #define POLLS_BEFORE_PAUSE 64u
+#define FOLLOW_LOOKS 16u   /* at the tail, from one sign to the writer to the next */
 #define IDLE_POLLS_MAX 64u /* looks at an unchanged tail between two at the head */
 
 struct rpm_reader {
@@ -45,6 +46,7 @@ struct rpm_reader {
     uint64_t settled; /* log->settled when head and plan were made */
     bool has_last;
     struct rpmi_frame last; /* given out last */
+    uint32_t tail_looks;    /* that found nothing */
     uint32_t idle_polls;    /* that found idle_line at the tail */
     unsigned char idle_line[RPMI_LINE_BYTES];
 };
@@ -249,6 +251,15 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
     return 0;
 }
 
+/* Who comes by the tail again and again follows; a single visit does not matter to the writer. */
+static void stand_at_tail(struct rpm_reader *reader)
+{
+    struct rpmi_link *link = reader->log->conn->link;
+
+    if (++reader->tail_looks % FOLLOW_LOOKS == 0 && link->lane != NULL)
+        link->lane->follow(link, reader->log->read_key);
+}
+
 static void pace_reads(struct rpm_reader *reader, bool plenty)
 {
     /* At the tail ask for one line only: reading where the writer is about to write slows it. */
@@ -317,6 +328,8 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
     for (;;) {
         found = look(reader, &frame);
         if (found <= 0) {
+            if (found == 0)
+                stand_at_tail(reader);
             pace_reads(reader, false);
             return found;
         }

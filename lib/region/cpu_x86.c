@@ -422,7 +422,7 @@ static void choose_lengths(void)
     if (ebx != signature_INTEL_ebx || ecx != signature_INTEL_ecx || edx != signature_INTEL_edx)
         return;
     rpmi_cpu.store_max = 4 * LINE;
-    rpmi_cpu.back_max = 4 * LINE;
+    rpmi_cpu.back_max = 5 * LINE; /* a record of 256 bytes */
 }
 
 void rpmi_cpu_choose_native(enum rpmi_cpu_copy best)

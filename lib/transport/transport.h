@@ -51,6 +51,8 @@ struct rpmi_lane {
     void (*body)(struct rpmi_link *link, uint64_t offset, const void *body, uint64_t body_bytes,
                  uint64_t len);
     void (*leave)(struct rpmi_link *link);
+    /* Not of a writer: whoever reads the log of @key stands at its tail and waits for more. */
+    void (*follow)(struct rpmi_link *link, uint32_t key);
 };
 
 struct rpmi_link_opts {

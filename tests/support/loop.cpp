@@ -531,7 +531,12 @@ static void lane_leave(rpmi_link *base)
     keep_dirty(link);
 }
 
-static const rpmi_lane LANE = { lane_enter, lane_frame, lane_body, lane_leave };
+static void lane_follow(rpmi_link *base, uint32_t)
+{
+    of(base)->follows++;
+}
+
+static const rpmi_lane LANE = { lane_enter, lane_frame, lane_body, lane_leave, lane_follow };
 
 Setup placing()
 {

@@ -265,12 +265,12 @@ static double burst_followed(OurLog &log, Follower &follower, uint64_t n)
     return ns;
 }
 
-void compare_follower(const Stage &stage, std::vector<Row> &rows)
+static void compare_followed(const Stage &stage, uint64_t bytes, std::vector<Row> &rows)
 {
-    Shape shape = { kBytes, 1 };
+    Shape shape = { bytes, 1 };
     std::vector<double> alone;
     std::vector<double> followed;
-    Row row = { "writer with follower", kBytes, 1, "writer alone", "time per record" };
+    Row row = { "writer with follower", bytes, 1, "writer alone", "time per record" };
 
     if (!wanted(stage, row.what, row.against))
         return;
@@ -293,6 +293,12 @@ void compare_follower(const Stage &stage, std::vector<Row> &rows)
     conclude(row, followed, alone);
     rows.push_back(row);
     print_row(row);
+}
+
+void compare_follower(const Stage &stage, std::vector<Row> &rows)
+{
+    for (uint64_t bytes : { uint64_t{ 64 }, kBytes })
+        compare_followed(stage, bytes, rows);
 }
 
 /* Fill a log with records until it is full. */

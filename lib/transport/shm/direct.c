@@ -28,6 +28,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define FOLLOW_TURNS 128u /* lone writes between two looks for followers: some 25 us */
+
 /* What one post has open. */
 struct bracket {
     const struct rpmi_shm_key *key; /* whose guard we are in; NULL: none */
@@ -231,6 +233,18 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
     return err != 0 ? err : (int)n;
 }
 
+/* A line written back stays in this CPU's cache, and a reader that waits for the next frame takes
+ * it from there as fast as we ask for it: then stores past the caches are sooner done. */
+__attribute__((noinline)) static void look_for_followers(struct rpmi_direct *direct,
+                                                         const struct rpmi_guard *guard)
+{
+    uint64_t seen = __atomic_load_n(&guard->followed, __ATOMIC_RELAXED);
+
+    direct->followed = seen != direct->follow_seen;
+    direct->follow_seen = seen;
+    direct->follow_turns = FOLLOW_TURNS;
+}
+
 static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool alone)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
@@ -247,9 +261,11 @@ static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool 
         return RPM_E_FENCED;
     direct->lane = key;
     direct->lane_bytes = bytes;
-    direct->lane_frame = !direct->past_cache ? rpmi_plain_frame
-                         : alone             ? rpmi_cpu.lone_frame
-                                             : rpmi_cpu.nt_frame;
+    if (alone && RPMI_UNLIKELY(direct->follow_turns-- == 0))
+        look_for_followers(direct, key->guard);
+    direct->lane_frame = !direct->past_cache          ? rpmi_plain_frame
+                         : alone && !direct->followed ? rpmi_cpu.lone_frame
+                                                      : rpmi_cpu.nt_frame;
     return 0;
 }
 
@@ -290,7 +306,25 @@ static void lane_leave(struct rpmi_link *link)
     direct->lane = NULL;
 }
 
-const struct rpmi_lane rpmi_direct_lane = { lane_enter, lane_frame, lane_body, lane_leave };
+static void lane_follow(struct rpmi_link *link, uint32_t id)
+{
+    const struct rpmi_shm_key *key = &rpmi_shm_of(link)->direct.key[id % RPMI_KEYS_MAX];
+    struct rpmi_guard *guard;
+
+    if (link->lost != 0 || id >= RPMI_KEYS_MAX || key->base == NULL ||
+        key->bytes < RPMI_LOG_HEADER_BYTES)
+        return;
+    guard = (struct rpmi_guard *)(void *)(key->base + RPMI_GUARD_OFFSET);
+    (void)__atomic_fetch_add(&guard->followed, 1, __ATOMIC_RELAXED);
+}
+
+const struct rpmi_lane rpmi_direct_lane = {
+    .enter = lane_enter,
+    .frame = lane_frame,
+    .body = lane_body,
+    .leave = lane_leave,
+    .follow = lane_follow,
+};
 
 const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)
 {

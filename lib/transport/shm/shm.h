@@ -49,6 +49,9 @@ struct rpmi_direct {
     const struct rpmi_shm_key *lane; /* between enter and leave */
     uint64_t lane_bytes;
     rpmi_frame_fn *lane_frame;
+    uint64_t follow_seen;  /* the guard's count when we last looked */
+    uint32_t follow_turns; /* lone writes until we look again */
+    bool followed;         /* a reader stands at the tail */
     __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];
     struct rpmi_shm_key key[RPMI_KEYS_MAX];
 };

@@ -127,3 +127,23 @@ TEST_CASE("lane: a writer that lost its claim is told, and nothing is stored", "
     CHECK(world.server.pool.bytes == before);
     CHECK(append(newer, payload(2, 100)) == 128);
 }
+
+TEST_CASE("lane: only a reader that comes by the tail again and again is said to follow", "[unit]")
+{
+    World world(true, 64);
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+
+    for (uint64_t i = 0; i < 200; i++)
+        append(world.log, payload(i, 100));
+    CHECK(read_all(world.log).size() == 200);
+    CHECK(world.conn.link->follows == 0);
+    REQUIRE(rpm_reader_open(world.log, &opts, &reader) == 0);
+    while (rpm_reader_next(reader, &record) == 1)
+        continue;
+    for (int i = 0; i < 159; i++)
+        REQUIRE(rpm_reader_next(reader, &record) == 0);
+    CHECK(world.conn.link->follows == 10);
+    rpm_reader_close(&reader);
+}
