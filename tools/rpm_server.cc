@@ -31,7 +31,7 @@ constexpr const char *kExamples =
     "  rpm-server --pool /dev/shm/pool --size 1G --listen shm:demo --domain adr\n"
     "  rpm-server --pool /var/lib/pool --size 10G --listen shm:logs --clients 16\n"
     "  rpm-server --size 64M --listen shm:/tmp/test.sock        (anonymous memory)\n"
-    "  rpm-server --config /etc/librpm/server.toml\n"
+    "  rpm-server --config /etc/librpm/rpm-server.conf\n"
     "\n"
     "The configuration file holds the same names without dashes: pool = \"/dev/shm/pool\".\n"
     "Signals: SIGTERM and SIGINT end cleanly, SIGUSR1 prints the counters as JSON.";

@@ -66,7 +66,7 @@ rpm_log_opts Appender::log_opts() const
     return opts;
 }
 
-/* Without a wish for its size a new log takes 64 MiB, or the next power of two that fits. */
+/* Without a wish for its size a new log takes 64 MiB, halved until the pool has room. */
 void Appender::open()
 {
     rpm_log_opts opts = log_opts();
