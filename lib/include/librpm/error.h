@@ -69,7 +69,8 @@ const char *rpm_error_name(int err);
  * rpm_last_error: what exactly went wrong in this thread's last failed call.
  *
  * The code is the contract, this text is for people. Set by the function that
- * decides an error; not cleared by success.
+ * decides an error; not cleared by success. RPM_E_BUSY and the status of a completion may leave it
+ * as it was.
  *
  * Returns "" when nothing failed yet. Returned, thread-local: valid until the
  * next failing call in this thread.

@@ -59,8 +59,8 @@ struct rpm_log_info {
     uint64_t epoch;      /* of the writer that last claimed the log */
     uint64_t scan_bytes; /* bytes that scan read */
     uint64_t scan_ns;    /* time it took; model time under sim: */
-    uint32_t level;      /* enum rpm_level in force */
-    uint32_t method;     /* enum rpm_method in force */
+    uint32_t level;      /* enum rpm_level in force, 0 when open read only */
+    uint32_t method;     /* enum rpm_method in force, 0 when open read only */
     uint64_t stranded; /* of the torn frames, those that are intact: something in front of them was
                           damaged, or power failed with several appends on their way */
 };
