@@ -170,7 +170,8 @@ def enum_list(headers, name):
 
 def inline_text(text):
     text = re.sub(r'\*\*([^*]+)\*\*|`([^`]+)`', lambda m: m.group(1) or m.group(2), text)
-    return re.sub(r'\[([^\]]+)\]\([^)]*\)', r'\1', text)
+    text = re.sub(r'\[([^\]]+)\]\([^)]*\)', r'\1', text)
+    return re.sub(r'(?<![\w*])\*([^\s*]|[^\s*][^*]*[^\s*])\*(?![\w*])', r'\1', text)
 
 
 def markdown_blocks(text):
