@@ -215,6 +215,13 @@ def table(rows):
 def report(run, last, seconds, counts):
     acked, records, lost, doubled, in_order = counts
     latency = last["latency_ns"]
+    speed = [
+        ("throughput", f"{last['records_per_second']:.0f} records/s (last writer)"),
+        ("latency", ", ".join(f"{name} {latency[name] / 1000:.1f} us"
+                              for name in ("p50", "p99", "p99.9"))),
+    ]
+    if last["records"] == 0:
+        speed = [("throughput", "not measured: the last writer found every record in the log")]
     domain = last["domain"] + (" (declared)" if last["domain_declared"] else "")
     print()
     table([
@@ -223,18 +230,17 @@ def report(run, last, seconds, counts):
         ("level", f"{last['level']} by method {last['method']}"),
         ("killed with SIGKILL", f"{run.kills} times, writer and server"),
         ("records acknowledged", acked),
-        ("records recovered", f"{records}, {'in' if in_order else 'NOT IN'} the order of the file"),
+        ("records recovered", f"{records}, {'in' if in_order else 'NOT IN'} the order of the file" +
+         (f"; a kill cut off the acknowledgement of {records - acked}" if records > acked else "")),
         ("lost", lost),
         ("duplicated", doubled),
         ("torn tail discarded", run.torn),
-        ("throughput", f"{last['records_per_second']:.0f} records/s (last writer)"),
-        ("latency", ", ".join(f"{name} {latency[name] / 1000:.1f} us"
-                              for name in ("p50", "p99", "p99.9"))),
+        *speed,
         ("time in all", f"{seconds:.1f} s, restarts included"),
     ])
     print(f"acknowledged {acked} recovered {records} lost {lost} duplicated {doubled} "
           f"torn {run.torn}")
-    # One record may be in the log whose acknowledgement a killed writer did not live to note.
+    # Records may be in the log whose acknowledgement a killed writer did not live to note.
     return 0 if lost == 0 and doubled == 0 and in_order and records == len(run.lines) else 1
 
 
