@@ -93,6 +93,21 @@ inline void report_bus_errors(const std::string &name)
     sigaction(SIGBUS, &action, nullptr);
 }
 
+/* What is wrong with a program's command: not one of those it has, or none. */
+inline std::string wrong_command(const CLI::App &app)
+{
+    std::string text = "a command is required:";
+
+    for (const std::string &word : app.remaining())
+        if (word.empty() || word[0] != '-') {
+            text = "there is no command '" + word + "'; there are:";
+            break;
+        }
+    for (const CLI::App *sub : app.get_subcommands([](const CLI::App *) { return true; }))
+        text += " " + sub->get_name();
+    return text;
+}
+
 /* Parse and run: what main() returns. Without arguments the help is shown as wrong usage. */
 inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
 {
@@ -105,7 +120,10 @@ inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> 
     } catch (const CLI::Success &success) {
         return app.exit(success);
     } catch (const CLI::ParseError &error) {
-        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", name.c_str(), error.what(), name.c_str());
+        bool command = app.get_require_subcommand_min() == 0 || !app.get_subcommands().empty();
+
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", name.c_str(),
+                command ? error.what() : wrong_command(app).c_str(), name.c_str());
         return kUsage;
     }
     report_bus_errors(name);
