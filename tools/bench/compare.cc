@@ -197,6 +197,8 @@ int compare(const CompareOptions &options)
     compare_writers(stage, rows);
     compare_follower(stage, rows);
     compare_scan(stage, rows);
+    if (rows.empty() && !cli::stopped())
+        throw cli::Failure("--only: no row is called \"" + options.only + "\"");
     if (!options.json.empty())
         write_json(options.json, rows);
     return cli::kDone;
