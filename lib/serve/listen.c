@@ -96,12 +96,13 @@ int rpmi_serve_listen(struct rpm_server *server, const char *text)
     struct rpmi_url url;
     int err = rpmi_url_parse(text, &url);
 
-    if (err == 0)
-        err = rpmi_url_known(&url, NULL, 0);
     if (err != 0)
         return err;
     if (strcmp(url.scheme, "shm") != 0)
         return rpmi_fail(RPM_E_INVAL, "%s: a server listens at shm:NAME", text);
+    err = rpmi_url_known(&url, NULL, 0);
+    if (err != 0)
+        return err;
     err = rpmi_shm_path(url.address, true, server->path, NULL);
     if (err == 0)
         err = take_name(server);

@@ -21,7 +21,9 @@
 static int opts_check(const struct rpmi_world_opts *opts)
 {
     if (rpmi_preset_find(opts->preset) == NULL)
-        return rpmi_fail(RPM_E_INVAL, "sim: no preset is called \"%s\"", opts->preset);
+        return rpmi_fail(RPM_E_INVAL,
+                         "sim: no preset is called \"%s\" (adr, adr-noddio, eadr, msync)",
+                         opts->preset);
     if (opts->servers == 0 || opts->servers > RPMI_SIM_SERVERS_MAX)
         return rpmi_fail(RPM_E_INVAL, "sim: %u servers; a world has 1 to %u", opts->servers,
                          RPMI_SIM_SERVERS_MAX);
