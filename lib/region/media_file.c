@@ -62,6 +62,8 @@ static int open_or_create(struct rpmi_media *media, const struct rpmi_media_opts
         media->created = media->lock_fd >= 0;
         if (media->lock_fd < 0 && errno == EEXIST)
             media->lock_fd = open(opts->path, flags);
+        if (media->lock_fd < 0 && errno == ENOENT)
+            return rpmi_fail(RPM_E_NOENT, "cannot create pool %s: %s", opts->path, strerror(errno));
     }
     return media->lock_fd >= 0 ? 0 : open_failed(opts->path, errno);
 }
