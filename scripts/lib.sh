@@ -12,7 +12,7 @@ JOBS=${JOBS:-$(nproc)}
 # What the library and its programs need, and what their tests need beside that.
 BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev libpmemlog-dev
     libnuma-dev libxxhash-dev libcli11-dev nlohmann-json3-dev libsystemd-dev catch2 mandoc python3)
-TEST_PACKAGES=(valgrind clang-14 libclang-rt-14-dev clang-format-14 strace binutils librpm-dev)
+TEST_PACKAGES=(git valgrind clang-14 libclang-rt-14-dev clang-format-14 strace binutils librpm-dev)
 
 say() {
     printf '%s\n' "$*"

@@ -147,6 +147,10 @@ rpm_request request_of(const Options &options)
 
     request.kind = options.kind;
     request.level = options.level;
+    if (options.bytes == 0 && request.kind != RPM_REQUEST_ATOMIC)
+        throw cli::Failure("--bytes 0: a record has at least one byte");
+    if (options.count != 1 && request.kind != RPM_REQUEST_BATCH)
+        throw cli::Failure("--count goes with --request batch");
     request.bytes = options.bytes;
     request.offset = options.offset;
     request.count = options.count;

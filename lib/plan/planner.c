@@ -67,6 +67,11 @@ static int check(const struct rpm_request *request)
         return rpmi_fail(RPM_E_INVAL, "level %u: there is none", request->level);
     if (request->method >= RPM_METHOD_COUNT)
         return rpmi_fail(RPM_E_INVAL, "method %u: there is none", request->method);
+    if (request->kind <= RPM_REQUEST_BATCH && request->bytes > RPMI_RECORD_MAX)
+        return rpmi_fail(RPM_E_TOOBIG, "a record of %llu bytes; the most is %u",
+                         (unsigned long long)request->bytes, RPMI_RECORD_MAX);
+    if (request->slot_bytes % RPMI_LINE_BYTES != 0)
+        return rpmi_fail(RPM_E_INVAL, "slot_bytes is a multiple of %u", RPMI_LINE_BYTES);
     if ((request->hints & ~RPM_HINTS_ALL) != 0)
         return rpmi_fail(RPM_E_INVAL, "hints %#x: only H1 to H9 exist", request->hints);
     return 0;

@@ -66,7 +66,7 @@ RPM_MUST_CHECK int rpm_hints_parse(const char *text, uint32_t *hints);
  *
  * Returns the length of the whole text, as snprintf does; a refused request gives the reason as
  * text and RPM_E_NOCAP.
- * Errors:   RPM_E_NOCAP, RPM_E_INVAL, RPM_E_OPTS.
+ * Errors:   RPM_E_NOCAP, RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_OPTS.
  * Threads:  any.
  */
 RPM_MUST_CHECK int rpm_explain(const struct rpm_facts *facts, const struct rpm_request *request,

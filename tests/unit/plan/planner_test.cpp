@@ -161,7 +161,7 @@ TEST_CASE("planner: a request with a field out of range is refused", "[unit]")
     rpm_request request = request_of(RPM_REQUEST_APPEND);
     rpmi_plan plan;
 
-    switch (GENERATE(0, 1, 2, 3, 4)) {
+    switch (GENERATE(0, 1, 2, 3, 4, 5)) {
     case 0:
         request.kind = 0;
         break;
@@ -174,12 +174,29 @@ TEST_CASE("planner: a request with a field out of range is refused", "[unit]")
     case 3:
         request.method = RPM_METHOD_COUNT;
         break;
+    case 4:
+        request.slot_bytes = 65;
+        break;
     default:
         request.hints = 1;
         break;
     }
     CHECK(rpmi_plan_make(&facts, &request, &plan) == RPM_E_INVAL);
     CHECK(rpmi_plan_make_persist(&facts, &request, &plan) == RPM_E_INVAL);
+}
+
+TEST_CASE("planner: the longest record is planned, a longer one is not", "[unit]")
+{
+    rpm_facts facts = eadr();
+    rpm_request request = request_of(RPM_REQUEST_BATCH);
+    rpmi_plan plan;
+
+    request.bytes = RPMI_RECORD_MAX;
+    CHECK(rpmi_plan_make(&facts, &request, &plan) == 0);
+    request.bytes++;
+    CHECK(rpmi_plan_make(&facts, &request, &plan) == RPM_E_TOOBIG);
+    request.kind = RPM_REQUEST_WRITE;
+    CHECK(rpmi_plan_make(&facts, &request, &plan) == 0);
 }
 
 TEST_CASE("planner: persist asks the CPU, whose cache may hold what others wrote", "[unit]")
