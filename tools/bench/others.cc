@@ -74,36 +74,11 @@ struct alignas(64) Request {
 class BareRing : public Contender
 {
   public:
+    /* Whole before the first burst: if that is told to end, the destructor ends the engine. */
     BareRing(const MemoryDir &dir, Shape shape, uint64_t capacity, int cpu)
-        : shape_(shape), stride_((shape.bytes + 63) / 64 * 64),
-          capacity_(capacity / stride_ * stride_), file_(dir / "ring", capacity, true),
-          requests_(kSlots), staging_(kSlots * stride_ + 64), payload_(shape.bytes, 'x')
+        : BareRing(Start(), dir, shape, capacity, cpu)
     {
-        const LimitKernel *kernels;
-        size_t count = limit_kernels(&kernels);
-
-        (void)unlink((dir / "ring").c_str());
-        stage_ = staging_.data() + (64 - reinterpret_cast<uintptr_t>(staging_.data()) % 64);
-        engine_ = std::thread([this, cpu] {
-            pin(cpu);
-            ready_.store(true);
-            serve();
-        });
-        /* It begins on our CPU: spinning would keep it there. */
-        while (!ready_.load())
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
-        /* The way of storing that is faster for this size. */
-        for (size_t i = 0; i < count; i++) {
-            double ns;
-
-            kernel_.store(&kernels[i]);
-            ns = burst(*this, 32 * shape.depth, shape.depth);
-            if (choice_ == nullptr || ns < best_ns_) {
-                best_ns_ = ns;
-                choice_ = &kernels[i];
-            }
-        }
-        kernel_.store(choice_);
+        choose_kernel();
     }
 
     ~BareRing() override
@@ -131,6 +106,44 @@ class BareRing : public Contender
 
   private:
     static constexpr uint32_t kSlots = 64;
+    struct Start {
+    };
+
+    BareRing(Start, const MemoryDir &dir, Shape shape, uint64_t capacity, int cpu)
+        : shape_(shape), stride_((shape.bytes + 63) / 64 * 64),
+          capacity_(capacity / stride_ * stride_), file_(dir / "ring", capacity, true),
+          requests_(kSlots), staging_(kSlots * stride_ + 64), payload_(shape.bytes, 'x')
+    {
+        (void)unlink((dir / "ring").c_str());
+        stage_ = staging_.data() + (64 - reinterpret_cast<uintptr_t>(staging_.data()) % 64);
+        engine_ = std::thread([this, cpu] {
+            pin(cpu);
+            ready_.store(true);
+            serve();
+        });
+        /* It begins on our CPU: spinning would keep it there. */
+        while (!ready_.load())
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+
+    /* The way of storing that is faster for this size. */
+    void choose_kernel()
+    {
+        const LimitKernel *kernels;
+        size_t count = limit_kernels(&kernels);
+
+        for (size_t i = 0; i < count; i++) {
+            double ns;
+
+            kernel_.store(&kernels[i]);
+            ns = burst(*this, 32 * shape_.depth, shape_.depth);
+            if (choice_ == nullptr || ns < best_ns_) {
+                best_ns_ = ns;
+                choice_ = &kernels[i];
+            }
+        }
+        kernel_.store(choice_);
+    }
 
     void post(bool last)
     {
