@@ -58,6 +58,10 @@ function(rpm_test_properties name label timeout)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
         SKIP_RETURN_CODE 77)
+    # The long ones first, so that none is left to run alone at the end.
+    if(label MATCHES "crash|canary|swarm|kill")
+        set_tests_properties(${name} PROPERTIES COST 100)
+    endif()
 endfunction()
 
 # What scripts/test builds under the sanitizers: rpm_quick_tests are worth it under ASan and UBSan,
