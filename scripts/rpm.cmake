@@ -75,7 +75,6 @@ function(rpm_test name)
     cmake_parse_arguments(arg "THREADED" "LABEL;TIMEOUT" "SOURCES;COMMAND_ARGS" ${ARGN})
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE rpm_testing rpm_catch rpm_build)
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     # Assertion macros take long to optimise, and only the suites that run for minutes gain by it.
     target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE)
     if(NOT arg_LABEL MATCHES "crash|canary|swarm|kill")

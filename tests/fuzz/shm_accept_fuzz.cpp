@@ -9,9 +9,9 @@ extern "C" {
 #include "base/clock.h"
 #include "transport/shm/shm.h"
 }
+#include "../support/descriptors.h"
 #include "fuzz.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <librpm.h>
 #include <string>
@@ -26,18 +26,6 @@ static const unsigned CLIENTS = 3;
 static const unsigned STEPS_MAX = 48;
 static const int FDS_SENT_MAX = 12;
 static const uint64_t SOON_NS = 8000000000ull; // far above what a healthy server needs
-
-static int open_descriptors()
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    FUZZ_CHECK(dir != nullptr);
-    while (readdir(dir) != nullptr)
-        n++;
-    closedir(dir);
-    return n;
-}
 
 // One server for all inputs.
 class Host

@@ -9,9 +9,9 @@ extern "C" {
 #include "transport/shm/sock.h"
 #include "wire/hello.h"
 }
+#include "../support/descriptors.h"
 #include "fuzz.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <librpm/error.h>
 #include <sys/eventfd.h>
@@ -60,18 +60,6 @@ static void send_packet(int sock, const uint8_t *bytes, size_t len, int fds, uns
     FUZZ_CHECK(sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0);
     for (int fd : sent)
         close(fd);
-}
-
-static int open_descriptors()
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    FUZZ_CHECK(dir != nullptr);
-    while (readdir(dir) != nullptr)
-        n++;
-    closedir(dir);
-    return n;
 }
 
 static void receive(int sock, const uint8_t *sent, size_t len, size_t room, int fds_sent)

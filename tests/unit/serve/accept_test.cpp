@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whoever misbehaves on the server's socket is shown out, and nobody else notices.
 #include "support/catch.h"
+#include "support/descriptors.h"
 #include "unit/serve/client.h"
 
-#include <dirent.h>
 #include <memory>
 #include <vector>
 
@@ -20,17 +20,6 @@ bool serves(const Server &server)
 
     return client.hello(RPMI_MODE_RING) == 0 &&
            client.open("probe", RPM_KIND_LOG, 4096).status == 0;
-}
-
-int open_descriptors()
-{
-    int n = 0;
-    DIR *dir = opendir("/proc/self/fd");
-
-    while (readdir(dir) != nullptr)
-        n++;
-    closedir(dir);
-    return n;
 }
 
 } // namespace

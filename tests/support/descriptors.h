@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// descriptors.h: how many descriptors this process has open, to see whether one stays behind.
+#ifndef TESTS_SUPPORT_DESCRIPTORS_H
+#define TESTS_SUPPORT_DESCRIPTORS_H
+
+#include <cstdlib>
+#include <dirent.h>
+
+// Counts its own and the two dots too: only the difference of two calls says something.
+inline int open_descriptors()
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int n = 0;
+
+    if (dir == nullptr)
+        abort();
+    while (readdir(dir) != nullptr)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+#endif
