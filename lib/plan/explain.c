@@ -3,8 +3,8 @@
  * explain.c: a plan told to people: each op, the rule behind it, and what every hint did or did
  * not do. It tells the plan that would be used: it asks the planner and decides nothing itself.
  *
- * H1 to H4 are about the platform: where memory, port and cores sit, what the far CPU and the PCIe
- * root do. The planner cannot change that and says so.
+ * H1 to H3 are about the platform: where memory, port and cores sit, what the PCIe root does. A
+ * plan cannot change that: it says what it found, what it wants and how to get there.
  *
  * Tests: tests/unit/plan/explain_test.cpp
  */
@@ -17,8 +17,6 @@
 #include "plan/legal.h"
 #include "plan/rule.h"
 #include "plan/text.h"
-
-#define HINT_LAST 9u
 
 struct story {
     const struct rpm_facts *facts;
@@ -166,47 +164,23 @@ static void tell_cost(struct story *story)
 {
     const struct rpmi_plan *plan = story->plan;
     uint32_t ops = writes_of(story) + (plan->seal_kind != 0 ? 1 : 0);
+    uint32_t trips = rpmi_plan_round_trips(plan);
 
-    if (plan->method == RPM_METHOD_STORE && plan->write_kind == RPMI_OP_WRITE)
+    if (trips == 0)
         rpmi_text_add(&story->text, "cost: no round trip: the near CPU does it all\n");
-    else if ((plan->write_flags & RPMI_OP_WAIT) != 0)
-        rpmi_text_add(&story->text, "cost: %u ops, 2 round trips\n", ops);
     else
-        rpmi_text_add(&story->text, "cost: %u op%s, 1 round trip\n", ops, ops == 1 ? "" : "s");
-}
-
-static const char *platform_rule(uint32_t k)
-{
-    static const char *const rules[] = {
-        [1] = "pool, port and polling core on the socket that owns the memory",
-        [2] = "far CPU writes spread over the DIMMs, few writers for each",
-        [3] = "DDIO off for one-sided writes to persistent memory, on for message rings",
-        [4] = "far CPU copies with non-temporal stores from 256 bytes up",
-    };
-
-    return rules[k];
-}
-
-static const struct rpmi_rule *rule_of(uint32_t k)
-{
-    for (uint32_t i = 0; i < RPMI_RULES; i++)
-        if (rpmi_rules[i]->hint == k)
-            return rpmi_rules[i];
-    return NULL;
+        rpmi_text_add(&story->text, "cost: %u op%s, %u round trip%s\n", ops, ops == 1 ? "" : "s",
+                      trips, trips == 1 ? "" : "s");
 }
 
 static void tell_hints(struct story *story)
 {
-    for (uint32_t k = 1; k <= HINT_LAST; k++) {
-        const struct rpmi_rule *rule = rule_of(k);
+    for (uint32_t i = 0; i < RPMI_RULES; i++) {
+        const struct rpmi_rule *rule = rpmi_rules[i];
 
-        rpmi_text_add(&story->text, "H%u %s: ", k, rpmi_hint_on(story->plan, k) ? "on" : "off");
-        if (rule != NULL)
-            rpmi_text_add(&story->text, "%s\n",
-                          rule->say(story->facts, story->request, story->plan));
-        else
-            rpmi_text_add(&story->text, "platform rule, not applied by the planner yet: %s\n",
-                          platform_rule(k));
+        rpmi_text_add(&story->text, "H%u %s: %s\n", rule->hint,
+                      rpmi_hint_on(story->plan, rule->hint) ? "on" : "off",
+                      rule->say(story->facts, story->request, story->plan));
     }
 }
 

@@ -26,9 +26,14 @@ struct rpmi_plan {
                             WAIT (H9 off) matters on the last write of a group only */
     uint8_t seal_kind;   /* enum rpmi_op_kind that ends a group, 0: none needed */
     uint8_t seal_flags;
-    uint32_t pad_unit;   /* log: written length is rounded up to this: 1 or 64 (H6, H7) */
-    uint32_t large_unit; /* log: frames over 256 bytes start at and fill this: 64 or 256 (H5) */
-    uint32_t seal_bytes; /* length of a READ seal, aimed at the scratch key */
+    uint32_t pad_unit;    /* log: written length is rounded up to this: 1 or 64 (H6, H7) */
+    uint32_t large_unit;  /* log: frames over 256 bytes start at and fill this: 64 or 256 (H5) */
+    uint32_t seal_bytes;  /* length of a READ seal, aimed at the scratch key */
+    bool same_node;       /* H1 */
+    bool spread;          /* H2 */
+    uint32_t writers_max; /* H2: CPU writers in one module at a time, 0: any */
+    uint32_t ddio;        /* H3: enum rpm_answer that is wanted, 0: as it is */
+    uint32_t copy;        /* H4: enum rpm_copy, 0: no CPU copies */
 };
 
 /* A contiguous piece of far memory. */
@@ -46,6 +51,14 @@ int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *requ
  * never relies on how this client wrote it. RPM_E_NOCAP. */
 int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_request *request,
                            struct rpmi_plan *plan);
+
+/* 0: the near CPU does it all. 2: the last write is waited for before the seal is posted. */
+static inline uint32_t rpmi_plan_round_trips(const struct rpmi_plan *plan)
+{
+    if (plan->method == RPM_METHOD_STORE && plan->write_kind == RPMI_OP_WRITE)
+        return 0;
+    return (plan->write_flags & RPMI_OP_WAIT) != 0 ? 2 : 1;
+}
 
 /* Fill kind, flags and place of one write; data pointers are the caller's. */
 static inline void rpmi_plan_write(const struct rpmi_plan *plan, uint32_t key, uint64_t offset,

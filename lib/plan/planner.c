@@ -21,7 +21,8 @@
 #include "wire/call.h"
 
 const struct rpmi_rule *const rpmi_rules[RPMI_RULES] = {
-    &rpmi_rule_lock, &rpmi_rule_xpline, &rpmi_rule_word_nic, &rpmi_rule_word_cpu, &rpmi_rule_chain,
+    &rpmi_rule_numa,     &rpmi_rule_spread,   &rpmi_rule_ddio, &rpmi_rule_copy,  &rpmi_rule_xpline,
+    &rpmi_rule_word_nic, &rpmi_rule_word_cpu, &rpmi_rule_lock, &rpmi_rule_chain,
 };
 
 /* A store costs no round trip; a flush by the NIC less than a READ, which less than a CPU. WRITE

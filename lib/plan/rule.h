@@ -22,15 +22,19 @@ struct rpmi_rule {
                        const struct rpmi_plan *plan);
 };
 
-extern const struct rpmi_rule rpmi_rule_lock;     /* H8, rule_lock.c */
+extern const struct rpmi_rule rpmi_rule_numa;     /* H1, rule_numa.c */
+extern const struct rpmi_rule rpmi_rule_spread;   /* H2, rule_spread.c */
+extern const struct rpmi_rule rpmi_rule_ddio;     /* H3, rule_ddio.c */
+extern const struct rpmi_rule rpmi_rule_copy;     /* H4, rule_copy.c */
 extern const struct rpmi_rule rpmi_rule_xpline;   /* H5, rule_xpline.c */
 extern const struct rpmi_rule rpmi_rule_word_nic; /* H6, rule_word.c */
 extern const struct rpmi_rule rpmi_rule_word_cpu; /* H7, rule_word.c */
+extern const struct rpmi_rule rpmi_rule_lock;     /* H8, rule_lock.c */
 extern const struct rpmi_rule rpmi_rule_chain;    /* H9, rule_chain.c */
 
-#define RPMI_RULES 5u
+#define RPMI_RULES 9u
 
-/* In the order they are applied. */
+/* In the order they are applied: rule i is hint i + 1. */
 extern const struct rpmi_rule *const rpmi_rules[RPMI_RULES]; /* planner.c */
 
 static inline bool rpmi_hint_on(const struct rpmi_plan *plan, uint32_t k)
@@ -42,6 +46,12 @@ static inline bool rpmi_hint_on(const struct rpmi_plan *plan, uint32_t k)
 static inline bool rpmi_cpu_writes(const struct rpmi_plan *plan)
 {
     return plan->method == RPM_METHOD_COPY || plan->method == RPM_METHOD_STORE;
+}
+
+/* Is it memory that persists, rather than DRAM or a page cache? */
+static inline bool rpmi_is_persistent(const struct rpm_facts *facts)
+{
+    return facts->domain == RPM_DOMAIN_ADR || facts->domain == RPM_DOMAIN_EADR;
 }
 
 #endif

@@ -56,6 +56,55 @@ static inline struct rpm_request rpm_request_init(void)
  */
 RPM_MUST_CHECK int rpm_hints_parse(const char *text, uint32_t *hints);
 
+/* How a CPU, near or far, moves bytes into the pool. */
+enum rpm_copy {
+    RPM_COPY_STREAM = 1, /* non-temporal stores, wherever they are the faster ones */
+    RPM_COPY_CLWB = 2,   /* cached stores, each line written back */
+    RPM_COPY_STORE = 3   /* cached stores only: not durable, for experiments */
+};
+
+/* What is done for a request, and what is wanted of the platform around it. A hint that is off, or
+ * that does not apply, leaves its field at the value named last. */
+struct rpm_plan {
+    size_t size;          /* sizeof this struct as the caller compiled it */
+    uint32_t method;      /* enum rpm_method */
+    uint32_t level;       /* enum rpm_level */
+    uint32_t hints;       /* RPM_HINT() bits in force */
+    uint32_t round_trips; /* 0: the near CPU does it all */
+    uint32_t pad_bytes;   /* H6, H7: lengths are rounded up to this: 64; 1: as they are */
+    uint32_t large_bytes; /* H5: frames over 256 bytes start at and fill this: 256; 64: packed */
+    uint32_t same_node;   /* H1: 1: memory, port and polling core on one node; 0: as it is */
+    uint32_t ddio;        /* H3: enum rpm_answer that is wanted; 0: as it is */
+    uint32_t copy;        /* H4: enum rpm_copy; 0: no CPU copies */
+    uint32_t spread;      /* H2: 1: spread CPU writers over memory modules; 0: as it is */
+    uint32_t writers_max; /* H2: at most so many CPU writers in a module at a time; 0: any */
+    uint32_t atomic_dram; /* H8: 1: atomics, if there are any, in DRAM only; 0: anywhere */
+    uint32_t chained;     /* H9: 1: writes and seal behind one doorbell; 0: no seal, or awaited */
+};
+
+static inline struct rpm_plan rpm_plan_init(void)
+{
+    struct rpm_plan plan;
+
+    memset(&plan, 0, sizeof(plan));
+    plan.size = sizeof(plan);
+    return plan;
+}
+
+/**
+ * rpm_plan_make: the plan for a request, as numbers: what a log or a region would use.
+ *
+ * @facts    platform. Borrowed.
+ * @request  Borrowed.
+ * @plan     in: its size field; out: the rest, set only on 0.
+ *
+ * Errors:   RPM_E_NOCAP, RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_OPTS.
+ * Threads:  any.
+ * Cost:     no I/O, no allocation.
+ */
+RPM_MUST_CHECK int rpm_plan_make(const struct rpm_facts *facts, const struct rpm_request *request,
+                                 struct rpm_plan *plan);
+
 /**
  * rpm_explain: the plan for a request, one operation a line, with the rule behind each.
  *

@@ -332,3 +332,39 @@ TEST_CASE("planner: a canary takes the flush away, or sends it elsewhere", "[uni
     rpmi_canary_now = RPMI_CANARY_NONE;
     CHECK(err == 0);
 }
+
+TEST_CASE("planner: H1 to H4 change neither method, level nor seal", "[unit]")
+{
+    for (uint32_t domain = RPM_DOMAIN_NONE; domain <= RPM_DOMAIN_EADR; domain++)
+        for (uint32_t ddio = RPM_UNKNOWN; ddio <= RPM_YES; ddio++)
+            for (uint32_t method = 0; method < RPM_METHOD_COUNT; method++) {
+                rpm_facts facts = facts_of(static_cast<rpm_domain>(domain),
+                                           static_cast<rpm_answer>(ddio), EVERY_METHOD);
+                rpm_request on = request_of(RPM_REQUEST_APPEND);
+                rpm_request off = on;
+                rpmi_plan with;
+                rpmi_plan plain;
+                int err;
+
+                on.method = method;
+                off.method = method;
+                off.hints &= ~(RPM_HINT(1) | RPM_HINT(2) | RPM_HINT(3) | RPM_HINT(4));
+                err = rpmi_plan_make(&facts, &on, &with);
+                REQUIRE(rpmi_plan_make(&facts, &off, &plain) == err);
+                if (err != 0)
+                    continue;
+                CHECK(with.method == plain.method);
+                CHECK(with.level == plain.level);
+                CHECK(with.write_kind == plain.write_kind);
+                CHECK((with.write_flags & RPMI_OP_DURABLE) ==
+                      (plain.write_flags & RPMI_OP_DURABLE));
+                CHECK(with.seal_kind == plain.seal_kind);
+                CHECK(with.seal_flags == plain.seal_flags);
+            }
+}
+
+TEST_CASE("planner: rule i is hint i + 1", "[unit]")
+{
+    for (uint32_t i = 0; i < RPMI_RULES; i++)
+        CHECK(rpmi_rules[i]->hint == i + 1);
+}

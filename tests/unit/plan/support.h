@@ -3,8 +3,12 @@
 #ifndef TESTS_UNIT_PLAN_SUPPORT_H
 #define TESTS_UNIT_PLAN_SUPPORT_H
 
+#include "support/catch.h"
+
+#include <string>
+
 extern "C" {
-#include "plan/plan.h"
+#include "plan/rule.h"
 }
 
 const uint32_t EVERY_METHOD = 0x1fe; // all of write..store
@@ -35,6 +39,29 @@ inline rpm_request request_of(rpm_request_kind kind, rpm_level level = RPM_LEVEL
     request.kind = kind;
     request.level = level;
     request.bytes = 40;
+    return request;
+}
+
+inline rpmi_plan plan_of(const rpm_facts &facts, const rpm_request &request)
+{
+    rpmi_plan plan;
+
+    REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+    return plan;
+}
+
+// What a rule says about the plan of a request.
+inline std::string said(const rpmi_rule &rule, const rpm_facts &facts, const rpm_request &request)
+{
+    rpmi_plan plan = plan_of(facts, request);
+
+    return rule.say(&facts, &request, &plan);
+}
+
+// The same request without a hint.
+inline rpm_request without(rpm_request request, uint32_t k)
+{
+    request.hints &= ~RPM_HINT(k);
     return request;
 }
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rule_numa.c: H1: memory, port and polling cores are on one NUMA node, the one that owns the
+ * memory. A write from another node crosses a link between sockets, and the directory of the
+ * caches, which lies in the medium, is written as well.
+ *
+ * A plan cannot move what is there. On: it says what it wants. Off: placement is left as it is.
+ *
+ * Tests: tests/unit/plan/rule_numa_test.cpp
+ */
+#include "plan/rule.h"
+
+#define NUMA 1u
+
+static int numa_apply(const struct rpm_facts *facts, const struct rpm_request *request,
+                      struct rpmi_plan *plan)
+{
+    (void)facts, (void)request;
+    plan->same_node = rpmi_hint_on(plan, NUMA);
+    return 0;
+}
+
+static const char *numa_say(const struct rpm_facts *facts, const struct rpm_request *request,
+                            const struct rpmi_plan *plan)
+{
+    (void)request;
+    if (!rpmi_hint_on(plan, NUMA))
+        return "placement is left as it is";
+    if (plan->method == RPM_METHOD_STORE)
+        return facts->memory_node < 0
+                   ? "the node of the memory is not known: the near CPU belongs there"
+                   : "no port in between: the near CPU belongs on the memory's node";
+    if (facts->memory_node < 0 || facts->port_node < 0)
+        return "the nodes of memory and port are not both known: they belong on one, and so do "
+               "polling cores";
+    if (facts->memory_node != facts->port_node)
+        return "memory and port are on different nodes: lend memory of the port's node "
+               "(rpm-server --numa) and poll there";
+    return "memory and port are on one node: polling cores belong there too";
+}
+
+const struct rpmi_rule rpmi_rule_numa = { NUMA, numa_apply, numa_say };

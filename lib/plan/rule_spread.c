@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rule_spread.c: H2: CPU writes are spread over the memory modules, and few writers are in one
+ * module at a time. More of them wait for each other at the memory controller, and push each
+ * other's lines out of the module's write-combining buffer before these are full.
+ *
+ * The public wording of H2 is uncertain. The union of the known readings is done here: writers are
+ * spread, and no more than a few are in a module at a time. It is about CPUs that write, near or
+ * far: a NIC is one ordered requester, and its writes scale on a single module.
+ *
+ * The number: one module takes 2.2 GB/s of non-temporal stores from one to four threads, and less
+ * from each further one (Yang et al., FAST '20).
+ *
+ * Tests: tests/unit/plan/rule_spread_test.cpp
+ */
+#include "plan/rule.h"
+
+#define SPREAD 2u
+#define WRITERS_MAX 4u
+
+/* Why it does not apply; NULL: it does. */
+static const char *exempt(const struct rpm_facts *facts, const struct rpm_request *request,
+                          const struct rpmi_plan *plan)
+{
+    if (request->kind == RPM_REQUEST_ATOMIC)
+        return "no bytes to spread: an atomic is one word";
+    if (!rpmi_cpu_writes(plan))
+        return "a NIC is one ordered requester: one module is enough for it";
+    if (!rpmi_is_persistent(facts))
+        return "no modules of persistent memory to spread over";
+    if (plan->method == RPM_METHOD_STORE && request->kind != RPM_REQUEST_WRITE)
+        return "one writer: the near CPU of the one that claimed the log";
+    return NULL;
+}
+
+static int spread_apply(const struct rpm_facts *facts, const struct rpm_request *request,
+                        struct rpmi_plan *plan)
+{
+    if (rpmi_hint_on(plan, SPREAD) && exempt(facts, request, plan) == NULL) {
+        plan->spread = true;
+        plan->writers_max = WRITERS_MAX;
+    }
+    return 0;
+}
+
+static const char *spread_say(const struct rpm_facts *facts, const struct rpm_request *request,
+                              const struct rpmi_plan *plan)
+{
+    const char *why = exempt(facts, request, plan);
+
+    if (why != NULL)
+        return why;
+    return rpmi_hint_on(plan, SPREAD)
+               ? "CPU writers want to be spread over the modules, at most 4 in one at a time"
+               : "CPU writers go where the bytes go, any number in one module";
+}
+
+const struct rpmi_rule rpmi_rule_spread = { SPREAD, spread_apply, spread_say };
