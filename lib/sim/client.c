@@ -186,7 +186,7 @@ int rpmi_client_dial(struct rpmi_client *client)
         client->requester[qp].send_op = client->tail;
     client->dialling = true;
     client->refused = 0;
-    send_to_manager(client, RPMI_SIM_DIAL, world->preset->ns.post + world->preset->ns.network);
+    send_to_manager(client, RPMI_SIM_DIAL, world->preset.ns.post + world->preset.ns.network);
     return 0;
 }
 
@@ -318,7 +318,7 @@ void rpmi_client_kill(struct rpmi_client *client)
 
 void rpmi_client_close(struct rpmi_client *client)
 {
-    const struct rpmi_delays *ns = &client->world->preset->ns;
+    const struct rpmi_delays *ns = &client->world->preset.ns;
 
     RPM_ASSERT(client->state == RPMI_CLIENT_OPEN);
     client->kill_at = 0;

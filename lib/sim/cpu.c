@@ -42,7 +42,7 @@ void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_place place, uint64_t
 static void store_dram(struct rpmi_machine *machine, uint64_t offset, const void *from,
                        uint64_t len)
 {
-    if (!spend(machine, machine->world->preset->ns.store))
+    if (!spend(machine, machine->world->preset.ns.store))
         return;
     RPM_ASSERT(rpmi_in_bounds(offset, len, machine->media.dram_bytes));
     memcpy(machine->media.dram + offset, from, len);
@@ -62,7 +62,7 @@ void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_place place, uint64_
         uint32_t part = rpmi_line_part(offset + at, len - at);
         struct rpmi_piece piece = { offset + at, bytes + at, part };
 
-        if (!spend(machine, machine->world->preset->ns.store))
+        if (!spend(machine, machine->world->preset.ns.store))
             return;
         rpmi_machine_land(machine, place, &piece, RPMI_BY_CPU);
         tick(machine, offset + at);
@@ -75,7 +75,7 @@ uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_place place, uint6
 {
     unsigned char bytes[sizeof(uint64_t)];
     struct rpmi_piece piece = { offset, bytes, sizeof(bytes) };
-    bool running = spend(machine, machine->world->preset->ns.store);
+    bool running = spend(machine, machine->world->preset.ns.store);
     uint64_t old = rpmi_load64(rpmi_sim_media_at(&machine->media, place, offset, sizeof(bytes)));
 
     RPM_ASSERT(offset % sizeof(bytes) == 0);
@@ -109,7 +109,7 @@ void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *
         uint32_t part = rpmi_line_part(offset + at, len - at);
         struct rpmi_stream *stream;
 
-        if (!spend(machine, machine->world->preset->ns.store))
+        if (!spend(machine, machine->world->preset.ns.store))
             return;
         if (cpu->streams == RPMI_SIM_STREAM_LINES)
             stream_out(machine);
@@ -124,7 +124,7 @@ void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *
 
 bool rpmi_cpu_fence(struct rpmi_machine *machine)
 {
-    const struct rpmi_delays *ns = &machine->world->preset->ns;
+    const struct rpmi_delays *ns = &machine->world->preset.ns;
 
     while (machine->running && machine->cpu.streams > 0) {
         if (!spend(machine, ns->stream))
@@ -142,7 +142,7 @@ bool rpmi_cpu_fence(struct rpmi_machine *machine)
 static bool write_back(struct rpmi_machine *machine, uint32_t first, uint32_t end)
 {
     struct rpmi_cache *cache = &machine->media.cache;
-    const struct rpmi_delays *ns = &machine->world->preset->ns;
+    const struct rpmi_delays *ns = &machine->world->preset.ns;
     uint64_t stamp = cache->stamp;
     bool down = rpmi_rng_below(&machine->world->rng, 2) != 0;
 
@@ -198,7 +198,7 @@ static bool sync_pages(struct rpmi_machine *machine, uint32_t first, uint32_t en
                 rest &= rest - 1;
             rest = (uint32_t)__builtin_ctz(rest);
             mask &= ~(1u << rest);
-            if (!spend(machine, machine->world->preset->ns.sector))
+            if (!spend(machine, machine->world->preset.ns.sector))
                 return false;
             rpmi_cache_back_unit(cache, page + rest * cache->unit_lines, stamp);
             tick(machine, page + rest);
@@ -217,9 +217,9 @@ int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_place place, uint64
     if (place == RPMI_PLACE_DRAM)
         return 0;
     RPM_ASSERT(rpmi_in_bounds(offset, len, machine->media.pool_bytes));
-    if (len == 0 || machine->world->preset->domain == RPM_DOMAIN_EADR)
+    if (len == 0 || machine->world->preset.domain == RPM_DOMAIN_EADR)
         done = rpmi_cpu_fence(machine);
-    else if (machine->world->preset->domain == RPM_DOMAIN_MSYNC)
+    else if (machine->world->preset.domain == RPM_DOMAIN_MSYNC)
         done = sync_pages(machine, first, end);
     else
         done = write_back(machine, first, end);

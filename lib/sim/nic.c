@@ -31,7 +31,7 @@ static bool serves(const struct rpmi_client *client, uint32_t qp, uint32_t gen)
 
 static uint64_t linger(struct rpmi_world *world, uint32_t one_in)
 {
-    const struct rpmi_delays *ns = &world->preset->ns;
+    const struct rpmi_delays *ns = &world->preset.ns;
 
     if (rpmi_rng_below(&world->rng, one_in) == 0)
         return rpmi_rng_below(&world->rng, ns->nic_slow);
@@ -174,7 +174,7 @@ static uint64_t issue_write(struct rpmi_client *client, uint32_t qp, struct rpmi
         int err = issue_part(packet, &responder->cut);
 
         if (err != 0 && responder->reads > 0)
-            return client->world->preset->ns.read; /* earlier READs are answered first */
+            return client->world->preset.ns.read; /* earlier READs are answered first */
         if (err != 0) {
             refuse(client, qp, packet->op, err);
             return 0;
@@ -215,7 +215,7 @@ bool rpmi_nic_issue(struct rpmi_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
     struct rpmi_packet *packet = responder->received.head;
-    const struct rpmi_delays *ns = &client->world->preset->ns;
+    const struct rpmi_delays *ns = &client->world->preset.ns;
     uint64_t pause;
 
     if (!serves(client, qp, gen))

@@ -47,7 +47,7 @@ static void finish(struct rpmi_client *client, uint32_t qp, int status)
     responder->read_first = (responder->read_first + 1) % RPMI_SIM_READS;
     responder->reads--;
     if (responder->reads > 0)
-        again(client, qp, rpmi_rng_below(&client->world->rng, client->world->preset->ns.nic));
+        again(client, qp, rpmi_rng_below(&client->world->rng, client->world->preset.ns.nic));
 }
 
 static void start(struct rpmi_client *client, uint32_t qp, struct rpmi_read *read)
@@ -59,7 +59,7 @@ static void start(struct rpmi_client *client, uint32_t qp, struct rpmi_read *rea
         return;
     }
     if (rpmi_pcie_full(client->machine)) {
-        again(client, qp, client->world->preset->ns.nic);
+        again(client, qp, client->world->preset.ns.nic);
         return;
     }
     tlp.gen = client->responder[qp].gen;
@@ -92,7 +92,7 @@ void rpmi_nic_pushed(struct rpmi_client *client, uint32_t qp, uint32_t gen)
     read->place = (uint8_t)spot.place;
     read->state = RPMI_READ_GOING;
     read->stamp = client->machine->media.cache.stamp;
-    again(client, qp, client->world->preset->ns.read);
+    again(client, qp, client->world->preset.ns.read);
 }
 
 static unsigned char *result_of(struct rpmi_client *client, uint32_t qp, uint64_t op)
@@ -119,14 +119,14 @@ static void read_some(struct rpmi_client *client, uint32_t qp, struct rpmi_read 
     if (read->done == read->len)
         finish(client, qp, 0);
     else
-        again(client, qp, lines * world->preset->ns.line);
+        again(client, qp, lines * world->preset.ns.line);
 }
 
 static void flush_some(struct rpmi_client *client, uint32_t qp, struct rpmi_read *read)
 {
     struct rpmi_world *world = client->world;
     struct rpmi_cache *cache = &client->machine->media.cache;
-    bool reaches = world->preset->domain == RPM_DOMAIN_ADR && read->place == RPMI_PLACE_POOL;
+    bool reaches = world->preset.domain == RPM_DOMAIN_ADR && read->place == RPMI_PLACE_POOL;
     uint32_t line = (uint32_t)((read->offset + read->done) / RPMI_LINE_BYTES);
     uint32_t end =
         (uint32_t)rpmi_align_up(read->offset + read->len, RPMI_LINE_BYTES) / RPMI_LINE_BYTES;
@@ -139,7 +139,7 @@ static void flush_some(struct rpmi_client *client, uint32_t qp, struct rpmi_read
     }
     rpmi_cache_back(cache, line, read->stamp);
     read->done = (uint64_t)(line + 1) * RPMI_LINE_BYTES - read->offset;
-    again(client, qp, world->preset->ns.line);
+    again(client, qp, world->preset.ns.line);
 }
 
 static void atomic(struct rpmi_client *client, uint32_t qp, const struct rpmi_read *read)

@@ -52,7 +52,7 @@ void rpmi_pcie_push(struct rpmi_machine *machine, const struct rpmi_tlp *tlp)
 {
     struct rpmi_pcie *pcie = &machine->pcie;
     struct rpmi_tlp *slot = slot_of(pcie, pcie->tail);
-    const struct rpmi_delays *ns = &machine->world->preset->ns;
+    const struct rpmi_delays *ns = &machine->world->preset.ns;
 
     RPM_ASSERT(!rpmi_pcie_full(machine));
     *slot = *tlp;
@@ -121,7 +121,7 @@ bool rpmi_pcie_step(struct rpmi_machine *machine)
     if (slot->kind == RPMI_TLP_WRITE) {
         land_one(machine, slot);
         if (slot->left != 0) {
-            arm(machine, machine->world->preset->ns.line);
+            arm(machine, machine->world->preset.ns.line);
             return true;
         }
     }
@@ -133,7 +133,7 @@ bool rpmi_pcie_step(struct rpmi_machine *machine)
         rpmi_nic_pushed(tlp.client, tlp.qp, tlp.gen);
     else
         rpmi_cpu_notice(machine, tlp.packet);
-    arm(machine, machine->world->preset->ns.line);
+    arm(machine, machine->world->preset.ns.line);
     return true;
 }
 

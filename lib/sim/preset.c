@@ -1,61 +1,181 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * preset.c: the table of modelled platforms.
+ * preset.c: a preset is found, read together with what it inherits from, and changed as asked.
  *
  * Invariants
- *   nothing here is fitted to an experiment: each number is taken from a measurement or a
+ *   nothing is fitted to an experiment: each number is taken from a measurement or a
  *   specification, or says that it is a coarse choice
- *   the facts a link reports follow from the row, never from elsewhere
+ *   the facts a link reports follow from the preset, never from elsewhere
  *
  * Tests: tests/unit/sim/preset_test.cpp
  */
 #include "sim/preset.h"
 
 #include "base/assert.h"
+#include "base/err.h"
 #include "base/limits.h"
+#include "base/mem.h"
+#include "sim/preset_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-/*
- * Nanoseconds. Sources: [1] Yang et al., "An Empirical Guide to the Behavior and Use of Scalable
- * Persistent Memory", FAST 2020, published data; [2] round trips of 4 us (write, then read) and
- * 3 us (chained) in Wei et al., USENIX ATC 2021; [c] coarse choice, to be calibrated.
- */
-#define NVM_DELAYS                                                                                 \
-    {                                                                                              \
-        .post = 250,           /* [c] with network and pcie adds up to the chained 3 us of [2] */  \
-            .network = 600,    /* [2] half of the round trip that chaining saves, less the NICs */ \
-            .packet = 85,      /* 1 KiB at 12 GB/s, the rate of a 100 Gb/s port */                 \
-            .nic = 60,         /* [c] */                                                           \
-            .nic_slow = 3000,  /* [c] long enough for an ACK to overtake the data it speaks of */  \
-            .pcie = 300,       /* [c] */                                                           \
-            .pcie_slow = 2000, /* [c] longer than the way back of an acknowledgement */            \
-            .line = 4,         /* 64 B at 16 GB/s, PCIe 3.0 x16 */                                 \
-            .read = 300,       /* [1] random read of an idle DIMM, 305 ns */                       \
-            .wake = 200,       /* [c] a core that polls */                                         \
-            .store = 5,        /* [c] */                                                           \
-            .writeback = 62,   /* [1] store and clwb, 62 ns */                                     \
-            .stream = 90,      /* [1] non-temporal store, 90 ns */                                 \
-            .fence = 10,       /* [c] */                                                           \
-            .sector = 2000,    /* [c] unused without a block device */                             \
-            .evict = 20000,    /* [c] */                                                           \
-            .retry = 50000,    /* [c] far below real ones, so that a lost link costs few events */ \
-    }
+#define CHAIN_MAX 8u /* files that inherit from one another */
 
-static const struct rpmi_preset PRESETS[] = {
-    { "adr", RPM_DOMAIN_ADR, RPM_MEDIUM_DEVDAX, true, 1, RPMI_LINE_BYTES, NVM_DELAYS },
-    { "adr-noddio", RPM_DOMAIN_ADR, RPM_MEDIUM_DEVDAX, false, 1, RPMI_LINE_BYTES, NVM_DELAYS },
-    { "eadr", RPM_DOMAIN_EADR, RPM_MEDIUM_DEVDAX, true, 1, 1, NVM_DELAYS },
-    /* A block device writes sectors of 512 bytes whole. */
-    { "msync", RPM_DOMAIN_MSYNC, RPM_MEDIUM_FILE, true, 8, RPMI_PAGE_BYTES, NVM_DELAYS },
+/* A preset and what it inherits from, the last one first to apply. */
+struct chain {
+    struct rpmi_preset_file file[CHAIN_MAX];
+    char name[CHAIN_MAX][RPMI_PRESET_NAME_MAX];
+    char *room[CHAIN_MAX]; /* text of those that were read; NULL for embedded ones */
+    uint32_t files;
 };
 
-const struct rpmi_preset *rpmi_preset_find(const char *name)
+static int unknown(const char *name)
 {
-    for (size_t i = 0; i < sizeof(PRESETS) / sizeof(PRESETS[0]); i++)
-        if (strcmp(PRESETS[i].name, name) == 0)
-            return &PRESETS[i];
-    return NULL;
+    char list[128] = "";
+    size_t len = 0;
+
+    for (uint32_t i = 0; i < rpmi_preset_embedded_count; i++) {
+        const char *known = rpmi_preset_embedded[i].name;
+
+        if (len + strlen(known) + 3 > sizeof(list))
+            break;
+        if (i > 0) {
+            memcpy(list + len, ", ", 2);
+            len += 2;
+        }
+        memcpy(list + len, known, strlen(known) + 1);
+        len += strlen(known);
+    }
+    return rpmi_fail(RPM_E_INVAL, "no preset is called \"%.64s\" (%s, or the path of a file)", name,
+                     list);
+}
+
+static int read_whole(int fd, struct rpmi_preset_file *file, char **room)
+{
+    struct stat info;
+    size_t got = 0;
+    ssize_t n = 1;
+
+    if (fstat(fd, &info) != 0)
+        return rpmi_fail(RPM_E_IO, "preset %.128s: %s", file->name, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return rpmi_fail(RPM_E_INVAL, "preset %.128s: not a regular file", file->name);
+    *room = rpmi_alloc(RPMI_PRESET_BYTES_MAX + 1, 8);
+    if (*room == NULL)
+        return RPM_E_NOMEM;
+    while (n > 0 && got <= RPMI_PRESET_BYTES_MAX) {
+        n = read(fd, *room + got, RPMI_PRESET_BYTES_MAX + 1 - got);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            got += (size_t)n;
+    }
+    if (n < 0)
+        return rpmi_fail(RPM_E_IO, "preset %.128s: %s", file->name, strerror(errno));
+    file->text = *room;
+    file->bytes = got;
+    return 0;
+}
+
+static int read_path(struct rpmi_preset_file *file, char **room)
+{
+    /* Neither a pipe without a writer nor a terminal holds us up. */
+    int fd = open(file->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int err;
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return rpmi_fail(RPM_E_NOENT, "preset %.128s: %s", file->name, strerror(errno));
+    if (fd < 0)
+        return rpmi_fail(RPM_E_IO, "preset %.128s: %s", file->name, strerror(errno));
+    err = read_whole(fd, file, room);
+    close(fd);
+    return err;
+}
+
+/* The name a file inherits from, as seen from there: paths are relative to its folder. */
+static int base_name(const struct rpmi_preset_file *file, char base[RPMI_PRESET_NAME_MAX])
+{
+    const char *slash = strrchr(file->name, '/');
+    size_t folder = slash != NULL ? (size_t)(slash - file->name) + 1 : 0;
+    int err = rpmi_preset_file_base(file, base);
+
+    if (err != 0 || base[0] == '/' || strchr(base, '/') == NULL)
+        return err;
+    if (folder + strlen(base) >= RPMI_PRESET_NAME_MAX)
+        return rpmi_fail(RPM_E_INVAL, "preset %.128s: the path it inherits from is too long",
+                         file->name);
+    memmove(base + folder, base, strlen(base) + 1);
+    memcpy(base, file->name, folder);
+    return 0;
+}
+
+/* Find the text of the chain's next file, whose name is set. */
+static int fetch(struct chain *chain)
+{
+    struct rpmi_preset_file *file = &chain->file[chain->files];
+
+    file->name = chain->name[chain->files];
+    chain->room[chain->files] = NULL;
+    chain->files++;
+    if (strchr(file->name, '/') != NULL)
+        return read_path(file, &chain->room[chain->files - 1]);
+    for (uint32_t i = 0; i < rpmi_preset_embedded_count; i++) {
+        if (strcmp(rpmi_preset_embedded[i].name, file->name) == 0) {
+            *file = rpmi_preset_embedded[i];
+            return 0;
+        }
+    }
+    return unknown(file->name);
+}
+
+static int follow(struct chain *chain)
+{
+    char base[RPMI_PRESET_NAME_MAX];
+    int err = fetch(chain);
+
+    while (err == 0) {
+        err = base_name(&chain->file[chain->files - 1], base);
+        if (err != 0 || base[0] == '\0')
+            return err;
+        if (chain->files == CHAIN_MAX)
+            return rpmi_fail(RPM_E_INVAL, "preset %.128s: inherits in a loop, or from more than %u",
+                             chain->name[0], CHAIN_MAX - 1);
+        memcpy(chain->name[chain->files], base, sizeof(base));
+        err = fetch(chain);
+    }
+    return err;
+}
+
+int rpmi_preset_read(const char *spec, struct rpmi_preset *preset)
+{
+    size_t len = strcspn(spec, ",;");
+    struct chain *chain;
+    int err = 0;
+
+    if (len >= RPMI_PRESET_NAME_MAX)
+        return rpmi_fail(RPM_E_INVAL, "preset: a name has at most %u bytes",
+                         RPMI_PRESET_NAME_MAX - 1);
+    chain = rpmi_alloc(sizeof(*chain), 64);
+    if (chain == NULL)
+        return RPM_E_NOMEM;
+    memset(preset, 0, sizeof(*preset));
+    memcpy(preset->name, spec, len);
+    memcpy(chain->name[0], spec, len);
+    err = follow(chain);
+    for (uint32_t i = chain->files; err == 0 && i > 0; i--)
+        err = rpmi_preset_file_apply(&chain->file[i - 1], preset);
+    if (err == 0 && spec[len] != '\0')
+        err = rpmi_preset_file_override(spec + len + 1, preset);
+    if (err == 0)
+        err = rpmi_preset_file_complete(preset->name, preset);
+    for (uint32_t i = 0; i < chain->files; i++)
+        rpmi_free(chain->room[i]);
+    rpmi_free(chain);
+    return err;
 }
 
 static uint32_t methods_of(bool native_flush)
@@ -80,7 +200,7 @@ void rpmi_preset_facts(const struct rpmi_preset *preset, bool native_flush, stru
     facts->atomic_write = RPM_NO;
     facts->memory_window = RPM_YES;
     facts->granularity_bytes = preset->granularity_bytes;
-    facts->line_bytes = device ? RPMI_XPLINE_BYTES : RPMI_LINE_BYTES;
+    facts->line_bytes = device ? (uint32_t)preset->cost.media_line : RPMI_LINE_BYTES;
     facts->methods = methods_of(native_flush);
     facts->memory_node = 0;
     facts->port_node = 0;

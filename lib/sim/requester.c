@@ -25,7 +25,7 @@ static struct rpmi_slot *slot_of(struct rpmi_client *client, uint64_t op)
 void rpmi_requester_kick(struct rpmi_client *client)
 {
     struct rpmi_world *world = client->world;
-    uint64_t in_ns = world->preset->ns.post;
+    uint64_t in_ns = world->preset.ns.post;
 
     if (client->sending || client->dead || !client->connected || client->lost != 0)
         return;
@@ -124,7 +124,7 @@ static void packet_fill(struct rpmi_packet *packet, struct rpmi_client *client,
 static void transmit(struct rpmi_client *client, struct rpmi_packet *packet)
 {
     struct rpmi_world *world = client->world;
-    const struct rpmi_delays *ns = &world->preset->ns;
+    const struct rpmi_delays *ns = &world->preset.ns;
     uint64_t wire = (uint64_t)ns->packet * (packet->bytes + 64u) / RPMI_SIM_MTU_BYTES;
     uint64_t arrive = world->now_ns + wire + ns->network;
 
@@ -156,7 +156,7 @@ static void timer_start(struct rpmi_client *client, uint32_t qp)
     requester->timed = true;
     requester->heard = true; /* the first period may be short */
     rpmi_world_push(client->world, RPMI_EV_TIMER, client->index, client->gen,
-                    client->world->preset->ns.retry, qp);
+                    client->world->preset.ns.retry, qp);
 }
 
 static bool send_one(struct rpmi_client *client, uint32_t qp)
@@ -348,7 +348,7 @@ void rpmi_send_ack(struct rpmi_client *client, uint32_t gen, uint32_t qp, uint64
         return;
     client->acks++;
     rpmi_world_push(world, go_back ? RPMI_EV_GO_BACK : RPMI_EV_ACK, client->index, gen,
-                    world->preset->ns.network +
+                    world->preset.ns.network +
                         rpmi_rng_below(&world->rng, (uint64_t)world->opts.delay_ns + 1),
                     psn << 1 | qp);
 }
@@ -357,7 +357,7 @@ void rpmi_send_answer(struct rpmi_client *client, uint32_t gen, uint64_t op, int
 {
     struct rpmi_world *world = client->world;
     struct rpmi_slot *slot = rpmi_client_waits(client, gen, op);
-    uint64_t at = world->now_ns + world->preset->ns.network;
+    uint64_t at = world->now_ns + world->preset.ns.network;
 
     RPM_ASSERT(status <= 0 && status > -256);
     if (status == 0 && (slot == NULL || slot->answer != 0))
@@ -368,7 +368,7 @@ void rpmi_send_answer(struct rpmi_client *client, uint32_t gen, uint64_t op, int
     for (uint32_t i = 0; i < RPMI_SIM_RETRIES; i++) {
         if (!rpmi_rng_chance(&world->rng, world->opts.loss_ppm))
             break;
-        at += world->preset->ns.retry;
+        at += world->preset.ns.retry;
     }
     if (at < client->answer_ns)
         at = client->answer_ns;

@@ -22,7 +22,7 @@ static void arm(struct rpmi_machine *machine)
     if (cpu->busy || cpu->armed || cpu->inbox.head == NULL)
         return;
     cpu->armed = true;
-    rpmi_world_push(machine->world, RPMI_EV_CPU, machine->index, 0, machine->world->preset->ns.wake,
+    rpmi_world_push(machine->world, RPMI_EV_CPU, machine->index, 0, machine->world->preset.ns.wake,
                     0);
 }
 
@@ -97,7 +97,7 @@ static void welcome(struct rpmi_client *client)
             rpmi_nic_ready(client, qp, gen);
     }
     rpmi_world_push(machine->world, RPMI_EV_WELCOME, client->index, gen,
-                    machine->world->preset->ns.network, (uint64_t)(-err));
+                    machine->world->preset.ns.network, (uint64_t)(-err));
 }
 
 static void answer(const struct rpmi_packet *packet, int status)
@@ -123,7 +123,7 @@ static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *
 /* Copy one packet's payload; after the last one the whole range is brought to its level. */
 static void copy_payload(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
-    bool cached = machine->world->preset->domain == RPM_DOMAIN_MSYNC;
+    bool cached = machine->world->preset.domain == RPM_DOMAIN_MSYNC;
     bool durable = (packet->flags & RPMI_SIM_DURABLE) != 0;
     struct rpmi_spot spot;
     int err = rpmi_packet_access(packet, &spot);

@@ -20,10 +20,6 @@
 
 static int opts_check(const struct rpmi_world_opts *opts)
 {
-    if (rpmi_preset_find(opts->preset) == NULL)
-        return rpmi_fail(RPM_E_INVAL,
-                         "sim: no preset is called \"%s\" (adr, adr-noddio, eadr, msync)",
-                         opts->preset);
     if (opts->servers == 0 || opts->servers > RPMI_SIM_SERVERS_MAX)
         return rpmi_fail(RPM_E_INVAL, "sim: %u servers; a world has 1 to %u", opts->servers,
                          RPMI_SIM_SERVERS_MAX);
@@ -37,6 +33,17 @@ static int opts_check(const struct rpmi_world_opts *opts)
     return 0;
 }
 
+static int preset_read(struct rpmi_world *world)
+{
+    int err = rpmi_preset_read(world->opts.preset, &world->preset);
+
+    world->opts.preset = NULL; /* was borrowed */
+    if (err == 0 && world->preset.domain == RPM_DOMAIN_NONE)
+        err = rpmi_fail(RPM_E_INVAL, "sim: preset %.128s: a power cut leaves nothing of its memory",
+                        world->preset.name);
+    return err;
+}
+
 int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **out)
 {
     struct rpmi_world *world;
@@ -48,16 +55,17 @@ int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **out)
     if (world == NULL)
         return RPM_E_NOMEM;
     world->opts = *opts;
-    world->preset = rpmi_preset_find(opts->preset);
     world->next_cut = UINT64_MAX;
     rpmi_rng_seed(&world->rng, opts->seed);
+    err = preset_read(world);
     world->machine = rpmi_alloc(opts->servers * sizeof(*world->machine), 64);
-    err = world->machine == NULL ? RPM_E_NOMEM : 0;
+    if (err == 0 && world->machine == NULL)
+        err = RPM_E_NOMEM;
     for (uint32_t i = 0; err == 0 && i < opts->servers; i++) {
         struct rpmi_machine *machine = &world->machine[i];
 
-        err =
-            rpmi_sim_media_open(&machine->media, world->preset, opts->pool_bytes, opts->dram_bytes);
+        err = rpmi_sim_media_open(&machine->media, &world->preset, opts->pool_bytes,
+                                  opts->dram_bytes);
         machine->world = world;
         machine->index = (uint16_t)i;
         machine->powered = true;
@@ -194,7 +202,7 @@ static bool dial(struct rpmi_client *client, uint32_t gen, uint64_t kind)
     if (!client->machine->serving) {
         if (kind == RPMI_SIM_DIAL)
             rpmi_world_push(client->world, RPMI_EV_WELCOME, client->index, gen,
-                            client->world->preset->ns.retry, (uint64_t)(-RPM_E_REFUSED));
+                            client->world->preset.ns.retry, (uint64_t)(-RPM_E_REFUSED));
         return true;
     }
     if (packet->listed)
@@ -311,7 +319,7 @@ void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place,
         return;
     machine->evictions++;
     rpmi_world_push(world, RPMI_EV_EVICT, machine->index, 0,
-                    rpmi_rng_below(&world->rng, world->preset->ns.evict), 0);
+                    rpmi_rng_below(&world->rng, world->preset.ns.evict), 0);
 }
 
 int rpmi_machine_access(struct rpmi_client *client, const struct rpmi_wanted *wanted,

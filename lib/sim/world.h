@@ -50,7 +50,7 @@ struct rpmi_host {
 
 struct rpmi_world_opts {
     uint64_t seed;
-    const char *preset;
+    const char *preset; /* as rpmi_preset_read() takes it; borrowed until return */
     uint32_t servers;
     uint64_t pool_bytes;
     uint64_t dram_bytes;
@@ -83,7 +83,6 @@ struct rpmi_world {
     uint64_t next_cut; /* earliest cut_at of all machines; UINT64_MAX: none */
     struct rpmi_rng rng;
     struct rpmi_world_opts opts;
-    const struct rpmi_preset *preset;
     struct rpmi_queue queue;
     struct rpmi_history history;
     uint32_t depth; /* of steps inside steps */
@@ -91,9 +90,11 @@ struct rpmi_world {
     struct rpmi_machine *machine;
     struct rpmi_client *client[RPMI_SIM_CLIENTS_MAX];
     uint32_t clients;
+    struct rpmi_preset preset;
 };
 
-/* RPM_E_INVAL (preset, servers, sizes), RPM_E_NOMEM. Machines are powered, nobody serves yet. */
+/* RPM_E_INVAL (preset, servers, sizes), RPM_E_NOMEM, others of rpmi_preset_read(). Machines are
+ * powered, nobody serves yet. */
 int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **world);
 
 /* Safe on NULL. Every client is closed. */

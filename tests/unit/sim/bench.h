@@ -218,6 +218,15 @@ class Bench
     }
 };
 
+inline rpmi_preset preset_of(const char *spec)
+{
+    rpmi_preset preset;
+
+    if (rpmi_preset_read(spec, &preset) != 0)
+        throw std::runtime_error(rpm_last_error());
+    return preset;
+}
+
 // Bytes that tell where they belong and which generation they are of.
 inline std::vector<unsigned char> pattern(size_t bytes, unsigned generation)
 {

@@ -165,9 +165,10 @@ TEST_CASE("legal: a legal method never loses an acknowledged write, an illegal o
 TEST_CASE("legal: the model's matrix is the library's", "[unit]")
 {
     for (const Platform &platform : PLATFORMS) {
+        rpmi_preset preset = preset_of(platform.preset);
         rpm_facts facts;
 
-        rpmi_preset_facts(rpmi_preset_find(platform.preset), true, &facts);
+        rpmi_preset_facts(&preset, true, &facts);
         for (int method = RPM_METHOD_WRITE; method <= RPM_METHOD_FLUSH; method++) {
             const char *reason = nullptr;
             int legal = rpm_legal(&facts, static_cast<rpm_method>(method), RPM_DURABLE, &reason);

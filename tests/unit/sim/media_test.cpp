@@ -5,9 +5,9 @@ namespace
 {
 
 struct Machine {
-    explicit Machine(const char *preset)
+    explicit Machine(const char *name) : preset(preset_of(name))
     {
-        if (rpmi_sim_media_open(&media, rpmi_preset_find(preset), 65536, 4096) != 0)
+        if (rpmi_sim_media_open(&media, &preset, 65536, 4096) != 0)
             throw std::runtime_error("no media");
         rpmi_rng_seed(&rng, 1);
     }
@@ -25,6 +25,7 @@ struct Machine {
         return rpmi_sim_media_land(&media, place, &piece, writer, &rng);
     }
 
+    rpmi_preset preset;
     rpmi_sim_media media;
     rpmi_rng rng;
 };

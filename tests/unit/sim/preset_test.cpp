@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
+static rpm_facts facts_of(const char *spec, bool native_flush)
+{
+    rpmi_preset preset = preset_of(spec);
+    rpm_facts facts;
+
+    rpmi_preset_facts(&preset, native_flush, &facts);
+    return facts;
+}
+
+static bool at_once(const char *spec, bool by_nic)
+{
+    rpmi_preset preset = preset_of(spec);
+
+    return rpmi_preset_at_once(&preset, by_nic);
+}
+
 TEST_CASE("preset: the four platforms are there, others are not", "[unit]")
 {
-    for (const char *name : { "adr", "adr-noddio", "eadr", "msync" }) {
-        REQUIRE(rpmi_preset_find(name) != nullptr);
-        REQUIRE(std::string(rpmi_preset_find(name)->name) == name);
-    }
-    REQUIRE(rpmi_preset_find("") == nullptr);
-    REQUIRE(rpmi_preset_find("ADR") == nullptr);
+    rpmi_preset preset;
+
+    for (const char *name : { "adr", "adr-noddio", "eadr", "msync" })
+        REQUIRE(std::string(preset_of(name).name) == name);
+    REQUIRE(rpmi_preset_read("", &preset) == RPM_E_INVAL);
+    REQUIRE(rpmi_preset_read("ADR", &preset) == RPM_E_INVAL);
 }
 
 TEST_CASE("preset: facts follow from the platform and are marked as modelled", "[unit]")
 {
     rpm_facts facts;
 
-    rpmi_preset_facts(rpmi_preset_find("adr"), false, &facts);
+    facts = facts_of("adr", false);
     REQUIRE(facts.modelled == 1);
     REQUIRE(facts.domain == RPM_DOMAIN_ADR);
     REQUIRE(facts.medium == RPM_MEDIUM_DEVDAX);
@@ -24,16 +40,16 @@ TEST_CASE("preset: facts follow from the platform and are marked as modelled", "
     REQUIRE(facts.methods == 0x7e); // write..copy
     REQUIRE(facts.line_bytes == 256);
 
-    rpmi_preset_facts(rpmi_preset_find("adr-noddio"), true, &facts);
+    facts = facts_of("adr-noddio", true);
     REQUIRE(facts.ddio == RPM_NO);
     REQUIRE(facts.native_flush == RPM_YES);
     REQUIRE(facts.methods == 0xfe);
 
-    rpmi_preset_facts(rpmi_preset_find("eadr"), false, &facts);
+    facts = facts_of("eadr", false);
     REQUIRE(facts.domain == RPM_DOMAIN_EADR);
     REQUIRE(facts.granularity_bytes == 1);
 
-    rpmi_preset_facts(rpmi_preset_find("msync"), true, &facts);
+    facts = facts_of("msync", true);
     REQUIRE(facts.domain == RPM_DOMAIN_MSYNC);
     REQUIRE(facts.medium == RPM_MEDIUM_FILE);
     REQUIRE(facts.native_flush == RPM_NO); // the NIC has it, this region cannot use it
@@ -42,12 +58,12 @@ TEST_CASE("preset: facts follow from the platform and are marked as modelled", "
 
 TEST_CASE("preset: where the persistence boundary lies", "[unit]")
 {
-    REQUIRE_FALSE(rpmi_preset_at_once(rpmi_preset_find("adr"), true));
-    REQUIRE_FALSE(rpmi_preset_at_once(rpmi_preset_find("adr"), false));
-    REQUIRE(rpmi_preset_at_once(rpmi_preset_find("adr-noddio"), true));
-    REQUIRE_FALSE(rpmi_preset_at_once(rpmi_preset_find("adr-noddio"), false));
-    REQUIRE(rpmi_preset_at_once(rpmi_preset_find("eadr"), true));
-    REQUIRE(rpmi_preset_at_once(rpmi_preset_find("eadr"), false));
-    REQUIRE_FALSE(rpmi_preset_at_once(rpmi_preset_find("msync"), true));
-    REQUIRE_FALSE(rpmi_preset_at_once(rpmi_preset_find("msync"), false));
+    REQUIRE_FALSE(at_once("adr", true));
+    REQUIRE_FALSE(at_once("adr", false));
+    REQUIRE(at_once("adr-noddio", true));
+    REQUIRE_FALSE(at_once("adr-noddio", false));
+    REQUIRE(at_once("eadr", true));
+    REQUIRE(at_once("eadr", false));
+    REQUIRE_FALSE(at_once("msync", true));
+    REQUIRE_FALSE(at_once("msync", false));
 }

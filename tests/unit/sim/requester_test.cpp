@@ -59,7 +59,7 @@ TEST_CASE("requester: a network that loses everything ends in a lost link", "[un
     uint64_t before = bench.world->now_ns;
     REQUIRE(bench.status_of(client, bench.write(client, 4096, data)) == RPM_E_LOST);
     REQUIRE(client->lost == RPM_E_LOST);
-    REQUIRE(bench.world->now_ns - before < 20 * bench.world->preset->ns.retry);
+    REQUIRE(bench.world->now_ns - before < 20 * bench.world->preset.ns.retry);
     bench.run_dry();
     REQUIRE(bench.pool(4096, 64) == std::vector<unsigned char>(64));
 }
