@@ -205,7 +205,8 @@ __attribute__((flatten)) bool rpmi_log_lane(struct rpm_log *log, const struct rp
     struct batch batch;
 
     if (!will_do(log, records, n, &batch) ||
-        log->lane->enter(link, log->write_key, RPMI_LOG_HEADER_BYTES + log->capacity, n == 1) != 0)
+        log->lane->enter(link, log->write_key, RPMI_LOG_HEADER_BYTES + log->capacity, n == 1,
+                         (log->plan.write_flags & RPMI_OP_CACHED) != 0) != 0)
         return false;
     if (RPMI_LIKELY(all_plain(log, &batch))) {
         if (lsns != NULL)

@@ -18,15 +18,26 @@
 
 #define COPY 4u
 
+/* The near CPU knows no level below durable: its stores are drained by the fence at their end. */
+static bool leaves_caches(const struct rpm_facts *facts, const struct rpmi_plan *plan)
+{
+    return facts->domain == RPM_DOMAIN_ADR &&
+           (plan->level == RPM_DURABLE || plan->method == RPM_METHOD_STORE);
+}
+
 static int copy_apply(const struct rpm_facts *facts, const struct rpm_request *request,
                       struct rpmi_plan *plan)
 {
     if (request->kind == RPM_REQUEST_ATOMIC || !rpmi_cpu_writes(plan))
         return 0;
-    if (facts->domain != RPM_DOMAIN_ADR)
+    if (!leaves_caches(facts, plan)) {
         plan->copy = RPM_COPY_STORE;
-    else
-        plan->copy = rpmi_hint_on(plan, COPY) ? RPM_COPY_STREAM : RPM_COPY_CLWB;
+    } else if (rpmi_hint_on(plan, COPY)) {
+        plan->copy = RPM_COPY_STREAM;
+    } else {
+        plan->copy = RPM_COPY_CLWB;
+        plan->write_flags |= RPMI_OP_CACHED;
+    }
     return 0;
 }
 
@@ -40,9 +51,10 @@ static const char *copy_say(const struct rpm_facts *facts, const struct rpm_requ
     case RPM_COPY_CLWB:
         return "the CPU copies with cached stores and writes each line back";
     case RPM_COPY_STORE:
-        return facts->domain == RPM_DOMAIN_EADR
-                   ? "CPU caches survive: cached stores, with nothing to write back"
-                   : "no persistent memory: cached stores";
+        if (facts->domain == RPM_DOMAIN_EADR)
+            return "CPU caches survive: cached stores, with nothing to write back";
+        return rpmi_is_persistent(facts) ? "cached stores: this level asks for no more"
+                                         : "no persistent memory: cached stores";
     default:
         return "no CPU copies the bytes";
     }

@@ -108,6 +108,12 @@ void rpmi_plain_frame(void *dst, const uint64_t head[3], const void *body, size_
     rpmi_plain_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
 }
 
+void rpmi_back_frame(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                     size_t len)
+{
+    rpmi_cpu.back_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
+}
+
 static void written_frame(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
                           size_t len)
 {
@@ -125,6 +131,7 @@ enum rpmi_cpu_copy rpmi_cpu_choose(enum rpmi_cpu_copy best)
 {
     rpmi_cpu = (struct rpmi_cpu){
         .nt_write = flushed_write,
+        .back_write = flushed_write,
         .nt_frame = written_frame,
         .lone_frame = written_frame,
         .flush = flush_nothing,

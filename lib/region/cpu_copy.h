@@ -24,14 +24,17 @@ enum rpmi_cpu_copy {
     RPMI_COPY_KINDS = 4
 };
 
+typedef void rpmi_write_fn(void *dst, const void *head, size_t head_bytes, const void *body,
+                           size_t body_bytes, size_t len);
+
 /* rpmi_nt_write() with a head of three words, read one by one into registers: words that were just
  * stored cannot be loaded as one vector until they have reached the cache. */
 typedef void rpmi_frame_fn(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
                            size_t len);
 
 struct rpmi_cpu {
-    void (*nt_write)(void *dst, const void *head, size_t head_bytes, const void *body,
-                     size_t body_bytes, size_t len);
+    rpmi_write_fn *nt_write;
+    rpmi_write_fn *back_write;
     rpmi_frame_fn *nt_frame;
     rpmi_frame_fn *lone_frame; /* a fence follows at once: what drains soonest, at any cost */
     void (*flush)(const void *ptr, size_t len);
@@ -59,10 +62,18 @@ static inline void rpmi_nt_write(void *dst, const void *head, size_t head_bytes,
     rpmi_cpu.nt_write(dst, head, head_bytes, body, body_bytes, len);
 }
 
+/* The same bytes by stores into the caches at every length, each line then written back: what
+ * rpmi_nt_write() is held against (H4). As far after rpmi_cpu_fence(). */
+static inline void rpmi_back_write(void *dst, const void *head, size_t head_bytes, const void *body,
+                                   size_t body_bytes, size_t len)
+{
+    rpmi_cpu.back_write(dst, head, head_bytes, body, body_bytes, len);
+}
+rpmi_frame_fn rpmi_back_frame;
+
 /* The same bytes by plain stores, into the caches: for memory that needs no flush, or gets it
  * later. */
-void rpmi_plain_write(void *dst, const void *head, size_t head_bytes, const void *body,
-                      size_t body_bytes, size_t len);
+rpmi_write_fn rpmi_plain_write;
 rpmi_frame_fn rpmi_plain_frame;
 
 /* Write every cache line that [@ptr, @ptr + @len) touches back to memory; complete after

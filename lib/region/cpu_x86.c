@@ -114,16 +114,31 @@ WITH_AVX512 static inline void lines_avx512(unsigned char *dst, const void *head
         _mm512_stream_si512((void *)(dst + at), _mm512_setzero_si512());
 }
 
-/* Stores of any length at any place, then a write-back of their lines. */
-WITH_AVX512 static inline void store_avx512(unsigned char *dst, const void *head, size_t head_bytes,
-                                            const void *body, size_t body_bytes, size_t len)
+/* Stores of any length at any place, into the caches. */
+WITH_AVX512 static inline void put_avx512(unsigned char *dst, const void *head, size_t head_bytes,
+                                          const void *body, size_t body_bytes, size_t len)
 {
     for (size_t at = 0; at < len; at += LINE)
         _mm512_mask_storeu_epi8(dst + at, low_mask(len - at),
                                 gather_avx512(head, head_bytes, body, body_bytes, at));
+}
+
+/* The same, then a write-back of their lines. */
+WITH_AVX512 static inline void store_avx512(unsigned char *dst, const void *head, size_t head_bytes,
+                                            const void *body, size_t body_bytes, size_t len)
+{
+    put_avx512(dst, head, head_bytes, body, body_bytes, len);
     for (uintptr_t at = (uintptr_t)dst & ~(uintptr_t)(LINE - 1); at < (uintptr_t)dst + len;
          at += LINE)
         _mm_clwb((void *)at);
+}
+
+WITH_AVX512 static void back_avx512(void *dst, const void *head, size_t head_bytes,
+                                    const void *body, size_t body_bytes, size_t len)
+{
+    RPM_ASSERT(head_bytes <= LINE && head_bytes + body_bytes <= len);
+    put_avx512(dst, head, head_bytes, body, body_bytes, len);
+    rpmi_cpu_flush(dst, len);
 }
 
 WITH_AVX512 static void edges_avx512(void *dst, const struct rpmi_gather *from, size_t len)
@@ -395,6 +410,7 @@ static void choose_copy(enum rpmi_cpu_copy best, uint32_t leaf7_ebx)
         (leaf7_ebx & bit_AVX512BW) != 0 && (leaf7_ebx & bit_BMI2) != 0 &&
         (leaf7_ebx & bit_CLWB) != 0 && (state & avx512_state) == avx512_state) {
         rpmi_cpu.nt_write = write_avx512;
+        rpmi_cpu.back_write = back_avx512;
         rpmi_cpu.nt_frame = frame_avx512;
         rpmi_cpu.lone_frame = lone_frame_avx512;
         rpmi_cpu.copy = RPMI_COPY_AVX512;

@@ -100,7 +100,8 @@ static void make_durable(struct rpm_server *server, struct batch *batch,
 
 /* Head and body of the part; what is left of it is zeros. */
 static void put_part(const struct rpmi_serve_ring *ring, const struct rpmi_slot *slot,
-                     uint32_t index, const struct part *part, unsigned char *to, bool past_cache)
+                     uint32_t index, const struct part *part, unsigned char *to,
+                     rpmi_write_fn *write)
 {
     const unsigned char *head = slot->head;
     size_t head_bytes = part->from == 0 ? slot->head_bytes : 0;
@@ -113,10 +114,12 @@ static void put_part(const struct rpmi_serve_ring *ring, const struct rpmi_slot 
         body_bytes = part->len - head_bytes;
     if (slot->head_bytes > RPMI_SLOT_INLINE)
         head = ring->ring.heads + (uint64_t)index * RPMI_LINE_BYTES;
-    if (past_cache)
-        rpmi_nt_write(to, head, head_bytes, body, body_bytes, part->len);
-    else
-        rpmi_plain_write(to, head, head_bytes, body, body_bytes, part->len);
+    write(to, head, head_bytes, body, body_bytes, part->len);
+}
+
+static inline rpmi_write_fn *past_cache_by(const struct rpmi_slot *slot)
+{
+    return (slot->flags & RPMI_OP_CACHED) != 0 ? rpmi_cpu.back_write : rpmi_cpu.nt_write;
 }
 
 static int do_write(struct rpm_server *server, const struct rpmi_serve_ring *ring,
@@ -140,7 +143,7 @@ static int do_write(struct rpm_server *server, const struct rpmi_serve_ring *rin
         durable && span.area == RPMI_AREA_POOL && server->pool.facts.domain == RPM_DOMAIN_ADR;
     put_part(ring, slot, index, part,
              (span.area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span.offset,
-             past_cache);
+             past_cache ? past_cache_by(slot) : rpmi_plain_write);
     if (past_cache)
         batch->unfenced = true;
     else if (durable)

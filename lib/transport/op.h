@@ -15,7 +15,7 @@ enum rpmi_op_kind {
     RPMI_OP_PERSIST = 3,   /* message: far CPU flushes [offset, offset + len), then answers */
     RPMI_OP_FLUSH = 4,     /* native FLUSH(persistence) of [offset, offset + len) by the NIC */
     RPMI_OP_WRITE_IMM = 5, /* WRITE; far CPU is told, flushes it, then answers */
-    RPMI_OP_COPY = 6,  /* message with the bytes; far CPU copies non-temporally, fences, answers */
+    RPMI_OP_COPY = 6,  /* message with the bytes; far CPU copies past its caches, fences, answers */
     RPMI_OP_DRAIN = 7, /* near CPU fences its own non-temporal stores (direct mapping only) */
     RPMI_OP_CAS = 8,   /* 8 bytes at offset: expect -> operand; old value into @into */
     RPMI_OP_FAA = 9,   /* 8 bytes at offset: += operand; old value into @into */
@@ -28,7 +28,9 @@ enum rpmi_op_flag {
                              DURABLE op has completed: what they made durable is so before */
     RPMI_OP_DURABLE = 4,  /* COPY, WRITE_IMM: answer after the persistence domain, not before */
     RPMI_OP_OTHER_QP = 8, /* send on the second queue pair: no order with the first */
-    RPMI_OP_WAIT = 16     /* the poster waits for this one before it posts the next (H9 off) */
+    RPMI_OP_WAIT = 16,    /* the poster waits for this one before it posts the next (H9 off) */
+    RPMI_OP_CACHED = 32   /* COPY, WRITE by the near CPU: where bytes are to leave its caches, by
+                             stores and write-backs, not by non-temporal stores (H4 off) */
 };
 
 struct rpmi_op {

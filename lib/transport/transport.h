@@ -42,8 +42,8 @@ enum rpmi_link_flag {
 struct rpmi_lane {
     /* May [0, @bytes) of the key's object be written to, from its header on? 0, and leave() must
      * follow; else nothing has happened, and post() says why. @alone: one short write is to come,
-     * and what matters is how soon it drains. */
-    int (*enter)(struct rpmi_link *link, uint32_t key, uint64_t bytes, bool alone);
+     * and what matters is how soon it drains. @cached: see RPMI_OP_CACHED. */
+    int (*enter)(struct rpmi_link *link, uint32_t key, uint64_t bytes, bool alone, bool cached);
     /* Write three words, a body, zeros up to @len. */
     void (*frame)(struct rpmi_link *link, uint64_t offset, const uint64_t head[3], const void *body,
                   uint64_t body_bytes, uint64_t len);

@@ -227,6 +227,8 @@ TEST_CASE("transport: every method that the facts name is carried out", "[confor
     EVERYWHERE();
     uint32_t tried = 0;
 
+    uint32_t hints = GENERATE(RPM_HINTS_ALL, RPM_HINTS_ALL & ~RPM_HINT(4), RPM_HINTS_NONE);
+
     for (uint32_t method = RPM_METHOD_WRITE; method < RPM_METHOD_COUNT; method++)
         for (uint32_t level = RPM_VISIBLE; level <= RPM_DURABLE; level++) {
             rpm_request request = rpm_request_init();
@@ -238,9 +240,10 @@ TEST_CASE("transport: every method that the facts name is carried out", "[confor
             request.kind = RPM_REQUEST_APPEND;
             request.level = level;
             request.method = method;
+            request.hints = hints;
             if (rpmi_plan_make(&ground.link->facts, &request, &plan) != 0)
                 continue;
-            CAPTURE(rpm_method_name(plan.method), level);
+            CAPTURE(rpm_method_name(plan.method), level, hints);
             fill(ground.bytes, 256, method + level);
             for (const rpmi_range &range : ranges) {
                 rpmi_plan_write(&plan, ground.region, range.offset, range.len, &list[n]);

@@ -469,23 +469,23 @@ static const rpmi_transport_ops *ops_table()
 }
 
 // Entering counts as an op, so that a link can be lost there.
-static int lane_enter(rpmi_link *base, uint32_t key, uint64_t bytes, bool)
+static int lane_enter(rpmi_link *base, uint32_t key, uint64_t bytes, bool, bool cached)
 {
     Link *link = of(base);
     rpmi_span span = {};
-    int err;
 
     REQUIRE(link->lane_bytes == 0);
     if (!link->broken && due(link->faults.lose_op))
         link->drop();
     if (link->broken)
         return RPM_E_LOST;
-    err = rpmi_service_access(link->server->service, base->client, key, RPMI_LOG_HEADER_BYTES,
-                              bytes - RPMI_LOG_HEADER_BYTES, RPMI_RIGHT_WRITE, &span);
+    int err = rpmi_service_access(link->server->service, base->client, key, RPMI_LOG_HEADER_BYTES,
+                                  bytes - RPMI_LOG_HEADER_BYTES, RPMI_RIGHT_WRITE, &span);
     if (err != 0)
         return err;
     link->lane_at = span.offset - RPMI_LOG_HEADER_BYTES;
     link->lane_bytes = bytes;
+    link->lane_cached = cached;
     return 0;
 }
 

@@ -120,6 +120,7 @@ struct Link {
     bool peeks = true;     // a placing link lends its mapping
     uint64_t lane_at = 0;  // in the pool, of the object a lane was entered for
     uint64_t lane_bytes = 0;
+    bool lane_cached = false;                         // as the last one was entered
     uint64_t follows = 0;                             // signs of a reader at the tail
     std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
     std::function<void()> on_pause;

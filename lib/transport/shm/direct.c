@@ -124,8 +124,10 @@ static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op, struc
             return err;
     }
     if (shm->direct.past_cache) {
-        rpmi_nt_write(key->base + op->offset, op->head, op->head_bytes, op->body, op->body_bytes,
-                      op->len);
+        rpmi_write_fn *write =
+            (op->flags & RPMI_OP_CACHED) != 0 ? rpmi_cpu.back_write : rpmi_cpu.nt_write;
+
+        write(key->base + op->offset, op->head, op->head_bytes, op->body, op->body_bytes, op->len);
         bracket->unfenced = true;
     } else {
         rpmi_plain_write(key->base + op->offset, op->head, op->head_bytes, op->body, op->body_bytes,
@@ -245,7 +247,7 @@ __attribute__((noinline)) static void look_for_followers(struct rpmi_direct *dir
     direct->follow_turns = FOLLOW_TURNS;
 }
 
-static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool alone)
+static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool alone, bool cached)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
     struct rpmi_direct *direct = &shm->direct;
@@ -263,7 +265,9 @@ static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool 
     direct->lane_bytes = bytes;
     if (alone && RPMI_UNLIKELY(direct->follow_turns-- == 0))
         look_for_followers(direct, key->guard);
+    direct->lane_cached = cached;
     direct->lane_frame = !direct->past_cache          ? rpmi_plain_frame
+                         : cached                     ? rpmi_back_frame
                          : alone && !direct->followed ? rpmi_cpu.lone_frame
                                                       : rpmi_cpu.nt_frame;
     return 0;
@@ -291,7 +295,9 @@ static void lane_body(struct rpmi_link *link, uint64_t offset, const void *body,
     const struct rpmi_direct *direct = &rpmi_shm_of(link)->direct;
     unsigned char *to = lane_place(direct, offset, len);
 
-    if (direct->past_cache)
+    if (direct->past_cache && direct->lane_cached)
+        rpmi_back_write(to, NULL, 0, body, body_bytes, len);
+    else if (direct->past_cache)
         rpmi_nt_write(to, NULL, 0, body, body_bytes, len);
     else
         rpmi_plain_write(to, NULL, 0, body, body_bytes, len);

@@ -52,6 +52,7 @@ struct rpmi_direct {
     uint64_t follow_seen;  /* the guard's count when we last looked */
     uint32_t follow_turns; /* lone writes until we look again */
     bool followed;         /* a reader stands at the tail */
+    bool lane_cached;      /* H4 off */
     __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];
     struct rpmi_shm_key key[RPMI_KEYS_MAX];
 };

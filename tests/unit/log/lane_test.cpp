@@ -147,3 +147,14 @@ TEST_CASE("lane: only a reader that comes by the tail again and again is said to
     CHECK(world.conn.link->follows == 10);
     rpm_reader_close(&reader);
 }
+
+TEST_CASE("lane: without H4 it is entered for cached stores", "[unit]")
+{
+    World lane(true, 64);
+
+    put(lane, { "with" });
+    CHECK_FALSE(lane.conn.link->lane_cached);
+    lane.log.log->plan.write_flags |= RPMI_OP_CACHED;
+    put(lane, { "without" });
+    CHECK(lane.conn.link->lane_cached);
+}

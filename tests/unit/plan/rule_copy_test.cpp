@@ -22,7 +22,9 @@ TEST_CASE("rule_copy: H4 streams what a CPU copies, else it writes back", "[unit
     rpm_facts facts = nvm(RPM_DOMAIN_ADR, GENERATE(RPM_METHOD_COPY, RPM_METHOD_STORE));
 
     CHECK(plan_of(facts, request).copy == RPM_COPY_STREAM);
+    CHECK((plan_of(facts, request).write_flags & RPMI_OP_CACHED) == 0);
     CHECK(plan_of(facts, without(request, 4)).copy == RPM_COPY_CLWB);
+    CHECK((plan_of(facts, without(request, 4)).write_flags & RPMI_OP_CACHED) != 0);
     CHECK(said(rpmi_rule_copy, facts, request).find("non-temporal") != std::string::npos);
     CHECK(said(rpmi_rule_copy, facts, without(request, 4)) ==
           "the CPU copies with cached stores and writes each line back");
@@ -46,4 +48,14 @@ TEST_CASE("rule_copy: nothing is written back where caches survive or nothing do
 
     CHECK(plan_of(nvm(domain, RPM_METHOD_COPY), request).copy == RPM_COPY_STORE);
     CHECK(plan_of(nvm(domain, RPM_METHOD_COPY), without(request, 4)).copy == RPM_COPY_STORE);
+}
+
+TEST_CASE("rule_copy: below durable the far CPU leaves bytes in its caches", "[unit]")
+{
+    rpm_request request = request_of(RPM_REQUEST_APPEND, GENERATE(RPM_VISIBLE, RPM_PROCESS));
+    rpm_facts facts = nvm(RPM_DOMAIN_ADR, RPM_METHOD_COPY);
+
+    CHECK(plan_of(facts, request).copy == RPM_COPY_STORE);
+    CHECK(said(rpmi_rule_copy, facts, request) == "cached stores: this level asks for no more");
+    CHECK(plan_of(nvm(RPM_DOMAIN_ADR, RPM_METHOD_STORE), request).copy == RPM_COPY_STREAM);
 }

@@ -91,8 +91,10 @@ std::string judge(rpmi_rng *rng, const Walled &walled, const Shape &shape)
         uint64_t words[3];
 
         memcpy(words, head.data(), sizeof(words));
-        (rpmi_rng_chance(rng, 500000) ? rpmi_cpu.nt_frame : rpmi_cpu.lone_frame)(
-            room + shape.at, words, body, shape.body, shape.len);
+        rpmi_frame_fn *const frames[] = { rpmi_cpu.nt_frame, rpmi_cpu.lone_frame, rpmi_back_frame };
+        frames[rpmi_rng_below(rng, 3)](room + shape.at, words, body, shape.body, shape.len);
+    } else if (rpmi_rng_chance(rng, 300000)) {
+        rpmi_back_write(room + shape.at, head.data(), shape.head, body, shape.body, shape.len);
     } else {
         rpmi_nt_write(room + shape.at, head.data(), shape.head, body, shape.body, shape.len);
     }
@@ -184,4 +186,34 @@ TEST_CASE("cpu_copy: a plain write puts down the same bytes", "[unit]")
     rpmi_plain_write(to + 1, head, 3, body, 2, 8);
     const unsigned char want[] = { 9, 1, 2, 3, 4, 5, 0, 0, 0, 9 };
     CHECK(std::equal(want, want + sizeof(want), to));
+}
+
+namespace
+{
+
+std::vector<std::pair<const unsigned char *, size_t>> flushed;
+
+void note_flush(const void *ptr, size_t len)
+{
+    flushed.emplace_back(static_cast<const unsigned char *>(ptr), len);
+}
+
+} // namespace
+
+TEST_CASE("cpu_copy: what is stored to be written back is, every line of it", "[unit]")
+{
+    Restore restore;
+    int kind = GENERATE(range(0, static_cast<int>(RPMI_COPY_KINDS)));
+    size_t len = GENERATE(1u, 63u, 64u, 200u, 4096u, 5000u);
+    size_t at = GENERATE(0u, 1u, 63u);
+    std::vector<unsigned char> to(6000);
+    std::string body(len, 'b');
+
+    (void)rpmi_cpu_choose(static_cast<rpmi_cpu_copy>(kind));
+    rpmi_cpu.flush = note_flush;
+    flushed.clear();
+    rpmi_back_write(&to[at], nullptr, 0, body.data(), len, len);
+    REQUIRE(flushed.size() == 1);
+    CHECK(flushed[0].first == &to[at]);
+    CHECK(flushed[0].second == len);
 }
