@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts of scripts/ablation.py: running, judging, drawing and writing up the experiments."""

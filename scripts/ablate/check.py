@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Published values against measured ones.
+
+A row of hints/expected/*.csv names a metric at one measured point, or the ratio of it at two, and
+the bounds within which it has to be. What cannot be evaluated is outside.
+"""
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import table
+
+COLUMNS = ('id', 'what', 'run', 'metric', 'of', 'over', 'expect', 'low', 'high', 'source')
+MAY_BE_EMPTY = ('over',)
+RUN_OF = {'sweep': 'points'}  # the run that measures the points which no experiment has
+
+
+class BadExpected(Exception):
+    """A row of published values that says nothing; the text names the place."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    id: str
+    what: str
+    run: str
+    metric: str
+    of: str
+    over: str
+    expect: float
+    low: float
+    high: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    row: Expected
+    measured: float  # None: could not be evaluated
+    reason: str  # why not inside
+
+    @property
+    def inside(self):
+        return not self.reason
+
+    @property
+    def word(self):
+        return 'inside' if self.inside else 'outside'
+
+
+def parse_row(fields, place):
+    if len(fields) != len(COLUMNS):
+        raise BadExpected(f'{place}: {len(fields)} fields instead of {len(COLUMNS)}')
+    row = dict(zip(COLUMNS, (field.strip() for field in fields)))
+    for name, value in row.items():
+        if not value and name not in MAY_BE_EMPTY:
+            raise BadExpected(f'{place}: {name} is empty')
+    for name in ('expect', 'low', 'high'):
+        try:
+            row[name] = float(row[name])
+        except ValueError:
+            raise BadExpected(f'{place}: {name} is not a number: {row[name]!r}') from None
+        if not math.isfinite(row[name]):
+            raise BadExpected(f'{place}: {name} is not finite')
+    if not row['low'] <= row['expect'] <= row['high']:
+        raise BadExpected(f'{place}: low <= expect <= high does not hold')
+    if row['metric'] not in table.METRICS:
+        raise BadExpected(f'{place}: no metric is called {row["metric"]!r}')
+    row['run'] = RUN_OF.get(row['run'], row['run'])
+    return Expected(**row)
+
+
+def read_expected(folder):
+    """Every row of every *.csv of a folder, in the order of the names."""
+    paths = sorted(Path(folder).glob('*.csv'))
+    rows = []
+    seen = {}
+    for path in paths:
+        with open(path, newline='', encoding='utf-8') as file:
+            lines = csv.reader(file)
+            if tuple(next(lines, ())) != COLUMNS:
+                raise BadExpected(f'{path}:1: the columns have to be {",".join(COLUMNS)}')
+            for fields in lines:
+                place = f'{path}:{lines.line_num}'
+                row = parse_row(fields, place)
+                if row.id in seen:
+                    raise BadExpected(f'{place}: id {row.id} stands at {seen[row.id]} already')
+                seen[row.id] = place
+                rows.append(row)
+    if not rows:
+        raise BadExpected(f'{folder}: no published values')
+    return rows
+
+
+def value_at(rows, label, metric):
+    """(value, reason why there is none)."""
+    if label not in rows:
+        return None, f'no point {label}'
+    value = rows[label][metric]
+    if value is None:
+        return None, f'{label}: {rows[label]["note"] or f"no {metric}"}'
+    if not math.isfinite(value):
+        return None, f'{label}: {metric} is {value}'
+    return value, ''
+
+
+def judge(row, rows):
+    """The verdict over one row; rows are the points of its run by label, None if it did not run."""
+    if rows is None:
+        return Verdict(row, None, f'run {row.run} has no result')
+    value, reason = value_at(rows, row.of, row.metric)
+    if reason:
+        return Verdict(row, None, reason)
+    if row.over:
+        base, reason = value_at(rows, row.over, row.metric)
+        if reason:
+            return Verdict(row, None, reason)
+        if base == 0:
+            return Verdict(row, None, f'{row.over}: {row.metric} is 0')
+        value /= base
+    if row.low <= value <= row.high:
+        return Verdict(row, value, '')
+    return Verdict(row, value, 'below' if value < row.low else 'above')
+
+
+def judge_all(expected, measured):
+    """Verdicts in order. measured: rows of each run by the run's name."""
+    by_label = {run: {row['label']: row for row in rows} for run, rows in measured.items()}
+    return [judge(row, by_label.get(row.run)) for row in expected]
+
+
+def summary(verdicts):
+    inside = sum(verdict.inside for verdict in verdicts)
+    return f'rows {len(verdicts)} inside {inside} outside {len(verdicts) - inside}'
+
+
+def text_table(verdicts):
+    """Lines for a terminal."""
+    cells = [('id', 'published', 'low .. high', 'measured', 'verdict')]
+    for verdict in verdicts:
+        row = verdict.row
+        cells.append((row.id, table.shown(row.expect),
+                      f'{table.shown(row.low)} .. {table.shown(row.high)}',
+                      table.shown(verdict.measured),
+                      verdict.word + (f' ({verdict.reason})' if verdict.reason else '')))
+    widths = [max(len(line[i]) for line in cells) for i in range(4)]
+    for line in cells:
+        fixed = '  '.join(cell.ljust(width) for cell, width in zip(line, widths))
+        yield f'{fixed}  {line[4]}'.rstrip()

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws the figures that `rpm-hints list` describes, and the heat map of the sensitivity.
+
+Each figure is a PNG and a PDF. The bytes depend on the data alone: no date, no random jitter.
+The drawing libraries are imported on demand, so that everything else works without them.
+"""
+import importlib
+import math
+import multiprocessing
+import os
+import signal
+import textwrap
+from pathlib import Path
+
+from . import table
+
+NEEDED = ('matplotlib', 'pandas', 'seaborn')
+DPI = 144
+INK = '#333333'
+FAINT = '#777777'
+BARS_LYING = 34  # characters of tick labels side by side; more than that lie down
+PALETTE = ('#3b6ea5', '#d1762f', '#4f9153', '#a04e6c', '#7a68a6', '#8a7349', '#4aa3a2', '#8c8c8c')
+MARKERS = ('o', 's', 'D', '^', 'v', 'P', 'X', '*')
+SIZE_WORDS = ('bytes', 'payload', 'pad', 'align')
+
+
+class Missing(Exception):
+    """A library that drawing needs is not there; the text says which."""
+
+
+def load():
+    """Import what drawing needs, once, before processes are forked."""
+    os.environ.setdefault('MPLBACKEND', 'Agg')
+    missing = []
+    for name in NEEDED:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            missing.append(name)
+    if missing:
+        raise Missing(f'no figures: Python lacks {", ".join(missing)} (Debian packages: '
+                      f'{" ".join("python3-" + name for name in missing)})')
+    sns = importlib.import_module('seaborn')
+    sns.set_theme(style='whitegrid', context='paper', palette=PALETTE, rc={
+        'figure.figsize': (7.0, 3.9), 'font.family': 'DejaVu Sans', 'font.size': 9,
+        'axes.edgecolor': '#bbbbbb', 'axes.linewidth': 0.8, 'grid.color': '#e6e6e6',
+        'axes.titlelocation': 'left', 'axes.titlesize': 11, 'axes.titleweight': 'bold',
+        'axes.titlepad': 12, 'axes.labelcolor': INK, 'text.color': INK, 'xtick.color': INK,
+        'ytick.color': INK, 'lines.linewidth': 1.8, 'lines.markersize': 5, 'pdf.fonttype': 42,
+        'svg.hashsalt': 'librpm', 'legend.frameon': False})
+    return sns
+
+
+def bytes_text(value, _=None):
+    """64, 256, 1K, 64K, 1M."""
+    for unit, factor in (('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)):
+        if value >= factor and value % (factor // 4) == 0:
+            return f'{value / factor:g}{unit}'
+    return f'{value:g}'
+
+
+def matches(row, where):
+    for column, wanted in (where or {}).items():
+        allowed = wanted if isinstance(wanted, list) else [wanted]
+        if str(row.get(column, '')) not in [str(value) for value in allowed]:
+            return False
+    return True
+
+
+def as_number(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def points_of(spec, rows):
+    """What a figure shows, and in words what it cannot show."""
+    chosen = [row for row in rows if matches(row, spec.get('where'))]
+    there = [row for row in chosen if row.get(spec['y']) not in (None, '')]
+    reasons = {}
+    for row in chosen:
+        if row.get(spec['y']) in (None, ''):
+            reason = row['note'] or f'no {spec["y"]} was measured'
+            reasons.setdefault(reason, []).append(row['label'])
+    notes = [f'Not drawn, {len(labels)} of {len(chosen)} points: {reason}'
+             for reason, labels in reasons.items()]
+    return there, notes
+
+
+def frame_of(spec, rows):
+    pandas = importlib.import_module('pandas')
+    numbers = [as_number(row[spec['x']]) for row in rows]
+    all_numbers = all(value is not None for value in numbers)
+    series = spec.get('series')
+    return pandas.DataFrame({
+        'x': numbers if all_numbers and spec['kind'] == 'line' else [row[spec['x']] for row in rows],
+        'y': [as_number(row[spec['y']]) for row in rows],
+        'series': [str(row[series]) if series else '' for row in rows],
+    })
+
+
+def unique(values):
+    return list(dict.fromkeys(values))
+
+
+def draw_line(sns, axes, spec, frame):
+    order = unique(frame['series'])
+    sns.lineplot(data=frame, x='x', y='y', hue='series', hue_order=order, style='series',
+                 style_order=order, markers=list(MARKERS[:len(order)]), dashes=False, ax=axes,
+                 palette=list(PALETTE[:len(order)]), errorbar=('pi', 100), markeredgewidth=0)
+    xs = sorted(unique(frame['x']))
+    sizes = any(word in f'{spec["x"]} {spec.get("xlabel", "")}'.lower() for word in SIZE_WORDS)
+    if not isinstance(xs[0], float):
+        return
+    if spec.get('xlog') and xs[0] > 0:
+        axes.set_xscale('log', base=2 if sizes else 10)
+    if len(xs) <= 12:
+        axes.set_xticks(xs)
+        axes.minorticks_off()
+    if sizes or len(xs) <= 12:
+        text = bytes_text if sizes else lambda value, _: f'{value:g}'
+        axes.xaxis.set_major_formatter(importlib.import_module('matplotlib.ticker')
+                                       .FuncFormatter(text))
+        axes.tick_params(axis='x', rotation=0 if len(xs) <= 12 else 45)
+
+
+def bar_text(value):
+    if not math.isfinite(value):
+        return ''
+    return table.shown(round(value, 2) if abs(value) < 100 else value)
+
+
+def draw_bars(sns, axes, spec, frame):
+    order = unique(frame['series'])
+    names = unique(frame['x'])
+    lying = sum(len(str(name)) for name in names) > BARS_LYING
+    one = len(order) == 1 or all(len(unique(frame['series'][frame['x'] == name])) == 1
+                                 and name == unique(frame['series'][frame['x'] == name])[0]
+                                 for name in names)
+    palette = [PALETTE[0]] if one else list(PALETTE[:len(order)])
+    hue = None if one else 'series'
+    axis = {'x': 'y', 'y': 'x'} if lying else {'x': 'x', 'y': 'y'}
+    sns.barplot(data=frame, **axis, hue=hue, hue_order=None if one else order, order=names,
+                orient='h' if lying else 'v', ax=axes, errorbar=('pi', 100), width=0.7,
+                **({'color': PALETTE[0]} if one else {'palette': palette}), saturation=1)
+    for container in axes.containers:
+        if hasattr(container, 'patches'):
+            values = [patch.get_width() if lying else patch.get_height()
+                      for patch in container.patches]
+            axes.bar_label(container, labels=[bar_text(value) for value in values], padding=2,
+                           fontsize=7.5, color=INK)
+    axes.margins(**{'x' if lying else 'y': 0.12})
+    axes.grid(False, axis='y' if lying else 'x')
+    if lying:
+        height = 1.2 + 0.24 * len(names) * (1 if one else max(1, len(order) * 0.7))
+        axes.figure.set_size_inches(7.0, max(2.6, min(height, 9)))
+    return lying
+
+
+def label_axes(axes, spec, lying):
+    x_text = spec.get('xlabel') or spec['x']
+    y_text = spec.get('ylabel') or spec['y']
+    axes.set_xlabel(y_text if lying else x_text)
+    axes.set_ylabel(x_text if lying else y_text)
+    if spec.get('ylog'):
+        (axes.set_xscale if lying else axes.set_yscale)('log')
+        axis = axes.xaxis if lying else axes.yaxis
+        axis.set_major_formatter(importlib.import_module('matplotlib.ticker')
+                                 .FuncFormatter(lambda value, _: f'{value:g}'))
+    elif axes.get_xlim()[0] >= 0 and lying:
+        axes.set_xlim(left=0)
+    elif not lying and axes.get_ylim()[0] < 0 or not lying:
+        axes.set_ylim(bottom=0)
+
+
+def save(figure, folder, name):
+    png = Path(folder) / f'{name}.png'
+    figure.savefig(png, dpi=DPI, bbox_inches='tight', metadata={'Software': None})
+    figure.savefig(png.with_suffix('.pdf'), bbox_inches='tight',
+                   metadata={'CreationDate': None, 'Producer': None, 'Creator': None})
+    return png
+
+
+def footer(figure, text):
+    figure.text(0.01, -0.03, text, fontsize=7.5, color=FAINT, ha='left', va='top')
+
+
+def draw(spec, rows, folder):
+    """One figure. Returns (id, path of the PNG, words about what is not shown)."""
+    sns = importlib.import_module('seaborn')
+    plt = importlib.import_module('matplotlib.pyplot')
+    there, notes = points_of(spec, rows)
+    figure, axes = plt.subplots()
+    lying = False
+    if not there:
+        axes.axis('off')
+        text = '\n'.join(notes) or 'Nothing was measured for this figure.'
+        axes.text(0.5, 0.5, textwrap.fill(text, 60), ha='center', va='center', color=FAINT)
+    elif spec['kind'] == 'bar':
+        lying = draw_bars(sns, axes, spec, frame_of(spec, there))
+    else:
+        draw_line(sns, axes, spec, frame_of(spec, there))
+    axes.set_title(textwrap.fill(spec['title'], 80))
+    if there:
+        label_axes(axes, spec, lying)
+        legend = axes.get_legend()
+        if legend:
+            many = len(legend.get_texts()) > 1 or notes
+            sns.move_legend(axes, 'upper left', bbox_to_anchor=(1.01, 1), title=None)
+            if not many:
+                axes.get_legend().remove()
+    sns.despine(ax=axes, left=not lying, bottom=lying)
+    figure.tight_layout()
+    footer(figure, '  |  '.join([table.conditions(there or rows)] +
+                                [textwrap.shorten(note, 110) for note in notes[:2] if there]))
+    png = save(figure, folder, spec['id'])
+    plt.close(figure)
+    return spec['id'], png, notes
+
+
+def draw_heat(effects, folder, caption):
+    """@effects: rows of sensitivity.read(). Two panels: 20 % less, 20 % more."""
+    from . import sensitivity
+    sns = importlib.import_module('seaborn')
+    plt = importlib.import_module('matplotlib.pyplot')
+    pandas = importlib.import_module('pandas')
+    moving = sensitivity.moving(effects)[0][:24]
+    results = unique(row['result'] for row in effects)
+    if not moving:
+        return None
+    figure, (*panels, scale) = plt.subplots(
+        1, 3, figsize=(3 + 0.86 * len(results), 2 + 0.23 * len(moving)),
+        gridspec_kw={'width_ratios': [len(results), len(results), 0.22]})
+    top = min(30, max(abs(row['effect']) for row in effects if row['effect'] is not None))
+    for panel, (title, sign) in zip(panels, (('20 % less', -1), ('20 % more', 1))):
+        grid = pandas.DataFrame(float('nan'), index=moving, columns=results)
+        for row in effects:
+            if row['parameter'] in moving and row['change'] * sign > 0 and row['effect'] is not None:
+                grid.loc[row['parameter'], row['result']] = row['effect']
+        marks = grid.applymap(lambda value: '' if value != value or abs(value) < 0.5
+                              else f'{value:+.0f}')
+        sns.heatmap(grid, ax=panel, cmap='vlag', center=0, vmin=-top, vmax=top, annot=marks, fmt='',
+                    annot_kws={'fontsize': 7}, linewidths=0.6, cbar=sign > 0,
+                    cbar_ax=scale if sign > 0 else None, yticklabels=sign < 0,
+                    cbar_kws={'label': 'result moves by, %'})
+        panel.set_title(title)
+        panel.set_xlabel('')
+        panel.set_ylabel('')
+        panel.tick_params(axis='x', rotation=90, labelsize=8)
+        panel.tick_params(axis='y', rotation=0, labelsize=8, left=False)
+    figure.tight_layout()
+    footer(figure, caption)
+    png = save(figure, folder, 'sensitivity')
+    plt.close(figure)
+    return png
+
+
+def quiet_worker():
+    """The parent answers signals and ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def task(work):
+    """(id, PNG or None, notes). A figure that cannot be drawn must not cost the others."""
+    kind, arguments = work
+    name = arguments[0]['id'] if kind == 'draw' else 'sensitivity'
+    try:
+        if kind == 'draw':
+            return draw(*arguments)
+        return name, draw_heat(*arguments), []
+    except Exception as error:  # what a wrong description can raise is without end
+        return name, None, [f'figure {name}: {type(error).__name__}: {error}']
+
+
+def draw_all(works, parallel):
+    """Every figure, by forked processes that share the imported libraries.
+
+    Returns {id: (png, notes)} and what could not be drawn.
+    """
+    context = multiprocessing.get_context('fork')
+    with context.Pool(parallel, quiet_worker) as pool:
+        drawn = list(pool.imap_unordered(task, works))
+    failed = [note for _, png, notes in drawn if png is None for note in notes]
+    return {name: (png, notes) for name, png, notes in drawn if png}, sorted(failed)

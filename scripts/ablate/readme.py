@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of hints/README.md: what each hint does to the model's numbers, written by the program."""
+import csv
+import difflib
+import re
+
+from . import table
+
+BEGIN = '<!-- measured: begin; written by scripts/ablation --readme, do not edit -->'
+END = '<!-- measured: end -->'
+COLUMNS = ('hint', 'what', 'run', 'metric', 'of', 'over')
+ALL_RUN = 'ablate'
+BLOCK = re.compile(r'<!-- measured: begin.*?-->\n.*?<!-- measured: end -->\n', re.S)
+
+
+class BadReadme(Exception):
+    """No place for the table, or one that differs; the text says which."""
+
+
+def read_effects(path):
+    """Which points tell what a hint does: rows of effects.csv, as text."""
+    with open(path, newline='', encoding='utf-8') as file:
+        lines = csv.DictReader(file)
+        if tuple(lines.fieldnames or ()) != COLUMNS:
+            raise BadReadme(f'{path}:1: the columns have to be {",".join(COLUMNS)}')
+        return list(lines)
+
+
+def effect(row, points):
+    """'2.3 times: what was measured'."""
+    try:
+        after = points[row['of']][row['metric']]
+        before = points[row['over']][row['metric']]
+    except KeyError as error:
+        raise BadReadme(f'run {row["run"]} has no point or column {error}') from None
+    if not after or not before:
+        raise BadReadme(f'run {row["run"]}: {row["of"]} over {row["over"]} cannot be evaluated')
+    return f'{row["what"]}: {table.shown(round(after / before, 3))} times'
+
+
+def render(catalog, measured, effects):
+    """The lines between the markers."""
+    points = {run: {row['label']: row for row in rows} for run, rows in measured.items()}
+    lines = ['| hint | what it says | measured effect | all hints, against all but this one |',
+             '|---|---|---|---|']
+    for entry in catalog:
+        if not entry.get('hint'):
+            continue
+        told = {True: [], False: []}
+        for row in effects:
+            if row['hint'] == entry['hint']:
+                told[row['run'] == ALL_RUN].append(effect(row, points[row['run']]))
+        lines.append(f'| [{entry["hint"]}]({entry["file"]}) | {entry["title"]} | '
+                     f'{"; ".join(told[False]) or "-"} | {"; ".join(told[True]) or "-"} |')
+    rows = [row for rows in measured.values() for row in rows]
+    words = table.conditions(rows)
+    return '\n'.join(lines) + f'\n\n{words[:1].upper()}{words[1:]}.\n'
+
+
+def block(catalog, measured, effects):
+    return f'{BEGIN}\n{render(catalog, measured, effects)}{END}\n'
+
+
+def found_in(path):
+    """The text of the file and the one block in it."""
+    text = path.read_text(encoding='utf-8')
+    blocks = BLOCK.findall(text)
+    if len(blocks) != 1:
+        raise BadReadme(f'{path}: wants these two lines, once:\n{BEGIN}\n{END}')
+    return text, blocks[0]
+
+
+def replace(path, new):
+    """Write the table into the file. True if that changed it."""
+    text, old = found_in(path)
+    path.write_text(text.replace(old, new), encoding='utf-8')
+    return old != new
+
+
+def verify(path, new):
+    """Raises if the file holds another table than @new."""
+    _, old = found_in(path)
+    if old != new:
+        lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), 'measured',
+                                     lineterm='')
+        raise BadReadme('\n'.join(lines) + f'\n{path} is not what is measured: '
+                        'run scripts/ablation --readme')

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each conclusion rests on: every number of the preset, 20 % less and 20 % more.
+
+A number that only comes in steps (two cache ways, six modules) moves by the nearest whole step, at
+least one; the change that was made stands beside the effect. What the model refuses is told, not
+left out.
+"""
+import csv
+import json
+import math
+import re
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+
+SHARE = Decimal('0.2')
+COLUMNS = ('parameter', 'unit', 'value', 'varied', 'change_percent', 'result', 'before', 'after',
+           'effect_percent', 'note')
+# Units of things that come whole. All others are divisible.
+WHOLE = re.compile(r'^(B|bytes?|[KMG]iB|lines?|ways?|dimms?|modules?|cores?|ports?|entries|requests?|'
+                   r'packets?|threads?|words?|slots?|queues?|reads?|writes?|)$')
+NOTHING = 0.05  # percent: below it a result counts as not moved
+
+
+@dataclass(frozen=True)
+class Change:
+    name: str
+    unit: str
+    value: Decimal
+    varied: Decimal
+
+    @property
+    def setting(self):
+        return f'{self.name}={self.varied:f} {self.unit}'.strip()
+
+    @property
+    def percent(self):
+        return float((self.varied / self.value - 1) * 100)
+
+    @property
+    def key(self):
+        return f'{self.name}{"+" if self.varied > self.value else "-"}'
+
+
+def power_of_two(number):
+    return number >= 1024 and number == int(number) and int(number) & (int(number) - 1) == 0
+
+
+def changes_of(parameter):
+    """The two changes of one parameter, none if it is no number or nothing."""
+    try:
+        value = Decimal(str(parameter['value']))
+    except InvalidOperation:
+        return []
+    if not value.is_finite() or value <= 0:
+        return []
+    unit = parameter.get('unit') or ''
+    found = []
+    for sign in (-1, 1):
+        varied = value * (1 + sign * SHARE)
+        if WHOLE.match(unit) and value == int(value):
+            step = max((abs(varied - value)).quantize(Decimal(1), ROUND_HALF_UP), Decimal(1))
+            varied = value + sign * step
+        varied = varied.quantize(Decimal('0.0001')).normalize()
+        if varied > 0:
+            found.append(Change(parameter['name'], unit, value, varied))
+    return found
+
+
+def doubled(change):
+    """For sizes that have to be a power of two: half, or twice as much."""
+    varied = change.value * 2 if change.varied > change.value else change.value / 2
+    return Change(change.name, change.unit, change.value, varied)
+
+
+def flatten(results):
+    """{"id": number} of what `rpm-hints headline` says, with what cannot be shown as None."""
+    flat = {}
+    for name, value in results.items():
+        if isinstance(value, dict):
+            value = value.get('value')
+        usable = isinstance(value, (int, float)) and math.isfinite(value)
+        flat[name] = float(value) if usable else None
+    return flat
+
+
+def read_json(path):
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
+def effects(base, change, results, note=''):
+    """One row of sensitivity.csv for each headline result."""
+    for name, before in base.items():
+        after = results.get(name) if results else None
+        moved = None
+        if after is not None and before:
+            moved = (after / before - 1) * 100
+        yield {'parameter': change.name, 'unit': change.unit, 'value': f'{change.value:f}',
+               'varied': f'{change.varied:f}', 'change_percent': f'{change.percent:.4g}',
+               'result': name, 'before': '' if before is None else repr(before),
+               'after': '' if after is None else repr(after),
+               'effect_percent': '' if moved is None else f'{moved:.4f}', 'note': note}
+
+
+def write(path, rows):
+    with open(path, 'w', newline='', encoding='utf-8') as file:
+        out = csv.DictWriter(file, COLUMNS, lineterminator='\n')
+        out.writeheader()
+        out.writerows(rows)
+
+
+def read(path):
+    """Rows of sensitivity.csv; effects as numbers or None."""
+    with open(path, newline='', encoding='utf-8') as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row['effect'] = float(row['effect_percent']) if row['effect_percent'] else None
+        row['change'] = float(row['change_percent'])
+    return rows
+
+
+def moving(rows):
+    """Parameters that move a result, strongest first, and those that move none."""
+    strength = {}
+    for row in rows:
+        strength.setdefault(row['parameter'], 0.0)
+        if row['effect'] is not None:
+            strength[row['parameter']] = max(strength[row['parameter']], abs(row['effect']))
+    order = sorted(strength, key=lambda name: (-strength[name], name))
+    return ([name for name in order if strength[name] >= NOTHING],
+            [name for name in order if strength[name] < NOTHING])
+
+
+def rests_on(rows, limit=5):
+    """For each result the changes that move it most: {result: [(parameter, change, effect)]}."""
+    found = {}
+    for row in rows:
+        entries = found.setdefault(row['result'], [])
+        if row['effect'] is not None and abs(row['effect']) >= NOTHING:
+            entries.append((row['parameter'], row['change'], row['effect']))
+    strongest = {}
+    for result, entries in found.items():
+        best = {}
+        for entry in sorted(entries, key=lambda entry: -abs(entry[2])):
+            best.setdefault(entry[0], entry)
+        strongest[result] = list(best.values())[:limit]
+    return strongest

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run every experiment of the hints, judge the results against published values, draw, write up.
+
+Run by scripts/ablation, which builds rpm-hints first:
+
+    scripts/ablation                      everything, into build/ablation/: csv/, figures/,
+                                          sensitivity.csv, report.html
+    scripts/ablation --check              reduced runs against hints/expected/*.csv
+    scripts/ablation --only h3 h9         some of the experiments
+    scripts/ablation --url URL            the same on another preset, or live
+    scripts/ablation --from-csv DIR       judge and draw what was measured before, or elsewhere
+    scripts/ablation --readme [--verify]  write, or hold against a fresh run, the table of
+                                          hints/README.md
+
+A call that was interrupted goes on where it ended: finished results are kept as long as program,
+seed and URL are the same.
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from ablate import check, figures, readme, report, run, sensitivity, table
+
+TOP = Path(__file__).resolve().parent.parent
+URL = 'sim:preset=hints,seed=1'
+EXTRA_RUN = 'points'  # measures the points which no experiment has
+SENSITIVITY = 'sensitivity'
+INTERRUPTED = 130
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog='ablation', description=__doc__.split('\n', 1)[0],
+        epilog=__doc__.split('\n\n', 1)[1], formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--url', default=URL, help=f'where to measure (default {URL})')
+    parser.add_argument('--seed', type=int, help='seed of the model')
+    parser.add_argument('--out', type=Path, metavar='DIR', help='default: build/ablation')
+    parser.add_argument('--only', nargs='+', metavar='RUN', default=[],
+                        help=f'h1 .. h9, ablate, {EXTRA_RUN}, {SENSITIVITY}')
+    parser.add_argument('--from-csv', type=Path, metavar='DIR',
+                        help='measure nothing: take the CSV files of this folder')
+    parser.add_argument('--jobs', type=int, default=len(os.sched_getaffinity(0)), metavar='N',
+                        help='runs at a time (default: one for each processor)')
+    parser.add_argument('--no-figures', action='store_true', help='draw nothing')
+    parser.add_argument('--check', action='store_true',
+                        help='reduced runs; exit 0 only if every published value is inside')
+    parser.add_argument('--readme', action='store_true', help='rewrite the table of hints/README.md')
+    parser.add_argument('--verify', action='store_true',
+                        help='with --readme: write nothing, fail if the table is another')
+    parser.add_argument('--program', type=Path, default=TOP / 'build/bin/rpm-hints',
+                        help=argparse.SUPPRESS)
+    parser.add_argument('--effects', type=Path, help=argparse.SUPPRESS,
+                        default=TOP / 'scripts/ablate/effects.csv')
+    parser.add_argument('--hints-dir', type=Path, default=TOP / 'hints', help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.verify and not options.readme:
+        parser.error('--verify goes with --readme')
+    if options.check and (options.readme or options.from_csv or options.only):
+        parser.error('--check goes alone')
+    if options.jobs < 1:
+        parser.error('--jobs has to be at least 1')
+    if options.seed is not None:
+        if not options.url.startswith('sim:') or options.seed < 0:
+            parser.error('--seed takes a whole number, and only the model has a seed')
+        bare = re.sub(r'(?<=[:,])seed=[^,]*,?', '', options.url).rstrip(',')
+        options.url = f'{bare}{"" if bare.endswith(":") else ","}seed={options.seed}'
+    return options
+
+
+def ask(program, *words):
+    """What rpm-hints says in JSON."""
+    command = [str(program), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    except OSError as error:
+        raise run.Failed(f'{program}: {error.strerror}') from None
+    except subprocess.TimeoutExpired:
+        raise run.Failed(f'{" ".join(command)}: no answer within a minute') from None
+    if done.returncode != 0:
+        raise run.Failed(f'{" ".join(command)}: {done.stderr.strip()}')
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        raise run.Failed(f'{" ".join(command)}: {error}') from None
+
+
+def experiment_jobs(options, names, folder, reduced):
+    jobs = []
+    for name in names:
+        command = [str(options.program), name, '--url', options.url, '--csv',
+                   str(folder / f'{name}.csv'), '--json', str(folder / f'{name}.json'), '--quiet']
+        jobs.append(run.Job(name, command + (['--reduced'] if reduced else []),
+                            folder / f'{name}.csv'))
+    return jobs
+
+
+class Variations:
+    """The runs that make sensitivity.csv: headline results with one number of the preset moved."""
+
+    def __init__(self, options):
+        self.options = options
+        self.folder = options.out / SENSITIVITY
+        parameters = ask(options.program, 'params', '--url', options.url, '--json')
+        self.changes = [change for parameter in parameters
+                        for change in sensitivity.changes_of(parameter)]
+        self.base = self.job('base')
+        self.jobs = [self.job(change.key, change.setting) for change in self.changes]
+
+    def job(self, name, setting=None):
+        command = [str(self.options.program), 'headline', '--url', self.options.url, '--json']
+        return run.Job(f'{SENSITIVITY}.{name}', command + (['--set', setting] if setting else []),
+                       self.folder / f'{name}.json', captured=True, group=SENSITIVITY)
+
+    def again(self, runner, results):
+        """What was refused, once more by half and double where only these can be. Notes by index."""
+        notes = {}
+        jobs = []
+        for i, job in enumerate(self.jobs):
+            if results[job.name].status != 'failed':
+                continue
+            notes[i] = f'refused: {results[job.name].message}'
+            if sensitivity.power_of_two(self.changes[i].value):
+                self.changes[i] = sensitivity.doubled(self.changes[i])
+                jobs.append(self.job(self.changes[i].key, self.changes[i].setting))
+                notes[i] = 'comes as a power of two: halved and doubled'
+        results.update(runner.run(jobs, quiet=True))
+        return notes
+
+    def write(self, runner, results):
+        """sensitivity.csv, and its rows as read() gives them."""
+        if results[self.base.name].status == 'failed':
+            raise run.Failed(f'headline: {results[self.base.name].message}')
+        notes = self.again(runner, results)
+        before = sensitivity.flatten(sensitivity.read_json(self.base.output))
+        rows = []
+        for i, (change, job) in enumerate(zip(self.changes, self.jobs)):
+            after = None
+            if results[job.name].status != 'failed':
+                after = sensitivity.flatten(sensitivity.read_json(job.output))
+            rows += sensitivity.effects(before, change, after, notes.get(i, ''))
+        path = self.options.out / f'{SENSITIVITY}.csv'
+        sensitivity.write(path, rows)
+        return sensitivity.read(path)
+
+
+def read_measured(folder, names, problems):
+    """Rows of each run that left a whole CSV; the others become problems."""
+    measured = {}
+    for name in names:
+        path = folder / f'{name}.csv'
+        if not path.exists():
+            continue
+        try:
+            measured[name] = table.read(path)
+        except table.BadTable as error:
+            problems.append(str(error))
+    return measured
+
+
+def draw(options, catalog, measured, effects, problems):
+    """Figures by id. What is missing to draw is a problem, not an end."""
+    if options.no_figures:
+        return {}
+    try:
+        figures.load()
+    except figures.Missing as error:
+        problems.append(str(error))
+        return {}
+    folder = options.out / 'figures'
+    folder.mkdir(parents=True, exist_ok=True)
+    works = [('draw', (spec, measured[entry['run']], folder))
+             for entry in catalog if measured.get(entry['run'])
+             for spec in entry.get('figures', [])]
+    if effects:
+        rows = [row for rows in measured.values() for row in rows]
+        works.append(('heat', (effects, folder, table.conditions(rows))))
+    drawn, failed = figures.draw_all(works, options.jobs)
+    problems += failed
+    return drawn
+
+
+def write_up(options, catalog, measured, effects, problems):
+    """Judge, draw, write the report; the exit status."""
+    names = set(measured)
+    expected = check.read_expected(options.hints_dir / 'expected')
+    if options.only or options.from_csv:
+        expected = [row for row in expected if row.run in names]
+    verdicts = check.judge_all(expected, measured)
+    drawn = draw(options, catalog, measured, effects, problems)
+    path = options.out / 'report.html'
+    report.write(path, catalog, measured, drawn, verdicts,
+                 {'effects': effects, 'problems': problems})
+    for problem in problems:
+        print(f'ablation: {problem}', file=sys.stderr)
+    for verdict in verdicts:
+        if not verdict.inside:
+            print(f'outside: {verdict.row.id}: {table.shown(verdict.measured)}, published '
+                  f'{table.shown(verdict.row.expect)} ({verdict.reason})')
+    print(f'report: {path}')
+    print(check.summary(verdicts))
+    return 1 if problems else 0
+
+
+def everything(options, runner, catalog):
+    names = [entry['run'] for entry in catalog]
+    names += [EXTRA_RUN] if EXTRA_RUN not in names else []
+    unknown = set(options.only) - set(names) - {SENSITIVITY}
+    if unknown:
+        print(f'ablation: no run is called {", ".join(sorted(unknown))}; there are: '
+              f'{", ".join(names + [SENSITIVITY])}', file=sys.stderr)
+        return 2
+    chosen = [name for name in names if not options.only or name in options.only]
+    folder = options.out / 'csv'
+    jobs = experiment_jobs(options, chosen, folder, False)
+    variations = None
+    if options.url.startswith('sim:') and (not options.only or SENSITIVITY in options.only):
+        variations = Variations(options)
+        jobs += [variations.base] + variations.jobs
+    results = runner.run(jobs)
+    problems = [f'{name}: {results[name].message}' for name in chosen
+                if results[name].status == 'failed']
+    effects = variations.write(runner, results) if variations else None
+    good = [name for name in chosen if results[name].status != 'failed']
+    measured = read_measured(folder, good, problems)
+    return write_up(options, catalog, measured, effects, problems)
+
+
+def from_csv(options, catalog):
+    problems = []
+    names = sorted(path.stem for path in options.from_csv.glob('*.csv') if path.stem != SENSITIVITY)
+    names = [name for name in names if not options.only or name in options.only]
+    measured = read_measured(options.from_csv, names, problems)
+    if not measured:
+        raise run.Failed(f'{options.from_csv}: no CSV file of rpm-hints' +
+                         ''.join(f'\n{problem}' for problem in problems))
+    beside = options.from_csv.parent / f'{SENSITIVITY}.csv'
+    effects = None
+    if beside.exists() and not options.only:
+        effects = sensitivity.read(beside)
+    return write_up(options, catalog, measured, effects, problems)
+
+
+def checked(options, runner, catalog):
+    """The reduced form: everything measured anew, nothing drawn."""
+    expected = check.read_expected(options.hints_dir / 'expected')
+    needed = {row.run for row in expected}
+    names = [name for name in [entry['run'] for entry in catalog] + [EXTRA_RUN] if name in needed]
+    folder = options.out / 'check'
+    results = runner.run(experiment_jobs(options, names, folder, True), fresh=True)
+    problems = [f'{name}: {result.message}' for name, result in results.items()
+                if result.status == 'failed']
+    good = [name for name, result in results.items() if result.status != 'failed']
+    verdicts = check.judge_all(expected, read_measured(folder, good, problems))
+    for problem in problems:
+        print(f'ablation: {problem}', file=sys.stderr)
+    for line in check.text_table(verdicts):
+        print(line)
+    print(check.summary(verdicts))
+    return 0 if not problems and all(verdict.inside for verdict in verdicts) else 1
+
+
+def write_readme(options, runner, catalog):
+    path = options.hints_dir / 'README.md'
+    names = [entry['run'] for entry in catalog]
+    folder = options.out / 'readme'
+    results = runner.run(experiment_jobs(options, names, folder, True), fresh=True)
+    problems = [f'{name}: {result.message}' for name, result in results.items()
+                if result.status == 'failed']
+    measured = read_measured(folder, names, problems)
+    if problems:
+        raise run.Failed('\n'.join(problems))
+    new = readme.block(catalog, measured, readme.read_effects(options.effects))
+    if options.verify:
+        readme.verify(path, new)
+        print(f'{path}: the table is what is measured')
+    else:
+        print(f'{path}: {"rewritten" if readme.replace(path, new) else "unchanged"}')
+    return 0
+
+
+def read_catalog(options):
+    """What there is to run and to draw. It is kept beside the CSV files, for --from-csv elsewhere."""
+    if options.from_csv and (options.from_csv / 'list.json').exists():
+        return sensitivity.read_json(options.from_csv / 'list.json')
+    catalog = ask(options.program, 'list', '--json')
+    if not options.from_csv and not options.check and not options.readme:
+        (options.out / 'csv').mkdir(parents=True, exist_ok=True)
+        (options.out / 'csv' / 'list.json').write_text(json.dumps(catalog, indent=1) + '\n')
+    return catalog
+
+
+def work(options):
+    with run.locked(options.out) as lock:
+        catalog = read_catalog(options)
+        if options.from_csv:
+            return from_csv(options, catalog)
+        runner = run.Runner(run.program_hash(options.program, options.url), options.jobs, lock,
+                            options.out / 'log')
+        if options.check:
+            return checked(options, runner, catalog)
+        if options.readme:
+            return write_readme(options, runner, catalog)
+        return everything(options, runner, catalog)
+
+
+def main():
+    options = parse_arguments()
+    options.out = (options.out or TOP / 'build/ablation').resolve()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return work(options)
+    except KeyboardInterrupt:
+        print('ablation: interrupted; what is finished is kept, the next call goes on',
+              file=sys.stderr)
+        return INTERRUPTED
+    except (run.Failed, check.BadExpected, readme.BadReadme, table.BadTable) as error:
+        print(f'ablation: {error}', file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f'ablation: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
