@@ -6,6 +6,7 @@
  */
 #include "facts.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace
@@ -16,6 +17,7 @@ constexpr const char *kExamples =
     "  rpm-explain --preset adr --request append --bytes 40\n"
     "  rpm-explain --url shm:demo --request batch --count 32 --bytes 4K\n"
     "  rpm-explain --domain adr --ddio off --methods write,read --hints -H9\n"
+    "  rpm-explain --preset adr --diff none        (what the hints change)\n"
     "  rpm-explain --preset adr --method read      (refused, with the reason: exit code 1)\n"
     "  rpm-explain --matrix                        (which method proves which level where)\n";
 
@@ -24,6 +26,7 @@ struct Options {
     std::string preset;
     std::string methods;
     std::string hints = "all";
+    std::string diff; /* hints to compare with; empty: none asked for */
     uint32_t medium = 0;
     uint32_t domain = 0;
     uint32_t ddio = 0;
@@ -176,26 +179,108 @@ facts::Json lines_json(const std::string &text)
     return lines;
 }
 
-int explain(const Options &options)
+/* The plan as text, or the reason for a refusal. Returns whether there is a plan. */
+bool explained(const rpm_facts &facts, const rpm_request &request, std::string &out)
 {
-    rpm_facts facts = facts_of(options);
-    rpm_request request = request_of(options);
     char text[8192] = "";
     int n = rpm_explain(&facts, &request, text, sizeof(text));
 
     if (n < 0 && n != RPM_E_NOCAP)
         cli::check("plan", n);
+    out = text;
+    return n >= 0;
+}
+
+int explain(const Options &options)
+{
+    rpm_facts facts = facts_of(options);
+    std::string text;
+    bool planned = explained(facts, request_of(options), text);
+
     if (options.json) {
         facts::Json out;
 
-        out["planned"] = n >= 0;
+        out["planned"] = planned;
         out["facts"] = facts::json(facts);
         out["lines"] = lines_json(text);
         printf("%s\n", out.dump(2).c_str());
     } else {
-        printf("%s", text);
+        printf("%s", text.c_str());
     }
-    return n >= 0 ? cli::kDone : cli::kFailed;
+    return planned ? cli::kDone : cli::kFailed;
+}
+
+/* "H5" of "H5 on", else the whole name: what makes two lines the same one. */
+std::string key_of(const facts::Json &line)
+{
+    std::string name = line["name"];
+
+    return name.substr(0, name.find(' ', name[0] == 'o' ? 3 : 0));
+}
+
+const facts::Json *find_line(const facts::Json &lines, const std::string &key)
+{
+    for (const facts::Json &line : lines)
+        if (key_of(line) == key)
+            return &line;
+    return nullptr;
+}
+
+std::string shown(const facts::Json *line)
+{
+    if (line == nullptr)
+        return "nothing";
+    return line->at("name").get<std::string>() + ": " + line->at("text").get<std::string>();
+}
+
+/* Lines of either plan that the other one does not have, side by side, in their order. A hint that
+ * is on here and off there, and did nothing either time, is no difference. */
+facts::Json differences(const facts::Json &from, const facts::Json &to)
+{
+    facts::Json rows = facts::Json::array();
+    std::vector<std::string> keys;
+
+    for (const facts::Json *lines : { &from, &to })
+        for (const facts::Json &line : *lines)
+            if (std::find(keys.begin(), keys.end(), key_of(line)) == keys.end())
+                keys.push_back(key_of(line));
+    for (const std::string &key : keys) {
+        const facts::Json *a = find_line(from, key);
+        const facts::Json *b = find_line(to, key);
+
+        if (a == nullptr || b == nullptr || a->at("text") != b->at("text"))
+            rows.push_back({ { "name", key }, { "from", shown(a) }, { "to", shown(b) } });
+    }
+    return rows;
+}
+
+int diff(const Options &options)
+{
+    rpm_facts facts = facts_of(options);
+    rpm_request request = request_of(options);
+    rpm_request other = request;
+    std::string from;
+    std::string to;
+
+    cli::check("--diff", rpm_hints_parse(options.diff.c_str(), &other.hints));
+    bool planned = explained(facts, request, from);
+    planned = explained(facts, other, to) && planned;
+    facts::Json rows = differences(lines_json(from), lines_json(to));
+    if (options.json) {
+        facts::Json out;
+
+        out["planned"] = planned;
+        out["hints"] = { options.hints, options.diff };
+        out["differences"] = rows;
+        printf("%s\n", out.dump(2).c_str());
+    } else {
+        printf("differences between hints %s and %s: %zu\n", options.hints.c_str(),
+               options.diff.c_str(), rows.size());
+        for (const facts::Json &row : rows)
+            printf("- %s\n+ %s\n", row["from"].get<std::string>().c_str(),
+                   row["to"].get<std::string>().c_str());
+    }
+    return planned ? cli::kDone : cli::kFailed;
 }
 
 struct Column {
@@ -353,9 +438,16 @@ int main(int argc, char **argv)
     app.footer(kExamples);
     platform_options(app, options);
     request_options(app, options);
-    app.add_flag("--matrix", options.matrix, "Print the legality matrix instead");
+    CLI::Option *matrix_only =
+        app.add_flag("--matrix", options.matrix, "Print the legality matrix instead");
+    app.add_option("--diff", options.diff, "Print what differs with these hints instead")
+        ->check(check_hints)
+        ->excludes(matrix_only);
     app.add_flag("--reasons", options.reasons, "With --matrix: the reason of every cell");
     app.add_flag("--json", options.json, "As JSON");
-    return cli::run(app, argc, argv,
-                    [&options] { return options.matrix ? matrix(options) : explain(options); });
+    return cli::run(app, argc, argv, [&options] {
+        return options.matrix         ? matrix(options)
+               : options.diff.empty() ? explain(options)
+                                      : diff(options);
+    });
 }
