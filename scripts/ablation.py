@@ -180,7 +180,9 @@ def draw(options, catalog, measured, effects, problems):
     if effects:
         rows = [row for rows in measured.values() for row in rows]
         works.append(('heat', (effects, folder, table.conditions(rows))))
-    drawn, failed = figures.draw_all(works, options.jobs)
+    progress = run.Progress(len(works))
+    drawn, failed = figures.draw_all(works, options.jobs, progress.step)
+    progress.clear()
     problems += failed
     return drawn
 

@@ -175,7 +175,8 @@ class SensitivityTest(Base):
     def test_twenty_percent_or_whole_steps(self):
         self.assertEqual(self.varied('38.4', 'ns'), ['30.72', '46.08'])
         self.assertEqual(self.varied('2', 'ways'), ['1', '3'])
-        self.assertEqual(self.varied('1', 'dimms'), ['2'])
+        self.assertEqual(self.varied('1', 'dimms'), ['0', '2'])
+        self.assertEqual(self.varied('13.75 MiB', ''), ['11', '16.5'])
         self.assertEqual(self.varied('64', 'lines'), ['51', '77'])
         self.assertEqual(self.varied('adr', ''), [])
         self.assertEqual(self.varied('0', 'ns'), [])

@@ -183,7 +183,7 @@ def save(figure, folder, name):
 
 
 def footer(figure, text):
-    figure.text(0.01, -0.03, text, fontsize=7.5, color=FAINT, ha='left', va='top')
+    figure.text(0.01, -0.01, text, fontsize=7.5, color=FAINT, ha='left', va='top')
 
 
 def draw(spec, rows, folder):
@@ -274,13 +274,16 @@ def task(work):
         return name, None, [f'figure {name}: {type(error).__name__}: {error}']
 
 
-def draw_all(works, parallel):
+def draw_all(works, parallel, tell):
     """Every figure, by forked processes that share the imported libraries.
 
-    Returns {id: (png, notes)} and what could not be drawn.
+    Returns {id: (png, notes)} and what could not be drawn. @tell is called after each.
     """
     context = multiprocessing.get_context('fork')
+    drawn = []
     with context.Pool(parallel, quiet_worker) as pool:
-        drawn = list(pool.imap_unordered(task, works))
+        for result in pool.imap_unordered(task, works):
+            drawn.append(result)
+            tell(result[0])
     failed = [note for _, png, notes in drawn if png is None for note in notes]
     return {name: (png, notes) for name, png, notes in drawn if png}, sorted(failed)

@@ -70,6 +70,7 @@ ORIGIN = {
              'costs of the parts of one described server, not out of hardware.',
     'live': 'The numbers are <b>live</b>: they were measured on the platform named above.',
 }
+PUBLISHED_FOR = 'hints'  # the preset that describes the server of the published values
 COUNTERS = (('mops', 'M/s'), ('gbs', 'GB/s'), ('p50_ns', 'p50 ns'), ('p99_ns', 'p99 ns'),
             ('media_read_bytes', 'media read B'), ('media_write_bytes', 'media written B'),
             ('read_amp', 'read amp.'), ('write_amp', 'write amp.'), ('efficiency', 'efficiency'),
@@ -78,6 +79,10 @@ COUNTERS = (('mops', 'M/s'), ('gbs', 'GB/s'), ('p50_ns', 'p50 ns'), ('p99_ns', '
 
 def esc(value):
     return html.escape(str(value or ''))
+
+
+def sentence(text):
+    return text[:1].upper() + text[1:]
 
 
 def cell(value, kind=''):
@@ -142,7 +147,7 @@ def media_sentence(rows):
         else:
             parts.append(f'{words}: {table.shown(low[name])} ({low["label"]}) to '
                          f'{table.shown(high[name])} ({high["label"]})')
-    return f'<p>{"; ".join(esc(part).capitalize() for part in parts)}.</p>' if parts else ''
+    return f'<p>{"; ".join(esc(sentence(part)) for part in parts)}.</p>' if parts else ''
 
 
 def experiment(entry, rows, drawn, verdicts):
@@ -161,7 +166,7 @@ def experiment(entry, rows, drawn, verdicts):
         if spec['id'] in drawn:
             png, notes = drawn[spec['id']]
             shown = [row for row in rows if row.get(spec['y']) not in (None, '')]
-            caption = f'{spec["title"]}: {table.conditions(shown or rows)}'
+            caption = sentence(table.conditions(shown or rows))
             parts.append(figure_html(png, spec['title'], caption, notes))
     if verdicts:
         parts += ['<h3>Seen, against what is published</h3>', verdicts_table(verdicts, False)]
@@ -213,11 +218,16 @@ def summary_html(measured, verdicts, problems):
     rows = [row for rows in measured.values() for row in rows]
     origins = [ORIGIN[origin] for origin in ORIGIN if any(row['origin'] == origin for row in rows)]
     parts = [f'<p>{text}</p>' for text in origins]
+    elsewhere = sorted({row['preset'] or row['url'] for row in rows} - {PUBLISHED_FOR})
+    if verdicts and elsewhere:
+        parts.append(f'<p>The published values belong to the server that preset {PUBLISHED_FOR} '
+                     f'describes. This is {esc(", ".join(elsewhere))}: being outside is no fault '
+                     'here.</p>')
     if verdicts:
         outside = sum(not verdict.inside for verdict in verdicts)
-        parts.append(f'<p>Of {len(verdicts)} published values, <span class="inside">'
-                     f'{len(verdicts) - outside} are inside</span> their bounds and '
-                     f'<span class="{"outside" if outside else "why"}">{outside} outside</span>.</p>')
+        parts.append(f'<p>Published values <span class="inside">inside</span> their bounds: '
+                     f'{len(verdicts) - outside} of {len(verdicts)}; <span class="'
+                     f'{"outside" if outside else "why"}">outside</span>: {outside}.</p>')
     parts += [f'<p class="outside">{esc(problem)}</p>' for problem in problems]
     return f'<div class="sum">{"".join(parts)}</div>'
 
@@ -239,8 +249,7 @@ def write(path, catalog, measured, drawn, verdicts, extra):
         sections.append(all_rows(verdicts))
         nav.append(('rows', 'Every published value'))
     links = ''.join(f'<a href="#{esc(anchor)}">{esc(text)}</a>' for anchor, text in nav)
-    conditions = table.conditions(rows)
-    page = PAGE.substitute(style=STYLE, conditions=esc(conditions[:1].upper() + conditions[1:]),
+    page = PAGE.substitute(style=STYLE, conditions=esc(sentence(table.conditions(rows))),
                            summary=summary_html(measured, verdicts, extra['problems']),
                            nav=links, body='\n'.join(sections))
     path.write_text(re.sub(r'[ \t]+\n', '\n', page), encoding='utf-8')

@@ -108,6 +108,10 @@ class Progress:
         self.clear()
         print(text, file=self.stream, flush=True)
 
+    def step(self, name):
+        self.finished += 1
+        self.show([name])
+
     def show(self, names):
         now = time.monotonic()
         if not self.live or now - self.drawn < REDRAW_S:

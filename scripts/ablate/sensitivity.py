@@ -47,13 +47,14 @@ def power_of_two(number):
 
 def changes_of(parameter):
     """The two changes of one parameter, none if it is no number or nothing."""
+    words = f'{parameter["value"]} {parameter.get("unit") or ""}'.split()
     try:
-        value = Decimal(str(parameter['value']))
-    except InvalidOperation:
+        value = Decimal(words[0])
+    except (InvalidOperation, IndexError):
         return []
     if not value.is_finite() or value <= 0:
         return []
-    unit = parameter.get('unit') or ''
+    unit = ' '.join(words[1:])
     found = []
     for sign in (-1, 1):
         varied = value * (1 + sign * SHARE)
@@ -61,7 +62,7 @@ def changes_of(parameter):
             step = max((abs(varied - value)).quantize(Decimal(1), ROUND_HALF_UP), Decimal(1))
             varied = value + sign * step
         varied = varied.quantize(Decimal('0.0001')).normalize()
-        if varied > 0:
+        if varied >= 0:
             found.append(Change(parameter['name'], unit, value, varied))
     return found
 
