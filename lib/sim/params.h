@@ -69,8 +69,9 @@ enum rpmi_param_kind {
     X(TIME, nic_latency, "", 1, 1u << 30, "one NIC handles one message, idle")                     \
     X(TIME, nic_atomic, "", 1, 1u << 30, "NIC's own part of an atomic's critical section")         \
     X(COUNT, nic_atomics, "units", 1, 64, "atomics that proceed side by side")                     \
-    X(COUNT, nic_reads, "requests", 1, 1024, "PCIe reads of one NIC under way")                    \
+    X(COUNT, nic_reads, "requests", 1, 128, "PCIe reads of one NIC under way")                     \
     X(BYTES, nic_inline, "", 0, 4096, "largest payload that goes out with its doorbell")           \
+    X(BYTES, nic_buffer, "", 4096, 1 << 24, "what a NIC holds of messages not yet placed")         \
     X(COUNT, inbound_lines, "lines", 1, 4096, "inbound lines that the root complex reads ahead")   \
     X(RATE, network_rate, "", 1, 1u << 30, "one port, one direction")                              \
     X(TIME, network_latency, "", 1, 1u << 30, "one way, switch and cables")                        \

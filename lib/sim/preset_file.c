@@ -449,6 +449,10 @@ static const char *clash(const struct rpmi_preset *preset)
         return "interleave is at least media_line";
     if (cost->ddio_ways > cost->llc_ways)
         return "ddio_ways is at most llc_ways";
+    if (cost->buffer_latency > cost->media_latency)
+        return "buffer_latency is at most media_latency";
+    if (cost->pcie_write > cost->pcie_read)
+        return "pcie_write is at most pcie_read";
     return NULL;
 }
 

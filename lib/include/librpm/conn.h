@@ -70,7 +70,7 @@ static inline struct rpm_entry rpm_entry_init(void)
  *
  * Errors:   RPM_E_INVAL (URL or option), RPM_E_OPTS, RPM_E_REFUSED, RPM_E_DENIED, RPM_E_VERSION,
  *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (mode or method cannot be had),
- *           RPM_E_NOMEM.
+ *           RPM_E_NOMEM, RPM_E_NOENT, RPM_E_IO (file of a sim: preset).
  * Threads:  setup only; the connection then belongs to the calling thread.
  * Cost:     blocks up to timeout_us; allocates all that the connection will ever need.
  */

@@ -26,8 +26,8 @@ enum rpm_cut {
 struct rpm_sim_opts {
     size_t size;            /* sizeof this struct as the caller compiled it */
     uint64_t seed;          /* of every choice the model makes */
-    const char *preset;     /* "adr", "adr-noddio", "eadr", "msync"; NULL: "adr". Borrowed until
-                               return */
+    const char *preset;     /* "adr", "adr-noddio", "eadr", "msync", a path, values replaced: see
+                               rpm_model_open(). NULL: "adr". Borrowed until return */
     uint32_t servers;       /* machines with a pool; 0: 1 */
     uint64_t pool_bytes;    /* of each; 0: 1 MiB */
     uint64_t dram_bytes;    /* of each; 0: 64 KiB */
@@ -52,7 +52,8 @@ static inline struct rpm_sim_opts rpm_sim_opts_init(void)
  * @opts  NULL: defaults. Borrowed until return.
  * @sim   out, set only on 0. Taken by the caller: rpm_sim_close().
  *
- * Errors:   RPM_E_INVAL (unknown preset), RPM_E_OPTS, RPM_E_NOMEM.
+ * Errors:   RPM_E_INVAL (a preset that is unknown or wrong, or whose memory survives no power
+ *           cut), RPM_E_NOENT, RPM_E_IO (the preset's file), RPM_E_OPTS, RPM_E_NOMEM.
  * Threads:  one per object.
  */
 RPM_MUST_CHECK int rpm_sim_open(const struct rpm_sim_opts *opts, struct rpm_sim **sim);

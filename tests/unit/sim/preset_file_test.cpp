@@ -251,7 +251,7 @@ TEST_CASE("preset_file: a preset lacks nothing, and its values go together", "[u
     }
     for (const char *clash :
          { "domain=msync", "medium=file", "domain=none", "medium=dram", "media_line=200 B",
-           "interleave=5000 B", "interleave=128 B", "ddio_ways=12 ways" }) {
+           "interleave=5000 B", "interleave=128 B", "ddio_ways=12 ways", "buffer_latency=306 ns", "pcie_write=321 ns" }) {
         rpmi_preset other;
 
         CAPTURE(clash);

@@ -11,7 +11,9 @@ static int open_url(const char *text, rpmi_link **link)
 TEST_CASE("sim conn: a URL opens a world of its own", "[unit]")
 {
     for (const char *text : { "sim:", "sim:seed=3", "sim:seed=3,preset=eadr,pool=64K",
-                              "sim:preset=msync,loss=1000,dup=1000,delay=500,native_flush=1" }) {
+                              "sim:preset=msync,loss=1000,dup=1000,delay=500,native_flush=1",
+                              "sim:preset=hints-1dimm", "sim:preset=hints;ddio=off,seed=3",
+                              "sim:seed=3,preset=adr;order_network=1 us;order_pcie=0.2us" }) {
         rpmi_link *link = nullptr;
 
         CAPTURE(text);
@@ -29,13 +31,30 @@ TEST_CASE("sim conn: a URL that makes no sense is refused", "[unit]")
 {
     for (const char *text :
          { "sim:nowhere", "sim:seed=x", "sim:preset=", "sim:preset=pmem", "sim:loss=2000000",
-           "sim:colour=red", "sim:pool=1", "sim:pool=4097K1", "sim:native_flush=2", "sim:seed" }) {
+           "sim:colour=red", "sim:pool=1", "sim:pool=4097K1", "sim:native_flush=2", "sim:seed",
+           "sim:preset=adr;", "sim:preset=adr;order_network=1", "sim:preset=adr;network=1 us",
+           "sim:preset=dram", "sim:preset=/dev/null" }) {
         rpmi_link *link = nullptr;
 
         CAPTURE(text);
         REQUIRE(open_url(text, &link) == RPM_E_INVAL);
         REQUIRE(link == nullptr);
     }
+}
+
+TEST_CASE("sim conn: values of the preset stand between semicolons, options between commas",
+          "[unit]")
+{
+    rpmi_link *link = nullptr;
+
+    REQUIRE(open_url("sim:preset=adr;ddio=off;media_line=128 B,native_flush=1", &link) == 0);
+    REQUIRE(link->facts.ddio == RPM_NO);
+    REQUIRE(link->facts.line_bytes == 128);
+    REQUIRE(link->facts.native_flush == RPM_YES);
+    link->ops->close(link);
+    REQUIRE(open_url("sim:preset=./none.preset", &link) == RPM_E_NOENT);
+    REQUIRE(open_url("sim:preset=adr,ddio=off", &link) == RPM_E_INVAL);
+    REQUIRE(std::string(rpm_last_error()) == "URL: sim: has no option 'ddio'");
 }
 
 TEST_CASE("sim conn: connecting survives every lack of memory", "[unit]")

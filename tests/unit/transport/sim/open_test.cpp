@@ -28,6 +28,29 @@ TEST_CASE("sim open: options that no world can have are refused", "[unit]")
     }
 }
 
+TEST_CASE("sim open: a preset may be a path, with values replaced", "[unit]")
+{
+    rpm_sim_opts opts = rpm_sim_opts_init();
+    rpm_sim *sim = nullptr;
+
+    opts.preset = "adr,order_network=1 us,domain=eadr";
+    REQUIRE(rpm_sim_open(&opts, &sim) == 0);
+    REQUIRE(sim->world->preset.ns.network == 1000);
+    REQUIRE(sim->world->preset.domain == RPM_DOMAIN_EADR);
+    rpm_sim_close(&sim);
+    opts.preset = "./none.preset";
+    REQUIRE(rpm_sim_open(&opts, &sim) == RPM_E_NOENT);
+    opts.preset = "adr,order_network=1";
+    REQUIRE(rpm_sim_open(&opts, &sim) == RPM_E_INVAL);
+    opts.preset = "optane";
+    REQUIRE(rpm_sim_open(&opts, &sim) == RPM_E_INVAL);
+    REQUIRE(std::string(rpm_last_error()).find("adr, adr-noddio, dram, eadr, hints,") !=
+            std::string::npos);
+    opts.preset = "dram";
+    REQUIRE(rpm_sim_open(&opts, &sim) == RPM_E_INVAL);
+    REQUIRE(std::string(rpm_last_error()).find("a power cut leaves nothing") != std::string::npos);
+}
+
 TEST_CASE("sim open: every lack of memory is survived", "[unit]")
 {
     rpm_sim_opts opts = rpm_sim_opts_init();
