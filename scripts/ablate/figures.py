@@ -18,7 +18,9 @@ NEEDED = ('matplotlib', 'pandas', 'seaborn')
 DPI = 144
 INK = '#333333'
 FAINT = '#777777'
-BARS_LYING = 34  # characters of tick labels side by side; more than that lie down
+BARS_LYING = 44  # characters of tick labels side by side; more than that lie down
+BARS_NAMED = 16  # bars side by side that have room for their values
+TICKS_MOST = 10
 PALETTE = ('#3b6ea5', '#d1762f', '#4f9153', '#a04e6c', '#7a68a6', '#8a7349', '#4aa3a2', '#8c8c8c')
 MARKERS = ('o', 's', 'D', '^', 'v', 'P', 'X', '*')
 SIZE_WORDS = ('bytes', 'payload', 'pad', 'align')
@@ -104,57 +106,76 @@ def unique(values):
     return list(dict.fromkeys(values))
 
 
+def cycled(things, names):
+    return [things[i % len(things)] for i in range(len(names))]
+
+
+def of_sizes(spec):
+    words = f'{spec["x"]} {spec.get("xlabel") or ""}'.lower()
+    return any(word in words for word in SIZE_WORDS)
+
+
 def draw_line(sns, axes, spec, frame):
     order = unique(frame['series'])
     sns.lineplot(data=frame, x='x', y='y', hue='series', hue_order=order, style='series',
-                 style_order=order, markers=list(MARKERS[:len(order)]), dashes=False, ax=axes,
-                 palette=list(PALETTE[:len(order)]), errorbar=('pi', 100), markeredgewidth=0)
+                 style_order=order, markers=cycled(MARKERS, order), dashes=False, ax=axes,
+                 palette=cycled(PALETTE, order), errorbar=('pi', 100), markeredgewidth=0)
     xs = sorted(unique(frame['x']))
-    sizes = any(word in f'{spec["x"]} {spec.get("xlabel", "")}'.lower() for word in SIZE_WORDS)
     if not isinstance(xs[0], float):
         return
+    ticker = importlib.import_module('matplotlib.ticker')
     if spec.get('xlog') and xs[0] > 0:
-        axes.set_xscale('log', base=2 if sizes else 10)
-    if len(xs) <= 12:
-        axes.set_xticks(xs)
+        axes.set_xscale('log', base=2 if of_sizes(spec) else 10)
+        every = -(-len(xs) // TICKS_MOST)
+        axes.set_xticks(xs[::every])
         axes.minorticks_off()
-    if sizes or len(xs) <= 12:
-        text = bytes_text if sizes else lambda value, _: f'{value:g}'
-        axes.xaxis.set_major_formatter(importlib.import_module('matplotlib.ticker')
-                                       .FuncFormatter(text))
-        axes.tick_params(axis='x', rotation=0 if len(xs) <= 12 else 45)
+    elif len(xs) <= TICKS_MOST:
+        axes.set_xticks(xs)
+    else:
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(TICKS_MOST, integer=True))
+    text = bytes_text if of_sizes(spec) else lambda value, _: f'{value:g}'
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(text))
 
 
 def bar_text(value):
-    if not math.isfinite(value):
-        return ''
-    return table.shown(round(value, 2) if abs(value) < 100 else value)
+    return f'{value:.3g}' if math.isfinite(value) and abs(value) < 1000 else table.shown(value)
+
+
+def name_bars(axes, lying):
+    """The value at the end of each bar, where there is room for it."""
+    bars = [container for container in axes.containers if hasattr(container, 'patches')]
+    if not lying and sum(len(container.patches) for container in bars) > BARS_NAMED:
+        return
+    for container in bars:
+        values = [patch.get_width() if lying else patch.get_height()
+                  for patch in container.patches]
+        axes.bar_label(container, labels=[bar_text(value) if value == value else ''
+                                          for value in values],
+                       padding=2, fontsize=7.5, color=INK)
 
 
 def draw_bars(sns, axes, spec, frame):
+    """Returns whether the bars lie: long names do not fit side by side."""
+    if of_sizes(spec):
+        frame['x'] = [bytes_text(value) if value is not None else name
+                      for value, name in zip(map(as_number, frame['x']), frame['x'])]
     order = unique(frame['series'])
     names = unique(frame['x'])
     lying = sum(len(str(name)) for name in names) > BARS_LYING
-    one = len(order) == 1 or all(len(unique(frame['series'][frame['x'] == name])) == 1
-                                 and name == unique(frame['series'][frame['x'] == name])[0]
-                                 for name in names)
-    palette = [PALETTE[0]] if one else list(PALETTE[:len(order)])
-    hue = None if one else 'series'
+    colours = {'color': PALETTE[0]}
+    if len(order) > 1:
+        # One bar for each name needs no room for the others.
+        colours = {'hue': 'series', 'hue_order': order, 'palette': cycled(PALETTE, order),
+                   'dodge': len(frame) > len(names)}
     axis = {'x': 'y', 'y': 'x'} if lying else {'x': 'x', 'y': 'y'}
-    sns.barplot(data=frame, **axis, hue=hue, hue_order=None if one else order, order=names,
-                orient='h' if lying else 'v', ax=axes, errorbar=('pi', 100), width=0.7,
-                **({'color': PALETTE[0]} if one else {'palette': palette}), saturation=1)
-    for container in axes.containers:
-        if hasattr(container, 'patches'):
-            values = [patch.get_width() if lying else patch.get_height()
-                      for patch in container.patches]
-            axes.bar_label(container, labels=[bar_text(value) for value in values], padding=2,
-                           fontsize=7.5, color=INK)
+    sns.barplot(data=frame, **axis, order=names, orient='h' if lying else 'v', ax=axes,
+                errorbar=('pi', 100), width=0.7, saturation=1, **colours)
+    name_bars(axes, lying)
     axes.margins(**{'x' if lying else 'y': 0.12})
     axes.grid(False, axis='y' if lying else 'x')
     if lying:
-        height = 1.2 + 0.24 * len(names) * (1 if one else max(1, len(order) * 0.7))
-        axes.figure.set_size_inches(7.0, max(2.6, min(height, 9)))
+        bars = len(names) * (len(order) if colours.get('dodge') else 1)
+        axes.figure.set_size_inches(7.0, max(2.6, min(1.2 + 0.24 * bars, 9)))
     return lying
 
 
@@ -232,6 +253,7 @@ def draw_heat(effects, folder, caption):
     figure, (*panels, scale) = plt.subplots(
         1, 3, figsize=(3 + 0.86 * len(results), 2 + 0.23 * len(moving)),
         gridspec_kw={'width_ratios': [len(results), len(results), 0.22]})
+    colours = sns.diverging_palette(250, 20, s=80, l=45, as_cmap=True)
     top = min(30, max(abs(row['effect']) for row in effects if row['effect'] is not None))
     for panel, (title, sign) in zip(panels, (('20 % less', -1), ('20 % more', 1))):
         grid = pandas.DataFrame(float('nan'), index=moving, columns=results)
@@ -240,7 +262,7 @@ def draw_heat(effects, folder, caption):
                 grid.loc[row['parameter'], row['result']] = row['effect']
         marks = grid.applymap(lambda value: '' if value != value or abs(value) < 0.5
                               else f'{value:+.0f}')
-        sns.heatmap(grid, ax=panel, cmap='vlag', center=0, vmin=-top, vmax=top, annot=marks, fmt='',
+        sns.heatmap(grid, ax=panel, cmap=colours, center=0, vmin=-top, vmax=top, annot=marks, fmt='',
                     annot_kws={'fontsize': 7}, linewidths=0.6, cbar=sign > 0,
                     cbar_ax=scale if sign > 0 else None, yticklabels=sign < 0,
                     cbar_kws={'label': 'result moves by, %'})
