@@ -7,7 +7,7 @@
  *   no floating point: the same text gives the same values on any machine
  *   what is refused is refused with file, line and reason
  *
- * Tests: tests/unit/sim/preset_file_test.cpp
+ * Tests: tests/unit/sim/preset_file_test.cpp, tests/fuzz/preset_fuzz.cpp
  */
 #include "sim/preset_file.h"
 

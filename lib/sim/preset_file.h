@@ -13,7 +13,7 @@
  * preset.h after "order_". ASCII, at most 255 bytes in a line. A value is kept exactly: decimals
  * finer than the base unit of its kind are refused.
  *
- * Tests: tests/unit/sim/preset_file_test.cpp
+ * Tests: tests/unit/sim/preset_file_test.cpp, tests/fuzz/preset_fuzz.cpp
  */
 #ifndef RPMI_SIM_PRESET_FILE_H
 #define RPMI_SIM_PRESET_FILE_H

@@ -26,6 +26,16 @@ TEXTS = {
             "s:" + ",".join(f"k{i}=v" for i in range(17))],
     "hints": ["all", "none", "H6,H9", "-H3", "none,+H9", "all,-H1,-H2", "H10", "H0", "", ",", "h6",
               "+H1,-H1", "all,none,H5"],
+    "preset": [
+        "# t\ninherits = hints # why\ndimms = 1 dimms # s\n", "dimms=1 dimms,media_write=134 ns",
+        "domain = adr\nmedium = devdax\nddio = on\n", "domain=eadr;ddio=off", "dimms = 6 dimms\n",
+        "media_read = 39.3 ns # Yang, 1\n\nllc_bytes = 13.75 MiB # a # b\nupi_rate=20.8GB/s#c",
+        "order_post = 2.5 ns # s\n", "order_retry=50 us", "upi_rate = 0 GB/s # s\n",
+        "dimms = 9 dimms # s\n", "inherits = ./a/b\n", "\n\n", "dimms = -1 dimms # s",
+        "nic_atomics=1.5 units", "media_line = 0.25 KiB # s\nmedia_line = 256 B # s\n",
+        "media_read = 0.0001 ns # s", "interleave = 1000000000000000000000 GiB # s",
+        "media_read=1" + "0" * 19 + "us", "dimms = 6 dimms # " + "s" * 199, "dimms = 6 dimms # " + "s" * 220,
+        "#" * 256],
     "server_config": [
         'pool = "/p"\nlisten = "shm:x"\n', 'listen="shm:x"\nsize="1G"\nno-direct = true\n',
         'size="64M"\nlisten="shm:x"\ndomain="adr"\nclients=16\nsocket-mode="0660"\nfence="kill"\n'
