@@ -34,8 +34,8 @@ TEXTS = {
         "dimms = 9 dimms # s\n", "inherits = ./a/b\n", "\n\n", "dimms = -1 dimms # s",
         "nic_atomics=1.5 units", "media_line = 0.25 KiB # s\nmedia_line = 256 B # s\n",
         "media_read = 0.0001 ns # s", "interleave = 1000000000000000000000 GiB # s",
-        "media_read=1" + "0" * 19 + "us", "dimms = 6 dimms # " + "s" * 199, "dimms = 6 dimms # " + "s" * 220,
-        "#" * 256],
+        "media_read=1" + "0" * 19 + "us", "dimms = 6 dimms # " + "s" * 199,
+        "dimms = 6 dimms # " + "s" * 220, "#" * 256],
     "server_config": [
         'pool = "/p"\nlisten = "shm:x"\n', 'listen="shm:x"\nsize="1G"\nno-direct = true\n',
         'size="64M"\nlisten="shm:x"\ndomain="adr"\nclients=16\nsocket-mode="0660"\nfence="kill"\n'
