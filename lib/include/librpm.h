@@ -12,6 +12,7 @@
 #include <librpm/facts.h>
 #include <librpm/lock.h>
 #include <librpm/log.h>
+#include <librpm/model.h>
 #include <librpm/plan.h>
 #include <librpm/reader.h>
 #include <librpm/region.h>

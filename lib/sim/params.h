@@ -34,6 +34,7 @@ enum rpmi_param_kind {
     X(COUNT, buffer_lines, "lines", 1, 1024, "media lines in a module's write buffer")             \
     X(TIME, media_read, "", 1, 1u << 30, "media busy with reading one media line")                 \
     X(TIME, media_write, "", 1, 1u << 30, "media busy with writing one media line")                \
+    X(TIME, media_fill, "", 0, 1u << 30, "spared of a write for each 64 bytes read before it")     \
     X(TIME, media_latency, "", 1, 1u << 30, "idle load of a line that the media must read")        \
     X(TIME, buffer_latency, "", 1, 1u << 30, "idle load of a line that the module has at hand")    \
     X(TIME, channel_line, "", 1, 1u << 30, "64 bytes over the bus to a module")                    \
@@ -47,7 +48,7 @@ enum rpmi_param_kind {
     X(COUNT, llc_ways, "ways", 1, 32, "ways of a set")                                             \
     X(COUNT, ddio_ways, "ways", 1, 32, "ways that inbound writes may allocate in")                 \
     X(TIME, llc_latency, "", 1, 1u << 30, "idle load of a line in the last-level cache")           \
-    X(SHARE, llc_in_order, "", 0, 1000, "evictions that keep the order of filling")                \
+    X(COUNT, llc_victims, "ways", 1, 32, "oldest ways of a set, one of which goes")                \
     X(TIME, upi_latency, "", 0, 1u << 30, "a hop to the other socket and back")                    \
     X(RATE, upi_rate, "", 1, 1u << 30, "one direction between the sockets")                        \
     /* a server core */                                                                            \

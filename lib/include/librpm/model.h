@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model.h: what a workload costs on a modelled platform: operations a second, latencies, and what
+ * the media had to read and write for them. No bytes move; the same preset and load give the same
+ * result on any machine. <librpm/sim.h> is the other side of the model: which bytes survive.
+ */
+#ifndef LIBRPM_MODEL_H
+#define LIBRPM_MODEL_H
+
+#include <librpm/facts.h>
+#include <librpm/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Who carries an operation out. */
+enum rpm_load_by {
+    RPM_BY_CORE = 0, /* cores of the server, on its own memory */
+    RPM_BY_NIC = 1,  /* clients, one-sided */
+    RPM_BY_CALL = 2  /* clients ask by message; cores of the server do it and reply */
+};
+
+enum rpm_load_op {
+    RPM_LOAD_READ = 0,
+    RPM_LOAD_WRITE = 1,
+    RPM_LOAD_CAS = 2, /* 8 bytes, one-sided */
+    RPM_LOAD_MIX = 3  /* reads, and writes of write_percent */
+};
+
+/* What a client waits for after a one-sided write. */
+enum rpm_load_persist {
+    RPM_PERSIST_NONE = 0, /* the completion of the WRITE */
+    RPM_PERSIST_WAIT = 1, /* then posts a READ and waits for it: two round trips */
+    RPM_PERSIST_CHAIN = 2 /* posts WRITE and READ together: one round trip */
+};
+
+enum rpm_load_memory { RPM_LOAD_NVM = 0, RPM_LOAD_DRAM = 1 };
+enum rpm_load_pattern { RPM_LOAD_RANDOM = 0, RPM_LOAD_SEQUENTIAL = 1 };
+
+struct rpm_load {
+    size_t size;            /* sizeof this struct as the caller compiled it */
+    uint32_t by;            /* enum rpm_load_by */
+    uint32_t op;            /* enum rpm_load_op */
+    uint32_t write_percent; /* RPM_LOAD_MIX: 0..100 */
+    uint32_t copy;          /* enum rpm_copy: how a core writes; 0: RPM_COPY_STREAM */
+    uint32_t persist;       /* enum rpm_load_persist */
+    uint32_t memory;        /* enum rpm_load_memory: what is read, written, swapped */
+    uint32_t flush_memory;  /* enum rpm_load_memory: what the READ of a persist reads */
+    uint32_t pattern; /* enum rpm_load_pattern; sequential: each thread in an area of its own */
+    uint64_t bytes;   /* of one operation, 1 B..1 MiB; 0: 64 */
+    uint64_t
+        fence_bytes; /* a core fences after so many; 0: after each operation; UINT64_MAX: never */
+    uint64_t pad_bytes;   /* a write's length is rounded up to this; 0: 1 */
+    uint64_t align_bytes; /* operations start at multiples of this; 0: the padded length, rounded up
+                             to whole 64-byte lines */
+    uint64_t skew_bytes;  /* and so many bytes after them; 0..4095 */
+    uint64_t region_bytes; /* that are touched; 0: 1 GiB; at most 64 GiB */
+    uint32_t threads;      /* clients' threads, or cores; 0: 1; at most 4096 (cores: 64) */
+    uint32_t depth;        /* operations of one thread under way; 0: 1; at most 64. Cores: 1 */
+    uint32_t cores;        /* RPM_BY_CALL: server cores that serve; 0: 10 */
+    uint32_t far;          /* 1: NIC and cores are on the socket that does not own the memory */
+    uint32_t ddio;         /* enum rpm_answer; 0: as the preset says */
+    uint32_t one_dimm;     /* 1: all threads stay on one module; 2: each thread on one of its own */
+    uint32_t writers_max;  /* cores that may stream to one module at a time; 0: any number */
+    uint64_t ops;          /* to measure; 0: 20 000 */
+    uint64_t seed;         /* of every choice the model makes */
+};
+
+static inline struct rpm_load rpm_load_init(void)
+{
+    struct rpm_load load;
+
+    memset(&load, 0, sizeof(load));
+    load.size = sizeof(load);
+    return load;
+}
+
+/* What it took. Times are modelled. Nothing but ops is 0 because it was not measured. */
+struct rpm_cost {
+    size_t size;          /* sizeof this struct as the caller compiled it */
+    uint64_t ops;         /* measured, after the warm-up */
+    uint64_t duration_ps; /* of those */
+    uint64_t bytes;       /* that operations asked for */
+    uint64_t p50_ps;      /* latency of an operation, by nearest rank */
+    uint64_t p90_ps;
+    uint64_t p99_ps;
+    uint64_t p999_ps;
+    uint64_t max_ps;
+    uint64_t mean_ps;
+    uint64_t media_read_bytes; /* by all modules of the pool */
+    uint64_t media_write_bytes;
+    uint64_t module_read_bytes; /* that memory controllers asked modules for */
+    uint64_t module_write_bytes;
+    uint64_t partial_words; /* inbound writes of less than 64 bytes of a line */
+    uint64_t events;        /* of the model, warm-up included */
+};
+
+static inline struct rpm_cost rpm_cost_init(void)
+{
+    struct rpm_cost cost;
+
+    memset(&cost, 0, sizeof(cost));
+    cost.size = sizeof(cost);
+    return cost;
+}
+
+/* A number of a preset. Strings live as long as the model. */
+struct rpm_model_param {
+    const char *name;
+    const char *value;  /* as in the file, with its unit */
+    const char *source; /* where it was taken from */
+    const char *what;
+};
+
+struct rpm_model;
+
+/**
+ * rpm_model_open: a platform to ask about.
+ *
+ * @preset  a preset's name, or the path of a preset file (it contains a '/'), with numbers replaced
+ *          after commas: "hints", "hints,dimms=1 dimms", "./mine.preset". NULL: "hints". Borrowed
+ *          until return.
+ * @model   out, set only on 0. Taken by the caller: rpm_model_close().
+ *
+ * Errors:   RPM_E_INVAL (rpm_last_error() names file, line and what is wrong), RPM_E_NOENT,
+ *           RPM_E_IO, RPM_E_NOMEM.
+ * Threads:  one per object.
+ */
+RPM_MUST_CHECK int rpm_model_open(const char *preset, struct rpm_model **model);
+
+/**
+ * rpm_model_close: forget it. Safe on NULL; sets @model to NULL.
+ *
+ * @model  Taken.
+ *
+ * Threads:  one per object.
+ */
+void rpm_model_close(struct rpm_model **model);
+
+/**
+ * rpm_model_facts: the facts that a link to such a platform reports.
+ *
+ * @model  Borrowed.
+ * @facts  out.
+ *
+ * Threads:  one per object.
+ */
+void rpm_model_facts(const struct rpm_model *model, struct rpm_facts *facts);
+
+/**
+ * rpm_model_param: the numbers of the preset, one after another.
+ *
+ * @model  Borrowed.
+ * @index  from 0.
+ * @param  out, set only on 0.
+ *
+ * Errors:   RPM_E_NOENT (@index is past the last one).
+ * Threads:  one per object.
+ */
+RPM_MUST_CHECK int rpm_model_param(const struct rpm_model *model, uint32_t index,
+                                   struct rpm_model_param *param);
+
+/**
+ * rpm_model_run: carry out a load on the platform, from cold, and say what it took.
+ *
+ * @model  Borrowed.
+ * @load   NULL: defaults. Borrowed until return.
+ * @cost   in: its size field; out: the rest, set only on 0.
+ *
+ * Errors:   RPM_E_INVAL (a field outside its range, or two that exclude each other), RPM_E_OPTS,
+ *           RPM_E_NOMEM.
+ * Threads:  one per object.
+ * Cost:     0.1 to 0.5 us for each event; memory of the modelled caches.
+ * Source:   lib/sim/README.md, "Cost"; the preset's own sources.
+ */
+RPM_MUST_CHECK int rpm_model_run(const struct rpm_model *model, const struct rpm_load *load,
+                                 struct rpm_cost *cost);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model.c: <librpm/model.h>: a preset, and loads run on it.
+ *
+ * Tests: tests/unit/sim/cost/model_test.cpp
+ */
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "sim/cost/rig.h"
+#include "sim/preset.h"
+
+struct rpm_model {
+    struct rpmi_preset preset;
+};
+
+int rpm_model_open(const char *preset, struct rpm_model **out)
+{
+    struct rpm_model *model = rpmi_alloc(sizeof(*model), 64);
+    int err;
+
+    RPM_ASSERT(out != NULL);
+    if (model == NULL)
+        return RPM_E_NOMEM;
+    err = rpmi_preset_read(preset != NULL ? preset : "hints", &model->preset);
+    if (err != 0) {
+        rpmi_free(model);
+        return err;
+    }
+    *out = model;
+    return 0;
+}
+
+void rpm_model_close(struct rpm_model **out)
+{
+    RPM_ASSERT(out != NULL);
+    rpmi_free(*out);
+    *out = NULL;
+}
+
+void rpm_model_facts(const struct rpm_model *model, struct rpm_facts *facts)
+{
+    RPM_ASSERT(model != NULL);
+    rpmi_preset_facts(&model->preset, false, facts);
+}
+
+int rpm_model_param(const struct rpm_model *model, uint32_t index, struct rpm_model_param *param)
+{
+    RPM_ASSERT(model != NULL && param != NULL);
+    if (index >= RPMI_PARAMS)
+        return rpmi_fail(RPM_E_NOENT, "a preset has %u numbers", (unsigned)RPMI_PARAMS);
+    param->name = rpmi_param_table[index].name;
+    param->value = model->preset.text[index].value;
+    param->source = model->preset.text[index].source;
+    param->what = rpmi_param_table[index].what;
+    return 0;
+}
+
+int rpm_model_run(const struct rpm_model *model, const struct rpm_load *theirs,
+                  struct rpm_cost *theirs_cost)
+{
+    struct rpm_load load = rpm_load_init();
+    struct rpmi_rig *rig;
+    struct rpm_cost cost;
+    int err;
+
+    RPM_ASSERT(model != NULL && theirs_cost != NULL);
+    err = rpmi_opts_in(&load, sizeof(load), theirs);
+    if (err == 0)
+        err = rpmi_rig_open(&model->preset.cost, model->preset.ddio, &load, &rig);
+    if (err != 0)
+        return err;
+    rpmi_rig_run(rig, &cost);
+    rpmi_rig_close(&rig);
+    return rpmi_opts_out(theirs_cost, &cost, sizeof(cost));
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nic.c: the server's NIC: takes messages in at its rate and buffers them, hands payloads to PCIe,
+ * reads memory for READs and atomics, and answers. A WRITE is acknowledged when the NIC has it,
+ * before it is placed.
+ *
+ * An atomic holds one of a few units from its read of memory until it has changed the word.
+ *
+ * Tests: tests/unit/sim/cost/nic_test.cpp
+ */
+#include "sim/cost/rig.h"
+
+static uint64_t pcie_ps(const struct rpmi_rig *rig, uint64_t bytes)
+{
+    return rpmi_rate_ps(bytes + rig->params->pcie_header, rig->params->pcie_rate);
+}
+
+static bool is_atomic(const struct rpmi_rig *rig)
+{
+    return rig->load.op == RPM_LOAD_CAS;
+}
+
+/* What a transaction takes of the NIC's buffer until it has left the root complex. */
+static uint64_t weight(const struct rpmi_inbound *tlp)
+{
+    return tlp->bytes == 0 ? 0 : tlp->bytes < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : tlp->bytes;
+}
+
+/* One transaction, in order. */
+static void transact(struct rpmi_rig *rig, const struct rpmi_inbound *tlp)
+{
+    uint64_t number = rig->tlps++ % rig->inbound_room;
+    uint64_t at_ps = rpmi_wire_pass(&rig->pcie_in, rig->now_ps, pcie_ps(rig, tlp->bytes));
+
+    rig->tlp[number] = *tlp;
+    rig->inbound_bytes += weight(tlp);
+    rpmi_rig_at(rig, at_ps + rig->params->pcie_write, RPMI_RIG_INBOUND, 0, 0, number);
+}
+
+/* A payload over PCIe, one transaction after another. */
+static void push(struct rpmi_rig *rig, uint32_t slot, uint64_t address, uint64_t bytes, bool dram)
+{
+    const struct rpmi_params *params = rig->params;
+    uint64_t end = address + bytes;
+
+    while (address < end) {
+        uint64_t next = (address / params->pcie_payload + 1) * params->pcie_payload;
+        struct rpmi_inbound tlp = { .address = address, .slot = slot, .dram = dram };
+
+        if (next > end)
+            next = end;
+        tlp.bytes = (uint32_t)(next - address);
+        tlp.call = next == end && rig->load.by == RPM_BY_CALL;
+        transact(rig, &tlp);
+        address = next;
+    }
+}
+
+/* Its read request goes to PCIe, behind the writes that went before. */
+static void request(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_inbound tlp = { .slot = slot };
+
+    transact(rig, &tlp);
+}
+
+static uint64_t most_fetches(const struct rpmi_rig *rig)
+{
+    return is_atomic(rig) ? rig->params->nic_atomics : rig->params->nic_reads;
+}
+
+static void fetch_or_wait(struct rpmi_rig *rig, uint32_t slot)
+{
+    if (rig->fetches < most_fetches(rig)) {
+        rig->fetches++;
+        request(rig, slot);
+        return;
+    }
+    RPM_ASSERT(rig->waiting_count < rig->slots);
+    rig->waiting[(rig->waiting_head + rig->waiting_count++) % rig->slots] = slot;
+}
+
+static void fetch_next(struct rpmi_rig *rig)
+{
+    RPM_ASSERT(rig->fetches > 0);
+    rig->fetches--;
+    if (rig->waiting_count == 0)
+        return;
+    rig->fetches++;
+    request(rig, rig->waiting[rig->waiting_head]);
+    rig->waiting_head = (rig->waiting_head + 1) % rig->slots;
+    rig->waiting_count--;
+}
+
+void rpmi_rig_nic_answer(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, uint64_t bytes)
+{
+    const struct rpmi_params *params = rig->params;
+    uint64_t busy_ps = rpmi_rate_ps(bytes, params->network_rate);
+
+    at_ps = rpmi_wire_pass(&rig->wire_out, at_ps, busy_ps);
+    rpmi_rig_at(rig, at_ps + params->network_latency + params->nic_latency + params->completion,
+                RPMI_RIG_DONE, 0, 0, slot);
+}
+
+static void handle(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
+{
+    const struct rpm_load *load = &rig->load;
+    const struct rpmi_slot_op *op = &rig->slot[slot];
+    bool dram = load->memory == RPM_LOAD_DRAM;
+
+    switch (message) {
+    case RPMI_MESSAGE_WRITE:
+        push(rig, slot, op->address, rpmi_load_written(load), dram);
+        if (load->persist != RPM_PERSIST_CHAIN)
+            rpmi_rig_nic_answer(rig, slot, rig->now_ps, 0);
+        return;
+    case RPMI_MESSAGE_CALL: /* payload and request, then the notice for the core */
+        push(rig, slot, (uint64_t)slot * RPMI_PAGE_BYTES,
+             (op->write ? load->bytes : 0) + RPMI_LINE_BYTES, true);
+        return;
+    default:
+        RPM_ASSERT(message == RPMI_MESSAGE_READ);
+        fetch_or_wait(rig, slot);
+    }
+}
+
+/* In order, as long as the buffer has room; what waits is not acknowledged either. */
+static void go_on(struct rpmi_rig *rig)
+{
+    while (rig->backlog_count > 0 && rig->inbound_bytes < rig->params->nic_buffer) {
+        uint32_t word = rig->backlog[rig->backlog_head];
+
+        rig->backlog_head = (rig->backlog_head + 1) % rig->backlog_room;
+        rig->backlog_count--;
+        handle(rig, word >> 2, (enum rpmi_message)(word & 3));
+    }
+}
+
+void rpmi_rig_nic_message(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
+{
+    RPM_ASSERT(rig->backlog_count < rig->backlog_room);
+    rig->backlog[(rig->backlog_head + rig->backlog_count++) % rig->backlog_room] =
+        slot << 2 | message;
+    go_on(rig);
+}
+
+void rpmi_rig_nic_left(struct rpmi_rig *rig, const struct rpmi_inbound *tlp)
+{
+    RPM_ASSERT(rig->inbound_bytes >= weight(tlp));
+    rig->inbound_bytes -= weight(tlp);
+    go_on(rig);
+}
+
+void rpmi_rig_nic_inbound(struct rpmi_rig *rig, uint64_t tlp)
+{
+    rpmi_rig_inbound_push(rig, &rig->tlp[tlp]);
+}
+
+/* Is this the READ that makes a write durable? */
+static bool is_flush(const struct rpmi_rig *rig, const struct rpmi_slot_op *op)
+{
+    return op->write && !is_atomic(rig);
+}
+
+static bool reads_dram(const struct rpmi_rig *rig, const struct rpmi_slot_op *op)
+{
+    return (is_flush(rig, op) ? rig->load.flush_memory : rig->load.memory) == RPM_LOAD_DRAM;
+}
+
+/* The next lines of it; a large read asks for some at a time. */
+static void ask(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_slot_op *op = &rig->slot[slot];
+
+    for (; op->line < op->end && op->lines < RPMI_FETCH_LINES; op->line++, op->lines++) {
+        uint32_t owner = RPMI_OWNER(RPMI_OWNER_FETCH, slot);
+
+        if (!reads_dram(rig, op) && rig->ddio && rpmi_llc_has(&rig->llc, op->line))
+            rpmi_rig_at(rig, rig->now_ps + rig->params->llc_latency, RPMI_RIG_DATA, 0, owner, 0);
+        else
+            rpmi_rig_memory_read(rig, reads_dram(rig, op), op->line, owner, 0);
+    }
+}
+
+static uint64_t fetched_bytes(const struct rpmi_rig *rig, const struct rpmi_slot_op *op)
+{
+    if (is_flush(rig, op))
+        return 1;
+    return is_atomic(rig) ? 8 : rig->load.bytes;
+}
+
+void rpmi_rig_nic_fetch(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_slot_op *op = &rig->slot[slot];
+    uint64_t end = op->address + fetched_bytes(rig, op);
+
+    op->line = op->address / RPMI_LINE_BYTES;
+    op->end = (end + RPMI_LINE_BYTES - 1) / RPMI_LINE_BYTES;
+    op->lines = 0;
+    ask(rig, slot);
+}
+
+void rpmi_rig_nic_data(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_slot_op *op = &rig->slot[slot];
+    uint64_t back_ps = rig->params->pcie_read - rig->params->pcie_write;
+    uint64_t busy_ps = pcie_ps(rig, fetched_bytes(rig, op));
+
+    RPM_ASSERT(op->lines > 0);
+    op->lines--;
+    ask(rig, slot);
+    if (op->lines == 0)
+        rpmi_rig_at(rig, rpmi_wire_pass(&rig->pcie_out, rig->now_ps, busy_ps) + back_ps,
+                    RPMI_RIG_FETCHED, 0, 0, slot);
+}
+
+void rpmi_rig_nic_fetched(struct rpmi_rig *rig, uint32_t slot)
+{
+    const struct rpmi_slot_op *op = &rig->slot[slot];
+
+    if (is_atomic(rig)) {
+        rpmi_rig_at(rig, rig->now_ps + rig->params->nic_atomic, RPMI_RIG_UNIT, 0, 0, slot);
+        return;
+    }
+    fetch_next(rig);
+    rpmi_rig_nic_answer(rig, slot, rig->now_ps + rig->params->nic_latency, fetched_bytes(rig, op));
+}
+
+/* An atomic has changed its word in the NIC: the word goes back, the unit is free. */
+void rpmi_rig_nic_changed(struct rpmi_rig *rig, uint32_t slot)
+{
+    push(rig, slot, rig->slot[slot].address, 8, rig->load.memory == RPM_LOAD_DRAM);
+    fetch_next(rig);
+    rpmi_rig_nic_answer(rig, slot, rig->now_ps + rig->params->nic_latency, 8);
+}
