@@ -28,8 +28,10 @@ static void defaults(struct rpm_load *load)
     load->bytes = load->op == RPM_LOAD_CAS ? 8 : or_else(load->bytes, RPMI_LINE_BYTES);
     load->fence_bytes = or_else(load->fence_bytes, 1);
     load->pad_bytes = or_else(load->pad_bytes, 1);
+    load->align_bytes = or_else(load->align_bytes, RPMI_LINE_BYTES);
+    /* Side by side: none overlaps the next. */
     load->align_bytes =
-        or_else(load->align_bytes, rpmi_align_up(rpmi_load_written(load), RPMI_LINE_BYTES));
+        (rpmi_load_written(load) + load->align_bytes - 1) / load->align_bytes * load->align_bytes;
     load->region_bytes = or_else(load->region_bytes, REGION_DEFAULT);
     load->threads = (uint32_t)or_else(load->threads, 1);
     load->depth = (uint32_t)or_else(load->depth, 1);
@@ -122,45 +124,53 @@ static uint64_t on_one(const struct rpmi_rig *rig, uint32_t thread, uint64_t off
 /* Where operation number @nth of an area begins: none spans two chunks if it is to be on one. */
 static uint64_t offset_of(const struct rpmi_rig *rig, uint64_t nth)
 {
-    const struct rpm_load *load = &rig->load;
-    uint64_t chunk = rig->params->interleave;
-    uint64_t each;
+    const struct rpmi_places *places = &rig->places;
+    uint64_t align = rig->load.align_bytes;
 
-    if (load->one_dimm == 0)
-        return nth * load->align_bytes;
-    each = (chunk - load->skew_bytes - rpmi_load_written(load)) / load->align_bytes + 1;
-    return nth / each * chunk + nth % each * load->align_bytes;
+    if (rig->load.one_dimm == 0)
+        return nth * align;
+    return nth / places->of_chunk * rig->params->interleave + nth % places->of_chunk * align;
 }
 
-static uint64_t operations_in(const struct rpmi_rig *rig, uint64_t bytes)
+static uint64_t starts_in(const struct rpm_load *load, uint64_t bytes)
+{
+    return (bytes - load->skew_bytes - rpmi_load_written(load)) / load->align_bytes + 1;
+}
+
+void rpmi_load_places(struct rpmi_rig *rig)
 {
     const struct rpm_load *load = &rig->load;
+    struct rpmi_places *places = &rig->places;
     uint64_t chunk = rig->params->interleave;
+    uint64_t stripe = rig->modules * chunk;
 
-    if (load->one_dimm == 0)
-        return (bytes - load->skew_bytes - rpmi_load_written(load)) / load->align_bytes + 1;
-    return bytes / chunk / rig->modules *
-           ((chunk - load->skew_bytes - rpmi_load_written(load)) / load->align_bytes + 1);
+    places->area_bytes = load->region_bytes / load->threads / stripe * stripe;
+    if (load->one_dimm == 0) {
+        places->of_area = starts_in(load, places->area_bytes);
+        places->of_region = starts_in(load, load->region_bytes);
+    } else {
+        places->of_chunk = starts_in(load, chunk);
+        places->of_area = places->area_bytes / stripe * places->of_chunk;
+        places->of_region = load->region_bytes / stripe * places->of_chunk;
+    }
+    RPM_ASSERT(places->of_area > 0 && places->of_region >= places->of_area);
 }
 
 uint64_t rpmi_load_address(struct rpmi_rig *rig, uint32_t thread)
 {
     const struct rpm_load *load = &rig->load;
-    uint64_t stripe = rig->modules * rig->params->interleave;
-    uint64_t area = load->region_bytes / load->threads / stripe * stripe;
+    const struct rpmi_places *places = &rig->places;
     uint64_t offset;
 
     if (load->pattern == RPM_LOAD_RANDOM) {
-        uint64_t nth = rpmi_rng_below(&rig->rng, operations_in(rig, load->region_bytes));
-
-        offset = offset_of(rig, nth);
+        offset = offset_of(rig, rpmi_rng_below(&rig->rng, places->of_region));
         return (load->one_dimm != 0 ? on_one(rig, thread, offset) : offset) + load->skew_bytes;
     }
     offset = offset_of(rig, rig->position[thread]);
-    rig->position[thread] = (rig->position[thread] + 1) % operations_in(rig, area);
+    rig->position[thread] = (rig->position[thread] + 1) % places->of_area;
     if (load->one_dimm != 0)
         offset = on_one(rig, thread, offset);
-    return thread * area + offset + load->skew_bytes;
+    return thread * places->area_bytes + offset + load->skew_bytes;
 }
 
 /* Lines that a long run would have left in the cache. */
@@ -185,11 +195,9 @@ static void fill_cache(struct rpmi_rig *rig)
 void rpmi_load_start(struct rpmi_rig *rig)
 {
     const struct rpm_load *load = &rig->load;
-    uint64_t stripe = rig->modules * rig->params->interleave;
-    uint64_t area = load->region_bytes / load->threads / stripe * stripe;
 
     for (uint32_t i = 0; i < load->threads; i++)
-        rig->position[i] = rpmi_rng_below(&rig->rng, operations_in(rig, area));
+        rig->position[i] = rpmi_rng_below(&rig->rng, rig->places.of_area);
     if (load->op == RPM_LOAD_READ || load->memory == RPM_LOAD_DRAM)
         return;
     if (load->by == RPM_BY_NIC ? rig->ddio : load->copy == RPM_COPY_STORE)

@@ -44,7 +44,7 @@ void rpm_model_facts(const struct rpm_model *model, struct rpm_facts *facts)
     rpmi_preset_facts(&model->preset, false, facts);
 }
 
-int rpm_model_param(const struct rpm_model *model, uint32_t index, struct rpm_model_param *param)
+int rpm_model_param(const struct rpm_model *model, uint32_t index, struct rpm_model_number *param)
 {
     RPM_ASSERT(model != NULL && param != NULL);
     if (index >= RPMI_PARAMS)

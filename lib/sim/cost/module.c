@@ -18,7 +18,6 @@
 void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
                       const struct rpmi_params *params)
 {
-    memset(module, 0, sizeof(*module));
     module->number = number;
     module->share = dram ? 1 : (uint32_t)(params->media_line / RPMI_LINE_BYTES);
     module->queue_lines = (uint32_t)params->wpq_lines;

@@ -85,6 +85,7 @@ struct rpmi_module {
 struct rpmi_rig;
 struct rpmi_params;
 
+/* @module is zero. */
 void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
                       const struct rpmi_params *params);
 

@@ -107,6 +107,14 @@ struct rpmi_wire {
     uint64_t free_ps;
 };
 
+/* Where operations of a load may begin. */
+struct rpmi_places {
+    uint64_t area_bytes; /* of each thread, for sequential ones */
+    uint64_t of_area;    /* places to begin in it */
+    uint64_t of_region;
+    uint64_t of_chunk; /* of the interleaving, for loads that stay on one module */
+};
+
 struct rpmi_rig {
     const struct rpmi_params *params;
     struct rpm_load load;
@@ -124,6 +132,7 @@ struct rpmi_rig {
 
     struct rpmi_slot_op *slot;
     uint32_t slots;
+    struct rpmi_places places;
     uint64_t *position; /* of each thread or core, in operations */
     struct rpmi_wire *thread;
     struct rpmi_wire nic_in, wire_in, wire_out, pcie_in, pcie_out;
@@ -163,7 +172,10 @@ void rpmi_rig_at(struct rpmi_rig *rig, uint64_t at_ps, enum rpmi_rig_event kind,
                  uint32_t owner, uint64_t arg);
 void rpmi_rig_finish(struct rpmi_rig *rig, uint64_t start_ps, uint64_t end_ps);
 
-/* Where the next operation of a thread starts, in bytes; load.c. */
+/* load.c */
+void rpmi_load_places(struct rpmi_rig *rig);
+
+/* Where the next operation of a thread starts, in bytes. */
 uint64_t rpmi_load_address(struct rpmi_rig *rig, uint32_t thread);
 void rpmi_load_start(struct rpmi_rig *rig); /* positions; caches as a long run leaves them */
 uint64_t rpmi_load_written(const struct rpm_load *load); /* bytes of a write with its padding */
