@@ -18,6 +18,8 @@
 void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
                       const struct rpmi_params *params)
 {
+    uint64_t latency_ps;
+
     module->number = number;
     module->share = dram ? 1 : (uint32_t)(params->media_line / RPMI_LINE_BYTES);
     module->queue_lines = (uint32_t)params->wpq_lines;
@@ -25,8 +27,8 @@ void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
     module->write_ps = dram ? params->dram_write : params->media_write;
     module->fill_ps = dram ? 0 : params->media_fill;
     module->hit_ps = dram ? params->dram_latency : params->buffer_latency;
-    module->read_tail_ps = dram ? params->dram_latency : params->media_latency;
-    module->read_tail_ps -= module->read_ps < module->read_tail_ps ? module->read_ps : 0;
+    latency_ps = dram ? params->dram_latency : params->media_latency;
+    module->read_tail_ps = latency_ps > module->read_ps ? latency_ps - module->read_ps : 0;
     module->line_ps = dram ? 0 : params->channel_line;
     module->remote_ps = dram ? 0 : params->directory * (params->media_read + params->media_write);
     rpmi_buffer_open(&module->dirty, (uint32_t)params->buffer_lines + 1);
@@ -81,12 +83,13 @@ static bool choose(struct rpmi_module *module)
 static uint64_t write_back(struct rpmi_module *module, struct rpmi_entry *entry)
 {
     uint32_t missing = module->share - (uint32_t)__builtin_popcount(entry->held);
+    uint64_t spared_ps = missing * module->fill_ps;
 
     entry->busy = true;
     module->current_entry = (uint16_t)(entry - module->dirty.entry);
     module->count.media_writes++;
     if (entry->whole)
-        return module->write_ps - missing * module->fill_ps;
+        return spared_ps < module->write_ps ? module->write_ps - spared_ps : 0;
     if (missing > 0)
         module->count.media_reads++;
     return module->write_ps;
@@ -197,15 +200,14 @@ static void note_full(struct rpmi_module *module, uint16_t at)
     if (module->is_full[at])
         return;
     module->is_full[at] = true;
+    RPM_ASSERT(module->fulls < RPMI_BUFFER_MOST);
     module->full[(module->full_head + module->fulls++) % RPMI_BUFFER_MOST] = at;
-    RPM_ASSERT(module->fulls <= RPMI_BUFFER_MOST);
 }
 
-/* A line is in the module. */
-static void join(struct rpmi_module *module, uint64_t arg)
+/* A line is in the module, and joins its entry or takes one. */
+static void join(struct rpmi_module *module, struct rpmi_entry *entry, uint64_t arg)
 {
     uint32_t number = RPMI_LINE_NUMBER(arg);
-    struct rpmi_entry *entry = rpmi_buffer_find(&module->dirty, number / module->share);
 
     if (entry == NULL) {
         entry = rpmi_buffer_take(&module->dirty, number / module->share);
@@ -224,13 +226,17 @@ static void join(struct rpmi_module *module, uint64_t arg)
 void rpmi_module_drained(struct rpmi_rig *rig, struct rpmi_module *module)
 {
     uint64_t arg = module->queue[module->queue_head].arg;
+    struct rpmi_entry *entry =
+        rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(arg) / module->share);
     struct rpmi_line line;
 
     RPM_ASSERT(module->draining && module->queued > 0);
+    module->draining = false;
+    if (entry != NULL && entry->busy)
+        return; /* the media took it meanwhile: again when they are done */
     module->queue_head = (module->queue_head + 1) % RPMI_MODULE_QUEUE;
     module->queued--;
-    module->draining = false;
-    join(module, arg);
+    join(module, entry, arg);
     if (module->outsides > 0) {
         uint32_t at = (uint32_t)rpmi_rng_below(&rig->rng, module->outsides);
 
@@ -261,6 +267,24 @@ static void expect(struct rpmi_rig *rig, struct rpmi_module *module, uint32_t li
     rpmi_buffer_take(&module->clean, line)->busy = true;
 }
 
+/* Reads that complete a part of a line are for no owner: nobody waits, nothing is to happen. */
+static void answer(struct rpmi_rig *rig, const struct rpmi_module *module, uint32_t owner,
+                   uint32_t number, uint64_t in_ps)
+{
+    if (owner != RPMI_OWNER_NONE)
+        rpmi_rig_at(rig, rig->now_ps + in_ps, RPMI_RIG_DATA, module->number, owner, number);
+}
+
+static void wait_for(struct rpmi_module *module, uint32_t owner, uint32_t number)
+{
+    struct rpmi_line line = { number, owner };
+
+    if (owner == RPMI_OWNER_NONE)
+        return;
+    RPM_ASSERT(module->joins < RPMI_MODULE_JOINED);
+    module->joined[module->joins++] = line;
+}
+
 void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t arg,
                       uint32_t owner)
 {
@@ -273,14 +297,12 @@ void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t
     module->count.reads++;
     if (has(dirty, number, module->share) || (dirty != NULL && dirty->whole) ||
         has(clean, number, module->share)) {
-        rpmi_rig_at(rig, rig->now_ps + module->hit_ps, RPMI_RIG_DATA, module->number, owner,
-                    number);
+        answer(rig, module, owner, number, module->hit_ps);
         return;
     }
     if (clean != NULL) {
-        RPM_ASSERT(clean->busy && module->joins < RPMI_MODULE_OUTSIDE);
-        module->joined[module->joins].arg = number;
-        module->joined[module->joins++].owner = owner;
+        RPM_ASSERT(clean->busy);
+        wait_for(module, owner, number);
         return;
     }
     expect(rig, module, line);
@@ -291,13 +313,11 @@ void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t
 /* The media have read a line: for who asked, and for those who joined. */
 static void have_read(struct rpmi_rig *rig, struct rpmi_module *module)
 {
-    uint64_t at_ps = rig->now_ps + module->read_tail_ps;
     uint32_t line = module->current.number / module->share;
     struct rpmi_entry *entry = rpmi_buffer_find(&module->clean, line);
     struct rpmi_entry *dirty = rpmi_buffer_find(&module->dirty, line);
 
-    rpmi_rig_at(rig, at_ps, RPMI_RIG_DATA, module->number, module->current.owner,
-                module->current.number);
+    answer(rig, module, module->current.owner, module->current.number, module->read_tail_ps);
     if (entry == NULL)
         return;
     entry->held = all_of(module);
@@ -309,8 +329,8 @@ static void have_read(struct rpmi_rig *rig, struct rpmi_module *module)
             i++;
             continue;
         }
-        rpmi_rig_at(rig, at_ps, RPMI_RIG_DATA, module->number, module->joined[i].owner,
-                    module->joined[i].arg);
+        answer(rig, module, module->joined[i].owner, RPMI_LINE_NUMBER(module->joined[i].arg),
+               module->read_tail_ps);
         module->joined[i] = module->joined[--module->joins];
     }
 }

@@ -19,6 +19,7 @@
 
 #define RPMI_MODULE_QUEUE 256u    /* most lines in a controller's queue */
 #define RPMI_MODULE_OUTSIDE 8192u /* most lines that wait for room there */
+#define RPMI_MODULE_JOINED 16384u /* most lines that wait for a read of another */
 #define RPMI_MODULE_WORK 16384u   /* most things the media have to do */
 
 struct rpmi_line {
@@ -76,8 +77,8 @@ struct rpmi_module {
     struct rpmi_work current;
     uint16_t current_entry;
     bool busy;
-    bool evicting;                                /* one is asked for */
-    struct rpmi_line joined[RPMI_MODULE_OUTSIDE]; /* wait for a media line that is being read */
+    bool evicting;                               /* one is asked for */
+    struct rpmi_line joined[RPMI_MODULE_JOINED]; /* wait for a media line that is being read */
     uint32_t joins;
     struct rpmi_module_counts count;
 };
