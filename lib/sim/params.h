@@ -8,7 +8,6 @@
  *   BYTES  B, KiB, MiB, GiB  bytes
  *   RATE   GB/s              bytes per microsecond
  *   COUNT  a noun            as it is
- *   SHARE  %                 thousandths
  *
  * Tests: tests/unit/sim/preset_test.cpp
  */
@@ -21,8 +20,7 @@ enum rpmi_param_kind {
     RPMI_PARAM_TIME = 0,
     RPMI_PARAM_BYTES = 1,
     RPMI_PARAM_RATE = 2,
-    RPMI_PARAM_COUNT = 3,
-    RPMI_PARAM_SHARE = 4
+    RPMI_PARAM_COUNT = 3
 };
 
 /* X(kind, name, noun of a count or "", least, most in base units, what it is) */

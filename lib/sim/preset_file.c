@@ -87,12 +87,12 @@ static const struct unit UNIT[] = {
     { RPMI_PARAM_TIME, "ns", 1000 },       { RPMI_PARAM_TIME, "us", 1000000 },
     { RPMI_PARAM_BYTES, "B", 1 },          { RPMI_PARAM_BYTES, "KiB", 1u << 10 },
     { RPMI_PARAM_BYTES, "MiB", 1u << 20 }, { RPMI_PARAM_BYTES, "GiB", 1u << 30 },
-    { RPMI_PARAM_RATE, "GB/s", 1000 },     { RPMI_PARAM_SHARE, "%", 10 },
+    { RPMI_PARAM_RATE, "GB/s", 1000 },
 };
 
 /* By enum rpmi_param_kind. */
-static const char *const WANTS[] = { "ns or us", "B, KiB, MiB or GiB", "GB/s", "", "%" };
-static const char *const BASE_UNIT[] = { "ps", "B", "bytes per microsecond", "", "thousandths" };
+static const char *const WANTS[] = { "ns or us", "B, KiB, MiB or GiB", "GB/s", "" };
+static const char *const BASE_UNIT[] = { "ps", "B", "bytes per microsecond", "" };
 
 /* Where we are, and what was said before. */
 struct reader {
@@ -100,6 +100,7 @@ struct reader {
     uint32_t line;
     bool file; /* lines of a file, else what a caller gave */
     uint32_t settings;
+    uint32_t last; /* parameter or word */
     bool seen[SEEN_MAX];
     struct rpmi_preset *preset;
 };
@@ -303,12 +304,13 @@ static int take_word(struct reader *reader, uint32_t index, const struct setting
     return 0;
 }
 
-/* Where @name stands: a parameter, or RPMI_PARAMS and up for words; SEEN_MAX when unknown. */
-static uint32_t find(const char *name)
+/* Where @name stands: a parameter, or RPMI_PARAMS and up for words; SEEN_MAX when unknown. Files
+ * follow the table's order, so the one after @last is the first to try. */
+static uint32_t find(const char *name, uint32_t last)
 {
-    for (uint32_t i = 0; i < RPMI_PARAMS; i++)
-        if (strcmp(rpmi_param_table[i].name, name) == 0)
-            return i;
+    for (uint32_t i = 1; i <= RPMI_PARAMS; i++)
+        if (strcmp(rpmi_param_table[(last + i) % RPMI_PARAMS].name, name) == 0)
+            return (last + i) % RPMI_PARAMS;
     for (uint32_t i = 0; i < WORDS; i++)
         if (strcmp(WORD[i].name, name) == 0)
             return (uint32_t)RPMI_PARAMS + i;
@@ -317,7 +319,7 @@ static uint32_t find(const char *name)
 
 static int take(struct reader *reader, const struct setting *setting)
 {
-    uint32_t index = find(setting->name);
+    uint32_t index = find(setting->name, reader->last);
 
     if (reader->file && strcmp(setting->name, "inherits") == 0) {
         if (reader->settings > 0)
@@ -331,6 +333,7 @@ static int take(struct reader *reader, const struct setting *setting)
     if (reader->seen[index])
         return REFUSE(reader, "%s is given twice", setting->name);
     reader->seen[index] = true;
+    reader->last = index;
     return index < RPMI_PARAMS ? take_number(reader, index, setting)
                                : take_word(reader, index - (uint32_t)RPMI_PARAMS, setting);
 }
@@ -451,6 +454,8 @@ static const char *clash(const struct rpmi_preset *preset)
         return "ddio_ways is at most llc_ways";
     if (cost->buffer_latency > cost->media_latency)
         return "buffer_latency is at most media_latency";
+    if (cost->media_fill * (cost->media_line / RPMI_LINE_BYTES) > cost->media_write)
+        return "media_fill for each line of 64 B is at most media_write";
     if (cost->pcie_write > cost->pcie_read)
         return "pcie_write is at most pcie_read";
     return NULL;

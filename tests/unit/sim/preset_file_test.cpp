@@ -244,9 +244,10 @@ TEST_CASE("preset_file: a preset lacks nothing, and its values go together", "[u
         preset->words &= ~(word[0] == 'm' ? 2u : word[1] == 'o' ? 1u : 4u);
         CHECK(said() == std::string("preset x: ") + word + " is missing");
     }
-    for (const char *clash : { "domain=msync", "medium=file", "domain=none", "medium=dram",
-                               "media_line=200 B", "interleave=5000 B", "interleave=128 B",
-                               "ddio_ways=12 ways", "buffer_latency=1 us", "pcie_write=1 us" }) {
+    for (const char *clash :
+         { "domain=msync", "medium=file", "domain=none", "medium=dram", "media_line=200 B",
+           "interleave=5000 B", "interleave=128 B", "ddio_ways=12 ways", "buffer_latency=1 us",
+           "pcie_write=1 us", "media_fill=50 ns" }) {
         rpmi_preset other;
 
         CAPTURE(clash);
