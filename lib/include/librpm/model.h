@@ -51,10 +51,9 @@ struct rpm_load {
     uint64_t bytes;   /* of one operation, 1 B..1 MiB; 0: 64 */
     uint64_t
         fence_bytes; /* a core fences after so many; 0: after each operation; UINT64_MAX: never */
-    uint64_t pad_bytes;   /* a write's length is rounded up to this; 0: 1 */
-    uint64_t align_bytes; /* operations start at multiples of this; 0: the padded length, rounded up
-                             to whole 64-byte lines */
-    uint64_t skew_bytes;  /* and so many bytes after them; 0..4095 */
+    uint64_t pad_bytes;    /* a write's length is rounded up to this; 0: 1 */
+    uint64_t align_bytes;  /* operations lie side by side and start at multiples of this; 0: 64 */
+    uint64_t skew_bytes;   /* and so many bytes after them; 0..4095 */
     uint64_t region_bytes; /* that are touched; 0: 1 GiB; at most 64 GiB */
     uint32_t threads;      /* clients' threads, or cores; 0: 1; at most 4096 (cores: 64) */
     uint32_t depth;        /* operations of one thread under way; 0: 1; at most 64. Cores: 1 */
@@ -106,7 +105,7 @@ static inline struct rpm_cost rpm_cost_init(void)
 }
 
 /* A number of a preset. Strings live as long as the model. */
-struct rpm_model_param {
+struct rpm_model_number {
     const char *name;
     const char *value;  /* as in the file, with its unit */
     const char *source; /* where it was taken from */
@@ -159,7 +158,7 @@ void rpm_model_facts(const struct rpm_model *model, struct rpm_facts *facts);
  * Threads:  one per object.
  */
 RPM_MUST_CHECK int rpm_model_param(const struct rpm_model *model, uint32_t index,
-                                   struct rpm_model_param *param);
+                                   struct rpm_model_number *param);
 
 /**
  * rpm_model_run: carry out a load on the platform, from cold, and say what it took.

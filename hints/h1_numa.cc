@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * h1_numa.cc: H1: what it costs when the NIC, or the cores, sit on the socket that does not own the
+ * modules.
+ */
+#include "harness/experiment.h"
+
+namespace hints
+{
+
+namespace
+{
+
+void add(std::vector<Point> *points, const rpm_facts &facts, Point point, uint32_t hints,
+         const std::string &name, const std::string &x)
+{
+    for (bool near : { true, false }) {
+        point.hints = with(hints, 1, near);
+        point.series = (near ? "near: " : "far: ") + std::string(op_name(point.load.op));
+        point.x = x;
+        point.label = "h1/" + name + "/" + x + "/" + (near ? "near" : "far");
+        plan_load(facts, &point);
+        points->push_back(point);
+    }
+}
+
+std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
+{
+    std::vector<Point> points;
+
+    for (uint32_t threads : { 1u, 2u, 4u, 8u })
+        for (uint32_t op : { RPM_LOAD_READ, RPM_LOAD_WRITE }) {
+            Point point = cores(op, 256, threads);
+
+            if (reduced && threads != 4 && threads != 1)
+                continue;
+            point.load.pattern = RPM_LOAD_SEQUENTIAL;
+            point.load.fence_bytes = UINT64_MAX;
+            point.load.ops = ops_for(256, reduced);
+            add(&points, facts, point, hints, std::string("cores/") + op_name(op),
+                std::to_string(threads));
+        }
+    for (uint64_t bytes : { 64u, 256u, 1024u, 4096u })
+        for (uint32_t op : { RPM_LOAD_READ, RPM_LOAD_WRITE }) {
+            Point point = clients(op, bytes);
+
+            if (reduced && bytes != 64)
+                continue;
+            point.load.ops = ops_for(bytes, reduced);
+            add(&points, facts, point, hints, std::string("clients/") + op_name(op),
+                std::to_string(bytes));
+        }
+    return points;
+}
+
+} // namespace
+
+extern const Experiment kNuma = {
+    "h1",
+    "H1",
+    "h1_numa.cc",
+    "keep persistent memory on the socket of the NIC and of the cores that use it",
+    "How much slower is memory of the other socket?",
+    "Writes lose more than half; reads lose little.",
+    "A line from another socket crosses the link between them, and its write changes the "
+    "directory, "
+    "which the modules keep in their media: a write more for each media line.",
+    { { "h1_cores", "Cores, sequential, by threads", "line", "x", "gbs", "threads", "GB/s", false,
+        false },
+      { "h1_clients", "Clients, random, one-sided", "line", "x", "mops", "bytes of an operation",
+        "M operations/s", true, true } },
+    measure,
+};
+
+} // namespace hints

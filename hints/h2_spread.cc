@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * h2_spread.cc: H2: server cores that write to one module, to all of them as the interleaving has
+ * it, and spread with a limit for each module; and a NIC, which is one ordered writer.
+ */
+#include "harness/experiment.h"
+
+namespace hints
+{
+
+namespace
+{
+
+void finish(std::vector<Point> *points, Point point, const std::string &series, uint32_t threads)
+{
+    point.series = series;
+    point.x = std::to_string(threads);
+    point.label = "h2/threads/" + series + "/" + point.x;
+    points->push_back(point);
+}
+
+std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
+{
+    std::vector<Point> points;
+
+    for (uint32_t threads : { 1u, 2u, 4u, 6u, 8u, 12u, 16u, 24u }) {
+        Point point = cores(RPM_LOAD_WRITE, 256, threads);
+
+        if (reduced && threads != 4 && threads != 12 && threads != 24)
+            continue;
+        point.load.pattern = RPM_LOAD_SEQUENTIAL;
+        point.load.fence_bytes = UINT64_MAX;
+        point.load.ops = ops_for(256, reduced);
+        point.hints = with(hints, 2, false);
+        plan_load(facts, &point);
+        point.load.one_dimm = 1;
+        finish(&points, point, "one-module", threads);
+        point.load.one_dimm = 0;
+        finish(&points, point, "interleaved", threads);
+        point.hints = with(hints, 2, true);
+        plan_load(facts, &point);
+        point.load.one_dimm = 2;
+        finish(&points, point, "spread", threads);
+    }
+    for (uint32_t threads : { 1u, 4u, 12u, 24u }) {
+        Point point = clients(RPM_LOAD_WRITE, 256);
+
+        if (reduced && threads != 4 && threads != 24)
+            continue;
+        point.load.threads = threads;
+        point.load.pattern = RPM_LOAD_SEQUENTIAL;
+        point.load.ops = ops_for(256, reduced);
+        point.hints = hints;
+        plan_load(facts, &point);
+        point.load.persist = RPM_PERSIST_NONE;
+        point.load.one_dimm = 1;
+        finish(&points, point, "one-module-by-NIC", threads);
+    }
+    return points;
+}
+
+} // namespace
+
+extern const Experiment kSpread = {
+    "h2",
+    "H2",
+    "h2_spread.cc",
+    "spread what server cores write over the modules, few writers to one at a time",
+    "How many cores may write to one module, and does a NIC suffer as they do?",
+    "One module is full with one core and loses with more than four; six interleaved ones peak at "
+    "four or five and lose slowly; a NIC's writes to one module lose nothing with more clients.",
+    "Lines of many cores meet in one queue and in a buffer of 64 media lines: media lines are "
+    "written back before all of their four parts have come. A NIC is one ordered writer.",
+    { { "h2_threads", "256 B sequential writes, by writers", "line", "x", "gbs",
+        "cores, or clients' threads", "GB/s", false, false } },
+    measure,
+};
+
+} // namespace hints

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * experiment.h: what an experiment is: a question, what is expected and why, the points to measure
+ * and the figures that show them.
+ */
+#ifndef RPM_HINTS_EXPERIMENT_H
+#define RPM_HINTS_EXPERIMENT_H
+
+#include "point.h"
+
+#include <vector>
+
+namespace hints
+{
+
+/* Columns by name, see report.cc. The figure "h1_cores" shows the points "h1/cores/...". */
+struct Figure {
+    const char *id;
+    const char *title;
+    const char *kind; /* "line" or "bar" */
+    const char *x;
+    const char *y;
+    const char *xlabel;
+    const char *ylabel;
+    bool xlog;
+    bool ylog;
+};
+
+struct Experiment {
+    const char *run;
+    const char *hint; /* "": none alone */
+    const char *file;
+    const char *title;
+    const char *question;
+    const char *expect;
+    const char *why;
+    std::vector<Figure> figures;
+
+    /* The points under a set of hints; fewer when @reduced, with the same labels. Fields that the
+     * hints decide are theirs unless the experiment is about them. */
+    std::vector<Point> (*points)(const rpm_facts &facts, uint32_t hints, bool reduced);
+};
+
+/* All of them, in order. */
+const std::vector<const Experiment *> &experiments();
+const Experiment *find_experiment(const std::string &run);
+
+extern const Experiment kNuma, kSpread, kDdio, kCopy, kXpline, kWordNic, kWordCpu, kLock, kChain;
+extern const Experiment kAblate, kPoints;
+
+/* Enough operations to be steady, fewer of large ones. */
+uint64_t ops_for(uint64_t bytes, bool reduced);
+
+/* Clients as in the published runs: 3 machines of 10 threads, 8 operations each under way. */
+Point clients(uint32_t op, uint64_t bytes);
+
+/* Cores of the server that work on its own memory. */
+Point cores(uint32_t op, uint64_t bytes, uint32_t threads);
+
+/* Clients that ask 10 server cores. */
+Point callers(uint32_t op, uint64_t bytes);
+
+/* The same set of hints with Hk on, or off. */
+uint32_t with(uint32_t hints, int k, bool on);
+
+} // namespace hints
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * live.cc: points over a link to a server, in real time: one connection for each thread, all of
+ * them closed loops. What a link cannot choose - sockets, modules, the state of DDIO, the server's
+ * own cores - is not pretended: such a point says so and has no numbers.
+ */
+#include "platform.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace hints
+{
+
+namespace
+{
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char *kRegion = "rpm-hints";
+constexpr uint64_t kRegionBytes = 8 << 20;
+constexpr uint64_t kSpanMost = 1 << 20;
+constexpr auto kLongest = std::chrono::milliseconds(500);
+
+struct Worker {
+    cli::Conn conn;
+    cli::Region region;
+    std::vector<uint64_t> latency_ps;
+    std::string failure;
+};
+
+uint64_t ps_since(Clock::time_point start)
+{
+    return static_cast<uint64_t>(
+               std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()) *
+           1000;
+}
+
+class Live : public Platform
+{
+  public:
+    explicit Live(const std::string &url) : url_(url)
+    {
+        cli::Conn conn = cli::connect(url);
+
+        facts_ = rpm_facts_init();
+        cli::check(url, rpm_conn_facts(conn.get(), &facts_));
+    }
+
+    rpm_facts facts(const Point &) override
+    {
+        return facts_;
+    }
+
+    Row measure(const Point &point) override
+    {
+        Row row;
+
+        row.point = point;
+        row.modelled = false;
+        row.ddio = facts_.ddio == RPM_YES;
+        row.note = cannot_show(point);
+        if (row.note.empty())
+            run(&row);
+        return row;
+    }
+
+  private:
+    /* Why this platform cannot show a point; "" if it can. */
+    std::string cannot_show(const Point &point) const
+    {
+        const rpm_load &load = point.load;
+
+        if (load.by == RPM_BY_CORE)
+            return "the server's own cores are not reached over a link";
+        if (load.far != 0)
+            return "the memory and the port are where they are: no other socket to compare with";
+        if (load.one_dimm != 0)
+            return "a link does not choose memory modules";
+        if (load.by == RPM_BY_NIC && load.ddio != 0 && load.ddio != facts_.ddio)
+            return std::string("DDIO is ") +
+                   (facts_.ddio == RPM_UNKNOWN ? "unknown"
+                    : facts_.ddio == RPM_YES   ? "on"
+                                               : "off") +
+                   " at this server, and a client cannot turn it";
+        if (load.by == RPM_BY_CALL && load.ddio != 0 && load.ddio != facts_.ddio)
+            return "the state of DDIO at this server is not the one asked for";
+        if (load.op == RPM_LOAD_CAS && load.memory == RPM_LOAD_NVM)
+            return "the library does not do atomics on persistent memory (H8)";
+        if (load.op == RPM_LOAD_READ && load.by == RPM_BY_CALL)
+            return "the library reads one-sided only";
+        if (load.persist == RPM_PERSIST_NONE && load.by == RPM_BY_NIC && load.op == RPM_LOAD_WRITE)
+            return "the library does not acknowledge a write that nothing proves";
+        if (load.bytes > kSpanMost)
+            return "too large for the region of this measurement";
+        return "";
+    }
+
+    rpm_region_opts region_opts(const rpm_load &load) const
+    {
+        rpm_region_opts opts = rpm_region_opts_init();
+
+        opts.flags = RPM_REGION_CREATE;
+        opts.bytes = kRegionBytes;
+        if (load.op == RPM_LOAD_CAS) {
+            opts.flags |= RPM_REGION_DRAM;
+            opts.bytes = 4096;
+        } else if (load.pad_bytes > 1) {
+            opts.slot_bytes = static_cast<uint32_t>(slot_of(load));
+        }
+        return opts;
+    }
+
+    static uint64_t slot_of(const rpm_load &load)
+    {
+        uint64_t align = std::max<uint64_t>(load.align_bytes, 64);
+
+        return (load.bytes + align - 1) / align * align;
+    }
+
+    void open(Worker *worker, const Point &point) const
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpm_region_opts region = region_opts(point.load);
+        rpm_region *opened = nullptr;
+        std::string text = spec_of(point.hints);
+        std::string name = std::string(kRegion) + (point.load.op == RPM_LOAD_CAS ? "-dram" : "");
+
+        opts.hints = text.c_str();
+        if (point.load.by == RPM_BY_CALL)
+            opts.method = RPM_METHOD_COPY;
+        worker->conn = cli::connect(url_, &opts);
+        cli::check(name, rpm_region_open(worker->conn.get(), name.c_str(), &region, &opened));
+        worker->region = cli::Region(opened);
+    }
+
+    /* As rpm_hints_parse() reads it. */
+    static std::string spec_of(uint32_t hints)
+    {
+        std::string text = "none";
+
+        for (int k = 1; k <= 9; k++)
+            if ((hints & RPM_HINT(k)) != 0)
+                text += ",+H" + std::to_string(k);
+        return text;
+    }
+
+    static int one(Worker *worker, const rpm_load &load, uint64_t offset, std::string *data)
+    {
+        uint64_t found;
+
+        if (load.op == RPM_LOAD_CAS)
+            return rpm_region_cas(worker->region.get(), offset % 4096 / 8 * 8, 0, 0, &found);
+        if (load.op == RPM_LOAD_READ)
+            return rpm_region_read(worker->region.get(), offset, &(*data)[0], load.bytes);
+        return rpm_region_write(worker->region.get(), offset, data->data(), load.bytes);
+    }
+
+    static void work(Worker *worker, const rpm_load &load, uint64_t seed, uint64_t ops,
+                     const std::atomic<bool> *stop)
+    {
+        std::string data(load.bytes, 'x');
+        uint64_t slot = slot_of(load);
+        uint64_t slots = rpm_region_bytes(worker->region.get()) / slot;
+        Clock::time_point end = Clock::now() + kLongest;
+
+        worker->latency_ps.reserve(ops);
+        for (uint64_t i = 0; i < ops && Clock::now() < end && !*stop && !cli::stopped(); i++) {
+            Clock::time_point start = Clock::now();
+
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            uint64_t nth = load.pattern == RPM_LOAD_SEQUENTIAL ? i % slots : (seed >> 33) % slots;
+            int err = one(worker, load, nth * slot, &data);
+
+            if (err != 0) {
+                worker->failure = cli::RpmFailure("operation", err).what();
+                return;
+            }
+            worker->latency_ps.push_back(ps_since(start));
+        }
+    }
+
+    void run(Row *row) const
+    {
+        const rpm_load &load = row->point.load;
+        uint32_t threads = std::min(load.threads * load.depth, 2 * cores());
+        std::vector<Worker> workers(threads);
+        std::vector<std::thread> running;
+        std::atomic<bool> stop{ false };
+
+        try {
+            for (Worker &worker : workers)
+                open(&worker, row->point);
+        } catch (const cli::RpmFailure &failure) {
+            if (failure.err != RPM_E_NOCAP)
+                throw;
+            row->note = failure.what(); /* the platform cannot prove what was asked for */
+            return;
+        }
+        Clock::time_point start = Clock::now();
+
+        for (uint32_t i = 0; i < threads; i++)
+            running.emplace_back(work, &workers[i], load, load.seed + i, load.ops / threads + 1,
+                                 &stop);
+        for (std::thread &thread : running)
+            thread.join();
+        sum_up(row, workers, ps_since(start));
+        row->point.load.threads = threads;
+        row->point.load.depth = 1;
+        row->durable = load.op == RPM_LOAD_WRITE;
+    }
+
+    static uint32_t cores()
+    {
+        return std::max(1u, std::thread::hardware_concurrency());
+    }
+
+    static void sum_up(Row *row, const std::vector<Worker> &workers, uint64_t duration_ps)
+    {
+        std::vector<uint64_t> all;
+        uint64_t sum = 0;
+
+        for (const Worker &worker : workers) {
+            if (!worker.failure.empty())
+                throw cli::Failure(row->point.label + ": " + worker.failure);
+            all.insert(all.end(), worker.latency_ps.begin(), worker.latency_ps.end());
+        }
+        if (all.empty())
+            return;
+        std::sort(all.begin(), all.end());
+        for (uint64_t ps : all)
+            sum += ps;
+        auto rank = [&all](uint64_t per_mille) {
+            uint64_t nth = (all.size() * per_mille + 999) / 1000;
+
+            return all[nth == 0 ? 0 : nth - 1];
+        };
+        row->cost.ops = all.size();
+        row->cost.duration_ps = duration_ps;
+        row->cost.bytes = all.size() * row->point.load.bytes;
+        row->cost.p50_ps = rank(500);
+        row->cost.p90_ps = rank(900);
+        row->cost.p99_ps = rank(990);
+        row->cost.p999_ps = rank(999);
+        row->cost.max_ps = all.back();
+        row->cost.mean_ps = sum / all.size();
+        row->measured = true;
+    }
+
+    std::string url_;
+    rpm_facts facts_;
+};
+
+} // namespace
+
+std::unique_ptr<Platform> open_live(const std::string &url)
+{
+    return std::make_unique<Live>(url);
+}
+
+} // namespace hints

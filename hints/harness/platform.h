@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * platform.h: where points are measured: on the device model, or over a live link.
+ */
+#ifndef RPM_HINTS_PLATFORM_H
+#define RPM_HINTS_PLATFORM_H
+
+#include "point.h"
+
+#include <map>
+
+namespace hints
+{
+
+class Platform
+{
+  public:
+    virtual ~Platform() = default;
+
+    /* What the platform reports of itself; of a modelled one, with the point's numbers replaced. */
+    virtual rpm_facts facts(const Point &point) = 0;
+
+    /* Carry the load out as it stands. What this platform cannot show is said in the row's note. */
+    virtual Row measure(const Point &point) = 0;
+};
+
+/* "sim:preset=P,seed=N" is the model, anything else a server. @set: numbers replaced in all points.
+ */
+std::unique_ptr<Platform> open_platform(const std::string &url, const std::string &set);
+
+/* The preset and the seed of a sim: URL. */
+struct SimUrl {
+    std::string preset = "hints";
+    uint64_t seed = 1;
+};
+
+bool is_sim(const std::string &url);
+SimUrl parse_sim(const std::string &url);
+
+std::unique_ptr<Platform> open_model(const SimUrl &url, const std::string &set);
+std::unique_ptr<Platform> open_live(const std::string &url);
+
+} // namespace hints
+
+#endif

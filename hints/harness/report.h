@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report.h: rows as CSV, JSON and text.
+ */
+#ifndef RPM_HINTS_REPORT_H
+#define RPM_HINTS_REPORT_H
+
+#include "experiment.h"
+#include "platform.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace hints
+{
+
+using Json = nlohmann::ordered_json;
+
+/* A CSV file that holds whole lines only, also when the run is interrupted. */
+class Csv
+{
+  public:
+    explicit Csv(const std::string &path); /* "-": standard output */
+    ~Csv();
+    Csv(const Csv &) = delete;
+    Csv &operator=(const Csv &) = delete;
+
+    void add(const std::string &run, const std::string &url, const Row &row);
+    void close(); /* throws when the file could not be written */
+
+  private:
+    void line(const std::string &text);
+
+    std::string path_;
+    std::FILE *file_ = nullptr;
+};
+
+Json row_json(const std::string &run, const std::string &url, const Row &row);
+Json experiment_json(const Experiment &experiment);
+
+/* One line for people. */
+std::string row_text(const Row &row);
+
+} // namespace hints
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * points.cc: published numbers that belong to no experiment: what the memory of the platform does
+ * by itself. They say whether the model is the machine that the experiments speak of.
+ */
+#include "harness/experiment.h"
+
+namespace hints
+{
+
+namespace
+{
+
+/* A load of cores as a line of a table: operation, bytes, threads, copy, pattern, fences, modules.
+ */
+struct Line {
+    const char *label;
+    uint32_t op;
+    uint64_t bytes;
+    uint32_t threads;
+    uint32_t copy;
+    uint32_t pattern;
+    bool fences; /* the core waits after each operation */
+    bool one;    /* of the modules */
+    uint32_t memory;
+    uint64_t region; /* 0: large */
+};
+
+constexpr uint32_t kRnd = RPM_LOAD_RANDOM, kSeq = RPM_LOAD_SEQUENTIAL;
+constexpr uint32_t kNt = RPM_COPY_STREAM, kClwb = RPM_COPY_CLWB, kStore = RPM_COPY_STORE;
+constexpr uint32_t kRead = RPM_LOAD_READ, kWrite = RPM_LOAD_WRITE;
+constexpr uint32_t kNvm = RPM_LOAD_NVM, kDram = RPM_LOAD_DRAM;
+
+constexpr Line kLines[] = {
+    /* latencies */
+    { "latency/read-random", kRead, 64, 1, 0, kRnd, true, false, kNvm, 0 },
+    { "latency/read-sequential", kRead, 64, 1, 0, kSeq, true, false, kNvm, 0 },
+    { "latency/read-dram", kRead, 64, 1, 0, kRnd, true, false, kDram, 0 },
+    { "latency/stream", kWrite, 64, 1, kNt, kSeq, true, false, kNvm, 0 },
+    { "latency/clwb", kWrite, 64, 1, kClwb, kSeq, true, false, kNvm, 0 },
+    /* one module */
+    { "one/stream/64", kWrite, 64, 4, kNt, kRnd, true, true, kNvm, 0 },
+    { "one/stream/128", kWrite, 128, 4, kNt, kRnd, true, true, kNvm, 0 },
+    { "one/stream/256", kWrite, 256, 2, kNt, kRnd, true, true, kNvm, 0 },
+    { "one/stream/4096", kWrite, 4096, 2, kNt, kRnd, true, true, kNvm, 0 },
+    { "one/clwb/64", kWrite, 64, 2, kClwb, kRnd, true, true, kNvm, 0 },
+    { "one/clwb/256", kWrite, 256, 2, kClwb, kRnd, true, true, kNvm, 0 },
+    { "one/read/64", kRead, 64, 4, 0, kRnd, false, true, kNvm, 0 },
+    { "one/read/256", kRead, 256, 4, 0, kRnd, false, true, kNvm, 0 },
+    { "one/stream-seq/1", kWrite, 256, 1, kNt, kSeq, false, true, kNvm, 0 },
+    { "one/stream-seq/8", kWrite, 256, 8, kNt, kSeq, false, true, kNvm, 0 },
+    { "one/stream-seq/16", kWrite, 256, 16, kNt, kSeq, false, true, kNvm, 0 },
+    { "one/clwb-seq/2", kWrite, 256, 2, kClwb, kSeq, false, true, kNvm, 0 },
+    /* six modules */
+    { "six/stream/64", kWrite, 64, 16, kNt, kRnd, false, false, kNvm, 0 },
+    { "six/stream/128", kWrite, 128, 12, kNt, kRnd, true, false, kNvm, 0 },
+    { "six/stream/256", kWrite, 256, 4, kNt, kRnd, false, false, kNvm, 0 },
+    { "six/stream/512", kWrite, 512, 6, kNt, kRnd, true, false, kNvm, 0 },
+    { "six/stream/4096", kWrite, 4096, 6, kNt, kRnd, true, false, kNvm, 0 },
+    { "six/store/64", kWrite, 64, 6, kStore, kRnd, false, false, kNvm, 0 },
+    { "six/store/256", kWrite, 256, 6, kStore, kRnd, false, false, kNvm, 0 },
+    { "six/store/1024", kWrite, 1024, 6, kStore, kRnd, false, false, kNvm, 0 },
+    { "six/read/64", kRead, 64, 24, 0, kRnd, false, false, kNvm, 0 },
+    { "six/read/256", kRead, 256, 24, 0, kRnd, false, false, kNvm, 0 },
+    { "six/read-seq/1", kRead, 256, 1, 0, kSeq, false, false, kNvm, 0 },
+    { "six/read-seq/24", kRead, 256, 24, 0, kSeq, false, false, kNvm, 0 },
+    { "six/stream-seq/1", kWrite, 256, 1, kNt, kSeq, false, false, kNvm, 0 },
+    { "six/stream-seq/4", kWrite, 256, 4, kNt, kSeq, false, false, kNvm, 0 },
+    { "six/clwb-seq/1", kWrite, 256, 1, kClwb, kSeq, false, false, kNvm, 0 },
+    { "six/clwb-seq/8", kWrite, 256, 8, kClwb, kSeq, false, false, kNvm, 0 },
+    /* DRAM */
+    { "dram/read-seq/24", kRead, 256, 24, 0, kSeq, false, false, kDram, 0 },
+    { "dram/stream-seq/24", kWrite, 256, 24, kNt, kSeq, false, false, kDram, 0 },
+    { "dram/stream-seq/4", kWrite, 256, 4, kNt, kSeq, false, false, kDram, 0 },
+};
+
+std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
+{
+    std::vector<Point> points;
+
+    for (const Line &line : kLines) {
+        Point point = cores(line.op, line.bytes, line.threads);
+
+        point.hints = hints;
+        plan_load(facts, &point);
+        point.load.copy = line.copy;
+        point.load.pattern = line.pattern;
+        point.load.fence_bytes = line.fences ? 1 : UINT64_MAX;
+        point.load.one_dimm = line.one ? 1 : 0;
+        point.load.memory = line.memory;
+        point.load.region_bytes = line.region;
+        point.load.writers_max = 0;
+        point.load.pad_bytes = 0;
+        point.load.align_bytes = 0;
+        point.load.ops = ops_for(line.bytes, reduced);
+        point.label = std::string("points/") + line.label;
+        point.series = op_name(line.op);
+        point.x = line.label;
+        points.push_back(point);
+    }
+    return points;
+}
+
+} // namespace
+
+extern const Experiment kPoints = {
+    "points",
+    "",
+    "points.cc",
+    "the memory by itself",
+    "Is the modelled memory the one that was measured?",
+    "Published latencies, rates and bandwidths, each within its tolerance.",
+    "Those that the preset's numbers were taken from come out again; the others follow.",
+    {},
+    measure,
+};
+
+} // namespace hints

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpm_hints.cc: run an experiment, or a sweep, on the device model or over a live link.
+ */
+#include "cli.h"
+#include "harness/experiment.h"
+#include "harness/platform.h"
+#include "harness/report.h"
+#include "headline.h"
+#include "sweep.h"
+
+#include <fstream>
+#include <iostream>
+
+namespace
+{
+
+constexpr const char *kExamples =
+    "Runs: h1 .. h9 (one hint each), ablate (all together), points (the memory by itself), sweep\n"
+    "(combinations of the options below it), headline (the results in short), params (the numbers\n"
+    "of the preset), list (the experiments).\n"
+    "Examples:\n"
+    "  rpm-hints h6 --url sim:preset=hints,seed=1 --csv -\n"
+    "  rpm-hints ablate --json ablate.json\n"
+    "  rpm-hints sweep --by core --op write --copy stream,clwb --bytes 64,256,4K --threads 1,4,16\n"
+    "  rpm-hints sweep --by nic --persist wait,chain --threads 30 --depth 8 --hints -H3\n"
+    "  rpm-hints sweep --by nic --set \"media_write=90 ns\" --dimms 1,2,4,6\n"
+    "  rpm-hints h9 --url shm:demo            (a server, in real time)\n";
+
+struct Options {
+    std::string run;
+    std::string url = "sim:preset=hints,seed=1";
+    std::string hints = "all";
+    std::string csv;
+    std::string json;
+    std::vector<std::string> set;
+    bool quiet = false;
+    bool stats = false;
+    hints::Sweep sweep;
+};
+
+void write_json(const Options &options, const hints::Json &json)
+{
+    std::string text = json.dump(1) + "\n";
+
+    if (options.json.empty() || options.json == "-") {
+        std::cout << text;
+        return;
+    }
+    std::ofstream file(options.json);
+
+    file << text;
+    file.close();
+    if (!file)
+        throw cli::Failure(options.json + ": cannot be written");
+}
+
+std::string joined(const std::vector<std::string> &words)
+{
+    std::string text;
+
+    for (const std::string &word : words)
+        text += (text.empty() ? "" : ",") + word;
+    return text;
+}
+
+int list(const Options &options)
+{
+    hints::Json out = hints::Json::array();
+
+    for (const hints::Experiment *experiment : hints::experiments())
+        out.push_back(hints::experiment_json(*experiment));
+    if (!options.json.empty()) {
+        write_json(options, out);
+        return cli::kDone;
+    }
+    for (const hints::Experiment *experiment : hints::experiments())
+        std::cout << experiment->run << "\t" << experiment->title << "\n";
+    return cli::kDone;
+}
+
+int params(const Options &options)
+{
+    hints::SimUrl url = hints::parse_sim(options.url);
+    std::string spec = url.preset + (options.set.empty() ? "" : "," + joined(options.set));
+    hints::Json out = hints::Json::array();
+    rpm_model_number param;
+    rpm_model *model = nullptr;
+
+    cli::check("preset " + spec, rpm_model_open(spec.c_str(), &model));
+    for (uint32_t i = 0; rpm_model_param(model, i, &param) == 0; i++) {
+        std::string value = param.value;
+        size_t space = value.find(' ');
+
+        out.push_back({ { "name", param.name },
+                        { "value", value.substr(0, space) },
+                        { "unit", space == std::string::npos ? "" : value.substr(space + 1) },
+                        { "source", param.source },
+                        { "what", param.what } });
+    }
+    rpm_model_close(&model);
+    if (!options.json.empty()) {
+        write_json(options, out);
+        return cli::kDone;
+    }
+    for (const hints::Json &entry : out)
+        std::cout << entry["name"].get<std::string>() << " = " << entry["value"].get<std::string>()
+                  << " " << entry["unit"].get<std::string>() << "  # "
+                  << entry["source"].get<std::string>() << "\n";
+    return cli::kDone;
+}
+
+int headline(const Options &options)
+{
+    hints::Json out;
+    std::unique_ptr<hints::Platform> platform =
+        hints::open_platform(options.url, joined(options.set));
+
+    if (!hints::is_sim(options.url))
+        throw cli::Failure("headline: on the model only");
+    for (const auto &result : hints::headline(platform.get()))
+        out[result.first] = result.second;
+    write_json(options, out);
+    return cli::kDone;
+}
+
+/* What is expected and why, before it is measured. */
+void introduce(const Options &options, const hints::Experiment *experiment)
+{
+    if (options.quiet || experiment == nullptr)
+        return;
+    std::cerr << experiment->run << ": " << experiment->title << "\n"
+              << experiment->question << "\n"
+              << "Expected: " << experiment->expect << "\n"
+              << "Because: " << experiment->why << "\n"
+              << (hints::is_sim(options.url) ? "Seen (modelled, not measured on hardware):\n"
+                                             : "Seen (live):\n");
+}
+
+std::vector<hints::Point> points_of(const Options &options, const rpm_facts &facts, uint32_t bits)
+{
+    const hints::Experiment *experiment = hints::find_experiment(options.run);
+
+    if (options.run == "sweep")
+        return hints::sweep_points(facts, bits, options.sweep);
+    return experiment->points(facts, bits, options.sweep.reduced);
+}
+
+/* Rows go out one by one, so that what was measured before an interruption is kept. */
+int run(const Options &options)
+{
+    std::unique_ptr<hints::Platform> platform =
+        hints::open_platform(options.url, joined(options.set));
+    std::unique_ptr<hints::Csv> csv;
+    hints::Json rows = hints::Json::array();
+    uint64_t events = 0;
+    uint32_t bits;
+
+    cli::check("--hints", rpm_hints_parse(options.hints.c_str(), &bits));
+    if (!options.csv.empty())
+        csv = std::make_unique<hints::Csv>(options.csv);
+    introduce(options, hints::find_experiment(options.run));
+    std::clock_t start = std::clock();
+
+    for (const hints::Point &point : points_of(options, platform->facts(hints::Point()), bits)) {
+        if (cli::stopped())
+            throw cli::Failure("interrupted: the rows before are whole");
+        hints::Row row = platform->measure(point);
+
+        if (csv != nullptr)
+            csv->add(options.run, options.url, row);
+        rows.push_back(hints::row_json(options.run, options.url, row));
+        if (!options.quiet && options.csv != "-")
+            std::cout << hints::row_text(row) << "\n" << std::flush;
+        events += row.cost.events;
+    }
+    double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+
+    if (csv != nullptr)
+        csv->close();
+    if (!options.json.empty())
+        write_json(options, rows);
+    if (options.stats)
+        std::cerr << events << " events in " << seconds
+                  << " s of processor time: " << static_cast<double>(events) / seconds * 1e-6
+                  << " M/s\n";
+    return cli::kDone;
+}
+
+int dispatch(const Options &options)
+{
+    if (options.run == "list")
+        return list(options);
+    if (options.run == "params")
+        return params(options);
+    if (options.run == "headline")
+        return headline(options);
+    return run(options);
+}
+
+std::string check_run(const std::string &name)
+{
+    bool known = name == "list" || name == "params" || name == "headline" || name == "sweep";
+
+    return known || hints::find_experiment(name) != nullptr
+               ? ""
+               : "no run \"" + name + "\": h1 to h9, ablate, points, sweep, headline, params, list";
+}
+
+std::string check_hints(const std::string &text)
+{
+    uint32_t bits;
+
+    return rpm_hints_parse(text.c_str(), &bits) == 0 ? "" : rpm_last_error();
+}
+
+void add_sweep(CLI::App *app, hints::Sweep *sweep)
+{
+    const char *group = "Sweep";
+    auto list = [](CLI::Option *option) { return option->delimiter(',')->group("Sweep"); };
+
+    app->add_option("--by", sweep->by, "who does it: core, nic, call")->group(group);
+    app->add_option("--op", sweep->op, "read, write, cas, mix")->group(group);
+    list(app->add_option("--bytes,--size", sweep->bytes, "of one operation: 64,4K"));
+    list(app->add_option("--threads", sweep->threads, "clients' threads, or cores"));
+    list(app->add_option("--pattern", sweep->patterns, "random, sequential"));
+    list(app->add_option("--persist", sweep->persists, "one-sided: none, wait, chain"));
+    list(app->add_option("--copy", sweep->copies, "cores: stream (ntstore), clwb, store"));
+    list(app->add_option("--dimms", sweep->dimms, "modules of the pool"));
+    app->add_option("--memory", sweep->memory, "nvm, dram")->group(group);
+    app->add_option("--flush-memory", sweep->flush, "what the READ of a persist reads: nvm, dram")
+        ->group(group);
+    app->add_option("--fence", sweep->fence, "a core waits after so many bytes, or never")
+        ->group(group);
+    app->add_option("--ddio", sweep->ddio, "on, off")->group(group);
+    app->add_option("--socket", sweep->socket, "near, far")->group(group);
+    app->add_option("--align", sweep->align, "operations start at multiples of this")->group(group);
+    app->add_option("--pad", sweep->pad, "a write's length is rounded up to this")->group(group);
+    app->add_option("--region", sweep->region, "bytes that are touched")->group(group);
+    app->add_option("--skew", sweep->skew, "operations start so many bytes later")->group(group);
+    app->add_option("--depth", sweep->depth, "operations of a thread under way")->group(group);
+    app->add_option("--cores", sweep->cores, "server cores that serve calls")->group(group);
+    app->add_option("--write-percent", sweep->write_percent, "of a mix")->group(group);
+    app->add_option("--one-dimm", sweep->one_dimm, "1: all on one module, 2: each on its own")
+        ->group(group);
+    app->add_option("--writers-max", sweep->writers_max, "cores that stream to a module at a time")
+        ->group(group);
+    app->add_option("--ops", sweep->ops, "operations to measure for each point")->group(group);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    CLI::App app("Measure what the hints for RDMA and persistent memory do", "rpm-hints");
+    Options options;
+
+    app.footer(kExamples);
+    app.add_option("run", options.run, "What to run")->required()->check(check_run);
+    app.add_option("--url", options.url, "sim:preset=P,seed=N (the model), or a server's");
+    app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3")
+        ->check(check_hints);
+    app.add_option("--csv", options.csv, "Write rows as CSV; -: to standard output");
+    app.add_option("--json", options.json, "Write JSON; alone or -: to standard output")
+        ->expected(0, 1)
+        ->default_str("-");
+    app.add_option("--set", options.set, "Replace a number of the preset: \"NAME=VALUE UNIT\"");
+    app.add_flag("--reduced", options.sweep.reduced, "Fewer points, fewer operations");
+    app.add_flag("--quiet", options.quiet, "No text");
+    app.add_flag("--stats", options.stats, "Events of the model and time taken, at the end");
+    add_sweep(&app, &options.sweep);
+    return cli::run(app, argc, argv, [&options] {
+        cli::catch_stop();
+        return dispatch(options);
+    });
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sweep.cc: the combinations, in the order they were given.
+ */
+#include "sweep.h"
+
+#include "harness/experiment.h"
+
+namespace hints
+{
+
+namespace
+{
+
+/* A word by its place among the names that @name_of gives to @first..@last. */
+uint32_t word(const std::string &text, const char *option, const char *(*name_of)(uint32_t),
+              uint32_t first, uint32_t last)
+{
+    std::string names;
+
+    for (uint32_t i = first; i <= last; i++) {
+        if (text == name_of(i))
+            return i;
+        names += (names.empty() ? "" : ", ") + std::string(name_of(i));
+    }
+    throw cli::Failure(std::string(option) + " " + text + " is none of " + names);
+}
+
+uint64_t size(const std::string &text, const char *option)
+{
+    uint64_t bytes;
+
+    if (!cli::parse_size(text, &bytes))
+        throw cli::Failure(std::string(option) + ": not a size: " + text);
+    return bytes;
+}
+
+const char *ddio_name(uint32_t ddio)
+{
+    return ddio == RPM_YES ? "on" : "off";
+}
+
+const char *socket_name(uint32_t far)
+{
+    return far != 0 ? "far" : "near";
+}
+
+/* What was given replaces what the hints decided. */
+void replace(const Sweep &sweep, rpm_load *load)
+{
+    if (!sweep.memory.empty())
+        load->memory = word(sweep.memory, "--memory", memory_name, 0, 1);
+    if (!sweep.flush.empty())
+        load->flush_memory = word(sweep.flush, "--flush-memory", memory_name, 0, 1);
+    if (!sweep.ddio.empty())
+        load->ddio = word(sweep.ddio, "--ddio", ddio_name, RPM_NO, RPM_YES);
+    if (!sweep.socket.empty())
+        load->far = word(sweep.socket, "--socket", socket_name, 0, 1);
+    if (!sweep.align.empty())
+        load->align_bytes = size(sweep.align, "--align");
+    if (!sweep.pad.empty())
+        load->pad_bytes = size(sweep.pad, "--pad");
+    if (!sweep.region.empty())
+        load->region_bytes = size(sweep.region, "--region");
+    if (!sweep.fence.empty())
+        load->fence_bytes = sweep.fence == "never" ? UINT64_MAX : size(sweep.fence, "--fence");
+    if (sweep.writers_max != 0)
+        load->writers_max = sweep.writers_max;
+    load->one_dimm = sweep.one_dimm;
+    load->skew_bytes = sweep.skew;
+}
+
+/* One of what was listed for each of the loops below; "" where nothing was. */
+struct Choice {
+    std::string bytes, pattern, persist, copy, dimms;
+    uint32_t threads = 1;
+};
+
+Point make(const rpm_facts &facts, uint32_t hints, const Sweep &sweep, const Choice &choice)
+{
+    Point point;
+    rpm_load *load = &point.load;
+
+    load->by = word(sweep.by, "--by", by_name, 0, 2);
+    load->op = word(sweep.op, "--op", op_name, 0, 3);
+    load->bytes = size(choice.bytes, "--bytes");
+    load->threads = choice.threads;
+    load->depth = load->by == RPM_BY_CORE ? 1 : sweep.depth;
+    load->cores = sweep.cores;
+    load->write_percent = sweep.write_percent;
+    load->pattern = word(choice.pattern, "--pattern", pattern_name, 0, 1);
+    load->ops = sweep.ops != 0 ? sweep.ops : ops_for(load->bytes, sweep.reduced);
+    point.hints = hints;
+    plan_load(facts, &point);
+    if (!choice.persist.empty())
+        load->persist = word(choice.persist, "--persist", persist_name, 0, 2);
+    if (!choice.copy.empty())
+        load->copy = word(choice.copy, "--copy", copy_name, 1, 3);
+    if (!choice.dimms.empty())
+        point.set = "dimms=" + choice.dimms + " dimms";
+    replace(sweep, load);
+    point.series = choice.pattern + (choice.persist.empty() ? "" : " " + choice.persist) +
+                   (choice.copy.empty() ? "" : " " + choice.copy) +
+                   (choice.dimms.empty() ? "" : " " + choice.dimms + " dimms");
+    point.x = choice.bytes;
+    point.label = "sweep/" + sweep.by + "/" + sweep.op + "/" + choice.bytes + "/" +
+                  std::to_string(choice.threads) + "/" + choice.pattern +
+                  (choice.persist.empty() ? "" : "/" + choice.persist) +
+                  (choice.copy.empty() ? "" : "/" + choice.copy) +
+                  (choice.dimms.empty() ? "" : "/" + choice.dimms);
+    return point;
+}
+
+template <typename T> std::vector<T> or_one(const std::vector<T> &list, const T &one)
+{
+    return list.empty() ? std::vector<T>{ one } : list;
+}
+
+std::vector<std::string> texts(const std::vector<uint32_t> &numbers)
+{
+    std::vector<std::string> out;
+
+    for (uint32_t number : numbers)
+        out.push_back(std::to_string(number));
+    return out.empty() ? std::vector<std::string>{ "" } : out;
+}
+
+} // namespace
+
+std::vector<Point> sweep_points(const rpm_facts &facts, uint32_t hints, const Sweep &sweep)
+{
+    std::vector<Choice> choices = { Choice() };
+    std::vector<Point> points;
+    auto each = [&choices](const auto &list, auto Choice::*field) {
+        std::vector<Choice> out;
+
+        for (const Choice &choice : choices)
+            for (const auto &value : list) {
+                out.push_back(choice);
+                out.back().*field = value;
+            }
+        choices = out;
+    };
+
+    each(texts(sweep.dimms), &Choice::dimms);
+    each(or_one<std::string>(sweep.persists, ""), &Choice::persist);
+    each(or_one<std::string>(sweep.copies, ""), &Choice::copy);
+    each(or_one<std::string>(sweep.patterns, "random"), &Choice::pattern);
+    each(or_one<uint32_t>(sweep.threads, 1), &Choice::threads);
+    each(or_one<std::string>(sweep.bytes, "64"), &Choice::bytes);
+    for (const Choice &choice : choices)
+        points.push_back(make(facts, hints, sweep, choice));
+    return points;
+}
+
+} // namespace hints
