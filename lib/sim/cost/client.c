@@ -10,16 +10,13 @@
  */
 #include "sim/cost/rig.h"
 
-/* A message leaves the client and arrives when the server's NIC has taken it in. */
-static void send(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, enum rpmi_message message,
-                 uint64_t bytes)
+/* A message leaves the client; the server's port takes messages as they come. */
+static void send(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, enum rpmi_message message)
 {
     const struct rpmi_params *params = rig->params;
 
-    at_ps += params->nic_latency + params->network_latency;
-    at_ps = rpmi_wire_pass(&rig->wire_in, at_ps, rpmi_rate_ps(bytes, params->network_rate));
-    at_ps = rpmi_wire_pass(&rig->nic_in, at_ps, params->nic_message);
-    rpmi_rig_at(rig, at_ps + params->nic_latency, RPMI_RIG_MESSAGE, message, 0, slot);
+    rpmi_rig_at(rig, at_ps + params->nic_latency + params->network_latency, RPMI_RIG_ARRIVE,
+                message, 0, slot);
 }
 
 static uint64_t fetch_ps(const struct rpmi_rig *rig, bool chain, uint64_t bytes)
@@ -29,11 +26,16 @@ static uint64_t fetch_ps(const struct rpmi_rig *rig, bool chain, uint64_t bytes)
     return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
 }
 
+static uint64_t call_bytes(const struct rpmi_rig *rig, uint32_t slot)
+{
+    return (rig->slot[slot].write ? rig->load.bytes : 0) + RPMI_LINE_BYTES;
+}
+
 static void post_call(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps)
 {
-    uint64_t bytes = (rig->slot[slot].write ? rig->load.bytes : 0) + RPMI_LINE_BYTES;
+    uint64_t bytes = call_bytes(rig, slot);
 
-    send(rig, slot, at_ps + fetch_ps(rig, false, bytes), RPMI_MESSAGE_CALL, bytes);
+    send(rig, slot, at_ps + fetch_ps(rig, false, bytes), RPMI_MESSAGE_CALL);
 }
 
 static void post(struct rpmi_rig *rig, uint32_t slot)
@@ -44,17 +46,16 @@ static void post(struct rpmi_rig *rig, uint32_t slot)
     bool chain = writes && load->persist == RPM_PERSIST_CHAIN;
     uint64_t busy_ps = (chain ? 2 : 1) * rig->params->nic_post;
     uint64_t at_ps = rpmi_wire_pass(&rig->thread[op->thread], rig->now_ps, busy_ps);
-    uint64_t bytes = rpmi_load_written(load);
 
     if (load->by == RPM_BY_CALL) {
         post_call(rig, slot, at_ps);
     } else if (writes) {
-        at_ps += fetch_ps(rig, chain, bytes);
-        send(rig, slot, at_ps, RPMI_MESSAGE_WRITE, bytes);
+        at_ps += fetch_ps(rig, chain, rpmi_load_written(load));
+        send(rig, slot, at_ps, RPMI_MESSAGE_WRITE);
         if (chain)
-            send(rig, slot, at_ps, RPMI_MESSAGE_READ, 0);
+            send(rig, slot, at_ps, RPMI_MESSAGE_READ);
     } else {
-        send(rig, slot, at_ps, RPMI_MESSAGE_READ, 0);
+        send(rig, slot, at_ps, RPMI_MESSAGE_READ);
     }
 }
 
@@ -71,6 +72,19 @@ void rpmi_rig_client_post(struct rpmi_rig *rig, uint32_t slot)
     post(rig, slot);
 }
 
+void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
+{
+    const struct rpmi_params *params = rig->params;
+    uint64_t bytes = message == RPMI_MESSAGE_WRITE  ? rpmi_load_written(&rig->load)
+                     : message == RPMI_MESSAGE_CALL ? call_bytes(rig, slot)
+                                                    : 0;
+    uint64_t at_ps =
+        rpmi_wire_pass(&rig->wire_in, rig->now_ps, rpmi_rate_ps(bytes, params->network_rate));
+
+    at_ps = rpmi_wire_pass(&rig->nic_in, at_ps, params->nic_message);
+    rpmi_rig_at(rig, at_ps + params->nic_latency, RPMI_RIG_MESSAGE, message, 0, slot);
+}
+
 void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot)
 {
     struct rpmi_slot_op *op = &rig->slot[slot];
@@ -82,19 +96,19 @@ void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot)
             rpmi_wire_pass(&rig->thread[op->thread], rig->now_ps, rig->params->nic_post);
 
         op->flushing = true;
-        send(rig, slot, at_ps, RPMI_MESSAGE_READ, 0);
+        send(rig, slot, at_ps, RPMI_MESSAGE_READ);
         return;
     }
     rpmi_rig_finish(rig, op->start_ps, rig->now_ps);
     rpmi_rig_client_post(rig, slot);
 }
 
-void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps)
+void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps)
 {
     uint64_t bytes = rig->slot[slot].write ? RPMI_LINE_BYTES / 4 : rig->load.bytes;
-    uint64_t fetched_ps = at_ps + fetch_ps(rig, false, bytes);
 
-    rpmi_rig_nic_answer(rig, slot, fetched_ps + rig->params->nic_latency, bytes);
+    rpmi_rig_nic_answer(rig, slot, in_ps + fetch_ps(rig, false, bytes) + rig->params->nic_latency,
+                        bytes);
 }
 
 void rpmi_rig_client_start(struct rpmi_rig *rig)

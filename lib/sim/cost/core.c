@@ -203,7 +203,7 @@ static void end(struct rpmi_rig *rig, struct rpmi_core *core)
     place_given(rig, core);
     if (core->slot != UINT32_MAX) {
         core->next_ps = end_ps + rig->params->call_reply;
-        rpmi_rig_client_reply(rig, core->slot, core->next_ps);
+        rpmi_rig_client_reply(rig, core->slot, core->next_ps - rig->now_ps);
         if (core->next_ps < next_ps)
             core->next_ps = next_ps;
         core->slot = UINT32_MAX;

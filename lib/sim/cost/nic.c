@@ -92,12 +92,14 @@ static void fetch_next(struct rpmi_rig *rig)
     rig->waiting_count--;
 }
 
-void rpmi_rig_nic_answer(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, uint64_t bytes)
+/* The wire is shared in the order in which answers are known: none waits for one that is yet to
+ * come. */
+void rpmi_rig_nic_answer(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps, uint64_t bytes)
 {
     const struct rpmi_params *params = rig->params;
     uint64_t busy_ps = rpmi_rate_ps(bytes, params->network_rate);
+    uint64_t at_ps = rpmi_wire_pass(&rig->wire_out, rig->now_ps, busy_ps) + in_ps;
 
-    at_ps = rpmi_wire_pass(&rig->wire_out, at_ps, busy_ps);
     rpmi_rig_at(rig, at_ps + params->network_latency + params->nic_latency + params->completion,
                 RPMI_RIG_DONE, 0, 0, slot);
 }
@@ -112,7 +114,7 @@ static void handle(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message messag
     case RPMI_MESSAGE_WRITE:
         push(rig, slot, op->address, rpmi_load_written(load), dram);
         if (load->persist != RPM_PERSIST_CHAIN)
-            rpmi_rig_nic_answer(rig, slot, rig->now_ps, 0);
+            rpmi_rig_nic_answer(rig, slot, 0, 0);
         return;
     case RPMI_MESSAGE_CALL: /* payload and request, then the notice for the core */
         push(rig, slot, (uint64_t)slot * RPMI_PAGE_BYTES,
@@ -223,7 +225,7 @@ void rpmi_rig_nic_fetched(struct rpmi_rig *rig, uint32_t slot)
         return;
     }
     fetch_next(rig);
-    rpmi_rig_nic_answer(rig, slot, rig->now_ps + rig->params->nic_latency, fetched_bytes(rig, op));
+    rpmi_rig_nic_answer(rig, slot, rig->params->nic_latency, fetched_bytes(rig, op));
 }
 
 /* An atomic has changed its word in the NIC: the word goes back, the unit is free. */
@@ -231,5 +233,5 @@ void rpmi_rig_nic_changed(struct rpmi_rig *rig, uint32_t slot)
 {
     push(rig, slot, rig->slot[slot].address, 8, rig->load.memory == RPM_LOAD_DRAM);
     fetch_next(rig);
-    rpmi_rig_nic_answer(rig, slot, rig->now_ps + rig->params->nic_latency, 8);
+    rpmi_rig_nic_answer(rig, slot, rig->params->nic_latency, 8);
 }

@@ -191,6 +191,9 @@ static void happen(struct rpmi_rig *rig, const struct rpmi_event *event)
     case RPMI_RIG_POST:
         rpmi_rig_client_post(rig, slot);
         return;
+    case RPMI_RIG_ARRIVE:
+        rpmi_rig_client_arrive(rig, slot, (enum rpmi_message)event->who);
+        return;
     case RPMI_RIG_MESSAGE:
         rpmi_rig_nic_message(rig, slot, (enum rpmi_message)event->who);
         return;

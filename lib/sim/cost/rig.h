@@ -54,7 +54,8 @@ enum rpmi_rig_event {
     RPMI_RIG_INBOUND = 9,  /* its payload is at the root complex */
     RPMI_RIG_FETCHED = 10, /* what a NIC read is back in the NIC */
     RPMI_RIG_DONE = 11,    /* a client's thread sees an operation's end */
-    RPMI_RIG_UNIT = 12     /* a unit for atomics is free */
+    RPMI_RIG_UNIT = 12,    /* a unit for atomics is free */
+    RPMI_RIG_ARRIVE = 13   /* a client's message is at the server's port */
 };
 
 struct rpmi_core {
@@ -228,12 +229,13 @@ void rpmi_rig_nic_fetch(struct rpmi_rig *rig, uint32_t slot); /* a read request 
 void rpmi_rig_nic_data(struct rpmi_rig *rig, uint32_t slot);  /* one line of it is read */
 void rpmi_rig_nic_fetched(struct rpmi_rig *rig, uint32_t slot); /* all of it is in the NIC */
 void rpmi_rig_nic_changed(struct rpmi_rig *rig, uint32_t slot); /* an atomic did what it does */
-void rpmi_rig_nic_answer(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, uint64_t bytes);
+void rpmi_rig_nic_answer(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps, uint64_t bytes);
 
 /* client.c */
 void rpmi_rig_client_start(struct rpmi_rig *rig);
 void rpmi_rig_client_post(struct rpmi_rig *rig, uint32_t slot);
+void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message);
 void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot);
-void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps); /* of a core */
+void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps); /* of a core */
 
 #endif
