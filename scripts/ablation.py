@@ -189,10 +189,9 @@ def draw(options, catalog, measured, effects, problems):
 
 def write_up(options, catalog, measured, effects, problems):
     """Judge, draw, write the report; the exit status."""
-    names = set(measured)
     expected = check.read_expected(options.hints_dir / 'expected')
     if options.only or options.from_csv:
-        expected = [row for row in expected if row.run in names]
+        expected = [row for row in expected if row.run in measured]
     verdicts = check.judge_all(expected, measured)
     drawn = draw(options, catalog, measured, effects, problems)
     path = options.out / 'report.html'
@@ -218,6 +217,7 @@ def everything(options, runner, catalog):
               f'{", ".join(names + [SENSITIVITY])}', file=sys.stderr)
         return 2
     chosen = [name for name in names if not options.only or name in options.only]
+    check.read_expected(options.hints_dir / 'expected')  # a fault in it is told before the work
     folder = options.out / 'csv'
     jobs = experiment_jobs(options, chosen, folder, False)
     variations = None
@@ -269,15 +269,17 @@ def checked(options, runner, catalog):
 
 def write_readme(options, runner, catalog):
     path = options.hints_dir / 'README.md'
-    names = [entry['run'] for entry in catalog]
+    effects = readme.read_effects(options.effects)
+    needed = {row['run'] for row in effects}
+    names = [entry['run'] for entry in catalog if entry['run'] in needed]
     folder = options.out / 'readme'
-    results = runner.run(experiment_jobs(options, names, folder, True), fresh=True)
+    results = runner.run(experiment_jobs(options, names, folder, False), fresh=True)
     problems = [f'{name}: {result.message}' for name, result in results.items()
                 if result.status == 'failed']
     measured = read_measured(folder, names, problems)
     if problems:
         raise run.Failed('\n'.join(problems))
-    new = readme.block(catalog, measured, readme.read_effects(options.effects))
+    new = readme.block(catalog, measured, effects)
     if options.verify:
         readme.verify(path, new)
         print(f'{path}: the table is what is measured')

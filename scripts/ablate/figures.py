@@ -20,7 +20,8 @@ INK = '#333333'
 FAINT = '#777777'
 BARS_LYING = 44  # characters of tick labels side by side; more than that lie down
 BARS_NAMED = 16  # bars side by side that have room for their values
-TICKS_MOST = 10
+TICKS_MOST = 12
+PANELS_BESIDE = 3
 PALETTE = ('#3b6ea5', '#d1762f', '#4f9153', '#a04e6c', '#7a68a6', '#8a7349', '#4aa3a2', '#8c8c8c')
 MARKERS = ('o', 's', 'D', '^', 'v', 'P', 'X', '*')
 SIZE_WORDS = ('bytes', 'payload', 'pad', 'align')
@@ -61,8 +62,11 @@ def bytes_text(value, _=None):
     return f'{value:g}'
 
 
-def matches(row, where):
-    for column, wanted in (where or {}).items():
+def matches(row, spec):
+    """Whether a figure shows this row: its label begins so, and its columns say so."""
+    if not row['label'].startswith(spec.get('labels') or ''):
+        return False
+    for column, wanted in (spec.get('where') or {}).items():
         allowed = wanted if isinstance(wanted, list) else [wanted]
         if str(row.get(column, '')) not in [str(value) for value in allowed]:
             return False
@@ -78,7 +82,7 @@ def as_number(value):
 
 def points_of(spec, rows):
     """What a figure shows, and in words what it cannot show."""
-    chosen = [row for row in rows if matches(row, spec.get('where'))
+    chosen = [row for row in rows if matches(row, spec)
               and row['label'].startswith(spec.get('labels', ''))]
     there = [row for row in chosen if row.get(spec['y']) not in (None, '')]
     reasons = {}
@@ -111,6 +115,16 @@ def cycled(things, names):
     return [things[i % len(things)] for i in range(len(names))]
 
 
+def apart(values, place):
+    """Those of the ascending values that are far enough apart for their names."""
+    gap = (place(values[-1]) - place(values[0])) / TICKS_MOST / 1.9
+    kept = values[-1:]
+    for value in reversed(values[:-1]):
+        if place(kept[0]) - place(value) >= gap:
+            kept.insert(0, value)
+    return kept
+
+
 def of_sizes(spec):
     words = f'{spec["x"]} {spec.get("xlabel") or ""}'.lower()
     return any(word in words for word in SIZE_WORDS)
@@ -125,13 +139,12 @@ def draw_line(sns, axes, spec, frame):
     if not isinstance(xs[0], float):
         return
     ticker = importlib.import_module('matplotlib.ticker')
-    if spec.get('xlog') and xs[0] > 0:
+    log = spec.get('xlog') and xs[0] > 0
+    if log:
         axes.set_xscale('log', base=2 if of_sizes(spec) else 10)
-        every = -(-len(xs) // TICKS_MOST)
-        axes.set_xticks(xs[::every])
         axes.minorticks_off()
-    elif len(xs) <= TICKS_MOST:
-        axes.set_xticks(xs)
+    if log or len(xs) <= TICKS_MOST:
+        axes.set_xticks(apart(xs, math.log if log else float))
     else:
         axes.xaxis.set_major_locator(ticker.MaxNLocator(TICKS_MOST, integer=True))
     text = bytes_text if of_sizes(spec) else lambda value, _: f'{value:g}'
@@ -180,19 +193,50 @@ def draw_bars(sns, axes, spec, frame):
     return lying
 
 
+def draw_panels(plt, spec, frame):
+    """Many bars: a panel for each series, with a scale of its own. Returns the figure."""
+    order = unique(frame['series'])
+    names = unique(frame['x'])
+    rows = -(-len(order) // PANELS_BESIDE)
+    columns = -(-len(order) // rows)
+    figure, grid = plt.subplots(rows, columns, squeeze=False,
+                                figsize=(8.6, rows * (0.9 + 0.23 * len(names))))
+    for i, panel in enumerate(grid.flat):
+        if i >= len(order):
+            panel.axis('off')
+            continue
+        part = frame[frame['series'] == order[i]].set_index('x')['y'].reindex(names)
+        bars = panel.barh(range(len(names)), part, height=0.66, color=PALETTE[i % len(PALETTE)])
+        panel.bar_label(bars, labels=[bar_text(value) if value == value else '' for value in part],
+                        padding=2, fontsize=7.5, color=INK)
+        panel.set_yticks(range(len(names)), names if i % columns == 0 else [''] * len(names))
+        panel.invert_yaxis()
+        panel.margins(x=0.22, y=0.03)
+        panel.grid(False, axis='y')
+        panel.set_title(order[i], fontsize=9, pad=6)
+        panel.set_xlabel(spec.get('ylabel') or spec['y'] if i + columns >= len(order) else '')
+        for side in ('top', 'right', 'bottom'):
+            panel.spines[side].set_visible(False)
+    figure.suptitle(spec['title'], x=0.01, ha='left', fontsize=11, fontweight='bold')
+    figure.tight_layout()
+    return figure
+
+
 def label_axes(axes, spec, lying):
     x_text = spec.get('xlabel') or spec['x']
     y_text = spec.get('ylabel') or spec['y']
     axes.set_xlabel(y_text if lying else x_text)
     axes.set_ylabel(x_text if lying else y_text)
     if spec.get('ylog'):
+        ticker = importlib.import_module('matplotlib.ticker')
         (axes.set_xscale if lying else axes.set_yscale)('log')
         axis = axes.xaxis if lying else axes.yaxis
-        axis.set_major_formatter(importlib.import_module('matplotlib.ticker')
-                                 .FuncFormatter(lambda value, _: f'{value:g}'))
-    elif axes.get_xlim()[0] >= 0 and lying:
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f'{value:g}'))
+        axis.set_minor_locator(ticker.NullLocator())
+    elif lying:
         axes.set_xlim(left=0)
-    elif not lying and axes.get_ylim()[0] < 0 or not lying:
+    else:
         axes.set_ylim(bottom=0)
 
 
@@ -208,32 +252,41 @@ def footer(figure, text):
     figure.text(0.01, -0.01, text, fontsize=7.5, color=FAINT, ha='left', va='top')
 
 
+def draw_axes(sns, plt, spec, frame, notes):
+    """A figure of one pair of axes; frame None: nothing to draw."""
+    figure, axes = plt.subplots()
+    axes.set_title(textwrap.fill(spec['title'], 80))
+    if frame is None:
+        axes.axis('off')
+        text = '\n'.join(notes) or 'Nothing was measured for this figure.'
+        axes.text(0.5, 0.5, textwrap.fill(text, 60), ha='center', va='center', color=FAINT)
+        return figure
+    lying = False
+    if spec['kind'] == 'bar':
+        lying = draw_bars(sns, axes, spec, frame)
+    else:
+        draw_line(sns, axes, spec, frame)
+    label_axes(axes, spec, lying)
+    if axes.get_legend():
+        sns.move_legend(axes, 'upper left', bbox_to_anchor=(1.01, 1), title=None)
+        if len(axes.get_legend().get_texts()) < 2 and not notes:
+            axes.get_legend().remove()
+    sns.despine(ax=axes, left=not lying, bottom=lying)
+    figure.tight_layout()
+    return figure
+
+
 def draw(spec, rows, folder):
     """One figure. Returns (id, path of the PNG, words about what is not shown)."""
     sns = importlib.import_module('seaborn')
     plt = importlib.import_module('matplotlib.pyplot')
     there, notes = points_of(spec, rows)
-    figure, axes = plt.subplots()
-    lying = False
-    if not there:
-        axes.axis('off')
-        text = '\n'.join(notes) or 'Nothing was measured for this figure.'
-        axes.text(0.5, 0.5, textwrap.fill(text, 60), ha='center', va='center', color=FAINT)
-    elif spec['kind'] == 'bar':
-        lying = draw_bars(sns, axes, spec, frame_of(spec, there))
+    frame = frame_of(spec, there) if there else None
+    if frame is not None and spec['kind'] == 'bar' and len(frame) > BARS_NAMED \
+            and len(unique(frame['series'])) > 1:
+        figure = draw_panels(plt, spec, frame)
     else:
-        draw_line(sns, axes, spec, frame_of(spec, there))
-    axes.set_title(textwrap.fill(spec['title'], 80))
-    if there:
-        label_axes(axes, spec, lying)
-        legend = axes.get_legend()
-        if legend:
-            many = len(legend.get_texts()) > 1 or notes
-            sns.move_legend(axes, 'upper left', bbox_to_anchor=(1.01, 1), title=None)
-            if not many:
-                axes.get_legend().remove()
-    sns.despine(ax=axes, left=not lying, bottom=lying)
-    figure.tight_layout()
+        figure = draw_axes(sns, plt, spec, frame, notes)
     footer(figure, '  |  '.join([table.conditions(there or rows)] +
                                 [textwrap.shorten(note, 110) for note in notes[:2] if there]))
     png = save(figure, folder, spec['id'])
@@ -242,7 +295,7 @@ def draw(spec, rows, folder):
 
 
 def draw_heat(effects, folder, caption):
-    """@effects: rows of sensitivity.read(). Two panels: 20 % less, 20 % more."""
+    """@effects: rows of sensitivity.read(). Two panels: less and more of each number."""
     from . import sensitivity
     sns = importlib.import_module('seaborn')
     plt = importlib.import_module('matplotlib.pyplot')
@@ -256,7 +309,7 @@ def draw_heat(effects, folder, caption):
         gridspec_kw={'width_ratios': [len(results), len(results), 0.22]})
     colours = sns.diverging_palette(250, 20, s=80, l=45, as_cmap=True)
     top = min(30, max(abs(row['effect']) for row in effects if row['effect'] is not None))
-    for panel, (title, sign) in zip(panels, (('20 % less', -1), ('20 % more', 1))):
+    for panel, (title, sign) in zip(panels, (('less', -1), ('more', 1))):
         grid = pandas.DataFrame(float('nan'), index=moving, columns=results)
         for row in effects:
             if row['parameter'] in moving and row['change'] * sign > 0 and row['effect'] is not None:
@@ -270,6 +323,8 @@ def draw_heat(effects, folder, caption):
         panel.set_title(title)
         panel.set_xlabel('')
         panel.set_ylabel('')
+        if sign < 0:
+            panel.set_yticklabels([sensitivity.named(name, effects) for name in moving])
         panel.tick_params(axis='x', rotation=90, labelsize=8)
         panel.tick_params(axis='y', rotation=0, labelsize=8, left=False)
     figure.tight_layout()

@@ -26,16 +26,17 @@ def read_effects(path):
         return list(lines)
 
 
-def effect(row, points):
-    """'2.3 times: what was measured'."""
+def effect(row, measured):
+    """'what was measured: 2.3 times'."""
     try:
+        points = measured[row['run']]
         after = points[row['of']][row['metric']]
         before = points[row['over']][row['metric']]
     except KeyError as error:
-        raise BadReadme(f'run {row["run"]} has no point or column {error}') from None
+        raise BadReadme(f'{row["hint"]}: there is no run, point or column {error}') from None
     if not after or not before:
         raise BadReadme(f'run {row["run"]}: {row["of"]} over {row["over"]} cannot be evaluated')
-    return f'{row["what"]}: {table.shown(round(after / before, 3))} times'
+    return f'{row["what"]}: {after / before:.2f} times'
 
 
 def render(catalog, measured, effects):
@@ -49,7 +50,7 @@ def render(catalog, measured, effects):
         told = {True: [], False: []}
         for row in effects:
             if row['hint'] == entry['hint']:
-                told[row['run'] == ALL_RUN].append(effect(row, points[row['run']]))
+                told[row['run'] == ALL_RUN].append(effect(row, points))
         lines.append(f'| [{entry["hint"]}]({entry["file"]}) | {entry["title"]} | '
                      f'{"; ".join(told[False]) or "-"} | {"; ".join(told[True]) or "-"} |')
     rows = [row for rows in measured.values() for row in rows]

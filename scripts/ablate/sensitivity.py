@@ -132,6 +132,15 @@ def moving(rows):
             [name for name in order if strength[name] < NOTHING])
 
 
+def named(parameter, rows):
+    """The name, with the change that was made where it is not 20 %."""
+    changes = {row['change'] for row in rows
+               if row['parameter'] == parameter and row['effect'] is not None}
+    if all(abs(abs(change) - 20) < 1 for change in changes):
+        return parameter
+    return f'{parameter} ({", ".join(f"{change:+.0f} %" for change in sorted(changes))})'
+
+
 def rests_on(rows, limit=5):
     """For each result the changes that move it most: {result: [(parameter, change, effect)]}."""
     found = {}
