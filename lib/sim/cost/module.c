@@ -88,8 +88,9 @@ static uint64_t write_back(struct rpmi_module *module, struct rpmi_entry *entry)
     entry->busy = true;
     module->current_entry = (uint16_t)(entry - module->dirty.entry);
     module->count.media_writes++;
+    RPM_ASSERT(spared_ps <= module->write_ps); /* of a preset */
     if (entry->whole)
-        return spared_ps < module->write_ps ? module->write_ps - spared_ps : 0;
+        return module->write_ps - spared_ps;
     if (missing > 0)
         module->count.media_reads++;
     return module->write_ps;

@@ -1,10 +1,238 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
-TEST_CASE("core: one random load takes the latency of the media", "[unit]")
+namespace
 {
-    rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_READ);
+
+// No two operations on the same media line in a row.
+rpm_load spread(rpm_load_op op)
+{
+    rpm_load load = load_of(RPM_BY_CORE, op);
 
     load.region_bytes = 64ull << 30;
-    CHECK(cost_of(load).p50_ps == params_of("hints").media_latency);
+    return load;
+}
+
+} // namespace
+
+TEST_CASE("core: one random load takes the latency of the media", "[unit]")
+{
+    rpm_cost cost = cost_of(spread(RPM_LOAD_READ));
+    rpmi_params params = params_of("hints");
+
+    CHECK(cost.p50_ps == params.media_latency);
+    CHECK(cost.max_ps == params.media_latency);
+    CHECK(cost.duration_ps == cost.ops * params.media_latency);
+    CHECK(cost.media_read_bytes == cost.ops * 256);
+}
+
+TEST_CASE("core: of sequential loads one in four waits for the media", "[unit]")
+{
+    rpm_load load = spread(RPM_LOAD_READ);
+    rpmi_params params = params_of("hints");
+
+    load.pattern = RPM_LOAD_SEQUENTIAL;
+    rpm_cost cost = cost_of(load);
+    CHECK(cost.p50_ps == params.buffer_latency);
+    CHECK(cost.max_ps == params.media_latency);
+    CHECK(cost.mean_ps == (params.media_latency + 3 * params.buffer_latency) / 4);
+    CHECK(cost.media_read_bytes == cost.ops * 64);
+    CHECK(cost.module_read_bytes == cost.ops * 64);
+}
+
+TEST_CASE("core: loads without a fence overlap, so many and no more", "[unit]")
+{
+    rpm_load load = spread(RPM_LOAD_READ);
+
+    load.fence_bytes = UINT64_MAX;
+    load.memory = RPM_LOAD_DRAM;
+    // Long loads: the number under way decides. Short ones: the pace does.
+    rpm_cost few = cost_of(load, "hints,reads_in_flight=3 lines,dram_latency=300 ns");
+    CHECK(few.duration_ps / few.ops >= 100000);
+    CHECK(few.duration_ps / few.ops < 101000);
+    rpm_cost many = cost_of(load, "hints,reads_in_flight=64 lines,dram_latency=300 ns");
+    CHECK(many.duration_ps / many.ops >= params_of("hints").read_line);
+    CHECK(many.duration_ps / many.ops < params_of("hints").read_line + 200);
+
+    Bench bench(load);
+    rpmi_rig_start(bench.rig);
+    for (int i = 0; i < 10000; i++) {
+        REQUIRE(bench.step());
+        REQUIRE(bench.rig->core[0].under_way <= bench.params.reads_in_flight);
+    }
+}
+
+TEST_CASE("core: a fenced stream is never closer to the next than measured", "[unit]")
+{
+    rpm_load load = spread(RPM_LOAD_WRITE);
+    rpmi_params params = params_of("hints");
+    rpm_cost cost = cost_of(load);
+
+    CHECK(cost.duration_ps == cost.ops * params.stream_fence);
+    CHECK(cost.p50_ps == params.stream_latency);
+    cost = cost_of(load, "hints,stream_fence=50 ns");
+    CHECK(cost.duration_ps >= cost.ops * params.stream_latency);
+    load.copy = RPM_COPY_CLWB;
+    cost = cost_of(load);
+    CHECK(cost.duration_ps == cost.ops * params.clwb_fence);
+    CHECK(cost.p50_ps == params.clwb_latency);
+}
+
+TEST_CASE("core: without fences a core streams at its pace", "[unit]")
+{
+    rpm_load load = spread(RPM_LOAD_WRITE);
+    rpmi_params params = params_of("hints");
+
+    load.memory = RPM_LOAD_DRAM;
+    load.fence_bytes = UINT64_MAX;
+    rpm_cost cost = cost_of(load);
+    CHECK(cost.duration_ps / cost.ops == params.stream_line);
+    load.copy = RPM_COPY_CLWB;
+    cost = cost_of(load);
+    CHECK(cost.duration_ps / cost.ops == params.clwb_line);
+}
+
+TEST_CASE("core: a fence comes after so many bytes", "[unit]")
+{
+    rpm_load load = spread(RPM_LOAD_WRITE);
+
+    load.fence_bytes = 256;
+    rpm_cost cost = cost_of(load);
+    // Four lines, then the least time between fences; not earlier than the fourth is accepted.
+    CHECK(cost.duration_ps / cost.ops == params_of("hints").stream_fence / 4);
+}
+
+TEST_CASE("core: lines under way are no more than its fill buffers", "[unit]")
+{
+    for (uint32_t copy : { RPM_COPY_STREAM, RPM_COPY_CLWB, RPM_COPY_STORE }) {
+        rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
+        bool reached = false;
+
+        load.copy = copy;
+        load.threads = 8;
+        load.bytes = 4096;
+        load.fence_bytes = UINT64_MAX;
+        load.one_dimm = 1;
+        Bench bench(load);
+        rpmi_rig_start(bench.rig);
+        for (int i = 0; i < 30000; i++) {
+            REQUIRE(bench.step());
+            for (uint32_t core = 0; core < 8; core++) {
+                REQUIRE(bench.rig->core[core].under_way <= bench.params.fill_buffers);
+                REQUIRE(bench.rig->core[core].fills <= bench.params.fill_buffers);
+                reached |= bench.rig->core[core].under_way == bench.params.fill_buffers ||
+                           bench.rig->core[core].fills == bench.params.fill_buffers;
+            }
+        }
+        CHECK(reached);
+    }
+}
+
+TEST_CASE("core: no more than so many stream to one module at a time", "[unit]")
+{
+    for (uint32_t most : { 0u, 1u, 2u, 5u }) {
+        rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
+        uint32_t seen = 0;
+
+        load.threads = 24;
+        load.bytes = 256;
+        load.writers_max = most;
+        Bench bench(load);
+        rpmi_rig_start(bench.rig);
+        for (int i = 0; i < 20000; i++) {
+            uint32_t writers[RPMI_RIG_MODULES] = {};
+
+            REQUIRE(bench.step());
+            for (uint32_t core = 0; core < 24; core++) {
+                const rpmi_core *at = &bench.rig->core[core];
+
+                if (at->under_way > 0)
+                    writers[rpmi_rig_memory_module(bench.rig, false, at->begin / 64)->number]++;
+            }
+            for (uint32_t module = 0; module < 6; module++) {
+                REQUIRE((most == 0 || writers[module] <= most));
+                seen = writers[module] > seen ? writers[module] : seen;
+            }
+        }
+        CHECK((most == 0 ? seen > 5 : seen == most));
+    }
+}
+
+TEST_CASE("core: one module is as fast as its media, by one writer or by many", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
+    rpmi_params params = params_of("hints");
+
+    load.one_dimm = 1;
+    load.ops = 10000;
+    for (uint32_t threads : { 4u, 24u }) {
+        load.threads = threads;
+        rpm_cost cost = cost_of(load);
+
+        CHECK(cost.duration_ps / cost.ops >= params.media_write);
+        CHECK(cost.duration_ps / cost.ops < params.media_write * 104 / 100);
+    }
+}
+
+TEST_CASE("core: cached stores write nothing before the cache is full", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
+
+    load.copy = RPM_COPY_STORE;
+    load.region_bytes = 1 << 20;
+    CHECK(cost_of(load).module_write_bytes == 0);
+    load.region_bytes = 1 << 30;
+    rpm_cost cost = cost_of(load);
+    // For each line that enters one goes.
+    CHECK(cost.module_write_bytes > cost.ops * 64 * 95 / 100);
+    CHECK(cost.module_write_bytes < cost.ops * 64 * 105 / 100);
+    CHECK(cost.module_read_bytes > cost.ops * 64 * 95 / 100);
+}
+
+TEST_CASE("core: part of a streamed line is read first, as nobody waits for it", "[unit]")
+{
+    rpm_load load = spread(RPM_LOAD_WRITE);
+
+    rpm_cost whole = cost_of(load);
+    load.bytes = 16;
+    rpm_cost part = cost_of(load);
+    CHECK(whole.module_read_bytes == 0);
+    CHECK(part.module_read_bytes == part.ops * 64);
+    CHECK(part.p50_ps == whole.p50_ps);
+}
+
+TEST_CASE("core: calls are all served, by cores that do one at a time", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CALL, RPM_LOAD_MIX);
+
+    load.threads = 16;
+    load.write_percent = 50;
+    load.cores = 3;
+    Bench bench(load);
+    rpmi_rig_start(bench.rig);
+    for (int i = 0; i < 30000; i++) {
+        REQUIRE(bench.step());
+        for (uint32_t a = 0; a < 3; a++)
+            for (uint32_t b = 0; b < a; b++)
+                REQUIRE((bench.rig->core[a].slot == UINT32_MAX ||
+                         bench.rig->core[a].slot != bench.rig->core[b].slot));
+        if (bench.rig->calls_count > 0) // none waits while a core has nothing to do
+            for (uint32_t core = 0; core < 3; core++)
+                REQUIRE(bench.rig->core[core].slot != UINT32_MAX);
+    }
+    CHECK(bench.rig->finished > 1000);
+}
+
+TEST_CASE("core: more cores serve more calls, until something else is full", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CALL, RPM_LOAD_WRITE);
+
+    load.threads = 30;
+    load.depth = 8;
+    load.cores = 1;
+    rpm_cost one = cost_of(load);
+    load.cores = 4;
+    rpm_cost four = cost_of(load);
+    CHECK(rate_of(four) > 3.9 * rate_of(one));
+    CHECK(rate_of(four) < 4.1 * rate_of(one));
 }

@@ -1,12 +1,187 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
-TEST_CASE("inbound: part of a line is a partial word and a whole line is none", "[unit]")
+namespace
+{
+
+// The root complex alone: nothing is posted but what a case pushes.
+class Root : public Bench
+{
+  public:
+    explicit Root(bool ddio, const std::string &preset = "hints") : Bench(load(ddio), preset) {}
+
+    // @bytes 0: a read request of slot 0.
+    void push(uint64_t address, uint32_t bytes)
+    {
+        rpmi_inbound entry = {};
+
+        entry.address = address;
+        entry.bytes = bytes;
+        rig->inbound_bytes += bytes == 0 ? 0 : bytes < 64 ? 64 : bytes;
+        rig->slot[0].write = true;
+        rpmi_rig_inbound_push(rig, &entry);
+    }
+
+    // When an event of a kind first happens from now on; UINT64_MAX: never. Stops before it.
+    uint64_t until(rpmi_rig_event kind, rpmi_owner owner)
+    {
+        while (rig->queue.count > 0 && rig->queue.heap[0].kind != RPMI_RIG_FETCHED) {
+            const rpmi_event *next = &rig->queue.heap[0];
+
+            if (next->kind == kind && RPMI_OWNER_KIND(next->gen) == owner)
+                return next->at_ns;
+            step();
+        }
+        return UINT64_MAX;
+    }
+
+    uint32_t pending(rpmi_rig_event kind) const
+    {
+        uint32_t count = 0;
+
+        for (uint32_t i = 0; i < rig->queue.count; i++)
+            count += rig->queue.heap[i].kind == kind;
+        return count;
+    }
+
+  private:
+    static rpm_load load(bool ddio)
+    {
+        rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
+
+        load.ddio = ddio ? RPM_YES : RPM_NO;
+        load.flush_memory = RPM_LOAD_DRAM;
+        return load;
+    }
+};
+
+const char *SLOW = "hints,wpq_lines=1 lines,buffer_lines=1 lines,media_write=10 us";
+
+// Module 0 takes nothing more for a while.
+void clog(Root &root)
+{
+    for (uint64_t line = 400; line < 404; line++)
+        rpmi_module_write(root.rig, root.module(), line * 4, RPMI_OWNER_NONE);
+    while (root.rig->queue.heap[0].kind != RPMI_RIG_MEDIA)
+        root.step();
+}
+
+} // namespace
+
+TEST_CASE("inbound: past the caches a READ waits until the WRITE before it is accepted", "[unit]")
+{
+    Root root(false, SLOW);
+
+    clog(root);
+    root.push(0, 64);
+    root.push(0, 0);
+    uint64_t at_ps = root.until(RPMI_RIG_READ, RPMI_OWNER_FETCH);
+    CHECK(at_ps >= 10000000);
+    CHECK(at_ps != UINT64_MAX);
+    CHECK(root.rig->inbound_count == 0);
+}
+
+TEST_CASE("inbound: in the cache a READ waits for no module", "[unit]")
+{
+    Root root(true, SLOW);
+
+    clog(root);
+    root.push(0, 64);
+    root.push(0, 0);
+    CHECK(root.until(RPMI_RIG_READ, RPMI_OWNER_FETCH) == root.rig->now_ps);
+    CHECK(root.rig->now_ps < 10000);
+    CHECK(rpmi_llc_has(&root.rig->llc, 0));
+}
+
+TEST_CASE("inbound: what the cache gives up must be accepted first", "[unit]")
+{
+    Root root(true, SLOW);
+    uint64_t sets = root.rig->llc.sets;
+
+    clog(root);
+    for (uint64_t way = 0; way < root.params.ddio_ways; way++)
+        rpmi_llc_fill(&root.rig->llc, way * sets, &root.rig->rng);
+    root.push(sets * root.params.ddio_ways * 64, 64);
+    root.push(0, 0);
+    // Lines of set 0 belong to various modules; one is given up, and written.
+    CHECK(root.pending(RPMI_RIG_WRITE) == 1);
+    REQUIRE(root.until(RPMI_RIG_READ, RPMI_OWNER_FETCH) != UINT64_MAX);
+    CHECK(rpmi_llc_has(&root.rig->llc, sets * root.params.ddio_ways));
+    CHECK(rpmi_llc_has(&root.rig->llc, 0) + rpmi_llc_has(&root.rig->llc, sets) == 1);
+}
+
+TEST_CASE("inbound: part of a line is read first, unless the cache has it", "[unit]")
+{
+    for (bool ddio : { false, true })
+        for (bool cached : { false, true }) {
+            Root root(ddio);
+
+            if (cached)
+                rpmi_llc_fill(&root.rig->llc, 0, &root.rig->rng);
+            root.push(16, 16);
+            CHECK(root.rig->partial_words == 1);
+            CHECK(root.pending(RPMI_RIG_READ) == (ddio && cached ? 0 : 1));
+            root.settle();
+            CHECK(root.rig->inbound_count == 0);
+            CHECK(root.rig->inbound_bytes == 0);
+        }
+}
+
+TEST_CASE("inbound: of a longer write the ends may be parts", "[unit]")
+{
+    Root root(false);
+
+    root.push(0, 256);
+    CHECK(root.rig->partial_words == 0);
+    root.settle();
+    root.push(256 + 32, 192);
+    CHECK(root.rig->partial_words == 2);
+    root.settle();
+    root.push(512 + 32, 160);
+    CHECK(root.rig->partial_words == 3);
+    root.settle();
+    CHECK(root.module()->count.writes == 4 + 4 + 3);
+    CHECK(root.module()->count.reads == 3);
+}
+
+TEST_CASE("inbound: a later write does not pass one that waits for a read", "[unit]")
+{
+    Root root(false);
+
+    root.push(16, 16);
+    root.push(1 << 20, 64);
+    CHECK(root.pending(RPMI_RIG_WRITE) == 0);
+    CHECK(root.until(RPMI_RIG_WRITE, RPMI_OWNER_INBOUND) == root.params.media_latency);
+    root.settle();
+    CHECK(root.rig->inbound_count == 0);
+}
+
+TEST_CASE("inbound: reads are sent ahead for so many lines", "[unit]")
+{
+    Root root(false, "hints,inbound_lines=3 lines");
+
+    for (uint64_t i = 0; i < 8; i++)
+        root.push(i * 4096 + 16, 16);
+    CHECK(root.pending(RPMI_RIG_READ) == 3);
+    while (root.step())
+        REQUIRE(root.rig->inbound_ahead <= 3);
+    CHECK(root.rig->inbound_count == 0);
+    CHECK(root.rig->inbound_ahead == 0);
+    CHECK(root.rig->inbound_started == 0);
+    CHECK(root.rig->partial_words == 8);
+}
+
+TEST_CASE("inbound: whole lines need no read, parts of them do", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
 
     load.bytes = 16;
-    CHECK(cost_of(load).partial_words > 0);
-    load.bytes = 64;
-    CHECK(cost_of(load).partial_words == 0);
+    rpm_cost part = cost_of(load);
+    CHECK(part.partial_words == part.ops);
+    CHECK(part.module_read_bytes == part.ops * 64);
+    load.pad_bytes = 64;
+    rpm_cost padded = cost_of(load);
+    CHECK(padded.partial_words == 0);
+    CHECK(padded.module_read_bytes == 0);
+    CHECK(padded.bytes == padded.ops * 16);
 }

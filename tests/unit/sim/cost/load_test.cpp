@@ -1,6 +1,92 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
+#include <functional>
+#include <set>
+
+namespace
+{
+
+struct Refused {
+    const char *text;
+    std::function<void(rpm_load &)> set;
+};
+const Refused REFUSED[] = {
+    { "no such way to carry out", [](rpm_load &l) { l.by = 3; } },
+    { "no such way to carry out", [](rpm_load &l) { l.op = 4; } },
+    { "no such way to copy (4)", [](rpm_load &l) { l.copy = 4; } },
+    { "no such way to persist, memory", [](rpm_load &l) { l.persist = 3; } },
+    { "no such way to persist, memory", [](rpm_load &l) { l.memory = 2; } },
+    { "no such way to persist, memory", [](rpm_load &l) { l.flush_memory = 2; } },
+    { "no such way to persist, memory", [](rpm_load &l) { l.pattern = 2; } },
+    { "compare-and-swap is one-sided (0)", [](rpm_load &l) { l.op = RPM_LOAD_CAS; } },
+    { "compare-and-swap is one-sided (2)",
+      [](rpm_load &l) {
+          l.op = RPM_LOAD_CAS;
+          l.by = RPM_BY_CALL;
+      } },
+    { "ddio is 0 to 2", [](rpm_load &l) { l.ddio = 3; } },
+    { "ddio is 0 to 2, far 0 or 1", [](rpm_load &l) { l.far = 2; } },
+    { "one_dimm 0 to 2", [](rpm_load &l) { l.one_dimm = 3; } },
+    { "write_percent is 0 to 100 (101)", [](rpm_load &l) { l.write_percent = 101; } },
+    { "are at most 1 MiB (1048577)", [](rpm_load &l) { l.bytes = (1 << 20) + 1; } },
+    { "are at most 1 MiB", [](rpm_load &l) { l.bytes = UINT64_MAX; } },
+    { "are at most 1 MiB", [](rpm_load &l) { l.pad_bytes = UINT64_MAX; } },
+    { "are at most 1 MiB", [](rpm_load &l) { l.align_bytes = (1 << 20) + 1; } },
+    { "skew_bytes is less than 4096 (4096)", [](rpm_load &l) { l.skew_bytes = 4096; } },
+    { "skew_bytes is less than 4096", [](rpm_load &l) { l.skew_bytes = UINT64_MAX; } },
+    { "a region is at most 64 GiB", [](rpm_load &l) { l.region_bytes = (64ull << 30) + 1; } },
+    { "has room for some operations", [](rpm_load &l) { l.region_bytes = 49000; } },
+    { "has room for some operations",
+      [](rpm_load &l) {
+          l.region_bytes = 1 << 20;
+          l.threads = 64;
+      } },
+    { "no larger than its interleaving (4160)",
+      [](rpm_load &l) {
+          l.one_dimm = 1;
+          l.bytes = 4160;
+          l.align_bytes = 64;
+      } },
+    { "no larger than its interleaving",
+      [](rpm_load &l) {
+          l.one_dimm = 2;
+          l.align_bytes = 8192;
+      } },
+    { "no larger than its interleaving",
+      [](rpm_load &l) {
+          l.one_dimm = 1;
+          l.bytes = 4096;
+          l.skew_bytes = 1;
+      } },
+    { "threads are at most 4096",
+      [](rpm_load &l) {
+          l.by = RPM_BY_NIC;
+          l.threads = 4097;
+      } },
+    { "of depth at most 64",
+      [](rpm_load &l) {
+          l.by = RPM_BY_NIC;
+          l.depth = 65;
+      } },
+    { "threads are at most 4096",
+      [](rpm_load &l) {
+          l.by = RPM_BY_NIC;
+          l.threads = 2048;
+          l.depth = 33;
+      } },
+    { "cores are at most 64, one operation", [](rpm_load &l) { l.threads = 65; } },
+    { "cores are at most 64, one operation", [](rpm_load &l) { l.depth = 2; } },
+    { "cores are at most 64 (65)",
+      [](rpm_load &l) {
+          l.by = RPM_BY_CALL;
+          l.cores = 65;
+      } },
+    { "ops are at most 16 Mi", [](rpm_load &l) { l.ops = (1 << 24) + 1; } },
+};
+
+} // namespace
+
 TEST_CASE("load: what is left at zero has a default", "[unit]")
 {
     rpm_load load = rpm_load_init();
@@ -16,4 +102,152 @@ TEST_CASE("load: what is left at zero has a default", "[unit]")
     CHECK(load.depth == 1);
     CHECK(load.cores == 10);
     CHECK(load.ops == 20000);
+
+    load = rpm_load_init();
+    load.bytes = 100;
+    load.pad_bytes = 96;
+    REQUIRE(rpmi_load_check(&params, &load) == 0);
+    CHECK(rpmi_load_written(&load) == 192);
+    CHECK(load.align_bytes == 192);
+    load = rpm_load_init();
+    load.by = RPM_BY_NIC;
+    load.op = RPM_LOAD_CAS;
+    load.bytes = 4096;
+    REQUIRE(rpmi_load_check(&params, &load) == 0);
+    CHECK(load.bytes == 8);
+}
+
+TEST_CASE("load: what is out of range is refused, with the reason", "[unit]")
+{
+    rpm_model *model = nullptr;
+
+    REQUIRE(rpm_model_open("hints", &model) == 0);
+    for (const Refused &one : REFUSED) {
+        rpm_load load = rpm_load_init();
+        rpm_cost cost = rpm_cost_init();
+
+        one.set(load);
+        CAPTURE(one.text);
+        REQUIRE(rpm_model_run(model, &load, &cost) == RPM_E_INVAL);
+        CHECK(std::string(rpm_last_error()).find(one.text) != std::string::npos);
+        CHECK(cost.ops == 0);
+    }
+    rpm_model_close(&model);
+}
+
+TEST_CASE("load: every operation lies in the region, on its module, at its alignment", "[unit]")
+{
+    rpmi_rng rng;
+    int one_dimm = 0;
+
+    rpmi_rng_seed(&rng, 11);
+    for (int round = 0; round < 150; round++) {
+        const uint64_t sizes[] = { 1, 16, 64, 100, 256, 1000, 4000 };
+        rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
+        rpmi_params params = params_of("hints");
+
+        load.pattern = rpmi_rng_below(&rng, 2) != 0 ? RPM_LOAD_SEQUENTIAL : RPM_LOAD_RANDOM;
+        load.bytes = sizes[rpmi_rng_below(&rng, 7)];
+        load.pad_bytes = rpmi_rng_below(&rng, 2) != 0 ? 64 : 0;
+        load.align_bytes = rpmi_rng_below(&rng, 2) != 0 ? 1 + rpmi_rng_below(&rng, 4096) : 0;
+        load.skew_bytes = rpmi_rng_below(&rng, 2) != 0 ? rpmi_rng_below(&rng, 64) : 0;
+        load.one_dimm = static_cast<uint32_t>(rpmi_rng_below(&rng, 3));
+        load.threads = static_cast<uint32_t>(1 + rpmi_rng_below(&rng, 12));
+        load.region_bytes = load.threads * (70000 + rpmi_rng_below(&rng, 200000));
+        if (rpmi_load_check(&params, &load) != 0) {
+            REQUIRE(load.one_dimm != 0);
+            continue;
+        }
+        Bench bench(load);
+        std::vector<std::set<uint64_t>> seen(load.threads);
+        rpmi_load_start(bench.rig);
+        for (int i = 0; i < 3000; i++) {
+            uint32_t thread = static_cast<uint32_t>(i) % load.threads;
+            uint64_t address = rpmi_load_address(bench.rig, thread);
+            uint64_t last = address + rpmi_load_written(&load) - 1;
+
+            REQUIRE(address >= load.skew_bytes);
+            REQUIRE(last < load.region_bytes);
+            if (load.pattern == RPM_LOAD_SEQUENTIAL)
+                REQUIRE(address / (load.region_bytes / load.threads) <= thread);
+            if (load.one_dimm == 0)
+                continue;
+            uint64_t module = load.one_dimm == 2 ? thread % 6 : 0;
+            REQUIRE(address / params.interleave % 6 == module);
+            REQUIRE(last / params.interleave == address / params.interleave);
+            REQUIRE((address % params.interleave - load.skew_bytes) % load.align_bytes == 0);
+            one_dimm++;
+        }
+    }
+    CHECK(one_dimm > 10000);
+}
+
+TEST_CASE("load: sequential operations follow each other and wrap in their area", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
+
+    load.pattern = RPM_LOAD_SEQUENTIAL;
+    load.threads = 2;
+    load.bytes = 256;
+    load.region_bytes = 120000; // an area of 49152 B, 192 operations, for each thread
+    Bench bench(load);
+    rpmi_load_start(bench.rig);
+    for (uint32_t thread = 0; thread < 2; thread++) {
+        uint64_t before = rpmi_load_address(bench.rig, thread);
+        std::set<uint64_t> all = { before };
+
+        for (int i = 0; i < 191; i++) {
+            uint64_t address = rpmi_load_address(bench.rig, thread);
+
+            REQUIRE((address == before + 256 || address == thread * 49152u));
+            before = address;
+            all.insert(address);
+        }
+        CHECK(all.size() == 192);
+        CHECK(*all.begin() == thread * 49152u);
+        CHECK(*all.rbegin() == thread * 49152u + 49152u - 256);
+    }
+}
+
+TEST_CASE("load: random operations begin everywhere in the region", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
+
+    load.region_bytes = 64 * 1000;
+    Bench bench(load);
+    std::set<uint64_t> all;
+    for (int i = 0; i < 20000; i++)
+        all.insert(rpmi_load_address(bench.rig, 0));
+    CHECK(all.size() == 1000);
+    CHECK(*all.rbegin() == 999 * 64);
+}
+
+TEST_CASE("load: the cache begins full of what is written, and only where it is used", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
+    auto filled = [](const rpm_load &load) {
+        Bench bench(load);
+        uint64_t lines = 0;
+
+        rpmi_load_start(bench.rig);
+        for (uint64_t i = 0; i < uint64_t{ bench.rig->llc.sets } * bench.rig->llc.ways; i++)
+            lines += bench.rig->llc.tag[i] != 0;
+        return 1000 * lines / (uint64_t{ bench.rig->llc.sets } * bench.rig->llc.ways);
+    };
+
+    CHECK(filled(load) == 0);
+    load.ddio = RPM_YES;
+    CHECK(filled(load) > 990);
+    load.op = RPM_LOAD_READ;
+    CHECK(filled(load) == 0);
+    load.op = RPM_LOAD_WRITE;
+    load.memory = RPM_LOAD_DRAM;
+    CHECK(filled(load) == 0);
+    load.memory = RPM_LOAD_NVM;
+    load.by = RPM_BY_CORE;
+    CHECK(filled(load) == 0);
+    load.copy = RPM_COPY_STORE;
+    CHECK(filled(load) > 990);
+    load.region_bytes = 1 << 20; // less than the cache
+    CHECK(filled(load) < 100);
 }

@@ -13,3 +13,64 @@ TEST_CASE("memory: chunks of the interleaving take turns over the modules", "[un
               RPMI_RIG_MODULES + line / chunk % bench.params.dimms);
     }
 }
+
+TEST_CASE("memory: from the other socket a line crosses the link, at its rate", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_READ);
+    rpmi_event what;
+
+    for (uint32_t far : { 0u, 1u }) {
+        load.far = far;
+        Bench bench(load, "hints,upi_latency=50 ns,upi_rate=6.4 GB/s");
+        uint64_t line_ps = far != 0 ? 10000 : 0;
+        uint64_t half_ps = far != 0 ? 25000 : 0;
+
+        for (uint64_t i = 0; i < 3; i++)
+            rpmi_rig_memory_write(bench.rig, false, i, RPMI_OWNER_NONE, 7000);
+        for (uint64_t i = 1; i <= 3; i++) {
+            do {
+                REQUIRE(bench.step(&what));
+            } while (what.kind != RPMI_RIG_WRITE);
+            CHECK(what.at_ns == 7000 + half_ps + i * line_ps);
+            CHECK((what.arg & RPMI_LINE_REMOTE) == (far != 0 ? RPMI_LINE_REMOTE : 0));
+        }
+        bench.settle();
+        uint64_t now_ps = bench.rig->now_ps;
+        rpmi_rig_memory_read(bench.rig, false, 999, RPMI_OWNER_NONE, 0);
+        REQUIRE(bench.step(&what));
+        CHECK(what.kind == RPMI_RIG_READ);
+        CHECK(what.at_ns == now_ps + line_ps + 2 * half_ps); // there and back
+    }
+}
+
+TEST_CASE("memory: a far load takes a hop longer", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_READ);
+    rpmi_params params = params_of("hints");
+
+    load.region_bytes = 64ull << 30;
+    uint64_t near_ps = cost_of(load).p50_ps;
+    load.far = 1;
+    CHECK(cost_of(load).p50_ps ==
+          near_ps + params.upi_latency / 2 * 2 + rpmi_rate_ps(64, params.upi_rate));
+}
+
+TEST_CASE("memory: far writes cost the media their directory, near ones and DRAM do not", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
+
+    load.bytes = 256;
+    rpm_cost near = cost_of(load);
+    load.far = 1;
+    rpm_cost far = cost_of(load);
+    rpm_cost none = cost_of(load, "hints,directory=0 writes");
+    load.memory = RPM_LOAD_DRAM;
+    rpm_cost dram = cost_of(load);
+
+    CHECK(near.media_write_bytes <= 2005 * 256);
+    CHECK(near.media_read_bytes == 0);
+    CHECK(far.media_write_bytes >= 2 * 1990 * 256);
+    CHECK(far.media_read_bytes >= 1990 * 256);
+    CHECK(none.media_write_bytes <= 2005 * 256);
+    CHECK(dram.media_write_bytes <= 2005 * 256);
+}

@@ -1,9 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
+namespace
+{
+
+std::string plain(const char *media_read = "40 ns", const char *media_fill = "10 ns",
+                  const char *directory = "1 writes")
+{
+    return std::string("hints,buffer_lines=4 lines,wpq_lines=2 lines,channel_line=1 ns,"
+                       "media_write=100 ns,media_latency=300 ns,buffer_latency=120 ns") +
+           ",media_read=" + media_read + ",media_fill=" + media_fill + ",directory=" + directory;
+}
+
+// A read that someone waits for; the answer is left in bench.data.
+void read(Bench &bench, uint64_t line)
+{
+    bench.rig->slot[0].lines = 1;
+    bench.rig->slot[0].line = 0;
+    bench.rig->slot[0].end = 0;
+    rpmi_module_read(bench.rig, bench.module(), line, RPMI_OWNER(RPMI_OWNER_FETCH, 0));
+}
+
+void settle_memory(Bench &bench)
+{
+    while (bench.rig->queue.count > 0 && bench.rig->queue.heap[0].kind != RPMI_RIG_FETCHED)
+        bench.step();
+    bench.rig->queue.count = 0;
+}
+
+rpm_load reads()
+{
+    return load_of(RPM_BY_NIC, RPM_LOAD_READ);
+}
+
+} // namespace
+
 TEST_CASE("module: four lines of one media line cost one write of the media", "[unit]")
 {
-    Bench bench;
+    Bench bench(reads(), plain());
 
     for (uint64_t line = 0; line < 4; line++)
         bench.write(line);
@@ -11,5 +45,213 @@ TEST_CASE("module: four lines of one media line cost one write of the media", "[
     CHECK(bench.module()->count.writes == 4);
     CHECK(bench.module()->count.media_writes == 1);
     CHECK(bench.module()->count.media_reads == 0);
-    CHECK(bench.rig->now_ps == 4 * bench.params.channel_line + bench.params.media_write);
+    CHECK(bench.rig->now_ps == 4 * 1000 + 100000);
+}
+
+TEST_CASE("module: parts of media lines cost a write each, and a read", "[unit]")
+{
+    Bench bench(reads(), plain());
+
+    for (uint64_t line = 0; line < 100; line++)
+        bench.write(line * 4 + line % 4);
+    bench.settle();
+    // As many stay in the buffer as are kept free of eviction.
+    CHECK(bench.module()->count.media_writes == 100 - bench.params.buffer_lines);
+    CHECK(bench.module()->count.media_reads == bench.module()->count.media_writes);
+    CHECK(bench.module()->dirty.useds == bench.params.buffer_lines);
+}
+
+TEST_CASE("module: the order of lines of one media line does not matter", "[unit]")
+{
+    Bench bench(reads(), plain());
+
+    for (uint64_t line : { 3, 9, 0, 2, 8, 10, 1, 11 })
+        bench.write(line);
+    bench.settle();
+    CHECK(bench.module()->count.media_writes == 2);
+    CHECK(bench.module()->count.media_reads == 0);
+}
+
+TEST_CASE("module: a line that the media took meanwhile is written again", "[unit]")
+{
+    Bench bench(reads(), plain());
+    rpmi_event what;
+
+    // Five media lines fill the buffer: one is evicted. Send each of them another line then.
+    for (uint64_t line = 0; line < 5; line++)
+        bench.write(line * 4);
+    for (int drains = 0; drains < 5;) {
+        REQUIRE(bench.step(&what));
+        drains += what.kind == RPMI_RIG_DRAIN;
+    }
+    REQUIRE(bench.module()->busy);
+    uint32_t line = bench.module()->dirty.entry[bench.module()->current_entry].line;
+
+    // On the bus since before the media began.
+    bench.write(line * 4 + 1);
+    bench.module()->draining = true;
+    rpmi_module_drained(bench.rig, bench.module());
+    CHECK(bench.module()->queued == 1);
+    bench.settle();
+    CHECK(bench.module()->queued == 0);
+    REQUIRE(rpmi_buffer_find(&bench.module()->dirty, line) != nullptr);
+    CHECK(rpmi_buffer_find(&bench.module()->dirty, line)->held == 2);
+}
+
+TEST_CASE("module: lines beyond the queue wait outside, and all are accepted", "[unit]")
+{
+    Bench bench(reads(), plain());
+
+    for (uint64_t line = 0; line < 50; line++) {
+        bench.write(line * 4);
+        CHECK(bench.module()->queued <= bench.params.wpq_lines);
+    }
+    CHECK(bench.module()->count.writes == 2);
+    CHECK(bench.module()->outsides == 48);
+    while (bench.step())
+        REQUIRE(bench.module()->queued <= bench.params.wpq_lines);
+    CHECK(bench.module()->count.writes == 50);
+    CHECK(bench.module()->outsides == 0);
+    CHECK(bench.module()->count.media_writes + bench.module()->dirty.useds == 50);
+}
+
+TEST_CASE("module: a read takes the media's latency, of a line at hand the buffer's", "[unit]")
+{
+    Bench bench(reads(), plain());
+
+    read(bench, 5);
+    settle_memory(bench);
+    REQUIRE(bench.data.size() == 1);
+    CHECK(bench.data[0].at_ns == 300000);
+    read(bench, 6); // the same media line
+    settle_memory(bench);
+    REQUIRE(bench.data.size() == 2);
+    CHECK(bench.data[1].at_ns == 300000 + 120000);
+    read(bench, 9); // the next
+    settle_memory(bench);
+    REQUIRE(bench.data.size() == 3);
+    CHECK(bench.data[2].at_ns == 420000 + 300000);
+    CHECK(bench.module()->count.media_reads == 2);
+    CHECK(bench.module()->count.reads == 3);
+}
+
+TEST_CASE("module: reads of one media line join, of others follow at the media's pace", "[unit]")
+{
+    Bench bench(reads(), plain());
+
+    for (uint64_t line : { 0, 1, 2, 4, 8 })
+        rpmi_module_read(bench.rig, bench.module(), line, RPMI_OWNER(RPMI_OWNER_FETCH, 0));
+    bench.rig->slot[0].lines = 5;
+    bench.rig->slot[0].end = 0;
+    settle_memory(bench);
+    REQUIRE(bench.data.size() == 5);
+    CHECK(bench.data[2].at_ns == 300000);
+    CHECK(bench.data[3].at_ns == 340000);
+    CHECK(bench.data[4].at_ns == 380000);
+    CHECK(bench.module()->count.media_reads == 3);
+    CHECK(bench.module()->joins == 0);
+}
+
+TEST_CASE("module: no latency is less than the media's own time", "[unit]")
+{
+    Bench bench(reads(), plain("400 ns"));
+
+    read(bench, 5);
+    settle_memory(bench);
+    REQUIRE(bench.data.size() == 1);
+    CHECK(bench.data[0].at_ns == 400000);
+}
+
+TEST_CASE("module: a line just written is read from the buffer", "[unit]")
+{
+    Bench bench(reads(), plain());
+
+    bench.write(5);
+    bench.settle();
+    uint64_t then_ps = bench.rig->now_ps;
+    read(bench, 5);
+    settle_memory(bench);
+    REQUIRE(bench.data.size() == 1);
+    CHECK(bench.data[0].at_ns == then_ps + 120000);
+    CHECK(bench.module()->count.media_reads == 0);
+    read(bench, 6); // its neighbour was not
+    settle_memory(bench);
+    CHECK(bench.module()->count.media_reads == 1);
+}
+
+TEST_CASE("module: what was read before spares a write some time", "[unit]")
+{
+    for (uint64_t fill_ns : { 10, 25 }) {
+        Bench bench(reads(), plain("40 ns", (std::to_string(fill_ns) + " ns").c_str()));
+        uint64_t begun_ps = 0;
+        uint64_t ended_ps = 0;
+        rpmi_event what;
+
+        for (uint64_t line = 0; line < 5; line++) {
+            read(bench, line * 4);
+            settle_memory(bench);
+            bench.write(line * 4);
+        }
+        while (bench.step(&what)) {
+            if (what.kind == RPMI_RIG_DRAIN)
+                begun_ps = what.at_ns;
+            if (what.kind == RPMI_RIG_MEDIA)
+                ended_ps = what.at_ns;
+        }
+        CHECK(ended_ps - begun_ps == 100000 - 3 * fill_ns * 1000);
+        CHECK(bench.module()->count.media_writes == 1);
+        CHECK(bench.module()->count.media_reads == 5); // and none to complete the line
+    }
+}
+
+TEST_CASE("module: reads that nobody waits for leave no event", "[unit]")
+{
+    Bench bench(reads(), plain());
+
+    for (uint64_t i = 0; i < 100000; i++)
+        rpmi_module_read(bench.rig, bench.module(), i % 4, RPMI_OWNER_NONE);
+    CHECK(bench.rig->queue.count == 1);
+    bench.settle();
+    CHECK(bench.data.empty());
+    CHECK(bench.module()->count.reads == 100000);
+    CHECK(bench.module()->count.media_reads == 1);
+}
+
+TEST_CASE("module: another socket's line keeps the media busy for its directory", "[unit]")
+{
+    Bench bench(reads(), plain());
+
+    bench.write(0, RPMI_LINE_REMOTE);
+    bench.write(1, RPMI_LINE_REMOTE); // the same media line
+    bench.settle();
+    CHECK(bench.module()->count.media_writes == 1);
+    CHECK(bench.module()->count.media_reads == 1);
+    CHECK(bench.rig->now_ps == 1000 + 140000);
+
+    Bench without(reads(), plain("40 ns", "10 ns", "0 writes"));
+    without.write(0, RPMI_LINE_REMOTE);
+    without.settle();
+    CHECK(without.module()->count.media_writes == 0);
+}
+
+TEST_CASE("module: every accepted line is written, or still in the module", "[unit]")
+{
+    Bench bench(reads(), plain());
+    rpmi_rng rng;
+
+    rpmi_rng_seed(&rng, 4);
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < 7; i++)
+            bench.write(rpmi_rng_below(&rng, 64));
+        for (int i = 0; i < 5; i++)
+            bench.step();
+        for (uint32_t i = 0; i < bench.module()->dirty.useds; i++)
+            REQUIRE(bench.module()->dirty.entry[bench.module()->dirty.used[i]].held != 0);
+        REQUIRE(bench.module()->dirty.useds + bench.module()->dirty.spares == 5);
+    }
+    bench.settle();
+    CHECK(bench.module()->count.writes == 1400);
+    CHECK(bench.module()->queued == 0);
+    CHECK(bench.module()->works == 0);
+    CHECK(bench.module()->dirty.useds <= 4);
 }
