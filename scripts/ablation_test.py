@@ -130,7 +130,7 @@ class CheckTest(Base):
     def judge(self, line, rows):
         """The verdict over one line of an expected file, for the points of run h1."""
         self.file('expected/a.csv', EXPECTED + line)
-        expected = check.read_expected(self.top / 'expected')
+        expected = check.read_expected(self.top)
         return check.judge_all(expected, {'h1': table.read(self.file('h1.csv', csv_text(rows)))})[0]
 
     def test_inside_and_outside(self):
@@ -154,6 +154,21 @@ class CheckTest(Base):
         self.assertIn('no result', verdict.reason)
         self.assertEqual(check.summary([verdict]), 'rows 1 inside 0 outside 1')
 
+    def test_what_is_known_to_be_outside_is_counted_apart(self):
+        self.file('expected/a.csv', EXPECTED + GOOD)
+        self.file('outside.csv', EXPECTED.replace('\n', ',reason\n') +
+                  'far,w,h1,mops,h1/64,,9,8,10,s,no queue there\n'
+                  'near,w,h1,mops,h1/64,,3,2,4,s,no cache there\n')
+        rows = {'h1': [row('h1/64', mops=3.0), row('h1/256', mops=6.0)]}
+        verdicts = check.judge_all(check.read_expected(self.top), rows)
+        self.assertEqual(check.summary(verdicts), 'rows 1 inside 1 outside 0')
+        self.assertEqual(check.known_summary(verdicts), 'known to be outside, with the reason: 1; '
+                         'inside by now, so no longer known to be outside: near')
+        self.file('outside.csv', EXPECTED.replace('\n', ',reason\n') +
+                  'far,w,h1,mops,h1/64,,9,8,10,s,\n')
+        with self.assertRaises(check.BadExpected):
+            check.read_expected(self.top)
+
     def test_refuses_published_values_that_say_nothing(self):
         cases = ('i,w,h1,mops,a,,2,2.1,2.2,s', 'i,w,h1,mops,a,,2,1,1.5,s', 'i,w,h1,mops,a,,2,1,3,',
                  'i,w,h1,mops,a,,two,1,3,s', 'i,w,h1,mops,a,,nan,1,3,s', 'i,w,h1,speed,a,,2,1,3,s',
@@ -161,10 +176,10 @@ class CheckTest(Base):
         for line in cases:
             self.file('expected/a.csv', EXPECTED + line + ('\n' if line else ''))
             with self.assertRaises(check.BadExpected, msg=line):
-                check.read_expected(self.top / 'expected')
+                check.read_expected(self.top)
         self.file('expected/a.csv', GOOD)
         with self.assertRaises(check.BadExpected):
-            check.read_expected(self.top / 'expected')
+            check.read_expected(self.top)
 
 
 class SensitivityTest(Base):
@@ -180,6 +195,16 @@ class SensitivityTest(Base):
         self.assertEqual(self.varied('64', 'lines'), ['51', '77'])
         self.assertEqual(self.varied('adr', ''), [])
         self.assertEqual(self.varied('0', 'ns'), [])
+
+    def test_steps_for_what_is_refused(self):
+        less, more = sensitivity.changes_of({'name': 'p', 'value': '4', 'unit': 'ns'})
+        self.assertEqual([f'{change.varied:f} {note}' for change, note in sensitivity.in_steps(less)],
+                         ['3 only in whole steps', '2 only powers of two'])
+        self.assertEqual([f'{change.varied:f}' for change, _ in sensitivity.in_steps(more)],
+                         ['5', '8'])
+        self.assertEqual(sensitivity.refusal('exit status 1: x: RPM_E_INVAL: preset given by the '
+                                             'caller:1: p: 3 ns is out of range'),
+                         'p: 3 ns is out of range')
 
     def test_strongest_first_and_still_ones_apart(self):
         rows = []
@@ -323,7 +348,7 @@ class CommandTest(Base):
                 for line in sensitivity.read(self.out / 'sensitivity.csv')}
         self.assertEqual(rows['media_write', '80', 'small']['effect'], 25)
         self.assertEqual(rows['media_write', '80', 'chained']['effect'], 0)
-        self.assertIn('power of two', rows['interleave', '2048', 'small']['note'])
+        self.assertEqual(rows['interleave', '2048', 'small']['note'], 'only powers of two')
 
     def test_report_says_modelled_and_needs_nothing_else(self):
         done = self.ablation('--no-figures')

@@ -2,7 +2,9 @@
 """Published values against measured ones.
 
 A row of hints/expected/*.csv names a metric at one measured point, or the ratio of it at two, and
-the bounds within which it has to be. What cannot be evaluated is outside.
+the bounds within which it has to be. What cannot be evaluated is outside. hints/outside.csv holds,
+with one column more, the values that the model is known to miss and the reason: they are judged and
+shown like the others, but counted apart.
 """
 import csv
 import math
@@ -12,6 +14,7 @@ from pathlib import Path
 from . import table
 
 COLUMNS = ('id', 'what', 'run', 'metric', 'of', 'over', 'expect', 'low', 'high', 'source')
+KNOWN_COLUMNS = COLUMNS + ('reason',)
 MAY_BE_EMPTY = ('over',)
 RUN_OF = {'sweep': 'points'}  # the run that measures the points which no experiment has
 
@@ -32,6 +35,7 @@ class Expected:
     low: float
     high: float
     source: str
+    known: str = ''  # why the model misses it
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,10 @@ class Verdict:
         return 'inside' if self.inside else 'outside'
 
 
-def parse_row(fields, place):
-    if len(fields) != len(COLUMNS):
-        raise BadExpected(f'{place}: {len(fields)} fields instead of {len(COLUMNS)}')
-    row = dict(zip(COLUMNS, (field.strip() for field in fields)))
+def parse_row(fields, columns, place):
+    if len(fields) != len(columns):
+        raise BadExpected(f'{place}: {len(fields)} fields instead of {len(columns)}')
+    row = dict(zip(columns, (field.strip() for field in fields)))
     for name, value in row.items():
         if not value and name not in MAY_BE_EMPTY:
             raise BadExpected(f'{place}: {name} is empty')
@@ -68,29 +72,37 @@ def parse_row(fields, place):
     if row['metric'] not in table.METRICS:
         raise BadExpected(f'{place}: no metric is called {row["metric"]!r}')
     row['run'] = RUN_OF.get(row['run'], row['run'])
+    row['known'] = row.pop('reason', '')
     return Expected(**row)
 
 
-def read_expected(folder):
-    """Every row of every *.csv of a folder, in the order of the names."""
-    paths = sorted(Path(folder).glob('*.csv'))
+def read_file(path, columns, seen):
+    """The rows of one file. @seen: where each id stood before."""
     rows = []
-    seen = {}
-    for path in paths:
-        with open(path, newline='', encoding='utf-8') as file:
-            lines = csv.reader(file)
-            if tuple(next(lines, ())) != COLUMNS:
-                raise BadExpected(f'{path}:1: the columns have to be {",".join(COLUMNS)}')
-            for fields in lines:
-                place = f'{path}:{lines.line_num}'
-                row = parse_row(fields, place)
-                if row.id in seen:
-                    raise BadExpected(f'{place}: id {row.id} stands at {seen[row.id]} already')
-                seen[row.id] = place
-                rows.append(row)
-    if not rows:
-        raise BadExpected(f'{folder}: no published values')
+    with open(path, newline='', encoding='utf-8') as file:
+        lines = csv.reader(file)
+        if tuple(next(lines, ())) != columns:
+            raise BadExpected(f'{path}:1: the columns have to be {",".join(columns)}')
+        for fields in lines:
+            place = f'{path}:{lines.line_num}'
+            row = parse_row(fields, columns, place)
+            if row.id in seen:
+                raise BadExpected(f'{place}: id {row.id} stands at {seen[row.id]} already')
+            seen[row.id] = place
+            rows.append(row)
     return rows
+
+
+def read_expected(folder):
+    """The rows of expected/*.csv, in the order of the names, then those of outside.csv."""
+    seen = {}
+    rows = []
+    for path in sorted(Path(folder).glob('expected/*.csv')):
+        rows += read_file(path, COLUMNS, seen)
+    if not rows:
+        raise BadExpected(f'{folder}/expected: no published values')
+    known = Path(folder) / 'outside.csv'
+    return rows + (read_file(known, KNOWN_COLUMNS, seen) if known.exists() else [])
 
 
 def value_at(rows, label, metric):
@@ -130,9 +142,27 @@ def judge_all(expected, measured):
     return [judge(row, by_label.get(row.run)) for row in expected]
 
 
+def split(verdicts):
+    """Those that count, and those of outside.csv."""
+    return ([verdict for verdict in verdicts if not verdict.row.known],
+            [verdict for verdict in verdicts if verdict.row.known])
+
+
 def summary(verdicts):
-    inside = sum(verdict.inside for verdict in verdicts)
-    return f'rows {len(verdicts)} inside {inside} outside {len(verdicts) - inside}'
+    counting, _ = split(verdicts)
+    inside = sum(verdict.inside for verdict in counting)
+    return f'rows {len(counting)} inside {inside} outside {len(counting) - inside}'
+
+
+def known_summary(verdicts):
+    """A sentence on the values that the model is known to miss; empty if there are none."""
+    _, known = split(verdicts)
+    if not known:
+        return ''
+    met = [verdict.row.id for verdict in known if verdict.inside]
+    text = f'known to be outside, with the reason: {len(known) - len(met)}'
+    return text + (f'; inside by now, so no longer known to be outside: {", ".join(met)}'
+                   if met else '')
 
 
 def text_table(verdicts):
@@ -143,7 +173,8 @@ def text_table(verdicts):
         cells.append((row.id, table.shown(row.expect),
                       f'{table.shown(row.low)} .. {table.shown(row.high)}',
                       table.shown(verdict.measured),
-                      verdict.word + (f' ({verdict.reason})' if verdict.reason else '')))
+                      verdict.word + (f' ({verdict.reason})' if verdict.reason else '') +
+                      (', known' if row.known else '')))
     widths = [max(len(line[i]) for line in cells) for i in range(4)]
     for line in cells:
         fixed = '  '.join(cell.ljust(width) for cell, width in zip(line, widths))

@@ -22,6 +22,7 @@ BARS_LYING = 44  # characters of tick labels side by side; more than that lie do
 BARS_NAMED = 16  # bars side by side that have room for their values
 TICKS_MOST = 12
 PANELS_BESIDE = 3
+HEAT_ROWS = 18
 PALETTE = ('#3b6ea5', '#d1762f', '#4f9153', '#a04e6c', '#7a68a6', '#8a7349', '#4aa3a2', '#8c8c8c')
 MARKERS = ('o', 's', 'D', '^', 'v', 'P', 'X', '*')
 SIZE_WORDS = ('bytes', 'payload', 'pad', 'align')
@@ -116,13 +117,13 @@ def cycled(things, names):
 
 
 def apart(values, place):
-    """Those of the ascending values that are far enough apart for their names."""
-    gap = (place(values[-1]) - place(values[0])) / TICKS_MOST / 1.9
-    kept = values[-1:]
-    for value in reversed(values[:-1]):
-        if place(kept[0]) - place(value) >= gap:
-            kept.insert(0, value)
-    return kept
+    """Those of the values whose names do not touch; powers of two come first."""
+    gap = (place(max(values)) - place(min(values))) / TICKS_MOST / 1.25
+    kept = []
+    for value in sorted(values, key=lambda value: (math.frexp(value)[0] != 0.5, value)):
+        if all(abs(place(value) - place(other)) >= gap for other in kept):
+            kept.append(value)
+    return sorted(kept)
 
 
 def of_sizes(spec):
@@ -300,16 +301,19 @@ def draw_heat(effects, folder, caption):
     sns = importlib.import_module('seaborn')
     plt = importlib.import_module('matplotlib.pyplot')
     pandas = importlib.import_module('pandas')
-    moving = sensitivity.moving(effects)[0][:24]
+    moving = sensitivity.moving(effects)[0][:HEAT_ROWS]
     results = unique(row['result'] for row in effects)
     if not moving:
         return None
-    figure, (*panels, scale) = plt.subplots(
-        1, 3, figsize=(3 + 0.86 * len(results), 2 + 0.23 * len(moving)),
-        gridspec_kw={'width_ratios': [len(results), len(results), 0.22]})
+    figure, grid = plt.subplots(
+        2, 2, figsize=(3.2 + 0.5 * len(results), 2.4 + 0.42 * len(moving)),
+        gridspec_kw={'width_ratios': [len(results), 0.3], 'hspace': 0.12, 'wspace': 0.04})
+    panels = [row[0] for row in grid]
+    scale = grid[0][1]
+    grid[1][1].axis('off')
     colours = sns.diverging_palette(250, 20, s=80, l=45, as_cmap=True)
     top = min(30, max(abs(row['effect']) for row in effects if row['effect'] is not None))
-    for panel, (title, sign) in zip(panels, (('less', -1), ('more', 1))):
+    for panel, (title, sign) in zip(panels, (('20 % less', -1), ('20 % more', 1))):
         grid = pandas.DataFrame(float('nan'), index=moving, columns=results)
         for row in effects:
             if row['parameter'] in moving and row['change'] * sign > 0 and row['effect'] is not None:
@@ -318,17 +322,16 @@ def draw_heat(effects, folder, caption):
                               else f'{value:+.0f}')
         sns.heatmap(grid, ax=panel, cmap=colours, center=0, vmin=-top, vmax=top, annot=marks, fmt='',
                     annot_kws={'fontsize': 7}, linewidths=0.6, cbar=sign > 0,
-                    cbar_ax=scale if sign > 0 else None, yticklabels=sign < 0,
+                    cbar_ax=scale if sign > 0 else None, xticklabels=sign > 0,
                     cbar_kws={'label': 'result moves by, %'})
         panel.set_title(title)
         panel.set_xlabel('')
         panel.set_ylabel('')
-        if sign < 0:
-            panel.set_yticklabels([sensitivity.named(name, effects) for name in moving])
+        panel.set_yticklabels([sensitivity.named(name, effects, sign) for name in moving])
         panel.tick_params(axis='x', rotation=90, labelsize=8)
         panel.tick_params(axis='y', rotation=0, labelsize=8, left=False)
-    figure.tight_layout()
-    footer(figure, caption)
+    panels[0].text(1, 1.02, caption, transform=panels[0].transAxes, fontsize=7.5, color=FAINT,
+                   ha='right', va='bottom')
     png = save(figure, folder, 'sensitivity')
     plt.close(figure)
     return png

@@ -24,7 +24,7 @@ h2 { font-size: 1.35rem; margin: 3.2rem 0 .6rem; padding-top: 1rem;
 h2 .tag { color: var(--accent); margin-right: .5rem; }
 h3 { font-size: 1rem; margin: 1.8rem 0 .4rem; }
 nav { margin: 1.6rem 0; font-size: .92rem; columns: 2; column-gap: 2rem; }
-nav a { display: block; color: var(--accent); text-decoration: none; padding: .1rem 0; }
+nav a { display: block; break-inside: avoid; color: var(--accent); text-decoration: none; padding: .1rem 0; }
 nav a:hover { text-decoration: underline; }
 .lead { color: var(--faint); margin: 0; }
 .sum { background: var(--tint); padding: .8rem 1rem; border-left: 3px solid var(--accent);
@@ -37,6 +37,7 @@ figcaption { font-size: .85rem; color: var(--faint); margin-top: .35rem; }
 table { border-collapse: collapse; font-size: .86rem; line-height: 1.4; min-width: 60%; }
 th, td { text-align: left; padding: .32rem .9rem .32rem 0; border-bottom: 1px solid var(--line);
          vertical-align: top; }
+td:first-child { min-width: 17rem; }
 th { font-weight: 600; color: var(--faint); white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.label { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .78rem;
@@ -98,7 +99,8 @@ def table_html(heading, rows):
 
 
 def verdict_html(verdict):
-    why = f' <span class="why">{esc(verdict.reason)}</span>' if verdict.reason else ''
+    reason = '; '.join(text for text in (verdict.reason, verdict.row.known) if text)
+    why = f' <span class="why">{esc(reason)}</span>' if reason else ''
     return f'<span class="{verdict.word}">{verdict.word}</span>{why}'
 
 
@@ -154,7 +156,7 @@ def experiment(entry, rows, drawn, verdicts):
     """The section of one run."""
     tag = entry.get('hint') or entry['run']
     parts = [f'<h2 id="{esc(entry["run"])}"><span class="tag">{esc(tag)}</span>'
-             f'{esc(entry["title"])}</h2>', '<dl>']
+             f'{esc(sentence(entry["title"]))}</h2>', '<dl>']
     for name, title in (('question', 'Question'), ('expect', 'Expected'), ('why', 'Why')):
         if entry.get(name):
             parts.append(f'<dt>{title}</dt><dd>{esc(entry[name])}</dd>')
@@ -166,7 +168,8 @@ def experiment(entry, rows, drawn, verdicts):
         if spec['id'] in drawn:
             png, notes = drawn[spec['id']]
             shown = [row for row in rows if row.get(spec['y']) not in (None, '')]
-            caption = sentence(table.conditions(shown or rows))
+            caption = (f'{sentence(spec.get("ylabel") or spec["y"])} by '
+                       f'{spec.get("xlabel") or spec["x"]}: {table.conditions(shown or rows)}')
             parts.append(figure_html(png, spec['title'], caption, notes))
     if verdicts:
         parts += ['<h3>Seen, against what is published</h3>', verdicts_table(verdicts, False)]
@@ -183,7 +186,8 @@ def sensitivity_html(effects, png, caption):
     parts = ['<h2 id="sensitivity">What the conclusions rest on</h2>',
              '<p>Each number of the preset was made 20 % smaller and 20 % larger (things that come '
              'whole: by the nearest whole step), one at a time, and the headline results were '
-             'measured again.</p>']
+             'measured again. The seed was changed in the same way: what moves no more than with it '
+             'is chance.</p>']
     if png:
         parts.append(figure_html(png, 'Sensitivity', f'Change of each headline result: {caption}. '
                                  'Cells below 0.5 % are left blank', []))
@@ -196,17 +200,23 @@ def sensitivity_html(effects, png, caption):
     if still:
         parts.append(f'<p>{len(moving)} numbers move a result; these {len(still)} move none: '
                      f'{esc(", ".join(still))}.</p>')
-    refused = sorted({(row['parameter'], row['note']) for row in effects if row['note']})
-    if refused:
+    notes = {}
+    for row in effects:
+        if row['note']:
+            notes.setdefault(row['note'], []).append(row['parameter'])
+    if notes:
         parts.append('<p>Not varied by 20 %: ' + '; '.join(
-            f'{esc(name)} ({esc(note)})' for name, note in refused) + '.</p>')
+            f'{esc(", ".join(sorted(set(names))))} ({esc(note)})'
+            for note, names in sorted(notes.items())) + '.</p>')
     return '\n'.join(parts)
 
 
 def all_rows(verdicts):
     outside = [verdict for verdict in verdicts if not verdict.inside]
+    counts = '; '.join(text for text in (check.summary(verdicts), check.known_summary(verdicts))
+                       if text)
     parts = ['<h2 id="rows">Every published value</h2>',
-             f'<p>{esc(check.summary(verdicts))}. What does not come out is left as it is: '
+             f'<p>{esc(counts)}. What does not come out is left as it is: '
              'no experiment and no number of the preset was changed to reach a value.</p>']
     if outside:
         parts += ['<h3>Outside</h3>', verdicts_table(outside, True)]
@@ -240,7 +250,7 @@ def write(path, catalog, measured, drawn, verdicts, extra):
     for entry in catalog:
         own = [verdict for verdict in verdicts if verdict.row.run == entry['run']]
         sections.append(experiment(entry, measured.get(entry['run']), drawn, own))
-        nav.append((entry['run'], f'{entry.get("hint") or ""} {entry["title"]}'.strip()))
+        nav.append((entry['run'], f'{entry.get("hint") or ""} {sentence(entry["title"])}'.strip()))
     if extra['effects']:
         png = drawn.get('sensitivity', (None,))[0]
         sections.append(sensitivity_html(extra['effects'], png, table.conditions(rows)))

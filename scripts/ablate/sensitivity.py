@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
+SEED = 'seed'  # varied like a number of the preset, to show what chance alone does
 SHARE = Decimal('0.2')
 COLUMNS = ('parameter', 'unit', 'value', 'varied', 'change_percent', 'result', 'before', 'after',
            'effect_percent', 'note')
@@ -34,6 +35,8 @@ class Change:
 
     @property
     def percent(self):
+        if self.value == 0:
+            return 100.0
         return float((self.varied / self.value - 1) * 100)
 
     @property
@@ -41,8 +44,29 @@ class Change:
         return f'{self.name}{"+" if self.varied > self.value else "-"}'
 
 
-def power_of_two(number):
-    return number >= 1024 and number == int(number) and int(number) & (int(number) - 1) == 0
+def seeds_beside(seed):
+    """The seeds before and after, as changes."""
+    return [Change(SEED, '', Decimal(seed), Decimal(other)) for other in (seed - 1, seed + 1)
+            if other >= 0]
+
+
+def in_steps(change):
+    """The same change by whole steps, and by half or double, as (change, note): for what is refused."""
+    up = change.varied > change.value
+    found = []
+    if change.value == int(change.value):
+        step = max((change.value * SHARE).quantize(Decimal(1), ROUND_HALF_UP), Decimal(1))
+        found.append((change.value + step if up else change.value - step, 'only in whole steps'))
+        if int(change.value) & (int(change.value) - 1) == 0:
+            half = change.value / 2
+            found.append((change.value * 2 if up else half, 'only powers of two'))
+    return [(Change(change.name, change.unit, change.value, varied), note)
+            for varied, note in found if varied not in (change.varied, change.value) and varied >= 0]
+
+
+def refusal(message):
+    """What the program said, without what only says where."""
+    return re.sub(r'^.*?RPM_E_\w+: (preset given by the caller:\d+: )?', '', message)
 
 
 def changes_of(parameter):
@@ -65,12 +89,6 @@ def changes_of(parameter):
         if varied >= 0:
             found.append(Change(parameter['name'], unit, value, varied))
     return found
-
-
-def doubled(change):
-    """For sizes that have to be a power of two: half, or twice as much."""
-    varied = change.value * 2 if change.varied > change.value else change.value / 2
-    return Change(change.name, change.unit, change.value, varied)
 
 
 def flatten(results):
@@ -132,13 +150,16 @@ def moving(rows):
             [name for name in order if strength[name] < NOTHING])
 
 
-def named(parameter, rows):
-    """The name, with the change that was made where it is not 20 %."""
-    changes = {row['change'] for row in rows
-               if row['parameter'] == parameter and row['effect'] is not None}
-    if all(abs(abs(change) - 20) < 1 for change in changes):
-        return parameter
-    return f'{parameter} ({", ".join(f"{change:+.0f} %" for change in sorted(changes))})'
+def named(parameter, rows, sign):
+    """The name, with the change that was made upwards or downwards where it is not 20 %."""
+    changes = {row['change'] for row in rows if row['parameter'] == parameter
+               and row['effect'] is not None and row['change'] * sign > 0}
+    if not changes:
+        return f'{parameter} (refused)'
+    if parameter == SEED:
+        return 'seed (chance)'
+    change = changes.pop()
+    return parameter if abs(abs(change) - 20) < 1 else f'{parameter} ({change:+.0f} %)'
 
 
 def rests_on(rows, limit=5):
