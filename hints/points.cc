@@ -66,6 +66,7 @@ constexpr Line kLines[] = {
     { "six/read-seq/24", kRead, 256, 24, 0, kSeq, false, false, kNvm, 0 },
     { "six/stream-seq/1", kWrite, 256, 1, kNt, kSeq, false, false, kNvm, 0 },
     { "six/stream-seq/4", kWrite, 256, 4, kNt, kSeq, false, false, kNvm, 0 },
+    { "six/mix-seq/4", RPM_LOAD_MIX, 256, 4, kNt, kSeq, false, false, kNvm, 0 }, /* half reads */
     { "six/clwb-seq/1", kWrite, 256, 1, kClwb, kSeq, false, false, kNvm, 0 },
     { "six/clwb-seq/8", kWrite, 256, 8, kClwb, kSeq, false, false, kNvm, 0 },
     /* DRAM */
@@ -82,6 +83,7 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
         Point point = cores(line.op, line.bytes, line.threads);
 
         point.hints = hints;
+        point.load.write_percent = 50;
         plan_load(facts, &point);
         point.load.copy = line.copy;
         point.load.pattern = line.pattern;
