@@ -7,7 +7,6 @@
  *
  * Tests: tests/unit/sim/cost/load_test.cpp
  */
-#include "base/bytes.h"
 #include "base/err.h"
 #include "sim/cost/rig.h"
 
@@ -29,9 +28,6 @@ static void defaults(struct rpm_load *load)
     load->fence_bytes = or_else(load->fence_bytes, 1);
     load->pad_bytes = or_else(load->pad_bytes, 1);
     load->align_bytes = or_else(load->align_bytes, RPMI_LINE_BYTES);
-    /* Side by side: none overlaps the next. */
-    load->align_bytes =
-        (rpmi_load_written(load) + load->align_bytes - 1) / load->align_bytes * load->align_bytes;
     load->region_bytes = or_else(load->region_bytes, REGION_DEFAULT);
     load->threads = (uint32_t)or_else(load->threads, 1);
     load->depth = (uint32_t)or_else(load->depth, 1);
@@ -67,10 +63,6 @@ static int check_sizes(const struct rpmi_params *params, const struct rpm_load *
     uint64_t span = rpmi_load_written(load) + load->skew_bytes;
     uint64_t modules = params->dimms * params->interleave;
 
-    if (load->bytes > BYTES_MOST || load->pad_bytes > BYTES_MOST || load->align_bytes > BYTES_MOST)
-        return refuse("bytes, pad_bytes and align_bytes are at most 1 MiB", load->bytes);
-    if (load->skew_bytes >= 4096)
-        return refuse("skew_bytes is less than 4096", load->skew_bytes);
     if (load->region_bytes > REGION_MOST ||
         load->region_bytes / load->threads < 2 * (modules + load->align_bytes + span))
         return refuse("a region is at most 64 GiB and has room for some operations of each thread",
@@ -78,6 +70,17 @@ static int check_sizes(const struct rpmi_params *params, const struct rpm_load *
     if (load->one_dimm != 0 &&
         (load->align_bytes > params->interleave || span > params->interleave))
         return refuse("an operation on one module is no larger than its interleaving", span);
+    return 0;
+}
+
+static int check_bytes(const struct rpm_load *load)
+{
+    if (load->bytes > BYTES_MOST || load->pad_bytes > BYTES_MOST || load->align_bytes > BYTES_MOST)
+        return refuse("bytes, pad_bytes and align_bytes are at most 1 MiB", load->bytes);
+    if (rpmi_load_written(load) > BYTES_MOST)
+        return refuse("an operation with its padding is at most 1 MiB", rpmi_load_written(load));
+    if (load->skew_bytes >= 4096)
+        return refuse("skew_bytes is less than 4096", load->skew_bytes);
     return 0;
 }
 
@@ -104,7 +107,14 @@ int rpmi_load_check(const struct rpmi_params *params, struct rpm_load *load)
     err = check_words(load);
     if (err == 0)
         err = check_counts(load);
-    return err != 0 ? err : check_sizes(params, load);
+    if (err == 0)
+        err = check_bytes(load);
+    if (err != 0)
+        return err;
+    /* Side by side: none overlaps the next. After the checks, as this must not wrap. */
+    load->align_bytes =
+        (rpmi_load_written(load) + load->align_bytes - 1) / load->align_bytes * load->align_bytes;
+    return check_sizes(params, load);
 }
 
 uint64_t rpmi_load_written(const struct rpm_load *load)

@@ -32,6 +32,12 @@ const Refused REFUSED[] = {
     { "are at most 1 MiB (1048577)", [](rpm_load &l) { l.bytes = (1 << 20) + 1; } },
     { "are at most 1 MiB", [](rpm_load &l) { l.bytes = UINT64_MAX; } },
     { "are at most 1 MiB", [](rpm_load &l) { l.pad_bytes = UINT64_MAX; } },
+    { "are at most 1 MiB", [](rpm_load &l) { l.align_bytes = UINT64_MAX; } },
+    { "with its padding is at most 1 MiB (2097150)",
+      [](rpm_load &l) {
+          l.bytes = 1 << 20;
+          l.pad_bytes = (1 << 20) - 1;
+      } },
     { "are at most 1 MiB", [](rpm_load &l) { l.align_bytes = (1 << 20) + 1; } },
     { "skew_bytes is less than 4096 (4096)", [](rpm_load &l) { l.skew_bytes = 4096; } },
     { "skew_bytes is less than 4096", [](rpm_load &l) { l.skew_bytes = UINT64_MAX; } },
@@ -180,6 +186,29 @@ TEST_CASE("load: every operation lies in the region, on its module, at its align
         }
     }
     CHECK(one_dimm > 10000);
+}
+
+TEST_CASE("load: operations lie side by side, at multiples of their alignment", "[unit]")
+{
+    rpmi_params params = params_of("hints");
+
+    struct Aligned {
+        uint64_t bytes, pad, align, result;
+    };
+    for (Aligned want : { Aligned{ 16, 0, 0, 64 },
+                          Aligned{ 65, 0, 0, 128 },
+                          { 65, 0, 1, 65 },
+                          { 65, 64, 1, 128 },
+                          { 100, 0, 48, 144 },
+                          { 1, 0, 4096, 4096 } }) {
+        rpm_load load = rpm_load_init();
+
+        load.bytes = want.bytes;
+        load.pad_bytes = want.pad;
+        load.align_bytes = want.align;
+        REQUIRE(rpmi_load_check(&params, &load) == 0);
+        CHECK(load.align_bytes == want.result);
+    }
 }
 
 TEST_CASE("load: sequential operations follow each other and wrap in their area", "[unit]")
