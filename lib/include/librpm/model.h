@@ -47,13 +47,12 @@ struct rpm_load {
     uint32_t persist;       /* enum rpm_load_persist */
     uint32_t memory;        /* enum rpm_load_memory: what is read, written, swapped */
     uint32_t flush_memory;  /* enum rpm_load_memory: what the READ of a persist reads */
-    uint32_t pattern; /* enum rpm_load_pattern; sequential: each thread in an area of its own */
-    uint64_t bytes;   /* of one operation, 1 B..1 MiB; 0: 64 */
-    uint64_t
-        fence_bytes; /* a core fences after so many; 0: after each operation; UINT64_MAX: never */
-    uint64_t pad_bytes;    /* a write's length is rounded up to this; 0: 1 */
-    uint64_t align_bytes;  /* operations lie side by side and start at multiples of this; 0: 64 */
-    uint64_t skew_bytes;   /* and so many bytes after them; 0..4095 */
+    uint32_t pattern;     /* enum rpm_load_pattern; sequential: each thread in an area of its own */
+    uint64_t bytes;       /* of one operation, 1 B..1 MiB; 0: 64 */
+    uint64_t fence_bytes; /* a core fences after so many; 0: each operation; UINT64_MAX: never */
+    uint64_t pad_bytes;   /* a write's length is rounded up to this; 0: 1 */
+    uint64_t align_bytes; /* operations lie side by side and start at multiples of this; 0: 64 */
+    uint64_t skew_bytes;  /* and so many bytes after them; 0..4095 */
     uint64_t region_bytes; /* that are touched; 0: 1 GiB; at most 64 GiB */
     uint32_t threads;      /* clients' threads, or cores; 0: 1; at most 4096 (cores: 64) */
     uint32_t depth;        /* operations of one thread under way; 0: 1; at most 64. Cores: 1 */
@@ -61,8 +60,9 @@ struct rpm_load {
     uint32_t far;          /* 1: NIC and cores are on the socket that does not own the memory */
     uint32_t ddio;         /* enum rpm_answer; 0: as the preset says */
     uint32_t one_dimm;     /* 1: all threads stay on one module; 2: each thread on one of its own */
-    uint32_t writers_max;  /* cores that may stream to one module at a time; 0: any number */
-    uint64_t ops;          /* to measure; 0: 20 000 */
+    uint32_t writers_max;  /* cores that may write to one module at a time, by the first
+                              line of an operation; 0: any number */
+    uint64_t ops;          /* to measure, at most 16 Mi; 0: 20 000 */
     uint64_t seed;         /* of every choice the model makes */
 };
 
@@ -75,7 +75,7 @@ static inline struct rpm_load rpm_load_init(void)
     return load;
 }
 
-/* What it took. Times are modelled. Nothing but ops is 0 because it was not measured. */
+/* What it took, in modelled time. A 0 is a result: nothing is left out. */
 struct rpm_cost {
     size_t size;          /* sizeof this struct as the caller compiled it */
     uint64_t ops;         /* measured, after the warm-up */
