@@ -216,6 +216,12 @@ class SensitivityTest(Base):
         self.assertEqual(sensitivity.moving(rows), (['strong', 'weak'], ['still']))
         self.assertEqual([entry[0] for entry in sensitivity.rests_on(rows)['rate']],
                          ['strong', 'weak'])
+        seed = sensitivity.seeds_beside(1)[1]
+        sensitivity.write(self.top / 's.csv', list(sensitivity.effects(
+            {'rate': 1.0}, seed, {'rate': 0.95})))
+        rows += sensitivity.read(self.top / 's.csv')
+        self.assertEqual(sensitivity.chance(rows), {'rate': 5})
+        self.assertEqual([entry[0] for entry in sensitivity.rests_on(rows)['rate']], ['strong'])
 
 
 class FigureTest(unittest.TestCase):

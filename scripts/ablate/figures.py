@@ -301,10 +301,9 @@ def draw_heat(effects, folder, caption):
     sns = importlib.import_module('seaborn')
     plt = importlib.import_module('matplotlib.pyplot')
     pandas = importlib.import_module('pandas')
-    moving = sensitivity.moving(effects)[0][:HEAT_ROWS]
+    moving = [name for name in sensitivity.moving(effects)[0] if name != sensitivity.SEED]
+    moving = moving[:HEAT_ROWS] + [sensitivity.SEED]  # chance is always there, to compare with
     results = unique(row['result'] for row in effects)
-    if not moving:
-        return None
     figure, grid = plt.subplots(
         2, 2, figsize=(3.2 + 0.5 * len(results), 2.4 + 0.42 * len(moving)),
         gridspec_kw={'width_ratios': [len(results), 0.3], 'hspace': 0.12, 'wspace': 0.04})

@@ -182,7 +182,8 @@ def effect_text(effect):
 
 
 def sensitivity_html(effects, png, caption):
-    moving, still = sensitivity.moving(effects)
+    moving, still = ([name for name in names if name != sensitivity.SEED]
+                     for names in sensitivity.moving(effects))
     parts = ['<h2 id="sensitivity">What the conclusions rest on</h2>',
              '<p>Each number of the preset was made 20 % smaller and 20 % larger (things that come '
              'whole: by the nearest whole step), one at a time, and the headline results were '
@@ -192,11 +193,13 @@ def sensitivity_html(effects, png, caption):
         parts.append(figure_html(png, 'Sensitivity', f'Change of each headline result: {caption}. '
                                  'Cells below 0.5 % are left blank', []))
     rows = []
+    chance = sensitivity.chance(effects)
     for result, entries in sensitivity.rests_on(effects).items():
         text = '; '.join(f'{esc(name)} ({change:+.0f} %): {effect_text(effect)}'
                          for name, change, effect in entries)
-        rows.append([cell(esc(result), 'label'), cell(text or 'none of them moves it')])
-    parts.append(table_html([('result', ''), ('moved most by', '')], rows))
+        rows.append([cell(esc(result), 'label'), cell(text or 'none of them moves it'),
+                     cell(f'{chance[result]:.1f} %', 'n')])
+    parts.append(table_html([('result', ''), ('moved most by', ''), ('chance', 'n')], rows))
     if still:
         parts.append(f'<p>{len(moving)} numbers move a result; these {len(still)} move none: '
                      f'{esc(", ".join(still))}.</p>')

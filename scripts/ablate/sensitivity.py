@@ -162,12 +162,26 @@ def named(parameter, rows, sign):
     return parameter if abs(abs(change) - 20) < 1 else f'{parameter} ({change:+.0f} %)'
 
 
+def chance(rows):
+    """How far another seed moves each result, in percent."""
+    moved = {}
+    for row in rows:
+        moved.setdefault(row['result'], 0.0)
+        if row['parameter'] == SEED and row['effect'] is not None:
+            moved[row['result']] = max(moved[row['result']], abs(row['effect']))
+    return moved
+
+
 def rests_on(rows, limit=5):
-    """For each result the changes that move it most: {result: [(parameter, change, effect)]}."""
+    """For each result the changes that move it most: {result: [(parameter, change, effect)]}.
+
+    What moves a result no more than another seed does is left out.
+    """
+    least = {result: max(NOTHING, moved) for result, moved in chance(rows).items()}
     found = {}
     for row in rows:
         entries = found.setdefault(row['result'], [])
-        if row['effect'] is not None and abs(row['effect']) >= NOTHING:
+        if row['parameter'] != SEED and abs(row['effect'] or 0) > least[row['result']]:
             entries.append((row['parameter'], row['change'], row['effect']))
     strongest = {}
     for result, entries in found.items():
