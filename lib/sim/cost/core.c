@@ -270,7 +270,7 @@ void rpmi_rig_core_filled(struct rpmi_rig *rig, uint32_t index, uint64_t line)
     struct rpmi_core *core = &rig->core[index];
     uint64_t old = UINT64_MAX;
 
-    if (is_store(rig))
+    if (is_store(rig) && !rpmi_llc_has(&rig->llc, line)) /* two stores may have missed it */
         old = rpmi_llc_fill(&rig->llc, line, &rig->rng);
     if (old != UINT64_MAX) {
         rpmi_rig_memory_write(rig, rig->load.memory == RPM_LOAD_DRAM, old,

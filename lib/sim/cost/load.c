@@ -183,6 +183,12 @@ uint64_t rpmi_load_address(struct rpmi_rig *rig, uint32_t thread)
     return thread * places->area_bytes + offset + load->skew_bytes;
 }
 
+/* Did the operation before it write its first line, too? */
+static bool goes_on(const struct rpm_load *load, uint64_t address)
+{
+    return load->pattern == RPM_LOAD_SEQUENTIAL && address % RPMI_LINE_BYTES >= load->align_bytes;
+}
+
 /* Lines that a long run would have left in the cache. */
 static void fill_cache(struct rpmi_rig *rig)
 {
@@ -196,7 +202,7 @@ static void fill_cache(struct rpmi_rig *rig)
         for (uint64_t at = address / RPMI_LINE_BYTES; at * RPMI_LINE_BYTES < end; at++) {
             if (!rpmi_llc_has(&rig->llc, at))
                 rpmi_llc_fill(&rig->llc, at, &rig->rng);
-            lines -= lines > 0;
+            lines -= lines > 0 && !goes_on(&rig->load, address);
         }
         thread = (thread + 1) % rig->load.threads;
     }

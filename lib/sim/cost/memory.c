@@ -16,7 +16,7 @@ struct rpmi_module *rpmi_rig_memory_module(struct rpmi_rig *rig, bool dram, uint
     return &rig->module[(dram ? RPMI_RIG_MODULES : 0) + chunk % rig->modules];
 }
 
-/* A module sees the lines it holds one after another: its media lines must not be shared out. */
+/* Modules know a line by its number in the pool: no interleaving divides a media line. */
 static uint64_t flags_of(const struct rpmi_rig *rig, uint64_t line)
 {
     RPM_ASSERT(line <= UINT32_MAX);
