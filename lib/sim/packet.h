@@ -44,6 +44,7 @@ enum rpmi_sim_flag {
     RPMI_SIM_FENCED = 2,
     RPMI_SIM_DURABLE = 4,
     RPMI_SIM_OTHER_QP = 8,
+    RPMI_SIM_CACHED = 32,
     RPMI_SIM_SILENT = 128 /* never reported: somebody waits for this op itself */
 };
 

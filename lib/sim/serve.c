@@ -120,29 +120,37 @@ static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *
     answer(packet, err);
 }
 
+/* Only under ADR has a payload to leave the caches, and CACHED asks for stores and write-backs. */
+static bool is_streamed(const struct rpmi_machine *machine, const struct rpmi_packet *packet,
+                        enum rpmi_place place)
+{
+    return machine->world->preset.domain == RPM_DOMAIN_ADR && place == RPMI_PLACE_POOL &&
+           (packet->flags & RPMI_SIM_DURABLE) != 0 && (packet->flags & RPMI_SIM_CACHED) == 0;
+}
+
 /* Copy one packet's payload; after the last one the whole range is brought to its level. */
 static void copy_payload(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
-    bool cached = machine->world->preset.domain == RPM_DOMAIN_MSYNC;
-    bool durable = (packet->flags & RPMI_SIM_DURABLE) != 0;
     struct rpmi_spot spot;
+    bool streamed;
     int err = rpmi_packet_access(packet, &spot);
 
     if (err != 0) {
         answer(packet, err);
         return;
     }
-    if (durable && !cached && spot.place == RPMI_PLACE_POOL)
+    streamed = is_streamed(machine, packet, spot.place);
+    if (streamed)
         rpmi_cpu_stream(machine, spot.offset, packet->data, packet->bytes);
     else
         rpmi_cpu_store(machine, spot.place, spot.offset, packet->data, packet->bytes);
     if (!packet->last)
         return;
     spot.offset -= packet->offset - packet->op_offset;
-    if (durable && cached)
-        err = rpmi_cpu_persist(machine, spot.place, spot.offset, packet->op_len);
-    else if (durable)
+    if (streamed)
         err = rpmi_cpu_fence(machine) ? 0 : RPM_E_IO;
+    else if ((packet->flags & RPMI_SIM_DURABLE) != 0)
+        err = rpmi_cpu_persist(machine, spot.place, spot.offset, packet->op_len);
     answer(packet, err);
 }
 

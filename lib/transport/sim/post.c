@@ -26,8 +26,10 @@ _Static_assert((int)RPMI_OP_SIGNALED == (int)RPMI_SIM_SIGNALED, "same numbers");
 _Static_assert((int)RPMI_OP_FENCED == (int)RPMI_SIM_FENCED, "same numbers");
 _Static_assert((int)RPMI_OP_DURABLE == (int)RPMI_SIM_DURABLE, "same numbers");
 _Static_assert((int)RPMI_OP_OTHER_QP == (int)RPMI_SIM_OTHER_QP, "same numbers");
+_Static_assert((int)RPMI_OP_CACHED == (int)RPMI_SIM_CACHED, "same numbers");
 
-#define FLAGS_PASSED (RPMI_OP_SIGNALED | RPMI_OP_FENCED | RPMI_OP_DURABLE | RPMI_OP_OTHER_QP)
+#define FLAGS_PASSED                                                                               \
+    (RPMI_OP_SIGNALED | RPMI_OP_FENCED | RPMI_OP_DURABLE | RPMI_OP_OTHER_QP | RPMI_OP_CACHED)
 
 static bool carried_out(const struct rpmi_sim_link *ours, const struct rpmi_op *op)
 {

@@ -36,19 +36,69 @@ TEST_CASE("serve: without DURABLE the answer promises only that others see it", 
     REQUIRE(lost);
 }
 
-TEST_CASE("serve: a COPY of many packets is fenced once, after the last", "[unit]")
+TEST_CASE("serve: a COPY of many packets is durable once, after the last", "[unit]")
 {
-    for (uint64_t seed = 1; seed < 40; seed++) {
-        Bench bench(seed % 2 == 0 ? "adr" : "msync", seed);
-        rpmi_client *client = bench.dial();
-        auto data = pattern(30000, 1);
+    const char *presets[] = { "adr", "msync", "eadr" };
 
-        REQUIRE(bench.status_of(client, bench.write(client, 4100, data,
-                                                    RPMI_SIM_SIGNALED | RPMI_SIM_DURABLE,
-                                                    RPMI_SIM_COPY)) == 0);
-        rpmi_power_cut(bench.machine(), RPMI_CUT_DROP);
-        REQUIRE(bench.pool(4100, 30000) == data);
+    for (uint64_t seed = 1; seed < 60; seed++)
+        for (uint32_t cached : { 0u, uint32_t(RPMI_SIM_CACHED) }) {
+            Bench bench(presets[seed % 3], seed);
+            rpmi_client *client = bench.dial();
+            auto data = pattern(30000, 1);
+            uint32_t flags = RPMI_SIM_SIGNALED | RPMI_SIM_DURABLE | cached;
+
+            REQUIRE(bench.status_of(client,
+                                    bench.write(client, 4100, data, flags, RPMI_SIM_COPY)) == 0);
+            rpmi_power_cut(bench.machine(), RPMI_CUT_DROP);
+            REQUIRE(bench.pool(4100, 30000) == data);
+        }
+}
+
+namespace
+{
+
+// What the far core holds while it works.
+struct Watch {
+    explicit Watch(Bench &bench) : machine(bench.machine())
+    {
+        machine->cpu.meanwhile = look;
+        machine->cpu.context = this;
     }
+
+    static void look(void *context)
+    {
+        Watch *watch = static_cast<Watch *>(context);
+
+        watch->streams = watch->streams || watch->machine->cpu.streams != 0;
+        watch->dirty = watch->dirty || watch->machine->media.cache.dirty_count != 0;
+    }
+
+    rpmi_machine *machine;
+    bool streams = false;
+    bool dirty = false;
+};
+
+} // namespace
+
+TEST_CASE("serve: a cached COPY goes by way of the cache and is written back", "[unit]")
+{
+    for (uint32_t cached : { 0u, uint32_t(RPMI_SIM_CACHED) })
+        for (const char *preset : { "adr", "eadr" }) {
+            Bench bench(preset);
+            rpmi_client *client = bench.dial();
+            auto data = pattern(640, 1);
+            uint32_t flags = RPMI_SIM_SIGNALED | RPMI_SIM_DURABLE | cached;
+            bool adr = preset == std::string("adr");
+            Watch watch(bench);
+
+            REQUIRE(bench.status_of(client,
+                                    bench.write(client, 4096, data, flags, RPMI_SIM_COPY)) == 0);
+            // Where the caches survive there is nothing to stream past them, nor to write back.
+            REQUIRE(watch.streams == (adr && cached == 0));
+            REQUIRE(watch.dirty == (adr && cached != 0));
+            REQUIRE(bench.machine()->media.cache.dirty_count == 0);
+            REQUIRE(bench.pool(4096, 640) == data);
+        }
 }
 
 TEST_CASE("serve: a call runs after the ops posted before it, and its reply comes back", "[unit]")

@@ -70,3 +70,36 @@ TEST_CASE("sim call: a deadline ends a call whose answer does not come", "[unit]
     REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == 0);
     REQUIRE(reply.status == 0); // it had been carried out all the same
 }
+
+TEST_CASE("sim post: a COPY that is to be cached goes by way of the far cache", "[unit]")
+{
+    for (uint32_t cached : { 0u, uint32_t(RPMI_OP_CACHED) }) {
+        Ground ground;
+        rpmi_link *link = ground.connect();
+        rpmi_machine *machine = &ground.sim->world->machine[0];
+        rpmi_op op = {};
+        rpmi_done done;
+        struct Watch {
+            rpmi_machine *machine;
+            bool dirty;
+        } watch = { machine, false };
+
+        op.kind = RPMI_OP_COPY;
+        op.flags = static_cast<uint8_t>(RPMI_OP_SIGNALED | RPMI_OP_DURABLE | cached);
+        op.key = Ground::region(link);
+        op.body = link->ops->stage(link, 256);
+        op.body_bytes = 256;
+        op.len = 256;
+        machine->cpu.context = &watch;
+        machine->cpu.meanwhile = [](void *context) {
+            Watch *it = static_cast<Watch *>(context);
+
+            it->dirty = it->dirty || it->machine->media.cache.dirty_count != 0;
+        };
+        REQUIRE(link->ops->post(link, &op, 1) == 1);
+        while (link->ops->poll(link, &done, 1) == 0)
+            REQUIRE(rpm_sim_step(ground.sim) != 0);
+        REQUIRE(done.status == 0);
+        REQUIRE(watch.dirty == (cached != 0));
+    }
+}
