@@ -157,3 +157,25 @@ TEST_CASE("nic: what is not placed fills its buffer, and no more than that", "[u
     CHECK(most >= 8192);
     CHECK(waiting > 100);
 }
+
+TEST_CASE("nic: an answer that is ready does not wait for one that is yet to come", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
+
+    load.threads = 2;
+    Bench bench(load);
+    uint64_t wire_ps = rpmi_rate_ps(1200, bench.params.network_rate);
+    uint64_t back_ps =
+        bench.params.network_latency + bench.params.nic_latency + bench.params.completion;
+    rpmi_event what;
+
+    rpmi_rig_nic_answer(bench.rig, 0, 1000000, 1200);
+    rpmi_rig_nic_answer(bench.rig, 1, 0, 0);
+    REQUIRE(bench.step(&what));
+    CHECK(what.arg == 1);
+    CHECK(what.at_ns == wire_ps + back_ps);
+    do {
+        REQUIRE(bench.step(&what));
+    } while (what.kind != RPMI_RIG_DONE || what.arg != 0);
+    CHECK(what.at_ns == wire_ps + 1000000 + back_ps);
+}
