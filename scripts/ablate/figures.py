@@ -289,7 +289,7 @@ def draw(spec, rows, folder):
     else:
         figure = draw_axes(sns, plt, spec, frame, notes)
     footer(figure, '  |  '.join([table.conditions(there or rows)] +
-                                [textwrap.shorten(note, 110) for note in notes[:2] if there]))
+                                [textwrap.shorten(note, 84) for note in notes[:2] if there]))
     png = save(figure, folder, spec['id'])
     plt.close(figure)
     return spec['id'], png, notes

@@ -84,7 +84,7 @@ def conditions(rows):
     origins = sorted({words[row['origin']] for row in rows})
     parts = [' and '.join(origins)]
     for name in ('preset', 'seed'):
-        values = sorted({row[name] for row in rows if row[name]})
+        values = sorted({row[name] for row in rows if row[name] and row['origin'] == 'model'})
         if values and len(values) <= 3:
             parts.append(f'{name} {", ".join(values)}')
     if 'live' in origins:
