@@ -234,9 +234,25 @@ class FigureTest(unittest.TestCase):
         self.assertEqual([line['label'] for line in there], ['a'])
         self.assertEqual(notes, ['Not drawn, 1 of 2 points: one node only'])
 
+    def test_a_figure_shows_the_points_whose_labels_begin_so(self):
+        there, _ = figures.points_of({'y': 'mops', 'labels': 'h1/near/'}, [
+            row('h1/near/64', mops=2.0), row('h1/far/64', mops=1.0)])
+        self.assertEqual([line['label'] for line in there], ['h1/near/64'])
+
     def test_sizes_as_people_write_them(self):
         self.assertEqual([figures.bytes_text(n) for n in (64, 1024, 1536, 1 << 20, 1000)],
                          ['64', '1K', '1.5K', '1M', '1000'])
+
+
+class ReadmeTest(unittest.TestCase):
+    def test_an_effect_of_points_without_a_number_is_refused(self):
+        points = {'h1': {'a': {'mops': 3.0}, 'b': {'mops': 2.0}, 'none': {'mops': None},
+                         'zero': {'mops': 0.0}}}
+        words = {'hint': 'H1', 'what': 'w', 'run': 'h1', 'metric': 'mops', 'of': 'a'}
+        self.assertEqual(readme.effect({**words, 'over': 'b'}, points), 'w: 1.50 times')
+        for over in ('none', 'zero', 'nowhere'):
+            with self.assertRaises(readme.BadReadme, msg=over):
+                readme.effect({**words, 'over': over}, points)
 
 
 class CommandTest(Base):
