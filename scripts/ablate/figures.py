@@ -83,8 +83,7 @@ def as_number(value):
 
 def points_of(spec, rows):
     """What a figure shows, and in words what it cannot show."""
-    chosen = [row for row in rows if matches(row, spec)
-              and row['label'].startswith(spec.get('labels', ''))]
+    chosen = [row for row in rows if matches(row, spec)]
     there = [row for row in chosen if row.get(spec['y']) not in (None, '')]
     reasons = {}
     for row in chosen:
