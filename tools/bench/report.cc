@@ -28,7 +28,9 @@ Report::Report(const RunOptions &options) : options_(options)
            rpm_medium_name(static_cast<rpm_medium>(facts.medium)),
            rpm_domain_name(static_cast<rpm_domain>(facts.domain)),
            facts.domain_declared != 0 ? " (declared)" : "",
-           facts.modelled != 0 ? ": modelled, these are times of the model's own program" : "");
+           facts.modelled != 0
+               ? ": modelled, and timed as a program: rpm-hints tells what it would cost"
+               : "");
     printf("%-7s %7s %5s %5s %7s %12s %12s %10s %10s %10s %10s %10s\n", "op", "bytes", "depth",
            "batch", "threads", "ops/s", "MiB/s", "p50", "p90", "p99", "p99.9", "max");
 }
