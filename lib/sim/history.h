@@ -30,7 +30,7 @@ static inline void rpmi_history_mix(struct rpmi_history *history, uint64_t value
 /* @event's time is when it happened. */
 static inline void rpmi_history_add(struct rpmi_history *history, const struct rpmi_event *event)
 {
-    rpmi_history_mix(history, event->at_ns);
+    rpmi_history_mix(history, event->at);
     rpmi_history_mix(history,
                      ((uint64_t)event->kind << 48) ^ ((uint64_t)event->who << 32) ^ event->arg);
     history->last[history->count % RPMI_HISTORY_KEPT] = *event;

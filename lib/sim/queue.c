@@ -18,8 +18,8 @@
 
 static bool earlier(const struct rpmi_event *a, const struct rpmi_event *b)
 {
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns;
+    if (a->at != b->at)
+        return a->at < b->at;
     return a->order < b->order;
 }
 

@@ -32,7 +32,7 @@ enum rpmi_event_kind {
 };
 
 struct rpmi_event {
-    uint64_t at_ns;
+    uint64_t at; /* nanoseconds in a world, picoseconds in a rig */
     uint64_t order;
     uint16_t kind; /* enum rpmi_event_kind */
     uint16_t who;  /* client, or machine: by kind */
@@ -57,10 +57,10 @@ void rpmi_queue_push(struct rpmi_queue *queue, const struct rpmi_event *event);
 /* False when nothing is pending. */
 bool rpmi_queue_pop(struct rpmi_queue *queue, struct rpmi_event *event);
 
-/* Time of the earliest event; UINT64_MAX when nothing is pending. */
-static inline uint64_t rpmi_queue_next_ns(const struct rpmi_queue *queue)
+/* When the earliest event is due; UINT64_MAX when nothing is pending. */
+static inline uint64_t rpmi_queue_next(const struct rpmi_queue *queue)
 {
-    return queue->count == 0 ? UINT64_MAX : queue->heap[0].at_ns;
+    return queue->count == 0 ? UINT64_MAX : queue->heap[0].at;
 }
 
 #endif

@@ -113,7 +113,7 @@ int rpmi_world_reserve(struct rpmi_world *world)
 void rpmi_world_push(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
                      uint32_t gen, uint64_t in_ns, uint64_t arg)
 {
-    struct rpmi_event event = { .at_ns = world->now_ns + in_ns,
+    struct rpmi_event event = { .at = world->now_ns + in_ns,
                                 .kind = (uint16_t)kind,
                                 .who = (uint16_t)who,
                                 .gen = gen,
@@ -168,7 +168,7 @@ void rpmi_world_tick(struct rpmi_world *world, enum rpmi_event_kind kind, uint32
                      uint64_t arg)
 {
     struct rpmi_event event = {
-        .at_ns = world->now_ns, .kind = (uint16_t)kind, .who = (uint16_t)who, .arg = arg
+        .at = world->now_ns, .kind = (uint16_t)kind, .who = (uint16_t)who, .arg = arg
     };
 
     count(world, &event);
@@ -281,12 +281,12 @@ bool rpmi_world_step_until(struct rpmi_world *world, uint64_t at_ns)
     RPM_ASSERT(world->depth <= world->servers);
     while (!counted) {
         bool there =
-            rpmi_queue_next_ns(&world->queue) <= at_ns && rpmi_queue_pop(&world->queue, &event);
+            rpmi_queue_next(&world->queue) <= at_ns && rpmi_queue_pop(&world->queue, &event);
 
         if (!there)
             return false;
-        RPM_ASSERT(event.at_ns >= world->now_ns);
-        world->now_ns = event.at_ns;
+        RPM_ASSERT(event.at >= world->now_ns);
+        world->now_ns = event.at;
         world->depth++;
         counted = happen(world, &event);
         world->depth--;

@@ -127,7 +127,7 @@ void rpmi_rig_at(struct rpmi_rig *rig, uint64_t at_ps, enum rpmi_rig_event kind,
                  uint32_t owner, uint64_t arg)
 {
     struct rpmi_event event = {
-        .at_ns = at_ps, .kind = (uint16_t)kind, .who = (uint16_t)who, .gen = owner, .arg = arg
+        .at = at_ps, .kind = (uint16_t)kind, .who = (uint16_t)who, .gen = owner, .arg = arg
     };
 
     RPM_ASSERT(at_ps >= rig->now_ps);
@@ -298,8 +298,8 @@ bool rpmi_rig_step(struct rpmi_rig *rig)
 
     if (!rpmi_queue_pop(&rig->queue, &event))
         return false;
-    RPM_ASSERT(event.at_ns >= rig->now_ps);
-    rig->now_ps = event.at_ns;
+    RPM_ASSERT(event.at >= rig->now_ps);
+    rig->now_ps = event.at;
     rig->events++;
     happen(rig, &event);
     return true;

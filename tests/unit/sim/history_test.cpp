@@ -26,7 +26,7 @@ TEST_CASE("history: the fingerprint depends on what, where, when and in which or
     rpmi_history_add(&forward, &two);
     rpmi_history_add(&backward, &two);
     rpmi_history_add(&backward, &one);
-    two.at_ns = 1;
+    two.at = 1;
     rpmi_history_add(&later, &one);
     rpmi_history_add(&later, &two);
     REQUIRE(forward.print != backward.print);
@@ -41,7 +41,7 @@ TEST_CASE("history: the text holds the last events, oldest first", "[unit]")
     REQUIRE(text_of(history).empty());
     event.kind = RPMI_EV_EVICT;
     for (uint64_t i = 0; i < RPMI_HISTORY_KEPT + 3; i++) {
-        event.at_ns = i;
+        event.at = i;
         rpmi_history_add(&history, &event);
     }
     std::string text = text_of(history);

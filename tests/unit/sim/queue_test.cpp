@@ -8,7 +8,7 @@ static rpmi_event at(uint64_t ns, uint64_t arg)
 {
     rpmi_event event = {};
 
-    event.at_ns = ns;
+    event.at = ns;
     event.arg = arg;
     return event;
 }
@@ -24,18 +24,18 @@ TEST_CASE("queue: events come out by time, and of one instant as they went in", 
     REQUIRE(rpmi_queue_reserve(&queue, 500) == 0);
     for (uint64_t i = 0; i < 500; i++) {
         event = at(rpmi_rng_below(&rng, 40), i);
-        expected.emplace_back(event.at_ns, i);
+        expected.emplace_back(event.at, i);
         rpmi_queue_push(&queue, &event);
     }
     std::stable_sort(expected.begin(), expected.end());
     for (const auto &want : expected) {
-        REQUIRE(rpmi_queue_next_ns(&queue) == want.first);
+        REQUIRE(rpmi_queue_next(&queue) == want.first);
         REQUIRE(rpmi_queue_pop(&queue, &event));
-        REQUIRE(event.at_ns == want.first);
+        REQUIRE(event.at == want.first);
         REQUIRE(event.arg == want.second);
     }
     REQUIRE_FALSE(rpmi_queue_pop(&queue, &event));
-    REQUIRE(rpmi_queue_next_ns(&queue) == UINT64_MAX);
+    REQUIRE(rpmi_queue_next(&queue) == UINT64_MAX);
     rpmi_queue_close(&queue);
 }
 

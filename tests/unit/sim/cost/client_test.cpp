@@ -139,7 +139,7 @@ TEST_CASE("client: a message that can go does not wait for one that cannot", "[u
         rpmi_event next = bench.rig->queue.heap[0];
 
         if (next.kind == RPMI_RIG_DONE && !bench.rig->slot[next.arg].write)
-            late += next.at_ns - bench.rig->slot[next.arg].start_ps > read_ps + 60000;
+            late += next.at - bench.rig->slot[next.arg].start_ps > read_ps + 60000;
         REQUIRE(bench.step());
         finished = bench.rig->finished;
     }

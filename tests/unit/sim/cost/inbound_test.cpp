@@ -29,7 +29,7 @@ class Root : public Bench
             const rpmi_event *next = &rig->queue.heap[0];
 
             if (next->kind == kind && RPMI_OWNER_KIND(next->gen) == owner)
-                return next->at_ns;
+                return next->at;
             step();
         }
         return UINT64_MAX;

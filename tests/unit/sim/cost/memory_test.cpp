@@ -31,7 +31,7 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
             do {
                 REQUIRE(bench.step(&what));
             } while (what.kind != RPMI_RIG_WRITE);
-            CHECK(what.at_ns == 7000 + half_ps + i * line_ps);
+            CHECK(what.at == 7000 + half_ps + i * line_ps);
             CHECK((what.arg & RPMI_LINE_REMOTE) == (far != 0 ? RPMI_LINE_REMOTE : 0));
         }
         bench.settle();
@@ -39,7 +39,7 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
         rpmi_rig_memory_read(bench.rig, false, 999, RPMI_OWNER_NONE, 0);
         REQUIRE(bench.step(&what));
         CHECK(what.kind == RPMI_RIG_READ);
-        CHECK(what.at_ns == now_ps + line_ps + 2 * half_ps); // there and back
+        CHECK(what.at == now_ps + line_ps + 2 * half_ps); // there and back
     }
 }
 

@@ -122,15 +122,15 @@ TEST_CASE("module: a read takes the media's latency, of a line at hand the buffe
     read(bench, 5);
     settle_memory(bench);
     REQUIRE(bench.data.size() == 1);
-    CHECK(bench.data[0].at_ns == 300000);
+    CHECK(bench.data[0].at == 300000);
     read(bench, 6); // the same media line
     settle_memory(bench);
     REQUIRE(bench.data.size() == 2);
-    CHECK(bench.data[1].at_ns == 300000 + 120000);
+    CHECK(bench.data[1].at == 300000 + 120000);
     read(bench, 9); // the next
     settle_memory(bench);
     REQUIRE(bench.data.size() == 3);
-    CHECK(bench.data[2].at_ns == 420000 + 300000);
+    CHECK(bench.data[2].at == 420000 + 300000);
     CHECK(bench.module()->count.media_reads == 2);
     CHECK(bench.module()->count.reads == 3);
 }
@@ -145,9 +145,9 @@ TEST_CASE("module: reads of one media line join, of others follow at the media's
     bench.rig->slot[0].end = 0;
     settle_memory(bench);
     REQUIRE(bench.data.size() == 5);
-    CHECK(bench.data[2].at_ns == 300000);
-    CHECK(bench.data[3].at_ns == 340000);
-    CHECK(bench.data[4].at_ns == 380000);
+    CHECK(bench.data[2].at == 300000);
+    CHECK(bench.data[3].at == 340000);
+    CHECK(bench.data[4].at == 380000);
     CHECK(bench.module()->count.media_reads == 3);
     CHECK(bench.module()->joins == 0);
 }
@@ -159,7 +159,7 @@ TEST_CASE("module: no latency is less than the media's own time", "[unit]")
     read(bench, 5);
     settle_memory(bench);
     REQUIRE(bench.data.size() == 1);
-    CHECK(bench.data[0].at_ns == 400000);
+    CHECK(bench.data[0].at == 400000);
 }
 
 TEST_CASE("module: a line just written is read from the buffer", "[unit]")
@@ -172,7 +172,7 @@ TEST_CASE("module: a line just written is read from the buffer", "[unit]")
     read(bench, 5);
     settle_memory(bench);
     REQUIRE(bench.data.size() == 1);
-    CHECK(bench.data[0].at_ns == then_ps + 120000);
+    CHECK(bench.data[0].at == then_ps + 120000);
     CHECK(bench.module()->count.media_reads == 0);
     read(bench, 6); // its neighbour was not
     settle_memory(bench);
@@ -194,9 +194,9 @@ TEST_CASE("module: what was read before spares a write some time", "[unit]")
         }
         while (bench.step(&what)) {
             if (what.kind == RPMI_RIG_DRAIN)
-                begun_ps = what.at_ns;
+                begun_ps = what.at;
             if (what.kind == RPMI_RIG_MEDIA)
-                ended_ps = what.at_ns;
+                ended_ps = what.at;
         }
         CHECK(ended_ps - begun_ps == 100000 - 3 * fill_ns * 1000);
         CHECK(bench.module()->count.media_writes == 1);

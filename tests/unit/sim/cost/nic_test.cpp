@@ -173,9 +173,9 @@ TEST_CASE("nic: an answer that is ready does not wait for one that is yet to com
     rpmi_rig_nic_answer(bench.rig, 1, 0, 0);
     REQUIRE(bench.step(&what));
     CHECK(what.arg == 1);
-    CHECK(what.at_ns == wire_ps + back_ps);
+    CHECK(what.at == wire_ps + back_ps);
     do {
         REQUIRE(bench.step(&what));
     } while (what.kind != RPMI_RIG_DONE || what.arg != 0);
-    CHECK(what.at_ns == wire_ps + 1000000 + back_ps);
+    CHECK(what.at == wire_ps + 1000000 + back_ps);
 }
