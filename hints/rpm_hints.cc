@@ -9,12 +9,12 @@
 #include "headline.h"
 #include "sweep.h"
 
-#include <fstream>
 #include <iostream>
 
 namespace
 {
 
+constexpr const char *kSweepGroup = "Sweep";
 constexpr const char *kExamples =
     "Runs: h1 .. h9 (one hint each), ablate (all together), points (the memory by itself), sweep\n"
     "(combinations of the options below it), headline (the results in short), params (the numbers\n"
@@ -47,12 +47,10 @@ void write_json(const Options &options, const hints::Json &json)
         std::cout << text;
         return;
     }
-    std::ofstream file(options.json);
+    hints::OutFile file(options.json);
 
-    file << text;
+    file.write(text);
     file.close();
-    if (!file)
-        throw cli::Failure(options.json + ": cannot be written");
 }
 
 std::string joined(const std::vector<std::string> &words)
@@ -79,8 +77,15 @@ int list(const Options &options)
     return cli::kDone;
 }
 
+void model_only(const Options &options)
+{
+    if (!hints::is_sim(options.url))
+        throw cli::Failure(options.run + ": of the model only, " + options.url + " is none");
+}
+
 int params(const Options &options)
 {
+    model_only(options);
     hints::SimUrl url = hints::parse_sim(options.url);
     std::string spec = url.preset + (options.set.empty() ? "" : "," + joined(options.set));
     hints::Json out = hints::Json::array();
@@ -113,11 +118,11 @@ int params(const Options &options)
 int headline(const Options &options)
 {
     hints::Json out;
+
+    model_only(options);
     std::unique_ptr<hints::Platform> platform =
         hints::open_platform(options.url, joined(options.set));
 
-    if (!hints::is_sim(options.url))
-        throw cli::Failure("headline: on the model only");
     for (const auto &result : hints::headline(platform.get()))
         out[result.first] = result.second;
     write_json(options, out);
@@ -140,10 +145,14 @@ void introduce(const Options &options, const hints::Experiment *experiment)
 std::vector<hints::Point> points_of(const Options &options, const rpm_facts &facts, uint32_t bits)
 {
     const hints::Experiment *experiment = hints::find_experiment(options.run);
+    std::vector<hints::Point> points;
 
     if (options.run == "sweep")
         return hints::sweep_points(facts, bits, options.sweep);
-    return experiment->points(facts, bits, options.sweep.reduced);
+    points = experiment->points(facts, bits, options.sweep.reduced);
+    for (hints::Point &point : points)
+        point.about = experiment->hint[0] == 'H' ? experiment->hint[1] - '0' : 0;
+    return points;
 }
 
 /* Rows go out one by one, so that what was measured before an interruption is kept. */
@@ -152,25 +161,29 @@ int run(const Options &options)
     std::unique_ptr<hints::Platform> platform =
         hints::open_platform(options.url, joined(options.set));
     std::unique_ptr<hints::Csv> csv;
+    std::unique_ptr<hints::OutFile> json;
     hints::Json rows = hints::Json::array();
     uint64_t events = 0;
     uint32_t bits;
 
     cli::check("--hints", rpm_hints_parse(options.hints.c_str(), &bits));
+    std::vector<hints::Point> points = points_of(options, platform->facts(hints::Point()), bits);
     if (!options.csv.empty())
         csv = std::make_unique<hints::Csv>(options.csv);
+    if (!options.json.empty())
+        json = std::make_unique<hints::OutFile>(options.json);
     introduce(options, hints::find_experiment(options.run));
     std::clock_t start = std::clock();
 
-    for (const hints::Point &point : points_of(options, platform->facts(hints::Point()), bits)) {
-        if (cli::stopped())
-            throw cli::Failure("interrupted: the rows before are whole");
+    for (const hints::Point &point : points) {
         hints::Row row = platform->measure(point);
 
+        if (cli::stopped()) /* a live row is cut short */
+            throw cli::Failure("interrupted: the rows before are whole");
         if (csv != nullptr)
             csv->add(options.run, options.url, row);
         rows.push_back(hints::row_json(options.run, options.url, row));
-        if (!options.quiet && options.csv != "-")
+        if (!options.quiet && options.csv != "-" && options.json != "-")
             std::cout << hints::row_text(row) << "\n" << std::flush;
         events += row.cost.events;
     }
@@ -178,13 +191,30 @@ int run(const Options &options)
 
     if (csv != nullptr)
         csv->close();
-    if (!options.json.empty())
-        write_json(options, rows);
+    if (json != nullptr) {
+        json->write(rows.dump(1) + "\n");
+        json->close();
+    }
     if (options.stats)
         std::cerr << events << " events in " << seconds
                   << " s of processor time: " << static_cast<double>(events) / seconds * 1e-6
                   << " M/s\n";
     return cli::kDone;
+}
+
+/* An option that would have no effect is a mistake. */
+void check_options(const CLI::App &app, const Options &options)
+{
+    bool rows = options.run == "sweep" || hints::find_experiment(options.run) != nullptr;
+
+    for (const CLI::Option *option : app.get_options()) {
+        std::string name = option->get_name();
+
+        if (option->count() != 0 && option->get_group() == kSweepGroup && options.run != "sweep")
+            throw cli::Failure(name + " is for sweep, not for " + options.run);
+        if (option->count() != 0 && name == "--csv" && !rows)
+            throw cli::Failure("--csv is for runs with rows, not for " + options.run);
+    }
 }
 
 int dispatch(const Options &options)
@@ -216,13 +246,14 @@ std::string check_hints(const std::string &text)
 
 void add_sweep(CLI::App *app, hints::Sweep *sweep)
 {
-    const char *group = "Sweep";
-    auto list = [](CLI::Option *option) { return option->delimiter(',')->group("Sweep"); };
+    const char *group = kSweepGroup;
+    auto list = [](CLI::Option *option) { return option->delimiter(',')->group(kSweepGroup); };
 
     app->add_option("--by", sweep->by, "who does it: core, nic, call")->group(group);
     app->add_option("--op", sweep->op, "read, write, cas, mix")->group(group);
     list(app->add_option("--bytes,--size", sweep->bytes, "of one operation: 64,4K"));
-    list(app->add_option("--threads", sweep->threads, "clients' threads, or cores"));
+    list(app->add_option("--threads", sweep->threads, "clients' threads, or cores")
+             ->check(CLI::Range(1, 4096)));
     list(app->add_option("--pattern", sweep->patterns, "random, sequential"));
     list(app->add_option("--persist", sweep->persists, "one-sided: none, wait, chain"));
     list(app->add_option("--copy", sweep->copies, "cores: stream (ntstore), clwb, store"));
@@ -238,14 +269,21 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
     app->add_option("--pad", sweep->pad, "a write's length is rounded up to this")->group(group);
     app->add_option("--region", sweep->region, "bytes that are touched")->group(group);
     app->add_option("--skew", sweep->skew, "operations start so many bytes later")->group(group);
-    app->add_option("--depth", sweep->depth, "operations of a thread under way")->group(group);
-    app->add_option("--cores", sweep->cores, "server cores that serve calls")->group(group);
+    app->add_option("--depth", sweep->depth, "operations of a thread under way")
+        ->check(CLI::Range(1, 64))
+        ->group(group);
+    app->add_option("--cores", sweep->cores, "server cores that serve calls")
+        ->check(CLI::Range(1, 64))
+        ->group(group);
     app->add_option("--write-percent", sweep->write_percent, "of a mix")->group(group);
     app->add_option("--one-dimm", sweep->one_dimm, "1: all on one module, 2: each on its own")
+        ->check(CLI::Range(0, 2))
         ->group(group);
     app->add_option("--writers-max", sweep->writers_max, "cores that stream to a module at a time")
         ->group(group);
-    app->add_option("--ops", sweep->ops, "operations to measure for each point")->group(group);
+    app->add_option("--ops", sweep->ops, "operations to measure for each point")
+        ->check(CLI::Range(1, 16 << 20))
+        ->group(group);
 }
 
 } // namespace
@@ -269,7 +307,8 @@ int main(int argc, char **argv)
     app.add_flag("--quiet", options.quiet, "No text");
     app.add_flag("--stats", options.stats, "Events of the model and time taken, at the end");
     add_sweep(&app, &options.sweep);
-    return cli::run(app, argc, argv, [&options] {
+    return cli::run(app, argc, argv, [&app, &options] {
+        check_options(app, options);
         cli::catch_stop();
         return dispatch(options);
     });

@@ -81,6 +81,11 @@ Point make(const rpm_facts &facts, uint32_t hints, const Sweep &sweep, const Cho
     Point point;
     rpm_load *load = &point.load;
 
+    point.label = "sweep/" + sweep.by + "/" + sweep.op + "/" + choice.bytes + "/" +
+                  std::to_string(choice.threads) + "/" + choice.pattern +
+                  (choice.persist.empty() ? "" : "/" + choice.persist) +
+                  (choice.copy.empty() ? "" : "/" + choice.copy) +
+                  (choice.dimms.empty() ? "" : "/" + choice.dimms);
     load->by = word(sweep.by, "--by", by_name, 0, 2);
     load->op = word(sweep.op, "--op", op_name, 0, 3);
     load->bytes = size(choice.bytes, "--bytes");
@@ -91,6 +96,12 @@ Point make(const rpm_facts &facts, uint32_t hints, const Sweep &sweep, const Cho
     load->pattern = word(choice.pattern, "--pattern", pattern_name, 0, 1);
     load->ops = sweep.ops != 0 ? sweep.ops : ops_for(load->bytes, sweep.reduced);
     point.hints = hints;
+    if (load->bytes == 0)
+        throw cli::Failure("--bytes: an operation has at least one");
+    if (!choice.persist.empty() && load->by != RPM_BY_NIC)
+        throw cli::Failure("--persist is about one-sided writes: --by nic");
+    if (!choice.copy.empty() && load->by == RPM_BY_NIC)
+        throw cli::Failure("--copy is about cores: --by core or call");
     plan_load(facts, &point);
     if (!choice.persist.empty())
         load->persist = word(choice.persist, "--persist", persist_name, 0, 2);
@@ -103,11 +114,6 @@ Point make(const rpm_facts &facts, uint32_t hints, const Sweep &sweep, const Cho
                    (choice.copy.empty() ? "" : " " + choice.copy) +
                    (choice.dimms.empty() ? "" : " " + choice.dimms + " dimms");
     point.x = choice.bytes;
-    point.label = "sweep/" + sweep.by + "/" + sweep.op + "/" + choice.bytes + "/" +
-                  std::to_string(choice.threads) + "/" + choice.pattern +
-                  (choice.persist.empty() ? "" : "/" + choice.persist) +
-                  (choice.copy.empty() ? "" : "/" + choice.copy) +
-                  (choice.dimms.empty() ? "" : "/" + choice.dimms);
     return point;
 }
 

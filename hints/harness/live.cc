@@ -2,14 +2,20 @@
 /*
  * live.cc: points over a link to a server, in real time: one connection for each thread, all of
  * them closed loops. What a link cannot choose - sockets, modules, the state of DDIO, the server's
- * own cores - is not pretended: such a point says so and has no numbers.
+ * own cores - is not pretended: such a point says so and has no numbers. So does one about a hint
+ * that has no part in the link, as H9 has none where no NIC writes.
+ *
+ * Nothing is left behind: the regions that are measured have this process's number in their names
+ * and are removed at the end.
  */
 #include "platform.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <thread>
+#include <unistd.h>
 
 namespace hints
 {
@@ -19,8 +25,8 @@ namespace
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char *kRegion = "rpm-hints";
 constexpr uint64_t kRegionBytes = 8 << 20;
+constexpr uint64_t kDramBytes = 4096;
 constexpr uint64_t kSpanMost = 1 << 20;
 constexpr auto kLongest = std::chrono::milliseconds(500);
 
@@ -41,13 +47,27 @@ uint64_t ps_since(Clock::time_point start)
 class Live : public Platform
 {
   public:
-    explicit Live(const std::string &url) : url_(url)
+    explicit Live(const std::string &url) : url_(url), conn_(cli::connect(url))
     {
-        cli::Conn conn = cli::connect(url);
-
         facts_ = rpm_facts_init();
-        cli::check(url, rpm_conn_facts(conn.get(), &facts_));
+        cli::check(url, rpm_conn_facts(conn_.get(), &facts_));
+        nic_ = (facts_.methods & 1u << RPM_METHOD_READ) != 0;
+        std::signal(SIGPIPE, SIG_IGN); /* else `| head` would leave the regions behind */
     }
+
+    ~Live() override
+    {
+        for (bool dram : { false, true }) {
+            int err = rpm_conn_remove(conn_.get(), name_of(dram).c_str());
+
+            if (err != 0 && err != RPM_E_NOENT)
+                std::fprintf(stderr, "rpm-hints: %s is left behind: %s\n", name_of(dram).c_str(),
+                             rpm_last_error());
+        }
+    }
+
+    Live(const Live &) = delete;
+    Live &operator=(const Live &) = delete;
 
     rpm_facts facts(const Point &) override
     {
@@ -60,7 +80,7 @@ class Live : public Platform
 
         row.point = point;
         row.modelled = false;
-        row.ddio = facts_.ddio == RPM_YES;
+        row.ddio = nic_ ? facts_.ddio : 0;
         row.note = cannot_show(point);
         if (row.note.empty())
             run(&row);
@@ -68,34 +88,74 @@ class Live : public Platform
     }
 
   private:
+    static std::string name_of(bool dram)
+    {
+        return "rpm-hints-" + std::to_string(getpid()) + (dram ? "-dram" : "");
+    }
+
     /* Why this platform cannot show a point; "" if it can. */
     std::string cannot_show(const Point &point) const
     {
         const rpm_load &load = point.load;
+        std::string why;
 
         if (load.by == RPM_BY_CORE)
             return "the server's own cores are not reached over a link";
         if (load.far != 0)
             return "the memory and the port are where they are: no other socket to compare with";
-        if (load.one_dimm != 0)
+        if (load.one_dimm != 0 || !point.set.empty())
             return "a link does not choose memory modules";
-        if (load.by == RPM_BY_NIC && load.ddio != 0 && load.ddio != facts_.ddio)
-            return std::string("DDIO is ") +
-                   (facts_.ddio == RPM_UNKNOWN ? "unknown"
-                    : facts_.ddio == RPM_YES   ? "on"
-                                               : "off") +
-                   " at this server, and a client cannot turn it";
-        if (load.by == RPM_BY_CALL && load.ddio != 0 && load.ddio != facts_.ddio)
-            return "the state of DDIO at this server is not the one asked for";
         if (load.op == RPM_LOAD_CAS && load.memory == RPM_LOAD_NVM)
             return "the library does not do atomics on persistent memory (H8)";
+        if (load.op != RPM_LOAD_CAS && load.memory == RPM_LOAD_DRAM)
+            return "what the library reads and writes is in the pool";
         if (load.op == RPM_LOAD_READ && load.by == RPM_BY_CALL)
             return "the library reads one-sided only";
-        if (load.persist == RPM_PERSIST_NONE && load.by == RPM_BY_NIC && load.op == RPM_LOAD_WRITE)
-            return "the library does not acknowledge a write that nothing proves";
-        if (load.bytes > kSpanMost)
-            return "too large for the region of this measurement";
+        if (load.bytes > kSpanMost || load.skew_bytes != 0)
+            return "not an operation of this measurement: at most 1 MiB, at whole lines";
+        if (point.about == 3 && !nic_)
+            return "no NIC writes here: DDIO has no part";
+        if (load.region_bytes != 0 && load.region_bytes < slot_of(load))
+            return "the region has no room for one operation";
+        why = load.by == RPM_BY_CALL ? calls_show(load) : hint_shows(point);
+        return !why.empty() || !nic_ ? why : ddio_is(load);
+    }
+
+    static std::string calls_show(const rpm_load &load)
+    {
+        if (load.copy == RPM_COPY_STORE)
+            return "the library does not leave what it acknowledges to the caches";
         return "";
+    }
+
+    /* The part that the hint of this experiment has in one-sided operations here. */
+    std::string hint_shows(const Point &point) const
+    {
+        const rpm_load &load = point.load;
+
+        if (load.op == RPM_LOAD_WRITE && load.persist == RPM_PERSIST_NONE)
+            return "the library does not acknowledge a write that nothing proves";
+        if (point.about == 5 && facts_.line_bytes != 256)
+            return "the media's lines are not known to be of 256 bytes";
+        if (point.about == 6 && !nic_)
+            return "no NIC writes here: what CPUs write is H7's";
+        if ((point.about == 9 || load.persist == RPM_PERSIST_WAIT) && !nic_ &&
+            load.op == RPM_LOAD_WRITE)
+            return "no NIC writes here: no READ follows that could be waited for or chained";
+        if (point.about == 9 && load.flush_memory == RPM_LOAD_NVM)
+            return "the library's READ is of DRAM";
+        return "";
+    }
+
+    std::string ddio_is(const rpm_load &load) const
+    {
+        if (load.ddio == 0 || load.ddio == facts_.ddio)
+            return "";
+        return std::string("DDIO is ") +
+               (facts_.ddio == RPM_UNKNOWN ? "unknown"
+                : facts_.ddio == RPM_YES   ? "on"
+                                           : "off") +
+               " at this server, and a client cannot turn it";
     }
 
     rpm_region_opts region_opts(const rpm_load &load) const
@@ -103,10 +163,10 @@ class Live : public Platform
         rpm_region_opts opts = rpm_region_opts_init();
 
         opts.flags = RPM_REGION_CREATE;
-        opts.bytes = kRegionBytes;
+        opts.bytes = load.region_bytes != 0 ? load.region_bytes : kRegionBytes;
         if (load.op == RPM_LOAD_CAS) {
             opts.flags |= RPM_REGION_DRAM;
-            opts.bytes = 4096;
+            opts.bytes = kDramBytes;
         } else if (load.pad_bytes > 1) {
             opts.slot_bytes = static_cast<uint32_t>(slot_of(load));
         }
@@ -125,8 +185,8 @@ class Live : public Platform
         rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_region_opts region = region_opts(point.load);
         rpm_region *opened = nullptr;
-        std::string text = spec_of(point.hints);
-        std::string name = std::string(kRegion) + (point.load.op == RPM_LOAD_CAS ? "-dram" : "");
+        std::string text = spec_of(hints_of(point));
+        std::string name = name_of(point.load.op == RPM_LOAD_CAS);
 
         opts.hints = text.c_str();
         if (point.load.by == RPM_BY_CALL)
@@ -134,6 +194,19 @@ class Live : public Platform
         worker->conn = cli::connect(url_, &opts);
         cli::check(name, rpm_region_open(worker->conn.get(), name.c_str(), &region, &opened));
         worker->region = cli::Region(opened);
+    }
+
+    /* What a sweep asks for by name, the library does by hint. */
+    static uint32_t hints_of(const Point &point)
+    {
+        const rpm_load &load = point.load;
+
+        if (load.by == RPM_BY_CALL)
+            return load.bytes > 128 && load.copy == RPM_COPY_CLWB ? point.hints & ~RPM_HINT(4)
+                                                                  : point.hints;
+        if (load.persist == RPM_PERSIST_WAIT)
+            return point.hints & ~RPM_HINT(9);
+        return load.persist == RPM_PERSIST_CHAIN ? point.hints | RPM_HINT(9) : point.hints;
     }
 
     /* As rpm_hints_parse() reads it. */
@@ -147,22 +220,22 @@ class Live : public Platform
         return text;
     }
 
-    static int one(Worker *worker, const rpm_load &load, uint64_t offset, std::string *data)
+    static int one(Worker *worker, uint32_t op, uint64_t offset, std::string *data)
     {
         uint64_t found;
 
-        if (load.op == RPM_LOAD_CAS)
-            return rpm_region_cas(worker->region.get(), offset % 4096 / 8 * 8, 0, 0, &found);
-        if (load.op == RPM_LOAD_READ)
-            return rpm_region_read(worker->region.get(), offset, &(*data)[0], load.bytes);
-        return rpm_region_write(worker->region.get(), offset, data->data(), load.bytes);
+        if (op == RPM_LOAD_CAS)
+            return rpm_region_cas(worker->region.get(), offset, 0, 0, &found);
+        if (op == RPM_LOAD_READ)
+            return rpm_region_read(worker->region.get(), offset, &(*data)[0], data->size());
+        return rpm_region_write(worker->region.get(), offset, data->data(), data->size());
     }
 
     static void work(Worker *worker, const rpm_load &load, uint64_t seed, uint64_t ops,
                      const std::atomic<bool> *stop)
     {
         std::string data(load.bytes, 'x');
-        uint64_t slot = slot_of(load);
+        uint64_t slot = load.op == RPM_LOAD_CAS ? sizeof(uint64_t) : slot_of(load);
         uint64_t slots = rpm_region_bytes(worker->region.get()) / slot;
         Clock::time_point end = Clock::now() + kLongest;
 
@@ -172,7 +245,11 @@ class Live : public Platform
 
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             uint64_t nth = load.pattern == RPM_LOAD_SEQUENTIAL ? i % slots : (seed >> 33) % slots;
-            int err = one(worker, load, nth * slot, &data);
+            uint32_t op = load.op;
+
+            if (op == RPM_LOAD_MIX)
+                op = (seed >> 20) % 100 < load.write_percent ? RPM_LOAD_WRITE : RPM_LOAD_READ;
+            int err = one(worker, op, nth * slot, &data);
 
             if (err != 0) {
                 worker->failure = cli::RpmFailure("operation", err).what();
@@ -185,7 +262,8 @@ class Live : public Platform
     void run(Row *row) const
     {
         const rpm_load &load = row->point.load;
-        uint32_t threads = std::min(load.threads * load.depth, 2 * cores());
+        uint32_t asked = std::max(load.threads, 1u) * std::max(load.depth, 1u);
+        uint32_t threads = std::min(asked, 2 * cores());
         std::vector<Worker> workers(threads);
         std::vector<std::thread> running;
         std::atomic<bool> stop{ false };
@@ -207,9 +285,17 @@ class Live : public Platform
         for (std::thread &thread : running)
             thread.join();
         sum_up(row, workers, ps_since(start));
+        row->durable = load.op == RPM_LOAD_WRITE;
+        if (!nic_ && load.by == RPM_BY_NIC && load.op != RPM_LOAD_READ) {
+            row->point.load.persist = RPM_PERSIST_NONE;
+            row->note = "no NIC here: done by a CPU";
+        }
+        if (threads < asked)
+            row->note += (row->note.empty() ? "" : "; ") + std::to_string(threads) + " of " +
+                         std::to_string(asked) + " at a time: more than this machine has cores for";
         row->point.load.threads = threads;
         row->point.load.depth = 1;
-        row->durable = load.op == RPM_LOAD_WRITE;
+        row->point.load.cores = 0;
     }
 
     static uint32_t cores()
@@ -239,7 +325,8 @@ class Live : public Platform
         };
         row->cost.ops = all.size();
         row->cost.duration_ps = duration_ps;
-        row->cost.bytes = all.size() * row->point.load.bytes;
+        row->cost.bytes =
+            all.size() * (row->point.load.op == RPM_LOAD_CAS ? 8 : row->point.load.bytes);
         row->cost.p50_ps = rank(500);
         row->cost.p90_ps = rank(900);
         row->cost.p99_ps = rank(990);
@@ -250,7 +337,9 @@ class Live : public Platform
     }
 
     std::string url_;
+    cli::Conn conn_;
     rpm_facts facts_;
+    bool nic_; /* of the client: what it writes and reads, no CPU touches */
 };
 
 } // namespace

@@ -46,7 +46,7 @@ class Modelled : public Platform
         row.preset = url_.preset;
         row.dimms =
             static_cast<uint32_t>(std::strtoul(value_of(model, "dimms").c_str(), nullptr, 10));
-        row.ddio = point.load.ddio != 0 ? point.load.ddio == RPM_YES : facts(point).ddio == RPM_YES;
+        row.ddio = point.load.ddio != 0 ? point.load.ddio : facts(point).ddio;
         row.durable = is_durable(facts(point), point);
         row.counted = true;
         cli::check(point.label, rpm_model_run(model, &row.point.load, &row.cost));

@@ -17,6 +17,7 @@ struct Point {
     std::string label;  /* "h1/write/4/far": unique in a run */
     std::string series; /* of a figure */
     std::string x;      /* of a figure */
+    uint32_t about = 0; /* the hint that its experiment is about; 0: none alone */
     uint32_t hints = RPM_HINTS_ALL;
     rpm_load load = rpm_load_init();
     std::string set; /* numbers of the preset replaced: "dimms=1 dimms" */
@@ -29,7 +30,7 @@ struct Row {
     std::string note; /* why not, or what to bear in mind */
     std::string preset;
     uint32_t dimms = 0; /* 0: not known */
-    bool ddio = false;
+    uint32_t ddio = 0;  /* enum rpm_answer; 0: unknown, or no NIC writes there */
     bool durable = false;
     bool counted = false; /* the media counters mean something */
     rpm_cost cost = rpm_cost_init();

@@ -7,7 +7,10 @@
  */
 #include "report.h"
 
-#include <cinttypes>
+#include <cerrno>
+#include <cstring>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace hints
 {
@@ -73,7 +76,7 @@ void add_load(std::vector<Cell> &cells, const Row &row)
     add(cells, "cores", load.by == RPM_BY_CALL ? load.cores : 0);
     add_if(cells, "dimms", row.dimms != 0, std::to_string(row.dimms));
     add(cells, "far", load.far);
-    add(cells, "ddio", row.ddio ? "on" : "off");
+    add(cells, "ddio", row.ddio == RPM_YES ? "on" : row.ddio == RPM_NO ? "off" : "");
     add(cells, "seed", load.seed);
     add(cells, "repeat", uint64_t{ 1 });
 }
@@ -134,47 +137,66 @@ std::string quoted(const std::string &text)
 
 } // namespace
 
-Csv::Csv(const std::string &path) : path_(path)
+OutFile::OutFile(const std::string &path) : path_(path)
 {
-    std::string heading;
-
-    file_ = path == "-" ? stdout : std::fopen(path.c_str(), "w");
+    created_ = path != "-" && access(path.c_str(), F_OK) != 0;
+    file_ = path == "-" ? stdout : std::fopen(path.c_str(), "a");
     if (file_ == nullptr)
-        throw cli::Failure(path + ": cannot be written");
-    for (const Cell &cell : cells_of("", "", Row()))
-        heading += (heading.empty() ? "" : ",") + std::string(cell.name);
-    line(heading);
+        fail();
 }
 
-Csv::~Csv()
+OutFile::~OutFile()
 {
     if (file_ != nullptr && file_ != stdout)
         std::fclose(file_);
+    if (created_ && !begun_)
+        std::remove(path_.c_str());
+}
+
+void OutFile::fail() const
+{
+    throw cli::Failure(path_ + ": cannot be written: " + std::strerror(errno));
 }
 
 /* In one write: whoever is interrupted leaves whole lines. */
-void Csv::line(const std::string &text)
+void OutFile::write(const std::string &text)
 {
-    if (std::fputs((text + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0)
-        throw cli::Failure(path_ + ": cannot be written");
+    struct stat found;
+
+    if (!begun_ && file_ != stdout && fstat(fileno(file_), &found) == 0 && S_ISREG(found.st_mode) &&
+        ftruncate(fileno(file_), 0) != 0)
+        fail();
+    begun_ = true;
+    if (std::fputs(text.c_str(), file_) < 0 || std::fflush(file_) != 0)
+        fail();
 }
 
-void Csv::add(const std::string &run, const std::string &url, const Row &row)
-{
-    std::string text;
-
-    for (const Cell &cell : cells_of(run, url, row))
-        text += (text.empty() ? "" : ",") + quoted(cell.value);
-    line(text);
-}
-
-void Csv::close()
+void OutFile::close()
 {
     std::FILE *file = file_;
 
     file_ = nullptr;
     if (file != nullptr && file != stdout && std::fclose(file) != 0)
-        throw cli::Failure(path_ + ": cannot be written");
+        fail();
+}
+
+void Csv::add(const std::string &run, const std::string &url, const Row &row)
+{
+    std::vector<Cell> cells = cells_of(run, url, row);
+    std::string heading;
+    std::string text;
+
+    for (const Cell &cell : cells) {
+        heading += (heading.empty() ? "" : ",") + std::string(cell.name);
+        text += (text.empty() ? "" : ",") + quoted(cell.value);
+    }
+    file_.write((headed_ ? "" : heading + "\n") + text + "\n");
+    headed_ = true;
+}
+
+void Csv::close()
+{
+    file_.close();
 }
 
 Json row_json(const std::string &run, const std::string &url, const Row &row)

@@ -16,23 +16,40 @@ namespace hints
 
 using Json = nlohmann::ordered_json;
 
+/* A file to be written. Whether it can be is known at once, but what was in it before goes only
+ * when there is something to replace it; a new one without anything in it is removed again. */
+class OutFile
+{
+  public:
+    explicit OutFile(const std::string &path); /* "-": standard output */
+    ~OutFile();
+    OutFile(const OutFile &) = delete;
+    OutFile &operator=(const OutFile &) = delete;
+
+    void write(const std::string &text); /* throws when that is not possible */
+    void close();
+
+  private:
+    [[noreturn]] void fail() const;
+
+    std::string path_;
+    std::FILE *file_ = nullptr;
+    bool created_ = false;
+    bool begun_ = false;
+};
+
 /* A CSV file that holds whole lines only, also when the run is interrupted. */
 class Csv
 {
   public:
-    explicit Csv(const std::string &path); /* "-": standard output */
-    ~Csv();
-    Csv(const Csv &) = delete;
-    Csv &operator=(const Csv &) = delete;
+    explicit Csv(const std::string &path) : file_(path) {}
 
     void add(const std::string &run, const std::string &url, const Row &row);
     void close(); /* throws when the file could not be written */
 
   private:
-    void line(const std::string &text);
-
-    std::string path_;
-    std::FILE *file_ = nullptr;
+    OutFile file_;
+    bool headed_ = false;
 };
 
 Json row_json(const std::string &run, const std::string &url, const Row &row);

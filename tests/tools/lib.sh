@@ -3,18 +3,19 @@
 set -u
 failures=0
 
-# says CODE TEXT WORD...: the command ends with CODE and its whole output has TEXT in it.
+# says CODE TEXT WORD...: the command ends with CODE and its whole output, which is then in $said, has
+# TEXT in it.
 says() {
     local code=$1 text=$2
     shift 2
-    local out rc
-    out=$("$@" 2>&1)
+    local rc
+    said=$("$@" 2>&1)
     rc=$?
     if [ "$rc" != "$code" ]; then
-        echo "FAILED: $* ended with $rc, not $code: $out"
+        echo "FAILED: $* ended with $rc, not $code: $said"
         failures=$((failures + 1))
-    elif [[ "$out" != *"$text"* ]]; then
-        echo "FAILED: $* does not say \"$text\": $out"
+    elif [[ "$said" != *"$text"* ]]; then
+        echo "FAILED: $* does not say \"$text\": $said"
         failures=$((failures + 1))
     fi
 }
