@@ -34,7 +34,8 @@ struct cell {
 #define CPU_FLUSH { YES, "the far CPU flushes the range out of its caches before it answers" }
 #define CPU_FENCE { YES, "CPU caches survive, so the far CPU needs no more than a fence to answer" }
 #define CPU_MSYNC { YES, "the far CPU calls msync on the range before it answers" }
-#define CPU_COPY { YES, "the far CPU copies past its caches and fences before it answers" }
+#define CPU_COPY { YES, "what the far CPU copies has left its caches before it answers" }
+#define CPU_COPY_EADR { YES, "CPU caches survive: the far CPU copies and fences, then answers" }
 #define CPU_COPY_MSYNC { YES, "the far CPU copies and calls msync before it answers" }
 #define NIC_FLUSH { IF_FLUSH, "the NIC answers a FLUSH once the bytes are in the persistence domain" }
 #define STORED { YES, "stores past the near CPU's cache are in the memory controller after a fence" }
@@ -49,7 +50,7 @@ static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
     [RPM_METHOD_READ_OTHER] = { OTHER_NO, OTHER_NO, OTHER_NO, OTHER_NO, FORGETS },
     [RPM_METHOD_MESSAGE] = { CPU_FLUSH, CPU_FLUSH, CPU_FENCE, CPU_MSYNC, FORGETS },
     [RPM_METHOD_IMMEDIATE] = { CPU_FLUSH, CPU_FLUSH, CPU_FENCE, CPU_MSYNC, FORGETS },
-    [RPM_METHOD_COPY] = { CPU_COPY, CPU_COPY, CPU_COPY, CPU_COPY_MSYNC, FORGETS },
+    [RPM_METHOD_COPY] = { CPU_COPY, CPU_COPY, CPU_COPY_EADR, CPU_COPY_MSYNC, FORGETS },
     [RPM_METHOD_FLUSH] = { NIC_FLUSH, NIC_FLUSH, NIC_FLUSH, MSYNC_NIC, FORGETS },
     [RPM_METHOD_STORE] = { STORED, STORED, STORED,
         { NO, "stores end in a page cache, which a fence does not bring to the device" }, FORGETS },
