@@ -23,23 +23,31 @@ static uint64_t flags_of(const struct rpmi_rig *rig, uint64_t line)
     return line | (rig->load.far != 0 ? RPMI_LINE_REMOTE : 0);
 }
 
-/* When a line that sets out in @in_ps is on the socket of the modules. */
-static uint64_t arrive_ps(struct rpmi_rig *rig, struct rpmi_wire *link, uint64_t in_ps)
+uint64_t rpmi_rig_memory_hop_ps(const struct rpmi_rig *rig)
 {
-    uint64_t busy_ps = rpmi_rate_ps(RPMI_LINE_BYTES, rig->params->upi_rate);
-
-    if (rig->load.far == 0)
-        return rig->now_ps + in_ps;
-    return rpmi_wire_pass(link, rig->now_ps + in_ps, busy_ps) + rig->params->upi_latency / 2;
+    return rig->load.far != 0 ? rig->params->upi_latency / 2 : 0;
 }
 
+/* When a line that sets out in @in_ps is through the link between the sockets. */
+static uint64_t through_ps(struct rpmi_rig *rig, struct rpmi_wire *link, uint64_t in_ps)
+{
+    if (rig->load.far == 0)
+        return rig->now_ps + in_ps;
+    return rpmi_wire_pass(link, rig->now_ps + in_ps,
+                          rpmi_rate_ps(RPMI_LINE_BYTES, rig->params->upi_rate));
+}
+
+/* A NIC's writes cross the link one behind the other, without waiting for each to be accepted:
+ * their hop is part of their way to the root complex, see nic.c. */
 void rpmi_rig_memory_write(struct rpmi_rig *rig, bool dram, uint64_t line, uint32_t owner,
                            uint64_t in_ps)
 {
     const struct rpmi_module *module = rpmi_rig_memory_module(rig, dram, line);
+    uint64_t at_ps = through_ps(rig, &rig->link_there, in_ps);
 
-    rpmi_rig_at(rig, arrive_ps(rig, &rig->link_there, in_ps), RPMI_RIG_WRITE, module->number, owner,
-                flags_of(rig, line));
+    if (RPMI_OWNER_KIND(owner) != RPMI_OWNER_INBOUND)
+        at_ps += rpmi_rig_memory_hop_ps(rig);
+    rpmi_rig_at(rig, at_ps, RPMI_RIG_WRITE, module->number, owner, flags_of(rig, line));
 }
 
 /* The link's way back is charged here already: what counts is its rate and the sum of both ways. */
@@ -47,10 +55,10 @@ void rpmi_rig_memory_read(struct rpmi_rig *rig, bool dram, uint64_t line, uint32
                           uint64_t in_ps)
 {
     const struct rpmi_module *module = rpmi_rig_memory_module(rig, dram, line);
-    uint64_t at_ps = arrive_ps(rig, &rig->link_back, in_ps);
+    uint64_t at_ps = through_ps(rig, &rig->link_back, in_ps) + rpmi_rig_memory_hop_ps(rig);
 
-    if (rig->load.far != 0)
-        at_ps += rig->params->upi_latency / 2;
+    if (RPMI_OWNER_KIND(owner) != RPMI_OWNER_FETCH) /* whose way there was a NIC's, as above */
+        at_ps += rpmi_rig_memory_hop_ps(rig);
     rpmi_rig_at(rig, at_ps, RPMI_RIG_READ, module->number, owner, flags_of(rig, line));
 }
 

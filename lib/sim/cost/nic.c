@@ -34,7 +34,8 @@ static void transact(struct rpmi_rig *rig, const struct rpmi_inbound *tlp)
 
     rig->tlp[number] = *tlp;
     rig->inbound_bytes += weight(tlp);
-    rpmi_rig_at(rig, at_ps + rig->params->pcie_write, RPMI_RIG_INBOUND, 0, 0, number);
+    at_ps += rig->params->pcie_write + rpmi_rig_memory_hop_ps(rig);
+    rpmi_rig_at(rig, at_ps, RPMI_RIG_INBOUND, 0, 0, number);
 }
 
 /* A payload over PCIe, one transaction after another. */

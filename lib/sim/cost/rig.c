@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #define WARM_UP_LEAST 2048u
+#define WARM_UP_BUFFERS 4u /* of a NIC, filled */
 
 static uint64_t min(uint64_t a, uint64_t b)
 {
@@ -68,6 +69,17 @@ static int open_cache(struct rpmi_rig *rig)
                          nic ? params->ddio_ways : params->llc_ways, params->llc_victims);
 }
 
+/* Until every queue on the way is as full as it will be: the NIC's buffer is the largest. */
+static uint64_t warm_up(const struct rpmi_params *params, const struct rpm_load *load)
+{
+    uint64_t each =
+        rpmi_load_written(load) < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : rpmi_load_written(load);
+    uint64_t most = load->ops / 4 > WARM_UP_LEAST ? load->ops / 4 : WARM_UP_LEAST;
+    uint64_t fill = load->by == RPM_BY_NIC ? WARM_UP_BUFFERS * params->nic_buffer / each : 0;
+
+    return most > fill ? most : fill;
+}
+
 int rpmi_rig_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
                   struct rpmi_rig **out)
 {
@@ -97,7 +109,7 @@ int rpmi_rig_open(const struct rpmi_params *params, bool ddio, const struct rpm_
         rpmi_module_open(&rig->module[RPMI_RIG_MODULES + i], (uint16_t)(RPMI_RIG_MODULES + i), true,
                          params);
     }
-    rig->warm_up = rig->load.ops / 4 > WARM_UP_LEAST ? rig->load.ops / 4 : WARM_UP_LEAST;
+    rig->warm_up = warm_up(params, &rig->load);
     *out = rig;
     return 0;
 }

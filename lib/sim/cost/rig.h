@@ -205,6 +205,9 @@ void rpmi_rig_memory_write(struct rpmi_rig *rig, bool dram, uint64_t line, uint3
 void rpmi_rig_memory_read(struct rpmi_rig *rig, bool dram, uint64_t line, uint32_t owner,
                           uint64_t in_ps);
 
+/* From one socket to the other; nothing where both are one. */
+uint64_t rpmi_rig_memory_hop_ps(const struct rpmi_rig *rig);
+
 /* A line's way into the module is free: for its owner. */
 void rpmi_rig_memory_accepted(struct rpmi_rig *rig, uint32_t owner);
 

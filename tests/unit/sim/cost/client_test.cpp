@@ -117,7 +117,8 @@ TEST_CASE("client: a thread posts one request after another", "[unit]")
     CHECK(cost.duration_ps / cost.ops == 2 * HINTS.nic_post);
     load.persist = RPM_PERSIST_WAIT;
     cost = cost_of(load);
-    CHECK(cost.duration_ps / cost.ops >= 2 * HINTS.nic_post);
+    // its two requests may fall on both sides of where the count begins
+    CHECK(cost.duration_ps / cost.ops >= 2 * HINTS.nic_post * 999 / 1000);
     CHECK(cost.duration_ps / cost.ops < 2 * HINTS.nic_post * 101 / 100);
 }
 

@@ -55,6 +55,20 @@ TEST_CASE("memory: a far load takes a hop longer", "[unit]")
           near_ps + params.upi_latency / 2 * 2 + rpmi_rate_ps(64, params.upi_rate));
 }
 
+TEST_CASE("memory: a NIC's far writes follow each other closely", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
+
+    load.bytes = 4096;
+    load.threads = 64;
+    load.ops = 1000;
+    load.far = 1;
+    rpm_cost far = cost_of(load, "dram"); // no directory, fast media: the port is what is left
+    load.far = 0;
+    rpm_cost near = cost_of(load, "dram");
+    CHECK(far.duration_ps < near.duration_ps * 101 / 100);
+}
+
 TEST_CASE("memory: far writes cost the media their directory, near ones and DRAM do not", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
