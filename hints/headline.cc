@@ -118,7 +118,8 @@ std::vector<std::pair<std::string, double>> headline(Platform *platform)
     out.emplace_back("stream over clwb, 256 B", random_gbs(platform, RPM_COPY_STREAM, 256) /
                                                     random_gbs(platform, RPM_COPY_CLWB, 256));
     out.emplace_back("locks: DRAM over NVM",
-                     locks_mops(platform, RPM_HINTS_ALL) / locks_mops(platform, RPM_HINTS_NONE));
+                     locks_mops(platform, RPM_HINTS_ALL) /
+                         locks_mops(platform, with(RPM_HINTS_ALL, 8, false)));
     out.emplace_back("calls: DDIO on over off",
                      calls_mops(platform, RPM_YES) / calls_mops(platform, RPM_NO));
     return out;

@@ -26,9 +26,9 @@ size_t rpmi_history_text(const struct rpmi_history *history, char *text, size_t 
     for (uint64_t i = first; i < history->count; i++) {
         const struct rpmi_event *event = &history->last[i % RPMI_HISTORY_KEPT];
         const char *name = event->kind < RPMI_EV_KINDS ? NAMES[event->kind] : NAMES[0];
-        int n = snprintf(used < bytes ? text + used : NULL, used < bytes ? bytes - used : 0,
-                         "%" PRIu64 " ns %s %u %" PRIx64 "\n", event->at, name, event->who,
-                         event->arg);
+        int n =
+            snprintf(used < bytes ? text + used : NULL, used < bytes ? bytes - used : 0,
+                     "%" PRIu64 " ns %s %u %" PRIx64 "\n", event->at, name, event->who, event->arg);
 
         used += n > 0 ? (size_t)n : 0;
     }

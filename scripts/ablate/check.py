@@ -90,6 +90,8 @@ def read_file(path, columns, seen):
                 raise BadExpected(f'{place}: id {row.id} stands at {seen[row.id]} already')
             seen[row.id] = place
             rows.append(row)
+    if not rows:
+        raise BadExpected(f'{path}: no published values')
     return rows
 
 
@@ -100,7 +102,7 @@ def read_expected(folder):
     for path in sorted(Path(folder).glob('expected/*.csv')):
         rows += read_file(path, COLUMNS, seen)
     if not rows:
-        raise BadExpected(f'{folder}/expected: no published values')
+        raise BadExpected(f'{folder}/expected: no files of published values')
     known = Path(folder) / 'outside.csv'
     return rows + (read_file(known, KNOWN_COLUMNS, seen) if known.exists() else [])
 

@@ -181,7 +181,7 @@ static uint64_t fence_ps(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t 
 
     if (core->slot == UINT32_MAX && core->unfenced < rig->load.fence_bytes) {
         *next_ps = end_ps > core->next_ps ? end_ps : core->next_ps;
-        return end_ps;
+        return *next_ps; /* nothing is waited for: over when the core is free for the next */
     }
     core->unfenced = 0;
     *next_ps = end_ps;

@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-#define WARM_UP_LEAST 2048u
-#define WARM_UP_BUFFERS 4u /* of a NIC, filled */
+#define WARM_UP_BYTES (512u << 10) /* more than the modules' buffers hold */
+#define WARM_UP_BUFFERS 4u         /* of a NIC, filled */
 
 static uint64_t min(uint64_t a, uint64_t b)
 {
@@ -72,12 +72,14 @@ static int open_cache(struct rpmi_rig *rig)
 /* Until every queue on the way is as full as it will be: the NIC's buffer is the largest. */
 static uint64_t warm_up(const struct rpmi_params *params, const struct rpm_load *load)
 {
-    uint64_t each =
-        rpmi_load_written(load) < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : rpmi_load_written(load);
-    uint64_t most = load->ops / 4 > WARM_UP_LEAST ? load->ops / 4 : WARM_UP_LEAST;
-    uint64_t fill = load->by == RPM_BY_NIC ? WARM_UP_BUFFERS * params->nic_buffer / each : 0;
+    uint64_t written = rpmi_load_written(load);
+    uint64_t each = written < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : written;
+    uint64_t fill = load->by == RPM_BY_NIC ? WARM_UP_BUFFERS * params->nic_buffer : 0;
+    uint64_t ops = (fill > WARM_UP_BYTES ? fill : WARM_UP_BYTES) / each;
+    uint64_t rounds = 2 * (uint64_t)load->threads * load->depth;
 
-    return most > fill ? most : fill;
+    ops = ops > rounds ? ops : rounds;
+    return ops > load->ops / 4 ? ops : load->ops / 4;
 }
 
 int rpmi_rig_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
