@@ -23,6 +23,8 @@ constexpr const char *kExamples =
     "  rpm-hints h6 --url sim:preset=hints,seed=1 --csv -\n"
     "  rpm-hints ablate --json ablate.json\n"
     "  rpm-hints sweep --by core --op write --copy stream,clwb --bytes 64,256,4K --threads 1,4,16\n"
+    "  rpm-hints sweep --by core --copy stream --fence never --pattern sequential --threads "
+    "1,4,16\n"
     "  rpm-hints sweep --by nic --persist wait,chain --threads 30 --depth 8 --hints -H3\n"
     "  rpm-hints sweep --by nic --set \"media_write=90 ns\" --dimms 1,2,4,6\n"
     "  rpm-hints h9 --url shm:demo            (a server, in real time)\n";
@@ -136,7 +138,7 @@ void introduce(const Options &options, const hints::Experiment *experiment)
         return;
     std::cerr << experiment->run << ": " << experiment->title << "\n"
               << experiment->question << "\n"
-              << "Expected: " << experiment->expect << "\n"
+              << "Expected of the published platform: " << experiment->expect << "\n"
               << "Because: " << experiment->why << "\n"
               << (hints::is_sim(options.url) ? "Seen (modelled, not measured on hardware):\n"
                                              : "Seen (live):\n");
@@ -215,6 +217,8 @@ void check_options(const CLI::App &app, const Options &options)
         if (option->count() != 0 && name == "--csv" && !rows)
             throw cli::Failure("--csv is for runs with rows, not for " + options.run);
     }
+    if (!options.csv.empty() && options.csv == options.json)
+        throw cli::Failure("--csv and --json both go to " + options.csv);
 }
 
 int dispatch(const Options &options)
@@ -261,7 +265,8 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
     app->add_option("--memory", sweep->memory, "nvm, dram")->group(group);
     app->add_option("--flush-memory", sweep->flush, "what the READ of a persist reads: nvm, dram")
         ->group(group);
-    app->add_option("--fence", sweep->fence, "a core waits after so many bytes, or never")
+    app->add_option("--fence", sweep->fence,
+                    "a core waits after so many bytes, or never; default: after each operation")
         ->group(group);
     app->add_option("--ddio", sweep->ddio, "on, off")->group(group);
     app->add_option("--socket", sweep->socket, "near, far")->group(group);

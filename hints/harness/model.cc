@@ -4,6 +4,7 @@
  */
 #include "platform.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace hints
@@ -44,6 +45,8 @@ class Modelled : public Platform
         row.point = point;
         row.point.load.seed = url_.seed;
         row.preset = url_.preset;
+        row.set = set_ + (set_.empty() || point.set.empty() ? "" : ",") + point.set;
+        row.note = short_run(point.load);
         row.dimms =
             static_cast<uint32_t>(std::strtoul(value_of(model, "dimms").c_str(), nullptr, 10));
         row.ddio = point.load.ddio != 0 ? point.load.ddio : facts(point).ddio;
@@ -55,6 +58,17 @@ class Modelled : public Platform
     }
 
   private:
+    /* Of few operations, those at the edges of the measurement are many. */
+    static std::string short_run(const rpm_load &load)
+    {
+        uint64_t under_way = std::max(load.threads, 1u) * uint64_t{ std::max(load.depth, 1u) };
+
+        if (load.ops == 0 || load.ops >= 10 * under_way)
+            return "";
+        return "a short run: " + std::to_string(load.ops) + " operations, " +
+               std::to_string(under_way) + " under way";
+    }
+
     rpm_model *model_of(const std::string &set)
     {
         std::string all =

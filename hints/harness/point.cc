@@ -100,6 +100,8 @@ bool is_durable(rpm_facts facts, const Point &point)
         return false;
     if (load.ddio != 0)
         facts.ddio = load.ddio;
+    if (load.by == RPM_BY_CORE && load.fence_bytes > 1 && load.fence_bytes > load.bytes)
+        return false; /* an operation ends before a fence says so */
     if (load.by != RPM_BY_NIC) {
         if (load.copy == RPM_COPY_STORE && facts.domain == RPM_DOMAIN_ADR)
             return false;

@@ -29,6 +29,7 @@ struct Row {
     bool modelled = true;
     std::string note; /* why not, or what to bear in mind */
     std::string preset;
+    std::string set;    /* numbers of it that were replaced */
     uint32_t dimms = 0; /* 0: not known */
     uint32_t ddio = 0;  /* enum rpm_answer; 0: unknown, or no NIC writes there */
     bool durable = false;

@@ -105,6 +105,27 @@ void add_cost(std::vector<Cell> &cells, const Row &row)
     add_if(cells, "partial_words", counted, std::to_string(cost.partial_words));
 }
 
+/* What else tells one load from another. */
+void add_rest(std::vector<Cell> &cells, const Row &row)
+{
+    const rpm_load &load = row.point.load;
+    bool flushes = load.by == RPM_BY_NIC && load.persist != RPM_PERSIST_NONE &&
+                   load.op != RPM_LOAD_READ && load.op != RPM_LOAD_CAS;
+
+    add(cells, "fence",
+        load.by != RPM_BY_CORE           ? ""
+        : load.fence_bytes <= 1          ? "each"
+        : load.fence_bytes == UINT64_MAX ? "never"
+                                         : std::to_string(load.fence_bytes));
+    add(cells, "flush", flushes ? memory_name(load.flush_memory) : "");
+    add(cells, "region", load.region_bytes);
+    add(cells, "skew", load.skew_bytes);
+    add(cells, "write_percent", load.op == RPM_LOAD_MIX ? load.write_percent : 0);
+    add(cells, "one_dimm", load.one_dimm);
+    add(cells, "writers_max", load.writers_max);
+    add(cells, "set", row.set);
+}
+
 std::vector<Cell> cells_of(const std::string &run, const std::string &url, const Row &row)
 {
     std::vector<Cell> cells;
@@ -121,6 +142,7 @@ std::vector<Cell> cells_of(const std::string &run, const std::string &url, const
     add_cost(cells, row);
     add(cells, "durable", row.durable ? "yes" : "no");
     add(cells, "note", row.note);
+    add_rest(cells, row);
     return cells;
 }
 
