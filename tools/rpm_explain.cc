@@ -383,7 +383,8 @@ void platform_options(CLI::App &app, Options &options)
 
     CLI::Option *url = app.add_option("--url", options.url, "Ask this server");
     CLI::Option *preset = app.add_option("--preset", options.preset,
-                                         "Of the device model: adr, adr-noddio, eadr, msync");
+                                         "Of the device model: adr, adr-noddio, eadr, hints,\n"
+                                         "hints-1dimm, msync, or a preset file");
     CLI::Option *own[] = {
         cli::enum_option(&app, "--domain", options.domain, RPM_DOMAIN_EADR + 2, domain_name,
                          "Persistence domain (default adr)"),

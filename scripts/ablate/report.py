@@ -126,10 +126,11 @@ def figure_html(png, title, caption, notes):
 def counters_table(rows):
     """Every measured point with what it cost the media."""
     columns = [column for column in COUNTERS if any(row[column[0]] is not None for row in rows)]
-    heading = [('point', '')] + [(text, 'n') for _, text in columns] + [('', '')]
+    heading = [('point', '')] + [(text, 'n') for _, text in columns] + [('durable', ''), ('', '')]
     lines = [[cell(esc(row['label']), 'label')] +
              [cell(table.shown(row[name]), 'n') for name, _ in columns] +
-             [cell(f'<span class="why">{esc(row["note"])}</span>')] for row in rows]
+             [cell(esc(row['durable'])),
+              cell(f'<span class="why">{esc(row["note"])}</span>')] for row in rows]
     return (f'<details><summary>All {len(rows)} points, with their media counters</summary>'
             f'{table_html(heading, lines)}</details>')
 

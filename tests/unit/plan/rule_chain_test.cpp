@@ -31,3 +31,16 @@ TEST_CASE("rule_chain: a write that certifies itself has nothing to wait for", "
     REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
     CHECK(plan.write_flags == RPMI_OP_DURABLE);
 }
+
+TEST_CASE("rule_chain: where the near CPU does it all there is no round trip to speak of", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_NO, EVERY_METHOD);
+    rpm_request request = request_of(RPM_REQUEST_APPEND);
+    rpmi_plan plan;
+
+    request.method = RPM_METHOD_STORE;
+    request.hints = GENERATE(RPM_HINTS_ALL, RPM_HINTS_ALL & ~RPM_HINT(9));
+    REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+    CHECK(std::string(rpmi_rule_chain.say(&facts, &request, &plan)).find("no round trip") !=
+          std::string::npos);
+}
