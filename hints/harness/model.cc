@@ -43,7 +43,7 @@ class Modelled : public Platform
         Row row;
 
         row.point = point;
-        row.point.load.seed = url_.seed;
+        row.point.load.seed = url_.seed + point.load.seed;
         row.preset = url_.preset;
         row.set = set_ + (set_.empty() || point.set.empty() ? "" : ",") + point.set;
         row.note = short_run(point.load);

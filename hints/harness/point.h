@@ -26,6 +26,7 @@ struct Point {
 struct Row {
     Point point;
     bool measured = false;
+    uint32_t repeats = 1;
     bool modelled = true;
     std::string note; /* why not, or what to bear in mind */
     std::string preset;

@@ -78,7 +78,7 @@ void add_load(std::vector<Cell> &cells, const Row &row)
     add(cells, "far", load.far);
     add(cells, "ddio", row.ddio == RPM_YES ? "on" : row.ddio == RPM_NO ? "off" : "");
     add(cells, "seed", load.seed);
-    add(cells, "repeat", uint64_t{ 1 });
+    add(cells, "repeat", row.repeats);
 }
 
 void add_cost(std::vector<Cell> &cells, const Row &row)
