@@ -158,6 +158,25 @@ std::vector<hints::Point> points_of(const Options &options, const rpm_facts &fac
     return points;
 }
 
+/* A point that makes no sense on this platform is told as such; one that the caller made up is an
+ * error. */
+hints::Row measure_once(const Options &options, hints::Platform *platform,
+                        const hints::Point &point)
+{
+    try {
+        return platform->measure(point);
+    } catch (const cli::RpmFailure &failure) {
+        hints::Row row;
+
+        if (failure.err != RPM_E_INVAL || options.run == "sweep")
+            throw;
+        row.point = point;
+        row.modelled = hints::is_sim(options.url);
+        row.note = failure.what();
+        return row;
+    }
+}
+
 /* The median of as many runs as were asked for, on the model each with a seed of its own. */
 hints::Row measure(const Options &options, hints::Platform *platform, hints::Point point,
                    uint64_t *events)
@@ -166,7 +185,7 @@ hints::Row measure(const Options &options, hints::Platform *platform, hints::Poi
 
     for (uint32_t i = 0; i < options.repeats && !cli::stopped(); i++) {
         point.load.seed = i;
-        rows.push_back(platform->measure(point));
+        rows.push_back(measure_once(options, platform, point));
         *events += rows.back().cost.events;
         if (!rows.back().measured)
             return rows.back();
