@@ -26,14 +26,14 @@ static uint64_t fetch_ps(const struct rpmi_rig *rig, bool chain, uint64_t bytes)
     return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
 }
 
-static uint64_t call_bytes(const struct rpmi_rig *rig, uint32_t slot)
+uint64_t rpmi_rig_client_call_bytes(const struct rpmi_rig *rig, uint32_t slot)
 {
     return (rig->slot[slot].write ? rig->load.bytes : 0) + RPMI_LINE_BYTES;
 }
 
 static void post_call(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps)
 {
-    uint64_t bytes = call_bytes(rig, slot);
+    uint64_t bytes = rpmi_rig_client_call_bytes(rig, slot);
 
     send(rig, slot, at_ps + fetch_ps(rig, false, bytes), RPMI_MESSAGE_CALL);
 }
@@ -66,9 +66,7 @@ void rpmi_rig_client_post(struct rpmi_rig *rig, uint32_t slot)
     op->start_ps = rig->now_ps;
     op->address = rpmi_load_address(rig, op->thread);
     op->flushing = false;
-    op->write = rig->load.op == RPM_LOAD_WRITE || rig->load.op == RPM_LOAD_CAS;
-    if (rig->load.op == RPM_LOAD_MIX)
-        op->write = rpmi_rng_below(&rig->rng, 100) < rig->load.write_percent;
+    op->write = rpmi_load_writes(rig);
     post(rig, slot);
 }
 
@@ -76,7 +74,7 @@ void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_messa
 {
     const struct rpmi_params *params = rig->params;
     uint64_t bytes = message == RPMI_MESSAGE_WRITE  ? rpmi_load_written(&rig->load)
-                     : message == RPMI_MESSAGE_CALL ? call_bytes(rig, slot)
+                     : message == RPMI_MESSAGE_CALL ? rpmi_rig_client_call_bytes(rig, slot)
                                                     : 0;
     uint64_t at_ps =
         rpmi_wire_pass(&rig->wire_in, rig->now_ps, rpmi_rate_ps(bytes, params->network_rate));

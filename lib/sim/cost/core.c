@@ -54,14 +54,6 @@ static void arm(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t at_ps)
                 (uint32_t)(core - rig->core), 0, 0);
 }
 
-/* A part of a line makes the module read it first. */
-static bool is_partial(const struct rpmi_core *core, uint64_t line)
-{
-    uint64_t begin = line * RPMI_LINE_BYTES;
-
-    return begin < core->begin || begin + RPMI_LINE_BYTES > core->end;
-}
-
 static void issue_write(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t line)
 {
     bool dram = rig->load.memory == RPM_LOAD_DRAM;
@@ -77,7 +69,7 @@ static void issue_write(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t l
     if (is_clwb(rig)) {
         core->fills++;
         rpmi_rig_memory_read(rig, dram, line, RPMI_OWNER(RPMI_OWNER_FILL, index), 0);
-    } else if (is_partial(core, line)) {
+    } else if (rpmi_line_is_partial(line, core->begin, core->end)) { /* the module reads it first */
         rpmi_rig_memory_read(rig, dram, line, RPMI_OWNER_NONE, half_ps(rig));
     }
     core->under_way++;
@@ -147,19 +139,12 @@ static void begin(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t address
     core->unfenced += bytes;
 }
 
-static bool chooses_write(struct rpmi_rig *rig)
-{
-    if (rig->load.op == RPM_LOAD_MIX)
-        return rpmi_rng_below(&rig->rng, 100) < rig->load.write_percent;
-    return rig->load.op == RPM_LOAD_WRITE;
-}
-
 static void begin_next(struct rpmi_rig *rig, struct rpmi_core *core)
 {
     uint32_t index = (uint32_t)(core - rig->core);
     uint64_t address = rpmi_load_address(rig, index);
 
-    core->writes = chooses_write(rig);
+    core->writes = rpmi_load_writes(rig);
     begin(rig, core, address, core->writes ? rpmi_load_written(&rig->load) : rig->load.bytes);
 }
 
@@ -310,11 +295,8 @@ static void take_up(struct rpmi_rig *rig, struct rpmi_core *core, uint32_t slot)
 static void serve_next(struct rpmi_rig *rig, struct rpmi_core *core)
 {
     core->idle = true;
-    if (rig->calls_count == 0)
-        return;
-    take_up(rig, core, rig->calls[rig->calls_head]);
-    rig->calls_head = (rig->calls_head + 1) % rig->slots;
-    rig->calls_count--;
+    if (rig->calls.count > 0)
+        take_up(rig, core, rpmi_fifo_pop(&rig->calls));
 }
 
 void rpmi_rig_core_call(struct rpmi_rig *rig, uint32_t slot)
@@ -327,8 +309,7 @@ void rpmi_rig_core_call(struct rpmi_rig *rig, uint32_t slot)
             return;
         }
     }
-    RPM_ASSERT(rig->calls_count < rig->slots);
-    rig->calls[(rig->calls_head + rig->calls_count++) % rig->slots] = slot;
+    rpmi_fifo_push(&rig->calls, slot);
 }
 
 void rpmi_rig_core_start(struct rpmi_rig *rig)

@@ -30,21 +30,13 @@ static uint32_t lines_of(const struct rpmi_inbound *entry)
     return entry->bytes == 0 ? 0 : (uint32_t)(end / RPMI_LINE_BYTES - first_of(entry));
 }
 
-static bool is_partial(const struct rpmi_inbound *entry, uint64_t line)
-{
-    uint64_t begin = line * RPMI_LINE_BYTES;
-
-    return begin < entry->address || begin + RPMI_LINE_BYTES > entry->address + entry->bytes;
-}
-
 /* Send the reads for partial lines. */
 static void start(struct rpmi_rig *rig, struct rpmi_inbound *entry, uint32_t place)
 {
     uint64_t line = first_of(entry);
 
-    entry->started = true;
     for (uint32_t i = 0; i < lines_of(entry); i++, line++) {
-        if (!is_partial(entry, line))
+        if (!rpmi_line_is_partial(line, entry->address, entry->address + entry->bytes))
             continue;
         rig->partial_words++;
         if (rig->ddio && (entry->dram || rpmi_llc_has(&rig->llc, line)))

@@ -122,6 +122,13 @@ uint64_t rpmi_load_written(const struct rpm_load *load)
     return (load->bytes + load->pad_bytes - 1) / load->pad_bytes * load->pad_bytes;
 }
 
+bool rpmi_load_writes(struct rpmi_rig *rig)
+{
+    if (rig->load.op == RPM_LOAD_MIX)
+        return rpmi_rng_below(&rig->rng, 100) < rig->load.write_percent;
+    return rig->load.op != RPM_LOAD_READ;
+}
+
 /* The same offset, on one module only. */
 static uint64_t on_one(const struct rpmi_rig *rig, uint32_t thread, uint64_t offset)
 {

@@ -77,20 +77,17 @@ static void fetch_or_wait(struct rpmi_rig *rig, uint32_t slot)
         request(rig, slot);
         return;
     }
-    RPM_ASSERT(rig->waiting_count < rig->slots);
-    rig->waiting[(rig->waiting_head + rig->waiting_count++) % rig->slots] = slot;
+    rpmi_fifo_push(&rig->waiting, slot);
 }
 
 static void fetch_next(struct rpmi_rig *rig)
 {
     RPM_ASSERT(rig->fetches > 0);
     rig->fetches--;
-    if (rig->waiting_count == 0)
+    if (rig->waiting.count == 0)
         return;
     rig->fetches++;
-    request(rig, rig->waiting[rig->waiting_head]);
-    rig->waiting_head = (rig->waiting_head + 1) % rig->slots;
-    rig->waiting_count--;
+    request(rig, rpmi_fifo_pop(&rig->waiting));
 }
 
 /* The wire is shared in the order in which answers are known: none waits for one that is yet to
@@ -118,8 +115,8 @@ static void handle(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message messag
             rpmi_rig_nic_answer(rig, slot, 0, 0);
         return;
     case RPMI_MESSAGE_CALL: /* payload and request, then the notice for the core */
-        push(rig, slot, (uint64_t)slot * RPMI_PAGE_BYTES,
-             (op->write ? load->bytes : 0) + RPMI_LINE_BYTES, true);
+        push(rig, slot, (uint64_t)slot * RPMI_PAGE_BYTES, rpmi_rig_client_call_bytes(rig, slot),
+             true);
         return;
     default:
         RPM_ASSERT(message == RPMI_MESSAGE_READ);
@@ -130,20 +127,16 @@ static void handle(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message messag
 /* In order, as long as the buffer has room; what waits is not acknowledged either. */
 static void go_on(struct rpmi_rig *rig)
 {
-    while (rig->backlog_count > 0 && rig->inbound_bytes < rig->params->nic_buffer) {
-        uint32_t word = rig->backlog[rig->backlog_head];
+    while (rig->backlog.count > 0 && rig->inbound_bytes < rig->params->nic_buffer) {
+        uint32_t word = rpmi_fifo_pop(&rig->backlog);
 
-        rig->backlog_head = (rig->backlog_head + 1) % rig->backlog_room;
-        rig->backlog_count--;
         handle(rig, word >> 2, (enum rpmi_message)(word & 3));
     }
 }
 
 void rpmi_rig_nic_message(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
 {
-    RPM_ASSERT(rig->backlog_count < rig->backlog_room);
-    rig->backlog[(rig->backlog_head + rig->backlog_count++) % rig->backlog_room] =
-        slot << 2 | message;
+    rpmi_fifo_push(&rig->backlog, slot << 2 | message);
     go_on(rig);
 }
 

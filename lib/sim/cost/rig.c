@@ -20,25 +20,29 @@ static uint64_t min(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static bool fifo_open(struct rpmi_fifo *fifo, uint64_t room)
+{
+    fifo->room = (uint32_t)room;
+    fifo->word = rpmi_alloc(room * sizeof(*fifo->word), 64);
+    return fifo->word != NULL;
+}
+
 static bool reserve_rings(struct rpmi_rig *rig, uint64_t clients, uint64_t tlps)
 {
     const struct rpm_load *load = &rig->load;
 
     rig->slots = (uint32_t)clients;
     rig->inbound_room = (uint32_t)tlps;
-    rig->backlog_room = (uint32_t)(2 * clients + 2);
     rig->slot = rpmi_alloc((clients + 1) * sizeof(*rig->slot), 64);
-    rig->waiting = rpmi_alloc((clients + 1) * sizeof(*rig->waiting), 64);
-    rig->calls = rpmi_alloc((clients + 1) * sizeof(*rig->calls), 64);
-    rig->backlog = rpmi_alloc(rig->backlog_room * sizeof(*rig->backlog), 64);
     rig->position = rpmi_alloc(load->threads * sizeof(*rig->position), 64);
     rig->thread = rpmi_alloc(load->threads * sizeof(*rig->thread), 64);
     rig->inbound = rpmi_alloc(tlps * sizeof(*rig->inbound), 64);
     rig->tlp = rpmi_alloc(tlps * sizeof(*rig->tlp), 64);
     rig->latency_ps = rpmi_alloc(load->ops * sizeof(*rig->latency_ps), 64);
-    return rig->slot != NULL && rig->waiting != NULL && rig->calls != NULL &&
-           rig->backlog != NULL && rig->position != NULL && rig->thread != NULL &&
-           rig->inbound != NULL && rig->tlp != NULL && rig->latency_ps != NULL;
+    return fifo_open(&rig->waiting, clients + 1) && fifo_open(&rig->calls, clients + 1) &&
+           fifo_open(&rig->backlog, 2 * clients + 2) && rig->slot != NULL &&
+           rig->position != NULL && rig->thread != NULL && rig->inbound != NULL &&
+           rig->tlp != NULL && rig->latency_ps != NULL;
 }
 
 /* Room for all that can be under way at a time, everywhere. */
@@ -125,9 +129,9 @@ void rpmi_rig_close(struct rpmi_rig **out)
     rpmi_llc_close(&rig->llc);
     rpmi_queue_close(&rig->queue);
     rpmi_free(rig->slot);
-    rpmi_free(rig->waiting);
-    rpmi_free(rig->calls);
-    rpmi_free(rig->backlog);
+    rpmi_free(rig->waiting.word);
+    rpmi_free(rig->calls.word);
+    rpmi_free(rig->backlog.word);
     rpmi_free(rig->position);
     rpmi_free(rig->thread);
     rpmi_free(rig->inbound);

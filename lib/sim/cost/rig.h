@@ -98,7 +98,6 @@ struct rpmi_inbound {
     uint32_t reads;  /* lines that must come before this may be written */
     uint32_t placed; /* lines that were */
     bool dram;
-    bool started;
     bool call; /* a core learns of it */
 };
 
@@ -106,6 +105,14 @@ enum rpmi_message { RPMI_MESSAGE_WRITE = 0, RPMI_MESSAGE_READ = 1, RPMI_MESSAGE_
 
 struct rpmi_wire {
     uint64_t free_ps;
+};
+
+/* A ring of slots, or of words about them, that wait for their turn. */
+struct rpmi_fifo {
+    uint32_t *word;
+    uint32_t room;
+    uint32_t head;
+    uint32_t count;
 };
 
 /* Where operations of a load may begin. */
@@ -146,13 +153,10 @@ struct rpmi_rig {
     uint32_t inbound_ahead;   /* their lines */
     bool inbound_busy;        /* the head waits for a line to be accepted */
     uint64_t inbound_bytes;   /* in the NIC's buffer: there, or on their way */
-    uint32_t *backlog;        /* messages that wait for room there: slot << 2 | message */
-    uint32_t backlog_room, backlog_head, backlog_count;
-    uint32_t fetches;  /* reads of the NIC under way */
-    uint32_t *waiting; /* slots whose read waits for one of those: a ring */
-    uint32_t waiting_head, waiting_count;
-    uint32_t *calls; /* slots that wait for a core: a ring */
-    uint32_t calls_head, calls_count;
+    struct rpmi_fifo backlog; /* messages that wait for room there: slot << 2 | message */
+    uint32_t fetches;         /* reads of the NIC under way */
+    struct rpmi_fifo waiting; /* slots whose read waits for one of those */
+    struct rpmi_fifo calls;   /* slots that wait for a core */
 
     uint64_t warm_up; /* operations that do not count */
     uint64_t finished;
@@ -178,7 +182,8 @@ void rpmi_load_places(struct rpmi_rig *rig);
 
 /* Where the next operation of a thread starts, in bytes. */
 uint64_t rpmi_load_address(struct rpmi_rig *rig, uint32_t thread);
-void rpmi_load_start(struct rpmi_rig *rig); /* positions; caches as a long run leaves them */
+void rpmi_load_start(struct rpmi_rig *rig);  /* positions; caches as a long run leaves them */
+bool rpmi_load_writes(struct rpmi_rig *rig); /* does the next operation? */
 uint64_t rpmi_load_written(const struct rpm_load *load); /* bytes of a write with its padding */
 int rpmi_load_check(const struct rpmi_params *params, struct rpm_load *load);
 
@@ -187,6 +192,29 @@ static inline uint64_t rpmi_wire_pass(struct rpmi_wire *wire, uint64_t now_ps, u
 {
     wire->free_ps = (wire->free_ps > now_ps ? wire->free_ps : now_ps) + busy_ps;
     return wire->free_ps;
+}
+
+static inline void rpmi_fifo_push(struct rpmi_fifo *fifo, uint32_t word)
+{
+    RPM_ASSERT(fifo->count < fifo->room);
+    fifo->word[(fifo->head + fifo->count++) % fifo->room] = word;
+}
+
+/* There is one. */
+static inline uint32_t rpmi_fifo_pop(struct rpmi_fifo *fifo)
+{
+    uint32_t word = fifo->word[fifo->head];
+
+    RPM_ASSERT(fifo->count > 0);
+    fifo->head = (fifo->head + 1) % fifo->room;
+    fifo->count--;
+    return word;
+}
+
+/* Is the line at most in part within these bytes? */
+static inline bool rpmi_line_is_partial(uint64_t line, uint64_t begin, uint64_t end)
+{
+    return line * RPMI_LINE_BYTES < begin || (line + 1) * RPMI_LINE_BYTES > end;
 }
 
 /* Picoseconds for some bytes; a rate is bytes per microsecond. */
@@ -239,6 +267,7 @@ void rpmi_rig_client_start(struct rpmi_rig *rig);
 void rpmi_rig_client_post(struct rpmi_rig *rig, uint32_t slot);
 void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message);
 void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot);
+uint64_t rpmi_rig_client_call_bytes(const struct rpmi_rig *rig, uint32_t slot);  /* of a request */
 void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps); /* of a core */
 
 #endif

@@ -237,7 +237,7 @@ TEST_CASE("core: calls are all served, by cores that do one at a time", "[unit]"
                 for (uint32_t b = 0; b < a; b++)
                     REQUIRE((bench.rig->core[a].slot == UINT32_MAX ||
                              bench.rig->core[a].slot != bench.rig->core[b].slot));
-            if (bench.rig->calls_count > 0) // none waits while a core has nothing to do
+            if (bench.rig->calls.count > 0) // none waits while a core has nothing to do
                 for (uint32_t core = 0; core < 3; core++)
                     REQUIRE(bench.rig->core[core].slot != UINT32_MAX);
         }

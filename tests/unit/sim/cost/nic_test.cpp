@@ -152,7 +152,7 @@ TEST_CASE("nic: what is not placed fills its buffer, and no more than that", "[u
         REQUIRE(bench.rig->inbound_bytes < 8192 + 1000 + 128);
         REQUIRE(bench.rig->inbound_count <= bench.rig->inbound_room);
         most = bench.rig->inbound_bytes > most ? bench.rig->inbound_bytes : most;
-        waiting = bench.rig->backlog_count > waiting ? bench.rig->backlog_count : waiting;
+        waiting = bench.rig->backlog.count > waiting ? bench.rig->backlog.count : waiting;
     }
     CHECK(most >= 8192);
     CHECK(waiting > 100);
