@@ -29,8 +29,6 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
             point.x = std::to_string(threads);
             point.label = "h8/rate/" + point.x + "/" + memory_name(point.load.memory);
             points.push_back(point);
-            point.label = "h8/latency/" + point.x + "/" + memory_name(point.load.memory);
-            points.push_back(point);
         }
     return points;
 }
@@ -50,7 +48,7 @@ extern const Experiment kLock = {
     { { "h8_rate", "Compare-and-swap on random words", "line", "x", "mops", "operations under way",
         "M operations/s", true, false },
       { "h8_latency", "Its latency", "line", "x", "p50_ns", "operations under way", "median, ns",
-        true, true } },
+        true, true, "h8/rate/" } },
     measure,
 };
 

@@ -13,7 +13,8 @@
 namespace hints
 {
 
-/* Columns by name, see report.cc. The figure "h1_cores" shows the points "h1/cores/...". */
+/* Columns by name, see report.cc. The figure "h1_cores" shows the points "h1/cores/...", unless it
+ * says which. */
 struct Figure {
     const char *id;
     const char *title;
@@ -24,6 +25,7 @@ struct Figure {
     const char *ylabel;
     bool xlog;
     bool ylog;
+    const char *labels = nullptr; /* of the points begin with this */
 };
 
 struct Experiment {

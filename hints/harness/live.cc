@@ -11,7 +11,6 @@
 #include "platform.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -33,7 +32,7 @@ constexpr auto kLongest = std::chrono::milliseconds(500);
 struct Worker {
     cli::Conn conn;
     cli::Region region;
-    std::vector<uint64_t> latency_ps;
+    rpm_hist latency_ps;
     std::string failure;
 };
 
@@ -212,11 +211,9 @@ class Live : public Platform
     /* As rpm_hints_parse() reads it. */
     static std::string spec_of(uint32_t hints)
     {
-        std::string text = "none";
+        std::string text = hints_text(hints);
 
-        for (int k = 1; k <= 9; k++)
-            if ((hints & RPM_HINT(k)) != 0)
-                text += ",+H" + std::to_string(k);
+        std::replace(text.begin(), text.end(), '+', ',');
         return text;
     }
 
@@ -231,16 +228,15 @@ class Live : public Platform
         return rpm_region_write(worker->region.get(), offset, data->data(), data->size());
     }
 
-    static void work(Worker *worker, const rpm_load &load, uint64_t seed, uint64_t ops,
-                     const std::atomic<bool> *stop)
+    static void work(Worker *worker, const rpm_load &load, uint64_t seed, uint64_t ops)
     {
         std::string data(load.bytes, 'x');
         uint64_t slot = load.op == RPM_LOAD_CAS ? sizeof(uint64_t) : slot_of(load);
         uint64_t slots = rpm_region_bytes(worker->region.get()) / slot;
         Clock::time_point end = Clock::now() + kLongest;
 
-        worker->latency_ps.reserve(ops);
-        for (uint64_t i = 0; i < ops && Clock::now() < end && !*stop && !cli::stopped(); i++) {
+        rpm_hist_init(&worker->latency_ps);
+        for (uint64_t i = 0; i < ops && Clock::now() < end && !cli::stopped(); i++) {
             Clock::time_point start = Clock::now();
 
             seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -255,7 +251,7 @@ class Live : public Platform
                 worker->failure = cli::RpmFailure("operation", err).what();
                 return;
             }
-            worker->latency_ps.push_back(ps_since(start));
+            rpm_hist_add(&worker->latency_ps, ps_since(start));
         }
     }
 
@@ -266,7 +262,6 @@ class Live : public Platform
         uint32_t threads = std::min(asked, 2 * cores());
         std::vector<Worker> workers(threads);
         std::vector<std::thread> running;
-        std::atomic<bool> stop{ false };
 
         try {
             for (Worker &worker : workers)
@@ -280,8 +275,7 @@ class Live : public Platform
         Clock::time_point start = Clock::now();
 
         for (uint32_t i = 0; i < threads; i++)
-            running.emplace_back(work, &workers[i], load, load.seed + i, load.ops / threads + 1,
-                                 &stop);
+            running.emplace_back(work, &workers[i], load, load.seed + i, load.ops / threads + 1);
         for (std::thread &thread : running)
             thread.join();
         sum_up(row, workers, ps_since(start));
@@ -305,34 +299,26 @@ class Live : public Platform
 
     static void sum_up(Row *row, const std::vector<Worker> &workers, uint64_t duration_ps)
     {
-        std::vector<uint64_t> all;
-        uint64_t sum = 0;
+        rpm_hist all;
 
+        rpm_hist_init(&all);
         for (const Worker &worker : workers) {
             if (!worker.failure.empty())
                 throw cli::Failure(row->point.label + ": " + worker.failure);
-            all.insert(all.end(), worker.latency_ps.begin(), worker.latency_ps.end());
+            rpm_hist_merge(&all, &worker.latency_ps);
         }
-        if (all.empty())
+        if (all.count == 0)
             return;
-        std::sort(all.begin(), all.end());
-        for (uint64_t ps : all)
-            sum += ps;
-        auto rank = [&all](uint64_t per_mille) {
-            uint64_t nth = (all.size() * per_mille + 999) / 1000;
-
-            return all[nth == 0 ? 0 : nth - 1];
-        };
-        row->cost.ops = all.size();
+        row->cost.ops = all.count;
         row->cost.duration_ps = duration_ps;
         row->cost.bytes =
-            all.size() * (row->point.load.op == RPM_LOAD_CAS ? 8 : row->point.load.bytes);
-        row->cost.p50_ps = rank(500);
-        row->cost.p90_ps = rank(900);
-        row->cost.p99_ps = rank(990);
-        row->cost.p999_ps = rank(999);
-        row->cost.max_ps = all.back();
-        row->cost.mean_ps = sum / all.size();
+            all.count * (row->point.load.op == RPM_LOAD_CAS ? 8 : row->point.load.bytes);
+        row->cost.p50_ps = rpm_hist_percentile(&all, 500);
+        row->cost.p90_ps = rpm_hist_percentile(&all, 900);
+        row->cost.p99_ps = rpm_hist_percentile(&all, 990);
+        row->cost.p999_ps = rpm_hist_percentile(&all, 999);
+        row->cost.max_ps = all.max;
+        row->cost.mean_ps = all.sum / all.count;
         row->measured = true;
     }
 

@@ -241,6 +241,8 @@ static std::string labels_of(const Figure &figure)
 {
     std::string text = figure.id;
 
+    if (figure.labels != nullptr)
+        return figure.labels;
     text[text.find('_')] = '/';
     return text + "/";
 }
