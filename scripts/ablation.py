@@ -174,6 +174,13 @@ class Variations:
         return sensitivity.read(path)
 
 
+def parted(results, names):
+    """The names of the runs that went well, and what was wrong with the others."""
+    return ([name for name in names if results[name].status != 'failed'],
+            [f'{name}: {results[name].message}' for name in names
+             if results[name].status == 'failed'])
+
+
 def read_measured(folder, names, problems):
     """Rows of each run that left a whole CSV; the others become problems."""
     measured = {}
@@ -256,10 +263,8 @@ def everything(options, runner, catalog):
         variations = Variations(options)
         jobs += [variations.base] + variations.jobs
     results = runner.run(jobs)
-    problems = [f'{name}: {results[name].message}' for name in chosen
-                if results[name].status == 'failed']
+    good, problems = parted(results, chosen)
     effects = variations.write(runner, results) if variations else None
-    good = [name for name in chosen if results[name].status != 'failed']
     measured = read_measured(folder, good, problems)
     return write_up(options, catalog, measured, effects, problems)
 
@@ -286,9 +291,7 @@ def checked(options, runner, catalog):
     names = [name for name in run_names(catalog) if name in needed]
     folder = options.out / 'check'
     results = runner.run(experiment_jobs(options, names, folder, True), fresh=True)
-    problems = [f'{name}: {result.message}' for name, result in results.items()
-                if result.status == 'failed']
-    good = [name for name, result in results.items() if result.status != 'failed']
+    good, problems = parted(results, names)
     verdicts = check.judge_all(expected, read_measured(folder, good, problems))
     for problem in problems:
         print(f'ablation: {problem}', file=sys.stderr)
@@ -306,9 +309,8 @@ def write_readme(options, runner, catalog):
     names = [entry['run'] for entry in catalog if entry['run'] in needed]
     folder = options.out / 'readme'
     results = runner.run(experiment_jobs(options, names, folder, False), fresh=True)
-    problems = [f'{name}: {result.message}' for name, result in results.items()
-                if result.status == 'failed']
-    measured = read_measured(folder, names, problems)
+    good, problems = parted(results, names)
+    measured = read_measured(folder, good, problems)
     if problems:
         raise run.Failed('\n'.join(problems))
     new = readme.block(catalog, measured, effects)

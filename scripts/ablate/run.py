@@ -243,10 +243,9 @@ class Groups:
     def __init__(self, jobs):
         self.left = {}
         self.seconds = {}
-        self.total = {}
         for job in jobs:
             self.left[job.group] = self.left.get(job.group, 0) + 1
-            self.total = dict(self.left)
+        self.total = dict(self.left)
 
     def line(self, result):
         group = result.job.group
