@@ -33,4 +33,18 @@ inline std::unique_ptr<uint8_t[]> fuzz_copy(const uint8_t *data, size_t size, si
     return copy;
 }
 
+// The bytes of the input one after another, zeros behind its end.
+struct FuzzBytes {
+    const uint8_t *data;
+    size_t left;
+
+    uint8_t byte()
+    {
+        if (left == 0)
+            return 0;
+        left--;
+        return *data++;
+    }
+};
+
 #endif

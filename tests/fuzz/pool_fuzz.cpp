@@ -121,15 +121,13 @@ static Image sound_pool()
 class Edits
 {
   public:
-    Edits(const uint8_t *data, size_t size, Image *image) : data_(data), left_(size), image_(image)
-    {
-    }
+    Edits(const uint8_t *data, size_t size, Image *image) : input_{ data, size }, image_(image) {}
 
     void apply()
     {
         unsigned repair = byte();
 
-        while (left_ > 0)
+        while (input_.left > 0)
             edit();
         if ((repair & kSuper) != 0)
             rpmi_store64(at(4088), rpmi_sum(at(8), 4080));
@@ -147,10 +145,7 @@ class Edits
   private:
     uint8_t byte()
     {
-        if (left_ == 0)
-            return 0;
-        left_--;
-        return *data_++;
+        return input_.byte();
     }
     unsigned char *at(uint64_t offset)
     {
@@ -222,8 +217,7 @@ class Edits
             rpmi_store64(at(offset + 16), rpmi_frame_sum(&frame, id, at(offset + 24)));
     }
 
-    const uint8_t *data_;
-    size_t left_;
+    FuzzBytes input_;
     Image *image_;
     std::vector<uint64_t> frames_; // edited
 };

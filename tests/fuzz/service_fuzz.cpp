@@ -64,18 +64,7 @@ static uint64_t entropy(void *context)
     return ++*static_cast<uint64_t *>(context);
 }
 
-// Bytes of the input, zeros behind its end.
-struct Input {
-    const uint8_t *data;
-    size_t left;
-
-    uint8_t byte()
-    {
-        if (left == 0)
-            return 0;
-        left--;
-        return *data++;
-    }
+struct Input : FuzzBytes {
     // Mostly small, sometimes anything.
     uint64_t number()
     {

@@ -68,18 +68,7 @@ class Host
     std::thread engine_;
 };
 
-// Bytes of the input, zeros behind its end.
-struct Input {
-    const uint8_t *data;
-    size_t left;
-
-    uint8_t byte()
-    {
-        if (left == 0)
-            return 0;
-        left--;
-        return *data++;
-    }
+struct Input : FuzzBytes {
     // Change some of these.
     void change(unsigned char *bytes, size_t len)
     {
