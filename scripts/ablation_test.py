@@ -182,6 +182,13 @@ class CheckTest(Base):
         with self.assertRaises(check.BadExpected):
             check.read_expected(self.top)
 
+    def test_refuses_a_file_that_lost_its_rows_beside_a_good_one(self):
+        self.file('expected/a.csv', EXPECTED + 'i,w,h1,mops,a,,2,1.9,2.1,s\n')
+        self.assertEqual(len(check.read_expected(self.top)), 1)
+        self.file('expected/b.csv', EXPECTED)
+        with self.assertRaisesRegex(check.BadExpected, 'b.csv: no published values'):
+            check.read_expected(self.top)
+
 
 class SensitivityTest(Base):
     def varied(self, value, unit):

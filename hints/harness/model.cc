@@ -116,6 +116,8 @@ SimUrl parse_sim(const std::string &url)
         std::string name = word.substr(0, equals);
         std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
 
+        if (url.find("," + name + "=", end) != std::string::npos)
+            throw cli::Failure(url + ": " + name + " is given twice");
         if (name == "preset" && !value.empty()) {
             out.preset = value;
         } else if (name == "seed" && !value.empty() && value.size() < 20 &&
