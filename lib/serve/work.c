@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * work.c: requests on the pool and on DRAM words, by this CPU.
+ *
+ * Invariant: every access is judged by the service, under its lock, at the moment it is made.
+ *
+ * Tests: tests/unit/serve/ring_test.cpp, tests/conform/transport_test.cpp
+ */
+#include "serve/work.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "region/cpu_copy.h"
+#include "serve/serve.h"
+
+#include <string.h>
+
+static unsigned char *place(struct rpm_server *server, const struct rpmi_span *span)
+{
+    return (span->area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span->offset;
+}
+
+static void add_dirty(struct rpm_server *server, struct rpmi_batch *batch, uint64_t offset,
+                      uint64_t len)
+{
+    struct rpmi_dirty add = {
+        .first = rpmi_align_down(offset, RPMI_PAGE_BYTES),
+        .end = rpmi_align_up(offset + len, RPMI_PAGE_BYTES),
+    };
+
+    for (uint32_t i = 0; i < batch->dirty_n; i++) {
+        struct rpmi_dirty *have = &batch->dirty[i];
+
+        if (add.first > have->end || add.end < have->first)
+            continue;
+        have->first = add.first < have->first ? add.first : have->first;
+        have->end = add.end > have->end ? add.end : have->end;
+        return;
+    }
+    if (batch->dirty_n == RPMI_DIRTY_MAX)
+        rpmi_batch_sync(server, batch);
+    batch->dirty[batch->dirty_n++] = add;
+}
+
+/* Bring a range of the pool to its domain by the end of the batch. */
+static void make_durable(struct rpm_server *server, struct rpmi_batch *batch,
+                         const struct rpmi_span *span, uint64_t len)
+{
+    if (span->area != RPMI_AREA_POOL || len == 0)
+        return;
+    if (server->pool.facts.domain == RPM_DOMAIN_MSYNC) {
+        add_dirty(server, batch, span->offset, len);
+    } else if (server->pool.facts.domain == RPM_DOMAIN_ADR) {
+        rpmi_cpu_flush(server->pool.base + span->offset, len);
+        batch->unfenced = true;
+    }
+}
+
+/* Head and body of the part; what is left of it is zeros. */
+static inline void put_part(const struct rpmi_op *op, const struct rpmi_part *part,
+                            unsigned char *to, rpmi_write_fn *write)
+{
+    size_t head_bytes = part->from == 0 ? op->head_bytes : 0;
+    uint64_t skip = part->from == 0 ? 0 : part->from - op->head_bytes;
+    uint64_t body_bytes = skip < op->body_bytes ? op->body_bytes - skip : 0;
+    const unsigned char *body = op->body;
+
+    RPM_ASSERT(head_bytes <= part->len && part->from + part->len <= op->len);
+    if (body_bytes > part->len - head_bytes)
+        body_bytes = part->len - head_bytes;
+    write(to, op->head, head_bytes, body_bytes != 0 ? body + skip : body, body_bytes, part->len);
+}
+
+static inline rpmi_write_fn *past_cache_by(const struct rpmi_op *op)
+{
+    return (op->flags & RPMI_OP_CACHED) != 0 ? rpmi_cpu.back_write : rpmi_cpu.nt_write;
+}
+
+static int do_write(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                    const struct rpmi_part *part, struct rpmi_batch *batch)
+{
+    bool durable = op->kind == RPMI_OP_COPY && (op->flags & RPMI_OP_DURABLE) != 0;
+    struct rpmi_span span;
+    bool past_cache;
+    int err = rpmi_service_access(server->service, client, op->key, op->offset, op->len,
+                                  RPMI_RIGHT_WRITE, &span);
+
+    if (err != 0)
+        return err;
+    if (op->head_bytes > RPMI_LINE_BYTES || op->body_bytes > op->len ||
+        op->head_bytes > op->len - op->body_bytes)
+        return RPM_E_RANGE;
+    span.offset += part->from;
+    past_cache =
+        durable && span.area == RPMI_AREA_POOL && server->pool.facts.domain == RPM_DOMAIN_ADR;
+    put_part(op, part, place(server, &span), past_cache ? past_cache_by(op) : rpmi_plain_write);
+    if (past_cache)
+        batch->unfenced = true;
+    else if (durable)
+        make_durable(server, batch, &span, part->len);
+    rpmi_count_own(&server->stats.bytes, part->len);
+    return 0;
+}
+
+static int do_read(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                   const struct rpmi_part *part)
+{
+    struct rpmi_span span;
+    int err = rpmi_service_access(server->service, client, op->key, op->offset, op->len,
+                                  RPMI_RIGHT_READ, &span);
+
+    if (err != 0)
+        return err;
+    memcpy((unsigned char *)op->into + part->from, place(server, &span) + part->from, part->len);
+    return 0;
+}
+
+static int do_persist(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                      const struct rpmi_part *part, struct rpmi_batch *batch)
+{
+    struct rpmi_span span;
+    int err = rpmi_service_access(server->service, client, op->key, op->offset, op->len,
+                                  RPMI_RIGHT_READ, &span);
+
+    if (err != 0)
+        return err;
+    span.offset += part->from;
+    make_durable(server, batch, &span, part->len);
+    return 0;
+}
+
+static int do_atomic(struct rpm_server *server, uint32_t client, const struct rpmi_op *op)
+{
+    struct rpmi_span span;
+    uint64_t found = op->expect;
+    uint64_t *word;
+    int err = rpmi_service_access(server->service, client, op->key, op->offset, sizeof(uint64_t),
+                                  RPMI_RIGHT_ATOMIC, &span);
+
+    if (err != 0)
+        return err;
+    if (span.area != RPMI_AREA_DRAM || !rpmi_is_aligned(span.offset, sizeof(uint64_t)))
+        return RPM_E_DENIED;
+    word = (uint64_t *)(void *)place(server, &span);
+    if (op->kind == RPMI_OP_FAA)
+        found = __atomic_fetch_add(word, op->operand, __ATOMIC_SEQ_CST);
+    else
+        (void)__atomic_compare_exchange_n(word, &found, op->operand, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
+    memcpy(op->into, &found, sizeof(found));
+    return 0;
+}
+
+int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                 const struct rpmi_part *part, struct rpmi_batch *batch)
+{
+    switch (op->kind) {
+    case RPMI_OP_WRITE:
+    case RPMI_OP_COPY:
+        return do_write(server, client, op, part, batch);
+    case RPMI_OP_READ:
+        return do_read(server, client, op, part);
+    case RPMI_OP_PERSIST:
+        return do_persist(server, client, op, part, batch);
+    case RPMI_OP_CAS:
+    case RPMI_OP_FAA:
+        return do_atomic(server, client, op);
+    default:
+        return RPM_E_NOCAP;
+    }
+}
+
+void rpmi_batch_fence(struct rpm_server *server, struct rpmi_batch *batch)
+{
+    if (batch->unfenced)
+        rpmi_media_fence(&server->pool);
+    batch->unfenced = false;
+}
+
+void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->dirty_n; i++) {
+        uint64_t end = batch->dirty[i].end < server->pool.mem.bytes ? batch->dirty[i].end
+                                                                    : server->pool.mem.bytes;
+        int err =
+            rpmi_mem_persist(&server->pool.mem, batch->dirty[i].first, end - batch->dirty[i].first);
+
+        if (err != 0)
+            batch->msync_status = err;
+    }
+    batch->dirty_n = 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * work.h: what a client may ask the server's CPU to do with memory, whatever carried the request
+ * here: judged by the service, carried out, and made durable by the end of a batch.
+ *
+ * A batch is what the engine takes in one pass, from all clients: one drain for all of it, then the
+ * answers. What came from a client is in private memory by now, or is only copied and never judged.
+ *
+ * Tests: tests/unit/serve/ring_test.cpp, tests/conform/transport_test.cpp
+ */
+#ifndef RPMI_WORK_H
+#define RPMI_WORK_H
+
+#include "transport/op.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rpm_server;
+
+#define RPMI_DIRTY_MAX 64u
+
+struct rpmi_dirty {
+    uint64_t first; /* whole pages */
+    uint64_t end;
+};
+
+struct rpmi_batch {
+    bool unfenced; /* stores past the caches, or flushes, since the last fence */
+    uint32_t dirty_n;
+    int msync_status;                        /* of what was promised to be durable in this batch */
+    struct rpmi_dirty dirty[RPMI_DIRTY_MAX]; /* to be msynced before the answers */
+};
+
+/* The bytes of a request that this batch carries out: [from, from + len) of its length. */
+struct rpmi_part {
+    uint64_t from;
+    uint64_t len;
+};
+
+/*
+ * Carry out @part of @op for @client; the caller holds the server's lock and has seen to it that
+ * head, body and into hold what @op says. A head is not cut: it lies in the first part. WRITE,
+ * COPY, READ and PERSIST can be cut, CAS and FAA cannot. 0, or RPM_E_FENCED, RPM_E_DENIED,
+ * RPM_E_RANGE, RPM_E_NOCAP.
+ */
+int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                 const struct rpmi_part *part, struct rpmi_batch *batch);
+
+/* Does a success of this request promise that bytes are durable? */
+static inline bool rpmi_work_promises(uint8_t kind, uint8_t flags)
+{
+    return kind == RPMI_OP_PERSIST || (flags & RPMI_OP_DURABLE) != 0;
+}
+
+static inline bool rpmi_work_in_parts(uint8_t kind)
+{
+    return kind == RPMI_OP_WRITE || kind == RPMI_OP_COPY || kind == RPMI_OP_READ ||
+           kind == RPMI_OP_PERSIST;
+}
+
+static inline void rpmi_batch_begin(struct rpmi_batch *batch)
+{
+    batch->unfenced = false;
+    batch->dirty_n = 0;
+    batch->msync_status = 0;
+}
+
+/* The drain: under the lock. */
+void rpmi_batch_fence(struct rpm_server *server, struct rpmi_batch *batch);
+
+/* The slow part of making durable, msync: without the lock. Then msync_status counts. */
+void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch);
+
+#endif
