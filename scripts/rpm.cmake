@@ -41,7 +41,7 @@ function(rpm_library name)
     target_include_directories(${name} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 numa Threads::Threads
+    target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 PkgConfig::OPENSSL numa Threads::Threads
         $<BUILD_INTERFACE:rpm_build>)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib

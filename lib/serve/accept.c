@@ -109,7 +109,7 @@ void rpmi_serve_accept(struct rpm_server *server)
         return;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-        struct epoll_event none = { .events = 0, .data.u64 = UINT64_MAX - 2 };
+        struct epoll_event none = { .events = 0, .data.u64 = RPMI_TAG_LISTEN };
 
         rpmi_diag(RPM_DIAG_WARNING, "cannot accept a client for now: %s", strerror(errno));
         server->paused_accept = true;

@@ -122,7 +122,7 @@ static int expire_greeters(struct rpm_server *server)
 /* Descriptors may have come free since accept failed. */
 static void resume_accept(struct rpm_server *server)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX - 2 };
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = RPMI_TAG_LISTEN };
 
     server->paused_accept = false;
     (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->listen_fd, &event);
@@ -131,7 +131,7 @@ static void resume_accept(struct rpm_server *server)
 static int turn(struct rpm_server *server)
 {
     struct epoll_event events[EVENTS_MAX];
-    int wait_ms = expire_greeters(server);
+    int wait_ms = rpmi_ports_turn(server, expire_greeters(server));
     int n;
 
     if (server->paused_accept && (wait_ms < 0 || wait_ms > ACCEPT_PAUSE_MS))
@@ -146,7 +146,7 @@ static int turn(struct rpm_server *server)
 
         if (tag < server->peers_max)
             serve_peer(server, &server->peers[tag]);
-        else if (tag == UINT64_MAX - 2)
+        else if (tag == RPMI_TAG_LISTEN)
             rpmi_serve_accept(server);
     }
     return 0;

@@ -32,7 +32,7 @@ static bool may_spin(const struct rpm_server *server, uint32_t cpu)
 {
     uint32_t high = __atomic_load_n(&server->rings_high, __ATOMIC_ACQUIRE);
 
-    if (cpu == 0)
+    if (cpu == 0 || server->ports_n != 0)
         return true;
     for (uint32_t i = 0; i < high; i++) {
         const struct rpmi_serve_ring *ring = &server->rings[i];
@@ -70,7 +70,7 @@ static int sleep_till_bell(struct rpm_server *server)
 
     __atomic_store_n(&server->pulse->engine_sleeps, 1, __ATOMIC_SEQ_CST);
     (void)rpmi_order_all();
-    if (!rpmi_serve_ready(server) && !stopping(server))
+    if (!rpmi_ports_arm(server) && !rpmi_serve_ready(server) && !stopping(server))
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
     __atomic_store_n(&server->pulse->engine_sleeps, 0, __ATOMIC_RELAXED);
     if (n < 0 && errno != EINTR)

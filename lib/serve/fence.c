@@ -176,7 +176,12 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
         .ordered = rpmi_order_all(),
     };
     uint64_t epoch = le64toh(__atomic_load_n(&wait.guard->claim, __ATOMIC_RELAXED));
-    int err = wait_for_all(&wait);
+    int err;
+
+    for (uint32_t i = 0; i < server->ports_n; i++)
+        if (server->ports[i]->ops->quiesce != NULL)
+            server->ports[i]->ops->quiesce(server->ports[i], header_offset);
+    err = wait_for_all(&wait);
 
     if (err != 0)
         return err;

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -91,22 +92,28 @@ static int bind_socket(struct rpm_server *server)
     return 0;
 }
 
-int rpmi_serve_listen(struct rpm_server *server, const char *text)
+static int watch_socket(const struct rpm_server *server)
 {
-    struct rpmi_url url;
-    int err = rpmi_url_parse(text, &url);
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = RPMI_TAG_LISTEN };
 
-    if (err != 0)
-        return err;
-    if (strcmp(url.scheme, "shm") != 0)
-        return rpmi_fail(RPM_E_INVAL, "%s: a server listens at shm:NAME", text);
-    err = rpmi_url_known(&url, NULL, 0);
-    if (err != 0)
-        return err;
-    err = rpmi_shm_path(url.address, true, server->path, NULL);
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->listen_fd, &event) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
+    return 0;
+}
+
+int rpmi_serve_listen(struct rpm_server *server, const struct rpmi_url *url)
+{
+    int err = rpmi_url_known(url, NULL, 0);
+
+    if (err == 0 && server->listen_fd >= 0)
+        err = rpmi_fail(RPM_E_INVAL, "a server has one shm: name");
+    if (err == 0)
+        err = rpmi_shm_path(url->address, true, server->path, NULL);
     if (err == 0)
         err = take_name(server);
-    return err != 0 ? err : bind_socket(server);
+    if (err == 0)
+        err = bind_socket(server);
+    return err != 0 ? err : watch_socket(server);
 }
 
 void rpmi_serve_unlisten(struct rpm_server *server)

@@ -38,6 +38,10 @@ static int check_opts(struct rpm_server_opts *opts)
 
     if (opts->listen == NULL)
         return rpmi_fail(RPM_E_INVAL, "a server needs an address to listen at");
+    if (opts->ddio > RPM_YES)
+        return rpmi_fail(RPM_E_INVAL, "ddio %u is no answer", opts->ddio);
+    if ((opts->tls_cert == NULL) != (opts->tls_key == NULL))
+        return rpmi_fail(RPM_E_INVAL, "a TLS certificate and its key come together");
     if ((opts->flags & ~flags) != 0)
         return rpmi_fail(RPM_E_INVAL, "unknown server flags 0x%x", opts->flags & ~flags);
     if (opts->pool != NULL && (opts->flags & RPM_SERVER_HUGE) != 0)
@@ -127,11 +131,11 @@ static int open_events(struct rpm_server *server)
     if (server->stop_fd < 0 || server->kick_fd < 0 || server->epoll_fd < 0 ||
         server->engine_epoll_fd < 0 || server->guard_fd < 0)
         return rpmi_fail(RPM_E_IO, "cannot open the server's descriptors: %s", strerror(errno));
-    err = watch(server->epoll_fd, server->stop_fd, UINT64_MAX);
+    err = watch(server->epoll_fd, server->stop_fd, RPMI_TAG_STOP);
     if (err == 0)
-        err = watch(server->engine_epoll_fd, server->stop_fd, UINT64_MAX);
+        err = watch(server->engine_epoll_fd, server->stop_fd, RPMI_TAG_STOP);
     if (err == 0)
-        err = watch(server->engine_epoll_fd, server->kick_fd, UINT64_MAX - 1);
+        err = watch(server->engine_epoll_fd, server->kick_fd, RPMI_TAG_KICK);
     if (err == 0)
         err = rpmi_pulse_open(&server->pulse, &server->pulse_fd);
     if (err == 0)
@@ -178,6 +182,9 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
     server->clients_max = opts->clients_max;
     server->socket_mode = opts->socket_mode;
     server->fence_ns = opts->fence_us * 1000u;
+    server->ddio = opts->ddio;
+    server->tls_cert = opts->tls_cert;
+    server->tls_key = opts->tls_key;
     server->server_epoch = (uint32_t)rpmi_rng_entropy() | 1u;
     if (opts->secret != NULL)
         memcpy(server->secret, opts->secret, strlen(opts->secret) + 1);
@@ -205,18 +212,18 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
     if (err == 0)
         err = open_events(fresh);
     if (err == 0)
-        err = rpmi_serve_listen(fresh, wanted.listen);
+        settle_facts(fresh);
+    if (err == 0)
+        err = rpmi_ports_open(fresh, wanted.listen);
     if (err == 0)
         err = open_service(fresh, &wanted); /* formats: after all that may fail for others' sake */
-    if (err == 0)
-        err = watch(fresh->epoll_fd, fresh->listen_fd, UINT64_MAX - 2);
     if (err != 0) {
         if (fresh->pool.mem.ops != NULL)
             rpmi_media_undo(&fresh->pool);
         rpm_server_close(&fresh);
         return err;
     }
-    settle_facts(fresh);
+    fresh->tls_cert = fresh->tls_key = NULL;
     *server = fresh;
     return 0;
 }
@@ -308,6 +315,7 @@ void rpm_server_close(struct rpm_server **server)
     if (old == NULL)
         return;
     rpmi_serve_unlisten(old);
+    rpmi_ports_close(old);
     close_peers(old);
     if (old->service != NULL && rpmi_mem_persist(&old->pool.mem, 0, old->pool.mem.bytes) != 0)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",

@@ -3,7 +3,7 @@
  * server.h: lend a pool. What rpm-server runs; a program may embed it.
  *
  * The library starts no thread: the program gives rpm_server_run() one thread, and
- * rpm_server_engine() another one if clients may use the ring.
+ * rpm_server_engine() another one, without which only clients that map the pool are served.
  */
 #ifndef LIBRPM_SERVER_H
 #define LIBRPM_SERVER_H
@@ -26,7 +26,8 @@ enum rpm_server_flag {
 struct rpm_server_opts {
     size_t size;          /* sizeof this struct as the caller compiled it */
     const char *pool;     /* file or device; NULL: anonymous memory. Borrowed until return */
-    const char *listen;   /* "shm:NAME". Borrowed until return */
+    const char *listen;   /* "shm:NAME", "tcp://HOST:PORT/POOL", ...; several separated by blanks.
+                             Borrowed until return */
     uint64_t pool_bytes;  /* with CREATE: size of the pool, multiple of 4096 */
     uint64_t dram_bytes;  /* room for DRAM regions and lock tables; 0: 1 MiB */
     uint32_t flags;       /* enum rpm_server_flag */
@@ -36,6 +37,10 @@ struct rpm_server_opts {
     const char *secret;   /* what clients must present; NULL: nothing. Borrowed until return */
     uint64_t fence_us;    /* how long a fenced writer may take to stop; 0: 1 s */
     int numa_node;        /* bind the pool to this node + 1; 0: leave it (H1) */
+    uint32_t ddio;        /* enum rpm_answer: do writes of a NIC allocate in the CPU cache? 0: what
+                             is probed, else the operator's word */
+    const char *tls_cert; /* PEM file, for addresses that say tls=on. Borrowed until return */
+    const char *tls_key;  /* PEM file of its key. Borrowed until return */
 };
 
 static inline struct rpm_server_opts rpm_server_opts_init(void)

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * guest.c: clients behind a port: let in, served, let go.
+ *
+ * Tests: tests/unit/serve/guest_test.cpp
+ */
+#include "serve/port.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "serve/serve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void rpmi_guest_refuse(struct rpmi_port *port, int status, struct rpmi_welcome *welcome)
+{
+    RPM_ASSERT(status < 0);
+    *welcome = (struct rpmi_welcome){ .version = RPMI_PROTOCOL_VERSION, .status = status };
+    welcome->facts = rpm_facts_init();
+    (void)snprintf(welcome->text, sizeof(welcome->text), "%s", rpm_last_error());
+    rpmi_count(&port->server->stats.refused, 1);
+}
+
+static int attach(struct rpmi_port *port, struct rpmi_guest *guest, const struct rpmi_entry *entry)
+{
+    struct rpm_server *server = port->server;
+    int err;
+
+    if (entry->pool[0] != '\0' && strcmp(entry->pool, port->pool) != 0)
+        return rpmi_fail(RPM_E_NOENT, "the server has no pool '%s' at this address", entry->pool);
+    rpmi_serve_lock(server);
+    err = rpmi_service_attach(server->service, &guest->client);
+    rpmi_serve_unlock(server);
+    if (err == RPM_E_FULL)
+        return rpmi_fail(RPM_E_REFUSED, "the server has its %u clients already",
+                         server->clients_max);
+    return err;
+}
+
+int rpmi_guest_enter(struct rpmi_port *port, struct rpmi_guest *guest,
+                     const struct rpmi_entry *entry, struct rpmi_welcome *welcome)
+{
+    struct rpm_server *server = port->server;
+    int err;
+
+    RPM_ASSERT(guest->client == 0);
+    err = attach(port, guest, entry);
+    if (err != 0) {
+        guest->client = 0;
+        rpmi_guest_refuse(port, err, welcome);
+        return err;
+    }
+    guest->keys = 0;
+    __atomic_store_n(&guest->call_state, RPMI_GUEST_IDLE, __ATOMIC_RELAXED);
+    *welcome = (struct rpmi_welcome){
+        .version = RPMI_PROTOCOL_VERSION,
+        .mode = RPMI_MODE_RING,
+        .client = guest->client,
+        .server_epoch = server->server_epoch,
+        .pool_bytes = server->pool.mem.bytes,
+        .dram_bytes = server->dram.mem.bytes,
+        .facts = port->facts,
+    };
+    rpmi_count(&server->stats.accepted, 1);
+    rpmi_count(&server->stats.clients, 1);
+    return 0;
+}
+
+bool rpmi_guest_serve(struct rpmi_port *port, struct rpmi_guest *guest, struct rpmi_call *call,
+                      struct rpmi_reply *reply)
+{
+    struct rpm_server *server = port->server;
+
+    RPM_ASSERT(guest->client != 0);
+    if (rpmi_call_get(guest->call, call) != 0)
+        return false;
+    rpmi_serve_lock(server);
+    rpmi_service_call(server->service, guest->client, call, reply);
+    rpmi_serve_unlock(server);
+    if (reply->status == 0 && (call->kind == RPMI_CALL_OPEN || call->kind == RPMI_CALL_CLAIM))
+        guest->keys++;
+    else if (reply->status == 0 && call->kind == RPMI_CALL_CLOSE)
+        guest->keys--;
+    rpmi_count(&server->stats.calls, 1);
+    return true;
+}
+
+void rpmi_guest_leave(struct rpmi_port *port, struct rpmi_guest *guest)
+{
+    struct rpm_server *server = port->server;
+    uint32_t freed;
+
+    if (guest->client == 0)
+        return;
+    rpmi_serve_lock(server);
+    freed = rpmi_service_detach(server->service, guest->client);
+    rpmi_serve_unlock(server);
+    rpmi_count(&server->stats.locks_freed, freed);
+    rpmi_count(&server->stats.clients, (uint64_t)-1);
+    if (guest->keys != 0)
+        rpmi_count(&server->stats.died, 1);
+    guest->client = 0;
+}

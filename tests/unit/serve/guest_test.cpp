@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Clients behind a port, without anything that carries their messages.
+#include "support/catch.h"
+#include "support/server.h"
+
+extern "C" {
+#include "serve/serve.h"
+}
+#include <cstring>
+
+namespace
+{
+
+struct Port : rpmi_port {
+    explicit Port(const support::Server &from) : rpmi_port{}
+    {
+        server = from.get();
+        strcpy(pool, "main");
+        facts = rpm_facts_init();
+    }
+};
+
+rpmi_entry wish(const char *pool)
+{
+    rpmi_entry entry = {};
+
+    entry.depth = 16;
+    strcpy(entry.pool, pool);
+    return entry;
+}
+
+rpmi_reply ask(Port &port, rpmi_guest &guest, uint32_t kind, uint32_t key = 0)
+{
+    rpmi_call call = {};
+    rpmi_reply reply = {};
+
+    call.kind = kind;
+    call.key = key;
+    call.object = RPM_KIND_REGION;
+    if (kind == RPMI_CALL_OPEN) {
+        call.flags = RPMI_CALL_CREATE;
+        call.bytes = 4096;
+        strcpy(call.name, "region");
+    }
+    rpmi_call_put(guest.call, &call);
+    REQUIRE(rpmi_guest_serve(&port, &guest, &call, &reply));
+    return reply;
+}
+
+} // namespace
+
+TEST_CASE("guest: a guest names the pool of the port, or none", "[serve]")
+{
+    support::Server server;
+    Port port(server);
+    rpmi_welcome welcome;
+
+    for (const char *pool : { "", "main" }) {
+        rpmi_guest guest = {};
+        rpmi_entry entry = wish(pool);
+
+        REQUIRE(rpmi_guest_enter(&port, &guest, &entry, &welcome) == 0);
+        CHECK(welcome.client == guest.client);
+        CHECK(welcome.client != 0);
+        CHECK(server.stats().clients == 1);
+        rpmi_guest_leave(&port, &guest);
+        CHECK(guest.client == 0);
+        CHECK(server.stats().clients == 0);
+    }
+    rpmi_guest guest = {};
+    rpmi_entry entry = wish("other");
+    CHECK(rpmi_guest_enter(&port, &guest, &entry, &welcome) == RPM_E_NOENT);
+    CHECK(welcome.status == RPM_E_NOENT);
+    CHECK(std::string(welcome.text).find("other") != std::string::npos);
+    CHECK(guest.client == 0);
+    CHECK(server.stats().refused == 1);
+}
+
+TEST_CASE("guest: one guest more than the server takes is refused with a reason", "[serve]")
+{
+    support::ServerOpts opts;
+    opts.clients_max = 1;
+    support::Server server(opts);
+    Port port(server);
+    rpmi_guest first = {};
+    rpmi_guest second = {};
+    rpmi_entry entry = wish("");
+    rpmi_welcome welcome;
+
+    REQUIRE(rpmi_guest_enter(&port, &first, &entry, &welcome) == 0);
+    CHECK(rpmi_guest_enter(&port, &second, &entry, &welcome) == RPM_E_REFUSED);
+    CHECK(std::string(welcome.text).find("1 clients") != std::string::npos);
+    rpmi_guest_leave(&port, &first);
+    CHECK(rpmi_guest_enter(&port, &second, &entry, &welcome) == 0);
+    rpmi_guest_leave(&port, &second);
+}
+
+TEST_CASE("guest: a guest that leaves with keys in hand counts as dead", "[serve]")
+{
+    support::Server server;
+    Port port(server);
+    rpmi_entry entry = wish("");
+    rpmi_welcome welcome;
+    rpmi_guest guest = {};
+
+    REQUIRE(rpmi_guest_enter(&port, &guest, &entry, &welcome) == 0);
+    rpmi_reply reply = ask(port, guest, RPMI_CALL_OPEN);
+    REQUIRE(reply.status == 0);
+    CHECK(ask(port, guest, RPMI_CALL_CLOSE, reply.key).status == 0);
+    rpmi_guest_leave(&port, &guest);
+    CHECK(server.stats().died == 0);
+
+    REQUIRE(rpmi_guest_enter(&port, &guest, &entry, &welcome) == 0);
+    REQUIRE(ask(port, guest, RPMI_CALL_OPEN).status == 0);
+    rpmi_guest_leave(&port, &guest);
+    CHECK(server.stats().died == 1);
+}
+
+TEST_CASE("guest: what is no call lets the guest go", "[serve]")
+{
+    support::Server server;
+    Port port(server);
+    rpmi_entry entry = wish("");
+    rpmi_welcome welcome;
+    rpmi_guest guest = {};
+    rpmi_call call;
+    rpmi_reply reply;
+
+    REQUIRE(rpmi_guest_enter(&port, &guest, &entry, &welcome) == 0);
+    memset(guest.call, 0xff, sizeof(guest.call));
+    CHECK_FALSE(rpmi_guest_serve(&port, &guest, &call, &reply));
+    rpmi_guest_leave(&port, &guest);
+}
