@@ -14,6 +14,8 @@ BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev li
     libnuma-dev libxxhash-dev libssl-dev libcli11-dev nlohmann-json3-dev libsystemd-dev catch2 mandoc python3)
 TEST_PACKAGES=(git valgrind clang-14 libclang-rt-14-dev clang-format-14 strace binutils librpm-dev)
 FIGURE_PACKAGES=(python3-matplotlib python3-pandas python3-seaborn)
+# For the guest of tests/live/lab.
+LAB_PACKAGES=(qemu-system-x86 busybox-static kmod cpio xz-utils zstd)
 
 say() {
     printf '%s\n' "$*"

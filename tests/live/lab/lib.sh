@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034 # used by who sources it
+# lib.sh: what the laboratory's commands share. Sourced by bash, never run.
+#
+#   skip REASON...      the laboratory cannot be had here: say so loudly, exit 77
+#   need_host           what the host must bring is there, or skip
+#   hold NAME           wait until nobody else holds NAME in the cache, then hold it to the end
+#   ready               fetch and pack what is missing; sets GUEST_KERNEL and GUEST_INITRD
+#   build_shared ...    build (see there); the build folder then stays as it is until we end
+#   guest_pair ...      boot (see there) with two devices and two NVDIMMs, new ones each time
+#
+# CACHE is outside the tree; see README.md for what is in it.
+
+LAB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$LAB/../../../scripts/lib.sh"
+. "$LAB/packages.sh"
+
+CACHE=${LIBRPM_LAB_CACHE:-${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/librpm-lab}
+
+# The first letters of a sum over standard input: part of a name in the cache.
+sum() {
+    sha256sum | cut -c 1-12
+}
+
+KERNEL=$CACHE/kernel-$(sum <<<"$KERNEL_PIN ${KERNEL_MODULES[*]}")
+TREE=$CACHE/tree-$(sum <<<"$TREE_SUITE ${TREE_PACKAGES[*]} ${TREE_PROGRAMS[*]}")
+# One build folder for each source tree: CMake binds it to one.
+BUILD=${LIBRPM_LAB_BUILD:-$CACHE/build-$(sum <<<"$TOP")}
+
+# Exit codes beside those of the command in the guest.
+SKIPPED=77
+TIMED_OUT=124
+GUEST_DIED=125
+
+skip() {
+    {
+        say "======================================================================"
+        say "SKIPPED: the laboratory cannot be had on this machine."
+        say "$(basename "$0"): $*"
+        say "scripts/bootstrap installs what it needs from Debian 12."
+        say "======================================================================"
+    } >&2
+    exit "$SKIPPED"
+}
+
+need_host() {
+    local program
+    [ "${LIBRPM_LAB:-}" != 1 ] || skip "this is the inside of the laboratory"
+    [ "$(uname -m)" = x86_64 ] || skip "the guest is x86_64, this is $(uname -m)"
+    for program in qemu-system-x86_64 busybox cpio xz zstd depmod modprobe setpriv flock cmake ninja; do
+        PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || skip "no $program"
+    done
+    PATH=$PATH:/usr/sbin:/sbin
+    mkdir -p "$CACHE/run" || die "cannot make $CACHE"
+}
+
+# Not around a command: there a shell would go on after what fails in it.
+hold() {
+    local fd
+    exec {fd}>"$CACHE/$1.lock"
+    flock "$fd"
+}
+
+ready() {
+    local status=0
+    need_host
+    "$LAB/fetch" || status=$?
+    [ "$status" -eq 0 ] || exit "$status"
+    GUEST_KERNEL=$KERNEL/vmlinux
+    GUEST_INITRD=$("$LAB/initrd") || die "cannot pack the initramfs"
+}
+
+build_shared() {
+    local fd
+    exec {fd}>"$BUILD.lock"
+    flock "$fd"
+    "$LAB/build" "$@"
+    flock -s "$fd"
+}
+
+guest_pair() {
+    local share
+    share=$(mktemp -d "$CACHE/run/XXXXXX")
+    # shellcheck disable=SC2064 # the name as it is now
+    trap "rm -rf $(printf %q "$share")" EXIT
+    "$LAB/boot" --share "$share" --with pair --with nvdimm \
+        --nvdimm "$share/nv0:256" --nvdimm "$share/nv1:256" "$@"
+}
