@@ -33,6 +33,13 @@ static inline bool rpmi_credit_take(struct rpmi_credit *credit, uint32_t n)
     return true;
 }
 
+/* Take @n that are known to be there. */
+static inline void rpmi_credit_use(struct rpmi_credit *credit, uint32_t n)
+{
+    RPM_ASSERT_SLOW(n <= credit->limit - credit->used);
+    credit->used += n;
+}
+
 static inline void rpmi_credit_give(struct rpmi_credit *credit, uint32_t n)
 {
     RPM_ASSERT(n <= credit->used);
