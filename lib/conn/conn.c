@@ -39,6 +39,8 @@ static int opts_read(const struct rpm_conn_opts *opts, struct rpm_conn_opts *our
         return rpmi_fail(RPM_E_INVAL, "staging memory is 1 MiB to 4 GiB");
     if (ours->timeout_us > UINT64_MAX / 2000)
         return rpmi_fail(RPM_E_INVAL, "timeout_us is too large");
+    if ((ours->pace & ~(uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_EAGER)) != 0)
+        return rpmi_fail(RPM_E_INVAL, "unknown pace flags %#x", ours->pace);
     if (ours->method >= RPM_METHOD_COUNT)
         return rpmi_fail(RPM_E_INVAL, "there is no method %u", ours->method);
     return rpm_hints_parse(ours->hints != NULL ? ours->hints : "all", &hints);
@@ -65,6 +67,18 @@ static void self_lost(struct rpmi_owner *owner, int status)
     conn->self_done = conn->self_seq;
     if (conn->self_status == 0)
         conn->self_status = status;
+}
+
+static void set_pace(struct rpm_conn *conn, uint32_t pace)
+{
+    const struct rpmi_link *link = conn->link;
+
+    rpmi_credit_open(&conn->credit, link->depth);
+    conn->throttled = (pace & RPM_PACE_THROTTLE) != 0 && !rpmi_conn_places(conn);
+    conn->freely = conn->throttled ? 0 : link->depth - RPMI_CREDITS_SPARE;
+    conn->eager = (pace & RPM_PACE_EAGER) != 0;
+    rpmi_throttle_open(&conn->throttle, link->depth);
+    rpmi_backoff_open(&conn->backoff, (uint64_t)link->client << 32 | link->server_epoch);
 }
 
 int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts, struct rpm_conn **conn)
@@ -94,7 +108,7 @@ int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts, str
         goto fail;
     }
     fresh->link = link;
-    rpmi_credit_open(&fresh->credit, link->depth);
+    set_pace(fresh, ours.pace);
     fresh->timeout_ns = ours.timeout_us * 1000;
     fresh->method = ours.method;
     (void)!rpm_hints_parse(ours.hints != NULL ? ours.hints : "all", &fresh->hints);
@@ -147,7 +161,9 @@ int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts, struct rpm_
 static void start_over(struct rpm_conn *conn)
 {
     conn->generation++;
+    conn->throttle.posted -= conn->credit.used;
     conn->credit.used = 0;
+    rpmi_throttle_restart(&conn->throttle);
     conn->unsignaled = 0;
     conn->due_first = 0;
     conn->due_count = 0;
@@ -200,6 +216,11 @@ int rpm_conn_stats(const struct rpm_conn *conn, struct rpm_conn_stats *stats)
 
     RPM_ASSERT(stats != NULL);
     ours.payload_bytes = conn->payload_bytes;
+    if (conn->throttled) {
+        ours.throttle_limit = conn->throttle.limit;
+        ours.throttle_changes = conn->throttle.changes;
+        ours.throttle_held = conn->throttle.held;
+    }
     return rpmi_opts_out(stats, &ours, sizeof(ours));
 }
 

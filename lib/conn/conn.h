@@ -5,6 +5,7 @@
  *
  * Invariants
  *   every op on the link holds one credit until a later or its own completion is reaped
+ *   a post is held back by the throttle only while a completion is to come
  *   an id carries its owner's slot, so that a completion finds its way without a search
  *   after a loss every owner hears of it once, and nothing is posted until a reconnect
  *
@@ -13,7 +14,9 @@
 #ifndef RPMI_CONN_H
 #define RPMI_CONN_H
 
+#include "pace/backoff.h"
 #include "pace/credit.h"
+#include "pace/throttle.h"
 #include "plan/plan.h"
 #include "transport/transport.h"
 
@@ -40,6 +43,7 @@ struct rpmi_due {
 struct rpm_conn {
     struct rpmi_link *link;
     struct rpmi_credit credit;
+    uint32_t freely; /* ops up to which a post asks nobody; 0: the throttle is asked each time */
     uint32_t unsignaled;  /* ops posted since the last signaled one */
     struct rpmi_due *due; /* ring of depth: signaled ops in order */
     uint32_t due_first;
@@ -55,6 +59,10 @@ struct rpm_conn {
     uint64_t self_seq;      /* last one posted */
     uint64_t self_done;     /* last one completed */
     int self_status;
+    struct rpmi_throttle throttle;
+    struct rpmi_backoff backoff;
+    bool throttled;
+    bool eager;            /* locks are not backed off from */
     unsigned char *bounce; /* RPMI_BOUNCE_BYTES of staging memory */
     unsigned char *word;   /* one line of staging memory: READ seals, results of atomics */
 };
@@ -97,6 +105,9 @@ int rpmi_conn_pump(struct rpm_conn *conn);
 
 /* Wait for something to reap, then pump. 0, RPM_E_TIMEDOUT (the link is then lost), or the loss. */
 int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns);
+
+/* Let time pass, at most @ns or until @deadline_ns. */
+void rpmi_conn_pause(struct rpm_conn *conn, uint64_t ns, uint64_t deadline_ns);
 
 /* Post and wait for the last op, which this signals. */
 int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n);

@@ -8,6 +8,9 @@
  * long run of RPM_MORE), a nudge, one signaled READ of the scratch word, brings them back; one
  * credit is always kept for it.
  *
+ * Throttle: with one, every post asks admit(). It holds a post back only while a completion is to
+ * come that may make room, so that nobody waits for nothing, however large the post.
+ *
  * Tests: tests/unit/conn/pump_test.cpp
  */
 #include "conn/conn.h"
@@ -116,6 +119,9 @@ int rpmi_conn_pump(struct rpm_conn *conn)
             if (done[i].status != 0)
                 return lose(conn, RPM_E_LOST);
         }
+        if (RPMI_UNLIKELY(conn->throttled))
+            rpmi_throttle_done(&conn->throttle, conn->credit.used,
+                               conn->link->ops->now_ns(conn->link));
         if (n < REAP_MAX && conn->link->lost == 0)
             return 0;
     }
@@ -201,6 +207,7 @@ static void nudge(struct rpm_conn *conn)
 
     if (conn->due_count > 0 || conn->unsignaled == 0 || !rpmi_credit_take(&conn->credit, 1))
         return;
+    conn->throttle.posted++;
     account(conn, &op, 1, make_id(&conn->self, ++conn->self_seq));
     (void)push(conn, &op, 1);
 }
@@ -240,6 +247,26 @@ static int post_and_wait(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
     return conn->self_status != 0 ? conn->self_status : err;
 }
 
+/* May these go out although they are more than may go freely? */
+static bool admit(struct rpm_conn *conn, uint32_t n)
+{
+    struct rpmi_throttle *throttle = &conn->throttle;
+
+    if (conn->credit.limit - conn->credit.used < n + RPMI_CREDITS_SPARE) {
+        nudge(conn);
+        return false;
+    }
+    RPM_ASSERT(conn->throttled);
+    if (conn->due_count > 0 && conn->credit.used + n > throttle->limit) {
+        throttle->held++;
+        return false;
+    }
+    if (conn->credit.used == 0)
+        rpmi_throttle_alone(throttle, conn->link->ops->now_ns(conn->link));
+    throttle->posted += n;
+    return true;
+}
+
 int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops, uint32_t n,
                    uint64_t seq)
 {
@@ -250,11 +277,9 @@ int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_
         return rpmi_conn_pump(conn);
     if (rpmi_conn_places(conn))
         return post_placing(conn, ops, n);
-    if (conn->credit.limit - conn->credit.used < n + RPMI_CREDITS_SPARE) {
-        nudge(conn);
+    if (RPMI_UNLIKELY(conn->credit.used + n > conn->freely) && !admit(conn, n))
         return conn->link->lost != 0 ? conn->link->lost : RPM_E_BUSY;
-    }
-    (void)rpmi_credit_take(&conn->credit, n);
+    rpmi_credit_use(&conn->credit, n);
     for (uint32_t i = 0; i + 1 < n; i++) {
         int err;
 

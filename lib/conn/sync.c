@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sync.c: what a connection does while its caller waits: reads, flushes of ranges, control
- * messages.
+ * messages, pauses.
  *
  * Tests: tests/unit/conn/sync_test.cpp
  */
 #include "conn/conn.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 static int read_piece(struct rpm_conn *conn, uint32_t key, uint64_t offset, void *into,
@@ -38,6 +39,26 @@ int rpmi_conn_read(struct rpm_conn *conn, uint32_t key, uint64_t offset, void *i
         at += piece;
     }
     return 0;
+}
+
+/* Short ones are spun: a sleep takes longer. A model's clock stands still meanwhile, and moves when
+ * its link lets time pass. */
+void rpmi_conn_pause(struct rpm_conn *conn, uint64_t ns, uint64_t deadline_ns)
+{
+    struct rpmi_link *link = conn->link;
+    uint64_t now = link->ops->now_ns(link);
+    uint64_t end = now + ns < deadline_ns ? now + ns : deadline_ns;
+
+    while (now < end && end - now < RPMI_SPIN_NS) {
+        uint64_t before = now;
+
+        rpmi_cpu_relax();
+        now = link->ops->now_ns(link);
+        if (now == before)
+            break;
+    }
+    if (now < end)
+        link->ops->pause(link, end - now);
 }
 
 int rpmi_conn_persist(struct rpm_conn *conn, const struct rpmi_plan *plan, uint32_t key,

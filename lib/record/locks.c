@@ -138,6 +138,49 @@ int rpm_lock_try(struct rpm_locks *locks, uint64_t index)
     return err;
 }
 
+/* Somebody holds it: wait before the next try. */
+static void back_off(struct rpm_conn *conn, uint64_t now_ns, uint64_t deadline_ns)
+{
+    struct rpm_conn_stats *stats = &conn->link->stats;
+    uint64_t wait_ns = rpmi_backoff_conflict(&conn->backoff, now_ns);
+
+    if (conn->eager)
+        return;
+    rpmi_conn_pause(conn, wait_ns, deadline_ns);
+    stats->backoffs++;
+    stats->backoff_ns += conn->link->ops->now_ns(conn->link) - now_ns;
+}
+
+int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index)
+{
+    int err = check(locks, index);
+    struct rpm_conn *conn = locks->conn;
+    uint64_t now = conn->link->ops->now_ns(conn->link);
+    uint64_t deadline = rpmi_conn_deadline(conn);
+    uint64_t found = 0;
+
+    rpmi_backoff_begin(&conn->backoff);
+    while (err == 0) {
+        uint64_t from = now;
+
+        err = swap(locks, index, 0, my_word(locks), &found);
+        now = conn->link->ops->now_ns(conn->link);
+        if (err != 0)
+            break;
+        rpmi_backoff_round_trip(&conn->backoff, now - from);
+        if (found == 0) {
+            rpmi_backoff_done(&conn->backoff, now);
+            break;
+        }
+        if (found == my_word(locks) || now >= deadline)
+            return rpmi_fail(RPM_E_OWNED, "lock %" PRIu64 " is held by client %" PRIu64, index,
+                             found >> 32);
+        back_off(conn, now, deadline);
+        now = conn->link->ops->now_ns(conn->link);
+    }
+    return err;
+}
+
 int rpm_lock_release(struct rpm_locks *locks, uint64_t index)
 {
     uint64_t found = 0;

@@ -18,6 +18,15 @@ extern "C" {
 
 struct rpm_conn;
 
+/* How the far end and the NIC are spared, <librpm/stats.h> counts it. */
+enum rpm_pace {
+    RPM_PACE_THROTTLE = 1, /* hold back what would slow the NIC down: a limit on the operations
+                              outstanding, found by trying, again and again. For many connections
+                              with much under way each; without meaning where nothing is ever under
+                              way, on shm: direct */
+    RPM_PACE_EAGER = 2     /* rpm_lock_acquire() tries again at once, without backing off */
+};
+
 struct rpm_conn_opts {
     size_t size;            /* sizeof this struct as the caller compiled it */
     uint64_t timeout_us;    /* deadline of every blocking call; 0: 5 s */
@@ -26,6 +35,7 @@ struct rpm_conn_opts {
     const char *hints;      /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
     const char *secret;     /* shared secret; NULL: none. Borrowed until return */
     uint64_t staging_bytes; /* memory for payloads under way; 0: 16 MiB */
+    uint32_t pace;          /* enum rpm_pace; 0: no limit below depth, locks are backed off from */
 };
 
 static inline struct rpm_conn_opts rpm_conn_opts_init(void)

@@ -63,6 +63,24 @@ uint64_t rpm_locks_count(const struct rpm_locks *locks);
 RPM_MUST_CHECK int rpm_lock_try(struct rpm_locks *locks, uint64_t index);
 
 /**
+ * rpm_lock_acquire: take a lock, waiting for whoever holds it.
+ *
+ * Between two tries it waits, the longer the more of this connection's tries have failed lately,
+ * so that tries do not queue up in front of the release. With RPM_PACE_EAGER it does not.
+ *
+ * @locks  Borrowed.
+ * @index  0..rpm_locks_count() - 1.
+ *
+ * Durable:  never.
+ * Errors:   RPM_E_OWNED (held by the caller, or still by somebody after the connection's timeout),
+ *           RPM_E_RANGE, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn.
+ * Cost:     one compare-and-swap, one round trip, for each try; blocks up to the timeout.
+ * Source:   SMART (ASPLOS 2024), conflict avoidance; lib/pace/backoff.c.
+ */
+RPM_MUST_CHECK int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index);
+
+/**
  * rpm_lock_release: free a lock that the caller holds.
  *
  * @locks  Borrowed.

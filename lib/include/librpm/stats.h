@@ -19,9 +19,14 @@ struct rpm_conn_stats {
     uint64_t read_bytes;
     uint64_t flushes; /* flush operations posted, whatever the method */
     uint64_t atomics;
-    uint64_t calls;         /* control messages */
-    uint64_t payload_bytes; /* what the application asked to write */
-    uint64_t sleeps;        /* times a wait gave up spinning and slept */
+    uint64_t calls;            /* control messages */
+    uint64_t payload_bytes;    /* what the application asked to write */
+    uint64_t sleeps;           /* times a wait gave up spinning and slept */
+    uint64_t throttle_limit;   /* operations that may be outstanding now; 0: not throttled */
+    uint64_t throttle_changes; /* of that limit */
+    uint64_t throttle_held;    /* posts that it held back */
+    uint64_t backoffs;         /* waits for a lock that somebody else held */
+    uint64_t backoff_ns;       /* time in them */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)

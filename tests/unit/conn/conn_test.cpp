@@ -18,6 +18,7 @@ TEST_CASE("conn: options out of range are refused", "[unit]")
         { RPM_E_INVAL, [](rpm_conn_opts *o) { o->timeout_us = UINT64_MAX; } },
         { RPM_E_INVAL, [](rpm_conn_opts *o) { o->method = RPM_METHOD_COUNT; } },
         { RPM_E_INVAL, [](rpm_conn_opts *o) { o->hints = "H17"; } },
+        { RPM_E_INVAL, [](rpm_conn_opts *o) { o->pace = 4; } },
         { RPM_E_INVAL, [](rpm_conn_opts *o) { o->size = 1; } },
     };
 

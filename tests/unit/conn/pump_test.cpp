@@ -114,6 +114,148 @@ TEST_CASE("pump: the largest post goes out at the smallest depth", "[unit]")
     CHECK(pumped.one.heard == Heard{ { 1, 0 } });
 }
 
+TEST_CASE("pump: a throttle holds back while a completion is to come, and only then", "[unit]")
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+
+    opts.pace = RPM_PACE_THROTTLE;
+    Pumped pumped(&opts);
+    pumped.conn.link->manual = true;
+    REQUIRE(rpm_conn_stats(pumped.conn, &stats) == 0);
+    CHECK(stats.throttle_limit == RPMI_THROTTLE_LIMIT_MIN);
+    REQUIRE(pumped.post(pumped.one, 1, 8) == 0);
+    CHECK(pumped.post(pumped.two, 1) == RPM_E_BUSY);
+    CHECK(pumped.conn.conn->credit.used == 8);
+    REQUIRE(rpm_conn_stats(pumped.conn, &stats) == 0);
+    CHECK(stats.throttle_held == 1);
+    while (pumped.conn.link->step())
+        ;
+    pumped.conn.link->hold = 1;
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.one.heard == Heard{ { 1, 0 } });
+    // Larger than the limit: alone, when nothing else is to come.
+    CHECK(pumped.post(pumped.two, 1, 2) == 0);
+    CHECK(pumped.post(pumped.one, 2, RPMI_BATCH_OPS_MAX) == RPM_E_BUSY);
+    while (pumped.conn.link->step())
+        ;
+    pumped.conn.link->hold = 1;
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.post(pumped.one, 2, RPMI_BATCH_OPS_MAX) == 0);
+    while (pumped.conn.link->step())
+        ;
+    pumped.conn.link->hold = 1;
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.one.heard.back() == std::make_pair(uint64_t(2), 0));
+    // A run without completions is nobody's to hold back: none would ever come.
+    for (uint64_t seq = 3; seq < 60; seq++)
+        REQUIRE(pumped.post(pumped.one, seq, 1, 0) == 0);
+    CHECK(pumped.post(pumped.one, 60) == 0);
+    CHECK(pumped.post(pumped.one, 61) == RPM_E_BUSY);
+}
+
+TEST_CASE("pump: a throttled connection still ends at its depth", "[unit]")
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    opts.pace = RPM_PACE_THROTTLE;
+    opts.depth = 100;
+    Pumped pumped(&opts);
+    uint32_t posted = 0;
+    while (pumped.post(pumped.one, posted + 1, 1, 0) == 0)
+        REQUIRE(++posted < 200);
+    CHECK(posted == 98);
+    CHECK(pumped.conn.conn->due_count == 1); // the nudge
+    for (int i = 0; i < 200; i++)
+        CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.conn.conn->credit.used == 0);
+    CHECK(pumped.conn.conn->throttle.posted == 99);
+}
+
+TEST_CASE("pump: a throttle finds that its load needs none, and starts over with the link",
+          "[unit]")
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+    uint64_t seq = 0;
+
+    opts.pace = RPM_PACE_THROTTLE;
+    Pumped pumped(&opts);
+    while (pumped.conn.conn->throttle.epochs_left == 0) {
+        REQUIRE(pumped.post(pumped.one, ++seq, 2) == 0);
+        while (pumped.one.heard.size() < seq)
+            REQUIRE(rpmi_conn_pump(pumped.conn) == 0);
+        REQUIRE(seq < 100000);
+    }
+    REQUIRE(rpm_conn_stats(pumped.conn, &stats) == 0);
+    CHECK(stats.throttle_limit == 256);
+    CHECK(stats.throttle_changes == 2);
+    CHECK(stats.throttle_held == 0);
+    pumped.conn.link->manual = true;
+    REQUIRE(pumped.post(pumped.one, ++seq, 30) == 0);
+    REQUIRE(rpm_conn_reconnect(pumped.conn) == 0); // and these 30 are gone
+    REQUIRE(rpm_conn_stats(pumped.conn, &stats) == 0);
+    CHECK(stats.throttle_limit == RPMI_THROTTLE_LIMIT_MIN);
+    pumped.conn.link->manual = false;
+    REQUIRE(pumped.post(pumped.one, ++seq, 2) == 0);
+    for (int i = 0; i < 10; i++)
+        REQUIRE(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.conn.conn->credit.used == 0);
+    CHECK(pumped.conn.conn->throttle.posted == 2 * (seq - 1));
+}
+
+TEST_CASE("pump: without a throttle its counters stay 0, also where there is nothing to throttle",
+          "[unit]")
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+    Setup setup = GENERATE(placing(), queued());
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+    Server server;
+
+    opts.pace = setup.places ? RPM_PACE_THROTTLE : 0;
+    Conn conn(server, setup, &opts);
+    Log log(conn, "a", WRITER);
+    append(log, "x");
+    REQUIRE(rpm_conn_stats(conn, &stats) == 0);
+    CHECK(stats.throttle_limit == 0);
+    CHECK(stats.throttle_changes == 0);
+    CHECK(stats.throttle_held == 0);
+}
+
+TEST_CASE("pump: throttled appends of every size, batches and runs all end", "[unit]")
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+    Server server(8u << 20);
+    uint64_t submitted = 0;
+    uint64_t completed = 0;
+
+    opts.pace = RPM_PACE_THROTTLE;
+    opts.depth = GENERATE(64u, 256u);
+    Conn conn(server, queued(), &opts);
+    Log log(conn, "a", WRITER, 4u << 20);
+    std::string large =
+        payload(1, rpm_log_record_max(log) < 1u << 20 ? rpm_log_record_max(log) : 1u << 20);
+    std::vector<rpm_slice> batch(250, rpm_slice{ large.data(), 50 });
+
+    append(log, large);
+    REQUIRE(rpm_log_append_batch(log, batch.data(), 250, nullptr) == 0);
+    for (int i = 0; i < 3000; i++) {
+        rpm_completion done[64];
+        int err = append_async(log, "some bytes", 1, i % 17 != 0 ? RPM_MORE : 0);
+
+        REQUIRE((err == 0 || err == RPM_E_BUSY));
+        submitted += err == 0;
+        int n = rpm_log_poll(log, done, i % 64 + 1);
+        REQUIRE(n >= 0);
+        completed += static_cast<uint64_t>(n);
+    }
+    REQUIRE(rpm_log_persist(log) == 0);
+    completed += reap(log, submitted - completed).size();
+    CHECK(completed == submitted);
+    CHECK(submitted > 300);
+    append(log, large);
+}
+
 TEST_CASE("pump: a link too small for a post is refused at once", "[unit]")
 {
     Server server;
@@ -235,6 +377,7 @@ TEST_CASE("pump: random posts of two owners, each completion once and in order",
 
         rpmi_rng_seed(&rng, seed);
         opts.depth = static_cast<uint32_t>(64 + rpmi_rng_below(&rng, 40));
+        opts.pace = seed % 2 == 0 ? RPM_PACE_THROTTLE : 0;
         Pumped pumped(&opts);
         Owner *owners[2] = { &pumped.one, &pumped.two };
         pumped.conn.link->manual = true;

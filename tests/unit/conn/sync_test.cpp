@@ -106,3 +106,30 @@ TEST_CASE("sync: a call that fails on its way loses the connection for everybody
     CHECK(rpm_conn_reconnect(conn) == 0);
     CHECK(rpmi_conn_call(conn, &call, &reply) == 0);
 }
+
+TEST_CASE("sync: a pause is spun while short, and ends at the deadline", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    static uint64_t now;
+    int slept = 0;
+    uint64_t before = server.now_ns;
+
+    conn.link->on_pause = [&] { slept++; };
+    rpmi_conn_pause(conn, 1000, UINT64_MAX); // a clock that stands still
+    CHECK(slept == 1);
+    CHECK(server.now_ns == before + 1000);
+    rpmi_conn_pause(conn, 1000000000, server.now_ns + 70);
+    CHECK(slept == 2);
+    CHECK(server.now_ns == before + 1070);
+    rpmi_conn_pause(conn, 1000, server.now_ns - 1);
+    CHECK(slept == 2);
+    now = 0;
+    conn.link->clock = [] { return now += 100; };
+    rpmi_conn_pause(conn, RPMI_SPIN_NS - 1, UINT64_MAX);
+    CHECK(slept == 2);
+    CHECK(now >= RPMI_SPIN_NS);
+    CHECK(now < RPMI_SPIN_NS + 1000);
+    rpmi_conn_pause(conn, RPMI_SPIN_NS, UINT64_MAX);
+    CHECK(slept == 3);
+}

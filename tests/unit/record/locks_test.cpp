@@ -63,6 +63,66 @@ TEST_CASE("locks: one holder at a time, who alone can release", "[unit]")
     }
 }
 
+TEST_CASE("locks: a held lock is waited for, backing off unless told not to", "[unit]")
+{
+    EACH_KIND(kind);
+    bool eager = GENERATE(false, true);
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+    Server server;
+    conn_opts.pace = eager ? RPM_PACE_EAGER : 0;
+    Conn conn(server, kind.setup, &conn_opts);
+    Conn other_conn(server, kind.setup, &conn_opts);
+    Locks mine(conn, "l", 10);
+    Locks theirs(other_conn, "l", 0);
+    int tries = 0;
+    uint64_t before;
+
+    Freeze freeze;
+    CHECK(rpm_lock_acquire(mine, 10) == RPM_E_RANGE);
+    REQUIRE(rpm_lock_acquire(mine, 3) == 0);
+    CHECK(rpm_lock_acquire(mine, 3) == RPM_E_OWNED); // by the caller: no use waiting
+    REQUIRE(rpm_lock_release(mine, 3) == 0);
+    REQUIRE(rpm_lock_acquire(theirs, 3) == 0);
+    REQUIRE(rpm_conn_stats(conn, &stats) == 0);
+    CHECK(stats.backoffs == 0);
+    CHECK(stats.backoff_ns == 0);
+    conn.link->on_op = [&](const rpmi_op &op) {
+        if (op.kind == RPMI_OP_CAS && ++tries == 5)
+            CHECK(rpm_lock_release(theirs, 3) == 0);
+    };
+    before = server.now_ns;
+    REQUIRE(rpm_lock_acquire(mine, 3) == 0);
+    CHECK(tries == 5);
+    conn.link->on_op = nullptr;
+    REQUIRE(rpm_conn_stats(conn, &stats) == 0);
+    CHECK(stats.backoffs == (eager ? 0 : 4));
+    CHECK((stats.backoff_ns > 0) == !eager);
+    CHECK(stats.backoff_ns <= server.now_ns - before);
+    CHECK(rpm_lock_try(theirs, 3) == RPM_E_OWNED);
+}
+
+TEST_CASE("locks: nobody waits past the connection's timeout", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    conn_opts.timeout_us = 20000;
+    Conn conn(server, kind.setup, &conn_opts);
+    Conn other_conn(server, kind.setup, &conn_opts);
+    Locks mine(conn, "l", 10);
+    Locks theirs(other_conn, "l", 0);
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+    uint64_t before;
+
+    REQUIRE(rpm_lock_try(theirs, 1) == 0);
+    before = server.now_ns;
+    CHECK(rpm_lock_acquire(mine, 1) == RPM_E_OWNED);
+    CHECK(server.now_ns - before >= 20000000);
+    CHECK(server.now_ns - before < 21000000);
+    REQUIRE(rpm_conn_stats(conn, &stats) == 0);
+    CHECK(stats.backoffs > 10);
+    CHECK(rpm_lock_try(mine, 2) == 0); // the connection is none the worse
+}
+
 TEST_CASE("locks: a dead owner's locks are freed by the server when it notices", "[unit]")
 {
     EACH_KIND(kind);
@@ -139,13 +199,13 @@ TEST_CASE("locks: names, kinds and sizes", "[unit]")
 TEST_CASE("locks: lost at every op and call, in time", "[unit]")
 {
     EACH_KIND(kind);
-    for (int what = 0; what < 4; what++) {
+    for (int what = 0; what < 5; what++) {
         for (int fault = 0; fault < 4; fault++) {
             Server server;
             Conn conn(server, kind.setup, &conn_opts);
             Locks locks(conn, "l", 4);
             struct rpm_lock_owner owner = {};
-            bool calls = what >= 2; // owner and break ask the server
+            bool calls = what == 2 || what == 3; // owner and break ask the server
             int expected = RPM_E_LOST;
 
             if (kind.setup.places && fault == 2)
@@ -163,7 +223,8 @@ TEST_CASE("locks: lost at every op and call, in time", "[unit]")
             int err = what == 0   ? rpm_lock_try(locks, 1)
                       : what == 1 ? rpm_lock_release(locks, 0)
                       : what == 2 ? rpm_lock_owner(locks, 0, &owner)
-                                  : rpm_lock_break(locks, 0);
+                      : what == 3 ? rpm_lock_break(locks, 0)
+                                  : rpm_lock_acquire(locks, 1);
             CHECK(err == expected);
             CHECK(owner.client == 0);
         }
