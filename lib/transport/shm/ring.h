@@ -15,12 +15,12 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "transport/stage.h"
 
 #include <stdint.h>
 
 #define RPMI_SLOT_INLINE 28u /* a frame's header lies in the request itself */
 #define RPMI_SLOT_LAST 128u  /* in flags: ends a post; what failed in it fails the rest of it */
-#define RPMI_STAGING_MAX (1ull << 30)
 
 struct rpmi_slot {
     uint32_t turn; /* stored last */

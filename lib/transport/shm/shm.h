@@ -12,7 +12,7 @@
 #include "transport/shm/pulse.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/sock.h"
-#include "transport/shm/stage.h"
+#include "transport/stage.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
 

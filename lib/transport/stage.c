@@ -2,9 +2,9 @@
 /*
  * stage.c: pieces of staging memory.
  *
- * Tests: tests/unit/transport/shm/stage_test.cpp
+ * Tests: tests/unit/transport/stage_test.cpp
  */
-#include "transport/shm/stage.h"
+#include "transport/stage.h"
 
 #include "base/assert.h"
 #include "base/bytes.h"

@@ -2,13 +2,14 @@
 /*
  * stage.h: carve pieces out of a link's staging memory. Setup only: first fit over a short list.
  */
-#ifndef RPMI_SHM_STAGE_H
-#define RPMI_SHM_STAGE_H
+#ifndef RPMI_STAGE_H
+#define RPMI_STAGE_H
 
 #include "base/limits.h"
 
 #include <stdint.h>
 
+#define RPMI_STAGING_MAX (1ull << 30)
 #define RPMI_STAGE_PIECES (4u * (RPMI_OWNERS_MAX + 1u)) /* a few for each log and region */
 
 struct rpmi_stage_piece {

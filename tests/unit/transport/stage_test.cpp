@@ -6,7 +6,7 @@
 
 extern "C" {
 #include "base/rng.h"
-#include "transport/shm/stage.h"
+#include "transport/stage.h"
 }
 
 namespace
