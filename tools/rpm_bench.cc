@@ -7,32 +7,62 @@
 #include "bench/bench.h"
 #include "cli.h"
 
+#include <algorithm>
+
 using namespace bench;
 
 static const char *const kExamples =
     "Examples:\n"
-    "  rpm-bench run shm:pool --bs 64,256,4k --depth 1,32\n"
-    "  rpm-bench run shm:pool,mode=ring --op write --bs 4k --threads 2 --json out.json\n"
+    "  rpm-bench run --url shm:pool --bs 64,256,4k --depth 1,32\n"
+    "  rpm-bench run --url shm:pool,mode=ring --rw mixed --mix 70 --bs 4k --threads 1,2 --json "
+    "o.json\n"
     "  rpm-bench compare --json compare.json          needs no server\n"
     "  rpm-bench compare --only \"append direct\" --rounds 3\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage. A target that is missed is no failure.";
 
-static void add_run(CLI::App &app, RunOptions &options)
+static std::vector<uint64_t> parse_sizes(const std::vector<std::string> &texts)
 {
-    CLI::App *sub = app.add_subcommand("run", "Measure a server");
+    std::vector<uint64_t> sizes;
 
-    sub->add_option("URL", options.url, "where, such as shm:NAME")->required();
+    for (const std::string &text : texts) {
+        uint64_t bytes;
+
+        if (!cli::parse_size(text, &bytes) || bytes == 0)
+            throw CLI::ValidationError("--bs", "not a size: " + text);
+        sizes.push_back(bytes);
+    }
+    return sizes;
+}
+
+static uint32_t parse_pace(const std::vector<std::string> &words)
+{
+    uint32_t pace = 0;
+
+    for (const std::string &word : words) {
+        if (word != "throttle" && word != "eager")
+            throw CLI::ValidationError("--pace", word + " is none of throttle, eager");
+        pace |= word == "throttle" ? RPM_PACE_THROTTLE : RPM_PACE_EAGER;
+    }
+    return pace;
+}
+
+/* What is done. */
+static void add_work(CLI::App *sub, RunOptions &options)
+{
+    CLI::Option *op = sub->add_option("--op", options.op, "append, cas or lock (append)")
+                          ->check(CLI::IsMember({ "append", "cas", "lock" }));
+
+    sub->add_option("--rw", options.op, "records in place instead: write, read or mixed")
+        ->check(CLI::IsMember({ "write", "read", "mixed" }))
+        ->excludes(op);
+    sub->add_option("--mix", options.mix, "percent of mixed that are reads (70)")
+        ->check(CLI::Range(0u, 100u));
+    sub->add_option("--locks", options.locks, "in the table that all threads share (1)")
+        ->check(CLI::Range(1u, 65536u));
     sub->add_option_function<std::vector<std::string>>(
            "--bs",
            [&options](const std::vector<std::string> &texts) {
-               options.sizes.clear();
-               for (const std::string &text : texts) {
-                   uint64_t bytes;
-
-                   if (!cli::parse_size(text, &bytes) || bytes == 0)
-                       throw CLI::ValidationError("--bs", "not a size: " + text);
-                   options.sizes.push_back(bytes);
-               }
+               options.sizes = parse_sizes(texts);
            },
            "block sizes (64,256,4k,64k)")
         ->delimiter(',')
@@ -43,9 +73,31 @@ static void add_run(CLI::App &app, RunOptions &options)
     sub->add_option("--batch", options.batch, "records that share one flush (1)")
         ->check(CLI::Range(1u, 4096u));
     sub->add_option("--threads", options.threads, "each with a connection and an object (1)")
+        ->delimiter(',')
         ->check(CLI::Range(1u, 64u));
-    sub->add_option("--op", options.op, "append, write, read or cas (append)")
-        ->check(CLI::IsMember({ "append", "write", "read", "cas" }));
+    sub->add_option("--wait", options.wait, "poll or block (block at depth 1, else poll)")
+        ->check(CLI::IsMember({ "poll", "block" }));
+}
+
+static void check_run(const RunOptions &options)
+{
+    bool deep = *std::max_element(options.depths.begin(), options.depths.end()) > 1;
+    bool writes = options.op == "append" || options.op == "write" || options.op == "mixed";
+
+    if (options.wait == "poll" && !writes)
+        throw CLI::ValidationError("--wait", "poll: " + options.op + " has no form that is polled");
+    if (options.wait == "block" && deep && (options.op == "write" || options.op == "mixed"))
+        throw CLI::ValidationError("--wait", "block: a write is waited for at depth 1 only");
+    if (options.batch > 1 && options.op != "append")
+        throw CLI::ValidationError("--batch", "only appends share a flush");
+}
+
+static void add_run(CLI::App &app, RunOptions &options)
+{
+    CLI::App *sub = app.add_subcommand("run", "Measure a server");
+
+    sub->add_option("--url", options.url, "where, such as shm:NAME")->required();
+    add_work(sub, options);
     sub->add_option("--time", options.seconds, "seconds for each line (1)")
         ->check(CLI::Range(0.01, 1e5));
     sub->add_option("--timeout", options.timeout, "seconds that one call may take (5)")
@@ -54,8 +106,15 @@ static void add_run(CLI::App &app, RunOptions &options)
     cli::method_option(sub, options.method,
                        "how bytes become durable (the cheapest that is legal)");
     sub->add_option("--hints", options.hints, "hints in force: all, none, -H6, H6,H9 (all)");
+    sub->add_option_function<std::vector<std::string>>(
+           "--pace",
+           [&options](const std::vector<std::string> &words) { options.pace = parse_pace(words); },
+           "throttle: find a limit below the depth; eager: locks are not backed off from")
+        ->delimiter(',')
+        ->type_name("WORD,...");
     sub->add_option("--csv", options.csv, "write the lines to this file, - for standard output");
     sub->add_option("--json", options.json, "the same as JSON");
+    sub->final_callback([&options] { check_run(options); });
 }
 
 static void add_compare(CLI::App &app, CompareOptions &options)

@@ -81,11 +81,19 @@ struct RegionClose {
     }
 };
 
+struct LocksClose {
+    void operator()(rpm_locks *locks) const
+    {
+        rpm_locks_close(&locks);
+    }
+};
+
 /* Declare them in this order in a struct: what depends on another is closed first. */
 using Conn = std::unique_ptr<rpm_conn, ConnClose>;
 using Log = std::unique_ptr<rpm_log, LogClose>;
 using Reader = std::unique_ptr<rpm_reader, ReaderClose>;
 using Region = std::unique_ptr<rpm_region, RegionClose>;
+using Locks = std::unique_ptr<rpm_locks, LocksClose>;
 
 inline Conn connect(const std::string &url, const rpm_conn_opts *opts = nullptr)
 {

@@ -97,12 +97,16 @@ struct RunOptions {
     std::string url;
     std::vector<uint64_t> sizes = { 64, 256, 4096, 65536 };
     std::vector<uint32_t> depths = { 1 };
+    std::vector<uint32_t> threads = { 1 };
     uint32_t batch = 1;
-    uint32_t threads = 1;
     uint32_t method = 0;
     uint32_t level = 0;
+    uint32_t mix = 70;  /* percent of mixed that are reads */
+    uint32_t locks = 1; /* in the table that all threads share */
+    uint32_t pace = 0;  /* enum rpm_pace */
+    std::string wait;   /* poll, block; empty: block at depth 1 */
     std::string hints = "all";
-    std::string op = "append";
+    std::string op = "append"; /* append, write, read, mixed, cas, lock */
     std::string json;
     std::string csv;
     double seconds = 1;

@@ -15,13 +15,38 @@ namespace bench
 struct Cell {
     uint64_t bytes;
     uint32_t depth;
+    uint32_t threads;
+};
+
+struct Tally {
+    uint64_t records = 0;
+    rpm_hist hist;
+
+    Tally()
+    {
+        rpm_hist_init(&hist);
+    }
+    void add(uint64_t n, uint64_t ns)
+    {
+        records += n;
+        for (uint64_t i = 0; i < n; i++)
+            rpm_hist_add(&hist, ns);
+    }
+    void add(const Tally &other)
+    {
+        records += other.records;
+        rpm_hist_merge(&hist, &other.hist);
+    }
 };
 
 struct Result {
-    uint64_t records = 0;
+    Tally main;
+    Tally reads;         /* of a mix */
     uint64_t memory = 0; /* bytes of all clients */
     double seconds = 0;
-    rpm_hist hist;
+    struct rpm_conn_stats stats = rpm_conn_stats_init(); /* of all, but the lowest throttle_limit */
+
+    void add(const Result &other);
 };
 
 /* Used by one thread, except for count_from_now() and stop(). */
@@ -51,16 +76,27 @@ class Worker
   private:
     void open_log();
     void open_region();
+    void open_locks();
     uint64_t staging_bytes() const;
+    uint64_t next_random();
     uint64_t next_offset();
-    void count(uint64_t records, uint64_t ns);
+    bool next_is_read();
+    void count(Tally &tally, uint64_t records, uint64_t ns);
     void make_room();
     void append_batch();
+    void windows();
     void pipeline();
+    void launch(uint64_t completed, uint64_t *submitted);
     void one_by_one();
+    bool going_on() const
+    {
+        return !stop_.load(std::memory_order_relaxed);
+    }
     int submit(uint64_t seq);
-    int one_op();
+    int read_one();
+    int one_op(bool read);
     int one_cas();
+    int one_lock();
 
     const RunOptions &options_;
     Cell cell_;
@@ -72,13 +108,14 @@ class Worker
     uint64_t slots_ = 1;
     uint64_t trim_at_ = 0;
     uint64_t since_trim_ = 0;
-    uint64_t random_ = 1;
+    uint64_t random_;
     Result result_;
     std::atomic<bool> counting_{ false };
     std::atomic<bool> stop_{ false };
     cli::Conn conn_;
     cli::Log log_;
     cli::Region region_;
+    cli::Locks locks_;
 };
 
 /* Lines as they come, files at the end. */
@@ -91,10 +128,13 @@ class Report
 
   private:
     struct Line {
+        std::string op;
         Cell cell;
+        Tally tally;
         Result result;
     };
 
+    void print(const Line &line) const;
     void write_csv() const;
     void write_json() const;
 
