@@ -261,9 +261,10 @@ def check_b4(tree):
         own = layer_of(path, layers)
         for line, form, name in csource.includes(tree.texts[path]):
             place = f'{path}:{line}'
-            for prefix, folder in rules['only'].items():
-                if name.startswith(prefix) and not path.startswith(folder + '/'):
-                    yield place, f'<{name}> belongs to {folder} alone', name
+            for prefix, folders in rules['only'].items():
+                if name.startswith(prefix) and not path.startswith(
+                        tuple(folder + '/' for folder in folders)):
+                    yield place, f'<{name}> belongs to {" and ".join(folders)} alone', name
             target = resolve(tree, path, name) if form == '"' else None
             if target is None or target.startswith('lib/include/'):
                 continue
