@@ -7,7 +7,8 @@
 #   hold NAME           wait until nobody else holds NAME in the cache, then hold it to the end
 #   ready               fetch and pack what is missing; sets GUEST_KERNEL and GUEST_INITRD
 #   build_shared ...    build (see there); the build folder then stays as it is until we end
-#   guest_pair ...      boot (see there) with two devices and two NVDIMMs, new ones each time
+#   guest_pair ...      boot (see there) with two devices and two NVDIMMs, new ones each time; SHARE is
+#                       then its /run/lab, to our end
 #
 # CACHE is outside the tree; see README.md for what is in it.
 
@@ -79,10 +80,8 @@ build_shared() {
 }
 
 guest_pair() {
-    local share
-    share=$(mktemp -d "$CACHE/run/XXXXXX")
-    # shellcheck disable=SC2064 # the name as it is now
-    trap "rm -rf $(printf %q "$share")" EXIT
-    "$LAB/boot" --share "$share" --with pair --with nvdimm \
-        --nvdimm "$share/nv0:256" --nvdimm "$share/nv1:256" "$@"
+    SHARE=$(mktemp -d "$CACHE/run/XXXXXX")
+    trap 'rm -rf "$SHARE"' EXIT
+    "$LAB/boot" --share "$SHARE" --with pair --with nvdimm \
+        --nvdimm "$SHARE/nv0:256" --nvdimm "$SHARE/nv1:256" "$@"
 }
