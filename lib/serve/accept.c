@@ -99,7 +99,7 @@ static bool let_in(struct rpm_server *server, int sock)
 
 void rpmi_serve_accept(struct rpm_server *server)
 {
-    int sock = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int sock = accept4(server->name.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (sock >= 0) {
         if (!let_in(server, sock)) {
@@ -113,7 +113,7 @@ void rpmi_serve_accept(struct rpm_server *server)
 
         rpmi_diag(RPM_DIAG_WARNING, "cannot accept a client for now: %s", strerror(errno));
         server->paused_accept = true;
-        (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->listen_fd, &none);
+        (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->name.listen_fd, &none);
     }
 }
 

@@ -125,7 +125,7 @@ static void resume_accept(struct rpm_server *server)
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = RPMI_TAG_LISTEN };
 
     server->paused_accept = false;
-    (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->listen_fd, &event);
+    (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->name.listen_fd, &event);
 }
 
 static int turn(struct rpm_server *server)

@@ -32,71 +32,99 @@ static void lock_path(const char *path, char *lock, size_t bytes)
 }
 
 /* 1: taken, 0: the file was removed meanwhile, try again, or an error. */
-static int try_lock(struct rpm_server *server, const char *lock)
+static int try_lock(struct rpmi_sock_name *name, const char *lock)
 {
     struct stat st;
 
-    server->name_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (server->name_fd < 0)
+    name->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (name->lock_fd < 0)
         return rpmi_fail(errno == EACCES || errno == EROFS || errno == EPERM ? RPM_E_DENIED
                                                                              : RPM_E_INVAL,
                          "cannot make %s: %s", lock, strerror(errno));
-    if (flock(server->name_fd, LOCK_EX | LOCK_NB) != 0)
+    if (flock(name->lock_fd, LOCK_EX | LOCK_NB) != 0)
         return rpmi_fail(errno == EWOULDBLOCK ? RPM_E_OWNED : RPM_E_IO,
-                         "another server listens at %s", server->path);
-    if (fstat(server->name_fd, &st) == 0 && st.st_nlink > 0)
+                         "another server listens at %s", name->path);
+    if (fstat(name->lock_fd, &st) == 0 && st.st_nlink > 0)
         return 1;
-    (void)close(server->name_fd);
-    server->name_fd = -1;
+    (void)close(name->lock_fd);
+    name->lock_fd = -1;
     return 0;
 }
 
-static int take_name(struct rpm_server *server)
+static int take_name(struct rpmi_sock_name *name)
 {
-    char lock[sizeof(server->path) + 8];
+    char lock[sizeof(name->path) + 8];
     struct stat st;
     int got = 0;
 
-    lock_path(server->path, lock, sizeof(lock));
+    lock_path(name->path, lock, sizeof(lock));
     for (int i = 0; i < LOCK_TRIES && got == 0; i++)
-        got = try_lock(server, lock);
+        got = try_lock(name, lock);
     if (got != 1)
-        return got < 0 ? got : rpmi_fail(RPM_E_OWNED, "another server took %s", server->path);
-    server->named = true;
-    if (lstat(server->path, &st) != 0)
+        return got < 0 ? got : rpmi_fail(RPM_E_OWNED, "another server took %s", name->path);
+    name->taken = true;
+    if (lstat(name->path, &st) != 0)
         return 0;
     if (!S_ISSOCK(st.st_mode))
-        return rpmi_fail(RPM_E_INVAL, "%s exists and is not a socket", server->path);
-    if (unlink(server->path) != 0)
-        return rpmi_fail(RPM_E_DENIED, "cannot remove the old socket %s: %s", server->path,
+        return rpmi_fail(RPM_E_INVAL, "%s exists and is not a socket", name->path);
+    if (unlink(name->path) != 0)
+        return rpmi_fail(RPM_E_DENIED, "cannot remove the old socket %s: %s", name->path,
                          strerror(errno));
     return 0;
 }
 
-static int bind_socket(struct rpm_server *server)
+static int bind_socket(struct rpmi_sock_name *name, int type, uint32_t mode)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-    server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (server->listen_fd < 0)
+    name->listen_fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (name->listen_fd < 0)
         return rpmi_fail(RPM_E_IO, "cannot make a socket: %s", strerror(errno));
-    memcpy(address.sun_path, server->path, sizeof(address.sun_path));
+    memcpy(address.sun_path, name->path, sizeof(address.sun_path));
     /* Before bind, so that the socket is at no moment open to more than it will be. */
-    if (fchmod(server->listen_fd, server->socket_mode) != 0 ||
-        bind(server->listen_fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-        chmod(server->path, server->socket_mode) != 0 || listen(server->listen_fd, BACKLOG) != 0)
+    if (fchmod(name->listen_fd, mode) != 0 ||
+        bind(name->listen_fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+        chmod(name->path, mode) != 0 || listen(name->listen_fd, BACKLOG) != 0)
         return rpmi_fail(errno == EACCES || errno == EROFS ? RPM_E_DENIED
                          : errno == ENOENT                 ? RPM_E_INVAL
                                                            : RPM_E_IO,
-                         "cannot listen at %s: %s", server->path, strerror(errno));
+                         "cannot listen at %s: %s", name->path, strerror(errno));
     return 0;
+}
+
+int rpmi_sock_name_listen(struct rpmi_sock_name *name, int type, uint32_t mode)
+{
+    int err = take_name(name);
+
+    return err != 0 ? err : bind_socket(name, type, mode);
+}
+
+void rpmi_sock_name_drop(struct rpmi_sock_name *name)
+{
+    char lock[sizeof(name->path) + 8];
+    struct stat st;
+
+    if (name->listen_fd >= 0) {
+        (void)close(name->listen_fd);
+        if (lstat(name->path, &st) == 0 && unlink(name->path) != 0)
+            rpmi_diag(RPM_DIAG_WARNING, "cannot remove %s: %s", name->path, strerror(errno));
+    }
+    if (name->lock_fd >= 0) {
+        lock_path(name->path, lock, sizeof(lock));
+        if (name->taken) /* else it is another server's */
+            (void)unlink(lock);
+        (void)close(name->lock_fd);
+    }
+    name->taken = false;
+    name->listen_fd = -1;
+    name->lock_fd = -1;
 }
 
 static int watch_socket(const struct rpm_server *server)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = RPMI_TAG_LISTEN };
 
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->listen_fd, &event) != 0)
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->name.listen_fd, &event) != 0)
         return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
     return 0;
 }
@@ -105,34 +133,11 @@ int rpmi_serve_listen(struct rpm_server *server, const struct rpmi_url *url)
 {
     int err = rpmi_url_known(url, NULL, 0);
 
-    if (err == 0 && server->listen_fd >= 0)
+    if (err == 0 && server->name.listen_fd >= 0)
         err = rpmi_fail(RPM_E_INVAL, "a server has one shm: name");
     if (err == 0)
-        err = rpmi_shm_path(url->address, true, server->path, NULL);
+        err = rpmi_shm_path(url->address, true, server->name.path, NULL);
     if (err == 0)
-        err = take_name(server);
-    if (err == 0)
-        err = bind_socket(server);
+        err = rpmi_sock_name_listen(&server->name, SOCK_SEQPACKET, server->socket_mode);
     return err != 0 ? err : watch_socket(server);
-}
-
-void rpmi_serve_unlisten(struct rpm_server *server)
-{
-    char lock[sizeof(server->path) + 8];
-    struct stat st;
-
-    if (server->listen_fd >= 0) {
-        (void)close(server->listen_fd);
-        if (lstat(server->path, &st) == 0 && unlink(server->path) != 0)
-            rpmi_diag(RPM_DIAG_WARNING, "cannot remove %s: %s", server->path, strerror(errno));
-    }
-    if (server->name_fd >= 0) {
-        lock_path(server->path, lock, sizeof(lock));
-        if (server->named) /* else it is another server's */
-            (void)unlink(lock);
-        (void)close(server->name_fd);
-    }
-    server->named = false;
-    server->listen_fd = -1;
-    server->name_fd = -1;
 }

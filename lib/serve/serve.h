@@ -97,6 +97,14 @@ struct rpmi_serve_stats {
     uint64_t locks_freed;
 };
 
+/* A Unix socket that is listened at, and the lock that owns its name. */
+struct rpmi_sock_name {
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    int listen_fd; /* -1: none */
+    int lock_fd;
+    bool taken; /* the lock is ours */
+};
+
 struct rpm_server {
     struct rpmi_media pool;
     struct rpmi_media dram;
@@ -105,9 +113,7 @@ struct rpm_server {
     uint32_t wanted;      /* the control thread waits for the lock: the engine stays off it */
     struct rpmi_pulse *pulse;
     int pulse_fd;
-    int listen_fd;
-    int name_fd;  /* lock of the socket's name */
-    bool named;   /* it is ours */
+    struct rpmi_sock_name name; /* of shm: */
     int guard_fd; /* the pool file once more, to look whether a guard slot's holder lives */
     int stop_fd;
     int kick_fd; /* wakes the engine for housekeeping */
@@ -123,7 +129,6 @@ struct rpm_server {
     struct rpmi_stuck stuck[RPMI_POOL_ENTRIES];
     bool paused_accept; /* no descriptors left: try again a little later */
     char secret[RPMI_SECRET_BYTES];
-    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
     struct rpm_facts facts;
     uint32_t ddio;        /* enum rpm_answer: the operator's word, 0: none */
     const char *tls_cert; /* of ports that are asked to encrypt; borrowed until open returns */
@@ -155,7 +160,7 @@ void rpmi_serve_lock(struct rpm_server *server);
 void rpmi_serve_unlock(struct rpm_server *server);
 
 /* ports.c: listen at every address of a list separated by blanks. What was opened before an error
- * is closed by rpmi_ports_close() and rpmi_serve_unlisten(). */
+ * is closed by rpmi_ports_close() and rpmi_sock_name_drop(). */
 int rpmi_ports_open(struct rpm_server *server, const char *list);
 int rpmi_ports_turn(struct rpm_server *server, int wait_ms);
 bool rpmi_ports_ready(const struct rpm_server *server);
@@ -164,7 +169,9 @@ void rpmi_ports_close(struct rpm_server *server);
 
 /* listen.c: take the name and listen. RPM_E_OWNED, RPM_E_INVAL, RPM_E_DENIED, RPM_E_IO. */
 int rpmi_serve_listen(struct rpm_server *server, const struct rpmi_url *url);
-void rpmi_serve_unlisten(struct rpm_server *server);
+/* The same for any Unix socket, with @name->path set and no descriptors. */
+int rpmi_sock_name_listen(struct rpmi_sock_name *name, int type, uint32_t mode);
+void rpmi_sock_name_drop(struct rpmi_sock_name *name);
 
 /* accept.c */
 void rpmi_serve_accept(struct rpm_server *server);

@@ -176,7 +176,7 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
     server->rings_max = peers;
     for (uint32_t i = 0; i < peers; i++)
         server->peers[i].sock = -1;
-    server->listen_fd = server->name_fd = server->guard_fd = server->stop_fd = -1;
+    server->name.listen_fd = server->name.lock_fd = server->guard_fd = server->stop_fd = -1;
     server->kick_fd = server->epoll_fd = server->engine_epoll_fd = server->pulse_fd = -1;
     server->flags = opts->flags;
     server->clients_max = opts->clients_max;
@@ -314,7 +314,7 @@ void rpm_server_close(struct rpm_server **server)
 
     if (old == NULL)
         return;
-    rpmi_serve_unlisten(old);
+    rpmi_sock_name_drop(&old->name);
     rpmi_ports_close(old);
     close_peers(old);
     if (old->service != NULL && rpmi_mem_persist(&old->pool.mem, 0, old->pool.mem.bytes) != 0)
