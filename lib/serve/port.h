@@ -58,10 +58,11 @@ struct rpmi_port_ops {
 struct rpmi_port {
     const struct rpmi_port_ops *ops;
     struct rpm_server *server;
-    int control_fd;              /* readable: turn() has something to do */
-    int engine_fd;               /* readable: there may be something to take; -1: never */
-    char pool[RPM_NAME_MAX + 1]; /* the name that clients may ask for */
-    struct rpm_facts facts;      /* what clients here are told; filled in by open */
+    int control_fd;               /* readable: turn() has something to do */
+    int engine_fd;                /* readable: there may be something to take; -1: never */
+    char pool[RPM_NAME_MAX + 1];  /* the name that clients may ask for */
+    char url[RPMI_URL_BYTES_MAX]; /* where clients find it; filled in by open */
+    struct rpm_facts facts;       /* what clients here are told; filled in by open */
 };
 
 /* A call on its way from the engine, which receives it, to the control thread, and back. */

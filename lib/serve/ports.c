@@ -11,19 +11,24 @@
 #include "base/err.h"
 #include "base/url.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #define BLANKS " \t\n"
 
+extern const struct rpmi_port_ops rpmi_tcp_port;
+extern const struct rpmi_port_ops rpmi_unix_port;
+
 static const struct rpmi_port_ops *const kinds[] = {
-    NULL,
+    &rpmi_tcp_port,
+    &rpmi_unix_port,
 };
 
 static const struct rpmi_port_ops *find_kind(const char *scheme)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (kinds[i] != NULL && strcmp(kinds[i]->scheme, scheme) == 0)
+        if (strcmp(kinds[i]->scheme, scheme) == 0)
             return kinds[i];
     return NULL;
 }
@@ -92,6 +97,23 @@ int rpmi_ports_open(struct rpm_server *server, const char *list)
         at += strspn(at, BLANKS);
     }
     return err;
+}
+
+int rpm_server_url(const struct rpm_server *server, uint32_t index, char *url, size_t bytes)
+{
+    bool shm = server->name.listen_fd >= 0;
+    int len;
+
+    if (index >= server->ports_n + (shm ? 1 : 0))
+        return rpmi_fail(RPM_E_RANGE, "the server listens at %u addresses",
+                         server->ports_n + (shm ? 1 : 0));
+    if (shm && index == 0)
+        len = snprintf(url, bytes, "shm:%s", server->name.path);
+    else
+        len = snprintf(url, bytes, "%s", server->ports[index - (shm ? 1 : 0)]->url);
+    if (len < 0 || (size_t)len >= bytes)
+        return rpmi_fail(RPM_E_TOOBIG, "no room for an address in %zu bytes", bytes);
+    return 0;
 }
 
 /* Milliseconds until some port wants a turn, at most @wait_ms. */

@@ -86,16 +86,21 @@ class Model : public Server
     rpm_sim *sim_ = nullptr;
 };
 
-// A server on this machine, with a pool in a file in memory.
+// A server on this machine, with a pool in a file in memory: "shm direct", "shm ring", "tcp plain",
+// "unix plain".
 class Local : public Server
 {
   public:
-    explicit Local(const std::string &mode) : mode_(mode)
+    explicit Local(const std::string &what)
     {
         static int number;
+        std::string scheme = what.substr(0, what.find(' '));
 
         name_ = "conform-" + std::to_string(getpid()) + "-" + std::to_string(number++);
         pool_ = "/dev/shm/" + name_;
+        listen_ = scheme == "tcp" ? "tcp://127.0.0.1:0/pool" : scheme + ":" + name_;
+        if (scheme == "shm")
+            options_ = ",mode=" + what.substr(4);
         start(RPM_SERVER_CREATE);
     }
     ~Local() override
@@ -106,9 +111,8 @@ class Local : public Server
     int connect(const std::string &wrap, rpmi_link **link) override
     {
         rpmi_link_opts opts = link_opts();
-        std::string url = "shm:" + name_ + ",mode=" + mode_ + wrap;
 
-        return rpmi_link_open(url.c_str(), &opts, link);
+        return rpmi_link_open((url_ + options_ + wrap).c_str(), &opts, link);
     }
     void kill() override
     {
@@ -128,20 +132,26 @@ class Local : public Server
     void start(uint32_t flags)
     {
         rpm_server_opts opts = rpm_server_opts_init();
-        std::string listen = "shm:" + name_;
+        char url[512];
 
         opts.pool = pool_.c_str();
-        opts.listen = listen.c_str();
+        opts.listen = listen_.c_str();
         opts.pool_bytes = 1 << 20;
         opts.flags = flags;
         opts.domain = RPM_DOMAIN_ADR;
         REQUIRE(rpm_server_open(&opts, &server_) == 0);
+        REQUIRE(rpm_server_url(server_, 0, url, sizeof(url)) == 0);
+        url_ = url;
+        if (listen_.compare(0, 3, "tcp") == 0)
+            listen_ = url_; // with the port that it got: the same after a restart
         run_ = std::thread([this] { run_result_ = rpm_server_run(server_); });
         engine_ = std::thread([this] { engine_result_ = rpm_server_engine(server_); });
     }
 
-    std::string mode_;
     std::string name_;
+    std::string listen_;
+    std::string url_;
+    std::string options_;
     std::string pool_;
     rpm_server *server_ = nullptr;
     std::thread run_;
@@ -160,8 +170,8 @@ inline std::vector<Where> everywhere()
 {
     std::vector<Where> all;
 
-    for (const char *server :
-         { "sim adr", "sim adr-noddio", "sim eadr", "sim msync", "shm direct", "shm ring" })
+    for (const char *server : { "sim adr", "sim adr-noddio", "sim eadr", "sim msync", "shm direct",
+                                "shm ring", "tcp plain", "unix plain" })
         for (const char *wrap : { "", ",wrap=trace+count", ",wrap=fault+delay,delay_ns=500" })
             all.push_back({ server, wrap });
     return all;
@@ -169,11 +179,9 @@ inline std::vector<Where> everywhere()
 
 inline std::unique_ptr<Server> serve(const std::string &what)
 {
-    std::string kind = what.substr(4);
-
-    if (what.compare(0, 3, "sim") == 0)
-        return std::make_unique<Model>(kind);
-    return std::make_unique<Local>(kind);
+    if (what.compare(0, 4, "sim ") == 0)
+        return std::make_unique<Model>(what.substr(4));
+    return std::make_unique<Local>(what);
 }
 
 inline rpmi_op make(uint8_t kind, uint32_t key, uint64_t offset, uint64_t len)

@@ -52,6 +52,9 @@ struct ServerOpts {
     uint32_t clients_max = 0;
     uint64_t fence_us = 0;
     std::string secret;
+    std::string listen; // addresses besides shm:, such as "tcp://127.0.0.1:0/pool"
+    std::string tls_cert;
+    std::string tls_key;
 };
 
 class Server
@@ -75,6 +78,14 @@ class Server
 
         return mode.empty() ? text : text + ",mode=" + mode;
     }
+    // As a client dials the @index-th address of listen.
+    std::string port_url(uint32_t index = 0) const
+    {
+        char text[512];
+
+        REQUIRE(rpm_server_url(server_, index + 1, text, sizeof(text)) == 0);
+        return text;
+    }
     std::string pool() const
     {
         return dir_ / "pool";
@@ -87,7 +98,7 @@ class Server
     void start()
     {
         rpm_server_opts opts = rpm_server_opts_init();
-        std::string listen = "shm:" + dir_ / "socket";
+        std::string listen = "shm:" + dir_ / "socket" + " " + opts_.listen;
         std::string path = pool();
 
         opts.pool = opts_.anonymous ? nullptr : path.c_str();
@@ -98,6 +109,8 @@ class Server
         opts.clients_max = opts_.clients_max;
         opts.fence_us = opts_.fence_us;
         opts.secret = opts_.secret.empty() ? nullptr : opts_.secret.c_str();
+        opts.tls_cert = opts_.tls_cert.empty() ? nullptr : opts_.tls_cert.c_str();
+        opts.tls_key = opts_.tls_key.empty() ? nullptr : opts_.tls_key.c_str();
         INFO("server: " << rpm_last_error());
         REQUIRE(rpm_server_open(&opts, &server_) == 0);
         engine_ = std::thread([this] { engine_err_ = rpm_server_engine(server_); });

@@ -146,6 +146,21 @@ RPM_MUST_CHECK int rpm_server_stats(struct rpm_server *server, struct rpm_server
 RPM_MUST_CHECK int rpm_server_facts(const struct rpm_server *server, struct rpm_facts *facts);
 
 /**
+ * rpm_server_url: an address that the server listens at, as a client dials it: with the port that
+ * was chosen where 0 was asked for, without options.
+ *
+ * @server  Borrowed.
+ * @index   from 0: the shm: name if there is one, then the others in the order they were given.
+ * @url     out, set only on 0. Borrowed until return.
+ * @bytes   room in @url.
+ *
+ * Errors:   RPM_E_RANGE (no more addresses), RPM_E_TOOBIG (no room).
+ * Threads:  any.
+ */
+RPM_MUST_CHECK int rpm_server_url(const struct rpm_server *server, uint32_t index, char *url,
+                                  size_t bytes);
+
+/**
  * rpm_server_close: disconnect clients, bring the pool to its domain, release it. Safe on NULL.
  *
  * @server  Taken; set to NULL. Both loops must have returned.

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * guests.c: the control thread's work at a stream port: whoever comes in, asks, stalls or goes.
+ *
+ * Invariants
+ *   a guest's service ends only after the engine said that it is done with it
+ *   one that has to go is hung up on; the engine notices, and says so
+ *
+ * Tests: tests/unit/serve/stream/guests_test.cpp, tests/unit/serve/stream/greet_test.cpp
+ */
+#include "serve/stream/stream.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "transport/stream/tls.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 32
+#define ACCEPTS_MAX 16 /* at once, before others have their turn */
+#define ACCEPT_PAUSE_MS 100
+#define NS_IN_MS 1000000u
+
+enum { TAG_BELL = 1 << 30, TAG_LISTEN };
+
+static void free_place(struct rpmi_place *place)
+{
+    rpmi_pipe_close(&place->pipe);
+    __atomic_store_n(&place->state, RPMI_PLACE_FREE, __ATOMIC_RELEASE);
+}
+
+static void show_out(struct rpmi_stream_port *port, struct rpmi_place *place)
+{
+    if (place->step != RPMI_GREET_ENTRY) /* else it was counted with its refusal */
+        rpmi_count(&port->port.server->stats.refused, 1);
+    free_place(place);
+}
+
+/* A free place, or that of whoever says nothing longest. NULL: all are taken by clients. */
+static struct rpmi_place *find_place(struct rpmi_stream_port *port)
+{
+    struct rpmi_place *oldest = NULL;
+
+    for (uint32_t i = 0; i < port->places; i++) {
+        struct rpmi_place *place = &port->place[i];
+        uint32_t state = rpmi_place_state(place);
+
+        if (state == RPMI_PLACE_FREE) {
+            if (i >= port->high)
+                __atomic_store_n(&port->high, i + 1, __ATOMIC_RELEASE);
+            return place;
+        }
+        if (state == RPMI_PLACE_GREETING &&
+            (oldest == NULL || place->greet_by_ns < oldest->greet_by_ns))
+            oldest = place;
+    }
+    if (oldest != NULL)
+        show_out(port, oldest);
+    return oldest;
+}
+
+/* All but the buffers, which stay where they are. */
+static void clear_place(struct rpmi_place *place)
+{
+    unsigned char *in = place->in;
+    unsigned char *out = place->out;
+
+    memset(place, 0, sizeof(*place));
+    place->in = in;
+    place->out = out;
+}
+
+static bool receive_guest(struct rpmi_stream_port *port, int fd)
+{
+    struct rpmi_place *place = find_place(port);
+    struct epoll_event event = { .events = EPOLLIN };
+
+    if (place == NULL)
+        return false;
+    clear_place(place);
+    place->pipe.fd = fd;
+    rpmi_pipe_tune(&place->pipe, port->name.timeout_ms);
+    place->step = port->show != NULL ? RPMI_GREET_TLS : RPMI_GREET_OPENING;
+    place->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    event.data.u64 = (uint64_t)(place - port->place);
+    if ((port->show != NULL && rpmi_tls_greet(port->show, &place->pipe) != 0) ||
+        epoll_ctl(port->port.control_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        rpmi_pipe_close(&place->pipe);
+        return true;
+    }
+    __atomic_store_n(&place->state, RPMI_PLACE_GREETING, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void watch_listeners(struct rpmi_stream_port *port, bool on)
+{
+    struct epoll_event event = { .events = on ? EPOLLIN : 0 };
+
+    port->paused = !on;
+    for (uint32_t i = 0; i < port->listeners; i++) {
+        event.data.u64 = TAG_LISTEN + i;
+        (void)epoll_ctl(port->port.control_fd, EPOLL_CTL_MOD, port->listener[i], &event);
+    }
+}
+
+static void accept_guests(struct rpmi_stream_port *port, int listener)
+{
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd >= 0) {
+            if (receive_guest(port, fd))
+                continue;
+            rpmi_count(&port->port.server->stats.refused, 1);
+            (void)close(fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            rpmi_diag(RPM_DIAG_WARNING, "cannot accept a client for now: %s", strerror(errno));
+            watch_listeners(port, false);
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
+    }
+}
+
+void rpmi_stream_nudge(struct rpmi_stream_port *port)
+{
+    uint64_t one = 1;
+
+    __atomic_fetch_add(&port->nudges, 1, __ATOMIC_RELEASE);
+    if (write(port->nudge, &one, sizeof(one)) < 0)
+        RPM_ASSERT(errno == EAGAIN);
+}
+
+/* From now on the engine's. */
+static void hand_over(struct rpmi_stream_port *port, struct rpmi_place *place)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)(place - port->place) };
+
+    (void)epoll_ctl(port->port.control_fd, EPOLL_CTL_DEL, place->pipe.fd, NULL);
+    place->watched = EPOLLIN;
+    place->got = 0;
+    __atomic_fetch_add(&port->live, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&place->state, RPMI_PLACE_LIVE, __ATOMIC_RELEASE);
+    /* Not watched, it would never be heard of: then hanging up is all there is to do. */
+    if (epoll_ctl(port->port.engine_fd, EPOLL_CTL_ADD, place->pipe.fd, &event) != 0)
+        (void)shutdown(place->pipe.fd, SHUT_RDWR);
+    rpmi_stream_nudge(port);
+}
+
+static void greet(struct rpmi_stream_port *port, struct rpmi_place *place)
+{
+    int done;
+
+    if (rpmi_place_state(place) != RPMI_PLACE_GREETING)
+        return;
+    done = rpmi_stream_greet(port, place);
+    if (done > 0) {
+        hand_over(port, place);
+    } else if (done < 0) {
+        rpmi_guest_leave(&port->port, &place->guest);
+        show_out(port, place);
+    }
+}
+
+static void serve_call(struct rpmi_stream_port *port, struct rpmi_place *place)
+{
+    struct rpmi_reply reply;
+    struct rpmi_call call;
+
+    if (!rpmi_guest_serve(&port->port, &place->guest, &call, &reply)) {
+        (void)shutdown(place->pipe.fd, SHUT_RDWR);
+        return;
+    }
+    rpmi_reply_put(place->guest.reply, &reply);
+    __atomic_store_n(&place->guest.call_state, RPMI_GUEST_ANSWERED, __ATOMIC_RELEASE);
+    rpmi_stream_nudge(port);
+}
+
+/* The engine rang: somebody asks, or is gone. */
+static void answer_bell(struct rpmi_stream_port *port)
+{
+    uint64_t count;
+
+    if (read(port->bell, &count, sizeof(count)) < 0)
+        return;
+    for (uint32_t i = 0; i < port->high; i++) {
+        struct rpmi_place *place = &port->place[i];
+        uint32_t state = rpmi_place_state(place);
+
+        if (state == RPMI_PLACE_LIVE &&
+            __atomic_load_n(&place->guest.call_state, __ATOMIC_ACQUIRE) == RPMI_GUEST_ASKED)
+            serve_call(port, place);
+        if (state == RPMI_PLACE_DEAD) {
+            rpmi_guest_leave(&port->port, &place->guest);
+            free_place(place);
+        }
+    }
+}
+
+/* When the time of this guest is up; 0: never. */
+static uint64_t due_ns(const struct rpmi_stream_port *port, const struct rpmi_place *place)
+{
+    uint64_t stalled = __atomic_load_n(&place->stalled_ns, __ATOMIC_RELAXED);
+
+    switch (rpmi_place_state(place)) {
+    case RPMI_PLACE_GREETING:
+        return place->greet_by_ns;
+    case RPMI_PLACE_LIVE:
+        return stalled == 0 ? 0 : stalled + (uint64_t)port->name.timeout_ms * NS_IN_MS;
+    default:
+        return 0;
+    }
+}
+
+/* Out of patience with whoever does not greet, or does not read. Milliseconds to the next. */
+static int expire(struct rpmi_stream_port *port)
+{
+    uint64_t now = rpmi_clock_ns();
+    int wait_ms = port->paused ? ACCEPT_PAUSE_MS : -1;
+
+    for (uint32_t i = 0; i < port->high; i++) {
+        struct rpmi_place *place = &port->place[i];
+        uint64_t due = due_ns(port, place);
+        int left_ms;
+
+        if (due == 0)
+            continue;
+        if (due > now) {
+            left_ms = (int)((due - now) / NS_IN_MS) + 1;
+            wait_ms = wait_ms < 0 || left_ms < wait_ms ? left_ms : wait_ms;
+        } else if (rpmi_place_state(place) == RPMI_PLACE_GREETING) {
+            show_out(port, place);
+        } else {
+            __atomic_store_n(&place->stalled_ns, 0, __ATOMIC_RELAXED);
+            rpmi_diag(RPM_DIAG_NOTICE, "client %u does not read its answers: dropped",
+                      place->guest.client);
+            (void)shutdown(place->pipe.fd, SHUT_RDWR);
+        }
+    }
+    return wait_ms;
+}
+
+int rpmi_stream_turn(struct rpmi_port *base)
+{
+    struct rpmi_stream_port *port = rpmi_stream_port_of(base);
+    struct epoll_event events[EVENTS_MAX];
+    bool was_paused = port->paused;
+    int n = epoll_wait(base->control_fd, events, EVENTS_MAX, 0);
+
+    for (int i = 0; i < n; i++) {
+        uint64_t tag = events[i].data.u64;
+
+        if (tag < port->places)
+            greet(port, &port->place[tag]);
+        else if (tag == TAG_BELL)
+            answer_bell(port);
+        else
+            accept_guests(port, port->listener[tag - TAG_LISTEN]);
+    }
+    if (was_paused && n <= 0)
+        watch_listeners(port, true);
+    return expire(port);
+}
+
+int rpmi_stream_watch(struct rpmi_stream_port *port)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = TAG_BELL };
+
+    if (epoll_ctl(port->port.control_fd, EPOLL_CTL_ADD, port->bell, &event) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
+    for (uint32_t i = 0; i < port->listeners; i++) {
+        event.data.u64 = TAG_LISTEN + i;
+        if (epoll_ctl(port->port.control_fd, EPOLL_CTL_ADD, port->listener[i], &event) != 0)
+            return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
+    }
+    return 0;
+}
+
+void rpmi_stream_farewell(struct rpmi_stream_port *port)
+{
+    for (uint32_t i = 0; i < port->high; i++) {
+        struct rpmi_place *place = &port->place[i];
+
+        if (rpmi_place_state(place) == RPMI_PLACE_FREE)
+            continue;
+        rpmi_guest_leave(&port->port, &place->guest);
+        free_place(place);
+    }
+}

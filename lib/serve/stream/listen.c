@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listen.c: the sockets of a stream port: one of a Unix name, or one for each address of a host.
+ *
+ * Tests: tests/unit/serve/stream/port_test.cpp
+ */
+#include "serve/stream/stream.h"
+
+#include "base/diag.h"
+#include "base/err.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+
+static int listen_failed(const struct rpmi_stream_port *port, int err)
+{
+    const struct rpmi_endpoint *endpoint = &port->name.endpoint;
+    int status = err == EADDRINUSE               ? RPM_E_OWNED
+                 : err == EACCES || err == EPERM ? RPM_E_DENIED
+                 : err == EADDRNOTAVAIL          ? RPM_E_INVAL
+                                                 : RPM_E_IO;
+
+    return rpmi_fail(status, "cannot listen at %s port %s: %s", endpoint->host, endpoint->port,
+                     strerror(err));
+}
+
+/* Listen at one address. 0, or an errno. */
+static int open_listener(const struct addrinfo *at, const struct sockaddr_storage *name, int *fd)
+{
+    int sock = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int one = 1;
+    int err = 0;
+
+    if (sock < 0)
+        return errno;
+    (void)setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (at->ai_family == AF_INET6)
+        (void)setsockopt(sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+    if (bind(sock, (const struct sockaddr *)name, at->ai_addrlen) != 0 ||
+        listen(sock, BACKLOG) != 0)
+        err = errno;
+    if (err != 0)
+        (void)close(sock);
+    else
+        *fd = sock;
+    return err;
+}
+
+static in_port_t *port_of(struct sockaddr_storage *name)
+{
+    return name->ss_family == AF_INET6 ? &((struct sockaddr_in6 *)(void *)name)->sin6_port
+                                       : &((struct sockaddr_in *)(void *)name)->sin_port;
+}
+
+static bool is_loopback(const struct sockaddr_storage *name)
+{
+    if (name->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)name)->sin6_addr);
+    return ntohl(((const struct sockaddr_in *)(const void *)name)->sin_addr.s_addr) >> 24 ==
+           IN_LOOPBACKNET;
+}
+
+/* Port 0 is chosen once, by the first address; the others have the same. */
+static int add_listener(struct rpmi_stream_port *port, const struct addrinfo *at, in_port_t *chosen)
+{
+    struct sockaddr_storage name = { 0 };
+    socklen_t bytes = sizeof(name);
+    int *fd = &port->listener[port->listeners];
+    int err;
+
+    memcpy(&name, at->ai_addr, at->ai_addrlen);
+    if (*chosen != 0)
+        *port_of(&name) = *chosen;
+    err = open_listener(at, &name, fd);
+    if (err != 0)
+        return err;
+    port->listeners++;
+    if (getsockname(*fd, (struct sockaddr *)&name, &bytes) != 0)
+        return errno;
+    *chosen = *port_of(&name);
+    port->open_to_all = port->open_to_all || !is_loopback(&name);
+    return 0;
+}
+
+static int listen_far(struct rpmi_stream_port *port)
+{
+    struct rpmi_endpoint *endpoint = &port->name.endpoint;
+    const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
+                                     .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+    const char *host = strcmp(endpoint->host, "*") == 0 ? NULL : endpoint->host;
+    struct addrinfo *found = NULL;
+    in_port_t chosen = 0;
+    int failed = 0;
+    int err = getaddrinfo(host, endpoint->port, &wanted, &found);
+
+    if (err != 0)
+        return rpmi_fail(RPM_E_INVAL, "no address of '%s' is known: %s", endpoint->host,
+                         gai_strerror(err));
+    for (const struct addrinfo *at = found; at != NULL && port->listeners < RPMI_STREAM_LISTENERS;
+         at = at->ai_next) {
+        err = add_listener(port, at, &chosen);
+        if (err != 0)
+            failed = err;
+    }
+    freeaddrinfo(found);
+    /* A host without IPv6 has its addresses in the table all the same. */
+    if (port->listeners == 0 || failed == EADDRINUSE)
+        return listen_failed(port, failed);
+    (void)snprintf(endpoint->port, sizeof(endpoint->port), "%u", ntohs(chosen));
+    return 0;
+}
+
+static int listen_local(struct rpmi_stream_port *port)
+{
+    int err;
+
+    memcpy(port->local.path, port->name.path, sizeof(port->local.path));
+    err = rpmi_sock_name_listen(&port->local, SOCK_STREAM, port->port.server->socket_mode);
+    if (err == 0) {
+        port->listener[0] = port->local.listen_fd;
+        port->listeners = 1;
+    }
+    return err;
+}
+
+/* A host of "*" is every address of this machine: a client names one. */
+static void name_url(struct rpmi_stream_port *port)
+{
+    const struct rpmi_endpoint *endpoint = &port->name.endpoint;
+    const char *host = strcmp(endpoint->host, "*") == 0 ? "localhost" : endpoint->host;
+    bool brackets = strchr(host, ':') != NULL;
+    char *url = port->port.url;
+
+    if (port->name.local)
+        (void)snprintf(url, RPMI_URL_BYTES_MAX, "unix:%s", port->local.path);
+    else
+        (void)snprintf(url, RPMI_URL_BYTES_MAX, "tcp://%s%s%s:%s%s%s", brackets ? "[" : "", host,
+                       brackets ? "]" : "", endpoint->port, endpoint->pool[0] != '\0' ? "/" : "",
+                       endpoint->pool);
+}
+
+int rpmi_stream_listen(struct rpmi_stream_port *port)
+{
+    int err = port->name.local ? listen_local(port) : listen_far(port);
+
+    if (err == 0)
+        name_url(port);
+    if (err == 0 && port->open_to_all && port->port.server->secret[0] == '\0')
+        rpmi_diag(RPM_DIAG_WARNING,
+                  "port %s of %s takes clients from other machines, and asks for no secret",
+                  port->name.endpoint.port, port->name.endpoint.host);
+    return err;
+}
+
+void rpmi_stream_unlisten(struct rpmi_stream_port *port)
+{
+    if (!port->name.local)
+        for (uint32_t i = 0; i < port->listeners; i++)
+            (void)close(port->listener[i]);
+    rpmi_sock_name_drop(&port->local);
+    port->listeners = 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stream.h: the server's end of tcp: and unix:. The control thread accepts, greets, serves calls
+ * and lets go; the engine reads requests and writes answers.
+ *
+ * Invariants
+ *   a place belongs to the control thread until it is LIVE, to the engine until it is DEAD, then to
+ *   the control thread again; nobody else touches its buffers, and only the control thread closes
+ *   no thread ever waits on a guest's socket, and what a guest makes us keep is bounded
+ *   what a batch answers leaves only after the batch's drain
+ */
+#ifndef RPMI_SERVE_STREAM_H
+#define RPMI_SERVE_STREAM_H
+
+#include "serve/port.h"
+#include "serve/serve.h"
+#include "transport/stream/name.h"
+#include "transport/stream/pipe.h"
+#include "wire/stream.h"
+
+#define RPMI_STREAM_LISTENERS 4u
+#define RPMI_STREAM_TAKE_BYTES (128u << 10) /* of one guest, before another has its turn */
+#define RPMI_STREAM_OUT_BYTES (64u << 10)
+/* In the way out there is always room for this: a count, a failed msync, a reply. */
+#define RPMI_STREAM_RESERVE (3u * RPMI_ANSWER_BYTES + RPMI_REPLY_BYTES)
+
+enum rpmi_place_state {
+    RPMI_PLACE_FREE = 0,
+    RPMI_PLACE_GREETING = 1,
+    RPMI_PLACE_LIVE = 2,
+    RPMI_PLACE_DEAD = 3
+};
+
+enum rpmi_greet_step { RPMI_GREET_TLS = 0, RPMI_GREET_OPENING = 1, RPMI_GREET_ENTRY = 2 };
+
+/* A request that was begun and not ended in one pass. */
+struct rpmi_begun {
+    struct rpmi_request request;
+    bool here;
+    uint64_t carried; /* of its length */
+    uint32_t body;    /* of its body, taken in */
+};
+
+struct rpmi_place {
+    struct rpmi_guest guest;
+    uint32_t state; /* enum rpmi_place_state; atomic */
+    struct rpmi_pipe pipe;
+
+    /* While it is greeted. */
+    enum rpmi_greet_step step;
+    uint32_t got; /* bytes of the message that is awaited */
+    uint64_t greet_by_ns;
+    struct rpmi_talk talk;
+
+    /* The engine's. */
+    unsigned char *in;
+    uint32_t in_from;
+    uint32_t in_end;
+    bool todo;   /* there is something to carry out */
+    bool choked; /* the way out is full: nothing is carried out until it is not */
+    bool held;   /* TLS holds bytes that epoll does not know of */
+    bool taken;  /* in this batch */
+    struct rpmi_begun begun;
+    uint64_t skip; /* of a request that failed: bytes still to come, for nobody */
+    int32_t post_status;
+    uint64_t next;     /* request to begin */
+    uint64_t told;     /* the last count sent */
+    uint64_t promised; /* first request of this batch that promises durability, plus 1 */
+    unsigned char *out;
+    uint32_t out_from;
+    uint32_t out_end;
+    uint32_t watched;    /* epoll events */
+    uint64_t stalled_ns; /* since when nothing gets out, 0: it does; atomic */
+};
+
+struct rpmi_stream_port {
+    struct rpmi_port port;
+    struct rpmi_stream_name name;
+    struct ssl_ctx_st *show; /* NULL: no TLS */
+    int listener[RPMI_STREAM_LISTENERS];
+    uint32_t listeners;
+    struct rpmi_sock_name local; /* of a Unix socket */
+    bool open_to_all;            /* not only to this machine */
+    int bell;                    /* engine to control thread */
+    int nudge;                   /* control thread to engine */
+    bool paused;                 /* no descriptors left: try again a little later */
+    struct rpmi_place *place;
+    uint32_t places;
+    unsigned char *buffers;
+    uint32_t high;   /* no place in use from here on; atomic */
+    uint32_t live;   /* places of the engine; atomic */
+    uint32_t nudges; /* sent; atomic */
+
+    /* The engine's. */
+    uint32_t nudges_seen;
+    uint32_t turns; /* since it looked at the sockets */
+    uint32_t todo;  /* places with something to carry out */
+    uint32_t held;
+};
+
+static inline struct rpmi_stream_port *rpmi_stream_port_of(struct rpmi_port *port)
+{
+    return (struct rpmi_stream_port *)(void *)port;
+}
+
+static inline uint32_t rpmi_place_state(const struct rpmi_place *place)
+{
+    return __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
+}
+
+/* listen.c: RPM_E_INVAL, RPM_E_OWNED, RPM_E_DENIED, RPM_E_IO. */
+int rpmi_stream_listen(struct rpmi_stream_port *port);
+void rpmi_stream_unlisten(struct rpmi_stream_port *port);
+
+/* greet.c: go on with a greeting. 1: the client is in, 0: more is to come, or why it is to be shown
+ * out. */
+int rpmi_stream_greet(struct rpmi_stream_port *port, struct rpmi_place *place);
+
+/* guests.c: watch the listeners and the bell; the control thread's turn; the end of all guests. */
+int rpmi_stream_watch(struct rpmi_stream_port *port);
+int rpmi_stream_turn(struct rpmi_port *port);
+void rpmi_stream_farewell(struct rpmi_stream_port *port);
+/* To the engine: look at the places. */
+void rpmi_stream_nudge(struct rpmi_stream_port *port);
+
+/* take.c */
+void rpmi_stream_take(struct rpmi_port *port, struct rpmi_batch *batch);
+void rpmi_stream_set_todo(struct rpmi_stream_port *port, struct rpmi_place *place, bool todo);
+
+/* answer.c */
+void rpmi_stream_answer(struct rpmi_port *port, const struct rpmi_batch *batch);
+void rpmi_place_say(struct rpmi_place *place, uint8_t kind, uint32_t value, uint64_t request);
+/* Look at the sockets, if it is time: take in, send on. */
+void rpmi_stream_look(struct rpmi_stream_port *port);
+/* Nothing more of this guest's. */
+void rpmi_place_end(struct rpmi_stream_port *port, struct rpmi_place *place);
+
+#endif

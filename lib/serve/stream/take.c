@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * take.c: requests of stream guests into the engine's batch. All that came in of a guest is carried
+ * out at once; a body longer than the buffer is carried out piece by piece as it comes.
+ *
+ * Invariants
+ *   a request is judged when its header is read, and by the service at each piece
+ *   nothing is carried out whose answer would find no room
+ *   a pass spends a bounded time on one guest
+ *
+ * Tests: tests/unit/serve/stream/take_test.cpp, tests/conform/transport_test.cpp
+ */
+#include "serve/stream/stream.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/diag.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PASS_BYTES (1u << 20) /* of one guest in one pass: a fraction of a millisecond */
+#define OP_COST 64u           /* of those, what a request takes beside its bytes */
+#define CHUNK_BYTES 16384u    /* a body is not begun, or gone on with, for less */
+
+enum outcome { WAITS = 0, ENDED = 1, STOPS = 2 };
+
+void rpmi_stream_set_todo(struct rpmi_stream_port *port, struct rpmi_place *place, bool todo)
+{
+    port->todo += (uint32_t)todo;
+    port->todo -= (uint32_t)place->todo;
+    place->todo = todo;
+}
+
+static inline uint32_t here(const struct rpmi_place *place)
+{
+    return place->in_end - place->in_from;
+}
+
+static inline uint32_t out_room(const struct rpmi_place *place)
+{
+    uint32_t room = RPMI_STREAM_OUT_BYTES - place->out_end;
+
+    return room > RPMI_STREAM_RESERVE ? room - RPMI_STREAM_RESERVE : 0;
+}
+
+/* How much of the body must be here before it is worth going on. */
+static inline uint32_t body_wanted(const struct rpmi_begun *begun)
+{
+    uint32_t left = begun->request.body_bytes - begun->body;
+
+    return left < CHUNK_BYTES ? left : CHUNK_BYTES;
+}
+
+static inline bool is_atomic(const struct rpmi_request *request)
+{
+    return request->kind == RPMI_OP_CAS || request->kind == RPMI_OP_FAA;
+}
+
+/* Room in the way out that it is worth going on with: for a failure at least. */
+static inline uint32_t out_wanted(const struct rpmi_begun *begun)
+{
+    uint64_t left = begun->request.len - begun->carried;
+
+    if (begun->request.kind != RPMI_OP_READ)
+        return RPMI_ANSWER_BYTES + (is_atomic(&begun->request) ? sizeof(uint64_t) : 0);
+    return RPMI_ANSWER_BYTES + (uint32_t)(left < CHUNK_BYTES ? left : CHUNK_BYTES);
+}
+
+/* The control thread carries it out, and the reply comes when it comes. */
+static enum outcome take_call(struct rpmi_stream_port *port, struct rpmi_place *place)
+{
+    struct rpmi_guest *guest = &place->guest;
+    uint64_t one = 1;
+
+    if (here(place) < RPMI_REQUEST_BYTES + RPMI_CALL_BYTES)
+        return WAITS;
+    if (__atomic_load_n(&guest->call_state, __ATOMIC_ACQUIRE) != RPMI_GUEST_IDLE) {
+        rpmi_diag(RPM_DIAG_NOTICE, "client %u calls twice at once: dropped", guest->client);
+        rpmi_place_end(port, place);
+        return STOPS;
+    }
+    memcpy(guest->call, place->in + place->in_from + RPMI_REQUEST_BYTES, RPMI_CALL_BYTES);
+    place->in_from += RPMI_REQUEST_BYTES + RPMI_CALL_BYTES;
+    place->begun.here = false;
+    __atomic_store_n(&guest->call_state, RPMI_GUEST_ASKED, __ATOMIC_RELEASE);
+    if (write(port->bell, &one, sizeof(one)) < 0)
+        RPM_ASSERT(errno == EAGAIN);
+    return ENDED;
+}
+
+/* Of the body, as far as it is wanted. */
+static inline uint32_t body_here(const struct rpmi_place *place)
+{
+    const struct rpmi_begun *begun = &place->begun;
+    uint32_t head = begun->carried == 0 ? begun->request.head_bytes : 0;
+    uint32_t left = begun->request.body_bytes - begun->body;
+
+    return left < here(place) - head ? left : here(place) - head;
+}
+
+/* What can be carried out now: as much as is here of what is sent, as much as has room of what is
+ * asked for, and never more than the pass has time for. */
+static inline struct rpmi_part next_part(const struct rpmi_place *place, uint64_t room)
+{
+    const struct rpmi_begun *begun = &place->begun;
+    const struct rpmi_request *request = &begun->request;
+    struct rpmi_part part = { .from = begun->carried, .len = request->len - begun->carried };
+    uint32_t body = body_here(place);
+
+    if (request->kind == RPMI_OP_READ && out_room(place) - RPMI_ANSWER_BYTES < room)
+        room = out_room(place) - RPMI_ANSWER_BYTES;
+    if (RPMI_UNLIKELY(begun->body + body < request->body_bytes)) {
+        uint64_t sent = (begun->carried == 0 ? request->head_bytes : 0) + (uint64_t)body;
+
+        room = sent < room ? sent : room;
+    }
+    if (RPMI_UNLIKELY(part.len > room))
+        part.len = room;
+    return part;
+}
+
+/* The request in the shape that work.c takes. Body and into are where byte 0 of them would lie,
+ * had all of it been here. */
+static inline void op_of(struct rpmi_place *place, const struct rpmi_part *part, struct rpmi_op *op)
+{
+    const struct rpmi_begun *begun = &place->begun;
+    const struct rpmi_request *request = &begun->request;
+    unsigned char *at = place->in + place->in_from;
+    unsigned char *result = place->out + place->out_end + RPMI_ANSWER_BYTES;
+
+    op->kind = request->kind;
+    op->flags = request->flags;
+    op->head_bytes = request->head_bytes;
+    op->key = request->key;
+    op->offset = request->offset;
+    op->len = request->len;
+    op->head = at;
+    at += begun->carried == 0 ? request->head_bytes : 0;
+    op->body = (const void *)((uintptr_t)at - begun->body);
+    op->body_bytes = request->body_bytes;
+    op->into = (void *)((uintptr_t)result - part->from);
+    if (is_atomic(request)) {
+        op->expect = rpmi_load64(op->head);
+        op->operand = rpmi_load64((const unsigned char *)op->head + sizeof(uint64_t));
+    }
+}
+
+/* Result bytes lie in the way out already, behind where their header goes. */
+static inline void announce_result(struct rpmi_place *place, const struct rpmi_part *part)
+{
+    const struct rpmi_request *request = &place->begun.request;
+
+    if ((request->kind != RPMI_OP_READ && !is_atomic(request)) || part->len == 0)
+        return;
+    rpmi_place_say(place, RPMI_ANSWER_DATA, (uint32_t)part->len, place->next);
+    place->out_end += (uint32_t)part->len;
+}
+
+/* Step over what was carried out. */
+static inline void consume(struct rpmi_place *place, const struct rpmi_part *part)
+{
+    struct rpmi_begun *begun = &place->begun;
+    uint32_t head = begun->carried == 0 ? begun->request.head_bytes : 0;
+    uint32_t body = body_here(place);
+
+    if (body != 0 && part->len - head < body)
+        body = (uint32_t)part->len - head;
+    place->in_from += head + body;
+    begun->body += body;
+    begun->carried += part->len;
+}
+
+/* What fails in a post fails the rest of it. */
+static inline void end_request(struct rpm_server *server, struct rpmi_place *place, int status)
+{
+    struct rpmi_begun *begun = &place->begun;
+
+    if (RPMI_UNLIKELY(status != 0)) {
+        if (begun->carried == 0)
+            place->in_from += begun->request.head_bytes;
+        rpmi_place_say(place, RPMI_ANSWER_FAIL, (uint32_t)status, place->next);
+        rpmi_count_own(&server->stats.rejected, 1);
+    }
+    place->skip = begun->request.body_bytes - begun->body;
+    place->post_status = (begun->request.flags & RPMI_REQUEST_LAST) != 0 ? 0 : status;
+    begun->here = false;
+    place->next++;
+    rpmi_count_own(&server->stats.ops, 1);
+}
+
+/* Go on with the request that was begun, as far as possible. */
+static inline enum outcome carry_out(struct rpmi_stream_port *port, struct rpmi_place *place,
+                                     uint64_t *room, struct rpmi_batch *batch)
+{
+    struct rpm_server *server = port->port.server;
+    struct rpmi_begun *begun = &place->begun;
+    const struct rpmi_request *request = &begun->request;
+    int status = place->post_status;
+
+    if (out_room(place) < out_wanted(begun))
+        return STOPS;
+    place->taken = true;
+    if (RPMI_LIKELY(status == 0)) {
+        struct rpmi_part part = next_part(place, *room);
+        struct rpmi_op op;
+
+        op_of(place, &part, &op);
+        status = rpmi_work_do(server, place->guest.client, &op, &part, batch);
+        *room -= part.len + OP_COST < *room ? part.len + OP_COST : *room;
+        if (RPMI_LIKELY(status == 0)) {
+            announce_result(place, &part);
+            consume(place, &part);
+            if (place->promised == 0 && rpmi_work_promises(request->kind, request->flags))
+                place->promised = place->next + 1;
+            if (RPMI_UNLIKELY(begun->carried < request->len))
+                return ENDED;
+        }
+    }
+    end_request(server, place, status);
+    return ENDED;
+}
+
+/* The next header, and what must be here with it before the request is begun. */
+static inline enum outcome begin(struct rpmi_stream_port *port, struct rpmi_place *place)
+{
+    struct rpmi_begun *begun = &place->begun;
+    struct rpmi_request *request = &begun->request;
+
+    if (here(place) < RPMI_REQUEST_BYTES)
+        return WAITS;
+    if (RPMI_UNLIKELY(rpmi_request_get(place->in + place->in_from, request) != 0)) {
+        rpmi_diag(RPM_DIAG_NOTICE, "client %u sends %s: dropped", place->guest.client,
+                  rpm_last_error());
+        rpmi_place_end(port, place);
+        return STOPS;
+    }
+    begun->body = 0;
+    begun->carried = 0;
+    if (request->kind == RPMI_REQUEST_CALL)
+        return take_call(port, place);
+    if (here(place) < RPMI_REQUEST_BYTES + request->head_bytes + body_wanted(begun))
+        return WAITS;
+    place->in_from += RPMI_REQUEST_BYTES;
+    begun->here = true;
+    return ENDED;
+}
+
+/* Bytes of a request that failed. False: more of them are to come. */
+static bool skip(struct rpmi_place *place)
+{
+    uint64_t n = place->skip < here(place) ? place->skip : here(place);
+
+    place->in_from += (uint32_t)n;
+    place->skip -= n;
+    return place->skip == 0;
+}
+
+static void take_from(struct rpmi_stream_port *port, struct rpmi_place *place,
+                      struct rpmi_batch *batch)
+{
+    uint64_t room = PASS_BYTES; /* never too little for a head, which is not cut */
+    enum outcome outcome = ENDED;
+
+    place->promised = 0;
+    while (outcome == ENDED && room >= RPMI_LINE_BYTES) {
+        if (RPMI_UNLIKELY(place->skip != 0) && !skip(place))
+            outcome = WAITS;
+        else if (!place->begun.here)
+            outcome = begin(port, place);
+        else if (here(place) < body_wanted(&place->begun))
+            outcome = WAITS;
+        else
+            outcome = carry_out(port, place, &room, batch);
+    }
+    if (outcome == WAITS)
+        rpmi_stream_set_todo(port, place, false);
+}
+
+void rpmi_stream_take(struct rpmi_port *base, struct rpmi_batch *batch)
+{
+    struct rpmi_stream_port *port = rpmi_stream_port_of(base);
+    uint32_t high = __atomic_load_n(&port->high, __ATOMIC_ACQUIRE);
+
+    rpmi_stream_look(port);
+    for (uint32_t i = 0; i < high && port->todo != 0; i++) {
+        struct rpmi_place *place = &port->place[i];
+
+        if (rpmi_place_state(place) == RPMI_PLACE_LIVE && place->todo)
+            take_from(port, place, batch);
+    }
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dial.c: connect to a server and be let in. Every step has a deadline, and a server that goes away
+ * at any of them gives an error that says at which.
+ *
+ * A name with several addresses: each is tried, with an equal share of the time that is left.
+ * Looking the name up is the system's business and keeps its own time.
+ *
+ * Tests: tests/conform/loss_test.cpp, tests/unit/serve/stream/greet_test.cpp
+ */
+#include "transport/stream/stream.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "transport/stream/tls.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define RETRY_NS 2000000u /* the server's queue is full: ask again */
+#define TLS_ALERT 0x15u
+#define TLS_MAJOR 0x03u
+
+static int connect_failed(const struct rpmi_stream_name *name, int err)
+{
+    char where[RPMI_HOST_BYTES + 32];
+
+    if (name->local)
+        (void)snprintf(where, sizeof(where), "%s", name->path);
+    else
+        (void)snprintf(where, sizeof(where), "%s port %s", name->endpoint.host,
+                       name->endpoint.port);
+    switch (err) {
+    case ENOENT:
+    case ECONNREFUSED:
+    case ENOTDIR:
+        return rpmi_fail(RPM_E_REFUSED, "nobody serves at %s: %s", where, strerror(err));
+    case EACCES:
+    case EPERM:
+        return rpmi_fail(RPM_E_DENIED, "may not connect to %s: %s", where, strerror(err));
+    case EPROTOTYPE:
+        return rpmi_fail(RPM_E_PROTO, "%s is not the socket of a stream", where);
+    case ETIMEDOUT:
+    case EAGAIN:
+        return rpmi_fail(RPM_E_TIMEDOUT, "%s takes no connection in time", where);
+    default:
+        return rpmi_fail(RPM_E_REFUSED, "cannot connect to %s: %s", where, strerror(err));
+    }
+}
+
+/* 0, or an errno. */
+static int finish_connect(int fd, uint64_t deadline_ns)
+{
+    const struct rpmi_pipe pipe = { .fd = fd };
+    socklen_t bytes = sizeof(int);
+    struct pollfd entry = { .fd = fd, .events = POLLOUT };
+    int err = 0;
+
+    while (poll(&entry, 1, 0) == 0)
+        if (rpmi_pipe_wait(&pipe, true, deadline_ns) != 0)
+            return ETIMEDOUT;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &bytes) == 0 ? err : errno;
+}
+
+/* One address. 0 and @fd, or an errno. */
+static int try_address(const struct sockaddr *address, socklen_t bytes, uint64_t deadline_ns,
+                       int *fd)
+{
+    int sock = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int err = 0;
+
+    if (sock < 0)
+        return errno;
+    while (connect(sock, address, bytes) != 0) {
+        err = errno;
+        if (err == EINPROGRESS) {
+            err = finish_connect(sock, deadline_ns);
+            break;
+        }
+        if (err == EAGAIN && rpmi_clock_ns() < deadline_ns)
+            rpmi_clock_sleep_ns(RETRY_NS);
+        else if (err != EINTR)
+            break;
+        err = 0;
+    }
+    if (err != 0)
+        (void)close(sock);
+    else
+        *fd = sock;
+    return err;
+}
+
+static int connect_local(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct ucred peer;
+    socklen_t bytes = sizeof(peer);
+    int err;
+
+    memcpy(address.sun_path, name->path, sizeof(address.sun_path));
+    err = try_address((const struct sockaddr *)&address, sizeof(address), deadline_ns, fd);
+    if (err != 0)
+        return connect_failed(name, err);
+    if (!name->ours || (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+                        (peer.uid == geteuid() || peer.uid == 0)))
+        return 0;
+    (void)close(*fd);
+    return rpmi_fail(RPM_E_DENIED, "the server at %s belongs to another user", name->path);
+}
+
+static int connect_far(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
+{
+    const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+    struct addrinfo *found = NULL;
+    uint32_t left = 0;
+    int err = getaddrinfo(name->endpoint.host, name->endpoint.port, &wanted, &found);
+
+    if (err != 0)
+        return rpmi_fail(RPM_E_REFUSED, "no address of '%s' is known: %s", name->endpoint.host,
+                         gai_strerror(err));
+    for (const struct addrinfo *at = found; at != NULL; at = at->ai_next)
+        left++;
+    err = ECONNREFUSED;
+    for (const struct addrinfo *at = found; at != NULL; at = at->ai_next) {
+        uint64_t now = rpmi_clock_ns();
+        uint64_t share = deadline_ns > now ? (deadline_ns - now) / left-- : 0;
+
+        err = try_address(at->ai_addr, at->ai_addrlen, now + share, fd);
+        if (err == 0)
+            break;
+    }
+    freeaddrinfo(found);
+    return err == 0 ? 0 : connect_failed(name, err);
+}
+
+static int shake_tls(const struct rpmi_stream *stream, uint64_t deadline_ns, struct rpmi_pipe *pipe)
+{
+    int err = rpmi_tls_dial(stream->trust, stream->name.endpoint.host, pipe);
+
+    while (err == 0) {
+        err = rpmi_tls_shake(pipe->tls);
+        if (err == 0)
+            err = rpmi_pipe_wait(pipe, false, deadline_ns);
+    }
+    return err < 0 ? err : 0;
+}
+
+static int judge_welcome(const struct rpmi_stream *stream, const struct rpmi_welcome *welcome)
+{
+    if (welcome->status != 0)
+        return rpmi_fail(welcome->status, "%s",
+                         welcome->text[0] != '\0' ? welcome->text : "the server refused");
+    if (welcome->mode != RPMI_MODE_RING || welcome->depth < stream->entry.depth ||
+        welcome->depth < 2 || welcome->depth > RPMI_DEPTH_MAX ||
+        (welcome->depth & (welcome->depth - 1)) != 0)
+        return rpmi_fail(RPM_E_PROTO, "the server granted a stream that cannot be");
+    return 0;
+}
+
+static int judge_challenge(const struct rpmi_pipe *pipe, const unsigned char *bytes)
+{
+    if (pipe->tls == NULL && bytes[0] == TLS_ALERT && bytes[1] == TLS_MAJOR)
+        return rpmi_fail(RPM_E_PROTO, "the server speaks TLS only: tls=CAFILE in the URL");
+    return rpmi_challenge_get(bytes, RPMI_CHALLENGE_BYTES);
+}
+
+/* A server that speaks TLS only says so in fewer bytes than a challenge has, and hangs up. */
+static int receive_challenge(struct rpmi_pipe *pipe, uint64_t deadline_ns,
+                             unsigned char bytes[RPMI_CHALLENGE_BYTES])
+{
+    int err = rpmi_pipe_recv_all(pipe, bytes, 2, deadline_ns);
+
+    if (err == 0 && bytes[0] != TLS_ALERT)
+        err = rpmi_pipe_recv_all(pipe, bytes + 2, RPMI_CHALLENGE_BYTES - 2, deadline_ns);
+    return err == 0 ? judge_challenge(pipe, bytes) : err;
+}
+
+static int shake_hands(const struct rpmi_stream *stream, uint64_t deadline_ns,
+                       struct rpmi_pipe *pipe, struct rpmi_welcome *welcome)
+{
+    unsigned char sealed[RPMI_SEALED_BYTES];
+    struct rpmi_talk talk;
+    int err = rpmi_opening_make(&talk);
+
+    if (err == 0)
+        err = rpmi_pipe_send_all(pipe, talk.opening, sizeof(talk.opening), deadline_ns);
+    if (err == 0)
+        err = receive_challenge(pipe, deadline_ns, talk.challenge);
+    if (err == 0)
+        err = rpmi_entry_make(&talk, stream->secret, &stream->entry);
+    if (err == 0)
+        err = rpmi_pipe_send_all(pipe, talk.entry, sizeof(talk.entry), deadline_ns);
+    if (err == 0)
+        err = rpmi_pipe_recv_all(pipe, sealed, sizeof(sealed), deadline_ns);
+    if (err == 0)
+        err = rpmi_sealed_get(&talk, stream->secret, sealed, welcome);
+    return err == 0 ? judge_welcome(stream, welcome) : err;
+}
+
+int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, struct rpmi_pipe *pipe,
+                     struct rpmi_welcome *welcome)
+{
+    int err;
+
+    *pipe = (struct rpmi_pipe){ .fd = -1 };
+    err = stream->name.local ? connect_local(&stream->name, deadline_ns, &pipe->fd)
+                             : connect_far(&stream->name, deadline_ns, &pipe->fd);
+    if (err != 0) {
+        pipe->fd = -1;
+        return err;
+    }
+    rpmi_pipe_tune(pipe, stream->name.timeout_ms);
+    if (stream->trust != NULL)
+        err = shake_tls(stream, deadline_ns, pipe);
+    if (err == 0)
+        err = shake_hands(stream, deadline_ns, pipe, welcome);
+    if (err != 0)
+        rpmi_pipe_close(pipe);
+    return err;
+}

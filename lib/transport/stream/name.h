@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * name.h: the names of streams, as client and server both read them: tcp://HOST:PORT/POOL, and
+ * unix:NAME or unix:/path/of/socket.
+ */
+#ifndef RPMI_STREAM_NAME_H
+#define RPMI_STREAM_NAME_H
+
+#include "base/endpoint.h"
+#include "base/url.h"
+#include "transport/shm/path.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RPMI_STREAM_TIMEOUT_MS 10000u /* the other side has vanished: TCP_USER_TIMEOUT */
+
+struct rpmi_stream_name {
+    bool local;                     /* unix: */
+    bool ours;                      /* of a local one: the server must be our user's */
+    char path[RPMI_SHM_PATH_BYTES]; /* of a local one */
+    struct rpmi_endpoint endpoint;  /* of any other */
+    uint32_t timeout_ms;
+};
+
+/* @serve: the name of a server to be. RPM_E_INVAL, RPM_E_DENIED, RPM_E_IO. */
+int rpmi_stream_name_get(const struct rpmi_url *url, bool serve, struct rpmi_stream_name *name);
+
+#endif

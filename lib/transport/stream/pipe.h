@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pipe.h: one end of a byte stream that never blocks: a socket, in the clear or under TLS. Both the
+ * client and the server speak through it.
+ */
+#ifndef RPMI_STREAM_PIPE_H
+#define RPMI_STREAM_PIPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+struct ssl_st;
+
+struct rpmi_pipe {
+    int fd;             /* -1: none */
+    struct ssl_st *tls; /* NULL: in the clear */
+};
+
+/* Send as much of @n pieces as goes out at once. Bytes taken, 0 if none can be now, RPM_E_LOST. */
+int64_t rpmi_pipe_send(struct rpmi_pipe *pipe, const struct iovec *iov, int n);
+
+/* Receive what is there. Bytes, 0 if there are none now, RPM_E_LOST: the other side is gone. */
+int64_t rpmi_pipe_recv(struct rpmi_pipe *pipe, void *bytes, size_t room);
+
+/* Are there bytes that were taken off the socket and not asked for yet? poll() does not know. */
+bool rpmi_pipe_holds(const struct rpmi_pipe *pipe);
+
+/* Sleep until the socket is readable (and writable, if @sending), until @deadline_ns on the real
+ * clock at most. RPM_E_TIMEDOUT. */
+int rpmi_pipe_wait(const struct rpmi_pipe *pipe, bool sending, uint64_t deadline_ns);
+
+/* All of it, by @deadline_ns. RPM_E_LOST, RPM_E_TIMEDOUT. */
+int rpmi_pipe_send_all(struct rpmi_pipe *pipe, const void *bytes, size_t len, uint64_t deadline_ns);
+int rpmi_pipe_recv_all(struct rpmi_pipe *pipe, void *bytes, size_t len, uint64_t deadline_ns);
+
+/* No delay, keepalive, and an end to a connection whose other side has vanished for @timeout_ms.
+ * Does nothing to a Unix socket. */
+void rpmi_pipe_tune(const struct rpmi_pipe *pipe, uint32_t timeout_ms);
+
+/* Safe on a pipe that is closed. */
+void rpmi_pipe_close(struct rpmi_pipe *pipe);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stream.c: a link over a byte stream: connect, call, reconnect, close.
+ *
+ * Invariants
+ *   a call that got no answer in time loses the link: a late answer would be taken for the next
+ *   a reconnect gets the same facts and the same depth, or none: plans were made with them
+ *
+ * Tests: tests/conform/transport_test.cpp
+ */
+#include "transport/stream/stream.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "transport/stream/tls.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define REDIAL_NS 5000000u /* between tries while nobody serves */
+
+static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_stream *stream)
+{
+    stream->entry.depth = opts->depth;
+    stream->entry.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
+    (void)memcpy(stream->entry.pool, stream->name.endpoint.pool, sizeof(stream->entry.pool));
+    if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
+        return rpmi_fail(RPM_E_INVAL, "depth %u is not in 1..%u", opts->depth, RPMI_DEPTH_MAX);
+    if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_BODY_MAX)
+        return rpmi_fail(RPM_E_INVAL, "staging memory is 1..%u bytes", RPMI_BODY_MAX);
+    if (opts->secret != NULL) {
+        size_t len = strlen(opts->secret);
+
+        if (len >= sizeof(stream->secret))
+            return rpmi_fail(RPM_E_INVAL, "a secret has at most %zu bytes",
+                             sizeof(stream->secret) - 1);
+        memcpy(stream->secret, opts->secret, len + 1);
+    }
+    return 0;
+}
+
+static int take_url(const struct rpmi_url *url, struct rpmi_stream *stream)
+{
+    const char *trust = rpmi_url_get(url, "tls", NULL);
+    int err = rpmi_stream_name_get(url, false, &stream->name);
+
+    return err != 0 || trust == NULL ? err : rpmi_tls_trust(trust, &stream->trust);
+}
+
+/* What the link needs beside itself, once it is known how many requests it carries. */
+static int take_memory(struct rpmi_stream *stream, uint32_t slots)
+{
+    stream->slots = slots;
+    stream->piece_room = (slots + 2) * RPMI_STREAM_PIECE_MAX;
+    stream->slot = rpmi_alloc(slots * sizeof(stream->slot[0]), RPMI_LINE_BYTES);
+    stream->piece = rpmi_alloc(stream->piece_room, sizeof(uint64_t));
+    stream->in = rpmi_alloc(RPMI_STREAM_IN_BYTES, sizeof(uint64_t));
+    stream->stage.bytes = stream->entry.staging_bytes;
+    stream->stage.base = rpmi_alloc(stream->stage.bytes, RPMI_PAGE_BYTES);
+    if (stream->slot == NULL || stream->piece == NULL || stream->in == NULL ||
+        stream->stage.base == NULL)
+        return RPM_E_NOMEM;
+    stream->link.depth = slots;
+    return 0;
+}
+
+static void stream_free(struct rpmi_stream *stream)
+{
+    rpmi_pipe_close(&stream->pipe);
+    rpmi_tls_forget(&stream->trust);
+    memset(stream->secret, 0, sizeof(stream->secret));
+    rpmi_free(stream->stage.base);
+    rpmi_free(stream->in);
+    rpmi_free(stream->piece);
+    rpmi_free(stream->slot);
+    rpmi_free(stream);
+}
+
+/* Begin to count anew on a connection that was just made. */
+static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
+                   const struct rpmi_welcome *welcome)
+{
+    stream->pipe = *pipe;
+    stream->posted = stream->sent = stream->done = stream->reaped = 0;
+    stream->sent_bytes = stream->held_bytes = 0;
+    stream->failures = 0;
+    stream->broken = false;
+    stream->piece_at = 0;
+    stream->in_from = stream->in_end = 0;
+    stream->data_left = 0;
+    stream->call.wanted = stream->call.here = false;
+    stream->link.facts = welcome->facts;
+    stream->link.client = welcome->client;
+    stream->link.server_epoch = welcome->server_epoch;
+    stream->link.lost = 0;
+}
+
+static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
+                          struct rpmi_link **link)
+{
+    uint64_t deadline = rpmi_clock_ns() + opts->timeout_us * 1000u;
+    struct rpmi_stream *stream = rpmi_alloc(sizeof(*stream), RPMI_LINE_BYTES);
+    struct rpmi_welcome welcome;
+    struct rpmi_pipe pipe;
+    int err;
+
+    if (stream == NULL)
+        return RPM_E_NOMEM;
+    stream->pipe.fd = -1;
+    stream->spins = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    err = take_url(url, stream);
+    if (err == 0)
+        err = take_opts(opts, stream);
+    if (err == 0)
+        err = rpmi_stream_dial(stream, deadline, &pipe, &welcome);
+    if (err == 0) {
+        err = take_memory(stream, welcome.depth);
+        attach(stream, &pipe, &welcome);
+    }
+    if (err == 0)
+        *link = &stream->link;
+    else
+        stream_free(stream);
+    return err;
+}
+
+/* Facts that plans were made with. */
+static bool same_ground(const struct rpmi_stream *stream, const struct rpmi_welcome *now)
+{
+    const struct rpm_facts *before = &stream->link.facts;
+
+    return before->domain == now->facts.domain && before->methods == now->facts.methods &&
+           before->medium == now->facts.medium && stream->slots == now->depth;
+}
+
+static int redial(struct rpmi_stream *stream, uint64_t deadline_ns)
+{
+    struct rpmi_welcome welcome;
+    struct rpmi_pipe pipe;
+    int err = rpmi_stream_dial(stream, deadline_ns, &pipe, &welcome);
+
+    if (err != 0)
+        return err;
+    if (!same_ground(stream, &welcome)) {
+        rpmi_pipe_close(&pipe);
+        return rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+    }
+    attach(stream, &pipe, &welcome);
+    return 0;
+}
+
+static int stream_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_stream *stream = rpmi_stream_of(link);
+    int err;
+
+    rpmi_pipe_close(&stream->pipe);
+    link->lost = RPM_E_LOST;
+    for (;;) {
+        err = redial(stream, deadline_ns);
+        if ((err != RPM_E_REFUSED && err != RPM_E_LOST) ||
+            rpmi_clock_ns() + REDIAL_NS >= deadline_ns)
+            return err;
+        rpmi_clock_sleep_ns(REDIAL_NS);
+    }
+}
+
+/* Let answers in, and requests out, until there is a reply. */
+static int await_reply(struct rpmi_stream *stream, uint64_t deadline_ns)
+{
+    uint64_t spin_until = rpmi_clock_ns() + (stream->spins ? RPMI_SPIN_NS : 0);
+
+    for (;;) {
+        int err = rpmi_stream_receive(stream);
+        uint64_t now;
+
+        if (err != 0 || stream->call.here)
+            return err;
+        now = rpmi_clock_ns();
+        if (now >= deadline_ns)
+            return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer in time");
+        if (now >= spin_until)
+            (void)rpmi_pipe_wait(&stream->pipe, false, deadline_ns);
+    }
+}
+
+/* What was posted before goes out before. The server takes nothing in while its answers do not get
+ * out, so they are taken in meanwhile. */
+static int flush_all(struct rpmi_stream *stream, uint64_t deadline_ns)
+{
+    for (;;) {
+        int err = rpmi_stream_flush(stream);
+
+        if (err != 0 || stream->sent == stream->posted)
+            return err;
+        err = rpmi_stream_receive(stream);
+        if (err == 0)
+            err = rpmi_pipe_wait(&stream->pipe, true, deadline_ns);
+        if (err != 0)
+            return err;
+    }
+}
+
+static int send_call(struct rpmi_stream *stream, unsigned char *bytes, size_t len,
+                     uint64_t deadline_ns)
+{
+    struct iovec iov = { .iov_base = bytes, .iov_len = len };
+
+    while (iov.iov_len > 0) {
+        int64_t sent = rpmi_pipe_send(&stream->pipe, &iov, 1);
+        int err = sent < 0 ? (int)sent : 0;
+
+        if (sent > 0) {
+            iov.iov_base = (unsigned char *)iov.iov_base + sent;
+            iov.iov_len -= (size_t)sent;
+            continue;
+        }
+        if (err == 0)
+            err = rpmi_stream_receive(stream);
+        if (err == 0)
+            err = rpmi_pipe_wait(&stream->pipe, true, deadline_ns);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+static int exchange(struct rpmi_stream *stream, const struct rpmi_call *call,
+                    struct rpmi_reply *reply, uint64_t deadline_ns)
+{
+    const struct rpmi_request request = { .kind = RPMI_REQUEST_CALL,
+                                          .body_bytes = RPMI_CALL_BYTES };
+    unsigned char bytes[RPMI_REQUEST_BYTES + RPMI_CALL_BYTES];
+    int err = flush_all(stream, deadline_ns);
+
+    if (err != 0)
+        return err;
+    rpmi_request_put(bytes, &request);
+    rpmi_call_put(bytes + RPMI_REQUEST_BYTES, call);
+    stream->call.here = false;
+    stream->call.wanted = true;
+    err = send_call(stream, bytes, sizeof(bytes), deadline_ns);
+    if (err == 0)
+        err = await_reply(stream, deadline_ns);
+    return err == 0 ? rpmi_reply_get(stream->call.reply, reply) : err;
+}
+
+static int stream_call(struct rpmi_link *link, const struct rpmi_call *call,
+                       struct rpmi_reply *reply, uint64_t deadline_ns)
+{
+    struct rpmi_stream *stream = rpmi_stream_of(link);
+    int err;
+
+    if (link->lost != 0 || stream->broken)
+        return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
+    err = exchange(stream, call, reply, deadline_ns);
+    if (err != 0)
+        link->lost = err;
+    return err;
+}
+
+static void *stream_stage(struct rpmi_link *link, uint64_t bytes)
+{
+    return rpmi_stage_take(&rpmi_stream_of(link)->stage, bytes);
+}
+
+static void stream_unstage(struct rpmi_link *link, void *ptr)
+{
+    rpmi_stage_give(&rpmi_stream_of(link)->stage, ptr);
+}
+
+static void stream_close(struct rpmi_link *link)
+{
+    stream_free(rpmi_stream_of(link));
+}
+
+const struct rpmi_transport_ops rpmi_tcp_transport = {
+    .size = sizeof(struct rpmi_transport_ops),
+    .scheme = "tcp",
+    .connect = stream_connect,
+    .reconnect = stream_reconnect,
+    .post = rpmi_stream_post,
+    .poll = rpmi_stream_poll,
+    .wait = rpmi_stream_wait,
+    .call = stream_call,
+    .stage = stream_stage,
+    .unstage = stream_unstage,
+    .close = stream_close,
+};
+
+const struct rpmi_transport_ops rpmi_unix_transport = {
+    .size = sizeof(struct rpmi_transport_ops),
+    .scheme = "unix",
+    .connect = stream_connect,
+    .reconnect = stream_reconnect,
+    .post = rpmi_stream_post,
+    .poll = rpmi_stream_poll,
+    .wait = rpmi_stream_wait,
+    .call = stream_call,
+    .stage = stream_stage,
+    .unstage = stream_unstage,
+    .close = stream_close,
+};

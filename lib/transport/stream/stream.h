@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stream.h: the client side of tcp: and unix:. Requests go out in the order posted, bodies straight
+ * from staging memory; answers come back as one count, with failures and results in between.
+ *
+ * Invariants
+ *   reaped <= done <= sent <= posted <= reaped + slots, all counted from the greeting
+ *   a slot is reused only when its request was reaped, so all of it was sent before
+ *   the client believes nothing: a count, a length, a result is judged before it is used
+ */
+#ifndef RPMI_STREAM_H
+#define RPMI_STREAM_H
+
+#include "transport/stage.h"
+#include "transport/stream/name.h"
+#include "transport/stream/pipe.h"
+#include "transport/transport.h"
+#include "wire/greet.h"
+#include "wire/stream.h"
+
+#define RPMI_STREAM_IN_BYTES 65536u
+#define RPMI_STREAM_COPY_MAX 1024u /* bodies up to this are gathered by copying, not by pieces */
+#define RPMI_STREAM_PIECE_MAX (RPMI_REQUEST_BYTES + RPMI_LINE_BYTES + RPMI_STREAM_COPY_MAX)
+
+struct rpmi_stream_sent {
+    uint64_t id;
+    const unsigned char *body; /* what of the body goes out from where it lies */
+    unsigned char *into;       /* where the result goes */
+    uint32_t body_bytes;
+    uint32_t piece; /* header, head and a small body, in the pieces */
+    uint32_t piece_bytes;
+    uint32_t want; /* bytes of the result */
+    uint32_t got;
+    int32_t status;
+    bool signaled;
+};
+
+struct rpmi_stream_call {
+    bool wanted; /* a reply may come */
+    bool here;
+    unsigned char reply[RPMI_REPLY_BYTES];
+};
+
+struct rpmi_stream {
+    struct rpmi_link link;
+    struct rpmi_pipe pipe;
+    struct rpmi_stream_name name;
+    struct ssl_ctx_st *trust; /* NULL: no TLS */
+    struct rpmi_entry entry;  /* repeated at a reconnect */
+    char secret[RPMI_SECRET_BYTES];
+    struct rpmi_stage stage;
+    bool spins;
+
+    struct rpmi_stream_sent *slot;
+    uint32_t slots;       /* power of two */
+    unsigned char *piece; /* room for a piece of each slot, and two to spare */
+    uint32_t piece_room;
+    uint32_t piece_at; /* where the next one goes */
+    uint64_t posted;
+    uint64_t sent;       /* whole */
+    uint64_t sent_bytes; /* of the next one */
+    uint64_t held_bytes; /* posted since the last send */
+    uint64_t done;
+    uint64_t reaped;
+    uint64_t failures; /* between reaped and done, or to be */
+    bool broken;       /* a request failed for good: the later ones count as lost */
+
+    unsigned char *in;
+    uint32_t in_from;
+    uint32_t in_end;
+    uint64_t data_request; /* whose result is coming in */
+    uint32_t data_left;
+    struct rpmi_stream_call call;
+};
+
+static inline struct rpmi_stream *rpmi_stream_of(struct rpmi_link *link)
+{
+    return (struct rpmi_stream *)(void *)link;
+}
+
+static inline struct rpmi_stream_sent *rpmi_stream_slot(struct rpmi_stream *stream,
+                                                        uint64_t request)
+{
+    return &stream->slot[request & (stream->slots - 1)];
+}
+
+/* dial.c: connect and be let in. Owns nothing on failure. RPM_E_REFUSED, RPM_E_DENIED,
+ * RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_PROTO, RPM_E_VERSION, or what the server says. */
+int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, struct rpmi_pipe *pipe,
+                     struct rpmi_welcome *welcome);
+
+/* send.c */
+int rpmi_stream_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
+/* Send what goes out at once. 0, or RPM_E_LOST. */
+int rpmi_stream_flush(struct rpmi_stream *stream);
+
+/* receive.c */
+int rpmi_stream_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
+int rpmi_stream_wait(struct rpmi_link *link, uint64_t deadline_ns);
+/* Take in what is there. 0, RPM_E_LOST, RPM_E_PROTO. */
+int rpmi_stream_receive(struct rpmi_stream *stream);
+/* Nothing is heard of the other side any more: all that is not done counts as lost. */
+void rpmi_stream_end(struct rpmi_stream *stream);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tls.h: a stream under TLS 1.2 or later. The client judges the server by its certificate chain and
+ * by the host it dialled; the server judges clients by the shared secret, as without TLS.
+ */
+#ifndef RPMI_STREAM_TLS_H
+#define RPMI_STREAM_TLS_H
+
+#include "transport/stream/pipe.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct ssl_st;
+struct ssl_ctx_st;
+
+/* What a client trusts: a PEM file of certificates, or "on": what the system trusts. RPM_E_INVAL,
+ * RPM_E_NOMEM. */
+int rpmi_tls_trust(const char *file, struct ssl_ctx_st **ctx);
+
+/* What a server shows: PEM files. RPM_E_INVAL, RPM_E_NOMEM. */
+int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx);
+
+void rpmi_tls_forget(struct ssl_ctx_st **ctx);
+
+/* Put TLS over a connected pipe, as the client of @host. RPM_E_NOMEM, RPM_E_INVAL. */
+int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pipe);
+
+/* The same, as a server. RPM_E_NOMEM. */
+int rpmi_tls_greet(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe);
+
+/* Go on with the handshake, without waiting. 1: done, 0: not yet, RPM_E_LOST, RPM_E_DENIED: not
+ * whom we trust, RPM_E_PROTO: no TLS there, or none that we speak. */
+int rpmi_tls_shake(struct ssl_st *tls);
+
+/* As those of pipe.h. */
+int64_t rpmi_tls_send(struct ssl_st *tls, const struct iovec *iov, int n);
+int64_t rpmi_tls_recv(struct ssl_st *tls, void *bytes, size_t room);
+bool rpmi_tls_holds(const struct ssl_st *tls);
+void rpmi_tls_free(struct ssl_st *tls);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stream.c: headers of requests and answers on a byte stream.
+ *
+ * Invariants
+ *   lengths that were judged here can be added up without overflow
+ *   keys, offsets and counts are judged by whoever knows them
+ *
+ * Format: FORMAT.md, section 10.   Tests: tests/unit/wire/stream_test.cpp
+ */
+#include "wire/stream.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "wire/call.h"
+
+#include <stdbool.h>
+
+#define AT_FLAGS 1
+#define AT_HEAD 2
+#define AT_KEY 4
+#define AT_OFFSET 8
+#define AT_LEN 16
+#define AT_BODY 24
+#define AT_REST 28
+
+#define AT_VALUE 4
+#define AT_REQUEST 8
+
+/* Kinds and flags as they travel: the numbers of transport/op.h, which this folder does not see. */
+enum { WRITE = 1, READ = 2, PERSIST = 3, COPY = 6, CAS = 8, FAA = 9 };
+enum { DURABLE = 4, CACHED = 32 };
+
+#define WORD_BYTES 8u
+#define OPERANDS_BYTES 16u
+#define ERRNO_MAX 4095u
+
+void rpmi_request_put(void *bytes, const struct rpmi_request *request)
+{
+    unsigned char *to = bytes;
+
+    RPM_ASSERT(request->head_bytes <= RPMI_LINE_BYTES && request->body_bytes <= RPMI_BODY_MAX);
+    to[0] = request->kind;
+    to[AT_FLAGS] = request->flags;
+    to[AT_HEAD] = (unsigned char)request->head_bytes;
+    to[AT_HEAD + 1] = 0;
+    rpmi_store32(to + AT_KEY, request->key);
+    rpmi_store64(to + AT_OFFSET, request->offset);
+    rpmi_store64(to + AT_LEN, request->len);
+    rpmi_store32(to + AT_BODY, request->body_bytes);
+    rpmi_store32(to + AT_REST, 0);
+}
+
+/* What follows the header of each kind. */
+static bool has_shape(const struct rpmi_request *request)
+{
+    uint64_t head = request->head_bytes;
+    uint64_t body = request->body_bytes;
+
+    switch (request->kind) {
+    case WRITE:
+    case COPY:
+        return head <= RPMI_LINE_BYTES && body <= RPMI_BODY_MAX && head + body <= request->len;
+    case READ:
+        return head == 0 && body == 0 && request->len <= RPMI_BODY_MAX;
+    case PERSIST:
+        return head == 0 && body == 0;
+    case CAS:
+    case FAA:
+        return head == OPERANDS_BYTES && body == 0 && request->len == WORD_BYTES;
+    case RPMI_REQUEST_CALL:
+        return head == 0 && body == RPMI_CALL_BYTES && request->len == 0 && request->flags == 0 &&
+               request->key == 0 && request->offset == 0;
+    default:
+        return false;
+    }
+}
+
+int rpmi_request_get(const void *bytes, struct rpmi_request *request)
+{
+    const unsigned char *from = bytes;
+
+    request->kind = from[0];
+    request->flags = from[AT_FLAGS];
+    request->head_bytes = (uint16_t)(from[AT_HEAD] | from[AT_HEAD + 1] << 8);
+    request->key = rpmi_load32(from + AT_KEY);
+    request->offset = rpmi_load64(from + AT_OFFSET);
+    request->len = rpmi_load64(from + AT_LEN);
+    request->body_bytes = rpmi_load32(from + AT_BODY);
+    if (RPMI_UNLIKELY((request->flags & ~(DURABLE | CACHED | RPMI_REQUEST_LAST)) != 0 ||
+                      rpmi_load32(from + AT_REST) != 0 || !has_shape(request)))
+        return rpmi_fail(RPM_E_PROTO, "a request that no librpm sends: kind %u, flags 0x%x",
+                         request->kind, request->flags);
+    return 0;
+}
+
+void rpmi_answer_put(void *bytes, const struct rpmi_answer *answer)
+{
+    unsigned char *to = bytes;
+
+    RPM_ASSERT(answer->kind >= RPMI_ANSWER_DONE && answer->kind <= RPMI_ANSWER_REPLY);
+    rpmi_store32(to, answer->kind);
+    rpmi_store32(to + AT_VALUE, answer->value);
+    rpmi_store64(to + AT_REQUEST, answer->request);
+}
+
+static bool answer_can_be(const struct rpmi_answer *answer)
+{
+    switch (answer->kind) {
+    case RPMI_ANSWER_DONE:
+        return answer->value == 0;
+    case RPMI_ANSWER_FAIL:
+        return answer->value >= (uint32_t)-ERRNO_MAX;
+    case RPMI_ANSWER_DATA:
+        return answer->value >= 1 && answer->value <= RPMI_BODY_MAX;
+    case RPMI_ANSWER_REPLY:
+        return answer->value == RPMI_REPLY_BYTES && answer->request == 0;
+    default:
+        return false;
+    }
+}
+
+int rpmi_answer_get(const void *bytes, struct rpmi_answer *answer)
+{
+    const unsigned char *from = bytes;
+
+    answer->kind = from[0];
+    answer->value = rpmi_load32(from + AT_VALUE);
+    answer->request = rpmi_load64(from + AT_REQUEST);
+    if (RPMI_UNLIKELY(rpmi_load32(from) >> 8 != 0 || !answer_can_be(answer)))
+        return rpmi_fail(RPM_E_PROTO, "an answer that no librpm sends: kind %u", answer->kind);
+    return 0;
+}
