@@ -10,46 +10,11 @@ extern "C" {
 #include "wire/hello.h"
 #include "wire/super.h"
 }
-#include "support/catch.h"
+#include "golden/golden.h"
 
 #include <cstddef>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
-
-using Bytes = std::vector<unsigned char>;
 
 static const uint64_t LOG_ID = 0xfedcba9876543210ull;
-
-// "size N", then lines "offset: bytes # note" with numbers in hex; what no line gives is zero.
-static Bytes golden(const std::string &name)
-{
-    std::ifstream file(std::string(GOLDEN_DIR) + "/" + name + ".hex");
-    std::string line;
-    Bytes bytes;
-
-    while (std::getline(file, line)) {
-        std::istringstream words(line.substr(0, line.find('#')));
-        std::string first;
-        std::string cell;
-
-        if (!(words >> first))
-            continue;
-        words >> cell;
-        if (first == "size") {
-            bytes.resize(std::stoul(cell));
-            continue;
-        }
-        size_t at = std::stoul(first, nullptr, 16);
-        do {
-            bytes.at(at++) = static_cast<unsigned char>(std::stoul(cell, nullptr, 16));
-        } while (words >> cell);
-    }
-    INFO("golden file " << name);
-    REQUIRE_FALSE(bytes.empty());
-    return bytes;
-}
 
 TEST_CASE("golden: a superblock is its bytes, both ways", "[golden]")
 {

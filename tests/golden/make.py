@@ -11,6 +11,8 @@ With --check nothing is written; the exit code is 1 if a file differs.
 """
 import argparse
 import ctypes
+import hashlib
+import hmac
 import pathlib
 import struct
 import sys
@@ -182,6 +184,81 @@ def welcome_refused():
     return b
 
 
+def proof(secret, parts):
+    message = b"".join(struct.pack("<Q", len(part)) + bytes(part) for part in parts)
+    return hmac.new(secret, message, hashlib.sha256).digest()
+
+
+def opening():
+    b = Block(32)
+    b.raw(0, b"RPMOPEN\0", "magic")
+    b.u32(8, 1, "version")
+    b.raw(16, bytes(range(16)), "nonce")
+    return b
+
+
+def challenge(status=0):
+    b = Block(32)
+    b.raw(0, b"RPMCHAL\0", "magic")
+    b.u32(8, 1, "version")
+    b.u32(12, status, "status")
+    b.raw(16, bytes(range(100, 116)), "nonce")
+    return b
+
+
+SECRET = b"open sesame"
+
+
+def entry():
+    b = Block(192)
+    b.raw(0, b"RPMETRY\0", "magic")
+    b.u32(8, 1, "version")
+    b.u32(12, 256, "depth")
+    b.u64(16, 8 << 20, "staging bytes")
+    b.text(24, "main", "pool")
+    b.raw(160, proof(SECRET, [b"librpm client\0", opening().data, challenge().data,
+                              b.data[:160]]), "proof")
+    return b
+
+
+def sealed():
+    b = Block(416)
+    b.raw(0, welcome().data, "welcome")
+    b.raw(384, proof(SECRET, [b"librpm server\0", opening().data, challenge().data,
+                              entry().data, b.data[:384]]), "proof")
+    return b
+
+
+def request():
+    b = Block(32)
+    b.raw(0, b"\x06", "kind: COPY")
+    b.raw(1, b"\xa4", "flags: durable, cached, last")
+    b.raw(2, struct.pack("<H", 24), "head bytes")
+    b.u32(4, 9, "key")
+    b.u64(8, 1 << 44, "offset")
+    b.u64(16, 256, "length")
+    b.u32(24, 200, "body bytes")
+    return b
+
+
+def request_call():
+    b = Block(32)
+    b.raw(0, b"\x80", "kind: call")
+    b.u32(24, 128, "body bytes")
+    return b
+
+
+def answers():
+    b = Block(64)
+    rows = [(1, 0, 1 << 40, "DONE"), (2, -116, 7, "FAIL: ESTALE"), (3, 4096, 8, "DATA"),
+            (4, 320, 0, "REPLY")]
+    for i, (kind, value, number, note) in enumerate(rows):
+        b.raw(16 * i, bytes([kind]), "kind: " + note)
+        b.u32(16 * i + 4, value, "value")
+        b.u64(16 * i + 8, number, "request")
+    return b
+
+
 def golden():
     """Every golden file: name -> (title, block)."""
     return {
@@ -199,6 +276,14 @@ def golden():
         "welcome_refused": ("FORMAT.md section 6: welcome, door shut", welcome_refused()),
         "call": ("FORMAT.md section 7: call", call()),
         "reply": ("FORMAT.md section 7: reply", reply()),
+        "opening": ("FORMAT.md section 9: opening", opening()),
+        "challenge": ("FORMAT.md section 9: challenge", challenge()),
+        "challenge_refused": ("FORMAT.md section 9: challenge, door shut", challenge(-93)),
+        "entry": ("FORMAT.md section 9: entry, secret 'open sesame'", entry()),
+        "sealed": ("FORMAT.md section 9: sealed welcome", sealed()),
+        "request": ("FORMAT.md section 10: header of a request", request()),
+        "request_call": ("FORMAT.md section 10: header of a call", request_call()),
+        "answers": ("FORMAT.md section 10: four answers", answers()),
     }
 
 

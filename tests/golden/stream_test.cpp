@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// stream_test.cpp: the bytes of FORMAT.md sections 9 and 10: the greeting between machines, and
+// what travels on a stream.
+extern "C" {
+#include "transport/op.h"
+#include "wire/call.h"
+#include "wire/greet.h"
+#include "wire/stream.h"
+}
+#include "golden/golden.h"
+
+#include <cstring>
+
+static const char *const SECRET = "open sesame";
+
+// What was said in the golden files, up to the entry.
+static rpmi_talk golden_talk()
+{
+    rpmi_talk talk = {};
+    Bytes opening = golden("opening");
+    Bytes challenge = golden("challenge");
+    Bytes entry = golden("entry");
+
+    REQUIRE(opening.size() == RPMI_OPENING_BYTES);
+    REQUIRE(challenge.size() == RPMI_CHALLENGE_BYTES);
+    REQUIRE(entry.size() == RPMI_ENTRY_BYTES);
+    memcpy(talk.opening, opening.data(), opening.size());
+    memcpy(talk.challenge, challenge.data(), challenge.size());
+    memcpy(talk.entry, entry.data(), entry.size());
+    return talk;
+}
+
+TEST_CASE("golden: opening and challenge are their bytes, but for what is random", "[golden]")
+{
+    rpmi_talk talk = golden_talk();
+    Bytes refused = golden("challenge_refused");
+    rpmi_talk made;
+
+    REQUIRE(rpmi_opening_get(talk.opening, sizeof(talk.opening)) == 0);
+    REQUIRE(rpmi_challenge_get(talk.challenge, sizeof(talk.challenge)) == 0);
+    REQUIRE(rpmi_challenge_get(refused.data(), refused.size()) == RPM_E_VERSION);
+    REQUIRE(rpmi_opening_make(&made) == 0);
+    REQUIRE(memcmp(made.opening, talk.opening, 16) == 0);
+    REQUIRE(rpmi_challenge_make(&made, 0) == 0);
+    REQUIRE(memcmp(made.challenge, talk.challenge, 16) == 0);
+    REQUIRE(rpmi_challenge_make(&made, RPM_E_VERSION) == 0);
+    REQUIRE(memcmp(made.challenge, refused.data(), 16) == 0);
+}
+
+TEST_CASE("golden: an entry is its bytes, both ways, proof and all", "[golden]")
+{
+    rpmi_talk talk = golden_talk();
+    rpmi_talk made = talk;
+    rpmi_entry entry = {};
+
+    REQUIRE(rpmi_entry_get(&talk, SECRET, &entry) == 0);
+    REQUIRE(entry.depth == 256);
+    REQUIRE(entry.staging_bytes == 8 << 20);
+    REQUIRE(std::string(entry.pool) == "main");
+    REQUIRE(rpmi_entry_get(&talk, "open barley", &entry) == RPM_E_DENIED);
+    memset(made.entry, 0xff, sizeof(made.entry));
+    REQUIRE(rpmi_entry_make(&made, SECRET, &entry) == 0);
+    REQUIRE(memcmp(made.entry, talk.entry, sizeof(talk.entry)) == 0);
+}
+
+TEST_CASE("golden: a sealed welcome is its bytes, both ways, proof and all", "[golden]")
+{
+    rpmi_talk talk = golden_talk();
+    Bytes expected = golden("sealed");
+    Bytes made(RPMI_SEALED_BYTES);
+    rpmi_welcome welcome = {};
+
+    REQUIRE(expected.size() == RPMI_SEALED_BYTES);
+    REQUIRE(rpmi_sealed_get(&talk, SECRET, expected.data(), &welcome) == 0);
+    REQUIRE(welcome.client == 11);
+    REQUIRE(rpmi_sealed_get(&talk, "open barley", expected.data(), &welcome) == RPM_E_DENIED);
+    REQUIRE(rpmi_sealed_make(&talk, SECRET, &welcome, made.data()) == 0);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: the header of a request is its bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("request");
+    Bytes made(RPMI_REQUEST_BYTES, 0xff);
+    rpmi_request request = {};
+
+    REQUIRE(expected.size() == RPMI_REQUEST_BYTES);
+    REQUIRE(rpmi_request_get(expected.data(), &request) == 0);
+    REQUIRE(request.kind == RPMI_OP_COPY);
+    REQUIRE(request.flags == (RPMI_OP_DURABLE | RPMI_OP_CACHED | RPMI_REQUEST_LAST));
+    REQUIRE(request.head_bytes == 24);
+    REQUIRE(request.key == 9);
+    REQUIRE(request.offset == 1ull << 44);
+    REQUIRE(request.len == 256);
+    REQUIRE(request.body_bytes == 200);
+    rpmi_request_put(made.data(), &request);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: the header of a call is its bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("request_call");
+    Bytes made(RPMI_REQUEST_BYTES, 0xff);
+    rpmi_request request = {};
+
+    REQUIRE(rpmi_request_get(expected.data(), &request) == 0);
+    REQUIRE(request.kind == RPMI_REQUEST_CALL);
+    REQUIRE(request.body_bytes == RPMI_CALL_BYTES);
+    rpmi_request_put(made.data(), &request);
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: answers are their bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("answers");
+    const rpmi_answer all[] = {
+        { RPMI_ANSWER_DONE, 0, 1ull << 40 },
+        { RPMI_ANSWER_FAIL, static_cast<uint32_t>(RPM_E_FENCED), 7 },
+        { RPMI_ANSWER_DATA, 4096, 8 },
+        { RPMI_ANSWER_REPLY, RPMI_REPLY_BYTES, 0 },
+    };
+    Bytes made(sizeof(all) / sizeof(all[0]) * RPMI_ANSWER_BYTES, 0xff);
+    size_t at = 0;
+
+    REQUIRE(expected.size() == made.size());
+    for (const rpmi_answer &answer : all) {
+        rpmi_answer got = {};
+
+        rpmi_answer_put(made.data() + at, &answer);
+        REQUIRE(rpmi_answer_get(expected.data() + at, &got) == 0);
+        REQUIRE(got.kind == answer.kind);
+        REQUIRE(got.value == answer.value);
+        REQUIRE(got.request == answer.request);
+        at += RPMI_ANSWER_BYTES;
+    }
+    REQUIRE(made == expected);
+}
