@@ -43,6 +43,7 @@ function(rpm_library name)
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 PkgConfig::OPENSSL numa Threads::Threads
         $<BUILD_INTERFACE:rpm_build>)
+    rpm_rdma(${name})
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
         ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)

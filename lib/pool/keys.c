@@ -187,3 +187,34 @@ int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uin
     span->offset = object->entry.offset + offset;
     return 0;
 }
+
+int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uint32_t key,
+                        struct rpmi_extent *extent)
+{
+    const struct rpmi_client *place = rpmi_client_find(service, client);
+    const struct rpmi_object *object;
+
+    if (place == NULL || key >= RPMI_KEYS_MAX)
+        return RPM_E_DENIED;
+    if (key == RPMI_KEY_SCRATCH) {
+        *extent = (struct rpmi_extent){
+            .area = RPMI_AREA_DRAM,
+            .bytes = RPMI_SCRATCH_BYTES,
+            .rights = RPMI_RIGHT_READ,
+        };
+        return 0;
+    }
+    if (place->key[key].state == RPMI_KEY_FREE)
+        return RPM_E_DENIED;
+    if (place->key[key].state == RPMI_KEY_REVOKED)
+        return RPM_E_FENCED;
+    object = &service->objects[place->key[key].object];
+    *extent = (struct rpmi_extent){
+        .area = rpmi_object_volatile(object) ? RPMI_AREA_DRAM : RPMI_AREA_POOL,
+        .offset = object->entry.offset,
+        .bytes = object->entry.bytes,
+        .guarded_bytes = object->entry.kind == RPM_KIND_LOG ? RPMI_LOG_HEADER_BYTES : 0,
+        .rights = place->key[key].rights,
+    };
+    return 0;
+}

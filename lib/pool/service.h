@@ -87,6 +87,19 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
 int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uint32_t key,
                         uint64_t offset, uint64_t len, uint32_t rights, struct rpmi_span *span);
 
+/* What a key of a client opens, for whoever has to tell a device. */
+struct rpmi_extent {
+    enum rpmi_area area;
+    uint64_t offset; /* bytes from the start of that area */
+    uint64_t bytes;
+    uint64_t guarded_bytes; /* of those, at the front: never written to by a client */
+    uint32_t rights;        /* enum rpmi_right */
+};
+
+/* 0, RPM_E_DENIED, RPM_E_FENCED. */
+int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uint32_t key,
+                        struct rpmi_extent *extent);
+
 /* Bytes of the pool that no object uses. */
 uint64_t rpmi_service_free_bytes(const struct rpmi_service *service);
 

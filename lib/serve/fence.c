@@ -176,12 +176,13 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
         .ordered = rpmi_order_all(),
     };
     uint64_t epoch = le64toh(__atomic_load_n(&wait.guard->claim, __ATOMIC_RELAXED));
-    int err;
+    int err = 0;
 
-    for (uint32_t i = 0; i < server->ports_n; i++)
+    for (uint32_t i = 0; i < server->ports_n && err == 0; i++)
         if (server->ports[i]->ops->quiesce != NULL)
-            server->ports[i]->ops->quiesce(server->ports[i], header_offset);
-    err = wait_for_all(&wait);
+            err = server->ports[i]->ops->quiesce(server->ports[i], header_offset);
+    if (err == 0)
+        err = wait_for_all(&wait);
 
     if (err != 0)
         return err;

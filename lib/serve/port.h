@@ -47,8 +47,9 @@ struct rpmi_port_ops {
     void (*answer)(struct rpmi_port *port, const struct rpmi_batch *batch);
 
     /* Control thread, under the lock: what an older writer of the log there may still have on its
-     * way must not land after this. NULL: every write is judged when it lands. */
-    void (*quiesce)(struct rpmi_port *port, uint64_t header_offset);
+     * way must not land after this. RPM_E_OWNED: it may. NULL: every write is judged when it
+     * lands. */
+    int (*quiesce)(struct rpmi_port *port, uint64_t header_offset);
 
     /* Let every guest go and stop listening. No loop runs any more. */
     void (*close)(struct rpmi_port *port);

@@ -19,10 +19,12 @@
 
 extern const struct rpmi_port_ops rpmi_tcp_port;
 extern const struct rpmi_port_ops rpmi_unix_port;
+extern const struct rpmi_port_ops rpmi_verbs_port;
 
 static const struct rpmi_port_ops *const kinds[] = {
     &rpmi_tcp_port,
     &rpmi_unix_port,
+    &rpmi_verbs_port,
 };
 
 static const struct rpmi_port_ops *find_kind(const char *scheme)

@@ -113,7 +113,7 @@ int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct r
         return err;
     ops = rpmi_registry_find(url.scheme);
     if (ops == NULL)
-        return rpmi_fail(RPM_E_INVAL, "%s: no transport \"%s\" (shm, tcp, unix, sim)", text,
+        return rpmi_fail(RPM_E_INVAL, "%s: no transport \"%s\" (shm, tcp, unix, verbs, sim)", text,
                          url.scheme);
     names = rpmi_url_get(&url, "wrap", NULL);
     if (names != NULL && (err = chain_parse(names, &chain)) != 0)

@@ -16,12 +16,11 @@ extern const struct rpmi_transport_ops rpmi_sim_transport;
 extern const struct rpmi_transport_ops rpmi_shm_transport;
 extern const struct rpmi_transport_ops rpmi_tcp_transport;
 extern const struct rpmi_transport_ops rpmi_unix_transport;
+extern const struct rpmi_transport_ops rpmi_verbs_transport;
 
 static const struct rpmi_transport_ops *const providers[] = {
-    &rpmi_sim_transport,
-    &rpmi_shm_transport,
-    &rpmi_tcp_transport,
-    &rpmi_unix_transport,
+    &rpmi_sim_transport,  &rpmi_shm_transport,   &rpmi_tcp_transport,
+    &rpmi_unix_transport, &rpmi_verbs_transport,
 };
 
 static const struct rpmi_wrapper *const wrappers[] = {

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * caller.c: a client of verbs: from its connection request to its place being free again.
+ *
+ * Letting go, in this order: the queue pair into error, so that the NIC carries out nothing more of
+ * it; its registrations away; its keys, claims and locks; last, by the engine, the queues.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "serve/verbs/verbs.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SENDS_SPARE 8u
+#define RETRIES 6u           /* 7 is for ever on some devices */
+#define PROBE_NS 5000000000u /* between two looks whether a client's machine lives */
+
+static struct rpmi_caller *free_caller(struct rpmi_verbs_port *port)
+{
+    bool engine = __atomic_load_n(&port->port.server->engine_runs, __ATOMIC_ACQUIRE) != 0;
+
+    for (uint32_t i = 0; i < port->callers_n; i++) {
+        struct rpmi_caller *caller = &port->callers[i];
+
+        if (!engine && rpmi_caller_state(caller) == RPMI_CALLER_CLOSED)
+            rpmi_caller_retire(caller);
+        if (rpmi_caller_state(caller) == RPMI_CALLER_FREE)
+            return caller;
+    }
+    return NULL;
+}
+
+static int make_buffers(struct rpmi_caller *caller)
+{
+    caller->buffers =
+        mmap(NULL, RPMI_CALLER_BUFFERS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (caller->buffers == MAP_FAILED) {
+        caller->buffers = NULL;
+        return rpmi_fail(RPM_E_NOMEM, "no memory for a client's letters");
+    }
+    return rpmi_nic_register(&caller->nic->nic, caller->pd, caller->buffers, RPMI_CALLER_BUFFERS,
+                             RPMI_NIC_LOCAL, &caller->buffers_mr);
+}
+
+static int make_queues(struct rpmi_caller *caller)
+{
+    struct rpmi_qp_wish wish = {
+        .send_wrs = RPMI_CALLER_SENDS + SENDS_SPARE,
+        .recv_wrs = RPMI_CALLER_RECEIVES,
+    };
+    int err;
+
+    caller->cq = ibv_create_cq(caller->nic->nic.verbs, (int)(wish.send_wrs + wish.recv_wrs), NULL,
+                               caller->nic->channel, 0);
+    if (caller->cq == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no completion queue: %s", strerror(errno));
+    wish.pd = caller->pd;
+    wish.cq = caller->cq;
+    err = rpmi_qp_create(caller->id, &wish, &caller->qp);
+    if (err != 0)
+        return err;
+    for (uint32_t i = 0; i < RPMI_CALLER_RECEIVES; i++)
+        if (!rpmi_letter_receive(caller, i))
+            return rpmi_fail(RPM_E_NOMEM, "no room for a client's letters");
+    if (ibv_req_notify_cq(caller->cq, 0) != 0)
+        return rpmi_fail(RPM_E_IO, "no notice of a client's letters");
+    return 0;
+}
+
+static int set_up(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+                  const struct rdma_conn_param *param)
+{
+    int err = rpmi_opening_get(param->private_data, param->private_data_len);
+
+    if (err == 0)
+        err = rpmi_serve_nic_of(port, caller->id->verbs, &caller->nic);
+    if (err != 0)
+        return err;
+    memcpy(caller->talk.opening, param->private_data, RPMI_OPENING_BYTES);
+    caller->pd = ibv_alloc_pd(caller->nic->nic.verbs);
+    if (caller->pd == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no protection domain: %s", strerror(errno));
+    err = make_buffers(caller);
+    if (err == 0)
+        err = make_queues(caller);
+    return err != 0 ? err : rpmi_challenge_make(&caller->talk, 0);
+}
+
+static int accept_caller(struct rpmi_caller *caller, const struct rdma_conn_param *theirs)
+{
+    uint8_t reads = caller->nic->nic.reads_max;
+    struct rdma_conn_param param = {
+        .private_data = caller->talk.challenge,
+        .private_data_len = RPMI_CHALLENGE_BYTES,
+        .responder_resources = theirs->initiator_depth < reads ? theirs->initiator_depth : reads,
+        .initiator_depth = 1,
+        .retry_count = RETRIES,
+        .rnr_retry_count = RETRIES,
+    };
+
+    if (rdma_accept(caller->id, &param) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot accept a client: %s", strerror(errno));
+    return 0;
+}
+
+/* Say no, with the reason where there is room for one. */
+static void refuse(struct rpmi_verbs_port *port, struct rdma_cm_id *id, int status)
+{
+    struct rpmi_talk talk = { 0 };
+
+    rpmi_diag(RPM_DIAG_NOTICE, "a client was refused: %s", rpm_last_error());
+    rpmi_count(&port->port.server->stats.refused, 1);
+    if (rpmi_challenge_make(&talk, status) == 0)
+        (void)rdma_reject(id, talk.challenge, RPMI_CHALLENGE_BYTES);
+}
+
+void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
+                       const struct rdma_conn_param *param)
+{
+    struct rpmi_caller *caller = free_caller(port);
+    int err;
+
+    if (caller == NULL) {
+        (void)rpmi_fail(RPM_E_REFUSED, "there is no place for another client");
+        refuse(port, id, RPM_E_REFUSED);
+        (void)rdma_destroy_id(id);
+        return;
+    }
+    memset(caller, 0, sizeof(*caller));
+    caller->id = id;
+    id->context = caller;
+    err = set_up(port, caller, param);
+    if (err == 0)
+        err = accept_caller(caller, param);
+    if (err != 0) {
+        refuse(port, id, err);
+        rpmi_caller_retire(caller);
+        return;
+    }
+    caller->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    __atomic_store_n(&caller->state, RPMI_CALLER_GREETING, __ATOMIC_RELEASE);
+    rpmi_kick(port->engine_kick_fd);
+}
+
+static void put_welcome(struct rpmi_caller *caller, const struct rpmi_grant_key *scratch)
+{
+    unsigned char *letter = rpmi_caller_answer_at(caller);
+    unsigned char *at = letter + RPMI_LETTER_HEAD + RPMI_SEALED_BYTES;
+
+    rpmi_letter_head(letter, RPMI_LETTER_WELCOME, RPMI_WELCOME_LETTER);
+    rpmi_store32(at, RPMI_CALLER_RECEIVES);
+    rpmi_store32(at + 4, 0);
+    rpmi_grant_put(at + 8, scratch);
+}
+
+/* False: it may not come in. It is told so. */
+static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+{
+    struct rpm_server *server = port->port.server;
+    unsigned char *letter = rpmi_caller_answer_at(caller);
+    struct rpmi_grant_key scratch = { 0 };
+    struct rpmi_welcome welcome;
+    struct rpmi_entry entry;
+    int err = rpmi_entry_get(&caller->talk, server->secret, &entry);
+
+    if (err != 0)
+        rpmi_guest_refuse(&port->port, err, &welcome);
+    else
+        err = rpmi_guest_enter(&port->port, &caller->guest, &entry, &welcome);
+    if (err == 0) {
+        err = rpmi_regions_grant(port, caller, RPMI_KEY_SCRATCH, false, &scratch);
+        if (err != 0) {
+            rpmi_guest_leave(&port->port, &caller->guest);
+            rpmi_guest_refuse(&port->port, err, &welcome);
+        }
+    }
+    if (err == 0) {
+        welcome.facts = caller->nic->facts;
+        welcome.depth = RPMI_CALLER_RECEIVES;
+    }
+    put_welcome(caller, &scratch);
+    if (rpmi_sealed_make(&caller->talk, server->secret, &welcome, letter + RPMI_LETTER_HEAD) != 0)
+        return false;
+    if (err == 0) {
+        caller->probe_at_ns = rpmi_clock_ns() + PROBE_NS;
+        __atomic_store_n(&caller->guest.call_state, RPMI_GUEST_IDLE, __ATOMIC_RELEASE);
+        __atomic_store_n(&caller->state, RPMI_CALLER_LIVE, __ATOMIC_RELEASE);
+    }
+    return rpmi_letter_send(caller, letter, RPMI_WELCOME_LETTER) && err == 0;
+}
+
+/* Serve a call; keys that it grants are registered before the answer says so, those that it takes
+ * back are gone before. */
+static bool answer_call(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+{
+    unsigned char *letter = rpmi_caller_answer_at(caller);
+    struct rpmi_grant_key grant = { 0 };
+    struct rpmi_reply reply;
+    struct rpmi_call call;
+    int err;
+
+    /* Nothing of a key that is being closed may land once its space can be another's. */
+    if (rpmi_call_get(caller->guest.call, &call) == 0 && call.kind == RPMI_CALL_CLOSE &&
+        call.key < RPMI_KEYS_MAX && call.key != RPMI_KEY_SCRATCH &&
+        !rpmi_regions_drop(caller, call.key))
+        return false;
+    if (!rpmi_guest_serve(&port->port, &caller->guest, &call, &reply))
+        return false;
+    if (reply.status == 0 && (call.kind == RPMI_CALL_OPEN || call.kind == RPMI_CALL_CLAIM)) {
+        err = rpmi_regions_grant(port, caller, reply.key, call.kind == RPMI_CALL_CLAIM, &grant);
+        if (err != 0) {
+            /* The key is useless: the client closes nothing that it never got, so it leaves. */
+            rpmi_diag(RPM_DIAG_WARNING, "a client loses its connection: %s", rpm_last_error());
+            return false;
+        }
+    }
+    rpmi_letter_head(letter, RPMI_LETTER_REPLY, RPMI_REPLY_LETTER);
+    rpmi_reply_put(letter + RPMI_LETTER_HEAD, &reply);
+    rpmi_grant_put(letter + RPMI_LETTER_HEAD + RPMI_REPLY_BYTES, &grant);
+    __atomic_store_n(&caller->guest.call_state, RPMI_GUEST_IDLE, __ATOMIC_RELEASE);
+    return rpmi_letter_send(caller, letter, RPMI_REPLY_LETTER);
+}
+
+void rpmi_caller_serve(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+{
+    uint32_t state = rpmi_caller_state(caller);
+    bool stays = true;
+
+    if (__atomic_load_n(&caller->guest.call_state, __ATOMIC_ACQUIRE) == RPMI_GUEST_ASKED) {
+        if (state == RPMI_CALLER_GREETING)
+            stays = greet(port, caller);
+        else if (state == RPMI_CALLER_LIVE)
+            stays = answer_call(port, caller);
+    }
+    if (!stays || __atomic_load_n(&caller->gone, __ATOMIC_ACQUIRE) != 0)
+        rpmi_caller_leave(port, caller);
+}
+
+/* Into error: the NIC answers nothing of it any more. */
+static void stop_queue(struct rpmi_caller *caller)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+    if (ibv_modify_qp(caller->qp.qp, &attr, IBV_QP_STATE) != 0)
+        rpmi_diag(RPM_DIAG_WARNING, "a queue pair cannot be stopped: %s", strerror(errno));
+}
+
+void rpmi_caller_leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+{
+    uint32_t state = rpmi_caller_state(caller);
+
+    if (state != RPMI_CALLER_GREETING && state != RPMI_CALLER_LIVE)
+        return;
+    (void)rdma_disconnect(caller->id);
+    stop_queue(caller);
+    __atomic_store_n(&caller->state, RPMI_CALLER_CLOSED, __ATOMIC_RELEASE);
+    rpmi_regions_drop_all(caller);
+    rpmi_guest_leave(&port->port, &caller->guest);
+    rpmi_kick(port->engine_kick_fd);
+}
+
+/* An empty write: it touches nothing, and is not acknowledged by a machine that is gone. */
+void rpmi_caller_probe(struct rpmi_caller *caller)
+{
+    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
+    struct ibv_send_wr *bad;
+
+    if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE || rpmi_clock_ns() < caller->probe_at_ns)
+        return;
+    caller->probe_at_ns = rpmi_clock_ns() + PROBE_NS;
+    __atomic_fetch_add(&caller->sends, 1, __ATOMIC_RELAXED);
+    if (ibv_post_send(caller->qp.qp, &wr, &bad) != 0)
+        __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE);
+}
+
+void rpmi_caller_retire(struct rpmi_caller *caller)
+{
+    if (caller->qp.qp != NULL)
+        rdma_destroy_qp(caller->id);
+    if (caller->cq != NULL)
+        (void)ibv_destroy_cq(caller->cq);
+    if (caller->buffers_mr != NULL)
+        (void)ibv_dereg_mr(caller->buffers_mr);
+    if (caller->buffers != NULL)
+        (void)munmap(caller->buffers, RPMI_CALLER_BUFFERS);
+    if (caller->pd != NULL)
+        (void)ibv_dealloc_pd(caller->pd);
+    if (caller->id != NULL)
+        (void)rdma_destroy_id(caller->id);
+    caller->qp = (struct rpmi_qp){ 0 };
+    caller->cq = NULL;
+    caller->buffers_mr = NULL;
+    caller->buffers = NULL;
+    caller->pd = NULL;
+    caller->id = NULL;
+    __atomic_store_n(&caller->state, RPMI_CALLER_FREE, __ATOMIC_RELEASE);
+}

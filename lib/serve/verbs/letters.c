@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * letters.c: what clients SEND: works are carried out in the engine's batch, entries and calls go
+ * to the control thread.
+ *
+ * One done letter answers all works of a pass. It goes when there is room for it: the count in it
+ * is cumulative, so a later one says the same.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "serve/verbs/verbs.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/diag.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PASS_BYTES (1u << 20) /* of one client in one pass */
+#define RECEIVE_ID (1ull << 63)
+
+void rpmi_kick(int fd)
+{
+    uint64_t one = 1;
+    ssize_t put = write(fd, &one, sizeof(one));
+
+    RPM_ASSERT(put == (ssize_t)sizeof(one) || errno == EAGAIN);
+}
+
+bool rpmi_letter_receive(struct rpmi_caller *caller, uint32_t i)
+{
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)rpmi_caller_receive_at(caller, i),
+        .length = RPMI_LETTER_TO_SERVER,
+        .lkey = caller->buffers_mr->lkey,
+    };
+    struct ibv_recv_wr wr = { .wr_id = RECEIVE_ID | i, .sg_list = &sge, .num_sge = 1 };
+    struct ibv_recv_wr *bad;
+
+    return ibv_post_recv(caller->qp.qp, &wr, &bad) == 0;
+}
+
+bool rpmi_letter_send(struct rpmi_caller *caller, unsigned char *letter, uint32_t len)
+{
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)letter,
+        .length = len,
+        .lkey = caller->buffers_mr->lkey,
+    };
+    struct ibv_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_SEND,
+        .send_flags = IBV_SEND_SIGNALED | (len <= caller->qp.inline_bytes ? IBV_SEND_INLINE : 0),
+    };
+    struct ibv_send_wr *bad;
+
+    __atomic_fetch_add(&caller->sends, 1, __ATOMIC_RELAXED);
+    return ibv_post_send(caller->qp.qp, &wr, &bad) == 0;
+}
+
+/* The control thread is told; it lets the client go. */
+static void give_up(struct rpmi_verbs_port *port, struct rpmi_caller *caller, const char *why)
+{
+    rpmi_diag(RPM_DIAG_DEBUG, "client %u is let go: %s", caller->guest.client, why);
+    __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE);
+    rpmi_kick(port->kick_fd);
+}
+
+/* Carry out as much of the work at hand as a pass may take. */
+static void go_on(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint64_t *room,
+                  struct rpmi_batch *batch)
+{
+    struct rpm_server *server = port->port.server;
+    struct rpmi_op *op = &caller->rest;
+    struct rpmi_part part = { caller->rest_at, op->len - caller->rest_at };
+    int err;
+
+    if (part.len > *room && op->kind == RPMI_OP_PERSIST)
+        part.len = *room;
+    err = rpmi_work_do(server, caller->guest.client, op, &part, batch);
+    *room -= part.len < *room ? part.len : *room;
+    caller->rest_at += part.len;
+    caller->resting = err == 0 && caller->rest_at < op->len;
+    if (caller->resting)
+        return;
+    caller->works++;
+    caller->status = err;
+    rpmi_count_own(&server->stats.ops, 1);
+    if (err != 0)
+        rpmi_count_own(&server->stats.rejected, 1);
+    else if (rpmi_work_promises(op->kind, op->flags) && caller->first_durable == 0)
+        caller->first_durable = caller->works;
+}
+
+static void begin(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint64_t *room,
+                  struct rpmi_batch *batch)
+{
+    caller->rest_at = 0;
+    go_on(port, caller, room, batch);
+}
+
+/* A write with immediate data: the NIC put it there, we bring it to the domain. */
+static bool take_imm(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+                     const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
+{
+    uint32_t imm = ntohl(wc->imm_data);
+    struct rpmi_extent extent;
+    struct rpmi_op *op = &caller->rest;
+
+    *op = (struct rpmi_op){
+        .kind = RPMI_OP_PERSIST,
+        .key = imm >> 24,
+        .offset = (uint64_t)(imm & (RPMI_IMM_LINES - 1)) * RPMI_LINE_BYTES,
+        .len = (uint64_t)wc->byte_len + RPMI_LINE_BYTES - 1,
+    };
+    /* It may have begun anywhere in its first line; what lies behind the object is not its own. */
+    if (rpmi_service_extent(port->port.server->service, caller->guest.client, op->key, &extent) ==
+            0 &&
+        op->offset < extent.bytes && op->len > extent.bytes - op->offset)
+        op->len = extent.bytes - op->offset;
+    begin(port, caller, room, batch);
+    return true;
+}
+
+static bool take_letter(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+                        const unsigned char *letter, uint32_t len)
+{
+    uint32_t state = rpmi_caller_state(caller);
+    struct rpmi_guest *guest = &caller->guest;
+
+    if (__atomic_load_n(&guest->call_state, __ATOMIC_ACQUIRE) != RPMI_GUEST_IDLE)
+        return false;
+    if (state == RPMI_CALLER_GREETING && rpmi_letter_kind(letter, len) == RPMI_LETTER_ENTRY)
+        memcpy(caller->talk.entry, letter + RPMI_LETTER_HEAD, RPMI_ENTRY_BYTES);
+    else if (state == RPMI_CALLER_LIVE && rpmi_letter_kind(letter, len) == RPMI_LETTER_CALL)
+        memcpy(guest->call, letter + RPMI_LETTER_HEAD, RPMI_CALL_BYTES);
+    else
+        return false;
+    __atomic_store_n(&guest->call_state, RPMI_GUEST_ASKED, __ATOMIC_RELEASE);
+    rpmi_kick(port->kick_fd);
+    return true;
+}
+
+/* False: nothing that a client may send. */
+static bool take_receive(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+                         const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
+{
+    const unsigned char *letter =
+        rpmi_caller_receive_at(caller, (uint32_t)(wc->wr_id & ~RECEIVE_ID));
+
+    if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+        return rpmi_caller_state(caller) == RPMI_CALLER_LIVE &&
+               take_imm(port, caller, wc, room, batch);
+    if (rpmi_letter_kind(letter, wc->byte_len) != RPMI_LETTER_WORK)
+        return take_letter(port, caller, letter, wc->byte_len);
+    if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE ||
+        rpmi_work_get(letter, wc->byte_len, &caller->rest) != 0)
+        return false;
+    begin(port, caller, room, batch);
+    return true;
+}
+
+static void take_one(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+                     const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
+{
+    if ((wc->wr_id & RECEIVE_ID) == 0)
+        __atomic_fetch_sub(&caller->sends, 1, __ATOMIC_RELAXED);
+    if (wc->status != IBV_WC_SUCCESS) {
+        give_up(port, caller, ibv_wc_status_str(wc->status));
+        return;
+    }
+    if ((wc->wr_id & RECEIVE_ID) == 0)
+        return;
+    if (!take_receive(port, caller, wc, room, batch))
+        give_up(port, caller, "it sent a letter that cannot be");
+    else if (!rpmi_letter_receive(caller, (uint32_t)(wc->wr_id & ~RECEIVE_ID)))
+        give_up(port, caller, "the device takes no receive");
+}
+
+/* Is there a completion to look at? */
+static bool poll_cq(struct rpmi_caller *caller)
+{
+    int n;
+
+    if (caller->wc_at < caller->wc_n)
+        return true;
+    n = ibv_poll_cq(caller->cq, (int)RPMI_CALLER_WCS, caller->wc);
+    caller->wc_at = 0;
+    caller->wc_n = n > 0 ? (uint32_t)n : 0;
+    return n > 0;
+}
+
+static bool served(const struct rpmi_caller *caller)
+{
+    uint32_t state = rpmi_caller_state(caller);
+
+    return (state == RPMI_CALLER_GREETING || state == RPMI_CALLER_LIVE) &&
+           __atomic_load_n(&caller->gone, __ATOMIC_RELAXED) == 0;
+}
+
+static bool must_tell(const struct rpmi_caller *caller)
+{
+    return caller->works != caller->told &&
+           __atomic_load_n(&caller->sends, __ATOMIC_RELAXED) < RPMI_CALLER_DONES;
+}
+
+static bool caller_ready(struct rpmi_caller *caller)
+{
+    if (rpmi_caller_state(caller) == RPMI_CALLER_CLOSED)
+        return true;
+    if (!served(caller))
+        return false;
+    /* After a failure nothing more is taken: the client has to come anew. */
+    return caller->resting || must_tell(caller) || (caller->status == 0 && poll_cq(caller));
+}
+
+bool rpmi_letters_ready(struct rpmi_port *port)
+{
+    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+
+    for (uint32_t i = 0; i < ours->callers_n; i++)
+        if (caller_ready(&ours->callers[i]))
+            return true;
+    return false;
+}
+
+bool rpmi_letters_arm(struct rpmi_port *port)
+{
+    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+    uint32_t nics = __atomic_load_n(&ours->nics_n, __ATOMIC_ACQUIRE);
+    struct ibv_cq *cq;
+    uint64_t count;
+    void *context;
+
+    if (read(ours->engine_kick_fd, &count, sizeof(count)) < 0)
+        RPM_ASSERT(errno == EAGAIN);
+    for (uint32_t i = 0; i < nics; i++)
+        while (ibv_get_cq_event(ours->nics[i].channel, &cq, &context) == 0)
+            ibv_ack_cq_events(cq, 1);
+    for (uint32_t i = 0; i < ours->callers_n; i++)
+        if (served(&ours->callers[i]) && ibv_req_notify_cq(ours->callers[i].cq, 0) != 0)
+            give_up(ours, &ours->callers[i], "no notice of its letters");
+    return rpmi_letters_ready(port);
+}
+
+static void take_from(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+                      struct rpmi_batch *batch)
+{
+    uint64_t room = PASS_BYTES;
+    uint32_t left = RPMI_CALLER_RECEIVES;
+
+    caller->first_durable = 0;
+    if (caller->resting)
+        go_on(port, caller, &room, batch);
+    while (served(caller) && !caller->resting && caller->status == 0 && left > 0 && room > 0 &&
+           poll_cq(caller)) {
+        take_one(port, caller, &caller->wc[caller->wc_at++], &room, batch);
+        left--;
+    }
+}
+
+void rpmi_letters_take(struct rpmi_port *port, struct rpmi_batch *batch)
+{
+    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+
+    for (uint32_t i = 0; i < ours->callers_n; i++) {
+        struct rpmi_caller *caller = &ours->callers[i];
+
+        if (rpmi_caller_state(caller) == RPMI_CALLER_CLOSED)
+            rpmi_caller_retire(caller);
+        else if (served(caller))
+            take_from(ours, caller, batch);
+    }
+}
+
+/* msync failed: the first work that counted on it did, and nothing after it is told. */
+static void note_sync(struct rpmi_caller *caller, const struct rpmi_batch *batch)
+{
+    if (batch->msync_status == 0 || caller->first_durable == 0)
+        return;
+    caller->works = caller->first_durable;
+    caller->status = batch->msync_status;
+}
+
+void rpmi_letters_answer(struct rpmi_port *port, const struct rpmi_batch *batch)
+{
+    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+
+    for (uint32_t i = 0; i < ours->callers_n; i++) {
+        struct rpmi_caller *caller = &ours->callers[i];
+        unsigned char *letter;
+
+        if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE || !served(caller))
+            continue;
+        note_sync(caller, batch);
+        if (!must_tell(caller))
+            continue;
+        letter = rpmi_caller_done_at(caller, caller->dones++);
+        rpmi_done_put(letter, caller->works, caller->status);
+        caller->told = caller->works;
+        if (!rpmi_letter_send(caller, letter, RPMI_DONE_BYTES))
+            give_up(ours, caller, "the device takes no answer");
+    }
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * regions.c: what a client's keys open, registered in its own protection domain: to be read as a
+ * whole, to be written to behind what only the server writes. A fenced writer's registration is
+ * taken away before the next one is granted: what it still sends is refused by the NIC.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "serve/verbs/verbs.h"
+
+#include "base/diag.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int register_part(struct rpmi_caller *caller, unsigned char *base, uint64_t bytes,
+                         uint32_t access, struct ibv_mr **mr)
+{
+    return rpmi_nic_register(&caller->nic->nic, caller->pd, base, bytes, access, mr);
+}
+
+static int register_key(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint32_t key,
+                        const struct rpmi_extent *extent)
+{
+    struct rpm_server *server = port->port.server;
+    bool pool = extent->area == RPMI_AREA_POOL;
+    unsigned char *base = (pool ? server->pool.base : server->dram.base) + extent->offset;
+    uint32_t reading = RPMI_NIC_READ;
+    uint32_t writing = 0;
+    int err;
+
+    if (pool && caller->nic->flushes)
+        reading |= RPMI_NIC_FLUSH;
+    if ((extent->rights & RPMI_RIGHT_WRITE) != 0 && (!pool || caller->nic->writes))
+        writing |= RPMI_NIC_WRITE;
+    if ((extent->rights & RPMI_RIGHT_ATOMIC) != 0)
+        writing |= RPMI_NIC_ATOMIC;
+    err = register_part(caller, base, extent->bytes, reading, &caller->read_mr[key]);
+    if (err == 0 && writing != 0)
+        err = register_part(caller, base + extent->guarded_bytes,
+                            extent->bytes - extent->guarded_bytes, writing, &caller->write_mr[key]);
+    return err;
+}
+
+int rpmi_regions_grant(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint32_t key,
+                       bool claim, struct rpmi_grant_key *grant)
+{
+    struct rpm_server *server = port->port.server;
+    struct rpmi_extent extent;
+    int err;
+
+    rpmi_serve_lock(server);
+    err = rpmi_service_extent(server->service, caller->guest.client, key, &extent);
+    rpmi_serve_unlock(server);
+    if (err == 0)
+        err = register_key(port, caller, key, &extent);
+    if (err != 0) {
+        (void)rpmi_regions_drop(caller, key);
+        return err;
+    }
+    caller->claimed[key] = claim ? extent.offset + 1 : 0;
+    *grant = (struct rpmi_grant_key){
+        .address = (uintptr_t)caller->read_mr[key]->addr,
+        .bytes = extent.bytes,
+        .guarded_bytes = extent.guarded_bytes,
+        .read_rkey = caller->read_mr[key]->rkey,
+        .write_rkey = caller->write_mr[key] != NULL ? caller->write_mr[key]->rkey : 0,
+        .rights = extent.rights,
+    };
+    return 0;
+}
+
+static bool drop(struct ibv_mr **mr)
+{
+    if (*mr == NULL)
+        return true;
+    if (ibv_dereg_mr(*mr) != 0) {
+        rpmi_diag(RPM_DIAG_ERROR, "a region cannot be given back: %s", strerror(errno));
+        return false;
+    }
+    *mr = NULL;
+    return true;
+}
+
+bool rpmi_regions_drop(struct rpmi_caller *caller, uint32_t key)
+{
+    bool read = drop(&caller->read_mr[key]);
+    bool write = drop(&caller->write_mr[key]);
+
+    caller->claimed[key] = 0;
+    return read && write;
+}
+
+void rpmi_regions_drop_all(struct rpmi_caller *caller)
+{
+    for (uint32_t key = 0; key < RPMI_KEYS_MAX; key++)
+        (void)rpmi_regions_drop(caller, key);
+}
+
+int rpmi_regions_quiesce(struct rpmi_port *port, uint64_t header_offset)
+{
+    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+
+    for (uint32_t i = 0; i < ours->callers_n; i++) {
+        struct rpmi_caller *caller = &ours->callers[i];
+
+        if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE)
+            continue;
+        for (uint32_t key = 0; key < RPMI_KEYS_MAX; key++)
+            if (caller->claimed[key] == header_offset + 1 && !drop(&caller->write_mr[key]))
+                return rpmi_fail(RPM_E_OWNED, "an older writer's memory cannot be taken back");
+    }
+    return 0;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs.h: the server's side of verbs:. Each client has a protection domain, a queue pair and a
+ * completion queue of its own, and one registration for each key and right. The NIC carries out
+ * reads, writes, atomics and FLUSH by itself; letters come to the engine, which hands entries and
+ * calls to the control thread.
+ *
+ * Invariants
+ *   what a key opened is registered for nobody else, and not any more once its close is answered
+ *   nothing of a client lands after its state is CLOSED: its queue pair is in error before
+ *   the engine alone looks into completion queues, and gives a client's place back (while it runs)
+ */
+#ifndef RPMI_SERVE_VERBS_H
+#define RPMI_SERVE_VERBS_H
+
+#include "serve/port.h"
+#include "serve/serve.h"
+#include "transport/verbs/letter.h"
+#include "transport/verbs/nic.h"
+
+#include <stdbool.h>
+
+#define RPMI_NICS_MAX 8u
+#define RPMI_CALLER_RECEIVES                                                                       \
+    64u /* letters and writes with immediate data that a client may have out */
+#define RPMI_CALLER_DONES 32u /* done letters under way */
+#define RPMI_CALLER_SENDS (RPMI_CALLER_DONES + 4u)
+#define RPMI_CALLER_WCS 16u
+
+/* A device that clients came through. */
+struct rpmi_serve_nic {
+    struct rpmi_nic nic;
+    struct ibv_comp_channel *channel; /* of all completion queues on it */
+    struct rpm_facts facts;           /* what clients behind it are told */
+    bool writes;                      /* the pool can be written to by the device */
+    bool flushes;                     /* native FLUSH to persistence works on the pool */
+};
+
+/* By both threads: FREE -> GREETING and -> LIVE -> CLOSED by the control thread, -> FREE by the
+ * engine, or by whoever there is when no engine runs. */
+enum rpmi_caller_state {
+    RPMI_CALLER_FREE = 0,
+    RPMI_CALLER_GREETING = 1,
+    RPMI_CALLER_LIVE = 2,
+    RPMI_CALLER_CLOSED = 3
+};
+
+struct rpmi_caller {
+    struct rpmi_guest guest;
+    uint32_t state; /* enum rpmi_caller_state; atomic */
+    uint32_t gone;  /* the engine saw its queue pair fail; atomic */
+    uint32_t sends; /* under way; atomic */
+    struct rdma_cm_id *id;
+    struct rpmi_serve_nic *nic;
+    struct ibv_pd *pd;
+    struct ibv_cq *cq;
+    struct rpmi_qp qp;
+    struct ibv_mr *buffers_mr;
+    unsigned char *buffers; /* receives, dones, answer */
+    uint64_t greet_by_ns;
+    uint64_t probe_at_ns; /* when to see whether it lives */
+    struct rpmi_talk talk;
+
+    /* of the control thread */
+    struct ibv_mr *read_mr[RPMI_KEYS_MAX];
+    struct ibv_mr *write_mr[RPMI_KEYS_MAX];
+    uint64_t claimed[RPMI_KEYS_MAX]; /* where the header of the log lies that the key claims, + 1 */
+
+    /* of the engine */
+    uint64_t works;         /* done */
+    uint64_t told;          /* of those, in letters that went */
+    uint64_t dones;         /* letters that went */
+    uint64_t first_durable; /* work of this batch that promised durability, 0: none */
+    int status;             /* of the last work: nothing is taken after a failure */
+    bool resting;           /* a work too long for one pass: */
+    struct rpmi_op rest;
+    uint64_t rest_at;
+    struct ibv_wc wc[RPMI_CALLER_WCS]; /* polled, not looked at yet */
+    uint32_t wc_n;
+    uint32_t wc_at;
+};
+
+struct rpmi_verbs_port {
+    struct rpmi_port port;
+    struct rdma_event_channel *events;
+    struct rdma_cm_id *listener;
+    int kick_fd;        /* the engine has something for the control thread */
+    int engine_kick_fd; /* and the other way round */
+    struct rpmi_serve_nic nics[RPMI_NICS_MAX];
+    uint32_t nics_n; /* atomic: grows only */
+    struct rpmi_caller *callers;
+    uint32_t callers_n;
+};
+
+static inline struct rpmi_verbs_port *rpmi_verbs_port_of(struct rpmi_port *port)
+{
+    return (struct rpmi_verbs_port *)(void *)port;
+}
+
+static inline uint32_t rpmi_caller_state(const struct rpmi_caller *caller)
+{
+    return __atomic_load_n(&caller->state, __ATOMIC_ACQUIRE);
+}
+
+/* nics.c: what is known of a device, tried out on the pool when it is new. RPM_E_NOCAP (this
+ * memory cannot be had through it), RPM_E_NOMEM, RPM_E_FULL, RPM_E_IO. */
+int rpmi_serve_nic_of(struct rpmi_verbs_port *port, struct ibv_context *verbs,
+                      struct rpmi_serve_nic **nic);
+
+/* caller.c; by the control thread. */
+/* Somebody asks to be connected: accept or refuse @id, which is taken either way. */
+void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
+                       const struct rdma_conn_param *param);
+/* What the engine handed over. */
+void rpmi_caller_serve(struct rpmi_verbs_port *port, struct rpmi_caller *caller);
+/* The client is gone, or has to go. */
+void rpmi_caller_leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller);
+/* Look whether a silent client's machine still answers. */
+void rpmi_caller_probe(struct rpmi_caller *caller);
+/* Give a closed caller's place back: the engine, or anybody while no engine runs. */
+void rpmi_caller_retire(struct rpmi_caller *caller);
+
+/* regions.c; by the control thread. */
+/* Register what @key opens. RPM_E_NOMEM, RPM_E_TOOBIG, RPM_E_NOCAP. */
+int rpmi_regions_grant(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint32_t key,
+                       bool claim, struct rpmi_grant_key *grant);
+/* False: the device does not let go of it. */
+bool rpmi_regions_drop(struct rpmi_caller *caller, uint32_t key);
+void rpmi_regions_drop_all(struct rpmi_caller *caller);
+int rpmi_regions_quiesce(struct rpmi_port *port, uint64_t header_offset);
+
+/* letters.c; by the engine. */
+bool rpmi_letters_ready(struct rpmi_port *port);
+bool rpmi_letters_arm(struct rpmi_port *port);
+void rpmi_letters_take(struct rpmi_port *port, struct rpmi_batch *batch);
+void rpmi_letters_answer(struct rpmi_port *port, const struct rpmi_batch *batch);
+/* By both threads: post receive @i; send a letter that lies in the caller's buffers. */
+bool rpmi_letter_receive(struct rpmi_caller *caller, uint32_t i);
+bool rpmi_letter_send(struct rpmi_caller *caller, unsigned char *letter, uint32_t len);
+void rpmi_kick(int fd);
+
+static inline unsigned char *rpmi_caller_receive_at(const struct rpmi_caller *caller, uint32_t i)
+{
+    return caller->buffers + (uint64_t)i * RPMI_LETTER_TO_SERVER;
+}
+
+static inline unsigned char *rpmi_caller_done_at(const struct rpmi_caller *caller, uint64_t i)
+{
+    return caller->buffers + (uint64_t)RPMI_CALLER_RECEIVES * RPMI_LETTER_TO_SERVER +
+           i % RPMI_CALLER_DONES * RPMI_LINE_BYTES;
+}
+
+static inline unsigned char *rpmi_caller_answer_at(const struct rpmi_caller *caller)
+{
+    return caller->buffers + (uint64_t)RPMI_CALLER_RECEIVES * RPMI_LETTER_TO_SERVER +
+           (uint64_t)RPMI_CALLER_DONES * RPMI_LINE_BYTES;
+}
+
+#define RPMI_CALLER_BUFFERS                                                                        \
+    (RPMI_CALLER_RECEIVES * (uint64_t)RPMI_LETTER_TO_SERVER +                                      \
+     RPMI_CALLER_DONES * (uint64_t)RPMI_LINE_BYTES + RPMI_LETTER_TO_CLIENT)
+
+#endif

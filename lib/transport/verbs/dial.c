@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dial.c: from a host and a port to an established queue pair, each step with a deadline. A name
+ * with several addresses is tried address by address.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "transport/verbs/verbs.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REJECT_BY_CONSUMER 28 /* InfiniBand's reason for "I do not want you" */
+
+static int ms_left(uint64_t deadline_ns)
+{
+    uint64_t now = rpmi_clock_ns();
+
+    if (now >= deadline_ns)
+        return 0;
+    return deadline_ns - now > 60000000000u ? 60000 : (int)((deadline_ns - now) / 1000000u) + 1;
+}
+
+static int unblock(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot change a descriptor: %s", strerror(errno));
+    return 0;
+}
+
+static int next_event(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rdma_cm_event **event)
+{
+    struct pollfd entry = { .fd = verbs->events->fd, .events = POLLIN };
+
+    while (rdma_get_cm_event(verbs->events, event) != 0) {
+        int left = ms_left(deadline_ns);
+
+        if (errno != EAGAIN && errno != EINTR)
+            return rpmi_fail(RPM_E_IO, "no word from the connection manager: %s", strerror(errno));
+        if (left == 0)
+            return rpmi_fail(RPM_E_TIMEDOUT, "%s:%s does not answer in time", verbs->opts.to.host,
+                             verbs->opts.to.port);
+        (void)poll(&entry, 1, left);
+    }
+    return 0;
+}
+
+static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *event)
+{
+    const char *host = verbs->opts.to.host;
+    const char *port = verbs->opts.to.port;
+    int err;
+
+    switch (event->event) {
+    case RDMA_CM_EVENT_REJECTED:
+        if (event->status == REJECT_BY_CONSUMER &&
+            event->param.conn.private_data_len >= RPMI_CHALLENGE_BYTES) {
+            err = rpmi_challenge_get(event->param.conn.private_data, RPMI_CHALLENGE_BYTES);
+            if (err != 0)
+                return err;
+        }
+        return rpmi_fail(RPM_E_REFUSED, "nobody serves at %s:%s (reason %d)", host, port,
+                         event->status);
+    case RDMA_CM_EVENT_ADDR_ERROR:
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+        return rpmi_fail(RPM_E_REFUSED,
+                         "no RDMA device has a route to %s (%s); rpm-probe --devices says why",
+                         host, strerror(event->status < 0 ? -event->status : event->status));
+    case RDMA_CM_EVENT_UNREACHABLE:
+        return rpmi_fail(RPM_E_REFUSED, "%s:%s does not answer", host, port);
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+        return rpmi_fail(RPM_E_LOST, "the device was removed");
+    default:
+        return rpmi_fail(RPM_E_REFUSED, "cannot connect to %s:%s: %s (%d)", host, port,
+                         rdma_event_str(event->event), event->status);
+    }
+}
+
+/* Wait for one event. What comes with it goes to @talk's challenge. */
+static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint64_t deadline_ns)
+{
+    struct rdma_cm_event *event;
+    int err = next_event(verbs, deadline_ns, &event);
+
+    if (err != 0)
+        return err;
+    if (event->event != wanted) {
+        err = refused(verbs, event);
+    } else if (wanted == RDMA_CM_EVENT_ESTABLISHED) {
+        if (event->param.conn.private_data_len < RPMI_CHALLENGE_BYTES)
+            err = rpmi_fail(RPM_E_PROTO, "whoever serves at %s:%s is no librpm server",
+                            verbs->opts.to.host, verbs->opts.to.port);
+        else
+            memcpy(verbs->talk.challenge, event->param.conn.private_data, RPMI_CHALLENGE_BYTES);
+    }
+    (void)rdma_ack_cm_event(event);
+    return err;
+}
+
+static int look_up(const char *host, const char *port, int family, struct addrinfo **found)
+{
+    struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM };
+    int err = getaddrinfo(host, port, &hints, found);
+
+    if (err != 0)
+        return rpmi_fail(RPM_E_REFUSED, "%s: %s", host, gai_strerror(err));
+    return 0;
+}
+
+/* The address, by which the kernel picks device, port and GID. */
+static int resolve(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadline_ns)
+{
+    struct addrinfo *from = NULL;
+    int err = 0;
+
+    if (verbs->opts.from[0] != '\0')
+        err = look_up(verbs->opts.from, NULL, to->sa_family, &from);
+    if (err == 0 && rdma_resolve_addr(verbs->id, from != NULL ? from->ai_addr : NULL, to,
+                                      ms_left(deadline_ns)) != 0)
+        err = rpmi_fail(errno == EACCES ? RPM_E_DENIED : RPM_E_REFUSED,
+                        "no RDMA device reaches %s%s%s: %s", verbs->opts.to.host,
+                        from != NULL ? " from " : "", verbs->opts.from, strerror(errno));
+    if (from != NULL)
+        freeaddrinfo(from);
+    if (err == 0)
+        err = await(verbs, RDMA_CM_EVENT_ADDR_RESOLVED, deadline_ns);
+    if (err == 0 && rdma_resolve_route(verbs->id, ms_left(deadline_ns)) != 0)
+        err = rpmi_fail(RPM_E_REFUSED, "no route to %s: %s", verbs->opts.to.host, strerror(errno));
+    if (err == 0)
+        err = await(verbs, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline_ns);
+    if (err == 0 && verbs->id->verbs == NULL)
+        err = rpmi_fail(RPM_E_NOCAP, "no RDMA device reaches %s", verbs->opts.to.host);
+    return err;
+}
+
+/* A doorbell that no other thread rings, where the provider can give one. */
+static void take_thread_domain(struct rpmi_verbs *verbs)
+{
+    struct ibv_td_init_attr td = { 0 };
+    struct ibv_parent_domain_init_attr parent = { .pd = verbs->pd };
+
+    if (!verbs->opts.thread_domain)
+        return;
+    verbs->td = ibv_alloc_td(verbs->nic.verbs, &td);
+    if (verbs->td == NULL)
+        return;
+    parent.td = verbs->td;
+    verbs->parent = ibv_alloc_parent_domain(verbs->nic.verbs, &parent);
+}
+
+static int make_queues(struct rpmi_verbs *verbs)
+{
+    struct rpmi_qp_wish wish = {
+        .send_wrs = verbs->send_wrs,
+        .recv_wrs = verbs->receives_n,
+        .flush = verbs->nic.flush,
+    };
+    int cqes = (int)(verbs->send_wrs + verbs->receives_n);
+    int err;
+
+    if (wish.send_wrs > verbs->nic.wr_max || (uint32_t)cqes > verbs->nic.cqe_max)
+        return rpmi_fail(RPM_E_NOCAP, "device %s takes %u requests at once: a smaller depth fits",
+                         ibv_get_device_name(verbs->nic.verbs->device), verbs->nic.wr_max);
+    verbs->channel = ibv_create_comp_channel(verbs->nic.verbs);
+    if (verbs->channel == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no completion channel: %s", strerror(errno));
+    err = unblock(verbs->channel->fd);
+    if (err != 0)
+        return err;
+    verbs->cq = ibv_create_cq(verbs->nic.verbs, cqes, NULL, verbs->channel, 0);
+    if (verbs->cq == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no completion queue of %d: %s", cqes, strerror(errno));
+    take_thread_domain(verbs);
+    wish.cq = verbs->cq;
+    wish.pd = verbs->parent != NULL ? verbs->parent : verbs->pd;
+    err = rpmi_qp_create(verbs->id, &wish, &verbs->qp);
+    for (uint32_t i = 0; i < verbs->receives_n && err == 0; i++)
+        err = rpmi_verbs_receive(verbs, i);
+    return err;
+}
+
+static int use_device(struct rpmi_verbs *verbs)
+{
+    int err = rpmi_nic_probe(verbs->id->verbs, &verbs->nic);
+
+    if (err != 0)
+        return err;
+    verbs->pd = ibv_alloc_pd(verbs->nic.verbs);
+    if (verbs->pd == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no protection domain: %s", strerror(errno));
+    err = rpmi_verbs_memory_register(verbs);
+    return err != 0 ? err : make_queues(verbs);
+}
+
+static int establish(struct rpmi_verbs *verbs, uint64_t deadline_ns)
+{
+    struct rdma_conn_param param = {
+        .private_data = verbs->talk.opening,
+        .private_data_len = RPMI_OPENING_BYTES,
+        .responder_resources = 1, /* nobody reads from us */
+        .initiator_depth = verbs->nic.reads_out,
+        .retry_count = (uint8_t)verbs->opts.retries,
+        .rnr_retry_count = (uint8_t)verbs->opts.rnr_retries,
+    };
+    uint8_t timeout = (uint8_t)verbs->opts.ack_timeout;
+
+    /* Older kernels do not have the option: theirs is longer. */
+    if (timeout != 0)
+        (void)rdma_set_option(verbs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+                              sizeof(timeout));
+    if (rdma_connect(verbs->id, &param) != 0)
+        return rpmi_fail(RPM_E_REFUSED, "cannot connect to %s:%s: %s", verbs->opts.to.host,
+                         verbs->opts.to.port, strerror(errno));
+    return await(verbs, RDMA_CM_EVENT_ESTABLISHED, deadline_ns);
+}
+
+static void forget(struct rpmi_verbs *verbs)
+{
+    memset(verbs->key, 0, sizeof(verbs->key));
+    memset(verbs->claimed, 0, sizeof(verbs->claimed));
+    verbs->letters = 2; /* until the welcome says how many */
+    verbs->letters_out = 0;
+    verbs->posted = verbs->finished = verbs->unsignaled = 0;
+    verbs->works = verbs->works_done = verbs->fence_work = 0;
+    verbs->sent_tail = verbs->sent_head = 0;
+    verbs->work_status = verbs->broken_status = 0;
+    verbs->broken = verbs->told_failure = false;
+    verbs->asking = verbs->welcomed = verbs->replied = false;
+    verbs->rest.whole = true;
+}
+
+static int try_address(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadline_ns)
+{
+    int err = rpmi_opening_make(&verbs->talk);
+
+    if (err != 0)
+        return err;
+    verbs->events = rdma_create_event_channel();
+    if (verbs->events == NULL)
+        return rpmi_fail(RPM_E_NOCAP, "this kernel has no RDMA connection manager: %s",
+                         strerror(errno));
+    err = unblock(verbs->events->fd);
+    if (err == 0 && rdma_create_id(verbs->events, &verbs->id, verbs, RDMA_PS_TCP) != 0)
+        err = rpmi_fail(RPM_E_NOMEM, "no connection identifier: %s", strerror(errno));
+    if (err == 0)
+        err = resolve(verbs, to, deadline_ns);
+    if (err == 0)
+        err = use_device(verbs);
+    if (err == 0)
+        err = establish(verbs, deadline_ns);
+    return err;
+}
+
+int rpmi_verbs_dial(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_welcome *welcome)
+{
+    struct addrinfo *found;
+    int err = look_up(verbs->opts.to.host, verbs->opts.to.port, AF_UNSPEC, &found);
+
+    if (err != 0)
+        return err;
+    err = RPM_E_REFUSED;
+    for (struct addrinfo *at = found; at != NULL && err == RPM_E_REFUSED; at = at->ai_next) {
+        forget(verbs);
+        err = try_address(verbs, at->ai_addr, deadline_ns);
+        if (err == 0)
+            err = rpmi_verbs_greet(verbs, deadline_ns, welcome);
+        if (err != 0)
+            rpmi_verbs_hang_up(verbs);
+    }
+    freeaddrinfo(found);
+    return err;
+}
+
+static void drop_region(struct ibv_mr **mr)
+{
+    if (*mr != NULL && ibv_dereg_mr(*mr) != 0)
+        rpmi_diag(RPM_DIAG_WARNING, "a region cannot be given back: %s", strerror(errno));
+    *mr = NULL;
+}
+
+void rpmi_verbs_hang_up(struct rpmi_verbs *verbs)
+{
+    if (verbs->qp.qp != NULL) {
+        (void)rdma_disconnect(verbs->id); /* tells the other side */
+        rdma_destroy_qp(verbs->id);
+    }
+    verbs->qp = (struct rpmi_qp){ 0 };
+    if (verbs->cq != NULL)
+        (void)ibv_destroy_cq(verbs->cq);
+    verbs->cq = NULL;
+    if (verbs->channel != NULL)
+        (void)ibv_destroy_comp_channel(verbs->channel);
+    verbs->channel = NULL;
+    drop_region(&verbs->own_mr);
+    drop_region(&verbs->stage_mr);
+    if (verbs->parent != NULL)
+        (void)ibv_dealloc_pd(verbs->parent);
+    verbs->parent = NULL;
+    if (verbs->td != NULL)
+        (void)ibv_dealloc_td(verbs->td);
+    verbs->td = NULL;
+    if (verbs->pd != NULL)
+        (void)ibv_dealloc_pd(verbs->pd);
+    verbs->pd = NULL;
+    if (verbs->id != NULL)
+        (void)rdma_destroy_id(verbs->id);
+    verbs->id = NULL;
+    if (verbs->events != NULL)
+        rdma_destroy_event_channel(verbs->events);
+    verbs->events = NULL;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * greet.c: the client's half of a greeting, once the queue pair is there: the entry in the first
+ * letter, the welcome in the first answer.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "transport/verbs/verbs.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int send_entry(struct rpmi_verbs *verbs)
+{
+    unsigned char letter[RPMI_ENTRY_LETTER];
+    struct rpmi_entry entry = {
+        .depth = verbs->link.depth,
+        .staging_bytes = verbs->stage.bytes,
+    };
+    int err;
+
+    (void)snprintf(entry.pool, sizeof(entry.pool), "%s", verbs->opts.to.pool);
+    err = rpmi_entry_make(&verbs->talk, verbs->secret, &entry);
+    if (err != 0)
+        return err;
+    rpmi_letter_head(letter, RPMI_LETTER_ENTRY, sizeof(letter));
+    memcpy(letter + RPMI_LETTER_HEAD, verbs->talk.entry, RPMI_ENTRY_BYTES);
+    return rpmi_verbs_send(verbs, letter, sizeof(letter));
+}
+
+static int take_welcome(struct rpmi_verbs *verbs, struct rpmi_welcome *welcome)
+{
+    const unsigned char *at = verbs->answer + RPMI_LETTER_HEAD;
+    uint32_t letters;
+    int err = rpmi_sealed_get(&verbs->talk, verbs->secret, at, welcome);
+
+    if (err != 0)
+        return err;
+    if (welcome->status != 0)
+        return rpmi_fail(welcome->status, "%s",
+                         welcome->text[0] != '\0' ? welcome->text : "the server refused");
+    at += RPMI_SEALED_BYTES;
+    letters = rpmi_load32(at);
+    if (letters < 2 || letters > RPMI_LETTERS_MAX)
+        return rpmi_fail(RPM_E_PROTO, "the server takes %u letters at once: that cannot be",
+                         letters);
+    verbs->letters = letters;
+    return rpmi_grant_get(at + 8, &verbs->key[RPMI_KEY_SCRATCH]);
+}
+
+int rpmi_verbs_greet(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_welcome *welcome)
+{
+    int err = rpmi_challenge_get(verbs->talk.challenge, RPMI_CHALLENGE_BYTES);
+
+    if (err == 0)
+        err = send_entry(verbs);
+    if (err == 0)
+        err = rpmi_verbs_wait_flag(verbs, &verbs->welcomed, deadline_ns);
+    return err != 0 ? err : take_welcome(verbs, welcome);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * letter.c: letters over a queue pair.
+ *
+ * Format: FORMAT.md, section 11.   Tests: tests/unit/transport/verbs/letter_test.cpp
+ */
+#include "transport/verbs/letter.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <string.h>
+
+#define RIGHTS_ALL 7u
+#define ERRNO_MAX 4095
+
+#define WORK_AT_KIND 8
+#define WORK_AT_FLAGS 9
+#define WORK_AT_ZERO 10
+#define WORK_AT_KEY 12
+#define WORK_AT_OFFSET 16
+#define WORK_AT_LEN 24
+#define WORK_AT_BODY 32
+#define WORK_AT_ZERO_TOO 36
+
+void rpmi_letter_head(void *bytes, enum rpmi_letter_kind kind, uint32_t len)
+{
+    rpmi_store32(bytes, (uint32_t)kind);
+    rpmi_store32((unsigned char *)bytes + 4, len);
+}
+
+uint32_t rpmi_letter_kind(const void *bytes, uint32_t len)
+{
+    static const uint32_t fixed[] = {
+        [RPMI_LETTER_ENTRY] = RPMI_ENTRY_LETTER,
+        [RPMI_LETTER_WELCOME] = RPMI_WELCOME_LETTER,
+        [RPMI_LETTER_CALL] = RPMI_CALL_LETTER,
+        [RPMI_LETTER_REPLY] = RPMI_REPLY_LETTER,
+        [RPMI_LETTER_WORK] = 0,
+        [RPMI_LETTER_DONE] = RPMI_DONE_BYTES,
+    };
+    const unsigned char *from = bytes;
+    uint32_t kind;
+
+    if (len < RPMI_LETTER_HEAD || rpmi_load32(from + 4) != len)
+        return 0;
+    kind = rpmi_load32(from);
+    if (kind == 0 || kind >= sizeof(fixed) / sizeof(fixed[0]))
+        return 0;
+    if (fixed[kind] != 0)
+        return len == fixed[kind] ? kind : 0;
+    return len >= RPMI_WORK_BYTES && len <= RPMI_WORK_LETTER ? kind : 0;
+}
+
+void rpmi_grant_put(void *bytes, const struct rpmi_grant_key *key)
+{
+    unsigned char *to = bytes;
+
+    rpmi_store64(to, key->address);
+    rpmi_store64(to + 8, key->bytes);
+    rpmi_store64(to + 16, key->guarded_bytes);
+    rpmi_store32(to + 24, key->read_rkey);
+    rpmi_store32(to + 28, key->write_rkey);
+    rpmi_store32(to + 32, key->rights);
+    rpmi_store32(to + 36, 0);
+}
+
+int rpmi_grant_get(const void *bytes, struct rpmi_grant_key *key)
+{
+    const unsigned char *from = bytes;
+
+    key->address = rpmi_load64(from);
+    key->bytes = rpmi_load64(from + 8);
+    key->guarded_bytes = rpmi_load64(from + 16);
+    key->read_rkey = rpmi_load32(from + 24);
+    key->write_rkey = rpmi_load32(from + 28);
+    key->rights = rpmi_load32(from + 32);
+    if (key->rights > RIGHTS_ALL || key->guarded_bytes > key->bytes ||
+        key->address > UINT64_MAX - key->bytes || rpmi_load32(from + 36) != 0)
+        return rpmi_fail(RPM_E_PROTO, "the server granted a key that cannot be");
+    return 0;
+}
+
+void rpmi_work_put(void *bytes, const struct rpmi_op *op, uint64_t from, uint64_t len,
+                   uint32_t body_bytes)
+{
+    unsigned char *to = bytes;
+
+    RPM_ASSERT(body_bytes <= RPMI_WORK_BODY_MAX && body_bytes <= len);
+    rpmi_letter_head(to, RPMI_LETTER_WORK, RPMI_WORK_BYTES + body_bytes);
+    to[WORK_AT_KIND] = op->kind;
+    to[WORK_AT_FLAGS] = op->flags & (RPMI_OP_DURABLE | RPMI_OP_CACHED);
+    to[WORK_AT_ZERO] = to[WORK_AT_ZERO + 1] = 0;
+    rpmi_store32(to + WORK_AT_KEY, op->key);
+    rpmi_store64(to + WORK_AT_OFFSET, op->offset + from);
+    rpmi_store64(to + WORK_AT_LEN, len);
+    rpmi_store32(to + WORK_AT_BODY, body_bytes);
+    rpmi_store32(to + WORK_AT_ZERO_TOO, 0);
+}
+
+int rpmi_work_get(const void *bytes, uint32_t letter_bytes, struct rpmi_op *op)
+{
+    const unsigned char *from = bytes;
+
+    memset(op, 0, sizeof(*op));
+    op->kind = from[WORK_AT_KIND];
+    op->flags = from[WORK_AT_FLAGS];
+    op->key = rpmi_load32(from + WORK_AT_KEY);
+    op->offset = rpmi_load64(from + WORK_AT_OFFSET);
+    op->len = rpmi_load64(from + WORK_AT_LEN);
+    op->body_bytes = rpmi_load32(from + WORK_AT_BODY);
+    op->body = from + RPMI_WORK_BYTES;
+    if ((op->kind != RPMI_OP_PERSIST && op->kind != RPMI_OP_COPY) ||
+        (op->flags & ~(RPMI_OP_DURABLE | RPMI_OP_CACHED)) != 0 || from[WORK_AT_ZERO] != 0 ||
+        from[WORK_AT_ZERO + 1] != 0 || rpmi_load32(from + WORK_AT_ZERO_TOO) != 0 ||
+        op->body_bytes != letter_bytes - RPMI_WORK_BYTES || op->body_bytes > op->len ||
+        (op->kind == RPMI_OP_PERSIST && op->body_bytes != 0))
+        return RPM_E_PROTO;
+    return 0;
+}
+
+void rpmi_done_put(void *bytes, uint64_t done, int32_t status)
+{
+    unsigned char *to = bytes;
+
+    RPM_ASSERT(status <= 0 && status >= -ERRNO_MAX);
+    rpmi_letter_head(to, RPMI_LETTER_DONE, RPMI_DONE_BYTES);
+    rpmi_store64(to + 8, done);
+    rpmi_store32(to + 16, (uint32_t)status);
+    rpmi_store32(to + 20, 0);
+}
+
+int rpmi_done_get(const void *bytes, uint64_t *done, int32_t *status)
+{
+    const unsigned char *from = bytes;
+
+    *done = rpmi_load64(from + 8);
+    *status = (int32_t)rpmi_load32(from + 16);
+    if (*status > 0 || *status < -ERRNO_MAX || rpmi_load32(from + 20) != 0)
+        return RPM_E_PROTO;
+    return 0;
+}

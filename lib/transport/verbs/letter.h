@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * letter.h: what client and server SEND each other over a queue pair. Reads and writes of memory
+ * need no letter; a letter asks the far CPU for something, or answers.
+ *
+ *   entry    client  greet.h's entry, the first letter
+ *   welcome  server  greet.h's sealed welcome, how many letters may be on their way, the scratch
+ * key call     client  call.h's call reply    server  call.h's reply, and the key that it grants
+ *   work     client  PERSIST or COPY, with the bytes of a COPY
+ *   done     server  how many works (letters and WRITEs with immediate data) are done, all well
+ *                    but for the last one, whose status it is
+ *
+ * Each begins with its kind and its length, little-endian.
+ *
+ * Format: FORMAT.md, section 11.   Tests: tests/unit/transport/verbs/letter_test.cpp
+ */
+#ifndef RPMI_VERBS_LETTER_H
+#define RPMI_VERBS_LETTER_H
+
+#include "transport/op.h"
+#include "wire/call.h"
+#include "wire/greet.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RPMI_LETTER_HEAD 8u
+#define RPMI_WORK_BYTES 40u      /* a work without its bytes */
+#define RPMI_WORK_BODY_MAX 4096u /* bytes of a COPY in one letter */
+#define RPMI_GRANT_BYTES 40u
+#define RPMI_DONE_BYTES 24u
+
+#define RPMI_ENTRY_LETTER (RPMI_LETTER_HEAD + RPMI_ENTRY_BYTES)
+#define RPMI_WELCOME_LETTER (RPMI_LETTER_HEAD + RPMI_SEALED_BYTES + 8u + RPMI_GRANT_BYTES)
+#define RPMI_CALL_LETTER (RPMI_LETTER_HEAD + RPMI_CALL_BYTES)
+#define RPMI_REPLY_LETTER (RPMI_LETTER_HEAD + RPMI_REPLY_BYTES + RPMI_GRANT_BYTES)
+#define RPMI_WORK_LETTER (RPMI_WORK_BYTES + RPMI_WORK_BODY_MAX)
+
+#define RPMI_LETTER_TO_CLIENT 512u /* room for the longest */
+#define RPMI_LETTER_TO_SERVER 4160u
+
+_Static_assert(RPMI_WELCOME_LETTER <= RPMI_LETTER_TO_CLIENT, "a welcome fits");
+_Static_assert(RPMI_REPLY_LETTER <= RPMI_LETTER_TO_CLIENT, "a reply fits");
+_Static_assert(RPMI_WORK_LETTER <= RPMI_LETTER_TO_SERVER, "a work fits");
+
+enum rpmi_letter_kind {
+    RPMI_LETTER_ENTRY = 1,
+    RPMI_LETTER_WELCOME = 2,
+    RPMI_LETTER_CALL = 3,
+    RPMI_LETTER_REPLY = 4,
+    RPMI_LETTER_WORK = 5,
+    RPMI_LETTER_DONE = 6
+};
+
+/* Where the memory of a key lies for the NIC. An rkey counts only with its right. */
+struct rpmi_grant_key {
+    uint64_t address; /* of the first byte of the key's object */
+    uint64_t bytes;
+    uint64_t guarded_bytes; /* at the front, never written to by a client */
+    uint32_t read_rkey;
+    uint32_t write_rkey; /* atomics as well */
+    uint32_t rights;     /* bits 0 read, 1 write, 2 atomic */
+};
+
+/* A WRITE with immediate data says where it went: its key and which line, if those fit. */
+#define RPMI_IMM_LINES (1u << 24)
+
+static inline bool rpmi_imm_fits(uint32_t key, uint64_t offset)
+{
+    return key < 256 && offset / RPMI_LINE_BYTES < RPMI_IMM_LINES;
+}
+
+static inline uint32_t rpmi_imm_make(uint32_t key, uint64_t offset)
+{
+    return key << 24 | (uint32_t)(offset / RPMI_LINE_BYTES);
+}
+
+/* Kind and length in front of a letter of @len bytes. */
+void rpmi_letter_head(void *bytes, enum rpmi_letter_kind kind, uint32_t len);
+
+/* The kind of a letter, or 0 if its length is not what it says or what its kind has. */
+uint32_t rpmi_letter_kind(const void *bytes, uint32_t len);
+
+void rpmi_grant_put(void *bytes, const struct rpmi_grant_key *key);
+/* RPM_E_PROTO: bytes that cannot be. */
+int rpmi_grant_get(const void *bytes, struct rpmi_grant_key *key);
+
+/* A work: all of @op but its bytes, of which @body_bytes follow in this letter (head included).
+ * @from: of a COPY in several letters, how many bytes went before. */
+void rpmi_work_put(void *bytes, const struct rpmi_op *op, uint64_t from, uint64_t len,
+                   uint32_t body_bytes);
+/* @op->body points into the letter. RPM_E_PROTO. */
+int rpmi_work_get(const void *bytes, uint32_t letter_bytes, struct rpmi_op *op);
+
+void rpmi_done_put(void *bytes, uint64_t done, int32_t status);
+int rpmi_done_get(const void *bytes, uint64_t *done, int32_t *status);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * memory.c: what the near NIC reads from and writes to: staging memory that ops refer to, and
+ * buffers of our own. Both keep their addresses for as long as the link lives; a reconnect through
+ * another device registers them there.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "transport/verbs/verbs.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* Requests that an op can turn into, on the average: a write with a long tail of zeros and a COPY
+ * of many letters take more, and wait for room. */
+#define WRS_EACH 2u
+#define RECEIVES_SPARE 4u
+
+static unsigned char *map(uint64_t bytes)
+{
+    void *ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return ptr == MAP_FAILED ? NULL : ptr;
+}
+
+int rpmi_verbs_memory_open(struct rpmi_verbs *verbs, uint32_t depth, uint64_t staging_bytes)
+{
+    verbs->send_wrs = depth * WRS_EACH + RPMI_CHAIN_MAX;
+    verbs->receives_n = RPMI_LETTERS_MAX + RECEIVES_SPARE;
+    verbs->own_bytes = rpmi_align_up(RPMI_ZEROS_BYTES + RPMI_CALL_SLOT_BYTES +
+                                         (uint64_t)verbs->send_wrs * RPMI_SLOT_BYTES +
+                                         (uint64_t)verbs->receives_n * RPMI_LETTER_TO_CLIENT,
+                                     RPMI_PAGE_BYTES);
+    verbs->stage.bytes = rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES);
+    verbs->own = map(verbs->own_bytes);
+    verbs->stage.base = map(verbs->stage.bytes);
+    verbs->sent = rpmi_alloc(depth * sizeof(verbs->sent[0]), RPMI_LINE_BYTES);
+    if (verbs->own == NULL || verbs->stage.base == NULL || verbs->sent == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no memory for staging");
+    verbs->call_slot = verbs->own + RPMI_ZEROS_BYTES;
+    verbs->slots = verbs->call_slot + RPMI_CALL_SLOT_BYTES;
+    verbs->receives = verbs->slots + (uint64_t)verbs->send_wrs * RPMI_SLOT_BYTES;
+    verbs->link.depth = depth;
+    return 0;
+}
+
+void rpmi_verbs_memory_close(struct rpmi_verbs *verbs)
+{
+    if (verbs->own != NULL)
+        (void)munmap(verbs->own, verbs->own_bytes);
+    if (verbs->stage.base != NULL)
+        (void)munmap(verbs->stage.base, verbs->stage.bytes);
+    rpmi_free(verbs->sent);
+}
+
+int rpmi_verbs_memory_register(struct rpmi_verbs *verbs)
+{
+    int err = 0;
+
+    if (verbs->own_mr == NULL)
+        err = rpmi_nic_register(&verbs->nic, verbs->pd, verbs->own, verbs->own_bytes,
+                                RPMI_NIC_LOCAL, &verbs->own_mr);
+    if (err == 0 && verbs->stage_mr == NULL)
+        err = rpmi_nic_register(&verbs->nic, verbs->pd, verbs->stage.base, verbs->stage.bytes,
+                                RPMI_NIC_LOCAL, &verbs->stage_mr);
+    return err;
+}
+
+int rpmi_verbs_receive(struct rpmi_verbs *verbs, uint32_t i)
+{
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)(verbs->receives + (uint64_t)i * RPMI_LETTER_TO_CLIENT),
+        .length = RPMI_LETTER_TO_CLIENT,
+        .lkey = verbs->own_mr->lkey,
+    };
+    struct ibv_recv_wr wr = {
+        .wr_id = RPMI_RECEIVE_ID | i,
+        .sg_list = &sge,
+        .num_sge = 1,
+    };
+    struct ibv_recv_wr *bad;
+
+    if (ibv_post_recv(verbs->qp.qp, &wr, &bad) != 0)
+        return rpmi_fail(RPM_E_LOST, "the device takes no receive: %s", strerror(errno));
+    return 0;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * post.c: ops into work requests, chained behind one doorbell.
+ *
+ * Invariants
+ *   an op is taken when there is room for its requests; of a COPY, which can be long, for the
+ * first, and then no other op is taken until the rest of it was posted nothing is aimed outside
+ * what a key opens: the far NIC would end the queue pair every so many requests one is reported, or
+ * the send queue would never be known to be free
+ *
+ * Fences: a READ, an atomic or a FLUSH before a FENCED op is waited for by the NIC; what the far
+ * CPU does is waited for here, before the op is taken.
+ *
+ * Tests: tests/conform/transport_test.cpp (in tests/live/)
+ */
+#include "transport/verbs/verbs.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+enum { RIGHT_READ = 1, RIGHT_WRITE = 2, RIGHT_ATOMIC = 4 };
+
+/* One post: requests that no doorbell was rung for yet. */
+struct chain {
+    struct rpmi_verbs *verbs;
+    uint32_t n;
+    bool by_address; /* nothing is copied into requests */
+};
+
+static int ring_doorbell(struct chain *chain)
+{
+    int err = 0;
+
+    if (chain->n != 0)
+        err = rpmi_qp_post(&chain->verbs->qp, chain->verbs->chain, chain->n);
+    chain->n = 0;
+    return err;
+}
+
+static unsigned char *slot_of(const struct rpmi_verbs *verbs, uint64_t number)
+{
+    return verbs->slots + number % verbs->send_wrs * RPMI_SLOT_BYTES;
+}
+
+static struct rpmi_wr *next_wr(struct chain *chain, enum ibv_wr_opcode opcode)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    struct rpmi_wr *wr = &verbs->chain[chain->n++];
+
+    RPM_ASSERT(chain->n <= RPMI_CHAIN_MAX);
+    wr->flush_bytes = 0;
+    wr->wr = (struct ibv_send_wr){
+        .wr_id = verbs->posted++,
+        .sg_list = wr->sge,
+        .opcode = opcode,
+    };
+    return wr;
+}
+
+/* The last request of an op, or one that keeps the send queue's end in sight. */
+static void maybe_signal(struct rpmi_verbs *verbs, struct rpmi_wr *wr, bool wanted)
+{
+    uint32_t run = verbs->link.depth / 2;
+
+    if (!wanted && ++verbs->unsignaled < run)
+        return;
+    wr->wr.send_flags |= IBV_SEND_SIGNALED;
+    verbs->unsignaled = 0;
+}
+
+static void add_sge(struct rpmi_wr *wr, const void *from, uint64_t bytes, uint32_t lkey)
+{
+    if (bytes == 0)
+        return;
+    RPM_ASSERT(wr->wr.num_sge < (int)RPMI_SGE_MAX);
+    wr->sge[wr->wr.num_sge++] = (struct ibv_sge){
+        .addr = (uintptr_t)from,
+        .length = (uint32_t)bytes,
+        .lkey = lkey,
+    };
+}
+
+/* Small things are copied into the request: the NIC need not come back for them. */
+static bool goes_inline(const struct chain *chain, uint64_t bytes)
+{
+    const struct rpmi_verbs *verbs = chain->verbs;
+
+    return !chain->by_address && bytes <= verbs->qp.inline_bytes &&
+           bytes <= verbs->opts.inline_bytes;
+}
+
+static void aim(const struct rpmi_verbs *verbs, const struct rpmi_op *op, uint64_t from,
+                struct rpmi_wr *wr)
+{
+    wr->wr.wr.rdma.remote_addr = verbs->key[op->key].address + op->offset + from;
+    wr->wr.wr.rdma.rkey = op->kind == RPMI_OP_READ || op->kind == RPMI_OP_FLUSH
+                              ? verbs->key[op->key].read_rkey
+                              : verbs->key[op->key].write_rkey;
+}
+
+/* Head, body, and zeros as far as one request reaches; the rest of the zeros in more requests. */
+static struct rpmi_wr *put_write(struct chain *chain, const struct rpmi_op *op,
+                                 enum ibv_wr_opcode opcode)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    uint64_t data = op->head_bytes + op->body_bytes;
+    uint64_t zeros = op->len - data;
+    uint64_t first = zeros < RPMI_ZEROS_BYTES ? zeros : RPMI_ZEROS_BYTES;
+    bool copied = goes_inline(chain, data + first);
+    struct rpmi_wr *wr = next_wr(chain, zeros > first ? IBV_WR_RDMA_WRITE : opcode);
+    const void *head = op->head;
+
+    if (!copied && op->head_bytes != 0) {
+        unsigned char *slot = slot_of(verbs, wr->wr.wr_id);
+
+        memcpy(slot, op->head, op->head_bytes);
+        head = slot;
+    }
+    aim(verbs, op, 0, wr);
+    add_sge(wr, head, op->head_bytes, verbs->own_mr->lkey);
+    add_sge(wr, op->body, op->body_bytes, verbs->stage_mr->lkey);
+    add_sge(wr, verbs->own, first, verbs->own_mr->lkey);
+    wr->wr.send_flags = copied ? IBV_SEND_INLINE : 0;
+    for (uint64_t at = data + first; at < op->len; at += first) {
+        first = op->len - at < RPMI_ZEROS_BYTES ? op->len - at : RPMI_ZEROS_BYTES;
+        maybe_signal(verbs, wr, false);
+        wr = next_wr(chain, at + first == op->len ? opcode : IBV_WR_RDMA_WRITE);
+        aim(verbs, op, at, wr);
+        add_sge(wr, verbs->own, first, verbs->own_mr->lkey);
+    }
+    if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+        wr->wr.imm_data = htonl(rpmi_imm_make(op->key, op->offset));
+        verbs->works++;
+        verbs->letters_out++;
+    }
+    return wr;
+}
+
+static struct rpmi_wr *put_read(struct chain *chain, const struct rpmi_op *op)
+{
+    struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_READ);
+
+    aim(chain->verbs, op, 0, wr);
+    add_sge(wr, op->into, op->len, chain->verbs->stage_mr->lkey);
+    return wr;
+}
+
+static struct rpmi_wr *put_flush(struct chain *chain, const struct rpmi_op *op)
+{
+    struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_READ);
+
+    aim(chain->verbs, op, 0, wr);
+    wr->flush_bytes = op->len;
+    return wr;
+}
+
+static struct rpmi_wr *put_atomic(struct chain *chain, const struct rpmi_op *op)
+{
+    const struct rpmi_grant_key *key = &chain->verbs->key[op->key];
+    bool cas = op->kind == RPMI_OP_CAS;
+    struct rpmi_wr *wr =
+        next_wr(chain, cas ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD);
+
+    wr->wr.wr.atomic.remote_addr = key->address + op->offset;
+    wr->wr.wr.atomic.rkey = key->write_rkey;
+    wr->wr.wr.atomic.compare_add = cas ? op->expect : op->operand;
+    wr->wr.wr.atomic.swap = cas ? op->operand : 0;
+    add_sge(wr, op->into, sizeof(uint64_t), chain->verbs->stage_mr->lkey);
+    return wr;
+}
+
+/* What of an op one letter asks for: [from, from + len) of its length, and how many bytes of its
+ * head and body travel along. */
+struct piece {
+    uint64_t from;
+    uint64_t len;
+    uint64_t head_bytes;
+    uint64_t body_bytes;
+};
+
+static struct rpmi_wr *put_letter(struct chain *chain, const struct rpmi_op *op,
+                                  const struct piece *piece)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    struct rpmi_wr *wr = next_wr(chain, IBV_WR_SEND);
+    unsigned char *slot = slot_of(verbs, wr->wr.wr_id);
+    uint64_t data = piece->head_bytes + piece->body_bytes;
+    uint64_t skip = piece->from == 0 ? 0 : piece->from - op->head_bytes;
+
+    rpmi_work_put(slot, op, piece->from, piece->len, (uint32_t)data);
+    if (piece->head_bytes != 0)
+        memcpy(slot + RPMI_WORK_BYTES, op->head, piece->head_bytes);
+    add_sge(wr, slot, RPMI_WORK_BYTES + piece->head_bytes, verbs->own_mr->lkey);
+    if (piece->body_bytes != 0)
+        add_sge(wr, (const unsigned char *)op->body + skip, piece->body_bytes,
+                verbs->stage_mr->lkey);
+    if (goes_inline(chain, RPMI_WORK_BYTES + data))
+        wr->wr.send_flags |= IBV_SEND_INLINE;
+    verbs->works++;
+    verbs->letters_out++;
+    return wr;
+}
+
+static struct rpmi_wr *put_persist(struct chain *chain, const struct rpmi_op *op)
+{
+    struct rpmi_op persist = *op;
+    const struct piece whole = { .len = op->len };
+
+    persist.kind = RPMI_OP_PERSIST;
+    persist.head_bytes = 0;
+    return put_letter(chain, &persist, &whole);
+}
+
+static uint32_t letters_left(const struct rpmi_verbs *verbs)
+{
+    /* One is kept for a call. */
+    return verbs->letters_out + 1 < verbs->letters ? verbs->letters - 1 - verbs->letters_out : 0;
+}
+
+/* As many letters of a COPY as there is room for; zeros at its end need no bytes. */
+static struct rpmi_wr *put_copy(struct chain *chain, struct rpmi_rest *rest)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    const struct rpmi_op *op = &rest->op;
+    uint64_t data = op->head_bytes + op->body_bytes;
+    struct rpmi_wr *wr = NULL;
+
+    while (!rest->whole && letters_left(verbs) > 0 && chain->n < RPMI_CHAIN_MAX &&
+           verbs->posted - verbs->finished < verbs->send_wrs) {
+        uint64_t left = data - rest->at;
+        uint64_t part = left < RPMI_WORK_BODY_MAX ? left : RPMI_WORK_BODY_MAX;
+        uint64_t head = rest->at == 0 ? op->head_bytes : 0;
+        struct piece piece = { rest->at, part, head, part - head };
+
+        rest->whole = part == left;
+        if (rest->whole)
+            piece.len = op->len - rest->at;
+        if (wr != NULL)
+            maybe_signal(verbs, wr, false);
+        wr = put_letter(chain, op, &piece);
+        rest->at += part;
+    }
+    return wr;
+}
+
+static uint64_t pieces(uint64_t bytes, uint64_t each)
+{
+    return bytes == 0 ? 1 : (bytes + each - 1) / each;
+}
+
+/* An IMM whose place does not fit the immediate data goes as a WRITE and a letter. */
+static bool imm_fits(const struct rpmi_op *op)
+{
+    return rpmi_imm_fits(op->key, op->offset);
+}
+
+/* What room an op takes before it can be begun. */
+static bool needs_letter(const struct rpmi_op *op)
+{
+    return op->kind == RPMI_OP_PERSIST || op->kind == RPMI_OP_WRITE_IMM || op->kind == RPMI_OP_COPY;
+}
+
+static uint64_t requests_of(const struct rpmi_op *op)
+{
+    if (op->kind == RPMI_OP_WRITE || op->kind == RPMI_OP_WRITE_IMM)
+        return pieces(op->len - op->head_bytes - op->body_bytes, RPMI_ZEROS_BYTES) +
+               (op->kind == RPMI_OP_WRITE_IMM && !imm_fits(op) ? 1 : 0);
+    return 1;
+}
+
+static uint32_t right_of(uint8_t kind)
+{
+    switch (kind) {
+    case RPMI_OP_WRITE:
+    case RPMI_OP_WRITE_IMM:
+    case RPMI_OP_COPY:
+        return RIGHT_WRITE;
+    case RPMI_OP_CAS:
+    case RPMI_OP_FAA:
+        return RIGHT_ATOMIC;
+    default:
+        return RIGHT_READ;
+    }
+}
+
+static bool carried(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
+{
+    if (op->kind == RPMI_OP_FLUSH)
+        return verbs->qp.ex != NULL && verbs->link.facts.native_flush == RPM_YES;
+    return op->kind >= RPMI_OP_WRITE && op->kind < RPMI_OP_KINDS && op->kind != RPMI_OP_DRAIN &&
+           (op->flags & RPMI_OP_OTHER_QP) == 0;
+}
+
+/* May the op be posted at all? */
+static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
+{
+    bool atomic = op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA;
+    uint32_t right = right_of(op->kind);
+    const struct rpmi_grant_key *key;
+
+    if (!carried(verbs, op))
+        return rpmi_fail(RPM_E_NOCAP, "this link does not carry operation %u", op->kind);
+    RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES);
+    key = &verbs->key[op->key % RPMI_KEYS_MAX];
+    if (op->key >= RPMI_KEYS_MAX || (key->rights & right) != right)
+        return rpmi_fail(RPM_E_DENIED, "key %u does not carry that right", op->key);
+    if (!rpmi_in_bounds(op->offset, atomic ? sizeof(uint64_t) : op->len, key->bytes))
+        return rpmi_fail(RPM_E_RANGE, "outside the object");
+    if (right == RIGHT_WRITE && op->offset < key->guarded_bytes)
+        return rpmi_fail(RPM_E_DENIED, "a log's header is the server's to write");
+    if (atomic && !rpmi_is_aligned(op->offset, sizeof(uint64_t)))
+        return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
+    return 0;
+}
+
+static bool has_room(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
+{
+    if (!verbs->rest.whole || verbs->sent_tail - verbs->sent_head >= verbs->link.depth)
+        return false;
+    if (verbs->posted - verbs->finished + requests_of(op) > verbs->send_wrs)
+        return false;
+    if (needs_letter(op) && letters_left(verbs) == 0)
+        return false;
+    return (op->flags & RPMI_OP_FENCED) == 0 || verbs->works_done >= verbs->fence_work;
+}
+
+/* A write with so long a tail of zeros does not go behind one doorbell. */
+static int too_large(const struct rpmi_op *op)
+{
+    if (requests_of(op) <= RPMI_CHAIN_MAX)
+        return 0;
+    return rpmi_fail(RPM_E_TOOBIG, "%llu bytes are too many for one operation of this kind",
+                     (unsigned long long)op->len);
+}
+
+static struct rpmi_wr *put_op(struct chain *chain, const struct rpmi_op *op)
+{
+    struct rpmi_wr *wr;
+
+    switch (op->kind) {
+    case RPMI_OP_WRITE:
+        return put_write(chain, op, IBV_WR_RDMA_WRITE);
+    case RPMI_OP_WRITE_IMM:
+        if (imm_fits(op))
+            return put_write(chain, op, IBV_WR_RDMA_WRITE_WITH_IMM);
+        wr = put_write(chain, op, IBV_WR_RDMA_WRITE);
+        maybe_signal(chain->verbs, wr, false);
+        return put_persist(chain, op);
+    case RPMI_OP_COPY:
+        chain->verbs->rest = (struct rpmi_rest){ .op = *op };
+        return put_copy(chain, &chain->verbs->rest);
+    case RPMI_OP_PERSIST:
+        return put_persist(chain, op);
+    case RPMI_OP_READ:
+        return put_read(chain, op);
+    case RPMI_OP_FLUSH:
+        return put_flush(chain, op);
+    default:
+        return put_atomic(chain, op);
+    }
+}
+
+/* How many works an op comes to, once all of it was posted. */
+static uint64_t works_of(const struct rpmi_op *op)
+{
+    if (op->kind == RPMI_OP_COPY)
+        return pieces(op->head_bytes + op->body_bytes, RPMI_WORK_BODY_MAX);
+    return needs_letter(op) ? 1 : 0;
+}
+
+static void take(struct chain *chain, const struct rpmi_op *op)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    struct rpmi_verbs_sent *sent = &verbs->sent[verbs->sent_tail++ % verbs->link.depth];
+    uint64_t works = works_of(op);
+    uint64_t last_work = verbs->works + works;
+    uint32_t first = chain->n;
+    struct rpmi_wr *wr = put_op(chain, op);
+
+    if ((op->flags & RPMI_OP_FENCED) != 0)
+        verbs->chain[first].wr.send_flags |= IBV_SEND_FENCE;
+    maybe_signal(verbs, wr, works == 0 && (op->flags & RPMI_OP_SIGNALED) != 0);
+    *sent = (struct rpmi_verbs_sent){
+        .id = op->id,
+        .wr = wr->wr.wr_id,
+        .work = works != 0 ? last_work : 0,
+        .key = op->key,
+        .kind = op->kind,
+        .signaled = (op->flags & RPMI_OP_SIGNALED) != 0,
+    };
+    if (op->kind == RPMI_OP_PERSIST || (works != 0 && (op->flags & RPMI_OP_DURABLE) != 0))
+        verbs->fence_work = last_work;
+}
+
+/* The last op taken was a COPY longer than there was room for: go on with it. */
+void rpmi_verbs_continue(struct rpmi_verbs *verbs)
+{
+    struct chain chain = { .verbs = verbs };
+    struct rpmi_wr *wr = put_copy(&chain, &verbs->rest);
+
+    if (wr == NULL)
+        return;
+    maybe_signal(verbs, wr, false);
+    verbs->sent[(verbs->sent_tail - 1) % verbs->link.depth].wr = wr->wr.wr_id;
+    if (ring_doorbell(&chain) != 0)
+        rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+}
+
+/* Soft-RoCE sends what is copied into requests of a chain with a FLUSH as if it were empty. */
+static bool has_flush(const struct rpmi_op *ops, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (ops[i].kind == RPMI_OP_FLUSH)
+            return true;
+    return false;
+}
+
+int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
+    struct chain chain = { .verbs = verbs };
+    uint32_t taken = 0;
+    int err = 0;
+
+    if (RPMI_UNLIKELY(link->lost != 0 || verbs->broken))
+        return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
+    for (uint32_t i = 0; i < n && err == 0; i++) {
+        err = judge(verbs, &ops[i]);
+        if (err == 0)
+            err = too_large(&ops[i]);
+    }
+    if (err != 0)
+        return err;
+    chain.by_address = verbs->nic.software && has_flush(ops, n);
+    for (; taken < n && err == 0; taken++) {
+        if (!has_room(verbs, &ops[taken])) {
+            rpmi_verbs_drain(verbs);
+            if (verbs->broken || !has_room(verbs, &ops[taken]))
+                break;
+        }
+        if (chain.n + requests_of(&ops[taken]) > RPMI_CHAIN_MAX)
+            err = ring_doorbell(&chain);
+        take(&chain, &ops[taken]);
+    }
+    if (err == 0)
+        err = ring_doorbell(&chain);
+    if (err != 0)
+        rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+    return (int)taken;
+}
+
+int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len)
+{
+    struct chain chain = { .verbs = verbs };
+    struct rpmi_wr *wr;
+
+    RPM_ASSERT(len <= RPMI_CALL_SLOT_BYTES);
+    if (verbs->posted - verbs->finished >= verbs->send_wrs || verbs->letters_out >= verbs->letters)
+        return RPM_E_BUSY;
+    memcpy(verbs->call_slot, bytes, len);
+    wr = next_wr(&chain, IBV_WR_SEND);
+    add_sge(wr, verbs->call_slot, len, verbs->own_mr->lkey);
+    maybe_signal(verbs, wr, true);
+    verbs->letters_out++;
+    verbs->asking = true;
+    return ring_doorbell(&chain);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reap.c: completions and letters in, outcomes out.
+ *
+ * Two things end an op: the completion of its last request, or, if the far CPU does it, the letter
+ * that counts its work as done. They arrive by different ways, so ops are told in the order they
+ * were posted, each when its own end has come. What needs no report is passed over when something
+ * later ended, or when its own request is known to be finished.
+ *
+ * When the queue pair fails, the request it failed at gets the reason, all later ones are lost.
+ *
+ * Waiting: spin, then sleep on the descriptors of the completion queue and of the connection.
+ *
+ * Tests: tests/conform/transport_test.cpp, tests/conform/loss_test.cpp (in tests/live/)
+ */
+#include "transport/verbs/verbs.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#define POLL_MAX 16
+#define SPINS_AT_ONCE 16u
+#define SLICE_MS 100 /* asleep at most this long before the connection is looked at */
+
+void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status)
+{
+    if (verbs->broken)
+        return;
+    verbs->broken = true;
+    verbs->broken_wr = wr;
+    verbs->broken_status = status;
+}
+
+/* What a failed request says about the op that it was for. */
+static int status_of(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_REM_INV_REQ_ERR:
+        return RPM_E_DENIED;
+    case IBV_WC_REM_OP_ERR:
+        return RPM_E_IO;
+    default:
+        return RPM_E_LOST;
+    }
+}
+
+static const char *why(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_RETRY_EXC_ERR:
+        return "the other machine does not answer (retries exceeded)";
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+        return "the server takes no more letters (RNR retries exceeded)";
+    case IBV_WC_WR_FLUSH_ERR:
+        return "the connection ended";
+    case IBV_WC_REM_ACCESS_ERR:
+        return "the far NIC refused the access";
+    default:
+        return ibv_wc_status_str(status);
+    }
+}
+
+static void request_failed(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
+{
+    int status = status_of(wc->status);
+
+    if (verbs->broken)
+        return;
+    (void)rpmi_fail(status, "%s", why(wc->status));
+    rpmi_verbs_break(verbs, wc->wr_id, status);
+}
+
+/* A done letter: so many works, all well but for the last if it has a status. */
+static bool take_done(struct rpmi_verbs *verbs, const unsigned char *letter)
+{
+    uint64_t done;
+    int32_t status;
+
+    if (rpmi_done_get(letter, &done, &status) != 0 || done <= verbs->works_done ||
+        done > verbs->works || verbs->work_status != 0)
+        return false;
+    RPM_ASSERT(done - verbs->works_done <= verbs->letters_out);
+    verbs->letters_out -= (uint32_t)(done - verbs->works_done);
+    verbs->works_done = done;
+    verbs->work_status = status;
+    return true;
+}
+
+static bool take_answer(struct rpmi_verbs *verbs, const unsigned char *letter, uint32_t len,
+                        bool *flag)
+{
+    if (*flag || !verbs->asking)
+        return false;
+    verbs->asking = false;
+    memcpy(verbs->answer, letter, len);
+    verbs->letters_out--;
+    *flag = true;
+    return true;
+}
+
+/* False: it is no letter that could come now. */
+static bool take_letter(struct rpmi_verbs *verbs, const unsigned char *letter, uint32_t len)
+{
+    switch (rpmi_letter_kind(letter, len)) {
+    case RPMI_LETTER_WELCOME:
+        return take_answer(verbs, letter, len, &verbs->welcomed);
+    case RPMI_LETTER_REPLY:
+        return verbs->welcomed && take_answer(verbs, letter, len, &verbs->replied);
+    case RPMI_LETTER_DONE:
+        return take_done(verbs, letter);
+    default:
+        return false;
+    }
+}
+
+static void take_receive(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
+{
+    uint32_t i = (uint32_t)(wc->wr_id & ~RPMI_RECEIVE_ID);
+
+    RPM_ASSERT(i < verbs->receives_n);
+    if (wc->status == IBV_WC_SUCCESS) {
+        const unsigned char *letter = verbs->receives + (uint64_t)i * RPMI_LETTER_TO_CLIENT;
+
+        if (take_letter(verbs, letter, wc->byte_len)) {
+            if (rpmi_verbs_receive(verbs, i) == 0)
+                return;
+        } else {
+            (void)rpmi_fail(RPM_E_PROTO, "the server sent a letter that cannot be");
+        }
+    } else if (!verbs->broken) {
+        (void)rpmi_fail(RPM_E_LOST, "%s", why(wc->status));
+    }
+    rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+}
+
+void rpmi_verbs_drain(struct rpmi_verbs *verbs)
+{
+    struct ibv_wc wc[POLL_MAX];
+    int n;
+
+    if (verbs->cq == NULL)
+        return;
+    do {
+        n = ibv_poll_cq(verbs->cq, POLL_MAX, wc);
+        for (int i = 0; i < n; i++) {
+            if ((wc[i].wr_id & RPMI_RECEIVE_ID) != 0)
+                take_receive(verbs, &wc[i]);
+            else if (wc[i].status != IBV_WC_SUCCESS)
+                request_failed(verbs, &wc[i]);
+            else if (!verbs->broken)
+                verbs->finished = wc[i].wr_id + 1;
+        }
+    } while (n == POLL_MAX);
+    if (n < 0)
+        rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+    if (!verbs->rest.whole && !verbs->broken)
+        rpmi_verbs_continue(verbs);
+}
+
+enum fate { UNDER_WAY, ENDED, FAILED };
+
+/* What has become of an op. */
+static enum fate fate_of(const struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
+{
+    if (sent->work != 0 && sent->work <= verbs->works_done)
+        return sent->work == verbs->works_done && verbs->work_status != 0 ? FAILED : ENDED;
+    if (sent->work == 0 && sent->wr < verbs->finished)
+        return ENDED;
+    if (verbs->work_status != 0)
+        return FAILED;
+    /* Nothing that was posted behind a failed request has happened; what was before it and is
+     * waited for by nobody else did, but cannot be told from it. */
+    return verbs->broken && (sent->work != 0 || sent->wr >= verbs->broken_wr) ? FAILED : UNDER_WAY;
+}
+
+/* Why it failed: the request that broke the queue pair, and the work that the far CPU refused, have
+ * their own reasons; the rest are lost. */
+static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
+{
+    int status = RPM_E_LOST;
+
+    if (verbs->work_status != 0 && sent->work == verbs->works_done)
+        return verbs->work_status;
+    if (verbs->broken && sent->work == 0 && !verbs->told_failure) {
+        verbs->told_failure = true;
+        status = verbs->broken_status;
+    }
+    /* Our own aim was judged before: if the far NIC refuses, somebody else claimed the log. */
+    if (status == RPM_E_DENIED && verbs->claimed[sent->key % RPMI_KEYS_MAX] &&
+        (sent->kind == RPMI_OP_WRITE || sent->kind == RPMI_OP_WRITE_IMM))
+        status = rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log");
+    return status;
+}
+
+/* The next op to tell about, or sent_tail. What lies before it needs no word. */
+static uint64_t next_told(const struct rpmi_verbs *verbs, enum fate *fate)
+{
+    for (uint64_t i = verbs->sent_head; i != verbs->sent_tail; i++) {
+        const struct rpmi_verbs_sent *sent = &verbs->sent[i % verbs->link.depth];
+
+        *fate = fate_of(verbs, sent);
+        if (*fate == FAILED || (sent->signaled && *fate == ENDED))
+            return i;
+        if (sent->signaled)
+            return verbs->sent_tail;
+    }
+    return verbs->sent_tail;
+}
+
+/* Silent ops at the front that are known to have ended make room. */
+static void pass_over(struct rpmi_verbs *verbs)
+{
+    while (verbs->sent_head != verbs->sent_tail) {
+        const struct rpmi_verbs_sent *sent = &verbs->sent[verbs->sent_head % verbs->link.depth];
+
+        if (sent->signaled || fate_of(verbs, sent) != ENDED)
+            return;
+        verbs->sent_head++;
+    }
+}
+
+static bool has_news(const struct rpmi_verbs *verbs)
+{
+    enum fate fate;
+
+    return next_told(verbs, &fate) != verbs->sent_tail || verbs->broken || verbs->work_status != 0;
+}
+
+static uint32_t reap(struct rpmi_verbs *verbs, struct rpmi_done *done, uint32_t n)
+{
+    uint32_t count = 0;
+
+    while (count < n) {
+        enum fate fate = UNDER_WAY;
+        uint64_t i = next_told(verbs, &fate);
+        const struct rpmi_verbs_sent *sent = &verbs->sent[i % verbs->link.depth];
+
+        if (i == verbs->sent_tail)
+            break;
+        done[count].id = sent->id;
+        done[count].status = fate == FAILED ? failure_of(verbs, sent) : 0;
+        count++;
+        verbs->sent_head = i + 1;
+    }
+    pass_over(verbs);
+    return count;
+}
+
+int rpmi_verbs_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
+{
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
+    uint32_t count;
+
+    if (RPMI_UNLIKELY(link->lost != 0))
+        return RPM_E_LOST;
+    rpmi_verbs_drain(verbs);
+    count = reap(verbs, done, n);
+    if (count > 0 || (!verbs->broken && verbs->work_status == 0))
+        return (int)count;
+    link->lost = RPM_E_LOST;
+    return RPM_E_LOST;
+}
+
+/* Something about the connection itself: it ended, or the device is being taken away. */
+static void look_at_events(struct rpmi_verbs *verbs)
+{
+    struct rdma_cm_event *event;
+
+    while (rdma_get_cm_event(verbs->events, &event) == 0) {
+        enum rdma_cm_event_type what = event->event;
+
+        (void)rdma_ack_cm_event(event);
+        if (what == RDMA_CM_EVENT_DISCONNECTED || what == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+            rpmi_verbs_drain(verbs);
+            if (!verbs->broken)
+                (void)rpmi_fail(RPM_E_LOST, what == RDMA_CM_EVENT_DISCONNECTED
+                                                ? "the server ended the connection"
+                                                : "the device was removed");
+            rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+        }
+    }
+}
+
+static void sleep_on(struct rpmi_verbs *verbs, uint64_t ns)
+{
+    struct pollfd fds[2] = {
+        { .fd = verbs->channel->fd, .events = POLLIN },
+        { .fd = verbs->events->fd, .events = POLLIN },
+    };
+    uint64_t ms = ns / 1000000u + 1;
+    struct ibv_cq *cq;
+    void *context;
+
+    verbs->link.stats.sleeps++;
+    (void)poll(fds, 2, ms < SLICE_MS ? (int)ms : SLICE_MS);
+    while (ibv_get_cq_event(verbs->channel, &cq, &context) == 0)
+        ibv_ack_cq_events(cq, 1);
+    look_at_events(verbs);
+}
+
+typedef bool ready_fn(const struct rpmi_verbs *verbs, const void *context);
+
+static bool spin(struct rpmi_verbs *verbs, ready_fn *ready, const void *context, uint64_t until_ns)
+{
+    do {
+        for (uint32_t i = 0; i < SPINS_AT_ONCE; i++) {
+            rpmi_verbs_drain(verbs);
+            if (ready(verbs, context))
+                return true;
+            rpmi_cpu_relax();
+        }
+    } while (rpmi_clock_ns() < until_ns);
+    return false;
+}
+
+static int wait_until(struct rpmi_verbs *verbs, ready_fn *ready, const void *context,
+                      uint64_t deadline_ns)
+{
+    uint64_t now;
+
+    rpmi_verbs_drain(verbs);
+    if (ready(verbs, context))
+        return 0;
+    now = rpmi_clock_ns();
+    if (verbs->spin_ns != 0 &&
+        spin(verbs, ready, context,
+             now + verbs->spin_ns < deadline_ns ? now + verbs->spin_ns : deadline_ns))
+        return 0;
+    for (;;) {
+        if (ibv_req_notify_cq(verbs->cq, 0) != 0)
+            rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+        rpmi_verbs_drain(verbs);
+        if (ready(verbs, context))
+            return 0;
+        now = rpmi_clock_ns();
+        if (now >= deadline_ns)
+            return RPM_E_TIMEDOUT;
+        sleep_on(verbs, deadline_ns - now);
+    }
+}
+
+static bool news_ready(const struct rpmi_verbs *verbs, const void *context)
+{
+    (void)context;
+    return has_news(verbs);
+}
+
+int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
+
+    if (link->lost != 0 || verbs->cq == NULL)
+        return 0;
+    return wait_until(verbs, news_ready, NULL, deadline_ns);
+}
+
+static bool flag_ready(const struct rpmi_verbs *verbs, const void *context)
+{
+    return *(const bool *)context || verbs->broken || verbs->work_status != 0;
+}
+
+int rpmi_verbs_wait_flag(struct rpmi_verbs *verbs, const bool *flag, uint64_t deadline_ns)
+{
+    int err = wait_until(verbs, flag_ready, flag, deadline_ns);
+
+    if (err != 0)
+        return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer in time");
+    return *flag ? 0 : RPM_E_LOST;
+}

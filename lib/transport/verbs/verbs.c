@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs.c: a link through rdma-core: connect, call, reconnect, close.
+ *
+ * Invariants
+ *   a call that got no answer in time loses the link: a late answer would be taken for the next
+ *   a reconnect gets the same facts, or none: plans were made with them
+ *
+ * Tests: tests/conform/transport_test.cpp (in tests/live/), tests/unit/transport/verbs/
+ */
+#include "transport/verbs/verbs.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REDIAL_NS 5000000u      /* between tries while nobody serves */
+#define RETRIES_DEFAULT 6u      /* 7 is for ever on some devices */
+#define ACK_TIMEOUT_DEFAULT 14u /* 67 ms */
+#define ACK_TIMEOUT_MAX 31u
+
+static int take_number(const struct rpmi_url *url, const char *key, uint32_t most, uint32_t *value)
+{
+    const char *text = rpmi_url_get(url, key, NULL);
+    uint64_t number;
+    int err;
+
+    if (text == NULL)
+        return 0;
+    err = rpmi_parse_bytes(text, &number);
+    if (err != 0)
+        return err;
+    if (number > most)
+        return rpmi_fail(RPM_E_INVAL, "%s=%s: at most %u", key, text, most);
+    *value = (uint32_t)number;
+    return 0;
+}
+
+static int take_switch(const struct rpmi_url *url, const char *key, bool *value)
+{
+    const char *text = rpmi_url_get(url, key, NULL);
+
+    if (text == NULL)
+        return 0;
+    if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
+        return rpmi_fail(RPM_E_INVAL, "%s=%s: on or off", key, text);
+    *value = strcmp(text, "on") == 0;
+    return 0;
+}
+
+static int parse_url(const struct rpmi_url *url, struct rpmi_verbs_opts *opts)
+{
+    static const char *const known[] = { "from",        "retries", "rnr_retries",
+                                         "ack_timeout", "inline",  "thread_domain" };
+    const char *from = rpmi_url_get(url, "from", "");
+    int err = rpmi_url_known(url, known, sizeof(known) / sizeof(known[0]));
+
+    *opts = (struct rpmi_verbs_opts){
+        .retries = RETRIES_DEFAULT,
+        .rnr_retries = RETRIES_DEFAULT,
+        .ack_timeout = ACK_TIMEOUT_DEFAULT,
+        .inline_bytes = RPMI_INLINE_BYTES,
+        .thread_domain = true,
+    };
+    if (err == 0)
+        err = rpmi_endpoint_parse(url->address, &opts->to);
+    if (err == 0 &&
+        (size_t)snprintf(opts->from, sizeof(opts->from), "%s", from) >= sizeof(opts->from))
+        err = rpmi_fail(RPM_E_INVAL, "from=%.40s... is too long", from);
+    if (err == 0)
+        err = take_number(url, "retries", 7, &opts->retries);
+    if (err == 0)
+        err = take_number(url, "rnr_retries", 7, &opts->rnr_retries);
+    if (err == 0)
+        err = take_number(url, "ack_timeout", ACK_TIMEOUT_MAX, &opts->ack_timeout);
+    if (err == 0)
+        err = take_number(url, "inline", RPMI_INLINE_BYTES, &opts->inline_bytes);
+    return err != 0 ? err : take_switch(url, "thread_domain", &opts->thread_domain);
+}
+
+static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_verbs *verbs)
+{
+    if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
+        return rpmi_fail(RPM_E_INVAL, "depth %u is not in 1..%u", opts->depth, RPMI_DEPTH_MAX);
+    if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_STAGING_MAX)
+        return rpmi_fail(RPM_E_INVAL, "staging memory is 1..%llu bytes", RPMI_STAGING_MAX);
+    if (opts->secret != NULL) {
+        if (strlen(opts->secret) >= sizeof(verbs->secret))
+            return rpmi_fail(RPM_E_INVAL, "a secret has at most %zu bytes",
+                             sizeof(verbs->secret) - 1);
+        (void)snprintf(verbs->secret, sizeof(verbs->secret), "%s", opts->secret);
+    }
+    return rpmi_verbs_memory_open(verbs, opts->depth < 2 ? 2 : opts->depth, opts->staging_bytes);
+}
+
+static void settle(struct rpmi_verbs *verbs, const struct rpmi_welcome *welcome)
+{
+    verbs->link.facts = welcome->facts;
+    if (verbs->qp.ex == NULL) {
+        verbs->link.facts.native_flush = RPM_NO; /* the far end has it, we do not */
+        verbs->link.facts.methods &= ~(1u << RPM_METHOD_FLUSH);
+    }
+    verbs->link.client = welcome->client;
+    verbs->link.server_epoch = welcome->server_epoch;
+    verbs->link.lost = 0;
+}
+
+static void verbs_free(struct rpmi_verbs *verbs)
+{
+    rpmi_verbs_memory_close(verbs);
+    explicit_bzero(verbs->secret, sizeof(verbs->secret));
+    rpmi_free(verbs);
+}
+
+static int verbs_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
+                         struct rpmi_link **link)
+{
+    struct rpmi_verbs *verbs = rpmi_alloc(sizeof(*verbs), RPMI_LINE_BYTES);
+    uint64_t deadline = rpmi_clock_ns() + opts->timeout_us * 1000u;
+    struct rpmi_welcome welcome;
+    int err;
+
+    if (verbs == NULL)
+        return RPM_E_NOMEM;
+    verbs->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? RPMI_SPIN_NS : 0;
+    err = parse_url(url, &verbs->opts);
+    if (err == 0)
+        err = take_opts(opts, verbs);
+    if (err == 0)
+        err = rpmi_verbs_dial(verbs, deadline, &welcome);
+    if (err != 0) {
+        verbs_free(verbs);
+        return err;
+    }
+    settle(verbs, &welcome);
+    *link = &verbs->link;
+    return 0;
+}
+
+/* Facts that plans were made with. */
+static bool same_ground(const struct rpm_facts *before, const struct rpm_facts *now)
+{
+    return before->domain == now->domain && before->methods == now->methods &&
+           before->medium == now->medium && before->ddio == now->ddio;
+}
+
+static int redial(struct rpmi_verbs *verbs, uint64_t deadline_ns)
+{
+    struct rpm_facts before = verbs->link.facts;
+    struct rpmi_welcome welcome;
+    int err = rpmi_verbs_dial(verbs, deadline_ns, &welcome);
+
+    if (err != 0)
+        return err;
+    settle(verbs, &welcome);
+    if (same_ground(&before, &verbs->link.facts))
+        return 0;
+    verbs->link.facts = before;
+    verbs->link.lost = RPM_E_LOST;
+    rpmi_verbs_hang_up(verbs);
+    return rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+}
+
+static int verbs_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
+    int err;
+
+    rpmi_verbs_hang_up(verbs);
+    link->lost = RPM_E_LOST;
+    for (;;) {
+        err = redial(verbs, deadline_ns);
+        if ((err != RPM_E_REFUSED && err != RPM_E_LOST) ||
+            rpmi_clock_ns() + REDIAL_NS >= deadline_ns)
+            return err;
+        rpmi_clock_sleep_ns(REDIAL_NS);
+    }
+}
+
+/* What an answer grants or takes back. */
+static int learn(struct rpmi_verbs *verbs, const struct rpmi_call *call,
+                 const struct rpmi_reply *reply)
+{
+    struct rpmi_grant_key grant;
+    int err;
+
+    if (reply->status != 0)
+        return 0;
+    if (call->kind == RPMI_CALL_CLOSE && call->key < RPMI_KEYS_MAX &&
+        call->key != RPMI_KEY_SCRATCH) {
+        memset(&verbs->key[call->key], 0, sizeof(verbs->key[0]));
+        verbs->claimed[call->key] = false;
+        return 0;
+    }
+    if (call->kind != RPMI_CALL_OPEN && call->kind != RPMI_CALL_CLAIM)
+        return 0;
+    err = rpmi_grant_get(verbs->answer + RPMI_LETTER_HEAD + RPMI_REPLY_BYTES, &grant);
+    if (err != 0)
+        return err;
+    if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX)
+        return rpmi_fail(RPM_E_PROTO, "the server granted key %u: that cannot be", reply->key);
+    verbs->key[reply->key] = grant;
+    verbs->claimed[reply->key] = call->kind == RPMI_CALL_CLAIM;
+    return 0;
+}
+
+static int verbs_call(struct rpmi_link *link, const struct rpmi_call *call,
+                      struct rpmi_reply *reply, uint64_t deadline_ns)
+{
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
+    unsigned char letter[RPMI_CALL_LETTER];
+    int err;
+
+    if (link->lost != 0 || verbs->cq == NULL || verbs->broken || verbs->work_status != 0)
+        return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
+    rpmi_letter_head(letter, RPMI_LETTER_CALL, sizeof(letter));
+    rpmi_call_put(letter + RPMI_LETTER_HEAD, call);
+    verbs->replied = false;
+    err = rpmi_verbs_send(verbs, letter, sizeof(letter));
+    while (err == RPM_E_BUSY && rpmi_clock_ns() < deadline_ns) {
+        rpmi_verbs_drain(verbs);
+        err = verbs->broken ? RPM_E_LOST : rpmi_verbs_send(verbs, letter, sizeof(letter));
+    }
+    if (err == RPM_E_BUSY)
+        err = rpmi_fail(RPM_E_TIMEDOUT, "no room for a call in time");
+    if (err == 0)
+        err = rpmi_verbs_wait_flag(verbs, &verbs->replied, deadline_ns);
+    if (err == 0)
+        err = rpmi_reply_get(verbs->answer + RPMI_LETTER_HEAD, reply);
+    if (err == 0)
+        err = learn(verbs, call, reply);
+    if (err != 0)
+        link->lost = err;
+    return err;
+}
+
+static void *verbs_stage(struct rpmi_link *link, uint64_t bytes)
+{
+    return rpmi_stage_take(&rpmi_verbs_of(link)->stage, bytes);
+}
+
+static void verbs_unstage(struct rpmi_link *link, void *ptr)
+{
+    rpmi_stage_give(&rpmi_verbs_of(link)->stage, ptr);
+}
+
+static uint64_t verbs_now_ns(struct rpmi_link *link)
+{
+    (void)link;
+    return rpmi_clock_ns();
+}
+
+static void verbs_pause(struct rpmi_link *link, uint64_t ns)
+{
+    (void)link;
+    rpmi_clock_sleep_ns(ns);
+}
+
+static void verbs_close(struct rpmi_link *link)
+{
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
+
+    rpmi_verbs_hang_up(verbs);
+    verbs_free(verbs);
+}
+
+const struct rpmi_transport_ops rpmi_verbs_transport = {
+    .size = sizeof(struct rpmi_transport_ops),
+    .scheme = "verbs",
+    .connect = verbs_connect,
+    .reconnect = verbs_reconnect,
+    .post = rpmi_verbs_post,
+    .poll = rpmi_verbs_poll,
+    .wait = rpmi_verbs_wait,
+    .call = verbs_call,
+    .stage = verbs_stage,
+    .unstage = verbs_unstage,
+    .now_ns = verbs_now_ns,
+    .pause = verbs_pause,
+    .close = verbs_close,
+};

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# rdma.cmake: rdma-core, and what its headers know. What a device can do is asked at run time; native
+# FLUSH and ATOMIC WRITE must be in the headers as well.
+#
+# LIBRPM_RDMA_PREFIX: where a newer rdma-core lies than the system's, for its headers alone: programs
+# are linked with the system's libraries, and find the newer ones where they run.
+set(LIBRPM_RDMA_PREFIX "" CACHE PATH "headers of another rdma-core: PREFIX/include/infiniband")
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(RDMA REQUIRED IMPORTED_TARGET librdmacm libibverbs)
+
+include(CheckSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::RDMA)
+if(LIBRPM_RDMA_PREFIX)
+    set(CMAKE_REQUIRED_FLAGS "-I${LIBRPM_RDMA_PREFIX}/include")
+endif()
+check_source_compiles(C "#include <infiniband/verbs.h>
+int main(void) { ibv_wr_flush(0, 0, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE); }" RDMA_FLUSH)
+check_source_compiles(C "#include <infiniband/verbs.h>
+int main(void) { ibv_wr_atomic_write(0, 0, 0, 0); }" RDMA_ATOMIC_WRITE)
+unset(CMAKE_REQUIRED_LIBRARIES)
+unset(CMAKE_REQUIRED_FLAGS)
+
+# What a library that includes <infiniband/...> and <rdma/...> is compiled and linked with.
+function(rpm_rdma name)
+    if(LIBRPM_RDMA_PREFIX)
+        target_include_directories(${name} BEFORE PRIVATE ${LIBRPM_RDMA_PREFIX}/include)
+    endif()
+    target_compile_definitions(${name} PRIVATE $<$<BOOL:${RDMA_FLUSH}>:RPMI_HAVE_WR_FLUSH>
+        $<$<BOOL:${RDMA_ATOMIC_WRITE}>:RPMI_HAVE_WR_ATOMIC_WRITE>)
+    target_link_libraries(${name} PRIVATE PkgConfig::RDMA)
+endfunction()

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+extern "C" {
+#include "base/bytes.h"
+#include "base/err.h"
+#include "transport/verbs/letter.h"
+}
+#include "support/catch.h"
+
+#include <cstring>
+#include <vector>
+
+static rpmi_op sample_copy()
+{
+    rpmi_op op = {};
+
+    op.kind = RPMI_OP_COPY;
+    op.flags = RPMI_OP_DURABLE | RPMI_OP_SIGNALED | RPMI_OP_FENCED;
+    op.key = 7;
+    op.offset = 4096;
+    op.len = 256;
+    return op;
+}
+
+// A work letter with @body_bytes bytes behind it.
+static std::vector<unsigned char> work(const rpmi_op &op, uint64_t from, uint64_t len,
+                                       uint32_t body_bytes)
+{
+    std::vector<unsigned char> letter(RPMI_WORK_BYTES + body_bytes, 0x5a);
+
+    rpmi_work_put(letter.data(), &op, from, len, body_bytes);
+    return letter;
+}
+
+TEST_CASE("letter: a work comes out as it went in, less the sender's own flags", "[verbs]")
+{
+    rpmi_op op = sample_copy();
+    std::vector<unsigned char> letter = work(op, 64, 192, 100);
+    uint32_t bytes = static_cast<uint32_t>(letter.size());
+    rpmi_op found;
+
+    REQUIRE(rpmi_letter_kind(letter.data(), bytes) == RPMI_LETTER_WORK);
+    REQUIRE(rpmi_work_get(letter.data(), bytes, &found) == 0);
+    CHECK(found.kind == RPMI_OP_COPY);
+    CHECK(found.flags == RPMI_OP_DURABLE);
+    CHECK(found.key == 7);
+    CHECK(found.offset == 4096 + 64);
+    CHECK(found.len == 192);
+    CHECK(found.head_bytes == 0);
+    CHECK(found.body_bytes == 100);
+    CHECK(found.body == letter.data() + RPMI_WORK_BYTES);
+}
+
+TEST_CASE("letter: no work is taken that asks for more than it brings", "[verbs]")
+{
+    rpmi_op op = sample_copy();
+    const std::vector<unsigned char> good = work(op, 0, 256, 100);
+    uint32_t bytes = static_cast<uint32_t>(good.size());
+    rpmi_op found;
+    auto changed = [&](size_t at, unsigned char to) {
+        std::vector<unsigned char> letter = good;
+        letter[at] = to;
+        return rpmi_work_get(letter.data(), bytes, &found);
+    };
+
+    CHECK(changed(8, RPMI_OP_COPY) == 0);
+    for (int kind = 0; kind < 256; kind++)
+        if (kind != RPMI_OP_COPY)
+            CHECK(changed(8, static_cast<unsigned char>(kind)) == RPM_E_PROTO);
+    CHECK(changed(9, RPMI_OP_SIGNALED) == RPM_E_PROTO);
+    for (size_t reserved : { 10, 11, 36, 39 })
+        CHECK(changed(reserved, 1) == RPM_E_PROTO);
+    CHECK(changed(32, 99) == RPM_E_PROTO);  // fewer bytes than follow
+    CHECK(changed(32, 101) == RPM_E_PROTO); // more
+    CHECK(changed(25, 0) == RPM_E_PROTO);   // shorter than its bytes
+    rpmi_op persist = sample_copy();
+    persist.kind = RPMI_OP_PERSIST;
+    std::vector<unsigned char> with_bytes = work(persist, 0, 256, 8);
+    CHECK(rpmi_work_get(with_bytes.data(), static_cast<uint32_t>(with_bytes.size()), &found) ==
+          RPM_E_PROTO);
+}
+
+TEST_CASE("letter: a length that is not the kind's own makes it no letter", "[verbs]")
+{
+    const std::pair<enum rpmi_letter_kind, uint32_t> all[] = {
+        { RPMI_LETTER_ENTRY, RPMI_ENTRY_LETTER }, { RPMI_LETTER_WELCOME, RPMI_WELCOME_LETTER },
+        { RPMI_LETTER_CALL, RPMI_CALL_LETTER },   { RPMI_LETTER_REPLY, RPMI_REPLY_LETTER },
+        { RPMI_LETTER_DONE, RPMI_DONE_BYTES },
+    };
+
+    for (const auto &one : all) {
+        std::vector<unsigned char> letter(one.second + 1);
+
+        CAPTURE(one.first);
+        for (uint32_t len = 0; len <= one.second + 1; len++) {
+            if (len >= RPMI_LETTER_HEAD)
+                rpmi_letter_head(letter.data(), one.first, len);
+            uint32_t kind = rpmi_letter_kind(letter.data(), len);
+            CHECK(kind == (len == one.second ? static_cast<uint32_t>(one.first) : 0));
+        }
+        rpmi_letter_head(letter.data(), one.first, one.second);
+        CHECK(rpmi_letter_kind(letter.data(), one.second + 1) == 0);
+    }
+    std::vector<unsigned char> letter(RPMI_WORK_LETTER + 1);
+    for (uint32_t len : { RPMI_WORK_BYTES - 1, RPMI_WORK_LETTER + 1 }) {
+        rpmi_letter_head(letter.data(), RPMI_LETTER_WORK, len);
+        CHECK(rpmi_letter_kind(letter.data(), len) == 0);
+    }
+    rpmi_store32(letter.data(), 0);
+    CHECK(rpmi_letter_kind(letter.data(), RPMI_LETTER_HEAD) == 0);
+    rpmi_store32(letter.data(), 7);
+    CHECK(rpmi_letter_kind(letter.data(), RPMI_LETTER_HEAD) == 0);
+}
+
+TEST_CASE("letter: a key that cannot be is not believed", "[verbs]")
+{
+    const rpmi_grant_key key = { 0x7f0000001000, 8192, 4096, 0x11, 0x22, 7 };
+    unsigned char bytes[RPMI_GRANT_BYTES];
+    rpmi_grant_key found;
+
+    rpmi_grant_put(bytes, &key);
+    REQUIRE(rpmi_grant_get(bytes, &found) == 0);
+    CHECK(found.address == key.address);
+    CHECK(found.bytes == key.bytes);
+    CHECK(found.guarded_bytes == key.guarded_bytes);
+    CHECK(found.read_rkey == key.read_rkey);
+    CHECK(found.write_rkey == key.write_rkey);
+    CHECK(found.rights == key.rights);
+    rpmi_store32(bytes + 32, 8);
+    CHECK(rpmi_grant_get(bytes, &found) == RPM_E_PROTO);
+    rpmi_grant_put(bytes, &key);
+    rpmi_store64(bytes + 16, 8193);
+    CHECK(rpmi_grant_get(bytes, &found) == RPM_E_PROTO);
+    rpmi_grant_put(bytes, &key);
+    rpmi_store64(bytes, UINT64_MAX - 8191);
+    CHECK(rpmi_grant_get(bytes, &found) == RPM_E_PROTO);
+}
+
+TEST_CASE("letter: done says how many and how the last one ended", "[verbs]")
+{
+    unsigned char bytes[RPMI_DONE_BYTES];
+    uint64_t done;
+    int32_t status;
+
+    rpmi_done_put(bytes, 1ull << 40, RPM_E_FENCED);
+    REQUIRE(rpmi_letter_kind(bytes, sizeof(bytes)) == RPMI_LETTER_DONE);
+    REQUIRE(rpmi_done_get(bytes, &done, &status) == 0);
+    CHECK(done == 1ull << 40);
+    CHECK(status == RPM_E_FENCED);
+    rpmi_store32(bytes + 16, 1);
+    CHECK(rpmi_done_get(bytes, &done, &status) == RPM_E_PROTO);
+    rpmi_store32(bytes + 16, 0);
+    rpmi_store32(bytes + 20, 1);
+    CHECK(rpmi_done_get(bytes, &done, &status) == RPM_E_PROTO);
+}
+
+TEST_CASE("letter: immediate data holds key and line, where they fit", "[verbs]")
+{
+    CHECK(rpmi_imm_fits(255, (1ull << 30) - 1));
+    CHECK_FALSE(rpmi_imm_fits(256, 0));
+    CHECK_FALSE(rpmi_imm_fits(1, 1ull << 30));
+    CHECK(rpmi_imm_make(255, (1ull << 30) - 1) == 0xffffffff);
+    CHECK(rpmi_imm_make(3, 130) == (3u << 24 | 2));
+}
