@@ -1,51 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// suite.cpp: real processes over shm:, killed and stopped at random moments. Each round starts a
+// suite.cpp: real processes, killed and stopped at random moments. Each round starts a
 // writer (and often a reader), does something bad to one or two of writer, reader and server, then
 // recovers the log through a new connection and compares it with what was acknowledged.
 //
 // Chance is seeded by round; what the processes were at when it struck is not: replay a round
 // several times.
-#include "kill/model.h"
-#include "kill/process.h"
+#include "kill/bench.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <unistd.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 
 using namespace kill_suite;
 
 namespace
 {
 
-const uint64_t kMs = 1000000;
+// A network for this process and its children, so that nobody else takes their ports. Where that
+// is not allowed the machine's own has to do.
+void own_network()
+{
+    ifreq request = {};
+    int sock;
 
-struct Options {
-    std::string server;
-    std::string worker;
-    uint64_t seed = 1;
-    uint64_t rounds = 500;
-    uint64_t first = 0;
-    uint64_t seconds = 150; // no new round after that, but never fewer than the rounds asked for
-    bool verbose = false;
-};
-
-// Where a log lives and how it is reached.
-struct Ground {
-    const char *name;
-    const char *dir;
-    const char *mode;
-    const char *domain; // declared; "": none
-    uint32_t level;
-    bool slow; // every acknowledgement waits for a disk
-};
-
-const Ground kGrounds[] = {
-    { "tmpfs direct", "/dev/shm", "direct", "adr", RPM_DURABLE, false },
-    { "tmpfs ring", "/dev/shm", "ring", "adr", RPM_DURABLE, false },
-    { "file ring", "/var/tmp", "ring", "", RPM_DURABLE, true },
-    { "file direct", "/var/tmp", "direct", "", RPM_PROCESS, false },
-};
+    if (unshare(CLONE_NEWNET) != 0)
+        return;
+    sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    strcpy(request.ifr_name, "lo");
+    request.ifr_flags = IFF_UP;
+    if (ioctl(sock, SIOCSIFFLAGS, &request) != 0)
+        throw std::runtime_error("cannot bring up the loopback device");
+    close(sock);
+}
 
 enum Deed {
     kKillWriter,
@@ -78,54 +66,6 @@ class Chance
 
   private:
     uint64_t state_;
-};
-
-// One pool with its server, kept over all its rounds.
-class Bench
-{
-  public:
-    Bench(const Ground &ground, const Options &options) : ground(ground), options_(options)
-    {
-        std::string form = std::string(ground.dir) + "/rpm_kill_XXXXXX";
-
-        if (mkdtemp(&form[0]) == nullptr)
-            throw std::runtime_error("cannot make a directory in " + std::string(ground.dir));
-        dir_ = form;
-    }
-    ~Bench()
-    {
-        server.end();
-        std::string command = "rm -rf '" + dir_ + "'";
-        int ignored = std::system(command.c_str());
-        (void)ignored;
-    }
-    void serve()
-    {
-        std::vector<std::string> words = {
-            options_.server,      "--pool",     dir_ + "/pool", "--size", "4M", "--listen",
-            "shm:" + dir_ + "/s", "--fence-us", "200000",       "--quiet"
-        };
-
-        if (server.runs())
-            return;
-        if (ground.domain[0] != '\0') {
-            words.push_back("--domain");
-            words.push_back(ground.domain);
-        }
-        server.start(words);
-    }
-    std::string url(const std::string &mode) const
-    {
-        return "shm:" + dir_ + "/s,mode=" + mode;
-    }
-
-    const Ground &ground;
-    Process server;
-    Model model;
-
-  private:
-    const Options &options_;
-    std::string dir_;
 };
 
 struct ConnCloser {
@@ -261,8 +201,16 @@ class Round
                         std::to_string(life_), std::to_string(style),
                         deed_ == kStopServerLong ? "100000" : "5000000" });
         if (reads)
-            reader_.start({ options_.worker, "read",
-                            bench_->url(chance_.below(2) == 0 ? "direct" : "ring") });
+            reader_.start({ options_.worker, "read", bench_->url(reader_mode()) });
+    }
+
+    std::string reader_mode()
+    {
+        std::string mode = bench_->ground.mode;
+
+        if (mode != "tcp" && mode != "unix")
+            return chance_.below(2) == 0 ? "direct" : "ring";
+        return chance_.below(2) == 0 ? mode : "ring";
     }
 
     // Hear what the writer says until @ns have passed or it ended.
@@ -474,15 +422,17 @@ class Round
 
 int run(const Options &options)
 {
-    const size_t grounds = sizeof(kGrounds) / sizeof(kGrounds[0]);
-    std::unique_ptr<Bench> benches[sizeof(kGrounds) / sizeof(kGrounds[0])];
+    std::vector<std::unique_ptr<Bench>> benches;
     uint64_t until = now_ns() + options.seconds * 1000 * kMs;
     uint64_t acked = 0, lost = 0, invented = 0, broken = 0, rounds = 0;
 
-    for (size_t i = 0; i < grounds; i++)
-        benches[i] = std::make_unique<Bench>(kGrounds[i], options);
+    for (const Ground &ground : kGrounds)
+        if (std::string(ground.name).find(options.only) != std::string::npos)
+            benches.push_back(std::make_unique<Bench>(ground, options));
+    if (benches.empty())
+        throw std::runtime_error("no ground is called " + options.only);
     for (uint64_t number = options.first; rounds < options.rounds || now_ns() < until; number++) {
-        Bench *bench = benches[number % grounds].get();
+        Bench *bench = benches[number % benches.size()].get();
         Round round(bench, options, number, static_cast<uint32_t>(number - options.first + 1));
         uint64_t start = now_ns();
         Verdict verdict = round.run();
@@ -501,11 +451,12 @@ int run(const Options &options)
                    verdict.text.empty() ? "" : ": ", verdict.text.c_str(),
                    round.trouble().empty() ? "" : ": ", round.trouble().c_str());
         if (wrong)
-            printf("replay: kill_suite --server %s --worker %s --seed %llu --first %llu "
-                   "--rounds 1 --seconds 0 --verbose\n",
-                   options.server.c_str(), options.worker.c_str(),
-                   static_cast<unsigned long long>(options.seed),
-                   static_cast<unsigned long long>(number));
+            printf(
+                "replay: kill_suite --server %s --worker %s --only '%s' --seed %llu --first %llu "
+                "--rounds 1 --seconds 0 --verbose\n",
+                options.server.c_str(), options.worker.c_str(), options.only.c_str(),
+                static_cast<unsigned long long>(options.seed),
+                static_cast<unsigned long long>(number));
         fflush(stdout);
     }
     printf("seed %llu, acknowledged %llu, rounds that broke otherwise %llu\n",
@@ -525,6 +476,10 @@ bool parse(int argc, char **argv, Options *options)
             options->verbose = true;
             continue;
         }
+        if (word == "--here") {
+            options->here = true;
+            continue;
+        }
         if (i + 1 == argc)
             return false;
         std::string value = argv[++i];
@@ -538,6 +493,8 @@ bool parse(int argc, char **argv, Options *options)
             options->rounds = strtoull(value.c_str(), nullptr, 10);
         else if (word == "--first")
             options->first = strtoull(value.c_str(), nullptr, 10);
+        else if (word == "--only")
+            options->only = value;
         else if (word == "--seconds")
             options->seconds = strtoull(value.c_str(), nullptr, 10);
         else
@@ -553,12 +510,15 @@ int main(int argc, char **argv)
     Options options;
 
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: kill_suite --server PROGRAM --worker PROGRAM [--seed N] "
-                        "[--rounds N] [--first N] [--seconds N] [--verbose]\n");
+        fprintf(stderr,
+                "usage: kill_suite --server PROGRAM --worker PROGRAM [--seed N] "
+                "[--rounds N] [--first N] [--seconds N] [--only GROUND] [--here] [--verbose]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
     try {
+        if (!options.here)
+            own_network();
         return run(options);
     } catch (const std::exception &failure) {
         fprintf(stderr, "kill_suite: %s\n", failure.what());

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bench.h: where the suite's logs live and how they are reached, and a server that can be killed.
+#ifndef TESTS_KILL_BENCH_H
+#define TESTS_KILL_BENCH_H
+
+#include "kill/model.h"
+#include "kill/process.h"
+
+#include <arpa/inet.h>
+#include <cstdlib>
+#include <netinet/in.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace kill_suite
+{
+
+const uint64_t kMs = 1000000;
+
+struct Options {
+    std::string server;
+    std::string worker;
+    uint64_t seed = 1;
+    uint64_t rounds = 500;
+    uint64_t first = 0;
+    uint64_t seconds = 150; // no new round after that, but never fewer than the rounds asked for
+    std::string only;       // grounds with this in their name
+    bool here = false;      // no network of its own
+    bool verbose = false;
+};
+
+// Where a log lives and how it is reached.
+struct Ground {
+    const char *name;
+    const char *dir;
+    const char *mode;
+    const char *domain; // declared; "": none
+    uint32_t level;
+    bool slow; // every acknowledgement waits for a disk
+};
+
+inline const Ground kGrounds[] = {
+    { "tmpfs direct", "/dev/shm", "direct", "adr", RPM_DURABLE, false },
+    { "tmpfs ring", "/dev/shm", "ring", "adr", RPM_DURABLE, false },
+    { "file ring", "/var/tmp", "ring", "", RPM_DURABLE, true },
+    { "file direct", "/var/tmp", "direct", "", RPM_PROCESS, false },
+    { "tmpfs tcp", "/dev/shm", "tcp", "adr", RPM_DURABLE, false },
+    { "tmpfs unix", "/dev/shm", "unix", "adr", RPM_DURABLE, false },
+    { "file tcp", "/var/tmp", "tcp", "", RPM_DURABLE, true },
+};
+
+// A port of this machine's that nobody listens at.
+inline std::string free_port()
+{
+    sockaddr_in address = {};
+    socklen_t bytes = sizeof(address);
+    int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(sock, reinterpret_cast<sockaddr *>(&address), bytes) != 0 ||
+        getsockname(sock, reinterpret_cast<sockaddr *>(&address), &bytes) != 0)
+        throw std::runtime_error("no port to listen at");
+    close(sock);
+    return std::to_string(ntohs(address.sin_port));
+}
+
+// One pool with its server, kept over all its rounds.
+class Bench
+{
+  public:
+    Bench(const Ground &ground, const Options &options) : ground(ground), options_(options)
+    {
+        std::string form = std::string(ground.dir) + "/rpm_kill_XXXXXX";
+
+        if (mkdtemp(&form[0]) == nullptr)
+            throw std::runtime_error("cannot make a directory in " + std::string(ground.dir));
+        dir_ = form;
+        port_ = free_port();
+    }
+    ~Bench()
+    {
+        server.end();
+        std::string command = "rm -rf '" + dir_ + "'";
+        int ignored = std::system(command.c_str());
+        (void)ignored;
+    }
+    void serve()
+    {
+        std::vector<std::string> words = { options_.server, "--pool",     dir_ + "/pool",
+                                           "--size",        "4M",         "--listen",
+                                           listen(),        "--fence-us", "200000",
+                                           "--quiet" };
+
+        if (server.runs())
+            return;
+        if (ground.domain[0] != '\0') {
+            words.push_back("--domain");
+            words.push_back(ground.domain);
+        }
+        server.start(words);
+    }
+    std::string url(const std::string &mode) const
+    {
+        if (mode == "tcp")
+            return "tcp://127.0.0.1:" + port_ + "/pool";
+        return mode == "unix" ? "unix:" + dir_ + "/u" : "shm:" + dir_ + "/s,mode=" + mode;
+    }
+
+    const Ground &ground;
+    Process server;
+    Model model;
+
+  private:
+    // The shm: name is always there: some of those who look come that way.
+    std::string listen() const
+    {
+        std::string mode = ground.mode;
+        std::string shm = "shm:" + dir_ + "/s";
+
+        return mode == "tcp" || mode == "unix" ? shm + " " + url(mode) : shm;
+    }
+
+    const Options &options_;
+    std::string dir_;
+    std::string port_;
+};
+
+} // namespace kill_suite
+
+#endif
