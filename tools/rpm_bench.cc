@@ -18,6 +18,7 @@ static const char *const kExamples =
     "o.json\n"
     "  rpm-bench compare --json compare.json          needs no server\n"
     "  rpm-bench compare --only \"append direct\" --rounds 3\n"
+    "  rpm-bench compare --peer librpma --memory /dev/dax0.0\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage. A target that is missed is no failure.";
 
 static std::vector<uint64_t> parse_sizes(const std::vector<std::string> &texts)
@@ -128,6 +129,15 @@ static void add_compare(CLI::App &app, CompareOptions &options)
     sub->add_option("--dir", options.dir, "where memory comes from (/dev/shm)");
     cli::size_option(sub, "--scan-bytes", options.scan_bytes,
                      "size of the log that is scanned (1G)");
+    sub->add_option("--peer", options.peer, "against librpma, verbs or libfabric instead")
+        ->check(CLI::IsMember({ "librpma", "verbs", "libfabric" }));
+    sub->add_option("--address", options.address,
+                    "of the peer's server and ours (an RDMA device's; libfabric: 127.0.0.1)");
+    sub->add_option("--port", options.port, "of the peer's server; ours takes the next (7204)")
+        ->check(CLI::Range(1u, 65534u));
+    sub->add_option("--memory", options.memory,
+                    "device both servers lend; what it holds is lost (files in --dir)");
+    cli::method_option(sub, options.method, "ours against a peer (the cheapest that is legal)");
 }
 
 int main(int argc, char **argv)

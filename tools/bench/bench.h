@@ -78,6 +78,7 @@ struct ServerOptions {
     std::string listen; /* "shm:..." */
     uint64_t pool_bytes = 0;
     int engine_cpu = -1;
+    uint32_t ddio = 0; /* enum rpm_answer, declared */
 };
 
 /* A server in a process of its own; gone with this object, or with this process. */
@@ -119,10 +120,16 @@ struct CompareOptions {
     std::string only; /* rows whose name contains this */
     uint32_t rounds = 9;
     uint64_t scan_bytes = 1ull << 30;
+    std::string peer;     /* hold us against this one only */
+    std::string address;  /* where its server listens, and ours; empty: found */
+    uint32_t port = 7204; /* of its server; ours takes the next */
+    std::string memory;   /* device that both servers lend a part of; empty: files in dir */
+    uint32_t method = 0;  /* ours */
 };
 
 int run(const RunOptions &options);
 int compare(const CompareOptions &options);
+int compare_peer(const CompareOptions &options);
 
 } // namespace bench
 #endif

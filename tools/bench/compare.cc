@@ -31,9 +31,9 @@ void conclude(Row &row, const std::vector<double> &ours, const std::vector<doubl
     row.ratio_max = *std::max_element(ratios.begin(), ratios.end());
 }
 
-bool wanted(const Stage &stage, const std::string &what, const std::string &against)
+bool wanted(const std::string &only, const std::string &what, const std::string &against)
 {
-    return (what + " " + against).find(stage.options.only) != std::string::npos;
+    return (what + " " + against).find(only) != std::string::npos;
 }
 
 void print_header()
@@ -71,14 +71,7 @@ static double target_of(const std::string &what, const std::string &against, Sha
     return shape.depth > 1 ? 0 : direct && small ? 0.4 : 1.0;
 }
 
-struct Side {
-    std::string name;
-    ContenderPtr contender;
-    uint64_t records = 0;
-    std::vector<double> rounds;
-};
-
-static void play(std::vector<Side> &sides, uint32_t rounds, uint32_t depth)
+void play(std::vector<Side> &sides, uint32_t rounds, uint32_t depth)
 {
     for (Side &side : sides)
         side.records = burst_records(*side.contender, depth);
@@ -102,13 +95,13 @@ static void compare_append(const Stage &stage, const std::string &mode, Shape sh
     bool direct = mode == "direct";
     std::string other = direct ? "limit" : "bare ring";
 
-    if (wanted(stage, what, other))
+    if (wanted(stage.options.only, what, other))
         sides.push_back({ other,
                           direct ? make_limit(stage.dir, shape, kCapacity)
                                  : make_bare_ring(stage.dir, shape, kCapacity, stage.far_cpu),
                           0,
                           {} });
-    if (wanted(stage, what, "libpmemlog"))
+    if (wanted(stage.options.only, what, "libpmemlog"))
         sides.push_back({ "libpmemlog", make_pmemlog(stage.dir, shape, kCapacity), 0, {} });
     sides.erase(std::remove_if(sides.begin() + 1, sides.end(),
                                [](const Side &side) { return side.contender == nullptr; }),
@@ -128,7 +121,7 @@ static void compare_append(const Stage &stage, const std::string &mode, Shape sh
     }
 }
 
-static void write_json(const std::string &path, const std::vector<Row> &rows)
+void write_rows(const std::string &path, const std::vector<Row> &rows)
 {
     nlohmann::ordered_json json = nlohmann::ordered_json::array();
     std::ofstream file;
@@ -173,6 +166,8 @@ static void print_notes(const Stage &stage)
 
 int compare(const CompareOptions &options)
 {
+    if (!options.peer.empty())
+        return compare_peer(options);
     MemoryDir dir(options.dir);
     std::vector<int> cpus = allowed_cpus();
     std::vector<Row> rows;
@@ -200,7 +195,7 @@ int compare(const CompareOptions &options)
     if (rows.empty() && !cli::stopped())
         throw cli::Failure("--only: no row is called \"" + options.only + "\"");
     if (!options.json.empty())
-        write_json(options.json, rows);
+        write_rows(options.json, rows);
     return cli::kDone;
 }
 

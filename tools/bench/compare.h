@@ -38,10 +38,24 @@ struct Stage {
 void conclude(Row &row, const std::vector<double> &ours, const std::vector<double> &others);
 
 /* Is this row asked for? */
-bool wanted(const Stage &stage, const std::string &what, const std::string &against);
+bool wanted(const std::string &only, const std::string &what, const std::string &against);
 
 void print_header();
 void print_row(const Row &row);
+
+/* One who takes part. */
+struct Side {
+    std::string name;
+    ContenderPtr contender;
+    uint64_t records = 0;       /* of a burst */
+    std::vector<double> rounds; /* its value in each */
+};
+
+/* All of them in turn, burst by burst. */
+void play(std::vector<Side> &sides, uint32_t rounds, uint32_t depth);
+
+/* For whoever reads the file. */
+void write_rows(const std::string &path, const std::vector<Row> &rows);
 
 /* Two writers on two logs against one of them. */
 void compare_writers(const Stage &stage, std::vector<Row> &rows);

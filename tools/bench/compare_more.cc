@@ -151,7 +151,7 @@ void compare_writers(const Stage &stage, std::vector<Row> &rows)
     std::vector<double> one;
     std::vector<double> two;
 
-    if (!wanted(stage, "two writers", "one writer"))
+    if (!wanted(stage.options.only, "two writers", "one writer"))
         return;
     OurLog first(stage.socket + ",mode=direct", "bench-first", shape, kCapacity);
     uint64_t n = burst_records(first, 1);
@@ -272,7 +272,7 @@ static void compare_followed(const Stage &stage, uint64_t bytes, std::vector<Row
     std::vector<double> followed;
     Row row = { "writer with follower", bytes, 1, "writer alone", "time per record" };
 
-    if (!wanted(stage, row.what, row.against))
+    if (!wanted(stage.options.only, row.what, row.against))
         return;
     OurLog log(stage.socket + ",mode=direct", "bench-first", shape, kCapacity);
     uint64_t n = burst_records(log, 1);
@@ -350,7 +350,7 @@ void compare_scan(const Stage &stage, std::vector<Row> &rows)
     uint64_t bytes;
     volatile uint64_t sink;
 
-    if (!wanted(stage, row.what, row.against) || limit_kernels(&kernel) == 0)
+    if (!wanted(stage.options.only, row.what, row.against) || limit_kernels(&kernel) == 0)
         return;
     records = fill(stage, stage.options.scan_bytes);
     cli::Conn conn = cli::connect(stage.socket + ",mode=direct");

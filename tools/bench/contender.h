@@ -25,6 +25,8 @@ class Contender
     virtual void append(uint64_t n) = 0;
     /* Not timed: make room for burst_max() records and whatever else they need. */
     virtual void reset() {}
+    /* Not timed: others are about to be timed. */
+    virtual void rest() {}
     /* Records that fit between two resets. */
     virtual uint64_t burst_max() const = 0;
 };
@@ -33,7 +35,10 @@ using ContenderPtr = std::unique_ptr<Contender>;
 
 /* Our log over @url, created there under a name of its own. */
 ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
-                       uint64_t capacity);
+                       uint64_t capacity, uint32_t method = 0);
+/* The same, each record made durable by itself, as many under way as the depth says. */
+ContenderPtr make_ours_async(const std::string &url, const std::string &name, Shape shape,
+                             uint64_t capacity, uint32_t method);
 /* The hand-written loop; nullptr if this CPU has none. */
 ContenderPtr make_limit(const MemoryDir &dir, Shape shape, uint64_t capacity);
 /* The hand-written ring to a thread that runs on @cpu. */

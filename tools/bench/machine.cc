@@ -120,6 +120,7 @@ static rpm_server *child_server;
     opts.pool_bytes = options.pool_bytes;
     opts.flags = RPM_SERVER_CREATE;
     opts.domain = RPM_DOMAIN_ADR;
+    opts.ddio = options.ddio;
     err = rpm_server_open(&opts, &child_server);
     if (err != 0) {
         fprintf(stderr, "rpm-bench: server: %s: %s\n", rpm_error_name(err), rpm_last_error());

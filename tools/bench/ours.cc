@@ -9,23 +9,43 @@
 namespace bench
 {
 
-OurLog::OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity)
-    : name_(name), shape_(shape), capacity_(capacity), payload_(shape.bytes, 'x'),
-      slices_(shape.depth, rpm_slice{ payload_.data(), shape.bytes }), conn_(cli::connect(url))
+OurLog::OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity,
+               uint32_t method)
+    : shape_(shape), payload_(shape.bytes, 'x'), name_(name), capacity_(capacity),
+      slices_(shape.depth, rpm_slice{ payload_.data(), shape.bytes })
 {
+    rpm_conn_opts conn_opts = rpm_conn_opts_init();
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_log *fresh = nullptr;
+
+    conn_opts.method = method;
+    conn_ = cli::connect(url, &conn_opts);
 
     opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
     opts.capacity_bytes = capacity;
     opts.staging_bytes = 8u << 20;
     cli::check(name, rpm_log_open(conn_.get(), name.c_str(), &opts, &fresh));
     log_.reset(fresh);
-    /* One lap, so that every page has been touched. */
-    for (uint64_t lap = 0; lap < 2 * capacity; lap += burst_max() * (shape.bytes + 24)) {
-        append(burst_max() / shape.depth * shape.depth);
-        reset();
+    touch();
+}
+
+/* Once around, so that every page has been touched; many at once, since links may be slow. */
+void OurLog::touch()
+{
+    static constexpr uint32_t kMany = 64;
+    std::vector<rpm_slice> many(kMany, rpm_slice{ payload_.data(), shape_.bytes });
+    uint64_t written = 0;
+    uint64_t since = 0;
+
+    for (; written < capacity_; written += kMany * (shape_.bytes + 24)) {
+        cli::check("append", rpm_log_append_batch(log_.get(), many.data(), kMany, nullptr));
+        since += kMany;
+        if (since + kMany > burst_max()) {
+            reset();
+            since = 0;
+        }
     }
+    reset();
 }
 
 OurLog::~OurLog()
@@ -64,10 +84,48 @@ void OurLog::reset()
     cli::check("trim", rpm_log_trim(log_.get(), next_lsn_));
 }
 
-ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
-                       uint64_t capacity)
+/* Appends that are submitted and polled for. */
+class OurAsyncLog : public OurLog
 {
-    return std::make_unique<OurLog>(url, name, shape, capacity);
+  public:
+    using OurLog::OurLog;
+
+    void append(uint64_t n) override
+    {
+        uint64_t submitted = 0;
+        uint64_t completed = 0;
+
+        while (completed < n) {
+            rpm_completion done[32];
+            int found;
+
+            while (submitted < n && submitted - completed < shape_.depth) {
+                int err =
+                    rpm_log_append_async(log(), payload_.data(), shape_.bytes, 0, nullptr, nullptr);
+
+                if (err == RPM_E_BUSY)
+                    break;
+                cli::check("append", err);
+                submitted++;
+            }
+            found = cli::check("poll", rpm_log_poll(log(), done, 32));
+            for (int i = 0; i < found; i++)
+                cli::check("append", done[i].status);
+            completed += static_cast<uint64_t>(found);
+        }
+    }
+};
+
+ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
+                       uint64_t capacity, uint32_t method)
+{
+    return std::make_unique<OurLog>(url, name, shape, capacity, method);
+}
+
+ContenderPtr make_ours_async(const std::string &url, const std::string &name, Shape shape,
+                             uint64_t capacity, uint32_t method)
+{
+    return std::make_unique<OurAsyncLog>(url, name, shape, capacity, method);
 }
 
 double burst(Contender &contender, uint64_t n, uint32_t depth)
@@ -79,7 +137,9 @@ double burst(Contender &contender, uint64_t n, uint32_t depth)
     contender.append(depth);
     start = now_ns();
     contender.append(n);
-    return static_cast<double>(now_ns() - start) / static_cast<double>(n);
+    start = now_ns() - start;
+    contender.rest();
+    return static_cast<double>(start) / static_cast<double>(n);
 }
 
 uint64_t burst_records(Contender &contender, uint32_t depth)

@@ -13,7 +13,8 @@ namespace bench
 class OurLog : public Contender
 {
   public:
-    OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity);
+    OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity,
+           uint32_t method = 0);
     ~OurLog() override;
 
     void append(uint64_t n) override;
@@ -27,12 +28,21 @@ class OurLog : public Contender
     /* The tail now. */
     uint64_t read_tail() const;
 
+  protected:
+    const Shape shape_;
+    std::vector<unsigned char> payload_;
+
+    rpm_log *log() const
+    {
+        return log_.get();
+    }
+
   private:
+    void touch();
+
     std::string name_;
-    Shape shape_;
     uint64_t capacity_;
     uint64_t next_lsn_ = 0; /* start of a record behind which all is trimmed */
-    std::vector<unsigned char> payload_;
     std::vector<rpm_slice> slices_;
     cli::Conn conn_;
     cli::Log log_;
