@@ -11,6 +11,8 @@ extern "C" {
 #include "transport/wrap/wrap.h"
 }
 #include "support/catch.h"
+#include "support/cert.h"
+#include "support/server.h"
 
 #include <librpm/server.h>
 #include <librpm/sim.h>
@@ -87,7 +89,7 @@ class Model : public Server
 };
 
 // A server on this machine, with a pool in a file in memory: "shm direct", "shm ring", "tcp plain",
-// "unix plain".
+// "unix plain", "tcp tls".
 class Local : public Server
 {
   public:
@@ -101,6 +103,8 @@ class Local : public Server
         listen_ = scheme == "tcp" ? "tcp://127.0.0.1:0/pool" : scheme + ":" + name_;
         if (scheme == "shm")
             options_ = ",mode=" + what.substr(4);
+        if (what == "tcp tls")
+            encrypt();
         start(RPM_SERVER_CREATE);
     }
     ~Local() override
@@ -129,6 +133,17 @@ class Local : public Server
     }
 
   private:
+    void encrypt()
+    {
+        dir_ = std::make_unique<support::Dir>();
+        support::Authority ca(*dir_ / "");
+
+        ca.issue("server", "IP:127.0.0.1");
+        cert_ = *dir_ / "server.pem";
+        key_ = *dir_ / "server.key";
+        listen_ += ",tls=on";
+        options_ = ",tls=" + ca.trusted();
+    }
     void start(uint32_t flags)
     {
         rpm_server_opts opts = rpm_server_opts_init();
@@ -139,11 +154,13 @@ class Local : public Server
         opts.pool_bytes = 1 << 20;
         opts.flags = flags;
         opts.domain = RPM_DOMAIN_ADR;
+        opts.tls_cert = cert_.empty() ? nullptr : cert_.c_str();
+        opts.tls_key = key_.empty() ? nullptr : key_.c_str();
         REQUIRE(rpm_server_open(&opts, &server_) == 0);
         REQUIRE(rpm_server_url(server_, 0, url, sizeof(url)) == 0);
         url_ = url;
         if (listen_.compare(0, 3, "tcp") == 0)
-            listen_ = url_; // with the port that it got: the same after a restart
+            listen_ = url_ + (cert_.empty() ? "" : ",tls=on"); // the same port after a restart
         run_ = std::thread([this] { run_result_ = rpm_server_run(server_); });
         engine_ = std::thread([this] { engine_result_ = rpm_server_engine(server_); });
     }
@@ -152,6 +169,9 @@ class Local : public Server
     std::string listen_;
     std::string url_;
     std::string options_;
+    std::unique_ptr<support::Dir> dir_; // of what TLS needs
+    std::string cert_;
+    std::string key_;
     std::string pool_;
     rpm_server *server_ = nullptr;
     std::thread run_;
@@ -171,7 +191,7 @@ inline std::vector<Where> everywhere()
     std::vector<Where> all;
 
     for (const char *server : { "sim adr", "sim adr-noddio", "sim eadr", "sim msync", "shm direct",
-                                "shm ring", "tcp plain", "unix plain" })
+                                "shm ring", "tcp plain", "unix plain", "tcp tls" })
         for (const char *wrap : { "", ",wrap=trace+count", ",wrap=fault+delay,delay_ns=500" })
             all.push_back({ server, wrap });
     return all;

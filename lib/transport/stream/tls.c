@@ -5,7 +5,7 @@
  * OpenSSL writes to sockets in a way that raises SIGPIPE when the other side is gone; a library
  * must not do that to its program, so the bytes go through functions of our own.
  *
- * Tests: tests/conform/transport_test.cpp
+ * Tests: tests/unit/transport/stream/tls_test.cpp, tests/conform/transport_test.cpp
  */
 #include "transport/stream/tls.h"
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams under TLS: whom a client believes, and what it is told when the two sides do not agree.
+#include "support/cert.h"
+#include "support/server.h"
+
+extern "C" {
+#include "base/clock.h"
+#include "transport/stream/tls.h"
+#include "transport/transport.h"
+}
+#include <cstring>
+#include <openssl/ssl.h>
+
+using support::Authority;
+using support::Dir;
+using support::Server;
+
+namespace
+{
+
+support::ServerOpts encrypted(const Dir &dir, const std::string &name)
+{
+    support::ServerOpts opts;
+
+    opts.listen = "tcp://127.0.0.1:0/pool,tls=on";
+    opts.tls_cert = dir / (name + ".pem");
+    opts.tls_key = dir / (name + ".key");
+    return opts;
+}
+
+int dial(const std::string &url, std::string *why = nullptr, rpmi_link **kept = nullptr)
+{
+    rpmi_link_opts opts = {};
+    rpmi_link *link = nullptr;
+
+    opts.timeout_us = 3000000;
+    opts.depth = 64;
+    opts.staging_bytes = 1 << 20;
+    int err = rpmi_link_open(url.c_str(), &opts, &link);
+    if (err != 0 && why != nullptr)
+        *why = rpm_last_error();
+    if (err == 0 && kept != nullptr)
+        *kept = link;
+    else if (err == 0)
+        link->ops->close(link);
+    return err;
+}
+
+bool contains(const std::string &text, const std::string &part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("tls: a server that the authority vouches for is believed", "[unit]")
+{
+    Dir dir;
+    Authority ca(dir / "");
+    ca.issue("server", "IP:127.0.0.1,DNS:localhost");
+    Server server(encrypted(dir, "server"));
+    rpmi_link *link = nullptr;
+
+    REQUIRE(dial(server.port_url() + ",tls=" + ca.trusted(), nullptr, &link) == 0);
+    rpmi_call call = {};
+    rpmi_reply reply = {};
+    call.kind = RPMI_CALL_OPEN;
+    call.flags = RPMI_CALL_CREATE;
+    call.object = RPM_KIND_REGION;
+    call.bytes = 4 << 20;
+    strcpy(call.name, "region");
+    REQUIRE(link->ops->call(link, &call, &reply, rpmi_clock_ns() + 3000000000ull) == 0);
+    CHECK(reply.status == 0);
+    link->ops->close(link);
+}
+
+TEST_CASE("tls: another host's certificate, another authority's, one that has expired", "[unit]")
+{
+    Dir dir;
+    Authority ca(dir / "");
+    Authority other(dir / "", "other");
+    ca.issue("server", "IP:127.0.0.1");
+    ca.issue("elsewhere", "IP:192.0.2.1,DNS:example.org");
+    ca.issue("old", "IP:127.0.0.1", -60);
+    Server good(encrypted(dir, "server"));
+    Server elsewhere(encrypted(dir, "elsewhere"));
+    Server old(encrypted(dir, "old"));
+    std::string why;
+
+    REQUIRE(dial(good.port_url() + ",tls=" + ca.trusted()) == 0);
+    CHECK(dial(good.port_url() + ",tls=" + other.trusted(), &why) == RPM_E_DENIED);
+    CHECK(contains(why, "not to be trusted"));
+    CHECK(dial(good.port_url() + ",tls=on", &why) == RPM_E_DENIED); // not the system's either
+    CHECK(dial(elsewhere.port_url() + ",tls=" + ca.trusted(), &why) == RPM_E_DENIED);
+    CHECK(contains(why, "IP address mismatch"));
+    CHECK(dial(old.port_url() + ",tls=" + ca.trusted(), &why) == RPM_E_DENIED);
+    CHECK(contains(why, "expired"));
+}
+
+TEST_CASE("tls: by name as well as by address", "[unit]")
+{
+    Dir dir;
+    Authority ca(dir / "");
+    ca.issue("server", "DNS:localhost");
+    Server server(encrypted(dir, "server"));
+    std::string port = server.port_url().substr(strlen("tcp://127.0.0.1"));
+    std::string why;
+
+    CHECK(dial("tcp://localhost" + port + ",tls=" + ca.trusted(), &why) == 0);
+    CHECK(dial("tcp://127.0.0.1" + port + ",tls=" + ca.trusted()) == RPM_E_DENIED);
+}
+
+TEST_CASE("tls: one side in the clear is told to change its URL", "[unit]")
+{
+    Dir dir;
+    Authority ca(dir / "");
+    ca.issue("server", "IP:127.0.0.1");
+    Server under_tls(encrypted(dir, "server"));
+    support::ServerOpts clear_opts;
+    clear_opts.listen = "tcp://127.0.0.1:0/pool";
+    Server in_the_clear(clear_opts);
+    std::string why;
+
+    CHECK(dial(under_tls.port_url(), &why) == RPM_E_PROTO);
+    CHECK(contains(why, "tls=CAFILE"));
+    CHECK(dial(in_the_clear.port_url() + ",tls=" + ca.trusted(), &why) == RPM_E_PROTO);
+    CHECK(contains(why, "leave out tls="));
+    CHECK(dial(in_the_clear.port_url()) == 0); // and both go on serving
+    CHECK(dial(under_tls.port_url() + ",tls=" + ca.trusted()) == 0);
+}
+
+TEST_CASE("tls: files that do not hold what they should", "[unit]")
+{
+    Dir dir;
+    Authority ca(dir / "");
+    ca.issue("one", "IP:127.0.0.1");
+    ca.issue("two", "IP:127.0.0.1");
+    ssl_ctx_st *ctx = nullptr;
+    std::string one = dir / "one.pem";
+
+    CHECK(rpmi_tls_trust((dir / "none").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_trust((dir / "one.key").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_show((dir / "none").c_str(), (dir / "one.key").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_show(one.c_str(), (dir / "none").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_show(one.c_str(), (dir / "two.key").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(ctx == nullptr);
+    CHECK(rpmi_tls_show(one.c_str(), (dir / "one.key").c_str(), &ctx) == 0);
+    rpmi_tls_forget(&ctx);
+    rpmi_tls_forget(&ctx);
+    CHECK(ctx == nullptr);
+    CHECK(dial("tcp://127.0.0.1:1,tls=" + dir / "none") == RPM_E_INVAL);
+}
+
+TEST_CASE("tls: nothing older than 1.2 is spoken", "[unit]")
+{
+    Dir dir;
+    Authority ca(dir / "");
+    ca.issue("server", "IP:127.0.0.1");
+    ssl_ctx_st *show = nullptr;
+    ssl_ctx_st *trust = nullptr;
+
+    REQUIRE(rpmi_tls_show((dir / "server.pem").c_str(), (dir / "server.key").c_str(), &show) == 0);
+    REQUIRE(rpmi_tls_trust(ca.trusted().c_str(), &trust) == 0);
+    CHECK(SSL_CTX_get_min_proto_version(show) == TLS1_2_VERSION);
+    CHECK(SSL_CTX_get_min_proto_version(trust) == TLS1_2_VERSION);
+    CHECK((SSL_CTX_get_verify_mode(trust) & SSL_VERIFY_PEER) != 0);
+    rpmi_tls_forget(&show);
+    rpmi_tls_forget(&trust);
+}
