@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpm_server.cc: lend a pool to clients on this machine until SIGTERM or SIGINT.
+ * rpm_server.cc: lend a pool to clients until SIGTERM or SIGINT.
  *
- * Two threads: this one answers control messages, the other carries out rings. A third sleeps
+ * Two threads: this one answers control messages, the other carries out requests. A third sleeps
  * until SIGUSR1 asks for the counters.
  */
 #include "cli.h"
@@ -31,6 +31,7 @@ constexpr const char *kExamples =
     "  rpm-server --pool /dev/shm/pool --size 1G --listen shm:demo --domain adr\n"
     "  rpm-server --pool /var/lib/pool --size 10G --listen shm:logs --clients 16\n"
     "  rpm-server --size 64M --listen shm:/tmp/test.sock        (anonymous memory)\n"
+    "  rpm-server --pool /dev/shm/pool --size 1G --listen tcp://*:7430/pool --secret-file key\n"
     "  rpm-server --config /etc/librpm/rpm-server.conf\n"
     "\n"
     "The configuration file holds the same names without dashes: pool = \"/dev/shm/pool\".\n"
@@ -97,13 +98,14 @@ std::string read_secret(const std::string &path)
 Server open_server(const Options &options)
 {
     rpm_server_opts opts = rpm_server_opts_init();
+    std::string listen = server::listen_text(options);
     std::string secret;
     rpm_server *server = nullptr;
 
     if (!options.secret_file.empty())
         secret = read_secret(options.secret_file);
     opts.pool = options.pool.empty() ? nullptr : options.pool.c_str();
-    opts.listen = options.listen.c_str();
+    opts.listen = listen.c_str();
     opts.pool_bytes = options.size;
     opts.dram_bytes = options.dram;
     opts.domain = options.domain;
@@ -111,6 +113,9 @@ Server open_server(const Options &options)
     opts.socket_mode = server::parse_mode(options.socket_mode);
     opts.secret = secret.empty() ? nullptr : secret.c_str();
     opts.fence_us = options.fence_us;
+    opts.tls_cert = options.tls_cert.empty() ? nullptr : options.tls_cert.c_str();
+    opts.tls_key = options.tls_key.empty() ? nullptr : options.tls_key.c_str();
+    opts.ddio = options.ddio.empty() ? 0 : options.ddio == "on" ? RPM_YES : RPM_NO;
     opts.numa_node = options.numa + 1;
     if (options.size != 0 && !options.no_create)
         opts.flags |= RPM_SERVER_CREATE;
@@ -207,6 +212,17 @@ void block_stats_signal()
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
+/* Where clients find us, with the ports that were chosen. */
+std::string urls_text(rpm_server *server)
+{
+    std::string text;
+    char url[512];
+
+    for (uint32_t i = 0; rpm_server_url(server, i, url, sizeof(url)) == 0; i++)
+        text += (text.empty() ? "" : " ") + std::string(url);
+    return text;
+}
+
 std::string ready_text(rpm_server *server, const Options &options)
 {
     rpm_facts facts = rpm_facts_init();
@@ -216,7 +232,7 @@ std::string ready_text(rpm_server *server, const Options &options)
     stats.size = sizeof(stats);
     cli::check("facts", rpm_server_facts(server, &facts));
     cli::check("statistics", rpm_server_stats(server, &stats));
-    text << "ready: " << options.listen << ", pool "
+    text << "ready: " << urls_text(server) << ", pool "
          << (options.pool.empty() ? "anonymous" : options.pool) << ", "
          << cli::size_text(static_cast<double>(stats.pool_bytes)) << ", medium "
          << rpm_medium_name(static_cast<rpm_medium>(facts.medium)) << ", domain "

@@ -10,13 +10,19 @@
 
 #include "cli.h"
 
+#include <string>
+#include <vector>
+
 namespace server
 {
 
 struct Options {
     std::string pool;
-    std::string listen;
+    std::vector<std::string> listen;
     std::string secret_file;
+    std::string tls_cert;
+    std::string tls_key;
+    std::string ddio;
     std::string json_stats;
     std::string fence;
     std::string socket_mode = "0600";
@@ -50,6 +56,16 @@ inline uint32_t parse_mode(const std::string &text)
     return static_cast<uint32_t>(mode);
 }
 
+/* The addresses as the library takes them: separated by blanks. */
+inline std::string listen_text(const Options &options)
+{
+    std::string text;
+
+    for (const std::string &url : options.listen)
+        text += (text.empty() ? "" : " ") + url;
+    return text;
+}
+
 /* Every option, and what must hold between them. @options outlives @app. */
 inline void add_options(CLI::App &app, Options &options)
 {
@@ -57,7 +73,8 @@ inline void add_options(CLI::App &app, Options &options)
         ->type_name("PATH");
     cli::size_option(&app, "--size", options.size,
                      "Size of the pool when it is made; makes it if it is not there");
-    app.add_option("--listen", options.listen, "Where to listen: shm:NAME or shm:/path")
+    app.add_option("--listen", options.listen,
+                   "Where to listen, one or more: shm:NAME, unix:NAME, tcp://HOST:PORT/POOL")
         ->required()
         ->type_name("URL");
     app.set_config("--config", "", "Read options from a TOML or INI file")->type_name("FILE");
@@ -72,6 +89,14 @@ inline void add_options(CLI::App &app, Options &options)
     app.add_option("--socket-mode", options.socket_mode, "Permissions of the socket; 0600");
     app.add_option("--secret-file", options.secret_file, "Clients must present what is in it")
         ->type_name("FILE");
+    app.add_option("--tls-cert", options.tls_cert,
+                   "Certificate chain, PEM, of addresses that end in ,tls=on")
+        ->type_name("FILE");
+    app.add_option("--tls-key", options.tls_key, "Its key, PEM")->type_name("FILE");
+    app.add_option(
+           "--ddio", options.ddio,
+           "Whether a NIC's writes go to the CPU's cache, where no probe can tell: on or off")
+        ->check(CLI::IsMember({ "on", "off" }));
     app.add_option("--fence", options.fence,
                    "What a fenced writer that does not stop in time gets: refuse or kill")
         ->check(CLI::IsMember({ "refuse", "kill" }));
@@ -90,6 +115,8 @@ inline void add_options(CLI::App &app, Options &options)
         (void)parse_mode(options.socket_mode);
         if (options.pool.empty() && options.size == 0)
             throw CLI::ValidationError("--size", "an anonymous pool needs one");
+        if (options.tls_cert.empty() != options.tls_key.empty())
+            throw CLI::ValidationError("--tls-cert", "a certificate and its key come together");
     });
 }
 

@@ -3,7 +3,8 @@
  * conn.h: a connection to one server. It belongs to one thread, and so does everything opened on
  * it.
  *
- * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]", "sim:seed=N,preset=P".
+ * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]",
+ * "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME", "sim:seed=N,preset=P".
  */
 #ifndef LIBRPM_CONN_H
 #define LIBRPM_CONN_H
