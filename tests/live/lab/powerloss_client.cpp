@@ -65,7 +65,7 @@ template <typename Try> void insist(const char *what, Try attempt)
             return;
         if (!passes(err) || now_ns() > until)
             fail(what, err);
-        nap(20000000);
+        nap(100000000);
     }
 }
 
@@ -79,13 +79,22 @@ class Told
     }
     void message(const Message &message)
     {
-        if (write(acks_, &message, sizeof(message)) != sizeof(message))
+        queued_.push_back(message);
+    }
+    // All that was said at once: each write is a message to the host.
+    void flush()
+    {
+        auto bytes = static_cast<ssize_t>(queued_.size() * sizeof(Message));
+
+        if (bytes != 0 && write(acks_, queued_.data(), static_cast<size_t>(bytes)) != bytes)
             fail("cannot tell the host", RPM_E_IO);
+        queued_.clear();
     }
     __attribute__((format(printf, 2, 3))) void event(const char *format, ...)
     {
         va_list args;
 
+        flush();
         va_start(args, format);
         if (vdprintf(events_, format, args) < 0)
             fail("cannot tell the host", RPM_E_IO);
@@ -114,6 +123,7 @@ class Told
     std::string stop_;
     bool stopped_ = false;
     uint64_t look_ns_ = 0;
+    std::vector<Message> queued_;
     int acks_;
     int events_;
 };
@@ -201,6 +211,7 @@ class Life
         int err = 0;
 
         while (err == 0 && !told_->stop()) {
+            told_->flush();
             err = life_ % 3 == 0 ? blocking() : life_ % 3 == 1 ? pipelined() : batch();
             if (err == RPM_E_FULL)
                 err = make_room();
