@@ -130,7 +130,8 @@ class VerbsClient : public PeerClient
     }
     ~VerbsClient() override
     {
-        (void)rdma_disconnect(id_);
+        /* No rdma_disconnect(): it waits for an answer that a server who only listens never gives.
+         */
         if (near_ != nullptr)
             (void)ibv_dereg_mr(near_);
         if (word_mr_ != nullptr)
