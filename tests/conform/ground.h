@@ -17,9 +17,13 @@ extern "C" {
 #include <librpm/server.h>
 #include <librpm/sim.h>
 
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
 #include <map>
 #include <memory>
 #include <string>
+#include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -88,8 +92,22 @@ class Model : public Server
     rpm_sim *sim_ = nullptr;
 };
 
+// A character device of persistent memory starts anew, as a file that is made does.
+inline void wipe(const char *device)
+{
+    const size_t bytes = 2 << 20; // its pages are so large
+    int fd = open(device, O_RDWR);
+    void *front = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    REQUIRE(front != MAP_FAILED);
+    std::memset(front, 0, bytes);
+    munmap(front, bytes);
+    close(fd);
+}
+
 // A server on this machine, with a pool in a file in memory: "shm direct", "shm ring", "tcp plain",
-// "unix plain", "tcp tls".
+// "unix plain", "tcp tls"; in the laboratory "verbs dram", whose DDIO counts as off, so that a READ
+// is proof enough, and "verbs devdax", with native FLUSH.
 class Local : public Server
 {
   public:
@@ -105,12 +123,24 @@ class Local : public Server
             options_ = ",mode=" + what.substr(4);
         if (what == "tcp tls")
             encrypt();
+        if (scheme == "verbs") {
+            listen_ = std::string("verbs://") + std::getenv("LIBRPM_LAB_SERVER") + ":0/pool";
+            options_ = std::string(",from=") + std::getenv("LIBRPM_LAB_CLIENT");
+            ddio_ = RPM_NO;
+        }
+        if (what == "verbs devdax") {
+            pool_ = std::getenv("LIBRPM_LAB_DEVDAX");
+            bytes_ = 0;
+            ddio_ = 0;
+            wipe(pool_.c_str());
+        }
         start(RPM_SERVER_CREATE);
     }
     ~Local() override
     {
         kill();
-        unlink(pool_.c_str());
+        if (bytes_ != 0)
+            unlink(pool_.c_str());
     }
     int connect(const std::string &wrap, rpmi_link **link) override
     {
@@ -151,15 +181,17 @@ class Local : public Server
 
         opts.pool = pool_.c_str();
         opts.listen = listen_.c_str();
-        opts.pool_bytes = 1 << 20;
+        opts.pool_bytes = bytes_;
         opts.flags = flags;
-        opts.domain = RPM_DOMAIN_ADR;
+        opts.domain = bytes_ != 0 ? RPM_DOMAIN_ADR : 0;
+        opts.ddio = ddio_;
         opts.tls_cert = cert_.empty() ? nullptr : cert_.c_str();
         opts.tls_key = key_.empty() ? nullptr : key_.c_str();
+        INFO(rpm_last_error());
         REQUIRE(rpm_server_open(&opts, &server_) == 0);
         REQUIRE(rpm_server_url(server_, 0, url, sizeof(url)) == 0);
         url_ = url;
-        if (listen_.compare(0, 3, "tcp") == 0)
+        if (listen_.find("://") != std::string::npos)
             listen_ = url_ + (cert_.empty() ? "" : ",tls=on"); // the same port after a restart
         run_ = std::thread([this] { run_result_ = rpm_server_run(server_); });
         engine_ = std::thread([this] { engine_result_ = rpm_server_engine(server_); });
@@ -173,6 +205,8 @@ class Local : public Server
     std::string cert_;
     std::string key_;
     std::string pool_;
+    uint64_t bytes_ = 1 << 20; // 0: a device
+    uint32_t ddio_ = 0;
     rpm_server *server_ = nullptr;
     std::thread run_;
     std::thread engine_;
@@ -186,12 +220,31 @@ struct Where {
     std::string wrap;
 };
 
+// What this machine has; what the environment asks for, where it does: in the laboratory "verbs".
+inline std::vector<std::string> servers()
+{
+    const char *wanted = std::getenv("LIBRPM_CONFORM");
+
+    if (wanted == nullptr)
+        return { "sim adr",  "sim adr-noddio", "sim eadr",   "sim msync", "shm direct",
+                 "shm ring", "tcp plain",      "unix plain", "tcp tls" };
+    REQUIRE(std::string(wanted) == "verbs");
+    return { "verbs dram", "verbs devdax" };
+}
+
+// One for each way that ops travel.
+inline std::vector<std::string> one_of_each()
+{
+    if (std::getenv("LIBRPM_CONFORM") != nullptr)
+        return servers();
+    return { "sim adr", "shm direct", "shm ring", "tcp plain" };
+}
+
 inline std::vector<Where> everywhere()
 {
     std::vector<Where> all;
 
-    for (const char *server : { "sim adr", "sim adr-noddio", "sim eadr", "sim msync", "shm direct",
-                                "shm ring", "tcp plain", "unix plain", "tcp tls" })
+    for (const std::string &server : servers())
         for (const char *wrap : { "", ",wrap=trace+count", ",wrap=fault+delay,delay_ns=500" })
             all.push_back({ server, wrap });
     return all;

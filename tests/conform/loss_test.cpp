@@ -240,7 +240,7 @@ TEST_CASE("loss: words in DRAM are zero in a new run of the server", "[conform]"
 
 TEST_CASE("loss: faults put in keep the contract on every transport", "[conform]")
 {
-    std::string server = GENERATE("sim adr", "shm direct", "shm ring", "tcp plain");
+    std::string server = GENERATE(from_range(one_of_each()));
     std::string kind = GENERATE("lost", "unacked", "repeat");
     uint64_t at = GENERATE(range(uint64_t(1), uint64_t(8)));
     Where where = { server,

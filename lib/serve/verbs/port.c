@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -39,6 +40,17 @@ static int bind_failed(const struct rpmi_endpoint *at)
     return rpmi_fail(RPM_E_IO, "cannot listen at %s:%s: %s", at->host, at->port, strerror(errno));
 }
 
+/* As a client dials it, with the port that it became. */
+static void put_url(struct rpmi_verbs_port *port, const struct rpmi_endpoint *at)
+{
+    bool bracket = strchr(at->host, ':') != NULL;
+
+    (void)snprintf(port->port.url, sizeof(port->port.url), "verbs://%s%s%s:%u%s%s",
+                   bracket ? "[" : "", at->host, bracket ? "]" : "",
+                   (unsigned)ntohs(rdma_get_src_port(port->listener)),
+                   at->pool[0] != '\0' ? "/" : "", at->pool);
+}
+
 static int listen_at(struct rpmi_verbs_port *port, const struct rpmi_endpoint *at)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -52,6 +64,8 @@ static int listen_at(struct rpmi_verbs_port *port, const struct rpmi_endpoint *a
         rdma_listen(port->listener, BACKLOG) != 0)
         err = bind_failed(at);
     freeaddrinfo(found);
+    if (err == 0)
+        put_url(port, at);
     return err;
 }
 

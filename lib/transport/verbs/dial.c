@@ -236,7 +236,7 @@ static void forget(struct rpmi_verbs *verbs)
     verbs->works = verbs->works_done = verbs->fence_work = 0;
     verbs->sent_tail = verbs->sent_head = 0;
     verbs->work_status = verbs->broken_status = 0;
-    verbs->broken = verbs->told_failure = false;
+    verbs->broken = verbs->told_failure = verbs->refusing = false;
     verbs->asking = verbs->welcomed = verbs->replied = false;
     verbs->rest.whole = true;
 }

@@ -38,6 +38,8 @@ static int ring_doorbell(struct chain *chain)
     if (chain->n != 0)
         err = rpmi_qp_post(&chain->verbs->qp, chain->verbs->chain, chain->n);
     chain->n = 0;
+    if (err != 0)
+        rpmi_verbs_break(chain->verbs, chain->verbs->finished, RPM_E_LOST);
     return err;
 }
 
@@ -406,8 +408,7 @@ void rpmi_verbs_continue(struct rpmi_verbs *verbs)
         return;
     maybe_signal(verbs, wr, false);
     verbs->sent[(verbs->sent_tail - 1) % verbs->link.depth].wr = wr->wr.wr_id;
-    if (ring_doorbell(&chain) != 0)
-        rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+    (void)ring_doorbell(&chain);
 }
 
 /* Soft-RoCE sends what is copied into requests of a chain with a FLUSH as if it were empty. */
@@ -419,37 +420,67 @@ static bool has_flush(const struct rpmi_op *ops, uint32_t n)
     return false;
 }
 
+/* An op that cannot be posted, behind others that were: it fails when they have ended. So do those
+ * of the same post behind it. */
+static void refuse(struct chain *chain, const struct rpmi_op *op, int status)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+
+    if (chain->n != 0) {
+        verbs->chain[chain->n - 1].wr.send_flags |= IBV_SEND_SIGNALED;
+        verbs->unsignaled = 0;
+    }
+    verbs->sent[verbs->sent_tail++ % verbs->link.depth] = (struct rpmi_verbs_sent){
+        .id = op->id,
+        .wr = verbs->posted - 1,
+        .work = verbs->works_done < verbs->works ? verbs->works : 0,
+        .signaled = true,
+        .refused = status,
+    };
+    verbs->refusing = true;
+}
+
+/* Take one op into the chain. 1: taken, 0: there is no room, or why it never can be. */
+static int take_next(struct chain *chain, const struct rpmi_op *op)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    int err = judge(verbs, op);
+
+    if (err == 0)
+        err = too_large(op);
+    if (err != 0)
+        return err;
+    if (!has_room(verbs, op)) {
+        err = ring_doorbell(chain);
+        rpmi_verbs_drain(verbs);
+        if (err != 0 || verbs->broken || !has_room(verbs, op))
+            return 0;
+    }
+    if (chain->n + requests_of(op) > RPMI_CHAIN_MAX && ring_doorbell(chain) != 0)
+        return 0;
+    take(chain, op);
+    return 1;
+}
+
 int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
     struct chain chain = { .verbs = verbs };
     uint32_t taken = 0;
-    int err = 0;
+    int got = 1;
 
-    if (RPMI_UNLIKELY(link->lost != 0 || verbs->broken))
+    if (RPMI_UNLIKELY(link->lost != 0 || verbs->broken || verbs->refusing))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
-    for (uint32_t i = 0; i < n && err == 0; i++) {
-        err = judge(verbs, &ops[i]);
-        if (err == 0)
-            err = too_large(&ops[i]);
-    }
-    if (err != 0)
-        return err;
     chain.by_address = verbs->nic.software && has_flush(ops, n);
-    for (; taken < n && err == 0; taken++) {
-        if (!has_room(verbs, &ops[taken])) {
-            rpmi_verbs_drain(verbs);
-            if (verbs->broken || !has_room(verbs, &ops[taken]))
-                break;
-        }
-        if (chain.n + requests_of(&ops[taken]) > RPMI_CHAIN_MAX)
-            err = ring_doorbell(&chain);
-        take(&chain, &ops[taken]);
+    while (taken < n && (got = take_next(&chain, &ops[taken])) > 0)
+        taken++;
+    if (got < 0 && verbs->sent_tail == verbs->sent_head)
+        return got;
+    for (; got < 0 && taken < n && verbs->sent_tail - verbs->sent_head < link->depth; taken++) {
+        refuse(&chain, &ops[taken], got);
+        got = RPM_E_LOST;
     }
-    if (err == 0)
-        err = ring_doorbell(&chain);
-    if (err != 0)
-        rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+    (void)ring_doorbell(&chain);
     return (int)taken;
 }
 

@@ -165,9 +165,18 @@ void rpmi_verbs_drain(struct rpmi_verbs *verbs)
 
 enum fate { UNDER_WAY, ENDED, FAILED };
 
+/* Of what is not known to have ended, when nothing more will be heard. */
+static enum fate lost(const struct rpmi_verbs *verbs)
+{
+    return verbs->broken || verbs->work_status != 0 ? FAILED : UNDER_WAY;
+}
+
 /* What has become of an op. */
 static enum fate fate_of(const struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
 {
+    if (sent->refused != 0)
+        return sent->wr + 1 <= verbs->finished && sent->work <= verbs->works_done ? FAILED
+                                                                                  : lost(verbs);
     if (sent->work != 0 && sent->work <= verbs->works_done)
         return sent->work == verbs->works_done && verbs->work_status != 0 ? FAILED : ENDED;
     if (sent->work == 0 && sent->wr < verbs->finished)
@@ -185,6 +194,8 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
 {
     int status = RPM_E_LOST;
 
+    if (sent->refused != 0)
+        return sent->refused;
     if (verbs->work_status != 0 && sent->work == verbs->works_done)
         return verbs->work_status;
     if (verbs->broken && sent->work == 0 && !verbs->told_failure) {
@@ -225,11 +236,18 @@ static void pass_over(struct rpmi_verbs *verbs)
     }
 }
 
+/* Will nothing more be told but that the link is lost? */
+static bool is_over(const struct rpmi_verbs *verbs)
+{
+    return verbs->broken || verbs->work_status != 0 ||
+           (verbs->refusing && verbs->sent_head == verbs->sent_tail);
+}
+
 static bool has_news(const struct rpmi_verbs *verbs)
 {
     enum fate fate;
 
-    return next_told(verbs, &fate) != verbs->sent_tail || verbs->broken || verbs->work_status != 0;
+    return next_told(verbs, &fate) != verbs->sent_tail || is_over(verbs);
 }
 
 static uint32_t reap(struct rpmi_verbs *verbs, struct rpmi_done *done, uint32_t n)
@@ -261,7 +279,7 @@ int rpmi_verbs_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
         return RPM_E_LOST;
     rpmi_verbs_drain(verbs);
     count = reap(verbs, done, n);
-    if (count > 0 || (!verbs->broken && verbs->work_status == 0))
+    if (count > 0 || !is_over(verbs))
         return (int)count;
     link->lost = RPM_E_LOST;
     return RPM_E_LOST;

@@ -56,6 +56,7 @@ struct rpmi_verbs_sent {
     uint32_t key;
     uint8_t kind;
     bool signaled;
+    int refused; /* never posted, and why: told once what went before has ended */
 };
 
 struct rpmi_verbs {
@@ -110,6 +111,7 @@ struct rpmi_verbs {
     uint64_t broken_wr;
     int broken_status; /* of that request; of all later ones RPM_E_LOST */
     bool told_failure; /* somebody was told the reason */
+    bool refusing;     /* an op was refused: nothing is taken any more */
 
     bool asking; /* an entry or a call has no answer yet */
     bool welcomed;
