@@ -6,7 +6,7 @@
  * A name with several addresses: each is tried, with an equal share of the time that is left.
  * Looking the name up is the system's business and keeps its own time.
  *
- * Tests: tests/conform/loss_test.cpp, tests/unit/serve/stream/greet_test.cpp
+ * Tests: tests/unit/transport/stream/dial_test.cpp
  */
 #include "transport/stream/stream.h"
 

@@ -7,7 +7,7 @@
  *
  * Invariant: whatever comes in, nothing outside the memory of an outstanding request is written to.
  *
- * Tests: tests/conform/transport_test.cpp
+ * Tests: tests/unit/transport/stream/stream_test.cpp, tests/conform/transport_test.cpp
  */
 #include "transport/stream/stream.h"
 

@@ -6,7 +6,7 @@
  *   a call that got no answer in time loses the link: a late answer would be taken for the next
  *   a reconnect gets the same facts and the same depth, or none: plans were made with them
  *
- * Tests: tests/conform/transport_test.cpp
+ * Tests: tests/unit/transport/stream/stream_test.cpp, tests/conform/transport_test.cpp
  */
 #include "transport/stream/stream.h"
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A server that is not there, goes away, or misbehaves, at every point of connect.
+#include "fake.h"
+
+using fake::Bytes;
+using fake::Server;
+using fake::Session;
+
+namespace
+{
+
+int dial(const std::string &url, uint64_t timeout_us = 200000)
+{
+    rpmi_link_opts opts = {};
+    rpmi_link *link = nullptr;
+
+    opts.timeout_us = timeout_us;
+    opts.depth = 64;
+    opts.staging_bytes = 1 << 20;
+    int err = rpmi_link_open(url.c_str(), &opts, &link);
+    if (err == 0)
+        link->ops->close(link);
+    return err;
+}
+
+} // namespace
+
+TEST_CASE("dial: nobody there, no such host, a URL that names nobody", "[unit]")
+{
+    CHECK(dial("tcp://127.0.0.1:1/pool") == RPM_E_REFUSED);
+    CHECK(std::string(rpm_last_error()).find("127.0.0.1 port 1") != std::string::npos);
+    CHECK(dial("tcp://[::1]:1/pool") == RPM_E_REFUSED);
+    CHECK(dial("tcp://no.such.host.invalid:7000/pool") == RPM_E_REFUSED);
+    CHECK(dial("tcp://127.0.0.1/pool") == RPM_E_INVAL);
+    CHECK(dial("tcp:") == RPM_E_INVAL);
+    CHECK(dial("unix:/tmp/no/such/socket") == RPM_E_REFUSED);
+    CHECK(dial("unix:") == RPM_E_INVAL);
+    CHECK(dial("tcp://127.0.0.1:1,colour=blue") == RPM_E_INVAL);
+}
+
+TEST_CASE("dial: of several addresses each is tried", "[unit]")
+{
+    Server server([](Session &session) { session.greet(); });
+    std::string url = server.url();
+
+    // localhost is ::1 too, where nobody listens
+    CHECK(dial("tcp://localhost" + url.substr(strlen("tcp://127.0.0.1")), 3000000) == 0);
+}
+
+TEST_CASE("dial: a server that closes at once, or stops at every byte", "[unit]")
+{
+    const size_t total = RPMI_CHALLENGE_BYTES + RPMI_SEALED_BYTES;
+
+    for (size_t cut = 0; cut < total; cut += cut < 40 ? 1 : 13) {
+        Server server([cut](Session &session) {
+            Bytes bytes = session.challenge();
+
+            if (cut < bytes.size()) {
+                session.send(bytes.data(), cut);
+                return;
+            }
+            session.send(bytes.data(), bytes.size());
+            bytes = session.sealed();
+            session.send(bytes.data(), cut - RPMI_CHALLENGE_BYTES);
+        });
+
+        CAPTURE(cut);
+        REQUIRE(server.try_dial() == RPM_E_LOST);
+    }
+}
+
+TEST_CASE("dial: a server that says nothing is given up in time", "[unit]")
+{
+    for (int step = 0; step < 2; step++) {
+        Server server([step](Session &session) {
+            Bytes bytes = session.challenge();
+
+            if (step == 1)
+                session.send(bytes.data(), bytes.size());
+            session.drain();
+        });
+        uint64_t start = rpmi_clock_ns();
+
+        CHECK(server.try_dial(100000) == RPM_E_TIMEDOUT);
+        CHECK(rpmi_clock_ns() - start < 3000000000ull);
+    }
+}
+
+TEST_CASE("dial: noise, another version, a refusal", "[unit]")
+{
+    Server noise([](Session &session) {
+        Bytes bytes(64, 'x');
+
+        session.send(bytes.data(), bytes.size());
+        session.drain();
+    });
+    Server newer([](Session &session) {
+        Bytes bytes = session.challenge();
+
+        bytes[8] = 2;
+        session.send(bytes.data(), bytes.size());
+    });
+    Server refuses([](Session &session) {
+        Bytes bytes = session.challenge(RPM_E_REFUSED);
+
+        session.send(bytes.data(), bytes.size());
+    });
+    Server explains([](Session &session) {
+        session.welcome.status = RPM_E_DENIED;
+        strcpy(session.welcome.text, "not on a Sunday");
+        session.greet();
+    });
+
+    CHECK(noise.try_dial() == RPM_E_PROTO);
+    CHECK(newer.try_dial() == RPM_E_VERSION);
+    CHECK(refuses.try_dial() == RPM_E_REFUSED);
+    CHECK(explains.try_dial() == RPM_E_DENIED);
+    CHECK(std::string(rpm_last_error()) == "not on a Sunday");
+}
+
+TEST_CASE("dial: a server that does not know the secret is not believed", "[unit]")
+{
+    Server impostor([](Session &session) { session.greet(); });
+    Server replay([](Session &session) {
+        Bytes bytes = session.challenge();
+
+        session.send(bytes.data(), bytes.size());
+        session.receive(session.talk.entry, sizeof(session.talk.entry));
+        bytes.assign(RPMI_SEALED_BYTES, 0);
+        rpmi_welcome_put(bytes.data(), &session.welcome);
+        // the proof of the client, sent back to it
+        memcpy(bytes.data() + RPMI_WELCOME_BYTES, session.talk.entry + RPMI_ENTRY_BYTES - 32, 32);
+        session.send(bytes.data(), bytes.size());
+    });
+
+    CHECK(impostor.try_dial(3000000, "open sesame") == RPM_E_DENIED);
+    CHECK(replay.try_dial(3000000, "open sesame") == RPM_E_DENIED);
+}
+
+TEST_CASE("dial: a welcome that cannot be", "[unit]")
+{
+    const std::function<void(rpmi_welcome *)> changes[] = {
+        [](rpmi_welcome *welcome) { welcome->mode = RPMI_MODE_DIRECT; },
+        [](rpmi_welcome *welcome) { welcome->depth = 63; },
+        [](rpmi_welcome *welcome) { welcome->depth = 32; },
+        [](rpmi_welcome *welcome) { welcome->depth = 96; },
+        [](rpmi_welcome *welcome) { welcome->depth = 1u << 31; },
+    };
+
+    for (const auto &change : changes) {
+        Server server([&change](Session &session) {
+            change(&session.welcome);
+            session.greet();
+        });
+
+        CHECK(server.try_dial() == RPM_E_PROTO);
+    }
+}
