@@ -7,6 +7,7 @@
 #   hold NAME           wait until nobody else holds NAME in the cache, then hold it to the end
 #   ready               fetch and pack what is missing; sets GUEST_KERNEL and GUEST_INITRD
 #   build_shared ...    build (see there); the build folder then stays as it is until we end
+#   boot ...            a guest, see there; it does not outlive us
 #   guest_pair ...      boot (see there) with two devices and two NVDIMMs, new ones each time; SHARE is
 #                       then its /run/lab, to our end
 #
@@ -53,6 +54,8 @@ need_host() {
     done
     PATH=$PATH:/usr/sbin:/sbin
     mkdir -p "$CACHE/run" || die "cannot make $CACHE"
+    # What runs left that were killed.
+    find "$CACHE/run" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
 }
 
 # Not around a command: there a shell would go on after what fails in it.
@@ -79,9 +82,13 @@ build_shared() {
     flock -s "$fd"
 }
 
+boot() {
+    setpriv --pdeathsig KILL "$LAB/boot" "$@"
+}
+
 guest_pair() {
     SHARE=$(mktemp -d "$CACHE/run/XXXXXX")
     trap 'rm -rf "$SHARE"' EXIT
-    "$LAB/boot" --share "$SHARE" --with pair --with nvdimm \
+    boot --share "$SHARE" --with pair --with nvdimm \
         --nvdimm "$SHARE/nv0:256" --nvdimm "$SHARE/nv1:256" "$@"
 }
