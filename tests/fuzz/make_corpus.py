@@ -69,6 +69,25 @@ SHM_ACCEPT = {
     "half": [(3, 2, 8, 1, 0, 0, 5), (1,), (4, 1, 8, 1, 12, 0, 9), (18, 1)],
 }
 
+# Answers of stream_answer_fuzz.cpp: kind, value, request, and how many bytes follow.
+ANSWERS = {
+    "all": (3, 255, [(3, 64, 0, 64), (3, 8, 2, 8), (1, 0, 3, 0)]),
+    "pieces": (0, 4, [(3, 10, 0, 10), (3, 54, 0, 54), (1, 0, 1, 0)]),
+    "failed": (2, 20, [(2, -116, 0, 0), (2, -5, 1, 0), (1, 0, 2, 0)]),
+    "reply": (1, 50, [(4, 320, 0, 320)]),
+    "far": (1, 50, [(1, 0, 1 << 40, 0)]),
+    "long": (5, 255, [(3, 65, 0, 65)]),
+}
+
+# Steps of stream_guest_fuzz.cpp, see step() there.
+STREAM_GUEST = {
+    "served": [(9, 63), (0, 1, 0, 1, 1, 0, 0, 1), (12, 7), (3, 132, 1, 0, 8, 24, 9, 1, 1)],
+    "half": [(12, 63), (3, 132, 0, 0, 200, 0, 0, 1, 0, 100), (6,), (0,)],
+    "deaf": [(12, 63), (1, 0, 0, 0, 255, 1, 1), (12, 1, 0, 0, 0, 255, 1, 1)] * 3,
+    "changed": [(13, 63), (3, 0, 1, 2, 3, 4, 5, 0, 2, 0, 0, 9, 16, 0, 255), (4, 60)],
+    "door": [(0, 5, 0, 1, 8, 0, 2), (24, 5, 1, 1), (1, 1, 1, 0, 3, 20, 0, 255)],
+}
+
 # Edits of pool_fuzz.cpp: which checksums to repair, then place, offset there, what, its bytes.
 POOL_EDITS = {
     "same": [(0,)], "super": [(1,), (0, 24, 63, 255)], "dirent": [(2,), (1, 16, 7, 0, 16)],
@@ -110,6 +129,14 @@ def inputs():
         "welcome": {"open": block["welcome"], "shut": block["welcome_refused"]},
         "call": {"whole": block["call"]},
         "reply": {"whole": block["reply"]},
+        "request": {
+            "whole": block["request"] + block["answers"][:16] + block["entry"] + block["challenge"],
+            "call": block["request_call"] + block["answers"][16:32] + block["entry"] +
+                    block["opening"]},
+        "stream_answer": {
+            name: bytes([posted, packet]) + b"".join(
+                struct.pack("<IiQ", *answer[:3]) + bytes(answer[3]) for answer in answers)
+            for name, (posted, packet, answers) in ANSWERS.items()},
     }
     for target, seeds in found.items():
         for seed, (name, data) in enumerate(list(seeds.items())):
@@ -119,7 +146,7 @@ def inputs():
         seeds["zeros"] = bytes(len(data))
         seeds["empty"] = b""
     for target, seeds in (("service", SERVICE), ("sock", SOCK), ("shm_accept", SHM_ACCEPT),
-                          ("pool", POOL_EDITS)):
+                          ("pool", POOL_EDITS), ("stream_guest", STREAM_GUEST)):
         found[target] = {name: bytes(b for step in steps for b in step)
                          for name, steps in seeds.items()}
     found["sock"]["welcome"] += block["welcome"]

@@ -199,12 +199,12 @@ static inline int outcome(struct rpmi_stream *stream, const struct rpmi_stream_s
     if (RPMI_LIKELY(slot->status == 0)) {
         if (RPMI_LIKELY(slot->got == slot->want))
             return 0;
-        stream->broken = true;
+        rpmi_stream_end(stream);
         return cannot_be("less of a result than was asked for");
     }
     stream->failures--;
     if (!ends_post_only(slot->status))
-        stream->broken = true;
+        rpmi_stream_end(stream);
     return slot->status;
 }
 

@@ -57,7 +57,7 @@ struct Client {
             if (n < 0)
                 break;
             all.insert(all.end(), done, done + n);
-            if (n == 0 && link->ops->wait(link, deadline) != 0)
+            if (n == 0 && (link->ops->wait(link, deadline) != 0 || rpmi_clock_ns() > deadline))
                 break;
         }
         return all;
@@ -224,6 +224,24 @@ TEST_CASE("stream: a failure ends its request alone, or all that follow", "[unit
     CHECK(done[0].status == RPM_E_IO);
     CHECK(done[1].status == RPM_E_LOST);
     CHECK(done[2].status == RPM_E_LOST);
+}
+
+TEST_CASE("stream: after a failure for good nothing more is waited for", "[unit]")
+{
+    Server server(after_three([](Session &session) {
+        session.say(RPMI_ANSWER_FAIL, static_cast<uint32_t>(RPM_E_IO), 0);
+        session.say(RPMI_ANSWER_DONE, 0, 1); // and never a word of the others
+    }));
+    Client client(server);
+    std::vector<rpmi_done> done = client.reap();
+    rpmi_done none;
+
+    REQUIRE(done.size() == 3);
+    CHECK(done[0].status == RPM_E_IO);
+    CHECK(done[1].status == RPM_E_LOST);
+    CHECK(done[2].status == RPM_E_LOST);
+    CHECK(client.link->ops->poll(client.link, &none, 1) == RPM_E_LOST);
+    CHECK(client.link->lost == RPM_E_LOST);
 }
 
 TEST_CASE("stream: a server that stops keeps nobody beyond a deadline", "[unit]")

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// request_fuzz.cpp: the headers of a request and of an answer on a stream, and a greeting, from
+// anybody. What is accepted has one encoding only, and lengths that can be added up.
+//
+// Input: a request, an answer, an entry, a challenge.
+extern "C" {
+#include "base/err.h"
+#include "base/limits.h"
+#include "wire/greet.h"
+#include "wire/stream.h"
+}
+#include "fuzz.h"
+
+static void check_request(const uint8_t *bytes)
+{
+    uint8_t again[RPMI_REQUEST_BYTES];
+    rpmi_request request;
+    int err = rpmi_request_get(bytes, &request);
+
+    FUZZ_CHECK(err == 0 || err == RPM_E_PROTO);
+    if (err != 0)
+        return;
+    FUZZ_CHECK(request.head_bytes <= 64 && request.body_bytes <= RPMI_BODY_MAX);
+    rpmi_request_put(again, &request);
+    FUZZ_CHECK(memcmp(again, bytes, sizeof(again)) == 0);
+}
+
+static void check_answer(const uint8_t *bytes)
+{
+    uint8_t again[RPMI_ANSWER_BYTES];
+    rpmi_answer answer;
+    int err = rpmi_answer_get(bytes, &answer);
+
+    FUZZ_CHECK(err == 0 || err == RPM_E_PROTO);
+    if (err != 0)
+        return;
+    FUZZ_CHECK(answer.kind != RPMI_ANSWER_FAIL || static_cast<int32_t>(answer.value) < 0);
+    rpmi_answer_put(again, &answer);
+    FUZZ_CHECK(memcmp(again, bytes, sizeof(again)) == 0);
+}
+
+static void check_greeting(const uint8_t *entry, const uint8_t *challenge)
+{
+    rpmi_talk talk = {};
+    rpmi_entry found = {};
+    int err = rpmi_challenge_get(challenge, RPMI_CHALLENGE_BYTES);
+
+    FUZZ_CHECK(err <= 0);
+    err = rpmi_opening_get(challenge, RPMI_OPENING_BYTES);
+    FUZZ_CHECK(err == 0 || err == RPM_E_PROTO || err == RPM_E_VERSION);
+    memcpy(talk.entry, entry, sizeof(talk.entry));
+    err = rpmi_entry_get(&talk, "nobody guesses this", &found);
+    FUZZ_CHECK(err == RPM_E_PROTO || err == RPM_E_VERSION || err == RPM_E_DENIED);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const size_t total =
+        RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES + RPMI_ENTRY_BYTES + RPMI_CHALLENGE_BYTES;
+    auto bytes = fuzz_copy(data, size, total);
+    const uint8_t *entry = bytes.get() + RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES;
+
+    check_request(bytes.get());
+    check_answer(bytes.get() + RPMI_REQUEST_BYTES);
+    check_greeting(entry, entry + RPMI_ENTRY_BYTES);
+    return 0;
+}

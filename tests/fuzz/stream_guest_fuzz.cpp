@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// stream_guest_fuzz.cpp: what foreign clients send to the stream port of a running server:
+// greetings and requests with some bytes changed, bodies that never end, answers that nobody reads,
+// connections that come and go. Afterwards a well-behaved client is served at once, and the server
+// holds no descriptor more than before.
+//
+// Input: steps; each begins with a byte for the client and what it does.
+extern "C" {
+#include "base/clock.h"
+#include "transport/op.h"
+#include "transport/stream/pipe.h"
+#include "transport/transport.h"
+#include "wire/greet.h"
+#include "wire/stream.h"
+}
+#include "../support/descriptors.h"
+#include "fuzz.h"
+
+#include <librpm.h>
+#include <string>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+
+static const unsigned CLIENTS = 3;
+static const unsigned STEPS_MAX = 48;
+static const uint64_t SOON_NS = 8000000000ull; // far above what a healthy server needs
+
+// One server for all inputs.
+class Host
+{
+  public:
+    Host()
+    {
+        rpm_server_opts opts = rpm_server_opts_init();
+
+        FUZZ_CHECK(mkdtemp(&dir_[0]) != nullptr);
+        std::string listen = "unix:" + path() + ",timeout_ms=100";
+        opts.listen = listen.c_str();
+        opts.pool_bytes = 256 << 10;
+        opts.clients_max = CLIENTS + 1;
+        FUZZ_CHECK(rpm_server_open(&opts, &server_) == 0);
+        control_ = std::thread([this] { FUZZ_CHECK(rpm_server_run(server_) == 0); });
+        engine_ = std::thread([this] { FUZZ_CHECK(rpm_server_engine(server_) == 0); });
+    }
+    ~Host()
+    {
+        rpm_server_stop(server_);
+        control_.join();
+        engine_.join();
+        rpm_server_close(&server_);
+        (void)!rmdir(dir_.c_str());
+    }
+    Host(const Host &) = delete;
+    Host &operator=(const Host &) = delete;
+
+    std::string path() const
+    {
+        return dir_ + "/socket";
+    }
+
+  private:
+    std::string dir_ = "/tmp/rpm_fuzz_XXXXXX";
+    rpm_server *server_ = nullptr;
+    std::thread control_;
+    std::thread engine_;
+};
+
+struct Input : FuzzBytes {
+    // Change some of these.
+    void change(unsigned char *bytes, size_t len)
+    {
+        for (uint8_t n = byte() % 4; n > 0; n--) {
+            size_t at = (byte() | byte() << 8) % len;
+
+            bytes[at] = byte();
+        }
+    }
+};
+
+class Client
+{
+  public:
+    ~Client()
+    {
+        leave();
+    }
+    void arrive(const Host &host)
+    {
+        sockaddr_un address = {};
+
+        leave();
+        address.sun_family = AF_UNIX;
+        strcpy(address.sun_path, host.path().c_str());
+        sock_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        FUZZ_CHECK(sock_ >= 0);
+        FUZZ_CHECK(connect(sock_, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
+    }
+    void leave()
+    {
+        if (sock_ >= 0)
+            close(sock_);
+        sock_ = -1;
+    }
+    bool here() const
+    {
+        return sock_ >= 0;
+    }
+    void send(const void *bytes, size_t len) const
+    {
+        (void)!::send(sock_, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL); // it may have shut us out
+    }
+    // Take some of what it says.
+    void read_some() const
+    {
+        char bytes[1024];
+
+        (void)!recv(sock_, bytes, sizeof(bytes), MSG_DONTWAIT);
+    }
+    // Exactly so much, soon. False: it hung up.
+    bool read_all(void *bytes, size_t len) const
+    {
+        rpmi_pipe pipe = { sock_, nullptr };
+
+        return rpmi_pipe_recv_all(&pipe, bytes, len, rpmi_clock_ns() + SOON_NS) == 0;
+    }
+
+  private:
+    int sock_ = -1;
+};
+
+// From the first message to the last, with some bytes changed if it is not @sound.
+static void greet(const Client &client, Input &input, bool sound)
+{
+    unsigned char sealed[RPMI_SEALED_BYTES];
+    rpmi_entry entry = {};
+    rpmi_talk talk;
+
+    entry.depth = 1u + input.byte();
+    entry.staging_bytes = 4096;
+    FUZZ_CHECK(rpmi_opening_make(&talk) == 0);
+    if (!sound && input.byte() % 2 == 0)
+        input.change(talk.opening, sizeof(talk.opening));
+    client.send(talk.opening, sizeof(talk.opening));
+    if (!sound && input.byte() % 2 == 0)
+        return;
+    if (!client.read_all(talk.challenge, sizeof(talk.challenge)))
+        return;
+    FUZZ_CHECK(rpmi_entry_make(&talk, "", &entry) == 0);
+    if (!sound)
+        input.change(talk.entry, sizeof(talk.entry));
+    client.send(talk.entry, sizeof(talk.entry));
+    if (sound)
+        (void)client.read_all(sealed, sizeof(sealed));
+}
+
+static void call(const Client &client, Input &input)
+{
+    unsigned char bytes[RPMI_REQUEST_BYTES + RPMI_CALL_BYTES];
+    rpmi_request request = {};
+    rpmi_call call = {};
+
+    request.kind = RPMI_REQUEST_CALL;
+    request.body_bytes = RPMI_CALL_BYTES;
+    call.kind = 1 + input.byte() % (RPMI_CALL_KINDS - 1);
+    call.flags = input.byte() % 8;
+    call.key = input.byte() % 4;
+    call.object = 1 + input.byte() % 4;
+    call.bytes = 4096u * (input.byte() % 16);
+    call.lsn = 64u * input.byte();
+    call.name[0] = static_cast<char>('a' + input.byte() % 4);
+    rpmi_request_put(bytes, &request);
+    rpmi_call_put(bytes + RPMI_REQUEST_BYTES, &call);
+    if (input.byte() % 4 == 0)
+        input.change(bytes, sizeof(bytes));
+    client.send(bytes, sizeof(bytes));
+}
+
+// A request of the right shape with any numbers in it, and some of its body.
+static void ask(const Client &client, Input &input)
+{
+    static const uint8_t kinds[] = { RPMI_OP_WRITE, RPMI_OP_READ, RPMI_OP_PERSIST,
+                                     RPMI_OP_COPY,  RPMI_OP_CAS,  RPMI_OP_FAA };
+    unsigned char bytes[RPMI_REQUEST_BYTES + 64 + 70000] = {};
+    rpmi_request request = {};
+    bool writes;
+
+    request.kind = kinds[input.byte() % sizeof(kinds)];
+    writes = request.kind == RPMI_OP_WRITE || request.kind == RPMI_OP_COPY;
+    request.flags =
+        static_cast<uint8_t>(input.byte() & (RPMI_OP_DURABLE | RPMI_OP_CACHED | RPMI_REQUEST_LAST));
+    request.key = input.byte() % 4;
+    request.offset = input.byte() * 64u;
+    request.body_bytes = writes ? input.byte() * 273u : 0;
+    request.head_bytes = request.kind == RPMI_OP_CAS || request.kind == RPMI_OP_FAA ? 16
+                         : writes ? input.byte() % 65
+                                  : 0;
+    request.len = request.kind == RPMI_OP_CAS || request.kind == RPMI_OP_FAA ? 8
+                  : writes ? request.head_bytes + request.body_bytes + input.byte() * 100u
+                           : input.byte() * 300u;
+    rpmi_request_put(bytes, &request);
+    if (input.byte() % 4 == 0)
+        input.change(bytes, RPMI_REQUEST_BYTES);
+    size_t whole = RPMI_REQUEST_BYTES + request.head_bytes + request.body_bytes;
+    client.send(bytes, input.byte() % 4 == 0 ? whole * input.byte() / 256 : whole);
+}
+
+static void step(const Host &host, Client *clients, Input &input)
+{
+    uint8_t what = input.byte();
+    Client &client = clients[what % CLIENTS];
+
+    if (!client.here()) {
+        client.arrive(host);
+        greet(client, input, what / CLIENTS % 4 != 0);
+    }
+    switch (what / CLIENTS % 8) {
+    case 0:
+        client.leave();
+        break;
+    case 1: {
+        auto bytes = fuzz_copy(input.data, input.left, 256);
+
+        client.send(bytes.get(), input.byte());
+        break;
+    }
+    case 2:
+        client.read_some();
+        break;
+    case 3:
+        call(client, input);
+        break;
+    default:
+        ask(client, input);
+    }
+}
+
+// A client that behaves gets its answers. Others may still be on their way out.
+static void check_served(const Host &host)
+{
+    const uint64_t until = rpmi_clock_ns() + SOON_NS;
+    rpmi_link_opts opts = {};
+    rpmi_link *link = nullptr;
+    rpmi_call call = {};
+    rpmi_reply reply;
+    int err;
+
+    opts.timeout_us = SOON_NS / 1000;
+    opts.depth = 8;
+    opts.staging_bytes = 4096;
+    do {
+        FUZZ_CHECK(rpmi_clock_ns() < until);
+        err = rpmi_link_open(("unix:" + host.path()).c_str(), &opts, &link);
+    } while (err == RPM_E_REFUSED);
+    FUZZ_CHECK(err == 0);
+    call.kind = RPMI_CALL_LIST;
+    call.lsn = 1000; // past the last
+    FUZZ_CHECK(link->ops->call(link, &call, &reply, until) == 0);
+    FUZZ_CHECK(reply.status == RPM_E_RANGE);
+    link->ops->close(link);
+}
+
+static void check_descriptors(int *least)
+{
+    const uint64_t until = rpmi_clock_ns() + SOON_NS;
+    int now;
+
+    while ((now = open_descriptors()) > *least) {
+        FUZZ_CHECK(rpmi_clock_ns() < until);
+        std::this_thread::yield();
+    }
+    *least = now;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static Host host;
+    static int least = open_descriptors(); // of the server, when nobody is there
+    Input input = { data, size };
+
+    rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_ERROR);
+    {
+        Client clients[CLIENTS];
+
+        for (unsigned i = 0; i < STEPS_MAX && input.left > 0; i++)
+            step(host, clients, input);
+    }
+    check_served(host);
+    check_descriptors(&least);
+    return 0;
+}
