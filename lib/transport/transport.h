@@ -6,7 +6,8 @@
  * pushes every earlier WRITE; a WRITE is not held back by an earlier READ or FLUSH unless FENCED.
  * Completions are reported in order. A successful op that is not SIGNALED is reported by nothing.
  * After the first failed op every later one fails with RPM_E_LOST and the link is lost, except that
- * RPM_E_FENCED, RPM_E_DENIED and RPM_E_RANGE on the shm: link fail only the ops of that post.
+ * RPM_E_FENCED, RPM_E_DENIED and RPM_E_RANGE on shm:, tcp: and unix: fail only the ops of that
+ * post.
  */
 #ifndef RPMI_TRANSPORT_H
 #define RPMI_TRANSPORT_H
@@ -64,7 +65,7 @@ struct rpmi_link_opts {
 
 struct rpmi_transport_ops {
     size_t size;        /* sizeof this table */
-    const char *scheme; /* "sim", "shm" */
+    const char *scheme; /* "sim", "shm", "tcp" */
 
     /* Open a link. Blocks up to timeout_us. Owns nothing on failure. */
     int (*connect)(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
