@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // powerloss_client.cpp: appends to one log while its server loses power again and again, and after
 // each loss compares what the log holds with all that was ever acknowledged. Usage:
-//   powerloss_client URL DIR
+//   powerloss_client URL DIR [METHOD]
 // DIR gets "acks", every acknowledgement at once (kill/payload.h's messages), and "events", a line
 // for each step, which powerloss watches. A file "stop" in DIR ends it after one more comparison.
 #include "kill/model.h"
@@ -145,6 +145,7 @@ struct Close {
 
 // One connection with the log claimed on it.
 struct Grip {
+    uint32_t method; // enum rpm_method to insist on
     std::unique_ptr<rpm_conn, Close> conn;
     std::unique_ptr<rpm_log, Close> log;
 
@@ -158,6 +159,7 @@ struct Grip {
         log.reset();
         conn.reset();
         conn_opts.timeout_us = 3000000;
+        conn_opts.method = method;
         opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_TAKEOVER;
         opts.level = RPM_DURABLE;
         opts.capacity_bytes = 1 << 20;
@@ -415,11 +417,11 @@ Verdict compare(Grip *grip, const char *url, Model *model, Told *told, uint32_t 
     return verdict;
 }
 
-int run(const char *url, const std::string &dir)
+int run(const char *url, const std::string &dir, uint32_t method)
 {
     Told told(dir);
     Model model;
-    Grip grip;
+    Grip grip = { method, nullptr, nullptr };
     uint32_t absent = 0;
     uint64_t bad = 0;
 
@@ -440,9 +442,15 @@ int run(const char *url, const std::string &dir)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fprintf(stderr, "usage: powerloss_client URL DIR\n");
+    uint32_t method = RPM_METHOD_DEFAULT;
+
+    if (argc == 4)
+        for (method = RPM_METHOD_WRITE; method < RPM_METHOD_COUNT; method++)
+            if (std::string(argv[3]) == rpm_method_name(static_cast<rpm_method>(method)))
+                break;
+    if (argc < 3 || argc > 4 || method == RPM_METHOD_COUNT) {
+        fprintf(stderr, "usage: powerloss_client URL DIR [METHOD]\n");
         return kUsage;
     }
-    return run(argv[1], argv[2]);
+    return run(argv[1], argv[2], method);
 }
