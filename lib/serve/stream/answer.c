@@ -50,6 +50,7 @@ void rpmi_place_end(struct rpmi_stream_port *port, struct rpmi_place *place)
     RPM_ASSERT(place->state == RPMI_PLACE_LIVE);
     rpmi_stream_set_todo(port, place, false);
     set_held(port, place, false);
+    place->taken = false;
     (void)epoll_ctl(port->port.engine_fd, EPOLL_CTL_DEL, place->pipe.fd, NULL);
     __atomic_fetch_sub(&port->live, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&place->state, RPMI_PLACE_DEAD, __ATOMIC_RELEASE);
@@ -70,7 +71,7 @@ static void watch(struct rpmi_stream_port *port, struct rpmi_place *place, uint3
 
 static void stall(struct rpmi_stream_port *port, struct rpmi_place *place, bool moved)
 {
-    bool first = place->stalled_ns == 0;
+    bool first = __atomic_load_n(&place->stalled_ns, __ATOMIC_RELAXED) == 0;
 
     if (first || moved)
         __atomic_store_n(&place->stalled_ns, rpmi_clock_ns(), __ATOMIC_RELAXED);
@@ -215,11 +216,9 @@ void rpmi_stream_answer(struct rpmi_port *base, const struct rpmi_batch *batch)
     for (uint32_t i = 0; i < high; i++) {
         struct rpmi_place *place = &port->place[i];
 
-        if (!place->taken)
+        if (rpmi_place_state(place) != RPMI_PLACE_LIVE || !place->taken)
             continue;
         place->taken = false;
-        if (rpmi_place_state(place) != RPMI_PLACE_LIVE)
-            continue;
         if (RPMI_UNLIKELY(batch->msync_status != 0) && place->promised != 0)
             rpmi_place_say(place, RPMI_ANSWER_FAIL, (uint32_t)batch->msync_status,
                            place->promised - 1);

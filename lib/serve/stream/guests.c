@@ -17,6 +17,7 @@
 #include "transport/stream/tls.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -64,13 +65,14 @@ static struct rpmi_place *find_place(struct rpmi_stream_port *port)
     return oldest;
 }
 
-/* All but the buffers, which stay where they are. */
+/* All but the buffers, which stay where they are, and the state, which the engine looks at. */
 static void clear_place(struct rpmi_place *place)
 {
     unsigned char *in = place->in;
     unsigned char *out = place->out;
 
-    memset(place, 0, sizeof(*place));
+    memset(&place->guest, 0, sizeof(place->guest));
+    memset(&place->pipe, 0, sizeof(*place) - offsetof(struct rpmi_place, pipe));
     place->in = in;
     place->out = out;
 }
