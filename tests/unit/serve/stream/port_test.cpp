@@ -29,6 +29,23 @@ int open_at(const std::string &listen, const char *secret = nullptr, std::string
     return err;
 }
 
+int dial(const std::string &url)
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+    rpm_conn *conn = nullptr;
+
+    opts.secret = "open sesame";
+    int err = rpm_conn_open(url.c_str(), &opts, &conn);
+    rpm_conn_close(&conn);
+    return err;
+}
+
+// Can this machine listen there?
+bool has_address(const std::string &host)
+{
+    return open_at("tcp://[" + host + "]:0", "open sesame") == 0;
+}
+
 std::string said;
 
 void note(void *, rpm_diag_level, const char *text)
@@ -121,4 +138,14 @@ TEST_CASE("port: every address of this machine is one port", "[unit]")
 
     REQUIRE(open_at("tcp://*:0/pool", "open sesame", &url) == 0);
     CHECK(url.compare(0, 16, "tcp://localhost:") == 0);
+
+    support::ServerOpts opts = raw::at_port("", "open sesame");
+    opts.listen = "tcp://*:0/pool";
+    Server server(opts);
+    std::string port = server.port_url().substr(strlen("tcp://localhost"));
+    CHECK(dial("tcp://127.0.0.1" + port) == 0);
+    if (has_address("::1"))
+        CHECK(dial("tcp://[::1]" + port) == 0);
+    else
+        WARN("no IPv6 here: only IPv4 was tried");
 }

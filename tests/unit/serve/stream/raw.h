@@ -18,6 +18,7 @@ extern "C" {
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <vector>
 
 namespace raw
@@ -45,14 +46,11 @@ class Client
     explicit Client(const support::Server &server)
     {
         std::string url = server.port_url();
-        sockaddr_in address = {};
-        size_t colon = url.rfind(':');
 
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        address.sin_port = htons(static_cast<uint16_t>(std::stoul(url.substr(colon + 1))));
-        pipe.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        REQUIRE(::connect(pipe.fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
+        if (url.compare(0, 5, "unix:") == 0)
+            connect_local(url.substr(5));
+        else
+            connect_far(url);
         rpmi_pipe_tune(&pipe, 10000);
     }
     Client(const Client &) = delete;
@@ -66,6 +64,26 @@ class Client
         rpmi_pipe_close(&pipe);
     }
 
+    void connect_local(const std::string &path)
+    {
+        sockaddr_un address = {};
+
+        address.sun_family = AF_UNIX;
+        strcpy(address.sun_path, path.c_str());
+        pipe.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        REQUIRE(::connect(pipe.fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
+    }
+    void connect_far(const std::string &url)
+    {
+        sockaddr_in address = {};
+        size_t colon = url.rfind(':');
+
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(static_cast<uint16_t>(std::stoul(url.substr(colon + 1))));
+        pipe.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        REQUIRE(::connect(pipe.fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
+    }
     bool send(const void *bytes, size_t len)
     {
         return rpmi_pipe_send_all(&pipe, bytes, len, soon()) == 0;

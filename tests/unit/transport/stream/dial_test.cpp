@@ -2,9 +2,25 @@
 // A server that is not there, goes away, or misbehaves, at every point of connect.
 #include "fake.h"
 
+#include <dlfcn.h>
+#include <netdb.h>
+
 using fake::Bytes;
 using fake::Server;
 using fake::Session;
+
+// What the system knows of names, and one name with two addresses, at the first of which nobody is.
+extern "C" int getaddrinfo(const char *host, const char *port, const addrinfo *wanted,
+                           addrinfo **found)
+{
+    using Lookup = int(const char *, const char *, const addrinfo *, addrinfo **);
+    auto *real = reinterpret_cast<Lookup *>(dlsym(RTLD_NEXT, "getaddrinfo"));
+
+    if (host == nullptr || strcmp(host, "two.test") != 0)
+        return real(host, port, wanted, found);
+    int err = real("127.0.0.2", port, wanted, found);
+    return err != 0 ? err : real("127.0.0.1", port, wanted, &(*found)->ai_next);
+}
 
 namespace
 {
@@ -43,8 +59,8 @@ TEST_CASE("dial: of several addresses each is tried", "[unit]")
     Server server([](Session &session) { session.greet(); });
     std::string url = server.url();
 
-    // localhost is ::1 too, where nobody listens
-    CHECK(dial("tcp://localhost" + url.substr(strlen("tcp://127.0.0.1")), 3000000) == 0);
+    CHECK(dial("tcp://two.test" + url.substr(url.rfind(':')), 3000000) == 0);
+    CHECK(dial("tcp://two.test:1/pool") == RPM_E_REFUSED); // at neither
 }
 
 TEST_CASE("dial: a server that closes at once, or stops at every byte", "[unit]")

@@ -106,6 +106,7 @@ struct Session {
 class Server
 {
   public:
+    // At 127.0.0.1.
     explicit Server(std::function<void(Session &)> serve)
     {
         sockaddr_in address = {};
