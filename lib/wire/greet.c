@@ -26,6 +26,8 @@
 #define AT_VERSION 8
 #define AT_STATUS 12 /* of a challenge; zero in an opening */
 #define AT_NONCE 16
+#define AT_END                                                                                     \
+    32 /* of an opening: the magic, inverted. What carries it may pad what was cut short */
 
 #define ENTRY_AT_DEPTH 12
 #define ENTRY_AT_STAGING 16
@@ -35,8 +37,8 @@
 
 #define ERRNO_MAX 4095
 
-_Static_assert(AT_NONCE + RPMI_NONCE_BYTES == RPMI_OPENING_BYTES, "a nonce ends an opening");
-_Static_assert(AT_NONCE + RPMI_NONCE_BYTES == RPMI_CHALLENGE_BYTES, "and a challenge");
+_Static_assert(AT_END + 8 == RPMI_OPENING_BYTES, "a mark ends an opening");
+_Static_assert(AT_NONCE + RPMI_NONCE_BYTES == RPMI_CHALLENGE_BYTES, "a nonce ends a challenge");
 _Static_assert(ENTRY_AT_POOL + RPM_NAME_MAX + 1 == ENTRY_AT_REST, "a pool's name fits");
 _Static_assert(ENTRY_AT_MAC + RPMI_MAC_BYTES == RPMI_ENTRY_BYTES, "a proof ends an entry");
 
@@ -58,6 +60,7 @@ int rpmi_opening_make(struct rpmi_talk *talk)
     memset(talk, 0, sizeof(*talk));
     rpmi_store64(talk->opening, OPENING_MAGIC);
     rpmi_store32(talk->opening + AT_VERSION, RPMI_GREET_VERSION);
+    rpmi_store64(talk->opening + AT_END, ~OPENING_MAGIC);
     return rpmi_nonce(talk->opening + AT_NONCE);
 }
 
@@ -71,6 +74,8 @@ int rpmi_opening_get(const void *bytes, size_t len)
     err = prefix_get(from, OPENING_MAGIC, "an opening");
     if (err == 0 && rpmi_load32(from + AT_STATUS) != 0)
         err = rpmi_fail(RPM_E_PROTO, "an opening with reserved bytes in use");
+    if (err == 0 && rpmi_load64(from + AT_END) != ~OPENING_MAGIC)
+        err = rpmi_fail(RPM_E_PROTO, "an opening that was cut short");
     return err;
 }
 

@@ -22,7 +22,7 @@
 #include <librpm/conn.h>
 #include <stdint.h>
 
-#define RPMI_OPENING_BYTES 32u
+#define RPMI_OPENING_BYTES 40u
 #define RPMI_CHALLENGE_BYTES 32u
 #define RPMI_ENTRY_BYTES 192u
 #define RPMI_SEALED_BYTES (RPMI_WELCOME_BYTES + RPMI_MAC_BYTES) /* a welcome and its proof */

@@ -232,7 +232,10 @@ TEST_CASE("transport: every method that the facts name is carried out", "[confor
     for (uint32_t method = RPM_METHOD_WRITE; method < RPM_METHOD_COUNT; method++)
         for (uint32_t level = RPM_VISIBLE; level <= RPM_DURABLE; level++) {
             rpm_request request = rpm_request_init();
-            const rpmi_range ranges[] = { { 1024, 192 }, { 8192, 64 } };
+            // As a log writes them: a head, a body, zeros; short, and longer than a page.
+            const rpmi_range ranges[] = { { 1024, 192 }, { 8192, 4352 } };
+            const unsigned char head[24] = "a head of 24 bytes, yes";
+            std::vector<unsigned char> want(4352);
             rpmi_op list[6] = {};
             rpmi_plan plan;
             uint32_t n = 0;
@@ -244,18 +247,25 @@ TEST_CASE("transport: every method that the facts name is carried out", "[confor
             if (rpmi_plan_make(&ground.link->facts, &request, &plan) != 0)
                 continue;
             CAPTURE(rpm_method_name(plan.method), level, hints);
-            fill(ground.bytes, 256, method + level);
+            fill(ground.bytes, 4352, method + level);
             for (const rpmi_range &range : ranges) {
                 rpmi_plan_write(&plan, ground.region, range.offset, range.len, &list[n]);
+                list[n].head = head;
+                list[n].head_bytes = sizeof(head);
                 list[n].body = ground.bytes;
-                list[n++].body_bytes = range.len;
+                list[n++].body_bytes = range.len - sizeof(head) - 60;
             }
             n += rpmi_plan_seal(&plan, ground.region, ranges, 2, ground.into, list + n);
             list[n - 1].flags |= RPMI_OP_SIGNALED;
             REQUIRE(ground.exec({ list, list + n }) == 0);
-            REQUIRE(ground.exec({ ground.read(1024, 192), ground.read(8192, 64, 192) }) == 0);
-            REQUIRE(std::memcmp(ground.into, ground.bytes, 192) == 0);
-            REQUIRE(std::memcmp(ground.into + 192, ground.bytes, 64) == 0);
+            REQUIRE(ground.exec({ ground.read(1024, 192), ground.read(8192, 4352, 192) }) == 0);
+            for (const rpmi_range &range : ranges) {
+                std::memcpy(want.data(), head, sizeof(head));
+                std::memcpy(want.data() + sizeof(head), ground.bytes, range.len - sizeof(head));
+                std::memset(want.data() + range.len - 60, 0, 60);
+                REQUIRE(std::memcmp(ground.into + (&range == ranges ? 0 : 192), want.data(),
+                                    range.len) == 0);
+            }
             tried++;
         }
     CHECK(tried > 0);

@@ -190,10 +190,11 @@ def proof(secret, parts):
 
 
 def opening():
-    b = Block(32)
+    b = Block(40)
     b.raw(0, b"RPMOPEN\0", "magic")
     b.u32(8, 1, "version")
     b.raw(16, bytes(range(16)), "nonce")
+    b.raw(32, bytes(255 - byte for byte in b"RPMOPEN\0"), "end")
     return b
 
 

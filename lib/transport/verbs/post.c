@@ -28,7 +28,7 @@ enum { RIGHT_READ = 1, RIGHT_WRITE = 2, RIGHT_ATOMIC = 4 };
 struct chain {
     struct rpmi_verbs *verbs;
     uint32_t n;
-    bool by_address; /* nothing is copied into requests */
+    bool plain; /* one piece of memory to each request, and nothing copied into it */
 };
 
 static int ring_doorbell(struct chain *chain)
@@ -91,8 +91,7 @@ static bool goes_inline(const struct chain *chain, uint64_t bytes)
 {
     const struct rpmi_verbs *verbs = chain->verbs;
 
-    return !chain->by_address && bytes <= verbs->qp.inline_bytes &&
-           bytes <= verbs->opts.inline_bytes;
+    return !chain->plain && bytes <= verbs->qp.inline_bytes && bytes <= verbs->opts.inline_bytes;
 }
 
 static void aim(const struct rpmi_verbs *verbs, const struct rpmi_op *op, uint64_t from,
@@ -102,6 +101,51 @@ static void aim(const struct rpmi_verbs *verbs, const struct rpmi_op *op, uint64
     wr->wr.wr.rdma.rkey = op->kind == RPMI_OP_READ || op->kind == RPMI_OP_FLUSH
                               ? verbs->key[op->key].read_rkey
                               : verbs->key[op->key].write_rkey;
+}
+
+static struct rpmi_wr *put_piece(struct chain *chain, const struct rpmi_op *op, uint64_t from,
+                                 const void *bytes, uint64_t len)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    const unsigned char *at = bytes;
+    bool staged = at >= verbs->stage.base && at < verbs->stage.base + verbs->stage.bytes;
+    struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_WRITE);
+
+    aim(verbs, op, from, wr);
+    add_sge(wr, bytes, len, staged ? verbs->stage_mr->lkey : verbs->own_mr->lkey);
+    return wr;
+}
+
+/* The front of a write out of a slot, the rest of its body from where it lies, its zeros. */
+static struct rpmi_wr *put_plain_write(struct chain *chain, const struct rpmi_op *op)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    unsigned char *slot = slot_of(verbs, verbs->posted);
+    uint64_t data = op->head_bytes + op->body_bytes;
+    uint64_t front = op->len < RPMI_SLOT_BYTES ? op->len : RPMI_SLOT_BYTES;
+    uint64_t room = front - op->head_bytes;
+    uint64_t body = op->body_bytes < room ? op->body_bytes : room;
+    struct rpmi_wr *wr;
+
+    if (op->head_bytes != 0)
+        memcpy(slot, op->head, op->head_bytes);
+    if (body != 0)
+        memcpy(slot + op->head_bytes, op->body, body);
+    memset(slot + op->head_bytes + body, 0, room - body);
+    wr = put_piece(chain, op, 0, slot, front);
+    if (data > front) {
+        maybe_signal(verbs, wr, false);
+        wr = put_piece(chain, op, front, (const unsigned char *)op->body + body, data - front);
+        front = data;
+    }
+    while (front < op->len) {
+        uint64_t zeros = op->len - front < RPMI_ZEROS_BYTES ? op->len - front : RPMI_ZEROS_BYTES;
+
+        maybe_signal(verbs, wr, false);
+        wr = put_piece(chain, op, front, verbs->own, zeros);
+        front += zeros;
+    }
+    return wr;
 }
 
 /* Head, body, and zeros as far as one request reaches; the rest of the zeros in more requests. */
@@ -268,10 +312,11 @@ static bool needs_letter(const struct rpmi_op *op)
 
 static uint64_t requests_of(const struct rpmi_op *op)
 {
-    if (op->kind == RPMI_OP_WRITE || op->kind == RPMI_OP_WRITE_IMM)
-        return pieces(op->len - op->head_bytes - op->body_bytes, RPMI_ZEROS_BYTES) +
-               (op->kind == RPMI_OP_WRITE_IMM && !imm_fits(op) ? 1 : 0);
-    return 1;
+    if (op->kind != RPMI_OP_WRITE && op->kind != RPMI_OP_WRITE_IMM)
+        return 1;
+    /* Front, body and zeros each on their own, where they have to be; a letter behind an immediate
+     * that does not fit. */
+    return pieces(op->len - op->head_bytes - op->body_bytes, RPMI_ZEROS_BYTES) + 2;
 }
 
 static uint32_t right_of(uint8_t kind)
@@ -345,7 +390,7 @@ static struct rpmi_wr *put_op(struct chain *chain, const struct rpmi_op *op)
 
     switch (op->kind) {
     case RPMI_OP_WRITE:
-        return put_write(chain, op, IBV_WR_RDMA_WRITE);
+        return chain->plain ? put_plain_write(chain, op) : put_write(chain, op, IBV_WR_RDMA_WRITE);
     case RPMI_OP_WRITE_IMM:
         if (imm_fits(op))
             return put_write(chain, op, IBV_WR_RDMA_WRITE_WITH_IMM);
@@ -411,7 +456,8 @@ void rpmi_verbs_continue(struct rpmi_verbs *verbs)
     (void)ring_doorbell(&chain);
 }
 
-/* Soft-RoCE sends what is copied into requests of a chain with a FLUSH as if it were empty. */
+/* By the interface that has FLUSH, rdma-core's Soft-RoCE provider (56) sends what is copied into
+ * requests as if it were empty, and gets the length of a list of pieces wrong. */
 static bool has_flush(const struct rpmi_op *ops, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -471,7 +517,7 @@ int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
 
     if (RPMI_UNLIKELY(link->lost != 0 || verbs->broken || verbs->refusing))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
-    chain.by_address = verbs->nic.software && has_flush(ops, n);
+    chain.plain = verbs->nic.software && has_flush(ops, n);
     while (taken < n && (got = take_next(&chain, &ops[taken])) > 0)
         taken++;
     if (got < 0 && verbs->sent_tail == verbs->sent_head)

@@ -66,6 +66,14 @@ static const char *why(enum ibv_wc_status status)
     }
 }
 
+static void request_ended(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
+{
+    if (verbs->broken)
+        return;
+    verbs->finished = wc->wr_id + 1;
+    verbs->by_opcode[wc->opcode % (sizeof(verbs->by_opcode) / sizeof(verbs->by_opcode[0]))]++;
+}
+
 static void request_failed(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
 {
     int status = status_of(wc->status);
@@ -133,6 +141,8 @@ static void take_receive(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
         } else {
             (void)rpmi_fail(RPM_E_PROTO, "the server sent a letter that cannot be");
         }
+    } else if (verbs->posted != verbs->finished) {
+        return; /* a request of ours will say what happened */
     } else if (!verbs->broken) {
         (void)rpmi_fail(RPM_E_LOST, "%s", why(wc->status));
     }
@@ -153,8 +163,8 @@ void rpmi_verbs_drain(struct rpmi_verbs *verbs)
                 take_receive(verbs, &wc[i]);
             else if (wc[i].status != IBV_WC_SUCCESS)
                 request_failed(verbs, &wc[i]);
-            else if (!verbs->broken)
-                verbs->finished = wc[i].wr_id + 1;
+            else
+                request_ended(verbs, &wc[i]);
         }
     } while (n == POLL_MAX);
     if (n < 0)

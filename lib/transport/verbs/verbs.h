@@ -24,7 +24,7 @@
 #define RPMI_CHAIN_MAX 64u     /* requests behind one doorbell */
 #define RPMI_ZEROS_BYTES 4096u /* that one request can end with */
 #define RPMI_LETTERS_MAX 64u   /* under way, asked for */
-#define RPMI_SLOT_BYTES 128u   /* a head or the front of a letter, for each request */
+#define RPMI_SLOT_BYTES 512u   /* for each request: a head, a letter's front, a small write */
 #define RPMI_CALL_SLOT_BYTES 256u
 #define RPMI_RECEIVE_ID (1ull << 63) /* in the id of a completion: it is of a receive */
 
@@ -101,6 +101,7 @@ struct rpmi_verbs {
     uint64_t works_done;
     int work_status; /* of the last one that was done */
 
+    uint64_t by_opcode[16];       /* completions of ours that went well, by enum ibv_wc_opcode */
     struct rpmi_verbs_sent *sent; /* ring of link.depth */
     uint64_t sent_tail;
     uint64_t sent_head; /* ops before it were reported, or need no report */

@@ -144,10 +144,20 @@ TEST_CASE("greet: messages of another version or kind, or cut short, are told ap
     rpmi_talk talk = sample_talk("");
 
     for (size_t len = 0; len < RPMI_OPENING_BYTES; len++) {
+        rpmi_talk cut = talk;
+
         CHECK(rpmi_opening_get(talk.opening, len) == RPM_E_PROTO);
-        CHECK(rpmi_challenge_get(talk.challenge, len) == RPM_E_PROTO);
+        if (len < 7 || len > 8) { // without its version it is of version 0
+            memset(cut.opening + len, 0, sizeof(cut.opening) - len);
+            CHECK(rpmi_opening_get(cut.opening, sizeof(cut.opening)) == RPM_E_PROTO);
+        }
     }
-    CHECK(rpmi_opening_get(talk.challenge, sizeof(talk.challenge)) == RPM_E_PROTO);
+    for (size_t len = 0; len < RPMI_CHALLENGE_BYTES; len++)
+        CHECK(rpmi_challenge_get(talk.challenge, len) == RPM_E_PROTO);
+    memcpy(talk.opening, talk.challenge, sizeof(talk.challenge));
+    CHECK(rpmi_opening_get(talk.opening, sizeof(talk.opening)) == RPM_E_PROTO);
+    REQUIRE(rpmi_opening_make(&talk) == 0);
+    REQUIRE(rpmi_challenge_make(&talk, 0) == 0);
     CHECK(rpmi_challenge_get(talk.opening, sizeof(talk.opening)) == RPM_E_PROTO);
     rpmi_store32(talk.opening + 8, RPMI_GREET_VERSION + 1);
     rpmi_store32(talk.challenge + 8, RPMI_GREET_VERSION + 1);

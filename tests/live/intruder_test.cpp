@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who gets in nowhere: a wrong secret, a forged key, an access outside its object, a client that
+// uses another's key, a writer that was fenced and goes on writing. The far NIC is what refuses:
+// every check of our own side is bent out of the way first.
+#include "live/live.h"
+
+#include <rdma/rdma_cma.h>
+
+using namespace live;
+
+namespace
+{
+
+const uint32_t kBytes = 8192;
+
+// A region full of one byte, and a look at it by an honest client.
+struct Target {
+    explicit Target(const Server &server) : honest(server.url())
+    {
+        REQUIRE(honest.err == 0);
+        REQUIRE(honest.ask(RPMI_CALL_OPEN, "region", RPM_KIND_REGION, kBytes) == 0);
+        key = honest.reply.key;
+        std::memset(honest.bytes, 0x11, 4096);
+        REQUIRE(honest.run(honest.op(RPMI_OP_WRITE, key, 0, 4096)) == 0);
+        REQUIRE(honest.run(honest.op(RPMI_OP_WRITE, key, 4096, 4096)) == 0);
+    }
+    bool unchanged()
+    {
+        for (uint64_t at : { 0, 4096 }) {
+            REQUIRE(honest.run(honest.op(RPMI_OP_READ, key, at, 4096)) == 0);
+            for (int i = 0; i < 4096; i++)
+                if (honest.bytes[4096 + i] != 0x11)
+                    return false;
+        }
+        return true;
+    }
+
+    Link honest;
+    uint32_t key;
+};
+
+} // namespace
+
+TEST_CASE("intruder: a wrong secret, or none, opens no door", "[live]")
+{
+    ServerOpts opts;
+    opts.secret = "open sesame";
+    Server server(opts);
+
+    for (const char *secret : { "", "open sesam", "open sesame!" }) {
+        Link link(server.url(), secret);
+        CHECK(link.err == RPM_E_DENIED);
+    }
+    CHECK(Link(server.url()).err == RPM_E_DENIED);
+    CHECK(Link(server.url(), "open sesame").err == 0);
+}
+
+TEST_CASE("intruder: a forged key changes and shows nothing", "[live]")
+{
+    Server server;
+    Target target(server);
+
+    for (uint32_t forge : { 1u, 0x100u, 0x80000000u })
+        for (uint8_t kind : { RPMI_OP_WRITE, RPMI_OP_READ }) {
+            Link link(server.url());
+
+            REQUIRE(link.err == 0);
+            REQUIRE(link.ask(RPMI_CALL_OPEN, "region", RPM_KIND_REGION, kBytes) == 0);
+            rpmi_grant_key *key = &link.verbs()->key[link.reply.key];
+            key->write_rkey ^= forge;
+            key->read_rkey ^= forge;
+            std::memset(link.bytes, 0x22, 8192);
+            CHECK(link.run(link.op(kind, link.reply.key, 0, 4096)) < 0);
+            CHECK(link.bytes[4096] == 0x22); // nothing was read
+        }
+    CHECK(target.unchanged());
+}
+
+TEST_CASE("intruder: an access outside its object is refused by the far NIC", "[live]")
+{
+    Server server;
+    Target target(server);
+
+    for (int64_t shift : { -64, 4096 + 64, 1 << 20 }) {
+        Link link(server.url());
+
+        REQUIRE(link.err == 0);
+        REQUIRE(link.ask(RPMI_CALL_OPEN, "other", RPM_KIND_REGION, 4096) == 0);
+        rpmi_grant_key *key = &link.verbs()->key[link.reply.key];
+        key->address += static_cast<uint64_t>(shift);
+        std::memset(link.bytes, 0x22, 4096);
+        CHECK(link.run(link.op(RPMI_OP_WRITE, link.reply.key, 0, 4096)) == RPM_E_DENIED);
+    }
+    CHECK(target.unchanged());
+}
+
+TEST_CASE("intruder: what the server's CPU is asked for is bounded there too", "[live]")
+{
+    Server server;
+    Target target(server);
+
+    for (uint8_t kind : { RPMI_OP_COPY, RPMI_OP_PERSIST }) {
+        Link link(server.url());
+
+        REQUIRE(link.err == 0);
+        REQUIRE(link.ask(RPMI_CALL_OPEN, "other", RPM_KIND_REGION, 4096) == 0);
+        link.verbs()->key[link.reply.key].bytes = UINT64_MAX / 2;
+        std::memset(link.bytes, 0x22, 4096);
+        CHECK(link.run(link.op(kind, link.reply.key, 4096, 64)) == RPM_E_RANGE);
+    }
+    CHECK(target.unchanged());
+}
+
+TEST_CASE("intruder: another client's key is worth nothing", "[live]")
+{
+    Server server;
+    Target target(server);
+    Link link(server.url());
+
+    REQUIRE(link.err == 0);
+    REQUIRE(link.ask(RPMI_CALL_OPEN, "other", RPM_KIND_REGION, 4096) == 0);
+    link.verbs()->key[link.reply.key] = target.honest.verbs()->key[target.key];
+    std::memset(link.bytes, 0x22, 4096);
+    CHECK(link.run(link.op(RPMI_OP_WRITE, link.reply.key, 0, 4096)) == RPM_E_DENIED);
+    CHECK(target.unchanged());
+}
+
+TEST_CASE("intruder: a key that was given back opens nothing any more", "[live]")
+{
+    Server server;
+    Link link(server.url());
+
+    REQUIRE(link.err == 0);
+    REQUIRE(link.ask(RPMI_CALL_OPEN, "region", RPM_KIND_REGION, 4096) == 0);
+    uint32_t key = link.reply.key;
+    rpmi_grant_key kept = link.verbs()->key[key];
+    REQUIRE(link.run(link.op(RPMI_OP_WRITE, key, 0, 64)) == 0);
+    REQUIRE(link.ask(RPMI_CALL_CLOSE, "", RPM_KIND_REGION, key) == 0);
+    link.verbs()->key[key] = kept;
+    CHECK(link.run(link.op(RPMI_OP_WRITE, key, 0, 64)) == RPM_E_DENIED);
+}
+
+TEST_CASE("intruder: a fenced writer that goes on writing cannot change a byte", "[live]")
+{
+    for (const std::string &pool : { std::string(), blank_devdax() }) {
+        ServerOpts opts;
+        opts.pool = pool;
+        opts.bytes = pool.empty() ? 16 << 20 : 0;
+        Server server(opts);
+        Link old(server.url());
+        Link fresh(server.url());
+
+        CAPTURE(pool);
+        for (Link *link : { &old, &fresh }) {
+            REQUIRE(link->err == 0);
+            REQUIRE(link->ask(RPMI_CALL_OPEN, "log", RPM_KIND_LOG, 1 << 20) == 0);
+            REQUIRE(link->ask(RPMI_CALL_CLAIM, "", RPM_KIND_LOG, link->reply.key) == 0);
+            std::memset(link->bytes, link == &old ? 0x11 : 0x33, 4096);
+            if (link == &old)
+                REQUIRE(link->run(link->op(RPMI_OP_WRITE, link->reply.key, RPMI_LOG_HEADER_BYTES,
+                                           4096)) == 0);
+        }
+        REQUIRE(fresh.run(fresh.op(RPMI_OP_WRITE, fresh.reply.key, RPMI_LOG_HEADER_BYTES, 64)) ==
+                0);
+        std::memset(old.bytes, 0x22, 4096);
+        CHECK(old.run(old.op(RPMI_OP_WRITE, old.reply.key, RPMI_LOG_HEADER_BYTES, 4096)) ==
+              RPM_E_FENCED);
+        REQUIRE(fresh.run(fresh.op(RPMI_OP_READ, fresh.reply.key, RPMI_LOG_HEADER_BYTES, 4096)) ==
+                0);
+        CHECK(fresh.bytes[4096] == 0x33);
+        CHECK(fresh.bytes[4096 + 64] == 0x11);
+        CHECK(fresh.bytes[8191] == 0x11);
+    }
+}
+
+TEST_CASE("intruder: a log's header is nobody's to write but the server's", "[live]")
+{
+    Server server;
+    Link link(server.url());
+
+    REQUIRE(link.err == 0);
+    REQUIRE(link.ask(RPMI_CALL_OPEN, "log", RPM_KIND_LOG, 1 << 20) == 0);
+    REQUIRE(link.ask(RPMI_CALL_CLAIM, "", RPM_KIND_LOG, link.reply.key) == 0);
+    link.verbs()->key[link.reply.key].guarded_bytes = 0;
+    CHECK(link.run(link.op(RPMI_OP_WRITE, link.reply.key, 0, 64)) < 0);
+}
+
+namespace
+{
+
+// A client that says what it likes in its connection request.
+struct Knocker {
+    ~Knocker()
+    {
+        if (id != nullptr) {
+            if (id->qp != nullptr)
+                rdma_destroy_qp(id);
+            rdma_destroy_id(id);
+        }
+        if (events != nullptr)
+            rdma_destroy_event_channel(events);
+    }
+    bool next(rdma_cm_event_type wanted)
+    {
+        rdma_cm_event *event;
+
+        if (rdma_get_cm_event(events, &event) != 0)
+            return false;
+        got = event->event;
+        len = event->param.conn.private_data_len;
+        if (len > sizeof(said))
+            len = sizeof(said);
+        if (got == RDMA_CM_EVENT_REJECTED && event->param.conn.private_data != nullptr)
+            std::memcpy(said, event->param.conn.private_data, len);
+        rdma_ack_cm_event(event);
+        return got == wanted;
+    }
+    void knock(const std::string &host, uint16_t port, const void *bytes, size_t n)
+    {
+        rdma_addrinfo hints = {};
+        rdma_addrinfo *found = nullptr;
+        ibv_qp_init_attr attr = {};
+        rdma_conn_param param = {};
+
+        hints.ai_port_space = RDMA_PS_TCP;
+        REQUIRE(rdma_getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) == 0);
+        events = rdma_create_event_channel();
+        REQUIRE(rdma_create_id(events, &id, nullptr, RDMA_PS_TCP) == 0);
+        REQUIRE(rdma_resolve_addr(id, nullptr, found->ai_dst_addr, 2000) == 0);
+        REQUIRE(next(RDMA_CM_EVENT_ADDR_RESOLVED));
+        REQUIRE(rdma_resolve_route(id, 2000) == 0);
+        REQUIRE(next(RDMA_CM_EVENT_ROUTE_RESOLVED));
+        attr.qp_type = IBV_QPT_RC;
+        attr.cap.max_send_wr = attr.cap.max_recv_wr = 4;
+        attr.cap.max_send_sge = attr.cap.max_recv_sge = 1;
+        REQUIRE(rdma_create_qp(id, nullptr, &attr) == 0);
+        param.private_data = bytes;
+        param.private_data_len = static_cast<uint8_t>(n);
+        param.retry_count = 3;
+        REQUIRE(rdma_connect(id, &param) == 0);
+        (void)next(RDMA_CM_EVENT_REJECTED);
+        rdma_freeaddrinfo(found);
+    }
+
+    rdma_event_channel *events = nullptr;
+    rdma_cm_id *id = nullptr;
+    rdma_cm_event_type got = RDMA_CM_EVENT_ADDR_RESOLVED;
+    unsigned char said[256] = {};
+    size_t len = 0;
+};
+
+uint16_t port_of(const Server &server)
+{
+    const std::string &url = server.url();
+    size_t at = url.find(':', url.find("://") + 3);
+
+    return static_cast<uint16_t>(std::stoi(url.substr(at + 1)));
+}
+
+} // namespace
+
+TEST_CASE("intruder: a greeting of another version, or cut short, is turned away", "[live]")
+{
+    Server server;
+    const std::string host = env("LIBRPM_LAB_SERVER");
+    rpmi_talk talk;
+
+    REQUIRE(rpmi_opening_make(&talk) == 0);
+    for (size_t n = 0; n < RPMI_OPENING_BYTES; n++) {
+        // The connection manager pads with zeros what is shorter than its field.
+        Knocker knocker;
+
+        CAPTURE(n);
+        knocker.knock(host, port_of(server), talk.opening, n);
+        CHECK(knocker.got == RDMA_CM_EVENT_REJECTED);
+        int err = rpmi_challenge_get(knocker.said, knocker.len);
+        // Without its version it is of version 0.
+        CHECK(err == (n == 7 || n == 8 ? RPM_E_VERSION : RPM_E_PROTO));
+    }
+    Knocker knocker;
+    talk.opening[8]++;
+    knocker.knock(host, port_of(server), talk.opening, sizeof(talk.opening));
+    CHECK(knocker.got == RDMA_CM_EVENT_REJECTED);
+    CHECK(rpmi_challenge_get(knocker.said, knocker.len) == RPM_E_VERSION);
+    CHECK(Link(server.url()).err == 0); // nobody else noticed
+}
+
+TEST_CASE("intruder: a client that connects and says nothing is shown out", "[live]")
+{
+    ServerOpts opts;
+    opts.clients_max = 1;
+    Server server(opts);
+    rpmi_talk talk;
+    Knocker silent;
+
+    REQUIRE(rpmi_opening_make(&talk) == 0);
+    silent.knock(env("LIBRPM_LAB_SERVER"), port_of(server), talk.opening, sizeof(talk.opening));
+    CHECK(silent.got == RDMA_CM_EVENT_ESTABLISHED);
+    CHECK(Link(server.url()).err == 0);
+    CHECK(silent.next(RDMA_CM_EVENT_DISCONNECTED)); // within its two seconds
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every method that proves durability, each shown by the completions that it caused: an emulated
+// CPU has no cache, so bytes alone would not show a flush that was left out.
+#include "live/live.h"
+
+#include <vector>
+
+using namespace live;
+
+namespace
+{
+
+const unsigned kFlush = 8; // IBV_WC_FLUSH, which older headers do not name
+
+struct Opcodes {
+    explicit Opcodes(const rpm_conn *conn)
+    {
+        const rpmi_verbs *verbs = rpmi_verbs_of(conn->link);
+
+        for (unsigned i = 0; i < 16; i++)
+            count[i] = verbs->by_opcode[i];
+        works = verbs->works_done;
+    }
+    uint64_t count[16];
+    uint64_t works;
+};
+
+struct Session {
+    Session(const Server &server, uint32_t method)
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpm_log_opts log_opts = rpm_log_opts_init();
+
+        opts.method = method;
+        REQUIRE(rpm_conn_open(server.url().c_str(), &opts, &conn) == 0);
+        log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+        log_opts.capacity_bytes = 1 << 20;
+        err = rpm_log_open(conn, "log", &log_opts, &log);
+    }
+    ~Session()
+    {
+        rpm_log_close(&log);
+        rpm_conn_close(&conn);
+    }
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+    int err;
+};
+
+// Append so many records, one by one; read them all back by another connection.
+void append_and_read(const Server &server, Session *session, unsigned n)
+{
+    std::vector<std::string> sent;
+
+    for (unsigned i = 0; i < n; i++) {
+        sent.push_back(std::string(1 + i * 37 % 900, static_cast<char>('a' + i % 26)));
+        int err = rpm_log_append(session->log, sent.back().data(), sent.back().size(), nullptr);
+        INFO("record " << i << ": " << rpm_last_error());
+        REQUIRE(err == 0);
+    }
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+    rpm_reader *reader = nullptr;
+    REQUIRE(rpm_conn_open(server.url().c_str(), nullptr, &conn) == 0);
+    REQUIRE(rpm_log_open(conn, "log", nullptr, &log) == 0);
+    REQUIRE(rpm_reader_open(log, nullptr, &reader) == 0);
+    for (const std::string &want : sent) {
+        rpm_record record = {};
+        REQUIRE(rpm_reader_next(reader, &record) == 1);
+        CHECK(std::string(static_cast<const char *>(record.data), record.len) == want);
+    }
+    rpm_reader_close(&reader);
+    rpm_log_close(&log);
+    rpm_conn_close(&conn);
+}
+
+} // namespace
+
+TEST_CASE("method: each legal one is carried out by the operations it is made of", "[live]")
+{
+    struct {
+        uint32_t method;
+        unsigned opcode; // of the completion that acknowledges; 0: a letter of the far CPU does
+        bool devdax;
+    } const all[] = {
+        { RPM_METHOD_READ, IBV_WC_RDMA_READ, false },
+        { RPM_METHOD_MESSAGE, 0, false },
+        { RPM_METHOD_IMMEDIATE, 0, false },
+        { RPM_METHOD_COPY, 0, false },
+        { RPM_METHOD_FLUSH, kFlush, true },
+        { RPM_METHOD_MESSAGE, 0, true },
+        { RPM_METHOD_IMMEDIATE, 0, true },
+        { RPM_METHOD_COPY, 0, true },
+    };
+
+    for (const auto &one : all) {
+        ServerOpts opts;
+        if (one.devdax) {
+            opts.pool = blank_devdax();
+            opts.bytes = 0;
+            opts.domain = 0;
+            opts.ddio = 0;
+        }
+        Server server(opts);
+        Session session(server, one.method);
+
+        CAPTURE(rpm_method_name(static_cast<rpm_method>(one.method)), one.devdax);
+        INFO(rpm_last_error());
+        REQUIRE(session.err == 0);
+        Opcodes before(session.conn);
+        append_and_read(server, &session, 20);
+        Opcodes after(session.conn);
+        if (one.opcode != 0)
+            CHECK(after.count[one.opcode] - before.count[one.opcode] == 20);
+        else
+            CHECK(after.works - before.works >= 20);
+        if (one.opcode != kFlush)
+            CHECK(after.count[kFlush] == before.count[kFlush]);
+    }
+}
+
+TEST_CASE("method: the cheapest legal one is chosen from facts", "[live]")
+{
+    struct {
+        bool devdax;
+        uint32_t ddio;
+        uint32_t method;
+    } const all[] = {
+        { false, RPM_NO, RPM_METHOD_READ },
+        { false, RPM_UNKNOWN, RPM_METHOD_COPY }, // Soft-RoCE's CPU writes through its caches
+        { true, RPM_UNKNOWN, RPM_METHOD_FLUSH },
+    };
+
+    for (const auto &one : all) {
+        ServerOpts opts;
+        opts.ddio = one.ddio;
+        if (one.devdax) {
+            opts.pool = blank_devdax();
+            opts.bytes = 0;
+            opts.domain = 0;
+        }
+        Server server(opts);
+        Session session(server, 0);
+        struct rpm_log_info info = rpm_log_info_init();
+
+        CAPTURE(one.devdax, one.ddio);
+        REQUIRE(session.err == 0);
+        REQUIRE(rpm_log_info(session.log, &info) == 0);
+        CHECK(info.method == one.method);
+        CHECK(info.level == RPM_DURABLE);
+    }
+}
+
+TEST_CASE("method: what proves nothing here is refused with a reason", "[live]")
+{
+    struct {
+        uint32_t ddio;
+        uint32_t domain;
+        uint32_t method;
+        const char *reason;
+    } const all[] = {
+        { RPM_YES, RPM_DOMAIN_ADR, RPM_METHOD_READ, "DDIO" },
+        { RPM_NO, RPM_DOMAIN_ADR, RPM_METHOD_FLUSH, "FLUSH" },
+        { RPM_NO, RPM_DOMAIN_ADR, RPM_METHOD_WRITE, "completion" },
+        { RPM_NO, 0, RPM_METHOD_READ, "domain" },
+    };
+
+    for (const auto &one : all) {
+        ServerOpts opts;
+        opts.ddio = one.ddio;
+        opts.domain = one.domain;
+        Server server(opts);
+        Session session(server, one.method);
+
+        CAPTURE(rpm_method_name(static_cast<rpm_method>(one.method)), one.ddio, one.domain);
+        CHECK(session.err == RPM_E_NOCAP);
+        CHECK(std::string(rpm_last_error()).find(one.reason) != std::string::npos);
+    }
+}
