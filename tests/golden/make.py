@@ -260,6 +260,68 @@ def answers():
     return b
 
 
+def letter(kind, size, note):
+    b = Block(size)
+    b.u32(0, kind, "kind: " + note)
+    b.u32(4, size, "length")
+    return b
+
+
+def grant(b, at):
+    b.u64(at, 0x7f0000001000, "grant: address")
+    b.u64(at + 8, 69632, "grant: bytes")
+    b.u64(at + 16, 4096, "grant: guarded bytes")
+    b.u32(at + 24, 0x1234, "grant: read key")
+    b.u32(at + 28, 0x5678, "grant: write key")
+    b.u32(at + 32, 3, "grant: read, write")
+
+
+def letter_entry():
+    b = letter(1, 200, "entry")
+    b.raw(8, entry().data, "entry")
+    return b
+
+
+def letter_welcome():
+    b = letter(2, 472, "welcome")
+    b.raw(8, sealed().data, "sealed welcome")
+    b.u32(424, 64, "letters")
+    grant(b, 432)
+    return b
+
+
+def letter_call():
+    b = letter(3, 136, "call")
+    b.raw(8, call().data, "call")
+    return b
+
+
+def letter_reply():
+    b = letter(4, 368, "reply")
+    b.raw(8, reply().data, "reply")
+    grant(b, 328)
+    return b
+
+
+def letter_work():
+    b = letter(5, 64, "work")
+    b.raw(8, b"\x06", "COPY")
+    b.raw(9, b"\x24", "flags: durable, cached")
+    b.u32(12, 9, "key")
+    b.u64(16, 1 << 44, "offset")
+    b.u64(24, 256, "length")
+    b.u32(32, 24, "bytes that follow")
+    b.raw(40, bytes(range(24)), "bytes")
+    return b
+
+
+def letter_done():
+    b = letter(6, 24, "done")
+    b.u64(8, 1 << 40, "works")
+    b.u32(16, -116, "status of the last: ESTALE")
+    return b
+
+
 def golden():
     """Every golden file: name -> (title, block)."""
     return {
@@ -285,6 +347,12 @@ def golden():
         "request": ("FORMAT.md section 10: header of a request", request()),
         "request_call": ("FORMAT.md section 10: header of a call", request_call()),
         "answers": ("FORMAT.md section 10: four answers", answers()),
+        "letter_entry": ("FORMAT.md section 11: letter of an entry", letter_entry()),
+        "letter_welcome": ("FORMAT.md section 11: letter of a welcome", letter_welcome()),
+        "letter_call": ("FORMAT.md section 11: letter of a call", letter_call()),
+        "letter_reply": ("FORMAT.md section 11: letter of a reply", letter_reply()),
+        "letter_work": ("FORMAT.md section 11: letter of a work", letter_work()),
+        "letter_done": ("FORMAT.md section 11: letter that counts works", letter_done()),
     }
 
 

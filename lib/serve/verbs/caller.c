@@ -154,12 +154,12 @@ void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
 static void put_welcome(struct rpmi_caller *caller, const struct rpmi_grant_key *scratch)
 {
     unsigned char *letter = rpmi_caller_answer_at(caller);
-    unsigned char *at = letter + RPMI_LETTER_HEAD + RPMI_SEALED_BYTES;
+    unsigned char *at = letter + RPMI_WELCOME_AT_LETTERS;
 
     rpmi_letter_head(letter, RPMI_LETTER_WELCOME, RPMI_WELCOME_LETTER);
     rpmi_store32(at, RPMI_CALLER_RECEIVES);
     rpmi_store32(at + 4, 0);
-    rpmi_grant_put(at + 8, scratch);
+    rpmi_grant_put(letter + RPMI_WELCOME_AT_GRANT, scratch);
 }
 
 /* False: it may not come in. It is told so. */
@@ -225,7 +225,7 @@ static bool answer_call(struct rpmi_verbs_port *port, struct rpmi_caller *caller
     }
     rpmi_letter_head(letter, RPMI_LETTER_REPLY, RPMI_REPLY_LETTER);
     rpmi_reply_put(letter + RPMI_LETTER_HEAD, &reply);
-    rpmi_grant_put(letter + RPMI_LETTER_HEAD + RPMI_REPLY_BYTES, &grant);
+    rpmi_grant_put(letter + RPMI_REPLY_AT_GRANT, &grant);
     __atomic_store_n(&caller->guest.call_state, RPMI_GUEST_IDLE, __ATOMIC_RELEASE);
     return rpmi_letter_send(caller, letter, RPMI_REPLY_LETTER);
 }

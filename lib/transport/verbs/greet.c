@@ -33,22 +33,22 @@ static int send_entry(struct rpmi_verbs *verbs)
 
 static int take_welcome(struct rpmi_verbs *verbs, struct rpmi_welcome *welcome)
 {
-    const unsigned char *at = verbs->answer + RPMI_LETTER_HEAD;
+    const unsigned char *at = verbs->answer + RPMI_WELCOME_AT_LETTERS;
     uint32_t letters;
-    int err = rpmi_sealed_get(&verbs->talk, verbs->secret, at, welcome);
+    int err =
+        rpmi_sealed_get(&verbs->talk, verbs->secret, verbs->answer + RPMI_LETTER_HEAD, welcome);
 
     if (err != 0)
         return err;
     if (welcome->status != 0)
         return rpmi_fail(welcome->status, "%s",
                          welcome->text[0] != '\0' ? welcome->text : "the server refused");
-    at += RPMI_SEALED_BYTES;
     letters = rpmi_load32(at);
-    if (letters < 2 || letters > RPMI_LETTERS_MAX)
+    if (letters < 2 || letters > RPMI_LETTERS_MAX || rpmi_load32(at + 4) != 0)
         return rpmi_fail(RPM_E_PROTO, "the server takes %u letters at once: that cannot be",
                          letters);
     verbs->letters = letters;
-    return rpmi_grant_get(at + 8, &verbs->key[RPMI_KEY_SCRATCH]);
+    return rpmi_grant_get(verbs->answer + RPMI_WELCOME_AT_GRANT, &verbs->key[RPMI_KEY_SCRATCH]);
 }
 
 int rpmi_verbs_greet(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_welcome *welcome)

@@ -200,7 +200,7 @@ static int learn(struct rpmi_verbs *verbs, const struct rpmi_call *call,
     }
     if (call->kind != RPMI_CALL_OPEN && call->kind != RPMI_CALL_CLAIM)
         return 0;
-    err = rpmi_grant_get(verbs->answer + RPMI_LETTER_HEAD + RPMI_REPLY_BYTES, &grant);
+    err = rpmi_grant_get(verbs->answer + RPMI_REPLY_AT_GRANT, &grant);
     if (err != 0)
         return err;
     if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX)

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// letter_test.cpp: the bytes of FORMAT.md section 11: letters over a queue pair.
+extern "C" {
+#include "base/bytes.h"
+#include "transport/verbs/letter.h"
+}
+#include "golden/golden.h"
+
+#include <algorithm>
+
+// A letter of @kind around what section 7 or 9 says, which begins behind its head.
+static Bytes letter_around(enum rpmi_letter_kind kind, const std::string &inner, size_t bytes)
+{
+    Bytes letter(bytes);
+    Bytes body = golden(inner);
+
+    rpmi_letter_head(letter.data(), kind, static_cast<uint32_t>(bytes));
+    std::copy(body.begin(), body.end(), letter.begin() + RPMI_LETTER_HEAD);
+    return letter;
+}
+
+static const rpmi_grant_key GRANT = { 0x7f0000001000, 69632, 4096, 0x1234, 0x5678, 3 };
+
+TEST_CASE("golden: letters of entry and call are their bytes", "[golden]")
+{
+    Bytes entry = golden("letter_entry");
+    Bytes call = golden("letter_call");
+
+    CHECK(letter_around(RPMI_LETTER_ENTRY, "entry", RPMI_ENTRY_LETTER) == entry);
+    CHECK(letter_around(RPMI_LETTER_CALL, "call", RPMI_CALL_LETTER) == call);
+    CHECK(rpmi_letter_kind(entry.data(), 200) == 1);
+    CHECK(rpmi_letter_kind(call.data(), 136) == 3);
+}
+
+TEST_CASE("golden: letters of welcome and reply are their bytes, with what they grant", "[golden]")
+{
+    Bytes expected = golden("letter_welcome");
+    Bytes made = letter_around(RPMI_LETTER_WELCOME, "sealed", RPMI_WELCOME_LETTER);
+
+    rpmi_store32(made.data() + RPMI_WELCOME_AT_LETTERS, 64);
+    rpmi_grant_put(made.data() + RPMI_WELCOME_AT_GRANT, &GRANT);
+    CHECK(made == expected);
+    CHECK(rpmi_letter_kind(expected.data(), 472) == 2);
+
+    expected = golden("letter_reply");
+    made = letter_around(RPMI_LETTER_REPLY, "reply", RPMI_REPLY_LETTER);
+    rpmi_grant_put(made.data() + RPMI_REPLY_AT_GRANT, &GRANT);
+    CHECK(made == expected);
+    CHECK(rpmi_letter_kind(expected.data(), 368) == 4);
+}
+
+TEST_CASE("golden: a grant is read as it was written", "[golden]")
+{
+    Bytes letter = golden("letter_reply");
+    rpmi_grant_key grant = {};
+
+    REQUIRE(rpmi_grant_get(letter.data() + RPMI_REPLY_AT_GRANT, &grant) == 0);
+    CHECK(grant.address == GRANT.address);
+    CHECK(grant.bytes == GRANT.bytes);
+    CHECK(grant.guarded_bytes == GRANT.guarded_bytes);
+    CHECK(grant.read_rkey == GRANT.read_rkey);
+    CHECK(grant.write_rkey == GRANT.write_rkey);
+    CHECK(grant.rights == GRANT.rights);
+}
+
+TEST_CASE("golden: a work is its bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("letter_work");
+    Bytes made(expected.size(), 0xff);
+    rpmi_op op = {};
+
+    REQUIRE(rpmi_letter_kind(expected.data(), 64) == 5);
+    REQUIRE(rpmi_work_get(expected.data(), 64, &op) == 0);
+    CHECK(op.kind == RPMI_OP_COPY);
+    CHECK(op.flags == (RPMI_OP_DURABLE | RPMI_OP_CACHED));
+    CHECK(op.key == 9);
+    CHECK(op.offset == 1ull << 44);
+    CHECK(op.len == 256);
+    CHECK(op.body_bytes == 24);
+    CHECK(op.body == expected.data() + 40);
+    rpmi_work_put(made.data(), &op, 0, op.len, 24);
+    for (unsigned char i = 0; i < 24; i++)
+        made[RPMI_WORK_BYTES + i] = i;
+    CHECK(made == expected);
+}
+
+TEST_CASE("golden: a count of works is its bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("letter_done");
+    Bytes made(RPMI_DONE_BYTES, 0xff);
+    uint64_t done = 0;
+    int32_t status = 0;
+
+    REQUIRE(rpmi_letter_kind(expected.data(), 24) == 6);
+    REQUIRE(rpmi_done_get(expected.data(), &done, &status) == 0);
+    CHECK(done == 1ull << 40);
+    CHECK(status == RPM_E_FENCED);
+    rpmi_done_put(made.data(), done, status);
+    CHECK(made == expected);
+}
+
+TEST_CASE("golden: immediate data says key and line", "[golden]")
+{
+    CHECK(rpmi_imm_make(9, 0x40 * 0x123456) == 0x09123456);
+    CHECK(rpmi_imm_make(255, 0x3fffffff) == 0xffffffff);
+    CHECK(rpmi_imm_fits(255, 0x3fffffff));
+    CHECK_FALSE(rpmi_imm_fits(256, 0));
+    CHECK_FALSE(rpmi_imm_fits(0, 0x40000000));
+}
