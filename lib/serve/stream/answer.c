@@ -138,8 +138,10 @@ static void receive(struct rpmi_stream_port *port, struct rpmi_place *place)
     }
     place->in_end += (uint32_t)got;
     set_held(port, place, rpmi_pipe_holds(&place->pipe));
-    if (got > 0)
-        rpmi_stream_set_todo(port, place, true);
+    if (got == 0)
+        return;
+    port->last = (uint32_t)(place - port->place);
+    rpmi_stream_set_todo(port, place, true);
 }
 
 /* The control thread has something for us: guests, replies. */
@@ -191,6 +193,18 @@ static void hear_held(struct rpmi_stream_port *port)
     }
 }
 
+/* A single guest is asked without asking for whom there is something first. */
+static bool hear_only_guest(struct rpmi_stream_port *port)
+{
+    struct rpmi_place *place = &port->place[port->last];
+
+    if (__atomic_load_n(&port->live, __ATOMIC_ACQUIRE) != 1 ||
+        rpmi_place_state(place) != RPMI_PLACE_LIVE || place->choked)
+        return false;
+    receive(port, place);
+    return true;
+}
+
 void rpmi_stream_look(struct rpmi_stream_port *port)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -202,6 +216,8 @@ void rpmi_stream_look(struct rpmi_stream_port *port)
         return;
     if (port->held != 0)
         hear_held(port);
+    if (hear_only_guest(port))
+        return;
     n = epoll_wait(port->port.engine_fd, events, EVENTS_MAX, 0);
     for (int i = 0; i < n; i++)
         if (events[i].data.u64 < port->places)

@@ -95,7 +95,8 @@ struct rpmi_stream_port {
     uint32_t nudges_seen;
     uint32_t turns; /* since it looked at the sockets */
     uint32_t todo;  /* places with something to carry out */
-    uint32_t held;
+    uint32_t held;  /* places whose TLS holds bytes */
+    uint32_t last;  /* place that something came from last */
 };
 
 static inline struct rpmi_stream_port *rpmi_stream_port_of(struct rpmi_port *port)
