@@ -2,8 +2,8 @@
 /*
  * stage.h: carve pieces out of a link's staging memory. Setup only: first fit over a short list.
  */
-#ifndef RPMI_STAGE_H
-#define RPMI_STAGE_H
+#ifndef RPMI_TRANSPORT_STAGE_H
+#define RPMI_TRANSPORT_STAGE_H
 
 #include "base/limits.h"
 

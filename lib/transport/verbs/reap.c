@@ -25,7 +25,8 @@
 
 #define POLL_MAX 16
 #define SPINS_AT_ONCE 16u
-#define SLICE_MS 100 /* asleep at most this long before the connection is looked at */
+#define SPIN_WORTH_NS 500000u /* longer waits are slept through */
+#define SLICE_MS 100          /* asleep at most this long before the connection is looked at */
 
 void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status)
 {
@@ -347,26 +348,51 @@ static bool spin(struct rpmi_verbs *verbs, ready_fn *ready, const void *context,
     return false;
 }
 
+/* A little longer than waits use to take, where that is no long time: a sleep then costs more than
+ * it spares. Where they take long, or somebody said how long to look, so long. */
+static uint64_t spin_for(const struct rpmi_verbs *verbs)
+{
+    if (verbs->opts.spin_us != RPMI_VERBS_SPIN_AUTO)
+        return verbs->opts.spin_us * 1000ull;
+    if (verbs->usual_ns > SPIN_WORTH_NS)
+        return RPMI_SPIN_NS;
+    return 2 * verbs->usual_ns > RPMI_SPIN_NS ? 2 * verbs->usual_ns : RPMI_SPIN_NS;
+}
+
+static void note_wait(struct rpmi_verbs *verbs, uint64_t ns)
+{
+    verbs->usual_ns += ns / 8;
+    verbs->usual_ns -= verbs->usual_ns / 8;
+}
+
+static uint64_t earlier(uint64_t one_ns, uint64_t other_ns)
+{
+    return one_ns < other_ns ? one_ns : other_ns;
+}
+
 static int wait_until(struct rpmi_verbs *verbs, ready_fn *ready, const void *context,
                       uint64_t deadline_ns)
 {
     uint64_t now;
+    uint64_t began;
 
     rpmi_verbs_drain(verbs);
     if (ready(verbs, context))
         return 0;
-    now = rpmi_clock_ns();
-    if (verbs->spin_ns != 0 &&
-        spin(verbs, ready, context,
-             now + verbs->spin_ns < deadline_ns ? now + verbs->spin_ns : deadline_ns))
+    began = now = rpmi_clock_ns();
+    if (spin(verbs, ready, context, earlier(now + spin_for(verbs), deadline_ns))) {
+        note_wait(verbs, rpmi_clock_ns() - began);
         return 0;
+    }
     for (;;) {
         if (ibv_req_notify_cq(verbs->cq, 0) != 0)
             rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
         rpmi_verbs_drain(verbs);
-        if (ready(verbs, context))
-            return 0;
         now = rpmi_clock_ns();
+        if (ready(verbs, context)) {
+            note_wait(verbs, now - began);
+            return 0;
+        }
         if (now >= deadline_ns)
             return RPM_E_TIMEDOUT;
         sleep_on(verbs, deadline_ns - now);

@@ -18,12 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define REDIAL_NS 5000000u      /* between tries while nobody serves */
 #define RETRIES_DEFAULT 6u      /* 7 is for ever on some devices */
 #define ACK_TIMEOUT_DEFAULT 14u /* 67 ms */
 #define ACK_TIMEOUT_MAX 31u
+#define SPIN_US_MAX 1000000u
 
 static int take_number(const struct rpmi_url *url, const char *key, uint32_t most, uint32_t *value)
 {
@@ -56,8 +56,8 @@ static int take_switch(const struct rpmi_url *url, const char *key, bool *value)
 
 static int parse_url(const struct rpmi_url *url, struct rpmi_verbs_opts *opts)
 {
-    static const char *const known[] = { "from",        "retries", "rnr_retries",
-                                         "ack_timeout", "inline",  "thread_domain" };
+    static const char *const known[] = { "from",   "retries",       "rnr_retries", "ack_timeout",
+                                         "inline", "thread_domain", "spin_us" };
     const char *from = rpmi_url_get(url, "from", "");
     int err = rpmi_url_known(url, known, sizeof(known) / sizeof(known[0]));
 
@@ -66,6 +66,7 @@ static int parse_url(const struct rpmi_url *url, struct rpmi_verbs_opts *opts)
         .rnr_retries = RETRIES_DEFAULT,
         .ack_timeout = ACK_TIMEOUT_DEFAULT,
         .inline_bytes = RPMI_INLINE_BYTES,
+        .spin_us = RPMI_VERBS_SPIN_AUTO,
         .thread_domain = true,
     };
     if (err == 0)
@@ -81,6 +82,8 @@ static int parse_url(const struct rpmi_url *url, struct rpmi_verbs_opts *opts)
         err = take_number(url, "ack_timeout", ACK_TIMEOUT_MAX, &opts->ack_timeout);
     if (err == 0)
         err = take_number(url, "inline", RPMI_INLINE_BYTES, &opts->inline_bytes);
+    if (err == 0)
+        err = take_number(url, "spin_us", SPIN_US_MAX, &opts->spin_us);
     return err != 0 ? err : take_switch(url, "thread_domain", &opts->thread_domain);
 }
 
@@ -128,7 +131,6 @@ static int verbs_connect(const struct rpmi_url *url, const struct rpmi_link_opts
 
     if (verbs == NULL)
         return RPM_E_NOMEM;
-    verbs->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? RPMI_SPIN_NS : 0;
     err = parse_url(url, &verbs->opts);
     if (err == 0)
         err = take_opts(opts, verbs);

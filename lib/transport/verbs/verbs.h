@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 
+#define RPMI_VERBS_SPIN_AUTO UINT32_MAX
 #define RPMI_CHAIN_MAX 64u     /* requests behind one doorbell */
 #define RPMI_ZEROS_BYTES 4096u /* that one request can end with */
 #define RPMI_LETTERS_MAX 64u   /* under way, asked for */
@@ -38,6 +39,7 @@ struct rpmi_verbs_opts {
     uint32_t rnr_retries;  /* of a letter that nobody waits for */
     uint32_t ack_timeout;  /* 4.096 us << n; 0: the device's */
     uint32_t inline_bytes; /* at most so many are copied into a request */
+    uint32_t spin_us;      /* look so long before sleeping; RPMI_VERBS_SPIN_AUTO: by experience */
     bool thread_domain;    /* ask the provider for a doorbell of our own */
 };
 
@@ -119,7 +121,7 @@ struct rpmi_verbs {
     bool replied;
     unsigned char answer[RPMI_LETTER_TO_CLIENT]; /* a welcome or a reply */
 
-    uint64_t spin_ns; /* 0: this machine has one CPU, and whoever we wait for needs it */
+    uint64_t usual_ns; /* that waits took of late */
     struct rpmi_wr chain[RPMI_CHAIN_MAX];
 };
 
