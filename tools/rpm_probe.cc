@@ -2,9 +2,11 @@
 /*
  * rpm_probe.cc: what decides which acknowledgement can be proven here: the CPU's flush
  * instructions, NUMA nodes, persistent memory and RDMA devices of this machine, and the facts of
- * each path given. What cannot be read is said to be unknown; nothing is ever written.
+ * each path given. What cannot be read is said to be unknown; nothing is ever written. With
+ * --devices RDMA devices are asked instead, see probe/.
  */
 #include "facts.h"
+#include "probe/devices.h"
 
 #include <algorithm>
 #include <dirent.h>
@@ -20,6 +22,7 @@ constexpr const char *kExamples =
     "  rpm-probe                                   (this machine and anonymous memory)\n"
     "  rpm-probe /dev/shm /var/lib/pool /dev/dax0.0\n"
     "  rpm-probe --json /mnt/pmem | jq '.paths[0].facts.domain'\n"
+    "  rpm-probe --devices /dev/dax0.0              (what each RDMA device can do with it)\n"
     "\n"
     "A fact that no probe can read is unknown and counts as the worse case. Declare what you\n"
     "know better with rpm-server --domain. DDIO is read from the root port of an RDMA device,\n"
@@ -276,9 +279,14 @@ int main(int argc, char **argv)
     CLI::App app("Facts of this machine and of what lies behind paths", "rpm-probe");
     std::vector<std::string> paths;
     bool as_json = false;
+    bool devices = false;
 
     app.footer(kExamples);
     app.add_option("PATH", paths, "File, directory or device that is, or could hold, a pool");
+    app.add_flag(
+        "--devices", devices,
+        "RDMA devices: what each is, what it can do, alone and with each PATH, and why not");
     app.add_flag("--json", as_json, "As JSON");
-    return cli::run(app, argc, argv, [&] { return run(paths, as_json); });
+    return cli::run(app, argc, argv,
+                    [&] { return devices ? probe_devices(paths, as_json) : run(paths, as_json); });
 }

@@ -7,6 +7,7 @@
 
 #include <librpm/append.h>
 #include <librpm/conn.h>
+#include <librpm/device.h>
 #include <librpm/diag.h>
 #include <librpm/error.h>
 #include <librpm/facts.h>

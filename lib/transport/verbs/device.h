@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.h: a device is asked what it can do, in words for people: yes, or no with the reason and
+ * what to do.
+ *
+ * Tests: tests/unit/transport/verbs/device_test.cpp
+ */
+#ifndef RPMI_VERBS_DEVICE_H
+#define RPMI_VERBS_DEVICE_H
+
+#include "transport/verbs/nic.h"
+
+#include <librpm/device.h>
+
+/* Where the kernel shows its devices. */
+struct rpmi_device_roots {
+    const char *devices; /* /sys/class/infiniband */
+    const char *verbs;   /* /sys/class/infiniband_verbs */
+    const char *dev;     /* /dev/infiniband */
+};
+
+/* Why rdma-core lists no device, into the thread's last error. Always RPM_E_NOCAP. */
+int rpmi_device_none(const struct rpmi_device_roots *roots);
+
+/* What @attr says of FLUSH, ATOMIC WRITE, atomics, windows and on-demand paging. @nic: what this
+ * library can make use of. */
+void rpmi_device_judge(const struct ibv_device_attr_ex *attr, const struct rpmi_nic *nic,
+                       struct rpm_device *device);
+
+/* A piece of the memory asked about. */
+struct rpmi_trial {
+    void *base;
+    uint64_t bytes; /* of it that are mapped */
+    uint64_t whole; /* that it has; anonymous: as many as are mapped */
+    enum rpm_medium medium;
+};
+
+/* trial.c: map @path, or anonymous memory for NULL. RPM_E_NOENT, RPM_E_DENIED, RPM_E_INVAL,
+ * RPM_E_NOCAP, RPM_E_IO, RPM_E_NOMEM. */
+int rpmi_trial_open(const char *path, struct rpmi_trial *trial);
+void rpmi_trial_close(struct rpmi_trial *trial);
+/* Register it in @pd in each way that a server would, and give it back. */
+void rpmi_trial_run(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
+                    struct rpm_device *device);
+
+void rpmi_device_yes(struct rpm_device *device, enum rpm_device_ask ask);
+void rpmi_device_no(struct rpm_device *device, enum rpm_device_ask ask, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trial.c: can a device have this memory? Tried, not guessed: a piece of it is registered in each
+ * way that a server would register a pool, and given back. Contents are never changed.
+ *
+ * Tests: tests/unit/transport/verbs/trial_test.cpp, tests/live/devices_test
+ */
+#include "transport/verbs/device.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "region/probe.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define PIECE_BYTES (2u << 20)
+#define CAP_IPC_LOCK_BIT 14
+
+static int open_failed(const char *path, int why)
+{
+    switch (why) {
+    case ENOENT:
+    case ENOTDIR:
+        return rpmi_fail(RPM_E_NOENT, "there is no %s", path);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return rpmi_fail(RPM_E_DENIED, "cannot open %s for writing, as a server would: %s", path,
+                         strerror(why));
+    case EOPNOTSUPP:
+        return rpmi_fail(RPM_E_NOCAP, "%s has no unnamed files: name a file in it", path);
+    default:
+        return rpmi_fail(RPM_E_IO, "cannot open %s: %s", path, strerror(why));
+    }
+}
+
+/* A file or device; in a directory a file that has no name and is gone when it is closed. */
+static int open_memory(const char *path, int *fd)
+{
+    const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+    *fd = open(path, flags);
+    if (*fd >= 0)
+        return 0;
+    if (errno != EISDIR)
+        return open_failed(path, errno);
+    *fd = open(path, O_RDWR | O_CLOEXEC | O_TMPFILE, 0600);
+    if (*fd < 0)
+        return open_failed(path, errno);
+    if (ftruncate(*fd, PIECE_BYTES) == 0)
+        return 0;
+    (void)close(*fd);
+    return rpmi_fail(RPM_E_IO, "no room for a trial in %s: %s", path, strerror(errno));
+}
+
+/* A number that sysfs has about a character device; 0: it has none. */
+static uint64_t device_number(const struct stat *st, const char *what)
+{
+    char path[96];
+    char line[32];
+
+    (void)snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/%s", major(st->st_rdev),
+                   minor(st->st_rdev), what);
+    return rpmi_probe_line(path, line, sizeof(line)) > 0 ? strtoull(line, NULL, 0) : 0;
+}
+
+/* How long it is, and the unit in which it can be mapped. */
+static int measure(int fd, const char *path, struct rpmi_trial *trial, uint64_t *unit)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot look at %s: %s", path, strerror(errno));
+    trial->medium = rpmi_probe_medium(fd);
+    trial->whole = (uint64_t)st.st_size;
+    *unit = RPMI_PAGE_BYTES;
+    if (trial->medium == RPM_MEDIUM_DEVDAX) {
+        trial->whole = device_number(&st, "size");
+        *unit = device_number(&st, "align");
+    } else if (trial->medium == RPM_MEDIUM_HUGE) {
+        *unit = (uint64_t)st.st_blksize;
+    } else if (!S_ISREG(st.st_mode)) {
+        return rpmi_fail(RPM_E_INVAL, "%s is neither a file nor persistent memory", path);
+    }
+    if (*unit < RPMI_PAGE_BYTES)
+        *unit = RPMI_PAGE_BYTES;
+    if (trial->whole == 0)
+        return rpmi_fail(RPM_E_INVAL, "%s is empty: name its directory instead", path);
+    return 0;
+}
+
+static int map_path(int fd, const char *path, struct rpmi_trial *trial)
+{
+    uint64_t unit = RPMI_PAGE_BYTES;
+    int err = measure(fd, path, trial, &unit);
+
+    if (err != 0)
+        return err;
+    trial->bytes = trial->whole < PIECE_BYTES ? trial->whole : PIECE_BYTES;
+    trial->bytes = rpmi_align_up(trial->bytes, unit);
+    trial->base = mmap(NULL, (size_t)trial->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (trial->base != MAP_FAILED)
+        return 0;
+    trial->base = NULL;
+    return rpmi_fail(RPM_E_IO, "cannot map %s: %s", path, strerror(errno));
+}
+
+int rpmi_trial_open(const char *path, struct rpmi_trial *trial)
+{
+    int err;
+    int fd;
+
+    *trial = (struct rpmi_trial){ .bytes = PIECE_BYTES, .medium = RPM_MEDIUM_DRAM };
+    if (path == NULL) {
+        trial->whole = trial->bytes;
+        trial->base =
+            mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (trial->base != MAP_FAILED)
+            return 0;
+        trial->base = NULL;
+        return rpmi_fail(RPM_E_NOMEM, "no memory to try");
+    }
+    err = open_memory(path, &fd);
+    if (err != 0)
+        return err;
+    err = map_path(fd, path, trial);
+    (void)close(fd);
+    return err;
+}
+
+void rpmi_trial_close(struct rpmi_trial *trial)
+{
+    if (trial->base != NULL)
+        (void)munmap(trial->base, (size_t)trial->bytes);
+    trial->base = NULL;
+}
+
+/* May this process lock whatever it likes? */
+static bool locks_freely(void)
+{
+    static const char key[] = "CapEff:";
+    char line[256];
+    bool freely = false;
+    FILE *file = fopen("/proc/self/status", "re");
+
+    if (file == NULL)
+        return false;
+    while (fgets(line, sizeof(line), file) != NULL)
+        if (strncmp(line, key, sizeof(key) - 1) == 0)
+            freely = (strtoull(line + sizeof(key) - 1, NULL, 16) >> CAP_IPC_LOCK_BIT & 1) != 0;
+    (void)fclose(file);
+    return freely;
+}
+
+/* The whole of it, of which only a piece was registered. */
+static void judge_whole(const struct rpmi_nic *nic, const struct rpmi_trial *trial,
+                        enum rpm_device_ask ask, struct rpm_device *device)
+{
+    struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+
+    (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (trial->whole > nic->region_max)
+        rpmi_device_no(device, ask,
+                       "the device registers %llu bytes at once, and this has %llu: divide it, or "
+                       "serve a smaller pool",
+                       (unsigned long long)nic->region_max, (unsigned long long)trial->whole);
+    else if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < trial->whole && !locks_freely())
+        rpmi_device_no(device, ask,
+                       "a piece can be pinned, but not all %llu bytes: the limit of locked memory "
+                       "is %llu; raise it with ulimit -l or LimitMEMLOCK=",
+                       (unsigned long long)trial->whole, (unsigned long long)limit.rlim_cur);
+    else
+        rpmi_device_yes(device, ask);
+}
+
+static const char *advice(enum rpm_medium medium, enum rpm_device_ask ask)
+{
+    if (ask == RPM_DEVICE_MEMORY_WRITE && medium == RPM_MEDIUM_FILE)
+        return "; its file system has to know what is written: clients send their bytes to the "
+               "server's CPU instead";
+    if (ask == RPM_DEVICE_MEMORY_FLUSH && medium != RPM_MEDIUM_DEVDAX && medium != RPM_MEDIUM_FSDAX)
+        return "; it is no persistent memory: take devdax";
+    return "";
+}
+
+static bool try_access(const struct rpmi_nic *nic, struct ibv_pd *pd,
+                       const struct rpmi_trial *trial, uint32_t access)
+{
+    struct ibv_mr *mr;
+    int err = rpmi_nic_register(nic, pd, trial->base, trial->bytes, access, &mr);
+
+    if (err == 0 && ibv_dereg_mr(mr) != 0)
+        err = rpmi_fail(RPM_E_IO, "a region cannot be given back: %s", strerror(errno));
+    return err == 0;
+}
+
+static void try_ask(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
+                    enum rpm_device_ask ask, struct rpm_device *device)
+{
+    static const uint32_t access[RPM_DEVICE_ASKS] = {
+        [RPM_DEVICE_MEMORY_READ] = RPMI_NIC_READ,
+        [RPM_DEVICE_MEMORY_WRITE] = RPMI_NIC_WRITE,
+        [RPM_DEVICE_MEMORY_FLUSH] = RPMI_NIC_READ | RPMI_NIC_FLUSH,
+    };
+
+    if (try_access(nic, pd, trial, access[ask]))
+        judge_whole(nic, trial, ask, device);
+    else
+        rpmi_device_no(device, ask, "%s%s", rpm_last_error(), advice(trial->medium, ask));
+}
+
+/* A device that pages on demand was seen to take FLUSH for memory that forgets. */
+static void try_flush(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
+                      struct rpm_device *device)
+{
+    struct rpm_device_answer *answer = &device->can[RPM_DEVICE_MEMORY_FLUSH];
+
+    if (!nic->flush) {
+        rpmi_device_no(device, RPM_DEVICE_MEMORY_FLUSH, "%s", device->can[RPM_DEVICE_FLUSH].why);
+        return;
+    }
+    try_ask(nic, pd, trial, RPM_DEVICE_MEMORY_FLUSH, device);
+    if (answer->answer == RPM_YES && trial->medium != RPM_MEDIUM_DEVDAX &&
+        trial->medium != RPM_MEDIUM_FSDAX)
+        rpmi_device_no(device, RPM_DEVICE_MEMORY_FLUSH,
+                       "the device takes FLUSH for it, but it is no persistent memory: take "
+                       "devdax");
+}
+
+static void try_on_demand(const struct rpmi_nic *nic, struct ibv_pd *pd,
+                          const struct rpmi_trial *trial, struct rpm_device *device)
+{
+    struct ibv_mr *mr;
+
+    if (!nic->on_demand) {
+        rpmi_device_no(device, RPM_DEVICE_MEMORY_ON_DEMAND, "%s",
+                       device->can[RPM_DEVICE_ON_DEMAND].why);
+        return;
+    }
+    mr = ibv_reg_mr(pd, trial->base, trial->bytes, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
+    if (mr == NULL)
+        rpmi_device_no(device, RPM_DEVICE_MEMORY_ON_DEMAND,
+                       "the device pages on demand, but not this memory: %s", strerror(errno));
+    else if (ibv_dereg_mr(mr) == 0)
+        rpmi_device_yes(device, RPM_DEVICE_MEMORY_ON_DEMAND);
+}
+
+void rpmi_trial_run(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
+                    struct rpm_device *device)
+{
+    device->medium = trial->medium;
+    device->memory_bytes = trial->whole;
+    try_ask(nic, pd, trial, RPM_DEVICE_MEMORY_READ, device);
+    try_ask(nic, pd, trial, RPM_DEVICE_MEMORY_WRITE, device);
+    try_flush(nic, pd, trial, device);
+    try_on_demand(nic, pd, trial, device);
+}
