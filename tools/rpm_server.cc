@@ -32,6 +32,8 @@ constexpr const char *kExamples =
     "  rpm-server --pool /var/lib/pool --size 10G --listen shm:logs --clients 16\n"
     "  rpm-server --size 64M --listen shm:/tmp/test.sock        (anonymous memory)\n"
     "  rpm-server --pool /dev/shm/pool --size 1G --listen tcp://*:7430/pool --secret-file key\n"
+    "  rpm-server --pool /dev/dax0.0 --size 64G --listen verbs://10.0.0.1:7471/pool "
+    "--secret-file key --ddio off\n"
     "  rpm-server --config /etc/librpm/rpm-server.conf\n"
     "\n"
     "The configuration file holds the same names without dashes: pool = \"/dev/shm/pool\".\n"

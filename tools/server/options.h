@@ -74,7 +74,8 @@ inline void add_options(CLI::App &app, Options &options)
     cli::size_option(&app, "--size", options.size,
                      "Size of the pool when it is made; makes it if it is not there");
     app.add_option("--listen", options.listen,
-                   "Where to listen, one or more: shm:NAME, unix:NAME, tcp://HOST:PORT/POOL")
+                   "Where to listen, one or more: shm:NAME, unix:NAME, tcp://HOST:PORT/POOL, "
+                   "verbs://HOST:PORT/POOL")
         ->required()
         ->type_name("URL");
     app.set_config("--config", "", "Read options from a TOML or INI file")->type_name("FILE");

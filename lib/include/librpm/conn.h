@@ -4,7 +4,8 @@
  * it.
  *
  * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]",
- * "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME", "sim:seed=N,preset=P".
+ * "verbs://HOST:PORT[/POOL]", "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME",
+ * "sim:seed=N,preset=P".
  */
 #ifndef LIBRPM_CONN_H
 #define LIBRPM_CONN_H

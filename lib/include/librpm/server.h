@@ -26,7 +26,7 @@ enum rpm_server_flag {
 struct rpm_server_opts {
     size_t size;          /* sizeof this struct as the caller compiled it */
     const char *pool;     /* file or device; NULL: anonymous memory. Borrowed until return */
-    const char *listen;   /* "shm:NAME", "tcp://HOST:PORT/POOL", ...; several separated by blanks.
+    const char *listen;   /* "shm:NAME", "verbs://HOST:PORT/POOL", ...; several separated by blanks.
                              Borrowed until return */
     uint64_t pool_bytes;  /* with CREATE: size of the pool, multiple of 4096 */
     uint64_t dram_bytes;  /* room for DRAM regions and lock tables; 0: 1 MiB */
