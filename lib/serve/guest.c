@@ -52,7 +52,6 @@ int rpmi_guest_enter(struct rpmi_port *port, struct rpmi_guest *guest,
         return err;
     }
     guest->keys = 0;
-    __atomic_store_n(&guest->call_state, RPMI_GUEST_IDLE, __ATOMIC_RELAXED);
     *welcome = (struct rpmi_welcome){
         .version = RPMI_PROTOCOL_VERSION,
         .mode = RPMI_MODE_RING,

@@ -175,6 +175,10 @@ int rpmi_sealed_make(const struct rpmi_talk *talk, const char *secret,
                      const struct rpmi_welcome *welcome, unsigned char sealed[RPMI_SEALED_BYTES])
 {
     rpmi_welcome_put(sealed, welcome);
+    memset(sealed + RPMI_WELCOME_BYTES, 0, RPMI_MAC_BYTES);
+    /* Whoever is refused gets nothing to try secrets on. */
+    if (welcome->status != 0)
+        return 0;
     return sealed_mac(talk, secret, sealed, sealed + RPMI_WELCOME_BYTES);
 }
 

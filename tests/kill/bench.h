@@ -8,8 +8,11 @@
 
 #include <arpa/inet.h>
 #include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdexcept>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,7 +51,21 @@ inline const Ground kGrounds[] = {
     { "tmpfs tcp", "/dev/shm", "tcp", "adr", RPM_DURABLE, false },
     { "tmpfs unix", "/dev/shm", "unix", "adr", RPM_DURABLE, false },
     { "file tcp", "/var/tmp", "tcp", "", RPM_DURABLE, true },
+    // In the laboratory only. DDIO is declared off on DRAM, so that a READ is proof there.
+    { "verbs dram", "/dev/shm", "verbs", "adr", RPM_DURABLE, false },
+    { "verbs devdax", "/tmp", "devdax", "", RPM_DURABLE, false },
 };
+
+inline bool is_verbs(const std::string &mode)
+{
+    return mode == "verbs" || mode == "devdax";
+}
+
+// What the laboratory has: everything over verbs: if it is asked for, and nothing else then.
+inline bool is_here(const Ground &ground)
+{
+    return is_verbs(ground.mode) == (std::getenv("LIBRPM_CONFORM") != nullptr);
+}
 
 // A port of this machine's that nobody listens at.
 inline std::string free_port()
@@ -78,6 +95,11 @@ class Bench
             throw std::runtime_error("cannot make a directory in " + std::string(ground.dir));
         dir_ = form;
         port_ = free_port();
+        pool_ = dir_ + "/pool";
+        if (std::string(ground.mode) == "devdax") {
+            pool_ = std::getenv("LIBRPM_LAB_DEVDAX");
+            wipe();
+        }
     }
     ~Bench()
     {
@@ -88,7 +110,7 @@ class Bench
     }
     void serve()
     {
-        std::vector<std::string> words = { options_.server, "--pool",     dir_ + "/pool",
+        std::vector<std::string> words = { options_.server, "--pool",     pool_,
                                            "--size",        "4M",         "--listen",
                                            listen(),        "--fence-us", "200000",
                                            "--quiet" };
@@ -99,10 +121,17 @@ class Bench
             words.push_back("--domain");
             words.push_back(ground.domain);
         }
+        if (std::string(ground.mode) == "verbs") {
+            words.push_back("--ddio");
+            words.push_back("off");
+        }
         server.start(words);
     }
     std::string url(const std::string &mode) const
     {
+        if (is_verbs(mode))
+            return std::string("verbs://") + std::getenv("LIBRPM_LAB_SERVER") + ":" + port_ +
+                   "/pool,from=" + std::getenv("LIBRPM_LAB_CLIENT");
         if (mode == "tcp")
             return "tcp://127.0.0.1:" + port_ + "/pool";
         return mode == "unix" ? "unix:" + dir_ + "/u" : "shm:" + dir_ + "/s,mode=" + mode;
@@ -119,12 +148,28 @@ class Bench
         std::string mode = ground.mode;
         std::string shm = "shm:" + dir_ + "/s";
 
+        if (is_verbs(mode))
+            return shm + " " + url(mode).substr(0, url(mode).find(','));
         return mode == "tcp" || mode == "unix" ? shm + " " + url(mode) : shm;
+    }
+    // The device starts anew, as a file that is made does.
+    void wipe() const
+    {
+        const size_t bytes = 2 << 20; // its pages are so large
+        int fd = open(pool_.c_str(), O_RDWR | O_CLOEXEC);
+        void *front = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        if (front == MAP_FAILED)
+            throw std::runtime_error("cannot map " + pool_);
+        memset(front, 0, bytes);
+        munmap(front, bytes);
+        close(fd);
     }
 
     const Options &options_;
     std::string dir_;
     std::string port_;
+    std::string pool_;
 };
 
 } // namespace kill_suite

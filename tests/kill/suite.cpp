@@ -25,7 +25,8 @@ void own_network()
     ifreq request = {};
     int sock;
 
-    if (unshare(CLONE_NEWNET) != 0)
+    // The laboratory's cable is in the one that we are in.
+    if (std::getenv("LIBRPM_CONFORM") != nullptr || unshare(CLONE_NEWNET) != 0)
         return;
     sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     strcpy(request.ifr_name, "lo");
@@ -208,7 +209,7 @@ class Round
     {
         std::string mode = bench_->ground.mode;
 
-        if (mode != "tcp" && mode != "unix")
+        if (mode != "tcp" && mode != "unix" && !is_verbs(mode))
             return chance_.below(2) == 0 ? "direct" : "ring";
         return chance_.below(2) == 0 ? mode : "ring";
     }
@@ -427,7 +428,7 @@ int run(const Options &options)
     uint64_t acked = 0, lost = 0, invented = 0, broken = 0, rounds = 0;
 
     for (const Ground &ground : kGrounds)
-        if (std::string(ground.name).find(options.only) != std::string::npos)
+        if (is_here(ground) && std::string(ground.name).find(options.only) != std::string::npos)
             benches.push_back(std::make_unique<Bench>(ground, options));
     if (benches.empty())
         throw std::runtime_error("no ground is called " + options.only);

@@ -89,7 +89,7 @@ TEST_CASE("intruder: an access outside its object is refused by the far NIC", "[
         rpmi_grant_key *key = &link.verbs()->key[link.reply.key];
         key->address += static_cast<uint64_t>(shift);
         std::memset(link.bytes, 0x22, 4096);
-        CHECK(link.run(link.op(RPMI_OP_WRITE, link.reply.key, 0, 4096)) == RPM_E_DENIED);
+        CHECK(link.run(link.op(RPMI_OP_WRITE, link.reply.key, 0, 4096)) == RPM_E_LOST);
     }
     CHECK(target.unchanged());
 }
@@ -121,7 +121,7 @@ TEST_CASE("intruder: another client's key is worth nothing", "[live]")
     REQUIRE(link.ask(RPMI_CALL_OPEN, "other", RPM_KIND_REGION, 4096) == 0);
     link.verbs()->key[link.reply.key] = target.honest.verbs()->key[target.key];
     std::memset(link.bytes, 0x22, 4096);
-    CHECK(link.run(link.op(RPMI_OP_WRITE, link.reply.key, 0, 4096)) == RPM_E_DENIED);
+    CHECK(link.run(link.op(RPMI_OP_WRITE, link.reply.key, 0, 4096)) == RPM_E_LOST);
     CHECK(target.unchanged());
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("intruder: a key that was given back opens nothing any more", "[live]"
     REQUIRE(link.run(link.op(RPMI_OP_WRITE, key, 0, 64)) == 0);
     REQUIRE(link.ask(RPMI_CALL_CLOSE, "", RPM_KIND_REGION, key) == 0);
     link.verbs()->key[key] = kept;
-    CHECK(link.run(link.op(RPMI_OP_WRITE, key, 0, 64)) == RPM_E_DENIED);
+    CHECK(link.run(link.op(RPMI_OP_WRITE, key, 0, 64)) == RPM_E_LOST);
 }
 
 TEST_CASE("intruder: a fenced writer that goes on writing cannot change a byte", "[live]")
@@ -170,6 +170,34 @@ TEST_CASE("intruder: a fenced writer that goes on writing cannot change a byte",
         CHECK(fresh.bytes[4096] == 0x33);
         CHECK(fresh.bytes[4096 + 64] == 0x11);
         CHECK(fresh.bytes[8191] == 0x11);
+    }
+}
+
+TEST_CASE("intruder: a fenced writer hears so when it resumes", "[live]")
+{
+    Server server;
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_conn *conn[2] = {};
+    rpm_log *log[2] = {};
+    rpm_outcome outcomes[256];
+    uint32_t count = 0;
+
+    opts.capacity_bytes = 1 << 20;
+    for (int i = 0; i < 2; i++) {
+        opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | (i == 1 ? RPM_LOG_TAKEOVER : 0);
+        REQUIRE(rpm_conn_open(server.url().c_str(), nullptr, &conn[i]) == 0);
+        REQUIRE(rpm_log_open(conn[i], "log", &opts, &log[i]) == 0);
+        REQUIRE(rpm_log_append(log[i], "mine", 4, nullptr) == 0);
+    }
+    CHECK(rpm_log_append(log[0], "late", 4, nullptr) == RPM_E_FENCED);
+    REQUIRE(rpm_conn_reconnect(conn[0]) == 0);
+    CHECK(rpm_log_resume(log[0], outcomes, 256, &count) == RPM_E_FENCED);
+    CHECK(count == 1);
+    CHECK(outcomes[0].present == 0);
+    CHECK(rpm_log_append(log[1], "mine too", 8, nullptr) == 0);
+    for (int i = 0; i < 2; i++) {
+        rpm_log_close(&log[i]);
+        rpm_conn_close(&conn[i]);
     }
 }
 

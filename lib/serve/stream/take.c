@@ -261,11 +261,12 @@ static bool skip(struct rpmi_place *place)
 static void take_from(struct rpmi_stream_port *port, struct rpmi_place *place,
                       struct rpmi_batch *batch)
 {
-    uint64_t room = PASS_BYTES; /* never too little for a head, which is not cut */
+    uint64_t room = PASS_BYTES;        /* never too little for a head, which is not cut */
+    uint32_t left = 2 * RPMI_PASS_OPS; /* to begin or to carry out */
     enum outcome outcome = ENDED;
 
     place->promised = 0;
-    while (outcome == ENDED && room >= RPMI_LINE_BYTES) {
+    while (outcome == ENDED && room >= RPMI_LINE_BYTES && left-- > 0) {
         if (RPMI_UNLIKELY(place->skip != 0) && !skip(place))
             outcome = WAITS;
         else if (!place->begun.here)

@@ -261,10 +261,11 @@ void rpmi_caller_leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
     if (state != RPMI_CALLER_GREETING && state != RPMI_CALLER_LIVE)
         return;
     (void)rdma_disconnect(caller->id);
+    __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE); /* the engine takes no more of it */
     stop_queue(caller);
-    __atomic_store_n(&caller->state, RPMI_CALLER_CLOSED, __ATOMIC_RELEASE);
     rpmi_regions_drop_all(caller);
     rpmi_guest_leave(&port->port, &caller->guest);
+    __atomic_store_n(&caller->state, RPMI_CALLER_CLOSED, __ATOMIC_RELEASE);
     rpmi_kick(port->engine_kick_fd);
 }
 

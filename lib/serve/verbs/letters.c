@@ -78,8 +78,12 @@ static void go_on(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint
     struct rpmi_part part = { caller->rest_at, op->len - caller->rest_at };
     int err;
 
-    if (part.len > *room && op->kind == RPMI_OP_PERSIST)
-        part.len = *room;
+    /* The bytes of a COPY lie in a receive that is used again: they go in the first part. */
+    if (part.len > *room) {
+        part.len = *room > op->body_bytes ? *room : op->body_bytes;
+        if (part.len > op->len - caller->rest_at)
+            part.len = op->len - caller->rest_at;
+    }
     err = rpmi_work_do(server, caller->guest.client, op, &part, batch);
     *room -= part.len < *room ? part.len : *room;
     caller->rest_at += part.len;
@@ -172,7 +176,8 @@ static void take_one(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
         give_up(port, caller, ibv_wc_status_str(wc->status));
         return;
     }
-    if ((wc->wr_id & RECEIVE_ID) == 0)
+    /* After a failure nothing more is taken: the client has to come anew. */
+    if ((wc->wr_id & RECEIVE_ID) == 0 || caller->status != 0)
         return;
     if (!take_receive(port, caller, wc, room, batch))
         give_up(port, caller, "it sent a letter that cannot be");
@@ -213,8 +218,7 @@ static bool caller_ready(struct rpmi_caller *caller)
         return true;
     if (!served(caller))
         return false;
-    /* After a failure nothing more is taken: the client has to come anew. */
-    return caller->resting || must_tell(caller) || (caller->status == 0 && poll_cq(caller));
+    return (caller->resting && caller->status == 0) || must_tell(caller) || poll_cq(caller);
 }
 
 bool rpmi_letters_ready(struct rpmi_port *port)
@@ -253,9 +257,9 @@ static void take_from(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
     uint32_t left = RPMI_CALLER_RECEIVES;
 
     caller->first_durable = 0;
-    if (caller->resting)
+    if (caller->resting && caller->status == 0)
         go_on(port, caller, &room, batch);
-    while (served(caller) && !caller->resting && caller->status == 0 && left > 0 && room > 0 &&
+    while (served(caller) && (!caller->resting || caller->status != 0) && left > 0 && room > 0 &&
            poll_cq(caller)) {
         take_one(port, caller, &caller->wc[caller->wc_at++], &room, batch);
         left--;

@@ -98,6 +98,19 @@ void rpmi_regions_drop_all(struct rpmi_caller *caller)
         (void)rpmi_regions_drop(caller, key);
 }
 
+/* It is told before its memory is taken away, so that it knows why the NIC refuses it: the letter
+ * arrives first. If it does not arrive, the connection is lost, which says less and is as safe. */
+static bool fence(struct rpmi_caller *caller, uint32_t key)
+{
+    unsigned char *letter = rpmi_caller_fenced_at(caller, key);
+
+    if (caller->write_mr[key] == NULL)
+        return true;
+    rpmi_fenced_put(letter, key);
+    (void)rpmi_letter_send(caller, letter, RPMI_FENCED_BYTES);
+    return drop(&caller->write_mr[key]);
+}
+
 int rpmi_regions_quiesce(struct rpmi_port *port, uint64_t header_offset)
 {
     struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
@@ -108,7 +121,7 @@ int rpmi_regions_quiesce(struct rpmi_port *port, uint64_t header_offset)
         if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE)
             continue;
         for (uint32_t key = 0; key < RPMI_KEYS_MAX; key++)
-            if (caller->claimed[key] == header_offset + 1 && !drop(&caller->write_mr[key]))
+            if (caller->claimed[key] == header_offset + 1 && !fence(caller, key))
                 return rpmi_fail(RPM_E_OWNED, "an older writer's memory cannot be taken back");
     }
     return 0;

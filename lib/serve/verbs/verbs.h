@@ -24,8 +24,9 @@
 #define RPMI_CALLER_RECEIVES                                                                       \
     64u /* letters and writes with immediate data that a client may have out */
 #define RPMI_CALLER_DONES 32u /* done letters under way */
-#define RPMI_CALLER_SENDS (RPMI_CALLER_DONES + 4u)
+#define RPMI_CALLER_SENDS (RPMI_CALLER_DONES + 8u)
 #define RPMI_CALLER_WCS 16u
+#define RPMI_CALLER_FENCED 4u /* fenced letters under way */
 
 /* A device that clients came through. */
 struct rpmi_serve_nic {
@@ -156,8 +157,14 @@ static inline unsigned char *rpmi_caller_answer_at(const struct rpmi_caller *cal
            (uint64_t)RPMI_CALLER_DONES * RPMI_LINE_BYTES;
 }
 
+static inline unsigned char *rpmi_caller_fenced_at(const struct rpmi_caller *caller, uint32_t key)
+{
+    return rpmi_caller_answer_at(caller) + RPMI_LETTER_TO_CLIENT + key % RPMI_CALLER_FENCED * 16u;
+}
+
 #define RPMI_CALLER_BUFFERS                                                                        \
     (RPMI_CALLER_RECEIVES * (uint64_t)RPMI_LETTER_TO_SERVER +                                      \
-     RPMI_CALLER_DONES * (uint64_t)RPMI_LINE_BYTES + RPMI_LETTER_TO_CLIENT)
+     RPMI_CALLER_DONES * (uint64_t)RPMI_LINE_BYTES + RPMI_LETTER_TO_CLIENT +                       \
+     RPMI_CALLER_FENCED * 16u)
 
 #endif

@@ -31,6 +31,9 @@ void rpmi_stream_end(struct rpmi_stream *stream)
     stream->data_left = 0;
 }
 
+/* Looks for what a server said before it went: it may go on for ever. */
+#define LAST_WORDS 64
+
 /* Bytes of a result, as far as they are here. */
 static void take_data(struct rpmi_stream *stream)
 {
@@ -168,7 +171,7 @@ static bool turn(struct rpmi_stream *stream)
 {
     if (stream->sent != stream->posted && rpmi_stream_flush(stream) != 0) {
         /* What it said before it went is still to be heard. */
-        while (rpmi_stream_receive(stream) == 0 && stream->in_end != 0)
+        for (int i = 0; i < LAST_WORDS && rpmi_stream_receive(stream) == 0; i++)
             ;
         return false;
     }

@@ -229,7 +229,7 @@ static int establish(struct rpmi_verbs *verbs, uint64_t deadline_ns)
 static void forget(struct rpmi_verbs *verbs)
 {
     memset(verbs->key, 0, sizeof(verbs->key));
-    memset(verbs->claimed, 0, sizeof(verbs->claimed));
+    memset(verbs->fenced, 0, sizeof(verbs->fenced));
     verbs->letters = 2; /* until the welcome says how many */
     verbs->letters_out = 0;
     verbs->posted = verbs->finished = verbs->unsignaled = 0;

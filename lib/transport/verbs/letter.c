@@ -39,6 +39,7 @@ uint32_t rpmi_letter_kind(const void *bytes, uint32_t len)
         [RPMI_LETTER_REPLY] = RPMI_REPLY_LETTER,
         [RPMI_LETTER_WORK] = 0,
         [RPMI_LETTER_DONE] = RPMI_DONE_BYTES,
+        [RPMI_LETTER_FENCED] = RPMI_FENCED_BYTES,
     };
     const unsigned char *from = bytes;
     uint32_t kind;
@@ -140,4 +141,22 @@ int rpmi_done_get(const void *bytes, uint64_t *done, int32_t *status)
     if (*status > 0 || *status < -ERRNO_MAX || rpmi_load32(from + 20) != 0)
         return RPM_E_PROTO;
     return 0;
+}
+
+void rpmi_fenced_put(void *bytes, uint32_t key)
+{
+    unsigned char *to = bytes;
+
+    RPM_ASSERT(key < RPMI_KEYS_MAX);
+    rpmi_letter_head(to, RPMI_LETTER_FENCED, RPMI_FENCED_BYTES);
+    rpmi_store32(to + 8, key);
+    rpmi_store32(to + 12, 0);
+}
+
+int rpmi_fenced_get(const void *bytes, uint32_t *key)
+{
+    const unsigned char *from = bytes;
+
+    *key = rpmi_load32(from + 8);
+    return *key < RPMI_KEYS_MAX && rpmi_load32(from + 12) == 0 ? 0 : RPM_E_PROTO;
 }

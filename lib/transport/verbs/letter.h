@@ -9,6 +9,8 @@
  *   work     client  PERSIST or COPY, with the bytes of a COPY
  *   done     server  how many works (letters and WRITEs with immediate data) are done, all well
  *                    but for the last one, whose status it is
+ *   fenced   server  a newer writer claimed the log: what the NIC refuses by this key, it refuses
+ *                    for that reason
  *
  * Each begins with its kind and its length, little-endian.
  *
@@ -29,6 +31,7 @@
 #define RPMI_WORK_BODY_MAX 4096u /* bytes of a COPY in one letter */
 #define RPMI_GRANT_BYTES 40u
 #define RPMI_DONE_BYTES 24u
+#define RPMI_FENCED_BYTES 16u
 
 #define RPMI_ENTRY_LETTER (RPMI_LETTER_HEAD + RPMI_ENTRY_BYTES)
 #define RPMI_WELCOME_LETTER (RPMI_LETTER_HEAD + RPMI_SEALED_BYTES + 8u + RPMI_GRANT_BYTES)
@@ -54,7 +57,8 @@ enum rpmi_letter_kind {
     RPMI_LETTER_CALL = 3,
     RPMI_LETTER_REPLY = 4,
     RPMI_LETTER_WORK = 5,
-    RPMI_LETTER_DONE = 6
+    RPMI_LETTER_DONE = 6,
+    RPMI_LETTER_FENCED = 7
 };
 
 /* Where the memory of a key lies for the NIC. An rkey counts only with its right. */
@@ -96,6 +100,10 @@ void rpmi_work_put(void *bytes, const struct rpmi_op *op, uint64_t from, uint64_
                    uint32_t body_bytes);
 /* @op->body points into the letter. RPM_E_PROTO. */
 int rpmi_work_get(const void *bytes, uint32_t letter_bytes, struct rpmi_op *op);
+
+void rpmi_fenced_put(void *bytes, uint32_t key);
+/* RPM_E_PROTO. */
+int rpmi_fenced_get(const void *bytes, uint32_t *key);
 
 void rpmi_done_put(void *bytes, uint64_t done, int32_t status);
 int rpmi_done_get(const void *bytes, uint64_t *done, int32_t *status);

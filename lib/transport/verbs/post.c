@@ -301,7 +301,8 @@ static uint64_t pieces(uint64_t bytes, uint64_t each)
 /* An IMM whose place does not fit the immediate data goes as a WRITE and a letter. */
 static bool imm_fits(const struct rpmi_op *op)
 {
-    return rpmi_imm_fits(op->key, op->offset);
+    return rpmi_imm_fits(op->key, op->offset) &&
+           op->len - op->head_bytes - op->body_bytes <= RPMI_ZEROS_BYTES;
 }
 
 /* What room an op takes before it can be begun. */

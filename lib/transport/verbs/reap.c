@@ -37,18 +37,12 @@ void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status)
     verbs->broken_status = status;
 }
 
-/* What a failed request says about the op that it was for. */
+/* What a failed request says about the op that it was for. Not why an access was refused: the
+ * memory is taken away from a fenced writer, and from everybody when the server ends. Whoever was a
+ * writer hears at rpm_log_resume() whether there is another. */
 static int status_of(enum ibv_wc_status status)
 {
-    switch (status) {
-    case IBV_WC_REM_ACCESS_ERR:
-    case IBV_WC_REM_INV_REQ_ERR:
-        return RPM_E_DENIED;
-    case IBV_WC_REM_OP_ERR:
-        return RPM_E_IO;
-    default:
-        return RPM_E_LOST;
-    }
+    return status == IBV_WC_REM_OP_ERR ? RPM_E_IO : RPM_E_LOST;
 }
 
 static const char *why(enum ibv_wc_status status)
@@ -61,7 +55,8 @@ static const char *why(enum ibv_wc_status status)
     case IBV_WC_WR_FLUSH_ERR:
         return "the connection ended";
     case IBV_WC_REM_ACCESS_ERR:
-        return "the far NIC refused the access";
+        return "the far NIC refused the access: the server is ending, or a newer writer claimed "
+               "the log";
     default:
         return ibv_wc_status_str(status);
     }
@@ -101,6 +96,16 @@ static bool take_done(struct rpmi_verbs *verbs, const unsigned char *letter)
     return true;
 }
 
+static bool take_fenced(struct rpmi_verbs *verbs, const unsigned char *letter)
+{
+    uint32_t key;
+
+    if (rpmi_fenced_get(letter, &key) != 0)
+        return false;
+    verbs->fenced[key] = true;
+    return true;
+}
+
 static bool take_answer(struct rpmi_verbs *verbs, const unsigned char *letter, uint32_t len,
                         bool *flag)
 {
@@ -123,6 +128,8 @@ static bool take_letter(struct rpmi_verbs *verbs, const unsigned char *letter, u
         return verbs->welcomed && take_answer(verbs, letter, len, &verbs->replied);
     case RPMI_LETTER_DONE:
         return take_done(verbs, letter);
+    case RPMI_LETTER_FENCED:
+        return take_fenced(verbs, letter);
     default:
         return false;
     }
@@ -199,6 +206,11 @@ static enum fate fate_of(const struct rpmi_verbs *verbs, const struct rpmi_verbs
     return verbs->broken && (sent->work != 0 || sent->wr >= verbs->broken_wr) ? FAILED : UNDER_WAY;
 }
 
+static bool writes(uint8_t kind)
+{
+    return kind == RPMI_OP_WRITE || kind == RPMI_OP_WRITE_IMM;
+}
+
 /* Why it failed: the request that broke the queue pair, and the work that the far CPU refused, have
  * their own reasons; the rest are lost. */
 static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
@@ -213,9 +225,7 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
         verbs->told_failure = true;
         status = verbs->broken_status;
     }
-    /* Our own aim was judged before: if the far NIC refuses, somebody else claimed the log. */
-    if (status == RPM_E_DENIED && verbs->claimed[sent->key % RPMI_KEYS_MAX] &&
-        (sent->kind == RPMI_OP_WRITE || sent->kind == RPMI_OP_WRITE_IMM))
+    if (status == RPM_E_LOST && writes(sent->kind) && verbs->fenced[sent->key % RPMI_KEYS_MAX])
         status = rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log");
     return status;
 }

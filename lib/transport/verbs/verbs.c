@@ -197,7 +197,6 @@ static int learn(struct rpmi_verbs *verbs, const struct rpmi_call *call,
     if (call->kind == RPMI_CALL_CLOSE && call->key < RPMI_KEYS_MAX &&
         call->key != RPMI_KEY_SCRATCH) {
         memset(&verbs->key[call->key], 0, sizeof(verbs->key[0]));
-        verbs->claimed[call->key] = false;
         return 0;
     }
     if (call->kind != RPMI_CALL_OPEN && call->kind != RPMI_CALL_CLAIM)
@@ -208,7 +207,7 @@ static int learn(struct rpmi_verbs *verbs, const struct rpmi_call *call,
     if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX)
         return rpmi_fail(RPM_E_PROTO, "the server granted key %u: that cannot be", reply->key);
     verbs->key[reply->key] = grant;
-    verbs->claimed[reply->key] = call->kind == RPMI_CALL_CLAIM;
+    verbs->fenced[reply->key] = false;
     return 0;
 }
 

@@ -76,8 +76,8 @@ struct rpmi_verbs {
     struct ibv_td *td;
     struct ibv_pd *parent; /* a thread domain's, or NULL */
     struct rpmi_grant_key key[RPMI_KEYS_MAX];
-    bool claimed[RPMI_KEYS_MAX]; /* the key came from a claim: when it fails, another claimed */
-    uint32_t letters;            /* that may be under way */
+    bool fenced[RPMI_KEYS_MAX]; /* the server said that a newer writer claimed the log */
+    uint32_t letters;           /* that may be under way */
     uint32_t letters_out;
 
     /* of its device */

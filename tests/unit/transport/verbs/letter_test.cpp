@@ -84,7 +84,7 @@ TEST_CASE("letter: a length that is not the kind's own makes it no letter", "[ve
     const std::pair<enum rpmi_letter_kind, uint32_t> all[] = {
         { RPMI_LETTER_ENTRY, RPMI_ENTRY_LETTER }, { RPMI_LETTER_WELCOME, RPMI_WELCOME_LETTER },
         { RPMI_LETTER_CALL, RPMI_CALL_LETTER },   { RPMI_LETTER_REPLY, RPMI_REPLY_LETTER },
-        { RPMI_LETTER_DONE, RPMI_DONE_BYTES },
+        { RPMI_LETTER_DONE, RPMI_DONE_BYTES },    { RPMI_LETTER_FENCED, RPMI_FENCED_BYTES },
     };
 
     for (const auto &one : all) {
@@ -107,7 +107,7 @@ TEST_CASE("letter: a length that is not the kind's own makes it no letter", "[ve
     }
     rpmi_store32(letter.data(), 0);
     CHECK(rpmi_letter_kind(letter.data(), RPMI_LETTER_HEAD) == 0);
-    rpmi_store32(letter.data(), 7);
+    rpmi_store32(letter.data(), 8);
     CHECK(rpmi_letter_kind(letter.data(), RPMI_LETTER_HEAD) == 0);
 }
 
@@ -151,6 +151,22 @@ TEST_CASE("letter: done says how many and how the last one ended", "[verbs]")
     rpmi_store32(bytes + 16, 0);
     rpmi_store32(bytes + 20, 1);
     CHECK(rpmi_done_get(bytes, &done, &status) == RPM_E_PROTO);
+}
+
+TEST_CASE("letter: fenced names a key that there can be", "[verbs]")
+{
+    unsigned char bytes[RPMI_FENCED_BYTES];
+    uint32_t key;
+
+    rpmi_fenced_put(bytes, RPMI_KEYS_MAX - 1);
+    REQUIRE(rpmi_letter_kind(bytes, sizeof(bytes)) == RPMI_LETTER_FENCED);
+    REQUIRE(rpmi_fenced_get(bytes, &key) == 0);
+    CHECK(key == RPMI_KEYS_MAX - 1);
+    rpmi_store32(bytes + 8, RPMI_KEYS_MAX);
+    CHECK(rpmi_fenced_get(bytes, &key) == RPM_E_PROTO);
+    rpmi_store32(bytes + 8, 1);
+    rpmi_store32(bytes + 12, 1);
+    CHECK(rpmi_fenced_get(bytes, &key) == RPM_E_PROTO);
 }
 
 TEST_CASE("letter: immediate data holds key and line, where they fit", "[verbs]")
