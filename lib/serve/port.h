@@ -80,8 +80,9 @@ struct rpmi_guest {
 
 /* guest.c; all by the control thread. */
 
-/* Let a client in (its call_state is the port's to set): judge the pool it names, attach it, fill in @welcome but for mode, depth and
- * staging_bytes. On an error @welcome is a refusal that says why. */
+/* Let a client in (its call_state is the port's to set): judge the pool it names, attach it, fill
+ * in @welcome but for mode, depth and staging_bytes. On an error @welcome is a refusal that says
+ * why. */
 int rpmi_guest_enter(struct rpmi_port *port, struct rpmi_guest *guest,
                      const struct rpmi_entry *entry, struct rpmi_welcome *welcome);
 
