@@ -69,3 +69,8 @@ int rpmi_nonce(unsigned char nonce[RPMI_NONCE_BYTES])
         return rpmi_fail(RPM_E_IO, "the system gives no random bytes: %s", strerror(errno));
     return 0;
 }
+
+void rpmi_mac_thread_end(void)
+{
+    OPENSSL_thread_stop();
+}

@@ -30,4 +30,8 @@ bool rpmi_mac_same(const unsigned char *one, const unsigned char *other);
 /* Random bytes that were never used before. RPM_E_IO: the system has none. */
 int rpmi_nonce(unsigned char nonce[RPMI_NONCE_BYTES]);
 
+/* The calling thread is done with cryptography for now: what libcrypto keeps for it is freed. It
+ * does that by itself when a thread ends, but not all of it. */
+void rpmi_mac_thread_end(void);
+
 #endif

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
+#include "base/mac.h"
 #include "transport/shm/sock.h"
 
 #include <string.h>
@@ -160,5 +161,6 @@ int rpm_server_run(struct rpm_server *server)
     while (err == 0 && __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) == 0)
         err = turn(server);
     rpmi_pulse_end(server->pulse);
+    rpmi_mac_thread_end();
     return err;
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/mac.h"
 #include "transport/shm/order.h"
 
 #include <string.h>
@@ -94,5 +95,6 @@ int rpm_server_engine(struct rpm_server *server)
             err = sleep_till_bell(server);
     }
     __atomic_store_n(&server->engine_runs, 0, __ATOMIC_RELEASE);
+    rpmi_mac_thread_end();
     return err;
 }
