@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "transport/far.h"
 #include "transport/shm/order.h"
 
 #include <errno.h>
@@ -262,22 +263,6 @@ static inline int outcome(struct rpmi_ring_client *ring, uint32_t index)
     return found < 0 ? found : RPM_E_PROTO;
 }
 
-__attribute__((cold)) static const char *why(int status)
-{
-    switch (status) {
-    case RPM_E_FENCED:
-        return "a newer writer claimed the log";
-    case RPM_E_DENIED:
-        return "the server knows no such key or right";
-    case RPM_E_RANGE:
-        return "outside the object";
-    case RPM_E_IO:
-        return "the server could not make it durable";
-    default:
-        return rpm_strerror(status);
-    }
-}
-
 static int reap(struct rpmi_ring_client *ring, struct rpmi_done *done, uint32_t n)
 {
     uint32_t mask = ring->ring.slots - 1;
@@ -289,7 +274,7 @@ static int reap(struct rpmi_ring_client *ring, struct rpmi_done *done, uint32_t 
 
         ring->reaped++;
         if (RPMI_UNLIKELY(status != 0))
-            (void)rpmi_fail(status, "%s", why(status));
+            (void)rpmi_fail(status, "%s", rpmi_far_why(status));
         if (status != 0 || ring->sent[index].signaled)
             done[count++] = (struct rpmi_done){ .id = ring->sent[index].id, .status = status };
     }

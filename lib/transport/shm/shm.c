@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "transport/far.h"
 #include "transport/shm/order.h"
 
 #include <errno.h>
@@ -144,13 +145,6 @@ free_shm:
     return err;
 }
 
-/* Facts that plans were made with. */
-static bool same_ground(const struct rpm_facts *before, const struct rpm_facts *now)
-{
-    return before->domain == now->domain && before->methods == now->methods &&
-           before->medium == now->medium;
-}
-
 static int redial(struct rpmi_shm *shm, uint64_t deadline_ns)
 {
     struct rpmi_grant grant;
@@ -158,7 +152,7 @@ static int redial(struct rpmi_shm *shm, uint64_t deadline_ns)
 
     if (err != 0)
         return err;
-    if (same_ground(&shm->link.facts, &grant.welcome.facts))
+    if (rpmi_far_same_ground(&shm->link.facts, &grant.welcome.facts))
         err = attach(shm, &grant);
     else
         err = rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
+#include "transport/far.h"
 
 #include <string.h>
 
@@ -178,22 +179,6 @@ static bool turn(struct rpmi_stream *stream)
     return rpmi_stream_receive(stream) == 0;
 }
 
-__attribute__((cold)) static const char *why(int status)
-{
-    switch (status) {
-    case RPM_E_FENCED:
-        return "a newer writer claimed the log";
-    case RPM_E_DENIED:
-        return "the server knows no such key or right";
-    case RPM_E_RANGE:
-        return "outside the object";
-    case RPM_E_IO:
-        return "the server could not make it durable";
-    default:
-        return rpm_strerror(status);
-    }
-}
-
 /* The outcome of the oldest request that is done. */
 static inline int outcome(struct rpmi_stream *stream, const struct rpmi_stream_sent *slot)
 {
@@ -221,7 +206,7 @@ static int reap(struct rpmi_stream *stream, struct rpmi_done *done, uint32_t n)
 
         stream->reaped++;
         if (RPMI_UNLIKELY(status != 0))
-            (void)rpmi_fail(status, "%s", why(status));
+            (void)rpmi_fail(status, "%s", rpmi_far_why(status));
         if (status != 0 || slot->signaled)
             done[count++] = (struct rpmi_done){ .id = slot->id, .status = status };
     }

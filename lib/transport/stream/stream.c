@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "transport/far.h"
 #include "transport/stream/tls.h"
 
 #include <string.h>
@@ -129,10 +130,7 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
 /* Facts that plans were made with. */
 static bool same_ground(const struct rpmi_stream *stream, const struct rpmi_welcome *now)
 {
-    const struct rpm_facts *before = &stream->link.facts;
-
-    return before->domain == now->facts.domain && before->methods == now->facts.methods &&
-           before->medium == now->facts.medium && stream->slots == now->depth;
+    return rpmi_far_same_ground(&stream->link.facts, &now->facts) && stream->slots == now->depth;
 }
 
 static int redial(struct rpmi_stream *stream, uint64_t deadline_ns)

@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "transport/far.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -220,7 +221,7 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
     if (sent->refused != 0)
         return sent->refused;
     if (verbs->work_status != 0 && sent->work == verbs->works_done)
-        return verbs->work_status;
+        return rpmi_fail(verbs->work_status, "%s", rpmi_far_why(verbs->work_status));
     if (verbs->broken && sent->work == 0 && !verbs->told_failure) {
         verbs->told_failure = true;
         status = verbs->broken_status;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "transport/far.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,13 +146,6 @@ static int verbs_connect(const struct rpmi_url *url, const struct rpmi_link_opts
     return 0;
 }
 
-/* Facts that plans were made with. */
-static bool same_ground(const struct rpm_facts *before, const struct rpm_facts *now)
-{
-    return before->domain == now->domain && before->methods == now->methods &&
-           before->medium == now->medium && before->ddio == now->ddio;
-}
-
 static int redial(struct rpmi_verbs *verbs, uint64_t deadline_ns)
 {
     struct rpm_facts before = verbs->link.facts;
@@ -161,7 +155,7 @@ static int redial(struct rpmi_verbs *verbs, uint64_t deadline_ns)
     if (err != 0)
         return err;
     settle(verbs, &welcome);
-    if (same_ground(&before, &verbs->link.facts))
+    if (rpmi_far_same_ground(&before, &verbs->link.facts))
         return 0;
     verbs->link.facts = before;
     verbs->link.lost = RPM_E_LOST;
@@ -251,18 +245,6 @@ static void verbs_unstage(struct rpmi_link *link, void *ptr)
     rpmi_stage_give(&rpmi_verbs_of(link)->stage, ptr);
 }
 
-static uint64_t verbs_now_ns(struct rpmi_link *link)
-{
-    (void)link;
-    return rpmi_clock_ns();
-}
-
-static void verbs_pause(struct rpmi_link *link, uint64_t ns)
-{
-    (void)link;
-    rpmi_clock_sleep_ns(ns);
-}
-
 static void verbs_close(struct rpmi_link *link)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
@@ -282,7 +264,5 @@ const struct rpmi_transport_ops rpmi_verbs_transport = {
     .call = verbs_call,
     .stage = verbs_stage,
     .unstage = verbs_unstage,
-    .now_ns = verbs_now_ns,
-    .pause = verbs_pause,
     .close = verbs_close,
 };
