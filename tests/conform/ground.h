@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ground.h: where the conformance suite runs: a server that can be killed and restarted, and a link
-// to it, for every transport, bare and wrapped.
+// to it, for every transport, bare and wrapped; or a server of the user's, LIBRPM_TEST_URL.
 #ifndef TESTS_CONFORM_GROUND_H
 #define TESTS_CONFORM_GROUND_H
 
@@ -12,6 +12,7 @@ extern "C" {
 }
 #include "support/catch.h"
 #include "support/cert.h"
+#include "support/remote.h"
 #include "support/server.h"
 
 #include <librpm/server.h>
@@ -41,6 +42,11 @@ struct Server {
     virtual int connect(const std::string &wrap, rpmi_link **link) = 0;
     virtual void kill() = 0;
     virtual void restart() = 0;
+    // What an object that a test calls @name is called there.
+    virtual std::string name(const std::string &name)
+    {
+        return name;
+    }
 };
 
 inline rpmi_link_opts link_opts()
@@ -214,6 +220,34 @@ class Local : public Server
     int engine_result_ = 0;
 };
 
+// The user's, at LIBRPM_TEST_URL. Cases that would kill it leave before: NEEDS_OWN_SERVER().
+class Remote : public Server
+{
+  public:
+    int connect(const std::string &wrap, rpmi_link **link) override
+    {
+        rpmi_link_opts opts = link_opts();
+
+        opts.secret = support::test_secret();
+        return rpmi_link_open((support::test_url() + wrap).c_str(), &opts, link);
+    }
+    void kill() override
+    {
+        FAIL("this server is not ours to kill");
+    }
+    void restart() override
+    {
+        FAIL("this server is not ours to start");
+    }
+    std::string name(const std::string &name) override
+    {
+        return names_(name);
+    }
+
+  private:
+    support::Names names_;
+};
+
 // One of: "shm direct", "sim adr", ... and what is wrapped around it.
 struct Where {
     std::string server;
@@ -225,6 +259,8 @@ inline std::vector<std::string> servers()
 {
     const char *wanted = std::getenv("LIBRPM_CONFORM");
 
+    if (support::is_remote())
+        return { support::test_url() };
     if (wanted == nullptr)
         return { "sim adr",  "sim adr-noddio", "sim eadr",   "sim msync", "shm direct",
                  "shm ring", "tcp plain",      "unix plain", "tcp tls" };
@@ -235,7 +271,7 @@ inline std::vector<std::string> servers()
 // One for each way that ops travel.
 inline std::vector<std::string> one_of_each()
 {
-    if (std::getenv("LIBRPM_CONFORM") != nullptr)
+    if (support::is_remote() || std::getenv("LIBRPM_CONFORM") != nullptr)
         return servers();
     return { "sim adr", "shm direct", "shm ring", "tcp plain" };
 }
@@ -252,6 +288,8 @@ inline std::vector<Where> everywhere()
 
 inline std::unique_ptr<Server> serve(const std::string &what)
 {
+    if (support::is_remote())
+        return std::make_unique<Remote>();
     if (what.compare(0, 4, "sim ") == 0)
         return std::make_unique<Model>(what.substr(4));
     return std::make_unique<Local>(what);
@@ -275,7 +313,9 @@ class Ground
   public:
     explicit Ground(const Where &where) : server(serve(where.server))
     {
-        REQUIRE(server->connect(where.wrap, &link) == 0);
+        int err = server->connect(where.wrap, &link);
+        INFO(rpm_last_error());
+        REQUIRE(err == 0);
         ops = link->ops;
         bytes = static_cast<unsigned char *>(ops->stage(link, REGION));
         into = static_cast<unsigned char *>(ops->stage(link, REGION));
@@ -307,7 +347,7 @@ class Ground
         call.flags = size != 0 ? RPMI_CALL_CREATE : 0;
         call.object = kind;
         call.bytes = size;
-        name.copy(call.name, RPM_NAME_MAX);
+        server->name(name).copy(call.name, RPM_NAME_MAX);
         int err = ops->call(link, &call, &reply, now() + SECOND);
         if (err != 0)
             return err;

@@ -154,6 +154,7 @@ TEST_CASE("loss: staging memory survives a reconnect where it is", "[conform]")
 
 TEST_CASE("loss: when the server dies each signalled op is told once, in order", "[conform]")
 {
+    NEEDS_OWN_SERVER("it kills the server");
     EVERYWHERE();
     std::vector<uint64_t> want;
     std::vector<uint64_t> got;
@@ -189,6 +190,7 @@ TEST_CASE("loss: when the server dies each signalled op is told once, in order",
 
 TEST_CASE("loss: a lost link refuses everything until it is dialled again", "[conform]")
 {
+    NEEDS_OWN_SERVER("it kills the server");
     EVERYWHERE();
     rpmi_op op = ground.write(0, 64);
     uint32_t key;
@@ -222,6 +224,7 @@ TEST_CASE("loss: a lost link refuses everything until it is dialled again", "[co
 
 TEST_CASE("loss: words in DRAM are zero in a new run of the server", "[conform]")
 {
+    NEEDS_OWN_SERVER("it kills the server");
     EVERYWHERE();
     rpmi_op faa = make(RPMI_OP_FAA, ground.words, 0, 8);
     uint32_t epoch = ground.link->server_epoch;

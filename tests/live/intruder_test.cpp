@@ -5,6 +5,7 @@
 #include "live/live.h"
 
 #include <rdma/rdma_cma.h>
+#include <vector>
 
 using namespace live;
 
@@ -15,7 +16,7 @@ const uint32_t kBytes = 8192;
 
 // A region full of one byte, and a look at it by an honest client.
 struct Target {
-    explicit Target(const Server &server) : honest(server.url())
+    explicit Target(const Server &server) : honest(server)
     {
         REQUIRE(honest.err == 0);
         REQUIRE(honest.ask(RPMI_CALL_OPEN, "region", RPM_KIND_REGION, kBytes) == 0);
@@ -43,26 +44,30 @@ struct Target {
 
 TEST_CASE("intruder: a wrong secret, or none, opens no door", "[live]")
 {
+    NEEDS(!support::is_remote() || support::test_secret() != nullptr,
+          "LIBRPM_TEST_SECRET_FILE names no secret of that server");
     ServerOpts opts;
-    opts.secret = "open sesame";
+    opts.secret = support::is_remote() ? support::test_secret() : "open sesame";
     Server server(opts);
 
-    for (const char *secret : { "", "open sesam", "open sesame!" }) {
-        Link link(server.url(), secret);
+    for (const std::string &secret :
+         { std::string(), opts.secret.substr(0, opts.secret.size() - 1), opts.secret + "!" }) {
+        Link link(server.url(), secret.c_str());
         CHECK(link.err == RPM_E_DENIED);
     }
     CHECK(Link(server.url()).err == RPM_E_DENIED);
-    CHECK(Link(server.url(), "open sesame").err == 0);
+    CHECK(Link(server.url(), opts.secret.c_str()).err == 0);
 }
 
 TEST_CASE("intruder: a forged key changes and shows nothing", "[live]")
 {
+    NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
     Target target(server);
 
     for (uint32_t forge : { 1u, 0x100u, 0x80000000u })
         for (uint8_t kind : { RPMI_OP_WRITE, RPMI_OP_READ }) {
-            Link link(server.url());
+            Link link(server);
 
             REQUIRE(link.err == 0);
             REQUIRE(link.ask(RPMI_CALL_OPEN, "region", RPM_KIND_REGION, kBytes) == 0);
@@ -78,11 +83,12 @@ TEST_CASE("intruder: a forged key changes and shows nothing", "[live]")
 
 TEST_CASE("intruder: an access outside its object is refused by the far NIC", "[live]")
 {
+    NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
     Target target(server);
 
     for (int64_t shift : { -64, 4096 + 64, 1 << 20 }) {
-        Link link(server.url());
+        Link link(server);
 
         REQUIRE(link.err == 0);
         REQUIRE(link.ask(RPMI_CALL_OPEN, "other", RPM_KIND_REGION, 4096) == 0);
@@ -96,11 +102,12 @@ TEST_CASE("intruder: an access outside its object is refused by the far NIC", "[
 
 TEST_CASE("intruder: what the server's CPU is asked for is bounded there too", "[live]")
 {
+    NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
     Target target(server);
 
     for (uint8_t kind : { RPMI_OP_COPY, RPMI_OP_PERSIST }) {
-        Link link(server.url());
+        Link link(server);
 
         REQUIRE(link.err == 0);
         REQUIRE(link.ask(RPMI_CALL_OPEN, "other", RPM_KIND_REGION, 4096) == 0);
@@ -113,9 +120,10 @@ TEST_CASE("intruder: what the server's CPU is asked for is bounded there too", "
 
 TEST_CASE("intruder: another client's key is worth nothing", "[live]")
 {
+    NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
     Target target(server);
-    Link link(server.url());
+    Link link(server);
 
     REQUIRE(link.err == 0);
     REQUIRE(link.ask(RPMI_CALL_OPEN, "other", RPM_KIND_REGION, 4096) == 0);
@@ -127,8 +135,9 @@ TEST_CASE("intruder: another client's key is worth nothing", "[live]")
 
 TEST_CASE("intruder: a key that was given back opens nothing any more", "[live]")
 {
+    NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
-    Link link(server.url());
+    Link link(server);
 
     REQUIRE(link.err == 0);
     REQUIRE(link.ask(RPMI_CALL_OPEN, "region", RPM_KIND_REGION, 4096) == 0);
@@ -142,13 +151,18 @@ TEST_CASE("intruder: a key that was given back opens nothing any more", "[live]"
 
 TEST_CASE("intruder: a fenced writer that goes on writing cannot change a byte", "[live]")
 {
-    for (const std::string &pool : { std::string(), blank_devdax() }) {
+    NEEDS_VERBS("keys are bent below verbs: alone");
+    std::vector<std::string> pools = { "" };
+
+    if (!support::is_remote())
+        pools.push_back(blank_devdax());
+    for (const std::string &pool : pools) {
         ServerOpts opts;
         opts.pool = pool;
         opts.bytes = pool.empty() ? 16 << 20 : 0;
         Server server(opts);
-        Link old(server.url());
-        Link fresh(server.url());
+        Link old(server);
+        Link fresh(server);
 
         CAPTURE(pool);
         for (Link *link : { &old, &fresh }) {
@@ -176,6 +190,7 @@ TEST_CASE("intruder: a fenced writer that goes on writing cannot change a byte",
 TEST_CASE("intruder: a fenced writer hears so when it resumes", "[live]")
 {
     Server server;
+    rpm_conn_opts connecting = conn_opts();
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_conn *conn[2] = {};
     rpm_log *log[2] = {};
@@ -183,10 +198,11 @@ TEST_CASE("intruder: a fenced writer hears so when it resumes", "[live]")
     uint32_t count = 0;
 
     opts.capacity_bytes = 1 << 20;
+    opts.level = RPM_VISIBLE; // whatever that server can prove
     for (int i = 0; i < 2; i++) {
         opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | (i == 1 ? RPM_LOG_TAKEOVER : 0);
-        REQUIRE(rpm_conn_open(server.url().c_str(), nullptr, &conn[i]) == 0);
-        REQUIRE(rpm_log_open(conn[i], "log", &opts, &log[i]) == 0);
+        REQUIRE(rpm_conn_open(server.url().c_str(), &connecting, &conn[i]) == 0);
+        REQUIRE(rpm_log_open(conn[i], server.name("log").c_str(), &opts, &log[i]) == 0);
         REQUIRE(rpm_log_append(log[i], "mine", 4, nullptr) == 0);
     }
     CHECK(rpm_log_append(log[0], "late", 4, nullptr) == RPM_E_FENCED);
@@ -203,8 +219,9 @@ TEST_CASE("intruder: a fenced writer hears so when it resumes", "[live]")
 
 TEST_CASE("intruder: a log's header is nobody's to write but the server's", "[live]")
 {
+    NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
-    Link link(server.url());
+    Link link(server);
 
     REQUIRE(link.err == 0);
     REQUIRE(link.ask(RPMI_CALL_OPEN, "log", RPM_KIND_LOG, 1 << 20) == 0);
@@ -277,20 +294,29 @@ struct Knocker {
     size_t len = 0;
 };
 
+// Of "verbs://HOST:PORT...", where HOST may be "[...]".
+std::string host_of(const Server &server)
+{
+    std::string rest = server.url().substr(8);
+
+    return rest[0] == '[' ? rest.substr(1, rest.find(']') - 1) : rest.substr(0, rest.find(':'));
+}
+
 uint16_t port_of(const Server &server)
 {
-    const std::string &url = server.url();
-    size_t at = url.find(':', url.find("://") + 3);
+    std::string rest = server.url().substr(8);
+    size_t at = rest.find(':', rest[0] == '[' ? rest.find(']') : 0);
 
-    return static_cast<uint16_t>(std::stoi(url.substr(at + 1)));
+    return static_cast<uint16_t>(std::stoi(rest.substr(at + 1)));
 }
 
 } // namespace
 
 TEST_CASE("intruder: a greeting of another version, or cut short, is turned away", "[live]")
 {
+    NEEDS_VERBS("it is one of RDMA connections");
     Server server;
-    const std::string host = env("LIBRPM_LAB_SERVER");
+    const std::string host = host_of(server);
     rpmi_talk talk;
 
     REQUIRE(rpmi_opening_make(&talk) == 0);
@@ -310,11 +336,12 @@ TEST_CASE("intruder: a greeting of another version, or cut short, is turned away
     knocker.knock(host, port_of(server), talk.opening, sizeof(talk.opening));
     CHECK(knocker.got == RDMA_CM_EVENT_REJECTED);
     CHECK(rpmi_challenge_get(knocker.said, knocker.len) == RPM_E_VERSION);
-    CHECK(Link(server.url()).err == 0); // nobody else noticed
+    CHECK(Link(server).err == 0); // nobody else noticed
 }
 
 TEST_CASE("intruder: a client that connects and says nothing is shown out", "[live]")
 {
+    NEEDS_OWN_SERVER("its server has room for one client");
     ServerOpts opts;
     opts.clients_max = 1;
     Server server(opts);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // live.h: a server in this process on the laboratory's first device, and links to it from the
-// second, with a way to look at what really happened on the wire.
+// second, with a way to look at what really happened on the wire; or the user's server,
+// LIBRPM_TEST_URL, for cases that need none of a certain kind.
 #ifndef TESTS_LIVE_LIVE_H
 #define TESTS_LIVE_LIVE_H
 
 #include "support/catch.h"
+#include "support/remote.h"
 
 extern "C" {
 #include "base/clock.h"
@@ -16,6 +18,7 @@ extern "C" {
 #include <cstring>
 #include <fcntl.h>
 #include <librpm.h>
+#include <memory>
 #include <string>
 #include <sys/mman.h>
 #include <thread>
@@ -31,6 +34,22 @@ inline std::string env(const char *name)
     const char *value = std::getenv(name);
 
     return value != nullptr ? value : "";
+}
+
+// Whatever is special about a connection over RDMA can be looked at.
+inline bool is_verbs()
+{
+    return !support::is_remote() || support::test_url().compare(0, 6, "verbs:") == 0;
+}
+
+#define NEEDS_VERBS(why) NEEDS(live::is_verbs(), why)
+
+inline rpm_conn_opts conn_opts()
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    opts.secret = support::test_secret();
+    return opts;
 }
 
 struct ServerOpts {
@@ -63,10 +82,16 @@ inline int open_server(const ServerOpts &wanted, rpm_server **server)
 class Server
 {
   public:
+    // Who asks for anything in @opts says NEEDS_OWN_SERVER() before.
     explicit Server(const ServerOpts &opts = {})
     {
         char url[512];
 
+        if (support::is_remote()) {
+            url_ = support::test_url();
+            names_ = std::make_unique<support::Names>();
+            return;
+        }
         INFO(rpm_last_error());
         REQUIRE(open_server(opts, &server_) == 0);
         REQUIRE(rpm_server_url(server_, 0, url, sizeof(url)) == 0);
@@ -80,6 +105,8 @@ class Server
     Server &operator=(const Server &) = delete;
     ~Server()
     {
+        if (server_ == nullptr)
+            return;
         rpm_server_stop(server_);
         control_.join();
         engine_.join();
@@ -89,6 +116,11 @@ class Server
     {
         return url_;
     }
+    // What an object that a test calls @name is called there.
+    std::string name(const std::string &name) const
+    {
+        return names_ != nullptr ? (*names_)(name) : name;
+    }
     rpm_server *get() const
     {
         return server_;
@@ -97,6 +129,7 @@ class Server
   private:
     rpm_server *server_ = nullptr;
     std::string url_;
+    std::unique_ptr<support::Names> names_;
     std::thread control_;
     std::thread engine_;
 };
@@ -120,6 +153,10 @@ inline std::string blank_devdax()
 class Link
 {
   public:
+    explicit Link(const Server &server) : Link(server.url(), support::test_secret())
+    {
+        server_ = &server;
+    }
     explicit Link(const std::string &url, const char *secret = nullptr)
     {
         rpmi_link_opts opts = {};
@@ -152,7 +189,8 @@ class Link
         if (kind == RPMI_CALL_OPEN) {
             call.flags = RPMI_CALL_CREATE;
             call.bytes = key_or_bytes;
-            strcpy(call.name, name);
+            std::string there = server_ != nullptr ? server_->name(name) : name;
+            there.copy(call.name, RPM_NAME_MAX);
         } else {
             call.key = key_or_bytes;
             call.flags = kind == RPMI_CALL_CLAIM ? RPMI_CALL_TAKEOVER : 0;
@@ -198,6 +236,9 @@ class Link
     unsigned char *bytes = nullptr; // staged: 4096 to write from, 4096 to read into
     rpmi_reply reply = {};
     int err = 0;
+
+  private:
+    const Server *server_ = nullptr;
 };
 
 } // namespace live
