@@ -2,6 +2,7 @@
 # shellcheck shell=bash disable=SC2034 # used by who sources it
 # lib.sh: what the laboratory's commands share. Sourced by bash, never run.
 #
+#   offer_help "$@"     where the first argument asks for it: print the head of the command, and end
 #   skip REASON...      the laboratory cannot be had here: say so loudly, exit 77
 #   need_host           what the host must bring is there, or skip
 #   hold NAME           wait until nobody else holds NAME in the cache, then hold it to the end
@@ -33,6 +34,15 @@ BUILD=${LIBRPM_LAB_BUILD:-$CACHE/build-$(sum <<<"$TOP")}
 SKIPPED=77
 TIMED_OUT=124
 GUEST_DIED=125
+
+offer_help() {
+    case ${1:-} in
+    -h | --help)
+        awk 'NR > 2 { if (!/^#/ || /shellcheck/) exit; sub(/^# ?/, ""); print }' "$0"
+        exit 0
+        ;;
+    esac
+}
 
 skip() {
     {
@@ -78,7 +88,8 @@ build_shared() {
     local fd
     exec {fd}>"$BUILD.lock"
     flock "$fd"
-    "$LAB/build" "$@"
+    # What compiles for us ends with us, however we end.
+    setpriv --pdeathsig TERM "$LAB/build" "$@"
     flock -s "$fd"
 }
 
