@@ -271,9 +271,19 @@ inline std::vector<std::string> servers()
 // One for each way that ops travel.
 inline std::vector<std::string> one_of_each()
 {
-    if (support::is_remote() || std::getenv("LIBRPM_CONFORM") != nullptr)
+    if (support::is_remote())
         return servers();
+    if (std::getenv("LIBRPM_CONFORM") != nullptr)
+        return { servers().front() };
     return { "sim adr", "shm direct", "shm ring", "tcp plain" };
+}
+
+// Where connecting takes long all wrappers are put on at once.
+inline std::vector<std::string> wraps()
+{
+    if (support::is_remote() || std::getenv("LIBRPM_CONFORM") != nullptr)
+        return { "", ",wrap=trace+count+fault+delay,delay_ns=500" };
+    return { "", ",wrap=trace+count", ",wrap=fault+delay,delay_ns=500" };
 }
 
 inline std::vector<Where> everywhere()
@@ -281,7 +291,7 @@ inline std::vector<Where> everywhere()
     std::vector<Where> all;
 
     for (const std::string &server : servers())
-        for (const char *wrap : { "", ",wrap=trace+count", ",wrap=fault+delay,delay_ns=500" })
+        for (const std::string &wrap : wraps())
             all.push_back({ server, wrap });
     return all;
 }
