@@ -4,7 +4,7 @@
  *
  * Invariant: every access is judged by the service, under its lock, at the moment it is made.
  *
- * Tests: tests/unit/serve/ring_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/serve/work_test.cpp, tests/conform/transport_test.cpp
  */
 #include "serve/work.h"
 
@@ -20,26 +20,45 @@ static unsigned char *place(struct rpm_server *server, const struct rpmi_span *s
     return (span->area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span->offset;
 }
 
-static void add_dirty(struct rpm_server *server, struct rpmi_batch *batch, uint64_t offset,
-                      uint64_t len)
+static void widen(struct rpmi_dirty *range, const struct rpmi_dirty *add)
+{
+    range->first = add->first < range->first ? add->first : range->first;
+    range->end = add->end > range->end ? add->end : range->end;
+}
+
+/* By how much a range grows to hold another. */
+static uint64_t growth(const struct rpmi_dirty *range, const struct rpmi_dirty *add)
+{
+    struct rpmi_dirty both = *range;
+
+    widen(&both, add);
+    return (both.end - both.first) - (range->end - range->first);
+}
+
+/* There is room for so many ranges, and no msync here: others wait for the lock. What lies between
+ * two ranges that become one is made durable as well, which takes time but harms nobody. */
+static void add_dirty(struct rpmi_batch *batch, uint64_t offset, uint64_t len)
 {
     struct rpmi_dirty add = {
         .first = rpmi_align_down(offset, RPMI_PAGE_BYTES),
         .end = rpmi_align_up(offset + len, RPMI_PAGE_BYTES),
     };
+    uint32_t nearest = 0;
 
     for (uint32_t i = 0; i < batch->dirty_n; i++) {
         struct rpmi_dirty *have = &batch->dirty[i];
 
-        if (add.first > have->end || add.end < have->first)
-            continue;
-        have->first = add.first < have->first ? add.first : have->first;
-        have->end = add.end > have->end ? add.end : have->end;
-        return;
+        if (add.first <= have->end && add.end >= have->first) {
+            widen(have, &add);
+            return;
+        }
+        if (growth(have, &add) < growth(&batch->dirty[nearest], &add))
+            nearest = i;
     }
-    if (batch->dirty_n == RPMI_DIRTY_MAX)
-        rpmi_batch_sync(server, batch);
-    batch->dirty[batch->dirty_n++] = add;
+    if (batch->dirty_n < RPMI_DIRTY_MAX)
+        batch->dirty[batch->dirty_n++] = add;
+    else
+        widen(&batch->dirty[nearest], &add);
 }
 
 /* Bring a range of the pool to its domain by the end of the batch. */
@@ -49,7 +68,7 @@ static void make_durable(struct rpm_server *server, struct rpmi_batch *batch,
     if (span->area != RPMI_AREA_POOL || len == 0)
         return;
     if (server->pool.facts.domain == RPM_DOMAIN_MSYNC) {
-        add_dirty(server, batch, span->offset, len);
+        add_dirty(batch, span->offset, len);
     } else if (server->pool.facts.domain == RPM_DOMAIN_ADR) {
         rpmi_cpu_flush(server->pool.base + span->offset, len);
         batch->unfenced = true;

@@ -6,7 +6,7 @@
  * A batch is what the engine takes in one pass, from all clients: one drain for all of it, then the
  * answers. What came from a client is in private memory by now, or is only copied and never judged.
  *
- * Tests: tests/unit/serve/ring_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/serve/work_test.cpp, tests/conform/transport_test.cpp
  */
 #ifndef RPMI_WORK_H
 #define RPMI_WORK_H
