@@ -45,23 +45,25 @@ static void refuse_at_door(int sock, int status, const char *text)
     (void)rpmi_sock_send(sock, bytes, sizeof(bytes), NULL, 0, 0);
 }
 
-/* No place is left, so RPMI_GREETERS or more of them have said nothing yet. Whoever came first of
- * those makes room: a hello follows a connection at once. */
-static struct rpmi_peer *make_room(struct rpm_server *server)
+static uint32_t index_of(const struct rpm_server *server, const struct rpmi_peer *peer)
 {
-    struct rpmi_peer *oldest = NULL;
+    return (uint32_t)(peer - server->peers);
+}
 
-    for (uint32_t i = 0; i < server->peers_max; i++) {
-        struct rpmi_peer *peer = &server->peers[i];
+/* No place is left, so RPMI_GREETERS or more of them have said nothing yet. One of those makes
+ * room: a hello follows a connection at once. */
+static struct rpmi_peer *make_room(struct rpm_server *server, const struct rpmi_origin *origin)
+{
+    struct rpmi_peer *peer;
+    uint32_t at = 0;
+    bool found = rpmi_crowd_pick(&server->crowd, origin, &at);
 
-        if (peer->client == 0 && (oldest == NULL || peer->greet_by_ns < oldest->greet_by_ns))
-            oldest = peer;
-    }
-    RPM_ASSERT(oldest != NULL);
-    refuse_at_door(oldest->sock, RPM_E_REFUSED, "others wait, and you said nothing");
+    RPM_ASSERT(found);
+    peer = &server->peers[at];
+    refuse_at_door(peer->sock, RPM_E_REFUSED, "others wait, and you said nothing");
     rpmi_count(&server->stats.refused, 1);
-    rpmi_serve_drop(server, oldest);
-    return oldest;
+    rpmi_serve_drop(server, peer);
+    return peer;
 }
 
 static bool known_user(const struct rpm_server *server, const struct ucred *peer)
@@ -74,6 +76,7 @@ static bool let_in(struct rpm_server *server, int sock)
 {
     struct epoll_event event = { .events = EPOLLIN };
     struct rpmi_peer *peer = free_peer(server);
+    struct rpmi_origin origin;
     struct ucred cred;
     socklen_t bytes = sizeof(cred);
 
@@ -83,9 +86,10 @@ static bool let_in(struct rpm_server *server, int sock)
         refuse_at_door(sock, RPM_E_DENIED, "this server serves its own user only");
         return false;
     }
+    origin = (struct rpmi_origin){ cred.uid, (uint64_t)cred.pid };
     if (peer == NULL)
-        peer = make_room(server);
-    event.data.u64 = (uint64_t)(peer - server->peers);
+        peer = make_room(server, &origin);
+    event.data.u64 = index_of(server, peer);
     if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, sock, &event) != 0)
         return false;
     memset(peer, 0, sizeof(*peer));
@@ -94,6 +98,7 @@ static bool let_in(struct rpm_server *server, int sock)
     peer->uid = cred.uid;
     peer->pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
     peer->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    rpmi_crowd_sit(&server->crowd, index_of(server, peer), &origin);
     return true;
 }
 
@@ -236,6 +241,7 @@ bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const v
         rpmi_count(&server->stats.refused, 1);
         return false;
     }
+    rpmi_crowd_rise(&server->crowd, index_of(server, peer));
     rpmi_count(&server->stats.accepted, 1);
     rpmi_count(&server->stats.clients, 1);
     return true;
@@ -244,6 +250,7 @@ bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const v
 void rpmi_serve_drop(struct rpm_server *server, struct rpmi_peer *peer)
 {
     RPM_ASSERT(peer->sock >= 0);
+    rpmi_crowd_rise(&server->crowd, index_of(server, peer));
     if (peer->client != 0) {
         uint32_t freed;
 

@@ -29,8 +29,14 @@
 
 enum { TAG_BELL = 1 << 30, TAG_LISTEN };
 
-static void free_place(struct rpmi_place *place)
+static uint32_t index_of(const struct rpmi_stream_port *port, const struct rpmi_place *place)
 {
+    return (uint32_t)(place - port->place);
+}
+
+static void free_place(struct rpmi_stream_port *port, struct rpmi_place *place)
+{
+    rpmi_crowd_rise(&port->crowd, index_of(port, place));
     rpmi_pipe_close(&place->pipe);
     __atomic_store_n(&place->state, RPMI_PLACE_FREE, __ATOMIC_RELEASE);
 }
@@ -39,30 +45,28 @@ static void show_out(struct rpmi_stream_port *port, struct rpmi_place *place)
 {
     if (place->step != RPMI_GREET_ENTRY) /* else it was counted with its refusal */
         rpmi_count(&port->port.server->stats.refused, 1);
-    free_place(place);
+    free_place(port, place);
 }
 
-/* A free place, or that of whoever says nothing longest. NULL: all are taken by clients. */
-static struct rpmi_place *find_place(struct rpmi_stream_port *port)
+/* A free place, or that of one who has not been let in. NULL: all are taken by clients. */
+static struct rpmi_place *find_place(struct rpmi_stream_port *port,
+                                     const struct rpmi_origin *origin)
 {
-    struct rpmi_place *oldest = NULL;
+    uint32_t at;
 
     for (uint32_t i = 0; i < port->places; i++) {
         struct rpmi_place *place = &port->place[i];
-        uint32_t state = rpmi_place_state(place);
 
-        if (state == RPMI_PLACE_FREE) {
-            if (i >= port->high)
-                __atomic_store_n(&port->high, i + 1, __ATOMIC_RELEASE);
-            return place;
-        }
-        if (state == RPMI_PLACE_GREETING &&
-            (oldest == NULL || place->greet_by_ns < oldest->greet_by_ns))
-            oldest = place;
+        if (rpmi_place_state(place) != RPMI_PLACE_FREE)
+            continue;
+        if (i >= port->high)
+            __atomic_store_n(&port->high, i + 1, __ATOMIC_RELEASE);
+        return place;
     }
-    if (oldest != NULL)
-        show_out(port, oldest);
-    return oldest;
+    if (!rpmi_crowd_pick(&port->crowd, origin, &at))
+        return NULL;
+    show_out(port, &port->place[at]);
+    return &port->place[at];
 }
 
 /* All but the buffers, which stay where they are, and the state, which the engine looks at. */
@@ -79,7 +83,8 @@ static void clear_place(struct rpmi_place *place)
 
 static bool receive_guest(struct rpmi_stream_port *port, int fd)
 {
-    struct rpmi_place *place = find_place(port);
+    const struct rpmi_origin origin = rpmi_origin_of_socket(fd);
+    struct rpmi_place *place = find_place(port, &origin);
     struct epoll_event event = { .events = EPOLLIN };
 
     if (place == NULL)
@@ -89,12 +94,13 @@ static bool receive_guest(struct rpmi_stream_port *port, int fd)
     rpmi_pipe_tune(&place->pipe, port->name.timeout_ms);
     place->step = port->show != NULL ? RPMI_GREET_TLS : RPMI_GREET_OPENING;
     place->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
-    event.data.u64 = (uint64_t)(place - port->place);
+    event.data.u64 = index_of(port, place);
     if ((port->show != NULL && rpmi_tls_greet(port->show, &place->pipe) != 0) ||
         epoll_ctl(port->port.control_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         rpmi_pipe_close(&place->pipe);
         return true;
     }
+    rpmi_crowd_sit(&port->crowd, index_of(port, place), &origin);
     __atomic_store_n(&place->state, RPMI_PLACE_GREETING, __ATOMIC_RELEASE);
     return true;
 }
@@ -142,8 +148,9 @@ void rpmi_stream_nudge(struct rpmi_stream_port *port)
 /* From now on the engine's. */
 static void hand_over(struct rpmi_stream_port *port, struct rpmi_place *place)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)(place - port->place) };
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = index_of(port, place) };
 
+    rpmi_crowd_rise(&port->crowd, index_of(port, place));
     (void)epoll_ctl(port->port.control_fd, EPOLL_CTL_DEL, place->pipe.fd, NULL);
     place->watched = EPOLLIN;
     place->got = 0;
@@ -200,7 +207,7 @@ static void answer_bell(struct rpmi_stream_port *port)
             serve_call(port, place);
         if (state == RPMI_PLACE_DEAD) {
             rpmi_guest_leave(&port->port, &place->guest);
-            free_place(place);
+            free_place(port, place);
         }
     }
 }
@@ -292,6 +299,6 @@ void rpmi_stream_farewell(struct rpmi_stream_port *port)
         if (rpmi_place_state(place) == RPMI_PLACE_FREE)
             continue;
         rpmi_guest_leave(&port->port, &place->guest);
-        free_place(place);
+        free_place(port, place);
     }
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BACKLOG 128
+#define BACKLOG 4096 /* a flood fills it; whoever finds no room asks again a second later */
 
 static int listen_failed(const struct rpmi_stream_port *port, int err)
 {

@@ -12,6 +12,7 @@
 #ifndef RPMI_SERVE_STREAM_H
 #define RPMI_SERVE_STREAM_H
 
+#include "serve/crowd.h"
 #include "serve/port.h"
 #include "serve/serve.h"
 #include "transport/stream/name.h"
@@ -86,6 +87,7 @@ struct rpmi_stream_port {
     bool paused;                 /* no descriptors left: try again a little later */
     struct rpmi_place *place;
     uint32_t places;
+    struct rpmi_crowd crowd; /* those of them that are being greeted */
     unsigned char *buffers;
     uint32_t high;   /* no place in use from here on; atomic */
     uint32_t live;   /* places of the engine; atomic */
