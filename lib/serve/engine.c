@@ -10,6 +10,7 @@
  */
 #include "serve/serve.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mac.h"
@@ -81,20 +82,30 @@ static int sleep_till_bell(struct rpm_server *server)
     return 0;
 }
 
+/* What a client leaves behind is given back by us, or by the control thread while we do not run:
+ * by one of the two, so each must know for certain which. */
+static void set_running(struct rpm_server *server, bool runs)
+{
+    rpmi_serve_lock(server);
+    RPM_ASSERT(server->engine_runs == (runs ? 0 : 1));
+    server->engine_runs = runs ? 1 : 0;
+    rpmi_serve_unlock(server);
+}
+
 int rpm_server_engine(struct rpm_server *server)
 {
     uint32_t cpu = rpmi_order_cpu();
     int err = 0;
 
     __atomic_store_n(&server->pulse->engine_cpu, cpu, __ATOMIC_RELAXED);
-    __atomic_store_n(&server->engine_runs, 1, __ATOMIC_RELEASE);
+    set_running(server, true);
     while (err == 0 && !stopping(server)) {
         if (rpmi_serve_ready(server) || (may_spin(server, cpu) && spin(server)))
             rpmi_serve_pass(server);
         else if (!stopping(server))
             err = sleep_till_bell(server);
     }
-    __atomic_store_n(&server->engine_runs, 0, __ATOMIC_RELEASE);
+    set_running(server, false);
     rpmi_mac_thread_end();
     return err;
 }

@@ -21,15 +21,23 @@
 #define PLACE_NS 1000000000u /* most a pass of the engine should take */
 #define PLACE_NAP_NS 100000u
 
+/* Without an engine nobody else gives places back. It begins and ends under the lock, so it does
+ * neither meanwhile. */
+static void give_back_places(struct rpm_server *server)
+{
+    rpmi_serve_lock(server);
+    for (uint32_t i = 0; i < server->rings_max && server->engine_runs == 0; i++)
+        if (server->rings[i].state == RPMI_RING_CLOSED)
+            rpmi_serve_ring_retire(&server->rings[i]);
+    rpmi_serve_unlock(server);
+}
+
 static struct rpmi_serve_ring *free_place(struct rpm_server *server)
 {
-    bool engine = __atomic_load_n(&server->engine_runs, __ATOMIC_ACQUIRE) != 0;
-
+    give_back_places(server);
     for (uint32_t i = 0; i < server->rings_max; i++) {
         struct rpmi_serve_ring *ring = &server->rings[i];
 
-        if (!engine && __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == RPMI_RING_CLOSED)
-            rpmi_serve_ring_retire(ring);
         if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) != RPMI_RING_FREE)
             continue;
         if (i >= server->rings_high)
@@ -126,6 +134,9 @@ void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ri
 
 void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring)
 {
+    /* Closed, it is still whole: nobody else gives it back. */
+    RPM_ASSERT(__atomic_load_n(&ring->state, __ATOMIC_RELAXED) != RPMI_RING_CLOSED ||
+               ring->ring.head != NULL);
     if (ring->ring.head != NULL)
         (void)munmap(ring->ring.head, ring->ring.bytes);
     ring->ring.head = NULL;

@@ -121,7 +121,7 @@ struct rpm_server {
     int epoll_fd;
     int engine_epoll_fd;
     uint32_t stopping;
-    uint32_t engine_runs;
+    uint32_t engine_runs; /* changes under the lock */
     uint32_t flags;
     uint32_t clients_max;
     uint32_t socket_mode;

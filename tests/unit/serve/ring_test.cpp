@@ -8,10 +8,12 @@ extern "C" {
 #include "pool/service.h"
 #include "serve/serve.h"
 }
+#include <atomic>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 namespace
 {
@@ -453,4 +455,53 @@ TEST_CASE("ring: who comes while the engine is busy waits for a place", "[unit]"
         rpmi_serve_ring_retire(ring);
     __atomic_store_n(&server->engine_runs, 0, __ATOMIC_RELEASE);
     rpm_server_close(&server);
+}
+
+TEST_CASE("ring: an engine that starts while places are given back gives none back again", "[unit]")
+{
+    for (int round = 0; round < 300; round++) {
+        support::Dir dir;
+        std::string listen = "shm:" + dir / "s";
+        rpm_server_opts opts = rpm_server_opts_init();
+        rpm_server *server = nullptr;
+        rpmi_hello hello = {};
+        std::vector<rpmi_serve_ring *> rings;
+        std::atomic<int> ready{ 0 };
+
+        opts.listen = listen.c_str();
+        opts.pool_bytes = 1 << 20;
+        opts.clients_max = 1;
+        hello.depth = 64;
+        hello.staging_bytes = 4096;
+        REQUIRE(rpm_server_open(&opts, &server) == 0);
+        for (uint32_t i = 0; i < server->rings_max; i++) {
+            rpmi_serve_ring *ring = nullptr;
+
+            REQUIRE(rpmi_serve_ring_open(server, &hello, &ring) == 0);
+            ring->state = RPMI_RING_LIVE;
+            rings.push_back(ring);
+        }
+        for (rpmi_serve_ring *ring : rings)
+            rpmi_serve_ring_close(server, ring);
+        std::thread engine([&] {
+            for (ready++; ready < 2;)
+                continue;
+            (void)!rpm_server_engine(server);
+        });
+        for (ready++; ready < 2;)
+            continue;
+        rpmi_serve_ring *ring = nullptr;
+        CHECK(rpmi_serve_ring_open(server, &hello, &ring) == 0);
+        if (ring != nullptr) {
+            // What was given to somebody is nobody else's to give back.
+            CHECK(fcntl(ring->fd, F_GETFD) >= 0);
+            CHECK(fcntl(ring->bell, F_GETFD) >= 0);
+            CHECK(ring->ring.head != nullptr);
+        }
+        rpm_server_stop(server);
+        engine.join();
+        if (ring != nullptr)
+            rpmi_serve_ring_retire(ring);
+        rpm_server_close(&server);
+    }
 }
