@@ -2,6 +2,10 @@
 // Requests on a stream: what is carried out, what is refused, and what ends a guest.
 #include "raw.h"
 
+extern "C" {
+#include "serve/serve.h"
+}
+
 using raw::Bytes;
 using raw::Client;
 using raw::request;
@@ -86,6 +90,25 @@ TEST_CASE("take: many requests sent at once are answered by one count", "[unit]"
     }
     CHECK(counted == 32);
     CHECK(answers <= 4); // in one piece, unless the machine tore it up
+}
+
+TEST_CASE("take: a guest with much to ask has its turn, and then the others", "[unit]")
+{
+    const uint64_t requests = 2000; // half of what fits into the way in
+    Server server(raw::at_port());
+    Guest guest(server);
+    Bytes one = request(RPMI_OP_PERSIST, guest.key, 0, 64);
+    Bytes all;
+
+    for (uint64_t i = 0; i < requests; i++)
+        all.insert(all.end(), one.begin(), one.end());
+    REQUIRE(guest.send(all));
+    // One count for each pass: how much of this guest's the pass carried out.
+    for (uint64_t counted = 0, next = 0; counted < requests; counted = next) {
+        next = guest.done();
+        REQUIRE(next > counted);
+        CHECK(next - counted <= RPMI_PASS_OPS);
+    }
 }
 
 TEST_CASE("take: a request that comes byte by byte is the same request", "[unit]")

@@ -18,6 +18,7 @@ extern "C" {
 #include <netinet/in.h>
 #include <string>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -114,19 +115,20 @@ class Server
 
         address.sin_family = AF_INET;
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        listen_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        REQUIRE(bind(listen_, reinterpret_cast<sockaddr *>(&address), bytes) == 0);
+        listen_at(reinterpret_cast<sockaddr *>(&address), bytes);
         REQUIRE(getsockname(listen_, reinterpret_cast<sockaddr *>(&address), &bytes) == 0);
-        REQUIRE(listen(listen_, 4) == 0);
         url_ = "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/pool";
-        thread_ = std::thread([this, serve] {
-            int sock = accept(listen_, nullptr, nullptr);
+        start(serve);
+    }
+    // At a Unix socket.
+    Server(const std::string &path, std::function<void(Session &)> serve) : url_("unix:" + path)
+    {
+        sockaddr_un address = {};
 
-            if (sock < 0)
-                return;
-            Session session(sock);
-            serve(session);
-        });
+        address.sun_family = AF_UNIX;
+        strcpy(address.sun_path, path.c_str());
+        listen_at(reinterpret_cast<sockaddr *>(&address), sizeof(address));
+        start(serve);
     }
     Server(const Server &) = delete;
     ~Server()
@@ -161,6 +163,24 @@ class Server
     }
 
   private:
+    void listen_at(const sockaddr *address, socklen_t bytes)
+    {
+        listen_ = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        REQUIRE(bind(listen_, address, bytes) == 0);
+        REQUIRE(listen(listen_, 4) == 0);
+    }
+    void start(std::function<void(Session &)> serve)
+    {
+        thread_ = std::thread([this, serve] {
+            int sock = accept(listen_, nullptr, nullptr);
+
+            if (sock < 0)
+                return;
+            Session session(sock);
+            serve(session);
+        });
+    }
+
     int listen_;
     std::string url_;
     std::thread thread_;

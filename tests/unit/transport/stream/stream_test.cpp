@@ -3,6 +3,8 @@
 // else.
 #include "fake.h"
 
+#include "support/server.h"
+
 #include <atomic>
 
 using fake::Bytes;
@@ -300,4 +302,44 @@ TEST_CASE("stream: a server that hangs up in a call loses the link", "[unit]")
     CHECK(client.link->ops->call(client.link, &call, &reply, rpmi_clock_ns() + 3 * SECOND) ==
           RPM_E_LOST);
     CHECK(client.link->lost == RPM_E_LOST);
+}
+
+TEST_CASE("stream: a server that stops in the middle of an answer loses the link", "[unit]")
+{
+    support::Dir dir;
+    std::atomic<bool> over{ false };
+    Server server(dir / "socket", [&over](Session &session) {
+        char bytes[SENT];
+
+        if (!session.greet() || !session.receive(bytes, sizeof(bytes)))
+            return;
+        shutdown(session.pipe.fd, SHUT_RD);
+        session.say(RPMI_ANSWER_DONE, 0, 1);
+        (void)session.send(bytes, RPMI_ANSWER_BYTES / 2); // and never the rest of it
+        while (!over)
+            rpmi_clock_sleep_ns(1000000);
+    });
+    Client client(server);
+    std::vector<rpmi_done> done;
+    rpmi_done first = {};
+    rpmi_op op = {};
+    int n;
+
+    // The first of the three is done, so the server listens no more: what is sent now fails.
+    while ((n = client.link->ops->poll(client.link, &first, 1)) == 0)
+        rpmi_clock_sleep_ns(1000000);
+    REQUIRE(n == 1);
+    CHECK(first.status == 0);
+    op.kind = RPMI_OP_PERSIST;
+    op.flags = RPMI_OP_SIGNALED;
+    op.len = 64;
+    uint64_t start = rpmi_clock_ns();
+    REQUIRE(client.link->ops->post(client.link, &op, 1) == 1);
+    done = client.reap();
+    CHECK(rpmi_clock_ns() - start < SECOND);
+    REQUIRE(done.size() == 3);
+    for (const rpmi_done &one : done)
+        CHECK(one.status == RPM_E_LOST);
+    CHECK(client.link->ops->poll(client.link, &first, 1) == RPM_E_LOST);
+    over = true;
 }
