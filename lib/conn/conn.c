@@ -108,6 +108,7 @@ int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts, str
         goto fail;
     }
     fresh->link = link;
+    rpmi_events_init(&fresh->events);
     set_pace(fresh, ours.pace);
     fresh->timeout_ns = ours.timeout_us * 1000;
     fresh->method = ours.method;
@@ -169,6 +170,7 @@ static void start_over(struct rpm_conn *conn)
     conn->due_count = 0;
     conn->self_done = conn->self_seq;
     conn->self_status = 0;
+    conn->events.since_ns = 0;
     for (uint32_t i = 0; i <= RPMI_OWNERS_MAX; i++)
         if (conn->owners[i] != NULL)
             conn->owners[i]->lost_told = false;
@@ -246,6 +248,7 @@ void rpm_conn_close(struct rpm_conn **conn)
         return;
     RPM_ASSERT((*conn)->owners_open == 0);
     (*conn)->link->ops->close((*conn)->link);
+    rpmi_events_close(&(*conn)->events);
     rpmi_free((*conn)->due);
     rpmi_free(*conn);
     *conn = NULL;

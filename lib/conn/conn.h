@@ -29,10 +29,21 @@
 struct rpmi_owner {
     uint8_t slot;
     bool lost_told;
+    /* Is something here for the user to poll? NULL: never. */
+    bool (*news)(struct rpmi_owner *owner);
     /* The op posted with @seq, and all before it, ended. Called from poll and wait. */
     void (*complete)(struct rpmi_owner *owner, uint64_t seq, int status);
     /* The link is gone: nothing outstanding will complete any more. */
     void (*lost)(struct rpmi_owner *owner, int status);
+};
+
+/* For a user with an event loop. The descriptor is an epoll set: what the link watches, a timer. */
+struct rpmi_events {
+    int epoll_fd; /* -1: nobody asked */
+    int timer_fd;
+    uint64_t timer_ns; /* when it goes off, 0: not at all */
+    uint64_t ended;    /* completions when we last looked */
+    uint64_t since_ns; /* nothing has ended since then, 0: nothing was under way */
 };
 
 /* A completion to come: how many credits it gives back. */
@@ -48,6 +59,7 @@ struct rpm_conn {
     struct rpmi_due *due; /* ring of depth: signaled ops in order */
     uint32_t due_first;
     uint32_t due_count;
+    uint64_t ended;      /* completions so far */
     uint64_t generation; /* of the link: one more with every reconnect; keys die with it */
     uint64_t timeout_ns;
     uint64_t payload_bytes;
@@ -61,6 +73,7 @@ struct rpm_conn {
     int self_status;
     struct rpmi_throttle throttle;
     struct rpmi_backoff backoff;
+    struct rpmi_events events;
     bool throttled;
     bool eager;            /* locks are not backed off from */
     unsigned char *bounce; /* RPMI_BOUNCE_BYTES of staging memory */
@@ -105,6 +118,13 @@ int rpmi_conn_pump(struct rpm_conn *conn);
 
 /* Wait for something to reap, then pump. 0, RPM_E_TIMEDOUT (the link is then lost), or the loss. */
 int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns);
+
+/* The reason of the loss becomes RPM_E_TIMEDOUT, and every owner hears of it. Returns it. */
+int rpmi_conn_give_up(struct rpm_conn *conn);
+
+/* events.c */
+void rpmi_events_init(struct rpmi_events *events);
+void rpmi_events_close(struct rpmi_events *events);
 
 /* Let time pass, at most @ns or until @deadline_ns. */
 void rpmi_conn_pause(struct rpm_conn *conn, uint64_t ns, uint64_t deadline_ns);

@@ -101,6 +101,7 @@ static void hand_out(struct rpm_conn *conn, const struct rpmi_done *done)
             conn->due_first = 0;
         conn->due_count--;
     }
+    conn->ended++;
     if (owner != NULL && !owner->lost_told)
         owner->complete(owner, done->id & ((1ull << RPMI_OWNER_SEQ_BITS) - 1), done->status);
 }
@@ -130,6 +131,12 @@ int rpmi_conn_pump(struct rpm_conn *conn)
     return conn->link->lost == 0 ? 0 : lose(conn, conn->link->lost);
 }
 
+int rpmi_conn_give_up(struct rpm_conn *conn)
+{
+    (void)rpmi_fail(RPM_E_TIMEDOUT, "the far end did not answer in time");
+    return lose(conn, RPM_E_TIMEDOUT);
+}
+
 int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
 {
     int err;
@@ -137,11 +144,7 @@ int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
     if (conn->link->lost != 0)
         return rpmi_conn_pump(conn);
     err = conn->link->ops->wait(conn->link, deadline_ns);
-    if (err == RPM_E_TIMEDOUT) {
-        (void)rpmi_fail(RPM_E_TIMEDOUT, "the far end did not answer in time");
-        return lose(conn, RPM_E_TIMEDOUT);
-    }
-    return rpmi_conn_pump(conn);
+    return err == RPM_E_TIMEDOUT ? rpmi_conn_give_up(conn) : rpmi_conn_pump(conn);
 }
 
 /* Hand the ops to the link, all of them; the credits are there. */

@@ -63,6 +63,14 @@ void rpmi_log_lost(struct rpmi_owner *owner, int status)
         log->dead = status;
 }
 
+bool rpmi_log_news(struct rpmi_owner *owner)
+{
+    struct rpm_log *log = log_of(owner);
+
+    rpmi_log_reap_silent(log);
+    return log->reaped < log->completed;
+}
+
 void rpmi_log_reap_silent(struct rpm_log *log)
 {
     while (log->reaped < log->completed && log->entries[log->reaped & log->entries_mask].silent)

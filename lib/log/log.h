@@ -171,6 +171,7 @@ bool rpmi_log_lane(struct rpm_log *log, const struct rpm_slice *records, uint32_
 /* complete.c */
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_log_lost(struct rpmi_owner *owner, int status);
+bool rpmi_log_news(struct rpmi_owner *owner);
 /* Entries up to @seq (exclusive) ended with @status. */
 void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status);
 /* Wait until entries before @seq ended. 0, or what ended one of them, or the log's death. */

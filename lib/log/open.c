@@ -100,6 +100,7 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
     log->places = rpmi_conn_places(conn);
     log->owner.complete = rpmi_log_complete;
     log->owner.lost = rpmi_log_lost;
+    log->owner.news = rpmi_log_news;
     if ((opts->flags & RPM_LOG_WRITE) != 0) {
         log->entries = rpmi_arena_take(arena, entries_count(opts) * sizeof(struct rpmi_entry));
         log->entries_mask = entries_count(opts) - 1;

@@ -98,6 +98,7 @@ static struct rpm_region *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
     region->inflight_max = opts->inflight_max;
     region->owner.complete = rpmi_region_complete;
     region->owner.lost = rpmi_region_lost;
+    region->owner.news = rpmi_region_news;
     return region;
 }
 

@@ -55,5 +55,6 @@ struct rpm_region {
 /* write.c */
 void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_region_lost(struct rpmi_owner *owner, int status);
+bool rpmi_region_news(struct rpmi_owner *owner);
 
 #endif

@@ -49,6 +49,13 @@ void rpmi_region_lost(struct rpmi_owner *owner, int status)
     region->dead = region->dead != 0 ? region->dead : status;
 }
 
+bool rpmi_region_news(struct rpmi_owner *owner)
+{
+    const struct rpm_region *region = region_of(owner);
+
+    return region->reaped < region->completed;
+}
+
 static int check(const struct rpm_region *region, uint64_t offset, uint64_t len)
 {
     if (RPMI_UNLIKELY(region->dead != 0))

@@ -192,7 +192,7 @@ static int grant(struct rpm_server *server, struct rpmi_peer *peer, const struct
     int err = mode < 0 ? mode : 0;
 
     if (err == 0 && mode == RPMI_MODE_RING)
-        err = rpmi_serve_ring_open(server, hello, &peer->ring);
+        err = rpmi_serve_ring_open(server, hello, peer->sock, &peer->ring);
     if (err == 0)
         err = admit(server, peer);
     if (err != 0)
@@ -264,7 +264,9 @@ void rpmi_serve_drop(struct rpm_server *server, struct rpmi_peer *peer)
         if (peer->keys != 0)
             rpmi_count(&server->stats.died, 1);
     }
-    (void)close(peer->sock); /* leaves the epoll set by itself */
+    (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, peer->sock, NULL);
+    (void)shutdown(peer->sock, SHUT_RDWR); /* the engine may hold it a little longer */
+    (void)close(peer->sock);
     if (peer->pidfd >= 0)
         (void)close(peer->pidfd);
     peer->sock = -1;

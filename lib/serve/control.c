@@ -153,6 +153,14 @@ static int turn(struct rpm_server *server)
     return 0;
 }
 
+/* Who sleeps on its socket hears of the end now, not when the server is closed. */
+static void hang_up(struct rpm_server *server)
+{
+    for (uint32_t i = 0; i < server->peers_max; i++)
+        if (server->peers[i].sock >= 0)
+            (void)shutdown(server->peers[i].sock, SHUT_RDWR);
+}
+
 int rpm_server_run(struct rpm_server *server)
 {
     int err = 0;
@@ -161,6 +169,7 @@ int rpm_server_run(struct rpm_server *server)
     while (err == 0 && __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) == 0)
         err = turn(server);
     rpmi_pulse_end(server->pulse);
+    hang_up(server);
     rpmi_mac_thread_end();
     return err;
 }

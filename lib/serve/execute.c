@@ -19,9 +19,11 @@
 #include "base/clock.h"
 #include "serve/work.h"
 #include "transport/op.h"
+#include "transport/shm/sock.h"
 
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -140,9 +142,24 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
     }
 }
 
+/* An event is told of once for each time it was asked for: the client takes it in before it asks
+ * again. A full socket has an event in it already. */
+static void wake(struct rpmi_serve_ring *ring, uint32_t waits)
+{
+    struct rpmi_ring_head *head = ring->ring.head;
+    unsigned char event[RPMI_EVENT_BYTES] = { 0 };
+
+    if (waits != RPMI_WAITS_EVENT)
+        (void)syscall(SYS_futex, (uint32_t *)(void *)&head->done, FUTEX_WAKE, 1, NULL, NULL, 0);
+    else if (__atomic_compare_exchange_n(&head->waits, &waits, RPMI_WAITS_NOT, false,
+                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        (void)!send(ring->sock, event, sizeof(event), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void answer(struct rpmi_serve_ring *ring, const struct rpmi_take *take, int msync_status)
 {
     struct rpmi_ring_head *head = ring->ring.head;
+    uint32_t waits;
 
     if (RPMI_UNLIKELY(msync_status != 0))
         for (uint32_t i = 0; i < take->n; i++)
@@ -153,8 +170,9 @@ static void answer(struct rpmi_serve_ring *ring, const struct rpmi_take *take, i
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     else
         __asm__ volatile("" ::: "memory");
-    if (RPMI_UNLIKELY(__atomic_load_n(&head->waits, __ATOMIC_RELAXED) != 0))
-        (void)syscall(SYS_futex, (uint32_t *)(void *)&head->done, FUTEX_WAKE, 1, NULL, NULL, 0);
+    waits = __atomic_load_n(&head->waits, __ATOMIC_RELAXED);
+    if (RPMI_UNLIKELY(waits != RPMI_WAITS_NOT))
+        wake(ring, waits);
 }
 
 bool rpmi_serve_ready(const struct rpm_server *server)

@@ -91,7 +91,14 @@ static int hang_bell(struct rpm_server *server, struct rpmi_serve_ring *ring)
     return 0;
 }
 
-int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hello,
+/* The control thread closes its own when the peer leaves; the engine may be about to send then. */
+static int keep_socket(struct rpmi_serve_ring *ring, int sock)
+{
+    ring->sock = fcntl(sock, F_DUPFD_CLOEXEC, 0);
+    return ring->sock >= 0 ? 0 : rpmi_fail(RPM_E_NOMEM, "no descriptor: %s", strerror(errno));
+}
+
+int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hello, int sock,
                          struct rpmi_serve_ring **ring)
 {
     struct rpmi_serve_ring *fresh;
@@ -105,9 +112,12 @@ int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hel
         return rpmi_fail(RPM_E_NOMEM, "no place for another ring");
     fresh->ring.head = NULL;
     fresh->bell = -1;
+    fresh->sock = -1;
     err = map_memory(fresh, rpmi_ring_slots(hello->depth), hello->staging_bytes);
     if (err == 0)
         err = hang_bell(server, fresh);
+    if (err == 0)
+        err = keep_socket(fresh, sock);
     if (err != 0) {
         rpmi_serve_ring_retire(fresh);
         return err;
@@ -144,7 +154,10 @@ void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring)
         (void)close(ring->fd);
     if (ring->bell >= 0)
         (void)close(ring->bell);
+    if (ring->sock >= 0)
+        (void)close(ring->sock);
     ring->fd = -1;
     ring->bell = -1;
+    ring->sock = -1;
     __atomic_store_n(&ring->state, RPMI_RING_FREE, __ATOMIC_RELEASE);
 }

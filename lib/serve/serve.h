@@ -43,6 +43,7 @@ struct rpmi_serve_ring {
     struct rpmi_slot whole; /* that request, if there are any */
     int fd;
     int bell;
+    int sock; /* the peer's, once more: the engine tells of events by it */
 };
 
 /* What an epoll event of the control thread is about; below are peers. */
@@ -183,7 +184,7 @@ bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const v
 void rpmi_serve_drop(struct rpm_server *server, struct rpmi_peer *peer);
 
 /* rings.c */
-int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hello,
+int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hello, int sock,
                          struct rpmi_serve_ring **ring);
 void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ring);
 /* Unmap a closed ring: the engine, or anybody while no engine runs. */

@@ -140,6 +140,8 @@ static int open_events(struct rpm_server *server)
         err = rpmi_pulse_open(&server->pulse, &server->pulse_fd);
     if (err == 0)
         server->pulse->light = rpmi_order_register() ? 1 : 0;
+    if (err == 0)
+        server->pulse->events = 1;
     return err;
 }
 

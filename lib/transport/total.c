@@ -48,6 +48,18 @@ static int no_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return no("wait");
 }
 
+static int no_watch(struct rpmi_link *link, int epoll_fd)
+{
+    (void)link, (void)epoll_fd;
+    return no("watch");
+}
+
+static int no_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    (void)link, (void)by_ns;
+    return no("arm");
+}
+
 static int no_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
                    uint64_t deadline_ns)
 {
@@ -104,6 +116,8 @@ void rpmi_transport_complete(struct rpmi_transport_ops *ops)
     FILL(post, no_post);
     FILL(poll, no_poll);
     FILL(wait, no_wait);
+    FILL(watch, no_watch);
+    FILL(arm, no_arm);
     FILL(call, no_call);
     FILL(stage, no_stage);
     FILL(unstage, no_unstage);

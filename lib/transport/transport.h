@@ -86,6 +86,16 @@ struct rpmi_transport_ops {
     /* Wait until poll() has something to say. 0, or RPM_E_TIMEDOUT. */
     int (*wait)(struct rpmi_link *link, uint64_t deadline_ns);
 
+    /* For an event loop. From now on, after every reconnect too, whatever brings news is in the
+     * epoll set @epoll_fd, which is the caller's and stays open until the link is closed. Once.
+     * RPM_E_NOCAP: no descriptor tells of this link. RPM_E_NOMEM. */
+    int (*watch)(struct rpmi_link *link, int epoll_fd);
+
+    /* After watch(): 1: poll() has something to say. 0: the epoll set becomes readable when it may
+     * have, or the time is @by_ns, which is only ever lowered. Whatever is called on the link after
+     * that may take in the event: arm again. Never blocks. */
+    int (*arm)(struct rpmi_link *link, uint64_t *by_ns);
+
     /* Send a control message and wait for the answer. The answer's status is in @reply; the return
      * value speaks of the way there: 0, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_PROTO. */
     int (*call)(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,

@@ -39,7 +39,8 @@ const uint64_t REGION = 64 << 10;
 
 struct Server {
     virtual ~Server() = default;
-    virtual int connect(const std::string &wrap, rpmi_link **link) = 0;
+    virtual int connect(const std::string &wrap, rpmi_link **link, const rpmi_link_opts &opts) = 0;
+    int connect(const std::string &wrap, rpmi_link **link);
     virtual void kill() = 0;
     virtual void restart() = 0;
     // What an object that a test calls @name is called there.
@@ -59,6 +60,11 @@ inline rpmi_link_opts link_opts()
     return opts;
 }
 
+inline int Server::connect(const std::string &wrap, rpmi_link **link)
+{
+    return connect(wrap, link, link_opts());
+}
+
 // A machine of the device model.
 class Model : public Server
 {
@@ -76,9 +82,9 @@ class Model : public Server
     {
         rpm_sim_close(&sim_);
     }
-    int connect(const std::string &wrap, rpmi_link **link) override
+    using Server::connect;
+    int connect(const std::string &wrap, rpmi_link **link, const rpmi_link_opts &opts) override
     {
-        rpmi_link_opts opts = link_opts();
         rpmi_url url;
 
         REQUIRE(rpmi_url_parse(("sim:seed=1" + wrap).c_str(), &url) == 0);
@@ -148,10 +154,9 @@ class Local : public Server
         if (bytes_ != 0)
             unlink(pool_.c_str());
     }
-    int connect(const std::string &wrap, rpmi_link **link) override
+    using Server::connect;
+    int connect(const std::string &wrap, rpmi_link **link, const rpmi_link_opts &opts) override
     {
-        rpmi_link_opts opts = link_opts();
-
         return rpmi_link_open((url_ + options_ + wrap).c_str(), &opts, link);
     }
     void kill() override
@@ -224,12 +229,13 @@ class Local : public Server
 class Remote : public Server
 {
   public:
-    int connect(const std::string &wrap, rpmi_link **link) override
+    using Server::connect;
+    int connect(const std::string &wrap, rpmi_link **link, const rpmi_link_opts &opts) override
     {
-        rpmi_link_opts opts = link_opts();
+        rpmi_link_opts known = opts;
 
-        opts.secret = support::test_secret();
-        return rpmi_link_open((support::test_url() + wrap).c_str(), &opts, link);
+        known.secret = support::test_secret();
+        return rpmi_link_open((support::test_url() + wrap).c_str(), &known, link);
     }
     void kill() override
     {

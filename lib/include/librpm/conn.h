@@ -105,6 +105,46 @@ RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *op
 RPM_MUST_CHECK int rpm_conn_reconnect(struct rpm_conn *conn);
 
 /**
+ * rpm_conn_fd: the descriptor of a connection, for an event loop: poll, epoll, io_uring, libuv.
+ *
+ * It is the same until rpm_conn_close(), across reconnects too. Watch it for reading, and do
+ * nothing else with it: it is not read, and not closed. It tells only what rpm_conn_arm() armed it
+ * for.
+ *
+ * @conn  Borrowed.
+ *
+ * Returns the descriptor.
+ * Errors:   RPM_E_NOCAP (the device model, which has no time of its own; a server on this machine
+ *           from before there were events), RPM_E_NOMEM (no descriptors left).
+ * Threads:  one per conn; another thread may watch the descriptor.
+ * Cost:     the first call opens it and makes system calls, later ones none.
+ */
+RPM_MUST_CHECK int rpm_conn_fd(struct rpm_conn *conn);
+
+/**
+ * rpm_conn_arm: let the descriptor tell of what comes next, unless something is there already.
+ *
+ * The last step before each wait: whatever else is called on the connection, or on what is open on
+ * it, may take in what the descriptor was about to tell. On 1, and when the descriptor is readable,
+ * poll everything on the connection, go on with what was refused with RPM_E_BUSY, and arm again.
+ * The descriptor may be readable without anything to find. It tells of completions and of the loss
+ * of the connection; of what others write it tells nothing.
+ *
+ * A far end that is gone without a word is noticed as in a blocking call: nothing has ended for
+ * timeout_us although something was under way. The descriptor is readable then, and this call gives
+ * the connection up.
+ *
+ * @conn  whose rpm_conn_fd() was asked for. Borrowed.
+ *
+ * Returns 1 when there is something to poll now, 0 when the descriptor is armed.
+ * Errors:   RPM_E_INVAL, RPM_E_LOST or RPM_E_TIMEDOUT: the connection is lost and everything has
+ *           been polled. Stop watching the descriptor until rpm_conn_reconnect().
+ * Threads:  one per conn.
+ * Cost:     does not block; no allocation; system calls: two to five.
+ */
+RPM_MUST_CHECK int rpm_conn_arm(struct rpm_conn *conn);
+
+/**
  * rpm_conn_facts: the platform at the far end, as exchanged when the connection was made.
  *
  * @conn   Borrowed.

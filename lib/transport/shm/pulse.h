@@ -25,6 +25,7 @@ struct rpmi_pulse {
     uint32_t engine_sleeps; /* ring the doorbell after a post */
     uint32_t engine_cpu;    /* that it is bound to, plus 1; 0: several */
     uint32_t light;         /* 1: the server orders its clients by membarrier, see fence.h */
+    uint32_t events;        /* 1: the engine tells a ring client that asks, RPMI_WAITS_EVENT */
 };
 
 _Static_assert(sizeof(struct rpmi_pulse) <= RPMI_PAGE_BYTES, "one page");

@@ -344,14 +344,40 @@ static void sleep_on(struct rpmi_shm *shm, uint64_t ns)
     struct timespec slice = { .tv_sec = 0, .tv_nsec = (long)(ns < SLICE_NS ? ns : SLICE_NS) };
     struct rpmi_ring_head *head = ring->ring.head;
 
-    __atomic_store_n(&head->waits, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&head->waits, RPMI_WAITS_FUTEX, __ATOMIC_SEQ_CST);
     (void)rpmi_order_all();
     if (!ready(shm)) {
         shm->link.stats.sleeps++;
         (void)syscall(SYS_futex, (uint32_t *)(void *)&head->done, FUTEX_WAIT,
                       (uint32_t)ring->reaped, &slice, NULL, 0);
     }
-    __atomic_store_n(&head->waits, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&head->waits, RPMI_WAITS_NOT, __ATOMIC_RELAXED);
+}
+
+/*
+ * Say that a message is wanted, order that against the engine, look once more: as for a sleep. An
+ * event is taken in before it is asked for anew, never after, so none that belongs to this asking
+ * is lost.
+ */
+int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    struct rpmi_ring_client *ring = &shm->ring;
+
+    (void)by_ns;
+    if (link->lost != 0 || ready(shm))
+        return 1;
+    if (rpmi_shm_take_events(shm)) {
+        __atomic_store_n(&ring->ring.head->waits, RPMI_WAITS_EVENT, __ATOMIC_SEQ_CST);
+        (void)rpmi_order_all();
+        return ready(shm) ? 1 : 0;
+    }
+    /* Let go by a server that lives. What it had done by then is all it ever did. */
+    if (!ready(shm)) {
+        ring->broken = true;
+        ring->done = ring->posted;
+    }
+    return 1;
 }
 
 int rpmi_ring_wait(struct rpmi_link *link, uint64_t deadline_ns)

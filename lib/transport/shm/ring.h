@@ -39,13 +39,20 @@ struct rpmi_slot {
 _Static_assert(sizeof(struct rpmi_slot) == RPMI_LINE_BYTES, "a request is one cache line");
 _Static_assert(2 * sizeof(uint64_t) <= RPMI_SLOT_INLINE, "operands fit");
 
+/* How a client wants to hear of the next requests that are done. */
+enum rpmi_waits {
+    RPMI_WAITS_NOT = 0,
+    RPMI_WAITS_FUTEX = 1, /* it sleeps on done */
+    RPMI_WAITS_EVENT = 2  /* by a message on the socket, once: the server sets it back to 0 first */
+};
+
 struct rpmi_ring_head {
     /* Stored by the server. */
     uint64_t done;     /* requests carried out; its low half is the futex that a client waits on */
     uint64_t failures; /* of those, how many failed: look at the statuses */
     uint64_t fill[6];
     /* Stored by the client. */
-    uint32_t waits; /* it sleeps on done */
+    uint32_t waits; /* enum rpmi_waits */
     uint32_t
         fences;   /* 1: no membarrier reaches it, the server must fence before it looks at waits */
     uint32_t cpu; /* that it is bound to, plus 1; 0: several */

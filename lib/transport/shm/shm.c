@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define REDIAL_NS 5000000u /* between tries while nobody serves */
@@ -105,6 +106,7 @@ static void detach(struct rpmi_shm *shm)
         rpmi_direct_detach(shm);
     else
         rpmi_ring_detach(shm);
+    rpmi_watch_drop(&shm->watch, shm->sock);
     if (shm->sock >= 0) /* last: the server takes it for our end */
         (void)close(shm->sock);
     shm->sock = -1;
@@ -145,6 +147,27 @@ free_shm:
     return err;
 }
 
+static int watch_socket(const struct rpmi_shm *shm)
+{
+    if (shm->watch.on && shm->mode == RPMI_MODE_RING && shm->pulse->events == 0)
+        return rpmi_fail(RPM_E_NOCAP, "the server is too old to tell of events");
+    return rpmi_watch_add(&shm->watch, shm->sock);
+}
+
+static int attach_again(struct rpmi_shm *shm, struct rpmi_grant *grant)
+{
+    int err = attach(shm, grant);
+
+    if (err != 0)
+        return err;
+    err = watch_socket(shm);
+    if (err != 0) {
+        detach(shm);
+        shm->link.lost = RPM_E_LOST;
+    }
+    return err;
+}
+
 static int redial(struct rpmi_shm *shm, uint64_t deadline_ns)
 {
     struct rpmi_grant grant;
@@ -153,7 +176,7 @@ static int redial(struct rpmi_shm *shm, uint64_t deadline_ns)
     if (err != 0)
         return err;
     if (rpmi_far_same_ground(&shm->link.facts, &grant.welcome.facts))
-        err = attach(shm, &grant);
+        err = attach_again(shm, &grant);
     else
         err = rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
     rpmi_grant_drop(&grant);
@@ -182,13 +205,27 @@ static int shm_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     }
 }
 
+/* The answer, past events that were told of meanwhile. */
+static int receive_answer(struct rpmi_shm *shm, unsigned char bytes[RPMI_REPLY_BYTES],
+                          uint64_t deadline_ns)
+{
+    int fds[RPMI_SOCK_FDS_MAX];
+    int n = 0;
+    int got;
+
+    do {
+        got = rpmi_sock_recv(shm->sock, bytes, RPMI_REPLY_BYTES, fds, &n, deadline_ns);
+        while (n > 0)
+            (void)close(fds[--n]);
+    } while (got == RPMI_EVENT_BYTES && rpmi_clock_ns() < deadline_ns);
+    return got;
+}
+
 static int shm_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
                     uint64_t deadline_ns)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
     unsigned char bytes[RPMI_REPLY_BYTES];
-    int fds[RPMI_SOCK_FDS_MAX];
-    int n = 0;
     int got;
     int err;
 
@@ -198,13 +235,11 @@ static int shm_call(struct rpmi_link *link, const struct rpmi_call *call, struct
     err = rpmi_sock_send(shm->sock, bytes, RPMI_CALL_BYTES, NULL, 0, deadline_ns);
     if (err != 0)
         goto lose;
-    got = rpmi_sock_recv(shm->sock, bytes, sizeof(bytes), fds, &n, deadline_ns);
+    got = receive_answer(shm, bytes, deadline_ns);
     if (got < 0) {
         err = got;
         goto lose;
     }
-    while (n > 0)
-        (void)close(fds[--n]);
     err = got == RPMI_REPLY_BYTES ? rpmi_reply_get(bytes, reply)
                                   : rpmi_fail(RPM_E_PROTO, "an answer of %d bytes", got);
     if (err == 0 && shm->mode == RPMI_MODE_DIRECT)
@@ -280,6 +315,45 @@ static int shm_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return link->lost != 0 ? 0 : RPM_E_TIMEDOUT;
 }
 
+static int shm_watch(struct rpmi_link *link, int epoll_fd)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    int err = 0;
+
+    shm->watch = (struct rpmi_watch){ .on = true, .epoll_fd = epoll_fd };
+    if (shm->sock >= 0) /* none: the next reconnect adds it */
+        err = watch_socket(shm);
+    shm->watch.on = err == 0;
+    return err;
+}
+
+/* Nothing is sent but events, and answers to calls that were waited for. */
+bool rpmi_shm_take_events(struct rpmi_shm *shm)
+{
+    unsigned char byte;
+    ssize_t got;
+
+    do
+        got = recv(shm->sock, &byte, sizeof(byte), MSG_DONTWAIT);
+    while (got > 0 || (got < 0 && errno == EINTR));
+    return got < 0 && errno == EAGAIN;
+}
+
+/* Direct: the socket tells of one thing only, the server's end. */
+static int shm_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+
+    if (!is_direct(link))
+        return rpmi_ring_arm(link, by_ns);
+    if (link->lost != 0)
+        return 1;
+    if (rpmi_pulse_lives(shm->pulse) && rpmi_shm_take_events(shm))
+        return 0;
+    (void)rpmi_shm_lose(shm);
+    return 1;
+}
+
 static const void *shm_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)
 {
     return is_direct(link) ? rpmi_direct_peek(link, key, offset, len) : NULL;
@@ -293,6 +367,8 @@ const struct rpmi_transport_ops rpmi_shm_transport = {
     .post = shm_post,
     .poll = shm_poll,
     .wait = shm_wait,
+    .watch = shm_watch,
+    .arm = shm_arm,
     .call = shm_call,
     .stage = shm_stage,
     .unstage = shm_unstage,

@@ -14,6 +14,7 @@
 #include "transport/shm/sock.h"
 #include "transport/stage.h"
 #include "transport/transport.h"
+#include "transport/watch.h"
 #include "wire/hello.h"
 
 #include <librpm/facts.h>
@@ -78,6 +79,7 @@ struct rpmi_shm {
     struct rpmi_link link;
     const struct rpmi_pulse *pulse;
     int sock;
+    struct rpmi_watch watch;
     bool light;              /* membarrier on both sides */
     bool ours;               /* the server must be our user's */
     uint32_t mode;           /* enum rpmi_mode granted */
@@ -123,8 +125,11 @@ void rpmi_ring_detach(struct rpmi_shm *shm);
 int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
 int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_ring_wait(struct rpmi_link *link, uint64_t deadline_ns);
+int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns);
 
 /* shm.c: mark the link lost and say how the server ended. Returns RPM_E_LOST. */
 int rpmi_shm_lose(struct rpmi_shm *shm);
+/* Take in events that were told of by the socket. False: the server closed it. */
+bool rpmi_shm_take_events(struct rpmi_shm *shm);
 
 #endif

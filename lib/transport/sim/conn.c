@@ -198,6 +198,7 @@ const struct rpmi_transport_ops rpmi_sim_transport = {
     .post = rpmi_sim_post,
     .poll = rpmi_sim_poll,
     .wait = rpmi_sim_wait,
+    .watch = rpmi_sim_watch,
     .call = rpmi_sim_call,
     .stage = rpmi_sim_stage,
     .unstage = rpmi_sim_unstage,

@@ -10,6 +10,8 @@
  */
 #include "transport/sim/sim.h"
 
+#include "base/err.h"
+
 static int reap(struct rpmi_client *client, struct rpmi_done *done, uint32_t n)
 {
     uint32_t count = 0;
@@ -46,6 +48,13 @@ int rpmi_sim_wait(struct rpmi_link *link, uint64_t deadline_ns)
             return RPM_E_TIMEDOUT;
         }
     return 0;
+}
+
+int rpmi_sim_watch(struct rpmi_link *link, int epoll_fd)
+{
+    (void)link, (void)epoll_fd;
+    return rpmi_fail(RPM_E_NOCAP, "the model's time passes in polls and waits: nothing outside it "
+                                  "can tell that something happened");
 }
 
 uint64_t rpmi_sim_now(struct rpmi_link *link)

@@ -82,6 +82,7 @@ void rpmi_sim_link_kill_at(struct rpmi_link *link, uint64_t events);
 int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
 int rpmi_sim_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_sim_wait(struct rpmi_link *link, uint64_t deadline_ns);
+int rpmi_sim_watch(struct rpmi_link *link, int epoll_fd);
 int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
                   uint64_t deadline_ns);
 uint64_t rpmi_sim_now(struct rpmi_link *link);

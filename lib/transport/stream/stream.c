@@ -92,6 +92,7 @@ static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
     stream->in_from = stream->in_end = 0;
     stream->data_left = 0;
     stream->call.wanted = stream->call.here = false;
+    stream->watches_room = false;
     stream->link.facts = welcome->facts;
     stream->link.client = welcome->client;
     stream->link.server_epoch = welcome->server_epoch;
@@ -146,7 +147,12 @@ static int redial(struct rpmi_stream *stream, uint64_t deadline_ns)
         return rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
     }
     attach(stream, &pipe, &welcome);
-    return 0;
+    err = rpmi_watch_add(&stream->watch, stream->pipe.fd);
+    if (err != 0) {
+        rpmi_pipe_close(&stream->pipe);
+        stream->link.lost = RPM_E_LOST;
+    }
+    return err;
 }
 
 static int stream_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
@@ -154,6 +160,7 @@ static int stream_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     struct rpmi_stream *stream = rpmi_stream_of(link);
     int err;
 
+    rpmi_watch_drop(&stream->watch, stream->pipe.fd);
     rpmi_pipe_close(&stream->pipe);
     link->lost = RPM_E_LOST;
     for (;;) {
@@ -259,6 +266,18 @@ static int stream_call(struct rpmi_link *link, const struct rpmi_call *call,
     return err;
 }
 
+static int stream_watch(struct rpmi_link *link, int epoll_fd)
+{
+    struct rpmi_stream *stream = rpmi_stream_of(link);
+    int err = 0;
+
+    stream->watch = (struct rpmi_watch){ .on = true, .epoll_fd = epoll_fd };
+    if (stream->pipe.fd >= 0) /* none: the next reconnect adds it */
+        err = rpmi_watch_add(&stream->watch, stream->pipe.fd);
+    stream->watch.on = err == 0;
+    return err;
+}
+
 static void *stream_stage(struct rpmi_link *link, uint64_t bytes)
 {
     return rpmi_stage_take(&rpmi_stream_of(link)->stage, bytes);
@@ -282,6 +301,8 @@ const struct rpmi_transport_ops rpmi_tcp_transport = {
     .post = rpmi_stream_post,
     .poll = rpmi_stream_poll,
     .wait = rpmi_stream_wait,
+    .watch = stream_watch,
+    .arm = rpmi_stream_arm,
     .call = stream_call,
     .stage = stream_stage,
     .unstage = stream_unstage,
@@ -296,6 +317,8 @@ const struct rpmi_transport_ops rpmi_unix_transport = {
     .post = rpmi_stream_post,
     .poll = rpmi_stream_poll,
     .wait = rpmi_stream_wait,
+    .watch = stream_watch,
+    .arm = rpmi_stream_arm,
     .call = stream_call,
     .stage = stream_stage,
     .unstage = stream_unstage,

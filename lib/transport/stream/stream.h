@@ -15,6 +15,7 @@
 #include "transport/stream/name.h"
 #include "transport/stream/pipe.h"
 #include "transport/transport.h"
+#include "transport/watch.h"
 #include "wire/greet.h"
 #include "wire/stream.h"
 
@@ -44,6 +45,8 @@ struct rpmi_stream_call {
 struct rpmi_stream {
     struct rpmi_link link;
     struct rpmi_pipe pipe;
+    struct rpmi_watch watch;
+    bool watches_room; /* for requests that did not go out yet */
     struct rpmi_stream_name name;
     struct ssl_ctx_st *trust; /* NULL: no TLS */
     struct rpmi_entry entry;  /* repeated at a reconnect */
@@ -97,6 +100,7 @@ int rpmi_stream_flush(struct rpmi_stream *stream);
 /* receive.c */
 int rpmi_stream_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_stream_wait(struct rpmi_link *link, uint64_t deadline_ns);
+int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns);
 /* Take in what is there. 0, RPM_E_LOST, RPM_E_PROTO. */
 int rpmi_stream_receive(struct rpmi_stream *stream);
 /* Nothing is heard of the other side any more: all that is not done counts as lost. */

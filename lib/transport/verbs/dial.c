@@ -300,8 +300,10 @@ void rpmi_verbs_hang_up(struct rpmi_verbs *verbs)
     if (verbs->cq != NULL)
         (void)ibv_destroy_cq(verbs->cq);
     verbs->cq = NULL;
-    if (verbs->channel != NULL)
+    if (verbs->channel != NULL) {
+        rpmi_watch_drop(&verbs->watch, verbs->channel->fd);
         (void)ibv_destroy_comp_channel(verbs->channel);
+    }
     verbs->channel = NULL;
     drop_region(&verbs->own_mr);
     drop_region(&verbs->stage_mr);
@@ -317,7 +319,9 @@ void rpmi_verbs_hang_up(struct rpmi_verbs *verbs)
     if (verbs->id != NULL)
         (void)rdma_destroy_id(verbs->id);
     verbs->id = NULL;
-    if (verbs->events != NULL)
+    if (verbs->events != NULL) {
+        rpmi_watch_drop(&verbs->watch, verbs->events->fd);
         rdma_destroy_event_channel(verbs->events);
+    }
     verbs->events = NULL;
 }

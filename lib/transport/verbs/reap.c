@@ -327,6 +327,17 @@ static void look_at_events(struct rpmi_verbs *verbs)
     }
 }
 
+/* What the two descriptors tell of, so that they are quiet until there is more. */
+static void take_events(struct rpmi_verbs *verbs)
+{
+    struct ibv_cq *cq;
+    void *context;
+
+    while (ibv_get_cq_event(verbs->channel, &cq, &context) == 0)
+        ibv_ack_cq_events(cq, 1);
+    look_at_events(verbs);
+}
+
 static void sleep_on(struct rpmi_verbs *verbs, uint64_t ns)
 {
     struct pollfd fds[2] = {
@@ -334,14 +345,10 @@ static void sleep_on(struct rpmi_verbs *verbs, uint64_t ns)
         { .fd = verbs->events->fd, .events = POLLIN },
     };
     uint64_t ms = ns / 1000000u + 1;
-    struct ibv_cq *cq;
-    void *context;
 
     verbs->link.stats.sleeps++;
     (void)poll(fds, 2, ms < SLICE_MS ? (int)ms : SLICE_MS);
-    while (ibv_get_cq_event(verbs->channel, &cq, &context) == 0)
-        ibv_ack_cq_events(cq, 1);
-    look_at_events(verbs);
+    take_events(verbs);
 }
 
 typedef bool ready_fn(const struct rpmi_verbs *verbs, const void *context);
@@ -423,6 +430,22 @@ int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns)
     if (link->lost != 0 || verbs->cq == NULL)
         return 0;
     return wait_until(verbs, news_ready, NULL, deadline_ns);
+}
+
+/* An event tells of the first completion after it was asked for: what came before is looked for
+ * once it has been. */
+int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
+
+    (void)by_ns;
+    if (link->lost != 0 || verbs->cq == NULL)
+        return 1;
+    take_events(verbs);
+    if (ibv_req_notify_cq(verbs->cq, 0) != 0)
+        rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+    rpmi_verbs_drain(verbs);
+    return has_news(verbs) ? 1 : 0;
 }
 
 static bool flag_ready(const struct rpmi_verbs *verbs, const void *context)

@@ -146,6 +146,25 @@ static int verbs_connect(const struct rpmi_url *url, const struct rpmi_link_opts
     return 0;
 }
 
+static int watch_both(struct rpmi_verbs *verbs)
+{
+    int err = rpmi_watch_add(&verbs->watch, verbs->channel->fd);
+
+    return err != 0 ? err : rpmi_watch_add(&verbs->watch, verbs->events->fd);
+}
+
+static int verbs_watch(struct rpmi_link *link, int epoll_fd)
+{
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
+    int err = 0;
+
+    verbs->watch = (struct rpmi_watch){ .on = true, .epoll_fd = epoll_fd };
+    if (verbs->cq != NULL) /* none: the next reconnect adds them */
+        err = watch_both(verbs);
+    verbs->watch.on = err == 0;
+    return err;
+}
+
 static int redial(struct rpmi_verbs *verbs, uint64_t deadline_ns)
 {
     struct rpm_facts before = verbs->link.facts;
@@ -155,12 +174,15 @@ static int redial(struct rpmi_verbs *verbs, uint64_t deadline_ns)
     if (err != 0)
         return err;
     settle(verbs, &welcome);
-    if (rpmi_far_same_ground(&before, &verbs->link.facts))
+    err = rpmi_far_same_ground(&before, &verbs->link.facts)
+              ? watch_both(verbs)
+              : rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+    if (err == 0)
         return 0;
     verbs->link.facts = before;
     verbs->link.lost = RPM_E_LOST;
     rpmi_verbs_hang_up(verbs);
-    return rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+    return err;
 }
 
 static int verbs_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
@@ -261,6 +283,8 @@ const struct rpmi_transport_ops rpmi_verbs_transport = {
     .post = rpmi_verbs_post,
     .poll = rpmi_verbs_poll,
     .wait = rpmi_verbs_wait,
+    .watch = verbs_watch,
+    .arm = rpmi_verbs_arm,
     .call = verbs_call,
     .stage = verbs_stage,
     .unstage = verbs_unstage,

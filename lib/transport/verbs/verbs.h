@@ -17,6 +17,7 @@
 #include "transport/transport.h"
 #include "transport/verbs/letter.h"
 #include "transport/verbs/nic.h"
+#include "transport/watch.h"
 #include "wire/greet.h"
 
 #include <stdbool.h>
@@ -64,6 +65,7 @@ struct rpmi_verbs_sent {
 struct rpmi_verbs {
     struct rpmi_link link;
     struct rpmi_verbs_opts opts;
+    struct rpmi_watch watch;
     char secret[RPMI_SECRET_BYTES];
     struct rpmi_talk talk;
 
@@ -157,6 +159,7 @@ int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len);
 /* reap.c */
 int rpmi_verbs_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns);
+int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns);
 /* Take in what the completion queue holds; nothing is reported yet. */
 void rpmi_verbs_drain(struct rpmi_verbs *verbs);
 /* Wait until @*flag, the queue pair breaks or time is up. 0, RPM_E_LOST, RPM_E_TIMEDOUT. */

@@ -118,6 +118,26 @@ static int delay_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return let_pass(link, delay->held[delay->first].due_ns, deadline_ns) ? 0 : RPM_E_TIMEDOUT;
 }
 
+/* What is held is told by the clock; only while nothing is does the inner link matter. */
+static int delay_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    struct delay *delay = delay_of(link);
+
+    delay_pull(delay);
+    if (delay->used == 0 && delay->ended == 0) {
+        if (rpmi_wrap_arm(link, by_ns) == 0)
+            return 0;
+        delay_pull(delay);
+    }
+    if (delay->used == 0)
+        return 1; /* the loss, or what was not meant for us */
+    if (delay->held[delay->first].due_ns <= rpmi_wrap_now_ns(link))
+        return 1;
+    if (delay->held[delay->first].due_ns < *by_ns)
+        *by_ns = delay->held[delay->first].due_ns;
+    return 0;
+}
+
 static int delay_call(struct rpmi_link *link, const struct rpmi_call *call,
                       struct rpmi_reply *reply, uint64_t deadline_ns)
 {
@@ -153,6 +173,8 @@ static const struct rpmi_transport_ops delay_ops = {
     .post = delay_post,
     .poll = delay_poll,
     .wait = delay_wait,
+    .watch = rpmi_wrap_watch,
+    .arm = delay_arm,
     .call = delay_call,
     .stage = rpmi_wrap_stage,
     .unstage = rpmi_wrap_unstage,

@@ -370,6 +370,19 @@ static int fault_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return err;
 }
 
+static int fault_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    struct fault *fault = fault_of(link);
+
+    if (fault->sent_used == 0) {
+        if (fault->told_used > 0 || fault->state == STATE_LOST)
+            return 1;
+        if (fault->state == STATE_SILENT)
+            return 0;
+    }
+    return rpmi_wrap_arm(link, by_ns);
+}
+
 static int fault_call(struct rpmi_link *link, const struct rpmi_call *call,
                       struct rpmi_reply *reply, uint64_t deadline_ns)
 {
@@ -448,6 +461,8 @@ static const struct rpmi_transport_ops fault_ops = {
     .post = fault_post,
     .poll = fault_poll,
     .wait = fault_wait,
+    .watch = rpmi_wrap_watch,
+    .arm = fault_arm,
     .call = fault_call,
     .stage = rpmi_wrap_stage,
     .unstage = rpmi_wrap_unstage,

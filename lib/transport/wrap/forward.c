@@ -124,6 +124,22 @@ int rpmi_wrap_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return err;
 }
 
+int rpmi_wrap_watch(struct rpmi_link *link, int epoll_fd)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+
+    return wrap->inner->ops->watch(wrap->inner, epoll_fd);
+}
+
+int rpmi_wrap_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    struct rpmi_wrap *wrap = wrap_of(link);
+    int there = wrap->inner->ops->arm(wrap->inner, by_ns);
+
+    hear_of_loss(wrap);
+    return there;
+}
+
 int rpmi_wrap_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
                    uint64_t deadline_ns)
 {

@@ -59,6 +59,8 @@ int rpmi_wrap_reconnect(struct rpmi_link *link, uint64_t deadline_ns);
 int rpmi_wrap_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
 int rpmi_wrap_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_wrap_wait(struct rpmi_link *link, uint64_t deadline_ns);
+int rpmi_wrap_watch(struct rpmi_link *link, int epoll_fd);
+int rpmi_wrap_arm(struct rpmi_link *link, uint64_t *by_ns);
 int rpmi_wrap_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
                    uint64_t deadline_ns);
 void *rpmi_wrap_stage(struct rpmi_link *link, uint64_t bytes);

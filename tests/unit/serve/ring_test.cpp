@@ -440,7 +440,7 @@ TEST_CASE("ring: who comes while the engine is busy waits for a place", "[unit]"
     for (uint32_t i = 0; i < server->rings_max; i++) {
         rpmi_serve_ring *ring = nullptr;
 
-        REQUIRE(rpmi_serve_ring_open(server, &hello, &ring) == 0);
+        REQUIRE(rpmi_serve_ring_open(server, &hello, server->stop_fd, &ring) == 0);
         ring->state = RPMI_RING_LIVE;
         rpmi_serve_ring_close(server, ring);
     }
@@ -449,7 +449,7 @@ TEST_CASE("ring: who comes while the engine is busy waits for a place", "[unit]"
         rpmi_serve_pass(server);
     });
     rpmi_serve_ring *ring = nullptr;
-    CHECK(rpmi_serve_ring_open(server, &hello, &ring) == 0);
+    CHECK(rpmi_serve_ring_open(server, &hello, server->stop_fd, &ring) == 0);
     engine.join();
     if (ring != nullptr)
         rpmi_serve_ring_retire(ring);
@@ -477,7 +477,7 @@ TEST_CASE("ring: an engine that starts while places are given back gives none ba
         for (uint32_t i = 0; i < server->rings_max; i++) {
             rpmi_serve_ring *ring = nullptr;
 
-            REQUIRE(rpmi_serve_ring_open(server, &hello, &ring) == 0);
+            REQUIRE(rpmi_serve_ring_open(server, &hello, server->stop_fd, &ring) == 0);
             ring->state = RPMI_RING_LIVE;
             rings.push_back(ring);
         }
@@ -491,7 +491,7 @@ TEST_CASE("ring: an engine that starts while places are given back gives none ba
         for (ready++; ready < 2;)
             continue;
         rpmi_serve_ring *ring = nullptr;
-        CHECK(rpmi_serve_ring_open(server, &hello, &ring) == 0);
+        CHECK(rpmi_serve_ring_open(server, &hello, server->stop_fd, &ring) == 0);
         if (ring != nullptr) {
             // What was given to somebody is nobody else's to give back.
             CHECK(fcntl(ring->fd, F_GETFD) >= 0);
@@ -504,4 +504,42 @@ TEST_CASE("ring: an engine that starts while places are given back gives none ba
             rpmi_serve_ring_retire(ring);
         rpm_server_close(&server);
     }
+}
+
+TEST_CASE("ring: an event is told of once for each time it was asked for", "[unit]")
+{
+    Server server;
+    Ringer client(server);
+    char byte;
+
+    REQUIRE(client.run(client.write(0, 64)) == 0);
+    CHECK(recv(client.sock(), &byte, 1, MSG_DONTWAIT) < 0); // nobody asked
+    for (int i = 0; i < 10; i++) {
+        __atomic_store_n(&client.ring.head->waits, RPMI_WAITS_EVENT, __ATOMIC_SEQ_CST);
+        REQUIRE(client.run(client.write(0, 64)) == 0);
+        REQUIRE(client.run(client.write(0, 64)) == 0);
+        pollfd entry = { client.sock(), POLLIN, 0 };
+        REQUIRE(poll(&entry, 1, 4000) == 1);
+        CHECK(recv(client.sock(), &byte, 1, MSG_DONTWAIT) == 1);
+        CHECK(__atomic_load_n(&client.ring.head->waits, __ATOMIC_SEQ_CST) == RPMI_WAITS_NOT);
+        CHECK(recv(client.sock(), &byte, 1, MSG_DONTWAIT) < 0);
+    }
+}
+
+TEST_CASE("ring: a client that reads no events holds up nobody", "[unit]")
+{
+    Server server;
+    Ringer rude(server, "rude");
+    Ringer client(server);
+
+    for (int i = 0; i < 2000; i++) {
+        __atomic_store_n(&rude.ring.head->waits, RPMI_WAITS_EVENT, __ATOMIC_SEQ_CST);
+        REQUIRE(rude.run(rude.write(0, 64)) == 0);
+    }
+    for (uint32_t junk : { 3u, 7u, UINT32_MAX }) {
+        __atomic_store_n(&rude.ring.head->waits, junk, __ATOMIC_SEQ_CST);
+        REQUIRE(rude.run(rude.write(0, 64)) == 0);
+    }
+    REQUIRE(client.run(client.write(0, 64)) == 0);
+    CHECK(client.open("more", RPM_KIND_REGION, 4096).status == 0);
 }

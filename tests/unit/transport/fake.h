@@ -27,6 +27,8 @@ struct Fake {
     int calls = 0;
     int reconnects = 0;
     int waits = 0;
+    int watched = -1; // the epoll set
+    int arms = 0;
     int closed = 0;
     unsigned char stage[64];
 
@@ -130,6 +132,14 @@ inline const rpmi_transport_ops *fake_ops()
     ops.post = fake_post;
     ops.poll = fake_poll;
     ops.wait = fake_wait;
+    ops.watch = [](rpmi_link *link, int epoll_fd) {
+        fake_of(link)->watched = epoll_fd;
+        return 0;
+    };
+    ops.arm = [](rpmi_link *link, uint64_t *) {
+        fake_of(link)->arms++;
+        return fake_of(link)->done.empty() && link->lost == 0 ? 0 : 1;
+    };
     ops.call = fake_call;
     ops.stage = [](rpmi_link *link, uint64_t) -> void * { return fake_of(link)->stage; };
     ops.unstage = [](rpmi_link *, void *) {};

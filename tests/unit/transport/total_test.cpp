@@ -34,6 +34,8 @@ TEST_CASE("total: what is missing answers that it cannot", "[unit]")
     CHECK(std::string(rpm_last_error()).find("\"post\"") != std::string::npos);
     CHECK(ops.poll(&link, &done, 1) == RPM_E_NOCAP);
     CHECK(ops.wait(&link, 0) == RPM_E_NOCAP);
+    CHECK(ops.watch(&link, 0) == RPM_E_NOCAP);
+    CHECK(ops.arm(&link, nullptr) == RPM_E_NOCAP);
     CHECK(ops.call(&link, &call, &reply, 0) == RPM_E_NOCAP);
     CHECK(ops.stage(&link, 64) == nullptr);
     CHECK(ops.peek(&link, 1, 0, 8) == nullptr);

@@ -76,3 +76,28 @@ TEST_CASE("delay: a reconnect forgets what was held", "[unit]")
     wrapped.fake.now_ns += 5000;
     CHECK(wrapped.poll().empty());
 }
+
+TEST_CASE("delay: armed, the clock tells of what is held and the link of the rest", "[unit]")
+{
+    Wrapped wrapped("wrap=delay,delay_ns=1000");
+    const rpmi_transport_ops *ops = wrapped.link->ops;
+    uint64_t by_ns = UINT64_MAX;
+
+    CHECK(ops->arm(wrapped.link, &by_ns) == 0);
+    CHECK(wrapped.fake.arms == 1);
+    CHECK(by_ns == UINT64_MAX);
+    wrapped.post(1);
+    uint64_t posted = wrapped.fake.now_ns;
+    CHECK(ops->arm(wrapped.link, &by_ns) == 0);
+    CHECK(by_ns > posted);
+    CHECK(by_ns < posted + 1100);
+    uint64_t sooner = by_ns - 1;
+    uint64_t other = sooner;
+    CHECK(ops->arm(wrapped.link, &other) == 0);
+    CHECK(other == sooner); // only ever lowered
+    wrapped.fake.now_ns = by_ns;
+    CHECK(ops->arm(wrapped.link, &by_ns) == 1);
+    CHECK(wrapped.poll().at(0).id == 1);
+    wrapped.fake.link.lost = RPM_E_LOST;
+    CHECK(ops->arm(wrapped.link, &by_ns) == 1);
+}

@@ -274,3 +274,36 @@ TEST_CASE("fault: the inner link's own loss is passed on", "[unit]")
     CHECK(wrapped.last == RPM_E_LOST);
     CHECK(wrapped.link->lost == RPM_E_LOST);
 }
+
+TEST_CASE("fault: armed, a failure is told", "[unit]")
+{
+    Wrapped lost("wrap=fault,fault_at=1");
+    uint64_t by_ns = UINT64_MAX;
+
+    CHECK(lost.link->ops->arm(lost.link, &by_ns) == 0);
+    lost.post(1);
+    CHECK(lost.link->ops->arm(lost.link, &by_ns) == 1);
+    lost.poll();
+    CHECK(lost.link->ops->arm(lost.link, &by_ns) == 1);
+}
+
+TEST_CASE("fault: armed, silence is silent", "[unit]")
+{
+    Wrapped silent("wrap=fault,fault_at=1,fault_kind=timeout");
+    uint64_t by_ns = UINT64_MAX;
+
+    silent.post(1);
+    CHECK(silent.link->ops->arm(silent.link, &by_ns) == 0);
+    CHECK(by_ns == UINT64_MAX);
+}
+
+TEST_CASE("fault: armed, what is under way before a failure is the link's to tell", "[unit]")
+{
+    Wrapped later("wrap=fault,fault_at=2");
+    uint64_t by_ns = UINT64_MAX;
+
+    later.post(1);
+    later.post(2);
+    CHECK(later.link->ops->arm(later.link, &by_ns) == 1);
+    CHECK(later.fake.arms == 1);
+}

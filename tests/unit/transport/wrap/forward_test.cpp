@@ -36,7 +36,17 @@ TEST_CASE("forward: every op reaches the inner link", "[unit]")
     CHECK(wrapped.fake.ids() == std::vector<uint64_t>{ 5 });
     CHECK(ops->wait(wrapped.link, 5000) == 0);
     CHECK(wrapped.link->stats.sleeps == 1);
+    uint64_t by_ns = 7;
+    CHECK(ops->watch(wrapped.link, 31) == 0);
+    CHECK(wrapped.fake.watched == 31);
+    CHECK(ops->arm(wrapped.link, &by_ns) == 1);
     CHECK(wrapped.poll().at(0).id == 5);
+    CHECK(ops->arm(wrapped.link, &by_ns) == 0);
+    CHECK(by_ns == 7);
+    wrapped.fake.link.lost = RPM_E_LOST;
+    CHECK(ops->arm(wrapped.link, &by_ns) == 1);
+    CHECK(wrapped.link->lost == RPM_E_LOST);
+    wrapped.fake.link.lost = wrapped.link->lost = 0;
     call.key = 3;
     CHECK(ops->call(wrapped.link, &call, &reply, 0) == 0);
     CHECK(reply.key == 4);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * events.c: a connection in its user's event loop: one descriptor for as long as it is open, and a
+ * step that makes it tell.
+ *
+ * The descriptor is an epoll set. The link puts in what its news come by, anew after a reconnect,
+ * so the number stays; here a timer is added, for the deadline that blocking calls have too.
+ *
+ * Invariants
+ *   rpm_conn_arm() says 0 only if nothing was there to poll after the link had been armed
+ *   whatever was taken in on the way there is told: it may have made room for an append
+ *   while something is under way the timer goes off no later than the deadline
+ *
+ * Tests: tests/unit/conn/events_test.cpp, tests/conform/event_test.cpp
+ */
+#include "conn/conn.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define NEVER UINT64_MAX
+#define SECOND_NS 1000000000u
+
+void rpmi_events_init(struct rpmi_events *events)
+{
+    *events = (struct rpmi_events){ .epoll_fd = -1, .timer_fd = -1 };
+}
+
+void rpmi_events_close(struct rpmi_events *events)
+{
+    if (events->timer_fd >= 0)
+        (void)close(events->timer_fd);
+    if (events->epoll_fd >= 0)
+        (void)close(events->epoll_fd);
+    rpmi_events_init(events);
+}
+
+static int events_open(struct rpmi_events *events)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+
+    events->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    events->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (events->epoll_fd < 0 || events->timer_fd < 0 ||
+        epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, events->timer_fd, &event) != 0)
+        return rpmi_fail(RPM_E_NOMEM, "no descriptor for events: %s", strerror(errno));
+    return 0;
+}
+
+int rpm_conn_fd(struct rpm_conn *conn)
+{
+    struct rpmi_events *events;
+    int err;
+
+    RPM_ASSERT(conn != NULL);
+    events = &conn->events;
+    if (events->epoll_fd >= 0)
+        return events->epoll_fd;
+    err = events_open(events);
+    if (err == 0)
+        err = conn->link->ops->watch(conn->link, events->epoll_fd);
+    if (err != 0)
+        rpmi_events_close(events);
+    return err != 0 ? err : events->epoll_fd;
+}
+
+static bool has_news(const struct rpm_conn *conn)
+{
+    for (uint32_t i = 1; i <= RPMI_OWNERS_MAX; i++) {
+        struct rpmi_owner *owner = conn->owners[i];
+
+        if (owner != NULL && owner->news != NULL && owner->news(owner))
+            return true;
+    }
+    return false;
+}
+
+/* Take in what is there. 1: the user has something to do, 0, or why the connection is lost. */
+static int look(struct rpm_conn *conn)
+{
+    uint64_t before = conn->ended;
+    int err = rpmi_conn_pump(conn);
+
+    return conn->ended != before || has_news(conn) ? 1 : err;
+}
+
+/* How long there may be silence, from when the first look found something under way. */
+static uint64_t deadline(struct rpm_conn *conn, uint64_t now)
+{
+    struct rpmi_events *events = &conn->events;
+
+    if (conn->due_count == 0)
+        events->since_ns = 0;
+    else if (events->since_ns == 0 || events->ended != conn->ended)
+        events->since_ns = now;
+    events->ended = conn->ended;
+    return events->since_ns == 0 ? NEVER : events->since_ns + conn->timeout_ns;
+}
+
+/* One that goes off early is left alone: the next step sets it anew, and a busy connection would
+ * set it at every step. */
+static void set_timer(struct rpmi_events *events, uint64_t by_ns, uint64_t now)
+{
+    struct itimerspec spec = { .it_value.tv_sec = 0 };
+    uint64_t left = by_ns > now ? by_ns - now : 1;
+    int err;
+
+    if (events->timer_ns == 0 ? by_ns == NEVER
+                              : events->timer_ns > now && events->timer_ns <= by_ns)
+        return;
+    if (by_ns != NEVER) {
+        spec.it_value.tv_sec = (time_t)(left / SECOND_NS);
+        spec.it_value.tv_nsec = (long)(left % SECOND_NS);
+    }
+    err = timerfd_settime(events->timer_fd, 0, &spec, NULL);
+    RPM_ASSERT(err == 0);
+    events->timer_ns = by_ns == NEVER ? 0 : by_ns;
+}
+
+int rpm_conn_arm(struct rpm_conn *conn)
+{
+    uint64_t by_ns = NEVER;
+    uint64_t until;
+    uint64_t now;
+    int there;
+
+    RPM_ASSERT(conn != NULL);
+    if (conn->events.epoll_fd < 0)
+        return rpmi_fail(RPM_E_INVAL, "rpm_conn_fd() comes first");
+    there = look(conn);
+    if (there != 0)
+        return there;
+    if (conn->link->ops->arm(conn->link, &by_ns) != 0) {
+        there = look(conn);
+        return there != 0 ? there : 1;
+    }
+    now = conn->link->ops->now_ns(conn->link);
+    until = deadline(conn, now);
+    if (now >= until) {
+        there = rpmi_conn_give_up(conn);
+        return has_news(conn) ? 1 : there;
+    }
+    set_timer(&conn->events, until < by_ns ? until : by_ns, now);
+    return 0;
+}

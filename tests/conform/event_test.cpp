@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// event_test.cpp: what transport.h and <librpm/conn.h> promise to a user with an event loop of its
+// own, tried on every transport. Whoever waits here waits for ever but for a bound that no wake-up
+// comes near: one that is lost fails the test.
+#include "conform/ground.h"
+
+extern "C" {
+#include "base/clock.h"
+#include "base/rng.h"
+#include "conn/conn.h"
+}
+#include <cerrno>
+#include <poll.h>
+#include <sys/epoll.h>
+
+using namespace conform;
+
+namespace
+{
+
+const int SOON_MS = 10000; // nothing here takes a tenth of it
+
+struct EpollSet {
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+
+    EpollSet()
+    {
+        REQUIRE(fd >= 0);
+    }
+    EpollSet(const EpollSet &) = delete;
+    ~EpollSet()
+    {
+        close(fd);
+    }
+};
+
+bool readable(int fd, int ms)
+{
+    pollfd entry = { fd, POLLIN, 0 };
+    int n;
+
+    while ((n = poll(&entry, 1, ms)) < 0)
+        REQUIRE(errno == EINTR);
+    return n == 1;
+}
+
+// A link that tells of its events. The set is closed after the link.
+struct Watched {
+    EpollSet set;
+    Ground ground;
+
+    explicit Watched(const Where &where) : ground(where)
+    {
+        REQUIRE(ground.ops->watch(ground.link, set.fd) == 0);
+    }
+    int arm()
+    {
+        uint64_t by_ns = UINT64_MAX;
+        int there = ground.ops->arm(ground.link, &by_ns);
+
+        uint64_t now = ground.now();
+
+        by_ms = by_ns == UINT64_MAX ? SOON_MS
+                : by_ns > now       ? static_cast<int>((by_ns - now) / 1000000) + 1
+                                    : 0;
+        return there;
+    }
+    // Sleep until there may be something to poll.
+    void doze()
+    {
+        if (arm() == 1)
+            return;
+        REQUIRE((readable(set.fd, by_ms) || by_ms < SOON_MS));
+    }
+    // Completions until so many came. The status of the last, or the loss.
+    int reap(uint32_t n)
+    {
+        rpmi_done done[DEPTH];
+        int status = 0;
+
+        while (n > 0) {
+            int got = ground.ops->poll(ground.link, done, DEPTH);
+
+            if (got < 0)
+                return got;
+            REQUIRE(static_cast<uint32_t>(got) <= n);
+            n -= static_cast<uint32_t>(got);
+            if (got > 0)
+                status = done[got - 1].status;
+            else
+                doze();
+        }
+        return status;
+    }
+    int write_one()
+    {
+        rpmi_op op = ground.write(0, 64);
+        int taken = ground.ops->post(ground.link, &op, 1);
+
+        if (taken != 1 || ground.places())
+            return taken == 1 ? 0 : taken;
+        return reap(1);
+    }
+    int by_ms = 0;
+};
+
+std::vector<Where> with_events()
+{
+    std::vector<Where> some;
+
+    for (const Where &where : everywhere())
+        if (where.server.compare(0, 4, "sim ") != 0)
+            some.push_back(where);
+    return some;
+}
+
+#define WITH_EVENTS()                                                                              \
+    Where where = GENERATE(from_range(with_events()));                                             \
+    CAPTURE(where.server, where.wrap);                                                             \
+    Watched watched(where);                                                                        \
+    [[maybe_unused]] Ground &ground = watched.ground
+
+// A connection, and the log on it.
+struct Client {
+    std::unique_ptr<Server> server;
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+    int fd = -1;
+
+    Client(const std::string &what, const std::string &wrap, uint64_t timeout_us = 5000000)
+        : server(serve(what))
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpm_log_opts log_opts = rpm_log_opts_init();
+        rpmi_link *link = nullptr;
+        rpmi_link_opts link_opts;
+
+        opts.timeout_us = timeout_us;
+        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
+        REQUIRE(server->connect(wrap, &link, link_opts) == 0);
+        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+        log_opts.capacity_bytes = 128 << 10;
+        log_opts.inflight_max = 16;
+        REQUIRE(rpm_log_open(conn, server->name("log").c_str(), &log_opts, &log) == 0);
+        fd = rpm_conn_fd(conn);
+        REQUIRE(fd >= 0);
+    }
+    Client(const Client &) = delete;
+    ~Client()
+    {
+        rpm_log_close(&log);
+        rpm_conn_close(&conn);
+    }
+    int append()
+    {
+        return rpm_log_append_async(log, "record", 6, 0, nullptr, nullptr);
+    }
+    // As an event loop does it: sleep, poll, until so many came. The status of the last.
+    int complete(uint32_t n)
+    {
+        rpm_completion done[16];
+        int status = 0;
+
+        while (n > 0) {
+            int there = rpm_conn_arm(conn);
+
+            REQUIRE(there >= 0);
+            if (there == 0)
+                REQUIRE(readable(fd, SOON_MS));
+            int got = rpm_log_poll(log, done, n < 16 ? n : 16);
+            REQUIRE(got >= 0);
+            n -= static_cast<uint32_t>(got);
+            if (got > 0)
+                status = done[got - 1].status;
+        }
+        return status;
+    }
+};
+
+std::vector<std::string> servers_with_events()
+{
+    std::vector<std::string> some;
+
+    for (const std::string &server : servers())
+        if (server.compare(0, 4, "sim ") != 0)
+            some.push_back(server);
+    return some;
+}
+
+#define CLIENT(...)                                                                                \
+    std::string what = GENERATE(from_range(servers_with_events()));                                \
+    CAPTURE(what);                                                                                 \
+    Client client(what, __VA_ARGS__)
+
+} // namespace
+
+TEST_CASE("event: a model has none and says why", "[conform]")
+{
+    const char *wrap = GENERATE("", ",wrap=trace+count+delay+fault");
+    EpollSet set;
+    Model model("adr");
+    rpmi_link *link = nullptr;
+
+    REQUIRE(model.connect(wrap, &link) == 0);
+    CHECK(link->ops->watch(link, set.fd) == RPM_E_NOCAP);
+    CHECK(std::string(rpm_last_error()).find("model") != std::string::npos);
+    link->ops->close(link);
+}
+
+TEST_CASE("event: nothing under way, nothing to tell", "[conform]")
+{
+    WITH_EVENTS();
+
+    REQUIRE(watched.arm() == 0);
+    CHECK_FALSE(readable(watched.set.fd, 30));
+    CHECK(ground.link->lost == 0);
+}
+
+TEST_CASE("event: what is there when it is armed is told at once", "[conform]")
+{
+    WITH_EVENTS();
+    rpmi_op op = ground.write(0, 64);
+    rpmi_done done;
+
+    if (ground.places())
+        return; // there is never anything
+    REQUIRE(watched.arm() == 0);
+    REQUIRE(ground.ops->post(ground.link, &op, 1) == 1);
+    REQUIRE(ground.ops->wait(ground.link, ground.now() + 5 * SECOND) == 0);
+    REQUIRE(watched.arm() == 1);
+    REQUIRE(watched.arm() == 1); // and again
+    REQUIRE(ground.ops->poll(ground.link, &done, 1) == 1);
+    CHECK(watched.arm() == 0);
+}
+
+TEST_CASE("event: a completion wakes who sleeps", "[conform]")
+{
+    WITH_EVENTS();
+
+    for (int i = 0; i < 100; i++)
+        REQUIRE(watched.write_one() == 0);
+    CHECK(watched.arm() == 0);
+    CHECK_FALSE(readable(watched.set.fd, 10));
+}
+
+TEST_CASE("event: a call between is no harm to the next sleep", "[conform]")
+{
+    WITH_EVENTS();
+
+    for (int i = 0; i < 20; i++) {
+        uint32_t key;
+
+        (void)watched.arm();
+        REQUIRE(ground.open("region", RPM_KIND_REGION, 0, &key) == 0);
+        REQUIRE(watched.write_one() == 0);
+    }
+}
+
+// One record that no socket takes at once, and for whose first part no answer comes.
+TEST_CASE("event: what finds no room goes on when there is", "[conform]")
+{
+    CLIENT("");
+    rpm_region_opts opts = rpm_region_opts_init();
+    std::vector<unsigned char> bytes(384 << 10, 7);
+    rpm_region *region = nullptr;
+
+    opts.flags = RPM_REGION_CREATE;
+    opts.bytes = bytes.size();
+    REQUIRE(rpm_region_open(client.conn, client.server->name("large").c_str(), &opts, &region) ==
+            0);
+    for (int i = 0; i < 20; i++) {
+        rpm_completion done;
+        int there;
+
+        REQUIRE(rpm_region_write_async(region, 0, bytes.data(), bytes.size(), nullptr) == 0);
+        while ((there = rpm_region_poll(region, &done, 1)) == 0) {
+            there = rpm_conn_arm(client.conn);
+            REQUIRE(there >= 0);
+            if (there == 0)
+                REQUIRE(readable(client.fd, SOON_MS));
+        }
+        REQUIRE(there == 1);
+        CHECK(done.status == 0);
+    }
+    CHECK(rpm_conn_arm(client.conn) == 0);
+    CHECK_FALSE(readable(client.fd, 10)); // though the socket has room
+    rpm_region_close(&region);
+}
+
+// Posts, polls and sleeps in any order.
+TEST_CASE("event: no wake-up is lost whatever comes first", "[conform]")
+{
+    const uint64_t sizes[] = { 1, 64, 4096, 60000 };
+    WITH_EVENTS();
+    rpmi_rng rng;
+    uint32_t out = 0;
+
+    if (ground.places())
+        return;
+    rpmi_rng_seed(&rng, 42);
+    for (int turn = 0; turn < 3000; turn++) {
+        uint64_t len = sizes[rpmi_rng_below(&rng, turn % 16 == 0 ? 4 : 2)];
+        rpmi_op op = rpmi_rng_below(&rng, 2) == 0 ? ground.write(0, len) : ground.read(0, len);
+
+        if (out < DEPTH && rpmi_rng_below(&rng, 3) != 0) {
+            int taken = ground.ops->post(ground.link, &op, 1);
+
+            REQUIRE(taken >= 0);
+            out += static_cast<uint32_t>(taken);
+        }
+        for (uint64_t spin = rpmi_rng_below(&rng, 400); spin > 0; spin--)
+            __asm__ volatile("" ::: "memory");
+        if (out > 0 && rpmi_rng_below(&rng, 2) == 0) {
+            uint32_t n = 1 + static_cast<uint32_t>(rpmi_rng_below(&rng, out));
+            rpmi_done done[DEPTH];
+
+            watched.doze();
+            int got = ground.ops->poll(ground.link, done, n);
+            REQUIRE(got >= 0);
+            for (int i = 0; i < got; i++)
+                REQUIRE(done[i].status == 0);
+            out -= static_cast<uint32_t>(got);
+        }
+    }
+    REQUIRE(watched.reap(out) == 0);
+}
+
+TEST_CASE("event: the end of the server wakes who sleeps", "[conform]")
+{
+    NEEDS_OWN_SERVER("it kills the server");
+    WITH_EVENTS();
+
+    REQUIRE(watched.arm() == 0);
+    ground.server->kill();
+    REQUIRE(readable(watched.set.fd, SOON_MS));
+    REQUIRE(watched.reap(1) == RPM_E_LOST);
+    CHECK(watched.arm() == 1); // poll says it again
+
+    ground.server->restart();
+    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + 5 * SECOND) == 0);
+    ground.open_objects();
+    REQUIRE(watched.arm() == 0);
+    CHECK_FALSE(readable(watched.set.fd, 10)); // of the old connection nothing is left
+    for (int i = 0; i < 20; i++)
+        REQUIRE(watched.write_one() == 0);
+}
+
+TEST_CASE("event: a connection that was lost before it is watched can be", "[conform]")
+{
+    NEEDS_OWN_SERVER("it kills the server");
+    Where where = GENERATE(from_range(with_events()));
+    CAPTURE(where.server, where.wrap);
+    EpollSet set;
+    Ground ground(where);
+    uint64_t by_ns = UINT64_MAX;
+
+    ground.server->kill();
+    CHECK(ground.ops->reconnect(ground.link, ground.now() + SECOND / 100) != 0);
+    REQUIRE(ground.ops->watch(ground.link, set.fd) == 0);
+    CHECK(ground.ops->arm(ground.link, &by_ns) == 1);
+    ground.server->restart();
+    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + 5 * SECOND) == 0);
+    REQUIRE(ground.ops->arm(ground.link, &by_ns) == 0);
+    ground.server->kill();
+    CHECK(readable(set.fd, SOON_MS));
+}
+
+TEST_CASE("event: a log is driven by its connection's descriptor", "[conform]")
+{
+    CLIENT("");
+    uint32_t done = 0;
+
+    for (uint32_t sent = 0; sent < 600;) {
+        int err = client.append();
+
+        if (err == RPM_E_BUSY) {
+            REQUIRE(client.complete(8) == 0);
+            done += 8;
+            continue;
+        }
+        REQUIRE(err == 0);
+        sent++;
+    }
+    REQUIRE(client.complete(600 - done) == 0);
+    CHECK(rpm_conn_arm(client.conn) == 0);
+    CHECK_FALSE(readable(client.fd, 10));
+    CHECK(rpm_conn_fd(client.conn) == client.fd);
+}
+
+TEST_CASE("event: a lost connection wakes, and keeps its descriptor", "[conform]")
+{
+    NEEDS_OWN_SERVER("it kills the server");
+    CLIENT("");
+    rpm_outcome outcomes[16];
+    uint32_t unknown = 0;
+    uint64_t lsn = 0;
+
+    REQUIRE(client.append() == 0);
+    REQUIRE(client.complete(1) == 0);
+    REQUIRE(rpm_conn_arm(client.conn) == 0);
+    client.server->kill();
+    REQUIRE(readable(client.fd, SOON_MS));
+    int there;
+    while ((there = rpm_conn_arm(client.conn)) == 0)
+        REQUIRE(readable(client.fd, SOON_MS));
+    REQUIRE(there == RPM_E_LOST);
+
+    client.server->restart();
+    REQUIRE(rpm_conn_reconnect(client.conn) == 0);
+    CHECK(rpm_conn_fd(client.conn) == client.fd);
+    REQUIRE(rpm_log_resume(client.log, outcomes, 16, &unknown) == 0);
+    REQUIRE(rpm_log_append(client.log, "again", 5, &lsn) == 0);
+    REQUIRE(client.append() == 0);
+    REQUIRE(client.complete(1) == 0);
+    REQUIRE(rpm_conn_arm(client.conn) == 0);
+    CHECK_FALSE(readable(client.fd, 10));
+}
+
+// A peer that vanishes without a word is noticed by time alone.
+TEST_CASE("event: the deadline wakes, and the connection is given up", "[conform]")
+{
+    CLIENT(",wrap=fault,fault_at=40,fault_kind=timeout", 700000);
+    rpm_completion done = {};
+    uint64_t began = 0;
+    int there;
+
+    if (rpmi_conn_places(client.conn))
+        return; // post() says it
+    while (done.status == 0) {
+        while (client.append() == 0) // as many as go: the last ones vanish
+            began = rpmi_clock_ns();
+        there = rpm_conn_arm(client.conn);
+        REQUIRE(there >= 0);
+        if (there == 0)
+            REQUIRE(readable(client.fd, SOON_MS));
+        REQUIRE(rpm_log_poll(client.log, &done, 1) >= 0);
+    }
+    CHECK(done.status == RPM_E_TIMEDOUT);
+    CHECK(rpmi_clock_ns() - began > 300000000);
+    CHECK(rpmi_clock_ns() - began < 5000000000);
+    while (rpm_log_poll(client.log, &done, 1) == 1)
+        CHECK(done.status == RPM_E_TIMEDOUT);
+    CHECK(rpm_conn_arm(client.conn) == RPM_E_TIMEDOUT);
+    REQUIRE(rpm_conn_reconnect(client.conn) == 0);
+    CHECK(rpm_conn_arm(client.conn) == 0);
+}
