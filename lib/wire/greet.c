@@ -166,9 +166,14 @@ static int sealed_mac(const struct rpmi_talk *talk, const char *secret, const un
         { talk->challenge, sizeof(talk->challenge) },
         { talk->entry, sizeof(talk->entry) },
         { sealed, RPMI_WELCOME_BYTES },
+        { talk->beside, talk->beside_bytes },
     };
+    size_t n = sizeof(chunks) / sizeof(chunks[0]);
 
-    return rpmi_mac(secret, chunks, sizeof(chunks) / sizeof(chunks[0]), mac);
+    RPM_ASSERT(talk->beside_bytes <= RPMI_BESIDE_BYTES_MAX);
+    if (talk->beside_bytes == 0)
+        n--;
+    return rpmi_mac(secret, chunks, n, mac);
 }
 
 int rpmi_sealed_make(const struct rpmi_talk *talk, const char *secret,

@@ -6,7 +6,8 @@
  *   opening    client   version, 16 random bytes          fits private data of a connection request
  *   challenge  server   version, status, 16 random bytes  fits that of its acceptance or refusal
  *   entry      client   wishes, pool, proof               over all that was said so far
- *   welcome    server   hello.h's welcome, proof          over the entry's proof and the welcome
+ *   welcome    server   hello.h's welcome, proof          over the entry's proof and the welcome,
+ *                                                         and what travels beside it
  *
  * Each proof covers the other side's random bytes, so a recorded conversation opens no door; each
  * says who is speaking, so that a proof cannot be sent back to where it came from.
@@ -26,6 +27,7 @@
 #define RPMI_CHALLENGE_BYTES 32u
 #define RPMI_ENTRY_BYTES 192u
 #define RPMI_SEALED_BYTES (RPMI_WELCOME_BYTES + RPMI_MAC_BYTES) /* a welcome and its proof */
+#define RPMI_BESIDE_BYTES_MAX 64u
 #define RPMI_GREET_VERSION 1u
 
 _Static_assert(RPMI_OPENING_BYTES <= 56, "private data of a connection request");
@@ -53,6 +55,8 @@ struct rpmi_talk {
     unsigned char opening[RPMI_OPENING_BYTES];
     unsigned char challenge[RPMI_CHALLENGE_BYTES];
     unsigned char entry[RPMI_ENTRY_BYTES];
+    unsigned char beside[RPMI_BESIDE_BYTES_MAX]; /* what travels with the welcome */
+    uint32_t beside_bytes;                       /* 0: nothing does */
 };
 
 /* Begin a conversation: fill @talk->opening. RPM_E_IO. */
@@ -73,12 +77,12 @@ int rpmi_entry_make(struct rpmi_talk *talk, const char *secret, const struct rpm
 /* Judge @talk->entry: 0, RPM_E_PROTO, RPM_E_DENIED (wrong secret), RPM_E_NOMEM. */
 int rpmi_entry_get(const struct rpmi_talk *talk, const char *secret, struct rpmi_entry *entry);
 
-/* A welcome with its proof into @sealed. RPM_E_NOMEM. */
+/* A welcome with its proof, also of @talk->beside, into @sealed. RPM_E_NOMEM. */
 int rpmi_sealed_make(const struct rpmi_talk *talk, const char *secret,
                      const struct rpmi_welcome *welcome, unsigned char sealed[RPMI_SEALED_BYTES]);
 
 /* 0 (then look at the welcome's status), RPM_E_PROTO, RPM_E_VERSION, RPM_E_DENIED: the server does
- * not know the secret; a refusal is believed unproven. */
+ * not know the secret, or @talk->beside is not what it sent; a refusal is believed unproven. */
 int rpmi_sealed_get(const struct rpmi_talk *talk, const char *secret,
                     const unsigned char sealed[RPMI_SEALED_BYTES], struct rpmi_welcome *welcome);
 

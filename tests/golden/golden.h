@@ -5,6 +5,11 @@
 
 #include "support/catch.h"
 
+extern "C" {
+#include "wire/greet.h"
+}
+
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -39,6 +44,25 @@ inline Bytes golden(const std::string &name)
     INFO("golden file " << name);
     REQUIRE_FALSE(bytes.empty());
     return bytes;
+}
+
+const char *const SECRET = "open sesame";
+
+// What was said in the golden files, up to the entry.
+inline rpmi_talk golden_talk()
+{
+    rpmi_talk talk = {};
+    Bytes opening = golden("opening");
+    Bytes challenge = golden("challenge");
+    Bytes entry = golden("entry");
+
+    REQUIRE(opening.size() == RPMI_OPENING_BYTES);
+    REQUIRE(challenge.size() == RPMI_CHALLENGE_BYTES);
+    REQUIRE(entry.size() == RPMI_ENTRY_BYTES);
+    memcpy(talk.opening, opening.data(), opening.size());
+    memcpy(talk.challenge, challenge.data(), challenge.size());
+    memcpy(talk.entry, entry.data(), entry.size());
+    return talk;
 }
 
 #endif

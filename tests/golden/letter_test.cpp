@@ -37,8 +37,14 @@ TEST_CASE("golden: letters of welcome and reply are their bytes, with what they 
     Bytes expected = golden("letter_welcome");
     Bytes made = letter_around(RPMI_LETTER_WELCOME, "sealed", RPMI_WELCOME_LETTER);
 
+    rpmi_talk talk = golden_talk();
+    rpmi_welcome welcome = {};
+    REQUIRE(rpmi_sealed_get(&talk, SECRET, golden("sealed").data(), &welcome) == 0);
     rpmi_store32(made.data() + RPMI_WELCOME_AT_LETTERS, 64);
     rpmi_grant_put(made.data() + RPMI_WELCOME_AT_GRANT, &GRANT);
+    talk.beside_bytes = RPMI_WELCOME_BESIDE;
+    std::copy(made.end() - RPMI_WELCOME_BESIDE, made.end(), talk.beside);
+    REQUIRE(rpmi_sealed_make(&talk, SECRET, &welcome, made.data() + RPMI_LETTER_HEAD) == 0);
     CHECK(made == expected);
     CHECK(rpmi_letter_kind(expected.data(), 472) == 2);
 

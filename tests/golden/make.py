@@ -222,11 +222,11 @@ def entry():
     return b
 
 
-def sealed():
+def sealed(*beside):
     b = Block(416)
     b.raw(0, welcome().data, "welcome")
     b.raw(384, proof(SECRET, [b"librpm server\0", opening().data, challenge().data,
-                              entry().data, b.data[:384]]), "proof")
+                              entry().data, b.data[:384], *beside]), "proof")
     return b
 
 
@@ -284,9 +284,9 @@ def letter_entry():
 
 def letter_welcome():
     b = letter(2, 472, "welcome")
-    b.raw(8, sealed().data, "sealed welcome")
     b.u32(424, 64, "letters")
     grant(b, 432)
+    b.raw(8, sealed(b.data[424:472]).data, "sealed welcome")
     return b
 
 

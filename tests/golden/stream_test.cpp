@@ -11,25 +11,6 @@ extern "C" {
 
 #include <cstring>
 
-static const char *const SECRET = "open sesame";
-
-// What was said in the golden files, up to the entry.
-static rpmi_talk golden_talk()
-{
-    rpmi_talk talk = {};
-    Bytes opening = golden("opening");
-    Bytes challenge = golden("challenge");
-    Bytes entry = golden("entry");
-
-    REQUIRE(opening.size() == RPMI_OPENING_BYTES);
-    REQUIRE(challenge.size() == RPMI_CHALLENGE_BYTES);
-    REQUIRE(entry.size() == RPMI_ENTRY_BYTES);
-    memcpy(talk.opening, opening.data(), opening.size());
-    memcpy(talk.challenge, challenge.data(), challenge.size());
-    memcpy(talk.entry, entry.data(), entry.size());
-    return talk;
-}
-
 TEST_CASE("golden: opening and challenge are their bytes, but for what is random", "[golden]")
 {
     rpmi_talk talk = golden_talk();

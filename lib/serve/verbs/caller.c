@@ -160,6 +160,8 @@ static void put_welcome(struct rpmi_caller *caller, const struct rpmi_grant_key 
     rpmi_store32(at, RPMI_CALLER_RECEIVES);
     rpmi_store32(at + 4, 0);
     rpmi_grant_put(letter + RPMI_WELCOME_AT_GRANT, scratch);
+    memcpy(caller->talk.beside, at, RPMI_WELCOME_BESIDE);
+    caller->talk.beside_bytes = RPMI_WELCOME_BESIDE;
 }
 
 /* False: it may not come in. It is told so. */

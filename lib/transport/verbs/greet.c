@@ -35,9 +35,11 @@ static int take_welcome(struct rpmi_verbs *verbs, struct rpmi_welcome *welcome)
 {
     const unsigned char *at = verbs->answer + RPMI_WELCOME_AT_LETTERS;
     uint32_t letters;
-    int err =
-        rpmi_sealed_get(&verbs->talk, verbs->secret, verbs->answer + RPMI_LETTER_HEAD, welcome);
+    int err;
 
+    memcpy(verbs->talk.beside, at, RPMI_WELCOME_BESIDE);
+    verbs->talk.beside_bytes = RPMI_WELCOME_BESIDE;
+    err = rpmi_sealed_get(&verbs->talk, verbs->secret, verbs->answer + RPMI_LETTER_HEAD, welcome);
     if (err != 0)
         return err;
     if (welcome->status != 0)

@@ -42,12 +42,14 @@
 /* Where things lie in the two that are made of others. */
 #define RPMI_WELCOME_AT_LETTERS (RPMI_LETTER_HEAD + RPMI_SEALED_BYTES)
 #define RPMI_WELCOME_AT_GRANT (RPMI_WELCOME_AT_LETTERS + 8u)
+#define RPMI_WELCOME_BESIDE (RPMI_WELCOME_LETTER - RPMI_WELCOME_AT_LETTERS) /* proven as well */
 #define RPMI_REPLY_AT_GRANT (RPMI_LETTER_HEAD + RPMI_REPLY_BYTES)
 
 #define RPMI_LETTER_TO_CLIENT 512u /* room for the longest */
 #define RPMI_LETTER_TO_SERVER 4160u
 
 _Static_assert(RPMI_WELCOME_LETTER <= RPMI_LETTER_TO_CLIENT, "a welcome fits");
+_Static_assert(RPMI_WELCOME_BESIDE <= RPMI_BESIDE_BYTES_MAX, "so does what a proof is made of");
 _Static_assert(RPMI_REPLY_LETTER <= RPMI_LETTER_TO_CLIENT, "a reply fits");
 _Static_assert(RPMI_WORK_LETTER <= RPMI_LETTER_TO_SERVER, "a work fits");
 

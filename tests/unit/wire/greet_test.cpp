@@ -139,6 +139,32 @@ TEST_CASE("greet: no byte of an entry or a welcome can change unnoticed", "[wire
     }
 }
 
+TEST_CASE("greet: no byte of what travels beside a welcome can change unnoticed", "[wire]")
+{
+    rpmi_talk talk = sample_talk("open sesame");
+    unsigned char sealed[RPMI_SEALED_BYTES];
+    rpmi_welcome welcome = sample_welcome();
+    rpmi_welcome found;
+
+    talk.beside_bytes = 48;
+    for (unsigned char i = 0; i < 48; i++)
+        talk.beside[i] = i;
+    REQUIRE(rpmi_sealed_make(&talk, "open sesame", &welcome, sealed) == 0);
+    REQUIRE(rpmi_sealed_get(&talk, "open sesame", sealed, &found) == 0);
+    for (size_t i = 0; i < 48; i++) {
+        rpmi_talk changed = talk;
+
+        changed.beside[i] ^= 0x40;
+        CHECK(rpmi_sealed_get(&changed, "open sesame", sealed, &found) == RPM_E_DENIED);
+    }
+    for (uint32_t len : { 0u, 47u, 49u }) { // left out, cut short, one too many
+        rpmi_talk changed = talk;
+
+        changed.beside_bytes = len;
+        CHECK(rpmi_sealed_get(&changed, "open sesame", sealed, &found) == RPM_E_DENIED);
+    }
+}
+
 TEST_CASE("greet: messages of another version or kind, or cut short, are told apart", "[wire]")
 {
     rpmi_talk talk = sample_talk("");
