@@ -4,6 +4,12 @@
 // every check of our own side is bent out of the way first.
 #include "live/live.h"
 
+extern "C" {
+#include "serve/serve.h"
+}
+#include <arpa/inet.h>
+#include <deque>
+#include <memory>
 #include <rdma/rdma_cma.h>
 #include <vector>
 
@@ -260,7 +266,8 @@ struct Knocker {
         rdma_ack_cm_event(event);
         return got == wanted;
     }
-    void knock(const std::string &host, uint16_t port, const void *bytes, size_t n)
+    void knock(const std::string &host, uint16_t port, const void *bytes, size_t n,
+               sockaddr *from = nullptr)
     {
         rdma_addrinfo hints = {};
         rdma_addrinfo *found = nullptr;
@@ -271,7 +278,7 @@ struct Knocker {
         REQUIRE(rdma_getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) == 0);
         events = rdma_create_event_channel();
         REQUIRE(rdma_create_id(events, &id, nullptr, RDMA_PS_TCP) == 0);
-        REQUIRE(rdma_resolve_addr(id, nullptr, found->ai_dst_addr, 2000) == 0);
+        REQUIRE(rdma_resolve_addr(id, from, found->ai_dst_addr, 2000) == 0);
         REQUIRE(next(RDMA_CM_EVENT_ADDR_RESOLVED));
         REQUIRE(rdma_resolve_route(id, 2000) == 0);
         REQUIRE(next(RDMA_CM_EVENT_ROUTE_RESOLVED));
@@ -353,4 +360,39 @@ TEST_CASE("intruder: a client that connects and says nothing is shown out", "[li
     CHECK(silent.got == RDMA_CM_EVENT_ESTABLISHED);
     CHECK(Link(server.url()).err == 0);
     CHECK(silent.next(RDMA_CM_EVENT_DISCONNECTED)); // within its two seconds
+}
+
+TEST_CASE("intruder: connections from another address keep nobody out", "[live]")
+{
+    ServerOpts opts;
+    opts.clients_max = 1;
+    Server server(opts);
+    const std::string other = "10.9.0.77";
+    sockaddr_in from = {};
+    rpmi_talk talk;
+    std::deque<std::unique_ptr<Knocker>> held;
+    unsigned established = 0;
+    auto flood = [&] {
+        auto knocker = std::make_unique<Knocker>();
+
+        knocker->knock(env("LIBRPM_LAB_SERVER"), port_of(server), talk.opening,
+                       sizeof(talk.opening), reinterpret_cast<sockaddr *>(&from));
+        established += knocker->got == RDMA_CM_EVENT_ESTABLISHED;
+        held.push_back(std::move(knocker));
+    };
+
+    from.sin_family = AF_INET;
+    REQUIRE(inet_pton(AF_INET, other.c_str(), &from.sin_addr) == 1);
+    REQUIRE(std::system(("ip addr add " + other + "/24 dev lab1").c_str()) == 0);
+    REQUIRE(rpmi_opening_make(&talk) == 0);
+    for (unsigned i = 0; i < RPMI_GREETERS + 1; i++) // as many as there are places
+        flood();
+    REQUIRE(established == RPMI_GREETERS + 1);
+    // All within the two seconds that each of them has.
+    CHECK(Link(server.url()).err == 0);
+    flood();
+    CHECK(held.back()->got == RDMA_CM_EVENT_ESTABLISHED); // its own oldest made room
+    CHECK(Link(server.url()).err == 0);
+    held.clear();
+    CHECK(std::system(("ip addr del " + other + "/24 dev lab1").c_str()) == 0);
 }

@@ -3,7 +3,9 @@
 // CPU has no cache, so bytes alone would not show a flush that was left out.
 #include "live/live.h"
 
+#include <atomic>
 #include <iostream>
+#include <set>
 #include <vector>
 
 using namespace live;
@@ -225,5 +227,46 @@ TEST_CASE("method: what proves nothing here is refused with a reason", "[live]")
         CAPTURE(rpm_method_name(static_cast<rpm_method>(one.method)), one.ddio, one.domain);
         CHECK(session.err == RPM_E_NOCAP);
         CHECK(std::string(rpm_last_error()).find(one.reason) != std::string::npos);
+    }
+}
+
+TEST_CASE("method: a COPY of many passes lets others have their turn", "[live]")
+{
+    const uint64_t bytes = 64 << 20;
+    ServerOpts opts;
+    opts.bytes = 128 << 20;
+    Server server(opts);
+    Link link(server.url());
+    std::atomic<bool> over{ false };
+    std::set<uint64_t> seen;
+
+    REQUIRE(link.err == 0);
+    REQUIRE(link.ask(RPMI_CALL_OPEN, "region", RPM_KIND_REGION, bytes) == 0);
+    uint32_t key = link.reply.key;
+    std::memset(link.bytes, 0x11, 4096);
+    REQUIRE(link.run(link.op(RPMI_OP_WRITE, key, bytes - 4096, 4096)) == 0);
+    // To ask for the counters takes the lock that a pass holds: had the COPY one pass, nothing
+    // could be seen between none of its bytes and all.
+    std::thread watcher([&] {
+        struct rpm_server_stats stats = rpm_server_stats_init();
+
+        while (!over)
+            if (rpm_server_stats(server.get(), &stats) == 0)
+                seen.insert(stats.bytes);
+    });
+    rpmi_op op = link.op(RPMI_OP_COPY, key, 0, bytes);
+    op.body_bytes = 4096; // one letter, and zeros behind what is in it
+    int err = link.run(op);
+    over = true;
+    watcher.join();
+    CHECK(err == 0);
+    seen.erase(0);
+    seen.erase(bytes);
+    CHECK(!seen.empty());
+    for (uint64_t at : { uint64_t{ 0 }, bytes - 4096 }) {
+        std::memset(link.bytes + 4096, 0x22, 4096);
+        REQUIRE(link.run(link.op(RPMI_OP_READ, key, at, 4096)) == 0);
+        CHECK(link.bytes[4096] == (at == 0 ? 0x11 : 0));
+        CHECK(std::memcmp(link.bytes + 4096, link.bytes + 4097, 4095) == 0);
     }
 }

@@ -3,7 +3,11 @@
  * caller.c: a client of verbs: from its connection request to its place being free again.
  *
  * Letting go, in this order: the queue pair into error, so that the NIC carries out nothing more of
- * it; its registrations away; its keys, claims and locks; last, by the engine, the queues.
+ * it; its registrations away; its keys, claims and locks; last, once the engine has left it, the
+ * queues.
+ *
+ * Invariant: a place is given back once, by the control thread. While no engine runs, that thread
+ * also does what the engine does to leave; which of the two it is cannot change under the lock.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -23,20 +27,113 @@
 #define SENDS_SPARE 8u
 #define RETRIES 6u           /* 7 is for ever on some devices */
 #define PROBE_NS 5000000000u /* between two looks whether a client's machine lives */
+#define RETIRES_MAX 4u       /* places given back before others have their turn */
+#define LEAVE_NS 100000000u  /* most that the engine should take to leave a place */
+#define LEAVE_NAP_NS 20000u
 
-static struct rpmi_caller *free_caller(struct rpmi_verbs_port *port)
+static uint32_t index_of(const struct rpmi_verbs_port *port, const struct rpmi_caller *caller)
 {
-    bool engine = __atomic_load_n(&port->port.server->engine_runs, __ATOMIC_ACQUIRE) != 0;
+    return (uint32_t)(caller - port->callers);
+}
 
-    for (uint32_t i = 0; i < port->callers_n; i++) {
-        struct rpmi_caller *caller = &port->callers[i];
-
-        if (!engine && rpmi_caller_state(caller) == RPMI_CALLER_CLOSED)
-            rpmi_caller_retire(caller);
-        if (rpmi_caller_state(caller) == RPMI_CALLER_FREE)
-            return caller;
-    }
+static struct rpmi_caller *find_state(struct rpmi_verbs_port *port, enum rpmi_caller_state state)
+{
+    for (uint32_t i = 0; i < port->callers_n; i++)
+        if (rpmi_caller_state(&port->callers[i]) == state)
+            return &port->callers[i];
     return NULL;
+}
+
+static void leave_without_engine(struct rpmi_verbs_port *port)
+{
+    struct rpm_server *server = port->port.server;
+
+    rpmi_serve_lock(server);
+    for (uint32_t i = 0; i < port->callers_n && server->engine_runs == 0; i++)
+        if (rpmi_caller_state(&port->callers[i]) == RPMI_CALLER_CLOSED)
+            __atomic_store_n(&port->callers[i].state, RPMI_CALLER_LEFT, __ATOMIC_RELEASE);
+    rpmi_serve_unlock(server);
+}
+
+/* Destroy what there is of it. */
+static void retire(struct rpmi_caller *caller)
+{
+    if (caller->qp.qp != NULL)
+        rdma_destroy_qp(caller->id);
+    if (caller->cq != NULL)
+        (void)ibv_destroy_cq(caller->cq);
+    if (caller->buffers_mr != NULL)
+        (void)ibv_dereg_mr(caller->buffers_mr);
+    if (caller->buffers != NULL)
+        (void)munmap(caller->buffers, RPMI_CALLER_BUFFERS);
+    if (caller->pd != NULL)
+        (void)ibv_dealloc_pd(caller->pd);
+    if (caller->id != NULL)
+        (void)rdma_destroy_id(caller->id);
+    caller->qp = (struct rpmi_qp){ 0 };
+    caller->cq = NULL;
+    caller->buffers_mr = NULL;
+    caller->buffers = NULL;
+    caller->pd = NULL;
+    caller->id = NULL;
+    __atomic_store_n(&caller->state, RPMI_CALLER_FREE, __ATOMIC_RELEASE);
+}
+
+bool rpmi_callers_retire(struct rpmi_verbs_port *port)
+{
+    uint32_t done = 0;
+
+    leave_without_engine(port);
+    for (uint32_t i = 0; i < port->callers_n; i++) {
+        if (rpmi_caller_state(&port->callers[i]) != RPMI_CALLER_LEFT)
+            continue;
+        if (done++ == RETIRES_MAX)
+            return true;
+        retire(&port->callers[i]);
+    }
+    return false;
+}
+
+void rpmi_callers_farewell(struct rpmi_verbs_port *port)
+{
+    for (uint32_t i = 0; i < port->callers_n; i++)
+        rpmi_caller_leave(port, &port->callers[i]);
+    while (rpmi_callers_retire(port))
+        ;
+    RPM_ASSERT(find_state(port, RPMI_CALLER_CLOSED) == NULL);
+}
+
+/* A place that is free, or that the engine is about to leave. */
+static struct rpmi_caller *wait_for_place(struct rpmi_verbs_port *port)
+{
+    uint64_t deadline = rpmi_clock_ns() + LEAVE_NS;
+    struct rpmi_caller *caller = find_state(port, RPMI_CALLER_FREE);
+
+    while (caller == NULL && rpmi_clock_ns() < deadline) {
+        bool coming = find_state(port, RPMI_CALLER_CLOSED) != NULL;
+
+        (void)rpmi_callers_retire(port);
+        caller = find_state(port, RPMI_CALLER_FREE);
+        if (caller == NULL && !coming)
+            break;
+        if (caller == NULL)
+            rpmi_clock_sleep_ns(LEAVE_NAP_NS);
+    }
+    return caller;
+}
+
+/* NULL: all are taken by clients, or the engine is too busy to leave one. */
+static struct rpmi_caller *find_caller(struct rpmi_verbs_port *port,
+                                       const struct rpmi_origin *origin)
+{
+    struct rpmi_caller *caller = wait_for_place(port);
+    uint32_t at;
+
+    if (caller != NULL || !rpmi_crowd_pick(&port->crowd, origin, &at))
+        return caller;
+    rpmi_count(&port->port.server->stats.refused, 1);
+    rpmi_caller_leave(port, &port->callers[at]);
+    return wait_for_place(port);
 }
 
 static int make_buffers(struct rpmi_caller *caller)
@@ -126,7 +223,8 @@ static void refuse(struct rpmi_verbs_port *port, struct rdma_cm_id *id, int stat
 void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
                        const struct rdma_conn_param *param)
 {
-    struct rpmi_caller *caller = free_caller(port);
+    const struct rpmi_origin origin = rpmi_origin_of_address(rdma_get_peer_addr(id));
+    struct rpmi_caller *caller = find_caller(port, &origin);
     int err;
 
     if (caller == NULL) {
@@ -143,9 +241,10 @@ void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
         err = accept_caller(caller, param);
     if (err != 0) {
         refuse(port, id, err);
-        rpmi_caller_retire(caller);
+        retire(caller);
         return;
     }
+    rpmi_crowd_sit(&port->crowd, index_of(port, caller), &origin);
     caller->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
     __atomic_store_n(&caller->state, RPMI_CALLER_GREETING, __ATOMIC_RELEASE);
     rpmi_kick(port->engine_kick_fd);
@@ -193,6 +292,7 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
     if (rpmi_sealed_make(&caller->talk, server->secret, &welcome, letter + RPMI_LETTER_HEAD) != 0)
         return false;
     if (err == 0) {
+        rpmi_crowd_rise(&port->crowd, index_of(port, caller));
         caller->probe_at_ns = rpmi_clock_ns() + PROBE_NS;
         __atomic_store_n(&caller->guest.call_state, RPMI_GUEST_IDLE, __ATOMIC_RELEASE);
         __atomic_store_n(&caller->state, RPMI_CALLER_LIVE, __ATOMIC_RELEASE);
@@ -262,6 +362,7 @@ void rpmi_caller_leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
 
     if (state != RPMI_CALLER_GREETING && state != RPMI_CALLER_LIVE)
         return;
+    rpmi_crowd_rise(&port->crowd, index_of(port, caller));
     (void)rdma_disconnect(caller->id);
     __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE); /* the engine takes no more of it */
     stop_queue(caller);
@@ -283,27 +384,4 @@ void rpmi_caller_probe(struct rpmi_caller *caller)
     __atomic_fetch_add(&caller->sends, 1, __ATOMIC_RELAXED);
     if (ibv_post_send(caller->qp.qp, &wr, &bad) != 0)
         __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE);
-}
-
-void rpmi_caller_retire(struct rpmi_caller *caller)
-{
-    if (caller->qp.qp != NULL)
-        rdma_destroy_qp(caller->id);
-    if (caller->cq != NULL)
-        (void)ibv_destroy_cq(caller->cq);
-    if (caller->buffers_mr != NULL)
-        (void)ibv_dereg_mr(caller->buffers_mr);
-    if (caller->buffers != NULL)
-        (void)munmap(caller->buffers, RPMI_CALLER_BUFFERS);
-    if (caller->pd != NULL)
-        (void)ibv_dealloc_pd(caller->pd);
-    if (caller->id != NULL)
-        (void)rdma_destroy_id(caller->id);
-    caller->qp = (struct rpmi_qp){ 0 };
-    caller->cq = NULL;
-    caller->buffers_mr = NULL;
-    caller->buffers = NULL;
-    caller->pd = NULL;
-    caller->id = NULL;
-    __atomic_store_n(&caller->state, RPMI_CALLER_FREE, __ATOMIC_RELEASE);
 }

@@ -266,6 +266,13 @@ static void take_from(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
     }
 }
 
+/* Not looked at from now on. */
+static void leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+{
+    __atomic_store_n(&caller->state, RPMI_CALLER_LEFT, __ATOMIC_RELEASE);
+    rpmi_kick(port->kick_fd);
+}
+
 void rpmi_letters_take(struct rpmi_port *port, struct rpmi_batch *batch)
 {
     struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
@@ -274,7 +281,7 @@ void rpmi_letters_take(struct rpmi_port *port, struct rpmi_batch *batch)
         struct rpmi_caller *caller = &ours->callers[i];
 
         if (rpmi_caller_state(caller) == RPMI_CALLER_CLOSED)
-            rpmi_caller_retire(caller);
+            leave(ours, caller);
         else if (served(caller))
             take_from(ours, caller, batch);
     }

@@ -23,7 +23,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define BACKLOG 64
+#define BACKLOG 1024 /* what the kernel allows for; without a place there, a client is refused */
 #define TURN_MS 1000 /* with clients: their machines are looked after */
 
 static int bind_failed(const struct rpmi_endpoint *at)
@@ -105,11 +105,7 @@ static void port_close(struct rpmi_port *base)
 {
     struct rpmi_verbs_port *port = rpmi_verbs_port_of(base);
 
-    for (uint32_t i = 0; i < port->callers_n; i++) {
-        rpmi_caller_leave(port, &port->callers[i]);
-        if (rpmi_caller_state(&port->callers[i]) == RPMI_CALLER_CLOSED)
-            rpmi_caller_retire(&port->callers[i]);
-    }
+    rpmi_callers_farewell(port);
     if (port->listener != NULL)
         (void)rdma_destroy_id(port->listener);
     for (uint32_t i = 0; i < port->nics_n; i++)
@@ -120,6 +116,7 @@ static void port_close(struct rpmi_port *base)
     close_fd(port->engine_kick_fd);
     close_fd(port->port.control_fd);
     close_fd(port->port.engine_fd);
+    rpmi_crowd_close(&port->crowd);
     rpmi_free(port->callers);
     rpmi_free(port);
 }
@@ -154,7 +151,7 @@ static int port_open(struct rpm_server *server, const struct rpmi_url *url, stru
         (void)snprintf(port->port.pool, sizeof(port->port.pool), "%s", at.pool);
         port->callers_n = server->clients_max + RPMI_GREETERS;
         port->callers = rpmi_alloc(port->callers_n * sizeof(port->callers[0]), RPMI_LINE_BYTES);
-        if (port->callers == NULL) {
+        if (port->callers == NULL || rpmi_crowd_open(&port->crowd, port->callers_n) != 0) {
             port->callers_n = 0;
             err = RPM_E_NOMEM;
         }
@@ -215,11 +212,13 @@ static int port_turn(struct rpmi_port *base)
 {
     struct rpmi_verbs_port *port = rpmi_verbs_port_of(base);
     bool some = false;
+    bool more;
     uint64_t count;
 
     if (read(port->kick_fd, &count, sizeof(count)) < 0)
         RPM_ASSERT(errno == EAGAIN);
     take_events(port);
+    more = rpmi_callers_retire(port);
     for (uint32_t i = 0; i < port->callers_n; i++) {
         struct rpmi_caller *caller = &port->callers[i];
 
@@ -233,7 +232,7 @@ static int port_turn(struct rpmi_port *base)
         rpmi_caller_probe(caller);
         rpmi_caller_serve(port, caller);
     }
-    return some ? TURN_MS : -1;
+    return more ? 0 : some ? TURN_MS : -1;
 }
 
 const struct rpmi_port_ops rpmi_verbs_port = {

@@ -8,11 +8,14 @@
  * Invariants
  *   what a key opened is registered for nobody else, and not any more once its close is answered
  *   nothing of a client lands after its state is CLOSED: its queue pair is in error before
- *   the engine alone looks into completion queues, and gives a client's place back (while it runs)
+ *   the engine alone looks into completion queues, and never again once it has set LEFT
+ *   queues are made and destroyed by the control thread, without the server's lock: a device takes
+ *   its time for both
  */
 #ifndef RPMI_SERVE_VERBS_H
 #define RPMI_SERVE_VERBS_H
 
+#include "serve/crowd.h"
 #include "serve/port.h"
 #include "serve/serve.h"
 #include "transport/verbs/letter.h"
@@ -37,13 +40,13 @@ struct rpmi_serve_nic {
     bool flushes;                     /* native FLUSH to persistence works on the pool */
 };
 
-/* By both threads: FREE -> GREETING and -> LIVE -> CLOSED by the control thread, -> FREE by the
- * engine, or by whoever there is when no engine runs. */
+/* By the control thread, but for CLOSED -> LEFT: by the engine while it runs. */
 enum rpmi_caller_state {
     RPMI_CALLER_FREE = 0,
     RPMI_CALLER_GREETING = 1,
     RPMI_CALLER_LIVE = 2,
-    RPMI_CALLER_CLOSED = 3
+    RPMI_CALLER_CLOSED = 3,
+    RPMI_CALLER_LEFT = 4
 };
 
 struct rpmi_caller {
@@ -91,6 +94,7 @@ struct rpmi_verbs_port {
     uint32_t nics_n; /* atomic: grows only */
     struct rpmi_caller *callers;
     uint32_t callers_n;
+    struct rpmi_crowd crowd; /* those of them that are being greeted */
 };
 
 static inline struct rpmi_verbs_port *rpmi_verbs_port_of(struct rpmi_port *port)
@@ -118,8 +122,10 @@ void rpmi_caller_serve(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
 void rpmi_caller_leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller);
 /* Look whether a silent client's machine still answers. */
 void rpmi_caller_probe(struct rpmi_caller *caller);
-/* Give a closed caller's place back: the engine, or anybody while no engine runs. */
-void rpmi_caller_retire(struct rpmi_caller *caller);
+/* Give places back that the engine has left, a few at a time. True: there are more. */
+bool rpmi_callers_retire(struct rpmi_verbs_port *port);
+/* The port closes, and no loop runs: give all places back. */
+void rpmi_callers_farewell(struct rpmi_verbs_port *port);
 
 /* regions.c; by the control thread. */
 /* Register what @key opens. RPM_E_NOMEM, RPM_E_TOOBIG, RPM_E_NOCAP. */
