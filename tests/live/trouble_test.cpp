@@ -49,6 +49,39 @@ TEST_CASE("trouble: an address without a route, or without a device, is said so"
     CHECK(said("192.0.2.1"));
 }
 
+TEST_CASE("trouble: an address of the machine that no device has is no address", "[live]")
+{
+    for (const char *host : { "127.0.0.1", "[::1]", "localhost" }) {
+        rpm_server *server = nullptr;
+        ServerOpts opts;
+
+        CAPTURE(host);
+        opts.host = host;
+        CHECK(open_server(opts, &server) == RPM_E_NOCAP);
+        CHECK(said("no RDMA device has the address"));
+        rpm_server_close(&server);
+    }
+}
+
+TEST_CASE("trouble: all addresses are those of IPv4 and of IPv6, one is one", "[live]")
+{
+    for (const std::string &host : { std::string("*"), env("LIBRPM_LAB_SERVER") }) {
+        ServerOpts opts;
+        opts.host = host;
+        Server server(opts);
+        std::string at = server.url().substr(("verbs://" + host).size());
+        at.resize(at.find(','));
+
+        CAPTURE(host);
+        CHECK(connect_to("verbs://" + env("LIBRPM_LAB_SERVER") + at) == 0);
+        int six = connect_to("verbs://[" + env("LIBRPM_LAB_SERVER6") + "]" + at);
+        INFO(rpm_last_error());
+        CHECK(six == (host == "*" ? 0 : RPM_E_REFUSED));
+        if (six != 0)
+            CHECK(said("nobody serves"));
+    }
+}
+
 TEST_CASE("trouble: options that cannot be are refused before anything is dialled", "[live]")
 {
     const std::string to = "verbs://" + env("LIBRPM_LAB_SERVER") + ":1";

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -26,6 +27,13 @@
 #define BACKLOG 1024 /* what the kernel allows for; without a place there, a client is refused */
 #define TURN_MS 1000 /* with clients: their machines are looked after */
 
+static int no_device(const struct rpmi_endpoint *at)
+{
+    return rpmi_fail(RPM_E_NOCAP,
+                     "no RDMA device has the address %s; rpm-probe --devices lists what there is",
+                     at->host);
+}
+
 static int bind_failed(const struct rpmi_endpoint *at)
 {
     if (errno == EADDRINUSE)
@@ -33,10 +41,7 @@ static int bind_failed(const struct rpmi_endpoint *at)
     if (errno == EACCES || errno == EPERM)
         return rpmi_fail(RPM_E_DENIED, "may not listen at %s:%s", at->host, at->port);
     if (errno == ENODEV || errno == EADDRNOTAVAIL)
-        return rpmi_fail(RPM_E_NOCAP,
-                         "no RDMA device has the address %s; rpm-probe --devices lists what there "
-                         "is",
-                         at->host);
+        return no_device(at);
     return rpmi_fail(RPM_E_IO, "cannot listen at %s:%s: %s", at->host, at->port, strerror(errno));
 }
 
@@ -51,7 +56,32 @@ static void put_url(struct rpmi_verbs_port *port, const struct rpmi_endpoint *at
                    at->pool[0] != '\0' ? "/" : "", at->pool);
 }
 
-static int listen_at(struct rpmi_verbs_port *port, const struct rpmi_endpoint *at)
+static bool is_any(const struct sockaddr *address)
+{
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
+    const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
+
+    return address->sa_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr)
+                                          : four->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/* Every address of every device: of IPv6 and of IPv4, or of IPv4 where there is nothing else. */
+static int bind_all(struct rpmi_verbs_port *port, const struct rpmi_endpoint *at)
+{
+    in_port_t number = htons((uint16_t)strtoul(at->port, NULL, 10));
+    struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = number };
+    struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = number };
+    int only = 0;
+
+    (void)rdma_set_option(port->listener, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
+                          sizeof(only));
+    if (rdma_bind_addr(port->listener, (struct sockaddr *)&six) == 0 ||
+        (errno != EADDRINUSE && rdma_bind_addr(port->listener, (struct sockaddr *)&four) == 0))
+        return 0;
+    return bind_failed(at);
+}
+
+static int bind_one(struct rpmi_verbs_port *port, const struct rpmi_endpoint *at)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
     struct addrinfo *found;
@@ -59,11 +89,20 @@ static int listen_at(struct rpmi_verbs_port *port, const struct rpmi_endpoint *a
 
     if (err != 0)
         return rpmi_fail(RPM_E_INVAL, "%s: %s", at->host, gai_strerror(err));
-    err = 0;
-    if (rdma_bind_addr(port->listener, found->ai_addr) != 0 ||
-        rdma_listen(port->listener, BACKLOG) != 0)
+    if (rdma_bind_addr(port->listener, found->ai_addr) != 0)
         err = bind_failed(at);
+    else if (port->listener->verbs == NULL && !is_any(found->ai_addr))
+        err = no_device(at); /* the kernel takes some addresses that no device has: 127.0.0.1 */
     freeaddrinfo(found);
+    return err;
+}
+
+static int listen_at(struct rpmi_verbs_port *port, const struct rpmi_endpoint *at)
+{
+    int err = strcmp(at->host, "*") == 0 ? bind_all(port, at) : bind_one(port, at);
+
+    if (err == 0 && rdma_listen(port->listener, BACKLOG) != 0)
+        err = bind_failed(at);
     if (err == 0)
         put_url(port, at);
     return err;

@@ -57,6 +57,17 @@ static int next_event(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rdm
     return 0;
 }
 
+/* The kernel's own refusal: somebody serves at that port, but not at this address. */
+static bool says_nothing(const struct rdma_conn_param *conn)
+{
+    const unsigned char *bytes = conn->private_data;
+
+    for (uint32_t i = 0; i < RPMI_CHALLENGE_BYTES; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
 static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *event)
 {
     const char *host = verbs->opts.to.host;
@@ -66,7 +77,8 @@ static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *e
     switch (event->event) {
     case RDMA_CM_EVENT_REJECTED:
         if (event->status == REJECT_BY_CONSUMER &&
-            event->param.conn.private_data_len >= RPMI_CHALLENGE_BYTES) {
+            event->param.conn.private_data_len >= RPMI_CHALLENGE_BYTES &&
+            !says_nothing(&event->param.conn)) {
             err = rpmi_challenge_get(event->param.conn.private_data, RPMI_CHALLENGE_BYTES);
             if (err != 0)
                 return err;
