@@ -74,6 +74,8 @@ static const char *cause(void)
     const char *text = code != 0 ? ERR_reason_error_string(code) : NULL;
 
     ERR_clear_error();
+    if (text == NULL && ERR_SYSTEM_ERROR(code))
+        text = strerror(ERR_GET_REASON(code)); /* the system's own, of a file mostly */
     return text != NULL ? text : "no reason given";
 }
 
