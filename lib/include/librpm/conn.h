@@ -84,7 +84,10 @@ static inline struct rpm_entry rpm_entry_init(void)
  *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (mode or method cannot be had),
  *           RPM_E_NOMEM, RPM_E_NOENT, RPM_E_IO (file of a sim: preset).
  * Threads:  setup only; the connection then belongs to the calling thread.
- * Cost:     blocks up to timeout_us; allocates all that the connection will ever need.
+ * Cost:     blocks up to timeout_us; allocates all that the connection will ever need. The name of
+ *           a host is looked up before, by the system, for as long as the system is patient
+ *           (resolv.conf(5): timeout times attempts times servers, 5 s x 2 for each); an address in
+ *           digits, and a Unix socket, cost no such time.
  */
 RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts,
                                  struct rpm_conn **conn);
@@ -100,7 +103,8 @@ RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *op
  * Durable:  changes nothing.
  * Errors:   as rpm_conn_open(); the connection stays lost and the call may be repeated.
  * Threads:  one per conn.
- * Cost:     blocks up to timeout_us, retrying while nobody serves there.
+ * Cost:     blocks up to timeout_us, retrying while nobody serves there; a try that began before
+ *           that looks its name up to the end, as rpm_conn_open() does.
  */
 RPM_MUST_CHECK int rpm_conn_reconnect(struct rpm_conn *conn);
 
