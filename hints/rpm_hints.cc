@@ -347,6 +347,7 @@ int main(int argc, char **argv)
     app.footer(kExamples);
     app.add_option("run", options.run, "What to run")->required()->check(check_run);
     app.add_option("--url", options.url, "sim:preset=P,seed=N (the model), or a server's");
+    cli::secret_option(&app);
     app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3")
         ->check(check_hints);
     app.add_option("--csv", options.csv, "Write rows as CSV; -: to standard output");

@@ -69,6 +69,13 @@ inline CLI::Option *method_option(CLI::App *app, uint32_t &method, const std::st
         [](uint32_t i) { return rpm_method_name(static_cast<rpm_method>(i)); }, text);
 }
 
+/* --secret-file of a program whose connections are all made by connect(). */
+inline CLI::Option *secret_option(CLI::App *app)
+{
+    return app->add_option("--secret-file", secret_file(), "file with the shared secret")
+        ->type_name("FILE");
+}
+
 inline char bus_error_text[160];
 
 /* Mapped memory that is no longer there: the file was cut short, or its medium failed. There is

@@ -98,6 +98,7 @@ static void add_run(CLI::App &app, RunOptions &options)
     CLI::App *sub = app.add_subcommand("run", "Measure a server");
 
     sub->add_option("--url", options.url, "where, such as shm:NAME")->required();
+    cli::secret_option(sub);
     add_work(sub, options);
     sub->add_option("--time", options.seconds, "seconds for each line (1)")
         ->check(CLI::Range(0.01, 1e5));

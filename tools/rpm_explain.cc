@@ -382,6 +382,7 @@ void platform_options(CLI::App &app, Options &options)
     const std::string group = "Platform (default: --preset adr)";
 
     CLI::Option *url = app.add_option("--url", options.url, "Ask this server");
+    CLI::Option *secret = cli::secret_option(&app)->needs(url);
     CLI::Option *preset = app.add_option("--preset", options.preset,
                                          "Of the device model: adr, adr-noddio, eadr, hints,\n"
                                          "hints-1dimm, msync, or a preset file");
@@ -403,6 +404,7 @@ void platform_options(CLI::App &app, Options &options)
     };
 
     url->group(group)->excludes(preset);
+    secret->group(group);
     preset->group(group);
     for (CLI::Option *option : own)
         option->group(group)->excludes(url)->excludes(preset);

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "server/options.h"
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <iterator>
@@ -83,18 +84,11 @@ void notify_systemd(const char *state)
 std::string read_secret(const std::string &path)
 {
     struct stat st;
-    std::ifstream file(path, std::ios::binary);
+    std::string secret = cli::read_secret(path);
 
-    if (!file || stat(path.c_str(), &st) != 0)
-        throw cli::Failure("cannot read secret file " + path);
-    if ((st.st_mode & 0077) != 0)
+    if (stat(path.c_str(), &st) != 0 || (st.st_mode & 0077) != 0)
         throw cli::Failure("secret file " + path + " can be read by others: chmod 600 it");
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
-        text.pop_back();
-    if (text.empty() || text.find('\0') != std::string::npos)
-        throw cli::Failure("secret file " + path + " holds no secret");
-    return text;
+    return secret;
 }
 
 Server open_server(const Options &options)
@@ -127,8 +121,7 @@ Server open_server(const Options &options)
         opts.flags |= RPM_SERVER_HUGE;
     if (options.fence == "kill")
         opts.flags |= RPM_SERVER_FENCE_KILL;
-    cli::check(options.pool.empty() ? "anonymous pool" : options.pool,
-               rpm_server_open(&opts, &server));
+    cli::check("cannot serve", rpm_server_open(&opts, &server));
     return Server(server);
 }
 
@@ -214,33 +207,56 @@ void block_stats_signal()
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-/* Where clients find us, with the ports that were chosen. */
-std::string urls_text(rpm_server *server)
+bool is_shm(const std::string &url)
 {
-    std::string text;
+    return url.compare(0, 4, "shm:") == 0;
+}
+
+/* Where clients find us, with the ports that were chosen: shm: first, then the others as they were
+ * asked for. Who comes to one that speaks TLS has to know. */
+std::vector<std::string> urls_of(rpm_server *server, const Options &options)
+{
+    std::istringstream words(server::listen_text(options));
+    std::vector<std::string> asked{ std::istream_iterator<std::string>(words), {} };
+    std::vector<std::string> urls;
     char url[512];
 
-    for (uint32_t i = 0; rpm_server_url(server, i, url, sizeof(url)) == 0; i++)
-        text += (text.empty() ? "" : " ") + std::string(url);
-    return text;
+    std::stable_partition(asked.begin(), asked.end(), is_shm);
+    for (const std::string &one : asked) {
+        cli::check(one,
+                   rpm_server_url(server, static_cast<uint32_t>(urls.size()), url, sizeof(url)));
+        urls.push_back(url);
+        if ((one + ",").find(",tls=on,") != std::string::npos)
+            urls.back() += ",tls=on";
+    }
+    return urls;
 }
 
 std::string ready_text(rpm_server *server, const Options &options)
 {
     rpm_facts facts = rpm_facts_init();
     struct rpm_server_stats stats = {};
+    std::vector<std::string> urls = urls_of(server, options);
     std::ostringstream text;
+    bool shm = false;
 
     stats.size = sizeof(stats);
     cli::check("facts", rpm_server_facts(server, &facts));
     cli::check("statistics", rpm_server_stats(server, &stats));
-    text << "ready: " << urls_text(server) << ", pool "
-         << (options.pool.empty() ? "anonymous" : options.pool) << ", "
+    text << "ready:";
+    for (const std::string &url : urls) {
+        text << " " << url;
+        shm = shm || is_shm(url);
+    }
+    text << ", pool " << (options.pool.empty() ? "anonymous" : options.pool) << ", "
          << cli::size_text(static_cast<double>(stats.pool_bytes)) << ", medium "
          << rpm_medium_name(static_cast<rpm_medium>(facts.medium)) << ", domain "
          << rpm_domain_name(static_cast<rpm_domain>(facts.domain))
-         << (facts.domain_declared != 0 ? " (declared)" : "") << ", direct "
-         << ((facts.methods & (1u << RPM_METHOD_STORE)) != 0 ? "lent to its user" : "never lent");
+         << (facts.domain_declared != 0 ? " (declared)" : "");
+    if (shm)
+        text << ", direct "
+             << ((facts.methods & (1u << RPM_METHOD_STORE)) != 0 ? "lent to its user"
+                                                                 : "never lent");
     return text.str();
 }
 

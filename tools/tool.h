@@ -10,9 +10,11 @@
 #ifndef RPM_TOOLS_TOOL_H
 #define RPM_TOOLS_TOOL_H
 
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <librpm.h>
 #include <memory>
 #include <stdexcept>
@@ -95,11 +97,52 @@ using Reader = std::unique_ptr<rpm_reader, ReaderClose>;
 using Region = std::unique_ptr<rpm_region, RegionClose>;
 using Locks = std::unique_ptr<rpm_locks, LocksClose>;
 
+/* What is in a secret file, less the newline that ends it. */
+inline std::string read_secret(const std::string &path)
+{
+    const size_t most = 63; /* RPM_E_INVAL from the library for more, after longer ways */
+    char bytes[4096];
+    FILE *file = fopen(path.c_str(), "rb");
+    size_t len = file != nullptr ? fread(bytes, 1, sizeof(bytes), file) : 0;
+    bool bad = file == nullptr || ferror(file) != 0;
+    std::string why = bad ? strerror(errno) : "";
+
+    if (file != nullptr)
+        fclose(file);
+    if (bad)
+        throw Failure("cannot read the secret file " + path + ": " + why);
+    while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
+        len--;
+    if (len == 0)
+        throw Failure("secret file " + path + " is empty");
+    if (len > most)
+        throw Failure("secret file " + path + " holds " +
+                      (len < sizeof(bytes) ? std::to_string(len) : "thousands of") +
+                      " bytes: a secret has at most " + std::to_string(most));
+    if (memchr(bytes, 0, len) != nullptr)
+        throw Failure("secret file " + path + " holds a zero byte: a secret is text");
+    return std::string(bytes, len);
+}
+
+/* Where the secret is that this program's connections present; empty: there is none. */
+inline std::string &secret_file()
+{
+    static std::string path;
+
+    return path;
+}
+
 inline Conn connect(const std::string &url, const rpm_conn_opts *opts = nullptr)
 {
+    rpm_conn_opts wanted = opts != nullptr ? *opts : rpm_conn_opts_init();
     rpm_conn *conn = nullptr;
+    std::string secret;
 
-    check(url, rpm_conn_open(url.c_str(), opts, &conn));
+    if (!secret_file().empty()) {
+        secret = read_secret(secret_file());
+        wanted.secret = secret.c_str();
+    }
+    check(url, rpm_conn_open(url.c_str(), &wanted, &conn));
     return Conn(conn);
 }
 

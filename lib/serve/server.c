@@ -100,7 +100,8 @@ static int open_service(struct rpm_server *server, const struct rpm_server_opts 
         .context = server,
     };
     bool may_format = opts->pool == NULL || (opts->flags & RPM_SERVER_CREATE) != 0;
-    int err = rpmi_service_open(&wanted, &server->service);
+    bool blank = opts->pool == NULL || server->pool.created || server->pool.sized;
+    int err = blank ? RPM_E_NOENT : rpmi_service_open(&wanted, &server->service);
 
     if (err != RPM_E_NOENT || !may_format)
         return err;

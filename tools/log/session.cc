@@ -6,24 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 namespace logtool
 {
-
-static std::string read_secret(const std::string &path)
-{
-    std::ifstream file(path, std::ios::binary);
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-
-    if (!file.is_open() || file.bad())
-        throw cli::Failure("cannot read the secret in " + path);
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
-        text.pop_back();
-    return text;
-}
 
 Session::Session(const Common &common)
     : conn_opts(rpm_conn_opts_init()), reconnect(common.reconnect)
@@ -32,7 +18,7 @@ Session::Session(const Common &common)
     conn_opts.method = common.method;
     conn_opts.hints = common.hints.c_str();
     if (!common.secret_file.empty()) {
-        secret = read_secret(common.secret_file);
+        secret = cli::read_secret(common.secret_file);
         conn_opts.secret = secret.c_str();
     }
 }
