@@ -29,6 +29,8 @@ constexpr const char *kExamples =
     "  rpm-hints sweep --by nic --set \"media_write=90 ns\" --dimms 1,2,4,6\n"
     "  rpm-hints h9 --url shm:demo            (a server, in real time)\n";
 
+constexpr int kNothing = 3; /* exit status: every row was written, and none has numbers */
+
 struct Options {
     std::string run;
     std::string url = "sim:preset=hints,seed=1";
@@ -213,6 +215,7 @@ int run(const Options &options)
     std::unique_ptr<hints::OutFile> json;
     hints::Json rows = hints::Json::array();
     uint64_t events = 0;
+    bool measured = false;
     uint32_t bits;
 
     cli::check("--hints", rpm_hints_parse(options.hints.c_str(), &bits));
@@ -232,6 +235,7 @@ int run(const Options &options)
         if (csv != nullptr)
             csv->add(options.run, options.url, row);
         rows.push_back(hints::row_json(options.run, options.url, row));
+        measured = measured || row.measured;
         if (!options.quiet && options.csv != "-" && options.json != "-")
             std::cout << hints::row_text(row) << "\n" << std::flush;
     }
@@ -247,7 +251,11 @@ int run(const Options &options)
         std::cerr << events << " events in " << seconds
                   << " s of processor time: " << static_cast<double>(events) / seconds * 1e-6
                   << " M/s\n";
-    return cli::kDone;
+    if (measured)
+        return cli::kDone;
+    std::cerr << "rpm-hints: " << options.run << ": nothing of it can be measured at "
+              << options.url << "; each row says why\n";
+    return kNothing;
 }
 
 /* An option that would have no effect is a mistake. */

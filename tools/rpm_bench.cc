@@ -130,15 +130,20 @@ static void add_compare(CLI::App &app, CompareOptions &options)
     sub->add_option("--dir", options.dir, "where memory comes from (/dev/shm)");
     cli::size_option(sub, "--scan-bytes", options.scan_bytes,
                      "size of the log that is scanned (1G)");
-    sub->add_option("--peer", options.peer, "against librpma, verbs or libfabric instead")
-        ->check(CLI::IsMember({ "librpma", "verbs", "libfabric" }));
+    CLI::Option *peer =
+        sub->add_option("--peer", options.peer, "against librpma, verbs or libfabric instead")
+            ->check(CLI::IsMember({ "librpma", "verbs", "libfabric" }));
     sub->add_option("--address", options.address,
-                    "of the peer's server and ours (an RDMA device's; libfabric: 127.0.0.1)");
+                    "of the peer's server and ours (an RDMA device's; libfabric: 127.0.0.1)")
+        ->needs(peer);
     sub->add_option("--port", options.port, "of the peer's server; ours takes the next (7204)")
-        ->check(CLI::Range(1u, 65534u));
+        ->check(CLI::Range(1u, 65534u))
+        ->needs(peer);
     sub->add_option("--memory", options.memory,
-                    "device both servers lend; what it holds is lost (files in --dir)");
-    cli::method_option(sub, options.method, "ours against a peer (the cheapest that is legal)");
+                    "device both servers lend; what it holds is lost (files in --dir)")
+        ->needs(peer);
+    cli::method_option(sub, options.method, "ours against a peer (the cheapest that is legal)")
+        ->needs(peer);
 }
 
 int main(int argc, char **argv)

@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+NOTHING = 3  # exit status of rpm-hints: its rows are there, and none has numbers
 POLL_S = 0.03
 GRACE_S = 5  # between asking a child to end and ending it
 REDRAW_S = 0.2
@@ -169,7 +170,7 @@ class Runner:
         said = child.log.read().decode('utf-8', 'replace').strip().split('\n')
         child.log.close()
         part = job.output.with_name(job.output.name + '.part')
-        if child.process.returncode != 0:
+        if child.process.returncode not in (0, NOTHING):
             part.unlink(missing_ok=True)
             return Result(job, 'failed', seconds,
                           f'exit status {child.process.returncode}: {said[-1]}')

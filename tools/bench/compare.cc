@@ -142,6 +142,25 @@ void write_rows(const std::string &path, const std::vector<Row> &rows)
         throw cli::Failure(path + ": cannot be written");
 }
 
+/* Before anything is set up: a row of that name may be there. */
+static void check_only(const std::string &only)
+{
+    static const char *const names[][2] = {
+        { "append direct", "limit" },         { "append direct", "libpmemlog" },
+        { "append ring", "bare ring" },       { "append ring", "libpmemlog" },
+        { "two writers", "one writer" },      { "writer with follower", "writer alone" },
+        { "recovery scan", "checksum pass" },
+    };
+    std::string all;
+
+    for (const auto &name : names) {
+        if (wanted(only, name[0], name[1]))
+            return;
+        all += std::string(all.empty() ? "" : ", ") + name[0] + " " + name[1];
+    }
+    throw cli::Failure("--only: no row is called \"" + only + "\"; there are: " + all);
+}
+
 /* Room for the log that is scanned and for those that are written to. */
 static uint64_t pool_bytes(const CompareOptions &options)
 {
@@ -168,6 +187,7 @@ int compare(const CompareOptions &options)
 {
     if (!options.peer.empty())
         return compare_peer(options);
+    check_only(options.only);
     MemoryDir dir(options.dir);
     std::vector<int> cpus = allowed_cpus();
     std::vector<Row> rows;

@@ -179,6 +179,19 @@ static void print_notes(const Match &match)
            match.options.rounds);
 }
 
+/* Before a server is started: is there a row of that name? */
+static void check_only(const CompareOptions &options, const Peer &peer)
+{
+    const Place nowhere = {};
+    Match match = { options, peer, nowhere, "" };
+    Shape deep = { kSizes[0], kDepths[1] }; /* has all entrants */
+    std::vector<Entrant> ours = our_entrants(match, deep);
+    std::vector<Entrant> theirs = their_entrants(match, deep);
+
+    if (pair_up(match, deep, ours, theirs).empty())
+        throw cli::Failure("--only: no row is called \"" + options.only + "\"");
+}
+
 int compare_peer(const CompareOptions &options)
 {
     const Peer &peer = find_peer(options.peer);
@@ -189,6 +202,7 @@ int compare_peer(const CompareOptions &options)
     ServerOptions server;
     Place place;
 
+    check_only(options, peer);
     place.address = !options.address.empty() ? options.address
                     : rdma                   ? rdma_address()
                                              : "127.0.0.1";
