@@ -38,7 +38,7 @@ static const void *stage(struct rpm_log *log, const struct append *append)
 
     if (log->places || append->staged)
         return append->data;
-    staged = rpmi_stage_take(&log->stage, append->len);
+    staged = rpmi_group_stage(log, append->len);
     if (staged != NULL)
         memcpy(staged, append->data, append->len);
     return staged;
@@ -58,7 +58,7 @@ static int submit(struct rpm_log *log, const struct append *append, uint64_t *ls
     if (err != 0)
         return err;
     if (!append->staged)
-        log->pending_stage = log->stage.tail;
+        log->pending_stage = log->outbox.tail;
     payload = stage(log, append);
     if (RPMI_UNLIKELY(payload == NULL)) {
         /* What is staged must be allowed to complete. */
@@ -201,7 +201,7 @@ int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
     err = rpmi_log_check(log, len);
     if (err != 0)
         return err;
-    if (len > rpmi_stage_piece_max(&log->stage))
+    if (len > rpmi_group_stage_max(log))
         return rpmi_fail(RPM_E_TOOBIG, "%zu bytes do not fit the staging memory", len);
     (void)rpmi_conn_pump(log->conn);
     rpmi_log_reap_silent(log);
@@ -209,8 +209,8 @@ int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
         return log->dead;
     if (rpmi_log_room(log) == 0)
         return RPM_E_BUSY;
-    log->reserved_at = log->stage.tail;
-    staged = rpmi_stage_take(&log->stage, len);
+    log->reserved_at = log->outbox.tail;
+    staged = rpmi_group_stage(log, len);
     if (staged == NULL) {
         err = rpmi_group_seal(log);
         return err != 0 ? err : RPM_E_BUSY;
@@ -258,6 +258,6 @@ void rpm_log_abandon(struct rpm_log *log)
 {
     RPM_ASSERT(log != NULL);
     if (log->reserved != 0)
-        log->stage.tail = log->reserved_at;
+        log->outbox.tail = log->reserved_at;
     log->reserved = 0;
 }

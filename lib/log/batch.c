@@ -69,8 +69,8 @@ static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, ui
         return 0;
     for (;;) {
         if (log->pending == 0)
-            log->pending_stage = log->stage.tail;
-        staged = rpmi_stage_take(&log->stage, record->len);
+            log->pending_stage = log->outbox.tail;
+        staged = rpmi_group_stage(log, record->len);
         if (staged != NULL)
             break;
         err = send(log, true, deadline);
@@ -88,7 +88,8 @@ static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, ui
 static bool must_post(const struct rpm_log *log)
 {
     return log->ops_count + OPS_SPARE > RPMI_BATCH_OPS_MAX ||
-           (!log->places && log->pending > 0 && log->stage.tail - log->pending_stage >= POST_BYTES);
+           (!log->places && log->pending > 0 &&
+            log->outbox.tail - log->pending_stage >= POST_BYTES);
 }
 
 static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t deadline)

@@ -34,7 +34,7 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
         struct rpmi_entry *entry = &log->entries[log->completed & log->entries_mask];
 
         entry->status = status;
-        log->stage.head = entry->stage_end;
+        log->outbox.head = entry->stage_end;
         if (status == 0)
             log->acked_lsn = entry->end_lsn;
         else

@@ -15,17 +15,67 @@ static unsigned char *header_of(struct rpm_log *log, uint32_t op)
     return log->headers + (uint64_t)op * RPMI_LINE_BYTES;
 }
 
+/* The staged length of a frame: as much as is ever written of it. */
+static uint64_t framed(const struct rpm_log *log, uint64_t len)
+{
+    return rpmi_frame_stride((uint32_t)len, rpmi_ring_large(log, len) ? RPMI_FRAME_XPLINE : 0);
+}
+
+uint64_t rpmi_group_stage_max(const struct rpm_log *log)
+{
+    uint64_t piece = rpmi_outbox_piece_max(&log->outbox);
+
+    if (log->places)
+        return piece;
+    return rpmi_align_down(piece - RPMI_STAGED_ROOM, RPMI_XPLINE_BYTES) - RPMI_FRAME_HEADER_BYTES;
+}
+
+unsigned char *rpmi_group_stage(struct rpm_log *log, uint64_t len)
+{
+    unsigned char *piece;
+
+    RPM_ASSERT(len > 0 && len <= rpmi_group_stage_max(log));
+    if (log->places)
+        return rpmi_outbox_take(&log->outbox, len);
+    piece = rpmi_outbox_take(&log->outbox,
+                             RPMI_STAGED_ROOM - RPMI_FRAME_HEADER_BYTES + framed(log, len));
+    return piece == NULL ? NULL : piece + RPMI_STAGED_ROOM;
+}
+
+/* A staged frame is one piece of memory, with its zeros where a NIC is to send them. */
+static void gather_staged(struct rpmi_op *op, unsigned char *header, uint64_t len)
+{
+    op->head = NULL;
+    op->head_bytes = 0;
+    op->body = header;
+    op->body_bytes = RPMI_FRAME_HEADER_BYTES + len;
+    if (op->kind == RPMI_OP_COPY)
+        return;
+    memset(header + op->body_bytes, 0, op->len - op->body_bytes);
+    op->body_bytes = op->len;
+}
+
 /* One frame as one write. A pad frame has no payload, only the length it stands for. */
 static void add_frame(struct rpm_log *log, const struct rpmi_frame *frame, uint64_t position,
-                      const void *payload, uint64_t written)
+                      const unsigned char *payload, uint64_t written)
 {
     struct rpmi_op *op = &log->ops[log->ops_count];
+    bool staged = !log->places && payload != NULL;
     unsigned char *header = header_of(log, log->ops_count);
 
     RPM_ASSERT(log->ops_count < RPMI_BATCH_OPS_MAX);
     log->ops_count++;
+    if (staged) {
+        RPM_ASSERT(payload >= log->outbox.base + RPMI_STAGED_ROOM &&
+                   payload < log->outbox.base + log->outbox.bytes);
+        header = log->outbox.base + (payload - log->outbox.base) - RPMI_FRAME_HEADER_BYTES;
+    }
     rpmi_frame_put(header, frame, log->log_id, payload);
     rpmi_plan_write(&log->plan, log->write_key, RPMI_LOG_HEADER_BYTES + position, written, op);
+    if (staged) {
+        gather_staged(op, header, frame->len);
+        return;
+    }
     op->head = header;
     op->head_bytes = RPMI_FRAME_HEADER_BYTES;
     op->body = payload;
@@ -78,7 +128,7 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
         .lsn = place->lsn,
         .end_lsn = log->tail_lsn,
         .context = context,
-        .stage_end = log->stage.tail,
+        .stage_end = log->outbox.tail,
         .silent = silent,
     };
     log->pending++;
@@ -91,7 +141,7 @@ void rpmi_group_undo(struct rpm_log *log)
         return;
     log->tail_lsn = log->pending_tail;
     log->position = log->tail_lsn % log->capacity;
-    log->stage.tail = log->pending_stage;
+    log->outbox.tail = log->pending_stage;
     log->pending = 0;
     log->ops_count = 0;
     RPM_ASSERT_SLOW(rpmi_log_sound(log));

@@ -18,7 +18,7 @@
 
 #include "base/mem.h"
 #include "conn/conn.h"
-#include "conn/stage.h"
+#include "conn/outbox.h"
 #include "wire/frame.h"
 #include "wire/head.h"
 
@@ -86,14 +86,14 @@ struct rpm_log {
     uint64_t reaped;
     uint32_t pending;       /* entries behind submitted, built and not posted */
     uint64_t pending_tail;  /* tail_lsn before the first of them */
-    uint64_t pending_stage; /* stage_tail before the first of them */
+    uint64_t pending_stage; /* outbox.tail before the first of them */
 
     struct rpm_outcome *unknown; /* inflight_max: to be settled by resume */
     uint32_t unknown_count;
 
-    struct rpmi_stage stage; /* payloads on their way */
-    uint64_t reserved;       /* bytes; 0: nothing reserved */
-    uint64_t reserved_at;    /* counts as stage_tail does */
+    struct rpmi_outbox outbox; /* frames on their way */
+    uint64_t reserved;         /* bytes; 0: nothing reserved */
+    uint64_t reserved_at;      /* counts as outbox.tail does */
     unsigned char *reserved_data;
 
     struct rpmi_op *ops;    /* RPMI_BATCH_OPS_MAX: the group being built */
@@ -111,12 +111,18 @@ struct rpmi_place {
     uint32_t flags; /* enum rpmi_frame_flag */
 };
 
+/* Does a record of @len bytes fill whole XPLines (H5)? */
+static inline bool rpmi_ring_large(const struct rpm_log *log, uint64_t len)
+{
+    return len + RPMI_FRAME_HEADER_BYTES > RPMI_XPLINE_BYTES &&
+           log->plan.large_unit == RPMI_XPLINE_BYTES;
+}
+
 /* The place of a record of @len bytes if the tail were at @tail_lsn, at @position in the ring. */
 static inline void rpmi_ring_place_at(const struct rpm_log *log, uint64_t tail_lsn,
                                       uint64_t position, uint64_t len, struct rpmi_place *place)
 {
-    bool large = len + RPMI_FRAME_HEADER_BYTES > RPMI_XPLINE_BYTES &&
-                 log->plan.large_unit == RPMI_XPLINE_BYTES;
+    bool large = rpmi_ring_large(log, len);
 
     place->flags = large ? RPMI_FRAME_XPLINE : 0;
     place->stride = rpmi_frame_stride((uint32_t)len, place->flags);
@@ -148,11 +154,22 @@ uint64_t rpmi_ring_record_max(uint64_t capacity);
  * RPM_ASSERT_SLOW. */
 bool rpmi_log_sound(const struct rpm_log *log);
 
+/* Room in front of a staged payload: its frame's header goes there, and the payload stays aligned
+ * for whatever a caller reserved it for. */
+#define RPMI_STAGED_ROOM 32u
+
 /*
  * group.c: a group is what shares one flush. Records are added to it (pending), posted (submitted),
  * and sealed: the seal's completion ends them all.
  */
-/* Add one record whose room in ring, entries and staging was checked. @data: see rpmi_op.body. */
+/* The largest payload that rpmi_group_stage() finds room for once nothing is staged. */
+uint64_t rpmi_group_stage_max(const struct rpm_log *log);
+/* A place for the payload of a record of @len bytes, at most stage_max(), aligned to 32. The rest
+ * of its frame has room around it, so that a NIC can send the frame as one piece. NULL: none now.
+ */
+unsigned char *rpmi_group_stage(struct rpm_log *log, uint64_t len);
+/* Add one record whose room in ring, entries and staging was checked. @data: lies where
+ * rpmi_group_stage() said, unless the link places on post. */
 void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const void *data,
                     uint64_t len, void *context, bool silent);
 /* Post what is pending, without a seal. RPM_E_BUSY: nothing was posted. On any other failure the

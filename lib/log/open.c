@@ -119,9 +119,9 @@ static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
 
     if (err != 0)
         return err;
-    log->stage.bytes = opts->staging_bytes;
-    log->stage.base = link->ops->stage(link, opts->staging_bytes);
-    if (log->stage.base == NULL)
+    log->outbox.bytes = opts->staging_bytes;
+    log->outbox.base = link->ops->stage(link, opts->staging_bytes);
+    if (log->outbox.base == NULL)
         return rpmi_fail(RPM_E_NOMEM, "the connection's staging memory has no %zu bytes left",
                          (size_t)opts->staging_bytes);
     return 0;
@@ -130,9 +130,8 @@ static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
 static void set_record_max(struct rpm_log *log)
 {
     log->record_max = rpmi_ring_record_max(log->capacity);
-    if (log->stage.base != NULL && !log->places &&
-        log->record_max > rpmi_stage_piece_max(&log->stage))
-        log->record_max = rpmi_stage_piece_max(&log->stage);
+    if (log->outbox.base != NULL && !log->places && log->record_max > rpmi_group_stage_max(log))
+        log->record_max = rpmi_group_stage_max(log);
 }
 
 static int attach(struct rpm_log *log, const struct rpm_log_opts *opts)
@@ -158,8 +157,8 @@ static void detach(struct rpm_log *log)
     struct rpmi_link *link = log->conn->link;
 
     rpmi_log_drop_keys(log);
-    if (log->stage.base != NULL)
-        link->ops->unstage(link, log->stage.base);
+    if (log->outbox.base != NULL)
+        link->ops->unstage(link, log->outbox.base);
 }
 
 static void release(struct rpm_log *log)

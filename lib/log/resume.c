@@ -72,7 +72,7 @@ static void forget_queues(struct rpm_log *log)
 {
     rpm_log_abandon(log);
     rpmi_group_undo(log);
-    log->stage.head = log->stage.tail;
+    log->outbox.head = log->outbox.tail;
 }
 
 /* One walk along what is there now. Records met stay present, whatever later walks find. */

@@ -36,7 +36,7 @@ static void check_entries(const struct rpm_log *log)
 
         RPM_ASSERT(entry->lsn >= before);
         RPM_ASSERT(entry->end_lsn > entry->lsn);
-        RPM_ASSERT(entry->stage_end >= log->stage.head);
+        RPM_ASSERT(entry->stage_end >= log->outbox.head);
         before = entry->end_lsn;
     }
     RPM_ASSERT(before == log->tail_lsn);
@@ -44,8 +44,8 @@ static void check_entries(const struct rpm_log *log)
 
 static void check_group(const struct rpm_log *log)
 {
-    RPM_ASSERT(log->stage.head <= log->stage.tail);
-    RPM_ASSERT(log->stage.tail - log->stage.head <= log->stage.bytes);
+    RPM_ASSERT(log->outbox.head <= log->outbox.tail);
+    RPM_ASSERT(log->outbox.tail - log->outbox.head <= log->outbox.bytes);
     RPM_ASSERT(log->ops_count <= RPMI_BATCH_OPS_MAX);
     RPM_ASSERT(log->pending <= log->ops_count);
     RPM_ASSERT(log->pending == 0 || log->pending_tail < log->tail_lsn);

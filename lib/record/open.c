@@ -106,9 +106,9 @@ static int take_stage(struct rpm_region *region)
 {
     struct rpmi_link *link = region->conn->link;
 
-    region->stage.bytes = RPMI_REGION_STAGE_BYTES;
-    region->stage.base = link->ops->stage(link, RPMI_REGION_STAGE_BYTES);
-    if (region->stage.base == NULL)
+    region->outbox.bytes = RPMI_REGION_STAGE_BYTES;
+    region->outbox.base = link->ops->stage(link, RPMI_REGION_STAGE_BYTES);
+    if (region->outbox.base == NULL)
         return rpmi_fail(RPM_E_NOMEM, "the connection's staging memory has no %u bytes left",
                          RPMI_REGION_STAGE_BYTES);
     return 0;
@@ -118,8 +118,8 @@ static void release(struct rpm_region *region)
 {
     struct rpmi_arena arena = region->arena;
 
-    if (region->stage.base != NULL)
-        region->conn->link->ops->unstage(region->conn->link, region->stage.base);
+    if (region->outbox.base != NULL)
+        region->conn->link->ops->unstage(region->conn->link, region->outbox.base);
     rpmi_arena_close(&arena);
 }
 

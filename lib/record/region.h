@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "conn/conn.h"
-#include "conn/stage.h"
+#include "conn/outbox.h"
 
 #include <librpm/region.h>
 
@@ -40,7 +40,7 @@ struct rpm_region {
     int dead; /* 0, or why the region must be reopened */
     struct rpmi_plan plan;
     struct rpmi_plan persist_plan;
-    struct rpmi_stage stage;
+    struct rpmi_outbox outbox;
     struct rpmi_op *ops; /* RPMI_BATCH_OPS_MAX */
     uint32_t ops_count;
     struct rpmi_range ranges[RPMI_GROUP_PATCHES]; /* written since the last seal */

@@ -27,7 +27,7 @@ static void finish(struct rpm_region *region, uint64_t seq, int status)
         struct rpmi_write *write = &region->writes[region->completed % region->inflight_max];
 
         write->status = status;
-        region->stage.head = write->stage_end;
+        region->outbox.head = write->stage_end;
         region->completed++;
     }
     if (status != 0 && region->dead == 0)
@@ -122,7 +122,7 @@ static int end_group(struct rpm_region *region)
         add_seal(region);
     err = send_and_wait(region);
     if (region->completed == region->submitted)
-        region->stage.head = region->stage.tail;
+        region->outbox.head = region->outbox.tail;
     return err;
 }
 
@@ -143,7 +143,7 @@ static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned 
         add_write(region, offset, data, len);
         return 0;
     }
-    while ((staged = rpmi_stage_take(&region->stage, len)) == NULL) {
+    while ((staged = rpmi_outbox_take(&region->outbox, len)) == NULL) {
         err = end_group(region);
         if (err == 0 && region->completed < region->submitted)
             err = rpmi_conn_wait(region->conn, rpmi_conn_deadline(region->conn));
@@ -158,7 +158,7 @@ static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned 
 static int add_patch(struct rpm_region *region, const struct rpm_patch *patch)
 {
     uint64_t most =
-        rpmi_conn_places(region->conn) ? patch->len : rpmi_stage_piece_max(&region->stage);
+        rpmi_conn_places(region->conn) ? patch->len : rpmi_outbox_piece_max(&region->outbox);
 
     for (uint64_t at = 0; at < patch->len;) {
         uint64_t piece = patch->len - at < most ? patch->len - at : most;
@@ -239,7 +239,7 @@ static int post_async(struct rpm_region *region, uint64_t offset, void *context)
     region->writes[region->submitted % region->inflight_max] = (struct rpmi_write){
         .offset = offset,
         .context = context,
-        .stage_end = region->stage.tail,
+        .stage_end = region->outbox.tail,
     };
     region->submitted = seq;
     if (err != 0 || rpmi_conn_places(region->conn))
@@ -260,17 +260,17 @@ int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const voi
     err = check(region, offset, len);
     if (err != 0)
         return err;
-    if (!places && len > rpmi_stage_piece_max(&region->stage))
+    if (!places && len > rpmi_outbox_piece_max(&region->outbox))
         return rpmi_fail(RPM_E_TOOBIG, "an asynchronous write has at most %" PRIu64 " bytes",
-                         rpmi_stage_piece_max(&region->stage));
+                         rpmi_outbox_piece_max(&region->outbox));
     (void)rpmi_conn_pump(region->conn);
     if (region->dead != 0)
         return region->dead;
     if (region->submitted - region->reaped == region->inflight_max)
         return RPM_E_BUSY;
-    stage_tail = region->stage.tail;
+    stage_tail = region->outbox.tail;
     if (!places) {
-        unsigned char *staged = rpmi_stage_take(&region->stage, len);
+        unsigned char *staged = rpmi_outbox_take(&region->outbox, len);
 
         if (staged == NULL)
             return RPM_E_BUSY;
@@ -280,7 +280,7 @@ int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const voi
     add_write(region, offset, payload, len);
     err = post_async(region, offset, context);
     if (err != 0)
-        region->stage.tail = stage_tail;
+        region->outbox.tail = stage_tail;
     else
         region->conn->payload_bytes += len;
     return err;

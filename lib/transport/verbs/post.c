@@ -116,7 +116,8 @@ static struct rpmi_wr *put_piece(struct chain *chain, const struct rpmi_op *op, 
     return wr;
 }
 
-/* The front of a write out of a slot, the rest of its body from where it lies, its zeros. */
+/* As it lies; or the front of it out of a slot, the rest of its body from where it lies, its zeros.
+ */
 static struct rpmi_wr *put_plain_write(struct chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -127,6 +128,8 @@ static struct rpmi_wr *put_plain_write(struct chain *chain, const struct rpmi_op
     uint64_t body = op->body_bytes < room ? op->body_bytes : room;
     struct rpmi_wr *wr;
 
+    if (op->head_bytes == 0 && op->body_bytes == op->len)
+        return put_piece(chain, op, 0, op->body, op->len);
     if (op->head_bytes != 0)
         memcpy(slot, op->head, op->head_bytes);
     if (body != 0)

@@ -55,7 +55,9 @@ TEST_CASE("group: each method turns one record into its ops", "[unit]")
             CHECK(ops[i].kind == row.kinds[i]);
         CHECK(ops[0].len == 128);
         CHECK(ops[0].offset == 4096);
-        CHECK(ops[0].head_bytes == 24);
+        // Header, payload and zeros lie in one piece; what copies at the far end needs no zeros.
+        CHECK(ops[0].head_bytes == 0);
+        CHECK(ops[0].body_bytes == (row.method == RPM_METHOD_COPY ? 124 : 128));
         CHECK((ops.back().flags & RPMI_OP_SIGNALED) != 0);
         if (ops.size() == 2)
             CHECK((ops[0].flags & RPMI_OP_SIGNALED) == 0);
@@ -67,7 +69,61 @@ TEST_CASE("group: without H6 only the bytes that carry data are written", "[unit
     auto ops = ops_of_append(queued(), RPM_METHOD_READ, "-H6", 100);
 
     CHECK(ops[0].len == 124);
-    CHECK(ops[0].body_bytes == 100);
+    CHECK(ops[0].body_bytes == 124);
+}
+
+TEST_CASE("group: a frame is sent as it lies, whatever its staging held before", "[unit]")
+{
+    rpm_conn_opts conn_opts = with_method(RPM_METHOD_READ);
+    Server server;
+    Conn conn(server, queued(), &conn_opts);
+    Log log(conn, "a", WRITER);
+    rpm_log *raw = log;
+    std::vector<unsigned char> sent;
+
+    memset(raw->outbox.base, 0xee, raw->outbox.bytes);
+    conn.link->on_op = [&](const rpmi_op &op) {
+        auto at = static_cast<const unsigned char *>(op.body);
+        if (op.kind == RPMI_OP_WRITE)
+            sent.assign(at, at + op.body_bytes);
+    };
+    for (size_t len : { 1u, 40u, 41u, 232u, 233u, 1000u }) {
+        CAPTURE(len);
+        append(log, payload(7, len));
+        REQUIRE(sent.size() == (len + 24 + 63) / 64 * 64);
+        CHECK(std::string(sent.begin() + 24, sent.begin() + 24 + static_cast<long>(len)) ==
+              payload(7, len));
+        CHECK(std::all_of(sent.begin() + 24 + static_cast<long>(len), sent.end(),
+                          [](unsigned char byte) { return byte == 0; }));
+    }
+    conn.link->on_op = nullptr;
+}
+
+TEST_CASE("group: the largest record finds room, and lies where any type may", "[unit]")
+{
+    rpm_conn_opts conn_opts = with_method(RPM_METHOD_READ);
+    rpm_log_opts opts = rpm_log_opts_init();
+    Server server;
+    Conn conn(server, queued(), &conn_opts);
+
+    opts.staging_bytes = 64 << 10;
+    opts.flags = WRITER;
+    opts.capacity_bytes = 256 << 10;
+    Log log;
+    REQUIRE(log.open(conn, "a", opts) == 0);
+    rpm_log *raw = log;
+    uint64_t max = raw->record_max;
+    void *room = nullptr;
+
+    CHECK(max == (32u << 10) - 256 - 24);
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(rpm_log_reserve(log, max, &room) == 0);
+        CHECK(reinterpret_cast<uintptr_t>(room) % 32 == 0);
+        memset(room, i, max);
+        REQUIRE(rpm_log_commit(log, max, 0, nullptr, nullptr) == 0);
+        REQUIRE(reap(log, 1).size() == 1);
+    }
+    CHECK(rpm_log_reserve(log, max + 1, &room) == RPM_E_TOOBIG);
 }
 
 TEST_CASE("group: without H9 the seal waits for the write", "[unit]")
@@ -163,12 +219,12 @@ TEST_CASE("group: what is undone leaves no trace", "[unit]")
 
     append(log, "x");
     uint64_t tail = raw->tail_lsn;
-    uint64_t stage = raw->stage.tail;
+    uint64_t stage = raw->outbox.tail;
     uint32_t used = conn.conn->credit.used;
     conn.conn->credit.used = conn.conn->credit.limit;
     CHECK(append_async(log, payload(1, 300), 1) == RPM_E_BUSY);
     CHECK(raw->tail_lsn == tail);
-    CHECK(raw->stage.tail == stage);
+    CHECK(raw->outbox.tail == stage);
     CHECK(raw->pending == 0);
     CHECK(raw->ops_count == 0);
     conn.conn->credit.used = used;

@@ -38,8 +38,8 @@ const Spoil SPOILS[] = {
       } },
     { "entry->stage_end >=",
       [](rpm_log *log) { log->entries[log->completed & log->entries_mask].stage_end = 0; } },
-    { "stage.head <= log->stage.tail",
-      [](rpm_log *log) { log->stage.tail = log->stage.head - 1; } },
+    { "outbox.head <= log->outbox.tail",
+      [](rpm_log *log) { log->outbox.tail = log->outbox.head - 1; } },
     { "pending <= log->ops_count", [](rpm_log *log) { log->ops_count = 0; } },
     { "pending_tail <", [](rpm_log *log) { log->pending_tail = log->tail_lsn; } },
     { "reserved_data != NULL",
@@ -64,8 +64,11 @@ TEST_CASE("sound: a log with every queue in use passes, and each thing that can 
     std::string more = payload(4, 1000);
     rpmi_place place;
     rpmi_ring_place(log, log.log->tail_lsn, more.size(), &place);
-    log.log->pending_stage = log.log->stage.tail;
-    rpmi_group_add(log, &place, more.data(), more.size(), nullptr, false);
+    log.log->pending_stage = log.log->outbox.tail;
+    unsigned char *staged = rpmi_group_stage(log, more.size());
+    REQUIRE(staged != nullptr);
+    memcpy(staged, more.data(), more.size());
+    rpmi_group_add(log, &place, staged, more.size(), nullptr, false);
     REQUIRE(log.log->completed > 0);
     REQUIRE(log.log->submitted > log.log->completed);
     REQUIRE(log.log->pending > 0);

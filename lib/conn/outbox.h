@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * outbox.h: what is on its way, in memory that the transport can send from. A ring: taken in the
+ * order of submission, free again in the order of completion.
+ *
+ * Invariant: head <= tail <= head + bytes; a piece never wraps.
+ *
+ * Tests: tests/unit/conn/outbox_test.cpp
+ */
+#ifndef RPMI_OUTBOX_H
+#define RPMI_OUTBOX_H
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/limits.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rpmi_outbox {
+    unsigned char *base; /* staging memory of the link */
+    uint64_t bytes;
+    uint64_t head; /* counts up; oldest byte in use */
+    uint64_t tail; /* counts up; next free byte */
+};
+
+/* The largest piece that always finds room once the ring is empty. */
+static inline uint64_t rpmi_outbox_piece_max(const struct rpmi_outbox *box)
+{
+    return rpmi_align_down(box->bytes / 2, RPMI_LINE_BYTES);
+}
+
+/* Contiguous room for @len bytes, at most rpmi_outbox_piece_max(). NULL: none now. */
+static inline unsigned char *rpmi_outbox_take(struct rpmi_outbox *box, uint64_t len)
+{
+    uint64_t need = rpmi_align_up(len, RPMI_LINE_BYTES);
+    uint64_t at = box->tail % box->bytes;
+    uint64_t skip = at + need > box->bytes ? box->bytes - at : 0;
+
+    RPM_ASSERT(len <= rpmi_outbox_piece_max(box));
+    if (box->tail + skip + need - box->head > box->bytes)
+        return NULL;
+    box->tail += skip + need;
+    return box->base + (at + skip) % box->bytes;
+}
+
+#endif
