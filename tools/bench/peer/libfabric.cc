@@ -195,11 +195,22 @@ class FabricClient : public PeerClient
         uint32_t event = 0;
         ssize_t n = fi_eq_sread(ends_.eq, &event, text, sizeof(text), kConnectMs, 0);
 
+        if (n == -FI_EAVAIL)
+            throw cli::Failure("libfabric: not connected: " + refusal());
         must(n, "libfabric: not connected");
         if (event != FI_CONNECTED ||
             n < static_cast<ssize_t>(sizeof(fi_eq_cm_entry) + sizeof(far_)))
             throw cli::Failure("libfabric: connected to something else");
         memcpy(&far_, reinterpret_cast<struct fi_eq_cm_entry *>(text)->data, sizeof(far_));
+    }
+    // What the event queue says of a connection that was not made.
+    std::string refusal()
+    {
+        struct fi_eq_err_entry why = {};
+
+        if (fi_eq_readerr(ends_.eq, &why, 0) < 0)
+            return "no reason given";
+        return fi_strerror(why.err);
     }
     bool post(uint64_t offset) override
     {
