@@ -131,10 +131,15 @@ static void add_compare(CLI::App &app, CompareOptions &options)
     cli::size_option(sub, "--scan-bytes", options.scan_bytes,
                      "size of the log that is scanned (1G)");
     CLI::Option *peer =
-        sub->add_option("--peer", options.peer, "against librpma, verbs or libfabric instead")
-            ->check(CLI::IsMember({ "librpma", "verbs", "libfabric" }));
+        sub->add_option(
+               "--peer", options.peer,
+               "against librpma, verbs or libfabric instead; self: ours with one thing changed")
+            ->check(CLI::IsMember({ "librpma", "verbs", "libfabric", "self" }));
+    sub->add_option("--scheme", options.scheme, "of the link with --peer self: verbs, tcp (verbs)")
+        ->check(CLI::IsMember({ "verbs", "tcp" }))
+        ->needs(peer);
     sub->add_option("--address", options.address,
-                    "of the peer's server and ours (an RDMA device's; libfabric: 127.0.0.1)")
+                    "of the peer's server and ours (an RDMA device's; tcp: 127.0.0.1)")
         ->needs(peer);
     sub->add_option("--port", options.port, "of the peer's server; ours takes the next (7204)")
         ->check(CLI::Range(1u, 65534u))

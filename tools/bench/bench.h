@@ -120,16 +120,18 @@ struct CompareOptions {
     std::string only; /* rows whose name contains this */
     uint32_t rounds = 9;
     uint64_t scan_bytes = 1ull << 30;
-    std::string peer;     /* hold us against this one only */
-    std::string address;  /* where its server listens, and ours; empty: found */
-    uint32_t port = 7204; /* of its server; ours takes the next */
-    std::string memory;   /* device that both servers lend a part of; empty: files in dir */
-    uint32_t method = 0;  /* ours */
+    std::string peer;             /* hold us against this one only */
+    std::string scheme = "verbs"; /* of the link to ourselves */
+    std::string address;          /* where its server listens, and ours; empty: found */
+    uint32_t port = 7204;         /* of its server; ours takes the next */
+    std::string memory;           /* device that both servers lend a part of; empty: files in dir */
+    uint32_t method = 0;          /* ours */
 };
 
 int run(const RunOptions &options);
 int compare(const CompareOptions &options);
 int compare_peer(const CompareOptions &options);
+int compare_self(const CompareOptions &options);
 
 } // namespace bench
 #endif

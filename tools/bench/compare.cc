@@ -134,7 +134,9 @@ void write_rows(const std::string &path, const std::vector<Row> &rows)
                          { "ratio", row.ratio },
                          { "ratio_min", row.ratio_min },
                          { "ratio_max", row.ratio_max },
-                         { "unit", row.unit } });
+                         { "unit", row.unit },
+                         { "ours_ns", row.ours },
+                         { "other_ns", row.other } });
     file.open(path == "-" ? "/dev/stdout" : path);
     file << json.dump(2) << '\n';
     file.close();
@@ -185,6 +187,8 @@ static void print_notes(const Stage &stage)
 
 int compare(const CompareOptions &options)
 {
+    if (options.peer == "self")
+        return compare_self(options);
     if (!options.peer.empty())
         return compare_peer(options);
     check_only(options.only);

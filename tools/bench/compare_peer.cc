@@ -84,14 +84,14 @@ static std::vector<Entrant> our_entrants(const Match &match, Shape shape)
     all.push_back({ "append " + scheme,
                     [=] {
                         return make_ours(match.url, "bench-append", shape, capacity(shape),
-                                         match.options.method);
+                                         { match.options.method });
                     },
                     false });
     if (shape.depth > 1)
         all.push_back({ "async " + scheme,
                         [=] {
                             return make_ours_async(match.url, "bench-async", shape, capacity(shape),
-                                                   match.options.method);
+                                                   { match.options.method });
                         },
                         false });
     return all;

@@ -33,12 +33,24 @@ class Contender
 
 using ContenderPtr = std::unique_ptr<Contender>;
 
+/* What is asked of ours; none of it: what a program gets that asks for nothing. */
+struct Asked {
+    uint32_t method = 0; /* enum rpm_method */
+    uint32_t pace = 0;   /* enum rpm_pace */
+    uint32_t level = 0;  /* enum rpm_level */
+    const char *hints = "all";
+};
+
 /* Our log over @url, created there under a name of its own. */
 ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
-                       uint64_t capacity, uint32_t method = 0);
+                       uint64_t capacity, const Asked &asked = {});
 /* The same, each record made durable by itself, as many under way as the depth says. */
 ContenderPtr make_ours_async(const std::string &url, const std::string &name, Shape shape,
-                             uint64_t capacity, uint32_t method);
+                             uint64_t capacity, const Asked &asked = {});
+/* So many of the latter, each in a thread and over a connection of its own; the depth is of each.
+ */
+ContenderPtr make_crowd(const std::string &url, Shape shape, uint64_t capacity,
+                        uint32_t connections, const Asked &asked = {});
 /* The hand-written loop; nullptr if this CPU has none. */
 ContenderPtr make_limit(const MemoryDir &dir, Shape shape, uint64_t capacity);
 /* The hand-written ring to a thread that runs on @cpu. */

@@ -10,7 +10,7 @@ namespace bench
 {
 
 OurLog::OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity,
-               uint32_t method)
+               const Asked &asked)
     : shape_(shape), payload_(shape.bytes, 'x'), name_(name), capacity_(capacity),
       slices_(shape.depth, rpm_slice{ payload_.data(), shape.bytes })
 {
@@ -18,10 +18,13 @@ OurLog::OurLog(const std::string &url, const std::string &name, Shape shape, uin
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_log *fresh = nullptr;
 
-    conn_opts.method = method;
+    conn_opts.method = asked.method;
+    conn_opts.pace = asked.pace;
+    conn_opts.hints = asked.hints;
     conn_ = cli::connect(url, &conn_opts);
 
     opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+    opts.level = asked.level;
     opts.capacity_bytes = capacity;
     opts.staging_bytes = 8u << 20;
     cli::check(name, rpm_log_open(conn_.get(), name.c_str(), &opts, &fresh));
@@ -117,15 +120,15 @@ class OurAsyncLog : public OurLog
 };
 
 ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
-                       uint64_t capacity, uint32_t method)
+                       uint64_t capacity, const Asked &asked)
 {
-    return std::make_unique<OurLog>(url, name, shape, capacity, method);
+    return std::make_unique<OurLog>(url, name, shape, capacity, asked);
 }
 
 ContenderPtr make_ours_async(const std::string &url, const std::string &name, Shape shape,
-                             uint64_t capacity, uint32_t method)
+                             uint64_t capacity, const Asked &asked)
 {
-    return std::make_unique<OurAsyncLog>(url, name, shape, capacity, method);
+    return std::make_unique<OurAsyncLog>(url, name, shape, capacity, asked);
 }
 
 double burst(Contender &contender, uint64_t n, uint32_t depth)

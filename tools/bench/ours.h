@@ -14,7 +14,7 @@ class OurLog : public Contender
 {
   public:
     OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity,
-           uint32_t method = 0);
+           const Asked &asked = {});
     ~OurLog() override;
 
     void append(uint64_t n) override;
