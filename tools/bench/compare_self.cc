@@ -26,7 +26,7 @@ struct Duel {
 
 static uint64_t capacity(Shape shape)
 {
-    return std::max<uint64_t>({ 256u << 10, 1024 * shape.bytes, 12288ull * shape.depth });
+    return std::max<uint64_t>({ 384u << 10, 1024 * shape.bytes, 4096ull * shape.depth });
 }
 
 static ContenderPtr enter(const std::string &url, const char *name, Shape shape,
