@@ -83,7 +83,8 @@ struct rpmi_transport_ops {
      * and every completion was reaped. Never blocks; a model lets one event happen. */
     int (*poll)(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 
-    /* Wait until poll() has something to say. 0, or RPM_E_TIMEDOUT. */
+    /* Wait until poll() has something to say, or what post() last had no room for may go. 0, or
+     * RPM_E_TIMEDOUT. */
     int (*wait)(struct rpmi_link *link, uint64_t deadline_ns);
 
     /* For an event loop. From now on, after every reconnect too, whatever brings news is in the

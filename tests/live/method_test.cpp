@@ -270,3 +270,54 @@ TEST_CASE("method: a COPY of many passes lets others have their turn", "[live]")
         CHECK(std::memcmp(link.bytes + 4096, link.bytes + 4097, 4095) == 0);
     }
 }
+
+// A record and behind it the word that makes it count.
+TEST_CASE("method: a word that commits comes behind what it commits", "[live]")
+{
+    NEEDS_OWN_SERVER("each case has a server of its own kind");
+    struct {
+        bool devdax;
+        uint32_t method;
+    } const all[] = { { true, RPM_METHOD_FLUSH },
+                      { false, RPM_METHOD_READ },
+                      { true, RPM_METHOD_MESSAGE } };
+
+    for (const auto &one : all) {
+        ServerOpts opts;
+        if (one.devdax) {
+            opts.pool = blank_devdax();
+            opts.bytes = 0;
+            opts.domain = 0;
+            opts.ddio = 0;
+        }
+        Server server(opts);
+        rpm_conn_opts conn_opts = rpm_conn_opts_init();
+        rpm_region_opts region_opts = rpm_region_opts_init();
+        rpm_conn *conn = nullptr;
+        rpm_region *region = nullptr;
+        std::string data(300, 'd');
+
+        CAPTURE(one.devdax, rpm_method_name(static_cast<rpm_method>(one.method)));
+        conn_opts.method = one.method;
+        REQUIRE(rpm_conn_open(server.url().c_str(), &conn_opts, &conn) == 0);
+        region_opts.flags = RPM_REGION_CREATE;
+        region_opts.bytes = 65536;
+        REQUIRE(rpm_region_open(conn, "records", &region_opts, &region) == 0);
+        for (uint64_t i = 1; i <= 20; i++) {
+            uint64_t word = 0x0101010101010101 * i;
+            uint64_t found = 0;
+            rpm_patch patches[] = { { i * 512, data.data(), data.size(), 0 },
+                                    { i * 8, &word, sizeof(word), RPM_PATCH_AFTER } };
+            int err = rpm_region_writev(region, patches, 2);
+            INFO("record " << i << ": " << rpm_last_error());
+            REQUIRE(err == 0);
+            REQUIRE(rpm_region_read(region, i * 8, &found, sizeof(found)) == 0);
+            REQUIRE(found == word);
+            std::string back(data.size(), 0);
+            REQUIRE(rpm_region_read(region, i * 512, &back[0], back.size()) == 0);
+            REQUIRE(back == data);
+        }
+        rpm_region_close(&region);
+        rpm_conn_close(&conn);
+    }
+}

@@ -251,6 +251,7 @@ static void forget(struct rpmi_verbs *verbs)
     verbs->broken = verbs->told_failure = verbs->refusing = false;
     verbs->asking = verbs->welcomed = verbs->replied = false;
     verbs->rest.whole = true;
+    verbs->wants = false;
 }
 
 static int try_address(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadline_ns)

@@ -379,6 +379,11 @@ static bool has_room(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
     return (op->flags & RPMI_OP_FENCED) == 0 || verbs->works_done >= verbs->fence_work;
 }
 
+bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs)
+{
+    return verbs->wants && has_room(verbs, &verbs->wanted);
+}
+
 /* A write with so long a tail of zeros does not go behind one doorbell. */
 static int too_large(const struct rpmi_op *op)
 {
@@ -503,7 +508,12 @@ static int take_next(struct chain *chain, const struct rpmi_op *op)
     if (!has_room(verbs, op)) {
         err = ring_doorbell(chain);
         rpmi_verbs_drain(verbs);
-        if (err != 0 || verbs->broken || !has_room(verbs, op))
+        if (err == 0 && !verbs->broken && !has_room(verbs, op)) {
+            verbs->wants = true;
+            verbs->wanted = *op;
+            return 0;
+        }
+        if (err != 0 || verbs->broken)
             return 0;
     }
     if (chain->n + requests_of(op) > RPMI_CHAIN_MAX && ring_doorbell(chain) != 0)
@@ -521,6 +531,7 @@ int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
 
     if (RPMI_UNLIKELY(link->lost != 0 || verbs->broken || verbs->refusing))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
+    verbs->wants = false;
     chain.plain = verbs->nic.software && has_flush(ops, n);
     while (taken < n && (got = take_next(&chain, &ops[taken])) > 0)
         taken++;

@@ -420,7 +420,7 @@ static int wait_until(struct rpmi_verbs *verbs, ready_fn *ready, const void *con
 static bool news_ready(const struct rpmi_verbs *verbs, const void *context)
 {
     (void)context;
-    return has_news(verbs);
+    return has_news(verbs) || rpmi_verbs_room_came(verbs);
 }
 
 int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns)

@@ -110,7 +110,9 @@ struct rpmi_verbs {
     uint64_t sent_tail;
     uint64_t sent_head; /* ops before it were reported, or need no report */
     struct rpmi_rest rest;
-    uint64_t fence_work; /* a FENCED op waits until so many works are done */
+    uint64_t fence_work;   /* a FENCED op waits until so many works are done */
+    bool wants;            /* the last post ended at an op that found no room */
+    struct rpmi_op wanted; /* that one; what it points at is gone */
 
     bool broken; /* the queue pair failed: what is not finished never will be */
     uint64_t broken_wr;
@@ -151,6 +153,9 @@ int rpmi_verbs_receive(struct rpmi_verbs *verbs, uint32_t i);
 
 /* post.c */
 int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
+/* Is there room by now for the op that found none? Its poster waits for that, though nothing that
+ * ended has to be told. */
+bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs);
 /* Room came free: go on with a COPY that was begun. */
 void rpmi_verbs_continue(struct rpmi_verbs *verbs);
 /* A letter of @len bytes from @bytes: an entry or a call. RPM_E_LOST, RPM_E_BUSY: no room. */
