@@ -13,7 +13,8 @@ using namespace live;
 namespace
 {
 
-const unsigned kFlush = 8; // IBV_WC_FLUSH, which older headers do not name
+const unsigned kFlush = 8;       // IBV_WC_FLUSH, which older headers do not name
+const unsigned kAtomicWrite = 9; // IBV_WC_ATOMIC_WRITE
 
 struct Opcodes {
     explicit Opcodes(const rpm_conn *conn)
@@ -271,7 +272,47 @@ TEST_CASE("method: a COPY of many passes lets others have their turn", "[live]")
     }
 }
 
-// A record and behind it the word that makes it count.
+// A word of its own, with nothing behind it that is reported in its place.
+TEST_CASE("method: an aligned word is an ATOMIC WRITE, anything else a WRITE", "[live]")
+{
+    Server server;
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_facts facts = rpm_facts_init();
+    rpm_conn *conn = nullptr;
+    rpm_region *region = nullptr;
+    unsigned char bytes[16];
+
+    REQUIRE(rpm_conn_open(server.url().c_str(), nullptr, &conn) == 0);
+    REQUIRE(rpm_conn_facts(conn, &facts) == 0);
+    if (!support::is_remote())
+        CHECK(facts.atomic_write == RPM_YES);
+    opts.flags = RPM_REGION_CREATE;
+    opts.bytes = 4096;
+    opts.level = RPM_POSTED;
+    REQUIRE(rpm_region_open(conn, server.name("words").c_str(), &opts, &region) == 0);
+    for (uint64_t i = 1; i <= 20; i++) {
+        for (size_t len : { 8u, 4u, 16u }) {
+            uint64_t offset = 64 * i + (len == 4 ? 4 : 0);
+            unsigned char found[16] = {};
+            Opcodes before(conn);
+
+            std::memset(bytes, static_cast<int>(i + len), sizeof(bytes));
+            INFO(rpm_last_error());
+            REQUIRE(rpm_region_write(region, offset, bytes, len) == 0);
+            Opcodes after(conn);
+            bool word = len == 8 && facts.atomic_write == RPM_YES;
+            CHECK(after.count[kAtomicWrite] - before.count[kAtomicWrite] == (word ? 1 : 0));
+            CHECK(after.count[IBV_WC_RDMA_WRITE] - before.count[IBV_WC_RDMA_WRITE] ==
+                  (word ? 0 : 1));
+            REQUIRE(rpm_region_read(region, offset, found, len) == 0);
+            CHECK(std::memcmp(found, bytes, len) == 0);
+        }
+    }
+    rpm_region_close(&region);
+    rpm_conn_close(&conn);
+}
+
+// A record and behind it the word that makes it count. By FLUSH it needs no fence.
 TEST_CASE("method: a word that commits comes behind what it commits", "[live]")
 {
     NEEDS_OWN_SERVER("each case has a server of its own kind");

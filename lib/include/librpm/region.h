@@ -124,7 +124,9 @@ RPM_MUST_CHECK int rpm_region_write(struct rpm_region *region, uint64_t offset, 
  * Errors:   as rpm_region_write(); all pieces are checked before anything is sent.
  * Threads:  one per conn.
  * Cost:     @n writes and the flushes, one round trip; no allocation.
- * Source:   a READ or FLUSH is not ordered before a later WRITE unless that one carries a fence.
+ * Source:   a READ or FLUSH is not ordered before a later WRITE unless that one carries a fence; a
+ *           FLUSH is before a later ATOMIC WRITE, which an aligned word of 8 bytes is where the
+ *           devices have it (rpm_facts.atomic_write).
  */
 RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches,
                                      uint32_t n);

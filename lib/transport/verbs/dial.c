@@ -178,6 +178,7 @@ static int make_queues(struct rpmi_verbs *verbs)
         .send_wrs = verbs->send_wrs,
         .recv_wrs = verbs->receives_n,
         .flush = verbs->nic.flush,
+        .words = verbs->nic.atomic_write,
     };
     int cqes = (int)(verbs->send_wrs + verbs->receives_n);
     int err;

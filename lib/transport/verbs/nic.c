@@ -49,7 +49,7 @@ int rpmi_nic_probe(struct ibv_context *verbs, struct rpmi_nic *nic)
 #ifdef RPMI_HAVE_WR_FLUSH
     nic->flush = (ex.device_cap_flags_ex & CAP_FLUSH_PERSISTENT) != 0;
 #endif
-#ifdef RPMI_HAVE_WR_ATOMIC_WRITE
+#if defined(RPMI_HAVE_WR_FLUSH) && defined(RPMI_HAVE_WR_ATOMIC_WRITE)
     nic->atomic_write = (ex.device_cap_flags_ex & CAP_ATOMIC_WRITE) != 0;
 #endif
     return 0;

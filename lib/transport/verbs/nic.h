@@ -58,23 +58,26 @@ struct rpmi_qp_wish {
     uint32_t send_wrs;
     uint32_t recv_wrs;
     bool flush; /* FLUSH will be posted */
+    bool words; /* ATOMIC WRITE will be */
 };
 
 /* A queue pair of @id, with what was granted. */
 struct rpmi_qp {
     struct ibv_qp *qp;
-    struct ibv_qp_ex *ex; /* NULL: it posts no FLUSH */
+    struct ibv_qp_ex *ex; /* NULL: it posts neither FLUSH nor ATOMIC WRITE */
     uint32_t inline_bytes;
 };
 
 /* RPM_E_NOMEM, RPM_E_NOCAP (more than the device has). */
 int rpmi_qp_create(struct rdma_cm_id *id, const struct rpmi_qp_wish *wish, struct rpmi_qp *qp);
 
-/* One work request. FLUSH has no number in every rdma-core, so it has one of ours. */
+/* One work request. FLUSH and ATOMIC WRITE have no number in every rdma-core: they are said here.
+ */
 struct rpmi_wr {
     struct ibv_send_wr wr;
     struct ibv_sge sge[RPMI_SGE_MAX];
     uint64_t flush_bytes; /* not 0: a FLUSH of so many bytes instead of what wr says */
+    bool word;            /* an ATOMIC WRITE of the word at sge[0] instead of what wr says */
 };
 
 /* Post a chain behind one doorbell. 0 or RPM_E_LOST: then any number of them may have gone. */

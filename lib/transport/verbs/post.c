@@ -55,6 +55,7 @@ static struct rpmi_wr *next_wr(struct chain *chain, enum ibv_wr_opcode opcode)
 
     RPM_ASSERT(chain->n <= RPMI_CHAIN_MAX);
     wr->flush_bytes = 0;
+    wr->word = false;
     wr->wr = (struct ibv_send_wr){
         .wr_id = verbs->posted++,
         .sg_list = wr->sge,
@@ -204,6 +205,25 @@ static struct rpmi_wr *put_flush(struct chain *chain, const struct rpmi_op *op)
 
     aim(chain->verbs, op, 0, wr);
     wr->flush_bytes = op->len;
+    return wr;
+}
+
+/* The word is taken out of the slot while it is posted. */
+static struct rpmi_wr *put_word(struct chain *chain, const struct rpmi_op *op)
+{
+    struct rpmi_verbs *verbs = chain->verbs;
+    struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_WRITE);
+    unsigned char *slot = slot_of(verbs, wr->wr.wr_id);
+
+    RPM_ASSERT(op->head_bytes + op->body_bytes == sizeof(uint64_t) && op->len == sizeof(uint64_t));
+    if (op->head_bytes != 0)
+        memcpy(slot, op->head, op->head_bytes);
+    if (op->body_bytes != 0)
+        memcpy(slot + op->head_bytes, op->body, op->body_bytes);
+    aim(verbs, op, 0, wr);
+    RPM_ASSERT(rpmi_is_aligned(op->offset, sizeof(uint64_t)));
+    add_sge(wr, slot, sizeof(uint64_t), verbs->own_mr->lkey);
+    wr->word = true;
     return wr;
 }
 
@@ -399,6 +419,8 @@ static struct rpmi_wr *put_op(struct chain *chain, const struct rpmi_op *op)
 
     switch (op->kind) {
     case RPMI_OP_WRITE:
+        if ((op->flags & RPMI_OP_WORD) != 0)
+            return put_word(chain, op);
         return chain->plain ? put_plain_write(chain, op) : put_write(chain, op, IBV_WR_RDMA_WRITE);
     case RPMI_OP_WRITE_IMM:
         if (imm_fits(op))
@@ -465,12 +487,12 @@ void rpmi_verbs_continue(struct rpmi_verbs *verbs)
     (void)ring_doorbell(&chain);
 }
 
-/* By the interface that has FLUSH, rdma-core's Soft-RoCE provider (56) sends what is copied into
- * requests as if it were empty, and gets the length of a list of pieces wrong. */
-static bool has_flush(const struct rpmi_op *ops, uint32_t n)
+/* By the interface that has FLUSH and ATOMIC WRITE, rdma-core's Soft-RoCE provider (56) sends what
+ * is copied into requests as if it were empty, and gets the length of a list of pieces wrong. */
+static bool is_by_newer(const struct rpmi_op *ops, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (ops[i].kind == RPMI_OP_FLUSH)
+        if (ops[i].kind == RPMI_OP_FLUSH || (ops[i].flags & RPMI_OP_WORD) != 0)
             return true;
     return false;
 }
@@ -532,7 +554,7 @@ int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
     if (RPMI_UNLIKELY(link->lost != 0 || verbs->broken || verbs->refusing))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
     verbs->wants = false;
-    chain.plain = verbs->nic.software && has_flush(ops, n);
+    chain.plain = verbs->nic.software && is_by_newer(ops, n);
     while (taken < n && (got = take_next(&chain, &ops[taken])) > 0)
         taken++;
     if (got < 0 && verbs->sent_tail == verbs->sent_head)

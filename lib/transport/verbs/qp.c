@@ -2,8 +2,8 @@
 /*
  * qp.c: a queue pair, and chains of work requests into it, each chain behind one doorbell.
  *
- * A chain with a FLUSH in it is posted by rdma-core's newer interface (ibv_wr_*), which alone has
- * it; any other by ibv_post_send(), which every provider has.
+ * A chain with a FLUSH or an ATOMIC WRITE in it is posted by rdma-core's newer interface
+ * (ibv_wr_*), which alone has them; any other by ibv_post_send(), which every provider has.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -40,13 +40,19 @@ static void wish_fill(const struct rpmi_qp_wish *wish, struct ibv_qp_init_attr_e
         .pd = wish->pd,
     };
 #ifdef RPMI_HAVE_WR_FLUSH
-    if (wish->flush) {
+    if (wish->flush || wish->words) {
         attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
         attr->send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
                                IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
                                IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                               IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH;
+                               IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     }
+    if (wish->flush)
+        attr->send_ops_flags |= IBV_QP_EX_WITH_FLUSH;
+#ifdef RPMI_HAVE_WR_ATOMIC_WRITE
+    if (wish->words)
+        attr->send_ops_flags |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+#endif
 #endif
 }
 
@@ -76,7 +82,7 @@ static int post_linked(struct ibv_qp *qp, struct rpmi_wr *chain, uint32_t n)
     int err;
 
     for (uint32_t i = 0; i < n; i++) {
-        RPM_ASSERT(chain[i].flush_bytes == 0);
+        RPM_ASSERT(chain[i].flush_bytes == 0 && !chain[i].word);
         chain[i].wr.next = i + 1 < n ? &chain[i + 1].wr : NULL;
     }
     err = ibv_post_send(qp, &chain[0].wr, &bad);
@@ -112,6 +118,13 @@ static void put_request(struct ibv_qp_ex *ex, const struct rpmi_wr *wr)
                      IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE);
         return;
     }
+#ifdef RPMI_HAVE_WR_ATOMIC_WRITE
+    if (wr->word) {
+        ibv_wr_atomic_write(ex, from->wr.rdma.rkey, from->wr.rdma.remote_addr,
+                            (const void *)(uintptr_t)from->sg_list[0].addr);
+        return;
+    }
+#endif
     switch (from->opcode) {
     case IBV_WR_RDMA_WRITE:
         ibv_wr_rdma_write(ex, from->wr.rdma.rkey, from->wr.rdma.remote_addr);
@@ -157,7 +170,7 @@ int rpmi_qp_post(const struct rpmi_qp *qp, struct rpmi_wr *chain, uint32_t n)
     RPM_ASSERT(n > 0);
 #ifdef RPMI_HAVE_WR_FLUSH
     for (uint32_t i = 0; i < n; i++)
-        if (chain[i].flush_bytes != 0)
+        if (chain[i].flush_bytes != 0 || chain[i].word)
             return post_started(qp->ex, chain, n);
 #endif
     return post_linked(qp->qp, chain, n);

@@ -106,7 +106,9 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_verbs *verbs
 static void settle(struct rpmi_verbs *verbs, const struct rpmi_welcome *welcome)
 {
     verbs->link.facts = welcome->facts;
-    if (verbs->qp.ex == NULL) {
+    if (verbs->qp.ex == NULL || !verbs->nic.atomic_write)
+        verbs->link.facts.atomic_write = RPM_NO;
+    if (verbs->qp.ex == NULL || !verbs->nic.flush) {
         verbs->link.facts.native_flush = RPM_NO; /* the far end has it, we do not */
         verbs->link.facts.methods &= ~(1u << RPM_METHOD_FLUSH);
     }

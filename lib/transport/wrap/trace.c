@@ -13,11 +13,12 @@
 
 static void trace_op(const struct rpmi_op *op)
 {
-    rpmi_diag(RPM_DIAG_DEBUG, "post %s key %u offset %llu len %llu id %llu%s%s%s%s%s%s",
+    rpmi_diag(RPM_DIAG_DEBUG, "post %s key %u offset %llu len %llu id %llu%s%s%s%s%s%s%s",
               rpmi_op_name(op->kind), op->key, (unsigned long long)op->offset,
               (unsigned long long)op->len, (unsigned long long)op->id,
               (op->flags & RPMI_OP_SIGNALED) != 0 ? " signaled" : "",
               (op->flags & RPMI_OP_FENCED) != 0 ? " fenced" : "",
+              (op->flags & RPMI_OP_WORD) != 0 ? " word" : "",
               (op->flags & RPMI_OP_DURABLE) != 0 ? " durable" : "",
               (op->flags & RPMI_OP_OTHER_QP) != 0 ? " other-qp" : "",
               (op->flags & RPMI_OP_WAIT) != 0 ? " wait" : "",

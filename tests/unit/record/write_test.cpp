@@ -219,6 +219,56 @@ TEST_CASE("write: AFTER carries a fence unless everything before was waited for"
     CHECK(ops[4].kind == RPMI_OP_READ);
 }
 
+TEST_CASE("write: a word behind AFTER is placed whole, and waits for a FLUSH by itself", "[unit]")
+{
+    struct {
+        uint32_t method;
+        uint32_t answer; // has the device ATOMIC WRITE?
+        uint64_t offset;
+        size_t len;
+        bool word;
+        bool fenced;
+    } const all[] = {
+        { RPM_METHOD_FLUSH, RPM_YES, 200, 8, true, false },
+        { RPM_METHOD_FLUSH, RPM_NO, 200, 8, false, true },
+        { RPM_METHOD_FLUSH, RPM_UNKNOWN, 200, 8, false, true },
+        { RPM_METHOD_FLUSH, RPM_YES, 204, 8, false, true }, // not aligned
+        { RPM_METHOD_FLUSH, RPM_YES, 200, 4, false, true },
+        { RPM_METHOD_FLUSH, RPM_YES, 200, 16, false, true },
+        { RPM_METHOD_READ, RPM_YES, 200, 8, true, true }, // may overtake a READ
+        { RPM_METHOD_MESSAGE, RPM_YES, 200, 8, true, true },
+        { RPM_METHOD_COPY, RPM_YES, 200, 8, false, true }, // the far CPU writes
+    };
+
+    for (const auto &one : all) {
+        rpm_conn_opts opts = with_method(one.method);
+        Server server;
+        Conn conn(server, queued(), &opts);
+        Region region(conn, "r", 4096);
+        std::string flag(one.len, 'f');
+        std::vector<rpmi_op> ops;
+        rpm_patch patches[2] = { { 0, "data", 4, 0 },
+                                 { one.offset, flag.data(), flag.size(), RPM_PATCH_AFTER } };
+
+        CAPTURE(rpm_method_name(static_cast<rpm_method>(one.method)), one.answer, one.offset,
+                one.len);
+        conn.link->link.facts.atomic_write = one.answer;
+        conn.link->on_op = [&](const rpmi_op &op) { ops.push_back(op); };
+        REQUIRE(rpm_region_writev(region, patches, 2) == 0);
+        uint32_t found = 0;
+        for (const rpmi_op &op : ops) {
+            bool write = op.kind == RPMI_OP_WRITE || op.kind == RPMI_OP_COPY;
+
+            if (!write || op.offset != one.offset)
+                continue;
+            found++;
+            CHECK(((op.flags & RPMI_OP_WORD) != 0) == one.word);
+            CHECK(((op.flags & RPMI_OP_FENCED) != 0) == one.fenced);
+        }
+        CHECK(found == 1);
+    }
+}
+
 TEST_CASE("write: asynchronous ones complete once each, in order, with their offsets", "[unit]")
 {
     EACH_KIND(kind);
