@@ -41,7 +41,8 @@ static ContenderPtr crowd(const std::string &url, Shape shape, uint32_t connecti
     return make_crowd(url, shape, capacity(shape), connections, asked);
 }
 
-/* A hint, the method, small payloads in the request itself: for one client. */
+/* A hint, the method, small payloads in the request itself (which Soft-RoCE cannot do before a
+ * FLUSH): for one client. */
 static void add_switches(const std::string &url, std::vector<Duel> &duels)
 {
     static const Asked no_h9 = { 0, 0, 0, "-H9" };
@@ -59,9 +60,10 @@ static void add_switches(const std::string &url, std::vector<Duel> &duels)
                               [=] { return enter(url, "bench-flush", shape, flush); },
                               [=] { return enter(url, "bench-read", shape, read); } });
             if (bytes <= 256 && url.compare(0, 6, "verbs:") == 0)
-                duels.push_back({ "append", "inline=0", shape,
-                                  [=] { return enter(url, "bench-on", shape); },
-                                  [=] { return enter(url + ",inline=0", "bench-off", shape); } });
+                duels.push_back(
+                    { "append read", "inline=0", shape,
+                      [=] { return enter(url, "bench-on", shape, read); },
+                      [=] { return enter(url + ",inline=0", "bench-off", shape, read); } });
         }
 }
 
