@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * far.c: what clients of every server make of what it says.
+ * far.c: what clients of every server have in common.
  *
  * Tests: tests/unit/transport/far_test.cpp
  */
 #include "transport/far.h"
 
+#include "base/clock.h"
+#include "base/err.h"
+#include "transport/stage.h"
+
 #include <librpm/error.h>
+#include <string.h>
+
+#define REDIAL_NS 5000000u /* between tries while nobody serves */
 
 const char *rpmi_far_why(int status)
 {
@@ -24,8 +31,39 @@ const char *rpmi_far_why(int status)
     }
 }
 
-bool rpmi_far_same_ground(const struct rpm_facts *before, const struct rpm_facts *now)
+int rpmi_far_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES])
 {
-    return before->domain == now->domain && before->methods == now->methods &&
-           before->medium == now->medium && before->ddio == now->ddio;
+    size_t len = opts->secret == NULL ? 0 : strlen(opts->secret);
+
+    if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
+        return rpmi_fail(RPM_E_INVAL, "depth %u is not in 1..%u", opts->depth, RPMI_DEPTH_MAX);
+    if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_STAGING_MAX)
+        return rpmi_fail(RPM_E_INVAL, "staging memory is 1..%llu bytes", RPMI_STAGING_MAX);
+    if (len >= RPMI_SECRET_BYTES)
+        return rpmi_fail(RPM_E_INVAL, "a secret has at most %u bytes", RPMI_SECRET_BYTES - 1u);
+    memset(secret, 0, RPMI_SECRET_BYTES);
+    if (len != 0)
+        memcpy(secret, opts->secret, len);
+    return 0;
+}
+
+int rpmi_far_same_ground(const struct rpm_facts *before, const struct rpm_facts *now)
+{
+    if (before->domain == now->domain && before->methods == now->methods &&
+        before->medium == now->medium && before->ddio == now->ddio)
+        return 0;
+    return rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+}
+
+int rpmi_far_redial(struct rpmi_link *link, int (*dial)(struct rpmi_link *, uint64_t deadline_ns),
+                    uint64_t deadline_ns)
+{
+    for (;;) {
+        int err = dial(link, deadline_ns);
+
+        if ((err != RPM_E_REFUSED && err != RPM_E_LOST) ||
+            rpmi_clock_ns() + REDIAL_NS >= deadline_ns)
+            return err;
+        rpmi_clock_sleep_ns(REDIAL_NS);
+    }
 }

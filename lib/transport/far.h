@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * far.h: what clients of every server make of what it says.
+ * far.h: what clients of every server have in common: what they ask for, and what they make of what
+ * it says.
  */
 #ifndef RPMI_FAR_H
 #define RPMI_FAR_H
 
-#include <librpm/facts.h>
-#include <stdbool.h>
+#include "transport/transport.h"
+#include "wire/hello.h"
 
 /* Why the server's CPU did not do what it was asked for, in a sentence. */
 const char *rpmi_far_why(int status);
 
-/* Do plans made with @before hold for @now? Asked when a server is dialled again. */
-bool rpmi_far_same_ground(const struct rpm_facts *before, const struct rpm_facts *now);
+/* Can a client have that? 0 and the secret copied, "" for none; or RPM_E_INVAL. */
+int rpmi_far_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES]);
+
+/* Do plans made with @before hold for @now? RPM_E_NOCAP when a server that is dialled again is
+ * another one by its facts. */
+int rpmi_far_same_ground(const struct rpm_facts *before, const struct rpm_facts *now);
+
+/* Dial until it works, while nobody serves there, at most until @deadline_ns. Blocks. */
+int rpmi_far_redial(struct rpmi_link *link, int (*dial)(struct rpmi_link *, uint64_t deadline_ns),
+                    uint64_t deadline_ns);
 
 #endif

@@ -24,8 +24,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REDIAL_NS 5000000u /* between tries while nobody serves */
-
 int rpmi_shm_lose(struct rpmi_shm *shm)
 {
     if (shm->link.lost == 0)
@@ -59,19 +57,7 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
     shm->hello.version = RPMI_PROTOCOL_VERSION;
     shm->hello.depth = opts->depth;
     shm->hello.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
-    if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
-        return rpmi_fail(RPM_E_INVAL, "depth %u is not in 1..%u", opts->depth, RPMI_DEPTH_MAX);
-    if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_STAGING_MAX)
-        return rpmi_fail(RPM_E_INVAL, "staging memory is 1..%llu bytes", RPMI_STAGING_MAX);
-    if (opts->secret != NULL) {
-        size_t len = strlen(opts->secret);
-
-        if (len >= sizeof(shm->hello.secret))
-            return rpmi_fail(RPM_E_INVAL, "a secret has at most %zu bytes",
-                             sizeof(shm->hello.secret) - 1);
-        memcpy(shm->hello.secret, opts->secret, len + 1);
-    }
-    return 0;
+    return rpmi_far_take_opts(opts, shm->hello.secret);
 }
 
 /* Take over what was granted. The socket stays the grant's on failure. */
@@ -168,41 +154,30 @@ static int attach_again(struct rpmi_shm *shm, struct rpmi_grant *grant)
     return err;
 }
 
-static int redial(struct rpmi_shm *shm, uint64_t deadline_ns)
+static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 {
+    struct rpmi_shm *shm = rpmi_shm_of(link);
     struct rpmi_grant grant;
     int err = rpmi_shm_dial(shm, deadline_ns, &grant);
 
     if (err != 0)
         return err;
-    if (rpmi_far_same_ground(&shm->link.facts, &grant.welcome.facts))
+    err = rpmi_far_same_ground(&link->facts, &grant.welcome.facts);
+    if (err == 0)
         err = attach_again(shm, &grant);
-    else
-        err = rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
     rpmi_grant_drop(&grant);
     return err;
-}
-
-static bool worth_retrying(int err)
-{
-    return err == RPM_E_REFUSED || err == RPM_E_LOST;
 }
 
 static int shm_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
-    int err;
 
     if (shm->pulse != NULL)
         detach(shm);
     link->lost = RPM_E_LOST;
     shm->hello.mode = shm->mode;
-    for (;;) {
-        err = redial(shm, deadline_ns);
-        if (!worth_retrying(err) || rpmi_clock_ns() + REDIAL_NS >= deadline_ns)
-            return err;
-        rpmi_clock_sleep_ns(REDIAL_NS);
-    }
+    return rpmi_far_redial(link, redial, deadline_ns);
 }
 
 /* The answer, past events that were told of meanwhile. */

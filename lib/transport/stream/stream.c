@@ -20,26 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REDIAL_NS 5000000u /* between tries while nobody serves */
-
 static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_stream *stream)
 {
     stream->entry.depth = opts->depth;
     stream->entry.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
     (void)memcpy(stream->entry.pool, stream->name.endpoint.pool, sizeof(stream->entry.pool));
-    if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
-        return rpmi_fail(RPM_E_INVAL, "depth %u is not in 1..%u", opts->depth, RPMI_DEPTH_MAX);
-    if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_BODY_MAX)
-        return rpmi_fail(RPM_E_INVAL, "staging memory is 1..%u bytes", RPMI_BODY_MAX);
-    if (opts->secret != NULL) {
-        size_t len = strlen(opts->secret);
-
-        if (len >= sizeof(stream->secret))
-            return rpmi_fail(RPM_E_INVAL, "a secret has at most %zu bytes",
-                             sizeof(stream->secret) - 1);
-        memcpy(stream->secret, opts->secret, len + 1);
-    }
-    return 0;
+    return rpmi_far_take_opts(opts, stream->secret);
 }
 
 static int take_url(const struct rpmi_url *url, struct rpmi_stream *stream)
@@ -128,23 +114,27 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
     return err;
 }
 
-/* Facts that plans were made with. */
-static bool same_ground(const struct rpmi_stream *stream, const struct rpmi_welcome *now)
+/* Does what was made for the first welcome hold for this one? */
+static int same_ground(const struct rpmi_stream *stream, const struct rpmi_welcome *now)
 {
-    return rpmi_far_same_ground(&stream->link.facts, &now->facts) && stream->slots == now->depth;
+    if (stream->slots != now->depth)
+        return rpmi_fail(RPM_E_NOCAP, "the server came back with another depth: open anew");
+    return rpmi_far_same_ground(&stream->link.facts, &now->facts);
 }
 
-static int redial(struct rpmi_stream *stream, uint64_t deadline_ns)
+static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 {
+    struct rpmi_stream *stream = rpmi_stream_of(link);
     struct rpmi_welcome welcome;
     struct rpmi_pipe pipe;
     int err = rpmi_stream_dial(stream, deadline_ns, &pipe, &welcome);
 
     if (err != 0)
         return err;
-    if (!same_ground(stream, &welcome)) {
+    err = same_ground(stream, &welcome);
+    if (err != 0) {
         rpmi_pipe_close(&pipe);
-        return rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+        return err;
     }
     attach(stream, &pipe, &welcome);
     err = rpmi_watch_add(&stream->watch, stream->pipe.fd);
@@ -158,18 +148,11 @@ static int redial(struct rpmi_stream *stream, uint64_t deadline_ns)
 static int stream_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
 {
     struct rpmi_stream *stream = rpmi_stream_of(link);
-    int err;
 
     rpmi_watch_drop(&stream->watch, stream->pipe.fd);
     rpmi_pipe_close(&stream->pipe);
     link->lost = RPM_E_LOST;
-    for (;;) {
-        err = redial(stream, deadline_ns);
-        if ((err != RPM_E_REFUSED && err != RPM_E_LOST) ||
-            rpmi_clock_ns() + REDIAL_NS >= deadline_ns)
-            return err;
-        rpmi_clock_sleep_ns(REDIAL_NS);
-    }
+    return rpmi_far_redial(link, redial, deadline_ns);
 }
 
 /* Let answers in, and requests out, until there is a reply. */

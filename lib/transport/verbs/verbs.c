@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REDIAL_NS 5000000u      /* between tries while nobody serves */
 #define RETRIES_DEFAULT 6u      /* 7 is for ever on some devices */
 #define ACK_TIMEOUT_DEFAULT 14u /* 67 ms */
 #define ACK_TIMEOUT_MAX 31u
@@ -90,16 +89,10 @@ static int parse_url(const struct rpmi_url *url, struct rpmi_verbs_opts *opts)
 
 static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_verbs *verbs)
 {
-    if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
-        return rpmi_fail(RPM_E_INVAL, "depth %u is not in 1..%u", opts->depth, RPMI_DEPTH_MAX);
-    if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_STAGING_MAX)
-        return rpmi_fail(RPM_E_INVAL, "staging memory is 1..%llu bytes", RPMI_STAGING_MAX);
-    if (opts->secret != NULL) {
-        if (strlen(opts->secret) >= sizeof(verbs->secret))
-            return rpmi_fail(RPM_E_INVAL, "a secret has at most %zu bytes",
-                             sizeof(verbs->secret) - 1);
-        (void)snprintf(verbs->secret, sizeof(verbs->secret), "%s", opts->secret);
-    }
+    int err = rpmi_far_take_opts(opts, verbs->secret);
+
+    if (err != 0)
+        return err;
     return rpmi_verbs_memory_open(verbs, opts->depth < 2 ? 2 : opts->depth, opts->staging_bytes);
 }
 
@@ -167,8 +160,9 @@ static int verbs_watch(struct rpmi_link *link, int epoll_fd)
     return err;
 }
 
-static int redial(struct rpmi_verbs *verbs, uint64_t deadline_ns)
+static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 {
+    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
     struct rpm_facts before = verbs->link.facts;
     struct rpmi_welcome welcome;
     int err = rpmi_verbs_dial(verbs, deadline_ns, &welcome);
@@ -176,9 +170,9 @@ static int redial(struct rpmi_verbs *verbs, uint64_t deadline_ns)
     if (err != 0)
         return err;
     settle(verbs, &welcome);
-    err = rpmi_far_same_ground(&before, &verbs->link.facts)
-              ? watch_both(verbs)
-              : rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+    err = rpmi_far_same_ground(&before, &verbs->link.facts);
+    if (err == 0)
+        err = watch_both(verbs);
     if (err == 0)
         return 0;
     verbs->link.facts = before;
@@ -189,18 +183,9 @@ static int redial(struct rpmi_verbs *verbs, uint64_t deadline_ns)
 
 static int verbs_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
 {
-    struct rpmi_verbs *verbs = rpmi_verbs_of(link);
-    int err;
-
-    rpmi_verbs_hang_up(verbs);
+    rpmi_verbs_hang_up(rpmi_verbs_of(link));
     link->lost = RPM_E_LOST;
-    for (;;) {
-        err = redial(verbs, deadline_ns);
-        if ((err != RPM_E_REFUSED && err != RPM_E_LOST) ||
-            rpmi_clock_ns() + REDIAL_NS >= deadline_ns)
-            return err;
-        rpmi_clock_sleep_ns(REDIAL_NS);
-    }
+    return rpmi_far_redial(link, redial, deadline_ns);
 }
 
 /* What an answer grants or takes back. */
