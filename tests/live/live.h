@@ -88,6 +88,8 @@ class Server
         char url[512];
 
         if (support::is_remote()) {
+            REQUIRE(opts.bytes <= ServerOpts().bytes);
+            REQUIRE(opts.clients_max == 0);
             url_ = support::test_url();
             names_ = std::make_unique<support::Names>();
             return;
@@ -121,8 +123,10 @@ class Server
     {
         return names_ != nullptr ? (*names_)(name) : name;
     }
+    // Nobody's but this process's.
     rpm_server *get() const
     {
+        REQUIRE(server_ != nullptr);
         return server_;
     }
 
@@ -189,6 +193,7 @@ class Link
         if (kind == RPMI_CALL_OPEN) {
             call.flags = RPMI_CALL_CREATE;
             call.bytes = key_or_bytes;
+            REQUIRE((server_ != nullptr || !support::is_remote())); // else nobody removes it
             std::string there = server_ != nullptr ? server_->name(name) : name;
             there.copy(call.name, RPM_NAME_MAX);
         } else {
