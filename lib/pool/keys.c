@@ -20,17 +20,20 @@ struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_
     return place->id == client ? (struct rpmi_client *)place : NULL;
 }
 
+/* Ids count up, so that a client never meets the traces of another that had its id: one for each
+ * client that ever came, and past those whose place is taken. */
 int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
 {
-    for (uint32_t i = 0; i < service->clients_max; i++) {
-        struct rpmi_client *place = &service->clients[i];
+    for (uint32_t i = 1; i <= service->clients_max; i++) {
+        struct rpmi_client *place;
 
+        if (service->last_id > UINT32_MAX - i)
+            return rpmi_fail(RPM_E_REFUSED, "the server has used up its client ids: restart it");
+        place = &service->clients[(service->last_id + i - 1) % service->clients_max];
         if (place->id != 0)
             continue;
-        if (service->generation + 1 >= UINT32_MAX / service->clients_max)
-            return rpmi_fail(RPM_E_FULL, "the server has used up its client ids: restart it");
-        service->generation++;
-        place->id = service->generation * service->clients_max + i + 1;
+        service->last_id += i;
+        place->id = service->last_id;
         memset(place->key, 0, sizeof(place->key));
         *client = place->id;
         return 0;

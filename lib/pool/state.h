@@ -49,7 +49,7 @@ struct rpmi_service {
     struct rpmi_super super;
     struct rpmi_object objects[RPMI_OBJECTS];
     uint32_t clients_max;
-    uint32_t generation;
+    uint32_t last_id; /* given to a client */
     uint64_t claims;
     uint64_t fenced;
     struct rpmi_client clients[]; /* clients_max */
