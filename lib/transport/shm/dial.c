@@ -11,6 +11,7 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -93,6 +94,23 @@ static int judge_welcome(const struct rpmi_shm *shm, const struct rpmi_grant *gr
     return 0;
 }
 
+/* Memory that could be taken away again would end us by SIGBUS, a bell that is full would stop us.
+ * The pool of a direct link is a file: it cannot be sealed. */
+static int check_lent(const struct rpmi_grant *grant)
+{
+    bool ring = grant->welcome.mode == RPMI_MODE_RING;
+
+    for (int i = RPMI_FD_PULSE; i <= (ring ? RPMI_FD_RING : RPMI_FD_PULSE); i++) {
+        int seals = fcntl(grant->fds[i], F_GET_SEALS);
+
+        if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+            return rpmi_fail(RPM_E_PROTO, "the server lends memory that it could take away again");
+    }
+    if (ring && fcntl(grant->fds[RPMI_FD_BELL], F_SETFL, O_NONBLOCK) != 0)
+        return rpmi_fail(RPM_E_PROTO, "the server's bell cannot be used: %s", strerror(errno));
+    return 0;
+}
+
 static int shake_hands(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant)
 {
     unsigned char bytes[RPMI_WELCOME_BYTES];
@@ -118,7 +136,7 @@ static int shake_hands(const struct rpmi_shm *shm, uint64_t deadline_ns, struct 
         else
             (void)close(fds[i]);
     }
-    return err;
+    return err != 0 ? err : check_lent(grant);
 }
 
 int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant)

@@ -302,16 +302,18 @@ static int shm_watch(struct rpmi_link *link, int epoll_fd)
     return err;
 }
 
-/* Nothing is sent but events, and answers to calls that were waited for. */
+#define EVENTS_AT_ONCE 64
+
+/* Nothing is sent but events, one for each time we arm, and answers to calls that were waited for.
+ * More would be no server of ours: what it still sends wakes us again, and keeps us no longer. */
 bool rpmi_shm_take_events(struct rpmi_shm *shm)
 {
     unsigned char byte;
-    ssize_t got;
+    ssize_t got = 1;
 
-    do
+    for (int i = 0; i < EVENTS_AT_ONCE && (got > 0 || (got < 0 && errno == EINTR)); i++)
         got = recv(shm->sock, &byte, sizeof(byte), MSG_DONTWAIT);
-    while (got > 0 || (got < 0 && errno == EINTR));
-    return got < 0 && errno == EAGAIN;
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 /* Direct: the socket tells of one thing only, the server's end. */

@@ -5,6 +5,9 @@
 
 extern "C" {
 #include "base/clock.h"
+#include "transport/shm/pulse.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/sock.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
 }
@@ -12,6 +15,9 @@ extern "C" {
 #include <cstring>
 #include <fcntl.h>
 #include <functional>
+#include <future>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -46,7 +52,8 @@ class FakeServer
         thread_.join();
         close(listen_);
     }
-    int connect(uint64_t timeout_us = 200000)
+    // With @use: what is done with the link before it is closed.
+    int connect(uint64_t timeout_us = 200000, const std::function<void(rpmi_link *)> &use = {})
     {
         rpmi_link_opts opts = {};
         rpmi_link *link = nullptr;
@@ -56,6 +63,8 @@ class FakeServer
         opts.depth = 64;
         opts.staging_bytes = 1 << 20;
         int err = rpmi_link_open(url.c_str(), &opts, &link);
+        if (err == 0 && use)
+            use(link);
         if (err == 0)
             link->ops->close(link);
         return err;
@@ -90,6 +99,43 @@ void send_welcome(int sock, const std::function<void(rpmi_welcome *)> &change)
     rpmi_welcome_put(bytes, &welcome);
     (void)!write(sock, bytes, sizeof(bytes));
 }
+
+// A ring as a server would lend it, but for what the case changes.
+struct Lent {
+    rpmi_pulse *pulse = nullptr;
+    int fds[3] = { -1, -1, -1 }; // control page, ring, bell
+
+    Lent(int seals, int bell)
+    {
+        REQUIRE(rpmi_pulse_open(&pulse, &fds[0]) == 0);
+        rpmi_pulse_begin(pulse);
+        fds[1] = memfd_create("lent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        REQUIRE(ftruncate(fds[1], static_cast<off_t>(rpmi_ring_bytes(64, 1 << 20))) == 0);
+        REQUIRE(fcntl(fds[1], F_ADD_SEALS, seals) == 0);
+        fds[2] = bell;
+    }
+    Lent(const Lent &) = delete;
+    ~Lent()
+    {
+        rpmi_pulse_end(pulse);
+        rpmi_pulse_close(pulse, fds[0]);
+        close(fds[1]);
+    }
+    void send(int sock) const
+    {
+        rpmi_welcome welcome = {};
+        unsigned char bytes[RPMI_WELCOME_BYTES];
+
+        welcome.version = RPMI_PROTOCOL_VERSION;
+        welcome.mode = RPMI_MODE_RING;
+        welcome.client = welcome.server_epoch = 1;
+        welcome.depth = 64;
+        welcome.staging_bytes = 1 << 20;
+        welcome.facts = rpm_facts_init();
+        rpmi_welcome_put(bytes, &welcome);
+        (void)rpmi_sock_send(sock, bytes, sizeof(bytes), fds, 3, 0);
+    }
+};
 
 } // namespace
 
@@ -189,4 +235,60 @@ TEST_CASE("dial: a grant without what it grants", "[unit]")
 
     CHECK(nothing.connect() == RPM_E_PROTO);
     CHECK(odd.connect() == RPM_E_PROTO);
+}
+
+TEST_CASE("dial: memory that could be taken away again is not mapped", "[unit]")
+{
+    int bell = eventfd(0, EFD_CLOEXEC);
+
+    for (int seals : { F_SEAL_SHRINK, F_SEAL_GROW }) {
+        bool kept = seals == F_SEAL_SHRINK;
+        std::promise<void> over;
+        FakeServer server([&](int sock) {
+            Lent lent(seals, bell);
+            take_hello(sock);
+            lent.send(sock);
+            over.get_future().wait();
+        });
+
+        CAPTURE(kept);
+        CHECK(server.connect() == (kept ? 0 : RPM_E_PROTO));
+        CHECK((std::string(rpm_last_error()).find("take away") != std::string::npos) == !kept);
+        over.set_value();
+    }
+    close(bell);
+}
+
+TEST_CASE("dial: a bell that is full keeps nobody", "[unit]")
+{
+    int pipe_fds[2];
+    char byte = 0;
+
+    REQUIRE(pipe(pipe_fds) == 0);
+    REQUIRE(fcntl(pipe_fds[1], F_SETFL, O_NONBLOCK) == 0);
+    while (write(pipe_fds[1], &byte, 1) == 1)
+        ;
+    REQUIRE(fcntl(pipe_fds[1], F_SETFL, 0) == 0);
+    std::promise<void> over;
+    FakeServer server([&](int sock) {
+        Lent lent(F_SEAL_SHRINK, pipe_fds[1]);
+        lent.pulse->engine_sleeps = 1;
+        take_hello(sock);
+        lent.send(sock);
+        over.get_future().wait();
+    });
+    int posted = 0;
+
+    CHECK(server.connect(200000, [&](rpmi_link *link) {
+        rpmi_op op = {};
+
+        op.kind = RPMI_OP_PERSIST;
+        op.flags = RPMI_OP_SIGNALED;
+        op.len = 1;
+        posted = link->ops->post(link, &op, 1);
+    }) == 0);
+    CHECK(posted == 1);
+    over.set_value();
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
 }
