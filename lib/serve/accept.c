@@ -117,7 +117,7 @@ void rpmi_serve_accept(struct rpm_server *server)
         struct epoll_event none = { .events = 0, .data.u64 = RPMI_TAG_LISTEN };
 
         rpmi_diag(RPM_DIAG_WARNING, "cannot accept a client for now: %s", strerror(errno));
-        server->paused_accept = true;
+        server->accept_again_ns = rpmi_clock_ns() + RPMI_ACCEPT_PAUSE_MS * 1000000ull;
         (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->name.listen_fd, &none);
     }
 }

@@ -19,7 +19,6 @@
 #include <sys/socket.h>
 
 #define EVENTS_MAX 32
-#define ACCEPT_PAUSE_MS 100
 #define MESSAGE_MAX (RPMI_HELLO_BYTES > RPMI_CALL_BYTES ? RPMI_HELLO_BYTES : RPMI_CALL_BYTES)
 
 /* What a peer holds, for the count of the dead and for the fence. */
@@ -125,7 +124,7 @@ static void resume_accept(struct rpm_server *server)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = RPMI_TAG_LISTEN };
 
-    server->paused_accept = false;
+    server->accept_again_ns = 0;
     (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->name.listen_fd, &event);
 }
 
@@ -135,12 +134,12 @@ static int turn(struct rpm_server *server)
     int wait_ms = rpmi_ports_turn(server, expire_greeters(server));
     int n;
 
-    if (server->paused_accept && (wait_ms < 0 || wait_ms > ACCEPT_PAUSE_MS))
-        wait_ms = ACCEPT_PAUSE_MS;
+    if (server->accept_again_ns != 0 && (wait_ms < 0 || wait_ms > RPMI_ACCEPT_PAUSE_MS))
+        wait_ms = RPMI_ACCEPT_PAUSE_MS;
     n = epoll_wait(server->epoll_fd, events, EVENTS_MAX, wait_ms);
     if (n < 0 && errno != EINTR)
         return rpmi_fail(RPM_E_IO, "cannot wait for clients: %s", strerror(errno));
-    if (server->paused_accept && n == 0)
+    if (server->accept_again_ns != 0 && rpmi_clock_ns() >= server->accept_again_ns)
         resume_accept(server);
     for (int i = 0; i < n; i++) {
         uint64_t tag = events[i].data.u64;

@@ -25,6 +25,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#define RPMI_ACCEPT_PAUSE_MS 100       /* between tries while no descriptors are left */
 #define RPMI_GREETING_NS 2000000000ull /* a hello must come within 2 s of the connection */
 #define RPMI_GREETERS 16u              /* connections that have not said hello yet */
 #define RPMI_PORTS_MAX 8u              /* addresses besides shm: */
@@ -129,11 +130,12 @@ struct rpm_server {
     uint32_t server_epoch;
     uint64_t fence_ns;
     struct rpmi_stuck stuck[RPMI_POOL_ENTRIES];
-    bool paused_accept; /* no descriptors left: try again a little later */
+    uint64_t accept_again_ns; /* no descriptors left: try again then; 0: now */
     char secret[RPMI_SECRET_BYTES];
     struct rpm_facts facts;
     uint32_t ddio;        /* enum rpm_answer: the operator's word, 0: none */
     const char *tls_cert; /* of ports that are asked to encrypt; borrowed until open returns */
+    bool tls_shown;       /* by one of the addresses at least */
     const char *tls_key;
     struct rpmi_serve_stats stats; /* atomic, relaxed */
     struct rpmi_peer *peers;

@@ -24,7 +24,6 @@
 
 #define EVENTS_MAX 32
 #define ACCEPTS_MAX 16 /* at once, before others have their turn */
-#define ACCEPT_PAUSE_MS 100
 #define NS_IN_MS 1000000u
 
 enum { TAG_BELL = 1 << 30, TAG_LISTEN };
@@ -109,7 +108,7 @@ static void watch_listeners(struct rpmi_stream_port *port, bool on)
 {
     struct epoll_event event = { .events = on ? EPOLLIN : 0 };
 
-    port->paused = !on;
+    port->accept_again_ns = on ? 0 : rpmi_clock_ns() + RPMI_ACCEPT_PAUSE_MS * NS_IN_MS;
     for (uint32_t i = 0; i < port->listeners; i++) {
         event.data.u64 = TAG_LISTEN + i;
         (void)epoll_ctl(port->port.control_fd, EPOLL_CTL_MOD, port->listener[i], &event);
@@ -231,7 +230,7 @@ static uint64_t due_ns(const struct rpmi_stream_port *port, const struct rpmi_pl
 static int expire(struct rpmi_stream_port *port)
 {
     uint64_t now = rpmi_clock_ns();
-    int wait_ms = port->paused ? ACCEPT_PAUSE_MS : -1;
+    int wait_ms = port->accept_again_ns != 0 ? RPMI_ACCEPT_PAUSE_MS : -1;
 
     for (uint32_t i = 0; i < port->high; i++) {
         struct rpmi_place *place = &port->place[i];
@@ -259,7 +258,6 @@ int rpmi_stream_turn(struct rpmi_port *base)
 {
     struct rpmi_stream_port *port = rpmi_stream_port_of(base);
     struct epoll_event events[EVENTS_MAX];
-    bool was_paused = port->paused;
     int n = epoll_wait(base->control_fd, events, EVENTS_MAX, 0);
 
     for (int i = 0; i < n; i++) {
@@ -272,7 +270,7 @@ int rpmi_stream_turn(struct rpmi_port *base)
         else
             accept_guests(port, port->listener[tag - TAG_LISTEN]);
     }
-    if (was_paused && n <= 0)
+    if (port->accept_again_ns != 0 && rpmi_clock_ns() >= port->accept_again_ns)
         watch_listeners(port, true);
     return expire(port);
 }

@@ -84,7 +84,7 @@ struct rpmi_stream_port {
     bool open_to_all;            /* not only to this machine */
     int bell;                    /* engine to control thread */
     int nudge;                   /* control thread to engine */
-    bool paused;                 /* no descriptors left: try again a little later */
+    uint64_t accept_again_ns;    /* no descriptors left: try again then; 0: now */
     struct rpmi_place *place;
     uint32_t places;
     struct rpmi_crowd crowd; /* those of them that are being greeted */

@@ -4,7 +4,14 @@
 #include "support/descriptors.h"
 #include "unit/serve/client.h"
 
+#include <arpa/inet.h>
+#include <atomic>
 #include <memory>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
 #include <vector>
 
 namespace
@@ -20,6 +27,25 @@ bool serves(const Server &server)
 
     return client.hello(RPMI_MODE_RING) == 0 &&
            client.open("probe", RPM_KIND_LOG, 4096).status == 0;
+}
+
+int knock(int sock, int port)
+{
+    sockaddr_in to = {};
+
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(static_cast<uint16_t>(port));
+    return connect(sock, reinterpret_cast<sockaddr *>(&to), sizeof(to));
+}
+
+int knock(int sock, const std::string &path)
+{
+    sockaddr_un to = {};
+
+    to.sun_family = AF_UNIX;
+    path.copy(to.sun_path, sizeof(to.sun_path) - 1);
+    return connect(sock, reinterpret_cast<sockaddr *>(&to), sizeof(to));
 }
 
 } // namespace
@@ -273,4 +299,51 @@ TEST_CASE("accept: a client that goes without a word is counted, its locks freed
     CHECK(server.stats().died == 1);
     CHECK(server.stats().locks_freed == 1);
     CHECK(server.stats().clients == 0);
+}
+
+TEST_CASE("accept: descriptors run out and come free again, whatever the others do meanwhile",
+          "[unit]")
+{
+    ServerOpts opts;
+    opts.listen = "tcp://127.0.0.1:0/pool";
+    Server server(opts);
+    bool tcp = GENERATE(false, true);
+    std::string url = tcp ? server.port_url() : server.url("ring");
+    rpm_conn_opts conn_opts = rpm_conn_opts_init();
+    rpm_conn *busy = nullptr;
+    std::atomic<bool> over{ false };
+    rlimit limit;
+
+    CAPTURE(url);
+    conn_opts.timeout_us = 3000000;
+    REQUIRE(rpm_conn_open(url.c_str(), &conn_opts, &busy) == 0);
+    std::thread caller([&] {
+        rpm_entry entry = rpm_entry_init();
+
+        while (!over && rpm_conn_entry(busy, 0, &entry) >= 0)
+            ;
+    });
+    // One knocks while the server can have no descriptor for it.
+    std::string word = tcp ? url : server.url();
+    int knocking = tcp ? socket(AF_INET, SOCK_STREAM, 0) : socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    int next_free = dup(knocking);
+    rlimit none = { static_cast<rlim_t>(next_free), limit.rlim_max };
+    close(next_free);
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    int knocked = tcp ? knock(knocking, std::stoi(url.substr(url.rfind(':') + 1)))
+                      : knock(knocking, word.substr(word.find(':') + 1));
+    rpmi_clock_sleep_ns(150000000);
+    int lifted = setrlimit(RLIMIT_NOFILE, &limit);
+    rpm_conn *late = nullptr;
+    int err = rpm_conn_open(url.c_str(), &conn_opts, &late);
+
+    over = true;
+    caller.join();
+    CHECK(knocked == 0);
+    CHECK(lifted == 0);
+    CHECK(err == 0);
+    rpm_conn_close(&late);
+    rpm_conn_close(&busy);
+    close(knocking);
 }
