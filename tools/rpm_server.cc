@@ -15,6 +15,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <sstream>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <syslog.h>
 #include <thread>
@@ -207,6 +208,17 @@ void block_stats_signal()
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
+/* A client takes several descriptors, and many systems allow no more than 1024 unless asked. */
+void raise_descriptor_limit()
+{
+    rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 bool is_shm(const std::string &url)
 {
     return url.compare(0, 4, "shm:") == 0;
@@ -274,6 +286,7 @@ int serve(const Options &options)
                   : options.quiet ? RPM_DIAG_WARNING
                                   : RPM_DIAG_NOTICE);
     block_stats_signal();
+    raise_descriptor_limit();
     cli::catch_stop([] {
         rpm_server *now = running.load();
 

@@ -219,6 +219,9 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
         settle_facts(fresh);
     if (err == 0)
         err = rpmi_ports_open(fresh, wanted.listen);
+    if (err == 0 && fresh->tls_cert != NULL && !fresh->tls_shown)
+        err =
+            rpmi_fail(RPM_E_INVAL, "a certificate, but no address to show it at: tcp://...,tls=on");
     if (err == 0)
         err = open_service(fresh, &wanted); /* formats: after all that may fail for others' sake */
     if (err != 0) {

@@ -39,7 +39,8 @@ struct rpm_server_opts {
     int numa_node;        /* bind the pool to this node + 1; 0: leave it (H1) */
     uint32_t ddio;        /* enum rpm_answer: do writes of a NIC allocate in the CPU cache? 0: what
                              is probed, else the operator's word */
-    const char *tls_cert; /* PEM file, for addresses that say tls=on. Borrowed until return */
+    const char *tls_cert; /* PEM file, for addresses that say tls=on: one at least. Borrowed until
+                             return */
     const char *tls_key;  /* PEM file of its key. Borrowed until return */
 };
 

@@ -87,7 +87,7 @@ static int make_events(struct rpmi_stream_port *port)
 
 static int make_tls(struct rpmi_stream_port *port, const struct rpmi_url *url)
 {
-    const struct rpm_server *server = port->port.server;
+    struct rpm_server *server = port->port.server;
     const char *asked = rpmi_url_get(url, "tls", "off");
 
     if (strcmp(asked, "off") == 0)
@@ -96,6 +96,7 @@ static int make_tls(struct rpmi_stream_port *port, const struct rpmi_url *url)
         return rpmi_fail(RPM_E_INVAL, "tls=%s: on or off", asked);
     if (server->tls_cert == NULL)
         return rpmi_fail(RPM_E_INVAL, "tls=on takes a certificate and its key");
+    server->tls_shown = true;
     return rpmi_tls_show(server->tls_cert, server->tls_key, &port->show);
 }
 

@@ -206,7 +206,8 @@ static int shake_failed(const SSL *tls)
         return rpmi_fail(RPM_E_DENIED, "the server's certificate is not to be trusted: %s",
                          X509_verify_cert_error_string(verdict));
     if (reason == SSL_R_WRONG_VERSION_NUMBER)
-        return rpmi_fail(RPM_E_PROTO, "the other side does not speak TLS there: leave out tls=");
+        return rpmi_fail(RPM_E_PROTO,
+                         "the other side does not speak TLS: is its address without tls=on?");
     if (code == 0)
         return rpmi_fail(RPM_E_LOST, "the other side hung up in the TLS handshake");
     return rpmi_fail(RPM_E_PROTO, "no agreement on TLS: %s",
