@@ -7,6 +7,7 @@
 #include "bench/compare.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -36,6 +37,27 @@ bool wanted(const std::string &only, const std::string &what, const std::string 
     return (what + " " + against).find(only) != std::string::npos;
 }
 
+void fail_only(const std::string &only, const std::vector<std::string> &names)
+{
+    std::string all;
+
+    for (size_t i = 0; i < names.size(); i++)
+        if (std::find(names.begin(), names.begin() + static_cast<ptrdiff_t>(i), names[i]) ==
+            names.begin() + static_cast<ptrdiff_t>(i))
+            all += (all.empty() ? "" : ", ") + names[i];
+    throw cli::Failure("--only: no row is called \"" + only + "\"; there are: " + all);
+}
+
+/* As many digits as it has: 0.125 is not 0.12. */
+static std::string target_text(double target)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text),
+             std::abs(target * 100 - std::round(target * 100)) < 1e-6 ? "%.2f" : "%.3f", target);
+    return text;
+}
+
 void print_header()
 {
     printf("%-20s %6s %5s  %-13s %10s %10s %6s %15s  %s\n", "what", "bytes", "depth", "against",
@@ -49,7 +71,7 @@ void print_row(const Row &row)
 
     snprintf(span, sizeof(span), "%.2f..%.2f", row.ratio_min, row.ratio_max);
     if (row.target > 0)
-        snprintf(target, sizeof(target), "<= %.2f  %s", row.target,
+        snprintf(target, sizeof(target), "<= %s  %s", target_text(row.target).c_str(),
                  row.ratio <= row.target ? "met" : "MISSED");
     printf("%-20s %6llu %5u  %-13s %8.1fns %8.1fns %6.2f %15s  %s\n", row.what.c_str(),
            static_cast<unsigned long long>(row.bytes), row.depth, row.against.c_str(), row.ours,
@@ -153,14 +175,14 @@ static void check_only(const std::string &only)
         { "two writers", "one writer" },      { "writer with follower", "writer alone" },
         { "recovery scan", "checksum pass" },
     };
-    std::string all;
+    std::vector<std::string> all;
 
     for (const auto &name : names) {
         if (wanted(only, name[0], name[1]))
             return;
-        all += std::string(all.empty() ? "" : ", ") + name[0] + " " + name[1];
+        all.push_back(std::string(name[0]) + " " + name[1]);
     }
-    throw cli::Failure("--only: no row is called \"" + only + "\"; there are: " + all);
+    fail_only(only, all);
 }
 
 /* Room for the log that is scanned and for those that are written to. */

@@ -40,6 +40,9 @@ void conclude(Row &row, const std::vector<double> &ours, const std::vector<doubl
 /* Is this row asked for? */
 bool wanted(const std::string &only, const std::string &what, const std::string &against);
 
+/* --only asks for none of @names, of which some may be the same. */
+[[noreturn]] void fail_only(const std::string &only, const std::vector<std::string> &names);
+
 void print_header();
 void print_row(const Row &row);
 

@@ -189,8 +189,14 @@ static void check_only(const CompareOptions &options, const Peer &peer)
     std::vector<Entrant> ours = our_entrants(match, deep);
     std::vector<Entrant> theirs = their_entrants(match, deep);
 
-    if (pair_up(match, deep, ours, theirs).empty())
-        throw cli::Failure("--only: no row is called \"" + options.only + "\"");
+    std::vector<std::string> names;
+
+    if (!pair_up(match, deep, ours, theirs).empty())
+        return;
+    for (const Entrant &one : ours)
+        for (const Entrant &other : theirs)
+            names.push_back(one.name + " " + other.name);
+    fail_only(options.only, names);
 }
 
 int compare_peer(const CompareOptions &options)

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 namespace bench
 {
@@ -16,7 +17,7 @@ static constexpr uint64_t kPoolBytes = 64u << 20;
 static constexpr uint32_t kMany = 256; /* more under way than any link can use */
 
 struct Duel {
-    std::string what;
+    std::string what; /* its row adds the scheme */
     std::string against;
     Shape shape;
     std::function<ContenderPtr()> ours;
@@ -90,26 +91,84 @@ static void add_crowds(const std::string &url, std::vector<Duel> &duels)
     }
 }
 
-/* False: this link or memory cannot have one of the two. */
-static bool fight(const CompareOptions &options, const Duel &duel, Row &row)
+static Row fight(const CompareOptions &options, const Duel &duel)
 {
+    Row row = { duel.what, duel.shape.bytes, duel.shape.depth, duel.against, "time per record" };
     std::vector<Side> sides(2);
 
-    try {
-        sides[0].contender = duel.ours();
-        sides[1].contender = duel.other();
-    } catch (const cli::Failure &failure) {
-        if (std::string(failure.what()).find(rpm_error_name(RPM_E_NOCAP)) == std::string::npos)
-            throw;
-        printf("%-20s %6llu %5u  %-13s left out: %s\n", row.what.c_str(),
-               static_cast<unsigned long long>(row.bytes), row.depth, row.against.c_str(),
-               failure.what());
-        return false;
-    }
+    sides[0].contender = duel.ours();
+    sides[1].contender = duel.other();
     play(sides, options.rounds, duel.shape.depth * duel.connections);
     conclude(row, sides[0].rounds, sides[1].rounds);
     print_row(row);
-    return true;
+    return row;
+}
+
+/* "" or why this link or memory cannot have one of the two. */
+static std::string impossible(const Duel &duel)
+{
+    try {
+        (void)duel.ours();
+        (void)duel.other();
+    } catch (const cli::Failure &failure) {
+        if (std::string(failure.what()).find(rpm_error_name(RPM_E_NOCAP)) == std::string::npos)
+            throw;
+        return failure.what();
+    }
+    return "";
+}
+
+/* Said once for all shapes: they do not decide what a link can do. */
+static void leave_out(std::vector<Duel> &duels)
+{
+    std::vector<Duel> left;
+    std::map<std::string, std::string> reasons;
+
+    for (const Duel &duel : duels) {
+        std::string name = duel.what + " against " + duel.against;
+
+        if (reasons.count(name) == 0) {
+            reasons[name] = impossible(duel);
+            if (!reasons[name].empty())
+                printf("left out: %s: %s\n", name.c_str(), reasons[name].c_str());
+        }
+        if (reasons[name].empty())
+            left.push_back(duel);
+    }
+    duels = left;
+}
+
+/* What --only leaves, which must be something. */
+static std::vector<Duel> all_duels(const CompareOptions &options, const std::string &url)
+{
+    std::vector<Duel> duels;
+    std::vector<Duel> chosen;
+    std::vector<std::string> names;
+
+    add_switches(url, duels);
+    add_crowds(url, duels);
+    for (Duel &duel : duels) {
+        duel.what += " " + options.scheme;
+        names.push_back(duel.what + " " + duel.against);
+        if (wanted(options.only, duel.what, duel.against))
+            chosen.push_back(duel);
+    }
+    if (chosen.empty())
+        fail_only(options.only, names);
+    return chosen;
+}
+
+static std::string own_address(const CompareOptions &options)
+{
+    if (!options.address.empty())
+        return options.address;
+    if (options.scheme != "verbs")
+        return "127.0.0.1";
+    try {
+        return rdma_address();
+    } catch (const cli::Failure &failure) {
+        throw cli::Failure(std::string(failure.what()) + "; without RDMA: --scheme tcp");
+    }
 }
 
 static void print_notes(const CompareOptions &options, const std::string &url)
@@ -122,7 +181,7 @@ static void print_notes(const CompareOptions &options, const std::string &url)
            "many; "
            "throttle: each with its own\n");
     printf(
-        "ratio: time of the one over time of the other, below 1: it helps; median of %u rounds\n\n",
+        "ratio: time of the one over time of the other, below 1: it helps; median of %u rounds\n",
         options.rounds);
 }
 
@@ -130,38 +189,23 @@ int compare_self(const CompareOptions &options)
 {
     MemoryDir dir(options.dir);
     std::vector<int> cpus = allowed_cpus();
-    std::vector<Duel> duels;
     std::vector<Row> rows;
     ServerOptions server;
-    bool rdma = options.scheme == "verbs";
-    bool known = false;
 
     server.pool = options.memory.empty() ? dir / "pool" : options.memory;
     server.pool_bytes = kPoolBytes;
-    server.listen = options.scheme + "://" +
-                    (!options.address.empty() ? options.address
-                     : rdma                   ? rdma_address()
-                                              : "127.0.0.1") +
-                    ":" + std::to_string(options.port) + "/bench";
+    server.listen = options.scheme + "://" + own_address(options) + ":" +
+                    std::to_string(options.port) + "/bench";
     server.engine_cpu = cpus.empty() ? -1 : cpus.back();
     server.ddio = RPM_NO;
+    std::vector<Duel> duels = all_duels(options, server.listen);
     ChildServer child(server);
     print_notes(options, server.listen);
+    leave_out(duels);
+    printf("\n");
     print_header();
-    add_switches(server.listen, duels);
-    add_crowds(server.listen, duels);
-    for (const Duel &duel : duels) {
-        Row row = { duel.what + " " + options.scheme, duel.shape.bytes, duel.shape.depth,
-                    duel.against, "time per record" };
-
-        if (!wanted(options.only, row.what, row.against))
-            continue;
-        known = true;
-        if (fight(options, duel, row))
-            rows.push_back(row);
-    }
-    if (!known)
-        throw cli::Failure("--only: no row is called \"" + options.only + "\"");
+    for (const Duel &duel : duels)
+        rows.push_back(fight(options, duel));
     if (!options.json.empty())
         write_rows(options.json, rows);
     return cli::kDone;
