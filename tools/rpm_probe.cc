@@ -272,6 +272,18 @@ int run(const std::vector<std::string> &paths, bool as_json)
     return result;
 }
 
+/* What CLI11 says of a PATH that cannot be one; "": it can. */
+std::string refuse_url(const std::string &path)
+{
+    static const char *const schemes[] = { "shm:", "unix:", "tcp:", "verbs:", "sim:" };
+
+    for (const char *scheme : schemes)
+        if (path.compare(0, strlen(scheme), scheme) == 0 && access(path.c_str(), F_OK) != 0)
+            return path + " is a server's address, no path: ask it with rpm-explain --url, or "
+                          "rpm-log info for one of its logs";
+    return "";
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -282,7 +294,8 @@ int main(int argc, char **argv)
     bool devices = false;
 
     app.footer(kExamples);
-    app.add_option("PATH", paths, "File, directory or device that is, or could hold, a pool");
+    app.add_option("PATH", paths, "File, directory or device that is, or could hold, a pool")
+        ->check(refuse_url, "");
     app.add_flag(
         "--devices", devices,
         "RDMA devices: what each is, what it can do, alone and with each PATH, and why not");

@@ -16,7 +16,6 @@
 #include <pthread.h>
 #include <sstream>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <syslog.h>
 #include <thread>
 #ifdef HAVE_SYSTEMD
@@ -82,16 +81,6 @@ void notify_systemd(const char *state)
 #endif
 }
 
-std::string read_secret(const std::string &path)
-{
-    struct stat st;
-    std::string secret = cli::read_secret(path);
-
-    if (stat(path.c_str(), &st) != 0 || (st.st_mode & 0077) != 0)
-        throw cli::Failure("secret file " + path + " can be read by others: chmod 600 it");
-    return secret;
-}
-
 Server open_server(const Options &options)
 {
     rpm_server_opts opts = rpm_server_opts_init();
@@ -100,7 +89,7 @@ Server open_server(const Options &options)
     rpm_server *server = nullptr;
 
     if (!options.secret_file.empty())
-        secret = read_secret(options.secret_file);
+        secret = cli::read_secret(options.secret_file);
     opts.pool = options.pool.empty() ? nullptr : options.pool.c_str();
     opts.listen = listen.c_str();
     opts.pool_bytes = options.size;
@@ -272,6 +261,19 @@ std::string ready_text(rpm_server *server, const Options &options)
     return text.str();
 }
 
+/* A pool that was there, and any on a device, has the size that it has. */
+void tell_size(rpm_server *server, const Options &options)
+{
+    struct rpm_server_stats stats = {};
+
+    stats.size = sizeof(stats);
+    cli::check("statistics", rpm_server_stats(server, &stats));
+    if (options.size != 0 && options.size != stats.pool_bytes)
+        say(options, "the pool has " + cli::size_text(static_cast<double>(stats.pool_bytes)) +
+                         ": --size " + cli::size_text(static_cast<double>(options.size)) +
+                         " counts only when a file is made");
+}
+
 int serve(const Options &options)
 {
     Server server;
@@ -305,6 +307,7 @@ int serve(const Options &options)
             if (engine_err != 0)
                 rpm_server_stop(server.get());
         });
+        tell_size(server.get(), options);
         say(options, ready_text(server.get(), options));
         notify_systemd("READY=1");
         err = rpm_server_run(server.get());

@@ -15,10 +15,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <librpm.h>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -34,8 +36,9 @@ struct Failure : std::runtime_error {
 
 /* A library error: keeps its code, so that a caller may act on it. */
 struct RpmFailure : Failure {
-    RpmFailure(const std::string &what, int err)
-        : Failure(what + ": " + rpm_error_name(err) + ": " + detail(err)), err(err)
+    RpmFailure(const std::string &what, int err) : RpmFailure(what, err, detail(err)) {}
+    RpmFailure(const std::string &what, int err, const std::string &text)
+        : Failure(what + ": " + rpm_error_name(err) + ": " + text), err(err)
     {
     }
 
@@ -97,31 +100,58 @@ using Reader = std::unique_ptr<rpm_reader, ReaderClose>;
 using Region = std::unique_ptr<rpm_region, RegionClose>;
 using Locks = std::unique_ptr<rpm_locks, LocksClose>;
 
+/* The bytes of a secret file, at most @most: of a file that only its owner can read. Whatever else
+ * a name stands for (a pipe, a terminal) is not waited for. */
+inline std::string read_private(const std::string &path, size_t most)
+{
+    std::string bytes(most, '\0');
+    struct stat st = {};
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool known = fd >= 0 && fstat(fd, &st) == 0;
+    ssize_t len = known && S_ISREG(st.st_mode) ? read(fd, &bytes[0], most) : 0;
+    std::string why = !known || len < 0 ? strerror(errno) : "";
+
+    if (fd >= 0)
+        close(fd);
+    if (!why.empty())
+        throw Failure("cannot read the secret file " + path + ": " + why);
+    if (!S_ISREG(st.st_mode))
+        throw Failure("secret file " + path + " is not a regular file");
+    if ((st.st_mode & 0077) != 0)
+        throw Failure("secret file " + path + " can be read by others: chmod 600 it");
+    bytes.resize(static_cast<size_t>(len));
+    return bytes;
+}
+
 /* What is in a secret file, less the newline that ends it. */
 inline std::string read_secret(const std::string &path)
 {
     const size_t most = 63; /* RPM_E_INVAL from the library for more, after longer ways */
-    char bytes[4096];
-    FILE *file = fopen(path.c_str(), "rb");
-    size_t len = file != nullptr ? fread(bytes, 1, sizeof(bytes), file) : 0;
-    bool bad = file == nullptr || ferror(file) != 0;
-    std::string why = bad ? strerror(errno) : "";
+    const size_t looked_at = 4096;
+    std::string secret = read_private(path, looked_at);
+    size_t read = secret.size();
 
-    if (file != nullptr)
-        fclose(file);
-    if (bad)
-        throw Failure("cannot read the secret file " + path + ": " + why);
-    while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
-        len--;
-    if (len == 0)
+    while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r'))
+        secret.pop_back();
+    if (secret.empty())
         throw Failure("secret file " + path + " is empty");
-    if (len > most)
+    if (secret.size() > most)
         throw Failure("secret file " + path + " holds " +
-                      (len < sizeof(bytes) ? std::to_string(len) : "thousands of") +
+                      (read < looked_at ? std::to_string(secret.size()) : "thousands of") +
                       " bytes: a secret has at most " + std::to_string(most));
-    if (memchr(bytes, 0, len) != nullptr)
+    if (secret.find('\0') != std::string::npos)
         throw Failure("secret file " + path + " holds a zero byte: a secret is text");
-    return std::string(bytes, len);
+    return secret;
+}
+
+/* A connection was not made. The server cannot tell that no secret was sent from a wrong one. */
+inline RpmFailure no_connection(const std::string &url, int err, bool with_secret)
+{
+    bool asks = err == RPM_E_DENIED && !with_secret &&
+                strstr(rpm_last_error(), "the secret is not the server's") != nullptr;
+
+    return asks ? RpmFailure(url, err, "the server asks for a secret: --secret-file")
+                : RpmFailure(url, err);
 }
 
 /* Where the secret is that this program's connections present; empty: there is none. */
@@ -142,7 +172,9 @@ inline Conn connect(const std::string &url, const rpm_conn_opts *opts = nullptr)
         secret = read_secret(secret_file());
         wanted.secret = secret.c_str();
     }
-    check(url, rpm_conn_open(url.c_str(), &wanted, &conn));
+    int err = rpm_conn_open(url.c_str(), &wanted, &conn);
+    if (err < 0)
+        throw no_connection(url, err, wanted.secret != nullptr);
     return Conn(conn);
 }
 

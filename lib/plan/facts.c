@@ -67,6 +67,7 @@ int rpm_facts_text(const struct rpm_facts *facts, char *buffer, size_t bytes)
     add_node(&text, "memory node", known.memory_node);
     add_node(&text, "port node", known.port_node);
     rpmi_text_add(&text, "source: %s\n",
-                  known.modelled != 0 ? "device model (modelled, not measured)" : "this machine");
+                  known.modelled != 0 ? "device model (modelled, not measured)"
+                                      : "the machine that holds the memory");
     return (int)text.len;
 }

@@ -116,7 +116,8 @@ int info(const Common &common)
         cli::size_text(static_cast<double>(info.scan_bytes)) + " in " + cli::ns_text(info.scan_ns));
     row("durable by", durable_methods(session.facts()));
     row("memory", cli::size_text(static_cast<double>(session.memory)) + " of this client");
-    printf("\nfacts of the server:\n%s", facts_text(session.facts()).c_str());
+    printf("\nfacts of the server at %s:\n%s", common.url.c_str(),
+           facts_text(session.facts()).c_str());
     return cli::kDone;
 }
 

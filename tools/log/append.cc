@@ -89,6 +89,11 @@ void Appender::open()
     record_max_ = rpm_log_record_max(session_.log.get());
     cli::check("info", rpm_log_info(session_.log.get(), &info));
     torn_ = info.torn;
+    if (options_.capacity != 0 && options_.capacity != info.capacity_bytes)
+        fprintf(
+            stderr, "rpm-log: %s has a capacity of %s: --capacity %s counts only when it is made\n",
+            options_.name.c_str(), cli::size_text(static_cast<double>(info.capacity_bytes)).c_str(),
+            cli::size_text(static_cast<double>(options_.capacity)).c_str());
 }
 
 /* The records in the log are the first ones of the input: hold them against each other, and go on

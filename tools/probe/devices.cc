@@ -201,6 +201,20 @@ std::vector<Device> probe_all(const std::vector<std::string> &paths, std::string
     }
 }
 
+/* There is no device to try @path with; what the path is can be said all the same. */
+bool tell_alone(const std::string &path, bool as_json)
+{
+    rpm_facts facts = rpm_facts_init();
+    int err = rpm_probe(path.c_str(), &facts);
+
+    if (err != 0)
+        fprintf(stderr, "rpm-probe: %s: %s\n", path.c_str(), error_text(err).c_str());
+    else if (!as_json)
+        printf("%s: %s; there is no device to try it with (rpm-probe %s has its facts)\n",
+               path.c_str(), rpm_medium_name(static_cast<rpm_medium>(facts.medium)), path.c_str());
+    return err == 0;
+}
+
 } // namespace
 
 int probe_devices(const std::vector<std::string> &paths, bool as_json)
@@ -216,6 +230,11 @@ int probe_devices(const std::vector<std::string> &paths, bool as_json)
                 fprintf(stderr, "rpm-probe: %s with %s: %s\n", device[0].device->name,
                         memory.path.c_str(), memory.error.c_str());
             }
+    if (!none.empty() && !as_json)
+        printf("%s\n", none.c_str());
+    if (!none.empty())
+        for (const std::string &path : paths)
+            failed = !tell_alone(path, as_json) || failed;
     if (as_json) {
         Json out = { { "devices", Json::array() }, { "none", or_null(none.c_str()) } };
 
@@ -224,8 +243,6 @@ int probe_devices(const std::vector<std::string> &paths, bool as_json)
         printf("%s\n", out.dump(2).c_str());
         return failed ? cli::kFailed : cli::kDone;
     }
-    if (!none.empty())
-        printf("%s\n", none.c_str());
     for (const Device &device : devices)
         print_device(device);
     return failed ? cli::kFailed : cli::kDone;

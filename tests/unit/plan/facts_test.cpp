@@ -15,7 +15,7 @@ static const char UNKNOWN[] = "medium: unknown\n"
                               "methods: none\n"
                               "memory node: unknown\n"
                               "port node: unknown\n"
-                              "source: this machine\n";
+                              "source: the machine that holds the memory\n";
 
 static const char KNOWN[] = "medium: devdax\n"
                             "domain: adr (declared)\n"
