@@ -98,6 +98,11 @@ RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *op
  * Logs and regions opened on @conn stay, but must be resumed (rpm_log_resume()) or reopened
  * before use. A healthy connection is dropped and dialled anew.
  *
+ * In an event loop this stops the whole loop, for up to timeout_us: give connections there a short
+ * timeout_us and repeat the call later, or make it in another thread while the loop leaves the
+ * connection alone. The descriptor of rpm_conn_fd() may stay in the loop's set, but may be readable
+ * all the while until the connection is back.
+ *
  * @conn  Borrowed.
  *
  * Durable:  changes nothing.
