@@ -61,7 +61,8 @@ TEST_CASE("intruder: a wrong secret, or none, opens no door", "[live]")
         Link link(server.url(), secret.c_str());
         CHECK(link.err == RPM_E_DENIED);
     }
-    CHECK(Link(server.url()).err == RPM_E_DENIED);
+    for (int i = 0; i < 20; i++) // and each hears why, however soon the server is done with it
+        CHECK(Link(server.url()).err == RPM_E_DENIED);
     CHECK(Link(server.url(), opts.secret.c_str()).err == 0);
 }
 

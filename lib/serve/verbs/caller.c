@@ -263,7 +263,8 @@ static void put_welcome(struct rpmi_caller *caller, const struct rpmi_grant_key 
     caller->talk.beside_bytes = RPMI_WELCOME_BESIDE;
 }
 
-/* False: it may not come in. It is told so. */
+/* False: it is let go. Whoever may not come in is told so, and then stays until it leaves or its
+ * time is over: a letter on its way does not survive its queue pair. */
 static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
 {
     struct rpm_server *server = port->port.server;
@@ -297,7 +298,8 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
         __atomic_store_n(&caller->guest.call_state, RPMI_GUEST_IDLE, __ATOMIC_RELEASE);
         __atomic_store_n(&caller->state, RPMI_CALLER_LIVE, __ATOMIC_RELEASE);
     }
-    return rpmi_letter_send(caller, letter, RPMI_WELCOME_LETTER) && err == 0;
+    caller->refused = err != 0;
+    return rpmi_letter_send(caller, letter, RPMI_WELCOME_LETTER);
 }
 
 /* Serve a call; keys that it grants are registered before the answer says so, those that it takes
@@ -338,7 +340,7 @@ void rpmi_caller_serve(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
     bool stays = true;
 
     if (__atomic_load_n(&caller->guest.call_state, __ATOMIC_ACQUIRE) == RPMI_GUEST_ASKED) {
-        if (state == RPMI_CALLER_GREETING)
+        if (state == RPMI_CALLER_GREETING && !caller->refused)
             stays = greet(port, caller);
         else if (state == RPMI_CALLER_LIVE)
             stays = answer_call(port, caller);

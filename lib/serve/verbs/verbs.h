@@ -62,6 +62,7 @@ struct rpmi_caller {
     struct ibv_mr *buffers_mr;
     unsigned char *buffers; /* receives, dones, answer */
     uint64_t greet_by_ns;
+    bool refused;         /* and told so: it is to leave */
     uint64_t probe_at_ns; /* when to see whether it lives */
     struct rpmi_talk talk;
 
