@@ -43,6 +43,14 @@ void rpmi_device_no(struct rpm_device *device, enum rpm_device_ask ask, const ch
     va_end(args);
 }
 
+static void answer(struct rpm_device *device, enum rpm_device_ask ask, bool has, const char *why)
+{
+    if (has)
+        rpmi_device_yes(device, ask);
+    else
+        rpmi_device_no(device, ask, "%s", why);
+}
+
 /* -1: there is no such directory. */
 static int entries_in(const char *path, const char *prefix)
 {
@@ -105,17 +113,14 @@ static void judge_flush(const struct ibv_device_attr_ex *attr, const struct rpmi
                        "that do not");
     else
         rpmi_device_no(device, RPM_DEVICE_ATOMIC_WRITE,
-                       "the device and its driver have none; nothing here needs it");
+                       "the device and its driver have none: single words go as plain writes");
 }
 
 static void judge_atomics(const struct ibv_device_attr *attr, struct rpm_device *device)
 {
     static const char none[] = "the device has none: locks and shared words need another one";
 
-    if (attr->atomic_cap == IBV_ATOMIC_NONE)
-        rpmi_device_no(device, RPM_DEVICE_ATOMICS, "%s", none);
-    else
-        rpmi_device_yes(device, RPM_DEVICE_ATOMICS);
+    answer(device, RPM_DEVICE_ATOMICS, attr->atomic_cap != IBV_ATOMIC_NONE, none);
     if (attr->atomic_cap == IBV_ATOMIC_GLOB)
         rpmi_device_yes(device, RPM_DEVICE_ATOMICS_GLOBAL);
     else if (attr->atomic_cap == IBV_ATOMIC_NONE)
@@ -131,18 +136,12 @@ void rpmi_device_judge(const struct ibv_device_attr_ex *attr, const struct rpmi_
 {
     judge_flush(attr, nic, device);
     judge_atomics(&attr->orig_attr, device);
-    if (nic->window)
-        rpmi_device_yes(device, RPM_DEVICE_WINDOW);
-    else
-        rpmi_device_no(device, RPM_DEVICE_WINDOW,
-                       "the device has none of type 2; nothing here needs them: keys are taken "
-                       "back with their registrations");
-    if (nic->on_demand)
-        rpmi_device_yes(device, RPM_DEVICE_ON_DEMAND);
-    else
-        rpmi_device_no(device, RPM_DEVICE_ON_DEMAND,
-                       "the device and its driver do not page on demand: all memory is pinned, and "
-                       "files on persistent memory (fsdax) cannot be; use devdax");
+    answer(device, RPM_DEVICE_WINDOW, nic->window,
+           "the device has none of type 2; nothing here needs them: keys are taken back with their "
+           "registrations");
+    answer(device, RPM_DEVICE_ON_DEMAND, nic->on_demand,
+           "the device and its driver do not page on demand: all memory is pinned, and files on "
+           "persistent memory (fsdax) cannot be; use devdax");
     device->software = nic->software;
     device->region_max_bytes = attr->orig_attr.max_mr_size;
     device->regions_max = (uint32_t)attr->orig_attr.max_mr;
