@@ -3,6 +3,7 @@
 //   kill_worker write URL LEVEL LIFE STYLE TIMEOUT_US    (acknowledgements to standard output)
 //   kill_worker read URL
 #include "kill/payload.h"
+#include "kill/pipeline.h"
 
 #include <csignal>
 #include <cstdio>
@@ -187,7 +188,8 @@ class Writer
     {
         size_t len = payload_make(life_, next_, room_.data());
         uint32_t flags = next_ % 5 == 0 ? static_cast<uint32_t>(RPM_MORE) : 0;
-        int err = rpm_log_append_async(log_, room_.data(), len, flags, context(next_), nullptr);
+        int err = rpm_log_append_async(log_, room_.data(), len, flags,
+                                       kill_suite::context_of(next_), nullptr);
 
         if (err == 0)
             pending_ = ++next_;
@@ -202,7 +204,7 @@ class Writer
         if (err != 0)
             return err;
         payload_make(life_, next_, static_cast<unsigned char *>(room));
-        err = rpm_log_commit(log_, len, 0, context(next_), nullptr);
+        err = rpm_log_commit(log_, len, 0, kill_suite::context_of(next_), nullptr);
         if (err == 0)
             pending_ = ++next_;
         return err;
@@ -226,29 +228,13 @@ class Writer
             ack(next_++, lsns[i]);
         return err;
     }
-    static void *context(uint32_t seq)
-    {
-        return reinterpret_cast<void *>(uintptr_t{ seq } + 1);
-    }
     int reap()
     {
-        rpm_completion done[kInflight];
-        int n;
-
-        while ((n = rpm_log_poll(log_, done, kInflight)) > 0)
-            for (int i = 0; i < n; i++) {
-                if (done[i].status != 0)
-                    return done[i].status;
-                ack(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(done[i].context)) - 1,
-                    done[i].lsn);
-            }
-        return n;
+        return kill_suite::reap(log_, [this](uint32_t seq, uint64_t lsn) { ack(seq, lsn); });
     }
     int settle()
     {
-        int err = rpm_log_persist(log_);
-
-        return err != 0 ? err : reap();
+        return kill_suite::settle(log_, [this](uint32_t seq, uint64_t lsn) { ack(seq, lsn); });
     }
 
     // Give back the older half of what we know, or all that was there before us.

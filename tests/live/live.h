@@ -153,6 +153,18 @@ inline std::string blank_devdax()
     return path;
 }
 
+// A server of that memory: of the domain that it really has.
+inline ServerOpts on_devdax(uint32_t ddio)
+{
+    ServerOpts opts;
+
+    opts.pool = blank_devdax();
+    opts.bytes = 0;
+    opts.domain = 0;
+    opts.ddio = ddio;
+    return opts;
+}
+
 // One below the connection: keys as the server granted them can be bent here.
 class Link
 {

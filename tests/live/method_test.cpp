@@ -153,14 +153,7 @@ TEST_CASE("method: each legal one is carried out by the operations it is made of
     };
 
     for (const auto &one : all) {
-        ServerOpts opts;
-        if (one.devdax) {
-            opts.pool = blank_devdax();
-            opts.bytes = 0;
-            opts.domain = 0;
-            opts.ddio = 0;
-        }
-        Server server(opts);
+        Server server(one.devdax ? on_devdax(0) : ServerOpts());
         Session session(server, one.method);
 
         CAPTURE(rpm_method_name(static_cast<rpm_method>(one.method)), one.devdax);
@@ -184,13 +177,8 @@ TEST_CASE("method: the cheapest legal one is chosen from facts", "[live]")
     };
 
     for (const auto &one : all) {
-        ServerOpts opts;
+        ServerOpts opts = one.devdax ? on_devdax(one.ddio) : ServerOpts();
         opts.ddio = one.ddio;
-        if (one.devdax) {
-            opts.pool = blank_devdax();
-            opts.bytes = 0;
-            opts.domain = 0;
-        }
         Server server(opts);
         Session session(server, 0);
         struct rpm_log_info info = rpm_log_info_init();
@@ -328,14 +316,7 @@ TEST_CASE("method: a word that commits comes behind what it commits", "[live]")
                       { true, RPM_METHOD_MESSAGE } };
 
     for (const auto &one : all) {
-        ServerOpts opts;
-        if (one.devdax) {
-            opts.pool = blank_devdax();
-            opts.bytes = 0;
-            opts.domain = 0;
-            opts.ddio = 0;
-        }
-        Server server(opts);
+        Server server(one.devdax ? on_devdax(0) : ServerOpts());
         rpm_conn_opts conn_opts = rpm_conn_opts_init();
         rpm_region_opts region_opts = rpm_region_opts_init();
         rpm_conn *conn = nullptr;

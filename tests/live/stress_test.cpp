@@ -8,6 +8,7 @@
 #include "live/stress.h"
 
 #include "kill/model.h"
+#include "kill/pipeline.h"
 
 #include <vector>
 
@@ -124,7 +125,7 @@ class Appender : public Client
         for (uint64_t n = 1 + below(64); n > 0 && err == 0; n--) {
             size_t len = payload_make(1, next_, room_.data());
             uint32_t flags = below(4) == 0 ? static_cast<uint32_t>(RPM_MORE) : 0;
-            void *context = reinterpret_cast<void *>(uintptr_t{ next_ } + 1);
+            void *context = kill_suite::context_of(next_);
 
             err = rpm_log_append_async(log_, room_.data(), len, flags, context, nullptr);
             if (err == 0)
@@ -138,23 +139,11 @@ class Appender : public Client
     }
     int reap()
     {
-        rpm_completion found[kInflight];
-        int n;
-
-        while ((n = rpm_log_poll(log_, found, kInflight)) > 0)
-            for (int i = 0; i < n; i++) {
-                if (found[i].status != 0)
-                    return found[i].status;
-                ack(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(found[i].context)) - 1,
-                    found[i].lsn);
-            }
-        return n;
+        return kill_suite::reap(log_, [this](uint32_t seq, uint64_t lsn) { ack(seq, lsn); });
     }
     int settle()
     {
-        int err = rpm_log_persist(log_);
-
-        return err != 0 ? err : reap();
+        return kill_suite::settle(log_, [this](uint32_t seq, uint64_t lsn) { ack(seq, lsn); });
     }
     int make_room()
     {
