@@ -9,8 +9,9 @@
 #   ready               fetch and pack what is missing; sets GUEST_KERNEL and GUEST_INITRD
 #   build_shared ...    build (see there); the build folder then stays as it is until we end
 #   boot ...            a guest, see there; it does not outlive us
-#   guest_pair ...      boot (see there) with two devices and two NVDIMMs, new ones each time; SHARE is
-#                       then its /run/lab, to our end
+#   new_pair            sets PAIR: what boot needs for a guest with two devices and two NVDIMMs, new ones
+#                       each time; SHARE is then its /run/lab, to our end
+#   guest_pair ...      boot (see there) with such a pair
 #
 # CACHE is outside the tree; see README.md for what is in it.
 
@@ -97,9 +98,14 @@ boot() {
     setpriv --pdeathsig KILL "$LAB/boot" "$@"
 }
 
-guest_pair() {
+new_pair() {
     SHARE=$(mktemp -d "$CACHE/run/XXXXXX")
-    trap 'rm -rf "$SHARE"' EXIT
-    boot --share "$SHARE" --with pair --with nvdimm \
-        --nvdimm "$SHARE/nv0:256" --nvdimm "$SHARE/nv1:256" "$@"
+    SHARES+=("$SHARE")
+    trap 'rm -rf "${SHARES[@]}"' EXIT
+    PAIR=(--share "$SHARE" --with pair --with nvdimm --nvdimm "$SHARE/nv0:256" --nvdimm "$SHARE/nv1:256")
+}
+
+guest_pair() {
+    new_pair
+    boot "${PAIR[@]}" "$@"
 }
