@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * history.cc: dtx-check history: read one or several files, check them as one history, say what is
+ * wrong.
+ */
+#include "check/command.h"
+
+#include "cli.h"
+#include "history/check.h"
+#include "history/elle.h"
+#include "history/reader.h"
+#include "history/report.h"
+
+#include <chrono>
+#include <cinttypes>
+#include <memory>
+
+namespace dtx::check
+{
+
+namespace
+{
+
+const char *const kExamples =
+    "Exit codes: 0 serialisable, 1 a violation, 2 wrong usage or a file that is no whole history.\n"
+    "Examples:\n"
+    "  dtx-bench smallbank --history run.jsonl && dtx-check history run.jsonl\n"
+    "  dtx-check history killed.jsonl final.jsonl --partial\n"
+    "  dtx-check history run.jsonl --elle run.edn\n";
+
+struct Options {
+    std::vector<std::string> files;
+    std::string elle;
+    history::CheckOptions check;
+    bool json = false;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start)
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+int run(const Options &options)
+{
+    auto start = std::chrono::steady_clock::now();
+    history::History all;
+
+    for (const std::string &file : options.files)
+        history::read_history(file, options.check.partial, all);
+    if (!options.elle.empty()) {
+        history::ElleResult elle = history::write_elle(all, options.check.partial, options.elle);
+        fprintf(stderr,
+                "%s: operations %" PRIu64 ", objects with versions before the history %" PRIu64
+                " (their lists begin behind those), writers that are not in it %" PRIu64 "\n",
+                options.elle.c_str(), elle.operations, elle.based, elle.strangers);
+    }
+    history::CheckResult result = history::check(all, options.check);
+    auto report = options.json ? history::report_json : history::report_text;
+    report(stdout, result, options.check, seconds_since(start));
+    return result.good() ? cli::kDone : cli::kFailed;
+}
+
+} // namespace
+
+Body add_history(CLI::App &app)
+{
+    auto options = std::make_shared<Options>();
+
+    app.footer(kExamples);
+    app.add_option("file", options->files, "History; several are one, of several processes")
+        ->required()
+        ->type_name("FILE");
+    app.add_flag("--strict,!--no-strict", options->check.strict,
+                 "Who ended before another began comes before it (default on)");
+    app.add_flag("--partial", options->check.partial,
+                 "The run was killed: there may be no end line, and lines are missing");
+    app.add_option("--elle", options->elle, "Write it in the list-append form that Elle takes")
+        ->type_name("FILE");
+    app.add_option("--limit", options->check.limit,
+                   "Violations of each kind to print (default 20)");
+    app.add_flag("--json", options->json, "Report as JSON");
+    return [options] {
+        try {
+            return run(*options);
+        } catch (const history::Failure &failure) {
+            fflush(stdout);
+            fprintf(stderr, "dtx-check: %s\n", failure.what());
+            return static_cast<int>(cli::kUsage);
+        }
+    };
+}
+
+} // namespace dtx::check

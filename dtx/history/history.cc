@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * history.cc: lines become indices.
+ */
+#include "history/history.h"
+
+namespace dtx::history
+{
+
+namespace
+{
+
+constexpr uint32_t kIndices = UINT32_C(1) << 29; /* an edge keeps its kind in the bits above */
+
+} // namespace
+
+History::History()
+{
+    intern_txn(0);
+}
+
+void History::header(const Header &header)
+{
+    fresh_ = fresh_ && header.fresh;
+}
+
+uint32_t History::intern_txn(uint64_t id)
+{
+    uint32_t index = ids_.intern(id);
+
+    if (index == txns_.size())
+        txns_.emplace_back();
+    return index;
+}
+
+Item History::item(const Access &access, bool seen)
+{
+    return { access.version, objects_.intern(access.object), seen ? intern_txn(access.writer) : 0 };
+}
+
+std::string History::entry(const Entry &entry)
+{
+    uint32_t index = intern_txn(entry.txn);
+
+    if (txns_[index].fate != Fate::kAbsent)
+        return "transaction " + std::to_string(entry.txn) + " is there already";
+    if (txns_.size() + entry.reads.size() > kIndices ||
+        objects_.size() + entry.reads.size() + entry.writes.size() > kIndices)
+        return "too many transactions or objects for one check";
+    uint64_t first = items_.size();
+    for (const Access &access : entry.reads)
+        items_.push_back(item(access, true));
+    for (const Access &access : entry.writes)
+        items_.push_back(item(access, false));
+    Txn &txn = txns_[index]; /* items may have moved it */
+    txn.begin_ns = entry.begin_ns;
+    txn.end_ns = entry.end_ns;
+    txn.first = first;
+    txn.reads = static_cast<uint32_t>(entry.reads.size());
+    txn.writes = static_cast<uint32_t>(entry.writes.size());
+    txn.session = entry.session;
+    txn.fate = static_cast<Fate>(entry.status);
+    return "";
+}
+
+std::string History::final_state(std::span<const Access> objects)
+{
+    for (const Access &access : objects)
+        final_.push_back(item(access, true));
+    return "";
+}
+
+} // namespace dtx::history

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reader.h: take a history from its file, a line at a time.
+ *
+ * The form is exactly that of FORMAT.md, so a line that was touched is noticed at that line: by its
+ * form, by its own checksum, or by the end line's. Memory: one block of the file.
+ *
+ * Tests: tests/unit/dtx/history/reader_test.cpp
+ */
+#ifndef DTX_HISTORY_READER_H
+#define DTX_HISTORY_READER_H
+
+#include "history/entry.h"
+
+#include <string>
+
+namespace dtx::history
+{
+
+/* Who takes what is read. A text that is not empty refuses the line and says why. */
+class Sink
+{
+  public:
+    virtual ~Sink() = default;
+    virtual void header(const Header &header) = 0;
+    virtual std::string entry(const Entry &entry) = 0;
+    virtual std::string final_state(std::span<const Access> objects) = 0;
+};
+
+struct ReadResult {
+    uint64_t lines = 0;
+    uint64_t bytes = 0;
+    bool ended = false; /* has its end line; false only if @partial */
+};
+
+/* Read @path into @sink. @partial: a run that was killed, without an end line and perhaps with a
+ * piece of a last line, which is not looked at. Throws Failure, "PATH:LINE: what is wrong". */
+ReadResult read_history(const std::string &path, bool partial, Sink &sink);
+
+} // namespace dtx::history
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// directed_test.cpp: each anomaly by hand, as small as it gets.
+#include "story.h"
+
+using namespace story;
+
+TEST_CASE("history: two in a row are fine", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
+                   { 2, 30, 40, { { 5, 2, 1 } }, { { 5, 3 } } } },
+                 { { 5, 3, 2 } },
+                 true };
+    CheckResult result = story.check();
+
+    require_good(result);
+    REQUIRE(result.edges == std::array<uint64_t, 4>{ 1, 1, 0, 2 });
+}
+
+TEST_CASE("history: write skew is found", "[unit]")
+{
+    Story story{ { { 1, 10, 50, { { 5, 1, 0 }, { 6, 1, 0 } }, { { 5, 2 } } },
+                   { 2, 10, 50, { { 5, 1, 0 }, { 6, 1, 0 } }, { { 6, 2 } } } } };
+
+    require_one(story.check(), Kind::kCycle, "cycle of 2 (G2-item, write skew)");
+    require_one(story.check(), Kind::kCycle,
+                "transaction 1 (session 0) read version 1 of object 6, transaction 2 (session 0) "
+                "made the next, version 2 (rw)");
+}
+
+TEST_CASE("history: the read-only anomaly is found", "[unit]")
+{
+    // 1 deposits, 3 sees the deposit but not the withdrawal of 2, which has not seen the deposit.
+    Story story{ { { 1, 20, 30, { { 6, 1, 0 } }, { { 6, 2 } } },
+                   { 2, 10, 60, { { 5, 1, 0 }, { 6, 1, 0 } }, { { 5, 2 } } },
+                   { 3, 40, 50, { { 5, 1, 0 }, { 6, 2, 1 } }, {} } } };
+
+    require_one(story.check(false), Kind::kCycle, "cycle of 3 (G2-item, read-only anomaly)");
+    story.lines.pop_back();
+    require_good(story.check());
+}
+
+TEST_CASE("history: a phantom is a cycle over the index node", "[unit]")
+{
+    // 1 scans leaf 100 and writes row 7; 2 reads row 7 and inserts row 8 into the leaf.
+    Story story{ { { 1, 10, 50, { { 100, 4, 0 }, { 7, 1, 0 } }, { { 7, 2 } } },
+                   { 2, 10, 50, { { 7, 1, 0 }, { 100, 4, 0 } }, { { 100, 5 }, { 8, 1 } } } } };
+
+    require_one(story.check(), Kind::kCycle, "version 4 of object 100");
+}
+
+TEST_CASE("history: an update between read and write is lost", "[unit]")
+{
+    Story story{ { { 1, 10, 50, { { 5, 1, 0 } }, { { 5, 3 } } },
+                   { 2, 10, 50, { { 5, 1, 0 } }, { { 5, 2 } } } } };
+
+    require_one(story.check(), Kind::kCycle, "G-single, lost update");
+}
+
+TEST_CASE("history: a version that was not bumped is a lost update", "[unit]")
+{
+    Story story{ { { 1, 10, 50, { { 5, 1, 0 } }, { { 5, 2 } } },
+                   { 2, 10, 50, { { 5, 1, 0 } }, { { 5, 2 } } } } };
+
+    require_one(story.check(), Kind::kLostUpdate,
+                "version 2 of object 5 was made twice, by transaction 1 and by transaction 2");
+    // Who read what the second made did nothing wrong.
+    story.lines.push_back({ 3, 60, 70, { { 5, 2, 2 } }, {} });
+    require_one(story.check(), Kind::kLostUpdate, "made twice");
+}
+
+TEST_CASE("history: a read of an aborted write is found", "[unit]")
+{
+    Story story{ { { 1, 10, 20, {}, { { 5, 2 } }, Status::kAborted },
+                   { 2, 30, 40, { { 5, 2, 1 } }, {} } } };
+
+    require_one(story.check(), Kind::kAbortedRead,
+                "transaction 2 read version 2 of object 5 by transaction 1, which aborted");
+}
+
+TEST_CASE("history: what aborted ones read is not looked at", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
+                   { 2, 15, 40, { { 5, 9, 1 }, { 5, 1, 0 } }, { { 5, 2 } }, Status::kAborted } } };
+
+    require_good(story.check());
+}
+
+TEST_CASE("history: a version by one who made another is dirty", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
+                   { 2, 30, 40, { { 5, 3, 1 } }, {} } } };
+
+    require_one(story.check(), Kind::kWrongWriter, "by transaction 1, which did not make it");
+    story.lines[1].reads = { { 5, 2, 0 } };
+    require_one(story.check(), Kind::kWrongWriter, "by the load, but transaction 1 made it");
+}
+
+TEST_CASE("history: a version from nowhere is found", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
+                   { 2, 30, 40, { { 5, 3, 77 } }, {} } } };
+
+    require_one(story.check(), Kind::kNobody, "that transaction is not in it");
+    require_good(story.check(true, true)); // a lost line would explain it
+    story.lines[1].reads = { { 5, 3, 0 } };
+    require_one(story.check(), Kind::kNobody, "by the load");
+    require_one(story.check(true, true), Kind::kNobody, "by the load");
+}
+
+TEST_CASE("history: two states cannot both be the first", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 3, 70 } }, {} }, { 2, 10, 20, { { 5, 4, 71 } }, {} } } };
+
+    require_one(story.check(), Kind::kNobody, "the history begins with version 3");
+    story.lines.pop_back();
+    require_good(story.check());
+    story.fresh = true;
+    REQUIRE(story.check().violations.count(Kind::kNobody) == 1);
+}
+
+TEST_CASE("history: a stale read is serialisable but not strictly", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
+                   { 2, 30, 40, { { 5, 1, 0 } }, {} } } };
+
+    require_one(story.check(), Kind::kRealTimeCycle,
+                "transaction 1 (session 0) ended at 20, before transaction 2 (session 0) began at "
+                "30 (real time)");
+    require_good(story.check(false));
+    story.lines[1].begin_ns = 20; // in the same nanosecond: they may have overlapped
+    require_good(story.check());
+}
+
+TEST_CASE("history: a read of what has not begun is found", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 2, 2 } }, {} },
+                   { 2, 30, 40, { { 5, 1, 0 } }, { { 5, 2 } } } } };
+
+    require_one(story.check(), Kind::kRealTimeCycle, "G1c, only with real time");
+}
+
+TEST_CASE("history: a dropped commit shows in the final state", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } } }, { { 5, 1, 0 } } };
+
+    require_one(story.check(), Kind::kDropped,
+                "the final state has version 1 of object 5, but transaction 1 made version 2");
+    story.final_state = { { 5, 3, 1 } };
+    require_one(story.check(), Kind::kWrongWriter, "the final state has version 3");
+    story.final_state = { { 5, 2, 1 } };
+    require_good(story.check());
+}
+
+TEST_CASE("history: a dropped commit shows as a gap", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
+                   { 3, 50, 60, {}, { { 5, 4 } } } } };
+
+    require_one(story.check(), Kind::kGap, "nobody made version 3 of object 5");
+    require_good(story.check(true, true));
+    story.lines.erase(story.lines.begin());
+    require_good(story.check()); // the history may begin with version 3
+    story.fresh = true;
+    require_one(story.check(), Kind::kGap, "just loaded");
+}
+
+TEST_CASE("history: an unknown one without a trace did not happen", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kUnknown },
+                   { 2, 30, 40, { { 5, 1, 0 } }, { { 5, 2 } } } },
+                 { { 5, 2, 2 }, { 6, 1, 0 } },
+                 true };
+    CheckResult result = story.check();
+
+    require_good(result);
+    REQUIRE(result.proven == 0);
+}
+
+TEST_CASE("history: an unknown one that was seen happened", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 }, { 6, 2 } }, Status::kUnknown },
+                   { 2, 30, 40, { { 5, 2, 1 } }, {} } },
+                 { { 5, 2, 1 }, { 6, 2, 1 } },
+                 true };
+    CheckResult result = story.check();
+
+    require_good(result);
+    REQUIRE(result.proven == 1);
+    story.final_state[1] = { 6, 1, 0 };
+    require_one(story.check(), Kind::kTorn, "of unknown fate but seen elsewhere");
+}
+
+TEST_CASE("history: half of an unknown one that happened is overwritten", "[unit]")
+{
+    Story story{ { { 1, 10, 20, {}, { { 5, 2 }, { 6, 2 } }, Status::kUnknown },
+                   { 2, 30, 40, { { 5, 2, 1 } }, {} },
+                   { 3, 30, 40, { { 6, 1, 0 } }, { { 6, 2 } } } } };
+
+    CheckResult result = story.check();
+    INFO(words(result));
+    REQUIRE(result.violations.count(Kind::kTorn) == 1);
+}
+
+TEST_CASE("history: an unknown one may happen after its end", "[unit]")
+{
+    // 2 does not see what 1 did, though the caller of 1 was told before 2 began: told "unknown".
+    Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kUnknown },
+                   { 2, 30, 40, { { 5, 1, 0 } }, {} } },
+                 { { 5, 2, 1 } } };
+
+    require_good(story.check());
+    story.lines[0].status = Status::kCommitted;
+    require_one(story.check(), Kind::kRealTimeCycle, "real time");
+}
+
+TEST_CASE("history: two who overwrite each other are a cycle", "[unit]")
+{
+    Story story{ { { 1, 10, 20, {}, { { 5, 2 }, { 6, 3 } } },
+                   { 2, 10, 20, {}, { { 5, 3 }, { 6, 2 } } } } };
+
+    require_one(story.check(), Kind::kCycle, "(G0)");
+}
+
+TEST_CASE("history: two who read each other are a cycle", "[unit]")
+{
+    Story story{ { { 1, 10, 20, { { 6, 2, 2 } }, { { 5, 2 } } },
+                   { 2, 10, 20, { { 5, 2, 1 } }, { { 6, 2 } } } } };
+
+    require_one(story.check(), Kind::kCycle, "(G1c)");
+}
+
+TEST_CASE("history: half of a commit seen is a cycle", "[unit]")
+{
+    Story story{ { { 1, 10, 50, {}, { { 5, 2 }, { 6, 2 } } },
+                   { 2, 10, 50, { { 5, 2, 1 }, { 6, 1, 0 } }, {} } } };
+
+    require_one(story.check(), Kind::kCycle, "(G-single)");
+}
+
+TEST_CASE("history: a read that does not repeat is a cycle", "[unit]")
+{
+    Story story{ { { 1, 10, 50, {}, { { 5, 2 } } },
+                   { 2, 10, 50, { { 5, 1, 0 }, { 5, 2, 1 } }, {} } } };
+
+    require_one(story.check(), Kind::kCycle, "(G-single)");
+}
