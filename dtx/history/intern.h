@@ -3,7 +3,7 @@
  * intern.h: numbers of 64 bits as small indices, in the order in which they were first seen.
  *
  * A table of its own because histories have millions of keys: 4 bytes a slot beside the keys, open
- * addressing, at most two thirds full.
+ * addressing, at most half full.
  *
  * Tests: tests/unit/dtx/history/intern_test.cpp
  */
@@ -24,7 +24,7 @@ class Interner
   public:
     uint32_t intern(uint64_t key)
     {
-        if (3 * (keys_.size() + 1) > 2 * slots_.size())
+        if (2 * (keys_.size() + 1) > slots_.size())
             grow();
         uint32_t &slot = slots_[place(key)];
         if (slot == kNone) {

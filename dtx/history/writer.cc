@@ -16,84 +16,120 @@ namespace dtx::history
 namespace
 {
 
-constexpr size_t kFinalObjects = 1000; /* in one line */
+constexpr size_t kFinalObjects = 1000;           /* in one line */
+constexpr size_t kDigits = 20;                   /* of the largest number */
+constexpr size_t kAccessBytes = 3 * kDigits + 5; /* [,,], */
+constexpr size_t kEntryBytes = 200;              /* all else: names, four numbers, a status */
 
-void put(std::string &out, uint64_t number)
+/* One line at the end of @out, in room that is made once. Whoever adds has counted before. */
+class Line
 {
-    char digits[20];
-    char *end = std::to_chars(digits, digits + sizeof(digits), number).ptr;
+  public:
+    Line(std::string &out, size_t bytes_max) : out_(out), start_(out.size())
+    {
+        out_.resize(start_ + bytes_max + kSumBytes);
+        at_ = out_.data() + start_;
+    }
 
-    out.append(digits, static_cast<size_t>(end - digits));
-}
+    void add(std::string_view text)
+    {
+        memcpy(at_, text.data(), text.size());
+        at_ += text.size();
+    }
 
-void put(std::string &out, std::string_view name, uint64_t number)
+    void add(std::string_view before, uint64_t number)
+    {
+        add(before);
+        at_ = std::to_chars(at_, at_ + kDigits, number).ptr;
+    }
+
+    void add_versions(std::span<const Access> list, bool with_writer)
+    {
+        std::string_view before = "[";
+
+        for (const Access &access : list) {
+            add(before, access.object);
+            add(",", access.version);
+            if (with_writer)
+                add(",", access.writer);
+            add("]");
+            before = ",[";
+        }
+    }
+
+    /* Close it with its checksum. */
+    void seal()
+    {
+        uint32_t sum =
+            line_sum({ out_.data() + start_, static_cast<size_t>(at_ - out_.data()) - start_ });
+
+        add(",\"sum\":\"");
+        put_hex(at_, sum, kSumDigits);
+        at_ += kSumDigits;
+        add("\"}\n");
+        out_.resize(static_cast<size_t>(at_ - out_.data()));
+    }
+
+  private:
+    static constexpr size_t kSumDigits = 8;
+    static constexpr size_t kSumBytes = 8 + kSumDigits + 3;
+
+    std::string &out_;
+    size_t start_;
+    char *at_;
+};
+
+void put_entry(std::string &out, const Entry &entry)
 {
-    out += name;
-    put(out, number);
+    Line line(out, kEntryBytes + kAccessBytes * (entry.reads.size() + entry.writes.size()));
+
+    line.add("{\"txn\":", entry.txn);
+    line.add(",\"session\":", entry.session);
+    line.add(",\"begin\":", entry.begin_ns);
+    line.add(",\"end\":", entry.end_ns);
+    line.add(",\"status\":\"");
+    line.add(status_name(entry.status));
+    line.add("\",\"reads\":[");
+    line.add_versions(entry.reads, true);
+    line.add("],\"writes\":[");
+    line.add_versions(entry.writes, false);
+    line.add("]");
+    line.seal();
 }
 
 /* A JSON string. Bytes that are no ASCII text become '?': a workload's name needs none. */
-void put_string(std::string &out, std::string_view text)
+std::string quoted(std::string_view text)
 {
-    out += '"';
+    std::string out = "\"";
+
     for (char c : text) {
         if (c == '"' || c == '\\')
             out += '\\';
         out += c >= ' ' && c <= '~' ? c : '?';
     }
-    out += '"';
-}
-
-void put_versions(std::string &out, std::span<const Access> list, bool with_writer)
-{
-    const char *before = "[";
-
-    for (const Access &access : list) {
-        put(out, before, access.object);
-        put(out, ",", access.version);
-        if (with_writer)
-            put(out, ",", access.writer);
-        out += ']';
-        before = ",[";
-    }
-}
-
-/* Close the line that starts at @start with its checksum. */
-void seal(std::string &out, size_t start)
-{
-    char hex[8];
-
-    put_hex(hex, line_sum(std::string_view(out).substr(start)), sizeof(hex));
-    out += ",\"sum\":\"";
-    out.append(hex, sizeof(hex));
-    out += "\"}\n";
-}
-
-void put_entry(std::string &out, const Entry &entry)
-{
-    size_t start = out.size();
-
-    put(out, "{\"txn\":", entry.txn);
-    put(out, ",\"session\":", entry.session);
-    put(out, ",\"begin\":", entry.begin_ns);
-    put(out, ",\"end\":", entry.end_ns);
-    out += ",\"status\":\"";
-    out += status_name(entry.status);
-    out += "\",\"reads\":[";
-    put_versions(out, entry.reads, true);
-    out += "],\"writes\":[";
-    put_versions(out, entry.writes, false);
-    out += ']';
-    seal(out, start);
+    return out + '"';
 }
 
 void put_header(std::string &out, const Header &header)
 {
-    out += "{\"dtx\":1,\"what\":\"header\",\"workload\":";
-    put_string(out, header.workload);
-    put(out, ",\"seed\":", header.seed);
-    out += header.fresh ? ",\"fresh\":true" : ",\"fresh\":false";
-    seal(out, 0);
+    std::string workload = quoted(header.workload);
+    Line line(out, kEntryBytes + workload.size());
+
+    line.add("{\"dtx\":1,\"what\":\"header\",\"workload\":");
+    line.add(workload);
+    line.add(",\"seed\":", header.seed);
+    line.add(header.fresh ? ",\"fresh\":true" : ",\"fresh\":false");
+    line.seal();
+}
+
+void put_final(std::string &out, std::span<const Access> objects)
+{
+    Line line(out, kEntryBytes + kAccessBytes * objects.size());
+
+    line.add("{\"what\":\"final\",\"objects\":[");
+    line.add_versions(objects, true);
+    line.add("]");
+    line.seal();
 }
 
 } // namespace
@@ -171,10 +207,8 @@ void Recorder::final_state(std::span<const Access> objects)
     while (!objects.empty()) {
         size_t count = std::min(objects.size(), kFinalObjects);
 
-        line = "{\"what\":\"final\",\"objects\":[";
-        put_versions(line, objects.first(count), true);
-        line += ']';
-        seal(line, 0);
+        line.clear();
+        put_final(line, objects.first(count));
         write_out(line, 1);
         objects = objects.subspan(count);
     }
@@ -190,8 +224,7 @@ void Recorder::close()
     for (Session &session : sessions_)
         flush(session);
     put_hex(hex, sum_.value(), sizeof(hex));
-    put(line, "{\"what\":\"end\",\"lines\":", lines_);
-    line += ",\"checksum\":\"";
+    line = "{\"what\":\"end\",\"lines\":" + std::to_string(lines_) + ",\"checksum\":\"";
     line.append(hex, sizeof(hex));
     line += "\"}\n";
     write_out(line, 1);

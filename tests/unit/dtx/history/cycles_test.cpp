@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "history/cycles.h"
+#include "story.h"
+
+using namespace story;
+using namespace dtx::history;
+
+namespace
+{
+
+// A graph, and what it was made of. The caller's objects are numbered so that each edge has its
+// own.
+struct World {
+    explicit World(const Story &story, bool strict)
+        : history(story.history()), fates(history, false), versions(history, fates, false),
+          graph(history, versions, strict)
+    {
+    }
+
+    size_t shortest(unsigned mask)
+    {
+        auto found = components(graph, mask);
+
+        REQUIRE(found.size() == 1);
+        return CycleFinder(graph).find(found[0], mask).size();
+    }
+
+    History history;
+    Fates fates;
+    Versions versions;
+    Graph graph;
+};
+
+constexpr unsigned kPlain = kAllDeps & ~mask_of(Dep::kRt);
+
+// A ring of @count transactions, each of which reads what the one before made.
+Story ring(uint64_t count)
+{
+    Story story;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t before = (i + count - 1) % count;
+        story.lines.push_back({ i + 1, 1, 2, { { before, 1, before + 1 } }, { { i, 1 } } });
+    }
+    return story;
+}
+
+} // namespace
+
+TEST_CASE("cycles: a line has none, a ring is one", "[unit]")
+{
+    Story story = ring(5);
+    World closed(story, true);
+
+    REQUIRE(closed.shortest(kPlain) == 5);
+    story.lines[0].reads.clear();
+    World open(story, true);
+    REQUIRE(components(open.graph, kAllDeps).empty());
+}
+
+TEST_CASE("cycles: a ring of a million is found without a deep stack", "[unit]")
+{
+    World world(ring(1000000), true);
+    auto found = components(world.graph, kPlain);
+
+    REQUIRE(found.size() == 1);
+    REQUIRE(found[0].size() == 1000000);
+}
+
+TEST_CASE("cycles: rings apart are components of their own", "[unit]")
+{
+    Story story = ring(3);
+    Story other = ring(4);
+
+    for (Line &line : other.lines) {
+        line.txn += 100;
+        line.reads[0] = { line.reads[0].object + 100, 1, line.reads[0].writer + 100 };
+        line.writes[0].object += 100;
+        story.lines.push_back(line);
+    }
+    World world(story, true);
+    auto found = components(world.graph, kPlain);
+    REQUIRE(found.size() == 2);
+    REQUIRE(found[0].size() + found[1].size() == 7);
+}
+
+TEST_CASE("cycles: the shortest of several is told", "[unit]")
+{
+    Story story = ring(9);
+
+    // 3 reads what 6 made: a way from 6 back to 3 beside the long one.
+    story.lines[2].reads.push_back({ 5, 1, 6 });
+    World world(story, true);
+    REQUIRE(world.shortest(kPlain) == 4);
+}
+
+TEST_CASE("cycles: the simplest class goes before the shortest", "[unit]")
+{
+    Story story = ring(5);
+
+    // Between 1 and 2 also write skew, a cycle of two.
+    story.lines[0].reads.push_back({ 100, 1, 0 });
+    story.lines[0].writes.push_back({ 101, 2 });
+    story.lines[1].reads.push_back({ 101, 1, 0 });
+    story.lines[1].writes.push_back({ 100, 2 });
+    World world(story, true);
+    REQUIRE(world.shortest(kPlain) == 5);
+    story.lines[4].reads.clear();
+    World skew(story, true);
+    REQUIRE(skew.shortest(kPlain) == 2);
+}
+
+TEST_CASE("cycles: points in time are no hops", "[unit]")
+{
+    // 1 reads what 2 made, though 2 began long after; others begin and end in between.
+    Story story{ { { 1, 1, 2, { { 5, 1, 2 } }, {} }, { 2, 1000, 1001, {}, { { 5, 1 } } } } };
+
+    for (uint64_t i = 0; i < 100; i++)
+        story.lines.push_back({ 10 + i, 10 + 3 * i, 11 + 3 * i, {}, {} });
+    World world(story, true);
+    REQUIRE(components(world.graph, kPlain).empty());
+    REQUIRE(world.shortest(kAllDeps) == 2);
+}
