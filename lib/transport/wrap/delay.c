@@ -26,7 +26,8 @@ struct delay {
     uint32_t first; /* oldest held */
     uint32_t used;
     uint32_t room;
-    int ended; /* what the inner poll said last, if negative */
+    int ended;          /* what the inner poll said last, if negative */
+    uint64_t polled_ns; /* when we were polled last */
     struct held *held;
 };
 
@@ -64,24 +65,28 @@ static int delay_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
     return taken;
 }
 
-/* Move what the inner link has to say into the queue. */
+/* Move what the inner link has to say into the queue. Who looks at the link hears of its loss no
+ * sooner than who polls: the completion that says why is held here. */
 static void delay_pull(struct delay *delay)
 {
     struct rpmi_link *link = &delay->wrap.link;
+    bool given_up = link->lost != 0;
 
     while (delay->used < delay->room && delay->ended == 0) {
         struct held *slot = &delay->held[(delay->first + delay->used) % delay->room];
         int got = rpmi_wrap_poll(link, &slot->done, 1);
 
         if (got == 0)
-            return;
+            break;
         if (got < 0) {
             delay->ended = got;
-            return;
+            break;
         }
         slot->due_ns = rpmi_wrap_now_ns(link) + delay->delay_ns;
         delay->used++;
     }
+    if (delay->used > 0 && !given_up)
+        link->lost = 0;
 }
 
 static int delay_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
@@ -92,11 +97,19 @@ static int delay_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n
 
     delay_pull(delay);
     now_ns = rpmi_wrap_now_ns(link);
+    if (delay->ended != 0 && delay->used > 0 && delay->polled_ns == now_ns) {
+        /* A model's clock, and nothing is left to happen that would move it. */
+        (void)let_pass(link, delay->held[delay->first].due_ns, UINT64_MAX);
+        now_ns = rpmi_wrap_now_ns(link);
+    }
+    delay->polled_ns = now_ns;
     while (count < n && delay->used > 0 && delay->held[delay->first].due_ns <= now_ns) {
         done[count++] = delay->held[delay->first].done;
         delay->first = (delay->first + 1) % delay->room;
         delay->used--;
     }
+    if (delay->used == 0 && delay->wrap.inner->lost != 0)
+        link->lost = delay->wrap.inner->lost;
     if (count == 0 && delay->used == 0 && delay->ended != 0)
         return delay->ended;
     return (int)count;
@@ -156,6 +169,7 @@ static int delay_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     delay->first = 0;
     delay->used = 0;
     delay->ended = 0;
+    delay->polled_ns = 0;
     return rpmi_wrap_reconnect(link, deadline_ns);
 }
 

@@ -40,14 +40,37 @@ TEST_CASE("delay: a loss is told after the completions held back", "[unit]")
     wrapped.fake.link.lost = RPM_E_LOST;
     wrapped.poll();
     CHECK(wrapped.last == 0);
+    CHECK(wrapped.link->lost == 0);
     wrapped.fake.now_ns += 2000;
     CHECK(wrapped.poll().at(0).id == 1);
+    CHECK(wrapped.link->lost == RPM_E_LOST);
     wrapped.poll();
     CHECK(wrapped.last == RPM_E_LOST);
     CHECK(wrapped.link->ops->wait(wrapped.link, UINT64_MAX) == 0);
     CHECK(wrapped.link->ops->reconnect(wrapped.link, 0) == 0);
     wrapped.poll();
     CHECK(wrapped.last == 0);
+}
+
+TEST_CASE("delay: behind a loss no poll is in vain though the clock stands still", "[unit]")
+{
+    Wrapped wrapped("wrap=delay,delay_ns=1000");
+
+    wrapped.post(1);
+    wrapped.fake.link.lost = RPM_E_LOST;
+    CHECK(wrapped.poll().empty());
+    CHECK(wrapped.poll().at(0).id == 1);
+    CHECK(wrapped.link->lost == RPM_E_LOST);
+}
+
+TEST_CASE("delay: who gave up on the link is not taken back to it", "[unit]")
+{
+    Wrapped wrapped("wrap=delay,delay_ns=1000");
+
+    wrapped.post(1);
+    wrapped.link->lost = RPM_E_TIMEDOUT;
+    wrapped.poll();
+    CHECK(wrapped.link->lost == RPM_E_TIMEDOUT);
 }
 
 TEST_CASE("delay: calls and placing posts take longer too", "[unit]")
