@@ -17,6 +17,7 @@
 #include <librpm/plan.h>
 #include <librpm/reader.h>
 #include <librpm/region.h>
+#include <librpm/region_async.h>
 #include <librpm/server.h>
 #include <librpm/sim.h>
 #include <librpm/stats.h>

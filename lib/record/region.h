@@ -15,7 +15,7 @@
 #include "conn/conn.h"
 #include "conn/outbox.h"
 
-#include <librpm/region.h>
+#include <librpm/region_async.h>
 
 #define RPMI_REGION_STAGE_BYTES (1u << 20)
 #define RPMI_GROUP_PATCHES 16u /* pieces that share one flush */
