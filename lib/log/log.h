@@ -56,6 +56,8 @@ struct rpm_log {
     uint32_t write_key;       /* 0: not claimed */
     uint64_t link_generation; /* of the connection when the keys were granted */
     uint32_t epoch;           /* ours, once claimed */
+    uint32_t gone_epoch;      /* a region guarded by that claim heard that it is another's now */
+    uint32_t guarded;         /* regions that are open and guarded by our claim */
     uint32_t wrote_epoch;     /* of the records in unknown[]; see resume.c */
     uint32_t own_sealed;      /* last one seen in the head while we were alone */
     uint32_t own_claimed; /* last one claimed while we were alone: its SEAL may be in the head */

@@ -258,6 +258,7 @@ void rpm_log_close(struct rpm_log **log)
     RPM_ASSERT(log != NULL);
     if (*log == NULL)
         return;
+    RPM_ASSERT((*log)->guarded == 0);
     rpm_log_abandon(*log);
     /* The link still reads from our staging memory: let it finish, or be lost. */
     if ((*log)->dead == 0 && (*log)->write_key != 0)

@@ -74,6 +74,14 @@ int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uin
     return 0;
 }
 
+/* The claim that @client had on the log at index @log has ended. */
+static void fence_guarded(struct rpmi_client *client, uint32_t log)
+{
+    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
+        if (client->key[i].guard == log + 1)
+            client->key[i].fenced = true;
+}
+
 int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, uint32_t key,
                     uint32_t rights, struct rpmi_object **object)
 {
@@ -99,8 +107,10 @@ void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uin
     if (entry->state == RPMI_KEY_LIVE) {
         RPM_ASSERT(object->keys > 0);
         object->keys--;
-        if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0)
+        if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0) {
             object->writer = 0;
+            fence_guarded(client, entry->object);
+        }
     }
     *entry = (struct rpmi_key){ 0 };
 }
@@ -120,6 +130,7 @@ void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t obj
         key->state = RPMI_KEY_REVOKED;
         service->objects[object].keys--;
     }
+    fence_guarded(holder, object);
 }
 
 static uint32_t free_locks(struct rpmi_service *service, const struct rpmi_object *table,
@@ -175,7 +186,7 @@ int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uin
     entry = &place->key[key];
     if (entry->state == RPMI_KEY_FREE || (entry->rights & rights) != rights)
         return RPM_E_DENIED;
-    if (entry->state == RPMI_KEY_REVOKED)
+    if (entry->state == RPMI_KEY_REVOKED || (entry->fenced && rights != RPMI_RIGHT_READ))
         return RPM_E_FENCED;
     object = &service->objects[entry->object];
     if (!rpmi_in_bounds(offset, len, object->entry.bytes))
@@ -196,6 +207,7 @@ int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uin
 {
     const struct rpmi_client *place = rpmi_client_find(service, client);
     const struct rpmi_object *object;
+    const struct rpmi_key *entry;
 
     if (place == NULL || key >= RPMI_KEYS_MAX)
         return RPM_E_DENIED;
@@ -207,17 +219,22 @@ int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uin
         };
         return 0;
     }
-    if (place->key[key].state == RPMI_KEY_FREE)
+    entry = &place->key[key];
+    if (entry->state == RPMI_KEY_FREE)
         return RPM_E_DENIED;
-    if (place->key[key].state == RPMI_KEY_REVOKED)
+    if (entry->state == RPMI_KEY_REVOKED)
         return RPM_E_FENCED;
-    object = &service->objects[place->key[key].object];
+    object = &service->objects[entry->object];
     *extent = (struct rpmi_extent){
         .area = rpmi_object_volatile(object) ? RPMI_AREA_DRAM : RPMI_AREA_POOL,
         .offset = object->entry.offset,
         .bytes = object->entry.bytes,
         .guarded_bytes = object->entry.kind == RPM_KIND_LOG ? RPMI_LOG_HEADER_BYTES : 0,
-        .rights = place->key[key].rights,
+        .rights = entry->fenced ? RPMI_RIGHT_READ : entry->rights,
     };
+    if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0)
+        extent->claim_header = object->entry.offset;
+    else if (entry->guard != 0)
+        extent->claim_header = service->objects[entry->guard - 1].entry.offset;
     return 0;
 }

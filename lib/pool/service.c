@@ -98,6 +98,28 @@ static int find_or_create(struct rpmi_service *service, const struct rpmi_call *
     return index;
 }
 
+/* The log by whose claim @call wants its region guarded, plus 1. */
+static int find_guard(struct rpmi_service *service, struct rpmi_client *client,
+                      const struct rpmi_call *call, uint16_t *guard)
+{
+    struct rpmi_object *log;
+    int err;
+
+    *guard = 0;
+    if ((call->flags & RPMI_CALL_GUARDED) == 0)
+        return 0;
+    if (call->object != RPM_KIND_REGION && call->object != RPM_KIND_DRAM)
+        return rpmi_fail(RPM_E_INVAL, "only a region can be guarded by a claim");
+    err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &log);
+    if (err != 0)
+        return err;
+    if (log->entry.kind != RPM_KIND_LOG)
+        return rpmi_fail(RPM_E_DENIED, "key %u is that of no claim", call->key);
+    RPM_ASSERT(log->writer == client->id);
+    *guard = (uint16_t)(client->key[call->key].object + 1);
+    return 0;
+}
+
 static uint64_t user_bytes(const struct rpmi_dirent *entry)
 {
     return entry->kind == RPM_KIND_LOG ? entry->bytes - RPMI_LOG_HEADER_BYTES : entry->bytes;
@@ -107,6 +129,7 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
                       const struct rpmi_call *call, struct rpmi_reply *reply)
 {
     const struct rpmi_object *object;
+    uint16_t guard;
     int index;
     int err;
 
@@ -115,6 +138,8 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
     err = rpmi_name_check(call->name);
     if (err == 0)
         err = rpmi_key_room(client);
+    if (err == 0)
+        err = find_guard(service, client, call, &guard);
     if (err != 0)
         return err;
     index = find_or_create(service, call, reply);
@@ -123,6 +148,7 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
     err = rpmi_key_grant(service, client, (uint32_t)index, rights_of(call->object), &reply->key);
     if (err != 0)
         return err;
+    client->key[reply->key].guard = guard;
     object = &service->objects[index];
     reply->object = object->entry.kind;
     reply->bytes = user_bytes(&object->entry);

@@ -94,6 +94,7 @@ struct rpmi_extent {
     uint64_t bytes;
     uint64_t guarded_bytes; /* of those, at the front: never written to by a client */
     uint32_t rights;        /* enum rpmi_right */
+    uint64_t claim_header;  /* of the log by whose claim it may be written to; 0: of none */
 };
 
 /* 0, RPM_E_DENIED, RPM_E_FENCED. */

@@ -35,8 +35,10 @@ enum rpmi_key_state { RPMI_KEY_FREE = 0, RPMI_KEY_LIVE = 1, RPMI_KEY_REVOKED = 2
 
 struct rpmi_key {
     uint16_t object;
+    uint16_t guard; /* of a region: the log whose claim it is guarded by, plus 1; 0: by none */
     uint8_t state;  /* enum rpmi_key_state */
     uint8_t rights; /* enum rpmi_right */
+    bool fenced;    /* that claim has ended: only reads are left */
 };
 
 struct rpmi_client {
@@ -71,7 +73,7 @@ int rpmi_key_room(const struct rpmi_client *client);
 int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, uint32_t key,
                     uint32_t rights, struct rpmi_object **object);
 void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uint32_t key);
-/* A claim shuts out the write keys that @client has on @object. */
+/* A claim shuts out the write keys that @client has on @object, and those guarded by them. */
 void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t object);
 
 /* dir.c */

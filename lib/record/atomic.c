@@ -28,10 +28,12 @@ int rpmi_atomic(struct rpm_conn *conn, struct rpmi_op *op, uint64_t *found)
 
 static int check(const struct rpm_region *region, uint64_t offset)
 {
+    int err = rpmi_region_writable(region);
+
     if (region->kind != RPM_KIND_DRAM)
         return rpmi_fail(RPM_E_NOCAP, "atomics work on DRAM regions only (H8)");
-    if (region->dead != 0)
-        return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+    if (err != 0)
+        return err;
     if (!rpmi_is_aligned(offset, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_INVAL, "%" PRIu64 " is not a multiple of 8", offset);
     if (!rpmi_in_bounds(offset, sizeof(uint64_t), region->bytes))
@@ -54,7 +56,7 @@ int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect, 
     RPM_ASSERT(region != NULL && found != NULL);
     err = check(region, offset);
     op.key = region->key;
-    return err != 0 ? err : rpmi_atomic(region->conn, &op, found);
+    return err != 0 ? err : rpmi_region_ended(region, rpmi_atomic(region->conn, &op, found));
 }
 
 int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add, uint64_t *found)
@@ -65,5 +67,5 @@ int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add, uin
     RPM_ASSERT(region != NULL && found != NULL);
     err = check(region, offset);
     op.key = region->key;
-    return err != 0 ? err : rpmi_atomic(region->conn, &op, found);
+    return err != 0 ? err : rpmi_region_ended(region, rpmi_atomic(region->conn, &op, found));
 }

@@ -61,7 +61,9 @@ static int attach(struct rpm_region *region, const char *name, const struct rpm_
         .kind = RPMI_CALL_OPEN,
         .object = region->kind,
         .flags = ((opts->flags & RPM_REGION_CREATE) != 0 ? RPMI_CALL_CREATE : 0) |
-                 ((opts->flags & RPM_REGION_EXCL) != 0 ? RPMI_CALL_EXCL : 0),
+                 ((opts->flags & RPM_REGION_EXCL) != 0 ? RPMI_CALL_EXCL : 0) |
+                 (region->claim.log != NULL ? RPMI_CALL_GUARDED : 0),
+        .key = region->claim.key,
         .bytes = opts->bytes,
     };
     struct rpmi_reply reply;
@@ -143,7 +145,9 @@ int rpm_region_open(struct rpm_conn *conn, const char *name, const struct rpm_re
     err = rpmi_conn_join(conn, &fresh->owner);
     if (err != 0)
         goto no_slot;
-    err = make_plans(fresh, ours.level);
+    err = rpmi_claim_join(ours.claim, conn, &fresh->claim);
+    if (err == 0)
+        err = make_plans(fresh, ours.level);
     if (err == 0)
         err = take_stage(fresh);
     if (err == 0)
@@ -153,6 +157,7 @@ int rpm_region_open(struct rpm_conn *conn, const char *name, const struct rpm_re
     *region = fresh;
     return 0;
 no_region:
+    rpmi_claim_leave(&fresh->claim);
     rpmi_conn_leave(conn, &fresh->owner);
 no_slot:
     release(fresh);
@@ -183,6 +188,7 @@ void rpm_region_close(struct rpm_region **region)
     drain(*region);
     if ((*region)->link_generation == (*region)->conn->generation)
         rpmi_conn_drop_key((*region)->conn, (*region)->key);
+    rpmi_claim_leave(&(*region)->claim);
     rpmi_conn_leave((*region)->conn, &(*region)->owner);
     release(*region);
     *region = NULL;

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "conn/conn.h"
 #include "conn/outbox.h"
+#include "log/claim.h"
 
 #include <librpm/region_async.h>
 
@@ -37,7 +38,8 @@ struct rpm_region {
     uint32_t kind; /* enum rpm_kind */
     uint64_t bytes;
     uint32_t slot_bytes;
-    int dead; /* 0, or why the region must be reopened */
+    int dead; /* 0, or why the region must be reopened; RPM_E_FENCED: it can still be read */
+    struct rpmi_claim claim;
     struct rpmi_plan plan;
     struct rpmi_plan persist_plan;
     struct rpmi_outbox outbox;
@@ -52,7 +54,10 @@ struct rpm_region {
     uint64_t reaped;
 };
 
-/* write.c */
+/* write.c: 0, or why the region is written to no more, and that as the last error. */
+int rpmi_region_writable(const struct rpm_region *region);
+/* An op of the region ended so: what to tell of it; that it was fenced is kept in mind. */
+int rpmi_region_ended(struct rpm_region *region, int status);
 void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_region_lost(struct rpmi_owner *owner, int status);
 bool rpmi_region_news(struct rpmi_owner *owner);

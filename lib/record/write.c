@@ -23,6 +23,10 @@ static struct rpm_region *region_of(struct rpmi_owner *owner)
 static void finish(struct rpm_region *region, uint64_t seq, int status)
 {
     RPM_ASSERT(seq <= region->submitted);
+    status = rpmi_region_ended(region, status);
+    /* Ops behind one that was refused end as lost; their caller has to hear why. */
+    if (status != 0 && region->dead != 0)
+        status = region->dead;
     while (region->completed < seq) {
         struct rpmi_write *write = &region->writes[region->completed % region->inflight_max];
 
@@ -46,7 +50,6 @@ void rpmi_region_lost(struct rpmi_owner *owner, int status)
     struct rpm_region *region = region_of(owner);
 
     finish(region, region->submitted, status);
-    region->dead = region->dead != 0 ? region->dead : status;
 }
 
 bool rpmi_region_news(struct rpmi_owner *owner)
@@ -56,16 +59,53 @@ bool rpmi_region_news(struct rpmi_owner *owner)
     return region->reaped < region->completed;
 }
 
-static int check(const struct rpm_region *region, uint64_t offset, uint64_t len)
+int rpmi_region_ended(struct rpm_region *region, int status)
 {
+    if (RPMI_LIKELY(status == 0) || region->claim.log == NULL)
+        return status;
+    if (status == RPM_E_FENCED)
+        rpmi_claim_tell(&region->claim);
+    /* Most links are lost by a refusal, to everybody on them. */
+    else if (status != RPM_E_LOST || !rpmi_claim_is_gone(&region->claim))
+        return status;
+    region->dead = RPM_E_FENCED;
+    return RPM_E_FENCED;
+}
+
+int rpmi_region_writable(const struct rpm_region *region)
+{
+    if (RPMI_UNLIKELY(region->claim.log != NULL) && rpmi_claim_is_gone(&region->claim))
+        return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log that guards the region");
     if (RPMI_UNLIKELY(region->dead != 0))
         return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+    return 0;
+}
+
+/* Also of a region that is written to no more. */
+static int readable(const struct rpm_region *region)
+{
+    if (RPMI_UNLIKELY(region->dead != 0 && region->dead != RPM_E_FENCED))
+        return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+    if (RPMI_UNLIKELY(region->link_generation != region->conn->generation))
+        return rpmi_fail(RPM_E_LOST, "the region's connection was dialled anew; reopen it");
+    return 0;
+}
+
+static int in_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len)
+{
     if (RPMI_UNLIKELY(len == 0))
         return rpmi_fail(RPM_E_INVAL, "nothing to do for 0 bytes");
     if (RPMI_UNLIKELY(!rpmi_in_bounds(offset, len, region->bytes)))
         return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " bytes at %" PRIu64 " leave a region of %" PRIu64,
                          len, offset, region->bytes);
     return 0;
+}
+
+static int check(const struct rpm_region *region, uint64_t offset, uint64_t len)
+{
+    int err = rpmi_region_writable(region);
+
+    return err != 0 ? err : in_bounds(region, offset, len);
 }
 
 /* Bytes to write for a record of @len at @offset. */
@@ -121,7 +161,7 @@ static int send_and_wait(struct rpm_region *region)
     region->ops_count = 0;
     if (n == 0)
         return 0;
-    return rpmi_conn_exec(region->conn, region->ops, n);
+    return rpmi_region_ended(region, rpmi_conn_exec(region->conn, region->ops, n));
 }
 
 /* End the group that is being built, and wait for it. */
@@ -285,8 +325,9 @@ int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const voi
         return rpmi_fail(RPM_E_TOOBIG, "an asynchronous write has at most %" PRIu64 " bytes",
                          rpmi_outbox_piece_max(&region->outbox));
     (void)rpmi_conn_pump(region->conn);
-    if (region->dead != 0)
-        return region->dead;
+    err = rpmi_region_writable(region);
+    if (err != 0)
+        return err;
     if (region->submitted - region->reaped == region->inflight_max)
         return RPM_E_BUSY;
     stage_tail = region->outbox.tail;
@@ -333,8 +374,25 @@ int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size
     int err;
 
     RPM_ASSERT(region != NULL && data != NULL);
-    err = check(region, offset, len);
+    err = readable(region);
+    if (err == 0)
+        err = in_bounds(region, offset, len);
     return err != 0 ? err : rpmi_conn_read(region->conn, region->key, offset, data, len);
+}
+
+/* Nothing is added by a flush, so nobody refuses one: ask behind it. */
+static int persist_guarded(struct rpm_region *region, const struct rpmi_range *range)
+{
+    struct rpmi_op ops[RPMI_PLAN_OPS_MAX + 1] = { 0 };
+    uint32_t n =
+        rpmi_plan_seal(&region->persist_plan, region->key, range, 1, region->conn->word, ops);
+    int err;
+
+    rpmi_claim_ask(&region->claim, &ops[n]);
+    err = rpmi_conn_exec(region->conn, ops, n + 1);
+    if (err == 0)
+        err = rpmi_claim_judge(&region->claim);
+    return rpmi_region_ended(region, err);
 }
 
 int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len)
@@ -346,5 +404,7 @@ int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len)
     err = check(region, offset, len);
     if (err != 0)
         return err;
+    if (region->claim.log != NULL)
+        return persist_guarded(region, &range);
     return rpmi_conn_persist(region->conn, &region->persist_plan, region->key, &range, 1);
 }

@@ -19,7 +19,7 @@
 #define RPMI_KEY_SCRATCH 0u
 
 enum rpmi_call_kind {
-    RPMI_CALL_OPEN = 1,   /* name, kind, bytes (when created), flags: get a read key */
+    RPMI_CALL_OPEN = 1,   /* name, kind, bytes (when created), flags, key (GUARDED): get a key */
     RPMI_CALL_CLAIM = 2,  /* key, flags: fence others, get a write key and the next epoch */
     RPMI_CALL_SEAL = 3,   /* key (write), lsn: the recovered tail; makes the epoch durable */
     RPMI_CALL_TRIM = 4,   /* key, lsn: new head, durable when answered */
@@ -30,7 +30,13 @@ enum rpmi_call_kind {
     RPMI_CALL_KINDS = 9
 };
 
-enum rpmi_call_flag { RPMI_CALL_CREATE = 1, RPMI_CALL_EXCL = 2, RPMI_CALL_TAKEOVER = 4 };
+enum rpmi_call_flag {
+    RPMI_CALL_CREATE = 1,
+    RPMI_CALL_EXCL = 2,
+    RPMI_CALL_TAKEOVER = 4,
+    RPMI_CALL_GUARDED = 8 /* OPEN of a region: by the claim whose write key is @key; once that has
+                             ended, the new key only reads */
+};
 
 struct rpmi_call {
     uint32_t kind;  /* enum rpmi_call_kind */

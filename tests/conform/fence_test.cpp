@@ -211,6 +211,54 @@ TEST_CASE("fence: an older writer's post fails and stores nothing", "[conform]")
     CHECK(fresh.write(0, line, 64) == 0);
 }
 
+TEST_CASE("fence: each op of a post is judged by the claim that guards it", "[conform]")
+{
+    Server server;
+    Writer old(server.url("direct"));
+    Writer fresh(server.url("direct"));
+    unsigned char line[64] = { 1 };
+    rpmi_call call = {};
+    rpmi_op ops[3] = {};
+
+    REQUIRE(old.claim() == 0);
+    call.kind = RPMI_CALL_OPEN;
+    call.flags = RPMI_CALL_CREATE | RPMI_CALL_GUARDED;
+    call.object = RPM_KIND_REGION;
+    call.key = old.claimed;
+    call.bytes = 4096;
+    strcpy(call.name, "region");
+    REQUIRE(old.ask(call) == 0);
+    ops[2].key = old.reply.key; // guarded by the log that will be lost
+    ops[1].key = old.reply.key;
+    call.flags = RPMI_CALL_CREATE;
+    call.object = RPM_KIND_LOG;
+    call.bytes = 8192;
+    strcpy(call.name, "other");
+    REQUIRE(old.ask(call) == 0);
+    call.kind = RPMI_CALL_CLAIM;
+    call.flags = 0;
+    call.key = old.reply.key;
+    REQUIRE(old.ask(call) == 0);
+    ops[0].key = old.reply.key; // a claim that is kept
+    for (rpmi_op &op : ops) {
+        op.kind = RPMI_OP_WRITE;
+        op.offset = RPMI_LOG_HEADER_BYTES;
+        op.len = sizeof(line);
+        op.body = line;
+        op.body_bytes = sizeof(line);
+    }
+    ops[1].offset = 0;
+    ops[2].offset = 64;
+    REQUIRE(old.link->ops->post(old.link, ops, 3) == 3);
+    REQUIRE(fresh.claim() == 0);
+    line[0] = 2;
+    CHECK(old.link->ops->post(old.link, ops, 3) == RPM_E_FENCED);
+    CHECK(static_cast<const unsigned char *>(old.link->ops->peek(old.link, ops[1].key, 0, 1))[0] ==
+          1);
+    CHECK(old.link->ops->post(old.link, ops, 1) == 1);
+    CHECK(*old.busy() == 0);
+}
+
 TEST_CASE("fence: a ring client's claim fences a direct writer", "[conform]")
 {
     Server server;

@@ -188,6 +188,23 @@ TEST_CASE("golden: a call is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
+TEST_CASE("golden: a call that opens a guarded region is its bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("call_guarded");
+    Bytes made(RPMI_CALL_BYTES);
+    rpmi_call call = {};
+
+    REQUIRE(rpmi_call_get(expected.data(), &call) == 0);
+    REQUIRE(call.kind == RPMI_CALL_OPEN);
+    REQUIRE(call.flags == (RPMI_CALL_CREATE | RPMI_CALL_GUARDED));
+    REQUIRE(call.key == 9);
+    REQUIRE(call.object == RPM_KIND_DRAM);
+    REQUIRE(call.bytes == 4096);
+    REQUIRE(std::string(call.name) == "words");
+    rpmi_call_put(made.data(), &call);
+    REQUIRE(made == expected);
+}
+
 TEST_CASE("golden: a reply is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("reply");

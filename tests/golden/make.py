@@ -126,6 +126,17 @@ def call():
     return b
 
 
+def call_guarded():
+    b = Block(128)
+    b.u32(0, 1, "kind: OPEN")
+    b.u32(4, 9, "flags: CREATE, GUARDED")
+    b.u32(8, 9, "key: of the claim")
+    b.u32(12, 3, "object: DRAM region")
+    b.u64(16, 4096, "bytes")
+    b.text(32, "words", "name")
+    return b
+
+
 def reply():
     b = Block(320)
     b.u32(0, -17, "status: EEXIST")
@@ -338,6 +349,7 @@ def golden():
         "welcome": ("FORMAT.md section 6: welcome, door open", welcome()),
         "welcome_refused": ("FORMAT.md section 6: welcome, door shut", welcome_refused()),
         "call": ("FORMAT.md section 7: call", call()),
+        "call_guarded": ("FORMAT.md section 7: call, OPEN with a guard", call_guarded()),
         "reply": ("FORMAT.md section 7: reply", reply()),
         "opening": ("FORMAT.md section 9: opening", opening()),
         "challenge": ("FORMAT.md section 9: challenge", challenge()),

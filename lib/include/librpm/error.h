@@ -22,7 +22,7 @@ enum rpm_error {
     RPM_E_INVAL = -EINVAL,            /* an argument is out of its documented range */
     RPM_E_FULL = -ENOSPC,             /* no room: trim the log, or use a larger pool, then retry */
     RPM_E_TORN = -EBADMSG,            /* bytes failed their checksum */
-    RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log */
+    RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log (a region: its guard) */
     RPM_E_LOST = -ENOTCONN,           /* peer gone: fate of in-flight operations unknown */
     RPM_E_TIMEDOUT = -ETIMEDOUT,      /* deadline passed: fate of in-flight operations unknown */
     RPM_E_BUSY = -EAGAIN,             /* queue full: poll, then retry */

@@ -166,7 +166,7 @@ size_t rpm_log_mem_bytes(const struct rpm_log_opts *opts);
 /**
  * rpm_log_close: release the log, and the claim on it. Safe on NULL; sets @log to NULL.
  *
- * @log  Taken.
+ * @log  Taken. Regions that its claim guards (<librpm/region.h>) are closed before.
  *
  * Durable:  appends still outstanding may or may not be in the log.
  * Threads:  one per conn.

@@ -7,12 +7,17 @@
  * old or new, in any mix. This holds for a write that starts at a multiple of 8; of another one a
  * word may also be made of both. Bytes outside a write are never touched (but see slot_bytes).
  *
- * Nothing fences a region as a claim fences a log. What a client had sent when it died, or when its
- * connection was lost or closed, may land later in the same way, over what others wrote meanwhile,
- * until the server has cleaned up after it; from then on nothing of it lands. The clean-up is over
- * when one of its locks is free or rpm_lock_owner() calls it gone, when it has reconnected, and
- * when the server was restarted. So what several clients write belongs under a lock: whoever gets
- * that of a dead client finds bytes that stay as they are.
+ * Nothing fences a region by itself. What a client had sent when it died, or when its connection
+ * was lost or closed, may land later in the same way, over what others wrote meanwhile, until the
+ * server has cleaned up after it; from then on nothing of it lands. The clean-up is over when one
+ * of its locks is free or rpm_lock_owner() calls it gone, when it has reconnected, and when the
+ * server was restarted. So what several clients write belongs under a lock: whoever gets that of a
+ * dead client finds bytes that stay as they are.
+ *
+ * Guarded, a region is fenced as a log is (rpm_region_opts.claim): when another client's
+ * rpm_log_open() of that log has returned 0, nothing is written, nor any word changed, through the
+ * older writer's handles any more, whatever that one was at when it was stopped, and for how long.
+ * Other handles to the same region know nothing of that.
  */
 #ifndef LIBRPM_REGION_H
 #define LIBRPM_REGION_H
@@ -41,6 +46,9 @@ struct rpm_region_opts {
                               writer: a write from a slot's start may zero up to its next multiple
                               of 64 bytes. 0: bytes outside a write are never touched */
     uint32_t inflight_max; /* asynchronous operations outstanding; 0: 256 */
+    struct rpm_log *claim; /* open for writing on the same connection: what goes through this handle
+                              is let in only while that log is claimed by it. Borrowed until
+                              rpm_region_close(). NULL: nothing guards it */
 };
 
 static inline struct rpm_region_opts rpm_region_opts_init(void)
@@ -75,8 +83,9 @@ struct rpm_patch {
  *
  * Durable:  with CREATE, on 0 the region exists after power loss, zero-filled (not DRAM).
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS (also: of another kind), RPM_E_NAME, RPM_E_NOCAP (level),
- *           RPM_E_FULL (no room in the pool), RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST,
- *           RPM_E_TIMEDOUT.
+ *           RPM_E_FULL (no room in the pool), RPM_E_INVAL (also: a claim of another connection's,
+ *           or of a log open for reading), RPM_E_FENCED (the claim is another's by now),
+ *           RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one message round trip; allocates all that the region will ever need.
  */
@@ -103,10 +112,14 @@ uint64_t rpm_region_bytes(const struct rpm_region *region);
  * Durable:  on 0 the bytes are at the region's level. A write is not atomic: before that, and
  *           after RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_IO, each aligned 8-byte word of it may be
  *           old or new, and may still change, as said at the top of this file.
- * Errors:   RPM_E_RANGE (outside the region; nothing was sent), RPM_E_INVAL, RPM_E_LOST,
- *           RPM_E_TIMEDOUT, RPM_E_IO.
+ *           After RPM_E_FENCED the same, but nothing changes once the log's next writer has it.
+ * Errors:   RPM_E_RANGE (outside the region; nothing was sent), RPM_E_INVAL, RPM_E_FENCED (another
+ *           client claimed the log that guards the region: this handle only reads from now on, and
+ *           but for a direct link the connection may be lost with it), RPM_E_LOST, RPM_E_TIMEDOUT,
+ *           RPM_E_IO.
  * Threads:  one per conn.
- * Cost:     one write and one flush, one round trip; no allocation.
+ * Cost:     one write and one flush, one round trip; no allocation. On a direct link a guard costs
+ *           what it costs an append.
  * Source:   H6, H7, H9; lib/plan/rule_word.c.
  */
 RPM_MUST_CHECK int rpm_region_write(struct rpm_region *region, uint64_t offset, const void *data,
@@ -139,6 +152,8 @@ RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm
  * @data    out, @len bytes. Borrowed until return.
  * @len     bytes, at least 1.
  *
+ * Reads go on when the log that guards the region was claimed by another.
+ *
  * Durable:  what is read need not be durable yet: rpm_region_persist() makes it so.
  * Errors:   RPM_E_RANGE, RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
  * Threads:  one per conn.
@@ -155,9 +170,9 @@ RPM_MUST_CHECK int rpm_region_read(struct rpm_region *region, uint64_t offset, v
  * @len     bytes, at least 1.
  *
  * Durable:  on 0 every byte visible in the span when the call began is at the region's level.
- * Errors:   RPM_E_RANGE, RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
+ * Errors:   RPM_E_RANGE, RPM_E_INVAL, RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
  * Threads:  one per conn.
- * Cost:     one flush, one round trip.
+ * Cost:     one flush, one round trip; guarded, with a read of one word behind it.
  */
 RPM_MUST_CHECK int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len);
 
@@ -171,8 +186,8 @@ RPM_MUST_CHECK int rpm_region_persist(struct rpm_region *region, uint64_t offset
  * @found    out: the value it had.
  *
  * Durable:  never: the word is gone when the server ends.
- * Errors:   RPM_E_NOCAP (persistent region), RPM_E_RANGE, RPM_E_INVAL (not aligned), RPM_E_LOST,
- *           RPM_E_TIMEDOUT.
+ * Errors:   RPM_E_NOCAP (persistent region), RPM_E_RANGE, RPM_E_INVAL (not aligned), RPM_E_FENCED,
+ *           RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn; atomic against every other client of this server.
  * Cost:     one round trip.
  * Source:   H8; lib/plan/rule_lock.c.
@@ -198,7 +213,8 @@ RPM_MUST_CHECK int rpm_region_faa(struct rpm_region *region, uint64_t offset, ui
                                   uint64_t *found);
 
 /**
- * rpm_region_close: release the region. Safe on NULL; sets @region to NULL.
+ * rpm_region_close: release the region. Safe on NULL; sets @region to NULL. Before the log that
+ * guards it is closed.
  *
  * @region  Taken.
  *

@@ -279,7 +279,7 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
     else
         err = rpmi_guest_enter(&port->port, &caller->guest, &entry, &welcome);
     if (err == 0) {
-        err = rpmi_regions_grant(port, caller, RPMI_KEY_SCRATCH, false, &scratch);
+        err = rpmi_regions_grant(port, caller, RPMI_KEY_SCRATCH, &scratch);
         if (err != 0) {
             rpmi_guest_leave(&port->port, &caller->guest);
             rpmi_guest_refuse(&port->port, err, &welcome);
@@ -320,7 +320,7 @@ static bool answer_call(struct rpmi_verbs_port *port, struct rpmi_caller *caller
     if (!rpmi_guest_serve(&port->port, &caller->guest, &call, &reply))
         return false;
     if (reply.status == 0 && (call.kind == RPMI_CALL_OPEN || call.kind == RPMI_CALL_CLAIM)) {
-        err = rpmi_regions_grant(port, caller, reply.key, call.kind == RPMI_CALL_CLAIM, &grant);
+        err = rpmi_regions_grant(port, caller, reply.key, &grant);
         if (err != 0) {
             /* The key is useless: the client closes nothing that it never got, so it leaves. */
             rpmi_diag(RPM_DIAG_WARNING, "a client loses its connection: %s", rpm_last_error());

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * regions.c: what a client's keys open, registered in its own protection domain: to be read as a
- * whole, to be written to behind what only the server writes. A fenced writer's registration is
- * taken away before the next one is granted: what it still sends is refused by the NIC.
+ * whole, to be written to behind what only the server writes. A fenced writer's registrations, of
+ * the log and of the regions that its claim guards, are taken away before the next one is granted:
+ * what it still sends is refused by the NIC. Those to be read stay.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -44,7 +45,7 @@ static int register_key(struct rpmi_verbs_port *port, struct rpmi_caller *caller
 }
 
 int rpmi_regions_grant(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint32_t key,
-                       bool claim, struct rpmi_grant_key *grant)
+                       struct rpmi_grant_key *grant)
 {
     struct rpm_server *server = port->port.server;
     struct rpmi_extent extent;
@@ -59,7 +60,7 @@ int rpmi_regions_grant(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
         (void)rpmi_regions_drop(caller, key);
         return err;
     }
-    caller->claimed[key] = claim ? extent.offset + 1 : 0;
+    caller->claimed[key] = extent.claim_header;
     *grant = (struct rpmi_grant_key){
         .address = (uintptr_t)caller->read_mr[key]->addr,
         .bytes = extent.bytes,
@@ -121,7 +122,7 @@ int rpmi_regions_quiesce(struct rpmi_port *port, uint64_t header_offset)
         if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE)
             continue;
         for (uint32_t key = 0; key < RPMI_KEYS_MAX; key++)
-            if (caller->claimed[key] == header_offset + 1 && !fence(caller, key))
+            if (caller->claimed[key] == header_offset && !fence(caller, key))
                 return rpmi_fail(RPM_E_OWNED, "an older writer's memory cannot be taken back");
     }
     return 0;

@@ -69,7 +69,7 @@ struct rpmi_caller {
     /* of the control thread */
     struct ibv_mr *read_mr[RPMI_KEYS_MAX];
     struct ibv_mr *write_mr[RPMI_KEYS_MAX];
-    uint64_t claimed[RPMI_KEYS_MAX]; /* where the header of the log lies that the key claims, + 1 */
+    uint64_t claimed[RPMI_KEYS_MAX]; /* header of the log by whose claim the key writes; 0: none */
 
     /* of the engine */
     uint64_t works;         /* done */
@@ -131,7 +131,7 @@ void rpmi_callers_farewell(struct rpmi_verbs_port *port);
 /* regions.c; by the control thread. */
 /* Register what @key opens. RPM_E_NOMEM, RPM_E_TOOBIG, RPM_E_NOCAP. */
 int rpmi_regions_grant(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint32_t key,
-                       bool claim, struct rpmi_grant_key *grant);
+                       struct rpmi_grant_key *grant);
 /* False: the device does not let go of it. */
 bool rpmi_regions_drop(struct rpmi_caller *caller, uint32_t key);
 void rpmi_regions_drop_all(struct rpmi_caller *caller);

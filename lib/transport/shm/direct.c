@@ -3,14 +3,14 @@
  * direct.c: the server's memory mapped here; this CPU does the stores, flushes and fences that a
  * NIC and the far CPU would do.
  *
- * A post that writes to a claimed log is bracketed by the writer's guard (pool/guard.h): nobody can
- * take the mapping away, so the writer itself looks whether it may still write, and says while it
- * does. The way out has a fence before it: stores past the caches may otherwise become visible
- * after the word that says they are done.
+ * A post that writes to a claimed log, or to a region that a claim guards, is bracketed by the
+ * writer's guard (pool/guard.h): nobody can take the mapping away, so the writer itself looks
+ * whether it may still write, and says while it does. The way out has a fence before it: stores
+ * past the caches may otherwise become visible after the word that says they are done.
  *
  * Invariants
  *   nothing outside the object of a key is touched, whatever the op says
- *   no store to a log happens outside its bracket
+ *   no store to a log or to what its claim guards, and no atomic, happens outside its bracket
  *   a post that finds the server dead does nothing
  *
  * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp, tests/kill/
@@ -64,10 +64,11 @@ __attribute__((cold)) static int fenced(void)
 
 static inline int bracket_open(struct bracket *bracket, const struct rpmi_shm_key *key, bool light)
 {
-    if (bracket->key == key)
-        return 0;
-    if (bracket->key != NULL)
+    if (bracket->key != NULL) {
+        if (bracket->key->guard == key->guard && bracket->key->epoch == key->epoch)
+            return 0;
         bracket_close(bracket);
+    }
     if (!still_claimed(key))
         return fenced();
     __atomic_store_n(busy_word(key), 1, __ATOMIC_RELAXED);
@@ -172,7 +173,7 @@ static int do_read(struct rpmi_shm *shm, const struct rpmi_op *op)
     return 0;
 }
 
-static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op)
+static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
 {
     int err = 0;
     const struct rpmi_shm_key *key =
@@ -184,6 +185,11 @@ static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op)
         return err;
     if (!rpmi_is_aligned(op->offset, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
+    if (key->guard != NULL) {
+        err = bracket_open(bracket, key, shm->light);
+        if (err != 0)
+            return err;
+    }
     word = (uint64_t *)(void *)(key->base + op->offset);
     if (op->kind == RPMI_OP_FAA)
         found = __atomic_fetch_add(word, op->operand, __ATOMIC_SEQ_CST);
@@ -203,7 +209,7 @@ static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct brack
         return do_persist(shm, op, bracket);
     case RPMI_OP_CAS:
     case RPMI_OP_FAA:
-        return do_atomic(shm, op);
+        return do_atomic(shm, op, bracket);
     default:
         return refuse(op, RPM_E_NOCAP);
     }

@@ -174,12 +174,18 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
     uint64_t room = dram ? direct->dram_bytes : direct->pool_bytes;
     uint64_t header = log ? RPMI_LOG_HEADER_BYTES : 0;
     struct rpmi_shm_key *key = &direct->key[reply->key % RPMI_KEYS_MAX];
+    const struct rpmi_shm_key *claim = NULL;
 
     if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX ||
         reply->bytes > room - header ||
         !rpmi_in_bounds(reply->offset, reply->bytes + header, room) ||
         !rpmi_is_aligned(reply->offset, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_PROTO, "the server granted a key to memory that it did not lend");
+    if ((call->flags & RPMI_CALL_GUARDED) != 0) {
+        claim = &direct->key[call->key % RPMI_KEYS_MAX];
+        if (call->key >= RPMI_KEYS_MAX || claim->lock_at == 0)
+            return rpmi_fail(RPM_E_PROTO, "the server granted a key guarded by no claim of ours");
+    }
     if (!dram && lock_bytes(direct->lock_fd, RPMI_LEASE_AT + reply->offset, reply->bytes + header,
                             F_RDLCK) != 0)
         return rpmi_fail(RPM_E_LOST, "cannot lock what was opened: %s", strerror(errno));
@@ -188,6 +194,8 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
         .bytes = reply->bytes + header,
         .rights = rights_of(call->object),
         .guarded_bytes = (uint32_t)header,
+        .guard = claim != NULL ? claim->guard : NULL,
+        .epoch = claim != NULL ? claim->epoch : 0,
     };
     populate(shm, key->base, key->bytes, !log);
     return 0;
@@ -230,6 +238,17 @@ static void end_lease(const struct rpmi_direct *direct, const unsigned char *bas
         RPM_ASSERT(errno != EINVAL);
 }
 
+/* Nobody sees any more whether we live: what the claim guarded is not written to any more. No epoch
+ * is 0. */
+static void end_claim(struct rpmi_direct *direct, const struct rpmi_shm_key *claim)
+{
+    if (lock_bytes(direct->lock_fd, claim->lock_at, 1, F_UNLCK) != 0)
+        RPM_ASSERT(errno != EINVAL);
+    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
+        if (direct->key[i].guard == claim->guard && direct->key[i].epoch == claim->epoch)
+            direct->key[i].epoch = 0;
+}
+
 static void learn_close(struct rpmi_shm *shm, const struct rpmi_call *call)
 {
     struct rpmi_direct *direct = &shm->direct;
@@ -238,9 +257,9 @@ static void learn_close(struct rpmi_shm *shm, const struct rpmi_call *call)
 
     if (call->key == RPMI_KEY_SCRATCH || call->key >= RPMI_KEYS_MAX || old.base == NULL)
         return;
-    if (key->guard != NULL && lock_bytes(direct->lock_fd, key->lock_at, 1, F_UNLCK) != 0)
-        RPM_ASSERT(errno != EINVAL);
     memset(key, 0, sizeof(*key));
+    if (old.lock_at != 0)
+        end_claim(direct, &old);
     end_lease(direct, old.base, old.bytes);
 }
 

@@ -35,9 +35,9 @@ struct rpmi_shm_key {
     uint64_t bytes;
     uint32_t rights;          /* enum rpmi_right */
     uint32_t guarded_bytes;   /* of a log: its header, which only the far end writes */
-    struct rpmi_guard *guard; /* of a claimed log */
-    uint64_t epoch;
-    uint64_t lock_at; /* byte of the pool file that we hold locked for that claim */
+    struct rpmi_guard *guard; /* of a claimed log, or of the one whose claim guards a region */
+    uint64_t epoch;           /* of that claim; 0: it has ended */
+    uint64_t lock_at; /* byte of the pool file that this key holds locked for its claim; 0: none */
 };
 
 struct rpmi_direct {

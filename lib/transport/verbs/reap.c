@@ -209,7 +209,8 @@ static enum fate fate_of(const struct rpmi_verbs *verbs, const struct rpmi_verbs
 
 static bool writes(uint8_t kind)
 {
-    return kind == RPMI_OP_WRITE || kind == RPMI_OP_WRITE_IMM;
+    return kind == RPMI_OP_WRITE || kind == RPMI_OP_WRITE_IMM || kind == RPMI_OP_CAS ||
+           kind == RPMI_OP_FAA;
 }
 
 /* Why it failed: the request that broke the queue pair, and the work that the far CPU refused, have

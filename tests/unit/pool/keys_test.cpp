@@ -144,3 +144,125 @@ TEST_CASE("keys: locks of a client that goes are freed, all of them and no other
     CHECK(*word(words, 3) == mine);
     CHECK(rpmi_service_detach(far.service, you) == 1);
 }
+
+namespace
+{
+
+// A log, and a region and words that @me's claim of it guards.
+struct GuardFar : Far {
+    uint32_t me = client();
+    uint32_t you = client();
+    uint32_t log;
+    uint32_t claim;
+    uint32_t region;
+    uint32_t words;
+
+    GuardFar()
+    {
+        log = open(me, "log", RPM_KIND_LOG, 8192).key;
+        claim = with_key(me, RPMI_CALL_CLAIM, log).key;
+        region = guarded("region", RPM_KIND_REGION).key;
+        words = guarded("words", RPM_KIND_DRAM).key;
+    }
+    rpmi_reply guarded(const char *name, uint32_t kind, uint32_t by = 0)
+    {
+        rpmi_call request = {};
+
+        request.kind = RPMI_CALL_OPEN;
+        request.flags = RPMI_CALL_CREATE | RPMI_CALL_GUARDED;
+        request.key = by != 0 ? by : claim;
+        request.object = kind;
+        request.bytes = 4096;
+        strcpy(request.name, name);
+        return call(me, request);
+    }
+    int writes(uint32_t key)
+    {
+        return access(me, key, 0, 64, RPMI_RIGHT_WRITE);
+    }
+    int swaps()
+    {
+        return access(me, words, 0, 8, RPMI_RIGHT_ATOMIC);
+    }
+    int reads(uint32_t key)
+    {
+        return access(me, key, 0, 64, RPMI_RIGHT_READ);
+    }
+    rpmi_extent extent(uint32_t key)
+    {
+        rpmi_extent found = {};
+
+        REQUIRE(rpmi_service_extent(service, me, key, &found) == 0);
+        return found;
+    }
+    void check_fenced()
+    {
+        CHECK(writes(region) == RPM_E_FENCED);
+        CHECK(writes(words) == RPM_E_FENCED);
+        CHECK(swaps() == RPM_E_FENCED);
+        CHECK(reads(region) == 0);
+        CHECK(reads(words) == 0);
+        CHECK(extent(region).rights == RPMI_RIGHT_READ);
+        CHECK(extent(words).rights == RPMI_RIGHT_READ);
+    }
+};
+
+} // namespace
+
+TEST_CASE("keys: a guarded one writes until another claims the log, and reads on", "[unit]")
+{
+    GuardFar far;
+    uint32_t free = far.open(far.me, "region", RPM_KIND_REGION).key;
+    uint32_t theirs = far.open(far.you, "log", RPM_KIND_LOG).key;
+    rpmi_reply header = far.open(far.me, "log", RPM_KIND_LOG);
+
+    CHECK(far.writes(far.region) == 0);
+    CHECK(far.swaps() == 0);
+    CHECK(far.extent(far.region).claim_header == header.offset);
+    CHECK(far.extent(far.words).claim_header == header.offset);
+    CHECK(far.extent(far.claim).claim_header == header.offset);
+    CHECK(far.extent(free).claim_header == 0);
+    CHECK(far.extent(far.log).claim_header == 0);
+    CHECK(far.with_key(far.you, RPMI_CALL_CLAIM, theirs).status == RPM_E_OWNED);
+    CHECK(far.writes(far.region) == 0);
+    REQUIRE(far.with_key(far.you, RPMI_CALL_CLAIM, theirs, 0, RPMI_CALL_TAKEOVER).status == 0);
+    far.check_fenced();
+    CHECK(far.writes(free) == 0);
+    // Nor does a fenced key come back to life.
+    rpmi_service_detach(far.service, far.you);
+    CHECK(far.with_key(far.me, RPMI_CALL_CLAIM, far.log).status == 0);
+    far.check_fenced();
+    CHECK(far.with_key(far.me, RPMI_CALL_CLOSE, far.region).status == 0);
+    CHECK(far.open(far.me, "region", RPM_KIND_REGION).key == far.region);
+    CHECK(far.writes(far.region) == 0);
+}
+
+TEST_CASE("keys: a guarded one writes no more when the claim was given back or renewed", "[unit]")
+{
+    bool renewed = GENERATE(false, true);
+    GuardFar far;
+
+    CAPTURE(renewed);
+    if (renewed)
+        CHECK(far.with_key(far.me, RPMI_CALL_CLAIM, far.log, 0, RPMI_CALL_TAKEOVER).status == 0);
+    else
+        CHECK(far.with_key(far.me, RPMI_CALL_CLOSE, far.claim).status == 0);
+    far.check_fenced();
+}
+
+TEST_CASE("keys: only a claim of one's own guards, and only regions", "[unit]")
+{
+    GuardFar far;
+    uint32_t theirs = far.open(far.you, "log", RPM_KIND_LOG).key;
+    uint32_t dead = far.claim;
+
+    CHECK(far.guarded("new", RPM_KIND_REGION, far.log).status == RPM_E_DENIED);
+    CHECK(far.guarded("new", RPM_KIND_REGION, far.region).status == RPM_E_DENIED);
+    CHECK(far.guarded("new", RPM_KIND_REGION, 77).status == RPM_E_DENIED);
+    CHECK(far.guarded("new", RPM_KIND_REGION, UINT32_MAX).status == RPM_E_DENIED);
+    CHECK(far.guarded("new", RPM_KIND_LOG).status == RPM_E_INVAL);
+    CHECK(far.guarded("new", RPM_KIND_LOCKS).status == RPM_E_INVAL);
+    REQUIRE(far.with_key(far.you, RPMI_CALL_CLAIM, theirs, 0, RPMI_CALL_TAKEOVER).status == 0);
+    CHECK(far.guarded("new", RPM_KIND_REGION, dead).status == RPM_E_FENCED);
+    CHECK(far.list(far.me) == std::vector<std::string>{ "log", "region", "words" });
+}

@@ -85,3 +85,30 @@ TEST_CASE("atomic: words are zero in every run of the server", "[unit]")
     REQUIRE(rpm_region_faa(words, 0, 1, &found) == 0);
     CHECK(found == 0);
 }
+
+TEST_CASE("atomic: a guarded word stays as it is once the log is another's", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Conn other(server, kind.setup, &conn_opts);
+    Log log(conn, "log", WRITER, 8192);
+    rpm_region_opts opts = rpm_region_opts_init();
+    Region words;
+    Region same;
+    uint64_t found = 99;
+
+    opts.flags = RPM_REGION_CREATE | RPM_REGION_DRAM;
+    opts.bytes = 64;
+    REQUIRE(same.open(other, "w", &opts) == 0);
+    opts.claim = log;
+    REQUIRE(words.open(conn, "w", &opts) == 0);
+    CHECK(rpm_region_cas(words, 0, 0, 7, &found) == 0);
+    Log next(other, "log", WRITER | RPM_LOG_TAKEOVER, 8192);
+    found = 99;
+    CHECK(rpm_region_cas(words, 0, 7, 8, &found) == RPM_E_FENCED);
+    CHECK(rpm_region_faa(words, 0, 1, &found) == RPM_E_FENCED);
+    CHECK(found == 99);
+    CHECK(rpm_region_faa(same, 0, 0, &found) == 0);
+    CHECK(found == 7);
+}

@@ -421,3 +421,99 @@ TEST_CASE("write: what another client wrote is made durable by persist", "[unit]
     CHECK(server.pool.kept[POOL_DATA + 100] == 0x11);
     CHECK(server.pool.kept[POOL_DATA + 149] == 0x11);
 }
+
+namespace
+{
+
+// The writer of a log, a region that its claim guards, and who takes the log away.
+struct Guarded {
+    Server server;
+    Conn conn;
+    Conn other;
+    Log log;
+    Log taker;
+    Region region;
+
+    explicit Guarded(const Kind &kind, const rpm_conn_opts &opts)
+        : conn(server, kind.setup, &opts), other(server, kind.setup, &opts),
+          log(conn, "log", WRITER, 8192)
+    {
+        rpm_region_opts region_opts = rpm_region_opts_init();
+
+        region_opts.flags = RPM_REGION_CREATE;
+        region_opts.bytes = 4096;
+        region_opts.claim = log;
+        REQUIRE(region.open(conn, "r", &region_opts) == 0);
+        REQUIRE(region.write(0, "mine") == 0);
+    }
+    void take()
+    {
+        rpm_log_opts opts = rpm_log_opts_init();
+
+        opts.flags = WRITER | RPM_LOG_TAKEOVER;
+        REQUIRE(taker.open(other, "log", opts) == 0);
+    }
+    std::string bytes()
+    {
+        Region look;
+
+        REQUIRE(look.open(other, "r", nullptr) == 0);
+        return look.read(0, 4);
+    }
+};
+
+} // namespace
+
+TEST_CASE("write: through a guarded handle nothing lands once the log is another's", "[unit]")
+{
+    EACH_KIND(kind);
+    Guarded world(kind, conn_opts);
+    rpm_patch patches[2] = { { 0, "too ", 4, 0 }, { 64, "late", 4, RPM_PATCH_AFTER } };
+
+    CHECK(rpm_region_persist(world.region, 0, 4) == 0);
+    world.take();
+    CHECK(world.region.read(0, 4) == "mine");
+    CHECK(rpm_region_writev(world.region, patches, 2) == RPM_E_FENCED);
+    CHECK(world.region.write(0, "late") == RPM_E_FENCED);
+    CHECK(rpm_region_persist(world.region, 0, 4) == RPM_E_FENCED);
+    CHECK(world.bytes() == "mine");
+    if (kind.setup.places)
+        CHECK(world.region.read(0, 4) == "mine");
+}
+
+TEST_CASE("write: an asynchronous one that was fenced says so when it completes", "[unit]")
+{
+    EACH_KIND(kind);
+    Guarded world(kind, conn_opts);
+
+    world.take();
+    REQUIRE(rpm_region_write_async(world.region, 0, "late", 4, nullptr) == 0);
+    auto done = world.region.reap(1);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].status == RPM_E_FENCED);
+    CHECK(rpm_region_write_async(world.region, 0, "late", 4, nullptr) == RPM_E_FENCED);
+    CHECK(world.bytes() == "mine");
+}
+
+TEST_CASE("write: persist through a guarded handle asks who holds the log", "[unit]")
+{
+    EACH_KIND(kind);
+    Guarded world(kind, conn_opts);
+
+    world.take();
+    CHECK(rpm_region_persist(world.region, 0, 4) == RPM_E_FENCED);
+    CHECK(world.region.write(0, "late") == RPM_E_FENCED);
+    CHECK(world.region.read(0, 4) == "mine");
+    CHECK(world.conn.link->link.lost == 0); // nothing was refused on the way
+}
+
+TEST_CASE("write: what the log heard first its regions say too", "[unit]")
+{
+    EACH_KIND(kind);
+    Guarded world(kind, conn_opts);
+
+    world.take();
+    CHECK(rpm_log_append(world.log, "late", 4, nullptr) == RPM_E_FENCED);
+    CHECK(world.region.write(0, "late") == RPM_E_FENCED);
+    CHECK(rpm_region_persist(world.region, 0, 4) == RPM_E_FENCED);
+}

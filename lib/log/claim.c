@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * claim.c: lend a log's claim to regions of the same connection.
+ *
+ * Who writes is judged at the far end, or by the guard of a direct link; what is known here only
+ * saves a try, and tells all regions of a claim what one of them has heard.
+ *
+ * Format: FORMAT.md, section 4.   Tests: tests/unit/log/claim_test.cpp
+ */
+#include "log/claim.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "log/log.h"
+
+#define WORD_AT RPMI_GUARD_OFFSET /* of the epoch that may write, in the log's header */
+
+static unsigned char *word_of(const struct rpm_log *log)
+{
+    return log->conn->word + RPMI_LINE_BYTES / 2; /* seals use the front of the line */
+}
+
+int rpmi_claim_join(struct rpm_log *log, const struct rpm_conn *conn, struct rpmi_claim *claim)
+{
+    *claim = (struct rpmi_claim){ .log = NULL };
+    if (log == NULL)
+        return 0;
+    if (log->conn != conn)
+        return rpmi_fail(RPM_E_INVAL, "log '%s' is open on another connection", log->name);
+    if ((log->flags & RPM_LOG_WRITE) == 0)
+        return rpmi_fail(RPM_E_INVAL, "log '%s' is open for reading only: it claims nothing",
+                         log->name);
+    if (log->dead != 0)
+        return rpmi_fail(log->dead,
+                         log->dead == RPM_E_FENCED ? "log '%s': a newer writer claimed it"
+                                                   : "log '%s': its connection was lost; resume it",
+                         log->name);
+    RPM_ASSERT(log->write_key != 0);
+    log->guarded++;
+    *claim = (struct rpmi_claim){ .log = log, .key = log->write_key, .epoch = log->epoch };
+    return 0;
+}
+
+void rpmi_claim_leave(struct rpmi_claim *claim)
+{
+    if (claim->log == NULL)
+        return;
+    RPM_ASSERT(claim->log->guarded > 0);
+    claim->log->guarded--;
+    claim->log = NULL;
+}
+
+bool rpmi_claim_is_gone(const struct rpmi_claim *claim)
+{
+    const struct rpm_log *log = claim->log;
+
+    return log != NULL && (log->dead == RPM_E_FENCED || log->gone_epoch >= claim->epoch);
+}
+
+void rpmi_claim_tell(const struct rpmi_claim *claim)
+{
+    RPM_ASSERT(claim->log != NULL && claim->epoch > 0);
+    if (claim->log->gone_epoch < claim->epoch)
+        claim->log->gone_epoch = claim->epoch;
+}
+
+void rpmi_claim_ask(const struct rpmi_claim *claim, struct rpmi_op *op)
+{
+    RPM_ASSERT(claim->log != NULL);
+    *op = (struct rpmi_op){
+        .kind = RPMI_OP_READ,
+        .key = claim->log->read_key,
+        .offset = WORD_AT,
+        .len = sizeof(uint64_t),
+        .into = word_of(claim->log),
+    };
+}
+
+int rpmi_claim_judge(const struct rpmi_claim *claim)
+{
+    if (rpmi_load64(word_of(claim->log)) == claim->epoch)
+        return 0;
+    return rpmi_fail(RPM_E_FENCED, "a newer writer claimed log '%s'", claim->log->name);
+}

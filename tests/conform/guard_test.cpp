@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// guard_test.cpp: a region that a log's claim guards, on every transport: once another client has
+// taken the log over, nothing is written through the older writer's handles any more.
+#include "conform/ground.h"
+
+extern "C" {
+#include "base/clock.h"
+#include "conn/conn.h"
+}
+#include <librpm.h>
+
+using namespace conform;
+
+namespace
+{
+
+const uint64_t BYTES = 64 << 10;
+
+// A client of a server of the ground's.
+class Party
+{
+  public:
+    Party(Server *server, const std::string &wrap) : server_(server)
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpmi_link *link = nullptr;
+        rpmi_link_opts link_opts;
+
+        opts.timeout_us = 5000000;
+        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
+        REQUIRE(server->connect(wrap, &link, link_opts) == 0);
+        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+    }
+    Party(const Party &) = delete;
+    ~Party()
+    {
+        rpm_region_close(&region);
+        rpm_region_close(&words);
+        rpm_log_close(&log);
+        rpm_conn_close(&conn);
+    }
+    int claim()
+    {
+        rpm_log_opts opts = rpm_log_opts_init();
+
+        opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_TAKEOVER;
+        opts.capacity_bytes = 64 << 10;
+        return rpm_log_open(conn, server_->name("log").c_str(), &opts, &log);
+    }
+    int open(bool guarded)
+    {
+        rpm_region_opts opts = rpm_region_opts_init();
+
+        opts.flags = RPM_REGION_CREATE;
+        opts.bytes = BYTES;
+        opts.claim = guarded ? log : nullptr;
+        int err = rpm_region_open(conn, server_->name("rows").c_str(), &opts, &region);
+        opts.flags |= RPM_REGION_DRAM;
+        opts.bytes = 4096;
+        return err != 0 ? err
+                        : rpm_region_open(conn, server_->name("locks").c_str(), &opts, &words);
+    }
+    int write(uint64_t offset, const std::string &data)
+    {
+        return rpm_region_write(region, offset, data.data(), data.size());
+    }
+    std::string read(uint64_t offset, size_t len)
+    {
+        std::string data(len, '\0');
+        int err = rpm_region_read(region, offset, &data[0], len);
+
+        return err == 0 ? data : rpm_error_name(err);
+    }
+    uint64_t word()
+    {
+        uint64_t found = 0;
+
+        REQUIRE(rpm_region_read(words, 0, &found, sizeof(found)) == 0);
+        return found;
+    }
+    bool places() const
+    {
+        return rpmi_conn_places(conn);
+    }
+
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+    rpm_region *region = nullptr;
+    rpm_region *words = nullptr;
+
+  private:
+    Server *server_;
+};
+
+// One who wrote, another who took over, and who looks on.
+struct World {
+    std::unique_ptr<Server> server;
+    Party old;
+    Party next;
+
+    explicit World(const Where &where)
+        : server(serve(where.server)), old(server.get(), where.wrap), next(server.get(), "")
+    {
+        uint64_t found = 0;
+
+        REQUIRE(old.claim() == 0);
+        REQUIRE(old.open(true) == 0);
+        REQUIRE(old.write(0, "mine") == 0);
+        REQUIRE(rpm_region_faa(old.words, 0, 7, &found) == 0);
+        REQUIRE(rpm_region_persist(old.region, 0, 4) == 0);
+        REQUIRE(rpm_region_persist(old.words, 0, 8) == 0);
+        REQUIRE(rpm_log_append(old.log, "mine", 4, nullptr) == 0);
+    }
+    void take_over()
+    {
+        REQUIRE(next.claim() == 0);
+        REQUIRE(next.open(true) == 0);
+    }
+    void check_untouched()
+    {
+        CHECK(next.read(0, 8) == std::string("mine\0\0\0\0", 8));
+        CHECK(next.word() == 7);
+    }
+};
+
+#define EVERYWHERE()                                                                               \
+    Where where = GENERATE(from_range(everywhere()));                                              \
+    CAPTURE(where.server, where.wrap);                                                             \
+    World world(where)
+
+// What the older writer tries, each on a connection of its own: on some links a refusal ends it.
+struct Deed {
+    const char *name;
+    int (*act)(Party *);
+};
+
+int write_async(Party *party)
+{
+    rpm_completion done = {};
+    int n = 0;
+    int err = rpm_region_write_async(party->region, 0, "late", 4, nullptr);
+
+    while (err == 0 && n == 0)
+        n = rpm_region_poll(party->region, &done, 1);
+    return err != 0 ? err : done.status;
+}
+
+std::vector<Deed> deeds()
+{
+    return {
+        { "write", [](Party *party) { return party->write(0, "late"); } },
+        { "long write", [](Party *party) { return party->write(0, std::string(BYTES, 'x')); } },
+        { "writev",
+          [](Party *party) {
+              rpm_patch patches[2] = { { 0, "la", 2, 0 }, { 2, "te", 2, RPM_PATCH_AFTER } };
+
+              return rpm_region_writev(party->region, patches, 2);
+          } },
+        { "write of words",
+          [](Party *party) { return rpm_region_write(party->words, 0, "12345678", 8); } },
+        { "asynchronous write", write_async },
+        { "compare-and-swap",
+          [](Party *party) {
+              uint64_t found;
+
+              return rpm_region_cas(party->words, 0, 7, 9, &found);
+          } },
+        { "fetch-and-add",
+          [](Party *party) {
+              uint64_t found;
+
+              return rpm_region_faa(party->words, 0, 1, &found);
+          } },
+        { "persist", [](Party *party) { return rpm_region_persist(party->region, 0, 64); } },
+        { "persist of words", [](Party *party) { return rpm_region_persist(party->words, 0, 8); } },
+        { "append", [](Party *party) { return rpm_log_append(party->log, "late", 4, nullptr); } },
+    };
+}
+
+} // namespace
+
+TEST_CASE("guard: while the log is held its regions are as any others", "[conform]")
+{
+    EVERYWHERE();
+    std::string bytes(BYTES, 'y');
+    uint64_t found = 0;
+
+    CHECK(world.old.write(0, bytes) == 0);
+    CHECK(world.old.read(0, BYTES) == bytes);
+    CHECK(write_async(&world.old) == 0);
+    CHECK(rpm_region_cas(world.old.words, 0, 7, 9, &found) == 0);
+    CHECK(found == 7);
+    CHECK(world.old.word() == 9);
+    for (int i = 0; i < 20; i++) {
+        REQUIRE(rpm_log_append(world.old.log, "record", 6, nullptr) == 0);
+        REQUIRE(world.old.write(64 * static_cast<uint64_t>(i), "row") == 0);
+        REQUIRE(rpm_region_faa(world.old.words, 8, 1, &found) == 0);
+    }
+    CHECK(found == 19);
+}
+
+TEST_CASE("guard: nothing is written by who lost the log, and it is told", "[conform]")
+{
+    Deed deed = GENERATE(from_range(deeds()));
+    EVERYWHERE();
+
+    CAPTURE(deed.name);
+    world.take_over();
+    CHECK(world.old.read(0, 4) == "mine"); // reads go on
+    CHECK(world.old.word() == 7);
+    CHECK(deed.act(&world.old) == RPM_E_FENCED);
+    world.check_untouched();
+    CHECK(world.old.write(0, "late") == RPM_E_FENCED);
+    if (world.old.places())
+        CHECK(world.old.read(0, 4) == "mine");
+    world.check_untouched();
+    CHECK(world.next.write(4, "ours") == 0);
+    CHECK(world.next.read(0, 8) == "mineours");
+}
+
+TEST_CASE("guard: other handles to the region are nobody's business", "[conform]")
+{
+    EVERYWHERE();
+    Party third(world.server.get(), "");
+
+    REQUIRE(third.open(false) == 0);
+    world.take_over();
+    CHECK(third.write(0, "free") == 0);
+    CHECK(world.next.read(0, 4) == "free");
+    CHECK(world.old.read(0, 4) == "free");
+}
+
+TEST_CASE("guard: who gave the log back and has it again opens its regions again", "[conform]")
+{
+    EVERYWHERE();
+
+    rpm_region_close(&world.old.region);
+    rpm_region_close(&world.old.words);
+    rpm_log_close(&world.old.log);
+    world.take_over();
+    CHECK(world.next.write(0, "ours") == 0);
+    REQUIRE(world.old.claim() == 0);
+    REQUIRE(world.old.open(true) == 0);
+    CHECK(world.old.write(0, "mine") == 0);
+    CHECK(world.next.write(0, "late") == RPM_E_FENCED);
+    CHECK(world.old.read(0, 4) == "mine");
+}
+
+// What is under way when the log is taken may land before, but not after, and no half of it.
+TEST_CASE("guard: writes under way end before the takeover does", "[conform]")
+{
+    const std::string lines(8192, 'z');
+    EVERYWHERE();
+    uint64_t submitted = 0;
+
+    while (submitted < 64 && rpm_region_write_async(world.old.region, 8192 * (submitted % 7 + 1),
+                                                    lines.data(), lines.size(), nullptr) == 0)
+        submitted++;
+    CHECK(submitted > 0);
+    world.take_over();
+    std::string seen = world.next.read(0, BYTES);
+    rpm_completion done[64];
+    int ended = 0;
+    for (int i = 0; i < 100000 && ended < static_cast<int>(submitted); i++) {
+        int n = rpm_region_poll(world.old.region, done, 64);
+
+        REQUIRE(n >= 0);
+        ended += n;
+        for (int k = 0; k < n; k++)
+            CHECK((done[k].status == 0 || done[k].status == RPM_E_FENCED ||
+                   done[k].status == RPM_E_LOST));
+    }
+    CHECK(world.old.write(0, "late") != 0);
+    CHECK(world.next.read(0, BYTES) == seen);
+}
+
+TEST_CASE("guard: a region that several claims guard in one post", "[conform]")
+{
+    std::string what = GENERATE(from_range(one_of_each()));
+    CAPTURE(what);
+    std::unique_ptr<Server> server = serve(what);
+    Party party(server.get(), "");
+    Party taker(server.get(), "");
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_region_opts region_opts = rpm_region_opts_init();
+    rpm_log *second = nullptr;
+    rpm_region *rows = nullptr;
+
+    opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+    opts.capacity_bytes = 64 << 10;
+    REQUIRE(party.claim() == 0);
+    REQUIRE(party.open(true) == 0);
+    REQUIRE(rpm_log_open(party.conn, server->name("second").c_str(), &opts, &second) == 0);
+    region_opts.claim = second;
+    REQUIRE(rpm_region_open(party.conn, server->name("rows").c_str(), &region_opts, &rows) == 0);
+    REQUIRE(rpm_region_write(rows, 0, "second", 6) == 0);
+    REQUIRE(party.write(0, "first ") == 0);
+    REQUIRE(taker.claim() == 0);
+    CHECK(rpm_region_write(rows, 0, "second", 6) == 0); // its log was not taken
+    CHECK(party.write(0, "first ") == RPM_E_FENCED);
+    REQUIRE(taker.open(false) == 0);
+    CHECK(taker.read(0, 6) == "second");
+    rpm_region_close(&rows);
+    rpm_log_close(&second);
+}
