@@ -34,6 +34,8 @@ HEAD_BYTES = 3000  # of a file: its opening comment
 C_LIKE = ('.c', '.h', '.cc', '.cpp', '.hpp')
 SOURCES = ('.c', '.cc', '.cpp')
 COMMENTED = C_LIKE + ('.py', '.sh', '.cmake', '.toml', '.map')
+# Folders whose every source has a test of its name: (folder, suffix, how much tests/unit/ leaves out).
+MIRRORED = (('lib/', '.c', len('lib/')), ('dtx/history/', '.cc', 0))
 USER_FOLDERS = ('lib', 'tools', 'examples', 'hints', 'dtx', 'fs')
 
 THREADS = re.compile(r'any\b|one per \w+|setup only|one thread')
@@ -210,12 +212,13 @@ def check_n2(tree):
 
 
 def check_x1(tree):
-    """each source of the library has its test and names it, and titles are sentences"""
-    for path in tree.with_suffix(('.c',), ('lib',)):
-        test = 'tests/unit/' + path[len('lib/'):-len('.c')] + '_test.cpp'
-        if test not in tree.texts:
-            yield path, f'no {test}', ''
-    for path in tree.with_suffix(C_LIKE, ('lib', 'tools')):
+    """each source in MIRRORED has its test, tests that are named exist, titles are sentences"""
+    for folder, suffix, cut in MIRRORED:
+        for path in tree.with_suffix((suffix,)):
+            test = 'tests/unit/' + path[cut:-len(suffix)] + '_test.cpp'
+            if path.startswith(folder) and test not in tree.texts:
+                yield path, f'no {test}', ''
+    for path in tree.with_suffix(C_LIKE, ('lib', 'tools', 'dtx')):
         head = tree.texts[path][:HEAD_BYTES]
         for named in re.findall(r'\btests/[\w./-]*\w\.\w+', head):
             if named not in tree.texts:

@@ -41,11 +41,15 @@ GOOD = {
     'lib/log/put.c': SPDX + '/*\n * put.c: put.\n */\n#include "log/put.h"\n#include "base/box.h"\n\n'
                      'int rpm_box_put(void)\n{\n    return rpmi_box(1);\n}\n',
     'lib/log/put.h': SPDX + '/*\n * put.h: put.\n */\n',
+    'dtx/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nx(history/line.cc)\n',
+    'dtx/history/line.cc': SPDX + 'int line()\n{\n    return 0;\n}\n',
     'tools/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nrpm_program(t SOURCES t.cpp)\n',
     'tools/t.cpp': SPDX + '#include "t.h"\n#include <librpm.h>\nint main()\n{\n    return 0;\n}\n',
     'tools/t.h': SPDX,
     'tests/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\n'
-                            'x(unit/base/box_test.cpp unit/log/put_test.cpp)\n',
+                            'x(unit/base/box_test.cpp unit/log/put_test.cpp '
+                            'unit/dtx/history/line_test.cpp)\n',
+    'tests/unit/dtx/history/line_test.cpp': SPDX + 'TEST_CASE("line: is one")\n{\n}\n',
     'tests/unit/base/box_test.cpp': SPDX + 'TEST_CASE("box: gives back what went in")\n{\n}\n',
     'tests/unit/log/put_test.cpp': SPDX + 'TEST_CASE("put: takes one")\n{\n}\n',
     'scripts/layers.toml': '# SPDX-License-Identifier: BSD-3-Clause\n[lib]\n"lib/base" = []\n'
@@ -94,6 +98,8 @@ BREACHES = [
     ('N2', LIB, 'typedef struct x y;\n'),
     ('N2', LIB, 'int rpmi_size_t;\n'),
     ('X1', 'tests/unit/log/put_test.cpp', None),
+    ('X1', 'tests/unit/dtx/history/line_test.cpp', None),
+    ('X1', 'dtx/history/line.cc', '/* Tests: tests/unit/gone_test.cpp */\n'),
     ('X1', LIB, ('put.c: put.', 'put.c: put. Tests: tests/unit/log/gone_test.cpp')),
     ('X1', 'tests/unit/log/put_test.cpp', ('put: takes one', 'PutTakesOne')),
     ('X5', LIB, function(body='    return time(0);\n')),

@@ -75,11 +75,11 @@ Fates::Claim *Fates::find(uint32_t object, uint64_t version)
     return at != claims_.end() && at->object == object && at->version == version ? &*at : nullptr;
 }
 
+/* What is left without a maker though it is there: it had more than one claimant. */
 void Fates::collect_open()
 {
     for (const Claim &claim : claims_)
-        if (!claim.made && claim.named == kNone && claim.claimants > 1 &&
-            claim.version < newest_[claim.object])
+        if (!claim.made && claim.named == kNone && claim.version < newest_[claim.object])
             open_.push_back({ claim.object, claim.version });
 }
 

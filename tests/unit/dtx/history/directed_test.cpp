@@ -112,6 +112,8 @@ TEST_CASE("history: two states cannot both be the first", "[unit]")
     Story story{ { { 1, 10, 20, { { 5, 3, 70 } }, {} }, { 2, 10, 20, { { 5, 4, 71 } }, {} } } };
 
     require_one(story.check(), Kind::kNobody, "the history begins with version 3");
+    story.lines[1].reads = { { 5, 3, 71 } };
+    require_one(story.check(), Kind::kNobody, "version 3 of object 5 by transaction 71");
     story.lines.pop_back();
     require_good(story.check());
     story.fresh = true;
