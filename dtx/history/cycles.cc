@@ -157,12 +157,11 @@ std::vector<Hop> CycleFinder::shortest(const std::vector<uint32_t> &component, u
 bool CycleFinder::search(uint32_t start, unsigned first, unsigned rest, uint32_t below)
 {
     round_++;
-    seen_[start].hops = 0;
     now_.assign(1, start);
     next_.clear();
-    for (uint32_t hops = 0; !now_.empty() && hops < below; hops++) {
+    for (uint32_t hops = 0; !now_.empty() && hops + 1 < below; hops++) {
         for (size_t i = 0; i < now_.size(); i++) /* it grows by points in time */
-            if (reach(start, now_[i], now_[i] == start ? first : rest, below))
+            if (reach(start, now_[i], now_[i] == start ? first : rest))
                 return true;
         std::swap(now_, next_);
         next_.clear();
@@ -170,21 +169,19 @@ bool CycleFinder::search(uint32_t start, unsigned first, unsigned rest, uint32_t
     return false;
 }
 
-bool CycleFinder::reach(uint32_t start, uint32_t node, unsigned mask, uint32_t below)
+bool CycleFinder::reach(uint32_t start, uint32_t node, unsigned mask)
 {
     for (Edge edge : graph_.from(node)) {
         uint32_t to = edge.to();
-        bool point = graph_.is_point(to);
-        uint32_t hops = seen_[node].hops + (point ? 0 : 1);
 
         spent_++;
         if ((mask_of(edge.dep()) & mask) == 0 || member_[to] != component_ ||
-            seen_[to].round == round_ || (to == start && hops >= below))
+            seen_[to].round == round_)
             continue;
-        seen_[to] = { round_, node, hops };
+        seen_[to] = { round_, node };
         if (to == start)
             return true;
-        (point ? now_ : next_).push_back(to);
+        (graph_.is_point(to) ? now_ : next_).push_back(to);
     }
     return false;
 }

@@ -41,13 +41,12 @@ class CycleFinder
     struct Seen {
         uint32_t round = 0;
         uint32_t parent = 0;
-        uint32_t hops = 0;
     };
 
     std::vector<Hop> shortest(const std::vector<uint32_t> &component, unsigned first,
                               unsigned rest);
     bool search(uint32_t start, unsigned first, unsigned rest, uint32_t below);
-    bool reach(uint32_t start, uint32_t node, unsigned mask, uint32_t below);
+    bool reach(uint32_t start, uint32_t node, unsigned mask);
     std::vector<Hop> path(uint32_t start, unsigned first, unsigned rest) const;
 
     const Graph &graph_;

@@ -110,6 +110,21 @@ TEST_CASE("cycles: the simplest class goes before the shortest", "[unit]")
     REQUIRE(skew.shortest(kPlain) == 2);
 }
 
+TEST_CASE("cycles: one rw goes before two", "[unit]")
+{
+    Story story = ring(5);
+
+    // 5 comes before 1 by rw; 6 stands between 1 and 2, and in write skew with 7.
+    story.lines[0].reads = {};
+    story.lines[0].writes.push_back({ 102, 2 });
+    story.lines[4].reads.push_back({ 102, 1, 0 });
+    story.lines[1].reads.push_back({ 50, 1, 6 });
+    story.lines.push_back({ 6, 1, 2, { { 0, 1, 1 }, { 100, 1, 0 } }, { { 50, 1 }, { 101, 2 } } });
+    story.lines.push_back({ 7, 1, 2, { { 101, 1, 0 } }, { { 100, 2 } } });
+    World world(story, true);
+    REQUIRE(world.shortest(kPlain) == 5);
+}
+
 TEST_CASE("cycles: points in time are no hops", "[unit]")
 {
     // 1 reads what 2 made, though 2 began long after; others begin and end in between.
