@@ -94,6 +94,22 @@ TEST_CASE("cycles: the shortest of several is told", "[unit]")
     REQUIRE(world.shortest(kPlain) == 4);
 }
 
+TEST_CASE("cycles: one shorter by one is told, whoever is tried first", "[unit]")
+{
+    constexpr uint64_t kCount = 5;
+
+    for (uint64_t skipped = 0; skipped < kCount; skipped++) {
+        Story story = ring(kCount);
+        uint64_t before = (skipped + kCount - 1) % kCount;
+
+        // Whoever comes after it also comes after the one before it.
+        story.lines[(skipped + 1) % kCount].reads.push_back({ before, 1, before + 1 });
+        World world(story, true);
+        CAPTURE(skipped);
+        REQUIRE(world.shortest(kPlain) == kCount - 1);
+    }
+}
+
 TEST_CASE("cycles: the simplest class goes before the shortest", "[unit]")
 {
     Story story = ring(5);
@@ -135,4 +151,11 @@ TEST_CASE("cycles: points in time are no hops", "[unit]")
     World world(story, true);
     REQUIRE(components(world.graph, kPlain).empty());
     REQUIRE(world.shortest(kAllDeps) == 2);
+    // Nor is a way of three hops beside them shorter.
+    story.lines[0].writes.push_back({ 6, 1 });
+    story.lines.push_back({ 3, 1, 2000, { { 6, 1, 1 } }, { { 7, 1 } } });
+    story.lines.push_back({ 4, 1, 2000, { { 7, 1, 3 } }, { { 8, 1 } } });
+    story.lines[1].reads.push_back({ 8, 1, 4 });
+    World beside(story, true);
+    REQUIRE(beside.shortest(kAllDeps) == 2);
 }
