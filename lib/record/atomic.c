@@ -26,7 +26,7 @@ int rpmi_atomic(struct rpm_conn *conn, struct rpmi_op *op, uint64_t *found)
     return err;
 }
 
-static int check(const struct rpm_region *region, uint64_t offset)
+int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset)
 {
     int err = rpmi_region_writable(region);
 
@@ -54,7 +54,7 @@ int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect, 
     int err;
 
     RPM_ASSERT(region != NULL && found != NULL);
-    err = check(region, offset);
+    err = rpmi_region_check_word(region, offset);
     op.key = region->key;
     return err != 0 ? err : rpmi_region_ended(region, rpmi_atomic(region->conn, &op, found));
 }
@@ -65,7 +65,7 @@ int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add, uin
     int err;
 
     RPM_ASSERT(region != NULL && found != NULL);
-    err = check(region, offset);
+    err = rpmi_region_check_word(region, offset);
     op.key = region->key;
     return err != 0 ? err : rpmi_region_ended(region, rpmi_atomic(region->conn, &op, found));
 }

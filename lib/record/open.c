@@ -82,7 +82,7 @@ static int attach(struct rpm_region *region, const char *name, const struct rpm_
 static size_t arena_bytes(const struct rpm_region_opts *opts)
 {
     return rpmi_arena_cost(sizeof(struct rpm_region)) +
-           rpmi_arena_cost(opts->inflight_max * sizeof(struct rpmi_write)) +
+           rpmi_arena_cost(opts->inflight_max * sizeof(struct rpmi_task)) +
            rpmi_arena_cost(RPMI_BATCH_OPS_MAX * sizeof(struct rpmi_op));
 }
 
@@ -91,7 +91,7 @@ static struct rpm_region *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
 {
     struct rpm_region *region = rpmi_arena_take(arena, sizeof(*region));
 
-    region->writes = rpmi_arena_take(arena, opts->inflight_max * sizeof(struct rpmi_write));
+    region->tasks = rpmi_arena_take(arena, opts->inflight_max * sizeof(struct rpmi_task));
     region->ops = rpmi_arena_take(arena, RPMI_BATCH_OPS_MAX * sizeof(struct rpmi_op));
     region->arena = *arena;
     region->conn = conn;

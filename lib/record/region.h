@@ -21,11 +21,15 @@
 #define RPMI_REGION_STAGE_BYTES (1u << 20)
 #define RPMI_GROUP_PATCHES 16u /* pieces that share one flush */
 
-/* One asynchronous write on its way. */
-struct rpmi_write {
+/* One asynchronous operation on its way. */
+struct rpmi_task {
     uint64_t offset;
     void *context;
     uint64_t stage_end;
+    void *into;   /* READ, CAS, FAA: of the user's, for what is fetched */
+    void *staged; /* where the link has it come or go; NULL: at the user's itself */
+    uint64_t len;
+    uint8_t kind; /* enum rpmi_op_kind; WRITE, whatever its plan makes of it */
     int status;
 };
 
@@ -47,17 +51,32 @@ struct rpm_region {
     uint32_t ops_count;
     struct rpmi_range ranges[RPMI_GROUP_PATCHES]; /* written since the last seal */
     uint32_t ranges_n;
-    struct rpmi_write *writes; /* ring of inflight_max */
+    struct rpmi_task *tasks; /* ring of inflight_max */
     uint32_t inflight_max;
     uint64_t submitted;
     uint64_t completed;
     uint64_t reaped;
 };
 
-/* write.c: 0, or why the region is written to no more, and that as the last error. */
+/* write.c: 0, or why the region is written to, or read, no more, and that as the last error. */
 int rpmi_region_writable(const struct rpm_region *region);
+int rpmi_region_readable(const struct rpm_region *region);
+/* RPM_E_INVAL for no bytes, RPM_E_RANGE. */
+int rpmi_region_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len);
+/* Both: writable, and within its bounds. */
+int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t len);
 /* An op of the region ended so: what to tell of it; that it was fenced is kept in mind. */
 int rpmi_region_ended(struct rpm_region *region, int status);
+/* Into the post that is being built: a write, and what brings all since the last seal to the
+ * level. */
+void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const void *data,
+                           uint64_t len);
+void rpmi_region_add_seal(struct rpm_region *region);
+
+/* atomic.c: may this word be changed? RPM_E_NOCAP, RPM_E_INVAL, RPM_E_RANGE, why not writable. */
+int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset);
+
+/* async.c */
 void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_region_lost(struct rpmi_owner *owner, int status);
 bool rpmi_region_news(struct rpmi_owner *owner);

@@ -15,50 +15,6 @@
 
 #include <inttypes.h>
 
-static struct rpm_region *region_of(struct rpmi_owner *owner)
-{
-    return (struct rpm_region *)((unsigned char *)owner - offsetof(struct rpm_region, owner));
-}
-
-static void finish(struct rpm_region *region, uint64_t seq, int status)
-{
-    RPM_ASSERT(seq <= region->submitted);
-    status = rpmi_region_ended(region, status);
-    /* Ops behind one that was refused end as lost; their caller has to hear why. */
-    if (status != 0 && region->dead != 0)
-        status = region->dead;
-    while (region->completed < seq) {
-        struct rpmi_write *write = &region->writes[region->completed % region->inflight_max];
-
-        write->status = status;
-        region->outbox.head = write->stage_end;
-        region->completed++;
-    }
-    if (status != 0 && region->dead == 0)
-        region->dead = status;
-}
-
-void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status)
-{
-    struct rpm_region *region = region_of(owner);
-
-    finish(region, seq < region->submitted ? seq : region->submitted, status);
-}
-
-void rpmi_region_lost(struct rpmi_owner *owner, int status)
-{
-    struct rpm_region *region = region_of(owner);
-
-    finish(region, region->submitted, status);
-}
-
-bool rpmi_region_news(struct rpmi_owner *owner)
-{
-    const struct rpm_region *region = region_of(owner);
-
-    return region->reaped < region->completed;
-}
-
 int rpmi_region_ended(struct rpm_region *region, int status)
 {
     if (RPMI_LIKELY(status == 0) || region->claim.log == NULL)
@@ -81,17 +37,18 @@ int rpmi_region_writable(const struct rpm_region *region)
     return 0;
 }
 
-/* Also of a region that is written to no more. */
-static int readable(const struct rpm_region *region)
+int rpmi_region_readable(const struct rpm_region *region)
 {
     if (RPMI_UNLIKELY(region->dead != 0 && region->dead != RPM_E_FENCED))
         return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
     if (RPMI_UNLIKELY(region->link_generation != region->conn->generation))
         return rpmi_fail(RPM_E_LOST, "the region's connection was dialled anew; reopen it");
+    if (RPMI_UNLIKELY(region->conn->link->lost != 0))
+        return rpmi_fail(region->conn->link->lost, "the region's connection was lost; reopen it");
     return 0;
 }
 
-static int in_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len)
+int rpmi_region_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len)
 {
     if (RPMI_UNLIKELY(len == 0))
         return rpmi_fail(RPM_E_INVAL, "nothing to do for 0 bytes");
@@ -101,11 +58,11 @@ static int in_bounds(const struct rpm_region *region, uint64_t offset, uint64_t 
     return 0;
 }
 
-static int check(const struct rpm_region *region, uint64_t offset, uint64_t len)
+int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t len)
 {
     int err = rpmi_region_writable(region);
 
-    return err != 0 ? err : in_bounds(region, offset, len);
+    return err != 0 ? err : rpmi_region_bounds(region, offset, len);
 }
 
 /* Bytes to write for a record of @len at @offset. */
@@ -132,7 +89,8 @@ static bool is_whole_word(const struct rpm_region *region, uint64_t offset, uint
            region->conn->link->facts.atomic_write == RPM_YES;
 }
 
-static void add_write(struct rpm_region *region, uint64_t offset, const void *data, uint64_t len)
+void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const void *data,
+                           uint64_t len)
 {
     struct rpmi_op *op = &region->ops[region->ops_count++];
     uint64_t written = padded(region, offset, len);
@@ -144,8 +102,7 @@ static void add_write(struct rpm_region *region, uint64_t offset, const void *da
     region->ranges[region->ranges_n++] = (struct rpmi_range){ offset, written };
 }
 
-/* What was added since the last seal reaches the level with these ops. */
-static void add_seal(struct rpm_region *region)
+void rpmi_region_add_seal(struct rpm_region *region)
 {
     rpmi_plan_last_write(&region->plan, &region->ops[region->ops_count - 1]);
     region->ops_count +=
@@ -170,7 +127,7 @@ static int end_group(struct rpm_region *region)
     int err;
 
     if (region->ranges_n > 0)
-        add_seal(region);
+        rpmi_region_add_seal(region);
     err = send_and_wait(region);
     if (region->completed == region->submitted)
         region->outbox.head = region->outbox.tail;
@@ -191,7 +148,7 @@ static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned 
             return err;
     }
     if (rpmi_conn_places(region->conn)) {
-        add_write(region, offset, data, len);
+        rpmi_region_add_write(region, offset, data, len);
         return 0;
     }
     while ((staged = rpmi_outbox_take(&region->outbox, len)) == NULL) {
@@ -202,7 +159,7 @@ static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned 
             return err;
     }
     memcpy(staged, data, len);
-    add_write(region, offset, staged, len);
+    rpmi_region_add_write(region, offset, staged, len);
     return 0;
 }
 
@@ -229,7 +186,7 @@ static int add_barrier(struct rpm_region *region, bool *fence)
     if (region->ops_count == 0)
         return 0;
     if (region->ranges_n > 0)
-        add_seal(region);
+        rpmi_region_add_seal(region);
     *fence = true;
     return region->ops_count + 2 * RPMI_GROUP_PATCHES > RPMI_BATCH_OPS_MAX ? end_group(region) : 0;
 }
@@ -251,7 +208,7 @@ int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches
     if (n == 0 || n > region->inflight_max)
         return rpmi_fail(RPM_E_INVAL, "a vectored write has 1 to %u pieces", region->inflight_max);
     for (uint32_t i = 0; i < n && err == 0; i++) {
-        err = check(region, patches[i].offset, patches[i].len);
+        err = rpmi_region_check(region, patches[i].offset, patches[i].len);
         if (err == 0 && (patches[i].flags & ~(uint32_t)RPM_PATCH_AFTER) != 0)
             err = rpmi_fail(RPM_E_INVAL, "unknown patch flags %#x", patches[i].flags);
     }
@@ -284,99 +241,14 @@ int rpm_region_write(struct rpm_region *region, uint64_t offset, const void *dat
     return rpm_region_writev(region, &patch, 1);
 }
 
-static int post_async(struct rpm_region *region, uint64_t offset, void *context)
-{
-    uint64_t seq = region->submitted + 1;
-    uint32_t n;
-    int err;
-
-    add_seal(region);
-    n = region->ops_count;
-    region->ops_count = 0;
-    region->ops[n - 1].flags |= RPMI_OP_SIGNALED;
-    err = rpmi_conn_post(region->conn, &region->owner, region->ops, n, seq);
-    if (err == RPM_E_BUSY)
-        return err;
-    region->writes[region->submitted % region->inflight_max] = (struct rpmi_write){
-        .offset = offset,
-        .context = context,
-        .stage_end = region->outbox.tail,
-    };
-    region->submitted = seq;
-    if (err != 0 || rpmi_conn_places(region->conn))
-        finish(region, seq, err);
-    return 0;
-}
-
-int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const void *data, size_t len,
-                           void *context)
-{
-    bool places;
-    uint64_t stage_tail;
-    const void *payload = data;
-    int err;
-
-    RPM_ASSERT(region != NULL && data != NULL);
-    places = rpmi_conn_places(region->conn);
-    err = check(region, offset, len);
-    if (err != 0)
-        return err;
-    if (!places && len > rpmi_outbox_piece_max(&region->outbox))
-        return rpmi_fail(RPM_E_TOOBIG, "an asynchronous write has at most %" PRIu64 " bytes",
-                         rpmi_outbox_piece_max(&region->outbox));
-    (void)rpmi_conn_pump(region->conn);
-    err = rpmi_region_writable(region);
-    if (err != 0)
-        return err;
-    if (region->submitted - region->reaped == region->inflight_max)
-        return RPM_E_BUSY;
-    stage_tail = region->outbox.tail;
-    if (!places) {
-        unsigned char *staged = rpmi_outbox_take(&region->outbox, len);
-
-        if (staged == NULL)
-            return RPM_E_BUSY;
-        memcpy(staged, data, len);
-        payload = staged;
-    }
-    add_write(region, offset, payload, len);
-    err = post_async(region, offset, context);
-    if (err != 0)
-        region->outbox.tail = stage_tail;
-    else
-        region->conn->payload_bytes += len;
-    return err;
-}
-
-int rpm_region_poll(struct rpm_region *region, struct rpm_completion *done, uint32_t n)
-{
-    uint32_t count = 0;
-
-    RPM_ASSERT(region != NULL && (done != NULL || n == 0));
-    if (n > INT32_MAX)
-        return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
-    (void)rpmi_conn_pump(region->conn);
-    while (count < n && region->reaped < region->completed) {
-        const struct rpmi_write *write = &region->writes[region->reaped % region->inflight_max];
-
-        region->reaped++;
-        done[count++] = (struct rpm_completion){
-            .context = write->context,
-            .lsn = write->offset,
-            .status = write->status,
-        };
-    }
-    return (int)count;
-}
-
 int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size_t len)
 {
     int err;
 
     RPM_ASSERT(region != NULL && data != NULL);
-    err = readable(region);
+    err = rpmi_region_readable(region);
     if (err == 0)
-        err = in_bounds(region, offset, len);
+        err = rpmi_region_bounds(region, offset, len);
     return err != 0 ? err : rpmi_conn_read(region->conn, region->key, offset, data, len);
 }
 
@@ -401,7 +273,7 @@ int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len)
     int err;
 
     RPM_ASSERT(region != NULL);
-    err = check(region, offset, len);
+    err = rpmi_region_check(region, offset, len);
     if (err != 0)
         return err;
     if (region->claim.log != NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * region_async.h: operations on a region that are submitted now and complete later. Each ends in
- * exactly one completion, in the order of submission.
+ * exactly one completion, in the order of submission. On a link that places on post they have
+ * completed when they were submitted; rpm_conn_fd() tells an event loop of the others.
  */
 #ifndef LIBRPM_REGION_ASYNC_H
 #define LIBRPM_REGION_ASYNC_H
@@ -31,7 +32,69 @@ RPM_MUST_CHECK int rpm_region_write_async(struct rpm_region *region, uint64_t of
                                           const void *data, size_t len, void *context);
 
 /**
- * rpm_region_poll: reap completions of asynchronous writes, oldest first; lsn holds the offset.
+ * rpm_region_read_async: submit a read; exactly one completion follows.
+ *
+ * It sees what completed before it was submitted. Of what was submitted before and has not
+ * completed it may see all, some or nothing.
+ *
+ * @region   Borrowed.
+ * @offset   bytes from the start of the region.
+ * @data     out, @len bytes, there when the completion is polled and says 0; not to be looked at
+ *           before. Borrowed until then, or until rpm_region_close().
+ * @len      bytes, at least 1.
+ * @context  echoed in the completion. Borrowed until then; never looked at.
+ *
+ * Durable:  as rpm_region_read(). On an error no completion follows.
+ * Errors:   as rpm_region_read(), RPM_E_BUSY and RPM_E_TOOBIG as rpm_region_write_async().
+ * Threads:  one per conn.
+ * Cost:     one copy, on a link that places on post none; no allocation; does not wait.
+ */
+RPM_MUST_CHECK int rpm_region_read_async(struct rpm_region *region, uint64_t offset, void *data,
+                                         size_t len, void *context);
+
+/**
+ * rpm_region_cas_async: submit a compare-and-swap; exactly one completion follows.
+ *
+ * @region   opened with RPM_REGION_DRAM. Borrowed.
+ * @offset   bytes, multiple of 8.
+ * @expect   value the word must have.
+ * @desired  value it gets then.
+ * @found    out: the value it had, there when the completion is polled and says 0. Borrowed until
+ *           then, or until rpm_region_close().
+ * @context  echoed in the completion. Borrowed until then; never looked at.
+ *
+ * Durable:  never. On an error no completion follows.
+ * Errors:   as rpm_region_cas(), RPM_E_BUSY as rpm_region_write_async().
+ * Threads:  one per conn; atomic against every other client of this server.
+ * Cost:     no allocation; does not wait.
+ * Source:   H8; lib/plan/rule_lock.c.
+ */
+RPM_MUST_CHECK int rpm_region_cas_async(struct rpm_region *region, uint64_t offset, uint64_t expect,
+                                        uint64_t desired, uint64_t *found, void *context);
+
+/**
+ * rpm_region_faa_async: submit a fetch-and-add; exactly one completion follows.
+ *
+ * @region   opened with RPM_REGION_DRAM. Borrowed.
+ * @offset   bytes, multiple of 8.
+ * @add      added modulo 2^64.
+ * @found    out: the value before, as in rpm_region_cas_async().
+ * @context  echoed in the completion. Borrowed until then; never looked at.
+ *
+ * Durable:  never. On an error no completion follows.
+ * Errors:   as rpm_region_cas_async().
+ * Threads:  one per conn; atomic against every other client of this server.
+ * Cost:     no allocation; does not wait.
+ * Source:   H8.
+ */
+RPM_MUST_CHECK int rpm_region_faa_async(struct rpm_region *region, uint64_t offset, uint64_t add,
+                                        uint64_t *found, void *context);
+
+/**
+ * rpm_region_poll: reap completions, oldest first; lsn holds the offset.
+ *
+ * An operation whose completion bears an error may have happened, or a part of it, and what it was
+ * to fetch may be anything. RPM_E_FENCED is of writes and atomics only.
  *
  * @region  Borrowed.
  * @done    out, room for @n.

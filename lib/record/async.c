@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * async.c: operations that are submitted now and complete later, in the order of submission: the
+ * link completes in order, and so do we.
+ *
+ * What a link fetches lies in staging memory until it has come, and is copied to its user's place
+ * when it is known to have; a link that places on post puts it there itself.
+ *
+ * Tests: tests/unit/record/async_test.cpp, tests/conform/async_test.cpp
+ */
+#include "record/region.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+static struct rpm_region *region_of(struct rpmi_owner *owner)
+{
+    return (struct rpm_region *)((unsigned char *)owner - offsetof(struct rpm_region, owner));
+}
+
+static void finish(struct rpm_region *region, uint64_t seq, int status)
+{
+    RPM_ASSERT(seq <= region->submitted);
+    status = rpmi_region_ended(region, status);
+    /* Ops behind one that was refused end as lost; their caller has to hear why. */
+    if (status != 0 && region->dead != 0)
+        status = region->dead;
+    while (region->completed < seq) {
+        struct rpmi_task *task = &region->tasks[region->completed % region->inflight_max];
+        /* Reads are not refused: only the connection went. */
+        task->status = task->kind == RPMI_OP_READ && status == RPM_E_FENCED ? RPM_E_LOST : status;
+        if (status == 0 && task->into != NULL && task->staged != NULL)
+            memcpy(task->into, task->staged, task->len);
+        region->outbox.head = task->stage_end;
+        region->completed++;
+    }
+    if (status != 0 && region->dead == 0)
+        region->dead = status;
+}
+
+void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status)
+{
+    struct rpm_region *region = region_of(owner);
+
+    finish(region, seq < region->submitted ? seq : region->submitted, status);
+}
+
+void rpmi_region_lost(struct rpmi_owner *owner, int status)
+{
+    struct rpm_region *region = region_of(owner);
+
+    finish(region, region->submitted, status);
+}
+
+bool rpmi_region_news(struct rpmi_owner *owner)
+{
+    const struct rpm_region *region = region_of(owner);
+
+    return region->reaped < region->completed;
+}
+
+/* A place for one more, of task->len bytes. They are at task->staged then; on a link that places on
+ * post there are none. @may: what must still hold when all that is here was heard. */
+static int begin(struct rpm_region *region, struct rpmi_task *task,
+                 int (*may)(const struct rpm_region *))
+{
+    uint64_t most = rpmi_outbox_piece_max(&region->outbox);
+    bool places = rpmi_conn_places(region->conn);
+    int err;
+
+    if (!places && task->len > most)
+        return rpmi_fail(RPM_E_TOOBIG, "an asynchronous operation has at most %" PRIu64 " bytes",
+                         most);
+    (void)rpmi_conn_pump(region->conn);
+    err = may(region);
+    if (err != 0)
+        return err;
+    if (region->submitted - region->reaped == region->inflight_max)
+        return RPM_E_BUSY;
+    task->stage_end = region->outbox.tail; /* where it goes back to if nothing comes of this */
+    if (places)
+        return 0;
+    task->staged = rpmi_outbox_take(&region->outbox, task->len);
+    return task->staged != NULL ? 0 : RPM_E_BUSY;
+}
+
+/* Post what was built. RPM_E_BUSY: nothing was. On 0 a completion follows, or is here already. */
+static int submit(struct rpm_region *region, const struct rpmi_task *task)
+{
+    uint64_t seq = region->submitted + 1;
+    uint32_t n = region->ops_count;
+    struct rpmi_task *entry;
+    int err;
+
+    RPM_ASSERT(n > 0 && region->ranges_n == 0);
+    region->ops_count = 0;
+    region->ops[n - 1].flags |= RPMI_OP_SIGNALED;
+    err = rpmi_conn_post(region->conn, &region->owner, region->ops, n, seq);
+    if (err == RPM_E_BUSY) {
+        region->outbox.tail = task->stage_end;
+        return err;
+    }
+    entry = &region->tasks[region->submitted % region->inflight_max];
+    *entry = *task;
+    entry->stage_end = region->outbox.tail;
+    region->submitted = seq;
+    if (err != 0 || rpmi_conn_places(region->conn))
+        finish(region, seq, err);
+    return 0;
+}
+
+int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const void *data, size_t len,
+                           void *context)
+{
+    struct rpmi_task task = {
+        .kind = RPMI_OP_WRITE, .offset = offset, .len = len, .context = context
+    };
+    int err;
+
+    RPM_ASSERT(region != NULL && data != NULL);
+    err = rpmi_region_check(region, offset, len);
+    if (err == 0)
+        err = begin(region, &task, rpmi_region_writable);
+    if (err != 0)
+        return err;
+    if (task.staged != NULL)
+        memcpy(task.staged, data, len);
+    rpmi_region_add_write(region, offset, task.staged != NULL ? task.staged : data, len);
+    rpmi_region_add_seal(region);
+    err = submit(region, &task);
+    if (err == 0)
+        region->conn->payload_bytes += len;
+    return err;
+}
+
+/* One op that brings something back. */
+static int fetch(struct rpm_region *region, struct rpmi_op *op, struct rpmi_task *task,
+                 int (*may)(const struct rpm_region *))
+{
+    int err = begin(region, task, may);
+
+    if (err != 0)
+        return err;
+    RPM_ASSERT(region->ops_count == 0);
+    op->key = region->key;
+    op->len = task->len;
+    op->into = task->staged != NULL ? task->staged : task->into;
+    region->ops[region->ops_count++] = *op;
+    return submit(region, task);
+}
+
+int rpm_region_read_async(struct rpm_region *region, uint64_t offset, void *data, size_t len,
+                          void *context)
+{
+    struct rpmi_op op = { .kind = RPMI_OP_READ, .offset = offset };
+    struct rpmi_task task = {
+        .kind = RPMI_OP_READ, .offset = offset, .into = data, .len = len, .context = context
+    };
+    int err;
+
+    RPM_ASSERT(region != NULL && data != NULL);
+    err = rpmi_region_readable(region);
+    if (err == 0)
+        err = rpmi_region_bounds(region, offset, len);
+    return err != 0 ? err : fetch(region, &op, &task, rpmi_region_readable);
+}
+
+static int change_word(struct rpm_region *region, struct rpmi_op *op, uint64_t *found,
+                       void *context)
+{
+    struct rpmi_task task = {
+        .kind = op->kind,
+        .offset = op->offset,
+        .into = found,
+        .len = sizeof(*found),
+        .context = context,
+    };
+    int err;
+
+    RPM_ASSERT(region != NULL && found != NULL);
+    err = rpmi_region_check_word(region, op->offset);
+    return err != 0 ? err : fetch(region, op, &task, rpmi_region_writable);
+}
+
+int rpm_region_cas_async(struct rpm_region *region, uint64_t offset, uint64_t expect,
+                         uint64_t desired, uint64_t *found, void *context)
+{
+    struct rpmi_op op = {
+        .kind = RPMI_OP_CAS,
+        .offset = offset,
+        .expect = expect,
+        .operand = desired,
+    };
+
+    return change_word(region, &op, found, context);
+}
+
+int rpm_region_faa_async(struct rpm_region *region, uint64_t offset, uint64_t add, uint64_t *found,
+                         void *context)
+{
+    struct rpmi_op op = { .kind = RPMI_OP_FAA, .offset = offset, .operand = add };
+
+    return change_word(region, &op, found, context);
+}
+
+int rpm_region_poll(struct rpm_region *region, struct rpm_completion *done, uint32_t n)
+{
+    uint32_t count = 0;
+
+    RPM_ASSERT(region != NULL && (done != NULL || n == 0));
+    if (n > INT32_MAX)
+        return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
+    (void)rpmi_conn_pump(region->conn);
+    while (count < n && region->reaped < region->completed) {
+        const struct rpmi_task *task = &region->tasks[region->reaped % region->inflight_max];
+
+        region->reaped++;
+        done[count++] = (struct rpm_completion){
+            .context = task->context,
+            .lsn = task->offset,
+            .status = task->status,
+        };
+    }
+    return (int)count;
+}

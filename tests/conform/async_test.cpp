@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// async_test.cpp: what <librpm/region_async.h> promises, on every transport: reads, writes and
+// atomics on their way together, a lost link, and an event loop that waits for them.
+#include "conform/ground.h"
+
+extern "C" {
+#include "base/clock.h"
+#include "base/rng.h"
+#include "conn/conn.h"
+}
+#include <librpm.h>
+#include <poll.h>
+
+using namespace conform;
+
+namespace
+{
+
+const uint64_t BYTES = 512 << 10; // as much as one operation may have
+
+// A connection, and a DRAM region and a persistent one.
+struct Party {
+    std::unique_ptr<Server> server;
+    rpm_conn *conn = nullptr;
+    rpm_region *rows = nullptr;
+    rpm_region *words = nullptr;
+
+    explicit Party(const Where &where) : server(serve(where.server))
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpmi_link *link = nullptr;
+        rpmi_link_opts link_opts;
+
+        opts.timeout_us = 5000000;
+        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
+        REQUIRE(server->connect(where.wrap, &link, link_opts) == 0);
+        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        open();
+    }
+    Party(const Party &) = delete;
+    ~Party()
+    {
+        close();
+        rpm_conn_close(&conn);
+    }
+    void open()
+    {
+        rpm_region_opts opts = rpm_region_opts_init();
+
+        opts.flags = RPM_REGION_CREATE;
+        opts.bytes = BYTES;
+        opts.inflight_max = 32;
+        REQUIRE(rpm_region_open(conn, server->name("rows").c_str(), &opts, &rows) == 0);
+        opts.flags |= RPM_REGION_DRAM;
+        opts.bytes = 4096;
+        REQUIRE(rpm_region_open(conn, server->name("words").c_str(), &opts, &words) == 0);
+    }
+    void close()
+    {
+        rpm_region_close(&rows);
+        rpm_region_close(&words);
+    }
+    // Until so many came; their statuses. Fails the test where a context is out of turn.
+    std::vector<int> reap(rpm_region *region, uint64_t first, uint64_t n)
+    {
+        std::vector<int> all;
+
+        while (all.size() < n) {
+            rpm_completion done[8];
+            int got = rpm_region_poll(region, done, 8);
+
+            REQUIRE(got >= 0);
+            for (int i = 0; i < got; i++) {
+                REQUIRE(done[i].context == number(first + all.size()));
+                all.push_back(done[i].status);
+            }
+        }
+        return all;
+    }
+    static void *number(uint64_t n)
+    {
+        return reinterpret_cast<void *>(static_cast<uintptr_t>(n));
+    }
+};
+
+bool readable(int fd, int ms)
+{
+    pollfd entry = { fd, POLLIN, 0 };
+    int n;
+
+    while ((n = poll(&entry, 1, ms)) < 0)
+        REQUIRE(errno == EINTR);
+    return n == 1;
+}
+
+#define EVERYWHERE()                                                                               \
+    Where where = GENERATE(from_range(everywhere()));                                              \
+    CAPTURE(where.server, where.wrap);                                                             \
+    Party party(where)
+
+} // namespace
+
+TEST_CASE("async: many on their way come back in order with what is theirs", "[conform]")
+{
+    EVERYWHERE();
+    const uint64_t rounds = where.server.compare(0, 5, "verbs") == 0 ? 3 : 20;
+    std::vector<unsigned char> bytes(BYTES);
+    unsigned char got[16][3000];
+    uint64_t found[16];
+
+    for (size_t i = 0; i < bytes.size(); i++)
+        bytes[i] = static_cast<unsigned char>(i * 7 + i / 251);
+    REQUIRE(rpm_region_write(party.rows, 0, bytes.data(), bytes.size()) == 0);
+    for (uint64_t round = 0; round < rounds; round++) {
+        for (uint64_t i = 0; i < 16; i++) {
+            uint64_t at = round * 1013 + i * 3001;
+
+            REQUIRE(rpm_region_read_async(party.rows, at, got[i], 3000, Party::number(i)) == 0);
+            REQUIRE(rpm_region_faa_async(party.words, 8, 1, &found[i], Party::number(i)) == 0);
+        }
+        for (int status : party.reap(party.rows, 0, 16))
+            REQUIRE(status == 0);
+        for (int status : party.reap(party.words, 0, 16))
+            REQUIRE(status == 0);
+        for (uint64_t i = 0; i < 16; i++) {
+            REQUIRE(memcmp(got[i], &bytes[round * 1013 + i * 3001], 3000) == 0);
+            REQUIRE(found[i] == round * 16 + i);
+        }
+    }
+}
+
+TEST_CASE("async: one that is as long as may be, and atomics that fail to swap", "[conform]")
+{
+    EVERYWHERE();
+    std::vector<unsigned char> bytes(BYTES, 5);
+    std::vector<unsigned char> got(BYTES);
+    uint64_t found[3] = { 9, 9, 9 };
+
+    REQUIRE(rpm_region_write_async(party.rows, 0, bytes.data(), BYTES, nullptr) == 0);
+    CHECK(party.reap(party.rows, 0, 1)[0] == 0);
+    REQUIRE(rpm_region_read_async(party.rows, 0, got.data(), BYTES, nullptr) == 0);
+    CHECK(party.reap(party.rows, 0, 1)[0] == 0);
+    CHECK(got == bytes);
+    REQUIRE(rpm_region_cas_async(party.words, 0, 0, 4, &found[0], Party::number(0)) == 0);
+    REQUIRE(rpm_region_cas_async(party.words, 0, 0, 5, &found[1], Party::number(1)) == 0);
+    REQUIRE(rpm_region_cas_async(party.words, 0, 4, 6, &found[2], Party::number(2)) == 0);
+    CHECK(party.reap(party.words, 0, 3) == std::vector<int>(3, 0));
+    CHECK(found[0] == 0);
+    CHECK(found[1] == 4);
+    CHECK(found[2] == 4);
+}
+
+TEST_CASE("async: the end of the server ends each, once", "[conform]")
+{
+    NEEDS_OWN_SERVER("it kills the server");
+    EVERYWHERE();
+    unsigned char got[16][64];
+    uint64_t found[16];
+    uint64_t sent = 0;
+
+    REQUIRE(rpm_region_write(party.rows, 0, "before", 6) == 0);
+    for (; sent < 8; sent++) {
+        REQUIRE(rpm_region_read_async(party.rows, 0, got[sent], 64, Party::number(sent)) == 0);
+        REQUIRE(rpm_region_faa_async(party.words, 0, 1, &found[sent], Party::number(sent)) == 0);
+    }
+    party.server->kill();
+    while (sent < 16 &&
+           rpm_region_read_async(party.rows, 0, got[sent], 64, Party::number(sent)) == 0 &&
+           rpm_region_faa_async(party.words, 0, 1, &found[sent], Party::number(sent)) == 0)
+        sent++;
+    std::vector<int> reads = party.reap(party.rows, 0, sent);
+    for (uint64_t i = 0; i < sent; i++) {
+        CHECK((reads[i] == 0 || reads[i] == RPM_E_LOST));
+        if (reads[i] == 0)
+            CHECK(memcmp(got[i], "before", 6) == 0);
+    }
+    for (int status : party.reap(party.words, 0, sent))
+        CHECK((status == 0 || status == RPM_E_LOST));
+    CHECK(rpm_region_read_async(party.rows, 0, got[0], 64, nullptr) == RPM_E_LOST);
+    party.close();
+    party.server->restart();
+    REQUIRE(rpm_conn_reconnect(party.conn) == 0);
+    party.open();
+    REQUIRE(rpm_region_read_async(party.rows, 0, got[0], 64, Party::number(0)) == 0);
+    CHECK(party.reap(party.rows, 0, 1)[0] == 0);
+}
+
+TEST_CASE("async: an event loop hears of each", "[conform]")
+{
+    EVERYWHERE();
+    if (where.server.compare(0, 4, "sim ") == 0)
+        return; // a model has no events
+    const int rounds = where.server.compare(0, 5, "verbs") == 0 ? 20 : 200;
+    unsigned char got[64];
+    uint64_t found = 0;
+    rpmi_rng rng;
+    int fd = rpm_conn_fd(party.conn);
+
+    REQUIRE(fd >= 0);
+    rpmi_rng_seed(&rng, 1);
+    for (int i = 0; i < rounds; i++) {
+        rpm_region *region = party.rows;
+        rpm_completion done;
+        int err;
+
+        if (rpmi_rng_below(&rng, 2) == 0) {
+            err = rpm_region_read_async(party.rows, 0, got, sizeof(got), nullptr);
+        } else {
+            region = party.words;
+            err = rpm_region_faa_async(party.words, 0, 1, &found, nullptr);
+        }
+        REQUIRE(err == 0);
+        while (rpm_region_poll(region, &done, 1) == 0) {
+            int there = rpm_conn_arm(party.conn);
+
+            REQUIRE(there >= 0);
+            if (there == 0)
+                REQUIRE(readable(fd, 10000));
+        }
+        REQUIRE(done.status == 0);
+    }
+    REQUIRE(rpm_region_faa_async(party.words, 0, 1, &found, nullptr) == 0);
+    if (rpmi_conn_places(party.conn))
+        CHECK(rpm_conn_arm(party.conn) == 1); // what has completed already is news
+}
