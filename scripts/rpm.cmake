@@ -70,12 +70,18 @@ endfunction()
 add_custom_target(rpm_quick_tests)
 add_custom_target(rpm_threaded_tests)
 
-# rpm_test(NAME LABEL label [THREADED] [COMMAND_ARGS ...] [TIMEOUT s] SOURCES file...): a Catch2
-# program that sees the library's internals.
+# rpm_test(NAME LABEL label [THREADED] [USER] [COMMAND_ARGS ...] [TIMEOUT s] SOURCES file...): a
+# Catch2 program that sees the library's internals; as a USER the library as it is installed.
 function(rpm_test name)
-    cmake_parse_arguments(arg "THREADED" "LABEL;TIMEOUT" "SOURCES;COMMAND_ARGS" ${ARGN})
+    cmake_parse_arguments(arg "THREADED;USER" "LABEL;TIMEOUT" "SOURCES;COMMAND_ARGS" ${ARGN})
     add_executable(${name} ${arg_SOURCES})
-    target_link_libraries(${name} PRIVATE rpm_testing rpm_catch rpm_build)
+    if(arg_USER)
+        target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+        target_link_libraries(${name} PRIVATE rpm)
+    else()
+        target_link_libraries(${name} PRIVATE rpm_testing)
+    endif()
+    target_link_libraries(${name} PRIVATE rpm_catch rpm_build)
     # Assertion macros take long to optimise, and only the suites that run for minutes gain by it.
     target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE)
     if(NOT arg_LABEL MATCHES "crash|canary|swarm|kill")

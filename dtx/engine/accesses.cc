@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * accesses.cc: a list in chunks that do not move, found by address through a small hash table.
+ *
+ * Tests: tests/unit/dtx/engine/accesses_test.cpp
+ */
+#include "engine/accesses.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace dtx
+{
+
+static constexpr uint32_t kTableFirst = 64;
+
+Accesses::Accesses() : table_(kTableFirst)
+{
+    chunks_.push_back(std::make_unique<std::array<Access, kChunk>>());
+    blocks_.push_back(std::make_unique<unsigned char[]>(kBlockBytes));
+}
+
+void Accesses::clear()
+{
+    /* What one large transaction needed is not cleared by all small ones after it. */
+    table_.assign(size_ < kTableFirst / 2 ? kTableFirst : table_.size(), 0);
+    size_ = 0;
+    block_ = 0;
+    used_ = 0;
+    large_.clear();
+    maybe_logged = false;
+    logged = false;
+}
+
+/* Where the address is in the table, or would be. */
+uint32_t Accesses::place(Address address) const
+{
+    uint32_t mask = static_cast<uint32_t>(table_.size()) - 1;
+    uint32_t at = static_cast<uint32_t>(address.word * 0x9e3779b97f4a7c15u >> 32) & mask;
+
+    while (table_[at] != 0) {
+        uint32_t i = table_[at] - 1;
+
+        if ((*chunks_[i / kChunk])[i % kChunk].address == address)
+            break;
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+Access *Accesses::find(Address address)
+{
+    uint32_t i = table_[place(address)];
+
+    return i == 0 ? nullptr : &(*this)[i - 1];
+}
+
+void Accesses::grow_table()
+{
+    table_.assign(table_.size() * 2, 0);
+    for (uint32_t i = 0; i < size_; i++)
+        table_[place((*this)[i].address)] = i + 1;
+}
+
+Access *Accesses::add(Address address, uint32_t bytes)
+{
+    if (2 * (size_ + 1) > table_.size())
+        grow_table();
+    if (size_ == chunks_.size() * kChunk)
+        chunks_.push_back(std::make_unique<std::array<Access, kChunk>>());
+
+    uint32_t at = place(address);
+    assert(table_[at] == 0);
+    Access &access = (*this)[size_];
+
+    table_[at] = ++size_;
+    access = Access{};
+    access.address = address;
+    access.image = take(bytes);
+    access.bytes = bytes;
+    return &access;
+}
+
+unsigned char *Accesses::take(uint32_t bytes)
+{
+    unsigned char *image;
+
+    if (bytes > kBlockBytes / 4) {
+        large_.push_back(std::make_unique<unsigned char[]>(bytes));
+        return large_.back().get();
+    }
+    if (used_ + bytes > kBlockBytes) {
+        used_ = 0;
+        if (++block_ == blocks_.size())
+            blocks_.push_back(std::make_unique<unsigned char[]>(kBlockBytes));
+    }
+    image = blocks_[block_].get() + used_;
+    used_ += bytes;
+    return image;
+}
+
+const std::vector<Access *> &Accesses::sorted()
+{
+    sorted_.clear();
+    for (uint32_t i = 0; i < size_; i++)
+        sorted_.push_back(&(*this)[i]);
+    std::sort(sorted_.begin(), sorted_.end(),
+              [](const Access *a, const Access *b) { return a->address < b->address; });
+    return sorted_;
+}
+
+} // namespace dtx

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * backoff.h: how long to wait after a conflict: randomised, doubling up to a limit that follows
+ * from how often this session has tried in vain lately.
+ *
+ * Source: SMART (ASPLOS 2024), conflict avoidance: t0 1.7 us, limit t0 to 1024 t0, doubled where
+ * more than half of the tries fail, halved where less than a tenth does, each 20 ms. Tests:
+ * tests/unit/dtx/engine/backoff_test.cpp
+ */
+#ifndef DTX_ENGINE_BACKOFF_H
+#define DTX_ENGINE_BACKOFF_H
+
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dtx
+{
+
+class Backoff
+{
+  public:
+    static constexpr uint64_t kFirstNs = 1700;
+    static constexpr uint64_t kLastNs = kFirstNs << 10;
+    static constexpr uint64_t kEpochNs = 20000000;
+
+    /* A transaction ended. */
+    void done()
+    {
+        done_++;
+    }
+
+    /* An attempt, the @nth of its transaction from 1 on, was in vain: how long to wait. */
+    uint64_t wait_ns(uint32_t nth, uint64_t now, Chance &chance)
+    {
+        retries_++;
+        if (now - epoch_ns_ >= kEpochNs)
+            adapt(now);
+
+        uint64_t base = std::min(kFirstNs << std::min(nth - 1, 10u), limit_ns_);
+
+        return base + chance.below(kFirstNs);
+    }
+    uint64_t limit_ns() const
+    {
+        return limit_ns_;
+    }
+
+  private:
+    void adapt(uint64_t now)
+    {
+        uint64_t all = retries_ + done_;
+
+        if (retries_ * 2 > all)
+            limit_ns_ = std::min(limit_ns_ * 2, kLastNs);
+        else if (retries_ * 10 < all)
+            limit_ns_ = std::max(limit_ns_ / 2, kFirstNs);
+        retries_ = 0;
+        done_ = 0;
+        epoch_ns_ = now;
+    }
+
+    uint64_t limit_ns_ = kFirstNs;
+    uint64_t epoch_ns_ = 0;
+    uint64_t retries_ = 0;
+    uint64_t done_ = 0;
+};
+
+} // namespace dtx
+#endif

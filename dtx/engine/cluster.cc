@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cluster.cc: make a database, look whether it is there, bring it back.
+ *
+ * Tests: tests/unit/dtx/engine/cluster_test.cpp
+ */
+#include "engine/cluster.h"
+
+#include "engine/descriptor.h"
+#include "engine/error.h"
+#include "engine/object.h"
+#include "engine/recover.h"
+#include "engine/store.h"
+
+#include <algorithm>
+
+namespace dtx
+{
+
+static constexpr uint64_t kReadAtOnce = 256 << 10;
+
+static void expect(bool good, const std::string &what)
+{
+    if (!good)
+        throw Error(RPM_E_INVAL, what);
+}
+
+Cluster::Cluster(Schema schema, Options options)
+    : schema_(std::move(schema)), options_(std::move(options)), layout_(schema_)
+{
+    expect(!options_.urls.empty() && options_.urls.size() <= kShardsMax,
+           "a database has 1 to " + std::to_string(kShardsMax) + " servers");
+    expect(options_.replicas >= 1 && options_.replicas <= options_.urls.size(),
+           std::to_string(options_.replicas) + " replicas on " +
+               std::to_string(options_.urls.size()) + " servers cannot be");
+    expect(options_.coordinators >= 1 && options_.coordinators <= kCoordinatorsMax,
+           "a database has 1 to " + std::to_string(kCoordinatorsMax) + " coordinators");
+    expect(options_.guesses >= 1, "a session remembers the places of 1 row at least");
+    expect(options_.interleave < 256, "interleave is less than 256");
+}
+
+/* The copies on a server, by their number. */
+static uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy)
+{
+    return (server + cluster.shards() - copy) % cluster.shards();
+}
+
+static std::string where(const Cluster &cluster, uint32_t server, uint32_t shard)
+{
+    return cluster.options().urls[server] + ", shard " + std::to_string(shard);
+}
+
+static void create_shard(const Cluster &cluster, rpm_conn *conn, uint32_t shard, bool primary)
+{
+    const std::string &name = cluster.schema().name();
+    Descriptor descriptor = describe(cluster, shard);
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *region = nullptr;
+    int err;
+
+    opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL;
+    opts.bytes = cluster.layout().region_bytes();
+    opts.level = cluster.options().durable ? RPM_DURABLE : RPM_VISIBLE;
+    check(rpm_region_open(conn, shard_name(name, shard).c_str(), &opts, &region),
+          "creating a shard");
+    err = rpm_region_write(region, 0, &descriptor, sizeof(descriptor));
+    rpm_region_close(&region);
+    check(err, "describing a shard");
+    if (!primary)
+        return;
+    /* Made here to find out now whether there is room. */
+    opts.flags = RPM_REGION_CREATE | RPM_REGION_DRAM;
+    opts.bytes = cluster.layout().lock_bytes();
+    opts.level = 0;
+    check(rpm_region_open(conn, locks_name(name, shard).c_str(), &opts, &region),
+          "creating the locks of a shard");
+    rpm_region_close(&region);
+}
+
+void Cluster::create() const
+{
+    for (uint32_t server = 0; server < shards(); server++) {
+        Connection connection(*this, server);
+
+        for (uint32_t copy = 0; copy < options_.replicas; copy++)
+            create_shard(*this, connection.get(), shard_there(*this, server, copy), copy == 0);
+    }
+}
+
+void Cluster::verify() const
+{
+    for (uint32_t server = 0; server < shards(); server++) {
+        Connection connection(*this, server);
+
+        for (uint32_t copy = 0; copy < options_.replicas; copy++) {
+            uint32_t shard = shard_there(*this, server, copy);
+            rpm_region_opts opts = rpm_region_opts_init();
+            rpm_region *region = nullptr;
+            Descriptor found{};
+            int err;
+
+            opts.level = RPM_VISIBLE;
+            check(rpm_region_open(connection.get(), shard_name(schema_.name(), shard).c_str(),
+                                  &opts, &region),
+                  "opening a shard");
+            err = rpm_region_bytes(region) < sizeof(found)
+                      ? 0
+                      : rpm_region_read(region, 0, &found, sizeof(found));
+            rpm_region_close(&region);
+            check(err, "reading a shard's descriptor");
+            compare(found, *this, shard, where(*this, server, shard));
+        }
+    }
+}
+
+Recovery Cluster::recover() const
+{
+    Scheduler scheduler(options_.seed, 0);
+    Store store(*this, scheduler);
+
+    store.open(kRecoverer, Claim::takeover);
+    Recovery recovery = finish_all(store);
+
+    store.close();
+    return recovery;
+}
+
+Recovery Cluster::recover(uint32_t coordinator) const
+{
+    Scheduler scheduler(options_.seed, 0);
+    Store store(*this, scheduler);
+
+    expect(coordinator < kCoordinatorsMax,
+           "there is no coordinator " + std::to_string(coordinator));
+    store.open(coordinator, Claim::takeover);
+    Recovery recovery = finish_one(store, coordinator);
+
+    store.close();
+    return recovery;
+}
+
+void Cluster::each_object(
+    uint32_t table, uint32_t copy,
+    const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &heard) const
+{
+    const TableLayout &there = layout_.table(table);
+    uint64_t at_once = std::max<uint64_t>(1, kReadAtOnce / there.slot_bytes);
+    std::vector<unsigned char> images(at_once * there.slot_bytes);
+    Scheduler scheduler(options_.seed, 0);
+    Store store(*this, scheduler);
+
+    store.open(0, Claim::none);
+    for (uint32_t shard = 0; shard < shards(); shard++)
+        for (uint64_t slot = 0; slot < there.slots; slot += at_once) {
+            uint64_t n = std::min(at_once, there.slots - slot);
+
+            store.port(server_of(shard, copy))
+                .read(shard, layout_.row_offset(Address::of(shard, table, slot)), images.data(),
+                      n * there.slot_bytes);
+            for (uint64_t i = 0; i < n; i++)
+                heard(Address::of(shard, table, slot + i), &images[i * there.slot_bytes],
+                      there.slot_bytes);
+        }
+    store.close();
+}
+
+void Cluster::each_row(
+    uint32_t table, uint32_t copy,
+    const std::function<void(uint64_t key, const void *row, size_t bytes)> &heard) const
+{
+    each_object(table, copy, [&](Address address, const unsigned char *image, uint32_t bytes) {
+        const ObjectHeader &header = header_of(image);
+
+        if (!is_whole(image, bytes))
+            throw Error(RPM_E_CORRUPT, "slot " + std::to_string(address.slot()) + " of table '" +
+                                           schema_.tables()[table].name + "' is torn");
+        if ((header.flags & kObjectValid) != 0)
+            heard(header.key, image + sizeof(header), layout_.table(table).payload_bytes);
+    });
+}
+
+} // namespace dtx

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cluster.h: the servers of a database, and the database on them: created, opened, recovered.
+ *
+ * Shard s has its primary on server s and its copies on the servers behind it, replicas in all.
+ * What is where on a server is in FORMAT.md.
+ *
+ * Tests: tests/unit/dtx/engine/cluster_test.cpp
+ */
+#ifndef DTX_ENGINE_CLUSTER_H
+#define DTX_ENGINE_CLUSTER_H
+
+#include "engine/layout.h"
+#include "engine/schema.h"
+
+#include <librpm.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace dtx
+{
+
+struct Options {
+    std::vector<std::string> urls;   /* of the servers; the number of shards */
+    uint32_t replicas = 1;           /* copies of a shard and of a redo record: 1 to urls.size() */
+    bool durable = true;             /* off: no redo log and nothing flushed, for comparison */
+    uint32_t coordinators = 64;      /* sessions at once, 1 to 1024 */
+    uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */
+    uint32_t guesses = 1 << 18;      /* of where rows are, in each session; 24 bytes each */
+    uint32_t conflicts_max = 0;      /* attempts of one transaction in vain, then it is an Error,
+                                        RPM_E_BUSY; 0: as long as it takes */
+    uint64_t lease_us = 100000;      /* a lock that long with one owner: is the owner alive? */
+    uint64_t timeout_us = 0;         /* of librpm's calls; 0: its default */
+    std::string secret;              /* shared with the servers; empty: none */
+    std::string hints = "all";       /* of librpm */
+    uint64_t seed = 1;               /* of back-off, and of the order of steps */
+    uint32_t interleave = 0;         /* for tests: of 256 steps, how many let another coroutine go
+                                        first although nothing has to be waited for */
+    uint32_t canary = 0;             /* for tests: enum Canary, a rule that is left out */
+    /* How to connect to a server, for tests in a world of the device model. Empty: by its URL. */
+    std::function<int(uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn)> dial;
+};
+
+/* Rules that can be left out, so that the checks which must notice can be seen to. */
+enum Canary : uint32_t {
+    kCanaryNone = 0,
+    kCanaryValidate = 1,  /* reads are not looked at again */
+    kCanaryLock = 2,      /* rows are written without their locks */
+    kCanaryVersion = 3,   /* a row keeps its version */
+    kCanaryLogLate = 4,   /* rows are installed before the redo record is written */
+    kCanaryPhantom = 5,   /* absent keys and ends of ranges are not looked at again */
+    kCanarySkipLog = 6,   /* recovery leaves out the log of one coordinator */
+    kCanaryDropCommit = 7 /* one commit in a while is acknowledged and not made */
+};
+
+/* What a recovery found and did. */
+struct Recovery {
+    uint32_t coordinators = 0; /* whose logs were taken over */
+    uint64_t records = 0;      /* redo records read */
+    uint64_t rows = 0;         /* rows written anew: older than their record, or torn */
+    uint64_t locks = 0;        /* locks broken */
+};
+
+/* A description of a database; no connection is open between calls. */
+class Cluster
+{
+  public:
+    /* Throws Error for options or a schema that cannot be. */
+    Cluster(Schema schema, Options options);
+
+    /* Make the database on all servers. Durable when it returns. Throws Error: RPM_E_EXISTS, also
+     * when only a part of it is there; RPM_E_FULL: more rows than memory. */
+    void create() const;
+
+    /* Throws Error unless all servers have the database, of this schema: RPM_E_NOENT,
+     * RPM_E_VERSION. */
+    void verify() const;
+
+    /* Bring the database to the state of exactly the committed transactions, after everything that
+     * used it is gone, or to get rid of what is left. Sessions that still live are fenced and join
+     * again. May itself be interrupted and repeated. Throws Error. */
+    Recovery recover() const;
+
+    /* Take over from one coordinator that is gone. */
+    Recovery recover(uint32_t coordinator) const;
+
+    /* All rows of a table, on copy @copy of its shards (0: the primaries), in no order. Of a
+     * database at rest: what is being written meanwhile may be met half. Throws Error:
+     * RPM_E_CORRUPT. */
+    void
+    each_row(uint32_t table, uint32_t copy,
+             const std::function<void(uint64_t key, const void *row, size_t bytes)> &heard) const;
+
+    /* All slots, used or not, as they are. */
+    void each_object(uint32_t table, uint32_t copy,
+                     const std::function<void(Address address, const unsigned char *image,
+                                              uint32_t bytes)> &heard) const;
+
+    const Schema &schema() const
+    {
+        return schema_;
+    }
+    const Options &options() const
+    {
+        return options_;
+    }
+    const Layout &layout() const
+    {
+        return layout_;
+    }
+    uint32_t shards() const
+    {
+        return static_cast<uint32_t>(options_.urls.size());
+    }
+    /* The server of copy @copy of a shard, 0: the primary. */
+    uint32_t server_of(uint32_t shard, uint32_t copy) const
+    {
+        return (shard + copy) % shards();
+    }
+
+  private:
+    Schema schema_;
+    Options options_;
+    Layout layout_;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * descriptor.cc: make one, and say what is wrong with another.
+ *
+ * Tests: tests/unit/dtx/engine/cluster_test.cpp
+ */
+#include "engine/descriptor.h"
+
+#include "engine/error.h"
+
+#include <librpm.h>
+
+#include <sstream>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace dtx
+{
+
+static uint64_t sum_of(const Schema &schema)
+{
+    std::ostringstream all;
+
+    all << schema.name() << '\n';
+    for (const TableSpec &table : schema.tables())
+        all << table.name << ' ' << static_cast<uint32_t>(table.kind) << ' ' << table.row_bytes
+            << ' ' << table.rows_max << ' ' << table.index << '\n';
+    return XXH3_64bits(all.str().data(), all.str().size());
+}
+
+Descriptor describe(const Cluster &cluster, uint32_t shard)
+{
+    Descriptor own{};
+
+    own.magic = kDescriptorMagic;
+    own.format = kFormatVersion;
+    own.schema_version = cluster.schema().version();
+    own.schema_sum = sum_of(cluster.schema());
+    own.shards = cluster.shards();
+    own.shard = shard;
+    own.replicas = cluster.options().replicas;
+    own.checksum = XXH3_64bits(&own, offsetof(Descriptor, checksum));
+    return own;
+}
+
+static void expect(bool good, int code, const std::string &where, const std::string &what)
+{
+    if (!good)
+        throw Error(code, where + ": " + what);
+}
+
+static std::string differs(const char *what, uint64_t found, uint64_t wanted)
+{
+    return std::string("the database there has ") + what + " " + std::to_string(found) + ", not " +
+           std::to_string(wanted);
+}
+
+void compare(const Descriptor &found, const Cluster &cluster, uint32_t shard,
+             const std::string &where)
+{
+    Descriptor own = describe(cluster, shard);
+
+    expect(found.magic == kDescriptorMagic &&
+               found.checksum == XXH3_64bits(&found, offsetof(Descriptor, checksum)),
+           RPM_E_FOREIGN, where, "this is no shard of a database, or it was not made to the end");
+    expect(found.format == own.format, RPM_E_VERSION, where,
+           differs("format", found.format, own.format));
+    expect(found.schema_version == own.schema_version, RPM_E_VERSION, where,
+           differs("schema version", found.schema_version, own.schema_version));
+    expect(found.shards == own.shards, RPM_E_VERSION, where,
+           differs("shards", found.shards, own.shards));
+    expect(found.replicas == own.replicas, RPM_E_VERSION, where,
+           differs("replicas", found.replicas, own.replicas));
+    expect(found.shard == own.shard, RPM_E_VERSION, where,
+           differs("shard number", found.shard, own.shard) +
+               ": the servers are the same, their order is not");
+    expect(found.schema_sum == own.schema_sum, RPM_E_VERSION, where,
+           "the tables there are not those of this program");
+}
+
+} // namespace dtx

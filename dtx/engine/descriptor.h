@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * descriptor.h: the first bytes of a shard: which database, which schema, which shard it is.
+ *
+ * Tests: tests/unit/dtx/engine/cluster_test.cpp
+ */
+#ifndef DTX_ENGINE_DESCRIPTOR_H
+#define DTX_ENGINE_DESCRIPTOR_H
+
+#include "engine/cluster.h"
+
+#include <cstdint>
+#include <string>
+
+namespace dtx
+{
+
+inline constexpr uint64_t kDescriptorMagic = 0x3144524148535844; /* "DXSHARD1" */
+inline constexpr uint32_t kFormatVersion = 1;
+
+struct Descriptor {
+    uint64_t magic;
+    uint32_t format;
+    uint32_t schema_version;
+    uint64_t schema_sum; /* over all that a schema says */
+    uint32_t shards;
+    uint32_t shard;
+    uint32_t replicas;
+    uint32_t unused;
+    uint64_t checksum; /* of what is before it */
+};
+
+Descriptor describe(const Cluster &cluster, uint32_t shard);
+
+/* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION with what differs, unless @found describes that. */
+void compare(const Descriptor &found, const Cluster &cluster, uint32_t shard,
+             const std::string &where);
+
+} // namespace dtx
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * error.cc: from librpm's codes to what is thrown.
+ *
+ * Tests: tests/unit/dtx/engine/cluster_test.cpp
+ */
+#include "engine/error.h"
+
+#include <librpm.h>
+
+namespace dtx
+{
+
+void fail(int code, const std::string &doing)
+{
+    if (code == RPM_E_FENCED || code == RPM_E_LOST || code == RPM_E_TIMEDOUT)
+        throw Fenced{ code };
+    throw Error(code, doing + ": " + rpm_last_error());
+}
+
+} // namespace dtx

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hash_index.cc: buckets and those they run over to.
+ *
+ * Tests: tests/unit/dtx/engine/hash_index_test.cpp
+ */
+#include "engine/hash_index.h"
+
+#include "engine/error.h"
+#include "engine/store.h"
+
+namespace dtx
+{
+
+static constexpr uint32_t kChainMax = 1000;
+
+namespace
+{
+
+struct Place {
+    Access *bucket = nullptr; /* where the key is, or nullptr */
+    uint32_t entry = 0;
+    Access *room = nullptr; /* the first bucket with room */
+    Access *last = nullptr; /* of the chain */
+};
+
+} // namespace
+
+static uint64_t mixed(uint64_t key)
+{
+    key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
+    key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
+    return key ^ key >> 32;
+}
+
+static Address home_of(const Store &store, uint32_t table, uint64_t key)
+{
+    const TableSpec &spec = store.cluster().schema().tables()[table];
+    uint64_t home = static_cast<uint64_t>(
+        (static_cast<unsigned __int128>(mixed(key)) * bucket_homes(spec.rows_max)) >> 64);
+
+    return Address::of(store.shard_of(table, key), spec.index, 1 + home);
+}
+
+/* Go through the buckets of a key. */
+static Task<Place> look_up(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
+{
+    Address at = home_of(store, table, key);
+    Place place;
+
+    for (uint32_t length = 0; length < kChainMax; length++) {
+        Access *access = co_await store.fetch(accesses, at);
+        const Bucket &bucket = access->as<Bucket>();
+
+        /* A slot that was never written is an empty bucket. */
+        if (bucket.used > kBucketEntries)
+            throw Conflict{};
+        place.last = access;
+        if (place.room == nullptr && bucket.used < kBucketEntries)
+            place.room = access;
+        for (uint32_t i = 0; i < bucket.used; i++)
+            if (bucket.entry[i].key == key) {
+                place.bucket = access;
+                place.entry = i;
+                co_return place;
+            }
+        if (bucket.next == 0)
+            co_return place;
+        at = Address::of(at.shard(), at.table(), bucket.next);
+    }
+    throw Conflict{}; /* buckets of different times can be a circle */
+}
+
+Task<std::optional<uint64_t>> hash_find(Store &store, Accesses &accesses, uint32_t table,
+                                        uint64_t key)
+{
+    Place place = co_await look_up(store, accesses, table, key);
+
+    if (place.bucket == nullptr)
+        co_return std::nullopt;
+    co_return place.bucket->as<Bucket>().entry[place.entry].slot;
+}
+
+static Task<Access *> room_for_entry(Store &store, Accesses &accesses, Place place)
+{
+    if (place.room != nullptr)
+        co_return place.room;
+
+    Address last = place.last->address;
+    Access *fresh = co_await store.allocate(accesses, last.shard(), last.table());
+
+    fresh->header().flags = kObjectValid;
+    place.last->as<Bucket>().next = fresh->address.slot();
+    place.last->written = true;
+    co_return fresh;
+}
+
+Task<> hash_add(Store &store, Accesses &accesses, uint32_t table, uint64_t key, uint64_t slot)
+{
+    Place place = co_await look_up(store, accesses, table, key);
+    Access *access = co_await room_for_entry(store, accesses, place);
+    Bucket &bucket = access->as<Bucket>();
+
+    bucket.entry[bucket.used++] = { key, slot };
+    access->header().flags = kObjectValid;
+    access->written = true;
+}
+
+Task<std::optional<uint64_t>> hash_remove(Store &store, Accesses &accesses, uint32_t table,
+                                          uint64_t key)
+{
+    Place place = co_await look_up(store, accesses, table, key);
+
+    if (place.bucket == nullptr)
+        co_return std::nullopt;
+
+    Bucket &bucket = place.bucket->as<Bucket>();
+    uint64_t slot = bucket.entry[place.entry].slot;
+
+    bucket.entry[place.entry] = bucket.entry[--bucket.used];
+    place.bucket->written = true;
+    co_return slot;
+}
+
+} // namespace dtx

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ordered_node.cc: the shape of the tree changes within the transaction that needs it: all nodes on
+ * the way are then objects that it has seen.
+ *
+ * Invariants
+ *   the children of a node are for all keys that it is for, without gaps and in order
+ *   entry 0 of an inner node has the node's own low key
+ *   no node but the root is empty
+ *
+ * Tests: tests/unit/dtx/engine/ordered_index_test.cpp
+ */
+#include "engine/ordered_node.h"
+
+#include "engine/error.h"
+#include "engine/store.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace dtx
+{
+
+Address root_of(const Store &store, uint32_t table, uint64_t key)
+{
+    return Address::of(store.shard_of(table, key), store.cluster().schema().tables()[table].index,
+                       0);
+}
+
+uint32_t lower_bound(const Node &node, uint64_t key)
+{
+    const auto *end = node.entry + node.used;
+
+    return static_cast<uint32_t>(
+        std::lower_bound(node.entry, end, key,
+                         [](const Node::Entry &entry, uint64_t k) { return entry.key < k; }) -
+        node.entry);
+}
+
+uint32_t child_of(const Node &node, uint64_t key)
+{
+    uint32_t i = lower_bound(node, key);
+
+    return i < node.used && node.entry[i].key == key ? i : i - 1;
+}
+
+void add_entry(Node &node, uint64_t key, uint64_t slot)
+{
+    uint32_t i = lower_bound(node, key);
+
+    assert(node.used < kNodeEntries);
+    std::copy_backward(node.entry + i, node.entry + node.used, node.entry + node.used + 1);
+    node.entry[i] = { key, slot };
+    node.used++;
+}
+
+void remove_entry(Node &node, uint32_t i)
+{
+    std::copy(node.entry + i + 1, node.entry + node.used, node.entry + i);
+    node.used--;
+}
+
+/* What was read may be anything: no node that can lead us astray. */
+static bool is_sane(const Node &node)
+{
+    return node.used <= kNodeEntries && node.level < kDepthMax && node.low <= node.high &&
+           (node.level == 0 || (node.used > 0 && node.entry[0].key == node.low));
+}
+
+Task<Access *> fetch_node(Store &store, Accesses &accesses, Address address)
+{
+    Access *access = co_await store.fetch(accesses, address);
+
+    if (address.slot() == 0 && access->version == 0 && !access->valid()) {
+        access->as<Node>() = Node{};
+        access->as<Node>().high = UINT64_MAX;
+        access->header().flags = kObjectValid;
+    }
+    if (!is_sane(access->as<Node>()))
+        throw Conflict{};
+    co_return access;
+}
+
+const Node *peek_node(Store &store, Accesses &accesses, Address address, bool anew)
+{
+    Access *own = accesses.find(address);
+    auto &known = store.nodes();
+    auto found = known.find(address.word);
+
+    if (own != nullptr && own->valid())
+        return &own->as<Node>();
+    if (found != known.end() && !anew)
+        return &found->second;
+
+    alignas(8) unsigned char image[slot_bytes(sizeof(Node))];
+
+    if (!store.read_object(address, image, sizeof(image)))
+        return nullptr;
+
+    Node &node = known[address.word];
+
+    std::memcpy(&node, image + sizeof(ObjectHeader), sizeof(node));
+    if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(node))
+        node = Node{}; /* for no key above 0, and a leaf: whoever believes it is shown */
+    if (node.level == 0) {
+        /* Leaves change all the time; only what is above them is worth remembering. */
+        static thread_local Node leaf;
+
+        leaf = node;
+        known.erase(address.word);
+        return &leaf;
+    }
+    return &node;
+}
+
+static Task<Access *> new_node(Store &store, Accesses &accesses, Address beside, uint32_t level)
+{
+    Access *access = co_await store.allocate(accesses, beside.shard(), beside.table());
+
+    access->header().flags = kObjectValid;
+    access->as<Node>().level = level;
+    co_return access;
+}
+
+/* Keys that come in order leave full nodes behind, others half full ones. */
+static uint32_t split_point(const Node &node, uint64_t key)
+{
+    return key > node.entry[node.used - 1].key ? node.used - 1 : node.used / 2;
+}
+
+static void move_entries(Node &from, uint32_t first, Node &to)
+{
+    to.used = from.used - first;
+    std::copy(from.entry + first, from.entry + from.used, to.entry);
+    from.used = first;
+}
+
+/* The root stays where it is: what it had goes to two new children. */
+static Task<> split_root(Store &store, Accesses &accesses, Access *root, uint64_t key)
+{
+    Node &node = root->as<Node>();
+    Access *left = co_await new_node(store, accesses, root->address, node.level);
+    Access *right = co_await new_node(store, accesses, root->address, node.level);
+    uint32_t point = split_point(node, key);
+    uint64_t middle = node.entry[point].key;
+
+    move_entries(node, point, right->as<Node>());
+    move_entries(node, 0, left->as<Node>());
+    left->as<Node>().low = node.low;
+    left->as<Node>().high = middle - 1;
+    right->as<Node>().low = middle;
+    right->as<Node>().high = node.high;
+    node.level++;
+    add_entry(node, node.low, left->address.slot());
+    add_entry(node, middle, right->address.slot());
+    root->written = true;
+}
+
+/* A full child of a parent that has room. */
+static Task<> split_child(Store &store, Accesses &accesses, Access *parent, Access *child,
+                          uint64_t key)
+{
+    Node &node = child->as<Node>();
+    Access *right = co_await new_node(store, accesses, child->address, node.level);
+    uint32_t point = split_point(node, key);
+    uint64_t middle = node.entry[point].key;
+
+    move_entries(node, point, right->as<Node>());
+    right->as<Node>().low = middle;
+    right->as<Node>().high = node.high;
+    node.high = middle - 1;
+    add_entry(parent->as<Node>(), middle, right->address.slot());
+    parent->written = true;
+    child->written = true;
+}
+
+static Task<Access *> fetch_child(Store &store, Accesses &accesses, Access *parent, uint32_t i)
+{
+    const Node &node = parent->as<Node>();
+    Access *child = co_await fetch_node(
+        store, accesses,
+        Address::of(parent->address.shard(), parent->address.table(), node.entry[i].slot));
+
+    /* Read at different times, they need not belong together. */
+    if (!child->valid() || child->as<Node>().level + 1 != node.level ||
+        child->as<Node>().low != node.entry[i].key)
+        throw Conflict{};
+    co_return child;
+}
+
+Task<Access *> leaf_with_room(Store &store, Accesses &accesses, Address root, uint64_t key)
+{
+    Access *at = co_await fetch_node(store, accesses, root);
+
+    if (at->as<Node>().used == kNodeEntries)
+        co_await split_root(store, accesses, at, key);
+    while (at->as<Node>().level > 0) {
+        Access *child = co_await fetch_child(store, accesses, at, child_of(at->as<Node>(), key));
+
+        if (child->as<Node>().used == kNodeEntries) {
+            co_await split_child(store, accesses, at, child, key);
+            child = co_await fetch_child(store, accesses, at, child_of(at->as<Node>(), key));
+        }
+        at = child;
+    }
+    co_return at;
+}
+
+static void give_up(Access *access)
+{
+    access->header().flags = 0;
+    access->written = true;
+    access->freed = true;
+}
+
+/* What lies beside a subtree that is gone is for its keys too, down to the leaf. */
+static Task<> widen(Store &store, Accesses &accesses, Access *node, bool upwards, uint64_t bound)
+{
+    for (;;) {
+        Node &wide = node->as<Node>();
+
+        node->written = true;
+        if (upwards)
+            wide.high = bound;
+        else
+            wide.low = bound;
+        if (wide.level == 0)
+            break;
+
+        Access *child = co_await fetch_child(store, accesses, node, upwards ? wide.used - 1 : 0);
+
+        if (!upwards)
+            wide.entry[0].key = bound;
+        node = child;
+    }
+}
+
+Task<> drop_leaf(Store &store, Accesses &accesses, Address root, uint64_t key)
+{
+    std::vector<Access *> path;
+
+    path.push_back(co_await fetch_node(store, accesses, root));
+    while (path.back()->as<Node>().level > 0)
+        path.push_back(co_await fetch_child(store, accesses, path.back(),
+                                            child_of(path.back()->as<Node>(), key)));
+
+    Node gone = path.back()->as<Node>();
+
+    assert(gone.used == 0);
+    while (path.size() > 1) {
+        give_up(path.back());
+        path.pop_back();
+        if (path.back()->as<Node>().used > 1)
+            break;
+    }
+
+    Access *above = path.back();
+    Node &node = above->as<Node>();
+    uint32_t i = child_of(node, key);
+
+    above->written = true;
+    if (node.used == 1) {
+        node.level = 0; /* the root, and nothing left below it */
+        node.used = 0;
+        co_return;
+    }
+    /* The neighbour first: it is found by an entry that goes with it. */
+    Access *beside = co_await fetch_child(store, accesses, above, i > 0 ? i - 1 : i + 1);
+
+    remove_entry(node, i);
+    if (i == 0)
+        node.entry[0].key = gone.low;
+    co_await widen(store, accesses, beside, i > 0, i > 0 ? gone.high : gone.low);
+}
+
+} // namespace dtx

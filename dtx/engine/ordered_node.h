@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ordered_node.h: nodes of an ordered index: read, split, given up.
+ *
+ * Tests: tests/unit/dtx/engine/ordered_index_test.cpp
+ */
+#ifndef DTX_ENGINE_ORDERED_NODE_H
+#define DTX_ENGINE_ORDERED_NODE_H
+
+#include "engine/ordered_index.h"
+
+namespace dtx
+{
+
+inline constexpr uint32_t kDepthMax = 16; /* 14 to the 16th is more than there are slots */
+
+Address root_of(const Store &store, uint32_t table, uint64_t key);
+
+/* The first entry that is not smaller than @key; used if there is none. */
+uint32_t lower_bound(const Node &node, uint64_t key);
+
+/* Of an inner node: the entry of the child that @key is in. */
+uint32_t child_of(const Node &node, uint64_t key);
+
+void add_entry(Node &node, uint64_t key, uint64_t slot);
+void remove_entry(Node &node, uint32_t i);
+
+/* The node, as an object that the transaction has seen. A root that was never written becomes an
+ * empty leaf. */
+Task<Access *> fetch_node(Store &store, Accesses &accesses, Address address);
+
+/* A node as this transaction has it, or as it was when last looked at, or, @anew, as it is.
+ * nullptr: somebody is writing it. Good until the next call. */
+const Node *peek_node(Store &store, Accesses &accesses, Address address, bool anew);
+
+/* The leaf of a key, when it has room; nodes on the way that are full are split. */
+Task<Access *> leaf_with_room(Store &store, Accesses &accesses, Address root, uint64_t key);
+
+/* Take the empty leaf of a key out of the tree, with all above it that would be empty. */
+Task<> drop_leaf(Store &store, Accesses &accesses, Address root, uint64_t key);
+
+} // namespace dtx
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * port.h: one coordinator's connection to one server: the shards there, their locks, its own log.
+ *
+ * What it writes is guarded by its claim on the log (librpm/region.h): whoever takes the log over
+ * has fenced everything that this port could still write.
+ *
+ * Every call may throw Fenced and Error. Tests: tests/unit/dtx/engine/recover_test.cpp
+ */
+#ifndef DTX_ENGINE_PORT_H
+#define DTX_ENGINE_PORT_H
+
+#include "engine/cluster.h"
+
+#include <librpm.h>
+
+#include <coroutine>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dtx
+{
+
+/* A connection to a server, as the options have it. */
+class Connection
+{
+  public:
+    Connection(const Cluster &cluster, uint32_t server);
+    ~Connection();
+    Connection(const Connection &) = delete;
+    Connection &operator=(const Connection &) = delete;
+    rpm_conn *get() const
+    {
+        return conn_;
+    }
+
+  private:
+    rpm_conn *conn_ = nullptr;
+};
+
+/* Of somebody who waits for his redo record to reach several logs. */
+struct Pending {
+    uint32_t remaining = 0;
+    int status = 0; /* the first that was not 0 */
+    std::coroutine_handle<> waiting;
+};
+
+/* In the place of a coordinator's number: who brings back the whole database. Its log is empty. */
+inline constexpr uint32_t kRecoverer = UINT32_MAX;
+
+/* How to get the log of a coordinator. */
+enum class Claim {
+    none,    /* only look */
+    join,    /* create it if need be; refused with RPM_E_OWNED while its writer lives */
+    takeover /* fence whoever has it; there need not be one, but for the recoverer's */
+};
+
+class Port
+{
+  public:
+    Port(const Cluster &cluster, uint32_t server);
+    ~Port();
+    Port(const Port &) = delete;
+    Port &operator=(const Port &) = delete;
+
+    /* Connect, claim the log, open the shards. */
+    void open(uint32_t coordinator, Claim claim);
+    void close();
+
+    /* False: no log of that coordinator is here. */
+    bool has_log() const
+    {
+        return log_ != nullptr;
+    }
+    uint64_t epoch() const
+    {
+        return epoch_;
+    }
+    size_t record_max() const
+    {
+        return rpm_log_record_max(log_);
+    }
+    rpm_conn *conn() const
+    {
+        return conn_->get();
+    }
+
+    void read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes);
+    void write(uint32_t shard, std::span<const rpm_patch> patches);
+    uint64_t lock_word(uint32_t shard, uint64_t offset);
+    void read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes);
+    void set_lock_word(uint32_t shard, uint64_t offset, uint64_t word);
+    uint64_t compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired);
+
+    /* Submit a redo record; poll() counts @pending down when it is safe. Returns where it is.
+     * False: no room, trim first. Throws Error RPM_E_TOOBIG. */
+    bool append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn);
+    void poll(const std::function<void(std::coroutine_handle<>)> &wake);
+
+    /* A record's rows are where they belong: it is not needed any more. */
+    void retire(uint64_t lsn);
+    /* Give back what is not needed; a message's round trip. False: there is nothing. */
+    bool trim();
+    bool wants_trim() const
+    {
+        return log_ != nullptr && appended_ >= trim_bytes_;
+    }
+
+    void each_record(const std::function<void(const void *, size_t)> &heard);
+    void trim_all();
+
+  private:
+    struct Kept {
+        uint64_t lsn;
+        bool retired;
+    };
+
+    void claim_log(uint32_t coordinator, Claim claim);
+    void open_shards(bool guarded);
+    void note(uint64_t lsn, size_t bytes);
+
+    const Cluster &cluster_;
+    uint32_t server_;
+    std::optional<Connection> conn_;
+    rpm_log *log_ = nullptr;
+    uint64_t epoch_ = 0;
+    std::vector<rpm_region *> rows_;  /* by shard; nullptr: no copy of it is here */
+    std::vector<rpm_region *> locks_; /* by shard; only here where its primary is */
+    uint64_t outstanding_ = 0;
+    std::vector<Kept> kept_; /* records in the log from kept_first_ on, oldest first */
+    size_t kept_first_ = 0;
+    uint64_t appended_ = 0; /* bytes since the last trim */
+    uint64_t trim_bytes_ = 0;
+};
+
+/* All records of a log, oldest first. */
+void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &heard);
+void trim_all(rpm_log *log);
+
+/* Names of a database's objects on a server. */
+std::string shard_name(const std::string &database, uint32_t shard);
+std::string locks_name(const std::string &database, uint32_t shard);
+std::string log_name(const std::string &database, uint32_t coordinator);
+
+} // namespace dtx
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scheduler.cc: run what is ready, in order; look for what was waited for in between.
+ *
+ * Tests: tests/unit/dtx/engine/scheduler_test.cpp
+ */
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <ctime>
+
+namespace dtx
+{
+
+uint64_t now_ns()
+{
+    timespec now{};
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+/* By the clock. Where steps interleave, whoever has slept longest goes on at once, so that a run
+ * does not depend on the clock. */
+void Scheduler::wake_sleepers()
+{
+    if (interleaves()) {
+        ready_.push_back(sleeping_.front().handle);
+        sleeping_.erase(sleeping_.begin());
+        return;
+    }
+    uint64_t now = now_ns();
+
+    for (Sleeper &sleeper : sleeping_)
+        if (sleeper.until_ns <= now)
+            ready_.push_back(std::exchange(sleeper.handle, nullptr));
+    std::erase_if(sleeping_, [](const Sleeper &sleeper) { return !sleeper.handle; });
+}
+
+void Scheduler::run(std::vector<Task<void>> &tasks, const std::function<void()> &poll)
+{
+    auto all_done = [&tasks] {
+        return std::all_of(tasks.begin(), tasks.end(),
+                           [](const auto &task) { return task.done(); });
+    };
+
+    for (Task<void> &task : tasks)
+        ready_.push_back(task.handle());
+    while (!ready_.empty() || !all_done()) {
+        size_t turns = ready_.size();
+
+        for (size_t i = 0; i < turns; i++) {
+            std::coroutine_handle<> next = ready_.front();
+
+            ready_.pop_front();
+            next.resume();
+        }
+        if (!sleeping_.empty())
+            wake_sleepers();
+        poll();
+    }
+    for (Task<void> &task : tasks)
+        task.await_resume();
+}
+
+} // namespace dtx

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * schema.h: the tables of a database, as the program declares them. The same declaration creates a
+ * database and opens it again; one that does not match what is there is refused.
+ *
+ * A table maps keys of 64 bits to rows of a fixed size. A hash table finds a row by its key; an
+ * ordered one also goes through a range of keys. The rows of one partition lie on one server and
+ * its backups; which partition a key is in is the table's own affair (a function).
+ *
+ * Tests: tests/unit/dtx/engine/schema_test.cpp
+ */
+#ifndef DTX_ENGINE_SCHEMA_H
+#define DTX_ENGINE_SCHEMA_H
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace dtx
+{
+
+/* The partition of a key. Partition p is on shard p mod the number of servers. */
+using Partition = uint32_t (*)(uint64_t key);
+
+enum class TableKind : uint32_t {
+    hash = 1,
+    ordered = 2,
+    buckets = 3, /* the engine's own: of a hash table */
+    nodes = 4,   /* of an ordered one */
+    words = 5    /* which slots have been handed out */
+};
+
+struct TableSpec {
+    std::string name;
+    TableKind kind;
+    uint32_t row_bytes;
+    uint64_t rows_max;  /* in each shard */
+    uint32_t index = 0; /* number of the table with its buckets or nodes */
+    Partition partition = nullptr;
+};
+
+/* A table whose rows are of type Row. */
+template <class Row> struct Table {
+    static_assert(std::is_trivially_copyable_v<Row>, "rows are copied as bytes");
+    uint32_t number = 0;
+};
+
+class Schema
+{
+  public:
+    /* @name: 1 to 31 letters, digits, '-' or '_'. @version: the program's own, compared at open. */
+    Schema(std::string name, uint32_t version);
+
+    /* @rows_max: in each shard, at least 1. Throws Error for a name that is taken or too many. */
+    template <class Row>
+    Table<Row> hash_table(const std::string &name, uint64_t rows_max, Partition partition)
+    {
+        return { add(name, TableKind::hash, sizeof(Row), rows_max, partition) };
+    }
+    template <class Row>
+    Table<Row> ordered_table(const std::string &name, uint64_t rows_max, Partition partition)
+    {
+        return { add(name, TableKind::ordered, sizeof(Row), rows_max, partition) };
+    }
+
+    const std::string &name() const
+    {
+        return name_;
+    }
+    uint32_t version() const
+    {
+        return version_;
+    }
+    const std::vector<TableSpec> &tables() const
+    {
+        return tables_;
+    }
+
+  private:
+    uint32_t add(const std::string &name, TableKind kind, uint32_t row_bytes, uint64_t rows_max,
+                 Partition partition);
+
+    std::string name_;
+    uint32_t version_;
+    std::vector<TableSpec> tables_; /* number 0: the words; each table is followed by its index */
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session.cc: attempts from their begin to their end, and what comes between them.
+ *
+ * Tests: tests/unit/dtx/engine/session_test.cpp
+ */
+#include "engine/session.h"
+
+#include "engine/backoff.h"
+#include "engine/commit.h"
+#include "engine/error.h"
+#include "engine/hash_index.h"
+#include "engine/recover.h"
+#include "engine/words.h"
+
+#include <algorithm>
+#include <ctime>
+
+namespace dtx
+{
+
+static constexpr int kJoinTries = 200;
+static constexpr int kOwnedTries = 40;
+static constexpr uint64_t kJoinPauseNs = 5000000;
+
+struct Session::State {
+    State(const Cluster &all, uint32_t number, Listener *who)
+        : cluster(all), coordinator(number), listener(who),
+          scheduler(all.options().seed * 1024 + number, all.options().interleave),
+          store(all, scheduler)
+    {
+    }
+
+    const Cluster &cluster;
+    uint32_t coordinator;
+    Listener *listener;
+    Scheduler scheduler;
+    Store store;
+    Backoff backoff;
+    Counters counters;
+    std::vector<uint32_t> log_servers;
+    std::vector<std::unique_ptr<Accesses>> accesses; /* of all coroutines */
+    uint64_t prefix = 0;
+    uint64_t sequence = 0;
+    uint64_t stuck_word = 0; /* a lock in our way, and since when */
+    uint64_t stuck_since_ns = 0;
+};
+
+static void pause_ns(uint64_t ns)
+{
+    timespec pause{ 0, static_cast<long>(ns) };
+
+    nanosleep(&pause, nullptr);
+}
+
+Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listener)
+    : state_(std::make_unique<State>(cluster, coordinator, listener))
+{
+    const Options &options = cluster.options();
+
+    if (coordinator >= options.coordinators)
+        throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + " of " +
+                                     std::to_string(options.coordinators));
+    state_->store.hand_out = [this](Address word, uint64_t slots) { return hand_out(word, slots); };
+    for (uint32_t i = 0; options.durable && i < options.replicas; i++)
+        state_->log_servers.push_back((coordinator + i) % cluster.shards());
+    join(Claim::join);
+}
+
+Session::~Session()
+{
+    return_all_slots();
+    state_->store.close();
+}
+
+/* Claim our logs and finish what was left under our number, or, where a server was started again,
+ * what all have left. Others may be at that too: then wait for them. */
+void Session::join(Claim claim)
+{
+    Store &store = state_->store;
+
+    for (int tries = 0;; tries++) {
+        try {
+            store.open(state_->coordinator, claim);
+            if (is_ready(store)) {
+                finish_one(store, state_->coordinator);
+                break;
+            }
+            store.close();
+            state_->cluster.recover();
+        } catch (const Fenced &fenced) {
+            if (tries >= kJoinTries)
+                throw Error(fenced.code, "joining the database");
+        } catch (const Error &error) {
+            /* It may be one who recovers everything that has our log. */
+            if (error.code() != RPM_E_OWNED || tries >= kOwnedTries)
+                throw;
+        }
+        store.close();
+        pause_ns(kJoinPauseNs + state_->scheduler.chance().below(kJoinPauseNs));
+    }
+    state_->sequence = 0;
+    state_->prefix = uint64_t{ state_->coordinator } << (kEpochBits + kSequenceBits) |
+                     (store.port(0).epoch() & ((1u << kEpochBits) - 1)) << kSequenceBits;
+}
+
+/* Whoever fenced us may have thought us dead, or a server is gone for a while: begin anew. */
+void Session::rejoin(uint64_t joined)
+{
+    if (state_->store.joined() != joined)
+        return; /* another coroutine has done so */
+    state_->counters.rejoined++;
+    state_->store.poll();
+    state_->store.close();
+    join(Claim::takeover);
+}
+
+Accesses &Session::begin()
+{
+    Accesses *own = nullptr;
+
+    for (auto &accesses : state_->accesses)
+        if (!accesses->busy) {
+            own = accesses.get();
+            break;
+        }
+    if (own == nullptr) {
+        state_->accesses.push_back(std::make_unique<Accesses>());
+        own = state_->accesses.back().get();
+        own->lane = static_cast<uint32_t>(state_->accesses.size()) - 1;
+    }
+    own->busy = true;
+    own->txn = state_->prefix | (++state_->sequence & 0xffffffff);
+    own->joined = state_->store.joined();
+    own->begin_ns = state_->listener != nullptr ? now_ns() : 0;
+    return *own;
+}
+
+Task<Session::Ending> Session::commit(Accesses &accesses)
+{
+    Commit commit(state_->store, accesses, state_->log_servers);
+
+    co_return co_await commit.run() ? Ending::commit : Ending::conflict;
+}
+
+Session::Ending Session::ending_of(const Accesses &accesses)
+{
+    if (accesses.logged)
+        return Ending::commit;
+    return accesses.maybe_logged ? Ending::unknown : Ending::conflict;
+}
+
+Status Session::status_of(Ending ending)
+{
+    return ending == Ending::commit    ? Status::committed
+           : ending == Ending::unknown ? Status::unknown
+                                       : Status::aborted;
+}
+
+bool Session::end(Accesses &accesses, Ending ending)
+{
+    Counters &counters = state_->counters;
+    uint64_t &count = ending == Ending::commit     ? counters.committed
+                      : ending == Ending::abort    ? counters.aborted
+                      : ending == Ending::conflict ? counters.conflicts
+                                                   : counters.unknown;
+
+    count++;
+    if (ending != Ending::conflict)
+        state_->backoff.done();
+    /* After a new beginning, slots are forgotten with everything else. */
+    if (accesses.joined == state_->store.joined() && ending != Ending::unknown)
+        for (uint32_t i = 0; i < accesses.size(); i++)
+            if (ending == Ending::commit ? accesses[i].freed : accesses[i].fresh)
+                state_->store.give_back(accesses[i].address);
+    if (state_->listener != nullptr)
+        state_->listener->ended({ accesses.txn, state_->coordinator, accesses.lane,
+                                  accesses.begin_ns, now_ns(), status_of(ending),
+                                  accesses.sorted() });
+    accesses.clear();
+    accesses.busy = false;
+    return ending == Ending::conflict;
+}
+
+/* One attempt that holds a lock for longer than the lease: its coordinator is dead, or has been
+ * stopped. Take over from it. */
+void Session::look_after_owner(Obstacle obstacle)
+{
+    uint64_t now = now_ns();
+
+    if (obstacle.word == 0 || coordinator_of(obstacle.word) == state_->coordinator)
+        return;
+    if (obstacle.word != state_->stuck_word) {
+        state_->stuck_word = obstacle.word;
+        state_->stuck_since_ns = now;
+        return;
+    }
+    if (now - state_->stuck_since_ns < state_->cluster.options().lease_us * 1000)
+        return;
+    state_->stuck_since_ns = now;
+    try {
+        state_->cluster.recover(coordinator_of(obstacle.word));
+    } catch (const Error &error) {
+        if (error.code() != RPM_E_OWNED)
+            throw; /* it cannot be fenced yet: later */
+    } catch (const Fenced &) {
+        /* Somebody else is taking over from it. */
+    }
+}
+
+Task<void> Session::back_off(uint32_t conflicts)
+{
+    uint64_t now = now_ns();
+    Obstacle obstacle = std::exchange(state_->store.obstacle, Obstacle{});
+
+    if (state_->cluster.options().conflicts_max != 0 &&
+        conflicts > state_->cluster.options().conflicts_max)
+        throw Error(RPM_E_BUSY,
+                    "a transaction was in others' way " + std::to_string(conflicts) + " times");
+    look_after_owner(obstacle);
+    co_await state_->scheduler.sleep_until(
+        now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.chance()));
+}
+
+/* The first slot of a table that is handed out at all. */
+static uint64_t first_slot(const Schema &schema, uint64_t table)
+{
+    const TableSpec &spec = schema.tables()[table];
+
+    if (spec.kind == TableKind::buckets)
+        return first_spare_bucket(schema.tables()[spec.index].rows_max);
+    return spec.kind == TableKind::nodes ? 1 : 0;
+}
+
+/* Slots of a table from its word, by a transaction of its own: those that were returned, or else
+ * new ones. */
+Task<std::vector<uint64_t>> Session::hand_out(Address word, uint64_t many)
+{
+    uint64_t room = state_->cluster.layout().table(static_cast<uint32_t>(word.slot())).slots;
+    uint64_t first = first_slot(state_->cluster.schema(), word.slot());
+    std::vector<uint64_t> slots;
+    auto body = [&, this](Txn &txn) -> Task<bool> {
+        Store &store = state_->store;
+        Access *access = co_await store.fetch(txn.accesses_, word);
+        Word &state = access->as<Word>();
+
+        slots.clear();
+        for (; state.returned != 0 && slots.size() < many;) {
+            Address next =
+                Address::of(word.shard(), static_cast<uint32_t>(word.slot()), state.returned - 1);
+
+            /* The word and the slot were read at different times, and need not belong together. */
+            if (next.slot() >= room)
+                throw Conflict{};
+            slots.push_back(next.slot());
+            state.returned = (co_await store.fetch(txn.accesses_, next))->header().key;
+        }
+        for (; slots.size() < many && first + state.handed_out < room; state.handed_out++)
+            slots.push_back(first + state.handed_out);
+        access->header().flags = kObjectValid;
+        access->written = true;
+        co_return !slots.empty();
+    };
+    Status status = (co_await transact(body)).status;
+
+    if (status == Status::unknown)
+        throw Conflict{};
+    co_return slots;
+}
+
+void Session::return_slots(Address word, const std::vector<uint64_t> &slots)
+{
+    auto body = [&, this](Txn &txn) -> Task<bool> {
+        Store &store = state_->store;
+        Access *access = co_await store.fetch(txn.accesses_, word);
+        Word &state = access->as<Word>();
+
+        for (uint64_t slot : slots) {
+            Access *free = co_await store.fetch(
+                txn.accesses_, Address::of(word.shard(), static_cast<uint32_t>(word.slot()), slot));
+
+            free->header().key = state.returned;
+            free->header().flags = 0;
+            free->written = true;
+            state.returned = slot + 1;
+        }
+        access->written = true;
+        co_return true;
+    };
+
+    (void)transact_now(body);
+}
+
+/* What this session has kept. If it cannot, because a server is gone, they stay unused. */
+void Session::return_all_slots()
+{
+    constexpr size_t kAtOnce = 64;
+    const Cluster &cluster = state_->cluster;
+
+    try {
+        for (uint32_t shard = 0; shard < cluster.shards(); shard++)
+            for (uint32_t table = 1; table < cluster.layout().tables(); table++) {
+                std::vector<uint64_t> all = state_->store.take_all(shard, table);
+
+                for (size_t i = 0; i < all.size(); i += kAtOnce)
+                    return_slots(Address::of(shard, kWordsTable, table),
+                                 { all.begin() + static_cast<ptrdiff_t>(i),
+                                   all.begin() +
+                                       static_cast<ptrdiff_t>(std::min(all.size(), i + kAtOnce)) });
+            }
+    } catch (...) {
+        return;
+    }
+}
+
+void Session::run(std::vector<Task<void>> tasks)
+{
+    state_->scheduler.run(tasks, [this] { state_->store.poll(); });
+}
+
+Scheduler::Turn Session::turn()
+{
+    return state_->scheduler.turn();
+}
+
+Store &Session::store()
+{
+    return state_->store;
+}
+
+const Counters &Session::counters() const
+{
+    state_->counters.remote = state_->store.remote();
+    return state_->counters;
+}
+
+const Cluster &Session::cluster() const
+{
+    return state_->cluster;
+}
+
+} // namespace dtx

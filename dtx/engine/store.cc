@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * store.cc: reading objects that others may be writing, and keeping slots.
+ *
+ * Tests: tests/unit/dtx/engine/commit_test.cpp
+ */
+#include "engine/store.h"
+
+#include "engine/error.h"
+#include "engine/words.h"
+
+#include <algorithm>
+
+namespace dtx
+{
+
+static constexpr int kTornTries = 64; /* a row is written within a microsecond or two */
+
+Store::Store(const Cluster &cluster, Scheduler &scheduler)
+    : cluster_(cluster), scheduler_(scheduler), guesses_(cluster.options().guesses),
+      free_(cluster.shards() * cluster.layout().tables())
+{
+    for (uint32_t server = 0; server < cluster.shards(); server++)
+        ports_.push_back(std::make_unique<Port>(cluster, server));
+}
+
+void Store::open(uint32_t coordinator, Claim claim)
+{
+    joined_++;
+    for (auto &port : ports_)
+        port->open(coordinator, claim);
+}
+
+void Store::poll()
+{
+    for (auto &port : ports_)
+        port->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
+}
+
+std::shared_ptr<Pending> Store::new_pending()
+{
+    std::erase_if(pending_, [](const auto &pending) {
+        return pending->remaining == 0 && pending.use_count() == 1;
+    });
+    pending_.push_back(std::make_shared<Pending>());
+    return pending_.back();
+}
+
+void Store::close()
+{
+    for (auto &pending : pending_)
+        if (pending->waiting) {
+            pending->status = RPM_E_FENCED;
+            scheduler_.wake(std::exchange(pending->waiting, nullptr));
+        }
+    for (auto &port : ports_)
+        port->close();
+    /* What was taken is not lost with a connection, but its words may have been. */
+    for (auto &slots : free_)
+        slots.clear();
+    pending_.clear();
+}
+
+bool Store::read_object(Address address, unsigned char *image, uint32_t bytes)
+{
+    remote_++;
+    port(cluster_.server_of(address.shard(), 0))
+        .read(address.shard(), layout().row_offset(address), image, bytes);
+    return is_whole(image, bytes);
+}
+
+uint64_t Store::read_version(Address address)
+{
+    uint64_t version;
+
+    remote_++;
+    port(cluster_.server_of(address.shard(), 0))
+        .read(address.shard(), layout().row_offset(address), &version, sizeof(version));
+    return version;
+}
+
+uint64_t Store::lock_word(Address address)
+{
+    remote_++;
+    return port(cluster_.server_of(address.shard(), 0))
+        .lock_word(address.shard(), layout().lock_offset(address));
+}
+
+uint64_t Store::compare_and_swap(Address address, uint64_t expect, uint64_t desired)
+{
+    remote_++;
+    return port(cluster_.server_of(address.shard(), 0))
+        .compare_and_swap(address.shard(), layout().lock_offset(address), expect, desired);
+}
+
+Task<Access *> Store::fetch(Accesses &accesses, Address address)
+{
+    Access *access = accesses.find(address);
+
+    if (access != nullptr) {
+        access->seen = !access->fresh;
+        co_return access;
+    }
+    co_await scheduler_.step();
+    access = accesses.add(address, layout().table(address.table()).slot_bytes);
+    access->seen = true;
+    for (int tries = 0; !read_object(address, access->image, access->bytes); tries++) {
+        if (tries == kTornTries) {
+            obstacle = { address, lock_word(address) };
+            throw Conflict{};
+        }
+        co_await scheduler_.step();
+    }
+    access->version = access->header().version;
+    access->writer = access->header().writer;
+    co_return access;
+}
+
+std::vector<uint64_t> &Store::free_slots(uint32_t shard, uint32_t table)
+{
+    return free_[shard * layout().tables() + table];
+}
+
+Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t table)
+{
+    std::vector<uint64_t> &slots = free_slots(shard, table);
+
+    if (slots.empty()) {
+        uint64_t room = layout().table(table).slots;
+        uint64_t many = std::clamp<uint64_t>(room / kSlotsAtOnce, 1, kSlotsAtOnce);
+        auto more = co_await hand_out(Address::of(shard, kWordsTable, table), many);
+
+        /* The first of them last, where they are taken from. */
+        slots.insert(slots.end(), more.rbegin(), more.rend());
+        if (slots.empty())
+            throw Error(RPM_E_FULL,
+                        "table '" + cluster_.schema().tables()[table].name + "' has no room left");
+    }
+
+    Access *access =
+        accesses.add(Address::of(shard, table, slots.back()), layout().table(table).slot_bytes);
+
+    slots.pop_back();
+    std::fill(access->image, access->image + access->bytes, 0);
+    access->written = true;
+    access->fresh = true;
+    co_return access;
+}
+
+void Store::give_back(Address address)
+{
+    free_slots(address.shard(), address.table()).push_back(address.slot());
+}
+
+std::vector<uint64_t> Store::take_all(uint32_t shard, uint32_t table)
+{
+    return std::exchange(free_slots(shard, table), {});
+}
+
+uint32_t Store::shard_of(uint32_t table, uint64_t key) const
+{
+    return cluster_.schema().tables()[table].partition(key) % cluster_.shards();
+}
+
+Store::Guess &Store::guess(uint32_t table, uint64_t key)
+{
+    uint64_t mixed = (key ^ uint64_t{ table } << 56) * 0x9e3779b97f4a7c15u;
+
+    return guesses_[static_cast<size_t>((static_cast<unsigned __int128>(mixed) * guesses_.size()) >>
+                                        64)];
+}
+
+const uint64_t *Store::cached(uint32_t table, uint64_t key) const
+{
+    const Guess &found = const_cast<Store *>(this)->guess(table, key);
+
+    return found.table == table && found.key == key ? &found.slot : nullptr;
+}
+
+void Store::cache(uint32_t table, uint64_t key, uint64_t slot)
+{
+    guess(table, key) = { key, table, slot };
+}
+
+} // namespace dtx

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * store.h: objects, as one session reads them and finds room for new ones.
+ *
+ * Tests: tests/unit/dtx/engine/commit_test.cpp
+ */
+#ifndef DTX_ENGINE_STORE_H
+#define DTX_ENGINE_STORE_H
+
+#include "engine/accesses.h"
+#include "engine/cluster.h"
+#include "engine/ordered_index.h"
+#include "engine/port.h"
+#include "engine/scheduler.h"
+#include "engine/task.h"
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace dtx
+{
+
+/* A lock that was in the way. */
+struct Obstacle {
+    Address address;
+    uint64_t word = 0; /* number of the transaction that holds it; 0: none was */
+};
+
+class Store
+{
+  public:
+    Store(const Cluster &cluster, Scheduler &scheduler);
+
+    /* Connect to all servers as a coordinator. */
+    void open(uint32_t coordinator, Claim claim);
+    void close();
+
+    /* The object, as this transaction has it, or as it is now. Throws Conflict when it stays torn:
+     * somebody is writing it, or died over it. */
+    Task<Access *> fetch(Accesses &accesses, Address address);
+
+    /* The same object read anew into @image; false: it is torn. */
+    bool read_object(Address address, unsigned char *image, uint32_t bytes);
+
+    /* Its version alone. */
+    uint64_t read_version(Address address);
+    uint64_t lock_word(Address address);
+    uint64_t compare_and_swap(Address address, uint64_t expect, uint64_t desired);
+
+    /* A slot that nobody uses, as an object to be written whole. Throws Error: RPM_E_FULL. */
+    Task<Access *> allocate(Accesses &accesses, uint32_t shard, uint32_t table);
+
+    /* A slot of this session that is free again. */
+    void give_back(Address address);
+
+    /* All of a table's that this session has; they are not its any more. */
+    std::vector<uint64_t> take_all(uint32_t shard, uint32_t table);
+
+    /* Where a row was when it was last seen, or nothing: a guess. */
+    const uint64_t *cached(uint32_t table, uint64_t key) const;
+    void cache(uint32_t table, uint64_t key, uint64_t slot);
+
+    uint32_t shard_of(uint32_t table, uint64_t key) const;
+
+    const Cluster &cluster() const
+    {
+        return cluster_;
+    }
+    const Layout &layout() const
+    {
+        return cluster_.layout();
+    }
+    Scheduler &scheduler()
+    {
+        return scheduler_;
+    }
+    Port &port(uint32_t server)
+    {
+        return *ports_[server];
+    }
+    uint32_t ports() const
+    {
+        return static_cast<uint32_t>(ports_.size());
+    }
+    bool canary(Canary canary) const
+    {
+        return cluster_.options().canary == canary;
+    }
+    /* Nodes of ordered indexes above the leaves, as they were when last looked at. */
+    std::unordered_map<uint64_t, Node> &nodes()
+    {
+        return nodes_;
+    }
+    uint64_t &remote()
+    {
+        return remote_;
+    }
+
+    /* How often this store was opened: what was begun before cannot be ended. */
+    uint64_t joined() const
+    {
+        return joined_;
+    }
+    std::shared_ptr<Pending> new_pending();
+    /* Wake who waits for a log. */
+    void poll();
+
+    Obstacle obstacle; /* the last one */
+
+    /* Set by the session: a transaction of its own that hands out slots. */
+    std::function<Task<std::vector<uint64_t>>(Address word, uint64_t many)> hand_out;
+
+  private:
+    struct Guess {
+        uint64_t key = 0;
+        uint32_t table = 0; /* 0, the words: nothing here */
+        uint64_t slot = 0;
+    };
+
+    Guess &guess(uint32_t table, uint64_t key);
+    std::vector<uint64_t> &free_slots(uint32_t shard, uint32_t table);
+
+    const Cluster &cluster_;
+    Scheduler &scheduler_;
+    std::vector<std::unique_ptr<Port>> ports_;
+    std::vector<Guess> guesses_;
+    std::unordered_map<uint64_t, Node> nodes_;      /* by address */
+    std::vector<std::vector<uint64_t>> free_;       /* by shard and table */
+    std::vector<std::shared_ptr<Pending>> pending_; /* some log may still know them */
+    uint64_t remote_ = 0;
+    uint64_t joined_ = 0;
+};
+
+} // namespace dtx
+#endif

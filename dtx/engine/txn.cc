@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * txn.cc: rows by their keys.
+ *
+ * A row says its own key, so one that is found needs no index at the commit: only the absence of a
+ * key does. Where a row was is remembered, and looked up again when it is no longer there.
+ *
+ * Tests: tests/unit/dtx/engine/txn_test.cpp
+ */
+#include "engine/txn.h"
+
+#include "engine/error.h"
+#include "engine/hash_index.h"
+#include "engine/session.h"
+#include "engine/store.h"
+
+namespace dtx
+{
+
+static const TableSpec &spec_of(const Store &store, uint32_t table)
+{
+    return store.cluster().schema().tables()[table];
+}
+
+/* What an index says, in the way of its kind. */
+static Task<std::optional<uint64_t>> look_up(Store &store, Accesses &accesses, uint32_t table,
+                                             uint64_t key)
+{
+    if (spec_of(store, table).kind == TableKind::hash)
+        return hash_find(store, accesses, table, key);
+    return ordered_find(store, accesses, table, key);
+}
+
+/* The row in a slot, if it is that key's. */
+static Task<Access *> row_at(Store &store, Accesses &accesses, Address address, uint64_t key)
+{
+    Access *row = co_await store.fetch(accesses, address);
+
+    co_return row->valid() && row->header().key == key ? row : nullptr;
+}
+
+/* Objects of the index from @first on were looked at on the way to a row that was found. */
+static void let_go(Accesses &accesses, uint32_t first, uint32_t index)
+{
+    for (uint32_t i = first; i < accesses.size(); i++)
+        if (accesses[i].address.table() == index)
+            accesses[i].seen = false;
+}
+
+static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
+{
+    uint32_t shard = store.shard_of(table, key);
+
+    if (const uint64_t *guess = store.cached(table, key); guess != nullptr) {
+        Address address = Address::of(shard, table, *guess);
+        bool known = accesses.find(address) != nullptr;
+        Access *row = co_await row_at(store, accesses, address, key);
+
+        if (row != nullptr)
+            co_return row;
+        if (!known)
+            accesses.find(address)->seen = false; /* of no interest what is there now */
+    }
+    uint32_t first = accesses.size();
+    auto slot = co_await look_up(store, accesses, table, key);
+
+    if (!slot)
+        co_return nullptr;
+
+    Access *row = co_await row_at(store, accesses, Address::of(shard, table, *slot), key);
+
+    /* The index and the row were read at different times, and it was deleted in between. */
+    if (row == nullptr)
+        throw Conflict{};
+    let_go(accesses, first, spec_of(store, table).index);
+    store.cache(table, key, *slot);
+    co_return row;
+}
+
+Task<const Access *> Txn::find(uint32_t table, uint64_t key)
+{
+    co_return co_await find_row(session_.store(), accesses_, table, key);
+}
+
+Task<const Access *> Txn::at(uint32_t table, uint64_t key, uint64_t slot)
+{
+    Store &store = session_.store();
+    Address address = Address::of(store.shard_of(table, key), table, slot);
+    Access *row = co_await row_at(store, accesses_, address, key);
+
+    if (row == nullptr)
+        throw Conflict{};
+    co_return row;
+}
+
+Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
+{
+    Access *found = co_await find_row(session_.store(), accesses_, table, key);
+
+    if (found == nullptr)
+        co_return false;
+    std::memcpy(found->image + sizeof(ObjectHeader), row,
+                session_.store().layout().table(table).payload_bytes);
+    found->written = true;
+    co_return true;
+}
+
+Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
+{
+    Store &store = session_.store();
+
+    if (co_await look_up(store, accesses_, table, key))
+        co_return false;
+
+    Access *fresh = co_await store.allocate(accesses_, store.shard_of(table, key), table);
+    uint64_t slot = fresh->address.slot();
+
+    fresh->header().key = key;
+    fresh->header().flags = kObjectValid;
+    std::memcpy(fresh->image + sizeof(ObjectHeader), row,
+                store.layout().table(table).payload_bytes);
+    if (spec_of(store, table).kind == TableKind::hash)
+        co_await hash_add(store, accesses_, table, key, slot);
+    else
+        co_await ordered_add(store, accesses_, table, key, slot);
+    store.cache(table, key, slot);
+    co_return true;
+}
+
+Task<bool> Txn::remove(uint32_t table, uint64_t key)
+{
+    Store &store = session_.store();
+    std::optional<uint64_t> slot;
+
+    if (spec_of(store, table).kind == TableKind::hash)
+        slot = co_await hash_remove(store, accesses_, table, key);
+    else
+        slot = co_await ordered_remove(store, accesses_, table, key);
+    if (!slot)
+        co_return false;
+
+    Address address = Address::of(store.shard_of(table, key), table, *slot);
+    Access *row = co_await row_at(store, accesses_, address, key);
+
+    if (row == nullptr)
+        throw Conflict{};
+    row->header().flags = 0;
+    row->written = true;
+    row->freed = true;
+    co_return true;
+}
+
+Task<std::vector<std::pair<uint64_t, uint64_t>>> Txn::range(uint32_t table, Range range)
+{
+    return ordered_range(session_.store(), accesses_, table, range);
+}
+
+} // namespace dtx

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * txn.h: a transaction as its program sees it: reads, writes, inserts, deletes, ranges.
+ *
+ * What is read was committed at some time, but two reads may be of different times until the commit
+ * has looked at them again: a program must not crash or loop over values that cannot be together.
+ * Nothing is visible to others before the commit. A transaction sees its own writes.
+ *
+ * Tests: tests/unit/dtx/engine/txn_test.cpp
+ */
+#ifndef DTX_ENGINE_TXN_H
+#define DTX_ENGINE_TXN_H
+
+#include "engine/accesses.h"
+#include "engine/ordered_index.h"
+#include "engine/schema.h"
+#include "engine/task.h"
+
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace dtx
+{
+
+class Session;
+
+class Txn
+{
+  public:
+    /* The row of a key, or nothing if there is none. Throws Conflict, Fenced. */
+    template <class Row> Task<std::optional<Row>> read(Table<Row> table, uint64_t key)
+    {
+        const Access *found = co_await find(table.number, key);
+
+        if (found == nullptr)
+            co_return std::nullopt;
+        co_return row<Row>(*found);
+    }
+
+    /* Replace the row of a key. False: there is none, and nothing was done. A row that was read or
+     * written by this transaction costs no further round trip. */
+    template <class Row> Task<bool> write(Table<Row> table, uint64_t key, const Row &row)
+    {
+        return replace(table.number, key, &row);
+    }
+
+    /* Add a row. False: the key has one, and nothing was done. Throws Error: RPM_E_FULL. */
+    template <class Row> Task<bool> insert(Table<Row> table, uint64_t key, const Row &row)
+    {
+        return add(table.number, key, &row);
+    }
+
+    /* Delete a row. False: there is none. */
+    template <class Row> Task<bool> erase(Table<Row> table, uint64_t key)
+    {
+        return remove(table.number, key);
+    }
+
+    /* Of an ordered table, at most @limit rows with @from <= key <= @to, all of one partition, in
+     * the order asked for. No row can appear in or vanish from what was gone through before the
+     * commit. */
+    template <class Row>
+    Task<std::vector<std::pair<uint64_t, Row>>> scan(Table<Row> table, uint64_t from, uint64_t to,
+                                                     uint32_t limit = UINT32_MAX,
+                                                     Order order = Order::ascending)
+    {
+        std::vector<std::pair<uint64_t, Row>> rows;
+
+        for (const auto &[key, slot] : co_await range(table.number, { from, to, limit, order }))
+            rows.emplace_back(key, row<Row>(*co_await at(table.number, key, slot)));
+        co_return rows;
+    }
+
+    /* This transaction's number, never used twice in a database. */
+    uint64_t id() const
+    {
+        return id_;
+    }
+
+  private:
+    friend class Session;
+
+    template <class Row> Row row(const Access &access) const
+    {
+        Row row;
+
+        std::memcpy(&row, accesses_.payload(access), sizeof(row));
+        return row;
+    }
+    Txn(Session &session, Accesses &accesses, uint64_t id)
+        : session_(session), accesses_(accesses), id_(id)
+    {
+    }
+
+    Task<const Access *> find(uint32_t table, uint64_t key);
+    Task<bool> replace(uint32_t table, uint64_t key, const void *row);
+    Task<bool> add(uint32_t table, uint64_t key, const void *row);
+    Task<bool> remove(uint32_t table, uint64_t key);
+    Task<std::vector<std::pair<uint64_t, uint64_t>>> range(uint32_t table, Range range);
+    Task<const Access *> at(uint32_t table, uint64_t key, uint64_t slot);
+
+    Session &session_;
+    Accesses &accesses_;
+    uint64_t id_;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * words.h: table 0 of every shard: word t says which slots of table t nobody has.
+ *
+ * Sessions take some at a time, and keep those of rows they delete; what they still have when they
+ * end they give back. Slots given back are a list: each names the next one in its key. What a
+ * session that died still had stays unused.
+ */
+#ifndef DTX_ENGINE_WORDS_H
+#define DTX_ENGINE_WORDS_H
+
+#include <cstdint>
+
+namespace dtx
+{
+
+inline constexpr uint32_t kWordsTable = 0;
+inline constexpr uint64_t kSlotsAtOnce = 64;
+
+struct Word {
+    uint64_t handed_out; /* slots from the first on, whoever had them since */
+    uint64_t returned;   /* the first slot of the list, plus 1; 0: none */
+};
+
+} // namespace dtx
+#endif

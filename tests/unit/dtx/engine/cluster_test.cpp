@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/cluster.h"
+
+#include "engine/descriptor.h"
+#include "engine/error.h"
+#include "unit/dtx/engine/database.h"
+
+static int code_of(const std::function<void()> &act)
+{
+    try {
+        act();
+    } catch (const dtx::Error &error) {
+        INFO(error.what());
+        return error.code();
+    }
+    return 0;
+}
+
+TEST_CASE("dtx: a database that was made is there, once", "[unit]")
+{
+    Database db(3, replicated(2));
+
+    CHECK(code_of([&] { db.cluster->verify(); }) == 0);
+    CHECK(code_of([&] { db.cluster->create(); }) == RPM_E_EXISTS);
+}
+
+TEST_CASE("dtx: a database that is not there, or another one, is refused", "[unit]")
+{
+    Database db(2);
+    dtx::Options options = db.cluster->options();
+    Tables other(2001);
+    dtx::Schema renamed("none", 1);
+    dtx::Schema newer("test", 2);
+
+    CHECK(code_of([&] { dtx::Cluster(renamed, options).verify(); }) == RPM_E_NOENT);
+    CHECK(code_of([&] { dtx::Cluster(newer, options).verify(); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { dtx::Cluster(other.schema, options).verify(); }) == RPM_E_VERSION);
+    std::swap(options.urls[0], options.urls[1]);
+    CHECK(code_of([&] { dtx::Cluster(db.tables.schema, options).verify(); }) == RPM_E_NOENT);
+    std::swap(options.urls[0], options.urls[1]);
+    options.replicas = 2;
+    CHECK(code_of([&] { dtx::Cluster(db.tables.schema, options).verify(); }) != 0);
+}
+
+TEST_CASE("dtx: a descriptor says what differs", "[unit]")
+{
+    Database db(2);
+    dtx::Descriptor own = dtx::describe(*db.cluster, 1);
+
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, 1, "here"); }) == 0);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, 0, "here"); }) == RPM_E_VERSION);
+    own.magic++;
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, 1, "here"); }) == RPM_E_FOREIGN);
+    own.magic--;
+    own.replicas++;
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, 1, "here"); }) == RPM_E_FOREIGN);
+    CHECK(code_of([&] { dtx::compare({}, *db.cluster, 1, "here"); }) == RPM_E_FOREIGN);
+}
+
+TEST_CASE("dtx: more rows than memory are refused when the database is made", "[unit]")
+{
+    CHECK(code_of([] { Database db(1, {}, Tables(10000000)); }) == RPM_E_FULL);
+}
+
+TEST_CASE("dtx: options that cannot be are refused", "[unit]")
+{
+    Tables tables;
+    dtx::Options good;
+
+    good.urls = { "shm:a", "shm:b" };
+    CHECK(code_of([&] { dtx::Cluster(tables.schema, good); }) == 0);
+    for (auto spoil : std::vector<std::function<void(dtx::Options &)>>{
+             [](dtx::Options &o) { o.urls.clear(); }, [](dtx::Options &o) { o.urls.resize(257); },
+             [](dtx::Options &o) { o.replicas = 0; }, [](dtx::Options &o) { o.replicas = 3; },
+             [](dtx::Options &o) { o.coordinators = 0; },
+             [](dtx::Options &o) { o.coordinators = 101; },
+             [](dtx::Options &o) { o.interleave = 256; } }) {
+        dtx::Options bad = good;
+
+        spoil(bad);
+        CHECK(code_of([&] { dtx::Cluster(tables.schema, bad); }) == RPM_E_INVAL);
+    }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/commit.h"
+
+#include "engine/error.h"
+#include "engine/scheduler.h"
+#include "unit/dtx/engine/database.h"
+
+#include <cstring>
+#include <map>
+
+using dtx::Session;
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+void put(Database &db, Session &session, uint64_t key, int64_t cents)
+{
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                co_return co_await txn.insert(db.tables.accounts, key, Account{ cents });
+            }) == Status::committed);
+}
+
+int64_t get(Database &db, Session &session, uint64_t key)
+{
+    int64_t cents = 0;
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                cents = (co_await txn.read(db.tables.accounts, key))->cents;
+                co_return true;
+            }) == Status::committed);
+    return cents;
+}
+
+// Run @inner between the last operation of @outer's first attempt and its commit.
+template <class Outer, class Inner> dtx::Outcome around(Session &session, Outer outer, Inner inner)
+{
+    bool first = true;
+
+    return session.transact_now([&](Txn &txn) -> Task<bool> {
+        bool commits = co_await outer(txn);
+
+        if (std::exchange(first, false))
+            inner();
+        co_return commits;
+    });
+}
+
+} // namespace
+
+TEST_CASE("dtx: an update that would be lost is made again", "[unit]")
+{
+    Database db;
+    Session one(*db.cluster, 0);
+    Session two(*db.cluster, 1);
+    auto add = [&](Txn &txn) -> Task<bool> {
+        auto row = co_await txn.read(db.tables.accounts, 1);
+
+        row->cents++;
+        co_return co_await txn.write(db.tables.accounts, 1, *row);
+    };
+
+    put(db, one, 1, 10);
+
+    dtx::Outcome outcome = around(one, add, [&] { REQUIRE(now(two, add) == Status::committed); });
+
+    CHECK(outcome.status == Status::committed);
+    CHECK(outcome.conflicts == 1);
+    CHECK(get(db, one, 1) == 12);
+    CHECK(one.counters().conflicts == 1);
+}
+
+TEST_CASE("dtx: no write skew", "[unit]")
+{
+    Database db(2);
+    Session one(*db.cluster, 0);
+    Session two(*db.cluster, 1);
+    uint64_t a = in_partition(0, 1);
+    uint64_t b = in_partition(1, 1);
+    /* Take 100 from one of two accounts if they have 100 together. */
+    auto take = [&](uint64_t from, uint64_t other) {
+        return [&db, from, other](Txn &txn) -> Task<bool> {
+            auto own = co_await txn.read(db.tables.accounts, from);
+            auto its = co_await txn.read(db.tables.accounts, other);
+
+            if (own->cents + its->cents < 100)
+                co_return false;
+            own->cents -= 100;
+            co_return co_await txn.write(db.tables.accounts, from, *own);
+        };
+    };
+
+    put(db, one, a, 60);
+    put(db, one, b, 60);
+
+    dtx::Outcome outcome =
+        around(one, take(a, b), [&] { REQUIRE(now(two, take(b, a)) == Status::committed); });
+
+    CHECK(outcome.status == Status::aborted);
+    CHECK(get(db, one, a) + get(db, one, b) == 20);
+}
+
+TEST_CASE("dtx: a reader sees two rows of one time", "[unit]")
+{
+    Database db(2);
+    Session one(*db.cluster, 0);
+    Session two(*db.cluster, 1);
+    uint64_t a = in_partition(0, 1);
+    uint64_t b = in_partition(1, 1);
+    int64_t sum = 0;
+    bool first = true;
+
+    put(db, one, a, 50);
+    put(db, one, b, 50);
+    REQUIRE(one.transact_now([&](Txn &txn) -> Task<bool> {
+                   auto x = co_await txn.read(db.tables.accounts, a);
+
+                   if (std::exchange(first, false))
+                       REQUIRE(now(two, [&](Txn &other) -> Task<bool> {
+                                   co_await other.write(db.tables.accounts, a, Account{ 0 });
+                                   co_return co_await other.write(db.tables.accounts, b,
+                                                                  Account{ 100 });
+                               }) == Status::committed);
+                   sum = x->cents + (co_await txn.read(db.tables.accounts, b))->cents;
+                   co_return true;
+               })
+                .conflicts == 1);
+    CHECK(sum == 100);
+}
+
+TEST_CASE("dtx: no phantoms: neither a key that was absent nor one in a range", "[unit]")
+{
+    Database db;
+    Session one(*db.cluster, 0);
+    Session two(*db.cluster, 1);
+    bool range = GENERATE(false, true);
+    auto table = range ? db.tables.sorted : db.tables.accounts;
+    uint64_t seen = 99;
+
+    dtx::Outcome outcome = around(
+        one,
+        [&](Txn &txn) -> Task<bool> {
+            if (range)
+                seen = (co_await txn.scan(table, 0, 100)).size();
+            else
+                seen = (co_await txn.read(table, 50)).has_value();
+            /* A write elsewhere, so that this is no reader. */
+            (void)co_await txn.erase(table, 1000 + seen);
+            co_return co_await txn.insert(table, 1000 + seen, Account{ 1 });
+        },
+        [&] {
+            REQUIRE(now(two, [&](Txn &txn) -> Task<bool> {
+                        co_return co_await txn.insert(table, 50, Account{ 1 });
+                    }) == Status::committed);
+        });
+
+    CHECK(outcome.conflicts >= 1);
+    CHECK(seen == 1);
+}
+
+TEST_CASE("dtx: a transaction larger than a log record is refused, and nothing stays", "[unit]")
+{
+    Database db(1, {}, Tables(20000));
+    Session session(*db.cluster, 0);
+
+    try {
+        (void)session.transact_now([&](Txn &txn) -> Task<bool> {
+            for (uint64_t key = 0; key < 4000; key++)
+                AWAIT_REQUIRE(co_await txn.insert(db.tables.accounts, key, Account{ 1 }));
+            co_return true;
+        });
+        FAIL("it was taken");
+    } catch (const dtx::Error &error) {
+        CHECK(error.code() == RPM_E_TOOBIG);
+    }
+    for (uint64_t key = 0; key < 4000; key += 400)
+        put(db, session, key, 1);
+}
+
+TEST_CASE("dtx: a run of any length fits into its log", "[unit]")
+{
+    dtx::Options options;
+
+    options.replicas = GENERATE(1u, 3u);
+    Database db(3, options);
+    Session session(*db.cluster, 0);
+
+    put(db, session, 1, 0);
+    for (int i = 0; i < 10000; i++)
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    auto row = co_await txn.read(db.tables.accounts, 1);
+
+                    row->cents++;
+                    co_return co_await txn.write(db.tables.accounts, 1, *row);
+                }) == Status::committed);
+    CHECK(get(db, session, 1) == 10000);
+}
+
+TEST_CASE("dtx: copies of a shard are the same", "[unit]")
+{
+    Database db(3, replicated(3));
+    Session session(*db.cluster, 0);
+    dtx::Chance chance(5);
+
+    for (uint64_t i = 0; i < 500; i++)
+        put(db, session, in_partition(static_cast<uint32_t>(chance.below(3)), i), int64_t(i));
+    for (uint32_t table = 0; table < db.cluster->layout().tables(); table++) {
+        std::map<uint64_t, std::vector<unsigned char>> primary;
+
+        db.cluster->each_object(
+            table, 0, [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+                primary[address.word].assign(image, image + bytes);
+            });
+        for (uint32_t copy : { 1, 2 })
+            db.cluster->each_object(
+                table, copy, [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+                    REQUIRE(std::memcmp(primary[address.word].data(), image, bytes) == 0);
+                });
+    }
+}
+
+TEST_CASE("dtx: coroutines of one session, and threads, lose no update", "[unit]")
+{
+    dtx::Options options;
+
+    options.replicas = 2;
+    options.interleave = GENERATE(0u, 100u);
+    Database db(2, options);
+    constexpr int kThreads = 3;
+    constexpr int kCoroutines = 4;
+    constexpr int kRounds = 60;
+    std::vector<std::thread> threads;
+
+    {
+        Session session(*db.cluster, 10);
+
+        put(db, session, 1, 0);
+    }
+    for (uint32_t t = 0; t < kThreads; t++)
+        threads.emplace_back([&db, t] {
+            Session session(*db.cluster, t);
+            std::vector<Task<void>> tasks;
+            auto worker = [&]() -> Task<void> {
+                for (int i = 0; i < kRounds; i++) {
+                    (void)co_await session.transact([&](Txn &txn) -> Task<bool> {
+                        auto row = co_await txn.read(db.tables.accounts, 1);
+
+                        row->cents++;
+                        co_return co_await txn.write(db.tables.accounts, 1, *row);
+                    });
+                    co_await session.turn();
+                }
+            };
+
+            for (int c = 0; c < kCoroutines; c++)
+                tasks.push_back(worker());
+            session.run(std::move(tasks));
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+
+    Session session(*db.cluster, 10);
+
+    CHECK(get(db, session, 1) == kThreads * kCoroutines * kRounds);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// histories.h: small random transactions that get into each other's way, and what the checker of
+// histories says of them.
+#ifndef TESTS_UNIT_DTX_ENGINE_HISTORIES_H
+#define TESTS_UNIT_DTX_ENGINE_HISTORIES_H
+
+#include "engine/object.h"
+#include "engine/scheduler.h"
+#include "history/check.h"
+#include "history/history.h"
+#include "unit/dtx/engine/database.h"
+
+#include <mutex>
+
+// Takes what sessions do into one history in memory.
+class Witness : public dtx::Listener
+{
+  public:
+    Witness()
+    {
+        dtx::history::Header header;
+
+        header.fresh = true;
+        history.header(header);
+    }
+
+    void ended(const dtx::Attempt &attempt) override
+    {
+        std::lock_guard lock(mutex_);
+        std::vector<dtx::history::Access> reads;
+        std::vector<dtx::history::Access> writes;
+        dtx::history::Entry entry;
+
+        for (const dtx::Access *access : attempt.accesses) {
+            if (access->seen)
+                reads.push_back({ access->address.word, access->version, access->writer });
+            if (access->written)
+                writes.push_back({ access->address.word,
+                                   attempt.status == dtx::Status::aborted
+                                       ? access->version + 1
+                                       : access->header().version,
+                                   0 });
+        }
+        entry.txn = attempt.txn;
+        entry.session = attempt.coordinator * 1024 + attempt.lane;
+        entry.begin_ns = attempt.begin_ns;
+        entry.end_ns = attempt.end_ns;
+        entry.status = static_cast<dtx::history::Status>(attempt.status);
+        entry.reads = reads;
+        entry.writes = writes;
+        refused += history.entry(entry);
+    }
+
+    // What is in all slots now, on each copy.
+    void look_at(const dtx::Cluster &cluster)
+    {
+        for (uint32_t copy = 0; copy < cluster.options().replicas; copy++)
+            for (uint32_t table = 0; table < cluster.layout().tables(); table++)
+                cluster.each_object(
+                    table, copy, [&](dtx::Address address, const unsigned char *image, uint32_t) {
+                        const dtx::ObjectHeader &header = dtx::header_of(image);
+                        dtx::history::Access access{ address.word, header.version, header.writer };
+
+                        if (header.version != 0)
+                            refused += history.final_state({ &access, 1 });
+                    });
+    }
+
+    // Empty, or what is wrong.
+    std::string verdict(bool partial = false) const
+    {
+        dtx::history::CheckOptions options;
+
+        options.partial = partial;
+
+        dtx::history::CheckResult result = dtx::history::check(history, options);
+        std::string words = refused;
+
+        for (const dtx::history::Violation &violation : result.violations.kept())
+            words += std::string(kind_name(violation.kind)) + ": " + violation.text + "\n";
+        return words;
+    }
+
+    dtx::history::History history;
+    std::string refused;
+
+  private:
+    std::mutex mutex_;
+};
+
+// A transaction of one to four steps over six keys of two tables in two partitions.
+template <class Table> dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::Chance &chance)
+{
+    uint32_t partition = static_cast<uint32_t>(chance.below(2));
+    uint64_t key = in_partition(partition, chance.below(6));
+
+    switch (chance.below(6)) {
+    case 0:
+        (void)co_await txn.insert(table, key, Account{ 1 });
+        break;
+    case 1:
+        (void)co_await txn.erase(table, key);
+        break;
+    case 2:
+    case 3: {
+        auto row = co_await txn.read(table, key);
+
+        if (row)
+            (void)co_await txn.write(table, key, Account{ row->cents + 1 });
+        break;
+    }
+    default:
+        (void)co_await txn.read(table, key);
+    }
+}
+
+inline dtx::Task<bool> random_body(dtx::Txn &txn, const Tables &tables, dtx::Chance &chance)
+{
+    uint64_t steps = 1 + chance.below(4);
+
+    for (uint64_t i = 0; i < steps; i++) {
+        if (chance.below(5) == 0)
+            (void)co_await txn.scan(tables.sorted, in_partition(1, 0), in_partition(1, 3));
+        else if (chance.below(2) == 0)
+            co_await random_step(txn, tables.accounts, chance);
+        else
+            co_await random_step(txn, tables.sorted, chance);
+    }
+    co_return chance.below(10) != 0;
+}
+
+// Coroutines of one session, each with that many of them.
+inline void run_random(dtx::Session &session, const Tables &tables, uint64_t seed, int coroutines,
+                       int rounds)
+{
+    std::vector<dtx::Task<void>> tasks;
+    auto worker = [&](uint64_t own) -> dtx::Task<void> {
+        dtx::Chance chance(own);
+
+        for (int i = 0; i < rounds; i++)
+            (void)co_await session.transact(
+                [&](dtx::Txn &txn) -> dtx::Task<bool> { return random_body(txn, tables, chance); });
+    };
+
+    for (int c = 0; c < coroutines; c++)
+        tasks.push_back(worker(seed * 64 + static_cast<uint64_t>(c)));
+    session.run(std::move(tasks));
+}
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/dtx/engine/histories.h"
+
+#include <thread>
+
+namespace
+{
+
+dtx::Options adversarial(uint64_t seed, uint32_t canary)
+{
+    dtx::Options options;
+
+    options.seed = seed;
+    options.interleave = 90;
+    options.canary = canary;
+    options.conflicts_max = 1000;
+    options.replicas = 1 + seed % 2;
+    return options;
+}
+
+// Many small histories on one database; the next one begins with what the last one left.
+std::string verdicts(uint64_t first, uint64_t histories, uint32_t canary)
+{
+    Database db(2, adversarial(first, canary), Tables(200));
+    Witness witness;
+
+    for (uint64_t seed = first; seed < first + histories; seed++) {
+        dtx::Options options = db.cluster->options();
+
+        options.seed = seed;
+
+        dtx::Cluster cluster(db.tables.schema, options);
+        dtx::Session session(cluster, 0, &witness);
+
+        try {
+            run_random(session, db.tables, seed, 4, 5);
+        } catch (const dtx::Error &) {
+            /* Without a rule a database may become one that nobody can go on with. */
+            REQUIRE(canary != dtx::kCanaryNone);
+            break;
+        }
+    }
+    witness.look_at(*db.cluster);
+    return witness.verdict();
+}
+
+} // namespace
+
+TEST_CASE("dtx: random interleavings are strictly serialisable", "[unit]")
+{
+    uint64_t seed = GENERATE(1u, 1001u, 2002u, 3003u);
+
+    CHECK(verdicts(seed, 100, dtx::kCanaryNone) == "");
+}
+
+TEST_CASE("dtx: each rule that is left out is found out by the checker", "[unit]")
+{
+    auto canary = GENERATE(dtx::kCanaryValidate, dtx::kCanaryLock, dtx::kCanaryVersion,
+                           dtx::kCanaryPhantom, dtx::kCanaryDropCommit);
+
+    CAPTURE(canary);
+    CHECK(verdicts(1, 100, canary) != "");
+}
+
+TEST_CASE("dtx: sessions of several threads are strictly serialisable", "[unit]")
+{
+    dtx::Options options;
+
+    options.replicas = 2;
+    options.interleave = GENERATE(0u, 60u);
+    Database db(2, options, Tables(1000));
+    Witness witness;
+    std::vector<std::thread> threads;
+
+    for (uint32_t t = 0; t < 3; t++)
+        threads.emplace_back([&, t] {
+            dtx::Session session(*db.cluster, t, &witness);
+
+            run_random(session, db.tables, t + 1, 3, 200);
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    witness.look_at(*db.cluster);
+    CHECK(witness.verdict() == "");
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/recover.h"
+
+#include "engine/port.h"
+#include "engine/redo.h"
+#include "unit/dtx/engine/database.h"
+
+#include <cstring>
+
+using dtx::Session;
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+constexpr uint64_t kDead = uint64_t{ 7 } << (dtx::kSequenceBits + dtx::kEpochBits) | 12345;
+
+int64_t get(Database &db, Session &session, uint64_t key)
+{
+    int64_t cents = -1;
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                cents = (co_await txn.read(db.tables.accounts, key))->cents;
+                co_return true;
+            }) == Status::committed);
+    return cents;
+}
+
+// A row as it is in its slot: where, and its bytes.
+std::pair<dtx::Address, std::vector<unsigned char>> slot_of(Database &db, uint64_t key)
+{
+    std::pair<dtx::Address, std::vector<unsigned char>> found;
+
+    db.cluster->each_object(db.tables.accounts.number, 0,
+                            [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+                                if (dtx::header_of(image).key == key)
+                                    found = { address, { image, image + bytes } };
+                            });
+    return found;
+}
+
+// What coordinator 7 leaves behind when it dies: a lock on a row, a redo record on @logs servers,
+// and
+// @copies copies of the row written, the last of them to the half.
+void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t copies)
+{
+    auto [address, image] = slot_of(db, key);
+    dtx::Accesses accesses;
+    std::vector<unsigned char> record;
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Store store(*db.cluster, scheduler);
+    dtx::Access *access = accesses.add(address, static_cast<uint32_t>(image.size()));
+    uint64_t lsn;
+
+    std::memcpy(access->image, image.data(), image.size());
+    access->header().version++;
+    access->header().writer = kDead;
+    access->as<Account>().cents = cents;
+    dtx::seal(access->image, access->bytes);
+    dtx::encode_redo(kDead, accesses.sorted(), record);
+    store.open(7, dtx::Claim::join);
+    REQUIRE(store.compare_and_swap(address, 0, kDead) == 0);
+    for (uint32_t i = 0; i < logs; i++) {
+        std::shared_ptr<dtx::Pending> pending = store.new_pending();
+
+        pending->remaining = 1;
+        REQUIRE(store.port((7 + i) % 2).append(record.data(), record.size(), pending.get(), &lsn));
+        while (pending->remaining > 0)
+            store.poll();
+        REQUIRE(pending->status == 0);
+    }
+    for (uint32_t copy = 0; copy < copies; copy++) {
+        rpm_patch patch{ db.cluster->layout().row_offset(address), access->image,
+                         copy + 1 == copies ? 40 : access->bytes, 0 };
+
+        store.port(db.cluster->server_of(address.shard(), copy))
+            .write(address.shard(), { &patch, 1 });
+    }
+    store.close();
+}
+
+} // namespace
+
+TEST_CASE("dtx: what a dead coordinator had committed is finished, what not is gone", "[unit]")
+{
+    dtx::Options options;
+
+    options.replicas = 2;
+    options.lease_us = 20000;
+    Database db(2, options);
+    Session session(*db.cluster, 0);
+    uint32_t logs = GENERATE(0u, 1u, 2u);
+    uint32_t copies = GENERATE(0u, 1u, 2u);
+    int how = GENERATE(0, 1, 2, 3);
+
+    if (logs == 0 && copies > 0)
+        return; /* never: the record comes first */
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                for (uint64_t key = 0; key < 5; key++)
+                    AWAIT_REQUIRE(co_await txn.insert(db.tables.accounts, key, Account{ 100 }));
+                co_return true;
+            }) == Status::committed);
+    die_over(db, 3, 200, logs, copies);
+
+    int64_t expected = logs > 0 ? 200 : 100;
+
+    if (how == 0)
+        CHECK(db.cluster->recover().locks == 1);
+    if (how == 1)
+        CHECK(db.cluster->recover(7).locks == 1);
+    if (how == 2)
+        Session again(*db.cluster, 7); /* who joins with its number */
+    /* 3: whoever needs the row finds out, after the lease. */
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              auto row = co_await txn.read(db.tables.accounts, 3);
+
+              row->cents++;
+              co_return co_await txn.write(db.tables.accounts, 3, *row);
+          }) == Status::committed);
+    CHECK(get(db, session, 3) == expected + 1);
+    for (uint32_t copy : { 0, 1 })
+        db.cluster->each_row(
+            db.tables.accounts.number, copy, [&](uint64_t key, const void *row, size_t) {
+                CHECK(static_cast<const Account *>(row)->cents == (key == 3 ? expected + 1 : 100));
+            });
+}
+
+TEST_CASE("dtx: an old record of a dead coordinator does not touch a row that is another's",
+          "[unit]")
+{
+    Database db;
+    Session session(*db.cluster, 0);
+    auto write = [&](int64_t cents) {
+        return now(session, [&](Txn &txn) -> Task<bool> {
+            co_return co_await txn.write(db.tables.accounts, 1, Account{ cents });
+        });
+    };
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                co_return co_await txn.insert(db.tables.accounts, 1, Account{ 0 });
+            }) == Status::committed);
+    {
+        Session seventh(*db.cluster, 7);
+
+        REQUIRE(now(seventh, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.write(db.tables.accounts, 1, Account{ 1 });
+                }) == Status::committed);
+    }
+    REQUIRE(write(2) == Status::committed);
+    CHECK(db.cluster->recover(7).rows == 0);
+    CHECK(get(db, session, 1) == 2);
+    REQUIRE(write(3) == Status::committed);
+    CHECK(get(db, session, 1) == 3);
+}
+
+TEST_CASE("dtx: recovering twice finds nothing the second time", "[unit]")
+{
+    Database db(2, replicated(2));
+
+    {
+        Session session(*db.cluster, 0);
+
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.insert(db.tables.accounts, 3, Account{ 100 });
+                }) == Status::committed);
+    }
+    die_over(db, 3, 200, 1, 1);
+
+    dtx::Recovery first = db.cluster->recover();
+    dtx::Recovery second = db.cluster->recover();
+
+    CHECK(first.records >= 1);
+    CHECK(first.rows >= 1);
+    CHECK(second.records == 0);
+    CHECK(second.rows == 0);
+    CHECK(second.locks == 0);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/session.h"
+
+#include "engine/error.h"
+#include "unit/dtx/engine/database.h"
+
+using dtx::Session;
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+TEST_CASE("dtx: a coordinator's number is given once", "[unit]")
+{
+    dtx::Options options;
+
+    options.coordinators = 3;
+    Database db(1, options);
+    Session session(*db.cluster, 1);
+
+    try {
+        Session second(*db.cluster, 1);
+        FAIL("there are two");
+    } catch (const dtx::Error &error) {
+        CHECK(error.code() == RPM_E_OWNED);
+    }
+    CHECK_THROWS_AS(Session(*db.cluster, 3), dtx::Error);
+    Session third(*db.cluster, 2);
+}
+
+TEST_CASE("dtx: a listener hears of every attempt, with versions that count up", "[unit]")
+{
+    struct Heard : dtx::Listener {
+        std::vector<std::pair<Status, size_t>> all;
+        uint64_t last_version = 0;
+        void ended(const dtx::Attempt &attempt) override
+        {
+            all.emplace_back(attempt.status, attempt.accesses.size());
+            CHECK(attempt.begin_ns <= attempt.end_ns);
+            for (const dtx::Access *access : attempt.accesses)
+                if (access->written && attempt.status == Status::committed)
+                    last_version = access->header().version;
+        }
+    } heard;
+    Database db;
+    Session session(*db.cluster, 0, &heard);
+    auto table = db.tables.accounts;
+
+    (void)now(session, [&](Txn &txn) -> Task<bool> {
+        co_return co_await txn.insert(table, 1, Account{ 1 });
+    });
+    heard.all.clear();
+    for (uint64_t version = 2; version < 5; version++) {
+        (void)now(session, [&](Txn &txn) -> Task<bool> {
+            co_return co_await txn.write(table, 1, Account{ 2 });
+        });
+        CHECK(heard.last_version == version);
+    }
+    (void)now(session, [&](Txn &txn) -> Task<bool> {
+        (void)co_await txn.read(table, 1);
+        co_return false;
+    });
+    REQUIRE(heard.all.size() == 4);
+    CHECK(heard.all[0].first == Status::committed);
+    CHECK(heard.all[3].first == Status::aborted);
+    CHECK(heard.all[3].second == 1);
+}
+
+TEST_CASE("dtx: a session that was taken over joins again and goes on", "[unit]")
+{
+    Database db(2, replicated(2));
+    Session session(*db.cluster, 0);
+    auto table = db.tables.accounts;
+    bool all = GENERATE(false, true);
+
+    for (uint64_t key = 0; key < 20; key++) {
+        if (key == 10) {
+            if (all)
+                (void)db.cluster->recover();
+            else
+                (void)db.cluster->recover(0);
+        }
+        CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+                  co_return co_await txn.insert(table, key, Account{ 1 });
+              }) == Status::committed);
+    }
+    CHECK(session.counters().rejoined == 1);
+    CHECK(session.counters().committed >= 20);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              for (uint64_t key = 0; key < 20; key++)
+                  AWAIT_CHECK((co_await txn.read(table, key)));
+              co_return true;
+          }) == Status::committed);
+}
+
+TEST_CASE("dtx: sessions that come and go leave no slots unused", "[unit]")
+{
+    Database db(1, {}, Tables(100));
+
+    for (int i = 0; i < 300; i++) {
+        Session session(*db.cluster, static_cast<uint32_t>(i % 3));
+
+        for (auto table : { db.tables.accounts, db.tables.sorted }) {
+            REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                        for (uint64_t key = 0; key < 30; key++)
+                            AWAIT_CHECK(co_await txn.insert(table, key, Account{ 1 }));
+                        co_return true;
+                    }) == Status::committed);
+            REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                        for (uint64_t key = 0; key < 30; key++)
+                            AWAIT_CHECK(co_await txn.erase(table, key));
+                        co_return true;
+                    }) == Status::committed);
+        }
+    }
+}

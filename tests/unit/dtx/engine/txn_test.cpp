@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/txn.h"
+
+#include "unit/dtx/engine/database.h"
+
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+TEST_CASE("dtx: a row that was inserted is read, written, deleted", "[unit]")
+{
+    Database db;
+    dtx::Session session(*db.cluster, 0);
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK(!co_await txn.read(table, 5));
+              AWAIT_CHECK(!co_await txn.write(table, 5, Account{ 1 }));
+              AWAIT_CHECK(!co_await txn.erase(table, 5));
+              AWAIT_CHECK(co_await txn.insert(table, 5, Account{ 100 }));
+              co_return true;
+          }) == Status::committed);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK((co_await txn.read(table, 5))->cents == 100);
+              AWAIT_CHECK(!co_await txn.insert(table, 5, Account{ 7 }));
+              AWAIT_CHECK(co_await txn.write(table, 5, Account{ 200 }));
+              co_return true;
+          }) == Status::committed);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK((co_await txn.read(table, 5))->cents == 200);
+              AWAIT_CHECK(co_await txn.erase(table, 5));
+              co_return true;
+          }) == Status::committed);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK(!co_await txn.read(table, 5));
+              co_return true;
+          }) == Status::committed);
+}
+
+TEST_CASE("dtx: a transaction sees what it has done itself", "[unit]")
+{
+    Database db;
+    dtx::Session session(*db.cluster, 0);
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK(co_await txn.insert(table, 1, Account{ 1 }));
+              AWAIT_CHECK(!co_await txn.insert(table, 1, Account{ 2 }));
+              AWAIT_CHECK((co_await txn.read(table, 1))->cents == 1);
+              AWAIT_CHECK(co_await txn.write(table, 1, Account{ 3 }));
+              AWAIT_CHECK((co_await txn.read(table, 1))->cents == 3);
+              AWAIT_CHECK(co_await txn.erase(table, 1));
+              AWAIT_CHECK(!co_await txn.read(table, 1));
+              AWAIT_CHECK(co_await txn.insert(table, 1, Account{ 4 }));
+              co_return true;
+          }) == Status::committed);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK((co_await txn.read(table, 1))->cents == 4);
+              co_return true;
+          }) == Status::committed);
+}
+
+TEST_CASE("dtx: nothing of a transaction that is given up stays", "[unit]")
+{
+    Database db;
+    dtx::Session session(*db.cluster, 0);
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                co_return co_await txn.insert(table, 1, Account{ 1 });
+            }) == Status::committed);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK(co_await txn.write(table, 1, Account{ 9 }));
+              AWAIT_CHECK(co_await txn.insert(table, 2, Account{ 9 }));
+              co_return false;
+          }) == Status::aborted);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK((co_await txn.read(table, 1))->cents == 1);
+              AWAIT_CHECK(!co_await txn.read(table, 2));
+              co_return true;
+          }) == Status::committed);
+    CHECK(session.counters().aborted == 1);
+}
+
+TEST_CASE("dtx: an exception of the program gives the transaction up and comes through", "[unit]")
+{
+    Database db;
+    dtx::Session session(*db.cluster, 0);
+
+    CHECK_THROWS_AS(session.transact_now([&](Txn &txn) -> Task<bool> {
+        AWAIT_CHECK(co_await txn.insert(db.tables.accounts, 1, Account{ 1 }));
+        throw std::logic_error("of the program");
+    }),
+                    std::logic_error);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK(!co_await txn.read(db.tables.accounts, 1));
+              co_return true;
+          }) == Status::committed);
+}
+
+TEST_CASE("dtx: a range comes in order, up and down, with a limit", "[unit]")
+{
+    Database db(2);
+    dtx::Session session(*db.cluster, 0);
+    auto table = db.tables.sorted;
+    uint64_t first = in_partition(1, 0);
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                for (uint64_t i = 0; i < 100; i++)
+                    AWAIT_CHECK(co_await txn.insert(table, first + i * 10, Account{ int64_t(i) }));
+                co_return true;
+            }) == Status::committed);
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                auto up = co_await txn.scan(table, first + 15, first + 200);
+                auto down = co_await txn.scan(table, first, first + 999, 3, dtx::Order::descending);
+                auto none = co_await txn.scan(table, first + 1, first + 9);
+
+                CHECK(up.size() == 19);
+                CHECK(up.front().first == first + 20);
+                CHECK(up.back().second.cents == 20);
+                CHECK(down.size() == 3);
+                CHECK(down.front().first == first + 990);
+                CHECK(none.empty());
+                AWAIT_CHECK((co_await txn.scan(table, first + 9, first + 1)).empty());
+                AWAIT_CHECK((co_await txn.scan(table, first, first + 999, 0)).empty());
+                co_return true;
+            }) == Status::committed);
+}
+
+TEST_CASE("dtx: a table that is full says so, and the rest goes on", "[unit]")
+{
+    Database db(1, {}, Tables(40));
+    dtx::Session session(*db.cluster, 0);
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+    uint64_t made = 0;
+    auto insert = [&](Txn &txn) -> Task<bool> {
+        co_return co_await txn.insert(table, made, Account{ 1 });
+    };
+
+    for (; made < 100; made++) {
+        try {
+            Status status = now(session, insert);
+
+            REQUIRE(status == Status::committed);
+        } catch (const dtx::Error &error) {
+            CHECK(error.code() == RPM_E_FULL);
+            break;
+        }
+    }
+    CHECK(made == 40);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> { co_return co_await txn.erase(table, 7); }) ==
+          Status::committed);
+    CHECK(now(session, insert) == Status::committed);
+}
