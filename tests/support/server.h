@@ -47,6 +47,7 @@ struct ServerOpts {
     Dir::Place place = Dir::kMemory;
     bool anonymous = false;           // no file at all
     uint64_t bytes = 8 << 20;         // of the pool
+    uint64_t dram_bytes = 0;          // 0: the server's own choice
     uint32_t domain = RPM_DOMAIN_ADR; // declared; ignored for a pool on the disk
     uint32_t flags = 0;               // besides RPM_SERVER_CREATE
     uint32_t clients_max = 0;
@@ -104,6 +105,7 @@ class Server
         opts.pool = opts_.anonymous ? nullptr : path.c_str();
         opts.listen = listen.c_str();
         opts.pool_bytes = opts_.bytes;
+        opts.dram_bytes = opts_.dram_bytes;
         opts.flags = opts_.flags | RPM_SERVER_CREATE;
         opts.domain = opts_.place == Dir::kDisk && !opts_.anonymous ? 0 : opts_.domain;
         opts.clients_max = opts_.clients_max;
