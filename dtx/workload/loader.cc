@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loader.cc: several coroutines that take pieces of work until none is left.
+ */
+#include "workload/loader.h"
+
+namespace dtx
+{
+
+namespace
+{
+
+Task<void> take_pieces(const std::vector<Piece> &pieces, size_t &next)
+{
+    while (next < pieces.size()) {
+        size_t mine = next++;
+
+        co_await pieces[mine]();
+    }
+}
+
+} // namespace
+
+void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines)
+{
+    std::vector<Task<void>> tasks;
+    size_t next = 0;
+
+    for (uint32_t i = 0; i < coroutines; i++)
+        tasks.push_back(take_pieces(pieces, next));
+    session.run(std::move(tasks));
+}
+
+} // namespace dtx

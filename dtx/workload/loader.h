@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loader.h: rows into a table, many in one transaction.
+ */
+#ifndef DTX_WORKLOAD_LOADER_H
+#define DTX_WORKLOAD_LOADER_H
+
+#include "engine/error.h"
+#include "engine/session.h"
+
+#include <cstdint>
+#include <functional>
+#include <librpm.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dtx
+{
+
+template <class Row> class Loader
+{
+  public:
+    /* @batch rows in a transaction, all of one shard if the caller adds them in that order. */
+    Loader(Session &session, Table<Row> table, uint32_t batch)
+        : session_(session), table_(table), batch_(batch)
+    {
+    }
+
+    Task<void> add(uint64_t key, const Row &row)
+    {
+        rows_.emplace_back(key, row);
+        if (rows_.size() >= batch_)
+            co_await flush();
+    }
+
+    Task<void> flush()
+    {
+        if (rows_.empty())
+            co_return;
+        Outcome outcome = co_await session_.transact([this](Txn &txn) { return insert(txn); });
+
+        if (outcome.status != Status::committed)
+            throw Error(outcome.status == Status::aborted ? RPM_E_EXISTS : RPM_E_LOST,
+                        outcome.status == Status::aborted ? "the database has rows already"
+                                                          : "a server was lost during the load");
+        rows_.clear();
+    }
+
+  private:
+    Task<bool> insert(Txn &txn)
+    {
+        for (const auto &[key, row] : rows_) {
+            bool added = co_await txn.insert(table_, key, row);
+
+            if (!added)
+                co_return false;
+        }
+        co_return true;
+    }
+
+    Session &session_;
+    Table<Row> table_;
+    uint32_t batch_;
+    std::vector<std::pair<uint64_t, Row>> rows_;
+};
+
+/* Pieces of a load, done one after the other by whoever is free: by @coroutines of the session. */
+using Piece = std::function<Task<void>()>;
+
+void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines);
+
+} // namespace dtx
+#endif

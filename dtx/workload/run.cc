@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.cc: threads that start together and end together.
+ *
+ * A failure in one thread ends all; it is thrown to the caller when they are through. What the
+ * caller looks at while they run are copies that each thread keeps in atomics.
+ */
+#include "workload/run.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace dtx
+{
+
+namespace
+{
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start)
+{
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/* Threads wait for each other, and the caller for them. */
+class Crowd
+{
+  public:
+    explicit Crowd(uint32_t threads) : running_(threads), joining_(threads) {}
+    /* By a thread that is ready; returns when all are. */
+    void ready()
+    {
+        std::unique_lock lock(mutex_);
+
+        joining_--;
+        changed_.notify_all();
+        changed_.wait(lock, [this] { return joining_ == 0; });
+    }
+    /* By a thread that ends, with what it failed of. One that was not ready never will be. */
+    void ended(bool was_ready, std::exception_ptr failure)
+    {
+        std::lock_guard lock(mutex_);
+
+        joining_ -= was_ready ? 0 : 1;
+        running_--;
+        if (failure)
+            stop_ = true;
+        if (failure && !failure_)
+            failure_ = failure;
+        changed_.notify_all();
+    }
+    void wait_ready()
+    {
+        std::unique_lock lock(mutex_);
+
+        changed_.wait(lock, [this] { return joining_ == 0; });
+    }
+    /* True: all have ended, false: the time came first. */
+    bool wait_ended(double seconds)
+    {
+        std::unique_lock lock(mutex_);
+
+        return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                                 [this] { return running_ == 0; });
+    }
+    void stop()
+    {
+        stop_ = true;
+    }
+    bool stopped() const
+    {
+        return stop_.load(std::memory_order_relaxed);
+    }
+    void rethrow()
+    {
+        if (failure_)
+            std::rethrow_exception(failure_);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    uint32_t running_;
+    uint32_t joining_;
+    std::exception_ptr failure_;
+    std::atomic<bool> stop_ = false;
+};
+
+/* One thread of a run. */
+class Worker
+{
+  public:
+    Worker(Workload &workload, const Cluster &cluster, const RunOptions &options, uint32_t thread)
+        : workload_(workload), cluster_(cluster), options_(options), thread_(thread),
+          tally_(workload.kinds().size())
+    {
+        rpm_hist_init(&latency_);
+        left_ = options.transactions / options.threads +
+                (thread < options.transactions % options.threads ? 1 : 0);
+    }
+
+    void work(Crowd &crowd)
+    {
+        bool ready = false;
+        std::exception_ptr failure;
+
+        try {
+            Listener *listener = options_.listener ? options_.listener(thread_) : nullptr;
+            auto session = join(cluster_, options_.coordinator + thread_, listener);
+
+            ready = true;
+            crowd.ready();
+            run(*session, crowd);
+            counters_ = session->counters();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        crowd.ended(ready, failure);
+    }
+
+    /* By another thread. */
+    KindCounts so_far() const
+    {
+        KindCounts counts;
+
+        counts.committed = committed_.load(std::memory_order_relaxed);
+        counts.aborted = aborted_.load(std::memory_order_relaxed);
+        counts.conflicts = conflicts_.load(std::memory_order_relaxed);
+        counts.unknown = unknown_.load(std::memory_order_relaxed);
+        return counts;
+    }
+
+    /* When it has ended. */
+    void add_to(RunResult &result) const
+    {
+        result.tally.merge(tally_);
+        rpm_hist_merge(&result.latency, &latency_);
+        result.counters.committed += counters_.committed;
+        result.counters.aborted += counters_.aborted;
+        result.counters.conflicts += counters_.conflicts;
+        result.counters.unknown += counters_.unknown;
+        result.counters.remote += counters_.remote;
+        result.counters.rejoined += counters_.rejoined;
+    }
+
+  private:
+    void run(Session &session, Crowd &crowd)
+    {
+        std::vector<std::unique_ptr<Terminal>> terminals;
+        std::vector<Task<void>> tasks;
+
+        for (uint32_t i = 0; i < options_.coroutines; i++) {
+            Seat seat{ thread_, options_.threads, i, options_.seed };
+
+            terminals.push_back(workload_.terminal(session, tally_, seat));
+            tasks.push_back(sit(*terminals.back(), session, crowd));
+        }
+        session.run(std::move(tasks));
+    }
+
+    /* What one terminal does all the time. */
+    Task<void> sit(Terminal &terminal, Session &session, Crowd &crowd)
+    {
+        while (wanted(crowd)) {
+            Clock::time_point start = Clock::now();
+            Ended ended{};
+
+            try {
+                ended = co_await terminal.next();
+            } catch (...) {
+                crowd.stop(); /* the other terminals of this thread do not go on without it */
+                throw;
+            }
+            count(ended,
+                  static_cast<uint64_t>((Clock::now() - start) / std::chrono::nanoseconds(1)));
+            co_await session.turn();
+        }
+    }
+
+    bool wanted(const Crowd &crowd)
+    {
+        if (crowd.stopped() || (options_.transactions != 0 && left_ == 0))
+            return false;
+        left_ -= options_.transactions != 0 ? 1 : 0;
+        return true;
+    }
+
+    void count(const Ended &ended, uint64_t ns)
+    {
+        KindCounts &counts = tally_.counts[ended.kind];
+
+        rpm_hist_add(&latency_, ns);
+        counts.conflicts += ended.outcome.conflicts;
+        add(conflicts_, ended.outcome.conflicts);
+        switch (ended.outcome.status) {
+        case Status::committed:
+            counts.committed++;
+            add(committed_, 1);
+            break;
+        case Status::aborted:
+            counts.aborted++;
+            add(aborted_, 1);
+            break;
+        case Status::unknown:
+            counts.unknown++;
+            add(unknown_, 1);
+            break;
+        }
+    }
+
+    /* One thread writes: no need for an atomic addition. */
+    static void add(std::atomic<uint64_t> &counter, uint64_t more)
+    {
+        counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+    }
+
+    Workload &workload_;
+    const Cluster &cluster_;
+    const RunOptions &options_;
+    uint32_t thread_;
+    uint64_t left_ = 0;
+    Tally tally_;
+    rpm_hist latency_;
+    Counters counters_;
+    std::atomic<uint64_t> committed_ = 0;
+    std::atomic<uint64_t> aborted_ = 0;
+    std::atomic<uint64_t> conflicts_ = 0;
+    std::atomic<uint64_t> unknown_ = 0;
+};
+
+using Workers = std::vector<std::unique_ptr<Worker>>;
+
+Sample sample_of(const Workers &workers, double seconds)
+{
+    Sample sample;
+
+    sample.seconds = seconds;
+    for (const auto &worker : workers)
+        sample.counts += worker->so_far();
+    return sample;
+}
+
+/* Until all have ended; tells them to when it is time. */
+void watch(const Workers &workers, Crowd &crowd, const RunOptions &options, RunResult &result)
+{
+    constexpr double kPatience = 0.05; /* how late it may hear that it is to stop */
+    Clock::time_point start;
+    double next = options.interval;
+
+    crowd.wait_ready();
+    start = Clock::now();
+    for (bool ended = false; !ended;) {
+        double now = seconds_since(start);
+        double end = options.seconds > 0 ? options.seconds - now : kPatience;
+
+        ended = crowd.wait_ended(std::max(0.001, std::min({ kPatience, end, next - now })));
+        now = seconds_since(start);
+        if ((options.seconds > 0 && now >= options.seconds) ||
+            (options.stop != nullptr && options.stop->load()))
+            crowd.stop();
+        if (now >= next && !ended) {
+            result.samples.push_back(sample_of(workers, now));
+            next += options.interval;
+            if (options.heard)
+                options.heard(result.samples.back());
+        }
+    }
+    result.seconds = seconds_since(start);
+    result.samples.push_back(sample_of(workers, result.seconds));
+}
+
+/* @each(i) in a thread of its own for each i below @threads. */
+template <class Each> std::vector<std::thread> start_threads(uint32_t threads, Each each)
+{
+    std::vector<std::thread> all;
+
+    for (uint32_t i = 0; i < threads; i++)
+        all.emplace_back([each, i] { each(i); });
+    return all;
+}
+
+} // namespace
+
+RunResult::RunResult(size_t kinds) : tally(kinds)
+{
+    rpm_hist_init(&latency);
+}
+
+std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator, Listener *listener)
+{
+    constexpr double kPatience = 15;
+    constexpr auto kLongest = std::chrono::milliseconds(500);
+    Clock::time_point start = Clock::now();
+
+    /* An attempt that fails at one server has had claims at others, which have to go in their turn:
+     * waits grow. */
+    for (auto step = std::chrono::milliseconds(2);; step = std::min(2 * step, kLongest)) {
+        try {
+            return std::make_unique<Session>(cluster, coordinator, listener);
+        } catch (const Error &error) {
+            if (error.code() != RPM_E_OWNED || seconds_since(start) > kPatience)
+                throw;
+        }
+        std::this_thread::sleep_for(step);
+    }
+}
+
+void load(Workload &workload, const Cluster &cluster, uint32_t threads)
+{
+    Crowd crowd(threads);
+    auto each = [&](uint32_t i) {
+        std::exception_ptr failure;
+
+        try {
+            auto session = join(cluster, i);
+
+            workload.load(*session, i, threads);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        crowd.ended(false, failure);
+    };
+
+    for (std::thread &thread : start_threads(threads, each))
+        thread.join();
+    crowd.rethrow();
+}
+
+RunResult run(Workload &workload, const Cluster &cluster, const RunOptions &options)
+{
+    RunResult result(workload.kinds().size());
+    Crowd crowd(options.threads);
+    Workers workers;
+
+    for (uint32_t i = 0; i < options.threads; i++)
+        workers.push_back(std::make_unique<Worker>(workload, cluster, options, i));
+    std::vector<std::thread> threads =
+        start_threads(options.threads, [&](uint32_t i) { workers[i]->work(crowd); });
+
+    watch(workers, crowd, options, result);
+    for (std::thread &thread : threads)
+        thread.join();
+    crowd.rethrow();
+    for (const auto &worker : workers)
+        worker->add_to(result);
+    return result;
+}
+
+} // namespace dtx

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.h: runs a workload: a session for each thread, a terminal for each of its coroutines.
+ *
+ * Tests: tests/unit/dtx/workload/run_test.cpp
+ */
+#ifndef DTX_WORKLOAD_RUN_H
+#define DTX_WORKLOAD_RUN_H
+
+#include "workload/workload.h"
+
+#include <atomic>
+#include <functional>
+#include <librpm.h>
+#include <vector>
+
+namespace dtx
+{
+
+/* What a run has come to so far. */
+struct Sample {
+    double seconds = 0;
+    KindCounts counts; /* of all kinds */
+};
+
+struct RunOptions {
+    uint32_t threads = 1;
+    uint32_t coroutines = 8;
+    double seconds = 0;        /* how long, */
+    uint64_t transactions = 0; /* or how many by all terminals together; both: what comes first */
+    double interval = 1;       /* between samples, in seconds */
+    uint32_t coordinator = 0;  /* of the first thread */
+    uint64_t seed = 1;
+    std::function<Listener *(uint32_t thread)> listener; /* of a thread's session */
+    std::function<void(const Sample &)> heard;           /* by the thread that called run() */
+    const std::atomic<bool> *stop = nullptr;             /* somebody wants it to end */
+};
+
+struct RunResult {
+    explicit RunResult(size_t kinds);
+
+    Tally tally;
+    rpm_hist latency; /* ns from the first attempt to the end, also of those given up */
+    Counters counters;
+    double seconds = 0;
+    std::vector<Sample> samples;
+};
+
+/* A session. The servers hear a moment later of one that has ended, so a coordinator that is still
+ * owned is waited for, up to some seconds. Throws Error. */
+std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator,
+                              Listener *listener = nullptr);
+
+/* The database is there. Throws Error. */
+void load(Workload &workload, const Cluster &cluster, uint32_t threads);
+
+/* The database is loaded. Throws Error; what has been done until then is done. */
+RunResult run(Workload &workload, const Cluster &cluster, const RunOptions &options);
+
+} // namespace dtx
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scan.h: all rows of a table, as their type. Nobody uses the database meanwhile.
+ */
+#ifndef DTX_WORKLOAD_SCAN_H
+#define DTX_WORKLOAD_SCAN_H
+
+#include "engine/cluster.h"
+
+#include <cstring>
+
+namespace dtx
+{
+
+/* @each: called with a key and its row. */
+template <class Row, class Each>
+void scan_rows(const Cluster &cluster, Table<Row> table, uint32_t copy, Each each)
+{
+    cluster.each_row(table.number, copy, [&each](uint64_t key, const void *bytes, size_t) {
+        Row row;
+
+        std::memcpy(&row, bytes, sizeof(row));
+        each(key, row);
+    });
+}
+
+} // namespace dtx
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * input.h: SmallBank: which program, for whom, how much.
+ *
+ * The mix is that of FaSST, FORD and SMART: SendPayment 25 %, the five others 15 % each. Amounts
+ * are those of H-Store. TransactSavings adds or takes 20.20, each as often: the original program is
+ * given a signed amount and does not let savings become negative, which only ever adding never
+ * shows.
+ */
+#ifndef DTX_WORKLOAD_SMALLBANK_INPUT_H
+#define DTX_WORKLOAD_SMALLBANK_INPUT_H
+
+#include "workload/random.h"
+#include "workload/smallbank/schema.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dtx::smallbank
+{
+
+enum Program : uint32_t {
+    kBalance,
+    kDepositChecking,
+    kTransactSavings,
+    kAmalgamate,
+    kWriteCheck,
+    kSendPayment,
+    kPrograms
+};
+
+const std::vector<std::string> &program_names();
+
+inline constexpr int64_t kDeposit = 130;
+inline constexpr int64_t kSaving = 2020;
+inline constexpr int64_t kCheck = 500;
+inline constexpr int64_t kPenalty = 100;
+inline constexpr int64_t kPayment = 500;
+
+struct Input {
+    Program program;
+    uint32_t customer;
+    uint32_t other; /* never the same; of Amalgamate and SendPayment */
+    int64_t cents;
+};
+
+class Inputs
+{
+  public:
+    Inputs(const Parameters &parameters, uint64_t seed) : parameters_(parameters), random_(seed) {}
+    Input next();
+
+  private:
+    Program program();
+    uint32_t customer();
+
+    Parameters parameters_;
+    Random random_;
+};
+
+} // namespace dtx::smallbank
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * load.cc: opens the accounts, those of one server in one transaction.
+ */
+#include "workload/smallbank/load.h"
+
+#include "workload/loader.h"
+
+#include <algorithm>
+
+namespace dtx::smallbank
+{
+
+namespace
+{
+
+constexpr uint32_t kBatch = 50;
+constexpr uint32_t kPiece = 1000; /* customers */
+constexpr uint32_t kCoroutines = 4;
+
+struct Range {
+    uint32_t first;
+    uint32_t end;
+    uint32_t step;
+};
+
+Task<void> open_accounts(Session &session, const Parameters &parameters, const Tables &tables,
+                         Range range)
+{
+    Loader<Account> savings(session, tables.savings, kBatch);
+    Loader<Account> checking(session, tables.checking, kBatch);
+
+    for (uint64_t i = range.first; i < range.end; i += range.step) {
+        uint32_t customer = static_cast<uint32_t>(i);
+
+        co_await savings.add(customer, opening_savings(parameters, customer));
+        co_await checking.add(customer, opening_checking(parameters, customer));
+    }
+    co_await savings.flush();
+    co_await checking.flush();
+}
+
+} // namespace
+
+void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
+          uint32_t parts)
+{
+    std::vector<Piece> pieces;
+    uint32_t servers = parameters.servers;
+    uint64_t span = uint64_t{ kPiece } * servers;
+    uint64_t number = 0;
+
+    for (uint64_t first = 0; first < parameters.accounts; first += span)
+        for (uint32_t server = 0; server < servers; server++) {
+            uint64_t end = std::min<uint64_t>(first + span, parameters.accounts);
+            Range range{ static_cast<uint32_t>(first + server), static_cast<uint32_t>(end),
+                         servers };
+
+            if (number++ % parts == part)
+                pieces.push_back([&session, &parameters, &tables, range] {
+                    return open_accounts(session, parameters, tables, range);
+                });
+        }
+    load_pieces(session, pieces, kCoroutines);
+}
+
+} // namespace dtx::smallbank

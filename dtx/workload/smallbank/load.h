@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * load.h: the accounts of SmallBank.
+ */
+#ifndef DTX_WORKLOAD_SMALLBANK_LOAD_H
+#define DTX_WORKLOAD_SMALLBANK_LOAD_H
+
+#include "engine/session.h"
+#include "workload/smallbank/schema.h"
+
+namespace dtx::smallbank
+{
+
+/* Part @part of @parts. */
+void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
+          uint32_t parts);
+
+} // namespace dtx::smallbank
+#endif

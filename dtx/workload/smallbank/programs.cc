@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * programs.cc: the programs, each as its paper has it.
+ */
+#include "workload/smallbank/programs.h"
+
+namespace dtx::smallbank
+{
+
+Task<bool> Programs::run(Txn &txn, const Input &input, Change &change)
+{
+    change = Change{ 0, 0 };
+    switch (input.program) {
+    case kBalance:
+        return balance(txn, input.customer, balance_);
+    case kDepositChecking:
+        return deposit_checking(txn, input, change);
+    case kTransactSavings:
+        return transact_savings(txn, input, change);
+    case kAmalgamate:
+        return amalgamate(txn, input, change);
+    case kWriteCheck:
+        return write_check(txn, input, change);
+    default:
+        return send_payment(txn, input, change);
+    }
+}
+
+Task<bool> Programs::balance(Txn &txn, uint32_t customer, int64_t &cents)
+{
+    auto savings = co_await txn.read(tables_.savings, customer);
+    auto checking = co_await txn.read(tables_.checking, customer);
+
+    cents = missing_.need(savings, "savings account").cents;
+    cents += missing_.need(checking, "checking account").cents;
+    co_return true;
+}
+
+Task<bool> Programs::deposit_checking(Txn &txn, const Input &input, Change &change)
+{
+    if (input.cents < 0)
+        co_return false;
+    auto found = co_await txn.read(tables_.checking, input.customer);
+    Account checking = missing_.need(found, "checking account");
+
+    checking.cents += input.cents;
+    change.money = input.cents;
+    co_return co_await txn.write(tables_.checking, input.customer, checking);
+}
+
+Task<bool> Programs::transact_savings(Txn &txn, const Input &input, Change &change)
+{
+    auto found = co_await txn.read(tables_.savings, input.customer);
+    Account savings = missing_.need(found, "savings account");
+
+    savings.cents += input.cents;
+    if (savings.cents < 0)
+        co_return false;
+    change.money = input.cents;
+    change.savings = input.cents;
+    co_return co_await txn.write(tables_.savings, input.customer, savings);
+}
+
+Task<bool> Programs::amalgamate(Txn &txn, const Input &input, Change &change)
+{
+    auto savings = co_await txn.read(tables_.savings, input.customer);
+    auto checking = co_await txn.read(tables_.checking, input.customer);
+    auto found = co_await txn.read(tables_.checking, input.other);
+    Account other = missing_.need(found, "checking account");
+    const Account none{ 0 };
+
+    change.savings = -missing_.need(savings, "savings account").cents;
+    other.cents += savings->cents + missing_.need(checking, "checking account").cents;
+    co_await txn.write(tables_.savings, input.customer, none);
+    co_await txn.write(tables_.checking, input.customer, none);
+    co_return co_await txn.write(tables_.checking, input.other, other);
+}
+
+Task<bool> Programs::write_check(Txn &txn, const Input &input, Change &change)
+{
+    auto savings = co_await txn.read(tables_.savings, input.customer);
+    auto found = co_await txn.read(tables_.checking, input.customer);
+    Account checking = missing_.need(found, "checking account");
+    int64_t total = missing_.need(savings, "savings account").cents + checking.cents;
+    int64_t taken = total < input.cents ? input.cents + kPenalty : input.cents;
+
+    checking.cents -= taken;
+    change.money = -taken;
+    co_return co_await txn.write(tables_.checking, input.customer, checking);
+}
+
+Task<bool> Programs::send_payment(Txn &txn, const Input &input, Change &)
+{
+    auto from = co_await txn.read(tables_.checking, input.customer);
+    auto to = co_await txn.read(tables_.checking, input.other);
+    Account payer = missing_.need(from, "checking account");
+    Account payee = missing_.need(to, "checking account");
+
+    if (payer.cents < input.cents)
+        co_return false;
+    payer.cents -= input.cents;
+    payee.cents += input.cents;
+    co_await txn.write(tables_.checking, input.customer, payer);
+    co_return co_await txn.write(tables_.checking, input.other, payee);
+}
+
+} // namespace dtx::smallbank

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * schema.cc: the tables of SmallBank and what is in them at the start.
+ */
+#include "workload/smallbank/schema.h"
+
+#include "engine/error.h"
+#include "workload/random.h"
+#include "workload/room.h"
+
+namespace dtx::smallbank
+{
+
+namespace
+{
+
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kAccountsMax = 1u << 30;
+
+uint32_t partition(uint64_t key)
+{
+    return static_cast<uint32_t>(key);
+}
+
+Account opening(const Parameters &parameters, uint64_t account)
+{
+    Random random(seed_of(parameters.load_seed, account));
+    int64_t least = parameters.low_balances ? kLowLeast : kNormalLeast;
+    int64_t most = parameters.low_balances ? kLowMost : kNormalMost;
+
+    return { least + static_cast<int64_t>(random.below(static_cast<uint64_t>(most - least) + 1)) };
+}
+
+void refuse(bool wrong, const char *what)
+{
+    if (wrong)
+        throw Error(0, std::string("smallbank: ") + what);
+}
+
+} // namespace
+
+void Parameters::verify() const
+{
+    refuse(accounts < 2 || accounts > kAccountsMax, "accounts: 2 to 1073741824");
+    refuse(hot < 2 || hot > accounts, "hot: 2 to the number of accounts");
+    refuse(hot_percent > 100, "hot-percent: 0 to 100");
+    refuse(hot == accounts && hot_percent != 100, "hot: all accounts, but hot-percent is not 100");
+    refuse(servers < 1, "servers: 1 at least");
+}
+
+Tables::Tables(const Parameters &parameters) : schema("smallbank", kVersion)
+{
+    uint64_t each = 0;
+
+    parameters.verify();
+    each = (parameters.accounts + parameters.servers - 1) / parameters.servers;
+    savings = schema.hash_table<Account>("savings", room_for(each), partition);
+    checking = schema.hash_table<Account>("checking", room_for(each), partition);
+}
+
+Account opening_savings(const Parameters &parameters, uint32_t customer)
+{
+    return opening(parameters, uint64_t{ customer } * 2);
+}
+
+Account opening_checking(const Parameters &parameters, uint32_t customer)
+{
+    return opening(parameters, uint64_t{ customer } * 2 + 1);
+}
+
+} // namespace dtx::smallbank

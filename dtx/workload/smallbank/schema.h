@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * schema.h: SmallBank: customers with a savings and a checking account each. Money in cents.
+ *
+ * The table of names of the original is left out, as key-value systems do: a customer is given by
+ * number, 0 to accounts - 1. Customer n is in partition n.
+ *
+ * Tests: tests/unit/dtx/workload/smallbank_test.cpp
+ */
+#ifndef DTX_WORKLOAD_SMALLBANK_SCHEMA_H
+#define DTX_WORKLOAD_SMALLBANK_SCHEMA_H
+
+#include "engine/schema.h"
+
+#include <cstdint>
+
+namespace dtx::smallbank
+{
+
+struct Account {
+    int64_t cents;
+};
+
+struct Parameters {
+    uint32_t accounts = 100000;
+    uint32_t hot = 4000;       /* of them: customers 0 to hot - 1 */
+    uint32_t hot_percent = 90; /* of the accesses that go there */
+    bool low_balances = false; /* so low that programs run into their rules */
+    bool send_payment = true;  /* off: the five programs of the original, 20 % each */
+    uint32_t servers = 1;
+    uint64_t load_seed = 1;
+
+    /* Throws Error that names the parameter out of range. */
+    void verify() const;
+};
+
+/* Opening balances of each account, both included. */
+inline constexpr int64_t kNormalLeast = 1000000;
+inline constexpr int64_t kNormalMost = 5000000;
+inline constexpr int64_t kLowLeast = 0;
+inline constexpr int64_t kLowMost = 5000;
+
+struct Tables {
+    explicit Tables(const Parameters &parameters);
+
+    Schema schema;
+    Table<Account> savings;
+    Table<Account> checking;
+};
+
+/* Of customer @customer: a function of the seed, so that a check knows it again. */
+Account opening_savings(const Parameters &parameters, uint32_t customer);
+Account opening_checking(const Parameters &parameters, uint32_t customer);
+
+} // namespace dtx::smallbank
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * smallbank.cc: terminals and checks of SmallBank.
+ */
+#include "workload/smallbank/smallbank.h"
+
+#include "workload/smallbank/check.h"
+#include "workload/smallbank/load.h"
+#include "workload/smallbank/programs.h"
+
+namespace dtx::smallbank
+{
+
+namespace
+{
+
+class Customer : public Terminal
+{
+  public:
+    Customer(Session &session, Tally &tally, const Parameters &parameters, const Tables &tables,
+             uint64_t seed)
+        : session_(session), tally_(tally), inputs_(parameters, seed), programs_(tables, missing_)
+    {
+    }
+
+    Task<Ended> next() override
+    {
+        Input input = inputs_.next();
+        Change change{ 0, 0 };
+        Outcome outcome =
+            co_await session_.transact([&](Txn &txn) { return programs_.run(txn, input, change); });
+
+        missing_.committed();
+        tally_.ledger.add(outcome.status, { static_cast<uint64_t>(change.money),
+                                            static_cast<uint64_t>(change.savings) });
+        co_return Ended{ input.program, outcome };
+    }
+
+  private:
+    Session &session_;
+    Tally &tally_;
+    Inputs inputs_;
+    Missing missing_;
+    Programs programs_;
+};
+
+} // namespace
+
+SmallBank::SmallBank(const Parameters &parameters) : parameters_(parameters), tables_(parameters) {}
+
+const std::vector<std::string> &SmallBank::kinds() const
+{
+    return program_names();
+}
+
+void SmallBank::load(Session &session, uint32_t part, uint32_t parts)
+{
+    smallbank::load(session, parameters_, tables_, part, parts);
+}
+
+std::unique_ptr<Terminal> SmallBank::terminal(Session &session, Tally &tally, const Seat &seat)
+{
+    return std::make_unique<Customer>(session, tally, parameters_, tables_, seat.own_seed());
+}
+
+std::vector<std::string> SmallBank::check(const Cluster &cluster, uint32_t copy)
+{
+    return smallbank::check(cluster, copy, parameters_, tables_);
+}
+
+Totals SmallBank::totals(const Cluster &cluster, uint32_t copy)
+{
+    return smallbank::totals(cluster, copy, tables_);
+}
+
+Totals SmallBank::loaded()
+{
+    uint64_t savings = 0;
+    uint64_t checking = 0;
+
+    for (uint32_t i = 0; i < parameters_.accounts; i++) {
+        savings += static_cast<uint64_t>(opening_savings(parameters_, i).cents);
+        checking += static_cast<uint64_t>(opening_checking(parameters_, i).cents);
+    }
+    return { savings + checking, savings };
+}
+
+} // namespace dtx::smallbank

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * smallbank.h: SmallBank as a workload.
+ *
+ * Checked: every customer has both accounts and nobody else has; no savings are negative. Ledger:
+ * all money, by the amounts of the programs that committed (Amalgamate and SendPayment only move
+ * it), and all savings.
+ *
+ * Tests: tests/unit/dtx/workload/smallbank_test.cpp
+ */
+#ifndef DTX_WORKLOAD_SMALLBANK_SMALLBANK_H
+#define DTX_WORKLOAD_SMALLBANK_SMALLBANK_H
+
+#include "workload/smallbank/schema.h"
+#include "workload/workload.h"
+
+namespace dtx::smallbank
+{
+
+class SmallBank : public Workload
+{
+  public:
+    explicit SmallBank(const Parameters &parameters);
+
+    const Schema &schema() const override
+    {
+        return tables_.schema;
+    }
+    const std::vector<std::string> &kinds() const override;
+    void load(Session &session, uint32_t part, uint32_t parts) override;
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
+    std::vector<std::string> check(const Cluster &cluster, uint32_t copy) override;
+    Totals totals(const Cluster &cluster, uint32_t copy) override;
+    Totals loaded() override;
+
+    const Tables &tables() const
+    {
+        return tables_;
+    }
+
+  private:
+    Parameters parameters_;
+    Tables tables_;
+};
+
+} // namespace dtx::smallbank
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * workload.cc: what all workloads count and check the same way.
+ */
+#include "workload/workload.h"
+
+namespace dtx
+{
+
+namespace
+{
+
+/* Each costs a back-off, so this is far longer than any commit lasts. */
+constexpr uint32_t kTimesMissing = 20000;
+
+} // namespace
+
+KindCounts &KindCounts::operator+=(const KindCounts &other)
+{
+    committed += other.committed;
+    aborted += other.aborted;
+    conflicts += other.conflicts;
+    unknown += other.unknown;
+    return *this;
+}
+
+void Tally::merge(const Tally &other)
+{
+    for (size_t i = 0; i < counts.size(); i++)
+        counts[i] += other.counts[i];
+    ledger.merge(other.ledger);
+    skipped += other.skipped;
+}
+
+std::vector<std::string> Workload::check_run(const Cluster &cluster, uint32_t copy,
+                                             const Totals &before, const Tally &tally)
+{
+    std::vector<std::string> wrong = check(cluster, copy);
+    Totals change = totals(cluster, copy) - before;
+    Totals rest = change - tally.ledger.committed();
+    std::string text;
+
+    switch (tally.ledger.explains(change)) {
+    case Verdict::right:
+        return wrong;
+    case Verdict::too_many_unknown:
+        wrong.push_back("totals cannot be checked: too many transactions whose end is unknown");
+        return wrong;
+    case Verdict::wrong:
+        break;
+    }
+    for (uint64_t part : rest)
+        text += " " + std::to_string(static_cast<int64_t>(part));
+    wrong.push_back("totals moved by more than what was committed, by" + text + " (" +
+                    std::to_string(tally.ledger.unknown().size()) + " ends unknown)");
+    return wrong;
+}
+
+void Missing::missing(const char *what)
+{
+    if (++times_ > kTimesMissing)
+        throw Error(0, std::string("the database has no ") + what + " where one must be");
+    throw Conflict();
+}
+
+} // namespace dtx

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * workload.h: what a benchmark is made of: a schema, its load, transactions by kind, and what must
+ * hold of the rows whatever has happened.
+ *
+ * A terminal is one user: it makes up its input and runs one transaction after the other in a
+ * coroutine of its session. What its transactions did is counted in a tally, which belongs to the
+ * thread.
+ *
+ * Tests: tests/unit/dtx/workload/
+ */
+#ifndef DTX_WORKLOAD_WORKLOAD_H
+#define DTX_WORKLOAD_WORKLOAD_H
+
+#include "engine/session.h"
+#include "workload/ledger.h"
+#include "workload/random.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dtx
+{
+
+/* How often transactions of one kind ended how. */
+struct KindCounts {
+    uint64_t committed = 0;
+    uint64_t aborted = 0;   /* by the rules of the business */
+    uint64_t conflicts = 0; /* attempts that had to be made again */
+    uint64_t unknown = 0;
+
+    uint64_t attempts() const
+    {
+        return committed + aborted + conflicts + unknown;
+    }
+    KindCounts &operator+=(const KindCounts &other);
+};
+
+/* What one thread's transactions came to. */
+struct Tally {
+    explicit Tally(size_t kinds) : counts(kinds) {}
+    void merge(const Tally &other);
+
+    std::vector<KindCounts> counts; /* by kind */
+    Ledger ledger;
+    uint64_t skipped = 0; /* TPC-C: districts that had nothing to deliver */
+};
+
+/* How a transaction as the workload counts them has ended; it may be several of the database. */
+struct Ended {
+    uint32_t kind;
+    Outcome outcome;
+};
+
+class Terminal
+{
+  public:
+    virtual ~Terminal() = default;
+    /* One transaction of this terminal's mix. Its effects on totals are in the tally afterwards. */
+    virtual Task<Ended> next() = 0;
+};
+
+/* Who a terminal is among all: coroutine @coroutine of thread @thread of @threads. */
+struct Seat {
+    uint32_t thread = 0;
+    uint32_t threads = 1;
+    uint32_t coroutine = 0;
+    uint64_t seed = 1;
+
+    uint64_t own_seed() const
+    {
+        return seed_of(seed, uint64_t{ thread } << 32 | coroutine);
+    }
+};
+
+class Workload
+{
+  public:
+    virtual ~Workload() = default;
+
+    virtual const Schema &schema() const = 0;
+    /* Names of the kinds of transactions. */
+    virtual const std::vector<std::string> &kinds() const = 0;
+
+    /* Part @part of @parts of the load; parts may run at the same time, each in its own thread.
+     * Throws Error: RPM_E_EXISTS if rows are there. */
+    virtual void load(Session &session, uint32_t part, uint32_t parts) = 0;
+
+    /* The session, the tally and this workload must outlive it. */
+    virtual std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
+                                               const Seat &seat) = 0;
+
+    /* What is wrong with copy @copy of all rows, a sentence each; empty: nothing. Nobody uses the
+     * database meanwhile. */
+    virtual std::vector<std::string> check(const Cluster &cluster, uint32_t copy) = 0;
+
+    /* The sums that tallies keep a ledger of; as above. */
+    virtual Totals totals(const Cluster &cluster, uint32_t copy) = 0;
+
+    /* What totals() must be after the load. */
+    virtual Totals loaded() = 0;
+
+    /* check(), and that the totals have moved from @before by what the ledger says. */
+    std::vector<std::string> check_run(const Cluster &cluster, uint32_t copy, const Totals &before,
+                                       const Tally &tally);
+};
+
+/* A row that must be there and is not: read in the middle of somebody's commit, which the next
+ * attempt will not meet, or missing for good. A terminal counts the times in a row. */
+class Missing
+{
+  public:
+    /* Throws Conflict; after thousands without a commit between them, Error. */
+    [[noreturn]] void missing(const char *what);
+    void committed()
+    {
+        times_ = 0;
+    }
+    template <class Row> const Row &need(const std::optional<Row> &row, const char *what)
+    {
+        if (!row)
+            missing(what);
+        return *row;
+    }
+    void need(bool done, const char *what)
+    {
+        if (!done)
+            missing(what);
+    }
+
+  private:
+    uint32_t times_ = 0;
+};
+
+} // namespace dtx
+#endif

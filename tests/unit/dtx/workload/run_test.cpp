@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// run_test.cpp: a run ends when it is to, counts everything, and passes on what fails in it.
+#include "ground.h"
+#include "workload/smallbank/smallbank.h"
+
+#include <chrono>
+
+using namespace dtx;
+
+namespace
+{
+
+smallbank::Parameters few_accounts()
+{
+    smallbank::Parameters parameters;
+
+    parameters.accounts = 100;
+    parameters.hot = 50;
+    return parameters;
+}
+
+// SmallBank, but a terminal fails after some transactions.
+class Failing : public smallbank::SmallBank
+{
+  public:
+    Failing() : SmallBank(few_accounts()) {}
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override
+    {
+        auto inner = SmallBank::terminal(session, tally, seat);
+
+        if (seat.thread != 1 || seat.coroutine != 1)
+            return inner;
+        return std::make_unique<Broken>(std::move(inner));
+    }
+
+  private:
+    class Broken : public Terminal
+    {
+      public:
+        explicit Broken(std::unique_ptr<Terminal> inner) : inner_(std::move(inner)) {}
+        Task<Ended> next() override
+        {
+            if (++times_ == 20)
+                throw Error(RPM_E_FULL, "no room left for a test");
+            return inner_->next();
+        }
+
+      private:
+        std::unique_ptr<Terminal> inner_;
+        uint32_t times_ = 0;
+    };
+};
+
+struct World {
+    support::Ground ground{ 1, 64 << 20 };
+    Failing failing;
+    smallbank::SmallBank workload{ few_accounts() };
+    Cluster cluster = ground.cluster(workload, 1);
+
+    World()
+    {
+        cluster.create();
+        dtx::load(workload, cluster, 1);
+    }
+};
+
+} // namespace
+
+TEST_CASE("run: as many transactions as asked for, whatever the number of threads")
+{
+    World world;
+    RunOptions options;
+
+    options.threads = 3;
+    options.coroutines = 2;
+    for (uint64_t transactions : { 1, 100, 101 }) {
+        options.transactions = transactions;
+        RunResult result = run(world.workload, world.cluster, options);
+        uint64_t ended = 0;
+
+        for (const KindCounts &counts : result.tally.counts)
+            ended += counts.committed + counts.aborted;
+        CHECK(ended == transactions);
+        CHECK(result.latency.count == transactions);
+        CHECK(result.counters.committed + result.counters.aborted == transactions);
+        CHECK(result.counters.remote > 0);
+        REQUIRE(result.samples.size() == 1);
+        CHECK(result.samples[0].counts.committed + result.samples[0].counts.aborted ==
+              transactions);
+    }
+}
+
+TEST_CASE("run: it takes the time asked for, and is heard of meanwhile")
+{
+    World world;
+    RunOptions options;
+    std::vector<Sample> heard;
+
+    options.seconds = 0.5;
+    options.interval = 0.1;
+    options.heard = [&](const Sample &sample) { heard.push_back(sample); };
+    RunResult result = run(world.workload, world.cluster, options);
+
+    CHECK(result.seconds >= 0.5);
+    CHECK(result.seconds < 5);
+    REQUIRE(heard.size() >= 2);
+    CHECK(result.samples.size() == heard.size() + 1);
+    for (size_t i = 1; i < result.samples.size(); i++) {
+        CHECK(result.samples[i].seconds > result.samples[i - 1].seconds);
+        CHECK(result.samples[i].counts.committed >= result.samples[i - 1].counts.committed);
+    }
+    CHECK(result.samples.back().counts.committed > 0);
+}
+
+TEST_CASE("run: it ends early when told to")
+{
+    World world;
+    RunOptions options;
+    std::atomic<bool> stop = false;
+
+    options.seconds = 100;
+    options.interval = 0.05;
+    options.stop = &stop;
+    options.heard = [&](const Sample &) { stop = true; };
+    CHECK(run(world.workload, world.cluster, options).seconds < 20);
+}
+
+TEST_CASE("run: a failure in one terminal ends all threads and comes out")
+{
+    World world;
+    RunOptions options;
+
+    options.threads = 2;
+    options.coroutines = 2;
+    options.seconds = 100;
+    try {
+        run(world.failing, world.cluster, options);
+        FAIL("went on");
+    } catch (const Error &error) {
+        CHECK(error.code() == RPM_E_FULL);
+    }
+    // Everybody is gone: the same coordinators can be had again.
+    options.transactions = 10;
+    CHECK(run(world.workload, world.cluster, options).latency.count == 10);
+}
+
+TEST_CASE("run: a thread that cannot join ends all others")
+{
+    World world;
+    RunOptions options;
+
+    options.threads = 2;
+    options.coordinator = world.cluster.options().coordinators - 1;
+    options.seconds = 100;
+    CHECK_THROWS_AS(run(world.workload, world.cluster, options), Error);
+}
+
+TEST_CASE("run: equal seeds give equal transactions")
+{
+    auto outcome = [](uint64_t seed) {
+        World world;
+        RunOptions options;
+
+        options.coroutines = 1;
+        options.transactions = 300;
+        options.seed = seed;
+        RunResult result = run(world.workload, world.cluster, options);
+        return std::make_pair(result.tally.ledger.committed(),
+                              world.workload.totals(world.cluster, 0));
+    };
+
+    CHECK(outcome(1) == outcome(1));
+    CHECK(outcome(1) != outcome(2));
+}
