@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * load.h: the rows of TATP at the start, by the rules of its load.
+ */
+#ifndef DTX_WORKLOAD_TATP_LOAD_H
+#define DTX_WORKLOAD_TATP_LOAD_H
+
+#include "engine/session.h"
+#include "workload/tatp/schema.h"
+
+#include <utility>
+#include <vector>
+
+namespace dtx::tatp
+{
+
+/* Everything of one subscriber: a function of the seed, so that a check knows it again. */
+struct Opening {
+    Subscriber subscriber;
+    std::vector<std::pair<uint64_t, AccessInfo>> access_info; /* with their keys */
+    std::vector<std::pair<uint64_t, SpecialFacility>> facility;
+    std::vector<std::pair<uint64_t, CallForwarding>> forwarding;
+};
+
+Opening opening_of(const Parameters &parameters, uint32_t s_id);
+
+/* Part @part of @parts. */
+void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
+          uint32_t parts);
+
+} // namespace dtx::tatp
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tatp.cc: terminals of TATP.
+ */
+#include "workload/tatp/tatp.h"
+
+#include "workload/tatp/check.h"
+#include "workload/tatp/load.h"
+#include "workload/tatp/transactions.h"
+
+namespace dtx::tatp
+{
+
+namespace
+{
+
+class Caller : public Terminal
+{
+  public:
+    Caller(Session &session, Tally &tally, const Parameters &parameters, const Tables &tables,
+           uint64_t seed)
+        : session_(session), tally_(tally), inputs_(parameters, seed),
+          transactions_(parameters, tables, missing_)
+    {
+    }
+
+    Task<Ended> next() override
+    {
+        Input input = inputs_.next();
+        Change change;
+        Outcome outcome = co_await session_.transact(
+            [&](Txn &txn) { return transactions_.run(txn, input, change); });
+
+        missing_.committed();
+        tally_.ledger.add(outcome.status, { static_cast<uint64_t>(change.forwarding),
+                                            static_cast<uint64_t>(change.locations),
+                                            static_cast<uint64_t>(change.bits),
+                                            static_cast<uint64_t>(change.data_a) });
+        co_return Ended{ input.kind, outcome };
+    }
+
+  private:
+    Session &session_;
+    Tally &tally_;
+    Inputs inputs_;
+    Missing missing_;
+    Transactions transactions_;
+};
+
+} // namespace
+
+Tatp::Tatp(const Parameters &parameters) : parameters_(parameters), tables_(parameters) {}
+
+const std::vector<std::string> &Tatp::kinds() const
+{
+    return kind_names();
+}
+
+void Tatp::load(Session &session, uint32_t part, uint32_t parts)
+{
+    tatp::load(session, parameters_, tables_, part, parts);
+}
+
+std::unique_ptr<Terminal> Tatp::terminal(Session &session, Tally &tally, const Seat &seat)
+{
+    return std::make_unique<Caller>(session, tally, parameters_, tables_, seat.own_seed());
+}
+
+std::vector<std::string> Tatp::check(const Cluster &cluster, uint32_t copy)
+{
+    return tatp::check(cluster, copy, parameters_, tables_);
+}
+
+Totals Tatp::totals(const Cluster &cluster, uint32_t copy)
+{
+    return tatp::totals(cluster, copy, tables_);
+}
+
+Totals Tatp::loaded()
+{
+    return tatp::loaded(parameters_);
+}
+
+} // namespace dtx::tatp
