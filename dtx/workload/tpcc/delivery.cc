@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * delivery.cc: the oldest order of a district goes to its customer (clause 2.7).
+ */
+#include "workload/tpcc/transactions.h"
+
+namespace dtx::tpcc
+{
+
+namespace
+{
+
+/* All lines get the date; what they cost together. */
+Task<int64_t> deliver_lines(Txn &txn, Ground &ground, District at, uint32_t o_id, uint64_t date)
+{
+    const Tables &tables = ground.tables;
+    auto lines = co_await txn.scan(tables.order_line, order_line_key(at, o_id, 0),
+                                   order_line_key(at, o_id, kLinesMax));
+    int64_t sum = 0;
+
+    for (auto &[key, line] : lines) {
+        line.delivery_date = date;
+        sum += line.amount;
+        co_await txn.write(tables.order_line, key, line);
+    }
+    co_return sum;
+}
+
+} // namespace
+
+Task<bool> deliver(Txn &txn, Ground &ground, const DeliveryInput &input, uint32_t d,
+                   DeliveryOutput &output)
+{
+    const Tables &tables = ground.tables;
+    District at{ input.w, d };
+
+    output.o_id = 0;
+    auto oldest =
+        co_await txn.scan(tables.new_order, order_key(at, 0), order_key(at, UINT32_MAX), 1);
+
+    if (oldest.empty())
+        co_return true;
+    uint32_t o_id = oldest[0].second.o_id;
+    bool done = co_await txn.erase(tables.new_order, order_key(at, o_id));
+
+    ground.missing.need(done, "new order");
+    auto ordered = co_await txn.read(tables.order, order_key(at, o_id));
+    OrderRow order = ground.missing.need(ordered, "order");
+
+    order.carrier = static_cast<uint8_t>(input.carrier);
+    co_await txn.write(tables.order, order_key(at, o_id), order);
+
+    int64_t sum = co_await deliver_lines(txn, ground, at, o_id, input.date);
+    auto found = co_await txn.read(tables.customer, customer_key(at, order.c_id));
+    CustomerRow customer = ground.missing.need(found, "customer");
+
+    customer.balance += sum;
+    customer.delivery_count++;
+    co_await txn.write(tables.customer, customer_key(at, order.c_id), customer);
+    output.o_id = o_id;
+    co_return true;
+}
+
+} // namespace dtx::tpcc

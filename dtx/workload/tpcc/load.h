@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * load.h: the rows of TPC-C at the start (clause 4.3.3), a function of the seed.
+ */
+#ifndef DTX_WORKLOAD_TPCC_LOAD_H
+#define DTX_WORKLOAD_TPCC_LOAD_H
+
+#include "engine/session.h"
+#include "workload/tpcc/schema.h"
+
+namespace dtx::tpcc
+{
+
+/* What each customer has paid at the start: 10.00. */
+inline constexpr int64_t kFirstPayment = 1000;
+
+/* Part @part of @parts. */
+void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
+          uint32_t parts);
+
+/* The customers of a district with their names and first payments, and its orders. */
+Task<void> load_customers(Session &session, const Parameters &parameters, const Tables &tables,
+                          District at);
+Task<void> load_orders(Session &session, const Parameters &parameters, const Tables &tables,
+                       District at);
+
+/* Rows of one transaction of the load. */
+inline constexpr uint32_t kBatch = 30;
+
+/* When the load says that everything happened. */
+uint64_t load_date();
+
+} // namespace dtx::tpcc
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * order_status.cc: a customer asks about the latest order (clause 2.6). Reads only.
+ */
+#include "workload/tpcc/transactions.h"
+
+namespace dtx::tpcc
+{
+
+Task<uint32_t> customer_number(Txn &txn, Ground &ground, const Who &who)
+{
+    if (!who.by_name)
+        co_return who.number;
+    auto found = co_await txn.read(ground.tables.namesakes, name_key(who.at, who.number));
+    const NamesakesRow &namesakes = ground.missing.need(found, "last name");
+
+    co_return namesakes.customer[(namesakes.count + 1) / 2 - 1];
+}
+
+Task<bool> order_status(Txn &txn, Ground &ground, const OrderStatusInput &input,
+                        OrderStatusOutput &output)
+{
+    const Tables &tables = ground.tables;
+    District at = input.who.at;
+
+    output = {};
+    output.c_id = co_await customer_number(txn, ground, input.who);
+    auto customer = co_await txn.read(tables.customer, customer_key(at, output.c_id));
+
+    output.balance = ground.missing.need(customer, "customer").balance;
+    auto latest =
+        co_await txn.scan(tables.customer_order, customer_order_key(at, output.c_id, 0),
+                          customer_order_key(at, output.c_id, UINT32_MAX), 1, Order::descending);
+
+    ground.missing.need(!latest.empty(), "order of a customer");
+    output.o_id = latest[0].second.o_id;
+    auto order = co_await txn.read(tables.order, order_key(at, output.o_id));
+
+    output.carrier = ground.missing.need(order, "order").carrier;
+    auto lines = co_await txn.scan(tables.order_line, order_line_key(at, output.o_id, 0),
+                                   order_line_key(at, output.o_id, kLinesMax));
+
+    output.lines = static_cast<uint32_t>(lines.size());
+    ground.missing.need(output.lines == order->lines, "line of an order");
+    co_return true;
+}
+
+} // namespace dtx::tpcc

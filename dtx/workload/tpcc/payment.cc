@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * payment.cc: a customer pays, perhaps at another warehouse than the own (clause 2.5).
+ */
+#include "workload/tpcc/transactions.h"
+
+namespace dtx::tpcc
+{
+
+namespace
+{
+
+/* What is noted of a customer with bad credit, in front of what was there. */
+void note(CustomerRow &customer, uint32_t c_id, const PaymentInput &input)
+{
+    std::string data = std::to_string(c_id) + " " + std::to_string(input.who.at.d) + " " +
+                       std::to_string(input.who.at.w) + " " + std::to_string(input.home.d) + " " +
+                       std::to_string(input.home.w) + " " + std::to_string(input.amount / 100) +
+                       "." + std::to_string(input.amount % 100 / 10) +
+                       std::to_string(input.amount % 10) + " ";
+
+    data += customer.data.view();
+    customer.data.set(data);
+}
+
+/* History has no key of its own: any that is free will do. */
+Task<void> insert_history(Txn &txn, Ground &ground, const HistoryRow &row)
+{
+    Random random(txn.id());
+    bool done = false;
+
+    while (!done) {
+        uint64_t key = warehouse_key(row.w_id) | random.next() >> 16;
+
+        done = co_await txn.insert(ground.tables.history, key, row);
+    }
+}
+
+Task<void> pay(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutput &output)
+{
+    uint64_t key = customer_key(input.who.at, output.c_id);
+    auto found = co_await txn.read(ground.tables.customer, key);
+    CustomerRow customer = ground.missing.need(found, "customer");
+
+    customer.balance -= input.amount;
+    customer.ytd_payment += input.amount;
+    customer.payment_count++;
+    if (customer.credit.view() == "BC")
+        note(customer, output.c_id, input);
+    output.balance = customer.balance;
+    output.credit = customer.credit;
+    co_await txn.write(ground.tables.customer, key, customer);
+}
+
+} // namespace
+
+Task<bool> payment(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutput &output)
+{
+    const Tables &tables = ground.tables;
+    auto at_warehouse = co_await txn.read(tables.warehouse, warehouse_key(input.home.w));
+    WarehouseRow warehouse = ground.missing.need(at_warehouse, "warehouse");
+    auto at_district = co_await txn.read(tables.district, district_key(input.home));
+    DistrictRow district = ground.missing.need(at_district, "district");
+    HistoryRow row{};
+
+    output = {};
+    warehouse.ytd += input.amount;
+    district.ytd += input.amount;
+    co_await txn.write(tables.warehouse, warehouse_key(input.home.w), warehouse);
+    co_await txn.write(tables.district, district_key(input.home), district);
+    output.c_id = co_await customer_number(txn, ground, input.who);
+    co_await pay(txn, ground, input, output);
+
+    row.date = input.date;
+    row.amount = input.amount;
+    row.c_w_id = input.who.at.w;
+    row.c_d_id = static_cast<uint8_t>(input.who.at.d);
+    row.c_id = output.c_id;
+    row.w_id = static_cast<uint16_t>(input.home.w);
+    row.d_id = static_cast<uint8_t>(input.home.d);
+    row.data.set(std::string(warehouse.name.view()) + "    " + std::string(district.name.view()));
+    co_await insert_history(txn, ground, row);
+    co_return true;
+}
+
+} // namespace dtx::tpcc

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * schema.cc: the tables of TPC-C and how many rows they get on a server.
+ */
+#include "workload/tpcc/schema.h"
+
+#include "engine/error.h"
+#include "workload/room.h"
+
+namespace dtx::tpcc
+{
+
+namespace
+{
+
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kLines = 10; /* of an order, on average: 5 to 15 */
+
+uint32_t by_warehouse(uint64_t key)
+{
+    return warehouse_of(key) - 1;
+}
+
+/* Rows are stored and compared as bytes, so there are none between their members. */
+template <class... Rows>
+constexpr bool kWhole = (std::has_unique_object_representations_v<Rows> && ...);
+
+static_assert(kWhole<WarehouseRow, DistrictRow, CustomerRow, NamesakesRow, HistoryRow, OrderRow,
+                     CustomerOrderRow, NewOrderRow, OrderLineRow, StockRow, ItemRow>);
+
+void refuse(bool wrong, const char *what)
+{
+    if (wrong)
+        throw Error(0, std::string("tpcc: ") + what);
+}
+
+} // namespace
+
+void Parameters::verify() const
+{
+    refuse(warehouses < 1 || warehouses > 10000, "warehouses: 1 to 10000");
+    refuse(items < 15 || items > 1000000, "items: 15 to 1000000");
+    refuse(customers < 10 || customers > 3000, "customers: 10 to 3000");
+    refuse(remote_lines > 10000, "remote-lines: 0 to 10000 of 10,000");
+    refuse(remote_payments > 10000, "remote-payments: 0 to 10000 of 10,000");
+    refuse(rollbacks > 10000, "rollbacks: 0 to 10000 of 10,000");
+    refuse(room < 1 || room > 100000000, "room: 1 to 100000000");
+    refuse(servers < 1, "servers: 1 at least");
+}
+
+Tables::Tables(const Parameters &parameters) : schema("tpcc", kVersion)
+{
+    uint64_t here = 0;      /* warehouses of a server */
+    uint64_t customers = 0; /* and what belongs to them */
+    uint64_t orders = 0;
+    uint64_t names = 0;
+
+    parameters.verify();
+    here = (parameters.warehouses + parameters.servers - 1) / parameters.servers;
+    customers = here * kDistricts * parameters.customers;
+    names = here * kDistricts * parameters.names();
+    orders = customers + here * parameters.room;
+    warehouse = schema.hash_table<WarehouseRow>("warehouse", room_for(here), by_warehouse);
+    district =
+        schema.hash_table<DistrictRow>("district", room_for(here * kDistricts), by_warehouse);
+    customer = schema.hash_table<CustomerRow>("customer", room_for(customers), by_warehouse);
+    namesakes = schema.hash_table<NamesakesRow>("namesakes", room_for(names), by_warehouse);
+    history = schema.hash_table<HistoryRow>("history", room_for(orders), by_warehouse);
+    order = schema.ordered_table<OrderRow>("order", room_for(orders), by_warehouse);
+    customer_order =
+        schema.ordered_table<CustomerOrderRow>("customer_order", room_for(orders), by_warehouse);
+    new_order = schema.ordered_table<NewOrderRow>("new_order", room_for(orders), by_warehouse);
+    order_line =
+        schema.ordered_table<OrderLineRow>("order_line", room_for(orders * kLines), by_warehouse);
+    stock = schema.hash_table<StockRow>("stock", room_for(here * parameters.items), by_warehouse);
+    item = schema.hash_table<ItemRow>("item", room_for(parameters.items), by_warehouse);
+}
+
+} // namespace dtx::tpcc

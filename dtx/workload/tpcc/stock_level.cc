@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stock_level.cc: how many items of the last 20 orders of a district are low (clause 2.8). Reads
+ * only; serialisable as everything else, although the specification would allow less.
+ */
+#include "workload/tpcc/transactions.h"
+
+#include <set>
+
+namespace dtx::tpcc
+{
+
+namespace
+{
+
+constexpr uint32_t kOrders = 20;
+
+}
+
+Task<bool> stock_level(Txn &txn, Ground &ground, const StockLevelInput &input,
+                       StockLevelOutput &output)
+{
+    const Tables &tables = ground.tables;
+    auto district = co_await txn.read(tables.district, district_key(input.at));
+    uint32_t next = ground.missing.need(district, "district").next_o_id;
+    uint32_t first = next > kOrders ? next - kOrders : 1;
+    std::set<uint32_t> items;
+
+    output = {};
+    auto lines = co_await txn.scan(tables.order_line, order_line_key(input.at, first, 0),
+                                   order_line_key(input.at, next - 1, kLinesMax));
+
+    for (const auto &[key, line] : lines)
+        items.insert(line.i_id);
+    for (uint32_t item : items) {
+        auto stock = co_await txn.read(tables.stock, stock_key(input.at.w, item));
+
+        if (ground.missing.need(stock, "stock").quantity < input.threshold)
+            output.low++;
+    }
+    co_return true;
+}
+
+} // namespace dtx::tpcc

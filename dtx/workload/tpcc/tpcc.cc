@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tpcc.cc: terminals of TPC-C. Each belongs to one district for good.
+ */
+#include "workload/tpcc/tpcc.h"
+
+#include "workload/tpcc/check.h"
+#include "workload/tpcc/input.h"
+#include "workload/tpcc/load.h"
+#include "workload/tpcc/transactions.h"
+
+namespace dtx::tpcc
+{
+
+namespace
+{
+
+/* Threads spread over the warehouses, and their coroutines over what is left and over districts. */
+District home_of(const Parameters &parameters, const Seat &seat)
+{
+    uint64_t number = seat.thread + uint64_t{ seat.threads } * seat.coroutine;
+
+    return { static_cast<uint32_t>(number % parameters.warehouses) + 1,
+             static_cast<uint32_t>(number / parameters.warehouses % kDistricts) + 1 };
+}
+
+class Clerk : public Terminal
+{
+  public:
+    Clerk(Session &session, Tally &tally, const Parameters &parameters, const Tables &tables,
+          const Seat &seat)
+        : session_(session), tally_(tally),
+          inputs_(parameters, run_constants(parameters.load_seed, seat.seed),
+                  home_of(parameters, seat), seat.own_seed()),
+          ground_{ parameters, tables, {} }
+    {
+    }
+
+    Task<Ended> next() override
+    {
+        Kind kind = inputs_.next();
+
+        switch (kind) {
+        case kNewOrder:
+            return new_order();
+        case kPayment:
+            return payment();
+        case kOrderStatus:
+            return order_status();
+        case kDelivery:
+            return delivery();
+        default:
+            return stock_level();
+        }
+    }
+
+  private:
+    Ended ended(Kind kind, const Outcome &outcome, const Totals &change = {})
+    {
+        ground_.missing.committed();
+        tally_.ledger.add(outcome.status, change);
+        return { kind, outcome };
+    }
+
+    Task<Ended> new_order()
+    {
+        NewOrderInput input = inputs_.new_order();
+        NewOrderOutput output{};
+        Outcome outcome = co_await session_.transact(
+            [&](Txn &txn) { return tpcc::new_order(txn, ground_, input, output); });
+
+        co_return ended(kNewOrder, outcome, { 1, 0, 0, 0 });
+    }
+
+    Task<Ended> payment()
+    {
+        PaymentInput input = inputs_.payment();
+        PaymentOutput output{};
+        Outcome outcome = co_await session_.transact(
+            [&](Txn &txn) { return tpcc::payment(txn, ground_, input, output); });
+
+        co_return ended(kPayment, outcome, { 0, 0, static_cast<uint64_t>(input.amount), 1 });
+    }
+
+    Task<Ended> order_status()
+    {
+        OrderStatusInput input = inputs_.order_status();
+        OrderStatusOutput output{};
+        Outcome outcome = co_await session_.transact(
+            [&](Txn &txn) { return tpcc::order_status(txn, ground_, input, output); });
+
+        co_return ended(kOrderStatus, outcome);
+    }
+
+    /* One for the counts, ten for the database. */
+    Task<Ended> delivery()
+    {
+        DeliveryInput input = inputs_.delivery();
+        Outcome all{ Status::committed, 0 };
+
+        for (uint32_t d = 1; d <= kDistricts; d++) {
+            DeliveryOutput output{};
+            Outcome outcome = co_await session_.transact(
+                [&](Txn &txn) { return deliver(txn, ground_, input, d, output); });
+
+            ended(kDelivery, outcome, { 0, output.o_id != 0, 0, 0 });
+            tally_.skipped += output.o_id == 0 ? 1 : 0;
+            all.conflicts += outcome.conflicts;
+            if (outcome.status != Status::committed)
+                all.status = outcome.status;
+        }
+        co_return Ended{ kDelivery, all };
+    }
+
+    Task<Ended> stock_level()
+    {
+        StockLevelInput input = inputs_.stock_level();
+        StockLevelOutput output{};
+        Outcome outcome = co_await session_.transact(
+            [&](Txn &txn) { return tpcc::stock_level(txn, ground_, input, output); });
+
+        co_return ended(kStockLevel, outcome);
+    }
+
+    Session &session_;
+    Tally &tally_;
+    Inputs inputs_;
+    Ground ground_;
+};
+
+} // namespace
+
+Tpcc::Tpcc(const Parameters &parameters) : parameters_(parameters), tables_(parameters) {}
+
+const std::vector<std::string> &Tpcc::kinds() const
+{
+    return kind_names();
+}
+
+void Tpcc::load(Session &session, uint32_t part, uint32_t parts)
+{
+    tpcc::load(session, parameters_, tables_, part, parts);
+}
+
+std::unique_ptr<Terminal> Tpcc::terminal(Session &session, Tally &tally, const Seat &seat)
+{
+    return std::make_unique<Clerk>(session, tally, parameters_, tables_, seat);
+}
+
+std::vector<std::string> Tpcc::check(const Cluster &cluster, uint32_t copy)
+{
+    return tpcc::check(facts_of(cluster, copy, parameters_, tables_), parameters_);
+}
+
+Totals Tpcc::totals(const Cluster &cluster, uint32_t copy)
+{
+    return tpcc::totals(facts_of(cluster, copy, parameters_, tables_));
+}
+
+Totals Tpcc::loaded()
+{
+    return tpcc::loaded(parameters_);
+}
+
+} // namespace dtx::tpcc

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tpcc.h: TPC-C as a workload: all five transactions, derived from the specification (5.11) but for
+ * the times that terminals wait. What is checked is in check.h.
+ *
+ * Tests: tests/unit/dtx/workload/tpcc_test.cpp
+ */
+#ifndef DTX_WORKLOAD_TPCC_TPCC_H
+#define DTX_WORKLOAD_TPCC_TPCC_H
+
+#include "workload/tpcc/schema.h"
+#include "workload/workload.h"
+
+namespace dtx::tpcc
+{
+
+class Tpcc : public Workload
+{
+  public:
+    explicit Tpcc(const Parameters &parameters);
+
+    const Schema &schema() const override
+    {
+        return tables_.schema;
+    }
+    const std::vector<std::string> &kinds() const override;
+    void load(Session &session, uint32_t part, uint32_t parts) override;
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
+    std::vector<std::string> check(const Cluster &cluster, uint32_t copy) override;
+    Totals totals(const Cluster &cluster, uint32_t copy) override;
+    Totals loaded() override;
+
+    const Tables &tables() const
+    {
+        return tables_;
+    }
+
+  private:
+    Parameters parameters_;
+    Tables tables_;
+};
+
+} // namespace dtx::tpcc
+#endif

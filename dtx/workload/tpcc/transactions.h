@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * transactions.h: the five transactions of TPC-C, one file each. Outputs are what the specification
+ * has shown on a terminal; they are set anew by each attempt.
+ */
+#ifndef DTX_WORKLOAD_TPCC_TRANSACTIONS_H
+#define DTX_WORKLOAD_TPCC_TRANSACTIONS_H
+
+#include "engine/txn.h"
+#include "workload/tpcc/input.h"
+#include "workload/workload.h"
+
+namespace dtx::tpcc
+{
+
+/* What the transactions of a terminal work with. */
+struct Ground {
+    const Parameters &parameters;
+    const Tables &tables;
+    Missing missing;
+};
+
+struct NewOrderOutput {
+    uint32_t o_id;
+    Text<16> last;
+    Text<2> credit;
+    uint32_t discount;
+    int64_t total;
+    bool item_not_valid; /* the order was given up: "Item number is not valid" */
+    struct Line {
+        Text<24> name;
+        int32_t stock;
+        bool original; /* brand 'B', else generic, 'G' */
+        uint32_t price;
+        int64_t amount;
+    } line[kLinesMax];
+};
+
+struct PaymentOutput {
+    uint32_t c_id;
+    int64_t balance;
+    Text<2> credit;
+};
+
+struct OrderStatusOutput {
+    uint32_t c_id;
+    int64_t balance;
+    uint32_t o_id;
+    uint32_t carrier;
+    uint32_t lines;
+};
+
+struct DeliveryOutput {
+    uint32_t o_id; /* 0: nothing to deliver */
+};
+
+struct StockLevelOutput {
+    uint32_t low;
+};
+
+/* False: an item does not exist, and the whole order is to be undone (clause 2.4.2.3). */
+Task<bool> new_order(Txn &txn, Ground &ground, const NewOrderInput &input, NewOrderOutput &output);
+
+Task<bool> payment(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutput &output);
+
+Task<bool> order_status(Txn &txn, Ground &ground, const OrderStatusInput &input,
+                        OrderStatusOutput &output);
+
+/* The oldest undelivered order of district @d: one database transaction each (clause 2.7.2.2). */
+Task<bool> deliver(Txn &txn, Ground &ground, const DeliveryInput &input, uint32_t d,
+                   DeliveryOutput &output);
+
+Task<bool> stock_level(Txn &txn, Ground &ground, const StockLevelInput &input,
+                       StockLevelOutput &output);
+
+/* The number of the customer, by last name the one in the middle by first names (clause 2.5.2.2).
+ */
+Task<uint32_t> customer_number(Txn &txn, Ground &ground, const Who &who);
+
+} // namespace dtx::tpcc
+#endif
