@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dtx_bench.cc: runs SmallBank, TPC-C or TATP on servers that are there or on some of our own, and
+ * checks afterwards that the rows are what the transactions must have left.
+ *
+ * Exit codes: 0 done and, if checked, right; 1 failed or wrong; 2 wrong usage.
+ * Tests: tests/tools/dtx_bench_test
+ */
+#include "bench/history.h"
+#include "bench/report.h"
+#include "bench/servers.h"
+#include "cli.h"
+
+#include <chrono>
+#include <optional>
+
+namespace
+{
+
+using namespace dtx;
+
+constexpr const char *kExamples =
+    "Examples:\n"
+    "  dtx-bench smallbank                            ten seconds on three servers of our own\n"
+    "  dtx-bench tpcc -t 2 -w 2 --json -              two warehouses, all numbers as JSON\n"
+    "  dtx-bench tpcc --mix new-order --remote-lines 100 -w 4\n"
+    "  dtx-bench tatp --url tcp://a:7430/pool --url tcp://b:7430/pool --load\n"
+    "  dtx-bench smallbank -n 20000 --history run.jsonl && dtx-check history run.jsonl\n"
+    "  dtx-bench --config nightly.toml tpcc           threads = 4 ... and [tpcc] warehouses = 8\n";
+
+std::atomic<bool> stop_run = false;
+
+double seconds_since(std::chrono::steady_clock::time_point start)
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/* What the totals are before the run. */
+Totals prepare(const bench::Options &options, Workload &workload, const Cluster &cluster)
+{
+    if (!options.load) {
+        cluster.verify();
+        return options.check ? workload.totals(cluster, 0) : Totals{};
+    }
+    cluster.create();
+    dtx::load(workload, cluster, options.threads);
+    return workload.loaded();
+}
+
+RunOptions run_options(const bench::Options &options, bench::History *history)
+{
+    RunOptions made;
+
+    made.threads = options.threads;
+    made.coroutines = options.coroutines;
+    made.seconds = options.transactions != 0 ? 0 : options.seconds;
+    made.transactions = options.transactions;
+    made.interval = options.interval;
+    made.seed = options.seed;
+    made.stop = &stop_run;
+    if (history != nullptr)
+        made.listener = [history](uint32_t thread) { return history->listener(thread); };
+    if (isatty(STDERR_FILENO) != 0)
+        made.heard = [before = Sample()](const Sample &now) mutable {
+            bench::print_progress(now, before);
+            before = now;
+        };
+    return made;
+}
+
+bench::Verified verify(const bench::Options &options, Workload &workload, const Cluster &cluster,
+                       const Totals &before, const Tally &tally)
+{
+    bench::Verified verified;
+
+    if (!options.check)
+        return verified;
+    verified.done = true;
+    for (uint32_t copy = 0; copy < options.replicas; copy++)
+        for (const std::string &wrong : workload.check_run(cluster, copy, before, tally))
+            verified.wrong.push_back("copy " + std::to_string(copy) + ": " + wrong);
+    return verified;
+}
+
+int run_on(const bench::Options &options, Workload &workload, const Cluster &cluster)
+{
+    auto start = std::chrono::steady_clock::now();
+    Totals before = prepare(options, workload, cluster);
+    double load_seconds = seconds_since(start);
+    std::optional<bench::History> history;
+
+    if (!options.history.empty())
+        /* The load was made by transactions that are not in the file. */
+        history.emplace(options.history, history::Header{ options.workload, options.seed, false },
+                        options.threads, options.coroutines);
+    RunResult result =
+        dtx::run(workload, cluster, run_options(options, history ? &*history : nullptr));
+
+    if (isatty(STDERR_FILENO) != 0)
+        fprintf(stderr, "\n");
+    if (history)
+        history->close();
+    bench::Report report{ options, workload.kinds(), result, load_seconds,
+                          verify(options, workload, cluster, before, result.tally) };
+
+    if (options.json != "-")
+        bench::print_report(report);
+    if (!options.json.empty())
+        bench::write_json(report);
+    if (!options.csv.empty())
+        bench::append_csv(report);
+    return report.verified.wrong.empty() ? cli::kDone : cli::kFailed;
+}
+
+int run(bench::Options &options)
+{
+    std::optional<bench::Servers> servers;
+
+    try {
+        bench::settle(options);
+    } catch (const std::exception &wrong) {
+        fprintf(stderr, "dtx-bench: %s\nTry 'dtx-bench --help'.\n", wrong.what());
+        return cli::kUsage;
+    }
+    std::unique_ptr<Workload> workload = bench::make_workload(options);
+
+    if (options.own_servers())
+        servers.emplace(options, workload->schema());
+    cli::catch_stop([] { stop_run = true; });
+    Cluster cluster(workload->schema(),
+                    bench::cluster_options(options, servers ? servers->urls() : options.urls));
+    int code = run_on(options, *workload, cluster);
+
+    if (servers && options.keep)
+        fprintf(stderr, "the pools are kept in %s\n", servers->folder().c_str());
+    return code;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    CLI::App app("Run transactions by the specifications of benchmarks", "dtx-bench");
+    bench::Options options;
+
+    app.footer(kExamples);
+    bench::add_options(app, options);
+    app.add_flag_callback(
+        "--columns",
+        [] {
+            printf("%s\n", bench::csv_columns().c_str());
+            throw CLI::Success();
+        },
+        "Print the names of the columns of --csv");
+    return cli::run(app, argc, argv, [&] {
+        options.workload = app.get_subcommands().front()->get_name();
+        try {
+            return run(options);
+        } catch (const Error &error) {
+            std::string name = error.code() == 0 ? "" : rpm_error_name(error.code());
+
+            throw cli::Failure(name + (name.empty() ? "" : ": ") + error.what());
+        }
+    });
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.cc: the options of dtx-bench. Those of all workloads belong to the program and may stand
+ * behind the name of a workload as well; a configuration file has them first, then a section for
+ * it.
+ */
+#include "bench/options.h"
+
+#include "cli.h"
+#include "workload/smallbank/smallbank.h"
+#include "workload/tatp/tatp.h"
+#include "workload/tpcc/tpcc.h"
+
+#include <cmath>
+
+namespace dtx::bench
+{
+
+namespace
+{
+
+constexpr uint32_t kThreadsMax = 1024; /* as many coordinators as a database has at most */
+constexpr uint32_t kCoroutinesMax = 1024;
+
+/* A share in per cent, kept in ten-thousandths. */
+void percent_option(CLI::App *app, const std::string &name, uint32_t &value,
+                    const std::string &text)
+{
+    app->add_option_function<double>(
+           name,
+           [&value](const double &percent) {
+               value = static_cast<uint32_t>(std::lround(percent * 100));
+           },
+           text)
+        ->type_name("PERCENT")
+        ->check(CLI::Range(0.0, 100.0));
+}
+
+template <class Value>
+CLI::Option *number(CLI::App &app, const std::string &name, Value &value, const std::string &text,
+                    double least, double most)
+{
+    auto range = [name, least, most](const std::string &word) {
+        char *end = nullptr;
+        double given = std::strtod(word.c_str(), &end);
+        char wrong[160];
+
+        if (*end == '\0' && !word.empty() && given >= least && given <= most)
+            return std::string();
+        std::snprintf(wrong, sizeof(wrong), "%s is not between %.10g and %.10g", word.c_str(),
+                      least, most);
+        return std::string(wrong);
+    };
+
+    return app.add_option(name, value, text)->check(CLI::Validator(range, ""));
+}
+
+void add_servers(CLI::App &app, Options &options)
+{
+    app.add_option("--url", options.urls,
+                   "A server for each URL; without, servers of our own over shm:")
+        ->type_name("URL");
+    number(app, "--servers", options.servers, "Servers of our own (3)", 1, 64);
+    app.add_option("--domain", options.domain, "Persistence domain that they declare (adr)")
+        ->check(CLI::IsMember({ "adr", "eadr" }));
+    app.add_flag("--load", options.load, "Make and load the database first; ours always is");
+    app.add_flag("--keep", options.keep, "Leave the pools of our own servers where they are");
+    cli::secret_option(&app);
+}
+
+void add_database(CLI::App &app, Options &options)
+{
+    number(app, "--replicas", options.replicas, "Copies of a row and of a log record (2)", 1, 64);
+    app.add_option_function<std::string>(
+           "--durability", [&options](const std::string &word) { options.durable = word == "on"; },
+           "on, or off: no redo log and nothing flushed (on)")
+        ->check(CLI::IsMember({ "on", "off" }));
+    number(app, "--coordinators", options.coordinators, "Sessions that the database allows (64)", 1,
+           1024);
+    cli::size_option(&app, "--log-size", options.log_bytes, "Of a session's log on a server (8M)");
+    app.add_option("--hints", options.hints, "Hints of the library, as rpm-explain has them (all)");
+    app.add_option("--load-seed", options.load_seed, "Seed of the load (1)");
+}
+
+void add_run(CLI::App &app, Options &options)
+{
+    number(app, "--threads,-t", options.threads, "Threads, a session each (2)", 1, kThreadsMax);
+    number(app, "--coroutines,-c", options.coroutines, "Coroutines of a thread (8)", 1,
+           kCoroutinesMax);
+    number(app, "--seconds,-s", options.seconds, "How long (10)", 0.01, 1e6);
+    number(app, "--transactions,-n", options.transactions,
+           "How many, by all threads together, instead of how long", 1, 1e15);
+    number(app, "--interval", options.interval, "Seconds between samples (1)", 0.01, 1e6);
+    app.add_option("--seed", options.seed, "Seed of the run (1)");
+    app.add_flag("--check,!--no-check", options.check,
+                 "Check the rows on every copy afterwards (on)");
+}
+
+void add_output(CLI::App &app, Options &options)
+{
+    app.add_option("--history", options.history,
+                   "Write what transactions saw and made, for dtx-check")
+        ->type_name("FILE");
+    app.add_option("--json", options.json, "Write everything measured; - is standard output")
+        ->type_name("FILE");
+    app.add_option("--csv", options.csv, "Append a row, the first ten columns those of SMART")
+        ->type_name("FILE");
+    app.add_option("--prefix", options.prefix, "First column of that row (dtx)");
+    app.set_config("--config", "", "Read options from a file")->type_name("FILE");
+}
+
+void add_smallbank(CLI::App &app, Options &options)
+{
+    CLI::App *sub = app.add_subcommand("smallbank", "Six short programs of a bank");
+    smallbank::Parameters &parameters = options.smallbank;
+
+    sub->fallthrough();
+    number(*sub, "--accounts", parameters.accounts, "Customers (100000)", 2, 1 << 30);
+    number(*sub, "--hot", parameters.hot, "Of them in the hot set (4000)", 2, 1 << 30);
+    number(*sub, "--hot-percent", parameters.hot_percent, "Of the accesses that go there (90)", 0,
+           100);
+    sub->add_flag("--low-balances", parameters.low_balances,
+                  "Balances of 0 to 50 instead of 10,000 to 50,000");
+    sub->add_flag("--send-payment,!--no-send-payment", parameters.send_payment,
+                  "With the sixth program (on)");
+}
+
+void add_tpcc(CLI::App &app, Options &options)
+{
+    CLI::App *sub = app.add_subcommand("tpcc", "TPC-C-derived: five transactions of a wholesaler");
+    tpcc::Parameters &parameters = options.tpcc;
+
+    sub->fallthrough();
+    number(*sub, "--warehouses,-w", parameters.warehouses, "Warehouses (one for each thread)", 1,
+           10000)
+        ->each([&options](const std::string &) { options.warehouses_given = true; });
+    number(*sub, "--items", parameters.items, "Items (100000)", 15, 1000000);
+    number(*sub, "--customers", parameters.customers, "Customers of a district (3000)", 10, 3000);
+    percent_option(sub, "--remote-lines", parameters.remote_lines,
+                   "Order lines from another warehouse (1)");
+    percent_option(sub, "--remote-payments", parameters.remote_payments,
+                   "Payments of another warehouse's customers (15)");
+    percent_option(sub, "--rollbacks", parameters.rollbacks,
+                   "New orders of an item that is not there (1)");
+    sub->add_option_function<std::string>(
+           "--mix",
+           [&parameters](const std::string &word) {
+               parameters.percentages = word == "percent";
+               parameters.new_order_only = word == "new-order";
+           },
+           "deck: shuffled cards, 10 10 1 1 1; percent: 45 43 4 4 4; new-order alone (deck)")
+        ->check(CLI::IsMember({ "deck", "percent", "new-order" }));
+    number(*sub, "--room", parameters.room, "Orders of a warehouse there is room for (100000)", 1,
+           100000000);
+}
+
+void add_tatp(CLI::App &app, Options &options)
+{
+    CLI::App *sub = app.add_subcommand("tatp", "Seven short transactions of a telephone network");
+    tatp::Parameters &parameters = options.tatp;
+
+    sub->fallthrough();
+    number(*sub, "--subscribers", parameters.subscribers, "Subscribers (100000)", 1, 1 << 30);
+    sub->add_flag("--uniform", parameters.uniform, "Draw them evenly: not comparable");
+    sub->add_option_function<std::string>(
+           "--update-rule",
+           [&parameters](const std::string &word) { parameters.abort_rule = word == "abort"; },
+           "An update without its facility: commit the rest, as the reference, or abort (commit)")
+        ->check(CLI::IsMember({ "commit", "abort" }));
+}
+
+} // namespace
+
+void add_options(CLI::App &app, Options &options)
+{
+    app.require_subcommand(1);
+    add_servers(app, options);
+    add_database(app, options);
+    add_run(app, options);
+    add_output(app, options);
+    add_smallbank(app, options);
+    add_tpcc(app, options);
+    add_tatp(app, options);
+}
+
+void settle(Options &options)
+{
+    uint32_t servers = options.shards();
+
+    if (options.threads > options.coordinators)
+        throw CLI::ValidationError("--threads", "more than --coordinators");
+    if (options.replicas > servers)
+        throw CLI::ValidationError("--replicas", "more than there are servers");
+    if (!options.own_servers() && options.keep)
+        throw CLI::ValidationError("--keep", "is for servers of our own");
+    if (!options.warehouses_given)
+        options.tpcc.warehouses = options.threads;
+    options.load = options.load || options.own_servers();
+    options.smallbank.servers = options.tpcc.servers = options.tatp.servers = servers;
+    options.smallbank.load_seed = options.tpcc.load_seed = options.tatp.load_seed =
+        options.load_seed;
+    if (options.workload == "smallbank")
+        options.smallbank.verify();
+    else if (options.workload == "tpcc")
+        options.tpcc.verify();
+    else
+        options.tatp.verify();
+}
+
+std::unique_ptr<Workload> make_workload(const Options &options)
+{
+    if (options.workload == "smallbank")
+        return std::make_unique<smallbank::SmallBank>(options.smallbank);
+    if (options.workload == "tpcc")
+        return std::make_unique<tpcc::Tpcc>(options.tpcc);
+    return std::make_unique<tatp::Tatp>(options.tatp);
+}
+
+std::vector<std::pair<std::string, uint64_t>> parameters_of(const Options &options)
+{
+    const smallbank::Parameters &bank = options.smallbank;
+    const tpcc::Parameters &trade = options.tpcc;
+
+    if (options.workload == "smallbank")
+        return { { "accounts", bank.accounts },
+                 { "hot", bank.hot },
+                 { "hot_percent", bank.hot_percent },
+                 { "low_balances", bank.low_balances },
+                 { "send_payment", bank.send_payment } };
+    if (options.workload == "tpcc")
+        return { { "warehouses", trade.warehouses },
+                 { "items", trade.items },
+                 { "customers", trade.customers },
+                 { "remote_lines_of_10000", trade.remote_lines },
+                 { "remote_payments_of_10000", trade.remote_payments },
+                 { "rollbacks_of_10000", trade.rollbacks },
+                 { "percentages", trade.percentages },
+                 { "new_order_only", trade.new_order_only } };
+    return { { "subscribers", options.tatp.subscribers },
+             { "uniform", options.tatp.uniform },
+             { "abort_rule", options.tatp.abort_rule } };
+}
+
+dtx::Options cluster_options(const Options &options, const std::vector<std::string> &urls)
+{
+    dtx::Options made;
+
+    made.urls = urls;
+    made.replicas = options.replicas;
+    made.durable = options.durable;
+    made.coordinators = options.coordinators;
+    made.log_bytes = options.log_bytes;
+    made.hints = options.hints;
+    made.seed = options.seed;
+    if (!cli::secret_file().empty())
+        made.secret = cli::read_secret(cli::secret_file());
+    return made;
+}
+
+} // namespace dtx::bench

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.h: what dtx-bench is asked for.
+ */
+#ifndef DTX_BENCH_OPTIONS_H
+#define DTX_BENCH_OPTIONS_H
+
+#include "engine/cluster.h"
+#include "workload/smallbank/schema.h"
+#include "workload/tatp/schema.h"
+#include "workload/tpcc/schema.h"
+#include "workload/workload.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI
+{
+class App;
+}
+
+namespace dtx::bench
+{
+
+struct Options {
+    std::string workload;
+    std::vector<std::string> urls; /* empty: servers of our own */
+    uint32_t servers = 3;          /* of our own */
+    std::string domain = "adr";    /* that they declare */
+    uint32_t threads = 2;
+    uint32_t coroutines = 8;
+    double seconds = 10;
+    uint64_t transactions = 0;
+    double interval = 1;
+    uint32_t replicas = 2;
+    bool durable = true;
+    uint32_t coordinators = 64;
+    uint64_t log_bytes = 8ull << 20;
+    std::string hints = "all";
+    uint64_t seed = 1;
+    uint64_t load_seed = 1;
+    bool load = false;
+    bool keep = false;
+    bool check = true;
+    std::string history;
+    std::string json;
+    std::string csv;
+    std::string prefix = "dtx";
+
+    smallbank::Parameters smallbank;
+    tpcc::Parameters tpcc;
+    tatp::Parameters tatp;
+    bool warehouses_given = false;
+
+    bool own_servers() const
+    {
+        return urls.empty();
+    }
+    uint32_t shards() const
+    {
+        return own_servers() ? servers : static_cast<uint32_t>(urls.size());
+    }
+};
+
+/* All options of the program; filled in when the app parses. */
+void add_options(CLI::App &app, Options &options);
+
+/* What no single option can tell, and what follows from others. Throws CLI::ParseError or Error. */
+void settle(Options &options);
+
+std::unique_ptr<Workload> make_workload(const Options &options);
+
+/* Name and value of each parameter of the workload, for reports. */
+std::vector<std::pair<std::string, uint64_t>> parameters_of(const Options &options);
+
+dtx::Options cluster_options(const Options &options, const std::vector<std::string> &urls);
+
+} // namespace dtx::bench
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * servers.h: servers of our own: child processes that lend pools in memory over shm:.
+ */
+#ifndef DTX_BENCH_SERVERS_H
+#define DTX_BENCH_SERVERS_H
+
+#include "bench/options.h"
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace dtx::bench
+{
+
+class Servers
+{
+  public:
+    /* Start them. Only while this process has one thread. Throws cli::Failure; a database that does
+     * not fit into memory is refused before. */
+    Servers(const Options &options, const Schema &schema);
+    Servers(const Servers &) = delete;
+    Servers &operator=(const Servers &) = delete;
+    /* End them; the pools go with them unless they are to be kept. */
+    ~Servers();
+
+    const std::vector<std::string> &urls() const
+    {
+        return urls_;
+    }
+    const std::string &folder() const
+    {
+        return folder_;
+    }
+
+  private:
+    void start(const Options &options, uint64_t pool_bytes, uint64_t dram_bytes);
+    void stop();
+
+    std::string folder_;
+    bool keep_;
+    std::vector<std::string> urls_;
+    std::vector<pid_t> pids_;
+};
+
+} // namespace dtx::bench
+#endif
