@@ -20,10 +20,9 @@ class Ground
             servers_.emplace_back(pool(pool_bytes));
     }
 
-    dtx::Cluster cluster(const dtx::Workload &workload, uint32_t replicas) const
+    dtx::Cluster cluster(const dtx::Workload &workload, uint32_t replicas,
+                         dtx::Options options = {}) const
     {
-        dtx::Options options;
-
         for (const Server &server : servers_)
             options.urls.push_back(server.url("direct"));
         options.replicas = replicas;

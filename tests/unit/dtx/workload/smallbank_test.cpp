@@ -239,3 +239,31 @@ TEST_CASE("smallbank: every check notices what it is for")
     support::insert_row(cluster, tables.savings, 300, Account{ 0 });
     CHECK(support::count_of(check(1), "savings of nobody: number 300") == 1);
 }
+
+TEST_CASE("smallbank: the totals notice an engine that leaves out a rule")
+{
+    for (uint32_t canary : { kCanaryNone, kCanaryValidate, kCanaryDropCommit }) {
+        support::Ground ground(2, 64 << 20);
+        Parameters parameters = few_accounts(2);
+        dtx::Options rules;
+        RunOptions options;
+
+        parameters.hot = 4;
+        rules.canary = canary;
+        rules.interleave = 64;
+        options.coroutines = 8;
+        options.transactions = 3000;
+        SmallBank workload(parameters);
+        Cluster sound = ground.cluster(workload, 1);
+        Cluster cluster = ground.cluster(workload, 1, rules);
+
+        sound.create();
+        dtx::load(workload, sound, 1);
+        RunResult result = dtx::run(workload, cluster, options);
+        std::vector<std::string> wrong =
+            workload.check_run(cluster, 0, workload.loaded(), result.tally);
+
+        INFO("rule " << canary);
+        CHECK(support::count_of(wrong, "totals moved") == (canary == kCanaryNone ? 0 : 1));
+    }
+}
