@@ -110,10 +110,15 @@ template <class T = void> class [[nodiscard]] Task
     {
         return false;
     }
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept
+    /* Most tasks have nothing to wait for. They run to their end in here, so that the stack is as
+     * deep as tasks await tasks, however many are awaited one after the other. */
+    bool await_suspend(std::coroutine_handle<> awaiting)
     {
+        handle_.resume();
+        if (handle_.done())
+            return false;
         handle_.promise().awaiting = awaiting;
-        return handle_;
+        return true;
     }
     T await_resume()
     {
