@@ -29,7 +29,7 @@ void Scribe::ended(const Attempt &attempt)
     history::Entry entry;
 
     if (attempt.lane >= lanes_)
-        throw Error(0, "more transactions at once than coroutines");
+        throw Error(0, "more transactions at once than coroutines can have");
     reads_.clear();
     writes_.clear();
     for (const Access *access : attempt.accesses) {
@@ -56,12 +56,13 @@ void Scribe::ended(const Attempt &attempt)
 History::History(const std::string &path, const history::Header &header, uint32_t threads,
                  uint32_t coroutines)
 {
+    uint32_t lanes = 2 * coroutines; /* see Scribe */
     history::Recorder::Options options;
 
-    options.sessions = threads * coroutines;
+    options.sessions = threads * lanes;
     recorder_ = history::Recorder::open(path, header, options);
     for (uint32_t i = 0; i < threads; i++)
-        scribes_.push_back(std::make_unique<Scribe>(*recorder_, i * coroutines, coroutines));
+        scribes_.push_back(std::make_unique<Scribe>(*recorder_, i * lanes, lanes));
 }
 
 } // namespace dtx::bench

@@ -15,8 +15,9 @@
 namespace dtx::bench
 {
 
-/* Sessions of a history do one transaction after the other, but the coroutines of a thread several
- * at once: the history has one session for each of them. */
+/* Sessions of a history do one transaction after the other, but a thread several at once: each of
+ * its coroutines one, and inside of that perhaps one that gets it slots. The history has a session
+ * for each. */
 class Scribe : public Listener
 {
   public:
