@@ -104,7 +104,7 @@ Task<bool> Commit::validate()
 void Commit::check_joined() const
 {
     if (accesses_.joined != store_.joined())
-        throw Fenced{ RPM_E_FENCED };
+        throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
 }
 
 void Commit::make_versions()

@@ -13,9 +13,11 @@ namespace dtx
 
 void fail(int code, const std::string &doing)
 {
+    std::string text = doing + ": " + rpm_last_error();
+
     if (code == RPM_E_FENCED || code == RPM_E_LOST || code == RPM_E_TIMEDOUT)
-        throw Fenced{ code };
-    throw Error(code, doing + ": " + rpm_last_error());
+        throw Fenced(code, text);
+    throw Error(code, text);
 }
 
 } // namespace dtx

@@ -32,11 +32,14 @@ class Error : public std::runtime_error
 struct Conflict {
 };
 
-/* This coordinator's logs were taken over by somebody who thought it dead, or a server went away.
- * Nothing it had under way can take effect any more, but for what was in a log already. The session
- * joins again before it goes on. */
-struct Fenced {
-    int code; /* RPM_E_FENCED, RPM_E_LOST or RPM_E_TIMEDOUT */
+/* This coordinator's logs were taken over by somebody who thought it dead, or a server went away:
+ * RPM_E_FENCED, RPM_E_LOST or RPM_E_TIMEDOUT. Nothing it had under way can take effect any more,
+ * but for what was in a log already. A session joins again before it goes on; elsewhere it is an
+ * Error. */
+class Fenced : public Error
+{
+  public:
+    using Error::Error;
 };
 
 /* The text of the last failed call of librpm with what was being done, as an Error or, where it

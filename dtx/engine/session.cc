@@ -88,9 +88,9 @@ void Session::join(Claim claim)
             }
             store.close();
             state_->cluster.recover();
-        } catch (const Fenced &fenced) {
+        } catch (const Fenced &) {
             if (tries >= kJoinTries)
-                throw Error(fenced.code, "joining the database");
+                throw;
         } catch (const Error &error) {
             /* It may be one who recovers everything that has our log. */
             if (error.code() != RPM_E_OWNED || tries >= kOwnedTries)
@@ -200,11 +200,11 @@ void Session::look_after_owner(Obstacle obstacle)
     state_->stuck_since_ns = now;
     try {
         state_->cluster.recover(coordinator_of(obstacle.word));
+    } catch (const Fenced &) {
+        /* Somebody else is taking over from it. */
     } catch (const Error &error) {
         if (error.code() != RPM_E_OWNED)
             throw; /* it cannot be fenced yet: later */
-    } catch (const Fenced &) {
-        /* Somebody else is taking over from it. */
     }
 }
 

@@ -42,6 +42,20 @@ TEST_CASE("dtx: a database that is not there, or another one, is refused", "[uni
     CHECK(code_of([&] { dtx::Cluster(db.tables.schema, options).verify(); }) != 0);
 }
 
+TEST_CASE("dtx: a server that is away is an error to whoever has no session", "[unit]")
+{
+    Database db;
+    dtx::Options options = db.cluster->options();
+
+    options.dial = [](uint32_t, const rpm_conn_opts *, rpm_conn **) { return int(RPM_E_TIMEDOUT); };
+    dtx::Cluster away(db.tables.schema, options);
+
+    CHECK(code_of([&] { away.create(); }) == RPM_E_TIMEDOUT);
+    CHECK(code_of([&] { away.verify(); }) == RPM_E_TIMEDOUT);
+    CHECK(code_of([&] { (void)away.recover(); }) == RPM_E_TIMEDOUT);
+    CHECK(code_of([&] { dtx::Session session(away, 0); }) == RPM_E_TIMEDOUT);
+}
+
 TEST_CASE("dtx: a descriptor says what differs", "[unit]")
 {
     Database db(2);
