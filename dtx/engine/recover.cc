@@ -90,7 +90,7 @@ static void redo(Store &store, Address address, const std::vector<unsigned char>
     }
 }
 
-/* Break the locks of a coordinator that has none any more. */
+/* Break the locks of a coordinator that holds none any more, or, kRecoverer, those of all. */
 static void break_locks(Store &store, uint32_t shard, uint32_t coordinator, Recovery &recovery)
 {
     Port &port = store.port(store.cluster().server_of(shard, 0));
@@ -102,7 +102,8 @@ static void break_locks(Store &store, uint32_t shard, uint32_t coordinator, Reco
 
         port.read_locks(shard, offset, words.data(), bytes);
         for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
-            if (words[i] != 0 && coordinator_of(words[i]) == coordinator &&
+            if (words[i] != 0 &&
+                (coordinator == kRecoverer || coordinator_of(words[i]) == coordinator) &&
                 port.compare_and_swap(shard, offset + 8 * i, words[i], 0) == words[i])
                 recovery.locks++;
         offset += bytes;
@@ -191,25 +192,6 @@ class AllLogs
 
 } // namespace
 
-static void clear_locks(Store &store, uint32_t shard, Recovery &recovery)
-{
-    Port &port = store.port(store.cluster().server_of(shard, 0));
-    uint64_t end = store.layout().lock_bytes();
-    std::vector<uint64_t> words(kLocksAtOnce);
-
-    for (uint64_t offset = kLocksOffset; offset < end;) {
-        uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
-
-        port.read_locks(shard, offset, words.data(), bytes);
-        for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
-            if (words[i] != 0) {
-                (void)port.compare_and_swap(shard, offset + 8 * i, words[i], 0);
-                recovery.locks++;
-            }
-        offset += bytes;
-    }
-}
-
 Recovery finish_all(Store &store)
 {
     const Cluster &cluster = store.cluster();
@@ -231,7 +213,7 @@ Recovery finish_all(Store &store)
     for (auto &there : logs)
         there->trim();
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
-        clear_locks(store, shard, recovery);
+        break_locks(store, shard, kRecoverer, recovery);
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
         store.port(cluster.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, kReady);
     return recovery;
