@@ -145,8 +145,8 @@ int rpmi_conn_call(struct rpm_conn *conn, const struct rpmi_call *call, struct r
 /* Give a key back; a lost link has forgotten it already. */
 void rpmi_conn_drop_key(struct rpm_conn *conn, uint32_t key);
 
-/* The request that plans on this connection are made for. */
+/* The request that plans on this connection are made for. @method: 0: the connection's. */
 struct rpm_request rpmi_conn_request(const struct rpm_conn *conn, enum rpm_request_kind kind,
-                                     uint32_t level);
+                                     uint32_t level, uint32_t method);
 
 #endif

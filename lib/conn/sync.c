@@ -101,13 +101,13 @@ void rpmi_conn_drop_key(struct rpm_conn *conn, uint32_t key)
 }
 
 struct rpm_request rpmi_conn_request(const struct rpm_conn *conn, enum rpm_request_kind kind,
-                                     uint32_t level)
+                                     uint32_t level, uint32_t method)
 {
     struct rpm_request request = rpm_request_init();
 
     request.kind = kind;
     request.level = level;
     request.hints = conn->hints;
-    request.method = conn->method;
+    request.method = method != RPM_METHOD_DEFAULT ? method : conn->method;
     return request;
 }

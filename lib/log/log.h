@@ -51,7 +51,8 @@ struct rpm_log {
     struct rpm_conn *conn;
     struct rpmi_arena arena;
     char name[RPM_NAME_MAX + 1];
-    uint32_t flags; /* enum rpm_log_flag */
+    uint32_t flags;  /* enum rpm_log_flag */
+    uint32_t method; /* enum rpm_method that is insisted on; 0: the connection's */
     uint32_t read_key;
     uint32_t write_key;       /* 0: not claimed */
     uint64_t link_generation; /* of the connection when the keys were granted */

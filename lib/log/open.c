@@ -38,6 +38,8 @@ static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
         return rpmi_fail(RPM_E_INVAL, "unknown log flags %#x", ours->flags);
     if (ours->level > RPM_DURABLE)
         return rpmi_fail(RPM_E_INVAL, "there is no level %u", ours->level);
+    if (ours->method >= RPM_METHOD_COUNT)
+        return rpmi_fail(RPM_E_INVAL, "there is no method %u", ours->method);
     if (ours->inflight_max > RPMI_INFLIGHT_MAX)
         return rpmi_fail(RPM_E_INVAL, "inflight_max is at most %u", RPMI_INFLIGHT_MAX);
     if (ours->staging_bytes < STAGING_MIN || !rpmi_is_aligned(ours->staging_bytes, RPMI_LINE_BYTES))
@@ -77,7 +79,8 @@ size_t rpm_log_mem_bytes(const struct rpm_log_opts *opts)
 
 static int make_plans(struct rpm_log *log, uint32_t level)
 {
-    struct rpm_request request = rpmi_conn_request(log->conn, RPM_REQUEST_APPEND, level);
+    struct rpm_request request =
+        rpmi_conn_request(log->conn, RPM_REQUEST_APPEND, level, log->method);
     int err = rpmi_plan_make(&log->conn->link->facts, &request, &log->plan);
 
     if (err != 0)
@@ -96,6 +99,7 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
 
     log->conn = conn;
     log->flags = opts->flags;
+    log->method = opts->method;
     log->inflight_max = opts->inflight_max;
     log->places = rpmi_conn_places(conn);
     log->owner.complete = rpmi_log_complete;

@@ -404,7 +404,8 @@ static int check_start(struct rpm_reader *reader)
 static int make_plan(struct rpm_reader *reader, uint32_t level)
 {
     struct rpm_conn *conn = reader->log->conn;
-    struct rpm_request request = rpmi_conn_request(conn, RPM_REQUEST_APPEND, level);
+    struct rpm_request request =
+        rpmi_conn_request(conn, RPM_REQUEST_APPEND, level, reader->log->method);
 
     return rpmi_plan_make_persist(&conn->link->facts, &request, &reader->persist_plan);
 }

@@ -34,6 +34,8 @@ static int opts_read(const struct rpm_region_opts *opts, struct rpm_region_opts 
     if ((ours->flags & RPM_REGION_DRAM) != 0 && ours->level > RPM_VISIBLE)
         return rpmi_fail(RPM_E_NOCAP, "a DRAM region forgets: %s cannot be had",
                          rpm_level_name(ours->level));
+    if (ours->method >= RPM_METHOD_COUNT)
+        return rpmi_fail(RPM_E_INVAL, "there is no method %u", ours->method);
     if (ours->inflight_max > RPMI_INFLIGHT_MAX)
         return rpmi_fail(RPM_E_INVAL, "inflight_max is at most %u", RPMI_INFLIGHT_MAX);
     if (ours->slot_bytes % RPMI_LINE_BYTES != 0)
@@ -43,9 +45,10 @@ static int opts_read(const struct rpm_region_opts *opts, struct rpm_region_opts 
     return 0;
 }
 
-static int make_plans(struct rpm_region *region, uint32_t level)
+static int make_plans(struct rpm_region *region, const struct rpm_region_opts *opts)
 {
-    struct rpm_request request = rpmi_conn_request(region->conn, RPM_REQUEST_WRITE, level);
+    struct rpm_request request =
+        rpmi_conn_request(region->conn, RPM_REQUEST_WRITE, opts->level, opts->method);
     int err;
 
     request.slot_bytes = region->slot_bytes;
@@ -147,7 +150,7 @@ int rpm_region_open(struct rpm_conn *conn, const char *name, const struct rpm_re
         goto no_slot;
     err = rpmi_claim_join(ours.claim, conn, &fresh->claim);
     if (err == 0)
-        err = make_plans(fresh, ours.level);
+        err = make_plans(fresh, &ours);
     if (err == 0)
         err = take_stage(fresh);
     if (err == 0)

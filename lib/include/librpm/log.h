@@ -30,6 +30,8 @@ struct rpm_log_opts {
     uint64_t staging_bytes;  /* of the connection's staging memory; 0: 1 MiB */
     void *mem;               /* rpm_log_mem_bytes() bytes for the log's own use, aligned to 64;
                                 NULL: malloc. Borrowed until rpm_log_close() */
+    uint32_t method;         /* enum rpm_method to insist on, by its readers too; 0: the
+                                connection's */
 };
 
 static inline struct rpm_log_opts rpm_log_opts_init(void)
@@ -87,8 +89,9 @@ static inline struct rpm_log_info rpm_log_info_init(void)
  *           merely created or claimed.
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS, RPM_E_NAME, RPM_E_OWNED (another writer lives, or a fenced
  *           one would not stop), RPM_E_FENCED (another took over meanwhile), RPM_E_NOCAP (the
- *           level cannot be proven: rpm_last_error() says why), RPM_E_FULL (no room in the pool),
- *           RPM_E_CORRUPT, RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           level cannot be proven, or not by the method, or the link cannot carry that out:
+ *           rpm_last_error() says why), RPM_E_FULL (no room in the pool), RPM_E_CORRUPT,
+ *           RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     reads the log from head to tail; allocates all that the log will ever need.
  */

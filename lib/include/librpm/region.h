@@ -49,6 +49,7 @@ struct rpm_region_opts {
     struct rpm_log *claim; /* open for writing on the same connection: what goes through this handle
                               is let in only while that log is claimed by it. Borrowed until
                               rpm_region_close(). NULL: nothing guards it */
+    uint32_t method;       /* enum rpm_method to insist on; 0: the connection's */
 };
 
 static inline struct rpm_region_opts rpm_region_opts_init(void)
@@ -82,7 +83,8 @@ struct rpm_patch {
  * @region  out, set only on 0. Taken by the caller: rpm_region_close().
  *
  * Durable:  with CREATE, on 0 the region exists after power loss, zero-filled (not DRAM).
- * Errors:   RPM_E_NOENT, RPM_E_EXISTS (also: of another kind), RPM_E_NAME, RPM_E_NOCAP (level),
+ * Errors:   RPM_E_NOENT, RPM_E_EXISTS (also: of another kind), RPM_E_NAME, RPM_E_NOCAP (the level,
+ *           or the method, which does not reach it or which the link cannot carry out),
  *           RPM_E_FULL (no room in the pool), RPM_E_INVAL (also: a claim of another connection's,
  *           or of a log open for reading), RPM_E_FENCED (the claim is another's by now),
  *           RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.

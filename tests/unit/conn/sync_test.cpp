@@ -52,7 +52,7 @@ TEST_CASE("sync: persist brings ranges to the domain, whoever wrote them", "[uni
     Server server;
     Conn conn(server, setup);
     uint32_t key = region_key(conn, 8192);
-    rpm_request request = rpmi_conn_request(conn, RPM_REQUEST_WRITE, RPM_DURABLE);
+    rpm_request request = rpmi_conn_request(conn, RPM_REQUEST_WRITE, RPM_DURABLE, 0);
     rpmi_range ranges[2] = { { 100, 50 }, { 4000, 300 } };
     rpmi_plan plan;
 

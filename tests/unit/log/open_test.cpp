@@ -211,6 +211,54 @@ TEST_CASE("open: a level that cannot be proven is refused before anything is cre
     Conn insists(server, setup, &conn_opts);
     Log other;
     CHECK(other.open(insists, "b", opts) == RPM_E_NOCAP);
+    opts.method = RPM_METHOD_READ; // the log's own comes first
+    CHECK(other.open(insists, "b", opts) == 0);
+}
+
+TEST_CASE("open: a log's method is its own, and its readers', also after a reconnect", "[unit]")
+{
+    rpm_conn_opts conn_opts = with_method(RPM_METHOD_READ);
+    rpm_log_opts opts = rpm_log_opts_init();
+    Server server;
+    Conn conn(server, queued(), &conn_opts);
+    Log other(conn, "other", WRITER, 4096);
+    std::vector<int> seen;
+    Log log;
+
+    opts.flags = WRITER;
+    opts.capacity_bytes = 4096;
+    opts.method = RPM_METHOD_COUNT;
+    CHECK(log.open(conn, "log", opts) == RPM_E_INVAL);
+    opts.method = RPM_METHOD_STORE;
+    CHECK(log.open(conn, "log", opts) == RPM_E_NOCAP);
+    opts.method = RPM_METHOD_WRITE;
+    CHECK(log.open(conn, "log", opts) == RPM_E_NOCAP);
+    opts.method = RPM_METHOD_COPY;
+    REQUIRE(log.open(conn, "log", opts) == 0);
+    CHECK(info(log).method == RPM_METHOD_COPY);
+    CHECK(info(other).method == RPM_METHOD_READ);
+    conn.link->on_op = [&](const rpmi_op &op) { seen.push_back(op.kind); };
+    append(log, "x");
+    append(other, "y");
+    CHECK(seen == std::vector<int>{ RPMI_OP_COPY, RPMI_OP_WRITE, RPMI_OP_READ });
+    conn.link->on_op = nullptr;
+    server.stop();
+    REQUIRE(server.start() == 0);
+    REQUIRE(rpm_conn_reconnect(conn) == 0);
+    rpm_outcome outcomes[256];
+    uint32_t count = 0;
+    REQUIRE(rpm_log_resume(log, outcomes, 256, &count) == 0);
+    CHECK(info(log).method == RPM_METHOD_COPY);
+
+    // A reader whose log insists on what cannot be had is told so.
+    Log reading;
+    opts.flags = 0;
+    opts.method = RPM_METHOD_STORE;
+    REQUIRE(reading.open(conn, "other", opts) == 0);
+    rpm_reader_opts reader_opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    reader_opts.level = RPM_DURABLE;
+    CHECK(rpm_reader_open(reading, &reader_opts, &reader) == RPM_E_NOCAP);
 }
 
 TEST_CASE("open: at each level an append does what the level says", "[unit]")

@@ -43,6 +43,9 @@ TEST_CASE("open: options out of range are refused, and nothing is created", "[un
         { RPM_E_INVAL, [](rpm_region_opts *o) { o->slot_bytes = 100; } },
         { RPM_E_INVAL, [](rpm_region_opts *o) { o->inflight_max = 65537; } },
         { RPM_E_INVAL, [](rpm_region_opts *o) { o->size = 1; } },
+        { RPM_E_INVAL, [](rpm_region_opts *o) { o->method = RPM_METHOD_COUNT; } },
+        { RPM_E_NOCAP, [](rpm_region_opts *o) { o->method = RPM_METHOD_COPY; } },
+        { RPM_E_NOCAP, [](rpm_region_opts *o) { o->method = RPM_METHOD_READ_OTHER; } },
         { RPM_E_FULL, [](rpm_region_opts *o) { o->bytes = 1u << 20; } },
         { RPM_E_INVAL, [](rpm_region_opts *o) { o->bytes = UINT64_MAX; } },
         { RPM_E_NOCAP,
@@ -211,4 +214,57 @@ TEST_CASE("open: staging memory that is used up is a named error", "[unit]")
     CHECK(rpm_conn_entry(conn, 2, &entry) == 0);
     one.close();
     CHECK(three.open(conn, "three", &opts) == 0);
+}
+
+TEST_CASE("open: a region's method is its own, whatever the connection insists on", "[unit]")
+{
+    struct {
+        uint32_t method;
+        std::vector<int> kinds;
+    } rows[] = {
+        { 0, { RPMI_OP_WRITE, RPMI_OP_READ } }, // the connection's
+        { RPM_METHOD_READ, { RPMI_OP_WRITE, RPMI_OP_READ } },
+        { RPM_METHOD_MESSAGE, { RPMI_OP_WRITE, RPMI_OP_PERSIST } },
+        { RPM_METHOD_COPY, { RPMI_OP_COPY } },
+        { RPM_METHOD_FLUSH, { RPMI_OP_WRITE, RPMI_OP_FLUSH } },
+    };
+    rpm_conn_opts conn_opts = with_method(RPM_METHOD_READ);
+    Server server;
+    Conn conn(server, queued(), &conn_opts);
+
+    for (const auto &row : rows) {
+        rpm_region_opts opts = rpm_region_opts_init();
+        std::vector<int> seen;
+        Region region;
+
+        CAPTURE(row.method);
+        opts.flags = RPM_REGION_CREATE;
+        opts.bytes = 1000;
+        opts.method = row.method;
+        REQUIRE(region.open(conn, "r", &opts) == 0);
+        conn.link->on_op = [&](const rpmi_op &op) { seen.push_back(op.kind); };
+        REQUIRE(region.write(0, "x") == 0);
+        conn.link->on_op = nullptr;
+        CHECK(seen == row.kinds);
+        CHECK(server.pool.kept[POOL_DATA] == 'x');
+    }
+}
+
+TEST_CASE("open: a region's method that does not reach its level is refused, with the reason",
+          "[unit]")
+{
+    rpm_region_opts opts = rpm_region_opts_init();
+    Setup setup = queued();
+    Server server;
+
+    setup.ddio = RPM_YES;
+    Conn conn(server, setup);
+    Region region;
+    opts.flags = RPM_REGION_CREATE;
+    opts.bytes = 1000;
+    opts.method = RPM_METHOD_READ;
+    CHECK(region.open(conn, "r", &opts) == RPM_E_NOCAP);
+    CHECK(std::string(rpm_last_error()).find("DDIO") != std::string::npos);
+    opts.flags |= RPM_REGION_DRAM; // which has only to be seen
+    CHECK(region.open(conn, "r", &opts) == 0);
 }
