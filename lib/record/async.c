@@ -135,6 +135,88 @@ int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const voi
     return err;
 }
 
+/* Ops that seal what these ranges were written to. */
+static uint32_t seal_ops(const struct rpm_region *region, uint32_t ranges)
+{
+    if (ranges == 0 || region->plan.seal_kind == 0)
+        return 0;
+    return region->plan.seal_kind == RPMI_OP_PERSIST ? ranges : 1;
+}
+
+static bool ends_group(const struct rpm_patch *next, uint32_t ranges)
+{
+    return (next->flags & RPM_PATCH_AFTER) != 0 || ranges == RPMI_GROUP_PATCHES;
+}
+
+/* What becomes of these pieces: how many ops, and bytes to keep until they have ended. */
+static uint32_t measure(const struct rpm_region *region, const struct rpm_patch *patches,
+                        uint32_t n, uint64_t *bytes)
+{
+    uint32_t ranges = 0;
+    uint32_t ops = n;
+
+    *bytes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (ends_group(&patches[i], ranges)) {
+            ops += seal_ops(region, ranges);
+            ranges = 0;
+        }
+        ranges++;
+        *bytes += rpmi_align_up(patches[i].len, RPMI_LINE_BYTES);
+    }
+    return ops + seal_ops(region, ranges);
+}
+
+/* @staged: a copy of all of it goes there; NULL: the link places on post. */
+static void add_patches(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n,
+                        unsigned char *staged)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const void *data = patches[i].data;
+        bool after = (patches[i].flags & RPM_PATCH_AFTER) != 0 && i > 0;
+        uint32_t first;
+
+        if (region->ranges_n > 0 && ends_group(&patches[i], region->ranges_n))
+            rpmi_region_add_seal(region);
+        if (staged != NULL) {
+            data = memcpy(staged, patches[i].data, patches[i].len);
+            staged += rpmi_align_up(patches[i].len, RPMI_LINE_BYTES);
+        }
+        first = region->ops_count;
+        rpmi_region_add_write(region, patches[i].offset, data, patches[i].len);
+        if (after)
+            rpmi_region_hold_back(region, first);
+    }
+    rpmi_region_add_seal(region);
+}
+
+int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n,
+                            void *context)
+{
+    struct rpmi_task task = { .kind = RPMI_OP_WRITE, .context = context };
+    uint32_t ops;
+    int err;
+
+    RPM_ASSERT(region != NULL && patches != NULL);
+    err = rpmi_region_check_patches(region, patches, n);
+    if (err != 0)
+        return err;
+    ops = measure(region, patches, n, &task.len);
+    if (ops > RPMI_BATCH_OPS_MAX)
+        return rpmi_fail(RPM_E_TOOBIG, "%u pieces become %u operations, of which %u go at once", n,
+                         ops, RPMI_BATCH_OPS_MAX);
+    task.offset = patches[0].offset;
+    err = begin(region, &task, rpmi_region_writable);
+    if (err != 0)
+        return err;
+    add_patches(region, patches, n, task.staged);
+    RPM_ASSERT(region->ops_count == ops);
+    err = submit(region, &task);
+    for (uint32_t i = 0; i < n && err == 0; i++)
+        region->conn->payload_bytes += patches[i].len;
+    return err;
+}
+
 /* One op that brings something back. */
 static int fetch(struct rpm_region *region, struct rpmi_op *op, struct rpmi_task *task,
                  int (*may)(const struct rpm_region *))

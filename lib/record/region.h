@@ -65,6 +65,9 @@ int rpmi_region_readable(const struct rpm_region *region);
 int rpmi_region_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len);
 /* Both: writable, and within its bounds. */
 int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t len);
+/* What a vectored write is made of. RPM_E_INVAL, RPM_E_RANGE, why not writable. */
+int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_patch *patches,
+                              uint32_t n);
 /* An op of the region ended so: what to tell of it; that it was fenced is kept in mind. */
 int rpmi_region_ended(struct rpm_region *region, int status);
 /* Into the post that is being built: a write, and what brings all since the last seal to the
@@ -72,6 +75,8 @@ int rpmi_region_ended(struct rpm_region *region, int status);
 void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const void *data,
                            uint64_t len);
 void rpmi_region_add_seal(struct rpm_region *region);
+/* The write at ops[@first] is placed when the seal before it has been answered, and not sooner. */
+void rpmi_region_hold_back(struct rpm_region *region, uint32_t first);
 
 /* atomic.c: may this word be changed? RPM_E_NOCAP, RPM_E_INVAL, RPM_E_RANGE, why not writable. */
 int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset);

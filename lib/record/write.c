@@ -191,8 +191,8 @@ static int add_barrier(struct rpm_region *region, bool *fence)
     return region->ops_count + 2 * RPMI_GROUP_PATCHES > RPMI_BATCH_OPS_MAX ? end_group(region) : 0;
 }
 
-/* Must the NIC hold this back until the seal before it has been answered? An ATOMIC WRITE waits at
- * the far end for every FLUSH before it; a READ it may overtake. */
+/* Must the NIC hold this back? An ATOMIC WRITE waits at the far end for every FLUSH before it; a
+ * READ it may overtake. */
 static bool needs_fence(const struct rpm_region *region, const struct rpmi_op *op)
 {
     if (RPMI_CANARY(NO_FENCE))
@@ -200,11 +200,18 @@ static bool needs_fence(const struct rpm_region *region, const struct rpmi_op *o
     return (op->flags & RPMI_OP_WORD) == 0 || region->plan.seal_kind != RPMI_OP_FLUSH;
 }
 
-int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
+void rpmi_region_hold_back(struct rpm_region *region, uint32_t first)
+{
+    RPM_ASSERT(first < region->ops_count);
+    if (needs_fence(region, &region->ops[first]))
+        region->ops[first].flags |= RPMI_OP_FENCED;
+}
+
+int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_patch *patches,
+                              uint32_t n)
 {
     int err = 0;
 
-    RPM_ASSERT(region != NULL && patches != NULL);
     if (n == 0 || n > region->inflight_max)
         return rpmi_fail(RPM_E_INVAL, "a vectored write has 1 to %u pieces", region->inflight_max);
     for (uint32_t i = 0; i < n && err == 0; i++) {
@@ -212,6 +219,15 @@ int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches
         if (err == 0 && (patches[i].flags & ~(uint32_t)RPM_PATCH_AFTER) != 0)
             err = rpmi_fail(RPM_E_INVAL, "unknown patch flags %#x", patches[i].flags);
     }
+    return err;
+}
+
+int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
+{
+    int err;
+
+    RPM_ASSERT(region != NULL && patches != NULL);
+    err = rpmi_region_check_patches(region, patches, n);
     for (uint32_t i = 0; i < n && err == 0; i++) {
         bool fence = false;
         uint32_t first;
@@ -221,9 +237,8 @@ int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches
         first = region->ops_count;
         if (err == 0)
             err = add_patch(region, &patches[i]);
-        if (err == 0 && fence && first < region->ops_count &&
-            needs_fence(region, &region->ops[first]))
-            region->ops[first].flags |= RPMI_OP_FENCED;
+        if (err == 0 && fence && first < region->ops_count)
+            rpmi_region_hold_back(region, first);
         region->conn->payload_bytes += patches[i].len;
     }
     if (err == 0)

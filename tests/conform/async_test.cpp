@@ -223,3 +223,110 @@ TEST_CASE("async: an event loop hears of each", "[conform]")
     if (rpmi_conn_places(party.conn))
         CHECK(rpm_conn_arm(party.conn) == 1); // what has completed already is news
 }
+
+namespace
+{
+
+// What an append or a write by this method leaves in the counters of its connection.
+struct Traces {
+    uint64_t reads;
+    uint64_t flushes;
+};
+
+Traces traces_of(uint32_t method, uint64_t n)
+{
+    if (method == RPM_METHOD_READ)
+        return { n, 0 };
+    if (method == RPM_METHOD_COPY || method == RPM_METHOD_IMMEDIATE)
+        return { 0, 0 };
+    return { 0, n };
+}
+
+Traces counted(rpm_conn *conn)
+{
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+
+    REQUIRE(rpm_conn_stats(conn, &stats) == 0);
+    return { stats.reads, stats.flushes };
+}
+
+template <typename Work> void check_traces(rpm_conn *conn, uint32_t method, Work work)
+{
+    const uint64_t n = 5;
+    Traces before = counted(conn);
+
+    for (uint64_t i = 0; i < n; i++)
+        REQUIRE(work() == 0);
+    Traces after = counted(conn);
+    Traces wanted = traces_of(method, n);
+    CHECK(after.reads - before.reads == wanted.reads);
+    CHECK(after.flushes - before.flushes == wanted.flushes);
+}
+
+} // namespace
+
+TEST_CASE("async: each object of a connection has the method it insists on", "[conform]")
+{
+    Where where = GENERATE(from_range(everywhere()));
+    CAPTURE(where.server, where.wrap);
+    Party party(where);
+    const rpm_facts &facts = rpmi_conn_link(party.conn)->facts;
+
+    for (uint32_t method = 1; method < RPM_METHOD_COUNT; method++) {
+        bool can = (facts.methods & 1u << method) != 0 &&
+                   rpm_legal(&facts, static_cast<rpm_method>(method), RPM_DURABLE, nullptr) != 0;
+        rpm_region_opts opts = rpm_region_opts_init();
+        rpm_log_opts log_opts = rpm_log_opts_init();
+        rpm_region *region = nullptr;
+        rpm_log *log = nullptr;
+
+        CAPTURE(rpm_method_name(static_cast<rpm_method>(method)));
+        opts.flags = RPM_REGION_CREATE;
+        opts.bytes = 4096;
+        opts.method = method;
+        log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+        log_opts.capacity_bytes = 8192;
+        log_opts.staging_bytes = 64 << 10;
+        CHECK(rpm_region_open(party.conn, party.server->name("own").c_str(), &opts, &region) ==
+              (can ? 0 : RPM_E_NOCAP));
+        log_opts.method = method;
+        CHECK(rpm_log_open(party.conn, party.server->name("log").c_str(), &log_opts, &log) ==
+              (can ? 0 : RPM_E_NOCAP));
+        if (can) {
+            check_traces(party.conn, method, [&] { return rpm_region_write(region, 0, "x", 1); });
+            // Beside it, the connection's own choice.
+            REQUIRE(rpm_region_write(party.rows, 0, "y", 1) == 0);
+            check_traces(party.conn, method,
+                         [&] { return rpm_log_append(log, "record", 6, nullptr); });
+        }
+        rpm_region_close(&region);
+        rpm_log_close(&log);
+    }
+}
+
+TEST_CASE("async: pieces in one completion, between other operations", "[conform]")
+{
+    EVERYWHERE();
+    char got[4][8] = {};
+
+    for (uint64_t round = 0; round < 3; round++) {
+        std::string mark = std::to_string(1000 + round);
+        rpm_patch patches[4] = { { 0, mark.data(), 4, 0 },
+                                 { 4096, mark.data(), 4, 0 },
+                                 { 70000, mark.data(), 4, 0 },
+                                 { 4104, mark.data(), 4, RPM_PATCH_AFTER } };
+
+        REQUIRE(rpm_region_write_async(party.rows, 8192, "x", 1, Party::number(0)) == 0);
+        REQUIRE(rpm_region_writev_async(party.rows, patches, 4, Party::number(1)) == 0);
+        REQUIRE(rpm_region_write_async(party.rows, 8192, "y", 1, Party::number(2)) == 0);
+        CHECK(party.reap(party.rows, 0, 3) == std::vector<int>(3, 0));
+        for (int i = 0; i < 4; i++) {
+            REQUIRE(rpm_region_read(party.rows, patches[i].offset, got[i], 4) == 0);
+            CHECK(std::string(got[i], 4) == mark);
+        }
+    }
+    rpm_patch outside[2] = { { 0, "no", 2, 0 }, { BYTES, "x", 1, 0 } };
+    CHECK(rpm_region_writev_async(party.rows, outside, 2, nullptr) == RPM_E_RANGE);
+    REQUIRE(rpm_region_read(party.rows, 0, got[0], 4) == 0);
+    CHECK(std::string(got[0], 4) == "1002");
+}

@@ -32,6 +32,30 @@ RPM_MUST_CHECK int rpm_region_write_async(struct rpm_region *region, uint64_t of
                                           const void *data, size_t len, void *context);
 
 /**
+ * rpm_region_writev_async: submit several writes that share their flushes; exactly one completion
+ * follows, and its lsn is the offset of the first.
+ *
+ * @region   Borrowed.
+ * @patches  1..n pieces, applied in order, as rpm_region_writev() takes them. Borrowed until
+ *           return, with what they point to.
+ * @n        1..inflight_max; 32 always go at once.
+ * @context  echoed in the completion. Borrowed until then; never looked at.
+ *
+ * Durable:  nothing until the completion says 0, then all of it is at the region's level; but no
+ *           piece marked RPM_PATCH_AFTER without all the pieces before it. On an error no
+ *           completion follows.
+ * Errors:   as rpm_region_writev(), RPM_E_BUSY as rpm_region_write_async(), RPM_E_TOOBIG when
+ *           pieces and flushes do not go into one post, or the link needs a copy and the pieces,
+ *           each filled up to a multiple of 64 bytes, are more than 512 KiB. Nothing is sent then.
+ * Threads:  one per conn.
+ * Cost:     one copy; no allocation; does not wait.
+ * Source:   as rpm_region_writev().
+ */
+RPM_MUST_CHECK int rpm_region_writev_async(struct rpm_region *region,
+                                           const struct rpm_patch *patches, uint32_t n,
+                                           void *context);
+
+/**
  * rpm_region_read_async: submit a read; exactly one completion follows.
  *
  * It sees what completed before it was submitted. Of what was submitted before and has not

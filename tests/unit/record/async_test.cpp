@@ -353,3 +353,158 @@ TEST_CASE("async: of a fenced region reads go on, and are not called fenced", "[
     CHECK(found[2] == 99);
     CHECK(rpm_region_faa_async(words, 0, 1, &found[1], nullptr) == RPM_E_FENCED);
 }
+
+namespace
+{
+
+bool places_bytes(const rpmi_op &op)
+{
+    return op.kind == RPMI_OP_WRITE || op.kind == RPMI_OP_COPY || op.kind == RPMI_OP_WRITE_IMM;
+}
+
+} // namespace
+
+TEST_CASE("async: many pieces end in one completion, and share their seals", "[unit]")
+{
+    EACH_KIND(kind);
+    const size_t n = GENERATE(1, 2, 16, 17, 32);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Region region(conn, "r", 60000);
+    std::vector<rpm_patch> patches;
+    std::vector<std::string> data;
+    uint32_t writes = 0;
+    uint32_t seals = 0;
+
+    CAPTURE(n);
+    for (uint64_t i = 0; i < n; i++)
+        data.push_back(payload(i, 1 + i * 37));
+    for (uint64_t i = 0; i < n; i++)
+        patches.push_back({ 7 + i * 1500, data[i].data(), data[i].size(), 0 });
+    conn.link->on_op = [&](const rpmi_op &op) { (places_bytes(op) ? writes : seals)++; };
+    {
+        Freeze freeze;
+        REQUIRE(rpm_region_writev_async(region, patches.data(), static_cast<uint32_t>(n),
+                                        number(5)) == 0);
+        data.assign(n, ""); // borrowed until return only
+    }
+    auto done = region.reap(1);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].context == number(5));
+    CHECK(done[0].lsn == 7);
+    CHECK(done[0].status == 0);
+    CHECK(region.reap(1, 10).empty());
+    for (uint64_t i = 0; i < n; i++) {
+        std::string wanted = payload(i, 1 + i * 37);
+
+        REQUIRE(memcmp(&server.pool.kept[POOL_DATA + 7 + i * 1500], wanted.data(), wanted.size()) ==
+                0);
+    }
+    CHECK(writes == n);
+    if (kind.method == RPM_METHOD_MESSAGE)
+        CHECK(seals == n); // one for each range
+    else if (kind.method == RPM_METHOD_COPY || kind.method == RPM_METHOD_IMMEDIATE)
+        CHECK(seals == 0);
+    else if (!kind.setup.places) // where the near CPU does it, that is not an operation to see
+        CHECK(seals == (n + 15) / 16);
+}
+
+TEST_CASE("async: nothing marked AFTER is placed before all earlier pieces are durable", "[unit]")
+{
+    EACH_KIND(kind);
+    const char *hints = GENERATE("all", "-H9");
+    Server server;
+    conn_opts.hints = hints;
+    Conn conn(server, kind.setup, &conn_opts);
+    Region region(conn, "r", 60000);
+    rpm_patch patches[4] = { { 0, "first", 5, RPM_PATCH_AFTER },
+                             { 128, "second", 6, 0 },
+                             { 256, "flag", 4, RPM_PATCH_AFTER },
+                             { 384, "last", 4, RPM_PATCH_AFTER } };
+    uint32_t after = 0;
+
+    CAPTURE(hints);
+    conn.link->on_op = [&](const rpmi_op &op) {
+        if (!places_bytes(op))
+            return;
+        for (int i = 2; i < 4; i++) {
+            if (op.offset != patches[i].offset)
+                continue;
+            after++;
+            for (int k = 0; k < i; k++)
+                CHECK(memcmp(&server.pool.kept[POOL_DATA + patches[k].offset], patches[k].data,
+                             patches[k].len) == 0);
+            if (!kind.setup.places)
+                CHECK((op.flags & RPMI_OP_FENCED) != 0);
+        }
+    };
+    REQUIRE(rpm_region_writev_async(region, patches, 4, nullptr) == 0);
+    CHECK(region.reap(1).size() == 1);
+    CHECK(after == 2);
+    CHECK(memcmp(&server.pool.kept[POOL_DATA + 384], "last", 4) == 0);
+}
+
+TEST_CASE("async: pieces that are wrong, too many or too long are refused, with nothing sent",
+          "[unit]")
+{
+    EACH_KIND(kind);
+    Server server(4u << 20);
+    Conn conn(server, kind.setup, &conn_opts);
+    Region region(conn, "r", 2u << 20);
+    std::vector<char> big(600000);
+    std::vector<rpm_patch> many(65, rpm_patch{ 0, "x", 1, RPM_PATCH_AFTER });
+    uint64_t ops = conn.link->ops;
+    struct {
+        rpm_patch second;
+        int err;
+    } rows[] = {
+        { { 2u << 20, "x", 1, 0 }, RPM_E_RANGE }, { { UINT64_MAX, "x", 2, 0 }, RPM_E_RANGE },
+        { { 0, "x", SIZE_MAX, 0 }, RPM_E_RANGE }, { { 0, "x", 0, 0 }, RPM_E_INVAL },
+        { { 0, "x", 1, 2 }, RPM_E_INVAL },
+    };
+
+    for (const auto &row : rows) {
+        rpm_patch patches[2] = { { 0, "x", 1, 0 }, row.second };
+
+        CHECK(rpm_region_writev_async(region, patches, 2, nullptr) == row.err);
+    }
+    CHECK(rpm_region_writev_async(region, many.data(), 0, nullptr) == RPM_E_INVAL);
+    CHECK(rpm_region_writev_async(region, many.data(), 257, nullptr) == RPM_E_INVAL);
+    CHECK(rpm_region_writev_async(region, many.data(), 65, nullptr) == RPM_E_TOOBIG);
+    rpm_patch long_ones[2] = { { 0, big.data(), 300000, 0 }, { 0, big.data(), 300000, 0 } };
+    CHECK(conn.link->ops == ops);
+    CHECK(rpm_region_writev_async(region, long_ones, 2, nullptr) ==
+          (kind.setup.places ? 0 : RPM_E_TOOBIG));
+    if (!kind.setup.places)
+        CHECK(conn.link->ops == ops);
+    CHECK(region.reap(1, 10).size() == (kind.setup.places ? 1 : 0));
+    REQUIRE(rpm_region_writev_async(region, many.data(), 32, nullptr) == 0);
+    CHECK(region.reap(1).size() == 1);
+}
+
+TEST_CASE("async: pieces lost at any op end once, and those behind them too", "[unit]")
+{
+    EACH_KIND(kind);
+
+    for (uint64_t at = 1; at < 12; at++) {
+        Server server;
+        Conn conn(server, kind.setup, &conn_opts);
+        Region region(conn, "r", 4096);
+        rpm_patch patches[3] = { { 0, "a", 1, 0 }, { 64, "b", 1, 0 }, { 128, "c", 1, 0 } };
+        uint64_t sent = 0;
+        int err = 0;
+
+        CAPTURE(at);
+        conn.link->faults.lose_op = at;
+        for (; sent < 4 && err == 0; sent += err == 0)
+            err = rpm_region_writev_async(region, patches, 3, number(sent));
+        auto done = region.reap(sent, 200);
+        REQUIRE(done.size() == sent);
+        for (uint64_t i = 0; i < sent; i++) {
+            CHECK(done[i].context == number(i));
+            CHECK((done[i].status == 0 || done[i].status == RPM_E_LOST));
+        }
+        CHECK(done[0].status == (at <= 3 ? RPM_E_LOST : done[0].status));
+        CHECK(region.reap(1, 10).empty());
+    }
+}
