@@ -173,7 +173,6 @@ Task<> Commit::log()
 
 Task<> Commit::install()
 {
-    const Cluster &cluster = store_.cluster();
     std::array<rpm_patch, kPatchesAtOnce> patches;
 
     for (size_t first = 0; first < writes_.size();) {
@@ -188,11 +187,11 @@ Task<> Commit::install()
             patches[n] = { store_.layout().row_offset(access->address), access->image,
                            access->bytes, 0 };
         }
-        for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
+        for (uint32_t copy = 0; copy < store_.placement().copies(shard); copy++) {
             co_await store_.scheduler().step();
             check_joined();
             store_.remote() += n;
-            store_.port(cluster.server_of(shard, copy)).write(shard, { patches.data(), n });
+            store_.port(store_.server_of(shard, copy)).write(shard, { patches.data(), n });
         }
         first += n;
     }

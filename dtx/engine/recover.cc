@@ -63,8 +63,7 @@ class Images
 bool is_ready(Store &store)
 {
     for (uint32_t shard = 0; shard < store.cluster().shards(); shard++)
-        if (store.port(store.cluster().server_of(shard, 0)).lock_word(shard, kReadyOffset) !=
-            kReady)
+        if (store.port(store.server_of(shard, 0)).lock_word(shard, kReadyOffset) != kReady)
             return false;
     return true;
 }
@@ -78,8 +77,8 @@ static void redo(Store &store, Address address, const std::vector<unsigned char>
     std::vector<unsigned char> found(bytes);
     rpm_patch patch{ cluster.layout().row_offset(address), image.data(), bytes, 0 };
 
-    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
-        Port &port = store.port(cluster.server_of(address.shard(), copy));
+    for (uint32_t copy = 0; copy < store.placement().copies(address.shard()); copy++) {
+        Port &port = store.port(store.server_of(address.shard(), copy));
 
         port.read(address.shard(), patch.offset, found.data(), bytes);
         if (is_whole(found.data(), bytes) &&
@@ -93,7 +92,7 @@ static void redo(Store &store, Address address, const std::vector<unsigned char>
 /* Break the locks of a coordinator that holds none any more, or, kRecoverer, those of all. */
 static void break_locks(Store &store, uint32_t shard, uint32_t coordinator, Recovery &recovery)
 {
-    Port &port = store.port(store.cluster().server_of(shard, 0));
+    Port &port = store.port(store.server_of(shard, 0));
     uint64_t end = store.layout().lock_bytes();
     std::vector<uint64_t> words(kLocksAtOnce);
 
@@ -201,7 +200,7 @@ Recovery finish_all(Store &store)
 
     /* Nobody joins from here on without recovering everything himself, which fences us. */
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
-        store.port(cluster.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, 0);
+        store.port(store.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, 0);
     for (uint32_t server = 0; server < store.ports(); server++) {
         logs.push_back(std::make_unique<AllLogs>(store, server));
         logs.back()->take_over(recovery);
@@ -215,7 +214,7 @@ Recovery finish_all(Store &store)
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
         break_locks(store, shard, kRecoverer, recovery);
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
-        store.port(cluster.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, kReady);
+        store.port(store.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, kReady);
     return recovery;
 }
 

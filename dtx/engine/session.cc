@@ -62,8 +62,8 @@ Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listene
         throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + " of " +
                                      std::to_string(options.coordinators));
     state_->store.hand_out = [this](Address word, uint64_t slots) { return hand_out(word, slots); };
-    for (uint32_t i = 0; options.durable && i < options.replicas; i++)
-        state_->log_servers.push_back((coordinator + i) % cluster.shards());
+    if (options.durable)
+        state_->log_servers = state_->store.placement().log_servers(coordinator);
     join(Claim::join);
 }
 

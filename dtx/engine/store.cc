@@ -17,8 +17,9 @@ namespace dtx
 static constexpr int kTornTries = 64; /* a row is written within a microsecond or two */
 
 Store::Store(const Cluster &cluster, Scheduler &scheduler)
-    : cluster_(cluster), scheduler_(scheduler), guesses_(cluster.options().guesses),
-      free_(cluster.shards() * cluster.layout().tables())
+    : cluster_(cluster),
+      scheduler_(scheduler), placement_{ cluster.shards(), cluster.options().replicas, {} },
+      guesses_(cluster.options().guesses), free_(cluster.shards() * cluster.layout().tables())
 {
     for (uint32_t server = 0; server < cluster.shards(); server++)
         ports_.push_back(std::make_unique<Port>(cluster, server));
@@ -64,7 +65,7 @@ void Store::close()
 bool Store::read_object(Address address, unsigned char *image, uint32_t bytes)
 {
     remote_++;
-    port(cluster_.server_of(address.shard(), 0))
+    port(server_of(address.shard(), 0))
         .read(address.shard(), layout().row_offset(address), image, bytes);
     return is_whole(image, bytes);
 }
@@ -74,7 +75,7 @@ uint64_t Store::read_version(Address address)
     uint64_t version;
 
     remote_++;
-    port(cluster_.server_of(address.shard(), 0))
+    port(server_of(address.shard(), 0))
         .read(address.shard(), layout().row_offset(address), &version, sizeof(version));
     return version;
 }
@@ -82,14 +83,14 @@ uint64_t Store::read_version(Address address)
 uint64_t Store::lock_word(Address address)
 {
     remote_++;
-    return port(cluster_.server_of(address.shard(), 0))
+    return port(server_of(address.shard(), 0))
         .lock_word(address.shard(), layout().lock_offset(address));
 }
 
 uint64_t Store::compare_and_swap(Address address, uint64_t expect, uint64_t desired)
 {
     remote_++;
-    return port(cluster_.server_of(address.shard(), 0))
+    return port(server_of(address.shard(), 0))
         .compare_and_swap(address.shard(), layout().lock_offset(address), expect, desired);
 }
 

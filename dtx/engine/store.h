@@ -13,6 +13,7 @@
 #include "engine/port.h"
 #include "engine/scheduler.h"
 #include "engine/task.h"
+#include "engine/view.h"
 
 #include <memory>
 #include <unordered_map>
@@ -63,6 +64,15 @@ class Store
 
     uint32_t shard_of(uint32_t table, uint64_t key) const;
 
+    /* Where shards and logs are, since the last open(). */
+    const Placement &placement() const
+    {
+        return placement_;
+    }
+    uint32_t server_of(uint32_t shard, uint32_t copy) const
+    {
+        return placement_.server_of(shard, copy);
+    }
     const Cluster &cluster() const
     {
         return cluster_;
@@ -123,6 +133,7 @@ class Store
 
     const Cluster &cluster_;
     Scheduler &scheduler_;
+    Placement placement_;
     std::vector<std::unique_ptr<Port>> ports_;
     std::vector<Guess> guesses_;
     std::unordered_map<uint64_t, Node> nodes_;      /* by address */
