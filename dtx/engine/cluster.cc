@@ -6,6 +6,7 @@
  */
 #include "engine/cluster.h"
 
+#include "engine/cover.h"
 #include "engine/descriptor.h"
 #include "engine/error.h"
 #include "engine/object.h"
@@ -53,7 +54,7 @@ static std::string where(const Cluster &cluster, uint32_t server, uint32_t shard
 static void create_shard(const Cluster &cluster, rpm_conn *conn, uint32_t shard, bool primary)
 {
     const std::string &name = cluster.schema().name();
-    Descriptor descriptor = describe(cluster, shard);
+    std::vector<unsigned char> cover = cover_of(cluster, shard);
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *region = nullptr;
     int err;
@@ -63,7 +64,7 @@ static void create_shard(const Cluster &cluster, rpm_conn *conn, uint32_t shard,
     opts.level = cluster.options().durable ? RPM_DURABLE : RPM_VISIBLE;
     check(rpm_region_open(conn, shard_name(name, shard).c_str(), &opts, &region),
           "creating a shard");
-    err = rpm_region_write(region, 0, &descriptor, sizeof(descriptor));
+    err = rpm_region_write(region, 0, cover.data(), cover.size());
     rpm_region_close(&region);
     check(err, "describing a shard");
     if (!primary)

@@ -56,16 +56,21 @@ static std::string differs(const char *what, uint64_t found, uint64_t wanted)
            std::to_string(wanted);
 }
 
+void certify(const Descriptor &found, const std::string &where)
+{
+    expect(found.magic == kDescriptorMagic &&
+               found.checksum == XXH3_64bits(&found, offsetof(Descriptor, checksum)),
+           RPM_E_FOREIGN, where, "this is no shard of a database, or it was not made to the end");
+    expect(found.format == kFormatVersion, RPM_E_VERSION, where,
+           differs("format", found.format, kFormatVersion));
+}
+
 void compare(const Descriptor &found, const Cluster &cluster, uint32_t shard,
              const std::string &where)
 {
     Descriptor own = describe(cluster, shard);
 
-    expect(found.magic == kDescriptorMagic &&
-               found.checksum == XXH3_64bits(&found, offsetof(Descriptor, checksum)),
-           RPM_E_FOREIGN, where, "this is no shard of a database, or it was not made to the end");
-    expect(found.format == own.format, RPM_E_VERSION, where,
-           differs("format", found.format, own.format));
+    certify(found, where);
     expect(found.schema_version == own.schema_version, RPM_E_VERSION, where,
            differs("schema version", found.schema_version, own.schema_version));
     expect(found.shards == own.shards, RPM_E_VERSION, where,

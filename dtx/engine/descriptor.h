@@ -32,6 +32,9 @@ struct Descriptor {
 
 Descriptor describe(const Cluster &cluster, uint32_t shard);
 
+/* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION, unless @found is a descriptor of this format. */
+void certify(const Descriptor &found, const std::string &where);
+
 /* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION with what differs, unless @found describes that. */
 void compare(const Descriptor &found, const Cluster &cluster, uint32_t shard,
              const std::string &where);

@@ -33,13 +33,17 @@ static uint64_t mixed(uint64_t key)
     return key ^ key >> 32;
 }
 
+uint64_t home_bucket(uint64_t rows_max, uint64_t key)
+{
+    return 1 + static_cast<uint64_t>(
+                   (static_cast<unsigned __int128>(mixed(key)) * bucket_homes(rows_max)) >> 64);
+}
+
 static Address home_of(const Store &store, uint32_t table, uint64_t key)
 {
     const TableSpec &spec = store.cluster().schema().tables()[table];
-    uint64_t home = static_cast<uint64_t>(
-        (static_cast<unsigned __int128>(mixed(key)) * bucket_homes(spec.rows_max)) >> 64);
 
-    return Address::of(store.shard_of(table, key), spec.index, 1 + home);
+    return Address::of(store.shard_of(table, key), spec.index, home_bucket(spec.rows_max, key));
 }
 
 /* Go through the buckets of a key. */

@@ -50,6 +50,9 @@ constexpr uint64_t first_spare_bucket(uint64_t rows_max)
     return 1 + bucket_homes(rows_max);
 }
 
+/* The bucket that a key is hashed to. */
+uint64_t home_bucket(uint64_t rows_max, uint64_t key);
+
 /* The slot of a key's row, as this transaction has it. */
 Task<std::optional<uint64_t>> hash_find(Store &store, Accesses &accesses, uint32_t table,
                                         uint64_t key);

@@ -38,6 +38,13 @@ Schema::Schema(std::string name, uint32_t version) : name_(std::move(name)), ver
     tables_.push_back({ "words", TableKind::words, sizeof(Word), kTablesMax });
 }
 
+void Schema::set_note(std::string note)
+{
+    if (note.size() > kNoteMax)
+        throw Error(0, "a note has at most " + std::to_string(kNoteMax) + " bytes");
+    note_ = std::move(note);
+}
+
 uint32_t Schema::add(const std::string &name, TableKind kind, uint32_t row_bytes, uint64_t rows_max,
                      Partition partition)
 {

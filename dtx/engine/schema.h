@@ -64,6 +64,16 @@ class Schema
         return { add(name, TableKind::ordered, sizeof(Row), rows_max, partition) };
     }
 
+    static constexpr size_t kNoteMax = 2048;
+
+    /* What the program that makes the database leaves in it for the next one: how many rows, say.
+     * cover.h reads it without the schema. Throws Error if it is longer than kNoteMax. */
+    void set_note(std::string note);
+    const std::string &note() const
+    {
+        return note_;
+    }
+
     const std::string &name() const
     {
         return name_;
@@ -82,6 +92,7 @@ class Schema
                  Partition partition);
 
     std::string name_;
+    std::string note_;
     uint32_t version_;
     std::vector<TableSpec> tables_; /* number 0: the words; each table is followed by its index */
 };

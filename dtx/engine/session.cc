@@ -222,16 +222,6 @@ Task<void> Session::back_off(uint32_t conflicts)
         now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.chance()));
 }
 
-/* The first slot of a table that is handed out at all. */
-static uint64_t first_slot(const Schema &schema, uint64_t table)
-{
-    const TableSpec &spec = schema.tables()[table];
-
-    if (spec.kind == TableKind::buckets)
-        return first_spare_bucket(schema.tables()[spec.index].rows_max);
-    return spec.kind == TableKind::nodes ? 1 : 0;
-}
-
 /* Slots of a table from its word, by a transaction of its own: those that were returned, or else
  * new ones. */
 Task<std::vector<uint64_t>> Session::hand_out(Address word, uint64_t many)

@@ -9,6 +9,9 @@
 #ifndef DTX_ENGINE_WORDS_H
 #define DTX_ENGINE_WORDS_H
 
+#include "engine/hash_index.h"
+#include "engine/schema.h"
+
 #include <cstdint>
 
 namespace dtx
@@ -21,6 +24,16 @@ struct Word {
     uint64_t handed_out; /* slots from the first on, whoever had them since */
     uint64_t returned;   /* the first slot of the list, plus 1; 0: none */
 };
+
+/* The first slot of a table that is handed out at all. */
+inline uint64_t first_slot(const Schema &schema, uint64_t table)
+{
+    const TableSpec &spec = schema.tables()[table];
+
+    if (spec.kind == TableKind::buckets)
+        return first_spare_bucket(schema.tables()[spec.index].rows_max);
+    return spec.kind == TableKind::nodes ? 1 : 0;
+}
 
 } // namespace dtx
 #endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cover.cc: write and read the first page of a shard.
+ *
+ * Tests: tests/unit/dtx/engine/cover_test.cpp
+ */
+#include "engine/cover.h"
+
+#include "engine/descriptor.h"
+#include "engine/error.h"
+#include "engine/port.h"
+
+#include <algorithm>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace dtx
+{
+
+static constexpr uint64_t kNoteOffset = 64;
+
+namespace
+{
+
+struct NoteHeader {
+    uint64_t bytes;
+    uint64_t checksum; /* of the text, seeded with its length */
+};
+
+} // namespace
+
+static_assert(sizeof(Descriptor) <= kNoteOffset);
+static_assert(kNoteOffset + sizeof(NoteHeader) + Schema::kNoteMax <= kDescriptorBytes);
+
+std::vector<unsigned char> cover_of(const Cluster &cluster, uint32_t shard)
+{
+    const std::string &note = cluster.schema().note();
+    Descriptor descriptor = describe(cluster, shard);
+    NoteHeader header{ note.size(), XXH3_64bits_withSeed(note.data(), note.size(), note.size()) };
+    std::vector<unsigned char> page(kDescriptorBytes);
+
+    std::memcpy(&page[0], &descriptor, sizeof(descriptor));
+    if (note.empty())
+        return page;
+    std::memcpy(&page[kNoteOffset], &header, sizeof(header));
+    std::memcpy(&page[kNoteOffset + sizeof(header)], note.data(), note.size());
+    return page;
+}
+
+static std::string note_of(const std::vector<unsigned char> &page, const std::string &where)
+{
+    NoteHeader header;
+    const char *text =
+        reinterpret_cast<const char *>(page.data()) + kNoteOffset + sizeof(NoteHeader);
+
+    std::memcpy(&header, &page[kNoteOffset], sizeof(header));
+    if (header.bytes == 0)
+        return "";
+    if (header.bytes > Schema::kNoteMax ||
+        header.checksum != XXH3_64bits_withSeed(text, header.bytes, header.bytes))
+        throw Error(RPM_E_CORRUPT, where + ": the note behind the descriptor is damaged");
+    return std::string(text, header.bytes);
+}
+
+Cover read_cover(rpm_conn *conn, const std::string &database, uint32_t shard)
+{
+    std::string name = shard_name(database, shard);
+    std::vector<unsigned char> page(kDescriptorBytes);
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *region = nullptr;
+    Descriptor found;
+    int err;
+
+    opts.level = RPM_VISIBLE;
+    check(rpm_region_open(conn, name.c_str(), &opts, &region), "opening a shard");
+    err = rpm_region_bytes(region) < page.size()
+              ? 0
+              : rpm_region_read(region, 0, page.data(), page.size());
+    rpm_region_close(&region);
+    check(err, "reading a shard's descriptor");
+    std::memcpy(&found, page.data(), sizeof(found));
+    certify(found, name);
+    return { found.schema_version, found.shards, found.shard, found.replicas, note_of(page, name) };
+}
+
+/* "dtx/NAME/shardS" in its parts; false: it is none. */
+static bool split_name(const std::string &name, std::string &database, uint32_t &shard)
+{
+    static const std::string kFirst = "dtx/";
+    static const std::string kLast = "/shard";
+    size_t end = name.rfind(kLast);
+
+    if (name.compare(0, kFirst.size(), kFirst) != 0 || end == std::string::npos ||
+        end <= kFirst.size())
+        return false;
+    database = name.substr(kFirst.size(), end - kFirst.size());
+
+    std::string digits = name.substr(end + kLast.size());
+
+    if (digits.empty() || digits.size() > 3 ||
+        digits.find_first_not_of("0123456789") != std::string::npos)
+        return false;
+    shard = static_cast<uint32_t>(std::stoul(digits));
+    return shard < kShardsMax;
+}
+
+std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn)
+{
+    std::map<std::string, std::vector<uint32_t>> found;
+
+    for (uint32_t i = 0;; i++) {
+        rpm_entry entry = rpm_entry_init();
+        std::string database;
+        uint32_t shard = 0;
+
+        if (check(rpm_conn_entry(conn, i, &entry), "listing what is on a server") == 0)
+            break;
+        if (split_name(entry.name, database, shard))
+            found[database].push_back(shard);
+    }
+    for (auto &[database, shards] : found)
+        std::sort(shards.begin(), shards.end());
+    return found;
+}
+
+} // namespace dtx

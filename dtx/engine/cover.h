@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cover.h: what the first page of a shard tells to whoever does not know its schema: which database
+ * it is of, how many shards and copies that has, and a note of the program that made it, by which
+ * the next program knows its tables again.
+ *
+ * Tests: tests/unit/dtx/engine/cover_test.cpp
+ */
+#ifndef DTX_ENGINE_COVER_H
+#define DTX_ENGINE_COVER_H
+
+#include "engine/cluster.h"
+
+#include <librpm.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dtx
+{
+
+struct Cover {
+    uint32_t schema_version;
+    uint32_t shards;
+    uint32_t shard;
+    uint32_t replicas;
+    std::string note; /* empty: none was left */
+};
+
+/* The first kDescriptorBytes of a shard: its descriptor, and the schema's note. */
+std::vector<unsigned char> cover_of(const Cluster &cluster, uint32_t shard);
+
+/* Of a shard that is on this server. Throws Error: RPM_E_NOENT, RPM_E_FOREIGN, RPM_E_VERSION. */
+Cover read_cover(rpm_conn *conn, const std::string &database, uint32_t shard);
+
+/* Databases that a server has something of: names, and the shards that are there. */
+std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn);
+
+} // namespace dtx
+#endif
