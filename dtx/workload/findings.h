@@ -1,50 +1,97 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * findings.h: what a check found, a sentence each. The first few of a kind are told, the others
- * counted: a wrong rule finds something in every row.
+ * findings.h: what a check looked at and what it found, by rule. The first few of a rule are told,
+ * the others counted: a wrong rule finds something in every row.
+ *
+ * Tests: tests/unit/dtx/workload/findings_test.cpp
  */
 #ifndef DTX_WORKLOAD_FINDINGS_H
 #define DTX_WORKLOAD_FINDINGS_H
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 namespace dtx
 {
 
+struct Finding {
+    std::string rule;
+    std::string about; /* what must hold */
+    uint64_t looked = 0;
+    uint64_t broken = 0;
+    std::vector<std::string> first; /* where and how, of the first that broke it */
+};
+
 class Findings
 {
   public:
+    /* A rule and what it says; in the order of these calls they are reported. */
+    void rule(const std::string &name, const std::string &about)
+    {
+        of(name).about = about;
+    }
     /* @rule: what is not kept; @what: where and how. */
     void add(const std::string &rule, const std::string &what)
     {
-        uint64_t times = ++times_[rule];
-
-        if (times <= kTold)
-            texts_.push_back(rule + ": " + what);
+        add_if(true, rule, what);
     }
+    /* One thing was looked at. */
     void add_if(bool wrong, const std::string &rule, const std::string &what)
     {
-        if (wrong)
-            add(rule, what);
+        Finding &finding = of(rule);
+
+        finding.looked++;
+        finding.broken += wrong ? 1 : 0;
+        if (wrong && finding.first.size() < kTold)
+            finding.first.push_back(what);
     }
+    /* @many more were looked at, and nothing was wrong with them. */
+    void looked(const std::string &rule, uint64_t many)
+    {
+        of(rule).looked += many;
+    }
+    /* Those of another look. */
+    void append(const Findings &other)
+    {
+        all_.insert(all_.end(), other.all_.begin(), other.all_.end());
+    }
+    const std::vector<Finding> &all() const
+    {
+        return all_;
+    }
+    /* What is wrong, a sentence each. */
     std::vector<std::string> texts() const
     {
-        std::vector<std::string> all = texts_;
+        std::vector<std::string> texts;
 
-        for (const auto &[rule, times] : times_)
-            if (times > kTold)
-                all.push_back(rule + ": " + std::to_string(times - kTold) + " more");
-        return all;
+        for (const Finding &finding : all_) {
+            for (const std::string &what : finding.first)
+                texts.push_back(finding.rule + ": " + what);
+            if (finding.broken > finding.first.size())
+                texts.push_back(finding.rule + ": " +
+                                std::to_string(finding.broken - finding.first.size()) + " more");
+        }
+        return texts;
     }
 
   private:
-    static constexpr uint64_t kTold = 3;
+    static constexpr size_t kTold = 3;
 
-    std::map<std::string, uint64_t> times_;
-    std::vector<std::string> texts_;
+    /* There are a dozen or two, and mostly it is the last one again. */
+    Finding &of(const std::string &rule)
+    {
+        if (last_ < all_.size() && all_[last_].rule == rule)
+            return all_[last_];
+        for (last_ = 0; last_ < all_.size(); last_++)
+            if (all_[last_].rule == rule)
+                return all_[last_];
+        all_.push_back({ rule, "", 0, 0, {} });
+        return all_.back();
+    }
+
+    std::vector<Finding> all_;
+    size_t last_ = 0;
 };
 
 } // namespace dtx

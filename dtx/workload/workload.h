@@ -13,6 +13,7 @@
 #define DTX_WORKLOAD_WORKLOAD_H
 
 #include "engine/session.h"
+#include "workload/findings.h"
 #include "workload/ledger.h"
 #include "workload/random.h"
 
@@ -92,9 +93,15 @@ class Workload
     virtual std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
                                                const Seat &seat) = 0;
 
-    /* What is wrong with copy @copy of all rows, a sentence each; empty: nothing. Nobody uses the
-     * database meanwhile. */
-    virtual std::vector<std::string> check(const Cluster &cluster, uint32_t copy) = 0;
+    /* What must hold of copy @copy of all rows, and whether it does. Nobody uses the database
+     * meanwhile. */
+    virtual Findings examine(const Cluster &cluster, uint32_t copy) = 0;
+
+    /* What is wrong, a sentence each; empty: nothing. */
+    std::vector<std::string> check(const Cluster &cluster, uint32_t copy)
+    {
+        return examine(cluster, copy).texts();
+    }
 
     /* The sums that tallies keep a ledger of; as above. */
     virtual Totals totals(const Cluster &cluster, uint32_t copy) = 0;

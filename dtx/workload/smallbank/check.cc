@@ -21,32 +21,34 @@ void check_holders(const Cluster &cluster, uint32_t copy, Table<Account> table,
 
     scan_rows(cluster, table, copy, [&](uint64_t key, const Account &) {
         if (key >= held.size()) {
-            found.add(name + " of nobody", "number " + std::to_string(key));
+            found.add("accounts", name + " of nobody: number " + std::to_string(key));
             return;
         }
-        found.add_if(held[key], "two " + name, "customer " + std::to_string(key));
+        found.add_if(held[key], "accounts", "two " + name + ": customer " + std::to_string(key));
         holders += held[key] ? 0 : 1;
         held[key] = true;
     });
-    found.add_if(holders != held.size(), "no " + name,
-                 std::to_string(held.size() - holders) + " customers");
+    found.add_if(holders != held.size(), "accounts",
+                 "no " + name + ": " + std::to_string(held.size() - holders) + " customers");
 }
 
 } // namespace
 
-std::vector<std::string> check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
-                               const Tables &tables)
+Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
+               const Tables &tables)
 {
     std::vector<bool> nobody(parameters.accounts);
     Findings found;
 
+    found.rule("accounts", "each customer has savings and checking, once, and nobody else has");
+    found.rule("savings", "never below 0");
     check_holders(cluster, copy, tables.savings, "savings", nobody, found);
     check_holders(cluster, copy, tables.checking, "checking", nobody, found);
     scan_rows(cluster, tables.savings, copy, [&](uint64_t key, const Account &savings) {
-        found.add_if(savings.cents < 0, "savings are negative",
+        found.add_if(savings.cents < 0, "savings",
                      "customer " + std::to_string(key) + " has " + std::to_string(savings.cents));
     });
-    return found.texts();
+    return found;
 }
 
 Totals totals(const Cluster &cluster, uint32_t copy, const Tables &tables)

@@ -6,18 +6,16 @@
 #define DTX_WORKLOAD_SMALLBANK_CHECK_H
 
 #include "engine/cluster.h"
+#include "workload/findings.h"
 #include "workload/ledger.h"
 #include "workload/smallbank/schema.h"
-
-#include <string>
-#include <vector>
 
 namespace dtx::smallbank
 {
 
 /* What is wrong with copy @copy, a sentence each. */
-std::vector<std::string> check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
-                               const Tables &tables);
+Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
+               const Tables &tables);
 
 /* All money, and all savings. */
 Totals totals(const Cluster &cluster, uint32_t copy, const Tables &tables);

@@ -13,6 +13,7 @@
 #include "engine/schema.h"
 
 #include <cstdint>
+#include <string>
 
 namespace dtx::smallbank
 {
@@ -32,6 +33,9 @@ struct Parameters {
 
     /* Throws Error that names the parameter out of range. */
     void verify() const;
+    /* What a database keeps of them, and back. Throws Error, RPM_E_FOREIGN. */
+    std::string note() const;
+    static Parameters of_note(const std::string &text, uint32_t servers);
 };
 
 /* Opening balances of each account, both included. */

@@ -63,7 +63,7 @@ std::unique_ptr<Terminal> SmallBank::terminal(Session &session, Tally &tally, co
     return std::make_unique<Customer>(session, tally, parameters_, tables_, seat.own_seed());
 }
 
-std::vector<std::string> SmallBank::check(const Cluster &cluster, uint32_t copy)
+Findings SmallBank::examine(const Cluster &cluster, uint32_t copy)
 {
     return smallbank::check(cluster, copy, parameters_, tables_);
 }

@@ -28,7 +28,7 @@ Rows<Row> rows_of(const Cluster &cluster, uint32_t copy, Table<Row> table, const
     scan_rows(cluster, table, copy, [&](uint64_t key, const Row &row) {
         bool fresh = rows.emplace(key, row).second;
 
-        found.add_if(!fresh, "two rows of " + name, "key " + std::to_string(key));
+        found.add_if(!fresh, name, "twice: key " + std::to_string(key));
     });
     return rows;
 }
@@ -45,11 +45,10 @@ void expect(Rows<Row> &rows, uint64_t key, const Row &row, const std::string &na
     auto at = rows.find(key);
 
     if (at == rows.end()) {
-        found.add("no " + name, "key " + std::to_string(key));
+        found.add(name, "missing: key " + std::to_string(key));
         return;
     }
-    found.add_if(!same(at->second, row), name + " is not what was loaded",
-                 "key " + std::to_string(key));
+    found.add_if(!same(at->second, row), name, "not what was loaded: key " + std::to_string(key));
     rows.erase(at);
 }
 
@@ -57,7 +56,7 @@ template <class Row>
 void expect_none(const Rows<Row> &rows, const std::string &name, Findings &found)
 {
     for (const auto &[key, row] : rows)
-        found.add(name + " of nobody", "key " + std::to_string(key));
+        found.add(name, "of nobody: key " + std::to_string(key));
 }
 
 /* A row as it was loaded, with what transactions change taken from the row as it is. */
@@ -116,25 +115,30 @@ void check_forwarding(const Cluster &cluster, uint32_t copy, const Tables &table
     for (const auto &[key, row] : rows) {
         uint64_t start = key & 0xff;
 
-        found.add_if(facilities.count(key >> 8) == 0, "call forwarding without special facility",
-                     "key " + std::to_string(key));
-        found.add_if(start > 16 || start % 8 != 0 || row.end_time <= start ||
-                         row.end_time > start + 8,
-                     "call forwarding at no time",
-                     "from " + std::to_string(start) + " to " + std::to_string(row.end_time));
+        found.add_if(facilities.count(key >> 8) == 0, "call forwarding",
+                     "without special facility: key " + std::to_string(key));
+        found.add_if(
+            start > 16 || start % 8 != 0 || row.end_time <= start || row.end_time > start + 8,
+            "call forwarding",
+            "at no time: from " + std::to_string(start) + " to " + std::to_string(row.end_time));
     }
 }
 
 } // namespace
 
-std::vector<std::string> check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
-                               const Tables &tables)
+Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
+               const Tables &tables)
 {
     Findings found;
 
+    found.rule("subscriber", "as loaded, but for what is updated, and each once");
+    found.rule("subscriber's number", "leads to its subscriber");
+    found.rule("access info", "as loaded");
+    found.rule("special facility", "as loaded, but for what is updated");
+    found.rule("call forwarding", "has its special facility, at a time that there is");
     check_subscribers(cluster, copy, parameters, tables, found);
     check_forwarding(cluster, copy, tables, found);
-    return found.texts();
+    return found;
 }
 
 Totals totals(const Cluster &cluster, uint32_t copy, const Tables &tables)

@@ -6,11 +6,9 @@
 #define DTX_WORKLOAD_TATP_CHECK_H
 
 #include "engine/cluster.h"
+#include "workload/findings.h"
 #include "workload/ledger.h"
 #include "workload/tatp/schema.h"
-
-#include <string>
-#include <vector>
 
 namespace dtx::tatp
 {
@@ -18,8 +16,8 @@ namespace dtx::tatp
 /* What is wrong with copy @copy, a sentence each: subscribers and their numbers belong together one
  * to one; access info and special facilities are those of the load, but for what is updated; every
  * call forwarding has its special facility, and its times are in order. */
-std::vector<std::string> check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
-                               const Tables &tables);
+Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
+               const Tables &tables);
 
 /* Rows of call forwarding; sums of vlr_location, of bit_1 and of data_a. */
 Totals totals(const Cluster &cluster, uint32_t copy, const Tables &tables);

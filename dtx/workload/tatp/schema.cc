@@ -5,6 +5,7 @@
 #include "workload/tatp/schema.h"
 
 #include "engine/error.h"
+#include "workload/note.h"
 #include "workload/room.h"
 
 namespace dtx::tatp
@@ -46,11 +47,28 @@ void Parameters::verify() const
         throw Error(0, "tatp: servers: 1 at least");
 }
 
+std::string Parameters::note() const
+{
+    return write_note({ { "subscribers", subscribers }, { "load_seed", load_seed } });
+}
+
+Parameters Parameters::of_note(const std::string &text, uint32_t servers)
+{
+    Note note("tatp", text);
+    Parameters found;
+
+    found.subscribers = note.number("subscribers");
+    found.load_seed = note.value("load_seed");
+    found.servers = servers;
+    return found;
+}
+
 Tables::Tables(const Parameters &parameters) : schema("tatp", kVersion)
 {
     uint64_t each = 0;
 
     parameters.verify();
+    schema.set_note(parameters.note());
     each = (parameters.subscribers + parameters.servers - 1) / parameters.servers;
     subscriber = schema.hash_table<Subscriber>("subscriber", room_for(each), by_subscriber);
     number =

@@ -66,7 +66,7 @@ std::unique_ptr<Terminal> Tatp::terminal(Session &session, Tally &tally, const S
     return std::make_unique<Caller>(session, tally, parameters_, tables_, seat.own_seed());
 }
 
-std::vector<std::string> Tatp::check(const Cluster &cluster, uint32_t copy)
+Findings Tatp::examine(const Cluster &cluster, uint32_t copy)
 {
     return tatp::check(cluster, copy, parameters_, tables_);
 }

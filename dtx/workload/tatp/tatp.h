@@ -25,7 +25,7 @@ class Tatp : public Workload
     const std::vector<std::string> &kinds() const override;
     void load(Session &session, uint32_t part, uint32_t parts) override;
     std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
-    std::vector<std::string> check(const Cluster &cluster, uint32_t copy) override;
+    Findings examine(const Cluster &cluster, uint32_t copy) override;
     Totals totals(const Cluster &cluster, uint32_t copy) override;
     Totals loaded() override;
 

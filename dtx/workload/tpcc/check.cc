@@ -13,6 +13,34 @@ namespace dtx::tpcc
 namespace
 {
 
+struct Rule {
+    const char *name;
+    const char *about;
+};
+
+constexpr Rule kRules[] = {
+    { "condition 1", "W_YTD is the sum of D_YTD" },
+    { "condition 2",
+      "D_NEXT_O_ID - 1 is the latest order, and the latest new one if there is one" },
+    { "condition 3", "new orders of a district have no gaps" },
+    { "condition 4", "the sum of O_OL_CNT of a district is its number of order lines" },
+    { "condition 5", "an order has no carrier exactly as long as it is a new one" },
+    { "condition 6", "O_OL_CNT is the number of an order's lines" },
+    { "condition 7", "a line has no delivery date exactly as long as its order has no carrier" },
+    { "condition 8", "W_YTD is the sum of its H_AMOUNT" },
+    { "condition 9", "D_YTD is the sum of its H_AMOUNT" },
+    { "condition 10", "C_BALANCE is what was delivered less what was paid by history" },
+    { "condition 11", "orders less new orders are those delivered at the load and since" },
+    { "condition 12", "C_BALANCE and C_YTD_PAYMENT together are what was delivered" },
+    { "rows", "tables that never grow have the rows of the load, each once" },
+    { "orders by customer", "each order is in the list of its customer" },
+    { "payments", "C_PAYMENT_CNT is the number of a customer's history rows" },
+    { "deliveries",
+      "C_DELIVERY_CNT is the number of a customer's orders delivered since the load" },
+    { "last names", "each customer is in the list of the last name, by first names" },
+    { "stock", "sums and counts of stock are those of the order lines since the load" },
+};
+
 std::string text(const char *what, int64_t a, int64_t b)
 {
     return std::string(what) + " " + std::to_string(a) + " and " + std::to_string(b);
@@ -88,6 +116,7 @@ void check_orders(const Facts &facts, Findings &found)
                      place(key) + text("lines and rows", one.lines, one.line_rows));
         found.add_if(!one.by_customer, "orders by customer", place(key) + "no entry");
     }
+    found.looked("condition 7", facts.lines());
     found.add_if(facts.lines_dated_wrong != 0, "condition 7",
                  std::to_string(facts.lines_dated_wrong) + " lines");
     found.add_if(facts.lines_of_no_order != 0, "rows",
@@ -163,17 +192,19 @@ void check_rows(const Facts &facts, const Parameters &parameters, Findings &foun
 
 } // namespace
 
-std::vector<std::string> check(const Facts &facts, const Parameters &parameters)
+Findings check(const Facts &facts, const Parameters &parameters)
 {
     Findings found;
 
+    for (const auto &[rule, about] : kRules)
+        found.rule(rule, about);
     check_warehouses(facts, found);
     check_districts(facts, parameters, found);
     check_orders(facts, found);
     check_customers(facts, found);
     check_stock(facts, found);
     check_rows(facts, parameters, found);
-    return found.texts();
+    return found;
 }
 
 Totals totals(const Facts &facts)

@@ -9,17 +9,15 @@
 #ifndef DTX_WORKLOAD_TPCC_CHECK_H
 #define DTX_WORKLOAD_TPCC_CHECK_H
 
+#include "workload/findings.h"
 #include "workload/ledger.h"
 #include "workload/tpcc/facts.h"
-
-#include <string>
-#include <vector>
 
 namespace dtx::tpcc
 {
 
-/* What is wrong, a sentence each: "condition 4: ...", "rows: ...", "stock: ...". */
-std::vector<std::string> check(const Facts &facts, const Parameters &parameters);
+/* By rule: "condition 1" to "condition 12", and "rows", "stock" and others. */
+Findings check(const Facts &facts, const Parameters &parameters);
 
 /* Orders given, orders delivered, sum of all payments, number of payments. */
 Totals totals(const Facts &facts);

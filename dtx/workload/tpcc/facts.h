@@ -84,6 +84,16 @@ struct Facts {
     uint64_t lines_dated_wrong = 0;                       /* condition 7 */
     uint64_t lines_of_no_order = 0;
     uint64_t names_out_of_order = 0; /* lists by last name: first names, or of another name */
+
+    /* Rows of ORDER-LINE. */
+    uint64_t lines() const
+    {
+        uint64_t sum = 0;
+
+        for (const auto &[key, one] : district)
+            sum += one.lines;
+        return sum;
+    }
 };
 
 Facts facts_of(const Cluster &cluster, uint32_t copy, const Parameters &parameters,

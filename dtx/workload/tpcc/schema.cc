@@ -5,6 +5,7 @@
 #include "workload/tpcc/schema.h"
 
 #include "engine/error.h"
+#include "workload/note.h"
 #include "workload/room.h"
 
 namespace dtx::tpcc
@@ -48,6 +49,29 @@ void Parameters::verify() const
     refuse(servers < 1, "servers: 1 at least");
 }
 
+std::string Parameters::note() const
+{
+    return write_note({ { "warehouses", warehouses },
+                        { "items", items },
+                        { "customers", customers },
+                        { "room", room },
+                        { "load_seed", load_seed } });
+}
+
+Parameters Parameters::of_note(const std::string &text, uint32_t servers)
+{
+    Note note("tpcc", text);
+    Parameters found;
+
+    found.warehouses = note.number("warehouses");
+    found.items = note.number("items");
+    found.customers = note.number("customers");
+    found.room = note.number("room");
+    found.load_seed = note.value("load_seed");
+    found.servers = servers;
+    return found;
+}
+
 Tables::Tables(const Parameters &parameters) : schema("tpcc", kVersion)
 {
     uint64_t here = 0;      /* warehouses of a server */
@@ -56,6 +80,7 @@ Tables::Tables(const Parameters &parameters) : schema("tpcc", kVersion)
     uint64_t names = 0;
 
     parameters.verify();
+    schema.set_note(parameters.note());
     here = (parameters.warehouses + parameters.servers - 1) / parameters.servers;
     customers = here * kDistricts * parameters.customers;
     names = here * kDistricts * parameters.names();

@@ -147,7 +147,7 @@ std::unique_ptr<Terminal> Tpcc::terminal(Session &session, Tally &tally, const S
     return std::make_unique<Clerk>(session, tally, parameters_, tables_, seat);
 }
 
-std::vector<std::string> Tpcc::check(const Cluster &cluster, uint32_t copy)
+Findings Tpcc::examine(const Cluster &cluster, uint32_t copy)
 {
     return tpcc::check(facts_of(cluster, copy, parameters_, tables_), parameters_);
 }

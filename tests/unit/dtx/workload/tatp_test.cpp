@@ -315,18 +315,18 @@ TEST_CASE("tatp: every check notices what it is for")
 
     REQUIRE(workload.check(cluster, 0).empty());
     support::change_row(cluster, tables.number, 9, [](SubscriberNumber &row) { row.s_id = 10; });
-    CHECK(found("subscriber's number is not what was loaded: key 9") == 1);
+    CHECK(found("subscriber's number: not what was loaded: key 9") == 1);
     support::erase_row(cluster, tables.number, 9);
-    CHECK(found("no subscriber's number: key 9") == 1);
+    CHECK(found("subscriber's number: missing: key 9") == 1);
     support::change_row(cluster, tables.subscriber, 3, [](Subscriber &row) { row.hex[2] ^= 1; });
-    CHECK(found("subscriber is not what was loaded: key 3") == 1);
+    CHECK(found("subscriber: not what was loaded: key 3") == 1);
     support::change_row(cluster, tables.access_info, info, [](AccessInfo &row) { row.data1++; });
-    CHECK(found("access info is not what was loaded") == 1);
+    CHECK(found("access info: not what was loaded") == 1);
     support::insert_row(cluster, tables.facility, facility_key(orphan, missing), SpecialFacility{});
-    CHECK(found("special facility of nobody") == 1);
+    CHECK(found("special facility: of nobody") == 1);
     support::insert_row(cluster, tables.forwarding, forwarding_key(151, 1, 0),
                         CallForwarding{ 4, {} });
-    CHECK(found("call forwarding without special facility") == 1);
+    CHECK(found("call forwarding: without special facility") == 1);
     for (uint32_t start = 0; start <= 16; start += 8) {
         Change change;
         Input erase = input_of(kDeleteCallForwarding, s_id, type);
@@ -336,5 +336,5 @@ TEST_CASE("tatp: every check notices what it is for")
     }
     support::insert_row(cluster, tables.forwarding, forwarding_key(s_id, type, 8),
                         CallForwarding{ 8, {} });
-    CHECK(found("call forwarding at no time: from 8 to 8") == 1);
+    CHECK(found("call forwarding: at no time: from 8 to 8") == 1);
 }

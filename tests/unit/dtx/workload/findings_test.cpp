@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "support/catch.h"
+#include "workload/findings.h"
+
+TEST_CASE("findings: what was looked at counts, and the first that are wrong are told")
+{
+    dtx::Findings found;
+
+    found.rule("sums", "sums are right");
+    found.looked("sums", 10);
+    for (int i = 0; i < 5; i++)
+        found.add_if(i != 2, "rows", "row " + std::to_string(i));
+    REQUIRE(found.all().size() == 2);
+    CHECK(found.all()[0].rule == "sums");
+    CHECK(found.all()[0].about == "sums are right");
+    CHECK(found.all()[0].looked == 10);
+    CHECK(found.all()[0].broken == 0);
+    CHECK(found.all()[1].looked == 5);
+    CHECK(found.all()[1].broken == 4);
+    CHECK(found.texts() ==
+          std::vector<std::string>{ "rows: row 0", "rows: row 1", "rows: row 3", "rows: 1 more" });
+}
+
+TEST_CASE("findings: those of two looks stand side by side")
+{
+    dtx::Findings found;
+    dtx::Findings more;
+
+    found.add("rows", "one");
+    more.add("rows", "two");
+    found.append(more);
+    CHECK(found.texts() == std::vector<std::string>{ "rows: one", "rows: two" });
+}
