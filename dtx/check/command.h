@@ -8,13 +8,17 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-namespace dtx::check
+namespace dtx::checks
 {
 
 /* What main() returns: 0 nothing wrong, 1 a violation, 2 wrong usage or nothing to look at. */
 using Body = std::function<int()>;
 
 Body add_history(CLI::App &app);
+Body add_tpcc(CLI::App &app);
+Body add_smallbank(CLI::App &app);
+Body add_tatp(CLI::App &app);
+Body add_recover(CLI::App &app);
 
-} // namespace dtx::check
+} // namespace dtx::checks
 #endif

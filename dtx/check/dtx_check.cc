@@ -15,11 +15,15 @@ namespace
 struct Command {
     const char *name;
     const char *about;
-    dtx::check::Body (*add)(CLI::App &app);
+    dtx::checks::Body (*add)(CLI::App &app);
 };
 
 const Command kCommands[] = {
-    { "history", "Is a history serialisable?", dtx::check::add_history },
+    { "history", "Is a history serialisable?", dtx::checks::add_history },
+    { "tpcc", "Is the database that a run of TPC-C left consistent?", dtx::checks::add_tpcc },
+    { "smallbank", "The same of SmallBank", dtx::checks::add_smallbank },
+    { "tatp", "The same of TATP", dtx::checks::add_tatp },
+    { "recover", "Finish what sessions that are gone left unfinished", dtx::checks::add_recover },
 };
 
 } // namespace
@@ -27,7 +31,7 @@ const Command kCommands[] = {
 int main(int argc, char **argv)
 {
     CLI::App app("Check what transactions did, and what they left behind", "dtx-check");
-    std::map<const CLI::App *, dtx::check::Body> bodies;
+    std::map<const CLI::App *, dtx::checks::Body> bodies;
 
     app.require_subcommand(1);
     for (const Command &command : kCommands) {

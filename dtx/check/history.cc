@@ -15,7 +15,7 @@
 #include <cinttypes>
 #include <memory>
 
-namespace dtx::check
+namespace dtx::checks
 {
 
 namespace
@@ -90,4 +90,4 @@ Body add_history(CLI::App &app)
     };
 }
 
-} // namespace dtx::check
+} // namespace dtx::checks

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * command_database.cc: dtx-check tpcc, smallbank, tatp and recover: look at a database that
+ * somebody left, finish what was left unfinished if asked to, and check it.
+ *
+ * Tests: tests/tools/dtx_check_test
+ */
+#include "check/command.h"
+#include "check/database.h"
+
+#include "cli.h"
+#include "engine/error.h"
+
+#include <memory>
+
+namespace dtx::checks
+{
+
+namespace
+{
+
+const char *const kExamples =
+    "Exit codes: 0 all rules hold, 1 one is broken, 2 wrong usage, or a database that cannot be\n"
+    "looked at or that sessions have left unfinished.\n"
+    "Examples:\n"
+    "  dtx-check tpcc shm:/tmp/a shm:/tmp/b             the URLs in the order of the run\n"
+    "  dtx-check tpcc --recover shm:/tmp/a shm:/tmp/b   after a run that was killed\n"
+    "  dtx-check recover shm:/tmp/a shm:/tmp/b          only that\n";
+
+struct Options {
+    Wanted wanted;
+    bool recover = false;
+    bool check = true;
+    bool json = false;
+};
+
+int look(const Options &options)
+{
+    Found database = find_database(options.wanted);
+    DatabaseResult result;
+
+    result.leftovers = look_for_leftovers(*database.cluster);
+    if (options.recover)
+        result.recovery = database.cluster->recover();
+    bool at_rest = options.recover || !result.leftovers.any();
+
+    if (options.check && at_rest)
+        result.copies = check_database(database);
+    (options.json ? print_json : print_result)(database, result);
+    if (!at_rest) {
+        fprintf(stderr, "dtx-check: the database is not at rest: a run goes on, or has died; "
+                        "--recover finishes what it left\n");
+        return cli::kUsage;
+    }
+    return result.broken() == 0 ? cli::kDone : cli::kFailed;
+}
+
+int run(Options &options)
+{
+    try {
+        if (!cli::secret_file().empty())
+            options.wanted.secret = cli::read_secret(cli::secret_file());
+        return look(options);
+    } catch (const Error &error) {
+        std::string name =
+            error.code() == 0 ? "" : std::string(rpm_error_name(error.code())) + ": ";
+
+        fflush(stdout);
+        fprintf(stderr, "dtx-check: %s%s\n", name.c_str(), error.what());
+    } catch (const cli::Failure &failure) {
+        fprintf(stderr, "dtx-check: %s\n", failure.what());
+    }
+    return cli::kUsage;
+}
+
+std::shared_ptr<Options> add_options(CLI::App &app)
+{
+    auto options = std::make_shared<Options>();
+
+    app.footer(kExamples);
+    app.add_option("url", options->wanted.urls, "The servers, in the order of the run that made it")
+        ->required()
+        ->type_name("URL");
+    app.add_flag("--json", options->json, "Report as JSON");
+    cli::secret_option(&app);
+    app.add_option("--canary", options->wanted.canary)->group("");
+    return options;
+}
+
+Body add_workload(CLI::App &app, const char *workload)
+{
+    std::shared_ptr<Options> options = add_options(app);
+
+    options->wanted.workload = workload;
+    app.add_option("--replicas", options->wanted.replicas,
+                   "Copies that there must be (as many as there are)")
+        ->check(CLI::Range(1, 64));
+    app.add_flag("--recover", options->recover, "First finish what was left unfinished");
+    return [options] { return run(*options); };
+}
+
+} // namespace
+
+Body add_tpcc(CLI::App &app)
+{
+    return add_workload(app, "tpcc");
+}
+
+Body add_smallbank(CLI::App &app)
+{
+    return add_workload(app, "smallbank");
+}
+
+Body add_tatp(CLI::App &app)
+{
+    return add_workload(app, "tatp");
+}
+
+Body add_recover(CLI::App &app)
+{
+    std::shared_ptr<Options> options = add_options(app);
+
+    app.add_option("--workload", options->wanted.workload, "Which, where there are several")
+        ->type_name("NAME");
+    options->recover = true;
+    options->check = false;
+    return [options] { return run(*options); };
+}
+
+} // namespace dtx::checks

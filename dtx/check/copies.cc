@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * copies.cc: reads all objects of all copies; remembers a checksum of each of the first.
+ *
+ * Tests: tests/unit/dtx/check/copies_test.cpp
+ */
+#include "check/copies.h"
+
+#include "engine/object.h"
+
+#include <algorithm>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace dtx::checks
+{
+
+namespace
+{
+
+struct Print {
+    uint64_t checksum;
+    uint64_t version;
+};
+
+/* The objects of one table, copy after copy. */
+class Comparison
+{
+  public:
+    Comparison(const Cluster &cluster, uint32_t table) : cluster_(cluster), table_(table) {}
+
+    void look_at(uint32_t copy, Findings &found)
+    {
+        size_t number = 0;
+
+        cluster_.each_object(table_, copy,
+                             [&](Address address, const unsigned char *image, uint32_t bytes) {
+                                 uint64_t checksum = XXH3_64bits(image, bytes);
+
+                                 look_at_one(address, image, bytes, found);
+                                 if (copy == 0)
+                                     first_.push_back({ checksum, header_of(image).version });
+                                 else
+                                     compare(first_[number++], checksum, address, image, found);
+                             });
+    }
+
+  private:
+    void look_at_one(Address address, const unsigned char *image, uint32_t bytes, Findings &found)
+    {
+        if (is_whole(image, bytes))
+            found.looked("whole", header_of(image).version != 0 ? 1 : 0);
+        else
+            found.add("whole", place_of(cluster_, address, image) + " is torn");
+    }
+    void compare(const Print &first, uint64_t checksum, Address address, const unsigned char *image,
+                 Findings &found)
+    {
+        if (first.checksum == checksum)
+            found.looked("copies", first.version != 0 ? 1 : 0);
+        else
+            found.add("copies", place_of(cluster_, address, image) +
+                                    " differs: the primary has version " +
+                                    std::to_string(first.version));
+    }
+
+    const Cluster &cluster_;
+    uint32_t table_;
+    std::vector<Print> first_;
+};
+
+} // namespace
+
+std::string place_of(const Cluster &cluster, Address address, const unsigned char *image)
+{
+    const ObjectHeader &header = header_of(image);
+
+    return "table '" + cluster.schema().tables()[address.table()].name + "' shard " +
+           std::to_string(address.shard()) + " slot " + std::to_string(address.slot()) + " (key " +
+           std::to_string(header.key) + ", version " + std::to_string(header.version) + ")";
+}
+
+std::vector<Findings> check_copies(const Cluster &cluster)
+{
+    std::vector<Findings> found(cluster.options().replicas);
+
+    for (uint32_t copy = 0; copy < found.size(); copy++) {
+        found[copy].rule("whole", "every object was written whole by one commit");
+        if (copy != 0)
+            found[copy].rule("copies", "every object is byte for byte that of the primary");
+    }
+    for (uint32_t table = 0; table < cluster.layout().tables(); table++) {
+        Comparison comparison(cluster, table);
+
+        for (uint32_t copy = 0; copy < found.size(); copy++)
+            comparison.look_at(copy, found[copy]);
+    }
+    return found;
+}
+
+} // namespace dtx::checks

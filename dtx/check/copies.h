@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * copies.h: is every object whole, and the same on all copies?
+ *
+ * Tests: tests/unit/dtx/check/copies_test.cpp
+ */
+#ifndef DTX_CHECK_COPIES_H
+#define DTX_CHECK_COPIES_H
+
+#include "engine/cluster.h"
+#include "workload/findings.h"
+
+#include <vector>
+
+namespace dtx::checks
+{
+
+/* By copy: rules "whole" and, but for copy 0, "copies". */
+std::vector<Findings> check_copies(const Cluster &cluster);
+
+/* "table 'stock' shard 1 slot 17 (key 281474976710673, version 3)". */
+std::string place_of(const Cluster &cluster, Address address, const unsigned char *image);
+
+} // namespace dtx::checks
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * database.h: all that is checked of a database, and what came out of it, as text or JSON.
+ *
+ * Tests: tests/tools/dtx_check_test
+ */
+#ifndef DTX_CHECK_DATABASE_H
+#define DTX_CHECK_DATABASE_H
+
+#include "check/find.h"
+#include "check/leftovers.h"
+
+#include <cstdio>
+#include <optional>
+
+namespace dtx::checks
+{
+
+struct DatabaseResult {
+    Leftovers leftovers;              /* before a recovery */
+    std::optional<Recovery> recovery; /* if one was made */
+    std::vector<Findings> copies;     /* by copy; empty: not checked */
+
+    bool checked() const
+    {
+        return !copies.empty();
+    }
+    uint64_t rules() const;
+    uint64_t broken() const;
+};
+
+/* All rules on all copies. @database: at rest. */
+std::vector<Findings> check_database(const Found &database);
+
+void print_result(const Found &database, const DatabaseResult &result);
+void print_json(const Found &database, const DatabaseResult &result);
+
+} // namespace dtx::checks
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * find.h: the database that somebody left on some servers, and how to open it: from what its shards
+ * say, without parameters.
+ *
+ * Tests: tests/tools/dtx_check_test
+ */
+#ifndef DTX_CHECK_FIND_H
+#define DTX_CHECK_FIND_H
+
+#include "engine/cluster.h"
+#include "engine/cover.h"
+#include "workload/workload.h"
+
+#include <memory>
+#include <string>
+
+namespace dtx::checks
+{
+
+/* What the user says of it. */
+struct Wanted {
+    std::string workload; /* empty: whichever is there, but only one */
+    std::vector<std::string> urls;
+    uint32_t replicas = 0; /* 0: as it is */
+    std::string secret;
+    uint32_t canary = 0;
+};
+
+struct Found {
+    Cover cover;
+    std::unique_ptr<Workload> workload;
+    std::unique_ptr<Cluster> cluster;
+};
+
+/* Throws Error that says what is not there, or is not as wanted. */
+Found find_database(const Wanted &wanted);
+
+} // namespace dtx::checks
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * indexes.cc: table by table: rows, then what the index has of them, then the slots of both.
+ *
+ * Tests: tests/unit/dtx/check/indexes_test.cpp
+ */
+#include "check/indexes.h"
+
+#include "check/parts.h"
+
+namespace dtx::checks
+{
+
+namespace
+{
+
+std::unordered_map<uint64_t, Word> words_of(const Cluster &cluster, uint32_t copy)
+{
+    std::unordered_map<uint64_t, Word> words;
+
+    cluster.each_object(kWordsTable, copy,
+                        [&](Address address, const unsigned char *image, uint32_t) {
+                            Word word;
+
+                            std::memcpy(&word, image + sizeof(ObjectHeader), sizeof(word));
+                            words[address.word] = word;
+                        });
+    return words;
+}
+
+void check_entered(const Cluster &cluster, uint32_t table, const Slots &rows, Findings &found)
+{
+    Partition partition = cluster.schema().tables()[table].partition;
+
+    for (const auto &[word, row] : rows) {
+        Address address{ word };
+        std::string key = ", key " + std::to_string(row.key);
+
+        if (!row.valid)
+            continue;
+        found.add_if(row.entered != 1, "rows entered",
+                     name_of(cluster, address) + key + ": " + std::to_string(row.entered) +
+                         " entries");
+        found.add_if(partition(row.key) % cluster.shards() != address.shard(), "rows entered",
+                     name_of(cluster, address) + key + ": not a key of this shard");
+    }
+}
+
+} // namespace
+
+void enter(const Cluster &cluster, Slots &rows, Address row, uint64_t key, Findings &found)
+{
+    auto at = rows.find(row.word);
+    bool right = at != rows.end() && at->second.valid && at->second.key == key;
+
+    if (at != rows.end())
+        at->second.entered++;
+    found.add_if(!right, "entries",
+                 name_of(cluster, row) + ": no row of key " + std::to_string(key) + " is there");
+}
+
+Findings check_indexes(const Cluster &cluster, uint32_t copy)
+{
+    const std::vector<TableSpec> &tables = cluster.schema().tables();
+    std::unordered_map<uint64_t, Word> words = words_of(cluster, copy);
+    Findings found;
+
+    found.rule("entries", "every entry of an index leads to its row");
+    found.rule("rows entered", "every row is in its index, once, and on its shard");
+    found.rule("shape", "every bucket and node is where it can be found, and in order");
+    found.rule("slots", "every slot is in use, given back, or with a session; none is two of it");
+    for (uint32_t table = 0; table < tables.size(); table++) {
+        TableKind kind = tables[table].kind;
+
+        if (kind != TableKind::hash && kind != TableKind::ordered)
+            continue;
+
+        Slots rows = slots_of(cluster, copy, table);
+
+        if (kind == TableKind::hash)
+            walk_buckets(cluster, copy, table, rows, found);
+        else
+            walk_nodes(cluster, copy, table, rows, found);
+        check_entered(cluster, table, rows, found);
+        check_slots(cluster, table, rows, words, found);
+        check_slots(cluster, tables[table].index, slots_of(cluster, copy, tables[table].index),
+                    words, found);
+    }
+    return found;
+}
+
+} // namespace dtx::checks

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * indexes.h: do the indexes of a copy lead to all its rows and to nothing else, and has every slot
+ * one use?
+ *
+ * Tests: tests/unit/dtx/check/indexes_test.cpp
+ */
+#ifndef DTX_CHECK_INDEXES_H
+#define DTX_CHECK_INDEXES_H
+
+#include "engine/cluster.h"
+#include "workload/findings.h"
+
+namespace dtx::checks
+{
+
+/* Of a copy whose objects are whole. Rules "entries", "rows entered", "shape", "slots". */
+Findings check_indexes(const Cluster &cluster, uint32_t copy);
+
+} // namespace dtx::checks
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * leftovers.cc: locks, ready words, and logs read without a claim.
+ *
+ * A record in a log is nothing unfinished by itself: it stays until there is a need to trim, long
+ * after its rows are where they belong. So the rows are looked at.
+ *
+ * Tests: tests/unit/dtx/check/leftovers_test.cpp
+ */
+#include "check/leftovers.h"
+
+#include "engine/error.h"
+#include "engine/recover.h"
+#include "engine/redo.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+namespace dtx::checks
+{
+
+namespace
+{
+
+constexpr size_t kLocksAtOnce = 8192;
+
+class Search
+{
+  public:
+    explicit Search(const Cluster &cluster)
+        : cluster_(cluster), scheduler_(cluster.options().seed, 0), store_(cluster, scheduler_)
+    {
+        store_.open(0, Claim::none);
+    }
+
+    Leftovers run()
+    {
+        for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
+            look_at_locks(shard);
+        for (uint32_t server = 0; server < cluster_.shards(); server++)
+            for (uint32_t c = 0; c < kCoordinatorsMax; c++)
+                look_at_log(server, c);
+        for (const auto &[word, version] : newest_)
+            look_at_object(Address{ word }, version);
+        store_.close();
+        return found_;
+    }
+
+  private:
+    void look_at_locks(uint32_t shard)
+    {
+        Port &port = store_.port(cluster_.server_of(shard, 0));
+        uint64_t end = cluster_.layout().lock_bytes();
+        std::vector<uint64_t> words(kLocksAtOnce);
+
+        found_.not_ready += port.lock_word(shard, kReadyOffset) != kReady ? 1 : 0;
+        for (uint64_t offset = kLocksOffset; offset < end;) {
+            uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
+
+            port.read_locks(shard, offset, words.data(), bytes);
+            for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
+                found_.locks += words[i] != 0 ? 1 : 0;
+            offset += bytes;
+        }
+    }
+
+    void look_at_log(uint32_t server, uint32_t coordinator)
+    {
+        rpm_log_opts opts = rpm_log_opts_init();
+        rpm_log *log = nullptr;
+        int err =
+            rpm_log_open(store_.port(server).conn(),
+                         log_name(cluster_.schema().name(), coordinator).c_str(), &opts, &log);
+
+        if (err == RPM_E_NOENT)
+            return;
+        check(err, "opening a coordinator's log");
+        found_.logs++;
+        try {
+            each_record(log,
+                        [this](const void *record, size_t bytes) { take_record(record, bytes); });
+        } catch (...) {
+            rpm_log_close(&log);
+            throw;
+        }
+        rpm_log_close(&log);
+    }
+
+    void take_record(const void *record, size_t bytes)
+    {
+        auto take = [this](Address address, const unsigned char *image, uint32_t) {
+            uint64_t &newest = newest_[address.word];
+
+            newest = std::max(newest, header_of(image).version);
+        };
+
+        if (!decode_redo(cluster_.layout(), record, bytes, take))
+            throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is no redo record");
+        found_.records++;
+    }
+
+    void look_at_object(Address address, uint64_t version)
+    {
+        uint32_t bytes = cluster_.layout().table(address.table()).slot_bytes;
+        std::vector<unsigned char> image(bytes);
+        bool behind = false;
+
+        for (uint32_t copy = 0; copy < cluster_.options().replicas; copy++) {
+            store_.port(cluster_.server_of(address.shard(), copy))
+                .read(address.shard(), cluster_.layout().row_offset(address), image.data(), bytes);
+            behind = behind || !is_whole(image.data(), bytes) ||
+                     header_of(image.data()).version < version;
+        }
+        found_.objects += behind ? 1 : 0;
+    }
+
+    const Cluster &cluster_;
+    Scheduler scheduler_;
+    Store store_;
+    Leftovers found_;
+    std::unordered_map<uint64_t, uint64_t> newest_; /* version by address, as records have it */
+};
+
+} // namespace
+
+std::string Leftovers::text() const
+{
+    return std::to_string(not_ready) + " shards whose server was started again, " +
+           std::to_string(locks) + " locks held, " + std::to_string(objects) +
+           " objects older than their redo record";
+}
+
+Leftovers look_for_leftovers(const Cluster &cluster)
+{
+    return Search(cluster).run();
+}
+
+} // namespace dtx::checks

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * leftovers.h: what sessions have left unfinished in a database, found without touching it.
+ *
+ * Tests: tests/unit/dtx/check/leftovers_test.cpp
+ */
+#ifndef DTX_CHECK_LEFTOVERS_H
+#define DTX_CHECK_LEFTOVERS_H
+
+#include "engine/cluster.h"
+
+#include <string>
+
+namespace dtx::checks
+{
+
+struct Leftovers {
+    uint64_t not_ready = 0; /* shards whose server was started again since */
+    uint64_t locks = 0;     /* held */
+    uint64_t logs = 0;      /* of coordinators, on all servers */
+    uint64_t records = 0;   /* in them */
+    uint64_t objects = 0;   /* on one copy or more older than a record says, or torn */
+
+    bool any() const
+    {
+        return not_ready + locks + objects != 0;
+    }
+    std::string text() const;
+};
+
+/* Throws Error: RPM_E_CORRUPT, a log with records that are none. */
+Leftovers look_for_leftovers(const Cluster &cluster);
+
+} // namespace dtx::checks
+#endif

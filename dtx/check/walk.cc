@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * walk.cc: buckets from their homes, nodes from their root, free slots from their word.
+ *
+ * Nothing that is read is trusted: a circle ends where something is reached for the second time.
+ *
+ * Tests: tests/unit/dtx/check/indexes_test.cpp
+ */
+#include "check/parts.h"
+#include "engine/hash_index.h"
+#include "engine/ordered_node.h"
+
+namespace dtx::checks
+{
+
+namespace
+{
+
+class Chains
+{
+  public:
+    Chains(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &rows, Findings &found)
+        : cluster_(cluster), spec_(cluster.schema().tables()[table]), table_(table), rows_(rows),
+          found_(found), buckets_(inners_of<Bucket>(cluster, copy, spec_.index))
+    {
+    }
+
+    void walk()
+    {
+        for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
+            for (uint64_t home = 1; home < first_spare_bucket(spec_.rows_max); home++)
+                walk_chain(shard, home);
+        for (const auto &[word, bucket] : buckets_)
+            found_.add_if(bucket.valid && bucket.body.used != 0 && bucket.reached == 0, "shape",
+                          name_of(cluster_, Address{ word }) + ": a bucket that nothing leads to");
+    }
+
+  private:
+    void walk_chain(uint32_t shard, uint64_t home)
+    {
+        for (uint64_t slot = home; slot != 0;) {
+            Address address = Address::of(shard, spec_.index, slot);
+            auto at = buckets_.find(address.word);
+
+            if (at == buckets_.end()) {
+                found_.add_if(slot != home, "shape",
+                              name_of(cluster_, address) + ": a bucket that was never written");
+                return;
+            }
+            bool wrong = !at->second.valid || at->second.body.used > kBucketEntries ||
+                         at->second.reached != 0;
+
+            at->second.reached++;
+            found_.add_if(wrong, "shape",
+                          name_of(cluster_, address) + ": no bucket, or one of two chains");
+            if (wrong)
+                return;
+            enter_all(address, at->second.body, home);
+            slot = at->second.body.next;
+        }
+    }
+
+    void enter_all(Address address, const Bucket &bucket, uint64_t home)
+    {
+        for (uint32_t i = 0; i < bucket.used; i++) {
+            uint64_t key = bucket.entry[i].key;
+
+            found_.add_if(home_bucket(spec_.rows_max, key) != home, "shape",
+                          name_of(cluster_, address) + ": key " + std::to_string(key) +
+                              " is looked for elsewhere");
+            enter(cluster_, rows_, Address::of(address.shard(), table_, bucket.entry[i].slot), key,
+                  found_);
+        }
+    }
+
+    const Cluster &cluster_;
+    const TableSpec &spec_;
+    uint32_t table_;
+    Slots &rows_;
+    Findings &found_;
+    Inners<Bucket> buckets_;
+};
+
+class Tree
+{
+  public:
+    Tree(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &rows, Findings &found)
+        : cluster_(cluster), spec_(cluster.schema().tables()[table]), table_(table), rows_(rows),
+          found_(found), nodes_(inners_of<Node>(cluster, copy, spec_.index))
+    {
+    }
+
+    void walk()
+    {
+        for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
+            walk_shard(shard);
+        for (const auto &[word, node] : nodes_)
+            found_.add_if(node.valid && node.reached == 0, "shape",
+                          name_of(cluster_, Address{ word }) + ": a node that nothing leads to");
+    }
+
+  private:
+    /* A node that is to be there, and for these keys. */
+    struct Step {
+        uint64_t slot;
+        uint64_t low;
+        uint64_t high;
+        uint32_t level; /* kDepthMax: any, of the root */
+    };
+
+    void walk_shard(uint32_t shard)
+    {
+        std::vector<Step> left;
+
+        /* A shard without rows may have no tree yet. */
+        if (nodes_.count(Address::of(shard, spec_.index, 0).word) == 0)
+            return;
+        left.push_back({ 0, 0, UINT64_MAX, kDepthMax });
+        while (!left.empty()) {
+            Step step = left.back();
+            Address address = Address::of(shard, spec_.index, step.slot);
+
+            left.pop_back();
+            const Node *node = node_at(address, step);
+
+            if (node == nullptr)
+                continue;
+            if (node->level == 0)
+                enter_all(address, *node);
+            else
+                descend(*node, left);
+        }
+    }
+
+    const Node *node_at(Address address, const Step &step)
+    {
+        auto at = nodes_.find(address.word);
+        bool wrong = at == nodes_.end() || !at->second.valid || at->second.reached++ != 0 ||
+                     !is_node(at->second.body, step);
+
+        found_.add_if(wrong, "shape",
+                      name_of(cluster_, address) + ": no node for keys " +
+                          std::to_string(step.low) + " to " + std::to_string(step.high));
+        return wrong ? nullptr : &at->second.body;
+    }
+
+    static bool is_node(const Node &node, const Step &step)
+    {
+        bool good = node.used <= kNodeEntries && node.level < kDepthMax && node.low == step.low &&
+                    node.high == step.high &&
+                    (step.level == kDepthMax || node.level == step.level) &&
+                    (node.used > 0 || (step.slot == 0 && node.level == 0)) &&
+                    (node.level == 0 || node.entry[0].key == node.low);
+
+        for (uint32_t i = 0; good && i < node.used; i++)
+            good = node.low <= node.entry[i].key && node.entry[i].key <= node.high &&
+                   (i == 0 || node.entry[i - 1].key < node.entry[i].key);
+        return good;
+    }
+
+    static void descend(const Node &node, std::vector<Step> &left)
+    {
+        for (uint32_t i = 0; i < node.used; i++)
+            left.push_back({ node.entry[i].slot, node.entry[i].key,
+                             i + 1 < node.used ? node.entry[i + 1].key - 1 : node.high,
+                             node.level - 1 });
+    }
+
+    void enter_all(Address address, const Node &leaf)
+    {
+        for (uint32_t i = 0; i < leaf.used; i++)
+            enter(cluster_, rows_, Address::of(address.shard(), table_, leaf.entry[i].slot),
+                  leaf.entry[i].key, found_);
+    }
+
+    const Cluster &cluster_;
+    const TableSpec &spec_;
+    uint32_t table_;
+    Slots &rows_;
+    Findings &found_;
+    Inners<Node> nodes_;
+};
+
+/* The list of slots given back, of one shard. */
+void check_returned(const Cluster &cluster, Address table, const Word &word, const Slots &slots,
+                    Findings &found)
+{
+    std::unordered_map<uint64_t, bool> met;
+
+    for (uint64_t next = word.returned; next != 0;) {
+        Address address = Address::of(table.shard(), table.table(), next - 1);
+        auto at = slots.find(address.word);
+        bool wrong = at == slots.end() || at->second.valid || met[address.word];
+
+        found.add_if(wrong, "slots", name_of(cluster, address) + ": given back, but in use");
+        if (wrong)
+            return;
+        met[address.word] = true;
+        next = at->second.key;
+    }
+}
+
+} // namespace
+
+void walk_buckets(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &rows,
+                  Findings &found)
+{
+    Chains(cluster, copy, table, rows, found).walk();
+}
+
+void walk_nodes(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &rows, Findings &found)
+{
+    Tree(cluster, copy, table, rows, found).walk();
+}
+
+void check_slots(const Cluster &cluster, uint32_t table, const Slots &slots,
+                 const std::unordered_map<uint64_t, Word> &words, Findings &found)
+{
+    uint64_t first = first_slot(cluster.schema(), table);
+
+    for (const auto &[word, slot] : slots) {
+        Address address{ word };
+        uint64_t handed =
+            words.at(Address::of(address.shard(), kWordsTable, table).word).handed_out;
+
+        /* Homes and roots are not handed out. */
+        if (address.slot() < first)
+            continue;
+        found.add_if(slot.valid && address.slot() >= first + handed, "slots",
+                     name_of(cluster, address) + ": in use, but never handed out");
+    }
+    for (uint32_t shard = 0; shard < cluster.shards(); shard++)
+        check_returned(cluster, Address::of(shard, table, 0),
+                       words.at(Address::of(shard, kWordsTable, table).word), slots, found);
+}
+
+} // namespace dtx::checks

@@ -1,0 +1,40 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: BSD-3-Clause
+# servers.sh: rpm-servers with pools in $dir, by name. Sourced, with $server and $dir set.
+declare -A server_pids
+
+# start_servers NAME...: serve $dir/NAME.pool, made if it is not there, at shm:$dir/NAME.
+start_servers() {
+    local name i
+    for name in "$@"; do
+        "$server" --pool "$dir/$name.pool" --size "${pool_size:-64M}" --listen "shm:$dir/$name" \
+            --domain adr --dram "${dram_size:-8M}" --quiet 2>>"$dir/diag" &
+        server_pids[$name]=$!
+    done
+    for name in "$@"; do
+        for ((i = 0; i < 500; i++)); do
+            [ -S "$dir/$name" ] && break
+            sleep 0.02
+        done
+    done
+}
+
+# kill_servers NAME...: without a warning, and gone when it returns.
+kill_servers() {
+    local name
+    for name in "$@"; do
+        kill -KILL "${server_pids[$name]}"
+    done
+    for name in "$@"; do
+        wait "${server_pids[$name]}" 2>/dev/null
+        unset "server_pids[$name]"
+        rm -f "$dir/$name"
+    done
+}
+
+end_servers() {
+    local pid
+    for pid in "${server_pids[@]}"; do
+        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+    done
+}

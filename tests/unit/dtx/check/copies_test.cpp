@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "check/copies.h"
+#include "unit/dtx/check/damage.h"
+
+#include <cstring>
+
+using dtx::checks::check_copies;
+
+TEST_CASE("copies: those of a run are whole and equal")
+{
+    Database db = rows_of_two_copies();
+    std::vector<dtx::Findings> found = check_copies(*db.cluster);
+
+    REQUIRE(found.size() == 2);
+    CHECK(broken(found[0], "whole") == 0);
+    CHECK(broken(found[1], "whole") == 0);
+    CHECK(broken(found[1], "copies") == 0);
+    CHECK(broken(found[0], "copies") == UINT64_MAX);
+}
+
+TEST_CASE("copies: an object that differs, or is torn, is named on its copy")
+{
+    Database db = rows_of_two_copies();
+    dtx::Address row = first_object(*db.cluster, db.tables.sorted.number, is_valid);
+    std::vector<dtx::Findings> found;
+
+    damage(*db.cluster, 1, row, [](unsigned char *image) { image[sizeof(dtx::ObjectHeader)]++; });
+    found = check_copies(*db.cluster);
+    CHECK(broken(found[0], "whole") == 0);
+    CHECK(broken(found[1], "whole") == 0);
+    CHECK(broken(found[1], "copies") == 1);
+    CHECK(found[1].texts().at(0).find("table 'sorted' shard 0 slot " +
+                                      std::to_string(row.slot())) != std::string::npos);
+
+    damage(
+        *db.cluster, 0, row, [](unsigned char *image) { image[sizeof(dtx::ObjectHeader)]++; },
+        false);
+    found = check_copies(*db.cluster);
+    CHECK(broken(found[0], "whole") == 1);
+    CHECK(broken(found[1], "whole") == 0);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "check/leftovers.h"
+#include "unit/dtx/check/damage.h"
+
+using dtx::checks::Leftovers;
+using dtx::checks::look_for_leftovers;
+
+TEST_CASE("leftovers: a database at rest has none, whatever its logs keep")
+{
+    Database db = rows_of_two_copies();
+    Leftovers found = look_for_leftovers(*db.cluster);
+
+    CHECK_FALSE(found.any());
+    CHECK(found.logs == 2);
+    CHECK(found.records > 0);
+}
+
+TEST_CASE("leftovers: an object older than its record on one copy is one, until recovery")
+{
+    Database db = rows_of_two_copies();
+    dtx::Address word = dtx::Address::of(0, 0, db.tables.accounts.number);
+
+    // Each transaction that took slots wrote the word: its last record is in the log.
+    damage(*db.cluster, 1, word, [](unsigned char *image) { dtx::header_of(image).version--; });
+    CHECK(look_for_leftovers(*db.cluster).objects == 1);
+    CHECK(db.cluster->recover().rows == 1);
+    CHECK_FALSE(look_for_leftovers(*db.cluster).any());
+}
+
+TEST_CASE("leftovers: locks that are held and shards that are not ready count")
+{
+    Database db = rows_of_two_copies();
+    dtx::Connection connection(*db.cluster, 0);
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *locks = nullptr;
+    uint64_t word = 77;
+
+    opts.flags = RPM_REGION_DRAM;
+    REQUIRE(rpm_region_open(connection.get(), dtx::locks_name("test", 0).c_str(), &opts, &locks) ==
+            0);
+    REQUIRE(rpm_region_write(locks, dtx::kLocksOffset + 8 * 5, &word, sizeof(word)) == 0);
+    CHECK(look_for_leftovers(*db.cluster).locks == 1);
+    word = 0;
+    REQUIRE(rpm_region_write(locks, dtx::kReadyOffset, &word, sizeof(word)) == 0);
+    CHECK(look_for_leftovers(*db.cluster).not_ready == 1);
+    rpm_region_close(&locks);
+    CHECK(db.cluster->recover().locks == 1);
+    CHECK_FALSE(look_for_leftovers(*db.cluster).any());
+}
