@@ -61,6 +61,8 @@ void add_servers(CLI::App &app, Options &options)
                    "A server for each URL; without, servers of our own over shm:")
         ->type_name("URL");
     number(app, "--servers", options.servers, "Servers of our own (3)", 1, 64);
+    app.add_option("--link", options.link, "How they are reached (direct)")
+        ->check(CLI::IsMember({ "direct", "ring", "unix" }));
     app.add_option("--domain", options.domain, "Persistence domain that they declare (adr)")
         ->check(CLI::IsMember({ "adr", "eadr" }));
     app.add_flag("--load", options.load, "Make and load the database first; ours always is");

@@ -28,6 +28,7 @@ struct Options {
     std::string workload;
     std::vector<std::string> urls; /* empty: servers of our own */
     uint32_t servers = 3;          /* of our own */
+    std::string link = "direct";   /* how they are reached: direct, ring, unix */
     std::string domain = "adr";    /* that they declare */
     uint32_t threads = 2;
     uint32_t coroutines = 8;

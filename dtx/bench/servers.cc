@@ -148,14 +148,15 @@ void Servers::start(const Options &options, uint64_t pool_bytes, uint64_t dram_b
 {
     for (uint32_t i = 0; i < options.servers; i++) {
         std::string place = folder_ + "/" + std::to_string(i);
+        std::string address = (options.link == "unix" ? "unix:" : "shm:") + place;
         Lending lending{
-            place + ".pool",      "shm:" + place,
+            place + ".pool",      address,
             pool_bytes,           dram_bytes,
             options.threads + 64, options.domain == "eadr" ? RPM_DOMAIN_EADR : RPM_DOMAIN_ADR
         };
 
         pids_.push_back(start_one(lending));
-        urls_.push_back(lending.listen);
+        urls_.push_back(options.link == "unix" ? address : address + ",mode=" + options.link);
     }
 }
 

@@ -31,6 +31,8 @@ struct Access {
     bool freed;           /* a slot that is ours to give out again once this is committed */
     uint64_t version;     /* as read; 0: never written */
     uint64_t writer;      /* of that version */
+    uint64_t word;        /* of its lock, when the commit looked */
+    uint64_t current;     /* version, when the commit looked */
 
     ObjectHeader &header()
     {

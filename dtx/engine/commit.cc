@@ -13,8 +13,9 @@
 
 #include "engine/error.h"
 #include "engine/redo.h"
+#include "engine/round.h"
 
-#include <array>
+#include <algorithm>
 
 namespace dtx
 {
@@ -33,70 +34,95 @@ Commit::Commit(Store &store, Accesses &accesses, const std::vector<uint32_t> &lo
     }
 }
 
-Task<bool> Commit::lock_one(Access *access)
+/* A lock that was in somebody's hands. */
+bool Commit::is_free(const Access *access)
 {
-    uint64_t found;
-
-    if (store_.canary(kCanaryLock))
-        found = 0;
-    else
-        found = store_.compare_and_swap(access->address, 0, accesses_.txn);
-    if (found != 0) {
-        store_.obstacle = { access->address, found };
-        co_return false;
-    }
-    access->locked = true;
-    co_await store_.scheduler().step();
-
-    uint64_t version = store_.read_version(access->address);
-
-    if (access->seen && version != access->version && !store_.canary(kCanaryValidate))
-        co_return false;
-    access->version = version;
-    co_return true;
+    if (access->word != 0)
+        store_.obstacle = { access->address, access->word };
+    return access->word == 0;
 }
 
+/* Where a round's operations are done at once, the first one in vain is the last one. */
 Task<bool> Commit::lock()
 {
-    for (Access *access : writes_) {
+    Round round(store_);
+    size_t tried = 0;
+    bool free = true;
+
+    for (; free && tried < writes_.size(); tried++) {
+        Access *access = writes_[tried];
+
         co_await store_.scheduler().step();
-        if (!co_await lock_one(access))
-            co_return false;
+        access->word = 0;
+        if (!store_.canary(kCanaryLock))
+            round.compare_and_swap(access->address, 0, accesses_.txn, &access->word);
+        free = access->word == 0;
+        access->locked = free;
     }
-    co_return true;
+    round.then();
+    for (size_t i = 0; free && i < writes_.size(); i++) {
+        co_await store_.scheduler().step();
+        round.version(writes_[i]->address, &writes_[i]->current);
+    }
+    co_await round.run();
+    for (size_t i = 0; i < tried; i++) {
+        writes_[i]->locked = is_free(writes_[i]);
+        free = free && writes_[i]->locked;
+    }
+    co_return free &&take_versions();
 }
 
-Task<bool> Commit::is_current(const Access *access)
+/* Of what is locked: as it was read, if it was. */
+bool Commit::take_versions()
 {
-    uint64_t word = store_.lock_word(access->address);
-
-    if (word != 0) {
-        store_.obstacle = { access->address, word };
-        co_return false;
+    for (Access *access : writes_) {
+        if (access->seen && access->current != access->version && !store_.canary(kCanaryValidate))
+            return false;
+        access->version = access->current;
     }
-    /* One object alone is as it was at one time. But whoever wrote it must have ended: others could
-     * still see what was before, in the rows that he has not come to. */
-    if (writes_.empty() && reads_.size() == 1)
-        co_return true;
-    co_await store_.scheduler().step();
-    co_return store_.read_version(access->address) == access->version;
+    return true;
 }
 
+bool Commit::is_looked_at(const Access *access) const
+{
+    TableKind kind = store_.cluster().schema().tables()[access->address.table()].kind;
+
+    return !store_.canary(kCanaryPhantom) ||
+           (kind != TableKind::buckets && kind != TableKind::nodes);
+}
+
+/* One object alone is as it was at one time. But whoever wrote it must have ended: others could
+ * still see what was before, in the rows that he has not come to. So only its lock is looked at. */
 Task<bool> Commit::validate()
 {
+    Round round(store_);
+    bool alone = writes_.empty() && reads_.size() == 1;
+    bool free = true;
+
     if (store_.canary(kCanaryValidate))
         co_return true;
-    for (const Access *access : reads_) {
-        TableKind kind = store_.cluster().schema().tables()[access->address.table()].kind;
-
-        if (store_.canary(kCanaryPhantom) &&
-            (kind == TableKind::buckets || kind == TableKind::nodes))
+    for (Access *access : reads_) {
+        access->word = 0;
+        access->current = access->version;
+    }
+    for (size_t i = 0; free && i < reads_.size(); i++) {
+        if (!is_looked_at(reads_[i]))
             continue;
         co_await store_.scheduler().step();
-        if (!co_await is_current(access))
-            co_return false;
+        round.lock_word(reads_[i]->address, &reads_[i]->word);
+        free = reads_[i]->word == 0;
     }
-    co_return true;
+    round.then();
+    for (size_t i = 0; free && !alone && i < reads_.size(); i++) {
+        if (!is_looked_at(reads_[i]))
+            continue;
+        co_await store_.scheduler().step();
+        round.version(reads_[i]->address, &reads_[i]->current);
+    }
+    co_await round.run();
+    co_return std::all_of(reads_.begin(), reads_.end(), [this](const Access *access) {
+        return is_free(access) && access->current == access->version;
+    });
 }
 
 /* While we let others go first, one of them may have found this session fenced and joined again:
@@ -146,7 +172,6 @@ Task<> Commit::append(const std::vector<unsigned char> &record, uint32_t server,
         if (!port.trim())
             co_await store_.scheduler().turn();
     }
-    pending->remaining++;
     accesses_.maybe_logged = true;
     lsns_.push_back(lsn);
 }
@@ -171,34 +196,44 @@ Task<> Commit::log()
     check_joined();
 }
 
+/* The rows of one shard from @first on that go together. */
+size_t Commit::take_patches(size_t first)
+{
+    uint32_t shard = writes_[first]->address.shard();
+
+    patches_.clear();
+    for (size_t i = first; i < writes_.size() && patches_.size() < kPatchesAtOnce; i++) {
+        const Access *access = writes_[i];
+
+        if (access->address.shard() != shard)
+            break;
+        patches_.push_back(
+            { store_.layout().row_offset(access->address), access->image, access->bytes, 0 });
+    }
+    return patches_.size();
+}
+
 Task<> Commit::install()
 {
-    std::array<rpm_patch, kPatchesAtOnce> patches;
+    Round round(store_);
 
-    for (size_t first = 0; first < writes_.size();) {
-        uint32_t shard = writes_[first]->address.shard();
-        size_t n = 0;
-
-        for (; first + n < writes_.size() && n < kPatchesAtOnce; n++) {
-            const Access *access = writes_[first + n];
-
-            if (access->address.shard() != shard)
-                break;
-            patches[n] = { store_.layout().row_offset(access->address), access->image,
-                           access->bytes, 0 };
-        }
-        for (uint32_t copy = 0; copy < store_.placement().copies(shard); copy++) {
+    for (size_t first = 0, n; first < writes_.size(); first += n) {
+        n = take_patches(first);
+        for (uint32_t copy = 0; copy < store_.placement().copies(writes_[first]->address.shard());
+             copy++) {
             co_await store_.scheduler().step();
             check_joined();
-            store_.remote() += n;
-            store_.port(store_.server_of(shard, copy)).write(shard, { patches.data(), n });
+            round.write(writes_[first]->address.shard(), copy, patches_);
         }
-        first += n;
     }
+    co_await round.run();
+    check_joined();
 }
 
 Task<> Commit::unlock()
 {
+    Round round(store_);
+
     for (Access *access : writes_) {
         if (!access->locked)
             continue;
@@ -206,8 +241,9 @@ Task<> Commit::unlock()
         if (store_.canary(kCanaryLock))
             continue;
         co_await store_.scheduler().step();
-        (void)store_.compare_and_swap(access->address, accesses_.txn, 0);
+        round.compare_and_swap(access->address, accesses_.txn, 0, &access->word);
     }
+    co_await round.run();
 }
 
 Task<bool> Commit::run()

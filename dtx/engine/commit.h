@@ -39,15 +39,17 @@ class Commit
 
   private:
     Task<bool> lock();
-    Task<bool> lock_one(Access *access);
+    bool take_versions();
     Task<bool> validate();
-    Task<bool> is_current(const Access *access);
+    bool is_free(const Access *access);
+    bool is_looked_at(const Access *access) const;
     void check_joined() const;
     void check_size() const;
     void make_versions();
     Task<> log();
     Task<> append(const std::vector<unsigned char> &record, uint32_t server, Pending *pending);
     Task<> install();
+    size_t take_patches(size_t first);
     Task<> unlock();
 
     Store &store_;
@@ -56,6 +58,7 @@ class Commit
     std::vector<Access *> writes_;
     std::vector<Access *> reads_;
     std::vector<uint64_t> lsns_; /* of the record, by place in log_servers_ */
+    std::vector<rpm_patch> patches_;
 };
 
 } // namespace dtx

@@ -25,11 +25,15 @@ static Task<std::optional<Address>> leaf_below(Store &store, Accesses &accesses,
     Address at = root;
 
     for (uint32_t depth = 0; depth < kDepthMax; depth++) {
-        const Node *node = peek_node(store, accesses, at, anew);
+        const Node *node = known_node(store, accesses, at, anew);
+        Node looked;
 
         if (node == nullptr) {
-            co_await store.scheduler().step();
-            co_return std::nullopt;
+            if (!co_await look_at_node(store, at, &looked)) {
+                co_await store.scheduler().step();
+                co_return std::nullopt;
+            }
+            node = &looked;
         }
         if (node->level == 0)
             co_return at;

@@ -82,36 +82,35 @@ Task<Access *> fetch_node(Store &store, Accesses &accesses, Address address)
     co_return access;
 }
 
-const Node *peek_node(Store &store, Accesses &accesses, Address address, bool anew)
+const Node *known_node(Store &store, Accesses &accesses, Address address, bool anew)
 {
     Access *own = accesses.find(address);
-    auto &known = store.nodes();
-    auto found = known.find(address.word);
 
     if (own != nullptr && own->valid())
         return &own->as<Node>();
-    if (found != known.end() && !anew)
-        return &found->second;
-
-    alignas(8) unsigned char image[slot_bytes(sizeof(Node))];
-
-    if (!store.read_object(address, image, sizeof(image)))
+    if (anew)
         return nullptr;
 
-    Node &node = known[address.word];
+    auto found = store.nodes().find(address.word);
 
-    std::memcpy(&node, image + sizeof(ObjectHeader), sizeof(node));
-    if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(node))
-        node = Node{}; /* for no key above 0, and a leaf: whoever believes it is shown */
-    if (node.level == 0) {
-        /* Leaves change all the time; only what is above them is worth remembering. */
-        static thread_local Node leaf;
+    return found != store.nodes().end() ? &found->second : nullptr;
+}
 
-        leaf = node;
-        known.erase(address.word);
-        return &leaf;
-    }
-    return &node;
+Task<bool> look_at_node(Store &store, Address address, Node *node)
+{
+    alignas(8) unsigned char image[slot_bytes(sizeof(Node))];
+
+    if (!co_await store.peek(address, image, sizeof(image)))
+        co_return false;
+    std::memcpy(node, image + sizeof(ObjectHeader), sizeof(*node));
+    if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node))
+        *node = Node{}; /* for no key above 0, and a leaf: whoever believes it is shown */
+    /* Leaves change all the time; only what is above them is worth remembering. */
+    if (node->level == 0)
+        store.nodes().erase(address.word);
+    else
+        store.nodes()[address.word] = *node;
+    co_return true;
 }
 
 static Task<Access *> new_node(Store &store, Accesses &accesses, Address beside, uint32_t level)

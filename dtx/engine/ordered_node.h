@@ -29,9 +29,12 @@ void remove_entry(Node &node, uint32_t i);
  * empty leaf. */
 Task<Access *> fetch_node(Store &store, Accesses &accesses, Address address);
 
-/* A node as this transaction has it, or as it was when last looked at, or, @anew, as it is.
- * nullptr: somebody is writing it. Good until the next call. */
-const Node *peek_node(Store &store, Accesses &accesses, Address address, bool anew);
+/* A node as this transaction has it or, not @anew, as it was when last looked at; nullptr: it is
+ * to be looked at. Good until somebody waits. */
+const Node *known_node(Store &store, Accesses &accesses, Address address, bool anew);
+
+/* Look at it: @node as it is. False: somebody is writing it. */
+Task<bool> look_at_node(Store &store, Address address, Node *node);
 
 /* The leaf of a key, when it has room; nodes on the way that are full are split. */
 Task<Access *> leaf_with_room(Store &store, Accesses &accesses, Address root, uint64_t key);

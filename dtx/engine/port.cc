@@ -97,21 +97,26 @@ void Port::open_shards(bool guarded)
 
         opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
         opts.claim = guarded ? log_ : nullptr;
-        check(rpm_region_open(conn(), shard_name(name, shard).c_str(), &opts, &rows_[shard]),
+        check(rpm_region_open(conn(), shard_name(name, shard).c_str(), &opts, &rows_[shard].region),
               "opening a shard");
         if (copy != 0)
             continue;
         opts.level = 0;
         opts.flags = RPM_REGION_DRAM | RPM_REGION_CREATE;
         opts.bytes = cluster_.layout().lock_bytes();
-        check(rpm_region_open(conn(), locks_name(name, shard).c_str(), &opts, &locks_[shard]),
-              "opening the locks of a shard");
+        check(
+            rpm_region_open(conn(), locks_name(name, shard).c_str(), &opts, &locks_[shard].region),
+            "opening the locks of a shard");
     }
 }
 
 void Port::open(uint32_t coordinator, Claim claim)
 {
+    rpm_facts facts = rpm_facts_init();
+
     conn_.emplace(cluster_, server_);
+    check(rpm_conn_facts(conn(), &facts), "asking a server for its facts");
+    places_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
     if (claim != Claim::none)
         claim_log(coordinator, claim);
     open_shards(log_ != nullptr);
@@ -119,26 +124,29 @@ void Port::open(uint32_t coordinator, Claim claim)
 
 void Port::close()
 {
-    for (rpm_region *&region : rows_)
-        rpm_region_close(&region);
-    for (rpm_region *&region : locks_)
-        rpm_region_close(&region);
+    for (auto *all : { &rows_, &locks_ })
+        for (Remote &remote : *all) {
+            rpm_region_close(&remote.region);
+            remote.outstanding = 0;
+        }
     rpm_log_close(&log_);
     conn_.reset();
     kept_.clear();
     kept_first_ = 0;
     outstanding_ = 0;
+    log_outstanding_ = 0;
     appended_ = 0;
 }
 
 void Port::read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes)
 {
-    check(rpm_region_read(rows_[shard], offset, into, bytes), "reading");
+    check(rpm_region_read(rows_[shard].region, offset, into, bytes), "reading");
 }
 
 void Port::write(uint32_t shard, std::span<const rpm_patch> patches)
 {
-    check(rpm_region_writev(rows_[shard], patches.data(), static_cast<uint32_t>(patches.size())),
+    check(rpm_region_writev(rows_[shard].region, patches.data(),
+                            static_cast<uint32_t>(patches.size())),
           "installing");
 }
 
@@ -146,13 +154,13 @@ uint64_t Port::lock_word(uint32_t shard, uint64_t offset)
 {
     uint64_t word;
 
-    check(rpm_region_read(locks_[shard], offset, &word, sizeof(word)), "reading a lock");
+    check(rpm_region_read(locks_[shard].region, offset, &word, sizeof(word)), "reading a lock");
     return word;
 }
 
 void Port::read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes)
 {
-    check(rpm_region_read(locks_[shard], offset, words, bytes), "reading locks");
+    check(rpm_region_read(locks_[shard].region, offset, words, bytes), "reading locks");
 }
 
 void Port::set_lock_word(uint32_t shard, uint64_t offset, uint64_t word)
@@ -167,8 +175,56 @@ uint64_t Port::compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect
 {
     uint64_t found;
 
-    check(rpm_region_cas(locks_[shard], offset, expect, desired, &found), "locking");
+    check(rpm_region_cas(locks_[shard].region, offset, expect, desired, &found), "locking");
     return found;
+}
+
+void Port::carry_out(const Operation &op)
+{
+    rpm_patch patch{ op.offset, op.bytes, op.count, 0 };
+
+    switch (op.kind) {
+    case Operation::read:
+        read(op.shard, op.offset, op.bytes, op.count);
+        break;
+    case Operation::write:
+        write(op.shard, { &patch, 1 });
+        break;
+    case Operation::read_lock:
+        read_locks(op.shard, op.offset, static_cast<uint64_t *>(op.bytes), op.count);
+        break;
+    case Operation::swap_lock:
+        *static_cast<uint64_t *>(op.bytes) =
+            compare_and_swap(op.shard, op.offset, op.expect, op.desired);
+        break;
+    }
+}
+
+int Port::send(const Operation &op, Pending *pending)
+{
+    bool row = op.kind == Operation::read || op.kind == Operation::write;
+    Remote &remote = row ? rows_[op.shard] : locks_[op.shard];
+    int err = 0;
+
+    switch (op.kind) {
+    case Operation::read:
+    case Operation::read_lock:
+        err = rpm_region_read_async(remote.region, op.offset, op.bytes, op.count, pending);
+        break;
+    case Operation::write:
+        err = rpm_region_write_async(remote.region, op.offset, op.bytes, op.count, pending);
+        break;
+    case Operation::swap_lock:
+        err = rpm_region_cas_async(remote.region, op.offset, op.expect, op.desired,
+                                   static_cast<uint64_t *>(op.bytes), pending);
+        break;
+    }
+    if (err != 0)
+        return err;
+    remote.outstanding++;
+    outstanding_++;
+    pending->remaining++;
+    return 0;
 }
 
 void Port::note(uint64_t lsn, size_t bytes)
@@ -185,29 +241,57 @@ bool Port::append(const void *record, size_t bytes, Pending *pending, uint64_t *
         return false;
     check(err, "writing a redo record");
     outstanding_++;
+    log_outstanding_++;
+    pending->remaining++;
     note(*lsn, bytes);
     return true;
 }
 
-void Port::poll(const std::function<void(std::coroutine_handle<>)> &wake)
+/* What has ended on one of the queues, of which @outstanding are to come. */
+template <class Poll>
+uint32_t Port::hear(uint32_t &outstanding, Poll poll,
+                    const std::function<void(std::coroutine_handle<>)> &wake)
 {
     std::array<rpm_completion, kPollMany> done;
+    uint32_t heard = 0;
 
-    while (outstanding_ > 0) {
-        int n = rpm_log_poll(log_, done.data(), kPollMany);
+    while (outstanding > 0) {
+        int n = poll(done.data(), kPollMany);
 
         for (int i = 0; i < n; i++) {
-            Pending *pending = static_cast<Pending *>(done[static_cast<size_t>(i)].context);
+            const rpm_completion &one = done[static_cast<size_t>(i)];
+            std::coroutine_handle<> handle = static_cast<Pending *>(one.context)->ended(one.status);
 
-            outstanding_--;
-            if (pending->status == 0)
-                pending->status = done[static_cast<size_t>(i)].status;
-            if (--pending->remaining == 0 && pending->waiting)
-                wake(std::exchange(pending->waiting, nullptr));
+            if (handle)
+                wake(handle);
         }
         if (n <= 0)
             break;
+        outstanding -= static_cast<uint32_t>(n);
+        heard += static_cast<uint32_t>(n);
     }
+    return heard;
+}
+
+uint32_t Port::poll(const std::function<void(std::coroutine_handle<>)> &wake)
+{
+    uint32_t heard;
+
+    if (outstanding_ == 0)
+        return 0;
+    heard = hear(
+        log_outstanding_,
+        [this](rpm_completion *done, uint32_t n) { return rpm_log_poll(log_, done, n); }, wake);
+    for (auto *all : { &rows_, &locks_ })
+        for (Remote &remote : *all)
+            heard += hear(
+                remote.outstanding,
+                [&remote](rpm_completion *done, uint32_t n) {
+                    return rpm_region_poll(remote.region, done, n);
+                },
+                wake);
+    outstanding_ -= heard;
+    return heard;
 }
 
 void Port::retire(uint64_t lsn)

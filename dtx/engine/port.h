@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dtx
@@ -41,11 +42,30 @@ class Connection
     rpm_conn *conn_ = nullptr;
 };
 
-/* Of somebody who waits for his redo record to reach several logs. */
+/* Of somebody who waits for several operations. */
 struct Pending {
     uint32_t remaining = 0;
     int status = 0; /* the first that was not 0 */
     std::coroutine_handle<> waiting;
+
+    /* One has ended. Whom to wake: nobody yet, or whoever waits. */
+    std::coroutine_handle<> ended(int how)
+    {
+        if (status == 0)
+            status = how;
+        return --remaining == 0 ? std::exchange(waiting, nullptr) : nullptr;
+    }
+};
+
+/* An operation on one shard's rows or locks. */
+struct Operation {
+    enum Kind : uint8_t { read, write, read_lock, swap_lock } kind;
+    uint32_t shard;
+    uint64_t offset;
+    void *bytes; /* read, read_lock: to be filled; write: borrowed; swap_lock: what was found */
+    uint64_t count;
+    uint64_t expect = 0; /* of swap_lock */
+    uint64_t desired = 0;
 };
 
 /* In the place of a coordinator's number: who brings back the whole database. Its log is empty. */
@@ -87,6 +107,15 @@ class Port
     {
         return conn_->get();
     }
+    uint32_t server() const
+    {
+        return server_;
+    }
+    /* Is the server's memory mapped into this process? Then operations are done at once. */
+    bool places() const
+    {
+        return places_;
+    }
 
     void read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes);
     void write(uint32_t shard, std::span<const rpm_patch> patches);
@@ -95,10 +124,20 @@ class Port
     void set_lock_word(uint32_t shard, uint64_t offset, uint64_t word);
     uint64_t compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired);
 
+    void carry_out(const Operation &op);
+    /* Begin it; poll() counts @pending down when it has ended. 0, RPM_E_BUSY: poll first, or why
+     * not. */
+    int send(const Operation &op, Pending *pending);
+
     /* Submit a redo record; poll() counts @pending down when it is safe. Returns where it is.
      * False: no room, trim first. Throws Error RPM_E_TOOBIG. */
     bool append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn);
-    void poll(const std::function<void(std::coroutine_handle<>)> &wake);
+    /* Returns how many operations had ended. */
+    uint32_t poll(const std::function<void(std::coroutine_handle<>)> &wake);
+    bool is_waited_for() const
+    {
+        return outstanding_ > 0;
+    }
 
     /* A record's rows are where they belong: it is not needed any more. */
     void retire(uint64_t lsn);
@@ -118,19 +157,30 @@ class Port
         bool retired;
     };
 
+    /* An open region. */
+    struct Remote {
+        rpm_region *region = nullptr;
+        uint32_t outstanding = 0;
+    };
+
     void claim_log(uint32_t coordinator, Claim claim);
     void open_shards(bool guarded);
     void note(uint64_t lsn, size_t bytes);
+    template <class Poll>
+    uint32_t hear(uint32_t &outstanding, Poll poll,
+                  const std::function<void(std::coroutine_handle<>)> &wake);
 
     const Cluster &cluster_;
     uint32_t server_;
     std::optional<Connection> conn_;
     rpm_log *log_ = nullptr;
     uint64_t epoch_ = 0;
-    std::vector<rpm_region *> rows_;  /* by shard; nullptr: no copy of it is here */
-    std::vector<rpm_region *> locks_; /* by shard; only here where its primary is */
-    uint64_t outstanding_ = 0;
-    std::vector<Kept> kept_; /* records in the log from kept_first_ on, oldest first */
+    bool places_ = false;
+    std::vector<Remote> rows_;     /* by shard; nullptr: no copy of it is here */
+    std::vector<Remote> locks_;    /* by shard; only here where its primary is */
+    uint32_t outstanding_ = 0;     /* in all */
+    uint32_t log_outstanding_ = 0; /* of those, records */
+    std::vector<Kept> kept_;       /* records in the log from kept_first_ on, oldest first */
     size_t kept_first_ = 0;
     uint64_t appended_ = 0; /* bytes since the last trim */
     uint64_t trim_bytes_ = 0;

@@ -37,7 +37,19 @@ void Scheduler::wake_sleepers()
     std::erase_if(sleeping_, [](const Sleeper &sleeper) { return !sleeper.handle; });
 }
 
-void Scheduler::run(std::vector<Task<void>> &tasks, const std::function<void()> &poll)
+uint64_t Scheduler::idle_until_ns() const
+{
+    uint64_t first = UINT64_MAX;
+
+    if (!ready_.empty())
+        return 0;
+    for (const Sleeper &sleeper : sleeping_)
+        first = std::min(first, sleeper.until_ns);
+    return first;
+}
+
+void Scheduler::run(std::vector<Task<void>> &tasks,
+                    const std::function<void(uint64_t idle_until_ns)> &poll)
 {
     auto all_done = [&tasks] {
         return std::all_of(tasks.begin(), tasks.end(),
@@ -57,7 +69,7 @@ void Scheduler::run(std::vector<Task<void>> &tasks, const std::function<void()> 
         }
         if (!sleeping_.empty())
             wake_sleepers();
-        poll();
+        poll(idle_until_ns());
     }
     for (Task<void> &task : tasks)
         task.await_resume();

@@ -118,8 +118,10 @@ class Scheduler
         ready_.push_back(handle);
     }
 
-    /* Run all to their end; @poll is called again and again meanwhile and wakes whom it can. */
-    void run(std::vector<Task<void>> &tasks, const std::function<void()> &poll);
+    /* Run all to their end; @poll is called again and again meanwhile and wakes whom it can. It
+     * hears until when nobody is ready to go on; 0: somebody is. */
+    void run(std::vector<Task<void>> &tasks,
+             const std::function<void(uint64_t idle_until_ns)> &poll);
 
     Chance &chance()
     {
@@ -133,6 +135,7 @@ class Scheduler
     };
 
     void wake_sleepers();
+    uint64_t idle_until_ns() const;
 
     std::deque<std::coroutine_handle<>> ready_;
     std::vector<Sleeper> sleeping_;

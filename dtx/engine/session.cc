@@ -305,7 +305,8 @@ void Session::return_all_slots()
 
 void Session::run(std::vector<Task<void>> tasks)
 {
-    state_->scheduler.run(tasks, [this] { state_->store.poll(); });
+    state_->scheduler.run(tasks,
+                          [this](uint64_t idle_until_ns) { state_->store.poll(idle_until_ns); });
 }
 
 Scheduler::Turn Session::turn()

@@ -7,14 +7,20 @@
 #include "engine/store.h"
 
 #include "engine/error.h"
+#include "engine/round.h"
 #include "engine/words.h"
 
 #include <algorithm>
+#include <ctime>
+#include <poll.h>
 
 namespace dtx
 {
 
-static constexpr int kTornTries = 64; /* a row is written within a microsecond or two */
+static constexpr int kTornTries = 64;      /* a row is written within a microsecond or two */
+static constexpr uint64_t kSpinNs = 50000; /* as long as librpm's own waits spin */
+static constexpr uint64_t kRestNs = 100000000;
+static constexpr uint32_t kLookEvery = 1 << 14; /* quiet polls: is anybody there at all? */
 
 Store::Store(const Cluster &cluster, Scheduler &scheduler)
     : cluster_(cluster),
@@ -32,10 +38,58 @@ void Store::open(uint32_t coordinator, Claim claim)
         port->open(coordinator, claim);
 }
 
-void Store::poll()
+void Store::poll(uint64_t idle_until_ns)
 {
-    for (auto &port : ports_)
-        port->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
+    bool waiting = false;
+    uint32_t heard = 0;
+
+    for (auto &port : ports_) {
+        heard += port->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
+        waiting |= port->is_waited_for();
+    }
+    if (heard != 0 || !waiting) {
+        quiet_polls_ = 0;
+        quiet_since_ns_ = 0;
+        return;
+    }
+    quiet_polls_++;
+    if (idle_until_ns == 0) {
+        /* Who waits for room in a queue is awake all the time, and may wait for the dead. */
+        if (quiet_polls_ % kLookEvery == 0)
+            rest(0);
+        return;
+    }
+    uint64_t now = now_ns();
+
+    if (quiet_since_ns_ == 0)
+        quiet_since_ns_ = now;
+    else if (now - quiet_since_ns_ >= kSpinNs)
+        rest(std::min(idle_until_ns, now + kRestNs));
+}
+
+/* Sleep until something has ended on one of the connections. To arm them also notices servers that
+ * have not answered for too long. Worlds of the device model cannot be waited for. */
+void Store::rest(uint64_t until_ns)
+{
+    std::vector<pollfd> fds;
+    uint64_t now = now_ns();
+    timespec timeout{};
+
+    for (auto &port : ports_) {
+        if (!port->is_waited_for())
+            continue;
+
+        int fd = rpm_conn_fd(port->conn());
+
+        if (fd < 0 || rpm_conn_arm(port->conn()) != 0)
+            return;
+        fds.push_back({ fd, POLLIN, 0 });
+    }
+    if (until_ns <= now)
+        return;
+    timeout.tv_sec = static_cast<time_t>((until_ns - now) / 1000000000);
+    timeout.tv_nsec = static_cast<long>((until_ns - now) % 1000000000);
+    (void)ppoll(fds.data(), fds.size(), &timeout, nullptr);
 }
 
 std::shared_ptr<Pending> Store::new_pending()
@@ -62,24 +116,6 @@ void Store::close()
     pending_.clear();
 }
 
-bool Store::read_object(Address address, unsigned char *image, uint32_t bytes)
-{
-    remote_++;
-    port(server_of(address.shard(), 0))
-        .read(address.shard(), layout().row_offset(address), image, bytes);
-    return is_whole(image, bytes);
-}
-
-uint64_t Store::read_version(Address address)
-{
-    uint64_t version;
-
-    remote_++;
-    port(server_of(address.shard(), 0))
-        .read(address.shard(), layout().row_offset(address), &version, sizeof(version));
-    return version;
-}
-
 uint64_t Store::lock_word(Address address)
 {
     remote_++;
@@ -87,11 +123,13 @@ uint64_t Store::lock_word(Address address)
         .lock_word(address.shard(), layout().lock_offset(address));
 }
 
-uint64_t Store::compare_and_swap(Address address, uint64_t expect, uint64_t desired)
+Task<bool> Store::peek(Address address, unsigned char *image, uint32_t bytes)
 {
-    remote_++;
-    return port(server_of(address.shard(), 0))
-        .compare_and_swap(address.shard(), layout().lock_offset(address), expect, desired);
+    Round round(*this);
+
+    round.read(address, image, bytes);
+    co_await round.run();
+    co_return is_whole(image, bytes);
 }
 
 Task<Access *> Store::fetch(Accesses &accesses, Address address)
@@ -105,9 +143,18 @@ Task<Access *> Store::fetch(Accesses &accesses, Address address)
     co_await scheduler_.step();
     access = accesses.add(address, layout().table(address.table()).slot_bytes);
     access->seen = true;
-    for (int tries = 0; !read_object(address, access->image, access->bytes); tries++) {
+    for (int tries = 0;; tries++) {
+        Round round(*this);
+        uint64_t word;
+
+        round.read(address, access->image, access->bytes);
+        if (tries == kTornTries)
+            round.lock_word(address, &word);
+        co_await round.run();
+        if (is_whole(access->image, access->bytes))
+            break;
         if (tries == kTornTries) {
-            obstacle = { address, lock_word(address) };
+            obstacle = { address, word };
             throw Conflict{};
         }
         co_await scheduler_.step();

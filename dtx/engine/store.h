@@ -41,13 +41,11 @@ class Store
      * somebody is writing it, or died over it. */
     Task<Access *> fetch(Accesses &accesses, Address address);
 
-    /* The same object read anew into @image; false: it is torn. */
-    bool read_object(Address address, unsigned char *image, uint32_t bytes);
+    /* The same object read anew into @image, to look at; false: it is torn. */
+    Task<bool> peek(Address address, unsigned char *image, uint32_t bytes);
 
-    /* Its version alone. */
-    uint64_t read_version(Address address);
+    /* Of its lock, at once, without letting others go on: for recovery. */
     uint64_t lock_word(Address address);
-    uint64_t compare_and_swap(Address address, uint64_t expect, uint64_t desired);
 
     /* A slot that nobody uses, as an object to be written whole. Throws Error: RPM_E_FULL. */
     Task<Access *> allocate(Accesses &accesses, uint32_t shard, uint32_t table);
@@ -113,8 +111,9 @@ class Store
         return joined_;
     }
     std::shared_ptr<Pending> new_pending();
-    /* Wake who waits for a log. */
-    void poll();
+    /* Wake those whose operations have ended. When nobody has anything to do until @idle_until_ns
+     * (0: somebody has) and nothing comes for a while, the thread sleeps until something does. */
+    void poll(uint64_t idle_until_ns = 0);
 
     Obstacle obstacle; /* the last one */
 
@@ -130,6 +129,7 @@ class Store
 
     Guess &guess(uint32_t table, uint64_t key);
     std::vector<uint64_t> &free_slots(uint32_t shard, uint32_t table);
+    void rest(uint64_t until_ns);
 
     const Cluster &cluster_;
     Scheduler &scheduler_;
@@ -141,6 +141,8 @@ class Store
     std::vector<std::shared_ptr<Pending>> pending_; /* some log may still know them */
     uint64_t remote_ = 0;
     uint64_t joined_ = 0;
+    uint64_t quiet_since_ns_ = 0; /* nothing has ended since; 0: not looked at the clock yet */
+    uint32_t quiet_polls_ = 0;
 };
 
 } // namespace dtx

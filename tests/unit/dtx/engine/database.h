@@ -62,7 +62,9 @@ inline dtx::Options replicated(uint32_t replicas)
 class Database
 {
   public:
-    explicit Database(uint32_t servers = 1, dtx::Options options = {}, const Tables &all = Tables())
+    // @mode: of the URLs: "" the servers' memory is mapped; ",mode=ring" it is asked for.
+    explicit Database(uint32_t servers = 1, dtx::Options options = {}, const Tables &all = Tables(),
+                      const std::string &mode = "")
         : tables(all)
     {
         support::ServerOpts opts;
@@ -72,12 +74,18 @@ class Database
         opts.clients_max = 64;
         for (uint32_t i = 0; i < servers; i++) {
             servers_.push_back(std::make_unique<support::Server>(opts));
-            options.urls.push_back(servers_.back()->url());
+            options.urls.push_back(servers_.back()->url() + mode);
         }
         options.log_bytes = 256 << 10;
         options.guesses = 1000;
         cluster = std::make_unique<dtx::Cluster>(tables.schema, options);
         cluster->create();
+    }
+
+    // All servers are gone for good.
+    void stop()
+    {
+        servers_.clear();
     }
 
     Tables tables;

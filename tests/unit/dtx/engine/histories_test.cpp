@@ -68,10 +68,12 @@ TEST_CASE("dtx: sessions of several threads are strictly serialisable", "[unit]"
 
     options.replicas = 2;
     options.interleave = GENERATE(0u, 60u);
-    Database db(2, options, Tables(1000));
+    std::string mode = GENERATE("", ",mode=ring");
+    Database db(2, options, Tables(1000), mode);
     Witness witness;
     std::vector<std::thread> threads;
 
+    CAPTURE(options.interleave, mode);
     for (uint32_t t = 0; t < 3; t++)
         threads.emplace_back([&, t] {
             dtx::Session session(*db.cluster, t, &witness);

@@ -61,11 +61,12 @@ void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t
     dtx::seal(access->image, access->bytes);
     dtx::encode_redo(kDead, accesses.sorted(), record);
     store.open(7, dtx::Claim::join);
-    REQUIRE(store.compare_and_swap(address, 0, kDead) == 0);
+    REQUIRE(store.port(db.cluster->server_of(address.shard(), 0))
+                .compare_and_swap(address.shard(), db.cluster->layout().lock_offset(address), 0,
+                                  kDead) == 0);
     for (uint32_t i = 0; i < logs; i++) {
         std::shared_ptr<dtx::Pending> pending = store.new_pending();
 
-        pending->remaining = 1;
         REQUIRE(store.port((7 + i) % 2).append(record.data(), record.size(), pending.get(), &lsn));
         while (pending->remaining > 0)
             store.poll();

@@ -20,7 +20,7 @@ static std::string trace_of(uint64_t seed, uint32_t interleave)
 
     for (char name : { 'a', 'b', 'c' })
         tasks.push_back(body(name));
-    scheduler.run(tasks, [] {});
+    scheduler.run(tasks, [](uint64_t) {});
     return trace;
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("dtx: who sleeps goes on later, by the clock", "[unit]")
     tasks.push_back(body('c', 30000000));
     tasks.push_back(body('a', 10000000));
     tasks.push_back(body('b', 20000000));
-    scheduler.run(tasks, [] {});
+    scheduler.run(tasks, [](uint64_t) {});
     CHECK(trace == "abc");
     CHECK(dtx::now_ns() - begin >= 30000000);
 }
@@ -72,7 +72,8 @@ TEST_CASE("dtx: who waits goes on when it is woken", "[unit]")
     };
 
     tasks.push_back(body());
-    scheduler.run(tasks, [&] {
+    scheduler.run(tasks, [&](uint64_t idle_until_ns) {
+        CHECK(idle_until_ns == UINT64_MAX);
         if (++polls == 5)
             scheduler.wake(std::exchange(place, nullptr));
     });

@@ -33,7 +33,7 @@ TEST_CASE("dtx: a task hands its value to whoever awaits it", "[unit]")
     };
 
     tasks.push_back(body());
-    scheduler.run(tasks, [] {});
+    scheduler.run(tasks, [](uint64_t) {});
     CHECK(depth == 101);
     CHECK(text == "well");
 }
@@ -53,7 +53,7 @@ TEST_CASE("dtx: an exception passes to whoever awaits the task", "[unit]")
     };
 
     tasks.push_back(body());
-    CHECK_THROWS_AS(scheduler.run(tasks, [] {}), std::runtime_error);
+    CHECK_THROWS_AS(scheduler.run(tasks, [](uint64_t) {}), std::runtime_error);
     CHECK(caught);
 }
 

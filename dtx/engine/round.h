@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * round.h: operations on far memory that one coroutine has under way together and waits for once.
+ *
+ * Where this process has a server's memory mapped, an operation is done when it is added. Of other
+ * servers all of a stage are sent together when the round is run: one round trip, however many.
+ *
+ * Tests: tests/unit/dtx/engine/round_test.cpp
+ */
+#ifndef DTX_ENGINE_ROUND_H
+#define DTX_ENGINE_ROUND_H
+
+#include "engine/address.h"
+#include "engine/port.h"
+#include "engine/task.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace dtx
+{
+
+class Store;
+
+class Round
+{
+  public:
+    explicit Round(Store &store);
+    Round(const Round &) = delete;
+    Round &operator=(const Round &) = delete;
+
+    /* The object, whole, of the shard's primary. All that is given to be filled is when run() is
+     * through, and borrowed until then. */
+    void read(Address address, unsigned char *image, uint32_t bytes);
+    /* Its version alone. */
+    void version(Address address, uint64_t *version);
+    void lock_word(Address address, uint64_t *word);
+    void compare_and_swap(Address address, uint64_t expect, uint64_t desired, uint64_t *found);
+    /* Into copy @copy of a shard. The bytes are borrowed until run() is through. */
+    void write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches);
+
+    /* What is added from here on is done after what was added before on the same server. */
+    void then()
+    {
+        stage_++;
+    }
+
+    /* Awaited: send what is not done yet, wait until all has ended. Throws Fenced, Error. */
+    struct Run {
+        bool await_ready() const noexcept
+        {
+            return round.ops_.empty();
+        }
+        bool await_suspend(std::coroutine_handle<> awaiting)
+        {
+            task.emplace(round.send_all());
+            return task->await_suspend(awaiting);
+        }
+        void await_resume()
+        {
+            if (task)
+                task->await_resume();
+        }
+        Round &round;
+        std::optional<Task<>> task{};
+    };
+    Run run()
+    {
+        return Run{ *this };
+    }
+
+  private:
+    struct Staged {
+        uint32_t server;
+        uint32_t stage;
+        Operation op;
+    };
+
+    Port &primary(Address address);
+    void add(uint32_t server, const Operation &op);
+    Task<> send_all();
+    Task<> send_stage(size_t first, size_t end);
+
+    Store &store_;
+    uint64_t joined_;
+    uint32_t stage_ = 0;
+    std::vector<Staged> ops_;
+    std::shared_ptr<Pending> pending_;
+};
+
+} // namespace dtx
+#endif

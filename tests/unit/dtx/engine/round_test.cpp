@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/round.h"
+
+#include "engine/error.h"
+#include "engine/store.h"
+#include "unit/dtx/engine/database.h"
+
+#include <librpm/sim.h>
+
+namespace
+{
+
+// A store that coroutines of one thread share.
+struct Ground {
+    explicit Ground(const dtx::Cluster &cluster) : store(cluster, scheduler)
+    {
+        store.open(0, dtx::Claim::join);
+    }
+    ~Ground()
+    {
+        store.close();
+    }
+    template <class Body> void run(Body body, int many = 1)
+    {
+        std::vector<dtx::Task<void>> tasks;
+
+        for (int i = 0; i < many; i++)
+            tasks.push_back(body(i));
+        scheduler.run(tasks, [this](uint64_t idle) { store.poll(idle); });
+    }
+
+    dtx::Scheduler scheduler{ 1, 0 };
+    dtx::Store store;
+};
+
+dtx::Address account(const Database &db, uint32_t shard, uint64_t slot)
+{
+    return dtx::Address::of(shard, db.tables.accounts.number, slot);
+}
+
+} // namespace
+
+TEST_CASE("dtx: operations of a round are under way together, stages one after the other", "[unit]")
+{
+    std::string mode = GENERATE("", ",mode=ring");
+    Database db(2, {}, Tables(), mode);
+    Ground ground(*db.cluster);
+
+    CAPTURE(mode);
+    ground.run([&](int) -> dtx::Task<void> {
+        dtx::Round round(ground.store);
+        uint32_t bytes = ground.store.layout().table(db.tables.accounts.number).slot_bytes;
+        std::vector<uint64_t> image(bytes / 8, 7), seen(bytes / 8);
+        rpm_patch patch{ ground.store.layout().row_offset(account(db, 1, 5)), image.data(), bytes,
+                         0 };
+        uint64_t found[4] = { 9, 9, 9, 9 };
+        uint64_t version = 0;
+
+        round.compare_and_swap(account(db, 0, 3), 0, 41, &found[0]);
+        round.compare_and_swap(account(db, 1, 3), 5, 42, &found[1]);
+        round.write(1, 0, { &patch, 1 });
+        round.then();
+        round.lock_word(account(db, 0, 3), &found[2]);
+        round.compare_and_swap(account(db, 0, 3), 41, 0, &found[3]);
+        round.read(account(db, 1, 5), reinterpret_cast<unsigned char *>(seen.data()), bytes);
+        round.version(account(db, 1, 5), &version);
+        co_await round.run();
+        CHECK(found[0] == 0);
+        CHECK(found[1] == 0);
+        CHECK(found[2] == 41);
+        CHECK(found[3] == 41);
+        CHECK(version == 7);
+        CHECK(seen == image);
+    });
+    CHECK(ground.store.remote() == 7);
+}
+
+TEST_CASE("dtx: a stage is sent when what came before it has ended", "[unit]")
+{
+    rpm_sim_opts world = rpm_sim_opts_init();
+    dtx::Options options;
+    Tables tables;
+    rpm_sim *sim = nullptr;
+    bool first = true;
+
+    world.pool_bytes = 2 << 20;
+    world.dram_bytes = 256 << 10;
+    REQUIRE(rpm_sim_open(&world, &sim) == 0);
+    options.urls = { "sim:0" };
+    options.log_bytes = 64 << 10;
+    options.dial = [sim](uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn) {
+        return rpm_sim_connect(sim, server, opts, conn);
+    };
+    {
+        dtx::Cluster cluster(tables.schema, options);
+
+        cluster.create();
+
+        Ground ground(cluster);
+        std::vector<dtx::Task<void>> tasks;
+        struct rpm_conn_stats before = rpm_conn_stats_init();
+        struct rpm_conn_stats now = rpm_conn_stats_init();
+        dtx::Address address = dtx::Address::of(0, tables.accounts.number, 1);
+        auto body = [&]() -> dtx::Task<void> {
+            dtx::Round round(ground.store);
+            uint64_t found[3];
+
+            round.compare_and_swap(address, 0, 41, &found[0]);
+            round.then();
+            round.lock_word(address, &found[1]);
+            round.version(address, &found[2]);
+            co_await round.run();
+            CHECK(found[1] == 41);
+        };
+
+        REQUIRE(rpm_conn_stats(ground.store.port(0).conn(), &before) == 0);
+        tasks.push_back(body());
+        ground.scheduler.run(tasks, [&](uint64_t idle) {
+            if (std::exchange(first, false)) {
+                REQUIRE(rpm_conn_stats(ground.store.port(0).conn(), &now) == 0);
+                CHECK(now.atomics == before.atomics + 1);
+                CHECK(now.reads == before.reads);
+            }
+            ground.store.poll(idle);
+        });
+        REQUIRE(rpm_conn_stats(ground.store.port(0).conn(), &now) == 0);
+        CHECK(now.reads == before.reads + 2);
+    }
+    rpm_sim_close(&sim);
+}
+
+TEST_CASE("dtx: more operations than a queue takes are sent as there is room", "[unit]")
+{
+    Database db(1, {}, Tables(), ",mode=ring");
+    Ground ground(*db.cluster);
+    uint64_t sum = 0;
+
+    ground.run(
+        [&](int i) -> dtx::Task<void> {
+            dtx::Round round(ground.store);
+            std::vector<uint64_t> found(300, 1);
+
+            for (uint64_t &word : found)
+                round.lock_word(account(db, 0, static_cast<uint64_t>(i)), &word);
+            co_await round.run();
+            for (uint64_t word : found)
+                sum += word;
+        },
+        8);
+    CHECK(sum == 0);
+    CHECK(ground.store.remote() == 2400);
+}
+
+TEST_CASE("dtx: a round that was begun before a session joined again sends nothing more", "[unit]")
+{
+    Database db(1, {}, Tables(), ",mode=ring");
+    Ground ground(*db.cluster);
+    uint64_t found = 0;
+    bool fenced = false;
+
+    ground.run([&](int) -> dtx::Task<void> {
+        dtx::Round round(ground.store);
+
+        round.compare_and_swap(account(db, 0, 3), 0, 41, &found);
+        ground.store.close();
+        ground.store.open(0, dtx::Claim::takeover);
+        try {
+            co_await round.run();
+        } catch (const dtx::Fenced &) {
+            fenced = true;
+        }
+    });
+    CHECK(fenced);
+    CHECK(ground.store.lock_word(account(db, 0, 3)) == 0);
+}
+
+TEST_CASE("dtx: a round whose server goes away ends", "[unit]")
+{
+    Database db(2, {}, Tables(), ",mode=ring");
+    Ground ground(*db.cluster);
+    int fenced = 0;
+
+    db.stop();
+    ground.run(
+        [&](int) -> dtx::Task<void> {
+            dtx::Round round(ground.store);
+            uint64_t words[2];
+
+            round.lock_word(account(db, 0, 1), &words[0]);
+            round.lock_word(account(db, 1, 1), &words[1]);
+            try {
+                co_await round.run();
+            } catch (const dtx::Fenced &) {
+                fenced++;
+            }
+        },
+        3);
+    CHECK(fenced == 3);
+}
