@@ -79,7 +79,9 @@ enum rpmi_param_kind {
     X(RATE, pcie_rate, "", 1, 1u << 30, "one direction, before headers")                           \
     X(BYTES, pcie_payload, "", 64, 4096, "most data in one transaction")                           \
     X(BYTES, pcie_header, "", 1, 64, "framing of one transaction")                                 \
-    X(TIME, completion, "", 1, 1u << 30, "answer at the client's NIC until its core has seen it")
+    X(TIME, completion, "", 1, 1u << 30, "answer at the client's NIC until its core has seen it")  \
+    X(TIME, nic_poll, "", 1, 1u << 30, "scripts: client core takes one completion")                \
+    X(TIME, client_switch, "", 1, 1u << 30, "scripts: client core goes to a coroutine and back")
 
 /* Base units, see the kinds above. */
 struct rpmi_params {

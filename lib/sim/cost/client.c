@@ -8,12 +8,37 @@
  *
  * Tests: tests/unit/sim/cost/client_test.cpp
  */
+#include "sim/cost/play.h"
 #include "sim/cost/rig.h"
+
+#define PART_BYTES                                                                                 \
+    24u /* of a call's part but the first: as an item of the published port's log                  \
+         */
+
+static uint64_t message_bytes(const struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
+{
+    if (message == RPMI_MESSAGE_WRITE)
+        return rig->slot[slot].work->written;
+    return message == RPMI_MESSAGE_CALL ? rpmi_rig_client_call_bytes(rig, slot) : 0;
+}
 
 /* A message leaves the client; the server's port takes messages as they come. */
 static void send(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, enum rpmi_message message)
 {
     const struct rpmi_params *params = rig->params;
+
+    if (rig->play != NULL && rpmi_play_has_port(rig->play))
+        rpmi_rig_at(rig, at_ps, RPMI_RIG_LEAVE, message, 0, slot);
+    else
+        rpmi_rig_at(rig, at_ps + params->nic_latency + params->network_latency, RPMI_RIG_ARRIVE,
+                    message, 0, slot);
+}
+
+/* Of machines that have a port of their own: it takes messages as they come. */
+void rpmi_rig_client_leave(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
+{
+    const struct rpmi_params *params = rig->params;
+    uint64_t at_ps = rpmi_play_leave(rig, slot, message_bytes(rig, slot, message));
 
     rpmi_rig_at(rig, at_ps + params->nic_latency + params->network_latency, RPMI_RIG_ARRIVE,
                 message, 0, slot);
@@ -26,9 +51,21 @@ static uint64_t fetch_ps(const struct rpmi_rig *rig, bool chain, uint64_t bytes)
     return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
 }
 
+/* What a call's parts bring with them. */
+static uint64_t payload_of(const struct rpmi_slot_op *op)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; op->write && i < op->works; i++)
+        bytes += op->work[i].op == RPM_LOAD_READ ? 0 : op->work[i].bytes;
+    return bytes;
+}
+
 uint64_t rpmi_rig_client_call_bytes(const struct rpmi_rig *rig, uint32_t slot)
 {
-    return (rig->slot[slot].write ? rig->load.bytes : 0) + RPMI_LINE_BYTES;
+    const struct rpmi_slot_op *op = &rig->slot[slot];
+
+    return payload_of(op) + RPMI_LINE_BYTES + (op->works - 1) * PART_BYTES;
 }
 
 static void post_call(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps)
@@ -38,19 +75,30 @@ static void post_call(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps)
     send(rig, slot, at_ps + fetch_ps(rig, false, bytes), RPMI_MESSAGE_CALL);
 }
 
-static void post(struct rpmi_rig *rig, uint32_t slot)
+static struct rpmi_wire *thread_of(const struct rpmi_rig *rig, const struct rpmi_slot_op *op)
 {
-    const struct rpm_load *load = &rig->load;
-    struct rpmi_slot_op *op = &rig->slot[slot];
-    bool writes = op->write && load->by == RPM_BY_NIC && load->op != RPM_LOAD_CAS;
-    bool chain = writes && load->persist == RPM_PERSIST_CHAIN;
-    uint64_t busy_ps = (chain ? 2 : 1) * rig->params->nic_post;
-    uint64_t at_ps = rpmi_wire_pass(&rig->thread[op->thread], rig->now_ps, busy_ps);
+    return rig->play != NULL ? rpmi_play_thread(rig->play, op->coroutine)
+                             : &rig->thread[op->thread];
+}
 
-    if (load->by == RPM_BY_CALL) {
+/* A one-sided write. */
+static bool writes(const struct rpmi_slot_op *op)
+{
+    return op->write && op->work->by == RPM_BY_NIC && op->work->op != RPM_LOAD_CAS;
+}
+
+void rpmi_rig_client_send(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_slot_op *op = &rig->slot[slot];
+    bool chain = writes(op) && op->work->persist == RPM_PERSIST_CHAIN;
+    uint64_t busy_ps = (chain ? 2 : 1) * rig->params->nic_post;
+    uint64_t at_ps = rpmi_wire_pass(thread_of(rig, op), rig->now_ps, busy_ps);
+
+    op->flushing = false;
+    if (op->work->by == RPM_BY_CALL) {
         post_call(rig, slot, at_ps);
-    } else if (writes) {
-        at_ps += fetch_ps(rig, chain, rpmi_load_written(load));
+    } else if (writes(op)) {
+        at_ps += fetch_ps(rig, chain, op->work->written);
         send(rig, slot, at_ps, RPMI_MESSAGE_WRITE);
         if (chain)
             send(rig, slot, at_ps, RPMI_MESSAGE_READ);
@@ -65,17 +113,14 @@ void rpmi_rig_client_post(struct rpmi_rig *rig, uint32_t slot)
 
     op->start_ps = rig->now_ps;
     op->address = rpmi_load_address(rig, op->thread);
-    op->flushing = false;
     op->write = rpmi_load_writes(rig);
-    post(rig, slot);
+    rpmi_rig_client_send(rig, slot);
 }
 
 void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
 {
     const struct rpmi_params *params = rig->params;
-    uint64_t bytes = message == RPMI_MESSAGE_WRITE  ? rpmi_load_written(&rig->load)
-                     : message == RPMI_MESSAGE_CALL ? rpmi_rig_client_call_bytes(rig, slot)
-                                                    : 0;
+    uint64_t bytes = message_bytes(rig, slot, message);
     uint64_t at_ps =
         rpmi_wire_pass(&rig->wire_in, rig->now_ps, rpmi_rate_ps(bytes, params->network_rate));
 
@@ -86,24 +131,39 @@ void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_messa
 void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot)
 {
     struct rpmi_slot_op *op = &rig->slot[slot];
-    bool waits = rig->load.persist == RPM_PERSIST_WAIT && op->write && !op->flushing &&
-                 rig->load.by == RPM_BY_NIC && rig->load.op != RPM_LOAD_CAS;
 
-    if (waits) { /* the second round trip */
-        uint64_t at_ps =
-            rpmi_wire_pass(&rig->thread[op->thread], rig->now_ps, rig->params->nic_post);
+    if (rig->play != NULL)
+        rpmi_play_poll(rig, slot);
+    if (writes(op) && op->work->persist == RPM_PERSIST_WAIT &&
+        !op->flushing) { /* the second round trip */
+        uint64_t at_ps = rpmi_wire_pass(thread_of(rig, op), rig->now_ps, rig->params->nic_post);
 
         op->flushing = true;
         send(rig, slot, at_ps, RPMI_MESSAGE_READ);
+        return;
+    }
+    if (rig->play != NULL) {
+        rpmi_play_done(rig, slot);
         return;
     }
     rpmi_rig_finish(rig, op->start_ps, rig->now_ps);
     rpmi_rig_client_post(rig, slot);
 }
 
+/* What its parts are to bring back; else a status. */
+static uint64_t answer_bytes(const struct rpmi_slot_op *op)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < op->works; i++)
+        if (op->works > 1 ? op->work[i].op != RPM_LOAD_WRITE : !op->write)
+            bytes += op->work[i].bytes;
+    return bytes != 0 ? bytes : RPMI_LINE_BYTES / 4;
+}
+
 void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps)
 {
-    uint64_t bytes = rig->slot[slot].write ? RPMI_LINE_BYTES / 4 : rig->load.bytes;
+    uint64_t bytes = answer_bytes(&rig->slot[slot]);
 
     rpmi_rig_nic_answer(rig, slot, in_ps + fetch_ps(rig, false, bytes) + rig->params->nic_latency,
                         bytes);

@@ -10,16 +10,22 @@
  *
  * Tests: tests/unit/sim/cost/core_test.cpp
  */
+#include "sim/cost/play.h"
 #include "sim/cost/rig.h"
 
-static bool is_store(const struct rpmi_rig *rig)
+static bool is_store(const struct rpmi_core *core)
 {
-    return rig->load.copy == RPM_COPY_STORE;
+    return core->work->copy == RPM_COPY_STORE;
 }
 
-static bool is_clwb(const struct rpmi_rig *rig)
+static bool is_clwb(const struct rpmi_core *core)
 {
-    return rig->load.copy == RPM_COPY_CLWB;
+    return core->work->copy == RPM_COPY_CLWB;
+}
+
+static bool is_dram(const struct rpmi_core *core)
+{
+    return core->work->memory == RPM_LOAD_DRAM;
 }
 
 static uint64_t pace_ps(const struct rpmi_rig *rig, const struct rpmi_core *core)
@@ -28,15 +34,15 @@ static uint64_t pace_ps(const struct rpmi_rig *rig, const struct rpmi_core *core
 
     if (!core->writes)
         return params->read_line;
-    if (is_store(rig))
+    if (is_store(core))
         return params->store_line;
-    return is_clwb(rig) ? params->clwb_line : params->stream_line;
+    return is_clwb(core) ? params->clwb_line : params->stream_line;
 }
 
 /* From the issue of a line until the controller sees it, and again until a fence returns. */
-static uint64_t half_ps(const struct rpmi_rig *rig)
+static uint64_t half_ps(const struct rpmi_rig *rig, const struct rpmi_core *core)
 {
-    return (is_clwb(rig) ? rig->params->clwb_latency : rig->params->stream_latency) / 2;
+    return (is_clwb(core) ? rig->params->clwb_latency : rig->params->stream_latency) / 2;
 }
 
 static bool can_issue(const struct rpmi_rig *rig, const struct rpmi_core *core)
@@ -56,29 +62,29 @@ static void arm(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t at_ps)
 
 static void issue_write(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t line)
 {
-    bool dram = rig->load.memory == RPM_LOAD_DRAM;
+    bool dram = is_dram(core);
     uint32_t index = (uint32_t)(core - rig->core);
 
-    if (is_store(rig)) {
+    if (is_store(core)) {
         if (rpmi_llc_has(&rig->llc, line))
             return;
         core->fills++;
         rpmi_rig_memory_read(rig, dram, line, RPMI_OWNER(RPMI_OWNER_FILL, index), 0);
         return;
     }
-    if (is_clwb(rig)) {
+    if (is_clwb(core)) {
         core->fills++;
         rpmi_rig_memory_read(rig, dram, line, RPMI_OWNER(RPMI_OWNER_FILL, index), 0);
     } else if (rpmi_line_is_partial(line, core->begin, core->end)) { /* the module reads it first */
-        rpmi_rig_memory_read(rig, dram, line, RPMI_OWNER_NONE, half_ps(rig));
+        rpmi_rig_memory_read(rig, dram, line, RPMI_OWNER_NONE, half_ps(rig, core));
     }
     core->under_way++;
-    rpmi_rig_memory_write(rig, dram, line, RPMI_OWNER(RPMI_OWNER_CORE, index), half_ps(rig));
+    rpmi_rig_memory_write(rig, dram, line, RPMI_OWNER(RPMI_OWNER_CORE, index), half_ps(rig, core));
 }
 
 static void issue(struct rpmi_rig *rig, struct rpmi_core *core)
 {
-    bool dram = rig->load.memory == RPM_LOAD_DRAM;
+    bool dram = is_dram(core);
 
     if (core->writes) {
         issue_write(rig, core, core->line);
@@ -145,13 +151,36 @@ static void begin_next(struct rpmi_rig *rig, struct rpmi_core *core)
     uint64_t address = rpmi_load_address(rig, index);
 
     core->writes = rpmi_load_writes(rig);
-    begin(rig, core, address, core->writes ? rpmi_load_written(&rig->load) : rig->load.bytes);
+    core->wrote = core->writes;
+    begin(rig, core, address, core->writes ? core->work->written : core->work->bytes);
+}
+
+/* Part after part of a call, without waiting for the one before. A swap of a core is a load: the
+ * word is in its cache then. */
+static void begin_part(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t address)
+{
+    core->writes = core->work->op == RPM_LOAD_WRITE;
+    if (rig->play == NULL)
+        core->writes = rig->slot[core->slot].write;
+    core->wrote = core->wrote || core->writes;
+    begin(rig, core, address, core->writes ? core->work->written : core->work->bytes);
+}
+
+static bool next_part(struct rpmi_rig *rig, struct rpmi_core *core)
+{
+    if (core->slot == UINT32_MAX || core->works == 0)
+        return false;
+    place_given(rig, core);
+    core->works--;
+    core->work++;
+    begin_part(rig, core, rpmi_play_address(rig, core->slot, core->work));
+    return true;
 }
 
 /* Is everything there that the operation's end waits for? */
 static bool settled(const struct rpmi_rig *rig, const struct rpmi_core *core)
 {
-    if (core->writes && is_store(rig))
+    if (core->writes && is_store(core))
         return true;
     if (core->slot == UINT32_MAX && core->unfenced < rig->load.fence_bytes)
         return true;
@@ -162,7 +191,7 @@ static bool settled(const struct rpmi_rig *rig, const struct rpmi_core *core)
 static uint64_t fence_ps(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t *next_ps)
 {
     uint64_t end_ps = rig->now_ps;
-    uint64_t least_ps = is_clwb(rig) ? rig->params->clwb_fence : rig->params->stream_fence;
+    uint64_t least_ps = is_clwb(core) ? rig->params->clwb_fence : rig->params->stream_fence;
 
     if (core->slot == UINT32_MAX && core->unfenced < rig->load.fence_bytes) {
         *next_ps = end_ps > core->next_ps ? end_ps : core->next_ps;
@@ -170,9 +199,9 @@ static uint64_t fence_ps(struct rpmi_rig *rig, struct rpmi_core *core, uint64_t 
     }
     core->unfenced = 0;
     *next_ps = end_ps;
-    if (!core->writes || is_store(rig))
+    if (!core->wrote || is_store(core))
         return end_ps;
-    end_ps += half_ps(rig);
+    end_ps += half_ps(rig, core);
     *next_ps = core->first_ps + least_ps > end_ps ? core->first_ps + least_ps : end_ps;
     return end_ps;
 }
@@ -205,7 +234,7 @@ static void step(struct rpmi_rig *rig, struct rpmi_core *core)
 {
     if (core->armed || core->idle)
         return;
-    while (core->lines > 0) {
+    while (core->lines > 0 || next_part(rig, core)) {
         if (!place_taken(rig, core)) {
             core->idle = true;
             return;
@@ -231,11 +260,13 @@ void rpmi_rig_core_event(struct rpmi_rig *rig, uint32_t index)
     if (rig->load.by == RPM_BY_CORE && core->over)
         begin_next(rig, core);
     else if (rig->load.by == RPM_BY_CALL && core->over) {
-        struct rpmi_slot_op *op = &rig->slot[core->slot];
+        const struct rpmi_slot_op *op = &rig->slot[core->slot];
 
-        core->writes = op->write;
+        core->work = op->work;
+        core->works = op->works - 1;
+        core->wrote = false;
         core->unfenced = 0;
-        begin(rig, core, op->address, op->write ? rpmi_load_written(&rig->load) : rig->load.bytes);
+        begin_part(rig, core, op->address);
     }
     step(rig, core);
 }
@@ -255,11 +286,10 @@ void rpmi_rig_core_filled(struct rpmi_rig *rig, uint32_t index, uint64_t line)
     struct rpmi_core *core = &rig->core[index];
     uint64_t old = UINT64_MAX;
 
-    if (is_store(rig) && !rpmi_llc_has(&rig->llc, line)) /* two stores may have missed it */
+    if (is_store(core) && !rpmi_llc_has(&rig->llc, line)) /* two stores may have missed it */
         old = rpmi_llc_fill(&rig->llc, line, &rig->rng);
     if (old != UINT64_MAX) {
-        rpmi_rig_memory_write(rig, rig->load.memory == RPM_LOAD_DRAM, old,
-                              RPMI_OWNER(RPMI_OWNER_VICTIM, index), 0);
+        rpmi_rig_memory_write(rig, is_dram(core), old, RPMI_OWNER(RPMI_OWNER_VICTIM, index), 0);
         return;
     }
     RPM_ASSERT(core->fills > 0);
@@ -281,7 +311,8 @@ static void take_up(struct rpmi_rig *rig, struct rpmi_core *core, uint32_t slot)
 {
     const struct rpmi_params *params = rig->params;
     uint64_t load_ps = rig->ddio ? params->llc_latency : params->dram_latency;
-    uint64_t bytes = rig->slot[slot].write ? rig->load.bytes : RPMI_LINE_BYTES;
+    const struct rpmi_slot_op *op = &rig->slot[slot];
+    uint64_t bytes = rpmi_rig_client_call_bytes(rig, slot) - (op->write ? RPMI_LINE_BYTES : 0);
     uint64_t at_ps = core->next_ps > rig->now_ps ? core->next_ps : rig->now_ps;
 
     core->slot = slot;
@@ -321,6 +352,7 @@ void rpmi_rig_core_start(struct rpmi_rig *rig)
         struct rpmi_core *core = &rig->core[i];
 
         core->slot = UINT32_MAX;
+        core->work = &rig->work;
         core->idle = calls;
         core->over = true;
         if (!calls) /* not all in the same picosecond */

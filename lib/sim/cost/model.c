@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.c: <librpm/model.h>: a preset, and loads run on it.
+ * model.c: <librpm/model.h>, <librpm/script.h>: a preset, and loads and scripts run on it.
  *
  * Tests: tests/unit/sim/cost/model_test.cpp
  */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "sim/cost/play.h"
 #include "sim/cost/rig.h"
 #include "sim/preset.h"
 
@@ -72,5 +73,24 @@ int rpm_model_run(const struct rpm_model *model, const struct rpm_load *theirs,
         return err;
     rpmi_rig_run(rig, &cost);
     rpmi_rig_close(&rig);
+    return rpmi_opts_out(theirs_cost, &cost, sizeof(cost));
+}
+
+int rpm_model_run_scripts(const struct rpm_model *model, const struct rpm_script_load *theirs,
+                          struct rpm_cost *theirs_cost)
+{
+    struct rpm_script_load load = rpm_script_load_init();
+    struct rpmi_play *play;
+    struct rpm_cost cost;
+    int err;
+
+    RPM_ASSERT(model != NULL && theirs != NULL && theirs_cost != NULL);
+    err = rpmi_opts_in(&load, sizeof(load), theirs);
+    if (err == 0)
+        err = rpmi_play_open(&model->preset.cost, model->preset.ddio, &load, &play);
+    if (err != 0)
+        return err;
+    rpmi_play_run(play, &cost);
+    rpmi_play_close(&play);
     return rpmi_opts_out(theirs_cost, &cost, sizeof(cost));
 }

@@ -15,9 +15,9 @@ static uint64_t pcie_ps(const struct rpmi_rig *rig, uint64_t bytes)
     return rpmi_rate_ps(bytes + rig->params->pcie_header, rig->params->pcie_rate);
 }
 
-static bool is_atomic(const struct rpmi_rig *rig)
+static bool is_atomic(const struct rpmi_slot_op *op)
 {
-    return rig->load.op == RPM_LOAD_CAS;
+    return op->work->op == RPM_LOAD_CAS;
 }
 
 /* What a transaction takes of the NIC's buffer until it has left the root complex. */
@@ -39,7 +39,8 @@ static void transact(struct rpmi_rig *rig, const struct rpmi_inbound *tlp)
 }
 
 /* A payload over PCIe, one transaction after another. */
-static void push(struct rpmi_rig *rig, uint32_t slot, uint64_t address, uint64_t bytes, bool dram)
+static void push(struct rpmi_rig *rig, uint32_t slot, uint64_t address, uint64_t bytes, bool dram,
+                 bool call)
 {
     const struct rpmi_params *params = rig->params;
     uint64_t end = address + bytes;
@@ -51,7 +52,7 @@ static void push(struct rpmi_rig *rig, uint32_t slot, uint64_t address, uint64_t
         if (next > end)
             next = end;
         tlp.bytes = (uint32_t)(next - address);
-        tlp.call = next == end && rig->load.by == RPM_BY_CALL;
+        tlp.call = call && next == end;
         transact(rig, &tlp);
         address = next;
     }
@@ -65,29 +66,27 @@ static void request(struct rpmi_rig *rig, uint32_t slot)
     transact(rig, &tlp);
 }
 
-static uint64_t most_fetches(const struct rpmi_rig *rig)
-{
-    return is_atomic(rig) ? rig->params->nic_atomics : rig->params->nic_reads;
-}
-
 static void fetch_or_wait(struct rpmi_rig *rig, uint32_t slot)
 {
-    if (rig->fetches < most_fetches(rig)) {
-        rig->fetches++;
+    bool atomic = is_atomic(&rig->slot[slot]);
+    struct rpmi_fetches *fetches = atomic ? &rig->atomics : &rig->reads;
+
+    if (fetches->under_way < (atomic ? rig->params->nic_atomics : rig->params->nic_reads)) {
+        fetches->under_way++;
         request(rig, slot);
         return;
     }
-    rpmi_fifo_push(&rig->waiting, slot);
+    rpmi_fifo_push(&fetches->waiting, slot);
 }
 
-static void fetch_next(struct rpmi_rig *rig)
+static void fetch_next(struct rpmi_rig *rig, struct rpmi_fetches *fetches)
 {
-    RPM_ASSERT(rig->fetches > 0);
-    rig->fetches--;
-    if (rig->waiting.count == 0)
+    RPM_ASSERT(fetches->under_way > 0);
+    fetches->under_way--;
+    if (fetches->waiting.count == 0)
         return;
-    rig->fetches++;
-    request(rig, rpmi_fifo_pop(&rig->waiting));
+    fetches->under_way++;
+    request(rig, rpmi_fifo_pop(&fetches->waiting));
 }
 
 /* The wire is shared in the order in which answers are known: none waits for one that is yet to
@@ -104,19 +103,18 @@ void rpmi_rig_nic_answer(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps, ui
 
 static void handle(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
 {
-    const struct rpm_load *load = &rig->load;
     const struct rpmi_slot_op *op = &rig->slot[slot];
-    bool dram = load->memory == RPM_LOAD_DRAM;
+    const struct rpmi_act *work = op->work;
 
     switch (message) {
     case RPMI_MESSAGE_WRITE:
-        push(rig, slot, op->address, rpmi_load_written(load), dram);
-        if (load->persist != RPM_PERSIST_CHAIN)
+        push(rig, slot, op->address, work->written, work->memory == RPM_LOAD_DRAM, false);
+        if (work->persist != RPM_PERSIST_CHAIN)
             rpmi_rig_nic_answer(rig, slot, 0, 0);
         return;
     case RPMI_MESSAGE_CALL: /* payload and request, then the notice for the core */
         push(rig, slot, (uint64_t)slot * RPMI_PAGE_BYTES, rpmi_rig_client_call_bytes(rig, slot),
-             true);
+             true, true);
         return;
     default:
         RPM_ASSERT(message == RPMI_MESSAGE_READ);
@@ -153,14 +151,14 @@ void rpmi_rig_nic_inbound(struct rpmi_rig *rig, uint64_t tlp)
 }
 
 /* Is this the READ that makes a write durable? */
-static bool is_flush(const struct rpmi_rig *rig, const struct rpmi_slot_op *op)
+static bool is_flush(const struct rpmi_slot_op *op)
 {
-    return op->write && !is_atomic(rig);
+    return op->write && !is_atomic(op);
 }
 
-static bool reads_dram(const struct rpmi_rig *rig, const struct rpmi_slot_op *op)
+static bool reads_dram(const struct rpmi_slot_op *op)
 {
-    return (is_flush(rig, op) ? rig->load.flush_memory : rig->load.memory) == RPM_LOAD_DRAM;
+    return (is_flush(op) ? op->work->flush_memory : op->work->memory) == RPM_LOAD_DRAM;
 }
 
 /* The next lines of it; a large read asks for some at a time. */
@@ -171,24 +169,24 @@ static void ask(struct rpmi_rig *rig, uint32_t slot)
     for (; op->line < op->end && op->lines < RPMI_FETCH_LINES; op->line++, op->lines++) {
         uint32_t owner = RPMI_OWNER(RPMI_OWNER_FETCH, slot);
 
-        if (!reads_dram(rig, op) && rig->ddio && rpmi_llc_has(&rig->llc, op->line))
+        if (!reads_dram(op) && rig->ddio && rpmi_llc_has(&rig->llc, op->line))
             rpmi_rig_at(rig, rig->now_ps + rig->params->llc_latency, RPMI_RIG_DATA, 0, owner, 0);
         else
-            rpmi_rig_memory_read(rig, reads_dram(rig, op), op->line, owner, 0);
+            rpmi_rig_memory_read(rig, reads_dram(op), op->line, owner, 0);
     }
 }
 
-static uint64_t fetched_bytes(const struct rpmi_rig *rig, const struct rpmi_slot_op *op)
+static uint64_t fetched_bytes(const struct rpmi_slot_op *op)
 {
-    if (is_flush(rig, op))
+    if (is_flush(op))
         return 1;
-    return is_atomic(rig) ? 8 : rig->load.bytes;
+    return is_atomic(op) ? 8 : op->work->bytes;
 }
 
 void rpmi_rig_nic_fetch(struct rpmi_rig *rig, uint32_t slot)
 {
     struct rpmi_slot_op *op = &rig->slot[slot];
-    uint64_t end = op->address + fetched_bytes(rig, op);
+    uint64_t end = op->address + fetched_bytes(op);
 
     op->line = op->address / RPMI_LINE_BYTES;
     op->end = (end + RPMI_LINE_BYTES - 1) / RPMI_LINE_BYTES;
@@ -200,7 +198,7 @@ void rpmi_rig_nic_data(struct rpmi_rig *rig, uint32_t slot)
 {
     struct rpmi_slot_op *op = &rig->slot[slot];
     uint64_t back_ps = rig->params->pcie_read - rig->params->pcie_write;
-    uint64_t busy_ps = pcie_ps(rig, fetched_bytes(rig, op));
+    uint64_t busy_ps = pcie_ps(rig, fetched_bytes(op));
 
     RPM_ASSERT(op->lines > 0);
     op->lines--;
@@ -214,18 +212,20 @@ void rpmi_rig_nic_fetched(struct rpmi_rig *rig, uint32_t slot)
 {
     const struct rpmi_slot_op *op = &rig->slot[slot];
 
-    if (is_atomic(rig)) {
+    if (is_atomic(op)) {
         rpmi_rig_at(rig, rig->now_ps + rig->params->nic_atomic, RPMI_RIG_UNIT, 0, 0, slot);
         return;
     }
-    fetch_next(rig);
-    rpmi_rig_nic_answer(rig, slot, rig->params->nic_latency, fetched_bytes(rig, op));
+    fetch_next(rig, &rig->reads);
+    rpmi_rig_nic_answer(rig, slot, rig->params->nic_latency, fetched_bytes(op));
 }
 
 /* An atomic has changed its word in the NIC: the word goes back, the unit is free. */
 void rpmi_rig_nic_changed(struct rpmi_rig *rig, uint32_t slot)
 {
-    push(rig, slot, rig->slot[slot].address, 8, rig->load.memory == RPM_LOAD_DRAM);
-    fetch_next(rig);
+    const struct rpmi_slot_op *op = &rig->slot[slot];
+
+    push(rig, slot, op->address, 8, op->work->memory == RPM_LOAD_DRAM, false);
+    fetch_next(rig, &rig->atomics);
     rpmi_rig_nic_answer(rig, slot, rig->params->nic_latency, 8);
 }

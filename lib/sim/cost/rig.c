@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "sim/cost/play.h"
 
 #include <stdlib.h>
 
@@ -39,18 +40,18 @@ static bool reserve_rings(struct rpmi_rig *rig, uint64_t clients, uint64_t tlps)
     rig->inbound = rpmi_alloc(tlps * sizeof(*rig->inbound), 64);
     rig->tlp = rpmi_alloc(tlps * sizeof(*rig->tlp), 64);
     rig->latency_ps = rpmi_alloc(load->ops * sizeof(*rig->latency_ps), 64);
-    return fifo_open(&rig->waiting, clients + 1) && fifo_open(&rig->calls, clients + 1) &&
+    return fifo_open(&rig->reads.waiting, clients + 1) &&
+           fifo_open(&rig->atomics.waiting, clients + 1) && fifo_open(&rig->calls, clients + 1) &&
            fifo_open(&rig->backlog, 2 * clients + 2) && rig->slot != NULL &&
            rig->position != NULL && rig->thread != NULL && rig->inbound != NULL &&
            rig->tlp != NULL && rig->latency_ps != NULL;
 }
 
 /* Room for all that can be under way at a time, everywhere. */
-static int reserve(struct rpmi_rig *rig)
+static int reserve(struct rpmi_rig *rig, uint64_t clients)
 {
     const struct rpm_load *load = &rig->load;
     const struct rpmi_params *params = rig->params;
-    uint64_t clients = load->by == RPM_BY_CORE ? 0 : (uint64_t)load->threads * load->depth;
     uint64_t one = rpmi_load_written(load) + params->pcie_payload;
     uint64_t tlps = (params->nic_buffer + one) / RPMI_LINE_BYTES + 2 * clients + 64;
     uint64_t lines = RPMI_FETCH_LINES * min(clients, params->nic_reads + params->nic_atomics);
@@ -67,7 +68,7 @@ static int reserve(struct rpmi_rig *rig)
 static int open_cache(struct rpmi_rig *rig)
 {
     const struct rpmi_params *params = rig->params;
-    bool nic = rig->load.by == RPM_BY_NIC;
+    bool nic = rig->load.by == RPM_BY_NIC || rig->play != NULL;
 
     return rpmi_llc_open(&rig->llc, params->llc_bytes / RPMI_LINE_BYTES / params->llc_ways,
                          nic ? params->ddio_ways : params->llc_ways, params->llc_victims);
@@ -86,36 +87,96 @@ static uint64_t warm_up(const struct rpmi_params *params, const struct rpm_load 
     return ops > load->ops / 4 ? ops : load->ops / 4;
 }
 
+/* Large, and hardly touched: an alignment that leaves the zeros to the system. */
+static struct rpmi_rig *new_rig(const struct rpmi_params *params, const struct rpm_load *load)
+{
+    struct rpmi_rig *rig = rpmi_alloc(sizeof(*rig), 16);
+
+    if (rig == NULL)
+        return NULL;
+    rig->params = params;
+    rig->load = *load;
+    rig->ddio = load->ddio == RPM_YES;
+    rig->modules = (uint32_t)params->dimms;
+    rpmi_rng_seed(&rig->rng, load->seed);
+    return rig;
+}
+
+static int furnish(struct rpmi_rig *rig, uint64_t clients)
+{
+    int err = reserve(rig, clients);
+
+    if (err == 0)
+        err = open_cache(rig);
+    for (uint16_t i = 0; err == 0 && i < rig->modules; i++) {
+        uint16_t dram = (uint16_t)(RPMI_RIG_MODULES + i);
+
+        rpmi_module_open(&rig->module[i], i, false, rig->params);
+        rpmi_module_open(&rig->module[dram], dram, true, rig->params);
+    }
+    return err;
+}
+
+static void work_of(const struct rpm_load *load, struct rpmi_act *work)
+{
+    *work = (struct rpmi_act){ .by = load->by,
+                               .op = load->op,
+                               .copy = load->copy,
+                               .persist = load->persist,
+                               .memory = load->memory,
+                               .flush_memory = load->flush_memory,
+                               .pattern = load->pattern,
+                               .bytes = load->bytes,
+                               .written = rpmi_load_written(load),
+                               .align = load->align_bytes };
+}
+
 int rpmi_rig_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
                   struct rpmi_rig **out)
 {
-    /* Large, and hardly touched: an alignment that leaves the zeros to the system. */
-    struct rpmi_rig *rig = rpmi_alloc(sizeof(*rig), 16);
+    struct rpmi_rig *rig = new_rig(params, load);
+    uint64_t clients;
     int err;
 
     if (rig == NULL)
         return RPM_E_NOMEM;
-    rig->params = params;
-    rig->load = *load;
+    if (load->ddio == 0)
+        rig->ddio = ddio;
     err = rpmi_load_check(params, &rig->load);
-    rig->ddio = rig->load.ddio == 0 ? ddio : rig->load.ddio == RPM_YES;
-    rig->modules = (uint32_t)params->dimms;
-    rpmi_rng_seed(&rig->rng, load->seed);
-    if (err == 0)
-        err = reserve(rig);
-    if (err == 0)
-        err = open_cache(rig);
+    if (err == 0) {
+        clients = load->by == RPM_BY_CORE ? 0 : (uint64_t)rig->load.threads * rig->load.depth;
+        err = furnish(rig, clients);
+    }
     if (err != 0) {
         rpmi_rig_close(&rig);
         return err;
     }
-    rpmi_load_places(rig);
-    for (uint16_t i = 0; i < rig->modules; i++) {
-        rpmi_module_open(&rig->module[i], i, false, params);
-        rpmi_module_open(&rig->module[RPMI_RIG_MODULES + i], (uint16_t)(RPMI_RIG_MODULES + i), true,
-                         params);
+    work_of(&rig->load, &rig->work);
+    for (uint32_t i = 0; i < rig->slots; i++) {
+        rig->slot[i].work = &rig->work;
+        rig->slot[i].works = 1;
     }
+    rpmi_load_places(rig);
     rig->warm_up = warm_up(params, &rig->load);
+    *out = rig;
+    return 0;
+}
+
+int rpmi_rig_open_server(const struct rpmi_params *params, const struct rpm_load *load,
+                         uint32_t slots, struct rpmi_play *play, struct rpmi_rig **out)
+{
+    struct rpmi_rig *rig = new_rig(params, load);
+    int err;
+
+    RPM_ASSERT(play != NULL && load->by == RPM_BY_CALL);
+    if (rig == NULL)
+        return RPM_E_NOMEM;
+    rig->play = play;
+    err = furnish(rig, slots);
+    if (err != 0) {
+        rpmi_rig_close(&rig);
+        return err;
+    }
     *out = rig;
     return 0;
 }
@@ -129,7 +190,8 @@ void rpmi_rig_close(struct rpmi_rig **out)
     rpmi_llc_close(&rig->llc);
     rpmi_queue_close(&rig->queue);
     rpmi_free(rig->slot);
-    rpmi_free(rig->waiting.word);
+    rpmi_free(rig->reads.waiting.word);
+    rpmi_free(rig->atomics.waiting.word);
     rpmi_free(rig->calls.word);
     rpmi_free(rig->backlog.word);
     rpmi_free(rig->position);
@@ -207,7 +269,13 @@ static void happen(struct rpmi_rig *rig, const struct rpmi_event *event)
         rpmi_rig_core_event(rig, event->who);
         return;
     case RPMI_RIG_POST:
-        rpmi_rig_client_post(rig, slot);
+        if (rig->play != NULL)
+            rpmi_play_begin(rig->play, slot);
+        else
+            rpmi_rig_client_post(rig, slot);
+        return;
+    case RPMI_RIG_LEAVE:
+        rpmi_rig_client_leave(rig, slot, (enum rpmi_message)event->who);
         return;
     case RPMI_RIG_ARRIVE:
         rpmi_rig_client_arrive(rig, slot, (enum rpmi_message)event->who);
@@ -232,7 +300,7 @@ static void happen(struct rpmi_rig *rig, const struct rpmi_event *event)
     }
 }
 
-static void counters(const struct rpmi_rig *rig, struct rpm_cost *cost)
+void rpmi_rig_counters(const struct rpmi_rig *rig, struct rpm_cost *cost)
 {
     uint64_t line = rig->load.memory == RPM_LOAD_DRAM ? RPMI_LINE_BYTES : rig->params->media_line;
     uint32_t first = rig->load.memory == RPM_LOAD_DRAM ? RPMI_RIG_MODULES : 0;
@@ -256,7 +324,7 @@ void rpmi_rig_finish(struct rpmi_rig *rig, uint64_t start_ps, uint64_t end_ps)
     rig->finished++;
     if (rig->finished == rig->warm_up) {
         rig->begin_ps = rig->now_ps;
-        counters(rig, &rig->before);
+        rpmi_rig_counters(rig, &rig->before);
     }
 }
 
@@ -269,18 +337,32 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Nearest rank. */
-static uint64_t rank(const struct rpmi_rig *rig, uint64_t per_mille)
+static uint64_t rank(const uint64_t *latency_ps, uint64_t count, uint64_t per_mille)
 {
-    uint64_t nth = (rig->load.ops * per_mille + 999) / 1000;
+    uint64_t nth = (count * per_mille + 999) / 1000;
 
-    return rig->latency_ps[nth == 0 ? 0 : nth - 1];
+    return latency_ps[nth == 0 ? 0 : nth - 1];
+}
+
+void rpmi_rig_latencies(uint64_t *latency_ps, struct rpm_cost *cost)
+{
+    uint64_t sum_ps = 0;
+
+    RPM_ASSERT(cost->ops > 0);
+    qsort(latency_ps, cost->ops, sizeof(*latency_ps), by_value);
+    for (uint64_t i = 0; i < cost->ops; i++)
+        sum_ps += latency_ps[i];
+    cost->mean_ps = sum_ps / cost->ops;
+    cost->p50_ps = rank(latency_ps, cost->ops, 500);
+    cost->p90_ps = rank(latency_ps, cost->ops, 900);
+    cost->p99_ps = rank(latency_ps, cost->ops, 990);
+    cost->p999_ps = rank(latency_ps, cost->ops, 999);
+    cost->max_ps = rank(latency_ps, cost->ops, 1000);
 }
 
 static void sum_up(struct rpmi_rig *rig, struct rpm_cost *cost)
 {
-    uint64_t sum_ps = 0;
-
-    counters(rig, cost);
+    rpmi_rig_counters(rig, cost);
     cost->size = sizeof(*cost);
     cost->ops = rig->load.ops;
     cost->duration_ps = rig->now_ps - rig->begin_ps;
@@ -291,15 +373,7 @@ static void sum_up(struct rpmi_rig *rig, struct rpm_cost *cost)
     cost->module_write_bytes -= rig->before.module_write_bytes;
     cost->partial_words -= rig->before.partial_words;
     cost->events = rig->events;
-    qsort(rig->latency_ps, rig->load.ops, sizeof(*rig->latency_ps), by_value);
-    for (uint64_t i = 0; i < rig->load.ops; i++)
-        sum_ps += rig->latency_ps[i];
-    cost->mean_ps = sum_ps / rig->load.ops;
-    cost->p50_ps = rank(rig, 500);
-    cost->p90_ps = rank(rig, 900);
-    cost->p99_ps = rank(rig, 990);
-    cost->p999_ps = rank(rig, 999);
-    cost->max_ps = rank(rig, 1000);
+    rpmi_rig_latencies(rig->latency_ps, cost);
 }
 
 void rpmi_rig_start(struct rpmi_rig *rig)

@@ -55,7 +55,8 @@ enum rpmi_rig_event {
     RPMI_RIG_FETCHED = 10, /* what a NIC read is back in the NIC */
     RPMI_RIG_DONE = 11,    /* a client's thread sees an operation's end */
     RPMI_RIG_UNIT = 12,    /* a unit for atomics is free */
-    RPMI_RIG_ARRIVE = 13   /* a client's message is at the server's port */
+    RPMI_RIG_ARRIVE = 13,  /* a client's message is at the server's port */
+    RPMI_RIG_LEAVE = 14    /* and at its own machine's; in plays */
 };
 
 struct rpmi_core {
@@ -70,16 +71,36 @@ struct rpmi_core {
     uint32_t under_way; /* lines that a fence waits for */
     uint32_t fills;     /* reads for ownership */
     uint32_t slot;      /* that it serves, for calls */
-    uint16_t module;    /* it holds a place of, with writers_max */
+    const struct rpmi_act *work;
+    uint32_t works;  /* behind it, for calls */
+    uint16_t module; /* it holds a place of, with writers_max */
     bool writes;
+    bool wrote; /* so did something since the call was taken up, or does now */
     bool over;  /* the operation is; the next event begins another */
     bool idle;  /* waits for a call, or for a place at a module */
     bool armed; /* an event is pending */
     bool holds; /* such a place */
 };
 
+/* What operations that are alike do. */
+struct rpmi_act {
+    uint32_t by;           /* enum rpm_load_by */
+    uint32_t op;           /* enum rpm_load_op */
+    uint32_t copy;         /* enum rpm_copy */
+    uint32_t persist;      /* enum rpm_load_persist */
+    uint32_t memory;       /* enum rpm_load_memory */
+    uint32_t flush_memory; /* the same */
+    uint32_t pattern;      /* enum rpm_load_pattern */
+    uint64_t bytes;
+    uint64_t written; /* bytes of a write with its padding */
+    uint64_t align;   /* scripts: where one may begin */
+};
+
 /* One operation of a client. */
 struct rpmi_slot_op {
+    const struct rpmi_act *work; /* of a call, one after another */
+    uint32_t works;
+    uint32_t coroutine; /* scripts: whose it is */
     uint64_t start_ps;
     uint64_t address;
     uint32_t thread;
@@ -101,6 +122,8 @@ struct rpmi_inbound {
     bool call; /* a core learns of it */
 };
 
+struct rpmi_play; /* see play.h */
+
 enum rpmi_message { RPMI_MESSAGE_WRITE = 0, RPMI_MESSAGE_READ = 1, RPMI_MESSAGE_CALL = 2 };
 
 struct rpmi_wire {
@@ -115,6 +138,12 @@ struct rpmi_fifo {
     uint32_t count;
 };
 
+/* Reads of memory that a NIC has under way, and slots that wait for one of them to end. */
+struct rpmi_fetches {
+    uint32_t under_way;
+    struct rpmi_fifo waiting;
+};
+
 /* Where operations of a load may begin. */
 struct rpmi_places {
     uint64_t area_bytes; /* of each thread, for sequential ones */
@@ -126,6 +155,8 @@ struct rpmi_places {
 struct rpmi_rig {
     const struct rpmi_params *params;
     struct rpm_load load;
+    struct rpmi_act work;   /* of the load */
+    struct rpmi_play *play; /* of which this is one server; NULL: the load is all there is */
     bool ddio;
     uint64_t now_ps;
     uint64_t events;
@@ -154,9 +185,8 @@ struct rpmi_rig {
     bool inbound_busy;        /* the head waits for a line to be accepted */
     uint64_t inbound_bytes;   /* in the NIC's buffer: there, or on their way */
     struct rpmi_fifo backlog; /* messages that wait for room there: slot << 2 | message */
-    uint32_t fetches;         /* reads of the NIC under way */
-    struct rpmi_fifo waiting; /* slots whose read waits for one of those */
-    struct rpmi_fifo calls;   /* slots that wait for a core */
+    struct rpmi_fetches reads, atomics;
+    struct rpmi_fifo calls; /* slots that wait for a core */
 
     uint64_t warm_up; /* operations that do not count */
     uint64_t finished;
@@ -169,6 +199,15 @@ struct rpmi_rig {
 /* rig.c */
 int rpmi_rig_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
                   struct rpmi_rig **rig);
+
+/* One server of a play, for so many operations of clients under way. Of the load count what it says
+ * of the server, and the largest write. */
+int rpmi_rig_open_server(const struct rpmi_params *params, const struct rpm_load *load,
+                         uint32_t slots, struct rpmi_play *play, struct rpmi_rig **rig);
+void rpmi_rig_counters(const struct rpmi_rig *rig, struct rpm_cost *cost);
+
+/* Those of all operations of @cost, which is told about them; they are sorted. */
+void rpmi_rig_latencies(uint64_t *latency_ps, struct rpm_cost *cost);
 void rpmi_rig_close(struct rpmi_rig **rig);
 void rpmi_rig_run(struct rpmi_rig *rig, struct rpm_cost *cost);
 void rpmi_rig_start(struct rpmi_rig *rig); /* and so many steps are a run */
@@ -265,8 +304,10 @@ void rpmi_rig_nic_answer(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps, ui
 /* client.c */
 void rpmi_rig_client_start(struct rpmi_rig *rig);
 void rpmi_rig_client_post(struct rpmi_rig *rig, uint32_t slot);
+void rpmi_rig_client_leave(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message);
 void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message);
 void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot);
+void rpmi_rig_client_send(struct rpmi_rig *rig, uint32_t slot); /* what the slot says, now */
 uint64_t rpmi_rig_client_call_bytes(const struct rpmi_rig *rig, uint32_t slot);  /* of a request */
 void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps); /* of a core */
 

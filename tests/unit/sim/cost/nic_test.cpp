@@ -24,9 +24,9 @@ TEST_CASE("nic: atomics never have more units than there are", "[unit]")
     rpmi_rig_start(bench.rig);
     for (int i = 0; i < 20000; i++) {
         REQUIRE(bench.step());
-        REQUIRE(bench.rig->fetches <= bench.params.nic_atomics);
+        REQUIRE(bench.rig->atomics.under_way <= bench.params.nic_atomics);
     }
-    CHECK(bench.rig->fetches == bench.params.nic_atomics);
+    CHECK(bench.rig->atomics.under_way == bench.params.nic_atomics);
 }
 
 TEST_CASE("nic: atomics are as fast as their units turn over", "[unit]")
@@ -85,9 +85,9 @@ TEST_CASE("nic: reads of memory under way are no more than it can have", "[unit]
     rpmi_rig_start(bench.rig);
     for (int i = 0; i < 20000; i++) {
         REQUIRE(bench.step());
-        REQUIRE(bench.rig->fetches <= bench.params.nic_reads);
+        REQUIRE(bench.rig->reads.under_way <= bench.params.nic_reads);
     }
-    CHECK(bench.rig->fetches == bench.params.nic_reads);
+    CHECK(bench.rig->reads.under_way == bench.params.nic_reads);
 
     rpm_cost few = cost_of(many(RPM_LOAD_READ), "hints,nic_reads=4 requests");
     uint64_t trip_ps = params.pcie_read + params.dram_latency;

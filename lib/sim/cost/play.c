@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * play.c: coroutines carry out scripts on several servers.
+ *
+ * Invariants
+ *   a slot belongs to one operation at a time; all come back when a coroutine's phase is over
+ *   the thread's own time passes in its wire: posts, polls and switches follow each other there
+ *
+ * Tests: tests/unit/sim/cost/play_test.cpp
+ */
+#include "sim/cost/play.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#define SLOTS_MOST (1u << 18)
+#define WARM_UP_ROUNDS 4u /* transactions of each coroutine */
+#define WARM_UP_LEAST 2048u
+
+static uint32_t thread_of(const struct rpmi_play *play, uint32_t coroutine)
+{
+    return coroutine / play->load.coroutines;
+}
+
+static struct rpmi_machine *machine_of(const struct rpmi_play *play, uint32_t coroutine)
+{
+    if (play->load.machines == 0)
+        return NULL;
+    return &play->machine[thread_of(play, coroutine) % play->load.machines];
+}
+
+struct rpmi_wire *rpmi_play_thread(const struct rpmi_play *play, uint32_t coroutine)
+{
+    return &play->thread[thread_of(play, coroutine)];
+}
+
+static uint32_t server_of(const struct rpmi_play *play, const struct rpmi_rig *rig)
+{
+    uint32_t server = 0;
+
+    while (play->rig[server] != rig)
+        server++;
+    return server;
+}
+
+static bool reserve(struct rpmi_play *play)
+{
+    const struct rpm_script_load *load = &play->load;
+    uint64_t works = rpmi_script_works(load);
+
+    play->script = rpmi_alloc(load->count * sizeof(*play->script), 64);
+    play->work = rpmi_alloc(works * sizeof(*play->work), 64);
+    play->cue = rpmi_alloc(works * sizeof(*play->cue), 64);
+    play->coroutine = rpmi_alloc(play->coroutines * sizeof(*play->coroutine), 64);
+    play->thread = rpmi_alloc(load->threads * sizeof(*play->thread), 64);
+    play->machine = rpmi_alloc((load->machines + 1) * sizeof(*play->machine), 64);
+    play->position =
+        rpmi_alloc((uint64_t)load->threads * load->servers * sizeof(*play->position), 64);
+    play->latency_ps = rpmi_alloc(load->transactions * sizeof(*play->latency_ps), 64);
+    return play->script != NULL && play->work != NULL && play->cue != NULL &&
+           play->coroutine != NULL && play->thread != NULL && play->machine != NULL &&
+           play->position != NULL && play->latency_ps != NULL;
+}
+
+/* What a server's rig needs to know of the load. */
+static struct rpm_load server_load(const struct rpmi_play *play, uint32_t server, bool ddio)
+{
+    struct rpm_load load = rpm_load_init();
+
+    load.by = RPM_BY_CALL;
+    load.op = RPM_LOAD_MIX;
+    load.copy = RPM_COPY_STREAM;
+    load.bytes = RPMI_LINE_BYTES;
+    load.fence_bytes = 1;
+    for (uint32_t i = 0; i < play->works; i++)
+        load.bytes = play->work[i].written > load.bytes ? play->work[i].written : load.bytes;
+    load.pad_bytes = 1;
+    load.threads = 1;
+    load.depth = 1;
+    load.cores = play->load.cores;
+    load.far = play->load.far;
+    load.ddio = ddio ? RPM_YES : RPM_NO;
+    load.writers_max = play->load.writers_max;
+    load.ops = 1;
+    load.seed = play->load.seed + server;
+    return load;
+}
+
+static int open_server(struct rpmi_play *play, uint32_t server, uint32_t slots, bool ddio)
+{
+    struct rpm_load load = server_load(play, server, ddio);
+    struct rpmi_fifo *spare = &play->spare[server];
+    int err = rpmi_rig_open_server(play->params, &load, slots, play, &play->rig[server]);
+
+    if (err != 0)
+        return err;
+    spare->room = slots;
+    spare->word = rpmi_alloc((uint64_t)slots * sizeof(*spare->word), 64);
+    if (spare->word == NULL)
+        return RPM_E_NOMEM;
+    for (uint32_t i = 0; i < slots; i++)
+        rpmi_fifo_push(spare, i);
+    return 0;
+}
+
+static int open_servers(struct rpmi_play *play, bool ddio)
+{
+    uint64_t slots = (uint64_t)play->coroutines * rpmi_script_widest(play);
+    int err = 0;
+
+    if (slots > SLOTS_MOST)
+        return rpmi_fail(RPM_E_INVAL,
+                         "scripts: more than 262144 operations under way at a server (%llu)",
+                         (unsigned long long)slots);
+    for (uint32_t i = 0; err == 0 && i < play->load.servers; i++)
+        err = open_server(play, i, (uint32_t)slots, ddio);
+    return err;
+}
+
+static uint64_t warm_up(const struct rpmi_play *play)
+{
+    uint64_t least = WARM_UP_ROUNDS * (uint64_t)play->coroutines;
+
+    least = least > WARM_UP_LEAST ? least : WARM_UP_LEAST;
+    return least > play->load.transactions / 4 ? least : play->load.transactions / 4;
+}
+
+int rpmi_play_open(const struct rpmi_params *params, bool ddio, const struct rpm_script_load *load,
+                   struct rpmi_play **out)
+{
+    struct rpmi_play *play = rpmi_alloc(sizeof(*play), 64);
+    int err;
+
+    if (play == NULL)
+        return RPM_E_NOMEM;
+    play->params = params;
+    play->load = *load;
+    err = rpmi_script_check(&play->load);
+    if (err == 0) {
+        play->coroutines = play->load.threads * play->load.coroutines;
+        err = reserve(play) ? 0 : RPM_E_NOMEM;
+    }
+    if (err == 0) {
+        rpmi_script_take(play);
+        rpmi_rng_seed(&play->rng, load->seed);
+        err = open_servers(play, load->ddio == 0 ? ddio : load->ddio == RPM_YES);
+    }
+    if (err != 0) {
+        rpmi_play_close(&play);
+        return err;
+    }
+    play->warm_up = warm_up(play);
+    *out = play;
+    return 0;
+}
+
+void rpmi_play_close(struct rpmi_play **out)
+{
+    struct rpmi_play *play = *out;
+
+    if (play == NULL)
+        return;
+    for (uint32_t i = 0; i < RPMI_PLAY_SERVERS; i++) {
+        rpmi_rig_close(&play->rig[i]);
+        rpmi_free(play->spare[i].word);
+    }
+    rpmi_free(play->script);
+    rpmi_free(play->work);
+    rpmi_free(play->cue);
+    rpmi_free(play->coroutine);
+    rpmi_free(play->thread);
+    rpmi_free(play->machine);
+    rpmi_free(play->position);
+    rpmi_free(play->latency_ps);
+    rpmi_free(play);
+    *out = NULL;
+}
+
+/* A thread has a log of its own on each server, behind the rows, and goes round in it. */
+static uint64_t in_log(struct rpmi_play *play, uint32_t thread, uint32_t server,
+                       const struct rpmi_act *work)
+{
+    uint64_t *position = &play->position[thread * play->load.servers + server];
+    uint64_t at = (*position + work->align - 1) / work->align * work->align;
+
+    if (at + work->written > RPMI_PLAY_LOG)
+        at = 0;
+    *position = at + work->written;
+    return play->load.region_bytes + thread * RPMI_PLAY_LOG + at;
+}
+
+static uint64_t address_of(struct rpmi_play *play, uint32_t thread, uint32_t server,
+                           const struct rpmi_act *work)
+{
+    uint64_t bytes =
+        work->memory == RPM_LOAD_DRAM ? play->load.dram_bytes : play->load.region_bytes;
+
+    if (work->pattern == RPM_LOAD_SEQUENTIAL)
+        return in_log(play, thread, server, work);
+    return rpmi_rng_below(&play->rng, (bytes - work->written) / work->align + 1) * work->align;
+}
+
+uint64_t rpmi_play_address(struct rpmi_rig *rig, uint32_t slot, const struct rpmi_act *work)
+{
+    struct rpmi_play *play = rig->play;
+
+    return address_of(play, thread_of(play, rig->slot[slot].coroutine), server_of(play, rig), work);
+}
+
+static uint64_t answered_bytes(const struct rpmi_slot_op *op)
+{
+    return op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_READ ? op->work->bytes : 0;
+}
+
+bool rpmi_play_has_port(const struct rpmi_play *play)
+{
+    return play->load.machines != 0;
+}
+
+uint64_t rpmi_play_leave(struct rpmi_rig *rig, uint32_t slot, uint64_t bytes)
+{
+    struct rpmi_play *play = rig->play;
+    struct rpmi_machine *machine = machine_of(play, rig->slot[slot].coroutine);
+    uint64_t at_ps = rpmi_wire_pass(&machine->nic_out, rig->now_ps, play->params->nic_message);
+
+    return rpmi_wire_pass(&machine->wire_out, at_ps,
+                          rpmi_rate_ps(bytes, play->params->network_rate));
+}
+
+void rpmi_play_poll(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_play *play = rig->play;
+    const struct rpmi_slot_op *op = &rig->slot[slot];
+    struct rpmi_machine *machine = machine_of(play, op->coroutine);
+    uint64_t at_ps = rig->now_ps;
+
+    if (machine != NULL)
+        at_ps = rpmi_wire_pass(&machine->wire_in, at_ps,
+                               rpmi_rate_ps(answered_bytes(op), play->params->network_rate));
+    (void)rpmi_wire_pass(rpmi_play_thread(play, op->coroutine), at_ps, play->params->nic_poll);
+}
+
+static bool same_call(const struct rpmi_play *play, uint32_t a, uint32_t b)
+{
+    return play->work[a].by == RPM_BY_CALL && play->work[b].by == RPM_BY_CALL &&
+           play->cue[a].server == play->cue[b].server;
+}
+
+/* One message: a work, or those of a call. Returns how many. */
+static uint32_t post(struct rpmi_play *play, uint32_t coroutine, uint32_t first, uint32_t end)
+{
+    uint32_t server = play->cue[first].server;
+    struct rpmi_rig *rig = play->rig[server];
+    uint32_t slot = rpmi_fifo_pop(&play->spare[server]);
+    struct rpmi_slot_op *op = &rig->slot[slot];
+
+    op->work = &play->work[first];
+    op->works = 1;
+    op->coroutine = coroutine;
+    op->write = op->work->op != RPM_LOAD_READ;
+    while (first + op->works < end && same_call(play, first, first + op->works)) {
+        op->write = op->write || op->work[op->works].op != RPM_LOAD_READ;
+        op->works++;
+    }
+    op->address = address_of(play, thread_of(play, coroutine), server, op->work);
+    rig->now_ps = play->now_ps; /* no event of it is due before that */
+    op->start_ps = play->now_ps;
+    rpmi_rig_client_send(rig, slot);
+    play->requests += op->write && op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_WRITE &&
+                              op->work->persist != RPM_PERSIST_NONE
+                          ? 2
+                          : 1;
+    return op->works;
+}
+
+static void post_phase(struct rpmi_play *play, uint32_t coroutine)
+{
+    struct rpmi_coroutine *its = &play->coroutine[coroutine];
+    const struct rpmi_script *script = &play->script[its->script];
+    uint32_t end = its->next;
+
+    RPM_ASSERT(its->pending == 0 && its->next < script->first + script->count);
+    while (end < script->first + script->count &&
+           play->cue[end].phase == play->cue[its->next].phase)
+        end++;
+    while (its->next < end) {
+        its->pending++;
+        its->next += post(play, coroutine, its->next, end);
+    }
+}
+
+static uint32_t draw(struct rpmi_play *play)
+{
+    uint64_t ticket = rpmi_rng_below(&play->rng, play->weights);
+    uint32_t low = 0;
+    uint32_t high = play->load.count - 1;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (play->script[middle].until > ticket)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+void rpmi_play_begin(struct rpmi_play *play, uint32_t coroutine)
+{
+    struct rpmi_coroutine *its = &play->coroutine[coroutine];
+    uint64_t free_ps = rpmi_play_thread(play, coroutine)->free_ps;
+
+    its->start_ps = free_ps > play->now_ps ? free_ps : play->now_ps;
+    its->script = draw(play);
+    its->next = play->script[its->script].first;
+    post_phase(play, coroutine);
+}
+
+static void begin_counting(struct rpmi_play *play)
+{
+    play->begin_ps = play->now_ps;
+    play->before_requests = play->requests;
+    play->before_bytes = play->bytes;
+    for (uint32_t i = 0; i < play->load.servers; i++)
+        rpmi_rig_counters(play->rig[i], &play->before[i]);
+}
+
+static void finish(struct rpmi_play *play, uint32_t coroutine)
+{
+    const struct rpmi_coroutine *its = &play->coroutine[coroutine];
+    uint64_t nth = play->finished - play->warm_up;
+    uint64_t end_ps = rpmi_play_thread(play, coroutine)->free_ps;
+
+    if (play->finished >= play->warm_up && nth < play->load.transactions)
+        play->latency_ps[nth] = end_ps - its->start_ps;
+    play->finished++;
+    play->bytes += play->script[its->script].bytes;
+    if (play->load.pause_ns == 0)
+        rpmi_play_begin(play, coroutine);
+    else
+        rpmi_rig_at(play->rig[0], end_ps + play->load.pause_ns * 1000, RPMI_RIG_POST, 0, 0,
+                    coroutine);
+    if (play->finished == play->warm_up)
+        begin_counting(play);
+}
+
+void rpmi_play_done(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_play *play = rig->play;
+    uint32_t coroutine = rig->slot[slot].coroutine;
+    struct rpmi_coroutine *its = &play->coroutine[coroutine];
+    const struct rpmi_script *script = &play->script[its->script];
+
+    rpmi_fifo_push(&play->spare[server_of(play, rig)], slot);
+    RPM_ASSERT(its->pending > 0);
+    its->pending--;
+    if (its->pending > 0)
+        return;
+    (void)rpmi_wire_pass(rpmi_play_thread(play, coroutine), play->now_ps,
+                         play->params->client_switch);
+    if (its->next < script->first + script->count) {
+        post_phase(play, coroutine);
+        return;
+    }
+    rig = play->rig[0];
+    rig->now_ps = play->now_ps; /* as in post() */
+    finish(play, coroutine);
+}
+
+/* Lines that one-sided writes of a long run would have left in a server's cache. */
+static void fill_cache(struct rpmi_play *play, uint32_t server)
+{
+    struct rpmi_rig *rig = play->rig[server];
+    uint64_t lines = 4ull * rig->llc.sets * rig->llc.ways;
+    uint64_t tries = lines;
+
+    for (; lines > 0 && tries > 0; tries--) {
+        const struct rpmi_script *script = &play->script[draw(play)];
+        uint64_t which = script->first + rpmi_rng_below(&play->rng, script->count);
+        const struct rpmi_act *work = &play->work[which];
+        uint32_t thread = (uint32_t)rpmi_rng_below(&play->rng, play->load.threads);
+        uint64_t at, end;
+
+        if (work->op != RPM_LOAD_WRITE || work->by != RPM_BY_NIC || work->memory != RPM_LOAD_NVM ||
+            play->cue[which].server != server)
+            continue;
+        at = address_of(play, thread, server, work);
+        end = at + work->written;
+        for (at /= RPMI_LINE_BYTES; at * RPMI_LINE_BYTES < end; at++) {
+            if (!rpmi_llc_has(&rig->llc, at))
+                (void)rpmi_llc_fill(&rig->llc, at, &rig->rng);
+            lines -= lines > 0;
+        }
+    }
+}
+
+void rpmi_play_start(struct rpmi_play *play)
+{
+    for (uint32_t i = 0; i < play->load.threads * play->load.servers; i++)
+        play->position[i] = rpmi_rng_below(&play->rng, RPMI_PLAY_LOG);
+    for (uint32_t i = 0; i < play->load.servers; i++) {
+        rpmi_rig_core_start(play->rig[i]);
+        if (play->rig[i]->ddio)
+            fill_cache(play, i);
+    }
+    for (uint32_t i = 0; i < play->coroutines; i++) /* not all in the same picosecond */
+        rpmi_rig_at(play->rig[0], rpmi_rng_below(&play->rng, 1000000), RPMI_RIG_POST, 0, 0, i);
+}
+
+/* The earliest event of all servers; of two at a time, that of the first. */
+void rpmi_play_step(struct rpmi_play *play)
+{
+    uint64_t next_ps = UINT64_MAX;
+    uint32_t server = 0;
+    bool more;
+
+    for (uint32_t i = 0; i < play->load.servers; i++) {
+        uint64_t at_ps = rpmi_queue_next(&play->rig[i]->queue);
+
+        if (at_ps < next_ps) {
+            next_ps = at_ps;
+            server = i;
+        }
+    }
+    RPM_ASSERT(next_ps >= play->now_ps && next_ps < UINT64_MAX);
+    play->now_ps = next_ps;
+    more = rpmi_rig_step(play->rig[server]);
+    RPM_ASSERT(more);
+}
+
+static void sum_up(struct rpmi_play *play, struct rpm_cost *cost)
+{
+    memset(cost, 0, sizeof(*cost));
+    cost->size = sizeof(*cost);
+    cost->ops = play->load.transactions;
+    cost->duration_ps = play->now_ps - play->begin_ps;
+    cost->bytes = play->bytes - play->before_bytes;
+    cost->requests = play->requests - play->before_requests;
+    for (uint32_t i = 0; i < play->load.servers; i++) {
+        const struct rpm_cost *before = &play->before[i];
+        struct rpm_cost after;
+
+        rpmi_rig_counters(play->rig[i], &after);
+        cost->media_read_bytes += after.media_read_bytes - before->media_read_bytes;
+        cost->media_write_bytes += after.media_write_bytes - before->media_write_bytes;
+        cost->module_read_bytes += after.module_read_bytes - before->module_read_bytes;
+        cost->module_write_bytes += after.module_write_bytes - before->module_write_bytes;
+        cost->partial_words += after.partial_words - before->partial_words;
+        cost->events += play->rig[i]->events;
+    }
+    rpmi_rig_latencies(play->latency_ps, cost);
+}
+
+void rpmi_play_run(struct rpmi_play *play, struct rpm_cost *cost)
+{
+    rpmi_play_start(play);
+    while (play->finished < play->warm_up + play->load.transactions)
+        rpmi_play_step(play);
+    sum_up(play, cost);
+}

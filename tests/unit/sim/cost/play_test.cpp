@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "play.h"
+
+namespace
+{
+
+const rpmi_params HINTS = params_of("hints");
+
+// What a thread spends on the answer of a phase of one operation.
+const uint64_t TAKEN = HINTS.nic_poll + HINTS.client_switch;
+
+// Of one operation at a time, as a load of its own.
+uint64_t alone(rpm_load_by by, rpm_load_op op, uint64_t bytes, rpm_load_memory memory,
+               rpm_load_persist persist = RPM_PERSIST_NONE)
+{
+    rpm_load load = load_of(by, op);
+
+    load.bytes = bytes;
+    load.memory = memory;
+    load.persist = persist;
+    load.flush_memory = RPM_LOAD_DRAM;
+    load.region_bytes = 64ull << 20;
+    return cost_of(load).p50_ps;
+}
+
+double rate(const rpm_cost &cost)
+{
+    return static_cast<double>(cost.ops) * 1e12 / static_cast<double>(cost.duration_ps);
+}
+
+} // namespace
+
+TEST_CASE("play: one operation takes as long as it does in a load, and the thread's part", "[unit]")
+{
+    rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 64);
+    auto latency = [](const rpm_script_op &op) {
+        rpm_cost cost = cost_of({ op });
+
+        CHECK(cost.p50_ps == cost.max_ps);
+        CHECK(cost.duration_ps / cost.ops == cost.mean_ps); // one after another
+        return cost.p50_ps;
+    };
+
+    CHECK(latency(in_dram(op_of(0, RPM_LOAD_READ, 200))) ==
+          alone(RPM_BY_NIC, RPM_LOAD_READ, 200, RPM_LOAD_DRAM) + TAKEN);
+    CHECK(latency(in_dram(op_of(0, RPM_LOAD_CAS, 8))) ==
+          alone(RPM_BY_NIC, RPM_LOAD_CAS, 8, RPM_LOAD_DRAM) + TAKEN);
+    CHECK(latency(write) == alone(RPM_BY_NIC, RPM_LOAD_WRITE, 64, RPM_LOAD_NVM) + TAKEN);
+    write.flush_memory = RPM_LOAD_DRAM;
+    write.persist = RPM_PERSIST_CHAIN;
+    CHECK(latency(write) ==
+          alone(RPM_BY_NIC, RPM_LOAD_WRITE, 64, RPM_LOAD_NVM, RPM_PERSIST_CHAIN) + TAKEN);
+    write.persist = RPM_PERSIST_WAIT; // whose first answer is taken as well
+    CHECK(latency(write) == alone(RPM_BY_NIC, RPM_LOAD_WRITE, 64, RPM_LOAD_NVM, RPM_PERSIST_WAIT) +
+                                HINTS.nic_poll + TAKEN);
+    CHECK(latency(by_call(in_dram(op_of(0, RPM_LOAD_READ, 64)))) ==
+          alone(RPM_BY_CALL, RPM_LOAD_READ, 64, RPM_LOAD_DRAM) + TAKEN);
+}
+
+TEST_CASE("play: what is in one phase overlaps, and phases follow each other", "[unit]")
+{
+    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
+    rpm_script_op later = read;
+    uint64_t one = cost_of({ read }).p50_ps;
+
+    later.phase = 1;
+    CHECK(cost_of({ read, later }).p50_ps == 2 * one);
+    // the second is posted behind the first, and there is its own share of polling at most
+    rpm_cost both = cost_of({ read, read });
+    CHECK(both.p50_ps >= one + HINTS.nic_post);
+    CHECK(both.p50_ps <= one + HINTS.nic_post + HINTS.nic_poll);
+    CHECK(both.requests == 2 * both.ops);
+}
+
+TEST_CASE("play: the server of a later phase waits for that of an earlier one", "[unit]")
+{
+    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
+    rpm_script_op other = in_dram(op_of(1, RPM_LOAD_READ, 8, 1));
+    Play play({ { read, other } });
+
+    play.load.servers = 2;
+    CHECK(play.run().p50_ps == 2 * cost_of({ read }).p50_ps);
+}
+
+TEST_CASE("play: calls of a phase to one server are one message", "[unit]")
+{
+    rpm_script_op read = by_call(in_dram(op_of(0, RPM_LOAD_READ, 64)));
+    Ops ops(5, read);
+    rpm_cost one = cost_of({ read });
+    rpm_cost five = cost_of(ops);
+
+    CHECK(one.requests == one.ops);
+    CHECK(five.requests == five.ops);
+    CHECK(five.module_read_bytes == 0); // of the pool; they are of DRAM
+    CHECK(five.bytes == 5 * one.bytes);
+    CHECK(five.p50_ps > one.p50_ps);
+    CHECK(five.p50_ps < 2 * one.p50_ps);
+    ops[2].server = 1; // between the others: three messages
+    Play play({ ops });
+    play.load.servers = 2;
+    CHECK(play.run().requests == 3 * play.load.transactions);
+}
+
+TEST_CASE("play: a call that writes anything ends with a fence, once", "[unit]")
+{
+    rpm_script_op write = by_call(op_of(0, RPM_LOAD_WRITE, 64));
+    rpm_script_op read = by_call(in_dram(op_of(0, RPM_LOAD_READ, 64)));
+    auto latency = [](const Ops &ops) {
+        Play play({ ops });
+
+        play.load.ddio = RPM_YES; // messages are at hand
+        return play.run().p50_ps;
+    };
+    uint64_t one = latency({ write });
+    uint64_t two = latency({ write, write });
+
+    CHECK(two > one);
+    CHECK(two < one + HINTS.stream_latency); // less than with a fence of its own
+    CHECK(latency({ write, read }) >= one);
+    CHECK(latency({ write, read }) > latency({ read, read }));
+    CHECK(cost_of({ write, write }).module_write_bytes == 2 * 64 * 2000);
+}
+
+TEST_CASE("play: a thread is no faster than its posts, polls and switches", "[unit]")
+{
+    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
+    Play play({ { read, read } });
+
+    play.load.coroutines = 64;
+    rpm_cost cost = play.run();
+    uint64_t busy = 2 * (HINTS.nic_post + HINTS.nic_poll) + HINTS.client_switch;
+    CHECK(cost.duration_ps / cost.ops >= busy);
+    CHECK(cost.duration_ps / cost.ops <= busy * 101 / 100);
+}
+
+TEST_CASE("play: threads beside each other get more done until a NIC is full", "[unit]")
+{
+    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
+    Play play({ { read } });
+    auto with = [&play](uint32_t threads, uint32_t machines) {
+        play.load.threads = threads;
+        play.load.machines = machines;
+        return rate(play.run());
+    };
+
+    play.load.coroutines = 8;
+    play.load.transactions = 20000;
+    play.load.servers = 1;
+    double one = with(1, 0);
+    CHECK(with(4, 0) > 3.9 * one);
+    CHECK(with(4, 1) > 3.9 * one);
+    double most = 1e12 / static_cast<double>(HINTS.nic_message);
+    CHECK(with(96, 96) > 0.9 * most); // the server's
+    CHECK(with(96, 96) <= 1.01 * most);
+}
+
+TEST_CASE("play: two servers do more than one, but not over one client machine", "[unit]")
+{
+    rpm_script_op here = in_dram(op_of(0, RPM_LOAD_READ, 8));
+    rpm_script_op there = in_dram(op_of(0, RPM_LOAD_READ, 8, 1));
+    Play play({ { here }, { there } });
+    double most = 1e12 / static_cast<double>(HINTS.nic_message);
+
+    play.load.servers = 2;
+    play.load.threads = 96;
+    play.load.coroutines = 8;
+    play.load.transactions = 20000;
+    CHECK(rate(play.run()) > 1.7 * most);
+    play.load.machines = 1;
+    CHECK(rate(play.run()) <= 1.01 * most);
+}
+
+TEST_CASE("play: a write with its READ is two messages, chained or not", "[unit]")
+{
+    rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 64);
+
+    CHECK(cost_of({ write }).requests == 2000);
+    write.persist = RPM_PERSIST_CHAIN;
+    CHECK(cost_of({ write }).requests == 4000);
+    write.persist = RPM_PERSIST_WAIT;
+    CHECK(cost_of({ write }).requests == 4000);
+}
+
+TEST_CASE("play: with pauses less is done, in less time each", "[unit]")
+{
+    rpm_script_op swap = in_dram(op_of(0, RPM_LOAD_CAS, 8));
+    Play play({ { swap } });
+
+    play.load.threads = 64;
+    play.load.coroutines = 4;
+    play.load.transactions = 20000;
+    rpm_cost busy = play.run();
+    play.load.pause_ns = 100000;
+    rpm_cost idle = play.run();
+    CHECK(rate(idle) < 1.01 * 256 / 100e-6);
+    CHECK(rate(idle) > 0.9 * 256 / 105e-6);
+    CHECK(idle.p50_ps < busy.p50_ps);
+}
+
+TEST_CASE("play: logs fill media lines, random rows do not", "[unit]")
+{
+    rpm_script_op row = op_of(0, RPM_LOAD_WRITE, 64);
+    rpm_script_op log = row;
+
+    row.persist = log.persist = RPM_PERSIST_CHAIN;
+    log.pattern = RPM_LOAD_SEQUENTIAL;
+    Play rows({ { row } });
+    Play logs({ { log } });
+    for (Play *play : { &rows, &logs }) {
+        play->load.threads = 4;
+        play->load.transactions = 20000;
+    }
+    CHECK(rows.run().media_write_bytes > 3 * 20000 * 64);
+    CHECK(logs.run().media_write_bytes < 20000 * 64 * 3 / 2);
+}
+
+TEST_CASE("play: what is not padded is read before it is written", "[unit]")
+{
+    rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 16);
+
+    CHECK(cost_of({ write }).partial_words == 2000);
+    write.pad_bytes = 64;
+    CHECK(cost_of({ write }).partial_words == 0);
+    CHECK(cost_of({ write }).bytes == 2000 * 16);
+}
+
+TEST_CASE("play: swaps and reads have units of their own in the NIC", "[unit]")
+{
+    rpm_script_op swap = in_dram(op_of(0, RPM_LOAD_CAS, 8));
+    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
+    Play play({ { swap }, { read } });
+    rpmi_play *run;
+    uint32_t swaps = 0;
+
+    play.load.threads = 200;
+    run = play.open(HINTS);
+    rpmi_play_start(run);
+    for (uint64_t i = 0; i < 200000; i++) {
+        rpmi_play_step(run);
+        swaps = std::max(swaps, run->rig[0]->atomics.under_way);
+        REQUIRE(run->rig[0]->atomics.under_way <= HINTS.nic_atomics);
+        REQUIRE(run->rig[0]->reads.under_way <= HINTS.nic_reads);
+    }
+    CHECK(swaps == HINTS.nic_atomics);
+    rpmi_play_close(&run);
+}
+
+TEST_CASE("play: scripts are drawn by their weights", "[unit]")
+{
+    Play play({ { in_dram(op_of(0, RPM_LOAD_READ, 1)) },
+                { in_dram(op_of(0, RPM_LOAD_READ, 101)) },
+                { in_dram(op_of(0, RPM_LOAD_READ, 65536)) } });
+
+    play.scripts()[0].weight = 3;
+    play.scripts()[2].weight = 0;
+    play.load.transactions = 20000;
+    rpm_cost cost = play.run();
+    double mean = static_cast<double>(cost.bytes) / 20000;
+    CHECK(mean > 26 - 1.5);
+    CHECK(mean < 26 + 1.5);
+}
+
+TEST_CASE("play: the same seed is the same run, another seed is another", "[unit]")
+{
+    rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 300);
+    rpm_script_op call = by_call(op_of(1, RPM_LOAD_WRITE, 300, 1));
+    Play play({ { write, call } });
+
+    play.load.servers = 2;
+    play.load.threads = 7;
+    play.load.coroutines = 3;
+    play.load.ddio = RPM_YES;
+    rpm_cost first = play.run();
+    rpm_cost again = play.run();
+    CHECK(memcmp(&first, &again, sizeof(first)) == 0);
+    play.load.seed = 2;
+    again = play.run();
+    CHECK(memcmp(&first, &again, sizeof(first)) != 0);
+}
+
+TEST_CASE("play: through the library's door it is the same", "[unit]")
+{
+    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
+    rpm_script script = { &read, 1, 1 };
+    rpm_script_load load = rpm_script_load_init();
+    rpm_cost cost = rpm_cost_init();
+    rpm_model *model = nullptr;
+
+    load.scripts = &script;
+    load.count = 1;
+    load.seed = 1;
+    REQUIRE(rpm_model_open("hints", &model) == 0);
+    REQUIRE(rpm_model_run_scripts(model, &load, &cost) == 0);
+    CHECK(cost.ops == 20000);
+    CHECK(cost.p50_ps == cost_of({ read }).p50_ps);
+    script.weight = 0;
+    CHECK(rpm_model_run_scripts(model, &load, &cost) == RPM_E_INVAL);
+    rpm_model_close(&model);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "play.h"
+
+#include <functional>
+
+namespace
+{
+
+struct Asked {
+    Ops ops;
+    rpm_script script = {};
+    rpm_script_load load = rpm_script_load_init();
+};
+
+int refused(const std::function<void(Asked &)> &edit, const char *says)
+{
+    Asked asked;
+    int err;
+
+    asked.ops = { op_of(0, RPM_LOAD_READ, 64), op_of(1, RPM_LOAD_WRITE, 64) };
+    asked.script.weight = 1;
+    edit(asked);
+    if (asked.script.ops == nullptr && asked.script.count == 0) {
+        asked.script.ops = asked.ops.data();
+        asked.script.count = static_cast<uint32_t>(asked.ops.size());
+    }
+    if (asked.load.count == 0) {
+        asked.load.scripts = &asked.script;
+        asked.load.count = 1;
+    }
+    err = rpmi_script_check(&asked.load);
+    if (err != 0)
+        CHECK(std::string(rpm_last_error()).find(says) != std::string::npos);
+    return err;
+}
+
+} // namespace
+
+TEST_CASE("script: what is not said has a default", "[unit]")
+{
+    rpm_script_op op = op_of(0, RPM_LOAD_READ, 8);
+    rpm_script script = { &op, 1, 1 };
+    rpm_script_load load = rpm_script_load_init();
+
+    load.scripts = &script;
+    load.count = 1;
+    REQUIRE(rpmi_script_check(&load) == 0);
+    CHECK(load.servers == 1);
+    CHECK(load.threads == 1);
+    CHECK(load.coroutines == 1);
+    CHECK(load.cores == 10);
+    CHECK(load.region_bytes == 1ull << 30);
+    CHECK(load.dram_bytes == 64ull << 20);
+    CHECK(load.transactions == 20000);
+}
+
+TEST_CASE("script: a load is refused with the reason", "[unit]")
+{
+    CHECK(refused([](Asked &) {}, "") == 0);
+
+    struct {
+        const char *says;
+        std::function<void(Asked &)> edit;
+    } const cases[] = {
+        { "64 servers", [](Asked &a) { a.load.servers = 65; } },
+        { "threads", [](Asked &a) { a.load.threads = 4097; } },
+        { "threads", [](Asked &a) { a.load.coroutines = 65; } },
+        { "machines", [](Asked &a) { a.load.machines = 2; } },
+        { "cores", [](Asked &a) { a.load.cores = 65; } },
+        { "ddio", [](Asked &a) { a.load.ddio = 3; } },
+        { "far", [](Asked &a) { a.load.far = 2; } },
+        { "memory", [](Asked &a) { a.load.region_bytes = 1; } },
+        { "memory", [](Asked &a) { a.load.dram_bytes = (64ull << 30) + 1; } },
+        { "16 Mi", [](Asked &a) { a.load.transactions = (1u << 24) + 1; } },
+        { "pause", [](Asked &a) { a.load.pause_ns = 1000000001; } },
+        { "65536", [](Asked &a) { a.load.count = 65537; } },
+        { "65536",
+          [](Asked &a) {
+              a.load.scripts = nullptr;
+              a.load.count = 1;
+          } },
+        { "at least one",
+          [](Asked &a) {
+              a.script.ops = a.ops.data();
+              a.script.count = 0;
+          } },
+        { "weight", [](Asked &a) { a.script.weight = 0; } },
+        { "by NIC", [](Asked &a) { a.ops[0].by = RPM_BY_CORE; } },
+        { "no such operation", [](Asked &a) { a.ops[0].op = RPM_LOAD_MIX; } },
+        { "no such operation", [](Asked &a) { a.ops[0].copy = RPM_COPY_STORE; } },
+        { "no such operation", [](Asked &a) { a.ops[1].persist = 3; } },
+        { "no such memory", [](Asked &a) { a.ops[0].memory = 2; } },
+        { "no such memory", [](Asked &a) { a.ops[0].flush_memory = 2; } },
+        { "no such memory", [](Asked &a) { a.ops[0].pattern = 2; } },
+        { "log", [](Asked &a) { a.ops[0].pattern = RPM_LOAD_SEQUENTIAL; } },
+        { "no such server", [](Asked &a) { a.ops[1].server = 1; } },
+        { "64 KiB", [](Asked &a) { a.ops[0].bytes = 0; } },
+        { "64 KiB", [](Asked &a) { a.ops[0].bytes = 65537; } },
+        { "64 KiB", [](Asked &a) { a.ops[0].pad_bytes = 65537; } },
+        { "8 bytes", [](Asked &a) { a.ops[0].op = RPM_LOAD_CAS; } },
+        { "phases", [](Asked &a) { a.ops[0].phase = 1; } },
+        { "phases", [](Asked &a) { a.ops[1].phase = 2; } },
+        { "phases",
+          [](Asked &a) {
+              a.ops.push_back(a.ops[0]); // phase 0 again
+          } },
+        { "at most 64", [](Asked &a) { a.ops.assign(65, op_of(0, RPM_LOAD_READ, 8)); } },
+    };
+
+    for (const auto &each : cases) {
+        CAPTURE(each.says);
+        CHECK(refused(each.edit, each.says) == RPM_E_INVAL);
+    }
+    CHECK(refused([](Asked &a) { a.ops.assign(64, op_of(0, RPM_LOAD_READ, 8)); }, "") == 0);
+}
+
+TEST_CASE("script: so many operations are under way at a server at most", "[unit]")
+{
+    Play play(
+        { { op_of(0, RPM_LOAD_READ, 8), op_of(0, RPM_LOAD_READ, 8, 1), op_of(1, RPM_LOAD_READ, 8),
+            op_of(1, RPM_LOAD_READ, 8), op_of(2, RPM_LOAD_READ, 8), op_of(2, RPM_LOAD_READ, 8, 1) },
+          { op_of(0, RPM_LOAD_READ, 8, 1) } });
+    rpmi_params params = params_of("hints");
+    rpmi_play *run;
+
+    play.load.servers = 2;
+    run = play.open(params);
+    CHECK(rpmi_script_widest(run) == 2);
+    CHECK(run->works == 7);
+    rpmi_play_close(&run);
+    Play wide({ Ops(64, op_of(0, RPM_LOAD_READ, 8)) });
+    wide.load.threads = 4096;
+    wide.load.coroutines = 2;
+    CHECK_THROWS(wide.open(params));
+}
