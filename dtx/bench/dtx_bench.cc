@@ -40,10 +40,16 @@ Totals prepare(const bench::Options &options, Workload &workload, const Cluster 
 {
     if (!options.load) {
         cluster.verify();
-        return options.check ? workload.totals(cluster, 0) : Totals{};
+        return options.check && options.alone ? workload.totals(cluster, 0) : Totals{};
     }
-    cluster.create();
-    dtx::load(workload, cluster, options.threads);
+    /* Whatever rule is left out, the run begins with what was to be loaded. */
+    dtx::Options complete = cluster.options();
+
+    complete.canary = kCanaryNone;
+    Cluster loaded(cluster.schema(), complete);
+
+    loaded.create();
+    dtx::load(workload, loaded, options.threads);
     return workload.loaded();
 }
 
@@ -57,6 +63,7 @@ RunOptions run_options(const bench::Options &options, bench::History *history)
     made.transactions = options.transactions;
     made.interval = options.interval;
     made.seed = options.seed;
+    made.coordinator = options.coordinator;
     made.stop = &stop_run;
     if (history != nullptr)
         made.listener = [history](uint32_t thread) { return history->listener(thread); };
@@ -73,7 +80,7 @@ bench::Verified verify(const bench::Options &options, Workload &workload, const 
 {
     bench::Verified verified;
 
-    if (!options.check)
+    if (!options.check || !options.alone)
         return verified;
     verified.done = true;
     for (uint32_t copy = 0; copy < options.replicas; copy++)
@@ -92,12 +99,15 @@ int run_on(const bench::Options &options, Workload &workload, const Cluster &clu
     if (!options.history.empty())
         /* The load was made by transactions that are not in the file. */
         history.emplace(options.history, history::Header{ options.workload, options.seed, false },
-                        options.threads, options.coroutines);
+                        bench::History::Options{ options.coordinator, options.threads,
+                                                 options.coroutines, !options.unbuffered });
     RunResult result =
         dtx::run(workload, cluster, run_options(options, history ? &*history : nullptr));
 
     if (isatty(STDERR_FILENO) != 0)
         fprintf(stderr, "\n");
+    if (history && options.alone)
+        history->final_state(cluster);
     if (history)
         history->close();
     bench::Report report{ options, workload.kinds(), result, load_seconds,

@@ -4,6 +4,8 @@
  */
 #include "bench/history.h"
 
+#include "workload/final.h"
+
 namespace dtx::bench
 {
 
@@ -40,8 +42,10 @@ void Scribe::ended(const Attempt &attempt)
 
         if (access->seen)
             reads_.push_back({ object, access->version, access->writer });
-        if (access->written)
+        if (access->written) {
             writes_.push_back({ object, made, 0 });
+            written_.insert(object);
+        }
     }
     entry.txn = attempt.txn;
     entry.session = first_ + attempt.lane;
@@ -53,16 +57,28 @@ void Scribe::ended(const Attempt &attempt)
     recorder_.record(entry);
 }
 
-History::History(const std::string &path, const history::Header &header, uint32_t threads,
-                 uint32_t coroutines)
+History::History(const std::string &path, const history::Header &header, const Options &options)
 {
-    uint32_t lanes = 2 * coroutines; /* see Scribe */
-    history::Recorder::Options options;
+    uint32_t lanes = 2 * options.coroutines; /* see Scribe */
+    history::Recorder::Options recording;
 
-    options.sessions = threads * lanes;
-    recorder_ = history::Recorder::open(path, header, options);
-    for (uint32_t i = 0; i < threads; i++)
-        scribes_.push_back(std::make_unique<Scribe>(*recorder_, i * lanes, lanes));
+    recording.sessions = (options.first + options.threads) * lanes;
+    if (!options.buffered)
+        recording.buffer_bytes = 0;
+    recorder_ = history::Recorder::open(path, header, recording);
+    for (uint32_t i = 0; i < options.threads; i++)
+        scribes_.push_back(
+            std::make_unique<Scribe>(*recorder_, (options.first + i) * lanes, lanes));
+}
+
+void History::final_state(const Cluster &cluster)
+{
+    std::unordered_set<uint64_t> written;
+
+    for (const auto &scribe : scribes_)
+        written.insert(scribe->written().begin(), scribe->written().end());
+    record_final<history::Access>(
+        *recorder_, cluster, [&](Address address) { return written.count(address.word) != 0; });
 }
 
 } // namespace dtx::bench

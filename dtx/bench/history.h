@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace dtx::bench
@@ -26,6 +27,11 @@ class Scribe : public Listener
     {
     }
     void ended(const Attempt &attempt) override;
+    /* Addresses of all that it has heard was written, or might have been. */
+    const std::unordered_set<uint64_t> &written() const
+    {
+        return written_;
+    }
 
   private:
     history::Recorder &recorder_;
@@ -33,19 +39,29 @@ class Scribe : public Listener
     uint32_t lanes_;
     std::vector<history::Access> reads_;
     std::vector<history::Access> writes_;
+    std::unordered_set<uint64_t> written_;
 };
 
 /* The file of a run, and a listener for each of its threads. */
 class History
 {
   public:
+    struct Options {
+        uint32_t first = 0; /* coordinator of the first thread: another process has those before */
+        uint32_t threads = 1;
+        uint32_t coroutines = 1;
+        bool buffered = true; /* no: what was told is in the file, also if the process is killed */
+    };
+
     /* Throws history::Failure. */
-    History(const std::string &path, const history::Header &header, uint32_t threads,
-            uint32_t coroutines);
+    History(const std::string &path, const history::Header &header, const Options &options);
     Listener *listener(uint32_t thread)
     {
         return scribes_[thread].get();
     }
+    /* What is there of all that was written, on every copy: when all sessions have ended, and
+     * nobody else uses the database. */
+    void final_state(const Cluster &cluster);
     /* When all sessions have ended. Throws history::Failure. */
     void close()
     {

@@ -7,6 +7,7 @@
 #include "bench/options.h"
 
 #include "cli.h"
+#include "engine/canaries.h"
 #include "workload/smallbank/smallbank.h"
 #include "workload/tatp/tatp.h"
 #include "workload/tpcc/tpcc.h"
@@ -82,6 +83,10 @@ void add_database(CLI::App &app, Options &options)
     cli::size_option(&app, "--log-size", options.log_bytes, "Of a session's log on a server (8M)");
     app.add_option("--hints", options.hints, "Hints of the library, as rpm-explain has them (all)");
     app.add_option("--load-seed", options.load_seed, "Seed of the load (1)");
+    /* For tests of checks: a rule that is left out. */
+    app.add_option("--canary", options.canary)
+        ->transform(CLI::CheckedTransformer(kCanaryNames))
+        ->group("");
 }
 
 void add_run(CLI::App &app, Options &options)
@@ -94,6 +99,14 @@ void add_run(CLI::App &app, Options &options)
            "How many, by all threads together, instead of how long", 1, 1e15);
     number(app, "--interval", options.interval, "Seconds between samples (1)", 0.01, 1e6);
     app.add_option("--seed", options.seed, "Seed of the run (1)");
+    number(app, "--coordinator", options.coordinator,
+           "Of the first thread; other processes have others (0)", 0, 1023);
+    app.add_flag(
+        "--shared", [&options](int64_t) { options.alone = false; },
+        "Other processes use the database too: no check, no final state");
+    number(app, "--lease-ms", options.lease_us,
+           "A lock that long with one owner: its session is taken for dead (100)", 1, 3600000)
+        ->each([&options](const std::string &) { options.lease_us *= 1000; });
     app.add_flag("--check,!--no-check", options.check,
                  "Check the rows on every copy afterwards (on)");
 }
@@ -103,6 +116,8 @@ void add_output(CLI::App &app, Options &options)
     app.add_option("--history", options.history,
                    "Write what transactions saw and made, for dtx-check")
         ->type_name("FILE");
+    app.add_flag("--unbuffered", options.unbuffered,
+                 "Each line of the history at once: for a run that is killed");
     app.add_option("--json", options.json, "Write everything measured; - is standard output")
         ->type_name("FILE");
     app.add_option("--csv", options.csv, "Append a row, the first ten columns those of SMART")
@@ -189,7 +204,7 @@ void settle(Options &options)
 {
     uint32_t servers = options.shards();
 
-    if (options.threads > options.coordinators)
+    if (options.coordinator + options.threads > options.coordinators)
         throw CLI::ValidationError("--threads", "more than --coordinators");
     if (options.replicas > servers)
         throw CLI::ValidationError("--replicas", "more than there are servers");
@@ -254,6 +269,9 @@ dtx::Options cluster_options(const Options &options, const std::vector<std::stri
     made.log_bytes = options.log_bytes;
     made.hints = options.hints;
     made.seed = options.seed;
+    made.canary = options.canary;
+    if (options.lease_us != 0)
+        made.lease_us = options.lease_us;
     if (!cli::secret_file().empty())
         made.secret = cli::read_secret(cli::secret_file());
     return made;

@@ -45,7 +45,12 @@ struct Options {
     bool load = false;
     bool keep = false;
     bool check = true;
+    bool alone = true;        /* nobody else uses the database */
+    uint32_t coordinator = 0; /* of the first thread */
+    uint64_t lease_us = 0;    /* 0: the engine's default */
+    uint32_t canary = 0;
     std::string history;
+    bool unbuffered = false; /* the history */
     std::string json;
     std::string csv;
     std::string prefix = "dtx";

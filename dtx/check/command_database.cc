@@ -9,7 +9,10 @@
 #include "check/database.h"
 
 #include "cli.h"
+#include "engine/canaries.h"
 #include "engine/error.h"
+#include "history/writer.h"
+#include "workload/final.h"
 
 #include <memory>
 
@@ -29,10 +32,21 @@ const char *const kExamples =
 
 struct Options {
     Wanted wanted;
+    std::string final_state;
     bool recover = false;
     bool check = true;
     bool json = false;
 };
+
+/* What is there, as a history that only has its end: to be checked with that of the run. */
+void write_final(const Found &database, const std::string &path)
+{
+    auto recorder = history::Recorder::open(
+        path, history::Header{ database.cluster->schema().name(), 0, false }, {});
+
+    record_final<history::Access>(*recorder, *database.cluster, [](Address) { return true; });
+    recorder->close();
+}
 
 int look(const Options &options)
 {
@@ -46,6 +60,8 @@ int look(const Options &options)
 
     if (options.check && at_rest)
         result.copies = check_database(database);
+    if (!options.final_state.empty() && at_rest)
+        write_final(database, options.final_state);
     (options.json ? print_json : print_result)(database, result);
     if (!at_rest) {
         fprintf(stderr, "dtx-check: the database is not at rest: a run goes on, or has died; "
@@ -67,7 +83,7 @@ int run(Options &options)
 
         fflush(stdout);
         fprintf(stderr, "dtx-check: %s%s\n", name.c_str(), error.what());
-    } catch (const cli::Failure &failure) {
+    } catch (const std::runtime_error &failure) {
         fprintf(stderr, "dtx-check: %s\n", failure.what());
     }
     return cli::kUsage;
@@ -81,9 +97,14 @@ std::shared_ptr<Options> add_options(CLI::App &app)
     app.add_option("url", options->wanted.urls, "The servers, in the order of the run that made it")
         ->required()
         ->type_name("URL");
+    app.add_option("--final", options->final_state,
+                   "Write versions and writers of all objects, for dtx-check history")
+        ->type_name("FILE");
     app.add_flag("--json", options->json, "Report as JSON");
     cli::secret_option(&app);
-    app.add_option("--canary", options->wanted.canary)->group("");
+    app.add_option("--canary", options->wanted.canary)
+        ->transform(CLI::CheckedTransformer(kCanaryNames))
+        ->group("");
     return options;
 }
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * canaries.h: the rules that can be left out, by name, for programs whose checks are to be seen to
+ * notice.
+ *
+ * Tests: tests/tools/dtx_bench_test
+ */
+#ifndef DTX_ENGINE_CANARIES_H
+#define DTX_ENGINE_CANARIES_H
+
+#include "engine/cluster.h"
+
+#include <map>
+#include <string>
+
+namespace dtx
+{
+
+inline const std::map<std::string, uint32_t> kCanaryNames = {
+    { "validate", kCanaryValidate },      { "lock", kCanaryLock },
+    { "version", kCanaryVersion },        { "log-late", kCanaryLogLate },
+    { "phantom", kCanaryPhantom },        { "skip-log", kCanarySkipLog },
+    { "drop-commit", kCanaryDropCommit },
+};
+
+} // namespace dtx
+#endif

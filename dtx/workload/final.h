@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * final.h: what is in a database, for the end of a history.
+ *
+ * Tests: tests/tools/dtx_bench_test
+ */
+#ifndef DTX_WORKLOAD_FINAL_H
+#define DTX_WORKLOAD_FINAL_H
+
+#include "engine/cluster.h"
+#include "engine/object.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace dtx
+{
+
+/* Give versions and writers of objects on every copy to @recorder.final_state(), many at a time:
+ * those that were ever written, and @wanted(address) says so. */
+template <class Access, class Recorder, class Wanted>
+void record_final(Recorder &recorder, const Cluster &cluster, Wanted wanted)
+{
+    constexpr size_t kAtOnce = 256;
+    std::vector<Access> found;
+    auto flush = [&] {
+        recorder.final_state(found);
+        found.clear();
+    };
+
+    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++)
+        for (uint32_t table = 0; table < cluster.layout().tables(); table++)
+            cluster.each_object(
+                table, copy, [&](Address address, const unsigned char *image, uint32_t) {
+                    const ObjectHeader &header = header_of(image);
+
+                    if (header.version == 0 || !wanted(address))
+                        return;
+                    found.push_back({ address.word, header.version, header.writer });
+                    if (found.size() == kAtOnce)
+                        flush();
+                });
+    if (!found.empty())
+        flush();
+}
+
+} // namespace dtx
+#endif
