@@ -6,6 +6,7 @@
  *   a store is visible at once; what is durable when is the media's business
  *   persist promises what was visible when it was called; a line that changes meanwhile stays dirty
  *   nothing this core does has an effect after its power went
+ *   this core sees its own stores in order, whatever they waited in
  *
  * Tests: tests/unit/sim/cpu_test.cpp
  */
@@ -33,9 +34,35 @@ static void tick(struct rpmi_machine *machine, uint64_t arg)
     rpmi_world_tick(machine->world, RPMI_EV_STEP, machine->index, arg);
 }
 
+/* A buffer empties. */
+static void stream_land(struct rpmi_machine *machine, uint32_t i)
+{
+    struct rpmi_cpu *cpu = &machine->cpu;
+    struct rpmi_stream stream = cpu->stream[i];
+    struct rpmi_piece piece = { stream.offset, stream.data, stream.bytes };
+
+    cpu->stream[i] = cpu->stream[--cpu->streams];
+    rpmi_machine_land(machine, RPMI_PLACE_POOL, &piece, RPMI_BY_STREAM);
+}
+
+/* Buffers that hold bytes of these lines empty first. There is one for each line at most, so the
+ * order in which they do is nobody's business. */
+static void settle_lines(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
+                         uint64_t len)
+{
+    uint64_t first = rpmi_align_down(offset, RPMI_LINE_BYTES);
+    uint64_t end = rpmi_align_up(offset + len, RPMI_LINE_BYTES);
+    struct rpmi_cpu *cpu = &machine->cpu;
+
+    for (uint32_t i = cpu->streams; place == RPMI_PLACE_POOL && i-- > 0;)
+        if (cpu->stream[i].offset >= first && cpu->stream[i].offset < end)
+            stream_land(machine, i);
+}
+
 void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset, void *to,
                    uint64_t len)
 {
+    settle_lines(machine, place, offset, len);
     memcpy(to, rpmi_sim_media_at(&machine->media, place, offset, len), len);
 }
 
@@ -64,6 +91,7 @@ void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_place place, uint64_
 
         if (!spend(machine, machine->world->preset.ns.store))
             return;
+        settle_lines(machine, place, offset + at, part);
         rpmi_machine_land(machine, place, &piece, RPMI_BY_CPU);
         tick(machine, offset + at);
         at += part;
@@ -90,14 +118,7 @@ uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_place place, uint6
 /* One buffer empties; which one nobody knows. */
 static void stream_out(struct rpmi_machine *machine)
 {
-    struct rpmi_cpu *cpu = &machine->cpu;
-    uint32_t i = (uint32_t)rpmi_rng_below(&machine->world->rng, cpu->streams);
-    struct rpmi_stream stream = cpu->stream[i];
-    struct rpmi_piece piece;
-
-    cpu->stream[i] = cpu->stream[--cpu->streams];
-    piece = (struct rpmi_piece){ stream.offset, stream.data, stream.bytes };
-    rpmi_machine_land(machine, RPMI_PLACE_POOL, &piece, RPMI_BY_STREAM);
+    stream_land(machine, (uint32_t)rpmi_rng_below(&machine->world->rng, machine->cpu.streams));
 }
 
 void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from, uint64_t len)
@@ -111,6 +132,7 @@ void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *
 
         if (!spend(machine, machine->world->preset.ns.store))
             return;
+        settle_lines(machine, RPMI_PLACE_POOL, offset + at, part);
         if (cpu->streams == RPMI_SIM_STREAM_LINES)
             stream_out(machine);
         stream = &cpu->stream[cpu->streams++];

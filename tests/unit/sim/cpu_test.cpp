@@ -151,3 +151,30 @@ TEST_CASE("cpu: msync writes whole pages back, sector by sector", "[unit]")
     REQUIRE(bench.world->events == events + 3); // two sectors, one flush
     REQUIRE(core.machine->media.cache.dirty_count == 1);
 }
+
+TEST_CASE("cpu: a core sees what it streamed, and a later store to a line is the later one",
+          "[unit]")
+{
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        Bench bench("adr", seed);
+        rpmi_machine *machine = bench.machine();
+        auto first = pattern(64, 1);
+        auto second = pattern(64, 2);
+        unsigned char seen[64];
+
+        rpmi_cpu_enter(machine);
+        for (uint64_t i = 0; i < 6; i++)
+            rpmi_cpu_stream(machine, 4096 + 64 * i, first.data(), 64);
+        for (uint64_t i = 0; i < 3; i++)
+            rpmi_cpu_stream(machine, 4096 + 64 * i, second.data(), 64);
+        rpmi_cpu_store(machine, RPMI_PLACE_POOL, 4096 + 64 * 3, second.data(), 64);
+        REQUIRE(machine->cpu.streams == 5);
+        rpmi_cpu_load(machine, RPMI_PLACE_POOL, 4096 + 70, seen, 8);
+        REQUIRE(memcmp(seen, &second[6], 8) == 0);
+        REQUIRE(machine->cpu.streams == 4);
+        REQUIRE(rpmi_cpu_fence(machine));
+        rpmi_cpu_leave(machine);
+        for (uint64_t i = 0; i < 6; i++)
+            REQUIRE(bench.pool(4096 + 64 * i, 64) == (i < 4 ? second : first));
+    }
+}
