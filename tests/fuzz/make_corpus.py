@@ -133,6 +133,9 @@ def inputs():
             "whole": block["request"] + block["answers"][:16] + block["entry"] + block["challenge"],
             "call": block["request_call"] + block["answers"][16:32] + block["entry"] +
                     block["opening"]},
+        "steps": {"whole": struct.pack("<H", 136) + bytes(8) + block["steps"],
+                  "denied": struct.pack("<H", 136) + b"\4" + bytes(7) + block["steps"],
+                  "ends": struct.pack("<H", 136) + b"\0\0\0\7" + bytes(4) + block["steps"]},
         "stream_answer": {
             name: bytes([posted, packet]) + b"".join(
                 struct.pack("<IiQ", *answer[:3]) + bytes(answer[3]) for answer in answers)

@@ -271,6 +271,37 @@ def answers():
     return b
 
 
+def steps():
+    rows = [(1, 0, 100, 3, 5000, [], "READ"), (1, 1, 8, 3, 8, [7], "READ, must"),
+            (2, 0x24, 5, 3, 1 << 44, [], "WRITE, durable, cached"),
+            (3, 1, 8, 4, 16, [1 << 63, 2], "CAS, must"), (4, 0, 8, 4, 24, [9], "FAA")]
+    b = Block(16 + 24 + 24 + 32 + 24)
+    at = 0
+    for kind, flags, length, key, offset, words, note in rows:
+        b.raw(at, bytes([kind, flags]), "kind and flags: " + note)
+        b.raw(at + 2, struct.pack("<H", length), "len")
+        b.u32(at + 4, key, "key")
+        b.u64(at + 8, offset, "offset")
+        at += 16
+        for word, what in zip(words, ["operand" if kind == 4 else "expect", "operand"]):
+            b.u64(at, word, what)
+            at += 8
+        if kind == 2:
+            b.raw(at, b"bytes\0\0\0", "bytes")
+            at += 8
+    return b
+
+
+def steps_answer():
+    b = Block(8 + 104 + 8 + 8 + 8)
+    b.u32(0, 3, "done")
+    b.raw(8, bytes(range(100)), "of the READ")
+    b.u64(112, 7, "of the READ that must")
+    b.u64(120, 5, "of the CAS, which ended the list")
+    b.u64(128, 0, "of the FAA")
+    return b
+
+
 def letter(kind, size, note):
     b = Block(size)
     b.u32(0, kind, "kind: " + note)
@@ -357,6 +388,8 @@ def golden():
         "entry": ("FORMAT.md section 9: entry, secret 'open sesame'", entry()),
         "sealed": ("FORMAT.md section 9: sealed welcome", sealed()),
         "request": ("FORMAT.md section 10: header of a request", request()),
+        "steps": ("FORMAT.md section 12: a list of steps", steps()),
+        "steps_answer": ("FORMAT.md section 12: the answer to a list", steps_answer()),
         "request_call": ("FORMAT.md section 10: header of a call", request_call()),
         "answers": ("FORMAT.md section 10: four answers", answers()),
         "letter_entry": ("FORMAT.md section 11: letter of an entry", letter_entry()),

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * steps.c: lists of steps and the answers to them.
+ *
+ * Invariants
+ *   a step that was taken lies within the list, and what it brings back within the answer
+ *   keys and offsets are judged by whoever knows them
+ *
+ * Format: FORMAT.md, section 12.   Tests: tests/unit/wire/steps_test.cpp
+ */
+#include "wire/steps.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "wire/field.h"
+
+#include <string.h>
+
+#define AT_FLAGS 1
+#define AT_LEN 2
+#define AT_KEY 4
+#define AT_OFFSET 8
+#define AT_REST 16
+#define AT_OPERAND 24
+
+#define HEAD_BYTES 16u
+#define WORD_BYTES 8u
+
+static uint32_t whole_words(uint32_t bytes)
+{
+    return (uint32_t)rpmi_align_up(bytes, WORD_BYTES);
+}
+
+uint32_t rpmi_step_bytes(const struct rpmi_step *step)
+{
+    switch (step->kind) {
+    case RPMI_STEP_READ:
+        return HEAD_BYTES + ((step->flags & RPMI_STEP_MUST) != 0 ? WORD_BYTES : 0);
+    case RPMI_STEP_WRITE:
+        return HEAD_BYTES + whole_words(step->len);
+    case RPMI_STEP_CAS:
+        return HEAD_BYTES + 2 * WORD_BYTES;
+    default:
+        RPM_ASSERT(step->kind == RPMI_STEP_FAA);
+        return HEAD_BYTES + WORD_BYTES;
+    }
+}
+
+uint32_t rpmi_step_result_bytes(const struct rpmi_step *step)
+{
+    return step->kind == RPMI_STEP_WRITE ? 0 : whole_words(step->len);
+}
+
+uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
+{
+    unsigned char *at = to;
+    uint32_t bytes = rpmi_step_bytes(step);
+
+    RPM_ASSERT(step->len > 0);
+    at[0] = step->kind;
+    at[AT_FLAGS] = step->flags;
+    at[AT_LEN] = (unsigned char)step->len;
+    at[AT_LEN + 1] = (unsigned char)(step->len >> 8);
+    rpmi_store32(at + AT_KEY, step->key);
+    rpmi_store64(at + AT_OFFSET, step->offset);
+    if (step->kind == RPMI_STEP_WRITE) {
+        memset(at + bytes - WORD_BYTES, 0, WORD_BYTES);
+        memcpy(at + AT_REST, step->data, step->len);
+    } else if (step->kind == RPMI_STEP_FAA) {
+        rpmi_store64(at + AT_REST, step->operand);
+    } else if (bytes > HEAD_BYTES) {
+        rpmi_store64(at + AT_REST, step->expect);
+        if (step->kind == RPMI_STEP_CAS)
+            rpmi_store64(at + AT_OPERAND, step->operand);
+    }
+    return bytes;
+}
+
+/* Flags and length of each kind. */
+static bool has_shape(const struct rpmi_step *step)
+{
+    bool word = step->len == WORD_BYTES;
+
+    switch (step->kind) {
+    case RPMI_STEP_READ:
+        return step->flags == 0 || (step->flags == RPMI_STEP_MUST && word);
+    case RPMI_STEP_WRITE:
+        return (step->flags & ~(RPMI_STEP_DURABLE | RPMI_STEP_CACHED)) == 0;
+    case RPMI_STEP_CAS:
+        return (step->flags & ~RPMI_STEP_MUST) == 0 && word;
+    case RPMI_STEP_FAA:
+        return step->flags == 0 && word;
+    default:
+        return false;
+    }
+}
+
+__attribute__((cold)) static int cannot_be(const char *what)
+{
+    return rpmi_fail(RPM_E_PROTO, "a list of steps that no librpm sends: %s", what);
+}
+
+void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes)
+{
+    steps->at = list;
+    steps->end = steps->at + bytes;
+    steps->taken = 0;
+    steps->result = RPMI_STEPS_ANSWER_HEAD;
+    steps->result_to = RPMI_STEPS_ANSWER_HEAD;
+}
+
+int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
+{
+    const unsigned char *from = steps->at;
+    uint64_t left = (uint64_t)(steps->end - from);
+    uint32_t bytes;
+
+    if (left == 0)
+        return 0;
+    if (RPMI_UNLIKELY(left < HEAD_BYTES))
+        return cannot_be("cut short");
+    *step = (struct rpmi_step){
+        .kind = from[0],
+        .flags = from[AT_FLAGS],
+        .len = (uint16_t)(from[AT_LEN] | from[AT_LEN + 1] << 8),
+        .key = rpmi_load32(from + AT_KEY),
+        .offset = rpmi_load64(from + AT_OFFSET),
+    };
+    if (RPMI_UNLIKELY(step->len == 0 || !has_shape(step)))
+        return cannot_be("kind, flags or length");
+    bytes = rpmi_step_bytes(step);
+    if (RPMI_UNLIKELY(bytes > left))
+        return cannot_be("cut short");
+    if (step->kind == RPMI_STEP_WRITE) {
+        step->data = from + AT_REST;
+        if (!rpmi_all_zero(from + AT_REST + step->len, bytes - AT_REST - step->len))
+            return cannot_be("bytes behind those of a write");
+    } else if (step->kind == RPMI_STEP_FAA) {
+        step->operand = rpmi_load64(from + AT_REST);
+    } else if (bytes > HEAD_BYTES) {
+        step->expect = rpmi_load64(from + AT_REST);
+        if (step->kind == RPMI_STEP_CAS)
+            step->operand = rpmi_load64(from + AT_OPERAND);
+    }
+    steps->at += bytes;
+    steps->taken++;
+    steps->result = steps->result_to;
+    steps->result_to += rpmi_step_result_bytes(step);
+    return 1;
+}
+
+int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes)
+{
+    struct rpmi_steps steps;
+    struct rpmi_step step;
+    int more;
+
+    if (bytes == 0 || bytes > RPMI_STEPS_BYTES || answer_bytes > RPMI_STEPS_BYTES)
+        return cannot_be("its length");
+    rpmi_steps_begin(&steps, list, (uint32_t)bytes);
+    do
+        more = rpmi_steps_next(&steps, &step);
+    while (more > 0 && steps.taken <= RPMI_STEPS_MAX);
+    if (more < 0)
+        return more;
+    if (more > 0 || steps.result_to != answer_bytes)
+        return cannot_be("more steps, or more or less of an answer, than can be");
+    return 0;
+}
+
+void rpmi_steps_answer_put(void *answer, uint32_t done)
+{
+    RPM_ASSERT(done <= RPMI_STEPS_MAX);
+    rpmi_store32(answer, done);
+    rpmi_store32((unsigned char *)answer + sizeof(done), 0);
+}
+
+int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done)
+{
+    uint32_t found = rpmi_load32(answer);
+
+    if (found > n || rpmi_load32((const unsigned char *)answer + sizeof(found)) != 0)
+        return rpmi_fail(RPM_E_PROTO, "the far end says that it did %u steps of %u", found, n);
+    *done = found;
+    return 0;
+}
+
+/* Words pass through private memory: the answer's may be another's to change. */
+static int act(const struct rpmi_stepper *stepper, const struct rpmi_step *step, void *result,
+               uint64_t *word)
+{
+    bool is_word = step->kind != RPMI_STEP_WRITE && step->len == sizeof(*word);
+    uint32_t filled = rpmi_step_result_bytes(step);
+    int err;
+
+    if (filled > step->len)
+        memset((unsigned char *)result + filled - WORD_BYTES, 0, WORD_BYTES);
+    err = stepper->act(stepper->context, step, is_word ? (void *)word : result);
+    if (err == 0 && is_word)
+        memcpy(result, word, sizeof(*word));
+    return err;
+}
+
+static int may_all(const struct rpmi_stepper *stepper, const void *list, uint32_t bytes)
+{
+    struct rpmi_steps steps;
+    struct rpmi_step step;
+    int err = 0;
+
+    rpmi_steps_begin(&steps, list, bytes);
+    while (err == 0 && rpmi_steps_next(&steps, &step) > 0)
+        err = stepper->may(stepper->context, &step);
+    return err;
+}
+
+int rpmi_steps_walk(const struct rpmi_stepper *stepper, const void *list, uint64_t bytes,
+                    void *answer, uint64_t answer_bytes)
+{
+    unsigned char *to = answer;
+    struct rpmi_steps steps;
+    struct rpmi_step step;
+    uint64_t word = 0;
+    uint32_t done = 0;
+    int err = rpmi_steps_check(list, bytes, answer_bytes);
+
+    if (err == 0)
+        err = may_all(stepper, list, (uint32_t)bytes);
+    if (err != 0)
+        return err;
+    rpmi_steps_begin(&steps, list, (uint32_t)bytes);
+    while (rpmi_steps_next(&steps, &step) > 0) {
+        err = act(stepper, &step, to + steps.result, &word);
+        if (err != 0)
+            return err;
+        if (rpmi_step_ends(&step, word))
+            break;
+        done++;
+    }
+    memset(to + steps.result_to, 0, answer_bytes - steps.result_to);
+    rpmi_steps_answer_put(to, done);
+    return 0;
+}

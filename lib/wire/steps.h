@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * steps.h: a list of operations that one CPU carries out one after the other for a client at the
+ * other end, and what comes back of it. The list is one message, the answer another.
+ *
+ * A list is walked, never unpacked: rpmi_steps_begin(), then rpmi_steps_next() for each step. An
+ * answer has a place for what each step is to bring back, whether it was carried out or not.
+ *
+ * Format: FORMAT.md, section 12.   Tests: tests/unit/wire/steps_test.cpp
+ */
+#ifndef RPMI_WIRE_STEPS_H
+#define RPMI_WIRE_STEPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RPMI_STEPS_BYTES 4096u /* of a list, and of an answer, at most */
+#define RPMI_STEPS_MAX 64u
+#define RPMI_STEPS_ANSWER_HEAD 8u
+
+enum rpmi_step_kind {
+    RPMI_STEP_READ = 1,
+    RPMI_STEP_WRITE = 2,
+    RPMI_STEP_CAS = 3,
+    RPMI_STEP_FAA = 4
+};
+
+enum rpmi_step_flag {
+    RPMI_STEP_MUST = 1,    /* CAS, READ of a word: the list ends here unless the word is @expect */
+    RPMI_STEP_DURABLE = 4, /* WRITE: in the persistence domain before the answer */
+    RPMI_STEP_CACHED = 32  /* WRITE: as RPMI_OP_CACHED says */
+};
+
+struct rpmi_step {
+    uint8_t kind;  /* enum rpmi_step_kind */
+    uint8_t flags; /* enum rpmi_step_flag */
+    uint16_t len;  /* bytes at the far end, at least 1; of a CAS or FAA 8 */
+    uint32_t key;
+    uint64_t offset;
+    uint64_t expect;  /* CAS, READ with MUST */
+    uint64_t operand; /* CAS, FAA */
+    const void *data; /* WRITE: @len bytes; when read back, they lie in the list */
+};
+
+/* Bytes of a step in a list, and of what it brings back in an answer; multiples of 8. */
+uint32_t rpmi_step_bytes(const struct rpmi_step *step);
+uint32_t rpmi_step_result_bytes(const struct rpmi_step *step);
+
+/* Append a step that is as rpmi_steps_next() would let it pass; returns rpmi_step_bytes(). */
+uint32_t rpmi_step_put(void *to, const struct rpmi_step *step);
+
+struct rpmi_steps {
+    const unsigned char *at;
+    const unsigned char *end;
+    uint32_t taken;     /* steps so far */
+    uint32_t result;    /* in the answer: of what the last one taken brings back */
+    uint32_t result_to; /* and of what the next one does */
+};
+
+void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes);
+
+/* 1 and the next step, 0: that was all, RPM_E_PROTO: a step that no librpm sends. */
+int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step);
+
+/* A whole list, and an answer of so many bytes to it: 0 or RPM_E_PROTO. */
+int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes);
+
+/* The front of an answer: how many steps were carried out, and held if they had to. */
+void rpmi_steps_answer_put(void *answer, uint32_t done);
+/* RPM_E_PROTO: more than the @n of the list, or bytes that cannot be. */
+int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done);
+
+/* Does the list end with this step, which found @word? */
+static inline bool rpmi_step_ends(const struct rpmi_step *step, uint64_t word)
+{
+    return (step->flags & RPMI_STEP_MUST) != 0 && word != step->expect;
+}
+
+/* Who carries steps out. */
+struct rpmi_stepper {
+    void *context;
+
+    /* May this step be carried out? Asked of every step before the first one is. 0, or why not. */
+    int (*may)(void *context, const struct rpmi_step *step);
+
+    /* Carry it out; @result has room for what it brings back. 0, or why it could not be. */
+    int (*act)(void *context, const struct rpmi_step *step, void *result);
+};
+
+/*
+ * Carry out a list, which lies in private memory, up to the first step that ends it, and write the
+ * answer, of which nothing is read back. Nothing is done if any step may not be. 0, RPM_E_PROTO, or
+ * what the stepper says.
+ */
+int rpmi_steps_walk(const struct rpmi_stepper *stepper, const void *list, uint64_t bytes,
+                    void *answer, uint64_t answer_bytes);
+
+#endif

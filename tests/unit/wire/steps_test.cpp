@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lists of steps and their answers: what is sent is understood, what cannot be is refused, and who
+// carries a list out does so in order, up to the step that ends it.
+#include "support/catch.h"
+
+extern "C" {
+#include "wire/steps.h"
+}
+#include <cstring>
+#include <functional>
+#include <librpm/error.h>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+rpmi_step step(uint8_t kind, uint16_t len, uint8_t flags = 0)
+{
+    rpmi_step made = {};
+
+    made.kind = kind;
+    made.flags = flags;
+    made.len = len;
+    made.key = 0x01020304;
+    made.offset = 0x05060708090a0b0c;
+    return made;
+}
+
+rpmi_step read_of(uint16_t len)
+{
+    return step(RPMI_STEP_READ, len);
+}
+
+rpmi_step must_read(uint64_t expect)
+{
+    rpmi_step made = step(RPMI_STEP_READ, 8, RPMI_STEP_MUST);
+
+    made.expect = expect;
+    return made;
+}
+
+rpmi_step write_of(const std::string &data, uint8_t flags = 0)
+{
+    rpmi_step made = step(RPMI_STEP_WRITE, static_cast<uint16_t>(data.size()), flags);
+
+    made.data = data.data();
+    return made;
+}
+
+rpmi_step cas_of(uint64_t expect, uint64_t operand, uint8_t flags = 0)
+{
+    rpmi_step made = step(RPMI_STEP_CAS, 8, flags);
+
+    made.expect = expect;
+    made.operand = operand;
+    return made;
+}
+
+rpmi_step faa_of(uint64_t operand)
+{
+    rpmi_step made = step(RPMI_STEP_FAA, 8);
+
+    made.operand = operand;
+    return made;
+}
+
+struct List {
+    std::vector<unsigned char> bytes;
+    uint32_t answer = RPMI_STEPS_ANSWER_HEAD;
+
+    explicit List(const std::vector<rpmi_step> &steps)
+    {
+        for (const rpmi_step &one : steps)
+            add(one);
+    }
+    void add(const rpmi_step &one)
+    {
+        size_t at = bytes.size();
+
+        bytes.resize(at + rpmi_step_bytes(&one), 0xee);
+        REQUIRE(rpmi_step_put(&bytes[at], &one) == bytes.size() - at);
+        answer += rpmi_step_result_bytes(&one);
+    }
+    int check() const
+    {
+        return rpmi_steps_check(bytes.data(), bytes.size(), answer);
+    }
+};
+
+const std::string FIVE = "12345";
+
+std::vector<rpmi_step> one_of_each()
+{
+    return { read_of(1),
+             read_of(3000),
+             must_read(~0ull),
+             write_of(FIVE, RPMI_STEP_DURABLE | RPMI_STEP_CACHED),
+             cas_of(1, 1ull << 63),
+             cas_of(2, 3, RPMI_STEP_MUST),
+             faa_of(7) };
+}
+
+// One that notes what it is asked.
+struct Stepper {
+    std::vector<uint8_t> judged;
+    std::vector<uint8_t> done;
+    std::function<int(const rpmi_step &)> on_may;
+    std::function<int(const rpmi_step &)> on_act;
+    uint64_t word = 0;
+    rpmi_stepper table = { this, may, act };
+
+    static int may(void *context, const rpmi_step *step)
+    {
+        Stepper *ours = static_cast<Stepper *>(context);
+
+        CHECK(ours->done.empty());
+        ours->judged.push_back(step->kind);
+        return ours->on_may ? ours->on_may(*step) : 0;
+    }
+    static int act(void *context, const rpmi_step *step, void *result)
+    {
+        Stepper *ours = static_cast<Stepper *>(context);
+
+        ours->done.push_back(step->kind);
+        if (step->kind != RPMI_STEP_WRITE && step->len == 8)
+            memcpy(result, &ours->word, 8);
+        else if (step->kind == RPMI_STEP_READ)
+            memset(result, 'r', step->len);
+        return ours->on_act ? ours->on_act(*step) : 0;
+    }
+};
+
+} // namespace
+
+TEST_CASE("steps: what is put is what is walked", "[unit]")
+{
+    List list(one_of_each());
+    std::vector<rpmi_step> all = one_of_each();
+    rpmi_steps steps;
+    rpmi_step got;
+    uint32_t result = RPMI_STEPS_ANSWER_HEAD;
+
+    CHECK(list.check() == 0);
+    rpmi_steps_begin(&steps, list.bytes.data(), static_cast<uint32_t>(list.bytes.size()));
+    for (const rpmi_step &sent : all) {
+        REQUIRE(rpmi_steps_next(&steps, &got) == 1);
+        CHECK(got.kind == sent.kind);
+        CHECK(got.flags == sent.flags);
+        CHECK(got.len == sent.len);
+        CHECK(got.key == sent.key);
+        CHECK(got.offset == sent.offset);
+        CHECK(got.expect == sent.expect);
+        CHECK(got.operand == sent.operand);
+        CHECK(steps.result == result);
+        result += rpmi_step_result_bytes(&sent);
+        if (sent.kind == RPMI_STEP_WRITE)
+            CHECK(memcmp(got.data, FIVE.data(), 5) == 0);
+    }
+    CHECK(rpmi_steps_next(&steps, &got) == 0);
+    CHECK(steps.taken == all.size());
+    CHECK(steps.result_to == list.answer);
+    CHECK(list.bytes.size() % 8 == 0);
+}
+
+TEST_CASE("steps: a list cut anywhere but between two steps is refused", "[unit]")
+{
+    List list(one_of_each());
+    std::vector<size_t> ends;
+    size_t at = 0;
+
+    for (const rpmi_step &one : one_of_each())
+        ends.push_back(at += rpmi_step_bytes(&one));
+    for (size_t len = 0; len < list.bytes.size(); len++) {
+        std::vector<unsigned char> cut(list.bytes.begin(), list.bytes.begin() + len);
+        bool between = std::find(ends.begin(), ends.end(), len) != ends.end();
+        rpmi_steps steps;
+        rpmi_step got;
+        int more;
+
+        rpmi_steps_begin(&steps, cut.data(), static_cast<uint32_t>(len));
+        while ((more = rpmi_steps_next(&steps, &got)) > 0)
+            ;
+        CAPTURE(len);
+        CHECK(more == (between || len == 0 ? 0 : RPM_E_PROTO));
+        CHECK(rpmi_steps_check(cut.data(), len, list.answer) == RPM_E_PROTO); // the answer differs
+    }
+}
+
+TEST_CASE("steps: what no librpm sends is refused", "[unit]")
+{
+    const std::string data(40, 'd');
+    struct {
+        const char *what;
+        rpmi_step sound;
+        size_t at;
+        unsigned char byte;
+    } rows[] = {
+        { "kind 0", read_of(8), 0, 0 },
+        { "kind 5", read_of(8), 0, 5 },
+        { "kind 255", read_of(8), 0, 255 },
+        { "a MUST of 16 bytes", must_read(0), 2, 16 },
+        { "a durable READ", read_of(8), 1, RPMI_STEP_DURABLE },
+        { "an unknown flag", read_of(8), 1, 2 },
+        { "a WRITE that must", write_of(data), 1, RPMI_STEP_MUST },
+        { "a FAA that must", faa_of(1), 1, RPMI_STEP_MUST },
+        { "a durable CAS", cas_of(0, 1), 1, RPMI_STEP_DURABLE },
+        { "a CAS of 4 bytes", cas_of(0, 1), 2, 4 },
+        { "a FAA of 264 bytes", faa_of(1), 3, 1 },
+        { "a READ of none", read_of(8), 2, 0 },
+        { "a WRITE of none", write_of(data), 2, 0 },
+        { "a WRITE longer than the list", write_of(data), 2, 41 },
+        { "a WRITE much longer", write_of(data), 3, 255 },
+        { "a WRITE with bytes behind", write_of(FIVE), 21, 1 },
+    };
+
+    for (const auto &row : rows) {
+        List list({ row.sound });
+
+        CAPTURE(row.what);
+        CHECK(list.check() == 0);
+        list.bytes[row.at] = row.byte;
+        CHECK(list.check() == RPM_E_PROTO);
+        rpmi_steps steps;
+        rpmi_step got;
+        rpmi_steps_begin(&steps, list.bytes.data(), static_cast<uint32_t>(list.bytes.size()));
+        CHECK(rpmi_steps_next(&steps, &got) == RPM_E_PROTO);
+    }
+}
+
+TEST_CASE("steps: too many, too long, none, and answers of another length", "[unit]")
+{
+    CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX, read_of(1))).check() == 0);
+    CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX + 1, read_of(1))).check() == RPM_E_PROTO);
+    CHECK(List({}).check() == RPM_E_PROTO);
+    CHECK(List({ read_of(4088) }).check() == 0);
+    CHECK(List({ read_of(4089) }).check() == RPM_E_PROTO);
+    CHECK(List({ read_of(65535) }).check() == RPM_E_PROTO);
+    CHECK(List({ write_of(std::string(4080, 'x')) }).check() == 0);
+    CHECK(List({ write_of(std::string(4081, 'x')) }).check() == RPM_E_PROTO);
+
+    List list({ read_of(9), faa_of(1), write_of(FIVE) });
+    REQUIRE(list.answer == 8 + 16 + 8);
+    for (uint64_t answer : { uint64_t{ 0 }, uint64_t{ 31 }, uint64_t{ 33 }, uint64_t{ 40 },
+                             uint64_t{ RPMI_STEPS_BYTES }, UINT64_MAX })
+        CHECK(rpmi_steps_check(list.bytes.data(), list.bytes.size(), answer) == RPM_E_PROTO);
+    CHECK(rpmi_steps_check(list.bytes.data(), UINT64_MAX, 32) == RPM_E_PROTO);
+}
+
+TEST_CASE("steps: an answer says how many, and no more than there were", "[unit]")
+{
+    unsigned char bytes[RPMI_STEPS_ANSWER_HEAD];
+    uint32_t done = 99;
+
+    rpmi_steps_answer_put(bytes, 5);
+    CHECK(rpmi_steps_answer_get(bytes, 5, &done) == 0);
+    CHECK(done == 5);
+    done = 99;
+    CHECK(rpmi_steps_answer_get(bytes, 4, &done) == RPM_E_PROTO);
+    bytes[7] = 1;
+    CHECK(rpmi_steps_answer_get(bytes, 5, &done) == RPM_E_PROTO);
+    CHECK(done == 99);
+}
+
+TEST_CASE("steps: all are judged before the first one is carried out", "[unit]")
+{
+    List list(one_of_each());
+    std::vector<unsigned char> answer(list.answer, 0xee);
+    Stepper stepper;
+
+    stepper.on_may = [](const rpmi_step &one) {
+        return one.kind == RPMI_STEP_FAA ? RPM_E_FENCED : 0;
+    };
+    CHECK(rpmi_steps_walk(&stepper.table, list.bytes.data(), list.bytes.size(), answer.data(),
+                          answer.size()) == RPM_E_FENCED);
+    CHECK(stepper.judged.size() == 7);
+    CHECK(stepper.done.empty());
+    CHECK(answer == std::vector<unsigned char>(list.answer, 0xee));
+    list.bytes[0] = 77; // nor is anything judged of a list that cannot be
+    stepper.judged.clear();
+    CHECK(rpmi_steps_walk(&stepper.table, list.bytes.data(), list.bytes.size(), answer.data(),
+                          answer.size()) == RPM_E_PROTO);
+    CHECK(stepper.judged.empty());
+}
+
+TEST_CASE("steps: a list ends at the first MUST that finds something else", "[unit]")
+{
+    struct {
+        std::vector<rpmi_step> steps;
+        uint64_t word;
+        uint32_t done;
+        size_t acted;
+    } rows[] = {
+        { { faa_of(1), cas_of(5, 6), read_of(8) }, 9, 3, 3 },
+        { { faa_of(1), cas_of(5, 6, RPMI_STEP_MUST), read_of(8) }, 5, 3, 3 },
+        { { faa_of(1), cas_of(5, 6, RPMI_STEP_MUST), read_of(8) }, 6, 1, 2 },
+        { { must_read(0), write_of(FIVE) }, 0, 2, 2 },
+        { { must_read(0), write_of(FIVE) }, 1, 0, 1 },
+        { { read_of(8), must_read(3) }, 2, 1, 2 },
+    };
+
+    for (const auto &row : rows) {
+        List list(row.steps);
+        std::vector<unsigned char> answer(list.answer, 0xee);
+        Stepper stepper;
+        uint32_t done = 99;
+        uint64_t found = 0;
+
+        CAPTURE(&row - rows);
+        stepper.word = row.word;
+        REQUIRE(rpmi_steps_walk(&stepper.table, list.bytes.data(), list.bytes.size(), answer.data(),
+                                answer.size()) == 0);
+        REQUIRE(rpmi_steps_answer_get(answer.data(), 99, &done) == 0);
+        CHECK(done == row.done);
+        CHECK(stepper.done.size() == row.acted);
+        memcpy(&found, &answer[8], 8);
+        CHECK(found == row.word);
+        if (row.acted < row.steps.size()) // what was not brought back is zeros, not what was there
+            CHECK((list.answer == 8 + 8 * row.acted || answer[8 + 8 * row.acted] == 0));
+    }
+}
+
+TEST_CASE("steps: one that cannot be carried out ends the list with its reason", "[unit]")
+{
+    List list({ faa_of(1), read_of(100), faa_of(2) });
+    std::vector<unsigned char> answer(list.answer);
+    Stepper stepper;
+
+    stepper.on_act = [](const rpmi_step &one) { return one.len == 100 ? RPM_E_IO : 0; };
+    CHECK(rpmi_steps_walk(&stepper.table, list.bytes.data(), list.bytes.size(), answer.data(),
+                          answer.size()) == RPM_E_IO);
+    CHECK(stepper.done.size() == 2);
+}
