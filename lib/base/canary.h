@@ -30,6 +30,7 @@ enum rpmi_canary {
     RPMI_CANARY_OLD_HEADER,        /* log header not zeroed when a log is created */
     RPMI_CANARY_WEAK_ZEROS,        /* a new region's zeros not durable */
     RPMI_CANARY_VISIBLE_HEAD,      /* appends admitted by a head that may not be durable */
+    RPMI_CANARY_EARLY_STEPS,       /* a list of steps answered before what it wrote is drained */
     RPMI_CANARY_COUNT
 };
 

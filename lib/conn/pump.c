@@ -83,6 +83,9 @@ static void count(struct rpm_conn *conn, const struct rpmi_op *op)
     case RPMI_OP_FAA:
         stats->atomics++;
         break;
+    case RPMI_OP_STEPS:
+        stats->steps++;
+        break;
     default:
         stats->flushes++;
         break;

@@ -22,6 +22,7 @@
 #include <librpm/server.h>
 #include <librpm/sim.h>
 #include <librpm/stats.h>
+#include <librpm/steps.h>
 #include <librpm/version.h>
 
 #endif

@@ -30,8 +30,10 @@ static void finish(struct rpm_region *region, uint64_t seq, int status)
     while (region->completed < seq) {
         struct rpmi_task *task = &region->tasks[region->completed % region->inflight_max];
         /* Reads are not refused: only the connection went. */
-        task->status = task->kind == RPMI_OP_READ && status == RPM_E_FENCED ? RPM_E_LOST : status;
-        if (status == 0 && task->into != NULL && task->staged != NULL)
+        task->status = task->reads && status == RPM_E_FENCED ? RPM_E_LOST : status;
+        if (status == 0 && task->steps != NULL)
+            status = task->status = rpmi_steps_land(task);
+        else if (status == 0 && task->into != NULL && task->staged != NULL)
             memcpy(task->into, task->staged, task->len);
         region->outbox.head = task->stage_end;
         region->completed++;
@@ -61,13 +63,11 @@ bool rpmi_region_news(struct rpmi_owner *owner)
     return region->reaped < region->completed;
 }
 
-/* A place for one more, of task->len bytes. They are at task->staged then; on a link that places on
- * post there are none. @may: what must still hold when all that is here was heard. */
-static int begin(struct rpm_region *region, struct rpmi_task *task,
-                 int (*may)(const struct rpm_region *))
+int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
+                      int (*may)(const struct rpm_region *))
 {
     uint64_t most = rpmi_outbox_piece_max(&region->outbox);
-    bool places = rpmi_conn_places(region->conn);
+    bool places = rpmi_conn_places(region->conn) && task->kind != RPMI_OP_STEPS;
     int err;
 
     if (!places && task->len > most)
@@ -86,8 +86,7 @@ static int begin(struct rpm_region *region, struct rpmi_task *task,
     return task->staged != NULL ? 0 : RPM_E_BUSY;
 }
 
-/* Post what was built. RPM_E_BUSY: nothing was. On 0 a completion follows, or is here already. */
-static int submit(struct rpm_region *region, const struct rpmi_task *task)
+int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task)
 {
     uint64_t seq = region->submitted + 1;
     uint32_t n = region->ops_count;
@@ -122,14 +121,14 @@ int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const voi
     RPM_ASSERT(region != NULL && data != NULL);
     err = rpmi_region_check(region, offset, len);
     if (err == 0)
-        err = begin(region, &task, rpmi_region_writable);
+        err = rpmi_region_begin(region, &task, rpmi_region_writable);
     if (err != 0)
         return err;
     if (task.staged != NULL)
         memcpy(task.staged, data, len);
     rpmi_region_add_write(region, offset, task.staged != NULL ? task.staged : data, len);
     rpmi_region_add_seal(region);
-    err = submit(region, &task);
+    err = rpmi_region_submit(region, &task);
     if (err == 0)
         region->conn->payload_bytes += len;
     return err;
@@ -206,12 +205,12 @@ int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *p
         return rpmi_fail(RPM_E_TOOBIG, "%u pieces become %u operations, of which %u go at once", n,
                          ops, RPMI_BATCH_OPS_MAX);
     task.offset = patches[0].offset;
-    err = begin(region, &task, rpmi_region_writable);
+    err = rpmi_region_begin(region, &task, rpmi_region_writable);
     if (err != 0)
         return err;
     add_patches(region, patches, n, task.staged);
     RPM_ASSERT(region->ops_count == ops);
-    err = submit(region, &task);
+    err = rpmi_region_submit(region, &task);
     for (uint32_t i = 0; i < n && err == 0; i++)
         region->conn->payload_bytes += patches[i].len;
     return err;
@@ -221,7 +220,7 @@ int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *p
 static int fetch(struct rpm_region *region, struct rpmi_op *op, struct rpmi_task *task,
                  int (*may)(const struct rpm_region *))
 {
-    int err = begin(region, task, may);
+    int err = rpmi_region_begin(region, task, may);
 
     if (err != 0)
         return err;
@@ -230,16 +229,19 @@ static int fetch(struct rpm_region *region, struct rpmi_op *op, struct rpmi_task
     op->len = task->len;
     op->into = task->staged != NULL ? task->staged : task->into;
     region->ops[region->ops_count++] = *op;
-    return submit(region, task);
+    return rpmi_region_submit(region, task);
 }
 
 int rpm_region_read_async(struct rpm_region *region, uint64_t offset, void *data, size_t len,
                           void *context)
 {
     struct rpmi_op op = { .kind = RPMI_OP_READ, .offset = offset };
-    struct rpmi_task task = {
-        .kind = RPMI_OP_READ, .offset = offset, .into = data, .len = len, .context = context
-    };
+    struct rpmi_task task = { .kind = RPMI_OP_READ,
+                              .reads = true,
+                              .offset = offset,
+                              .into = data,
+                              .len = len,
+                              .context = context };
     int err;
 
     RPM_ASSERT(region != NULL && data != NULL);

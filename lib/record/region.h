@@ -16,7 +16,7 @@
 #include "conn/outbox.h"
 #include "log/claim.h"
 
-#include <librpm/region_async.h>
+#include <librpm/steps.h>
 
 #define RPMI_REGION_STAGE_BYTES (1u << 20)
 #define RPMI_GROUP_PATCHES 16u /* pieces that share one flush */
@@ -29,7 +29,10 @@ struct rpmi_task {
     void *into;   /* READ, CAS, FAA: of the user's, for what is fetched */
     void *staged; /* where the link has it come or go; NULL: at the user's itself */
     uint64_t len;
+    const struct rpm_step *steps; /* STEPS: of the user's; @into is unused then */
+    uint32_t steps_n;
     uint8_t kind; /* enum rpmi_op_kind; WRITE, whatever its plan makes of it */
+    bool reads;   /* and nothing else: nobody refuses that to a fenced writer */
     int status;
 };
 
@@ -81,7 +84,17 @@ void rpmi_region_hold_back(struct rpm_region *region, uint32_t first);
 /* atomic.c: may this word be changed? RPM_E_NOCAP, RPM_E_INVAL, RPM_E_RANGE, why not writable. */
 int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset);
 
-/* async.c */
+/* async.c: a place for one more, of task->len bytes. They are at task->staged then; on a link that
+ * places on post there are none, but for STEPS. @may: what must still hold when all that is here
+ * was heard. RPM_E_BUSY, RPM_E_TOOBIG. */
+int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
+                      int (*may)(const struct rpm_region *));
+/* Post what was built. RPM_E_BUSY: nothing was. On 0 a completion follows, or is here already. */
+int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task);
+
+/* steps.c: the answer to a list came; it is at task->staged. 0, or RPM_E_PROTO. */
+int rpmi_steps_land(struct rpmi_task *task);
+
 void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_region_lost(struct rpmi_owner *owner, int status);
 bool rpmi_region_news(struct rpmi_owner *owner);

@@ -37,9 +37,13 @@ static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_sl
 {
     bool fetches = slot->kind == RPMI_OP_READ;
     bool atomic = slot->kind == RPMI_OP_CAS || slot->kind == RPMI_OP_FAA;
+    bool steps = slot->kind == RPMI_OP_STEPS;
     uint64_t staged = fetches ? slot->len : atomic ? sizeof(uint64_t) : slot->body_bytes;
 
     if (RPMI_UNLIKELY(!rpmi_in_bounds(slot->body, staged, ring->ring.staging_bytes)))
+        return RPM_E_RANGE;
+    /* The answer to a list has a place of its own. */
+    if (RPMI_UNLIKELY(steps && !rpmi_in_bounds(slot->offset, slot->len, ring->ring.staging_bytes)))
         return RPM_E_RANGE;
     op->kind = slot->kind;
     op->flags = slot->flags;
@@ -52,7 +56,7 @@ static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_sl
                    : slot->head;
     op->body = ring->ring.staging + slot->body;
     op->body_bytes = slot->body_bytes;
-    op->into = ring->ring.staging + slot->body;
+    op->into = ring->ring.staging + (steps ? slot->offset : slot->body);
     memcpy(&op->expect, slot->head, sizeof(op->expect));
     memcpy(&op->operand, slot->head + sizeof(op->expect), sizeof(op->operand));
     return 0;

@@ -18,6 +18,7 @@
 #include "transport/shm/pulse.h"
 #include "transport/shm/ring.h"
 #include "wire/hello.h"
+#include "wire/steps.h"
 
 #include <librpm/server.h>
 #include <pthread.h>
@@ -144,7 +145,8 @@ struct rpm_server {
     struct rpmi_serve_ring *rings;
     struct rpmi_take *takes; /* of the engine's pass, one for each ring */
     uint32_t rings_max;
-    uint32_t rings_high; /* no ring in use from here on; atomic */
+    unsigned char list[RPMI_STEPS_BYTES]; /* the engine's: of steps, being carried out */
+    uint32_t rings_high;                  /* no ring in use from here on; atomic */
     struct rpmi_port *ports[RPMI_PORTS_MAX];
     uint32_t ports_n; /* fixed before either loop runs */
 };

@@ -125,12 +125,19 @@ static int do_read(struct rpm_server *server, uint32_t client, const struct rpmi
                    const struct rpmi_part *part)
 {
     struct rpmi_span span;
+    const unsigned char *from;
+    uint64_t word;
     int err = rpmi_service_access(server->service, client, op->key, op->offset, op->len,
                                   RPMI_RIGHT_READ, &span);
 
     if (err != 0)
         return err;
-    memcpy((unsigned char *)op->into + part->from, place(server, &span) + part->from, part->len);
+    from = place(server, &span) + part->from;
+    if (part->len == sizeof(word) && rpmi_is_aligned((uintptr_t)from, sizeof(word))) {
+        word = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED);
+        from = (const unsigned char *)&word;
+    }
+    memcpy((unsigned char *)op->into + part->from, from, part->len);
     return 0;
 }
 
@@ -184,6 +191,8 @@ int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_o
     case RPMI_OP_CAS:
     case RPMI_OP_FAA:
         return do_atomic(server, client, op);
+    case RPMI_OP_STEPS:
+        return rpmi_work_steps(server, client, op, batch);
     default:
         return RPM_E_NOCAP;
     }

@@ -41,11 +41,15 @@ struct rpmi_part {
 /*
  * Carry out @part of @op for @client; the caller holds the server's lock and has seen to it that
  * head, body and into hold what @op says. A head is not cut: it lies in the first part. WRITE,
- * COPY, READ and PERSIST can be cut, CAS and FAA cannot. 0, or RPM_E_FENCED, RPM_E_DENIED,
- * RPM_E_RANGE, RPM_E_NOCAP.
+ * COPY, READ and PERSIST can be cut, CAS, FAA and STEPS cannot. 0, or RPM_E_FENCED, RPM_E_DENIED,
+ * RPM_E_RANGE, RPM_E_NOCAP, RPM_E_PROTO.
  */
 int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                  const struct rpmi_part *part, struct rpmi_batch *batch);
+
+/* steps.c: the same for a STEPS, whose body may be another's to change. */
+int rpmi_work_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                    struct rpmi_batch *batch);
 
 /* Does a success of this request promise that bytes are durable? */
 static inline bool rpmi_work_promises(uint8_t kind, uint8_t flags)

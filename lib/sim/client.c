@@ -193,7 +193,7 @@ int rpmi_client_dial(struct rpmi_client *client)
 static uint64_t packets_for(const struct rpmi_ask *ask)
 {
     bool carries = ask->kind == RPMI_SIM_WRITE || ask->kind == RPMI_SIM_WRITE_IMM ||
-                   ask->kind == RPMI_SIM_COPY;
+                   ask->kind == RPMI_SIM_COPY || ask->kind == RPMI_SIM_STEPS;
 
     if (!carries || ask->len == 0)
         return 1;

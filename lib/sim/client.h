@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "sim/nic.h"
 #include "wire/call.h"
+#include "wire/steps.h"
 
 struct rpmi_world;
 struct rpmi_machine;
@@ -36,7 +37,7 @@ struct rpmi_ask {
     uint64_t body_bytes;
     void *into; /* borrowed until completion */
     uint64_t expect;
-    uint64_t operand;
+    uint64_t operand; /* STEPS: bytes of the answer; len are those of the list */
     uint64_t id;
 };
 
@@ -87,6 +88,7 @@ struct rpmi_client {
     uint32_t id;   /* at the service */
     uint64_t boot; /* of the machine that gave the id */
     struct rpmi_responder responder[RPMI_SIM_QPS];
+    unsigned char list[RPMI_STEPS_BYTES]; /* of steps, as far as it came; at the far CPU */
 
     /* The NIC. */
     struct rpmi_requester requester[RPMI_SIM_QPS];

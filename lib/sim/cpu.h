@@ -13,6 +13,7 @@
 
 #include "sim/media.h"
 #include "sim/packet.h"
+#include "wire/steps.h"
 
 #define RPMI_SIM_STREAM_LINES 12u /* write-combining buffers of a core */
 
@@ -28,6 +29,7 @@ struct rpmi_cpu {
     bool armed; /* an event is pending */
     uint32_t streams;
     struct rpmi_stream stream[RPMI_SIM_STREAM_LINES]; /* stored, not yet out of the buffers */
+    unsigned char answer[RPMI_STEPS_BYTES];           /* to the list that is being carried out */
 
     /* For tests, NULL otherwise: between two steps of this core, what users' code on other machines
      * does meanwhile. It may not wait for this core for long: that one waits for it to return. */
@@ -57,6 +59,10 @@ void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *
 
 /* All buffers are empty. False when the power went. */
 bool rpmi_cpu_fence(struct rpmi_machine *machine);
+
+/* steps.c: carry out the list of steps whose last packet this is. 0 and the answer in the core's
+ * own memory, or why not; RPM_E_IO: the power went. */
+int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet);
 
 /* A message for this core. Takes over the packet's reference. */
 void rpmi_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet);

@@ -95,7 +95,8 @@ static void refuse(struct rpmi_client *client, uint32_t qp, uint64_t op, int sta
 
 static bool touches_memory(uint32_t kind)
 {
-    return kind != RPMI_SIM_PERSIST && kind != RPMI_SIM_COPY && kind != RPMI_SIM_CALL;
+    return kind != RPMI_SIM_PERSIST && kind != RPMI_SIM_COPY && kind != RPMI_SIM_CALL &&
+           kind != RPMI_SIM_STEPS;
 }
 
 void rpmi_nic_arrive(struct rpmi_packet *packet)
@@ -235,6 +236,7 @@ bool rpmi_nic_issue(struct rpmi_client *client, uint32_t qp, uint32_t gen)
     case RPMI_SIM_PERSIST:
     case RPMI_SIM_COPY:
     case RPMI_SIM_CALL:
+    case RPMI_SIM_STEPS:
         issue_notice(client, qp);
         pause = linger(client->world, LATE_ONE_IN);
         break;

@@ -22,7 +22,7 @@
 #define RPMI_SIM_PACKETS 32u /* of one client, in the network and in the far NIC together */
 #define RPMI_SIM_QPS 2u
 
-/* The first nine are transport/op.h's kinds, by the same numbers. */
+/* The first ten are transport/op.h's kinds, by the same numbers. */
 enum rpmi_sim_kind {
     RPMI_SIM_WRITE = 1,
     RPMI_SIM_READ = 2,
@@ -32,10 +32,11 @@ enum rpmi_sim_kind {
     RPMI_SIM_COPY = 6,
     RPMI_SIM_CAS = 8,
     RPMI_SIM_FAA = 9,
-    RPMI_SIM_CALL = 10,  /* control message for the far end's service */
-    RPMI_SIM_PROBE = 11, /* is anybody there? */
-    RPMI_SIM_DIAL = 12,  /* connection manager: make queue pairs */
-    RPMI_SIM_GONE = 13   /* connection manager: the client is no more */
+    RPMI_SIM_STEPS = 10,
+    RPMI_SIM_CALL = 11,  /* control message for the far end's service */
+    RPMI_SIM_PROBE = 12, /* is anybody there? */
+    RPMI_SIM_DIAL = 13,  /* connection manager: make queue pairs */
+    RPMI_SIM_GONE = 14   /* connection manager: the client is no more */
 };
 
 /* transport/op.h's flags, by the same numbers. */
@@ -68,7 +69,7 @@ struct rpmi_packet {
     uint64_t op_offset; /* where the op begins, and its length */
     uint64_t op_len;
     uint64_t expect;
-    uint64_t operand;
+    uint64_t operand; /* STEPS: bytes of the answer */
     unsigned char data[RPMI_SIM_MTU_BYTES];
 };
 

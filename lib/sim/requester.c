@@ -102,7 +102,7 @@ static void packet_fill(struct rpmi_packet *packet, struct rpmi_client *client,
     uint64_t at = (requester->send - slot->psn) * RPMI_SIM_MTU_BYTES;
     bool carries = slot->packets > 1 || slot->ask.kind == RPMI_SIM_WRITE ||
                    slot->ask.kind == RPMI_SIM_WRITE_IMM || slot->ask.kind == RPMI_SIM_COPY ||
-                   slot->ask.kind == RPMI_SIM_CALL;
+                   slot->ask.kind == RPMI_SIM_CALL || slot->ask.kind == RPMI_SIM_STEPS;
     uint64_t bytes = carries ? slot->ask.len - at : 0;
 
     packet->kind = slot->ask.kind;

@@ -170,6 +170,25 @@ static void run_service(struct rpmi_machine *machine, const struct rpmi_packet *
     answer(packet, 0);
 }
 
+/* The list comes in packets; what it brings back is the client's when the answer is. */
+static void carry_out_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
+{
+    struct rpmi_client *client = packet->client;
+    uint64_t from = packet->offset - packet->op_offset;
+    struct rpmi_slot *slot;
+    int err;
+
+    RPM_ASSERT(rpmi_in_bounds(from, packet->bytes, sizeof(client->list)));
+    memcpy(client->list + from, packet->data, packet->bytes);
+    if (!packet->last)
+        return;
+    err = rpmi_cpu_steps(machine, packet);
+    slot = rpmi_client_waits(client, packet->gen, packet->op);
+    if (err == 0 && slot != NULL && machine->running)
+        memcpy(slot->ask.into, machine->cpu.answer, packet->operand);
+    answer(packet, err);
+}
+
 static void serve(struct rpmi_machine *machine, struct rpmi_packet *packet)
 {
     struct rpmi_client *client = packet->client;
@@ -189,6 +208,8 @@ static void serve(struct rpmi_machine *machine, struct rpmi_packet *packet)
         copy_payload(machine, packet);
     else if (packet->kind == RPMI_SIM_CALL)
         run_service(machine, packet);
+    else if (packet->kind == RPMI_SIM_STEPS)
+        carry_out_steps(machine, packet);
     else
         flush_range(machine, packet);
 }

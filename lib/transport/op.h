@@ -19,14 +19,17 @@ enum rpmi_op_kind {
     RPMI_OP_DRAIN = 7, /* near CPU fences its own non-temporal stores (direct mapping only) */
     RPMI_OP_CAS = 8,   /* 8 bytes at offset: expect -> operand; old value into @into */
     RPMI_OP_FAA = 9,   /* 8 bytes at offset: += operand; old value into @into */
-    RPMI_OP_KINDS = 10
+    RPMI_OP_STEPS = 10, /* message: far CPU carries out the list (wire/steps.h) that is the body,
+                           then answers with @len bytes into @into */
+    RPMI_OP_KINDS = 11
 };
 
 enum rpmi_op_flag {
     RPMI_OP_SIGNALED = 1, /* report its completion; a failure is always reported */
     RPMI_OP_FENCED = 2,   /* start only when every earlier READ, FLUSH, PERSIST and every earlier
                              DURABLE op has completed: what they made durable is so before */
-    RPMI_OP_DURABLE = 4,  /* COPY, WRITE_IMM: answer after the persistence domain, not before */
+    RPMI_OP_DURABLE =
+        4, /* COPY, WRITE_IMM, STEPS: answer after the persistence domain, not before */
     RPMI_OP_OTHER_QP = 8, /* send on the second queue pair: no order with the first */
     RPMI_OP_WAIT = 16,    /* the poster waits for this one before it posts the next (H9 off) */
     RPMI_OP_CACHED = 32,  /* COPY, WRITE by the near CPU: where bytes are to leave its caches, by
@@ -45,7 +48,7 @@ struct rpmi_op {
     const void *head;    /* gathered first; borrowed until post returns */
     const void *body;    /* gathered second; see RPMI_LINK_PLACES_ON_POST for how long borrowed */
     uint64_t body_bytes;
-    void *into;       /* READ, CAS, FAA: result; staging memory; borrowed until completion */
+    void *into;       /* READ, CAS, FAA, STEPS: result; staging memory; borrowed until completion */
     uint64_t expect;  /* CAS */
     uint64_t operand; /* CAS, FAA */
     uint64_t id;      /* echoed in the completion */

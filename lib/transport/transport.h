@@ -25,12 +25,13 @@ struct rpmi_link;
 
 enum rpmi_link_flag {
     /*
-     * post() carries out WRITE, READ, DRAIN, PERSIST, CAS and FAA before it returns: no completion
-     * is ever queued, the return value of post() is the outcome, and all memory is borrowed only
-     * until then. Without this flag body and into must lie in staging memory and stay untouched
-     * until the completion.
+     * post() carries out WRITE, READ, DRAIN, PERSIST, CAS, FAA and STEPS before it returns: no
+     * completion is ever queued, the return value of post() is the outcome, and all memory is
+     * borrowed only until then. Without this flag body and into must lie in staging memory and stay
+     * untouched until the completion.
      */
-    RPMI_LINK_PLACES_ON_POST = 1
+    RPMI_LINK_PLACES_ON_POST = 1,
+    RPMI_LINK_STEPS = 2 /* it takes STEPS: whoever carries them out does so in one go */
 };
 
 /*

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "wire/call.h"
+#include "wire/steps.h"
 
 #include <stdbool.h>
 
@@ -30,7 +31,7 @@
 #define AT_REQUEST 8
 
 /* Kinds and flags as they travel: the numbers of transport/op.h, which this folder does not see. */
-enum { WRITE = 1, READ = 2, PERSIST = 3, COPY = 6, CAS = 8, FAA = 9 };
+enum { WRITE = 1, READ = 2, PERSIST = 3, COPY = 6, CAS = 8, FAA = 9, STEPS = 10 };
 enum { DURABLE = 4, CACHED = 32 };
 
 #define WORD_BYTES 8u
@@ -70,6 +71,10 @@ static bool has_shape(const struct rpmi_request *request)
     case CAS:
     case FAA:
         return head == OPERANDS_BYTES && body == 0 && request->len == WORD_BYTES;
+    case STEPS:
+        return head == 0 && body > 0 && body <= RPMI_STEPS_BYTES &&
+               request->len >= RPMI_STEPS_ANSWER_HEAD && request->len <= RPMI_STEPS_BYTES &&
+               request->key == 0 && request->offset == 0;
     case RPMI_REQUEST_CALL:
         return head == 0 && body == RPMI_CALL_BYTES && request->len == 0 && request->flags == 0 &&
                request->key == 0 && request->offset == 0;

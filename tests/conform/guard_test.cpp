@@ -78,6 +78,10 @@ class Party
         REQUIRE(rpm_region_read(words, 0, &found, sizeof(found)) == 0);
         return found;
     }
+    std::string name(const std::string &object)
+    {
+        return server_->name(object);
+    }
     bool places() const
     {
         return rpmi_conn_places(conn);
@@ -145,6 +149,35 @@ int write_async(Party *party)
     return err != 0 ? err : done.status;
 }
 
+// A word that anybody may change comes first: it is not changed either.
+int steps(Party *party, bool async)
+{
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *free = nullptr;
+    rpm_completion done = {};
+    uint32_t carried;
+    int n = 0;
+
+    if ((rpmi_conn_link(party->conn)->flags & RPMI_LINK_STEPS) == 0)
+        return party->write(0, "late");
+    opts.flags = RPM_REGION_DRAM;
+    REQUIRE(rpm_region_open(party->conn, party->name("locks").c_str(), &opts, &free) == 0);
+    rpm_step list[2] = {};
+    list[0].kind = RPM_STEP_FAA;
+    list[0].region = free;
+    list[0].operand = 1;
+    list[1].kind = RPM_STEP_WRITE;
+    list[1].region = party->region;
+    list[1].data = "late";
+    list[1].len = 4;
+    int err = async ? rpm_steps_async(party->region, list, 2, nullptr)
+                    : rpm_steps_run(party->region, list, 2, &carried);
+    while (async && err == 0 && n == 0)
+        n = rpm_region_poll(party->region, &done, 1);
+    rpm_region_close(&free);
+    return err != 0 ? err : done.status;
+}
+
 std::vector<Deed> deeds()
 {
     return {
@@ -171,6 +204,8 @@ std::vector<Deed> deeds()
 
               return rpm_region_faa(party->words, 0, 1, &found);
           } },
+        { "steps", [](Party *party) { return steps(party, false); } },
+        { "asynchronous steps", [](Party *party) { return steps(party, true); } },
         { "persist", [](Party *party) { return rpm_region_persist(party->region, 0, 64); } },
         { "persist of words", [](Party *party) { return rpm_region_persist(party->words, 0, 8); } },
         { "append", [](Party *party) { return rpm_log_append(party->log, "late", 4, nullptr); } },

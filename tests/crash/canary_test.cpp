@@ -77,6 +77,7 @@ const std::vector<Canary> &canaries()
         { RPMI_CANARY_NO_LOG_ID, "log's id not in the checksum", { "replace_log" } },
         { RPMI_CANARY_OLD_HEADER, "new log's header not zeroed", { "replace_log" } },
         { RPMI_CANARY_WEAK_ZEROS, "new region's zeros not durable", { "replace_region" } },
+        { RPMI_CANARY_EARLY_STEPS, "steps answered before the drain", { "write_steps" } },
         { RPMI_CANARY_VISIBLE_HEAD, "space freed by a head not durable", { "trim_halfway" } },
     };
 

@@ -41,6 +41,21 @@ static void write_async(Run &run)
     user.poll(true);
 }
 
+// By the far CPU: what it answers for is durable, whatever becomes of the rest.
+static void write_steps(Run &run)
+{
+    RegionUser user(run, FIRST, region_of(run, "r", 2048));
+
+    user.write(0, 2048);
+    run.begin();
+    user.steps({ { 0, 64, false }, { 1024, 100, false } }, false);
+    user.steps({ { 3, 10, false }, { 8, 300, false }, { 2000, 48, false } }, false);
+    user.async(64, 64);
+    user.steps({ { 0, 1500, false }, { 64, 8, false } }, true); // in several packets
+    user.steps({ { 512, 8, false } }, true);
+    user.poll(true);
+}
+
 // A flag that vouches for data, several times over the same bytes.
 static void write_flag(Run &run)
 {
@@ -220,6 +235,7 @@ const std::vector<Scenario> &record_scenarios()
         { "write_any", write_any },
         { "write_long", write_long },
         { "write_async", write_async },
+        { "write_steps", write_steps },
         { "write_flag", write_flag },
         { "write_vector", write_vector },
         { "slots", slots },

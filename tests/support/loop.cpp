@@ -48,7 +48,7 @@ void Link::drop()
     link.client = 0;
 }
 
-static uint32_t rights_of(uint8_t kind)
+uint32_t rights_of(uint8_t kind)
 {
     switch (kind) {
     case RPMI_OP_WRITE:
@@ -97,7 +97,7 @@ static void atomic(const rpmi_op &op, Mem &mem, uint64_t at)
 }
 
 // What an op does at the far end, once it may.
-static void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn)
+void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn)
 {
     const rpmi_op &op = pending.op;
     Server *server = link->server;
@@ -141,6 +141,8 @@ static int carry_out(Link *link, const Pending &pending, bool torn)
         keep_dirty(link);
         return 0;
     }
+    if (op.kind == RPMI_OP_STEPS)
+        return torn ? 0 : carry_out_steps(link, op);
     err = rpmi_service_access(link->server->service, link->link.client, op.key, op.offset, op.len,
                               rights_of(op.kind), &span);
     if (err != 0)
@@ -227,6 +229,8 @@ static int link_post(rpmi_link *base, const rpmi_op *ops, uint32_t n)
             check_memory(link, ops[taken].body, ops[taken].body_bytes);
         else if (ops[taken].into != nullptr)
             check_memory(link, ops[taken].into, ops[taken].len);
+        if (ops[taken].kind == RPMI_OP_STEPS)
+            check_memory(link, ops[taken].body, ops[taken].body_bytes);
         link->outstanding++;
         if (!link->broken)
             link->flight.push_back(copy_of(ops[taken]));
@@ -538,31 +542,12 @@ static void lane_follow(rpmi_link *base, uint32_t)
 
 static const rpmi_lane LANE = { lane_enter, lane_frame, lane_body, lane_leave, lane_follow };
 
-Setup placing()
-{
-    Setup setup;
-
-    setup.places = true;
-    setup.methods = bit(RPM_METHOD_STORE) | bit(RPM_METHOD_MESSAGE);
-    return setup;
-}
-
-Setup queued(uint32_t methods)
-{
-    Setup setup;
-
-    setup.methods = methods != 0 ? methods
-                                 : bit(RPM_METHOD_WRITE) | bit(RPM_METHOD_READ) |
-                                       bit(RPM_METHOD_MESSAGE) | bit(RPM_METHOD_COPY) |
-                                       bit(RPM_METHOD_IMMEDIATE) | bit(RPM_METHOD_FLUSH);
-    return setup;
-}
-
 Link::Link(Server *far, const Setup &setup, const rpmi_link_opts &opts)
     : link{}, server(far), staging_left(opts.staging_bytes)
 {
     link.ops = ops_table();
-    link.flags = setup.places ? RPMI_LINK_PLACES_ON_POST : 0;
+    link.flags =
+        (setup.places ? RPMI_LINK_PLACES_ON_POST : 0) | (setup.steps ? RPMI_LINK_STEPS : 0);
     link.lane = setup.places && setup.lane ? &LANE : nullptr;
     link.depth = opts.depth;
     link.facts = rpm_facts_init();

@@ -142,6 +142,7 @@ struct Link {
 struct Setup {
     bool places = false;
     bool lane = false;    // with places: blocking appends have a short way
+    bool steps = true;    // it carries lists of steps
     uint32_t methods = 0; // bits; 0: all that a queued link has, or STORE for a placing one
     uint32_t domain = RPM_DOMAIN_ADR;
     uint32_t ddio = RPM_NO;
@@ -193,6 +194,11 @@ struct Log {
     int open(rpm_conn *conn, const char *name, const rpm_log_opts &opts);
     void close();
 };
+
+// Between the files of this: rights that an op takes, what it does at the far end, and a list.
+uint32_t rights_of(uint8_t kind);
+void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn);
+int carry_out_steps(Link *link, const rpmi_op &op);
 
 // No allocation while it lives.
 struct Freeze {

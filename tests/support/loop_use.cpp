@@ -5,6 +5,26 @@
 namespace loop
 {
 
+Setup placing()
+{
+    Setup setup;
+
+    setup.places = true;
+    setup.methods = bit(RPM_METHOD_STORE) | bit(RPM_METHOD_MESSAGE);
+    return setup;
+}
+
+Setup queued(uint32_t methods)
+{
+    Setup setup;
+
+    setup.methods = methods != 0 ? methods
+                                 : bit(RPM_METHOD_WRITE) | bit(RPM_METHOD_READ) |
+                                       bit(RPM_METHOD_MESSAGE) | bit(RPM_METHOD_COPY) |
+                                       bit(RPM_METHOD_IMMEDIATE) | bit(RPM_METHOD_FLUSH);
+    return setup;
+}
+
 Conn::Conn(Server &server, const Setup &setup, const rpm_conn_opts *opts)
 {
     REQUIRE(connect(server, setup, opts, &conn) == 0);

@@ -368,6 +368,43 @@ void RegionUser::async(uint64_t offset, size_t len)
     flying_.push_back(number);
 }
 
+void RegionUser::steps(const std::vector<Piece> &pieces, bool async)
+{
+    uint32_t number = oracle_.submit(pieces);
+    uint32_t n = static_cast<uint32_t>(pieces.size());
+    uint32_t done = 0;
+    std::vector<std::string> data;
+    std::vector<rpm_step> list;
+
+    for (const Piece &piece : pieces)
+        data.push_back(oracle_.bytes_of(number, piece));
+    for (size_t i = 0; i < pieces.size(); i++) {
+        rpm_step step = {};
+
+        step.kind = RPM_STEP_WRITE;
+        step.region = region_;
+        step.offset = pieces[i].offset;
+        step.data = data[i].data();
+        step.len = pieces[i].len;
+        list.push_back(step);
+    }
+    if (!async) {
+        run_.must(rpm_steps_run(region_, list.data(), n, &done), "steps");
+        if (done != n)
+            violate("%u steps were carried out of %u", done, n);
+        run_.say("write %u of %u steps, the first at %" PRIu64, number, n, pieces[0].offset);
+        if (promises())
+            oracle_.acked(number);
+        return;
+    }
+    lists_.push_back(list);
+    run_.must(rpm_steps_async(region_, lists_.back().data(), n,
+                              reinterpret_cast<void *>(uintptr_t{ number })),
+              "steps async");
+    run_.say("write %u of %u steps submitted, the first at %" PRIu64, number, n, pieces[0].offset);
+    flying_.push_back(number);
+}
+
 void RegionUser::poll(bool all)
 {
     static const int POLLS_MAX = 200000;

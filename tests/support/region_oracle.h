@@ -89,6 +89,8 @@ class RegionUser
     void write(uint64_t offset, size_t len);
     void writev(const std::vector<Piece> &pieces);
     void async(uint64_t offset, size_t len);
+    // By the far CPU, one behind the other.
+    void steps(const std::vector<Piece> &pieces, bool async);
     void poll(bool all);
     void persist();
     // After a loss: what is there now is the truth from now on.
@@ -107,6 +109,7 @@ class RegionUser
     const uint32_t level_;
     rpm_region *region_ = nullptr;
     std::deque<uint32_t> flying_;
+    std::deque<std::vector<rpm_step>> lists_; // that are under way, or were
 };
 
 } // namespace cuts

@@ -27,6 +27,7 @@ struct rpm_conn_stats {
     uint64_t throttle_held;    /* posts that it held back */
     uint64_t backoffs;         /* waits for a lock that somebody else held */
     uint64_t backoff_ns;       /* time in them */
+    uint64_t steps;            /* lists of steps posted */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)

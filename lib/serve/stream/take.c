@@ -64,6 +64,8 @@ static inline uint32_t out_wanted(const struct rpmi_begun *begun)
 {
     uint64_t left = begun->request.len - begun->carried;
 
+    if (begun->request.kind == RPMI_OP_STEPS)
+        return RPMI_ANSWER_BYTES + (uint32_t)left;
     if (begun->request.kind != RPMI_OP_READ)
         return RPMI_ANSWER_BYTES + (is_atomic(&begun->request) ? sizeof(uint64_t) : 0);
     return RPMI_ANSWER_BYTES + (uint32_t)(left < CHUNK_BYTES ? left : CHUNK_BYTES);
@@ -110,6 +112,8 @@ static inline struct rpmi_part next_part(const struct rpmi_place *place, uint64_
     struct rpmi_part part = { .from = begun->carried, .len = request->len - begun->carried };
     uint32_t body = body_here(place);
 
+    if (request->kind == RPMI_OP_STEPS)
+        return part;
     if (request->kind == RPMI_OP_READ && out_room(place) - RPMI_ANSWER_BYTES < room)
         room = out_room(place) - RPMI_ANSWER_BYTES;
     if (RPMI_UNLIKELY(begun->body + body < request->body_bytes)) {
@@ -153,7 +157,8 @@ static inline void announce_result(struct rpmi_place *place, const struct rpmi_p
 {
     const struct rpmi_request *request = &place->begun.request;
 
-    if ((request->kind != RPMI_OP_READ && !is_atomic(request)) || part->len == 0)
+    if ((request->kind != RPMI_OP_READ && request->kind != RPMI_OP_STEPS && !is_atomic(request)) ||
+        part->len == 0)
         return;
     rpmi_place_say(place, RPMI_ANSWER_DATA, (uint32_t)part->len, place->next);
     place->out_end += (uint32_t)part->len;
@@ -166,7 +171,7 @@ static inline void consume(struct rpmi_place *place, const struct rpmi_part *par
     uint32_t head = begun->carried == 0 ? begun->request.head_bytes : 0;
     uint32_t body = body_here(place);
 
-    if (body != 0 && part->len - head < body)
+    if (begun->request.kind != RPMI_OP_STEPS && body != 0 && part->len - head < body)
         body = (uint32_t)part->len - head;
     place->in_from += head + body;
     begun->body += body;

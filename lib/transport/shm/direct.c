@@ -23,6 +23,7 @@
 #include "pool/service.h"
 #include "region/cpu_copy.h"
 #include "transport/shm/order.h"
+#include "wire/steps.h"
 
 #include <errno.h>
 #include <string.h>
@@ -164,12 +165,19 @@ static int do_persist(struct rpmi_shm *shm, const struct rpmi_op *op, struct bra
 
 static int do_read(struct rpmi_shm *shm, const struct rpmi_op *op)
 {
+    uint64_t word;
     int err = 0;
     const struct rpmi_shm_key *key = find(&shm->direct, op, RPMI_RIGHT_READ, op->len, &err);
 
     if (key == NULL)
         return err;
-    memcpy(op->into, key->base + op->offset, op->len);
+    if (op->len == sizeof(word) && rpmi_is_aligned(op->offset, sizeof(word))) {
+        word = __atomic_load_n((const uint64_t *)(const void *)(key->base + op->offset),
+                               __ATOMIC_RELAXED);
+        memcpy(op->into, &word, sizeof(word));
+    } else {
+        memcpy(op->into, key->base + op->offset, op->len);
+    }
     return 0;
 }
 
@@ -200,6 +208,103 @@ static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op, struct brac
     return 0;
 }
 
+static inline void drain(struct bracket *bracket)
+{
+    rpmi_cpu_fence();
+    bracket->unfenced = false;
+}
+
+/* A list of steps on its way through this CPU. */
+struct walk {
+    struct rpmi_shm *shm;
+    struct bracket *bracket;
+};
+
+static struct rpmi_op op_of(const struct rpmi_step *step)
+{
+    static const uint8_t kinds[] = {
+        [RPMI_STEP_READ] = RPMI_OP_READ,
+        [RPMI_STEP_WRITE] = RPMI_OP_WRITE,
+        [RPMI_STEP_CAS] = RPMI_OP_CAS,
+        [RPMI_STEP_FAA] = RPMI_OP_FAA,
+    };
+
+    return (struct rpmi_op){
+        .kind = kinds[step->kind],
+        .flags = step->flags & RPMI_OP_CACHED,
+        .key = step->key,
+        .offset = step->offset,
+        .len = step->len,
+        .body = step->data,
+        .body_bytes = step->kind == RPMI_STEP_WRITE ? step->len : 0,
+        .expect = step->expect,
+        .operand = step->operand,
+    };
+}
+
+/* Opens the bracket of what is guarded: from then on nobody is let in before us. */
+static int step_may(void *context, const struct rpmi_step *step)
+{
+    struct walk *walk = context;
+    struct rpmi_op op = op_of(step);
+    uint32_t rights = step->kind == RPMI_STEP_READ    ? RPMI_RIGHT_READ
+                      : step->kind == RPMI_STEP_WRITE ? RPMI_RIGHT_WRITE
+                                                      : RPMI_RIGHT_ATOMIC;
+    int err = 0;
+    const struct rpmi_shm_key *key = find(&walk->shm->direct, &op, rights, op.len, &err);
+
+    if (key == NULL)
+        return err;
+    if (rights == RPMI_RIGHT_READ)
+        return 0;
+    if (op.offset < key->guarded_bytes)
+        return refuse(&op, RPM_E_DENIED);
+    if (rights == RPMI_RIGHT_ATOMIC && !rpmi_is_aligned(op.offset, sizeof(uint64_t)))
+        return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
+    return key->guard != NULL ? bracket_open(walk->bracket, key, walk->shm->light) : 0;
+}
+
+/* Is it seen by others that what was written before has to be seen as well? */
+static bool step_publishes(const struct rpmi_direct *direct, const struct rpmi_step *step)
+{
+    const unsigned char *base = direct->key[step->key].base;
+
+    if (step->kind != RPMI_STEP_WRITE)
+        return step->kind != RPMI_STEP_READ;
+    return base >= direct->dram && base < direct->dram + direct->dram_bytes;
+}
+
+static int step_act(void *context, const struct rpmi_step *step, void *result)
+{
+    struct walk *walk = context;
+    struct rpmi_op op = op_of(step);
+
+    op.into = result;
+    if (walk->bracket->unfenced && step_publishes(&walk->shm->direct, step))
+        drain(walk->bracket);
+    /* What a step sees is not older than what the one before it saw. */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    switch (op.kind) {
+    case RPMI_OP_READ:
+        return do_read(walk->shm, &op);
+    case RPMI_OP_WRITE:
+        return do_write(walk->shm, &op, walk->bracket);
+    default:
+        return do_atomic(walk->shm, &op, walk->bracket);
+    }
+}
+
+static int do_steps(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+{
+    struct walk walk = { .shm = shm, .bracket = bracket };
+    struct rpmi_stepper stepper = { .context = &walk, .may = step_may, .act = step_act };
+    int err = rpmi_steps_walk(&stepper, op->body, op->body_bytes, op->into, op->len);
+
+    if (bracket->unfenced || (op->flags & RPMI_OP_DURABLE) != 0)
+        drain(bracket);
+    return err;
+}
+
 static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
 {
     switch (op->kind) {
@@ -210,6 +315,8 @@ static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct brack
     case RPMI_OP_CAS:
     case RPMI_OP_FAA:
         return do_atomic(shm, op, bracket);
+    case RPMI_OP_STEPS:
+        return do_steps(shm, op, bracket);
     default:
         return refuse(op, RPM_E_NOCAP);
     }
@@ -231,8 +338,7 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
         if (op->kind == RPMI_OP_WRITE) {
             err = do_write(shm, op, &bracket);
         } else if (op->kind == RPMI_OP_DRAIN) {
-            rpmi_cpu_fence();
-            bracket.unfenced = false;
+            drain(&bracket);
         } else {
             err = do_other(shm, op, &bracket);
         }

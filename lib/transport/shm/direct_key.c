@@ -97,7 +97,7 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         .bytes = sizeof(direct->scratch),
         .rights = RPMI_RIGHT_READ,
     };
-    shm->link.flags = RPMI_LINK_PLACES_ON_POST;
+    shm->link.flags = RPMI_LINK_PLACES_ON_POST | RPMI_LINK_STEPS;
     shm->link.lane = &rpmi_direct_lane;
     if (fresh)
         shm->link.depth = shm->hello.depth;

@@ -92,6 +92,7 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         err = ring->sent == NULL ? take_ring(shm, &fresh) : move_ring(shm, &fresh);
     if (err != 0)
         return err;
+    shm->link.flags = RPMI_LINK_STEPS;
     ring->posted = 0;
     ring->reaped = 0;
     ring->done = 0;
@@ -163,6 +164,11 @@ static inline void put_op(const struct rpmi_ring *ring, uint32_t index, const st
         memcpy(slot->head, &op->expect, sizeof(op->expect));
         memcpy(slot->head + sizeof(op->expect), &op->operand, sizeof(op->operand));
         break;
+    case RPMI_OP_STEPS:
+        slot->body = staged(ring, op->body, op->body_bytes);
+        slot->body_bytes = (uint32_t)op->body_bytes;
+        slot->offset = staged(ring, op->into, op->len);
+        break;
     default:
         break;
     }
@@ -174,7 +180,8 @@ static int check_kinds(const struct rpmi_op *ops, uint32_t n)
         uint8_t kind = ops[i].kind;
 
         if (kind != RPMI_OP_WRITE && kind != RPMI_OP_COPY && kind != RPMI_OP_READ &&
-            kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA)
+            kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA &&
+            kind != RPMI_OP_STEPS)
             return rpmi_fail(RPM_E_NOCAP, "the ring does not carry operation %u", kind);
     }
     return 0;

@@ -27,7 +27,7 @@ struct rpmi_slot {
     uint8_t kind;  /* enum rpmi_op_kind */
     uint8_t flags; /* enum rpmi_op_flag, RPMI_SLOT_LAST */
     uint16_t head_bytes;
-    uint64_t offset;
+    uint64_t offset; /* STEPS: in staging memory, of the answer */
     uint64_t len;
     uint32_t key;
     uint32_t body; /* in staging memory: of the body, or of where the result goes */

@@ -22,6 +22,7 @@ _Static_assert((int)RPMI_OP_WRITE_IMM == (int)RPMI_SIM_WRITE_IMM, "same numbers"
 _Static_assert((int)RPMI_OP_COPY == (int)RPMI_SIM_COPY, "same numbers");
 _Static_assert((int)RPMI_OP_CAS == (int)RPMI_SIM_CAS, "same numbers");
 _Static_assert((int)RPMI_OP_FAA == (int)RPMI_SIM_FAA, "same numbers");
+_Static_assert((int)RPMI_OP_STEPS == (int)RPMI_SIM_STEPS, "same numbers");
 _Static_assert((int)RPMI_OP_SIGNALED == (int)RPMI_SIM_SIGNALED, "same numbers");
 _Static_assert((int)RPMI_OP_FENCED == (int)RPMI_SIM_FENCED, "same numbers");
 _Static_assert((int)RPMI_OP_DURABLE == (int)RPMI_SIM_DURABLE, "same numbers");
@@ -41,7 +42,8 @@ static bool carried_out(const struct rpmi_sim_link *ours, const struct rpmi_op *
 /* Only these look at @into; in other ops it is left over from the last use of the array. */
 static bool brings_back(const struct rpmi_op *op)
 {
-    return op->kind == RPMI_OP_READ || op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA;
+    return op->kind == RPMI_OP_READ || op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA ||
+           op->kind == RPMI_OP_STEPS;
 }
 
 static void ask_fill(const struct rpmi_op *op, struct rpmi_ask *ask)
@@ -61,6 +63,10 @@ static void ask_fill(const struct rpmi_op *op, struct rpmi_ask *ask)
     ask->expect = op->expect;
     ask->operand = op->operand;
     ask->id = op->id;
+    if (op->kind == RPMI_OP_STEPS) {
+        ask->len = op->body_bytes;
+        ask->operand = op->len;
+    }
 }
 
 int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)

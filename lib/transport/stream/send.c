@@ -44,8 +44,9 @@ static inline void expect_result(struct rpmi_stream *stream, const struct rpmi_o
 static inline void put_body(struct rpmi_stream *stream, const struct rpmi_op *op,
                             struct rpmi_stream_sent *slot, struct rpmi_request *request)
 {
-    RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES && op->body_bytes <= op->len &&
-               op->head_bytes <= op->len - op->body_bytes);
+    RPM_ASSERT(op->kind == RPMI_OP_STEPS ||
+               (op->head_bytes <= RPMI_LINE_BYTES && op->body_bytes <= op->len &&
+                op->head_bytes <= op->len - op->body_bytes));
     if (op->body_bytes == 0)
         return;
     check_staged(stream, op->body, op->body_bytes);
@@ -88,6 +89,9 @@ static void put_op(struct rpmi_stream *stream, const struct rpmi_op *op, uint8_t
         put_body(stream, op, slot, &request);
     } else if (op->kind == RPMI_OP_READ) {
         expect_result(stream, op, op->len, slot);
+    } else if (op->kind == RPMI_OP_STEPS) {
+        expect_result(stream, op, op->len, slot);
+        put_body(stream, op, slot, &request);
     } else if (op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA) {
         expect_result(stream, op, sizeof(uint64_t), slot);
         request.len = sizeof(uint64_t);
@@ -106,7 +110,8 @@ static int check_kinds(const struct rpmi_op *ops, uint32_t n)
         uint8_t kind = ops[i].kind;
 
         if (kind != RPMI_OP_WRITE && kind != RPMI_OP_COPY && kind != RPMI_OP_READ &&
-            kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA)
+            kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA &&
+            kind != RPMI_OP_STEPS)
             return rpmi_fail(RPM_E_NOCAP, "a stream does not carry operation %u", kind);
     }
     return 0;

@@ -80,6 +80,7 @@ static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
     stream->call.wanted = stream->call.here = false;
     stream->watches_room = false;
     stream->link.facts = welcome->facts;
+    stream->link.flags = RPMI_LINK_STEPS;
     stream->link.client = welcome->client;
     stream->link.server_epoch = welcome->server_epoch;
     stream->link.lost = 0;

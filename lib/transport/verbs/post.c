@@ -362,7 +362,7 @@ static bool carried(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
 {
     if (op->kind == RPMI_OP_FLUSH)
         return verbs->qp.ex != NULL && verbs->link.facts.native_flush == RPM_YES;
-    return op->kind >= RPMI_OP_WRITE && op->kind < RPMI_OP_KINDS && op->kind != RPMI_OP_DRAIN &&
+    return op->kind >= RPMI_OP_WRITE && op->kind < RPMI_OP_STEPS && op->kind != RPMI_OP_DRAIN &&
            (op->flags & RPMI_OP_OTHER_QP) == 0;
 }
 

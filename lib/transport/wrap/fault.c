@@ -168,7 +168,7 @@ static int trip_repeat(struct fault *fault, const struct rpmi_op *op)
 {
     int taken;
 
-    if (op->kind != RPMI_OP_CAS && op->kind != RPMI_OP_FAA) {
+    if (op->kind != RPMI_OP_CAS && op->kind != RPMI_OP_FAA && op->kind != RPMI_OP_STEPS) {
         struct rpmi_link *inner = fault->wrap.inner;
         struct rpmi_op copy = *op;
 

@@ -75,6 +75,7 @@ const char *rpmi_op_name(uint8_t kind)
         [RPMI_OP_DRAIN] = "drain",
         [RPMI_OP_CAS] = "cas",
         [RPMI_OP_FAA] = "faa",
+        [RPMI_OP_STEPS] = "steps",
     };
 
     return kind < RPMI_OP_KINDS && names[kind] != NULL ? names[kind] : "unknown";

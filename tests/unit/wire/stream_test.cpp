@@ -6,6 +6,7 @@ extern "C" {
 #include "base/limits.h"
 #include "transport/op.h"
 #include "wire/call.h"
+#include "wire/steps.h"
 #include "wire/stream.h"
 }
 #include <array>
@@ -55,6 +56,9 @@ std::vector<rpmi_request> possible()
         one.flags = RPMI_OP_DURABLE | RPMI_OP_CACHED | RPMI_REQUEST_LAST;
     }
     all.push_back(request(RPMI_REQUEST_CALL, 0, RPMI_CALL_BYTES, 0));
+    all.push_back(request(RPMI_OP_STEPS, 0, 16, 16));
+    all.push_back(request(RPMI_OP_STEPS, 0, RPMI_STEPS_BYTES, RPMI_STEPS_ANSWER_HEAD));
+    all.push_back(request(RPMI_OP_STEPS, 0, 16, RPMI_STEPS_BYTES));
     return all;
 }
 
@@ -91,6 +95,11 @@ TEST_CASE("stream: a request of a shape that its kind does not have is refused",
         request(RPMI_OP_FAA, 16, 8, 8),                 // brings bytes
         request(RPMI_REQUEST_CALL, 0, RPMI_CALL_BYTES - 1, 0),
         request(RPMI_REQUEST_CALL, 0, RPMI_CALL_BYTES, 1),
+        request(RPMI_OP_STEPS, 8, 16, 16), // has no head
+        request(RPMI_OP_STEPS, 0, 0, 16),
+        request(RPMI_OP_STEPS, 0, RPMI_STEPS_BYTES + 1, 16),
+        request(RPMI_OP_STEPS, 0, 16, RPMI_STEPS_BYTES + 1),
+        request(RPMI_OP_STEPS, 0, 16, RPMI_STEPS_ANSWER_HEAD - 1),
         request(RPMI_OP_FLUSH, 0, 0, 8), // not on a stream
         request(RPMI_OP_WRITE_IMM, 0, 0, 8),
         request(RPMI_OP_DRAIN, 0, 0, 0),

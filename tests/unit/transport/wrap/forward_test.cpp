@@ -89,6 +89,7 @@ TEST_CASE("forward: each kind of op has a name", "[unit]")
     CHECK(rpmi_op_name(RPMI_OP_WRITE) == std::string("write"));
     CHECK(rpmi_op_name(RPMI_OP_WRITE_IMM) == std::string("write-imm"));
     CHECK(rpmi_op_name(RPMI_OP_FAA) == std::string("faa"));
+    CHECK(rpmi_op_name(RPMI_OP_STEPS) == std::string("steps"));
     CHECK(rpmi_op_name(0) == std::string("unknown"));
     CHECK(rpmi_op_name(RPMI_OP_KINDS) == std::string("unknown"));
 }

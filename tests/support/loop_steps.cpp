@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// loop_steps.cpp: see loop.h. Lists of steps at the far end.
+#include "support/loop.h"
+
+extern "C" {
+#include "wire/steps.h"
+}
+
+namespace loop
+{
+
+// A list of steps, by the far end's CPU.
+struct Walk {
+    Link *link;
+    bool durable;
+};
+
+static rpmi_op op_of(const rpmi_step *step)
+{
+    static const uint8_t kinds[] = { 0, RPMI_OP_READ, RPMI_OP_COPY, RPMI_OP_CAS, RPMI_OP_FAA };
+    rpmi_op op = {};
+
+    op.kind = kinds[step->kind];
+    op.key = step->key;
+    op.offset = step->offset;
+    op.len = step->len;
+    op.body = step->data;
+    op.body_bytes = step->kind == RPMI_STEP_WRITE ? step->len : 0;
+    op.expect = step->expect;
+    op.operand = step->operand;
+    return op;
+}
+
+static int find_span(Link *link, const rpmi_op &op, rpmi_span *span)
+{
+    return rpmi_service_access(link->server->service, link->link.client, op.key, op.offset, op.len,
+                               rights_of(op.kind), span);
+}
+
+static int step_may(void *context, const rpmi_step *step)
+{
+    rpmi_span span = {};
+
+    return find_span(static_cast<Walk *>(context)->link, op_of(step), &span);
+}
+
+static int step_act(void *context, const rpmi_step *step, void *result)
+{
+    Walk *walk = static_cast<Walk *>(context);
+    Pending pending = { op_of(step), {} };
+    rpmi_span span = {};
+
+    REQUIRE(find_span(walk->link, pending.op, &span) == 0);
+    pending.op.into = result;
+    if (walk->durable)
+        pending.op.flags = step->flags & RPMI_STEP_DURABLE;
+    act(walk->link, pending, span, false);
+    return 0;
+}
+
+int carry_out_steps(Link *link, const rpmi_op &op)
+{
+    Walk walk = { link, (op.flags & RPMI_OP_DURABLE) != 0 };
+    rpmi_stepper stepper = { &walk, step_may, step_act };
+
+    if (link->on_op)
+        link->on_op(op);
+    return rpmi_steps_walk(&stepper, op.body, op.body_bytes, op.into, op.len);
+}
+
+} // namespace loop

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lists of steps on the server's own CPU: judged whole, done in order, durable by the end of the
+// batch, and nothing from the wire is believed.
+#include "support/server.h"
+
+extern "C" {
+#include "serve/serve.h"
+#include "serve/work.h"
+}
+
+namespace
+{
+
+struct Words {
+    uint64_t expect;
+    uint64_t operand;
+};
+
+// A server, with one client and its objects, and no thread at all.
+struct Bench {
+    Bench()
+    {
+        std::string path = dir / "pool";
+        std::string listen = "shm:" + dir / "socket";
+        rpm_server_opts opts = rpm_server_opts_init();
+
+        opts.pool = path.c_str();
+        opts.listen = listen.c_str();
+        opts.pool_bytes = 1 << 20;
+        opts.flags = RPM_SERVER_CREATE;
+        opts.domain = RPM_DOMAIN_ADR;
+        REQUIRE(rpm_server_open(&opts, &server) == 0);
+        REQUIRE(rpmi_service_attach(server->service, &client) == 0);
+        rows = open(client, "rows", RPM_KIND_REGION, &rows_at);
+        words = open(client, "words", RPM_KIND_DRAM, &words_at);
+        rpmi_batch_begin(&batch);
+    }
+    Bench(const Bench &) = delete;
+    ~Bench()
+    {
+        rpm_server_close(&server);
+    }
+    uint32_t open(uint32_t who, const char *name, uint32_t object, uint64_t *at)
+    {
+        rpmi_call call = {};
+        rpmi_reply reply = {};
+
+        call.kind = RPMI_CALL_OPEN;
+        call.flags = RPMI_CALL_CREATE;
+        call.object = object;
+        call.bytes = 8192;
+        strcpy(call.name, name);
+        rpmi_service_call(server->service, who, &call, &reply);
+        REQUIRE(reply.status == 0);
+        *at = reply.offset;
+        return reply.key;
+    }
+    void add(uint8_t kind, uint32_t key, uint64_t offset, uint16_t len, uint8_t flags = 0,
+             Words words_of = {})
+    {
+        rpmi_step step = {};
+        size_t at = list.size();
+
+        step.kind = kind;
+        step.flags = flags;
+        step.len = len;
+        step.key = key;
+        step.offset = offset;
+        step.expect = words_of.expect;
+        step.operand = words_of.operand;
+        step.data = "twelve bytes";
+        list.resize(at + rpmi_step_bytes(&step));
+        rpmi_step_put(&list[at], &step);
+        answer.resize(answer.size() + rpmi_step_result_bytes(&step), 0xee);
+    }
+    int run(uint8_t flags = RPMI_OP_DURABLE)
+    {
+        rpmi_op op = {};
+        rpmi_part part = {};
+
+        op.kind = RPMI_OP_STEPS;
+        op.flags = flags;
+        op.body = list.data();
+        op.body_bytes = list.size();
+        op.into = answer.data();
+        op.len = answer.size();
+        return rpmi_work_do(server, client, &op, &part, &batch);
+    }
+    void renew()
+    {
+        list.clear();
+        answer.assign(RPMI_STEPS_ANSWER_HEAD, 0xee);
+    }
+    uint64_t word() const
+    {
+        uint64_t word;
+
+        memcpy(&word, server->dram.base + words_at, sizeof(word));
+        return word;
+    }
+    std::string row(uint64_t offset, size_t len) const
+    {
+        return std::string(reinterpret_cast<char *>(server->pool.base + rows_at + offset), len);
+    }
+    uint32_t done() const
+    {
+        uint32_t done = 99;
+
+        REQUIRE(rpmi_steps_answer_get(answer.data(), RPMI_STEPS_MAX, &done) == 0);
+        return done;
+    }
+
+    support::Dir dir;
+    rpm_server *server = nullptr;
+    uint32_t client = 0;
+    uint32_t rows = 0;
+    uint32_t words = 0;
+    uint64_t rows_at = 0;
+    uint64_t words_at = 0;
+    std::vector<unsigned char> list;
+    std::vector<unsigned char> answer = std::vector<unsigned char>(RPMI_STEPS_ANSWER_HEAD, 0xee);
+    rpmi_batch batch;
+};
+
+} // namespace
+
+TEST_CASE("steps: in order, and the stores are fenced before a word is changed", "[unit]")
+{
+    Bench bench;
+
+    bench.add(RPMI_STEP_WRITE, bench.rows, 100, 12, RPMI_STEP_DURABLE);
+    REQUIRE(bench.run() == 0);
+    CHECK(bench.batch.unfenced); // till the end of the batch
+    CHECK(bench.row(100, 12) == "twelve bytes");
+    bench.renew();
+    bench.add(RPMI_STEP_WRITE, bench.rows, 200, 12, RPMI_STEP_DURABLE);
+    bench.add(RPMI_STEP_FAA, bench.words, 0, 8, 0, { 0, 3 });
+    REQUIRE(bench.run() == 0);
+    CHECK_FALSE(bench.batch.unfenced);
+    CHECK(bench.done() == 2);
+    CHECK(bench.word() == 3);
+    bench.renew();
+    bench.add(RPMI_STEP_WRITE, bench.rows, 200, 12, RPMI_STEP_DURABLE);
+    bench.add(RPMI_STEP_WRITE, bench.words, 8, 8);
+    REQUIRE(bench.run() == 0);
+    CHECK_FALSE(bench.batch.unfenced); // a lock can be freed so too
+    bench.renew();
+    bench.add(RPMI_STEP_WRITE, bench.rows, 0, 12, RPMI_STEP_DURABLE);
+    REQUIRE(bench.run(0) == 0); // a request that promises nothing
+    CHECK_FALSE(bench.batch.unfenced);
+}
+
+TEST_CASE("steps: a list that may not be, or cannot be, does nothing", "[unit]")
+{
+    struct {
+        int err;
+        void (*spoil)(Bench *);
+    } rows[] = {
+        { RPM_E_RANGE, [](Bench *b) { b->add(RPMI_STEP_READ, b->rows, 8190, 3); } },
+        { RPM_E_RANGE, [](Bench *b) { b->add(RPMI_STEP_WRITE, b->rows, UINT64_MAX, 12); } },
+        { RPM_E_DENIED, [](Bench *b) { b->add(RPMI_STEP_FAA, b->rows, 0, 8); } },
+        { RPM_E_DENIED, [](Bench *b) { b->add(RPMI_STEP_READ, 77, 0, 8); } },
+        { RPM_E_DENIED, [](Bench *b) { b->add(RPMI_STEP_WRITE, 0, 0, 8); } },
+        { RPM_E_INVAL, [](Bench *b) { b->add(RPMI_STEP_FAA, b->words, 4, 8); } },
+        { RPM_E_PROTO, [](Bench *b) { b->list[0] = 9; } },
+        { RPM_E_PROTO, [](Bench *b) { b->list.pop_back(); } },
+        { RPM_E_PROTO, [](Bench *b) { b->list.resize(RPMI_STEPS_BYTES + 8); } },
+        { RPM_E_PROTO, [](Bench *b) { b->list.clear(); } },
+        { RPM_E_PROTO, [](Bench *b) { b->answer.push_back(0); } },
+        { RPM_E_PROTO, [](Bench *b) { b->answer.resize(RPMI_STEPS_BYTES + 1); } },
+        { RPM_E_PROTO, [](Bench *b) { b->answer.clear(); } },
+    };
+
+    for (const auto &row : rows) {
+        Bench bench;
+
+        CAPTURE(&row - rows);
+        bench.add(RPMI_STEP_FAA, bench.words, 0, 8, 0, { 0, 1 });
+        bench.add(RPMI_STEP_WRITE, bench.rows, 0, 12, RPMI_STEP_DURABLE);
+        row.spoil(&bench);
+        CHECK(bench.run() == row.err);
+        CHECK(bench.word() == 0);
+        CHECK(bench.row(0, 12) == std::string(12, '\0'));
+        CHECK_FALSE(bench.batch.unfenced);
+    }
+}
+
+TEST_CASE("steps: a word is taken in once, whatever becomes of the answer's memory", "[unit]")
+{
+    Bench bench;
+
+    bench.add(RPMI_STEP_FAA, bench.words, 0, 8, 0, { 0, 5 });
+    bench.add(RPMI_STEP_READ, bench.words, 0, 8, RPMI_STEP_MUST, { 5, 0 });
+    bench.add(RPMI_STEP_CAS, bench.words, 0, 8, RPMI_STEP_MUST, { 4, 9 });
+    bench.add(RPMI_STEP_FAA, bench.words, 0, 8, 0, { 0, 100 });
+    REQUIRE(bench.run() == 0);
+    CHECK(bench.done() == 2);
+    CHECK(bench.word() == 5);
+    CHECK(bench.answer.size() == 40);
+    CHECK(rpmi_load64(&bench.answer[8]) == 0);
+    CHECK(rpmi_load64(&bench.answer[16]) == 5);
+    CHECK(rpmi_load64(&bench.answer[24]) == 5);
+    CHECK(rpmi_load64(&bench.answer[32]) == 0);
+}
+
+TEST_CASE("steps: a durable write is in the batch's msync where that is the domain", "[unit]")
+{
+    Bench bench;
+
+    bench.server->pool.facts.domain = RPM_DOMAIN_MSYNC;
+    bench.add(RPMI_STEP_WRITE, bench.rows, 0, 12, RPMI_STEP_DURABLE);
+    bench.add(RPMI_STEP_WRITE, bench.rows, 5000, 12);
+    REQUIRE(bench.run() == 0);
+    REQUIRE(bench.batch.dirty_n == 1);
+    CHECK(bench.batch.dirty[0].first <= bench.rows_at);
+    CHECK(bench.batch.dirty[0].end <= bench.rows_at + 4096 + RPMI_PAGE_BYTES);
+    rpmi_batch_begin(&bench.batch);
+    bench.server->pool.facts.domain = RPM_DOMAIN_ADR;
+}
