@@ -158,8 +158,6 @@ int steps(Party *party, bool async)
     uint32_t carried;
     int n = 0;
 
-    if ((rpmi_conn_link(party->conn)->flags & RPMI_LINK_STEPS) == 0)
-        return party->write(0, "late");
     opts.flags = RPM_REGION_DRAM;
     REQUIRE(rpm_region_open(party->conn, party->name("locks").c_str(), &opts, &free) == 0);
     rpm_step list[2] = {};

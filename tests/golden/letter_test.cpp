@@ -105,6 +105,40 @@ TEST_CASE("golden: a count of works is its bytes, both ways", "[golden]")
     CHECK(made == expected);
 }
 
+TEST_CASE("golden: a work with a list is its bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("letter_steps");
+    Bytes list = golden("steps");
+    Bytes made(expected.size(), 0xff);
+    rpmi_op op = {};
+
+    REQUIRE(rpmi_letter_kind(expected.data(), 160) == 5);
+    REQUIRE(rpmi_work_get(expected.data(), 160, &op) == 0);
+    CHECK(op.kind == RPMI_OP_STEPS);
+    CHECK(op.flags == RPMI_OP_DURABLE);
+    CHECK(op.len == 136);
+    CHECK(op.body_bytes == list.size());
+    CHECK(memcmp(op.body, list.data(), list.size()) == 0);
+    rpmi_work_put(made.data(), &op, 0, op.len, 120);
+    memcpy(made.data() + RPMI_WORK_BYTES, list.data(), list.size());
+    CHECK(made == expected);
+}
+
+TEST_CASE("golden: a result is its bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("letter_result");
+    Bytes answer = golden("steps_answer");
+    Bytes made(expected.size(), 0xff);
+    uint64_t done = 0;
+
+    REQUIRE(rpmi_letter_kind(expected.data(), 152) == RPMI_LETTER_RESULT);
+    REQUIRE(rpmi_result_get(expected.data(), &done) == 0);
+    CHECK(done == 1ull << 40);
+    rpmi_result_put(made.data(), done, static_cast<uint32_t>(answer.size()));
+    memcpy(made.data() + RPMI_RESULT_BYTES, answer.data(), answer.size());
+    CHECK(made == expected);
+}
+
 TEST_CASE("golden: immediate data says key and line", "[golden]")
 {
     CHECK(rpmi_imm_make(9, 0x40 * 0x123456) == 0x09123456);

@@ -357,6 +357,23 @@ def letter_work():
     return b
 
 
+def letter_steps():
+    b = letter(5, 160, "work")
+    b.raw(8, b"\x0a", "STEPS")
+    b.raw(9, b"\x04", "flags: durable")
+    b.u64(24, 136, "length: of the answer")
+    b.u32(32, 120, "bytes that follow")
+    b.raw(40, steps().data, "list")
+    return b
+
+
+def letter_result():
+    b = letter(8, 152, "result")
+    b.u64(8, 1 << 40, "works done")
+    b.raw(16, steps_answer().data, "answer")
+    return b
+
+
 def letter_done():
     b = letter(6, 24, "done")
     b.u64(8, 1 << 40, "works")
@@ -388,6 +405,8 @@ def golden():
         "entry": ("FORMAT.md section 9: entry, secret 'open sesame'", entry()),
         "sealed": ("FORMAT.md section 9: sealed welcome", sealed()),
         "request": ("FORMAT.md section 10: header of a request", request()),
+        "letter_steps": ("FORMAT.md section 11: a work letter with a list", letter_steps()),
+        "letter_result": ("FORMAT.md section 11: a result letter", letter_result()),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
         "steps_answer": ("FORMAT.md section 12: the answer to a list", steps_answer()),
         "request_call": ("FORMAT.md section 10: header of a call", request_call()),

@@ -3,8 +3,9 @@
  * letters.c: what clients SEND: works are carried out in the engine's batch, entries and calls go
  * to the control thread.
  *
- * One done letter answers all works of a pass. It goes when there is room for it: the count in it
- * is cumulative, so a later one says the same.
+ * One done letter answers all works of a pass but lists of steps, each of which has its answer in a
+ * letter of its own. They go when there is room for them: the count in each is cumulative, so a
+ * later one says the same.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -79,11 +80,13 @@ static void go_on(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint
     int err;
 
     /* The bytes of a COPY lie in a receive that is used again: they go in the first part. */
-    if (part.len > *room) {
+    if (part.len > *room && rpmi_work_in_parts(op->kind)) {
         part.len = *room > op->body_bytes ? *room : op->body_bytes;
         if (part.len > op->len - caller->rest_at)
             part.len = op->len - caller->rest_at;
     }
+    if (op->kind == RPMI_OP_STEPS)
+        op->into = rpmi_caller_result_at(caller, caller->results) + RPMI_RESULT_BYTES;
     err = rpmi_work_do(server, caller->guest.client, op, &part, batch);
     *room -= part.len < *room ? part.len : *room;
     caller->rest_at += part.len;
@@ -92,6 +95,9 @@ static void go_on(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint
         return;
     caller->works++;
     caller->status = err;
+    if (op->kind == RPMI_OP_STEPS && err == 0)
+        rpmi_result_put(rpmi_caller_result_at(caller, caller->results++), caller->works,
+                        (uint32_t)op->len);
     rpmi_count_own(&server->stats.ops, 1);
     if (err != 0)
         rpmi_count_own(&server->stats.rejected, 1);
@@ -161,7 +167,8 @@ static bool take_receive(struct rpmi_verbs_port *port, struct rpmi_caller *calle
     if (rpmi_letter_kind(letter, wc->byte_len) != RPMI_LETTER_WORK)
         return take_letter(port, caller, letter, wc->byte_len);
     if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE ||
-        rpmi_work_get(letter, wc->byte_len, &caller->rest) != 0)
+        rpmi_work_get(letter, wc->byte_len, &caller->rest) != 0 ||
+        caller->results - caller->results_sent == RPMI_CALLER_RESULTS)
         return false;
     begin(port, caller, room, batch);
     return true;
@@ -287,6 +294,30 @@ void rpmi_letters_take(struct rpmi_port *port, struct rpmi_batch *batch)
     }
 }
 
+/* Answers to lists, as far as there is room. False: some are left. */
+static bool send_results(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+{
+    while (caller->results_sent != caller->results) {
+        unsigned char *letter = rpmi_caller_result_at(caller, caller->results_sent);
+        uint64_t work = 0;
+
+        if (rpmi_result_get(letter, &work) != 0 || work > caller->works ||
+            (work == caller->works && caller->status != 0)) {
+            caller->results_sent = caller->results; /* msync failed: nobody hears of it */
+            return true;
+        }
+        if (!must_tell(caller))
+            return false;
+        if (!rpmi_letter_send(caller, letter, rpmi_load32(letter + sizeof(uint32_t)))) {
+            give_up(port, caller, "the device takes no answer");
+            return false;
+        }
+        caller->told = work;
+        caller->results_sent++;
+    }
+    return true;
+}
+
 /* msync failed: the first work that counted on it did, and nothing after it is told. */
 static void note_sync(struct rpmi_caller *caller, const struct rpmi_batch *batch)
 {
@@ -307,7 +338,7 @@ void rpmi_letters_answer(struct rpmi_port *port, const struct rpmi_batch *batch)
         if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE || !served(caller))
             continue;
         note_sync(caller, batch);
-        if (!must_tell(caller))
+        if (!send_results(ours, caller) || !must_tell(caller))
             continue;
         letter = rpmi_caller_done_at(caller, caller->dones++);
         rpmi_done_put(letter, caller->works, caller->status);

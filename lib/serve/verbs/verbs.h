@@ -26,7 +26,8 @@
 #define RPMI_NICS_MAX 8u
 #define RPMI_CALLER_RECEIVES                                                                       \
     64u /* letters and writes with immediate data that a client may have out */
-#define RPMI_CALLER_DONES 32u /* done letters under way */
+#define RPMI_CALLER_DONES 32u                    /* done letters under way */
+#define RPMI_CALLER_RESULTS RPMI_CALLER_RECEIVES /* answers to lists that were not sent yet */
 #define RPMI_CALLER_SENDS (RPMI_CALLER_DONES + 8u)
 #define RPMI_CALLER_WCS 16u
 #define RPMI_CALLER_FENCED 4u /* fenced letters under way */
@@ -60,7 +61,7 @@ struct rpmi_caller {
     struct ibv_cq *cq;
     struct rpmi_qp qp;
     struct ibv_mr *buffers_mr;
-    unsigned char *buffers; /* receives, dones, answer */
+    unsigned char *buffers; /* receives, dones, answer, fenced, results */
     uint64_t greet_by_ns;
     bool refused;         /* and told so: it is to leave */
     uint64_t probe_at_ns; /* when to see whether it lives */
@@ -77,6 +78,8 @@ struct rpmi_caller {
     uint64_t dones;         /* letters that went */
     uint64_t first_durable; /* work of this batch that promised durability, 0: none */
     int status;             /* of the last work: nothing is taken after a failure */
+    uint64_t results;       /* answers to lists made */
+    uint64_t results_sent;  /* of those, in letters that went */
     bool resting;           /* a work too long for one pass: */
     struct rpmi_op rest;
     uint64_t rest_at;
@@ -169,9 +172,17 @@ static inline unsigned char *rpmi_caller_fenced_at(const struct rpmi_caller *cal
     return rpmi_caller_answer_at(caller) + RPMI_LETTER_TO_CLIENT + key % RPMI_CALLER_FENCED * 16u;
 }
 
+/* A result lies here from when its list was carried out until its client has it: then that one may
+ * have another work under way, which may use it. */
+static inline unsigned char *rpmi_caller_result_at(const struct rpmi_caller *caller, uint64_t i)
+{
+    return rpmi_caller_fenced_at(caller, 0) + RPMI_CALLER_FENCED * 16u +
+           i % RPMI_CALLER_RESULTS * RPMI_LETTER_TO_CLIENT;
+}
+
 #define RPMI_CALLER_BUFFERS                                                                        \
     (RPMI_CALLER_RECEIVES * (uint64_t)RPMI_LETTER_TO_SERVER +                                      \
      RPMI_CALLER_DONES * (uint64_t)RPMI_LINE_BYTES + RPMI_LETTER_TO_CLIENT +                       \
-     RPMI_CALLER_FENCED * 16u)
+     RPMI_CALLER_FENCED * 16u + RPMI_CALLER_RESULTS * (uint64_t)RPMI_LETTER_TO_CLIENT)
 
 #endif

@@ -247,6 +247,7 @@ static void forget(struct rpmi_verbs *verbs)
     verbs->letters_out = 0;
     verbs->posted = verbs->finished = verbs->unsignaled = 0;
     verbs->works = verbs->works_done = verbs->fence_work = 0;
+    verbs->lists_out = 0;
     verbs->sent_tail = verbs->sent_head = 0;
     verbs->work_status = verbs->broken_status = 0;
     verbs->broken = verbs->told_failure = verbs->refusing = false;

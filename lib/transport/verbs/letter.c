@@ -40,6 +40,7 @@ uint32_t rpmi_letter_kind(const void *bytes, uint32_t len)
         [RPMI_LETTER_WORK] = 0,
         [RPMI_LETTER_DONE] = RPMI_DONE_BYTES,
         [RPMI_LETTER_FENCED] = RPMI_FENCED_BYTES,
+        [RPMI_LETTER_RESULT] = 0,
     };
     const unsigned char *from = bytes;
     uint32_t kind;
@@ -51,6 +52,9 @@ uint32_t rpmi_letter_kind(const void *bytes, uint32_t len)
         return 0;
     if (fixed[kind] != 0)
         return len == fixed[kind] ? kind : 0;
+    if (kind == RPMI_LETTER_RESULT)
+        return len >= RPMI_RESULT_BYTES + RPMI_STEPS_ANSWER_HEAD && len <= RPMI_RESULT_LETTER ? kind
+                                                                                              : 0;
     return len >= RPMI_WORK_BYTES && len <= RPMI_WORK_LETTER ? kind : 0;
 }
 
@@ -88,7 +92,8 @@ void rpmi_work_put(void *bytes, const struct rpmi_op *op, uint64_t from, uint64_
 {
     unsigned char *to = bytes;
 
-    RPM_ASSERT(body_bytes <= RPMI_WORK_BODY_MAX && body_bytes <= len);
+    RPM_ASSERT(body_bytes <= RPMI_WORK_BODY_MAX &&
+               (body_bytes <= len || op->kind == RPMI_OP_STEPS));
     rpmi_letter_head(to, RPMI_LETTER_WORK, RPMI_WORK_BYTES + body_bytes);
     to[WORK_AT_KIND] = op->kind;
     to[WORK_AT_FLAGS] = op->flags & (RPMI_OP_DURABLE | RPMI_OP_CACHED);
@@ -98,6 +103,22 @@ void rpmi_work_put(void *bytes, const struct rpmi_op *op, uint64_t from, uint64_
     rpmi_store64(to + WORK_AT_LEN, len);
     rpmi_store32(to + WORK_AT_BODY, body_bytes);
     rpmi_store32(to + WORK_AT_ZERO_TOO, 0);
+}
+
+/* What each kind has. */
+static bool has_shape(const struct rpmi_op *op)
+{
+    switch (op->kind) {
+    case RPMI_OP_PERSIST:
+        return op->body_bytes == 0;
+    case RPMI_OP_COPY:
+        return op->body_bytes <= op->len;
+    case RPMI_OP_STEPS:
+        return op->body_bytes > 0 && op->len >= RPMI_STEPS_ANSWER_HEAD &&
+               op->len <= RPMI_STEPS_BYTES && op->key == 0 && op->offset == 0;
+    default:
+        return false;
+    }
 }
 
 int rpmi_work_get(const void *bytes, uint32_t letter_bytes, struct rpmi_op *op)
@@ -112,13 +133,24 @@ int rpmi_work_get(const void *bytes, uint32_t letter_bytes, struct rpmi_op *op)
     op->len = rpmi_load64(from + WORK_AT_LEN);
     op->body_bytes = rpmi_load32(from + WORK_AT_BODY);
     op->body = from + RPMI_WORK_BYTES;
-    if ((op->kind != RPMI_OP_PERSIST && op->kind != RPMI_OP_COPY) ||
-        (op->flags & ~(RPMI_OP_DURABLE | RPMI_OP_CACHED)) != 0 || from[WORK_AT_ZERO] != 0 ||
-        from[WORK_AT_ZERO + 1] != 0 || rpmi_load32(from + WORK_AT_ZERO_TOO) != 0 ||
-        op->body_bytes != letter_bytes - RPMI_WORK_BYTES || op->body_bytes > op->len ||
-        (op->kind == RPMI_OP_PERSIST && op->body_bytes != 0))
+    if (!has_shape(op) || (op->flags & ~(RPMI_OP_DURABLE | RPMI_OP_CACHED)) != 0 ||
+        from[WORK_AT_ZERO] != 0 || from[WORK_AT_ZERO + 1] != 0 ||
+        rpmi_load32(from + WORK_AT_ZERO_TOO) != 0 ||
+        op->body_bytes != letter_bytes - RPMI_WORK_BYTES)
         return RPM_E_PROTO;
     return 0;
+}
+
+void rpmi_result_put(void *bytes, uint64_t done, uint32_t answer_bytes)
+{
+    rpmi_letter_head(bytes, RPMI_LETTER_RESULT, RPMI_RESULT_BYTES + answer_bytes);
+    rpmi_store64((unsigned char *)bytes + RPMI_LETTER_HEAD, done);
+}
+
+int rpmi_result_get(const void *bytes, uint64_t *done)
+{
+    *done = rpmi_load64((const unsigned char *)bytes + RPMI_LETTER_HEAD);
+    return *done != 0 ? 0 : RPM_E_PROTO;
 }
 
 void rpmi_done_put(void *bytes, uint64_t done, int32_t status)

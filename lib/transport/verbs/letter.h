@@ -6,9 +6,10 @@
  *   entry    client  greet.h's entry, the first letter
  *   welcome  server  greet.h's sealed welcome, how many letters may be on their way, the scratch
  * key call     client  call.h's call reply    server  call.h's reply, and the key that it grants
- *   work     client  PERSIST or COPY, with the bytes of a COPY
+ *   work     client  PERSIST, COPY or STEPS, with the bytes of a COPY, the list of a STEPS
  *   done     server  how many works (letters and WRITEs with immediate data) are done, all well
  *                    but for the last one, whose status it is
+ *   result   server  the same, of a STEPS that went well, with its answer
  *   fenced   server  a newer writer claimed the log: what the NIC refuses by this key, it refuses
  *                    for that reason
  *
@@ -22,6 +23,7 @@
 #include "transport/op.h"
 #include "wire/call.h"
 #include "wire/greet.h"
+#include "wire/steps.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,12 +34,14 @@
 #define RPMI_GRANT_BYTES 40u
 #define RPMI_DONE_BYTES 24u
 #define RPMI_FENCED_BYTES 16u
+#define RPMI_RESULT_BYTES 16u /* a result without the answer */
 
 #define RPMI_ENTRY_LETTER (RPMI_LETTER_HEAD + RPMI_ENTRY_BYTES)
 #define RPMI_WELCOME_LETTER (RPMI_LETTER_HEAD + RPMI_SEALED_BYTES + 8u + RPMI_GRANT_BYTES)
 #define RPMI_CALL_LETTER (RPMI_LETTER_HEAD + RPMI_CALL_BYTES)
 #define RPMI_REPLY_LETTER (RPMI_LETTER_HEAD + RPMI_REPLY_BYTES + RPMI_GRANT_BYTES)
 #define RPMI_WORK_LETTER (RPMI_WORK_BYTES + RPMI_WORK_BODY_MAX)
+#define RPMI_RESULT_LETTER (RPMI_RESULT_BYTES + RPMI_STEPS_BYTES)
 
 /* Where things lie in the two that are made of others. */
 #define RPMI_WELCOME_AT_LETTERS (RPMI_LETTER_HEAD + RPMI_SEALED_BYTES)
@@ -45,12 +49,14 @@
 #define RPMI_WELCOME_BESIDE (RPMI_WELCOME_LETTER - RPMI_WELCOME_AT_LETTERS) /* proven as well */
 #define RPMI_REPLY_AT_GRANT (RPMI_LETTER_HEAD + RPMI_REPLY_BYTES)
 
-#define RPMI_LETTER_TO_CLIENT 512u /* room for the longest */
+#define RPMI_LETTER_TO_CLIENT 4160u /* room for the longest */
 #define RPMI_LETTER_TO_SERVER 4160u
 
 _Static_assert(RPMI_WELCOME_LETTER <= RPMI_LETTER_TO_CLIENT, "a welcome fits");
 _Static_assert(RPMI_WELCOME_BESIDE <= RPMI_BESIDE_BYTES_MAX, "so does what a proof is made of");
 _Static_assert(RPMI_REPLY_LETTER <= RPMI_LETTER_TO_CLIENT, "a reply fits");
+_Static_assert(RPMI_RESULT_LETTER <= RPMI_LETTER_TO_CLIENT, "a result fits");
+_Static_assert(RPMI_STEPS_BYTES <= RPMI_WORK_BODY_MAX, "a list goes in one letter");
 _Static_assert(RPMI_WORK_LETTER <= RPMI_LETTER_TO_SERVER, "a work fits");
 
 enum rpmi_letter_kind {
@@ -60,7 +66,8 @@ enum rpmi_letter_kind {
     RPMI_LETTER_REPLY = 4,
     RPMI_LETTER_WORK = 5,
     RPMI_LETTER_DONE = 6,
-    RPMI_LETTER_FENCED = 7
+    RPMI_LETTER_FENCED = 7,
+    RPMI_LETTER_RESULT = 8
 };
 
 /* Where the memory of a key lies for the NIC. An rkey counts only with its right. */
@@ -106,6 +113,11 @@ int rpmi_work_get(const void *bytes, uint32_t letter_bytes, struct rpmi_op *op);
 void rpmi_fenced_put(void *bytes, uint32_t key);
 /* RPM_E_PROTO. */
 int rpmi_fenced_get(const void *bytes, uint32_t *key);
+
+/* The front of a result: the work whose answer of @answer_bytes follows. */
+void rpmi_result_put(void *bytes, uint64_t done, uint32_t answer_bytes);
+/* RPM_E_PROTO. */
+int rpmi_result_get(const void *bytes, uint64_t *done);
 
 void rpmi_done_put(void *bytes, uint64_t done, int32_t status);
 int rpmi_done_get(const void *bytes, uint64_t *done, int32_t *status);

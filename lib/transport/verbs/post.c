@@ -117,8 +117,7 @@ static struct rpmi_wr *put_piece(struct chain *chain, const struct rpmi_op *op, 
     return wr;
 }
 
-/* As it lies; or the front of it out of a slot, the rest of its body from where it lies, its zeros.
- */
+/* As it lies; or its front out of a slot, the rest of its body from where it lies, its zeros. */
 static struct rpmi_wr *put_plain_write(struct chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -284,6 +283,14 @@ static struct rpmi_wr *put_persist(struct chain *chain, const struct rpmi_op *op
     return put_letter(chain, &persist, &whole);
 }
 
+static struct rpmi_wr *put_steps(struct chain *chain, const struct rpmi_op *op)
+{
+    const struct piece whole = { .len = op->len, .body_bytes = op->body_bytes };
+
+    chain->verbs->lists_out++;
+    return put_letter(chain, op, &whole);
+}
+
 static uint32_t letters_left(const struct rpmi_verbs *verbs)
 {
     /* One is kept for a call. */
@@ -331,7 +338,8 @@ static bool imm_fits(const struct rpmi_op *op)
 /* What room an op takes before it can be begun. */
 static bool needs_letter(const struct rpmi_op *op)
 {
-    return op->kind == RPMI_OP_PERSIST || op->kind == RPMI_OP_WRITE_IMM || op->kind == RPMI_OP_COPY;
+    return op->kind == RPMI_OP_PERSIST || op->kind == RPMI_OP_WRITE_IMM ||
+           op->kind == RPMI_OP_COPY || op->kind == RPMI_OP_STEPS;
 }
 
 static uint64_t requests_of(const struct rpmi_op *op)
@@ -362,7 +370,7 @@ static bool carried(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
 {
     if (op->kind == RPMI_OP_FLUSH)
         return verbs->qp.ex != NULL && verbs->link.facts.native_flush == RPM_YES;
-    return op->kind >= RPMI_OP_WRITE && op->kind < RPMI_OP_STEPS && op->kind != RPMI_OP_DRAIN &&
+    return op->kind >= RPMI_OP_WRITE && op->kind < RPMI_OP_KINDS && op->kind != RPMI_OP_DRAIN &&
            (op->flags & RPMI_OP_OTHER_QP) == 0;
 }
 
@@ -376,6 +384,8 @@ static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
     if (!carried(verbs, op))
         return rpmi_fail(RPM_E_NOCAP, "this link does not carry operation %u", op->kind);
     RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES);
+    if (op->kind == RPMI_OP_STEPS)
+        return 0; /* the far end judges each step */
     key = &verbs->key[op->key % RPMI_KEYS_MAX];
     if (op->key >= RPMI_KEYS_MAX || (key->rights & right) != right)
         return rpmi_fail(RPM_E_DENIED, "key %u does not carry that right", op->key);
@@ -433,6 +443,8 @@ static struct rpmi_wr *put_op(struct chain *chain, const struct rpmi_op *op)
         return put_copy(chain, &chain->verbs->rest);
     case RPMI_OP_PERSIST:
         return put_persist(chain, op);
+    case RPMI_OP_STEPS:
+        return put_steps(chain, op);
     case RPMI_OP_READ:
         return put_read(chain, op);
     case RPMI_OP_FLUSH:
@@ -466,11 +478,14 @@ static void take(struct chain *chain, const struct rpmi_op *op)
         .id = op->id,
         .wr = wr->wr.wr_id,
         .work = works != 0 ? last_work : 0,
+        .into = op->into,
+        .want = op->kind == RPMI_OP_STEPS ? (uint32_t)op->len : 0,
         .key = op->key,
         .kind = op->kind,
         .signaled = (op->flags & RPMI_OP_SIGNALED) != 0,
     };
-    if (op->kind == RPMI_OP_PERSIST || (works != 0 && (op->flags & RPMI_OP_DURABLE) != 0))
+    if (op->kind == RPMI_OP_PERSIST || op->kind == RPMI_OP_STEPS ||
+        (works != 0 && (op->flags & RPMI_OP_DURABLE) != 0))
         verbs->fence_work = last_work;
 }
 

@@ -81,20 +81,57 @@ static void request_failed(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
     rpmi_verbs_break(verbs, wc->wr_id, status);
 }
 
-/* A done letter: so many works, all well but for the last if it has a status. */
-static bool take_done(struct rpmi_verbs *verbs, const unsigned char *letter)
+/* A list that was not answered, among the works up to @done; NULL: there is none. */
+static struct rpmi_verbs_sent *unanswered(struct rpmi_verbs *verbs, uint64_t done)
 {
-    uint64_t done;
-    int32_t status;
+    for (uint64_t i = verbs->sent_head; verbs->lists_out > 0 && i != verbs->sent_tail; i++) {
+        struct rpmi_verbs_sent *sent = &verbs->sent[i % verbs->link.depth];
 
-    if (rpmi_done_get(letter, &done, &status) != 0 || done <= verbs->works_done ||
-        done > verbs->works || verbs->work_status != 0)
+        if (sent->want != 0 && sent->work <= done)
+            return sent;
+    }
+    return NULL;
+}
+
+/* So many works, all well but for the last if it has a status. No list ended well without its
+ * answer, which came before. */
+static bool count_done(struct rpmi_verbs *verbs, uint64_t done, int status)
+{
+    const struct rpmi_verbs_sent *list = unanswered(verbs, done);
+
+    if (done <= verbs->works_done || done > verbs->works || verbs->work_status != 0 ||
+        (list != NULL && (list->work != done || status == 0)))
         return false;
     RPM_ASSERT(done - verbs->works_done <= verbs->letters_out);
     verbs->letters_out -= (uint32_t)(done - verbs->works_done);
     verbs->works_done = done;
     verbs->work_status = status;
     return true;
+}
+
+static bool take_done(struct rpmi_verbs *verbs, const unsigned char *letter)
+{
+    uint64_t done;
+    int32_t status;
+
+    return rpmi_done_get(letter, &done, &status) == 0 && count_done(verbs, done, status);
+}
+
+/* The answer to a list, which is done with it and all works before it. */
+static bool take_result(struct rpmi_verbs *verbs, const unsigned char *letter, uint32_t len)
+{
+    struct rpmi_verbs_sent *list;
+    uint64_t done;
+
+    if (rpmi_result_get(letter, &done) != 0 || done > verbs->works)
+        return false;
+    list = unanswered(verbs, done);
+    if (list == NULL || list->work != done || list->want != len - RPMI_RESULT_BYTES)
+        return false;
+    memcpy(list->into, letter + RPMI_RESULT_BYTES, list->want);
+    list->want = 0;
+    verbs->lists_out--;
+    return count_done(verbs, done, 0);
 }
 
 static bool take_fenced(struct rpmi_verbs *verbs, const unsigned char *letter)
@@ -129,6 +166,8 @@ static bool take_letter(struct rpmi_verbs *verbs, const unsigned char *letter, u
         return verbs->welcomed && take_answer(verbs, letter, len, &verbs->replied);
     case RPMI_LETTER_DONE:
         return take_done(verbs, letter);
+    case RPMI_LETTER_RESULT:
+        return take_result(verbs, letter, len);
     case RPMI_LETTER_FENCED:
         return take_fenced(verbs, letter);
     default:

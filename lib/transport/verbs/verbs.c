@@ -99,6 +99,7 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_verbs *verbs
 static void settle(struct rpmi_verbs *verbs, const struct rpmi_welcome *welcome)
 {
     verbs->link.facts = welcome->facts;
+    verbs->link.flags = RPMI_LINK_STEPS;
     if (verbs->qp.ex == NULL || !verbs->nic.atomic_write)
         verbs->link.facts.atomic_write = RPM_NO;
     if (verbs->qp.ex == NULL || !verbs->nic.flush) {

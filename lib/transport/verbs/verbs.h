@@ -56,6 +56,8 @@ struct rpmi_verbs_sent {
     uint64_t id;
     uint64_t wr;   /* number of its last request */
     uint64_t work; /* number of its last work, 0: the NIC alone */
+    void *into;    /* STEPS: where the answer goes */
+    uint32_t want; /* STEPS: bytes of the answer that is to come */
     uint32_t key;
     uint8_t kind;
     bool signaled;
@@ -103,7 +105,8 @@ struct rpmi_verbs {
     uint64_t unsignaled; /* since the last one that will be reported */
     uint64_t works;      /* asked for */
     uint64_t works_done;
-    int work_status; /* of the last one that was done */
+    int work_status;    /* of the last one that was done */
+    uint32_t lists_out; /* STEPS whose answer has not come */
 
     uint64_t by_opcode[16];       /* completions of ours that went well, by enum ibv_wc_opcode */
     struct rpmi_verbs_sent *sent; /* ring of link.depth */

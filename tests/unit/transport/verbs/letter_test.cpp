@@ -64,7 +64,7 @@ TEST_CASE("letter: no work is taken that asks for more than it brings", "[verbs]
 
     CHECK(changed(8, RPMI_OP_COPY) == 0);
     for (int kind = 0; kind < 256; kind++)
-        if (kind != RPMI_OP_COPY)
+        if (kind != RPMI_OP_COPY) // nor a STEPS: it has no key
             CHECK(changed(8, static_cast<unsigned char>(kind)) == RPM_E_PROTO);
     CHECK(changed(9, RPMI_OP_SIGNALED) == RPM_E_PROTO);
     for (size_t reserved : { 10, 11, 36, 39 })
@@ -77,6 +77,48 @@ TEST_CASE("letter: no work is taken that asks for more than it brings", "[verbs]
     std::vector<unsigned char> with_bytes = work(persist, 0, 256, 8);
     CHECK(rpmi_work_get(with_bytes.data(), static_cast<uint32_t>(with_bytes.size()), &found) ==
           RPM_E_PROTO);
+}
+
+TEST_CASE("letter: a list of steps and its answer have bounds of their own", "[verbs]")
+{
+    rpmi_op op = {};
+    unsigned char list[64] = {};
+    rpmi_op found;
+    auto taken = [&](uint64_t len, uint32_t body) {
+        std::vector<unsigned char> letter(RPMI_WORK_BYTES + body);
+
+        op.kind = RPMI_OP_STEPS;
+        op.body = list;
+        rpmi_work_put(letter.data(), &op, 0, len, body);
+        return rpmi_work_get(letter.data(), static_cast<uint32_t>(letter.size()), &found);
+    };
+
+    CHECK(taken(8, 16) == 0); // an answer shorter than its list
+    CHECK(found.len == 8);
+    CHECK(found.body_bytes == 16);
+    CHECK(taken(RPMI_STEPS_BYTES, RPMI_WORK_BODY_MAX) == 0);
+    CHECK(taken(7, 16) == RPM_E_PROTO);
+    CHECK(taken(RPMI_STEPS_BYTES + 1, 16) == RPM_E_PROTO);
+    CHECK(taken(8, 0) == RPM_E_PROTO);
+    op.key = 1;
+    CHECK(taken(8, 16) == RPM_E_PROTO);
+    op.key = 0;
+    op.offset = 8;
+    CHECK(taken(8, 16) == RPM_E_PROTO);
+
+    std::vector<unsigned char> result(RPMI_RESULT_LETTER + 8);
+    uint64_t done = 0;
+    for (uint32_t answer : { 0u, 7u, 8u, RPMI_STEPS_BYTES, RPMI_STEPS_BYTES + 1 }) {
+        bool fits = answer >= 8 && answer <= RPMI_STEPS_BYTES;
+
+        rpmi_result_put(result.data(), 77, answer);
+        CHECK(rpmi_letter_kind(result.data(), RPMI_RESULT_BYTES + answer) ==
+              (fits ? uint32_t{ RPMI_LETTER_RESULT } : 0));
+    }
+    CHECK(rpmi_result_get(result.data(), &done) == 0);
+    CHECK(done == 77);
+    rpmi_result_put(result.data(), 0, 8);
+    CHECK(rpmi_result_get(result.data(), &done) == RPM_E_PROTO);
 }
 
 TEST_CASE("letter: a length that is not the kind's own makes it no letter", "[verbs]")
