@@ -146,7 +146,8 @@ struct rpm_server {
     struct rpmi_take *takes; /* of the engine's pass, one for each ring */
     uint32_t rings_max;
     unsigned char list[RPMI_STEPS_BYTES]; /* the engine's: of steps, being carried out */
-    uint32_t rings_high;                  /* no ring in use from here on; atomic */
+    struct rpmi_step steps[RPMI_STEPS_MAX];
+    uint32_t rings_high; /* no ring in use from here on; atomic */
     struct rpmi_port *ports[RPMI_PORTS_MAX];
     uint32_t ports_n; /* fixed before either loop runs */
 };

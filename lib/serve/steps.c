@@ -17,6 +17,7 @@
 #include "serve/serve.h"
 #include "wire/steps.h"
 
+#include <stddef.h>
 #include <string.h>
 
 struct walk {
@@ -25,6 +26,7 @@ struct walk {
     bool durable; /* the request may promise that */
     bool stored;  /* past the caches, or flushed, since the last fence */
     struct rpmi_batch *batch;
+    struct rpmi_span span[RPMI_STEPS_MAX]; /* where each step was judged to go */
 };
 
 static const struct {
@@ -37,50 +39,82 @@ static const struct {
     [RPMI_STEP_FAA] = { RPMI_OP_FAA, RPMI_RIGHT_ATOMIC },
 };
 
-static int judge(const struct walk *walk, const struct rpmi_step *step, struct rpmi_span *span)
+static struct rpmi_span *span_of(struct walk *walk, const struct rpmi_step *step)
 {
-    int err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
-                                  step->len, kinds[step->kind].right, span);
+    ptrdiff_t i = step - walk->server->steps;
 
-    if (err == 0 && kinds[step->kind].right == RPMI_RIGHT_ATOMIC && span->area != RPMI_AREA_DRAM)
-        return RPM_E_DENIED;
-    return err;
+    RPM_ASSERT(i >= 0 && i < (ptrdiff_t)RPMI_STEPS_MAX);
+    return &walk->span[i];
 }
 
 static int may(void *context, const struct rpmi_step *step)
 {
-    struct rpmi_span span;
+    struct walk *walk = context;
+    struct rpmi_span *span = span_of(walk, step);
+    uint8_t right = kinds[step->kind].right;
+    int err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
+                                  step->len, right, span);
 
-    return judge(context, step, &span);
+    if (err == 0 && right == RPMI_RIGHT_ATOMIC &&
+        (span->area != RPMI_AREA_DRAM || !rpmi_is_aligned(span->offset, sizeof(uint64_t))))
+        return RPM_E_DENIED;
+    return err;
 }
 
-static int act(void *context, const struct rpmi_step *step, void *result)
+static struct rpmi_op op_of(const struct walk *walk, const struct rpmi_step *step)
 {
-    struct walk *walk = context;
-    struct rpmi_part whole = { .len = step->len };
-    struct rpmi_op op = {
+    return (struct rpmi_op){
         .kind = kinds[step->kind].op,
         .flags = walk->durable ? step->flags & (RPMI_OP_DURABLE | RPMI_OP_CACHED) : 0,
         .key = step->key,
         .offset = step->offset,
         .len = step->len,
         .body = step->data,
-        .body_bytes = step->kind == RPMI_STEP_WRITE ? step->len : 0,
-        .into = result,
+        .body_bytes = step->len,
         .expect = step->expect,
         .operand = step->operand,
     };
-    struct rpmi_span span;
-    bool publishes = step->kind == RPMI_STEP_CAS || step->kind == RPMI_STEP_FAA;
+}
 
-    if (step->kind == RPMI_STEP_WRITE)
-        publishes = judge(walk, step, &span) == 0 && span.area == RPMI_AREA_DRAM;
-    if (publishes && walk->stored)
+/* Others must not see what this step does before they see what was stored. */
+static void publish(struct walk *walk)
+{
+    if (walk->stored)
         rpmi_batch_fence(walk->server, walk->batch);
-    walk->stored = !publishes && (walk->stored || step->kind == RPMI_STEP_WRITE);
+    walk->stored = false;
+}
+
+static int act_write(struct walk *walk, const struct rpmi_step *step)
+{
+    struct rpmi_op op = op_of(walk, step);
+    struct rpmi_part whole = { .len = step->len };
+
+    if (span_of(walk, step)->area == RPMI_AREA_DRAM)
+        publish(walk);
+    else
+        walk->stored = true;
+    return rpmi_work_do(walk->server, walk->client, &op, &whole, walk->batch);
+}
+
+static int act(void *context, const struct rpmi_step *step, void *result)
+{
+    struct walk *walk = context;
+    struct rpmi_op op;
+    uint64_t found;
+
     /* What a step sees is not older than what the one before it saw. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return rpmi_work_do(walk->server, walk->client, &op, &whole, walk->batch);
+    if (step->kind == RPMI_STEP_WRITE)
+        return act_write(walk, step);
+    if (step->kind == RPMI_STEP_READ) {
+        rpmi_work_load(walk->server, span_of(walk, step), result, step->len);
+        return 0;
+    }
+    publish(walk);
+    op = op_of(walk, step);
+    found = rpmi_work_change(walk->server, span_of(walk, step), &op);
+    memcpy(result, &found, sizeof(found));
+    return 0;
 }
 
 _Static_assert((int)RPMI_STEP_DURABLE == (int)RPMI_OP_DURABLE, "same numbers");
@@ -89,14 +123,14 @@ _Static_assert((int)RPMI_STEP_CACHED == (int)RPMI_OP_CACHED, "same numbers");
 int rpmi_work_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                     struct rpmi_batch *batch)
 {
-    struct walk walk = {
-        .server = server,
-        .client = client,
-        .durable = (op->flags & RPMI_OP_DURABLE) != 0,
-        .batch = batch,
-    };
-    struct rpmi_stepper stepper = { .context = &walk, .may = may, .act = act };
+    struct walk walk;
+    struct rpmi_stepper stepper = { &walk, server->steps, may, act };
 
+    walk.server = server;
+    walk.client = client;
+    walk.durable = (op->flags & RPMI_OP_DURABLE) != 0;
+    walk.stored = false;
+    walk.batch = batch;
     if (op->body_bytes > sizeof(server->list))
         return RPM_E_PROTO;
     memcpy(server->list, op->body, op->body_bytes);

@@ -121,23 +121,31 @@ static int do_write(struct rpm_server *server, uint32_t client, const struct rpm
     return 0;
 }
 
+void rpmi_work_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
+                    uint64_t len)
+{
+    const unsigned char *from = place(server, span);
+    uint64_t word;
+
+    if (len == sizeof(word) && rpmi_is_aligned((uintptr_t)from, sizeof(word))) {
+        word = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED);
+        memcpy(into, &word, sizeof(word));
+    } else {
+        memcpy(into, from, len);
+    }
+}
+
 static int do_read(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                    const struct rpmi_part *part)
 {
     struct rpmi_span span;
-    const unsigned char *from;
-    uint64_t word;
     int err = rpmi_service_access(server->service, client, op->key, op->offset, op->len,
                                   RPMI_RIGHT_READ, &span);
 
     if (err != 0)
         return err;
-    from = place(server, &span) + part->from;
-    if (part->len == sizeof(word) && rpmi_is_aligned((uintptr_t)from, sizeof(word))) {
-        word = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED);
-        from = (const unsigned char *)&word;
-    }
-    memcpy((unsigned char *)op->into + part->from, from, part->len);
+    span.offset += part->from;
+    rpmi_work_load(server, &span, (unsigned char *)op->into + part->from, part->len);
     return 0;
 }
 
@@ -155,11 +163,24 @@ static int do_persist(struct rpm_server *server, uint32_t client, const struct r
     return 0;
 }
 
+uint64_t rpmi_work_change(struct rpm_server *server, const struct rpmi_span *span,
+                          const struct rpmi_op *op)
+{
+    uint64_t *word = (uint64_t *)(void *)place(server, span);
+    uint64_t found = op->expect;
+
+    RPM_ASSERT(span->area == RPMI_AREA_DRAM && rpmi_is_aligned(span->offset, sizeof(*word)));
+    if (op->kind == RPMI_OP_FAA)
+        return __atomic_fetch_add(word, op->operand, __ATOMIC_SEQ_CST);
+    (void)__atomic_compare_exchange_n(word, &found, op->operand, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST);
+    return found;
+}
+
 static int do_atomic(struct rpm_server *server, uint32_t client, const struct rpmi_op *op)
 {
     struct rpmi_span span;
-    uint64_t found = op->expect;
-    uint64_t *word;
+    uint64_t found;
     int err = rpmi_service_access(server->service, client, op->key, op->offset, sizeof(uint64_t),
                                   RPMI_RIGHT_ATOMIC, &span);
 
@@ -167,12 +188,7 @@ static int do_atomic(struct rpm_server *server, uint32_t client, const struct rp
         return err;
     if (span.area != RPMI_AREA_DRAM || !rpmi_is_aligned(span.offset, sizeof(uint64_t)))
         return RPM_E_DENIED;
-    word = (uint64_t *)(void *)place(server, &span);
-    if (op->kind == RPMI_OP_FAA)
-        found = __atomic_fetch_add(word, op->operand, __ATOMIC_SEQ_CST);
-    else
-        (void)__atomic_compare_exchange_n(word, &found, op->operand, false, __ATOMIC_SEQ_CST,
-                                          __ATOMIC_SEQ_CST);
+    found = rpmi_work_change(server, &span, op);
     memcpy(op->into, &found, sizeof(found));
     return 0;
 }

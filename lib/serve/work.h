@@ -11,6 +11,7 @@
 #ifndef RPMI_WORK_H
 #define RPMI_WORK_H
 
+#include "pool/service.h"
 #include "transport/op.h"
 
 #include <stdbool.h>
@@ -46,6 +47,13 @@ struct rpmi_part {
  */
 int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                  const struct rpmi_part *part, struct rpmi_batch *batch);
+
+/* What was judged: bytes there into @into, an aligned word in one go; change a word of DRAM,
+ * aligned, and return what it was. */
+void rpmi_work_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
+                    uint64_t len);
+uint64_t rpmi_work_change(struct rpm_server *server, const struct rpmi_span *span,
+                          const struct rpmi_op *op);
 
 /* steps.c: the same for a STEPS, whose body may be another's to change. */
 int rpmi_work_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,

@@ -30,6 +30,7 @@ struct rpmi_cpu {
     uint32_t streams;
     struct rpmi_stream stream[RPMI_SIM_STREAM_LINES]; /* stored, not yet out of the buffers */
     unsigned char answer[RPMI_STEPS_BYTES];           /* to the list that is being carried out */
+    struct rpmi_step steps[RPMI_STEPS_MAX];
 
     /* For tests, NULL otherwise: between two steps of this core, what users' code on other machines
      * does meanwhile. It may not wait for this core for long: that one waits for it to return. */

@@ -133,7 +133,7 @@ static int drain(const struct walk *walk, const void *list, uint32_t bytes, uint
 int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
     struct walk walk = { .machine = machine, .packet = packet };
-    struct rpmi_stepper stepper = { .context = &walk, .may = may, .act = act };
+    struct rpmi_stepper stepper = { &walk, machine->cpu.steps, may, act };
     const unsigned char *list = packet->client->list;
     unsigned char *answer = machine->cpu.answer;
     uint32_t done = 0;

@@ -151,23 +151,31 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
     return 1;
 }
 
-int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes)
+/* All steps, into @room if there is one; how many, or RPM_E_PROTO. */
+static int take_all(const void *list, uint64_t bytes, uint64_t answer_bytes, struct rpmi_step *room)
 {
     struct rpmi_steps steps;
     struct rpmi_step step;
-    int more;
+    int more = 1;
 
     if (bytes == 0 || bytes > RPMI_STEPS_BYTES || answer_bytes > RPMI_STEPS_BYTES)
         return cannot_be("its length");
     rpmi_steps_begin(&steps, list, (uint32_t)bytes);
-    do
-        more = rpmi_steps_next(&steps, &step);
-    while (more > 0 && steps.taken <= RPMI_STEPS_MAX);
+    while (steps.taken < RPMI_STEPS_MAX &&
+           (more = rpmi_steps_next(&steps, room != NULL ? &room[steps.taken] : &step)) > 0)
+        ;
     if (more < 0)
         return more;
-    if (more > 0 || steps.result_to != answer_bytes)
+    if (steps.at != steps.end || steps.result_to != answer_bytes)
         return cannot_be("more steps, or more or less of an answer, than can be");
-    return 0;
+    return (int)steps.taken;
+}
+
+int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes)
+{
+    int n = take_all(list, bytes, answer_bytes, NULL);
+
+    return n > 0 ? 0 : n;
 }
 
 void rpmi_steps_answer_put(void *answer, uint32_t done)
@@ -203,42 +211,31 @@ static int act(const struct rpmi_stepper *stepper, const struct rpmi_step *step,
     return err;
 }
 
-static int may_all(const struct rpmi_stepper *stepper, const void *list, uint32_t bytes)
-{
-    struct rpmi_steps steps;
-    struct rpmi_step step;
-    int err = 0;
-
-    rpmi_steps_begin(&steps, list, bytes);
-    while (err == 0 && rpmi_steps_next(&steps, &step) > 0)
-        err = stepper->may(stepper->context, &step);
-    return err;
-}
-
 int rpmi_steps_walk(const struct rpmi_stepper *stepper, const void *list, uint64_t bytes,
                     void *answer, uint64_t answer_bytes)
 {
-    unsigned char *to = answer;
-    struct rpmi_steps steps;
-    struct rpmi_step step;
+    unsigned char *to = (unsigned char *)answer + RPMI_STEPS_ANSWER_HEAD;
+    int n = take_all(list, bytes, answer_bytes, stepper->room);
     uint64_t word = 0;
-    uint32_t done = 0;
-    int err = rpmi_steps_check(list, bytes, answer_bytes);
+    int done = 0;
+    int err;
 
-    if (err == 0)
-        err = may_all(stepper, list, (uint32_t)bytes);
-    if (err != 0)
-        return err;
-    rpmi_steps_begin(&steps, list, (uint32_t)bytes);
-    while (rpmi_steps_next(&steps, &step) > 0) {
-        err = act(stepper, &step, to + steps.result, &word);
+    for (int i = 0; i < n; i++)
+        if ((err = stepper->may(stepper->context, &stepper->room[i])) != 0)
+            return err;
+    for (; done < n; done++) {
+        const struct rpmi_step *step = &stepper->room[done];
+
+        err = act(stepper, step, to, &word);
         if (err != 0)
             return err;
-        if (rpmi_step_ends(&step, word))
+        to += rpmi_step_result_bytes(step);
+        if (rpmi_step_ends(step, word))
             break;
-        done++;
     }
-    memset(to + steps.result_to, 0, answer_bytes - steps.result_to);
-    rpmi_steps_answer_put(to, done);
+    if (n < 0)
+        return n;
+    memset(to, 0, (size_t)((unsigned char *)answer + answer_bytes - to));
+    rpmi_steps_answer_put(answer, (uint32_t)done);
     return 0;
 }

@@ -3,8 +3,9 @@
  * steps.h: a list of operations that one CPU carries out one after the other for a client at the
  * other end, and what comes back of it. The list is one message, the answer another.
  *
- * A list is walked, never unpacked: rpmi_steps_begin(), then rpmi_steps_next() for each step. An
- * answer has a place for what each step is to bring back, whether it was carried out or not.
+ * A list is read by rpmi_steps_begin(), then rpmi_steps_next() for each step, or carried out by
+ * rpmi_steps_walk(). An answer has a place for what each step is to bring back, whether it was
+ * carried out or not.
  *
  * Format: FORMAT.md, section 12.   Tests: tests/unit/wire/steps_test.cpp
  */
@@ -79,6 +80,7 @@ static inline bool rpmi_step_ends(const struct rpmi_step *step, uint64_t word)
 /* Who carries steps out. */
 struct rpmi_stepper {
     void *context;
+    struct rpmi_step *room; /* for RPMI_STEPS_MAX: the steps of the list, in order; private */
 
     /* May this step be carried out? Asked of every step before the first one is. 0, or why not. */
     int (*may)(void *context, const struct rpmi_step *step);

@@ -74,7 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t answer_bytes = static_cast<uint64_t>(front[0] | front[1] << 8);
     std::unique_ptr<uint8_t[]> answer(new uint8_t[answer_bytes]());
     Stepper ours = { front[2], front[3], front[5] };
-    rpmi_stepper stepper = { &ours, may, act };
+    rpmi_step room[RPMI_STEPS_MAX];
+    rpmi_stepper stepper = { &ours, room, may, act };
     int shape = rpmi_steps_check(list.get(), bytes, answer_bytes);
     int err = rpmi_steps_walk(&stepper, list.get(), bytes, answer.get(), answer_bytes);
     uint32_t done = 0;

@@ -48,8 +48,10 @@ TEST_CASE("golden: the answer to a list is its bytes", "[golden]")
     Bytes expected = golden("steps_answer");
     Bytes made(expected.size(), 0xff);
     uint32_t done = 99;
+    rpmi_step room[RPMI_STEPS_MAX];
     rpmi_stepper stepper = {};
 
+    stepper.room = room;
     stepper.may = [](void *, const rpmi_step *) { return 0; };
     stepper.act = [](void *, const rpmi_step *step, void *result) {
         uint64_t word = step->kind == RPMI_STEP_CAS ? 5 : 7;

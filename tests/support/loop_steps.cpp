@@ -61,7 +61,8 @@ static int step_act(void *context, const rpmi_step *step, void *result)
 int carry_out_steps(Link *link, const rpmi_op &op)
 {
     Walk walk = { link, (op.flags & RPMI_OP_DURABLE) != 0 };
-    rpmi_stepper stepper = { &walk, step_may, step_act };
+    std::vector<rpmi_step> room(RPMI_STEPS_MAX);
+    rpmi_stepper stepper = { &walk, room.data(), step_may, step_act };
 
     if (link->on_op)
         link->on_op(op);

@@ -297,7 +297,7 @@ static int step_act(void *context, const struct rpmi_step *step, void *result)
 static int do_steps(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
 {
     struct walk walk = { .shm = shm, .bracket = bracket };
-    struct rpmi_stepper stepper = { .context = &walk, .may = step_may, .act = step_act };
+    struct rpmi_stepper stepper = { &walk, shm->direct.steps, step_may, step_act };
     int err = rpmi_steps_walk(&stepper, op->body, op->body_bytes, op->into, op->len);
 
     if (bracket->unfenced || (op->flags & RPMI_OP_DURABLE) != 0)

@@ -16,6 +16,7 @@
 #include "transport/transport.h"
 #include "transport/watch.h"
 #include "wire/hello.h"
+#include "wire/steps.h"
 
 #include <librpm/facts.h>
 #include <stdbool.h>
@@ -56,6 +57,7 @@ struct rpmi_direct {
     bool lane_cached;      /* H4 off */
     __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];
     struct rpmi_shm_key key[RPMI_KEYS_MAX];
+    struct rpmi_step steps[RPMI_STEPS_MAX]; /* of the list that is being carried out */
 };
 
 struct rpmi_sent {

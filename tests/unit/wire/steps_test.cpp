@@ -108,7 +108,8 @@ struct Stepper {
     std::function<int(const rpmi_step &)> on_may;
     std::function<int(const rpmi_step &)> on_act;
     uint64_t word = 0;
-    rpmi_stepper table = { this, may, act };
+    rpmi_step room[RPMI_STEPS_MAX];
+    rpmi_stepper table = { this, room, may, act };
 
     static int may(void *context, const rpmi_step *step)
     {
