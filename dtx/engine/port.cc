@@ -138,14 +138,27 @@ void Port::close()
     appended_ = 0;
 }
 
+/* A session that could not join again has nothing open; some of its coroutines may not know yet. */
+template <class Handle> static Handle *used(Handle *handle)
+{
+    if (handle == nullptr)
+        throw Fenced(RPM_E_LOST, "a server is gone");
+    return handle;
+}
+
+size_t Port::record_max() const
+{
+    return rpm_log_record_max(used(log_));
+}
+
 void Port::read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes)
 {
-    check(rpm_region_read(rows_[shard].region, offset, into, bytes), "reading");
+    check(rpm_region_read(used(rows_[shard].region), offset, into, bytes), "reading");
 }
 
 void Port::write(uint32_t shard, std::span<const rpm_patch> patches)
 {
-    check(rpm_region_writev(rows_[shard].region, patches.data(),
+    check(rpm_region_writev(used(rows_[shard].region), patches.data(),
                             static_cast<uint32_t>(patches.size())),
           "installing");
 }
@@ -154,13 +167,14 @@ uint64_t Port::lock_word(uint32_t shard, uint64_t offset)
 {
     uint64_t word;
 
-    check(rpm_region_read(locks_[shard].region, offset, &word, sizeof(word)), "reading a lock");
+    check(rpm_region_read(used(locks_[shard].region), offset, &word, sizeof(word)),
+          "reading a lock");
     return word;
 }
 
 void Port::read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes)
 {
-    check(rpm_region_read(locks_[shard].region, offset, words, bytes), "reading locks");
+    check(rpm_region_read(used(locks_[shard].region), offset, words, bytes), "reading locks");
 }
 
 void Port::set_lock_word(uint32_t shard, uint64_t offset, uint64_t word)
@@ -175,7 +189,7 @@ uint64_t Port::compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect
 {
     uint64_t found;
 
-    check(rpm_region_cas(locks_[shard].region, offset, expect, desired, &found), "locking");
+    check(rpm_region_cas(used(locks_[shard].region), offset, expect, desired, &found), "locking");
     return found;
 }
 
@@ -204,18 +218,19 @@ int Port::send(const Operation &op, Pending *pending)
 {
     bool row = op.kind == Operation::read || op.kind == Operation::write;
     Remote &remote = row ? rows_[op.shard] : locks_[op.shard];
+    rpm_region *region = used(remote.region);
     int err = 0;
 
     switch (op.kind) {
     case Operation::read:
     case Operation::read_lock:
-        err = rpm_region_read_async(remote.region, op.offset, op.bytes, op.count, pending);
+        err = rpm_region_read_async(region, op.offset, op.bytes, op.count, pending);
         break;
     case Operation::write:
-        err = rpm_region_write_async(remote.region, op.offset, op.bytes, op.count, pending);
+        err = rpm_region_write_async(region, op.offset, op.bytes, op.count, pending);
         break;
     case Operation::swap_lock:
-        err = rpm_region_cas_async(remote.region, op.offset, op.expect, op.desired,
+        err = rpm_region_cas_async(region, op.offset, op.expect, op.desired,
                                    static_cast<uint64_t *>(op.bytes), pending);
         break;
     }
@@ -235,7 +250,7 @@ void Port::note(uint64_t lsn, size_t bytes)
 
 bool Port::append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn)
 {
-    int err = rpm_log_append_async(log_, record, bytes, 0, pending, lsn);
+    int err = rpm_log_append_async(used(log_), record, bytes, 0, pending, lsn);
 
     if (err == RPM_E_FULL || err == RPM_E_BUSY)
         return false;
@@ -315,7 +330,7 @@ bool Port::trim()
     struct rpm_log_info info = rpm_log_info_init();
     uint64_t until;
 
-    check(rpm_log_info(log_, &info), "a coordinator's log");
+    check(rpm_log_info(used(log_), &info), "a coordinator's log");
     until = kept_first_ < kept_.size() ? kept_[kept_first_].lsn : info.tail_lsn;
     if (until <= info.head_lsn)
         return false;

@@ -99,10 +99,7 @@ class Port
     {
         return epoch_;
     }
-    size_t record_max() const
-    {
-        return rpm_log_record_max(log_);
-    }
+    size_t record_max() const;
     rpm_conn *conn() const
     {
         return conn_->get();

@@ -21,6 +21,7 @@ namespace dtx
 
 static constexpr int kJoinTries = 200;
 static constexpr int kOwnedTries = 40;
+static constexpr int kRefusedTries = 1000; /* a server that was started again needs some seconds */
 static constexpr uint64_t kJoinPauseNs = 5000000;
 
 struct Session::State {
@@ -40,6 +41,7 @@ struct Session::State {
     Counters counters;
     std::vector<uint32_t> log_servers;
     std::vector<std::unique_ptr<Accesses>> accesses; /* of all coroutines */
+    bool gone = false;                               /* a server has not come back */
     uint64_t prefix = 0;
     uint64_t sequence = 0;
     uint64_t stuck_word = 0; /* a lock in our way, and since when */
@@ -92,8 +94,13 @@ void Session::join(Claim claim)
             if (tries >= kJoinTries)
                 throw;
         } catch (const Error &error) {
-            /* It may be one who recovers everything that has our log. */
-            if (error.code() != RPM_E_OWNED || tries >= kOwnedTries)
+            /* It may be one who recovers everything that has our log; and a server that we have
+             * used may be coming back. */
+            bool owned = error.code() == RPM_E_OWNED && tries < kOwnedTries;
+            bool away =
+                error.code() == RPM_E_REFUSED && claim == Claim::takeover && tries < kRefusedTries;
+
+            if (!owned && !away)
                 throw;
         }
         store.close();
@@ -109,10 +116,14 @@ void Session::rejoin(uint64_t joined)
 {
     if (state_->store.joined() != joined)
         return; /* another coroutine has done so */
+    if (state_->gone)
+        throw Error(RPM_E_LOST, "a server of this session is gone");
     state_->counters.rejoined++;
     state_->store.poll();
     state_->store.close();
+    state_->gone = true;
     join(Claim::takeover);
+    state_->gone = false;
 }
 
 Accesses &Session::begin()
@@ -203,8 +214,8 @@ void Session::look_after_owner(Obstacle obstacle)
     } catch (const Fenced &) {
         /* Somebody else is taking over from it. */
     } catch (const Error &error) {
-        if (error.code() != RPM_E_OWNED)
-            throw; /* it cannot be fenced yet: later */
+        if (error.code() != RPM_E_OWNED && error.code() != RPM_E_REFUSED)
+            throw; /* it cannot be fenced yet, or a server is away: later */
     }
 }
 
