@@ -95,14 +95,20 @@ int run_on(const bench::Options &options, Workload &workload, const Cluster &clu
     Totals before = prepare(options, workload, cluster);
     double load_seconds = seconds_since(start);
     std::optional<bench::History> history;
+    std::optional<Receipts> receipts;
 
+    if (!options.receipts.empty())
+        receipts.emplace(options.receipts);
     if (!options.history.empty())
         /* The load was made by transactions that are not in the file. */
         history.emplace(options.history, history::Header{ options.workload, options.seed, false },
                         bench::History::Options{ options.coordinator, options.threads,
                                                  options.coroutines, !options.unbuffered });
-    RunResult result =
-        dtx::run(workload, cluster, run_options(options, history ? &*history : nullptr));
+    RunOptions how = run_options(options, history ? &*history : nullptr);
+
+    how.receipts = receipts ? &*receipts : nullptr;
+
+    RunResult result = dtx::run(workload, cluster, how);
 
     if (isatty(STDERR_FILENO) != 0)
         fprintf(stderr, "\n");

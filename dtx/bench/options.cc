@@ -87,6 +87,8 @@ void add_database(CLI::App &app, Options &options)
     app.add_option("--canary", options.canary)
         ->transform(CLI::CheckedTransformer(kCanaryNames))
         ->group("");
+    /* And of 256 steps, how many let another coroutine go first: more is half done at any time. */
+    number(app, "--interleave", options.interleave, "", 0, 255)->group("");
 }
 
 void add_run(CLI::App &app, Options &options)
@@ -115,6 +117,9 @@ void add_output(CLI::App &app, Options &options)
 {
     app.add_option("--history", options.history,
                    "Write what transactions saw and made, for dtx-check")
+        ->type_name("FILE");
+    app.add_option("--receipts", options.receipts,
+                   "Add to a file what users of TPC-C are told, as they are told, for dtx-check")
         ->type_name("FILE");
     app.add_flag("--unbuffered", options.unbuffered,
                  "Each line of the history at once: for a run that is killed");
@@ -206,6 +211,8 @@ void settle(Options &options)
 
     if (options.coordinator + options.threads > options.coordinators)
         throw CLI::ValidationError("--threads", "more than --coordinators");
+    if (!options.receipts.empty() && options.workload != "tpcc")
+        throw CLI::ValidationError("--receipts", "only tpcc gives any");
     if (options.replicas > servers)
         throw CLI::ValidationError("--replicas", "more than there are servers");
     if (!options.own_servers() && options.keep)
@@ -270,6 +277,7 @@ dtx::Options cluster_options(const Options &options, const std::vector<std::stri
     made.hints = options.hints;
     made.seed = options.seed;
     made.canary = options.canary;
+    made.interleave = options.interleave;
     if (options.lease_us != 0)
         made.lease_us = options.lease_us;
     if (!cli::secret_file().empty())

@@ -49,8 +49,10 @@ struct Options {
     uint32_t coordinator = 0; /* of the first thread */
     uint64_t lease_us = 0;    /* 0: the engine's default */
     uint32_t canary = 0;
+    uint32_t interleave = 0;
     std::string history;
     bool unbuffered = false; /* the history */
+    std::string receipts;
     std::string json;
     std::string csv;
     std::string prefix = "dtx";

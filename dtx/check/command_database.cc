@@ -33,6 +33,7 @@ const char *const kExamples =
 struct Options {
     Wanted wanted;
     std::string final_state;
+    std::string receipts;
     bool recover = false;
     bool check = true;
     bool json = false;
@@ -59,7 +60,7 @@ int look(const Options &options)
     bool at_rest = options.recover || !result.leftovers.any();
 
     if (options.check && at_rest)
-        result.copies = check_database(database);
+        result.copies = check_database(database, options.receipts);
     if (!options.final_state.empty() && at_rest)
         write_final(database, options.final_state);
     (options.json ? print_json : print_result)(database, result);
@@ -108,7 +109,7 @@ std::shared_ptr<Options> add_options(CLI::App &app)
     return options;
 }
 
-Body add_workload(CLI::App &app, const char *workload)
+std::shared_ptr<Options> add_workload(CLI::App &app, const char *workload)
 {
     std::shared_ptr<Options> options = add_options(app);
 
@@ -117,24 +118,33 @@ Body add_workload(CLI::App &app, const char *workload)
                    "Copies that there must be (as many as there are)")
         ->check(CLI::Range(1, 64));
     app.add_flag("--recover", options->recover, "First finish what was left unfinished");
-    return [options] { return run(*options); };
+    return options;
 }
 
 } // namespace
 
 Body add_tpcc(CLI::App &app)
 {
-    return add_workload(app, "tpcc");
+    std::shared_ptr<Options> options = add_workload(app, "tpcc");
+
+    app.add_option("--receipts", options->receipts,
+                   "What users of all runs since the load were told, as dtx-bench has written it")
+        ->type_name("FILE");
+    return [options] { return run(*options); };
 }
 
 Body add_smallbank(CLI::App &app)
 {
-    return add_workload(app, "smallbank");
+    std::shared_ptr<Options> options = add_workload(app, "smallbank");
+
+    return [options] { return run(*options); };
 }
 
 Body add_tatp(CLI::App &app)
 {
-    return add_workload(app, "tatp");
+    std::shared_ptr<Options> options = add_workload(app, "tatp");
+
+    return [options] { return run(*options); };
 }
 
 Body add_recover(CLI::App &app)

@@ -81,8 +81,12 @@ uint64_t DatabaseResult::broken() const
     return sum;
 }
 
-std::vector<Findings> check_database(const Found &database)
+std::vector<Findings> check_database(const Found &database, const std::string &receipts)
 {
+    std::vector<Receipt> told;
+    if (!receipts.empty())
+        told = read_receipts(receipts);
+
     std::vector<Findings> all = check_copies(*database.cluster);
 
     for (uint32_t copy = 0; copy < all.size(); copy++) {
@@ -91,6 +95,8 @@ std::vector<Findings> check_database(const Found &database)
             continue;
         all[copy].append(check_indexes(*database.cluster, copy));
         all[copy].append(database.workload->examine(*database.cluster, copy));
+        if (!receipts.empty())
+            all[copy].append(database.workload->audit(*database.cluster, copy, told));
     }
     return all;
 }

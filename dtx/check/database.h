@@ -29,8 +29,8 @@ struct DatabaseResult {
     uint64_t broken() const;
 };
 
-/* All rules on all copies. @database: at rest. */
-std::vector<Findings> check_database(const Found &database);
+/* All rules on all copies. @database: at rest. @receipts: a file, or empty. */
+std::vector<Findings> check_database(const Found &database, const std::string &receipts);
 
 void print_result(const Found &database, const DatabaseResult &result);
 void print_json(const Found &database, const DatabaseResult &result);

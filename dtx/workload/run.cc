@@ -99,6 +99,7 @@ class Worker
           tally_(workload.kinds().size())
     {
         rpm_hist_init(&latency_);
+        tally_.receipts = options.receipts;
         left_ = options.transactions / options.threads +
                 (thread < options.transactions % options.threads ? 1 : 0);
     }

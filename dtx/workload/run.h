@@ -33,6 +33,7 @@ struct RunOptions {
     uint64_t seed = 1;
     std::function<Listener *(uint32_t thread)> listener; /* of a thread's session */
     std::function<void(const Sample &)> heard;           /* by the thread that called run() */
+    Receipts *receipts = nullptr;                        /* of workloads that give any */
     const std::atomic<bool> *stop = nullptr;             /* somebody wants it to end */
 };
 

@@ -16,6 +16,7 @@
 #include "workload/findings.h"
 #include "workload/ledger.h"
 #include "workload/random.h"
+#include "workload/receipts.h"
 
 #include <cstdint>
 #include <memory>
@@ -46,7 +47,8 @@ struct Tally {
 
     std::vector<KindCounts> counts; /* by kind */
     Ledger ledger;
-    uint64_t skipped = 0; /* TPC-C: districts that had nothing to deliver */
+    Receipts *receipts = nullptr; /* nullptr: nobody keeps any */
+    uint64_t skipped = 0;         /* TPC-C: districts that had nothing to deliver */
 };
 
 /* How a transaction as the workload counts them has ended; it may be several of the database. */
@@ -96,6 +98,11 @@ class Workload
     /* What must hold of copy @copy of all rows, and whether it does. Nobody uses the database
      * meanwhile. */
     virtual Findings examine(const Cluster &cluster, uint32_t copy) = 0;
+
+    /* The same rows against what users of all runs since the load were told. Throws Error, also of
+     * a workload that gives no receipts. */
+    virtual Findings audit(const Cluster &cluster, uint32_t copy,
+                           const std::vector<Receipt> &receipts);
 
     /* What is wrong, a sentence each; empty: nothing. */
     std::vector<std::string> check(const Cluster &cluster, uint32_t copy)

@@ -7,6 +7,7 @@
 #include "workload/tpcc/check.h"
 #include "workload/tpcc/input.h"
 #include "workload/tpcc/load.h"
+#include "workload/tpcc/receipts.h"
 #include "workload/tpcc/transactions.h"
 
 namespace dtx::tpcc
@@ -66,9 +67,12 @@ class Clerk : public Terminal
     {
         NewOrderInput input = inputs_.new_order();
         NewOrderOutput output{};
+        uint64_t receipt = tally_.receipts != nullptr ? tally_.receipts->begin(begun(input)) : 0;
         Outcome outcome = co_await session_.transact(
             [&](Txn &txn) { return tpcc::new_order(txn, ground_, input, output); });
 
+        if (receipt != 0)
+            tally_.receipts->end(receipt, outcome.status, std::to_string(output.o_id));
         co_return ended(kNewOrder, outcome, { 1, 0, 0, 0 });
     }
 
@@ -76,9 +80,12 @@ class Clerk : public Terminal
     {
         PaymentInput input = inputs_.payment();
         PaymentOutput output{};
+        uint64_t receipt = tally_.receipts != nullptr ? tally_.receipts->begin(begun(input)) : 0;
         Outcome outcome = co_await session_.transact(
             [&](Txn &txn) { return tpcc::payment(txn, ground_, input, output); });
 
+        if (receipt != 0)
+            tally_.receipts->end(receipt, outcome.status, std::to_string(output.c_id));
         co_return ended(kPayment, outcome, { 0, 0, static_cast<uint64_t>(input.amount), 1 });
     }
 
@@ -150,6 +157,11 @@ std::unique_ptr<Terminal> Tpcc::terminal(Session &session, Tally &tally, const S
 Findings Tpcc::examine(const Cluster &cluster, uint32_t copy)
 {
     return tpcc::check(facts_of(cluster, copy, parameters_, tables_), parameters_);
+}
+
+Findings Tpcc::audit(const Cluster &cluster, uint32_t copy, const std::vector<Receipt> &receipts)
+{
+    return check_receipts(cluster, copy, parameters_, tables_, receipts);
 }
 
 Totals Tpcc::totals(const Cluster &cluster, uint32_t copy)

@@ -27,6 +27,8 @@ class Tpcc : public Workload
     void load(Session &session, uint32_t part, uint32_t parts) override;
     std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
     Findings examine(const Cluster &cluster, uint32_t copy) override;
+    Findings audit(const Cluster &cluster, uint32_t copy,
+                   const std::vector<Receipt> &receipts) override;
     Totals totals(const Cluster &cluster, uint32_t copy) override;
     Totals loaded() override;
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * receipts.h: new orders and payments as receipts, and a database held against them (the durability
+ * tests of clause 3.5.4): whatever a user was told was committed is there, whole, and besides it at
+ * most what was under way when its run died, whole or not at all.
+ *
+ *   begin order W D C DATE I:S:Q ...       end committed O
+ *   begin payment W D CW CD AMOUNT DATE    end committed C
+ *
+ * Tests: tests/unit/dtx/workload/receipts_test.cpp
+ */
+#ifndef DTX_WORKLOAD_TPCC_RECEIPTS_H
+#define DTX_WORKLOAD_TPCC_RECEIPTS_H
+
+#include "engine/cluster.h"
+#include "workload/findings.h"
+#include "workload/receipts.h"
+#include "workload/tpcc/input.h"
+
+namespace dtx::tpcc
+{
+
+std::string begun(const NewOrderInput &input);
+std::string begun(const PaymentInput &input);
+
+/* @receipts: of all runs since the load. Throws Error for one that is not of TPC-C. */
+Findings check_receipts(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
+                        const Tables &tables, const std::vector<Receipt> &receipts);
+
+} // namespace dtx::tpcc
+#endif
