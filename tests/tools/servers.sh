@@ -26,10 +26,10 @@ kill_servers() {
         kill -KILL "${server_pids[$name]}"
     done
     for name in "$@"; do
-        wait "${server_pids[$name]}" 2>/dev/null
+        wait "${server_pids[$name]}"
         unset "server_pids[$name]"
         rm -f "$dir/$name"
-    done
+    done 2>/dev/null
 }
 
 end_servers() {
