@@ -9,6 +9,7 @@
 #include "bench/history.h"
 #include "bench/report.h"
 #include "bench/servers.h"
+#include "bench/trace.h"
 #include "cli.h"
 
 #include <chrono>
@@ -53,7 +54,8 @@ Totals prepare(const bench::Options &options, Workload &workload, const Cluster 
     return workload.loaded();
 }
 
-RunOptions run_options(const bench::Options &options, bench::History *history)
+RunOptions run_options(const bench::Options &options, bench::History *history,
+                       bench::Tracer *tracer)
 {
     RunOptions made;
 
@@ -67,6 +69,8 @@ RunOptions run_options(const bench::Options &options, bench::History *history)
     made.stop = &stop_run;
     if (history != nullptr)
         made.listener = [history](uint32_t thread) { return history->listener(thread); };
+    if (tracer != nullptr)
+        made.listener = [tracer](uint32_t) { return tracer; };
     if (isatty(STDERR_FILENO) != 0)
         made.heard = [before = Sample()](const Sample &now) mutable {
             bench::print_progress(now, before);
@@ -96,15 +100,19 @@ int run_on(const bench::Options &options, Workload &workload, const Cluster &clu
     double load_seconds = seconds_since(start);
     std::optional<bench::History> history;
     std::optional<Receipts> receipts;
+    std::optional<bench::Tracer> tracer;
 
     if (!options.receipts.empty())
         receipts.emplace(options.receipts);
+    if (!options.trace.empty())
+        tracer.emplace(options, cluster);
     if (!options.history.empty())
         /* The load was made by transactions that are not in the file. */
         history.emplace(options.history, history::Header{ options.workload, options.seed, false },
                         bench::History::Options{ options.coordinator, options.threads,
                                                  options.coroutines, !options.unbuffered });
-    RunOptions how = run_options(options, history ? &*history : nullptr);
+    RunOptions how =
+        run_options(options, history ? &*history : nullptr, tracer ? &*tracer : nullptr);
 
     how.receipts = receipts ? &*receipts : nullptr;
 
@@ -116,6 +124,8 @@ int run_on(const bench::Options &options, Workload &workload, const Cluster &clu
         history->final_state(cluster);
     if (history)
         history->close();
+    if (tracer)
+        tracer->close(result);
     bench::Report report{ options, workload.kinds(), result, load_seconds,
                           verify(options, workload, cluster, before, result.tally) };
 

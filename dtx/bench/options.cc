@@ -123,6 +123,9 @@ void add_output(CLI::App &app, Options &options)
         ->type_name("FILE");
     app.add_flag("--unbuffered", options.unbuffered,
                  "Each line of the history at once: for a run that is killed");
+    app.add_option("--trace", options.trace,
+                   "Write what attempts touch far away, for dtx-model; with -t 1 -c 1")
+        ->type_name("FILE");
     app.add_option("--json", options.json, "Write everything measured; - is standard output")
         ->type_name("FILE");
     app.add_option("--csv", options.csv, "Append a row, the first ten columns those of SMART")
@@ -215,6 +218,10 @@ void settle(Options &options)
         throw CLI::ValidationError("--receipts", "only tpcc gives any");
     if (options.replicas > servers)
         throw CLI::ValidationError("--replicas", "more than there are servers");
+    if (!options.trace.empty() && (options.threads != 1 || options.coroutines != 1))
+        throw CLI::ValidationError("--trace", "is of one thread of one coroutine (-t 1 -c 1)");
+    if (!options.trace.empty() && !options.history.empty())
+        throw CLI::ValidationError("--trace", "excludes --history");
     if (!options.own_servers() && options.keep)
         throw CLI::ValidationError("--keep", "is for servers of our own");
     if (!options.warehouses_given)

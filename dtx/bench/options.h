@@ -53,6 +53,7 @@ struct Options {
     std::string history;
     bool unbuffered = false; /* the history */
     std::string receipts;
+    std::string trace;
     std::string json;
     std::string csv;
     std::string prefix = "dtx";

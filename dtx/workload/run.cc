@@ -113,10 +113,13 @@ class Worker
             Listener *listener = options_.listener ? options_.listener(thread_) : nullptr;
             auto session = join(cluster_, options_.coordinator + thread_, listener);
 
+            uint64_t joining = session->counters().remote;
+
             ready = true;
             crowd.ready();
             run(*session, crowd);
             counters_ = session->counters();
+            counters_.remote -= joining;
         } catch (...) {
             failure = std::current_exception();
         }

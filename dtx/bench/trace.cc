@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trace.cc: attempts as lines of JSON, see model/trace.h.
+ */
+#include "bench/trace.h"
+
+#include "bench/options.h"
+#include "engine/redo.h"
+#include "engine/words.h"
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace dtx::bench
+{
+
+using Json = nlohmann::ordered_json;
+
+Tracer::Tracer(const Options &options, const Cluster &cluster)
+    : cluster_(cluster), path_(options.trace), file_(fopen(options.trace.c_str(), "w"))
+{
+    Json head = { { "dtx", 1 },
+                  { "what", "trace" },
+                  { "workload", options.workload },
+                  { "servers", cluster.shards() },
+                  { "replicas", cluster.options().replicas },
+                  { "durable", options.durable },
+                  { "seed", options.seed } };
+
+    if (file_ == nullptr)
+        throw Error(0, path_ + ": " + strerror(errno));
+    for (const auto &[name, value] : parameters_of(options))
+        head["parameters"][name] = value;
+    put(head.dump());
+}
+
+Tracer::~Tracer()
+{
+    if (file_ != nullptr)
+        fclose(file_);
+}
+
+void Tracer::put(const std::string &line)
+{
+    if (fprintf(file_, "%s\n", line.c_str()) < 0)
+        throw Error(0, path_ + ": " + strerror(errno));
+}
+
+std::string Tracer::line_of(const Attempt &attempt)
+{
+    bool committed = attempt.status == Status::committed;
+    Json objects = Json::array();
+
+    writes_.clear();
+    for (Access *access : attempt.accesses) {
+        const Address address = access->address;
+        const TableLayout &table = cluster_.layout().table(address.table());
+
+        objects.push_back({ address.shard(), table.payload_bytes, access->bytes,
+                            (access->fresh ? "" : "r") + std::string(access->seen ? "s" : "") +
+                                (access->written ? "w" : "") });
+        if (access->written)
+            writes_.push_back(access);
+    }
+    return Json{
+        { "committed", committed },
+        { "log_bytes", committed && !writes_.empty() ? redo_bytes(writes_) : 0 },
+        { "objects", objects }
+    }.dump();
+}
+
+/* A session that ends gives slots back. That is not of the run, whose transactions only take some:
+ * nothing of the run comes behind it. */
+void Tracer::ended(const Attempt &attempt)
+{
+    held_.push_back(line_of(attempt));
+    if (!attempt.accesses.empty() && attempt.accesses.front()->address.table() == kWordsTable)
+        return;
+    for (const std::string &line : held_)
+        put(line);
+    attempts_ += held_.size();
+    held_.clear();
+}
+
+void Tracer::close(const RunResult &result)
+{
+    uint64_t conflicts = 0;
+    uint64_t transactions = 0;
+    FILE *file = file_;
+
+    for (const KindCounts &counts : result.tally.counts) {
+        conflicts += counts.conflicts;
+        transactions += counts.attempts();
+    }
+    if (conflicts != 0)
+        throw Error(0, path_ + ": somebody was in the way: the trace is of no use");
+    put(Json{ { "what", "end" },
+              { "attempts", attempts_ },
+              { "transactions", transactions },
+              { "remote", result.counters.remote } }
+            .dump());
+    file_ = nullptr;
+    if (fclose(file) != 0)
+        throw Error(0, path_ + ": " + strerror(errno));
+}
+
+} // namespace dtx::bench

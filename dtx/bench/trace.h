@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trace.h: what attempts touch far away, for dtx-model. model/trace.h describes the file.
+ */
+#ifndef DTX_BENCH_TRACE_H
+#define DTX_BENCH_TRACE_H
+
+#include "engine/session.h"
+#include "workload/run.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace dtx::bench
+{
+
+struct Options;
+
+/* Of one thread with one coroutine, so that nobody is in anybody's way. */
+class Tracer : public Listener
+{
+  public:
+    /* Throws Error. */
+    Tracer(const Options &options, const Cluster &cluster);
+    ~Tracer() override;
+    Tracer(const Tracer &) = delete;
+    Tracer &operator=(const Tracer &) = delete;
+
+    void ended(const Attempt &attempt) override;
+    /* The run is over. Throws Error: the file could not be written, or somebody was in the way. */
+    void close(const RunResult &result);
+
+  private:
+    void put(const std::string &line);
+    std::string line_of(const Attempt &attempt);
+
+    const Cluster &cluster_;
+    std::string path_;
+    std::vector<uint32_t> log_servers_;
+    FILE *file_;
+    uint64_t attempts_ = 0;
+    std::vector<Access *> writes_;
+    std::vector<std::string> held_; /* slots handed out for what has yet to end, or given back */
+};
+
+} // namespace dtx::bench
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * footprint.cc: what an attempt does, phase after phase.
+ *
+ * Tests: tests/unit/dtx/model/footprint_test.cpp
+ */
+#include "model/footprint.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace dtx::model
+{
+
+namespace
+{
+
+constexpr uint32_t kHeaderBytes = 32; /* of an object, see FORMAT.md */
+constexpr uint32_t kFrameBytes = 24;  /* of a log's record */
+constexpr uint32_t kWordBytes = 8;    /* a lock, a version */
+constexpr uint32_t kPhaseMost = 64;   /* operations, see librpm/script.h */
+constexpr uint32_t kLarge = 256;
+constexpr uint32_t kFewBytes = 128; /* copied faster without streams */
+
+rpm_plan plan_of(const rpm_facts &facts, uint32_t kind, uint32_t method, uint32_t hints)
+{
+    rpm_facts planned = facts; /* as the hints would have it */
+    rpm_request request = rpm_request_init();
+    rpm_plan plan = rpm_plan_init();
+
+    planned.domain = RPM_DOMAIN_ADR;
+    planned.medium = RPM_MEDIUM_DEVDAX;
+    planned.ddio = RPM_NO;
+    planned.methods |= 1u << RPM_METHOD_READ | 1u << RPM_METHOD_COPY;
+    request.kind = kind;
+    request.hints = hints;
+    request.method = method;
+    request.level = kind == RPM_REQUEST_ATOMIC ? RPM_VISIBLE : RPM_DURABLE;
+    request.bytes = kind == RPM_REQUEST_ATOMIC ? kWordBytes : 64;
+    if (rpm_plan_make(&planned, &request, &plan) != 0)
+        throw std::runtime_error(std::string("no plan: ") + rpm_last_error());
+    return plan;
+}
+
+/* Puts operations into phases. */
+class Scribe
+{
+  public:
+    Scribe(const Trace &trace, const Setting &setting, const Carried &carried, uint32_t turn)
+        : trace_(trace), setting_(setting), carried_(carried), turn_(turn)
+    {
+    }
+
+    uint32_t server(const Object &object, uint32_t copy) const
+    {
+        return (object.shard + copy + turn_) % trace_.servers;
+    }
+
+    uint32_t row_bytes(const Object &object) const
+    {
+        return carried_.pad > 1 ? object.slot : kHeaderBytes + object.payload;
+    }
+
+    /* What comes now waits for what came before. */
+    void then()
+    {
+        if (begun_) {
+            flush();
+            phase_++;
+        }
+        begun_ = false;
+    }
+
+    void read(uint32_t server, uint32_t bytes, uint32_t memory, bool call)
+    {
+        rpm_script_op &op = add(server, RPM_LOAD_READ, bytes, call);
+
+        op.memory = memory;
+    }
+
+    void swap(uint32_t server, bool call)
+    {
+        rpm_script_op &op = add(server, RPM_LOAD_CAS, kWordBytes, call);
+
+        op.memory = carried_.locks;
+    }
+
+    /* @last: of those of this phase to the server, so that it makes them durable. */
+    void write(uint32_t server, uint32_t bytes, bool last, bool call)
+    {
+        rpm_script_op &op = add(server, RPM_LOAD_WRITE, bytes, call);
+
+        op.pad_bytes = carried_.pad;
+        op.copy = carried_.streams && bytes > kFewBytes ? RPM_COPY_STREAM : RPM_COPY_CLWB;
+        if (call || !last || !setting_.durable)
+            return;
+        op.persist = carried_.chained ? RPM_PERSIST_CHAIN : RPM_PERSIST_WAIT;
+        op.flush_memory = carried_.chained ? RPM_LOAD_DRAM : RPM_LOAD_NVM;
+    }
+
+    void append(uint32_t server, uint32_t bytes, bool call)
+    {
+        write(server, bytes, true, call);
+        pending_.back().pattern = RPM_LOAD_SEQUENTIAL;
+        if (bytes > kLarge && carried_.large > carried_.pad)
+            pending_.back().pad_bytes = pending_.back().align_bytes = carried_.large;
+    }
+
+    Script take()
+    {
+        then();
+        return std::move(ops_);
+    }
+
+  private:
+    rpm_script_op &add(uint32_t server, uint32_t kind, uint32_t bytes, bool call)
+    {
+        rpm_script_op op{};
+
+        op.server = server;
+        op.by = call ? RPM_BY_CALL : RPM_BY_NIC;
+        op.op = kind;
+        op.bytes = bytes;
+        begun_ = true;
+        pending_.push_back(op);
+        return pending_.back();
+    }
+
+    /* Calls to one server side by side, so that they are one message; not too many at a time. */
+    void flush()
+    {
+        std::stable_sort(
+            pending_.begin(), pending_.end(), [](const rpm_script_op &a, const rpm_script_op &b) {
+                return a.by < b.by || (a.by == b.by && a.by == RPM_BY_CALL && a.server < b.server);
+            });
+        for (size_t i = 0; i < pending_.size(); i++) {
+            phase_ += i > 0 && i % kPhaseMost == 0 ? 1 : 0;
+            pending_[i].phase = phase_;
+            ops_.push_back(pending_[i]);
+        }
+        pending_.clear();
+    }
+
+    const Trace &trace_;
+    const Setting &setting_;
+    const Carried &carried_;
+    uint32_t turn_;
+    uint32_t phase_ = 0;
+    bool begun_ = false;
+    Script pending_; /* of this phase */
+    Script ops_;
+};
+
+using Objects = std::vector<const Object *>;
+
+void execute(Scribe &scribe, const Attempt &attempt, bool call)
+{
+    for (const Object &object : attempt.objects) {
+        if (!object.read)
+            continue;
+        scribe.then();
+        scribe.read(scribe.server(object, 0), scribe.row_bytes(object), RPM_LOAD_NVM, call);
+    }
+}
+
+void lock(Scribe &scribe, const Objects &writes, bool call)
+{
+    scribe.then();
+    for (const Object *object : writes)
+        scribe.swap(scribe.server(*object, 0), call);
+    if (!call)
+        scribe.then();
+    for (const Object *object : writes)
+        scribe.read(scribe.server(*object, 0), kWordBytes, RPM_LOAD_NVM, call);
+}
+
+void validate(Scribe &scribe, const Objects &looked, bool alone, uint32_t locks, bool call)
+{
+    scribe.then();
+    for (const Object *object : looked)
+        scribe.read(scribe.server(*object, 0), kWordBytes, locks, call);
+    if (alone)
+        return;
+    if (!call)
+        scribe.then();
+    for (const Object *object : looked)
+        scribe.read(scribe.server(*object, 0), kWordBytes, RPM_LOAD_NVM, call);
+}
+
+/* A coordinator's log is on as many servers as there are copies, from one of its own on. */
+void log(Scribe &scribe, const Attempt &attempt, const Objects &writes, const Trace &trace,
+         bool call)
+{
+    uint64_t bytes = attempt.log_bytes + kFrameBytes;
+    Object own{}; /* the first coordinator's, as in the trace */
+
+    for (const Object *object : writes)
+        bytes -= object->slot - scribe.row_bytes(*object);
+    scribe.then();
+    for (uint32_t copy = 0; copy < trace.replicas; copy++)
+        scribe.append(scribe.server(own, copy), static_cast<uint32_t>(bytes), call);
+}
+
+void install_copies(Scribe &scribe, const Objects &writes, uint32_t first, uint32_t end, bool call)
+{
+    std::set<uint32_t> ended; /* servers whose last row of this phase is known */
+    struct Row {
+        uint32_t server, bytes;
+        bool last;
+    };
+    std::vector<Row> rows;
+
+    for (uint32_t copy = first; copy < end; copy++)
+        for (const Object *object : writes)
+            rows.push_back({ scribe.server(*object, copy), scribe.row_bytes(*object), false });
+    for (size_t i = rows.size(); i-- > 0;)
+        rows[i].last = ended.insert(rows[i].server).second;
+    for (const Row &row : rows)
+        scribe.write(row.server, row.bytes, row.last, call);
+}
+
+void install(Scribe &scribe, const Objects &writes, uint32_t replicas, bool call)
+{
+    scribe.then();
+    if (!call) {
+        install_copies(scribe, writes, 0, replicas, false);
+        scribe.then();
+    } else {
+        install_copies(scribe, writes, 1, replicas, true);
+        scribe.then();
+        install_copies(scribe, writes, 0, 1, true);
+    }
+    for (const Object *object : writes)
+        scribe.swap(scribe.server(*object, 0), call);
+}
+
+} // namespace
+
+Phases parse_phases(const std::string &text)
+{
+    if (text == "one-sided")
+        return {};
+    if (text == "call")
+        return { true, true, true, true, true };
+    if (text == "hybrid")
+        return { false, false, false, false, true };
+    throw std::runtime_error("phases are one-sided, call or hybrid, not " + text);
+}
+
+Carried carry(const rpm_facts &facts, const Setting &setting)
+{
+    rpm_plan nic = plan_of(facts, RPM_REQUEST_APPEND, RPM_METHOD_READ, setting.hints);
+    rpm_plan core = plan_of(facts, RPM_REQUEST_APPEND, RPM_METHOD_COPY, setting.hints);
+    rpm_plan atomic = plan_of(facts, RPM_REQUEST_ATOMIC, 0, setting.hints);
+    bool calls = setting.phases.log && setting.phases.commit; /* all that is written */
+    const rpm_plan &main = calls ? core : nic;
+    Carried carried{};
+
+    carried.far = main.same_node == 0;
+    carried.ddio = main.ddio;
+    carried.writers_max = core.spread != 0 ? core.writers_max : 0;
+    carried.pad = main.pad_bytes;
+    carried.large = main.large_bytes;
+    carried.chained = nic.chained != 0;
+    carried.streams = core.copy == RPM_COPY_STREAM;
+    carried.locks = atomic.atomic_dram != 0 ? RPM_LOAD_DRAM : RPM_LOAD_NVM;
+    return carried;
+}
+
+Script script_of(const Attempt &attempt, const Trace &trace, const Setting &setting,
+                 const Carried &carried, uint32_t turn)
+{
+    Scribe scribe(trace, setting, carried, turn);
+    Objects writes, looked;
+
+    for (const Object &object : attempt.objects) {
+        if (attempt.committed && object.written)
+            writes.push_back(&object);
+        else if (attempt.committed && object.seen)
+            looked.push_back(&object);
+    }
+    execute(scribe, attempt, setting.phases.execute);
+    if (!writes.empty())
+        lock(scribe, writes, setting.phases.lock);
+    if (!looked.empty())
+        validate(scribe, looked, writes.empty() && looked.size() == 1, carried.locks,
+                 setting.phases.validate);
+    if (!writes.empty()) {
+        if (setting.durable)
+            log(scribe, attempt, writes, trace, setting.phases.log);
+        install(scribe, writes, trace.replicas, setting.phases.commit);
+    }
+    return scribe.take();
+}
+
+} // namespace dtx::model

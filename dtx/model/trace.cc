@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trace.cc: a trace is read, and held against what the engine counted.
+ *
+ * Tests: tests/unit/dtx/model/trace_test.cpp
+ */
+#include "model/trace.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace dtx::model
+{
+
+using Json = nlohmann::json;
+
+static constexpr uint32_t kServersMax = 64;
+static constexpr uint32_t kBytesMax = 65536;
+static constexpr double kUnexplained = 0.03; /* what an index reads of itself to find its way */
+
+uint32_t Attempt::writes() const
+{
+    uint32_t count = 0;
+
+    for (const Object &object : objects)
+        count += committed && object.written ? 1 : 0;
+    return count;
+}
+
+uint32_t Attempt::looked_at() const
+{
+    uint32_t count = 0;
+
+    for (const Object &object : objects)
+        count += committed && object.seen && !object.written ? 1 : 0;
+    return count;
+}
+
+uint64_t Attempt::remote(uint32_t replicas, bool durable) const
+{
+    uint64_t count = 0;
+    uint64_t written = writes();
+    uint64_t looked = looked_at();
+
+    for (const Object &object : objects)
+        count += object.read ? 1 : 0;
+    count += written == 0 && looked == 1 ? 1 : 2 * looked;
+    if (written != 0) /* locked, looked at, logged, installed, unlocked */
+        count += 3 * written + (durable ? replicas : 0) + replicas * written;
+    return count;
+}
+
+namespace
+{
+
+uint32_t number(const Json &json, uint32_t least, uint32_t most)
+{
+    uint64_t value = json.get<uint64_t>();
+
+    if (!json.is_number_unsigned() || value < least || value > most)
+        throw std::runtime_error("a number out of its range");
+    return static_cast<uint32_t>(value);
+}
+
+Object object_of(const Json &json, uint32_t servers)
+{
+    Object object{};
+    const std::string letters = json.at(3).get<std::string>();
+
+    object.shard = number(json.at(0), 0, servers - 1);
+    object.payload = number(json.at(1), 0, kBytesMax);
+    object.slot = number(json.at(2), 1, kBytesMax);
+    object.read = letters.find('r') != std::string::npos;
+    object.seen = letters.find('s') != std::string::npos;
+    object.written = letters.find('w') != std::string::npos;
+    if (letters.find_first_not_of("rsw") != std::string::npos)
+        throw std::runtime_error("letters other than r, s and w");
+    return object;
+}
+
+void take_head(const Json &json, Trace &trace)
+{
+    if (json.value("dtx", 0) != 1 || json.value("what", "") != "trace")
+        throw std::runtime_error("not a trace of dtx-bench");
+    trace.workload = json.at("workload").get<std::string>();
+    trace.servers = number(json.at("servers"), 1, kServersMax);
+    trace.replicas = number(json.at("replicas"), 1, trace.servers);
+    trace.durable = json.at("durable").get<bool>();
+}
+
+void take_attempt(const Json &json, Trace &trace)
+{
+    Attempt attempt{};
+
+    attempt.committed = json.at("committed").get<bool>();
+    attempt.log_bytes = json.at("log_bytes").get<uint64_t>();
+    if (attempt.log_bytes > kBytesMax)
+        throw std::runtime_error("a redo record of more than 64 KiB");
+    for (const Json &object : json.at("objects"))
+        attempt.objects.push_back(object_of(object, trace.servers));
+    trace.attempts.push_back(std::move(attempt));
+}
+
+void check_end(const Json &json, Trace &trace)
+{
+    uint64_t remote = 0;
+
+    trace.transactions = json.at("transactions").get<uint64_t>();
+    trace.remote = json.at("remote").get<uint64_t>();
+    if (json.at("attempts").get<uint64_t>() != trace.attempts.size() || trace.attempts.empty() ||
+        trace.transactions == 0)
+        throw std::runtime_error("says " + json.at("attempts").dump() + " attempts, there are " +
+                                 std::to_string(trace.attempts.size()));
+    for (const Attempt &attempt : trace.attempts)
+        remote += attempt.remote(trace.replicas, trace.durable);
+    if (remote > trace.remote ||
+        static_cast<double>(trace.remote - remote) > kUnexplained * static_cast<double>(remote))
+        throw std::runtime_error("the engine counted " + std::to_string(trace.remote) +
+                                 " operations on servers, the attempts explain " +
+                                 std::to_string(remote));
+}
+
+} // namespace
+
+Trace read_trace(const std::string &path)
+{
+    std::ifstream file(path);
+    std::string line;
+    Trace trace;
+    uint64_t lines = 0;
+    bool ended = false;
+
+    if (!file)
+        throw std::runtime_error(path + ": cannot be opened");
+    while (std::getline(file, line)) {
+        lines++;
+        try {
+            Json json = Json::parse(line);
+
+            if (ended)
+                throw std::runtime_error("there is something behind the end");
+            if (lines == 1)
+                take_head(json, trace);
+            else if (json.contains("what"))
+                check_end(json, trace);
+            else
+                take_attempt(json, trace);
+            ended = lines > 1 && json.contains("what");
+        } catch (const std::exception &wrong) {
+            throw std::runtime_error(path + ":" + std::to_string(lines) + ": " + wrong.what());
+        }
+    }
+    if (!ended)
+        throw std::runtime_error(path + ": cut short: it has no end");
+    return trace;
+}
+
+} // namespace dtx::model

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trace.h: a trace of dtx-bench: what attempts of transactions touched far away.
+ *
+ * Lines of JSON. The first says what ran, the last how much; a line between them is an attempt:
+ *
+ *   {"dtx":1,"what":"trace","workload":"tpcc","servers":3,"replicas":2,"durable":true,...}
+ *   {"committed":true,"log_bytes":416,"objects":[[0,88,128,"rsw"],...]}
+ *   {"what":"end","attempts":1000,"transactions":1000,"remote":35000}
+ *
+ * An object is [shard, bytes of its payload, bytes of its slot, letters]: r it was read, s what was
+ * seen has to be so still at the commit, w it was written. log_bytes are of the redo record, remote
+ * counts the engine's operations on servers: attempts that explain less than 97 % of it are
+ * refused. What is left are nodes above the leaves of an ordered index, which are read for the way
+ * and not kept.
+ *
+ * Tests: tests/unit/dtx/model/trace_test.cpp
+ */
+#ifndef DTX_MODEL_TRACE_H
+#define DTX_MODEL_TRACE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dtx::model
+{
+
+struct Object {
+    uint32_t shard;
+    uint32_t payload;
+    uint32_t slot; /* with header and padding */
+    bool read;
+    bool seen;
+    bool written;
+};
+
+struct Attempt {
+    bool committed;
+    uint64_t log_bytes;
+    std::vector<Object> objects;
+
+    uint32_t writes() const;
+    /* Only looked at, and once more at the commit. */
+    uint32_t looked_at() const;
+    /* Operations on servers, as the engine counts them. */
+    uint64_t remote(uint32_t replicas, bool durable) const;
+};
+
+struct Trace {
+    std::string workload;
+    uint32_t servers = 1;
+    uint32_t replicas = 1;
+    bool durable = true;
+    uint64_t transactions = 0; /* as the workload counts them */
+    uint64_t remote = 0;
+    std::vector<Attempt> attempts;
+};
+
+/* Throws std::runtime_error with file and line. */
+Trace read_trace(const std::string &path);
+
+} // namespace dtx::model
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/trace.h"
+
+#include "support/catch.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <unistd.h>
+
+using namespace dtx::model;
+
+namespace
+{
+
+const std::string HEAD = R"({"dtx":1,"what":"trace","workload":"smallbank","servers":3,)"
+                         R"("replicas":2,"durable":true,"seed":1,"parameters":{}})";
+// reads two rows and a bucket, writes one of the rows
+const std::string WRITES = R"({"committed":true,"log_bytes":88,"objects":)"
+                           R"([[0,8,64,"rs"],[0,224,256,"r"],[2,8,64,"rsw"]]})";
+const std::string READS = R"({"committed":true,"log_bytes":0,"objects":[[1,8,64,"rs"]]})";
+const std::string GIVEN_UP = R"({"committed":false,"log_bytes":0,"objects":[[1,8,64,"rsw"]]})";
+
+std::string end(int attempts, int remote)
+{
+    return R"({"what":"end","attempts":)" + std::to_string(attempts) +
+           R"(,"transactions":1,"remote":)" + std::to_string(remote) + "}";
+}
+
+Trace read(const std::vector<std::string> &lines)
+{
+    char name[] = "/tmp/librpm-trace-XXXXXX";
+    int fd = mkstemp(name);
+    std::ofstream file(name);
+
+    REQUIRE(fd >= 0);
+    close(fd);
+    for (const std::string &line : lines)
+        file << line << "\n";
+    file.close();
+    try {
+        Trace trace = read_trace(name);
+
+        unlink(name);
+        return trace;
+    } catch (...) {
+        unlink(name);
+        throw;
+    }
+}
+
+std::string wrong(const std::vector<std::string> &lines)
+{
+    try {
+        read(lines);
+    } catch (const std::exception &error) {
+        return error.what();
+    }
+    return "";
+}
+
+bool has(const std::string &text, const std::string &part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("trace: attempts are what was touched, and what the engine counted", "[unit]")
+{
+    // 3 read; 2 looked at once more; locked, looked at, 2 logs, 2 copies, unlocked
+    Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 2 + 1) });
+
+    CHECK(trace.workload == "smallbank");
+    CHECK(trace.servers == 3);
+    CHECK(trace.replicas == 2);
+    REQUIRE(trace.attempts.size() == 3);
+    CHECK(trace.attempts[0].remote(2, true) == 3 + 2 + 3 + 2 + 2);
+    CHECK(trace.attempts[0].remote(2, false) == 3 + 2 + 3 + 2);
+    CHECK(trace.attempts[0].remote(1, true) == 3 + 2 + 3 + 1 + 1);
+    CHECK(trace.attempts[0].objects[2].shard == 2);
+    CHECK(trace.attempts[0].objects[1].payload == 224);
+    CHECK(trace.attempts[0].objects[1].slot == 256);
+    CHECK(trace.attempts[1].remote(2, true) == 2); // alone: its lock is enough
+    CHECK(trace.attempts[2].remote(2, true) == 1); // read, then given up
+    CHECK(trace.attempts[2].writes() == 0);
+}
+
+TEST_CASE("trace: what it does not explain is refused", "[unit]")
+{
+    CHECK(wrong({ HEAD, WRITES, end(1, 12) }) == "");
+    CHECK(has(wrong({ HEAD, WRITES, end(1, 13) }), ":3: the engine counted 13"));
+    CHECK(has(wrong({ HEAD, WRITES, end(1, 11) }), ":3: the engine counted 11"));
+}
+
+TEST_CASE("trace: a file that is cut short or edited is refused with its line", "[unit]")
+{
+    CHECK(has(wrong({}), "cut short"));
+    CHECK(has(wrong({ HEAD, WRITES }), "cut short"));
+    CHECK(has(wrong({ HEAD, READS, end(2, 2) }), ":3: says 2 attempts, there are 1"));
+    CHECK(has(wrong({ HEAD, end(0, 0) }), ":2: says 0 attempts"));
+    CHECK(has(wrong({ HEAD, READS, end(1, 2), READS }), ":4: there is something behind the end"));
+    CHECK(has(wrong({ READS, end(1, 2) }), ":1: not a trace"));
+    CHECK(has(wrong({ HEAD, "{" }), ":2:"));
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[3,8,64,"r"]]})" }),
+              ":2: a number out of its range"));
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,0,"r"]]})" }),
+              ":2: a number out of its range"));
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"x"]]})" }),
+              ":2: letters"));
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":99999,"objects":[]})" }),
+              ":2: a redo record"));
+    CHECK_THROWS(read_trace("/no/such/file"));
+}
