@@ -74,6 +74,18 @@ void add_servers(CLI::App &app, Options &options)
 void add_database(CLI::App &app, Options &options)
 {
     number(app, "--replicas", options.replicas, "Copies of a row and of a log record (2)", 1, 64);
+    app.add_option("--phases", options.phases,
+                   "one-sided, call, hybrid, or those by call: lock,commit (one-sided)")
+        ->check(CLI::Validator(
+            [](const std::string &words) {
+                try {
+                    (void)Phases::parse(words);
+                } catch (const Error &error) {
+                    return std::string(error.what());
+                }
+                return std::string();
+            },
+            ""));
     app.add_option_function<std::string>(
            "--durability", [&options](const std::string &word) { options.durable = word == "on"; },
            "on, or off: no redo log and nothing flushed (on)")
@@ -278,6 +290,7 @@ dtx::Options cluster_options(const Options &options, const std::vector<std::stri
 
     made.urls = urls;
     made.replicas = options.replicas;
+    made.phases = Phases::parse(options.phases);
     made.durable = options.durable;
     made.coordinators = options.coordinators;
     made.log_bytes = options.log_bytes;

@@ -36,6 +36,7 @@ struct Options {
     uint64_t transactions = 0;
     double interval = 1;
     uint32_t replicas = 2;
+    std::string phases = "one-sided";
     bool durable = true;
     uint32_t coordinators = 64;
     uint64_t log_bytes = 8ull << 20;

@@ -45,7 +45,7 @@ bool Commit::is_free(const Access *access)
 /* Where a round's operations are done at once, the first one in vain is the last one. */
 Task<bool> Commit::lock()
 {
-    Round round(store_);
+    Round round(store_, store_.phases().lock);
     size_t tried = 0;
     bool free = true;
 
@@ -95,7 +95,7 @@ bool Commit::is_looked_at(const Access *access) const
  * still see what was before, in the rows that he has not come to. So only its lock is looked at. */
 Task<bool> Commit::validate()
 {
-    Round round(store_);
+    Round round(store_, store_.phases().validate);
     bool alone = writes_.empty() && reads_.size() == 1;
     bool free = true;
 
@@ -215,7 +215,7 @@ size_t Commit::take_patches(size_t first)
 
 Task<> Commit::install()
 {
-    Round round(store_);
+    Round round(store_, store_.phases().commit);
 
     for (size_t first = 0, n; first < writes_.size(); first += n) {
         n = take_patches(first);
@@ -232,7 +232,7 @@ Task<> Commit::install()
 
 Task<> Commit::unlock()
 {
-    Round round(store_);
+    Round round(store_, store_.phases().commit);
 
     for (Access *access : writes_) {
         if (!access->locked)

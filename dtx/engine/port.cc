@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/object.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -77,6 +78,8 @@ void Port::claim_log(uint32_t coordinator, Claim claim)
     opts.flags |= claim == Claim::join || coordinator == kRecoverer ? RPM_LOG_CREATE : 0;
     opts.capacity_bytes = coordinator == kRecoverer ? kRecoveryLogBytes : options.log_bytes;
     opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
+    if (options.phases.log == Via::call && !places_)
+        opts.method = RPM_METHOD_COPY;
     err = rpm_log_open(conn(), name.c_str(), &opts, &log_);
     if (claim == Claim::takeover && err == RPM_E_NOENT)
         return;
@@ -214,32 +217,96 @@ void Port::carry_out(const Operation &op)
     }
 }
 
-int Port::send(const Operation &op, Pending *pending)
+Port::Remote &Port::remote_of(const Operation &op)
 {
     bool row = op.kind == Operation::read || op.kind == Operation::write;
-    Remote &remote = row ? rows_[op.shard] : locks_[op.shard];
-    rpm_region *region = used(remote.region);
-    int err = 0;
 
-    switch (op.kind) {
-    case Operation::read:
-    case Operation::read_lock:
-        err = rpm_region_read_async(region, op.offset, op.bytes, op.count, pending);
-        break;
-    case Operation::write:
-        err = rpm_region_write_async(region, op.offset, op.bytes, op.count, pending);
-        break;
-    case Operation::swap_lock:
-        err = rpm_region_cas_async(region, op.offset, op.expect, op.desired,
-                                   static_cast<uint64_t *>(op.bytes), pending);
-        break;
-    }
+    return row ? rows_[op.shard] : locks_[op.shard];
+}
+
+/* Count what was submitted. */
+int Port::sent(Remote &remote, int err, Pending *pending)
+{
     if (err != 0)
         return err;
     remote.outstanding++;
     outstanding_++;
     pending->remaining++;
     return 0;
+}
+
+int Port::send(const Operation &op, Pending *pending)
+{
+    Remote &remote = remote_of(op);
+    int err = 0;
+
+    if (remote.region == nullptr)
+        return RPM_E_LOST;
+    switch (op.kind) {
+    case Operation::read:
+    case Operation::read_lock:
+        err = rpm_region_read_async(remote.region, op.offset, op.bytes, op.count, pending);
+        break;
+    case Operation::write:
+        err = rpm_region_write_async(remote.region, op.offset, op.bytes, op.count, pending);
+        break;
+    case Operation::swap_lock:
+        err = rpm_region_cas_async(remote.region, op.offset, op.expect, op.desired,
+                                   static_cast<uint64_t *>(op.bytes), pending);
+        break;
+    }
+    return sent(remote, err, pending);
+}
+
+int Port::send_writes(uint32_t shard, std::span<const rpm_patch> patches, Pending *pending)
+{
+    if (rows_[shard].region == nullptr)
+        return RPM_E_LOST;
+    return sent(rows_[shard],
+                rpm_region_writev_async(rows_[shard].region, patches.data(),
+                                        static_cast<uint32_t>(patches.size()), pending),
+                pending);
+}
+
+rpm_step Port::step_of(const Operation &op)
+{
+    rpm_step step{};
+
+    step.region = remote_of(op).region;
+    step.offset = op.offset;
+    step.len = op.count;
+    switch (op.kind) {
+    case Operation::read:
+    case Operation::read_lock:
+        step.kind = RPM_STEP_READ;
+        step.into = op.bytes;
+        break;
+    case Operation::write:
+        step.kind = RPM_STEP_WRITE;
+        step.data = op.bytes;
+        break;
+    case Operation::swap_lock:
+        step.kind = RPM_STEP_CAS;
+        step.into = op.bytes;
+        step.expect = op.expect;
+        step.operand = op.desired;
+        break;
+    }
+    return step;
+}
+
+/* Any of our regions may hear of it: the first. */
+int Port::send_steps(std::span<const rpm_step> steps, Pending *pending)
+{
+    auto anchor = std::find_if(rows_.begin(), rows_.end(),
+                               [](const Remote &remote) { return remote.region != nullptr; });
+
+    if (anchor == rows_.end())
+        return RPM_E_LOST;
+    return sent(
+        *anchor,
+        rpm_steps_async(anchor->region, steps.data(), static_cast<uint32_t>(steps.size()), pending),
+        pending);
 }
 
 void Port::note(uint64_t lsn, size_t bytes)

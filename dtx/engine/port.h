@@ -125,6 +125,10 @@ class Port
     /* Begin it; poll() counts @pending down when it has ended. 0, RPM_E_BUSY: poll first, or why
      * not. */
     int send(const Operation &op, Pending *pending);
+    int send_writes(uint32_t shard, std::span<const rpm_patch> patches, Pending *pending);
+    /* By the far CPU, one after the other. @steps are borrowed until they have ended. */
+    int send_steps(std::span<const rpm_step> steps, Pending *pending);
+    rpm_step step_of(const Operation &op);
 
     /* Submit a redo record; poll() counts @pending down when it is safe. Returns where it is.
      * False: no room, trim first. Throws Error RPM_E_TOOBIG. */
@@ -163,6 +167,8 @@ class Port
     void claim_log(uint32_t coordinator, Claim claim);
     void open_shards(bool guarded);
     void note(uint64_t lsn, size_t bytes);
+    Remote &remote_of(const Operation &op);
+    int sent(Remote &remote, int err, Pending *pending);
     template <class Poll>
     uint32_t hear(uint32_t &outstanding, Poll poll,
                   const std::function<void(std::coroutine_handle<>)> &wake);

@@ -10,10 +10,18 @@
 #include "engine/error.h"
 #include "engine/store.h"
 
+#include <algorithm>
+
 namespace dtx
 {
 
-Round::Round(Store &store) : store_(store), joined_(store.joined()) {}
+/* What always goes in one post, and in one message. */
+static constexpr size_t kPatchesMax = 32;
+static constexpr uint64_t kPatchesBytesMax = 256 << 10;
+static constexpr uint64_t kMessageBytes = 4096;
+static constexpr uint64_t kAnswerBytes = 4096 - 8;
+
+Round::Round(Store &store, Via via) : store_(store), joined_(store.joined()), via_(via) {}
 
 Port &Round::primary(Address address)
 {
@@ -23,7 +31,7 @@ Port &Round::primary(Address address)
 void Round::add(uint32_t server, const Operation &op)
 {
     store_.remote()++;
-    if (store_.port(server).places())
+    if (via_ == Via::one_sided && store_.port(server).places())
         store_.port(server).carry_out(op);
     else
         ops_.push_back({ server, stage_, op });
@@ -59,7 +67,7 @@ void Round::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patc
 {
     Port &port = store_.port(store_.server_of(shard, copy));
 
-    if (port.places()) {
+    if (via_ == Via::one_sided && port.places()) {
         store_.remote() += patches.size();
         port.write(shard, patches);
         return;
@@ -69,32 +77,143 @@ void Round::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patc
             { Operation::write, shard, patch.offset, const_cast<void *>(patch.data), patch.len });
 }
 
-/* All of one stage, and wait for them. What cannot be sent is the round's failure, but those that
- * were sent are waited for. */
-Task<> Round::send_stage(size_t first, size_t end)
+/* One after the other: what cannot be sent is the round's failure. */
+template <class Send> Task<> Round::submit(Send send)
 {
-    for (size_t i = first; i < end && pending_->status == 0; i++) {
-        const Staged &staged = ops_[i];
-        int err;
+    int err = RPM_E_BUSY;
 
+    while (err == RPM_E_BUSY) {
         /* Somebody joined again: the old locks and the old claim are not ours any more. */
-        while ((err = joined_ != store_.joined()
-                          ? int(RPM_E_FENCED)
-                          : store_.port(staged.server).send(staged.op, pending_.get())) ==
-               RPM_E_BUSY)
+        err = joined_ != store_.joined() ? int(RPM_E_FENCED) : send();
+        if (err == RPM_E_BUSY)
             co_await store_.scheduler().turn();
-        if (err != 0)
-            pending_->status = err;
     }
+    if (err != 0 && pending_->status == 0)
+        pending_->status = err;
+}
+
+Task<> Round::wait()
+{
     if (joined_ == store_.joined())
         store_.poll();
     if (pending_->remaining > 0)
         co_await Scheduler::Wait{ pending_->waiting };
 }
 
+/* How many operations from @first on are writes to the same rows' region that go together. */
+size_t Round::take_writes(size_t first, size_t end)
+{
+    const Staged &begin = ops_[first];
+    uint64_t bytes = 0;
+
+    patches_.clear();
+    for (size_t i = first; i < end && patches_.size() < kPatchesMax; i++) {
+        const Operation &op = ops_[i].op;
+
+        bytes += op.count;
+        if (op.kind != Operation::write || ops_[i].server != begin.server ||
+            op.shard != begin.op.shard || (i > first && bytes > kPatchesBytesMax))
+            break;
+        patches_.push_back({ op.offset, op.bytes, op.count, 0 });
+    }
+    return patches_.size();
+}
+
+Task<> Round::send_stage(size_t first, size_t end)
+{
+    for (size_t i = first, n; i < end && pending_->status == 0; i += n) {
+        const Staged &staged = ops_[i];
+
+        n = std::max<size_t>(take_writes(i, end), 1);
+        if (n > 1)
+            co_await submit([this, &staged] {
+                return store_.port(staged.server)
+                    .send_writes(staged.op.shard, patches_, pending_.get());
+            });
+        else
+            co_await submit([this, &staged] {
+                return store_.port(staged.server).send(staged.op, pending_.get());
+            });
+    }
+    co_await wait();
+}
+
+namespace
+{
+
+/* Of a message and its answer. <librpm/steps.h> says what a step takes. */
+struct Room {
+    uint64_t message = 0;
+    uint64_t answer = 0;
+    uint32_t steps = 0;
+
+    /* False: no room for it. */
+    bool take(const Operation &op)
+    {
+        uint64_t bytes = (op.count + 7) / 8 * 8;
+        Room with{ message, answer, steps + 1 };
+
+        with.message += op.kind == Operation::write       ? 16 + bytes
+                        : op.kind == Operation::swap_lock ? 32
+                                                          : 16;
+        with.answer += op.kind == Operation::write ? 0 : bytes;
+        if (with.message > kMessageBytes || with.answer > kAnswerBytes ||
+            with.steps > RPM_STEPS_MAX)
+            return false;
+        *this = with;
+        return true;
+    }
+};
+
+} // namespace
+
+/* Does each of the operations go into a message? */
+bool Round::fits() const
+{
+    return std::all_of(ops_.begin(), ops_.end(),
+                       [](const Staged &staged) { return Room{}.take(staged.op); });
+}
+
+/* As much as goes into one message to each server, in order. */
+void Round::take_lists()
+{
+    std::vector<Room> rooms(store_.ports());
+    std::vector<bool> full(store_.ports());
+    std::vector<Staged> rest;
+
+    lists_.resize(store_.ports());
+    for (std::vector<rpm_step> &list : lists_)
+        list.clear();
+    for (const Staged &staged : ops_) {
+        full[staged.server] = full[staged.server] || !rooms[staged.server].take(staged.op);
+        if (full[staged.server])
+            rest.push_back(staged);
+        else
+            lists_[staged.server].push_back(store_.port(staged.server).step_of(staged.op));
+    }
+    ops_ = std::move(rest);
+}
+
+Task<> Round::send_lists()
+{
+    while (!ops_.empty() && pending_->status == 0 && joined_ == store_.joined()) {
+        take_lists();
+        for (uint32_t server = 0; server < lists_.size(); server++)
+            if (!lists_[server].empty())
+                co_await submit([this, server] {
+                    return store_.port(server).send_steps(lists_[server], pending_.get());
+                });
+        co_await wait();
+    }
+    if (joined_ != store_.joined() && pending_->status == 0)
+        pending_->status = RPM_E_FENCED;
+}
+
 Task<> Round::send_all()
 {
     pending_ = store_.new_pending();
+    if (via_ == Via::call && fits())
+        co_await send_lists();
     for (size_t first = 0, end; first < ops_.size() && pending_->status == 0; first = end) {
         for (end = first; end < ops_.size() && ops_[end].stage == ops_[first].stage;)
             end++;

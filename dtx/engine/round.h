@@ -2,8 +2,10 @@
 /*
  * round.h: operations on far memory that one coroutine has under way together and waits for once.
  *
- * Where this process has a server's memory mapped, an operation is done when it is added. Of other
- * servers all of a stage are sent together when the round is run: one round trip, however many.
+ * One-sided, where this process has a server's memory mapped, an operation is done when it is
+ * added. Of other servers all of a stage are sent together when the round is run: one round trip,
+ * however many. By call each server gets one message with all of them, and its CPU carries them out
+ * in the order they were added in: stages cost nothing.
  *
  * Tests: tests/unit/dtx/engine/round_test.cpp
  */
@@ -28,7 +30,7 @@ class Store;
 class Round
 {
   public:
-    explicit Round(Store &store);
+    explicit Round(Store &store, Via via = Via::one_sided);
     Round(const Round &) = delete;
     Round &operator=(const Round &) = delete;
 
@@ -83,11 +85,20 @@ class Round
     void add(uint32_t server, const Operation &op);
     Task<> send_all();
     Task<> send_stage(size_t first, size_t end);
+    Task<> send_lists();
+    template <class Send> Task<> submit(Send send);
+    Task<> wait();
+    size_t take_writes(size_t first, size_t end);
+    bool fits() const;
+    void take_lists();
 
     Store &store_;
     uint64_t joined_;
+    Via via_;
     uint32_t stage_ = 0;
-    std::vector<Staged> ops_;
+    std::vector<Staged> ops_;                  /* not begun yet */
+    std::vector<std::vector<rpm_step>> lists_; /* by server: what its CPU is asked for now */
+    std::vector<rpm_patch> patches_;
     std::shared_ptr<Pending> pending_;
 };
 

@@ -40,10 +40,21 @@ struct TableSpec {
     Partition partition = nullptr;
 };
 
+/* A row that is asked for, of any table. */
+struct Wanted {
+    uint32_t table;
+    uint64_t key;
+};
+
 /* A table whose rows are of type Row. */
 template <class Row> struct Table {
     static_assert(std::is_trivially_copyable_v<Row>, "rows are copied as bytes");
     uint32_t number = 0;
+
+    Wanted at(uint64_t key) const
+    {
+        return { number, key };
+    }
 };
 
 class Schema

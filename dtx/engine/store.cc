@@ -125,33 +125,41 @@ uint64_t Store::lock_word(Address address)
 
 Task<bool> Store::peek(Address address, unsigned char *image, uint32_t bytes)
 {
-    Round round(*this);
+    Round round(*this, phases().execute);
 
     round.read(address, image, bytes);
     co_await round.run();
     co_return is_whole(image, bytes);
 }
 
+/* Is what was read whole? Then that is what the transaction has. */
+static bool take_image(Access *access)
+{
+    if (!is_whole(access->image, access->bytes))
+        return false;
+    access->whole = true;
+    access->version = access->header().version;
+    access->writer = access->header().writer;
+    return true;
+}
+
 Task<Access *> Store::fetch(Accesses &accesses, Address address)
 {
     Access *access = accesses.find(address);
 
-    if (access != nullptr) {
-        access->seen = !access->fresh;
-        co_return access;
+    if (access == nullptr) {
+        co_await scheduler_.step();
+        access = accesses.add(address, layout().table(address.table()).slot_bytes);
     }
-    co_await scheduler_.step();
-    access = accesses.add(address, layout().table(address.table()).slot_bytes);
-    access->seen = true;
-    for (int tries = 0;; tries++) {
-        Round round(*this);
-        uint64_t word;
+    for (int tries = 0; !access->whole; tries++) {
+        Round round(*this, phases().execute);
+        uint64_t word = 0;
 
         round.read(address, access->image, access->bytes);
         if (tries == kTornTries)
             round.lock_word(address, &word);
         co_await round.run();
-        if (is_whole(access->image, access->bytes))
+        if (take_image(access))
             break;
         if (tries == kTornTries) {
             obstacle = { address, word };
@@ -159,9 +167,26 @@ Task<Access *> Store::fetch(Accesses &accesses, Address address)
         }
         co_await scheduler_.step();
     }
-    access->version = access->header().version;
-    access->writer = access->header().writer;
+    access->seen = !access->fresh;
     co_return access;
+}
+
+Task<> Store::bring(Accesses &accesses, const std::vector<Address> &addresses)
+{
+    Round round(*this, phases().execute);
+    uint32_t first = accesses.size();
+
+    for (Address address : addresses)
+        if (accesses.find(address) == nullptr) {
+            Access *access = accesses.add(address, layout().table(address.table()).slot_bytes);
+
+            round.read(address, access->image, access->bytes);
+        }
+    uint32_t end = accesses.size();
+
+    co_await round.run();
+    for (uint32_t i = first; i < end; i++)
+        (void)take_image(&accesses[i]);
 }
 
 std::vector<uint64_t> &Store::free_slots(uint32_t shard, uint32_t table)
@@ -190,6 +215,7 @@ Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t tabl
 
     slots.pop_back();
     std::fill(access->image, access->image + access->bytes, 0);
+    access->whole = true;
     access->written = true;
     access->fresh = true;
     co_return access;

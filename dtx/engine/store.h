@@ -41,6 +41,16 @@ class Store
      * somebody is writing it, or died over it. */
     Task<Access *> fetch(Accesses &accesses, Address address);
 
+    /* Bring those objects that this transaction does not have yet, in one round trip, before it
+     * uses them. What is torn is brought anew when it is used. */
+    Task<> bring(Accesses &accesses, const std::vector<Address> &addresses);
+
+    /* Does fetch() cost a round trip? */
+    bool is_far(Address address)
+    {
+        return phases().execute == Via::call || !port(server_of(address.shard(), 0)).places();
+    }
+
     /* The same object read anew into @image, to look at; false: it is torn. */
     Task<bool> peek(Address address, unsigned char *image, uint32_t bytes);
 
@@ -74,6 +84,10 @@ class Store
     const Cluster &cluster() const
     {
         return cluster_;
+    }
+    const Phases &phases() const
+    {
+        return cluster_.options().phases;
     }
     const Layout &layout() const
     {

@@ -53,12 +53,13 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
 
     if (const uint64_t *guess = store.cached(table, key); guess != nullptr) {
         Address address = Address::of(shard, table, *guess);
-        bool known = accesses.find(address) != nullptr;
+        const Access *before = accesses.find(address);
+        bool used = before != nullptr && (before->seen || before->written);
         Access *row = co_await row_at(store, accesses, address, key);
 
         if (row != nullptr)
             co_return row;
-        if (!known)
+        if (!used)
             accesses.find(address)->seen = false; /* of no interest what is there now */
     }
     uint32_t first = accesses.size();
@@ -148,6 +149,33 @@ Task<bool> Txn::remove(uint32_t table, uint64_t key)
     row->written = true;
     row->freed = true;
     co_return true;
+}
+
+Task<> Txn::prefetch(std::vector<Wanted> rows)
+{
+    Store &store = session_.store();
+    std::vector<Address> far;
+
+    for (const Wanted &row : rows)
+        if (const uint64_t *guess = store.cached(row.table, row.key); guess != nullptr) {
+            Address address = Address::of(store.shard_of(row.table, row.key), row.table, *guess);
+
+            if (store.is_far(address))
+                far.push_back(address);
+        }
+    co_await store.bring(accesses_, far);
+}
+
+Task<> Txn::prefetch_slots(uint32_t table, const std::vector<std::pair<uint64_t, uint64_t>> &found)
+{
+    Store &store = session_.store();
+    std::vector<Address> far;
+
+    for (const auto &[key, slot] : found)
+        if (Address address = Address::of(store.shard_of(table, key), table, slot);
+            store.is_far(address))
+            far.push_back(address);
+    co_await store.bring(accesses_, far);
 }
 
 Task<std::vector<std::pair<uint64_t, uint64_t>>> Txn::range(uint32_t table, Range range)

@@ -28,6 +28,8 @@ Task<bool> Programs::run(Txn &txn, const Input &input, Change &change)
 
 Task<bool> Programs::balance(Txn &txn, uint32_t customer, int64_t &cents)
 {
+    co_await txn.prefetch(tables_.savings.at(customer), tables_.checking.at(customer));
+
     auto savings = co_await txn.read(tables_.savings, customer);
     auto checking = co_await txn.read(tables_.checking, customer);
 
@@ -63,6 +65,9 @@ Task<bool> Programs::transact_savings(Txn &txn, const Input &input, Change &chan
 
 Task<bool> Programs::amalgamate(Txn &txn, const Input &input, Change &change)
 {
+    co_await txn.prefetch(tables_.savings.at(input.customer), tables_.checking.at(input.customer),
+                          tables_.checking.at(input.other));
+
     auto savings = co_await txn.read(tables_.savings, input.customer);
     auto checking = co_await txn.read(tables_.checking, input.customer);
     auto found = co_await txn.read(tables_.checking, input.other);
@@ -78,6 +83,8 @@ Task<bool> Programs::amalgamate(Txn &txn, const Input &input, Change &change)
 
 Task<bool> Programs::write_check(Txn &txn, const Input &input, Change &change)
 {
+    co_await txn.prefetch(tables_.savings.at(input.customer), tables_.checking.at(input.customer));
+
     auto savings = co_await txn.read(tables_.savings, input.customer);
     auto found = co_await txn.read(tables_.checking, input.customer);
     Account checking = missing_.need(found, "checking account");
@@ -91,6 +98,8 @@ Task<bool> Programs::write_check(Txn &txn, const Input &input, Change &change)
 
 Task<bool> Programs::send_payment(Txn &txn, const Input &input, Change &)
 {
+    co_await txn.prefetch(tables_.checking.at(input.customer), tables_.checking.at(input.other));
+
     auto from = co_await txn.read(tables_.checking, input.customer);
     auto to = co_await txn.read(tables_.checking, input.other);
     Account payer = missing_.need(from, "checking account");

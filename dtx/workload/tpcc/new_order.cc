@@ -60,6 +60,22 @@ Task<void> insert_order(Txn &txn, Ground &ground, const NewOrderInput &input, ui
     ground.missing.need(done, "free number of a new order");
 }
 
+/* All rows that are there before, in one round trip. */
+std::vector<Wanted> rows_of(const Ground &ground, const NewOrderInput &input)
+{
+    const Tables &tables = ground.tables;
+    std::vector<Wanted> rows{ tables.warehouse.at(warehouse_key(input.home.w)),
+                              tables.district.at(district_key(input.home)),
+                              tables.customer.at(customer_key(input.home, input.c_id)) };
+
+    for (uint32_t i = 0; i < input.count; i++) {
+        rows.push_back(
+            tables.item.at(item_key(input.home.w, input.line[i].i_id, ground.parameters.copies())));
+        rows.push_back(tables.stock.at(stock_key(input.line[i].supply_w_id, input.line[i].i_id)));
+    }
+    return rows;
+}
+
 /* One line of the order; false: its item does not exist. */
 Task<bool> order_line(Txn &txn, Ground &ground, const NewOrderInput &input, uint32_t i,
                       NewOrderOutput &output)
@@ -98,6 +114,9 @@ Task<bool> order_line(Txn &txn, Ground &ground, const NewOrderInput &input, uint
 Task<bool> new_order(Txn &txn, Ground &ground, const NewOrderInput &input, NewOrderOutput &output)
 {
     const Tables &tables = ground.tables;
+
+    co_await txn.prefetch(rows_of(ground, input));
+
     auto warehouse = co_await txn.read(tables.warehouse, warehouse_key(input.home.w));
     auto found = co_await txn.read(tables.district, district_key(input.home));
     DistrictRow district = ground.missing.need(found, "district");

@@ -57,6 +57,10 @@ Task<void> pay(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutpu
 Task<bool> payment(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutput &output)
 {
     const Tables &tables = ground.tables;
+
+    co_await txn.prefetch(tables.warehouse.at(warehouse_key(input.home.w)),
+                          tables.district.at(district_key(input.home)));
+
     auto at_warehouse = co_await txn.read(tables.warehouse, warehouse_key(input.home.w));
     WarehouseRow warehouse = ground.missing.need(at_warehouse, "warehouse");
     auto at_district = co_await txn.read(tables.district, district_key(input.home));

@@ -32,6 +32,11 @@ Task<bool> stock_level(Txn &txn, Ground &ground, const StockLevelInput &input,
 
     for (const auto &[key, line] : lines)
         items.insert(line.i_id);
+    std::vector<Wanted> stocks;
+
+    for (uint32_t item : items)
+        stocks.push_back(tables.stock.at(stock_key(input.at.w, item)));
+    co_await txn.prefetch(stocks);
     for (uint32_t item : items) {
         auto stock = co_await txn.read(tables.stock, stock_key(input.at.w, item));
 

@@ -88,7 +88,7 @@ class Witness : public dtx::Listener
     std::mutex mutex_;
 };
 
-// A transaction of one to four steps over six keys of two tables in two partitions.
+// A transaction of one step, or of up to four, over six keys of two tables in two partitions.
 template <class Table> dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::Chance &chance)
 {
     uint32_t partition = static_cast<uint32_t>(chance.below(2));
@@ -116,8 +116,12 @@ template <class Table> dtx::Task<void> random_step(dtx::Txn &txn, Table table, d
 
 inline dtx::Task<bool> random_body(dtx::Txn &txn, const Tables &tables, dtx::Chance &chance)
 {
-    uint64_t steps = 1 + chance.below(4);
+    uint64_t steps = chance.below(2) == 0 ? 1 : 1 + chance.below(4);
 
+    if (chance.below(4) == 0)
+        co_await txn.prefetch(tables.accounts.at(chance.below(6)),
+                              tables.sorted.at(chance.below(6)),
+                              tables.sorted.at(in_partition(1, chance.below(6))));
     for (uint64_t i = 0; i < steps; i++) {
         if (chance.below(5) == 0)
             (void)co_await txn.scan(tables.sorted, in_partition(1, 0), in_partition(1, 3));

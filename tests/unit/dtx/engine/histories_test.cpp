@@ -15,6 +15,7 @@ dtx::Options adversarial(uint64_t seed, uint32_t canary)
     options.canary = canary;
     options.conflicts_max = 1000;
     options.replicas = 1 + seed % 2;
+    options.phases = dtx::Phases::parse(seed % 4 < 2 ? "one-sided" : "call");
     return options;
 }
 
@@ -69,11 +70,14 @@ TEST_CASE("dtx: sessions of several threads are strictly serialisable", "[unit]"
     options.replicas = 2;
     options.interleave = GENERATE(0u, 60u);
     std::string mode = GENERATE("", ",mode=ring");
+    std::string phases = GENERATE("one-sided", "call", "hybrid");
+
+    options.phases = dtx::Phases::parse(phases);
     Database db(2, options, Tables(1000), mode);
     Witness witness;
     std::vector<std::thread> threads;
 
-    CAPTURE(options.interleave, mode);
+    CAPTURE(options.interleave, mode, phases);
     for (uint32_t t = 0; t < 3; t++)
         threads.emplace_back([&, t] {
             dtx::Session session(*db.cluster, t, &witness);

@@ -43,12 +43,13 @@ dtx::Address account(const Database &db, uint32_t shard, uint64_t slot)
 TEST_CASE("dtx: operations of a round are under way together, stages one after the other", "[unit]")
 {
     std::string mode = GENERATE("", ",mode=ring");
+    auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(2, {}, Tables(), mode);
     Ground ground(*db.cluster);
 
-    CAPTURE(mode);
+    CAPTURE(mode, via == dtx::Via::call);
     ground.run([&](int) -> dtx::Task<void> {
-        dtx::Round round(ground.store);
+        dtx::Round round(ground.store, via);
         uint32_t bytes = ground.store.layout().table(db.tables.accounts.number).slot_bytes;
         std::vector<uint64_t> image(bytes / 8, 7), seen(bytes / 8);
         rpm_patch patch{ ground.store.layout().row_offset(account(db, 1, 5)), image.data(), bytes,
@@ -131,13 +132,14 @@ TEST_CASE("dtx: a stage is sent when what came before it has ended", "[unit]")
 
 TEST_CASE("dtx: more operations than a queue takes are sent as there is room", "[unit]")
 {
+    auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(1, {}, Tables(), ",mode=ring");
     Ground ground(*db.cluster);
     uint64_t sum = 0;
 
     ground.run(
         [&](int i) -> dtx::Task<void> {
-            dtx::Round round(ground.store);
+            dtx::Round round(ground.store, via);
             std::vector<uint64_t> found(300, 1);
 
             for (uint64_t &word : found)
@@ -153,13 +155,14 @@ TEST_CASE("dtx: more operations than a queue takes are sent as there is room", "
 
 TEST_CASE("dtx: a round that was begun before a session joined again sends nothing more", "[unit]")
 {
+    auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(1, {}, Tables(), ",mode=ring");
     Ground ground(*db.cluster);
     uint64_t found = 0;
     bool fenced = false;
 
     ground.run([&](int) -> dtx::Task<void> {
-        dtx::Round round(ground.store);
+        dtx::Round round(ground.store, via);
 
         round.compare_and_swap(account(db, 0, 3), 0, 41, &found);
         ground.store.close();
@@ -176,6 +179,7 @@ TEST_CASE("dtx: a round that was begun before a session joined again sends nothi
 
 TEST_CASE("dtx: a round whose server goes away ends", "[unit]")
 {
+    auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(2, {}, Tables(), ",mode=ring");
     Ground ground(*db.cluster);
     int fenced = 0;
@@ -183,7 +187,7 @@ TEST_CASE("dtx: a round whose server goes away ends", "[unit]")
     db.stop();
     ground.run(
         [&](int) -> dtx::Task<void> {
-            dtx::Round round(ground.store);
+            dtx::Round round(ground.store, via);
             uint64_t words[2];
 
             round.lock_word(account(db, 0, 1), &words[0]);
@@ -196,4 +200,37 @@ TEST_CASE("dtx: a round whose server goes away ends", "[unit]")
         },
         3);
     CHECK(fenced == 3);
+}
+
+TEST_CASE("dtx: rows that do not fit into a message are written one-sided", "[unit]")
+{
+    struct Page {
+        unsigned char bytes[6000];
+    };
+    struct Pages : Tables {
+        dtx::Table<Page> pages = schema.hash_table<Page>("pages", 100, partition_of);
+    };
+    std::string mode = GENERATE("", ",mode=ring");
+    dtx::Options options = replicated(2);
+    Pages tables;
+
+    options.phases = dtx::Phases::parse("call");
+    Database db(2, options, tables, mode);
+    dtx::Session session(*db.cluster, 0);
+    Page page{};
+
+    for (uint64_t i = 0; i < 20; i++)
+        CHECK(now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
+                  page.bytes[5999] = static_cast<unsigned char>(i + 1);
+                  co_return co_await txn.insert(tables.pages, in_partition(i % 2, i), page);
+              }) == dtx::Status::committed);
+    for (uint32_t copy = 0; copy < 2; copy++) {
+        uint64_t rows = 0;
+
+        db.cluster->each_row(tables.pages.number, copy, [&](uint64_t key, const void *row, size_t) {
+            rows++;
+            CHECK(static_cast<const Page *>(row)->bytes[5999] == (key & 0xff) + 1);
+        });
+        CHECK(rows == 20);
+    }
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * phases.cc: phases from words.
+ *
+ * Tests: tests/unit/dtx/engine/phases_test.cpp
+ */
+#include "engine/phases.h"
+
+#include "engine/error.h"
+
+#include <librpm.h>
+
+#include <array>
+#include <sstream>
+#include <utility>
+
+namespace dtx
+{
+
+Phases Phases::parse(const std::string &text)
+{
+    static constexpr std::array<std::pair<const char *, Via Phases::*>, 5> kNames{ {
+        { "execute", &Phases::execute },
+        { "lock", &Phases::lock },
+        { "validate", &Phases::validate },
+        { "log", &Phases::log },
+        { "commit", &Phases::commit },
+    } };
+    std::istringstream words(text == "one-sided" ? ""
+                             : text == "call"    ? "execute,lock,validate,log,commit"
+                             : text == "hybrid"  ? "lock,commit"
+                                                 : text);
+    Phases phases;
+
+    for (std::string word; std::getline(words, word, ',');) {
+        bool known = false;
+
+        for (const auto &[name, phase] : kNames)
+            if (word == name) {
+                phases.*phase = Via::call;
+                known = true;
+            }
+        if (!known)
+            throw Error(RPM_E_INVAL, "'" + word +
+                                         "' is no phase: execute, lock, validate, log, "
+                                         "commit, or one-sided, call, hybrid for all");
+    }
+    return phases;
+}
+
+} // namespace dtx

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/phases.h"
+
+#include "engine/error.h"
+#include "unit/dtx/engine/database.h"
+
+using dtx::Phases;
+using dtx::Via;
+
+TEST_CASE("dtx: phases are given by words", "[unit]")
+{
+    Phases some;
+    Phases all{ Via::call, Via::call, Via::call, Via::call, Via::call };
+
+    some.lock = Via::call;
+    some.commit = Via::call;
+    CHECK(Phases::parse("one-sided") == Phases{});
+    CHECK(Phases::parse("") == Phases{});
+    CHECK(Phases::parse("call") == all);
+    CHECK(Phases::parse("hybrid") == some);
+    CHECK(Phases::parse("commit,lock") == some);
+    CHECK(Phases::parse("execute,lock,validate,log,commit") == all);
+    for (const char *wrong : { "locks", ",", ",lock", "lock hybrid", "call,lock", "LOCK" }) {
+        CAPTURE(wrong);
+        CHECK_THROWS_AS(Phases::parse(wrong), dtx::Error);
+    }
+}
