@@ -63,6 +63,46 @@ TEST_CASE("dtx: each rule that is left out is found out by the checker", "[unit]
     CHECK(verdicts(1, 100, canary) != "");
 }
 
+TEST_CASE("dtx: lone reads, one after the other, see no transaction half", "[unit]")
+{
+    Database db(2, adversarial(1, dtx::kCanaryNone), Tables(200));
+    Witness witness;
+    dtx::Session session(*db.cluster, 0, &witness);
+    const uint64_t keys[] = { 1, in_partition(1, 1) };
+    std::vector<dtx::Task<void>> tasks;
+    auto write_both = [&](dtx::Txn &txn) -> dtx::Task<bool> {
+        for (uint64_t key : keys) {
+            auto row = co_await txn.read(db.tables.accounts, key);
+            Account account{ row ? row->cents + 1 : 0 };
+
+            if (!row)
+                (void)co_await txn.insert(db.tables.accounts, key, account);
+            else
+                (void)co_await txn.write(db.tables.accounts, key, account);
+        }
+        co_return true;
+    };
+    auto writer = [&]() -> dtx::Task<void> {
+        for (int i = 0; i < 300; i++)
+            (void)co_await session.transact(write_both);
+    };
+    auto reader = [&](uint64_t first) -> dtx::Task<void> {
+        for (uint64_t i = first; i < first + 600; i++)
+            (void)co_await session.transact([&, i](dtx::Txn &txn) -> dtx::Task<bool> {
+                (void)co_await txn.read(db.tables.accounts, keys[i % 2]);
+                co_return true;
+            });
+    };
+
+    REQUIRE(now(session, write_both) == dtx::Status::committed);
+    tasks.push_back(writer());
+    tasks.push_back(reader(0));
+    tasks.push_back(reader(1));
+    session.run(std::move(tasks));
+    witness.look_at(*db.cluster);
+    CHECK(witness.verdict() == "");
+}
+
 TEST_CASE("dtx: sessions of several threads are strictly serialisable", "[unit]")
 {
     dtx::Options options;
