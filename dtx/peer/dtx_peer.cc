@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dtx-peer: SmallBank on an embedded transactional store that people use, in the memory where
+ * dtx-bench has its pools: the same programs, the same customers.
+ */
+#include "peer/bank.h"
+
+#include "cli.h"
+#include "engine/error.h"
+
+int main(int argc, char **argv)
+{
+    CLI::App app("SmallBank on an embedded store, to hold dtx-bench against", "dtx-peer");
+    dtx::peer::Options options;
+    dtx::smallbank::Parameters &bank = options.parameters;
+
+    app.add_option("store", options.store, "sqlite (write-ahead log, synchronous=FULL), or lmdb")
+        ->check(CLI::IsMember({ "sqlite", "lmdb" }))
+        ->required();
+    app.add_option("-t,--threads", options.threads, "Threads (1)")->check(CLI::Range(1, 256));
+    app.add_option("-s,--seconds", options.seconds, "How long (5)")->check(CLI::Range(0.01, 1e6));
+    app.add_option("--accounts", bank.accounts, "Customers (100000)");
+    app.add_option("--hot", bank.hot, "Of them in the hot set (4000)");
+    app.add_option("--hot-percent", bank.hot_percent, "Of the accesses that go there (90)");
+    app.add_option("--seed", options.seed, "Seed of the run (1)");
+    app.add_flag("--json", options.json, "One line of JSON");
+    return cli::run(app, argc, argv, [&] {
+        try {
+            return dtx::peer::run_bank(options);
+        } catch (const dtx::Error &error) {
+            throw cli::Failure(error.what());
+        }
+    });
+}
