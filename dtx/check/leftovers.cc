@@ -39,7 +39,7 @@ class Search
         for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
             look_at_locks(shard);
         for (uint32_t server = 0; server < cluster_.shards(); server++)
-            for (uint32_t c = 0; c < kCoordinatorsMax; c++)
+            for (uint32_t c = 0; c < kCoordinatorsMax && store_.placement().view.alive(server); c++)
                 look_at_log(server, c);
         for (const auto &[word, version] : newest_)
             look_at_object(Address{ word }, version);
@@ -50,7 +50,7 @@ class Search
   private:
     void look_at_locks(uint32_t shard)
     {
-        Port &port = store_.port(cluster_.server_of(shard, 0));
+        Port &port = store_.port(store_.server_of(shard, 0));
         uint64_t end = cluster_.layout().lock_bytes();
         std::vector<uint64_t> words(kLocksAtOnce);
 
@@ -106,8 +106,8 @@ class Search
         std::vector<unsigned char> image(bytes);
         bool behind = false;
 
-        for (uint32_t copy = 0; copy < cluster_.options().replicas; copy++) {
-            store_.port(cluster_.server_of(address.shard(), copy))
+        for (uint32_t copy = 0; copy < store_.placement().copies(address.shard()); copy++) {
+            store_.port(store_.server_of(address.shard(), copy))
                 .read(address.shard(), cluster_.layout().row_offset(address), image.data(), bytes);
             behind = behind || !is_whole(image.data(), bytes) ||
                      header_of(image.data()).version < version;

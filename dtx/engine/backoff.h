@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * backoff.h: how long to wait after a conflict: randomised, doubling up to a limit that follows
- * from how often this session has tried in vain lately.
+ * from how often this session has tried in vain lately. And how long to wait for those who are
+ * away.
  *
  * Source: SMART (ASPLOS 2024), conflict avoidance: t0 1.7 us, limit t0 to 1024 t0, doubled where
  * more than half of the tries fail, halved where less than a tenth does, each 20 ms. Tests:
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ctime>
 
 namespace dtx
 {
@@ -65,6 +67,45 @@ class Backoff
     uint64_t epoch_ns_ = 0;
     uint64_t retries_ = 0;
     uint64_t done_ = 0;
+};
+
+/* Waits between tries, each longer than the one before, until it is over. */
+class Patience
+{
+  public:
+    static constexpr uint64_t kFirstNs = 2000000;
+    static constexpr uint64_t kLastNs = 200000000;
+
+    explicit Patience(uint64_t ns)
+        : half_ns_(now_ns() + ns / 2), end_ns_(now_ns() + ns), chance_(end_ns_)
+    {
+    }
+
+    bool is_over() const
+    {
+        return now_ns() >= end_ns_;
+    }
+    bool is_half_over() const
+    {
+        return now_ns() >= half_ns_;
+    }
+    /* The last time not beyond the end. */
+    void wait()
+    {
+        uint64_t now = now_ns();
+        uint64_t ns =
+            std::min(pause_ns_ / 2 + chance_.below(pause_ns_), end_ns_ - std::min(now, end_ns_));
+        timespec pause{ static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000) };
+
+        nanosleep(&pause, nullptr);
+        pause_ns_ = std::min(2 * pause_ns_, kLastNs);
+    }
+
+  private:
+    uint64_t half_ns_;
+    uint64_t end_ns_;
+    uint64_t pause_ns_ = kFirstNs;
+    Chance chance_;
 };
 
 } // namespace dtx

@@ -9,16 +9,23 @@
 #include "engine/cover.h"
 #include "engine/descriptor.h"
 #include "engine/error.h"
+#include "engine/membership.h"
 #include "engine/object.h"
 #include "engine/recover.h"
 #include "engine/store.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace dtx
 {
 
 static constexpr uint64_t kReadAtOnce = 256 << 10;
+
+struct Cluster::Seen {
+    std::mutex mutex;
+    View view;
+};
 
 static void expect(bool good, const std::string &what)
 {
@@ -27,7 +34,8 @@ static void expect(bool good, const std::string &what)
 }
 
 Cluster::Cluster(Schema schema, Options options)
-    : schema_(std::move(schema)), options_(std::move(options)), layout_(schema_)
+    : schema_(std::move(schema)), options_(std::move(options)), layout_(schema_),
+      seen_(std::make_shared<Seen>())
 {
     expect(!options_.urls.empty() && options_.urls.size() <= kShardsMax,
            "a database has 1 to " + std::to_string(kShardsMax) + " servers");
@@ -46,15 +54,36 @@ static uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t co
     return (server + cluster.shards() - copy) % cluster.shards();
 }
 
-static std::string where(const Cluster &cluster, uint32_t server, uint32_t shard)
+View Cluster::last_view() const
 {
-    return cluster.options().urls[server] + ", shard " + std::to_string(shard);
+    std::lock_guard lock(seen_->mutex);
+
+    return seen_->view;
 }
 
-static void create_shard(const Cluster &cluster, rpm_conn *conn, uint32_t shard, bool primary)
+void Cluster::remember(const View &view) const
 {
-    const std::string &name = cluster.schema().name();
-    std::vector<unsigned char> cover = cover_of(cluster, shard);
+    std::lock_guard lock(seen_->mutex);
+
+    if (seen_->view.number <= view.number)
+        seen_->view = view;
+}
+
+static void create_locks(const Cluster &cluster, rpm_conn *conn, uint32_t shard)
+{
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *region = nullptr;
+
+    opts.flags = RPM_REGION_CREATE | RPM_REGION_DRAM;
+    opts.bytes = cluster.layout().lock_bytes();
+    check(rpm_region_open(conn, locks_name(cluster.schema().name(), shard).c_str(), &opts, &region),
+          "creating the locks of a shard");
+    rpm_region_close(&region);
+}
+
+void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const View &view)
+{
+    std::vector<unsigned char> cover = cover_of(cluster, place, view);
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *region = nullptr;
     int err;
@@ -62,68 +91,60 @@ static void create_shard(const Cluster &cluster, rpm_conn *conn, uint32_t shard,
     opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL;
     opts.bytes = cluster.layout().region_bytes();
     opts.level = cluster.options().durable ? RPM_DURABLE : RPM_VISIBLE;
-    check(rpm_region_open(conn, shard_name(name, shard).c_str(), &opts, &region),
+    check(rpm_region_open(conn, shard_name(cluster.schema().name(), place.shard).c_str(), &opts,
+                          &region),
           "creating a shard");
     err = rpm_region_write(region, 0, cover.data(), cover.size());
     rpm_region_close(&region);
     check(err, "describing a shard");
-    if (!primary)
-        return;
-    /* Made here to find out now whether there is room. */
-    opts.flags = RPM_REGION_CREATE | RPM_REGION_DRAM;
-    opts.bytes = cluster.layout().lock_bytes();
-    opts.level = 0;
-    check(rpm_region_open(conn, locks_name(name, shard).c_str(), &opts, &region),
-          "creating the locks of a shard");
-    rpm_region_close(&region);
 }
 
 void Cluster::create() const
 {
+    View first;
+
+    first.number = 1;
     for (uint32_t server = 0; server < shards(); server++) {
         Connection connection(*this, server);
 
         for (uint32_t copy = 0; copy < options_.replicas; copy++)
-            create_shard(*this, connection.get(), shard_there(*this, server, copy), copy == 0);
+            create_shard(*this, connection.get(), { shard_there(*this, server, copy), server },
+                         first);
+        /* Made here to find out now whether there is room. */
+        create_locks(*this, connection.get(), server);
     }
 }
 
 void Cluster::verify() const
 {
-    for (uint32_t server = 0; server < shards(); server++) {
-        Connection connection(*this, server);
-
-        for (uint32_t copy = 0; copy < options_.replicas; copy++) {
-            uint32_t shard = shard_there(*this, server, copy);
-            rpm_region_opts opts = rpm_region_opts_init();
-            rpm_region *region = nullptr;
-            Descriptor found{};
-            int err;
-
-            opts.level = RPM_VISIBLE;
-            check(rpm_region_open(connection.get(), shard_name(schema_.name(), shard).c_str(),
-                                  &opts, &region),
-                  "opening a shard");
-            err = rpm_region_bytes(region) < sizeof(found)
-                      ? 0
-                      : rpm_region_read(region, 0, &found, sizeof(found));
-            rpm_region_close(&region);
-            check(err, "reading a shard's descriptor");
-            compare(found, *this, shard, where(*this, server, shard));
-        }
-    }
-}
-
-Recovery Cluster::recover() const
-{
     Scheduler scheduler(options_.seed, 0);
     Store store(*this, scheduler);
 
-    store.open(kRecoverer, Claim::takeover);
-    Recovery recovery = finish_all(store);
+    store.open(0, Claim::none);
+    for (uint32_t server = 0; server < shards(); server++)
+        for (uint32_t copy = 0; copy < options_.replicas; copy++) {
+            uint32_t shard = shard_there(*this, server, copy);
+            Descriptor found{};
 
+            if (!store.placement().view.alive(server))
+                continue;
+            store.port(server).read(shard, 0, &found, sizeof(found));
+            compare(found, *this, { shard, server });
+        }
     store.close();
-    return recovery;
+}
+
+std::vector<uint32_t> Cluster::dead() const
+{
+    std::vector<uint32_t> found;
+    Scheduler scheduler(options_.seed, 0);
+    Store store(*this, scheduler);
+    View view = find_view(store);
+
+    for (uint32_t server = 0; server < shards(); server++)
+        if (!view.alive(server))
+            found.push_back(server);
+    return found;
 }
 
 Recovery Cluster::recover(uint32_t coordinator) const
@@ -151,17 +172,20 @@ void Cluster::each_object(
     Store store(*this, scheduler);
 
     store.open(0, Claim::none);
-    for (uint32_t shard = 0; shard < shards(); shard++)
+    for (uint32_t shard = 0; shard < shards(); shard++) {
+        uint32_t nth = std::min(copy, store.placement().copies(shard) - 1);
+        Port &port = store.port(store.server_of(shard, nth));
+
         for (uint64_t slot = 0; slot < there.slots; slot += at_once) {
             uint64_t n = std::min(at_once, there.slots - slot);
 
-            store.port(server_of(shard, copy))
-                .read(shard, layout_.row_offset(Address::of(shard, table, slot)), images.data(),
+            port.read(shard, layout_.row_offset(Address::of(shard, table, slot)), images.data(),
                       n * there.slot_bytes);
             for (uint64_t i = 0; i < n; i++)
                 heard(Address::of(shard, table, slot + i), &images[i * there.slot_bytes],
                       there.slot_bytes);
         }
+    }
     store.close();
 }
 

@@ -2,8 +2,9 @@
 /*
  * cluster.h: the servers of a database, and the database on them: created, opened, recovered.
  *
- * Shard s has its primary on server s and its copies on the servers behind it, replicas in all.
- * What is where on a server is in FORMAT.md.
+ * Shard s has its primary on server s and its copies on the servers behind it, replicas in all. A
+ * server that is gone for good, or for long, is promoted away: of its shards, other copies become
+ * the primaries. What is where on a server is in FORMAT.md.
  *
  * Tests: tests/unit/dtx/engine/cluster_test.cpp
  */
@@ -18,6 +19,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,8 @@ struct Options {
                                         RPM_E_BUSY; 0: as long as it takes */
     uint64_t lease_us = 100000;      /* a lock that long with one owner: is the owner alive? */
     uint64_t timeout_us = 0;         /* of librpm's calls; 0: its default */
+    uint64_t patience_us = 0;        /* how long a session waits for servers that are away, or for
+                                        logs that others have, before it is an Error; 0: 30 s */
     std::string secret;              /* shared with the servers; empty: none */
     std::string hints = "all";       /* of librpm */
     uint64_t seed = 1;               /* of back-off, and of the order of steps */
@@ -49,13 +53,15 @@ struct Options {
 /* Rules that can be left out, so that the checks which must notice can be seen to. */
 enum Canary : uint32_t {
     kCanaryNone = 0,
-    kCanaryValidate = 1,  /* reads are not looked at again */
-    kCanaryLock = 2,      /* rows are written without their locks */
-    kCanaryVersion = 3,   /* a row keeps its version */
-    kCanaryLogLate = 4,   /* rows are installed before the redo record is written */
-    kCanaryPhantom = 5,   /* absent keys and ends of ranges are not looked at again */
-    kCanarySkipLog = 6,   /* recovery leaves out the log of one coordinator */
-    kCanaryDropCommit = 7 /* one commit in a while is acknowledged and not made */
+    kCanaryValidate = 1,   /* reads are not looked at again */
+    kCanaryLock = 2,       /* rows are written without their locks */
+    kCanaryVersion = 3,    /* a row keeps its version */
+    kCanaryLogLate = 4,    /* rows are installed before the redo record is written */
+    kCanaryPhantom = 5,    /* absent keys and ends of ranges are not looked at again */
+    kCanarySkipLog = 6,    /* recovery leaves out the log of one coordinator */
+    kCanaryDropCommit = 7, /* one commit in a while is acknowledged and not made */
+    kCanaryNoRedo = 8,     /* a promotion does not apply the logs */
+    kCanaryOldLogs = 9     /* a server that is restored keeps its old logs */
 };
 
 /* What a recovery found and did. */
@@ -65,6 +71,8 @@ struct Recovery {
     uint64_t rows = 0;         /* rows written anew: older than their record, or torn */
     uint64_t locks = 0;        /* locks broken */
 };
+
+struct View;
 
 /* A description of a database; no connection is open between calls. */
 class Cluster
@@ -77,21 +85,47 @@ class Cluster
      * when only a part of it is there; RPM_E_FULL: more rows than memory. */
     void create() const;
 
-    /* Throws Error unless all servers have the database, of this schema: RPM_E_NOENT,
+    /* Throws Error unless all servers that live have the database, of this schema: RPM_E_NOENT,
      * RPM_E_VERSION. */
     void verify() const;
 
     /* Bring the database to the state of exactly the committed transactions, after everything that
      * used it is gone, or to get rid of what is left. Sessions that still live are fenced and join
-     * again. May itself be interrupted and repeated. Throws Error. */
+     * again. May itself be interrupted and repeated. A promotion or restoration that was
+     * interrupted is ended: finished, if any server has accepted it, or else forgotten.
+     * Throws Error. */
     Recovery recover() const;
 
     /* Take over from one coordinator that is gone. */
     Recovery recover(uint32_t coordinator) const;
 
-    /* All rows of a table, on copy @copy of its shards (0: the primaries), in no order. Of a
-     * database at rest: what is being written meanwhile may be met half. Throws Error:
-     * RPM_E_CORRUPT. */
+    /* Go on without the servers @dead, by number: sessions are fenced, what the logs of the others
+     * have is applied to the copies on them, and the next copy of each shard becomes its primary.
+     * Sessions join again. Commits that were acknowledged are all there, if no more servers are
+     * lost at once than the shards have copies beside one.
+     *
+     * All servers that are gone are named at once, and all others must answer. Those named must
+     * have been stopped by whoever calls this, for good: a server that lives on unseen would go on
+     * being read by sessions that see it. A server that was promoted away must not be what the
+     * database goes on with when all others are gone: it cannot know what it missed.
+     *
+     * May be interrupted and repeated, by recover() as well. Throws Error, and then nothing has
+     * changed but that sessions were fenced: RPM_E_INVAL (no such server, or dead already),
+     * RPM_E_BUSY (it still answers), RPM_E_NOCAP (a shard would have no copy left). */
+    Recovery promote(const std::vector<uint32_t> &dead) const;
+
+    /* Use a server again that had been promoted away, or an empty one that is now at its URL: its
+     * old logs are emptied and its shards copied to it, while all sessions are fenced; they join
+     * again. May be interrupted and repeated. Throws Error: RPM_E_INVAL (no such server, or it
+     * lives). */
+    Recovery restore(uint32_t server) const;
+
+    /* The servers that are dead now. */
+    std::vector<uint32_t> dead() const;
+
+    /* All rows of a table, on copy @copy of its shards (0: the primaries), in no order; of a
+     * shard that has fewer copies now, the last one. Of a database at rest: what is being written
+     * meanwhile may be met half. Throws Error: RPM_E_CORRUPT. */
     void
     each_row(uint32_t table, uint32_t copy,
              const std::function<void(uint64_t key, const void *row, size_t bytes)> &heard) const;
@@ -117,16 +151,26 @@ class Cluster
     {
         return static_cast<uint32_t>(options_.urls.size());
     }
-    /* The server of copy @copy of a shard, 0: the primary. */
+    /* The server of copy @copy of a shard, 0: the primary, while all servers live. */
     uint32_t server_of(uint32_t shard, uint32_t copy) const
     {
         return (shard + copy) % shards();
     }
+    uint64_t patience_ns() const
+    {
+        return 1000 * (options_.patience_us != 0 ? options_.patience_us : 30000000);
+    }
+    /* The view that was in force when last seen, by whomever: whom to ask first. */
+    View last_view() const;
+    void remember(const View &view) const;
 
   private:
+    struct Seen;
+
     Schema schema_;
     Options options_;
     Layout layout_;
+    std::shared_ptr<Seen> seen_; /* by all copies of this */
 };
 
 } // namespace dtx

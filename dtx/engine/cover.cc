@@ -32,16 +32,19 @@ struct NoteHeader {
 } // namespace
 
 static_assert(sizeof(Descriptor) <= kNoteOffset);
-static_assert(kNoteOffset + sizeof(NoteHeader) + Schema::kNoteMax <= kDescriptorBytes);
+static_assert(kNoteOffset + sizeof(NoteHeader) + Schema::kNoteMax <= kStateOffset);
 
-std::vector<unsigned char> cover_of(const Cluster &cluster, uint32_t shard)
+std::vector<unsigned char> cover_of(const Cluster &cluster, Place place, const View &view)
 {
     const std::string &note = cluster.schema().note();
-    Descriptor descriptor = describe(cluster, shard);
+    Descriptor descriptor = describe(cluster, place);
     NoteHeader header{ note.size(), XXH3_64bits_withSeed(note.data(), note.size(), note.size()) };
+    StateRecord record = record_of({ 0, view.number, view, {} });
     std::vector<unsigned char> page(kDescriptorBytes);
 
     std::memcpy(&page[0], &descriptor, sizeof(descriptor));
+    if (place.shard == place.server)
+        std::memcpy(&page[kStateOffset], &record, sizeof(record));
     if (note.empty())
         return page;
     std::memcpy(&page[kNoteOffset], &header, sizeof(header));

@@ -9,7 +9,7 @@
 #ifndef DTX_ENGINE_COVER_H
 #define DTX_ENGINE_COVER_H
 
-#include "engine/cluster.h"
+#include "engine/descriptor.h"
 
 #include <librpm.h>
 
@@ -29,8 +29,9 @@ struct Cover {
     std::string note; /* empty: none was left */
 };
 
-/* The first kDescriptorBytes of a shard: its descriptor, and the schema's note. */
-std::vector<unsigned char> cover_of(const Cluster &cluster, uint32_t shard);
+/* The first kDescriptorBytes of a shard: its descriptor, the schema's note, and in a server's own
+ * shard that it has accepted @view. */
+std::vector<unsigned char> cover_of(const Cluster &cluster, Place place, const View &view);
 
 /* Of a shard that is on this server. Throws Error: RPM_E_NOENT, RPM_E_FOREIGN, RPM_E_VERSION. */
 Cover read_cover(rpm_conn *conn, const std::string &database, uint32_t shard);

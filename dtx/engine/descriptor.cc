@@ -29,7 +29,7 @@ static uint64_t sum_of(const Schema &schema)
     return XXH3_64bits(all.str().data(), all.str().size());
 }
 
-Descriptor describe(const Cluster &cluster, uint32_t shard)
+Descriptor describe(const Cluster &cluster, Place place)
 {
     Descriptor own{};
 
@@ -38,8 +38,9 @@ Descriptor describe(const Cluster &cluster, uint32_t shard)
     own.schema_version = cluster.schema().version();
     own.schema_sum = sum_of(cluster.schema());
     own.shards = cluster.shards();
-    own.shard = shard;
+    own.shard = place.shard;
     own.replicas = cluster.options().replicas;
+    own.server = place.server;
     own.checksum = XXH3_64bits(&own, offsetof(Descriptor, checksum));
     return own;
 }
@@ -65,10 +66,11 @@ void certify(const Descriptor &found, const std::string &where)
            differs("format", found.format, kFormatVersion));
 }
 
-void compare(const Descriptor &found, const Cluster &cluster, uint32_t shard,
-             const std::string &where)
+void compare(const Descriptor &found, const Cluster &cluster, Place place)
 {
-    Descriptor own = describe(cluster, shard);
+    Descriptor own = describe(cluster, place);
+    std::string where =
+        cluster.options().urls[place.server] + ", shard " + std::to_string(place.shard);
 
     certify(found, where);
     expect(found.schema_version == own.schema_version, RPM_E_VERSION, where,
@@ -78,8 +80,10 @@ void compare(const Descriptor &found, const Cluster &cluster, uint32_t shard,
     expect(found.replicas == own.replicas, RPM_E_VERSION, where,
            differs("replicas", found.replicas, own.replicas));
     expect(found.shard == own.shard, RPM_E_VERSION, where,
-           differs("shard number", found.shard, own.shard) +
-               ": the servers are the same, their order is not");
+           differs("shard number", found.shard, own.shard));
+    expect(found.server == own.server, RPM_E_VERSION, where,
+           "this is server " + std::to_string(found.server) + ", not server " +
+               std::to_string(own.server) + ": the servers are the same, their order is not");
     expect(found.schema_sum == own.schema_sum, RPM_E_VERSION, where,
            "the tables there are not those of this program");
 }

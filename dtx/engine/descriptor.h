@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * descriptor.h: the first bytes of a shard: which database, which schema, which shard it is.
+ * descriptor.h: the first bytes of a shard: which database, which schema, which shard it is, on
+ * which server; and, in a server's own shard, what that server has been told of views.
  *
  * Tests: tests/unit/dtx/engine/cluster_test.cpp
  */
@@ -8,6 +9,7 @@
 #define DTX_ENGINE_DESCRIPTOR_H
 
 #include "engine/cluster.h"
+#include "engine/view.h"
 
 #include <cstdint>
 #include <string>
@@ -16,7 +18,7 @@ namespace dtx
 {
 
 inline constexpr uint64_t kDescriptorMagic = 0x3144524148535844; /* "DXSHARD1" */
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 
 struct Descriptor {
     uint64_t magic;
@@ -26,18 +28,31 @@ struct Descriptor {
     uint32_t shards;
     uint32_t shard;
     uint32_t replicas;
-    uint32_t unused;
+    uint32_t server;
     uint64_t checksum; /* of what is before it */
 };
 
-Descriptor describe(const Cluster &cluster, uint32_t shard);
+/* In the first page of a server's own shard: what the server has been told of views. Zeros in
+ * others. */
+inline constexpr uint64_t kStateOffset = kDescriptorBytes - 512;
+static_assert(2 * sizeof(StateRecord) <= kDescriptorBytes - kStateOffset);
+
+/* A copy of a shard: which, and where. */
+struct Place {
+    uint32_t shard;
+    uint32_t server;
+};
+
+Descriptor describe(const Cluster &cluster, Place place);
+
+/* Make a shard there, which then says that @view was accepted. */
+void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const View &view);
 
 /* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION, unless @found is a descriptor of this format. */
 void certify(const Descriptor &found, const std::string &where);
 
 /* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION with what differs, unless @found describes that. */
-void compare(const Descriptor &found, const Cluster &cluster, uint32_t shard,
-             const std::string &where);
+void compare(const Descriptor &found, const Cluster &cluster, Place place);
 
 } // namespace dtx
 #endif

@@ -15,7 +15,8 @@ void fail(int code, const std::string &doing)
 {
     std::string text = doing + ": " + rpm_last_error();
 
-    if (code == RPM_E_FENCED || code == RPM_E_LOST || code == RPM_E_TIMEDOUT)
+    if (code == RPM_E_FENCED || code == RPM_E_LOST || code == RPM_E_TIMEDOUT ||
+        code == RPM_E_REFUSED)
         throw Fenced(code, text);
     throw Error(code, text);
 }

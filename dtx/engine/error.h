@@ -33,9 +33,9 @@ struct Conflict {
 };
 
 /* This coordinator's logs were taken over by somebody who thought it dead, or a server went away:
- * RPM_E_FENCED, RPM_E_LOST or RPM_E_TIMEDOUT. Nothing it had under way can take effect any more,
- * but for what was in a log already. A session joins again before it goes on; elsewhere it is an
- * Error. */
+ * RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_REFUSED. Nothing it had under way can take
+ * effect any more, but for what was in a log already. A session joins again before it goes on;
+ * elsewhere it is an Error. */
 class Fenced : public Error
 {
   public:

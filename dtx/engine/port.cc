@@ -74,8 +74,8 @@ void Port::claim_log(uint32_t coordinator, Claim claim)
     int err;
 
     opts.flags = RPM_LOG_WRITE;
-    opts.flags |= claim == Claim::takeover ? RPM_LOG_TAKEOVER : 0;
-    opts.flags |= claim == Claim::join || coordinator == kRecoverer ? RPM_LOG_CREATE : 0;
+    opts.flags |= claim != Claim::join ? RPM_LOG_TAKEOVER : 0;
+    opts.flags |= claim != Claim::takeover || coordinator == kRecoverer ? RPM_LOG_CREATE : 0;
     opts.capacity_bytes = coordinator == kRecoverer ? kRecoveryLogBytes : options.log_bytes;
     opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
     if (options.phases.log == Via::call && !places_)
@@ -89,7 +89,7 @@ void Port::claim_log(uint32_t coordinator, Claim claim)
     trim_bytes_ = info.capacity_bytes / 4;
 }
 
-void Port::open_shards(bool guarded)
+void Port::open_shards(const Placement &placement, bool guarded)
 {
     const Options &options = cluster_.options();
     const std::string &name = cluster_.schema().name();
@@ -102,7 +102,7 @@ void Port::open_shards(bool guarded)
         opts.claim = guarded ? log_ : nullptr;
         check(rpm_region_open(conn(), shard_name(name, shard).c_str(), &opts, &rows_[shard].region),
               "opening a shard");
-        if (copy != 0)
+        if (placement.server_of(shard, 0) != server_)
             continue;
         opts.level = 0;
         opts.flags = RPM_REGION_DRAM | RPM_REGION_CREATE;
@@ -113,16 +113,22 @@ void Port::open_shards(bool guarded)
     }
 }
 
-void Port::open(uint32_t coordinator, Claim claim)
+void Port::connect()
 {
     rpm_facts facts = rpm_facts_init();
 
+    if (conn_)
+        return;
     conn_.emplace(cluster_, server_);
     check(rpm_conn_facts(conn(), &facts), "asking a server for its facts");
     places_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
+}
+
+void Port::open(const Placement &placement, uint32_t coordinator, Claim claim)
+{
     if (claim != Claim::none)
         claim_log(coordinator, claim);
-    open_shards(log_ != nullptr);
+    open_shards(placement, log_ != nullptr);
 }
 
 void Port::close()
@@ -186,6 +192,11 @@ void Port::set_lock_word(uint32_t shard, uint64_t offset, uint64_t word)
         was = found;
         found = compare_and_swap(shard, offset, was, word);
     }
+}
+
+void Port::fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words, uint64_t bytes)
+{
+    check(rpm_region_write(used(locks_[shard].region), offset, words, bytes), "filling locks");
 }
 
 uint64_t Port::compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired)

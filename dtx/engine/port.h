@@ -11,6 +11,7 @@
 #define DTX_ENGINE_PORT_H
 
 #include "engine/cluster.h"
+#include "engine/view.h"
 
 #include <librpm.h>
 
@@ -75,6 +76,7 @@ inline constexpr uint32_t kRecoverer = UINT32_MAX;
 enum class Claim {
     none,    /* only look */
     join,    /* create it if need be; refused with RPM_E_OWNED while its writer lives */
+    rejoin,  /* create it if need be, fence whoever has it */
     takeover /* fence whoever has it; there need not be one, but for the recoverer's */
 };
 
@@ -86,8 +88,9 @@ class Port
     Port(const Port &) = delete;
     Port &operator=(const Port &) = delete;
 
-    /* Connect, claim the log, open the shards. */
-    void open(uint32_t coordinator, Claim claim);
+    void connect();
+    /* Claim the log, open the shards, and the locks of those whose primary is here. Connected. */
+    void open(const Placement &placement, uint32_t coordinator, Claim claim);
     void close();
 
     /* False: no log of that coordinator is here. */
@@ -119,6 +122,7 @@ class Port
     uint64_t lock_word(uint32_t shard, uint64_t offset);
     void read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes);
     void set_lock_word(uint32_t shard, uint64_t offset, uint64_t word);
+    void fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words, uint64_t bytes);
     uint64_t compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired);
 
     void carry_out(const Operation &op);
@@ -165,7 +169,7 @@ class Port
     };
 
     void claim_log(uint32_t coordinator, Claim claim);
-    void open_shards(bool guarded);
+    void open_shards(const Placement &placement, bool guarded);
     void note(uint64_t lsn, size_t bytes);
     Remote &remote_of(const Operation &op);
     int sent(Remote &remote, int err, Pending *pending);

@@ -135,87 +135,134 @@ Recovery finish_one(Store &store, uint32_t coordinator)
     return recovery;
 }
 
-namespace
+AllLogs::~AllLogs()
 {
+    for (auto &[coordinator, log] : logs_)
+        rpm_log_close(&log);
+}
 
-/* The logs of all coordinators on one server, taken over and held. */
-class AllLogs
+/* @create_bytes: 0: there may be none. */
+bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
 {
-  public:
-    AllLogs(Store &store, uint32_t server) : store_(store), port_(store.port(server)) {}
-    ~AllLogs()
-    {
-        for (rpm_log *&log : logs_)
-            rpm_log_close(&log);
+    std::string name = log_name(store_.cluster().schema().name(), coordinator);
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_log *log = nullptr;
+    int err;
+
+    opts.flags = RPM_LOG_WRITE | RPM_LOG_TAKEOVER;
+    opts.flags |= create_bytes != 0 ? RPM_LOG_CREATE : 0;
+    opts.capacity_bytes = create_bytes;
+    opts.level = store_.cluster().options().durable ? RPM_DURABLE : RPM_VISIBLE;
+    opts.staging_bytes = kRecoveryStaging;
+    opts.inflight_max = 1;
+    err = rpm_log_open(port_.conn(), name.c_str(), &opts, &log);
+    if (err == RPM_E_NOENT)
+        return false;
+    check(err, "taking over a coordinator's log");
+    logs_[coordinator] = log;
+    return true;
+}
+
+uint32_t AllLogs::take_over()
+{
+    uint32_t coordinators = 0;
+
+    for (uint32_t c = 0; c < kCoordinatorsMax; c++)
+        if (take(c, 0))
+            coordinators = c + 1;
+    return coordinators;
+}
+
+void AllLogs::create_as(const AllLogs &others)
+{
+    struct rpm_log_info info = rpm_log_info_init();
+
+    for (const auto &[coordinator, log] : others.logs_) {
+        if (logs_.count(coordinator) != 0)
+            continue;
+        check(rpm_log_info(log, &info), "a coordinator's log");
+        (void)take(coordinator, info.capacity_bytes);
     }
+}
 
-    void take_over(Recovery &recovery)
-    {
-        const Cluster &cluster = store_.cluster();
+void AllLogs::each_record(const std::function<void(const void *, size_t)> &heard)
+{
+    bool skip = store_.canary(kCanarySkipLog);
 
-        for (uint32_t c = 0; c < kCoordinatorsMax; c++) {
-            rpm_log_opts opts = rpm_log_opts_init();
-            rpm_log *log = nullptr;
-            int err;
-
-            opts.flags = RPM_LOG_WRITE | RPM_LOG_TAKEOVER;
-            opts.staging_bytes = kRecoveryStaging;
-            opts.inflight_max = 1;
-            err = rpm_log_open(port_.conn(), log_name(cluster.schema().name(), c).c_str(), &opts,
-                               &log);
-            if (err == RPM_E_NOENT)
-                continue;
-            check(err, "taking over a coordinator's log");
-            logs_.push_back(log);
-            recovery.coordinators = std::max(recovery.coordinators, c + 1);
-        }
+    for (auto &[coordinator, log] : logs_) {
+        if (!skip)
+            dtx::each_record(log, heard);
+        skip = false;
     }
-    void read(Images &images, Recovery &recovery)
-    {
-        for (size_t i = store_.canary(kCanarySkipLog) ? 1 : 0; i < logs_.size(); i++)
-            each_record(logs_[i], [&](const void *record, size_t bytes) {
-                images.take(store_.layout(), record, bytes, recovery);
-            });
-    }
-    void trim()
-    {
-        for (rpm_log *log : logs_)
-            trim_all(log);
-    }
+}
 
-  private:
-    Store &store_;
-    Port &port_;
-    std::vector<rpm_log *> logs_;
-};
+void AllLogs::trim()
+{
+    for (auto &[coordinator, log] : logs_)
+        trim_all(log);
+}
 
-} // namespace
+void Everything::fence()
+{
+    const Placement &placement = store_.placement();
+
+    /* Nobody joins from here on without recovering everything himself, which fences us. */
+    for (uint32_t shard = 0; shard < store_.cluster().shards(); shard++)
+        store_.port(placement.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, 0);
+    for (uint32_t server = 0; server < store_.ports(); server++) {
+        if (!placement.view.alive(server))
+            continue;
+        logs_.push_back(std::make_unique<AllLogs>(store_, store_.port(server)));
+        recovery_.coordinators = std::max(recovery_.coordinators, logs_.back()->take_over());
+    }
+}
+
+void Everything::redo()
+{
+    Images images;
+
+    for (auto &there : logs_)
+        there->each_record([&](const void *record, size_t bytes) {
+            images.take(store_.layout(), record, bytes, recovery_);
+        });
+    for (const auto &[word, image] : images.all())
+        dtx::redo(store_, Address{ word }, image, recovery_);
+}
+
+void Everything::clear()
+{
+    for (auto &there : logs_)
+        there->trim();
+    for (uint32_t shard = 0; shard < store_.cluster().shards(); shard++)
+        break_locks(store_, shard, kRecoverer, recovery_);
+}
+
+void Everything::make_ready()
+{
+    for (uint32_t shard = 0; shard < store_.cluster().shards(); shard++)
+        store_.port(store_.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, kReady);
+}
 
 Recovery finish_all(Store &store)
 {
-    const Cluster &cluster = store.cluster();
-    std::vector<std::unique_ptr<AllLogs>> logs;
-    Recovery recovery;
-    Images images;
+    Everything all(store);
 
-    /* Nobody joins from here on without recovering everything himself, which fences us. */
-    for (uint32_t shard = 0; shard < cluster.shards(); shard++)
-        store.port(store.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, 0);
-    for (uint32_t server = 0; server < store.ports(); server++) {
-        logs.push_back(std::make_unique<AllLogs>(store, server));
-        logs.back()->take_over(recovery);
-    }
-    for (auto &there : logs)
-        there->read(images, recovery);
-    for (const auto &[word, image] : images.all())
-        redo(store, Address{ word }, image, recovery);
-    for (auto &there : logs)
-        there->trim();
-    for (uint32_t shard = 0; shard < cluster.shards(); shard++)
-        break_locks(store, shard, kRecoverer, recovery);
-    for (uint32_t shard = 0; shard < cluster.shards(); shard++)
-        store.port(store.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, kReady);
-    return recovery;
+    all.fence();
+    all.redo();
+    all.clear();
+    all.make_ready();
+    return all.recovery();
+}
+
+void recover_unready(const Cluster &cluster, Claim claim)
+{
+    Scheduler scheduler(cluster.options().seed, 0);
+    Store store(cluster, scheduler);
+
+    store.open(kRecoverer, claim);
+    if (!is_ready(store))
+        (void)finish_all(store);
+    store.close();
 }
 
 } // namespace dtx

@@ -23,8 +23,17 @@ static constexpr uint64_t kAnswerBytes = 4096 - 8;
 
 Round::Round(Store &store, Via via) : store_(store), joined_(store.joined()), via_(via) {}
 
+/* Somebody joined again: the old locks and the old claim are not ours any more, and what we would
+ * do now nobody would undo. */
+void Round::check_joined() const
+{
+    if (joined_ != store_.joined())
+        throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
+}
+
 Port &Round::primary(Address address)
 {
+    check_joined();
     return store_.port(store_.server_of(address.shard(), 0));
 }
 
@@ -65,6 +74,8 @@ void Round::compare_and_swap(Address address, uint64_t expect, uint64_t desired,
 
 void Round::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches)
 {
+    check_joined();
+
     Port &port = store_.port(store_.server_of(shard, copy));
 
     if (via_ == Via::one_sided && port.places()) {

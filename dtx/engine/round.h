@@ -81,6 +81,7 @@ class Round
         Operation op;
     };
 
+    void check_joined() const;
     Port &primary(Address address);
     void add(uint32_t server, const Operation &op);
     Task<> send_all();

@@ -14,15 +14,10 @@
 #include "engine/words.h"
 
 #include <algorithm>
-#include <ctime>
+#include <optional>
 
 namespace dtx
 {
-
-static constexpr int kJoinTries = 200;
-static constexpr int kOwnedTries = 40;
-static constexpr int kRefusedTries = 1000; /* a server that was started again needs some seconds */
-static constexpr uint64_t kJoinPauseNs = 5000000;
 
 struct Session::State {
     State(const Cluster &all, uint32_t number, Listener *who)
@@ -40,20 +35,14 @@ struct Session::State {
     Backoff backoff;
     Counters counters;
     std::vector<uint32_t> log_servers;
+    std::optional<Patience> patience; /* since it was fenced, or first tried to join */
+    bool leaving = false;
     std::vector<std::unique_ptr<Accesses>> accesses; /* of all coroutines */
-    bool gone = false;                               /* a server has not come back */
     uint64_t prefix = 0;
     uint64_t sequence = 0;
     uint64_t stuck_word = 0; /* a lock in our way, and since when */
     uint64_t stuck_since_ns = 0;
 };
-
-static void pause_ns(uint64_t ns)
-{
-    timespec pause{ 0, static_cast<long>(ns) };
-
-    nanosleep(&pause, nullptr);
-}
 
 Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listener)
     : state_(std::make_unique<State>(cluster, coordinator, listener))
@@ -64,51 +53,78 @@ Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listene
         throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + " of " +
                                      std::to_string(options.coordinators));
     state_->store.hand_out = [this](Address word, uint64_t slots) { return hand_out(word, slots); };
-    if (options.durable)
-        state_->log_servers = state_->store.placement().log_servers(coordinator);
+    state_->log_servers.reserve(options.replicas); /* commits refer to it */
     join(Claim::join);
 }
 
 Session::~Session()
 {
+    state_->leaving = true;
     return_all_slots();
     state_->store.close();
 }
 
 /* Claim our logs and finish what was left under our number, or, where a server was started again,
- * what all have left. Others may be at that too: then wait for them. */
-void Session::join(Claim claim)
+ * what all have left. */
+bool Session::try_to_join(Claim claim)
 {
     Store &store = state_->store;
 
-    for (int tries = 0;; tries++) {
-        try {
-            store.open(state_->coordinator, claim);
-            if (is_ready(store)) {
-                finish_one(store, state_->coordinator);
-                break;
-            }
-            store.close();
-            state_->cluster.recover();
-        } catch (const Fenced &) {
-            if (tries >= kJoinTries)
-                throw;
-        } catch (const Error &error) {
-            /* It may be one who recovers everything that has our log; and a server that we have
-             * used may be coming back. */
-            bool owned = error.code() == RPM_E_OWNED && tries < kOwnedTries;
-            bool away =
-                error.code() == RPM_E_REFUSED && claim == Claim::takeover && tries < kRefusedTries;
-
-            if (!owned && !away)
-                throw;
-        }
-        store.close();
-        pause_ns(kJoinPauseNs + state_->scheduler.chance().below(kJoinPauseNs));
+    store.open(state_->coordinator, claim);
+    if (is_ready(store)) {
+        finish_one(store, state_->coordinator);
+        return true;
     }
+    store.close();
+    /* Of several who find that out, one does it. Should he hang, somebody else does. */
+    recover_unready(state_->cluster,
+                    state_->patience->is_half_over() ? Claim::takeover : Claim::join);
+    return false;
+}
+
+void Session::lose_patience(const Error &error)
+{
+    state_->store.close();
+    if (state_->leaving || state_->patience->is_over())
+        throw Error(error.code(), error.what());
+}
+
+/* Others may be at that too, servers may be away: then wait for them, all coroutines together as
+ * long as the session's patience lasts. */
+void Session::join(Claim claim)
+{
+    if (!state_->patience)
+        state_->patience.emplace(state_->cluster.patience_ns());
+    for (bool joined = false; !joined;) {
+        try {
+            joined = try_to_join(claim);
+        } catch (const Fenced &fenced) {
+            lose_patience(fenced);
+        } catch (const Error &error) {
+            if (error.code() != RPM_E_OWNED)
+                throw;
+            lose_patience(error);
+        }
+        if (!joined)
+            state_->patience->wait();
+    }
+    state_->patience.reset();
+    start_numbers();
+}
+
+/* Those of transactions: a claim is new to one server in one view. */
+void Session::start_numbers()
+{
+    Store &store = state_->store;
+    const Placement &placement = store.placement();
+    uint64_t view = placement.view.number & ((1u << kViewBits) - 1);
+    uint64_t claim = store.port(placement.first()).epoch() & ((1u << kClaimBits) - 1);
+
+    if (state_->cluster.options().durable)
+        state_->log_servers = placement.log_servers(state_->coordinator);
     state_->sequence = 0;
     state_->prefix = uint64_t{ state_->coordinator } << (kEpochBits + kSequenceBits) |
-                     (store.port(0).epoch() & ((1u << kEpochBits) - 1)) << kSequenceBits;
+                     view << (kClaimBits + kSequenceBits) | claim << kSequenceBits;
 }
 
 /* Whoever fenced us may have thought us dead, or a server is gone for a while: begin anew. */
@@ -116,14 +132,10 @@ void Session::rejoin(uint64_t joined)
 {
     if (state_->store.joined() != joined)
         return; /* another coroutine has done so */
-    if (state_->gone)
-        throw Error(RPM_E_LOST, "a server of this session is gone");
     state_->counters.rejoined++;
     state_->store.poll();
     state_->store.close();
-    state_->gone = true;
-    join(Claim::takeover);
-    state_->gone = false;
+    join(Claim::rejoin);
 }
 
 Accesses &Session::begin()
@@ -199,7 +211,10 @@ void Session::look_after_owner(Obstacle obstacle)
 {
     uint64_t now = now_ns();
 
-    if (obstacle.word == 0 || coordinator_of(obstacle.word) == state_->coordinator)
+    if (obstacle.word == kMoved)
+        rejoin(state_->store.joined());
+    if (obstacle.word == 0 || obstacle.word == kMoved ||
+        coordinator_of(obstacle.word) == state_->coordinator)
         return;
     if (obstacle.word != state_->stuck_word) {
         state_->stuck_word = obstacle.word;

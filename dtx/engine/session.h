@@ -62,8 +62,9 @@ class Session
 {
   public:
     /* Join with coordinator number @coordinator, which no living session may have: throws Error
-     * RPM_E_OWNED then. One that is there from a session that died is recovered first. A database
-     * whose servers were restarted since is recovered as a whole first. */
+     * RPM_E_OWNED then, when patience_us are over. One that is there from a session that died is
+     * recovered first. A database whose servers were restarted since is recovered as a whole
+     * first. */
     Session(const Cluster &cluster, uint32_t coordinator, Listener *listener = nullptr);
     ~Session();
     Session(const Session &) = delete;
@@ -137,7 +138,10 @@ class Session
     Accesses &begin();
     Task<Ending> commit(Accesses &accesses);
     bool end(Accesses &accesses, Ending ending);
+    bool try_to_join(Claim claim);
+    void lose_patience(const Error &error);
     void join(Claim claim);
+    void start_numbers();
     void rejoin(uint64_t joined);
     void look_after_owner(Obstacle obstacle);
     Task<void> back_off(uint32_t conflicts);

@@ -7,6 +7,7 @@
 #include "engine/store.h"
 
 #include "engine/error.h"
+#include "engine/membership.h"
 #include "engine/round.h"
 #include "engine/words.h"
 
@@ -31,11 +32,26 @@ Store::Store(const Cluster &cluster, Scheduler &scheduler)
         ports_.push_back(std::make_unique<Port>(cluster, server));
 }
 
+/* A change of views that begins after we have claimed our logs fences us; one that began before is
+ * seen then. */
 void Store::open(uint32_t coordinator, Claim claim)
 {
+    open(coordinator, claim, find_view(*this));
+    if (claim != Claim::none)
+        confirm_view(*this);
+}
+
+void Store::open(uint32_t coordinator, Claim claim, const View &view)
+{
     joined_++;
+    placement_.view = view;
     for (auto &port : ports_)
-        port->open(coordinator, claim);
+        if (view.alive(port->server())) {
+            port->connect();
+            port->open(placement_, coordinator, claim);
+        } else {
+            port->close();
+        }
 }
 
 void Store::poll(uint64_t idle_until_ns)
@@ -103,6 +119,7 @@ std::shared_ptr<Pending> Store::new_pending()
 
 void Store::close()
 {
+    joined_++;
     for (auto &pending : pending_)
         if (pending->waiting) {
             pending->status = RPM_E_FENCED;

@@ -33,8 +33,10 @@ class Store
   public:
     Store(const Cluster &cluster, Scheduler &scheduler);
 
-    /* Connect to all servers as a coordinator. */
+    /* Connect to all servers that live, as a coordinator. */
     void open(uint32_t coordinator, Claim claim);
+    /* The same to those that live in @view, whether it is in force or not. */
+    void open(uint32_t coordinator, Claim claim, const View &view);
     void close();
 
     /* The object, as this transaction has it, or as it is now. Throws Conflict when it stays torn:
@@ -119,7 +121,7 @@ class Store
         return remote_;
     }
 
-    /* How often this store was opened: what was begun before cannot be ended. */
+    /* How often this store was opened and closed: what was begun before cannot be ended. */
     uint64_t joined() const
     {
         return joined_;

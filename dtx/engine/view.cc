@@ -71,7 +71,7 @@ uint64_t next_number(const States &states)
 
     for (const auto &state : states)
         if (state)
-            largest = std::max({ largest, state->accepted.number, state->proposed.number });
+            largest = std::max(largest, state->heard);
     return largest + 1;
 }
 
@@ -92,6 +92,15 @@ uint32_t Placement::server_of(uint32_t shard, uint32_t copy) const
         if (view.alive(server) && copy-- == 0)
             return server;
     }
+}
+
+uint32_t Placement::first() const
+{
+    uint32_t server = 0;
+
+    while (!view.alive(server))
+        server++;
+    return server;
 }
 
 std::vector<uint32_t> Placement::log_servers(uint32_t coordinator) const

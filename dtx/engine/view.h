@@ -49,8 +49,9 @@ struct View {
 /* What a server says of itself. */
 struct ServerState {
     uint64_t sequence = 0; /* how often it was told something */
+    uint64_t heard = 0;    /* the largest number of a view it was ever told */
     View accepted;
-    View proposed; /* its number is larger than that of the accepted one, or 0 */
+    View proposed; /* number 0: none */
     bool operator==(const ServerState &) const = default;
 };
 
@@ -89,6 +90,8 @@ struct Placement {
     uint32_t copies(uint32_t shard) const;
     /* The server of one of them, 0: the primary. There is such a copy. */
     uint32_t server_of(uint32_t shard, uint32_t copy) const;
+    /* The first server that lives. */
+    uint32_t first() const;
     /* Who gets the redo records of a coordinator: as many servers as there are replicas, or all. */
     std::vector<uint32_t> log_servers(uint32_t coordinator) const;
 };

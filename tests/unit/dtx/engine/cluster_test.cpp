@@ -48,6 +48,7 @@ TEST_CASE("dtx: a server that is away is an error to whoever has no session", "[
     dtx::Options options = db.cluster->options();
 
     options.dial = [](uint32_t, const rpm_conn_opts *, rpm_conn **) { return int(RPM_E_TIMEDOUT); };
+    options.patience_us = 50000;
     dtx::Cluster away(db.tables.schema, options);
 
     CHECK(code_of([&] { away.create(); }) == RPM_E_TIMEDOUT);
@@ -59,16 +60,18 @@ TEST_CASE("dtx: a server that is away is an error to whoever has no session", "[
 TEST_CASE("dtx: a descriptor says what differs", "[unit]")
 {
     Database db(2);
-    dtx::Descriptor own = dtx::describe(*db.cluster, 1);
+    dtx::Place here{ 1, 1 };
+    dtx::Descriptor own = dtx::describe(*db.cluster, here);
 
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, 1, "here"); }) == 0);
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, 0, "here"); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here); }) == 0);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 0, 1 }); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 1, 0 }); }) == RPM_E_VERSION);
     own.magic++;
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, 1, "here"); }) == RPM_E_FOREIGN);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here); }) == RPM_E_FOREIGN);
     own.magic--;
     own.replicas++;
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, 1, "here"); }) == RPM_E_FOREIGN);
-    CHECK(code_of([&] { dtx::compare({}, *db.cluster, 1, "here"); }) == RPM_E_FOREIGN);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here); }) == RPM_E_FOREIGN);
+    CHECK(code_of([&] { dtx::compare({}, *db.cluster, here); }) == RPM_E_FOREIGN);
 }
 
 TEST_CASE("dtx: more rows than memory are refused when the database is made", "[unit]")

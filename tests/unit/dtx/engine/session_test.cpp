@@ -14,6 +14,7 @@ TEST_CASE("dtx: a coordinator's number is given once", "[unit]")
     dtx::Options options;
 
     options.coordinators = 3;
+    options.patience_us = 50000;
     Database db(1, options);
     Session session(*db.cluster, 1);
 

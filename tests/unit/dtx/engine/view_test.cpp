@@ -23,15 +23,15 @@ View view_of(uint64_t number, std::initializer_list<uint32_t> dead = {})
 
 ServerState state_of(const View &accepted, const View &proposed = {})
 {
-    return { 1, accepted, proposed };
+    return { 1, std::max(accepted.number, proposed.number), accepted, proposed };
 }
 
 } // namespace
 
 TEST_CASE("dtx: the newer of two whole states counts", "[unit]")
 {
-    dtx::StateRecord records[2] = { dtx::record_of({ 4, view_of(2), {} }),
-                                    dtx::record_of({ 5, view_of(2), view_of(3, { 1 }) }) };
+    dtx::StateRecord records[2] = { dtx::record_of({ 4, 2, view_of(2), {} }),
+                                    dtx::record_of({ 5, 3, view_of(2), view_of(3, { 1 }) }) };
 
     CHECK(state_in(records) == records[1].state);
     std::swap(records[0], records[1]);
@@ -107,7 +107,6 @@ TEST_CASE("dtx: a change that was accepted somewhere is finished, others are dro
 TEST_CASE("dtx: a server that comes back with a view that never was in force is not followed",
           "[unit]")
 {
-    View first = view_of(1);
     View never = view_of(2, { 1 });
     View now = view_of(3, { 0 });
 

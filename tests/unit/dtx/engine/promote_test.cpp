@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// promote_test.cpp: servers end for good, others take their place, they come back.
+#include "engine/error.h"
+#include "engine/membership.h"
+#include "engine/recover.h"
+#include "engine/redo.h"
+#include "unit/dtx/engine/histories.h"
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+using dtx::Session;
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+constexpr uint32_t kServers = 3;
+
+// Servers with pools in files, which can end, and start again on the same ones.
+struct Town {
+    explicit Town(uint32_t replicas, uint32_t canary = 0, uint64_t rows = 200) : tables(rows)
+    {
+        support::ServerOpts opts;
+        dtx::Options options;
+
+        opts.bytes = 16 << 20;
+        opts.clients_max = 64;
+        for (uint32_t i = 0; i < kServers; i++) {
+            servers.push_back(std::make_unique<support::Server>(opts));
+            options.urls.push_back(servers.back()->url());
+        }
+        options.replicas = replicas;
+        options.canary = canary;
+        options.log_bytes = 256 << 10;
+        options.guesses = 1000;
+        options.patience_us = 20000000;
+        cluster = std::make_unique<dtx::Cluster>(tables.schema, options);
+        cluster->create();
+    }
+    void fill(Session &session)
+    {
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    for (uint32_t shard = 0; shard < kServers; shard++)
+                        (void)co_await txn.insert(tables.accounts, in_partition(shard, 1),
+                                                  Account{ 100 });
+                    co_return true;
+                }) == Status::committed);
+    }
+    // What the row of a shard has on each copy; -1: they differ.
+    int64_t cents(uint32_t shard)
+    {
+        int64_t found = -2;
+
+        for (uint32_t copy = 0; copy < cluster->options().replicas; copy++)
+            cluster->each_row(tables.accounts.number, copy,
+                              [&](uint64_t key, const void *row, size_t) {
+                                  int64_t here = static_cast<const Account *>(row)->cents;
+
+                                  if (key == in_partition(shard, 1))
+                                      found = found == -2 || found == here ? here : -1;
+                              });
+        return found;
+    }
+
+    Tables tables;
+    std::vector<std::unique_ptr<support::Server>> servers;
+    std::unique_ptr<dtx::Cluster> cluster;
+};
+
+int code_of(const std::function<void()> &act)
+{
+    try {
+        act();
+    } catch (const dtx::Error &error) {
+        UNSCOPED_INFO(error.what());
+        return error.code();
+    }
+    return 0;
+}
+
+Status add(Town &town, Session &session, uint32_t shard, int64_t cents)
+{
+    return now(session, [&](Txn &txn) -> Task<bool> {
+        uint64_t key = in_partition(shard, 1);
+        auto row = co_await txn.read(town.tables.accounts, key);
+
+        row->cents += cents;
+        co_return co_await txn.write(town.tables.accounts, key, *row);
+    });
+}
+
+// What coordinator 7 leaves behind when it dies before it has installed anything: the row of
+// @shard is to be 200, and the logs of @logs say so.
+void die_before_install(Town &town, uint32_t shard, const std::vector<uint32_t> &logs)
+{
+    constexpr uint64_t kDead = uint64_t{ 7 } << (dtx::kSequenceBits + dtx::kEpochBits) | 12345;
+    dtx::Accesses accesses;
+    std::vector<unsigned char> record;
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Store store(*town.cluster, scheduler);
+
+    town.cluster->each_object(
+        town.tables.accounts.number, 0,
+        [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+            if (dtx::header_of(image).version == 0 ||
+                dtx::header_of(image).key != in_partition(shard, 1))
+                return;
+            dtx::Access *access = accesses.add(address, bytes);
+
+            std::memcpy(access->image, image, bytes);
+            access->header().version++;
+            access->header().writer = kDead;
+            access->as<Account>().cents = 200;
+            dtx::seal(access->image, bytes);
+        });
+    REQUIRE(accesses.size() == 1);
+    dtx::encode_redo(kDead, accesses.sorted(), record);
+    store.open(7, dtx::Claim::join);
+    for (uint32_t server : logs) {
+        std::shared_ptr<dtx::Pending> pending = store.new_pending();
+        uint64_t lsn = 0;
+
+        REQUIRE(store.port(server).append(record.data(), record.size(), pending.get(), &lsn));
+        while (pending->remaining > 0)
+            store.poll();
+        REQUIRE(pending->status == 0);
+    }
+    store.close();
+}
+
+// Tell one server something, as whoever changes the view does.
+void tell(Town &town, uint32_t server, const dtx::View &view, bool accepted)
+{
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Port port(*town.cluster, server);
+    dtx::Placement all{ kServers, town.cluster->options().replicas, {} };
+
+    port.connect();
+    port.open(all, dtx::kRecoverer, dtx::Claim::takeover);
+    if (accepted)
+        accept(port, *town.cluster, view);
+    else
+        propose(port, *town.cluster, view);
+    port.close();
+}
+
+} // namespace
+
+TEST_CASE("dtx: promotions and restorations that cannot be are refused", "[unit]")
+{
+    Town town(2);
+    dtx::Cluster &cluster = *town.cluster;
+
+    CHECK(code_of([&] { cluster.promote({}); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.promote({ 3 }); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.restore(3); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.restore(1); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.promote({ 1 }); }) == RPM_E_BUSY);
+    town.servers[1]->stop();
+    CHECK(code_of([&] { cluster.promote({ 1, 2 }); }) == RPM_E_NOCAP);
+    CHECK(code_of([&] { cluster.restore(1); }) != 0);
+    CHECK(code_of([&] { cluster.promote({ 0 }); }) == RPM_E_REFUSED); // 1 is away as well
+    CHECK(code_of([&] { cluster.promote({ 1 }); }) == 0);
+    CHECK(cluster.dead() == std::vector<uint32_t>{ 1 });
+    CHECK(code_of([&] { cluster.promote({ 1 }); }) == RPM_E_INVAL);
+    town.servers[1]->start();
+    CHECK(code_of([&] { cluster.promote({ 1 }); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.restore(2); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.restore(1); }) == 0);
+    CHECK(cluster.dead().empty());
+
+    Town single(1);
+
+    single.servers[0]->stop();
+    CHECK(code_of([&] { single.cluster->promote({ 0 }); }) == RPM_E_NOCAP);
+}
+
+TEST_CASE("dtx: servers in another order are refused, with all copies there as well", "[unit]")
+{
+    Town town(kServers);
+    dtx::Options options = town.cluster->options();
+
+    options.patience_us = 50000;
+    std::swap(options.urls[0], options.urls[2]);
+
+    dtx::Cluster other(town.tables.schema, options);
+
+    CHECK(code_of([&] { other.verify(); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { Session session(other, 0); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { (void)other.recover(); }) == RPM_E_VERSION);
+}
+
+TEST_CASE("dtx: a server ends, others take its place, it comes back, another ends", "[unit]")
+{
+    uint32_t replicas = GENERATE(2u, 3u);
+    uint32_t first = GENERATE(0u, 1u, 2u);
+    bool anew = GENERATE(false, true); // it comes back empty
+    uint32_t second = (first + 1) % kServers;
+    Town town(replicas, 0, 6000); // those who are fenced lose slots
+    Witness witness;
+    std::atomic<int> phase = 0;
+    std::atomic<uint64_t> rejoined = 0;
+    std::vector<std::thread> threads;
+
+    CAPTURE(replicas, first, anew);
+    for (uint32_t c = 0; c < 2; c++)
+        threads.emplace_back([&, c] {
+            Session session(*town.cluster, c, &witness);
+
+            for (uint64_t seed = 1; phase < 5; seed++) {
+                run_random(session, town.tables, seed * 8 + c, 3, 5);
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            rejoined += session.counters().rejoined;
+        });
+    for (uint32_t gone : { first, second }) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        town.servers[gone]->stop();
+        CHECK(code_of([&] { town.cluster->promote({ gone }); }) == 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        if (anew)
+            unlink(town.servers[gone]->pool().c_str());
+        town.servers[gone]->start();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        CHECK(code_of([&] { town.cluster->restore(gone); }) == 0);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    phase = 5;
+    for (std::thread &thread : threads)
+        thread.join();
+    (void)town.cluster->recover();
+    witness.look_at(*town.cluster);
+    CHECK(witness.verdict() == "");
+    CHECK(witness.history.txns() > 50);
+    CHECK(rejoined >= 2); // by the first promotion, each
+}
+
+TEST_CASE("dtx: who is promoted has what was logged, and only what others may have been told",
+          "[unit]")
+{
+    uint32_t canary = GENERATE(uint32_t(dtx::kCanaryNone), uint32_t(dtx::kCanaryNoRedo));
+    Town town(2, canary);
+    auto session = std::make_unique<Session>(*town.cluster, 0);
+
+    CAPTURE(canary);
+    town.fill(*session);
+    session.reset();
+    die_before_install(town, 1, { 1, 2 });
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    CHECK(town.cents(1) == (canary == 0 ? 200 : 100));
+}
+
+TEST_CASE("dtx: old records of a server that comes back are not applied", "[unit][canary]")
+{
+    uint32_t canary = GENERATE(uint32_t(dtx::kCanaryNone), uint32_t(dtx::kCanaryOldLogs));
+    Town town(2, canary);
+    auto session = std::make_unique<Session>(*town.cluster, 0);
+
+    CAPTURE(canary);
+    town.fill(*session);
+    session.reset();
+    die_before_install(town, 1, { 1 }); // 2 was to have it too: nobody was told
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    CHECK(town.cents(1) == 100);
+    town.servers[1]->start();
+    town.cluster->restore(1);
+    CHECK(town.cents(1) == (canary == 0 ? 100 : 200));
+}
+
+TEST_CASE("dtx: a session that still reads where a shard was finds out that it has moved", "[unit]")
+{
+    Town town(2);
+    Session writer(*town.cluster, 0);
+
+    town.fill(writer);
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    REQUIRE(add(town, writer, 1, 5) == Status::committed);
+
+    dtx::Cluster apart(town.tables.schema, town.cluster->options());
+    Session reader(apart, 1);
+    auto read = [&] {
+        int64_t cents = 0;
+
+        REQUIRE(reader
+                    .transact_now([&](Txn &txn) -> Task<bool> {
+                        cents =
+                            (co_await txn.read(town.tables.accounts, in_partition(1, 1)))->cents;
+                        co_return true;
+                    })
+                    .status == Status::committed);
+        return cents;
+    };
+
+    CHECK(read() == 105);
+    town.servers[1]->start();
+    town.cluster->restore(1);
+    CHECK(read() == 105);
+    CHECK(reader.counters().rejoined == 1);
+    REQUIRE(add(town, writer, 1, 5) == Status::committed);
+    CHECK(read() == 110);
+    CHECK(reader.counters().rejoined == 1);
+}
+
+TEST_CASE("dtx: a change of views that was interrupted is ended", "[unit]")
+{
+    Town town(2);
+    dtx::Options options = town.cluster->options();
+    dtx::View next;
+    int how = GENERATE(0, 1, 2, 3);
+
+    CAPTURE(how);
+    {
+        Session session(*town.cluster, 0);
+
+        town.fill(session);
+    }
+    options.patience_us = 100000;
+    next.number = 2;
+    next.kill(1);
+    town.servers[1]->stop();
+    tell(town, 0, next, false);
+    if (how > 0)
+        tell(town, 2, next, false);
+    if (how > 1)
+        tell(town, 0, next, true);
+    if (how > 2)
+        tell(town, 2, next, true);
+    town.servers[1]->start();
+
+    dtx::Cluster impatient(town.tables.schema, options);
+    int code = code_of([&] { Session session(impatient, 1); });
+
+    CHECK(code == (how > 2 ? 0 : RPM_E_FENCED));
+    if (how < 2) { // not accepted by anybody: forgotten
+        CHECK(code_of([&] { (void)town.cluster->recover(); }) == 0);
+        CHECK(town.cluster->dead().empty());
+        town.servers[1]->stop();
+    } else if (how == 2) { // accepted by one: done, by any of these
+        town.servers[1]->stop();
+        int by = GENERATE(0, 1);
+
+        CHECK(code_of([&] {
+                  if (by == 0)
+                      (void)town.cluster->recover();
+                  else
+                      (void)town.cluster->promote({ 1 });
+              }) == 0);
+        CHECK(town.cluster->dead() == std::vector<uint32_t>{ 1 });
+    }
+    if (how < 2)
+        CHECK(code_of([&] { town.cluster->promote({ 1 }); }) == 0);
+    Session session(*town.cluster, 1);
+
+    CHECK(add(town, session, 1, 1) == Status::committed);
+    CHECK(town.cents(1) == 101);
+}
+
+TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
+{
+    Town town(2);
+    dtx::View next;
+    int how = GENERATE(0, 1);
+
+    CAPTURE(how);
+    {
+        Session session(*town.cluster, 0);
+
+        town.fill(session);
+        town.servers[1]->stop();
+        town.cluster->promote({ 1 });
+        REQUIRE(add(town, session, 1, 5) == Status::committed);
+    }
+    town.servers[1]->start();
+    next.number = 3;
+    tell(town, 0, next, false);
+    if (how > 0)
+        tell(town, 1, next, false); // never so: who returns is the last
+    CHECK(code_of([&] { town.cluster->restore(1); }) == 0);
+    CHECK(town.cents(1) == 105);
+    CHECK(town.cluster->dead().empty());
+}
+
+TEST_CASE("dtx: a session waits for servers that are away as long as it is patient", "[unit]")
+{
+    Town town(1);
+    dtx::Options options = town.cluster->options();
+
+    options.patience_us = 300000;
+
+    dtx::Cluster impatient(town.tables.schema, options);
+    Session session(impatient, 0);
+    auto since = [start = dtx::now_ns()] { return (dtx::now_ns() - start) / 1000; };
+
+    town.fill(session);
+    town.servers[2]->stop();
+    std::thread returns([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        town.servers[2]->start();
+    });
+
+    CHECK(add(town, session, 2, 1) == Status::committed);
+    returns.join();
+    CHECK(since() > 100000);
+    town.servers[2]->stop();
+
+    uint64_t before = since();
+
+    CHECK(code_of([&] { (void)add(town, session, 2, 1); }) == RPM_E_REFUSED);
+    CHECK(since() - before >= 300000);
+    before = since();
+    CHECK(code_of([&] { (void)add(town, session, 2, 1); }) == RPM_E_REFUSED);
+    CHECK(since() - before < 200000); // it was told before
+    town.servers[2]->start();
+    CHECK(add(town, session, 2, 1) == Status::committed);
+}
