@@ -12,6 +12,8 @@
 #include "engine/address.h"
 #include "engine/object.h"
 
+#include <librpm.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -53,6 +55,14 @@ struct Access {
     }
 };
 
+/* What a commit makes lists of; memory that is kept like that of the accesses. */
+struct CommitSpace {
+    std::vector<Access *> writes;
+    std::vector<Access *> reads;
+    std::vector<uint64_t> lsns;
+    std::vector<rpm_patch> patches;
+};
+
 class Accesses
 {
   public:
@@ -90,6 +100,7 @@ class Accesses
     bool logged = false;       /* all have it: committed, whatever comes */
     uint64_t joined = 0;       /* see Store */
     std::vector<unsigned char> record;
+    CommitSpace space;
     uint32_t lane = 0; /* among those of the session */
     bool busy = false;
 

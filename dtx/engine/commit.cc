@@ -24,8 +24,12 @@ static constexpr size_t kPatchesAtOnce = 64;
 static constexpr uint64_t kDropEvery = 97; /* of the canary that forgets commits */
 
 Commit::Commit(Store &store, Accesses &accesses, const std::vector<uint32_t> &log_servers)
-    : store_(store), accesses_(accesses), log_servers_(log_servers)
+    : store_(store), accesses_(accesses), log_servers_(log_servers), writes_(accesses.space.writes),
+      reads_(accesses.space.reads), lsns_(accesses.space.lsns), patches_(accesses.space.patches)
 {
+    writes_.clear();
+    reads_.clear();
+    lsns_.clear();
     for (Access *access : accesses.sorted()) {
         if (access->written)
             writes_.push_back(access);

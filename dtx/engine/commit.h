@@ -55,10 +55,10 @@ class Commit
     Store &store_;
     Accesses &accesses_;
     const std::vector<uint32_t> &log_servers_;
-    std::vector<Access *> writes_;
-    std::vector<Access *> reads_;
-    std::vector<uint64_t> lsns_; /* of the record, by place in log_servers_ */
-    std::vector<rpm_patch> patches_;
+    std::vector<Access *> &writes_;
+    std::vector<Access *> &reads_;
+    std::vector<uint64_t> &lsns_; /* of the record, by place in log_servers_ */
+    std::vector<rpm_patch> &patches_;
 };
 
 } // namespace dtx

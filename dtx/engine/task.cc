@@ -8,7 +8,7 @@
 
 #include <array>
 #include <new>
-#include <vector>
+#include <utility>
 
 namespace dtx
 {
@@ -19,49 +19,61 @@ static constexpr size_t kClasses = 32; /* frames up to 2 KiB; larger ones are ra
 namespace
 {
 
-class Frames
-{
-  public:
-    ~Frames()
-    {
-        for (auto &list : free_)
-            for (void *frame : list)
-                ::operator delete(frame);
-    }
-    std::vector<void *> &list(size_t bytes)
-    {
-        return free_[(bytes - 1) / kStep];
-    }
-
-  private:
-    std::array<std::vector<void *>, kClasses> free_;
+/* A frame that nobody has: the next one of its size. */
+struct Free {
+    Free *next;
 };
 
-thread_local Frames frames;
+constinit thread_local std::array<Free *, kClasses> lists{};
+
+/* Gives everything back at the thread's end. */
+struct Cleaner {
+    bool needed = false;
+
+    ~Cleaner()
+    {
+        for (Free *&list : lists)
+            while (list != nullptr)
+                ::operator delete(std::exchange(list, list->next));
+    }
+};
+
+thread_local Cleaner cleaner;
 
 } // namespace
+
+static Free *&list_of(size_t bytes)
+{
+    return lists[(bytes - 1) / kStep];
+}
+
+static void *new_frame(size_t bytes)
+{
+    cleaner.needed = true; /* which makes it one of this thread's objects */
+    return ::operator new((bytes + kStep - 1) / kStep * kStep);
+}
 
 void *frame_take(size_t bytes)
 {
     if (bytes > kStep * kClasses)
         return ::operator new(bytes);
 
-    std::vector<void *> &list = frames.list(bytes);
+    Free *&list = list_of(bytes);
 
-    if (list.empty())
-        return ::operator new((bytes + kStep - 1) / kStep * kStep);
-    void *frame = list.back();
-
-    list.pop_back();
-    return frame;
+    if (list == nullptr)
+        return new_frame(bytes);
+    return std::exchange(list, list->next);
 }
 
 void frame_give(void *frame, size_t bytes)
 {
-    if (bytes > kStep * kClasses)
+    if (bytes > kStep * kClasses) {
         ::operator delete(frame);
-    else
-        frames.list(bytes).push_back(frame);
+        return;
+    }
+    Free *&list = list_of(bytes);
+
+    list = new (frame) Free{ list };
 }
 
 } // namespace dtx
