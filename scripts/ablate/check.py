@@ -53,7 +53,7 @@ class Verdict:
         return 'inside' if self.inside else 'outside'
 
 
-def parse_row(fields, columns, place):
+def parse_row(fields, columns, place, metrics):
     if len(fields) != len(columns):
         raise BadExpected(f'{place}: {len(fields)} fields instead of {len(columns)}')
     row = dict(zip(columns, (field.strip() for field in fields)))
@@ -69,14 +69,14 @@ def parse_row(fields, columns, place):
             raise BadExpected(f'{place}: {name} is not finite')
     if not row['low'] <= row['expect'] <= row['high']:
         raise BadExpected(f'{place}: low <= expect <= high does not hold')
-    if row['metric'] not in table.METRICS:
+    if row['metric'] not in metrics:
         raise BadExpected(f'{place}: no metric is called {row["metric"]!r}')
     row['run'] = RUN_OF.get(row['run'], row['run'])
     row['known'] = row.pop('reason', '')
     return Expected(**row)
 
 
-def read_file(path, columns, seen):
+def read_file(path, columns, seen, metrics):
     """The rows of one file. @seen: where each id stood before."""
     rows = []
     with open(path, newline='', encoding='utf-8') as file:
@@ -85,7 +85,7 @@ def read_file(path, columns, seen):
             raise BadExpected(f'{path}:1: the columns have to be {",".join(columns)}')
         for fields in lines:
             place = f'{path}:{lines.line_num}'
-            row = parse_row(fields, columns, place)
+            row = parse_row(fields, columns, place, metrics)
             if row.id in seen:
                 raise BadExpected(f'{place}: id {row.id} stands at {seen[row.id]} already')
             seen[row.id] = place
@@ -95,16 +95,16 @@ def read_file(path, columns, seen):
     return rows
 
 
-def read_expected(folder):
+def read_expected(folder, metrics=table.METRICS):
     """The rows of expected/*.csv, in the order of the names, then those of outside.csv."""
     seen = {}
     rows = []
     for path in sorted(Path(folder).glob('expected/*.csv')):
-        rows += read_file(path, COLUMNS, seen)
+        rows += read_file(path, COLUMNS, seen, metrics)
     if not rows:
         raise BadExpected(f'{folder}/expected: no files of published values')
     known = Path(folder) / 'outside.csv'
-    return rows + (read_file(known, KNOWN_COLUMNS, seen) if known.exists() else [])
+    return rows + (read_file(known, KNOWN_COLUMNS, seen, metrics) if known.exists() else [])
 
 
 def value_at(rows, label, metric):

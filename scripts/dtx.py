@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trace transactions, have the device model carry them out, judge, draw, write up.
+
+Run by scripts/dtx, which builds dtx-bench and dtx-model first:
+
+    scripts/dtx            everything, into build/dtx/: traces/, csv/, figures/, report.html
+    scripts/dtx --quick    the same with fewer transactions and runs on this machine of a second
+    scripts/dtx --check    the published values alone, from dtx/expected/*.csv and dtx/outside.csv
+"""
+import argparse
+import csv
+import html
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablate import check, table
+
+TOP = Path(__file__).resolve().parent.parent
+THREADS = '1,8,16,24,32,48,64,72,96'  # of SMART's figure 10
+
+SMALL = ('-w', '3', '--items', '2000', '--customers', '300', '--room', '2000')
+
+# name: (words of dtx-bench, transactions). The last two are as the published port had them.
+TRACES = {
+    'smallbank': (['smallbank', '--accounts', '20000', '--hot', '800'], 2000),
+    'tatp': (['tatp', '--subscribers', '3000'], 2000),
+    'tpcc': (['tpcc', *SMALL], 500),
+    'port-smallbank': (['smallbank', '--accounts', '20000', '--hot', '800', '--servers', '1',
+                        '--replicas', '1'], 2000),
+    'port-tpcc': (['tpcc', *SMALL, '--servers', '1', '--replicas', '1', '--mix', 'new-order',
+                   '--remote-lines', '100'], 500),
+}
+
+
+class Failed(Exception):
+    """What could not be run; the text says why."""
+
+
+@dataclass(frozen=True)
+class Run:
+    name: str
+    title: str
+    traces: tuple
+    words: tuple  # of dtx-model
+    x: str
+    y: str
+    lines: str  # the column whose values are lines, beside the workload
+    judged: bool = False
+
+
+RUNS = (
+    Run('threads', 'Throughput against client threads, one client machine', ('smallbank', 'tatp'),
+        ('-t', THREADS, '--machines', '1'), 'threads', 'attempted_mtxns', 'workload', True),
+    Run('coroutines', 'Throughput against coroutines, 8 threads', ('smallbank', 'tatp'),
+        ('-t', '8', '-c', '1,2,4,8,16,32'), 'coroutines', 'attempted_mtxns', 'workload'),
+    Run('latency', 'Latency against load, 96 threads that rest', ('smallbank', 'tatp'),
+        ('-t', '96', '--machines', '1', '--pause', '0,10,20,50,100,200,500'), 'attempted_mtxns',
+        'p50_us', 'workload'),
+    Run('ablation', 'One hint after another: the published set-up', ('port-smallbank', 'port-tpcc'),
+        ('-t', '50', '--machines', '5', '--phases', 'hybrid', '--cumulative'), 'hints',
+        'attempted_mtxns', 'workload', True),
+    Run('phases', 'One-sided, by call, or hybrid', ('smallbank', 'tpcc'),
+        ('-t', '1,8,24,48', '--phases', 'one-sided,call,hybrid'), 'threads', 'attempted_mtxns',
+        'phases'),
+    Run('durability', 'What durability costs', ('smallbank', 'tpcc'),
+        ('-t', '1,8,24,48', '--durability', 'on,off'), 'threads', 'attempted_mtxns', 'durability'),
+)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog='dtx', description=__doc__.split('\n', 1)[0], epilog=__doc__.split('\n\n', 1)[1],
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--check', action='store_true',
+                        help='exit 0 only if every published value is inside')
+    parser.add_argument('--quick', action='store_true', help='fewer transactions')
+    parser.add_argument('--no-figures', action='store_true', help='draw nothing')
+    parser.add_argument('--preset', default='hints', help='platform of the model (hints)')
+    parser.add_argument('--out', type=Path, default=TOP / 'build/dtx', metavar='DIR',
+                        help='default: build/dtx')
+    parser.add_argument('--bin', type=Path, default=TOP / 'build/bin', help=argparse.SUPPRESS)
+    parser.add_argument('--expected-dir', type=Path, default=TOP / 'dtx', help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def call(words, seconds=300):
+    words = [str(word) for word in words]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=seconds)
+    except OSError as error:
+        raise Failed(f'{words[0]}: {error.strerror}') from None
+    except subprocess.TimeoutExpired:
+        raise Failed(f'{" ".join(words)}: no end within {seconds} s') from None
+    if done.returncode != 0:
+        raise Failed(f'{" ".join(words)}: {(done.stderr or done.stdout).strip()}')
+    return done.stdout
+
+
+def trace(options, name):
+    """The file of a trace, made anew."""
+    words, many = TRACES[name]
+    path = options.out / 'traces' / f'{name}.jsonl'
+    many = many // 4 if options.quick or options.check else many
+    call([options.bin / 'dtx-bench', *words, '-t', '1', '-c', '1', '-n', many, '--no-check',
+          '--trace', path])
+    return path
+
+
+def read_rows(path):
+    with open(path, newline='', encoding='utf-8') as file:
+        return list(csv.DictReader(file))
+
+
+def measure(options, run, traces):
+    """Rows of one run on the model."""
+    path = options.out / 'csv' / f'{run.name}.csv'
+    words = [] if not (options.quick or options.check) else ['-n', '4000']
+    call([options.bin / 'dtx-model', *(traces[name] for name in run.traces), *run.words, *words,
+          '--preset', options.preset, '--csv', path])
+    return read_rows(path)
+
+
+def here(options):
+    """Rows of dtx-bench on this machine: two threads over shm:, durability on and off."""
+    path = options.out / 'csv' / 'here.csv'
+    path.unlink(missing_ok=True)
+    columns = call([options.bin / 'dtx-bench', '--columns']).strip()
+    for workload in ('smallbank', 'tatp', 'tpcc'):
+        for threads in (1, 2):
+            for durability in ('on', 'off'):
+                call([options.bin / 'dtx-bench', workload, '-t', threads, '-s',
+                      '1' if options.quick else '5', '--durability', durability, '--csv', path])
+    path.write_text(columns + '\n' + path.read_text(encoding='utf-8'), encoding='utf-8')
+    return read_rows(path)
+
+
+METRICS = ('attempted_mtxns', 'committed_mtxns', 'p50_us', 'p99_us', 'remote_ops_per_attempt',
+           'remote_mops')
+
+
+def as_numbers(rows):
+    return [{**row, 'note': '', **{name: float(row[name]) for name in METRICS}} for row in rows]
+
+
+def draw(options, run, rows):
+    """The figure of a run, or nothing without the library for it."""
+    try:
+        import matplotlib  # pylint: disable=import-outside-toplevel
+        matplotlib.use('Agg')
+        from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        return None
+    figure, axes = pyplot.subplots(figsize=(7, 4))
+    bars = run.x == 'hints'
+    names = sorted({(row['workload'], row[run.lines]) for row in rows})
+    for i, name in enumerate(names):
+        some = [row for row in rows if (row['workload'], row[run.lines]) == name]
+        label = name[0] if run.lines == 'workload' else ' '.join(name)
+        values = [float(row[run.y]) for row in some]
+        if bars:
+            base = values[0]
+            axes.bar([k + 0.4 * i for k in range(len(some))], [v / base for v in values], 0.4,
+                     label=label)
+            axes.set_xticks(range(len(some)), [row['hints'] for row in some])
+        else:
+            axes.plot([float(row[run.x]) for row in some], values, marker='o', label=label)
+    axes.set_xlabel(run.x)
+    axes.set_ylabel('times of no hints' if bars else run.y)
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    axes.set_title(f'{run.title} (modelled)')
+    path = options.out / 'figures' / f'{run.name}.svg'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    pyplot.close(figure)
+    return path
+
+
+def html_table(columns, rows):
+    head = ''.join(f'<th>{html.escape(name)}</th>' for name in columns)
+    body = ''.join('<tr>' + ''.join(f'<td>{html.escape(str(row[name]))}</td>' for name in columns)
+                   + '</tr>\n' for row in rows)
+    return f'<table><tr>{head}</tr>\n{body}</table>\n'
+
+
+def write_report(options, measured, verdicts, drawn, local):
+    parts = ['<!DOCTYPE html><meta charset="utf-8"><title>dtx</title><style>body{font:15px '
+             'sans-serif;max-width:60em;margin:auto}td,th{padding:2px 8px;text-align:left}'
+             '</style><h1>Transactions</h1><p>All but the last table is modelled, preset '
+             f'{html.escape(options.preset)}, seed 1, without conflicts.</p><h2>Published</h2>']
+    parts.append(html_table(('what', 'published', 'model', 'verdict', 'why'), [
+        {'what': each.row.what, 'published': table.shown(each.row.expect),
+         'model': table.shown(each.measured), 'verdict': each.word,
+         'why': each.row.known or each.reason} for each in verdicts]))
+    for run in RUNS:
+        parts.append(f'<h2>{html.escape(run.title)}</h2>')
+        if drawn.get(run.name):
+            text = drawn[run.name].read_text(encoding='utf-8')
+            parts.append(text[text.index('<svg'):])
+        parts.append('<details><summary>numbers</summary>' + html_table(
+            ('label', 'attempted_mtxns', 'p50_us', 'p99_us', 'remote_ops_per_attempt'),
+            measured[run.name]) + '</details>')
+    parts.append('<h2>On this machine, over shm:</h2>' + html_table(
+        ('workload', 'threads', 'coroutines', 'durability', 'committed_mtxns', 'p50_us', 'p99_us'),
+        local))
+    path = options.out / 'report.html'
+    path.write_text('\n'.join(parts), encoding='utf-8')
+    print(f'report: {path}')
+
+
+def work(options):
+    expected = check.read_expected(options.expected_dir, METRICS)  # a fault is told before the work
+    for folder in ('traces', 'csv'):
+        (options.out / folder).mkdir(parents=True, exist_ok=True)
+    runs = [run for run in RUNS if run.judged or not options.check]
+    traces = {name: trace(options, name)
+              for name in sorted({name for run in runs for name in run.traces})}
+    measured = {run.name: measure(options, run, traces) for run in runs}
+    verdicts = check.judge_all(expected,
+                               {name: as_numbers(rows) for name, rows in measured.items()})
+    for line in check.text_table(verdicts):
+        print(line)
+    if not options.check:
+        drawn = {} if options.no_figures else {run.name: draw(options, run, measured[run.name])
+                                               for run in RUNS}
+        write_report(options, measured, verdicts, drawn, here(options))
+    if check.known_summary(verdicts):
+        print(check.known_summary(verdicts))
+    print(check.summary(verdicts))
+    counting, _ = check.split(verdicts)
+    return 0 if all(verdict.inside for verdict in counting) else 1
+
+
+def main():
+    try:
+        return work(parse_arguments())
+    except (Failed, check.BadExpected) as error:
+        print(f'dtx: {error}', file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f'dtx: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
