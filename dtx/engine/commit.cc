@@ -95,12 +95,11 @@ bool Commit::is_looked_at(const Access *access) const
            (kind != TableKind::buckets && kind != TableKind::nodes);
 }
 
-/* One object alone is as it was at one time. But whoever wrote it must have ended: others could
- * still see what was before, in the rows that he has not come to. So only its lock is looked at. */
+/* A single object as well: its lock may have been another's when it was read and free again now,
+ * and what that one had read may be older than what others have been told since. */
 Task<bool> Commit::validate()
 {
     Round round(store_, store_.phases().validate);
-    bool alone = writes_.empty() && reads_.size() == 1;
     bool free = true;
 
     if (store_.canary(kCanaryValidate))
@@ -117,7 +116,7 @@ Task<bool> Commit::validate()
         free = reads_[i]->word == 0;
     }
     round.then();
-    for (size_t i = 0; free && !alone && i < reads_.size(); i++) {
+    for (size_t i = 0; free && i < reads_.size(); i++) {
         if (!is_looked_at(reads_[i]))
             continue;
         co_await store_.scheduler().step();
