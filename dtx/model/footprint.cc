@@ -175,13 +175,11 @@ void lock(Scribe &scribe, const Objects &writes, bool call)
         scribe.read(scribe.server(*object, 0), kWordBytes, RPM_LOAD_NVM, call);
 }
 
-void validate(Scribe &scribe, const Objects &looked, bool alone, uint32_t locks, bool call)
+void validate(Scribe &scribe, const Objects &looked, uint32_t locks, bool call)
 {
     scribe.then();
     for (const Object *object : looked)
         scribe.read(scribe.server(*object, 0), kWordBytes, locks, call);
-    if (alone)
-        return;
     if (!call)
         scribe.then();
     for (const Object *object : looked)
@@ -284,8 +282,7 @@ Script script_of(const Attempt &attempt, const Trace &trace, const Setting &sett
     if (!writes.empty())
         lock(scribe, writes, setting.phases.lock);
     if (!looked.empty())
-        validate(scribe, looked, writes.empty() && looked.size() == 1, carried.locks,
-                 setting.phases.validate);
+        validate(scribe, looked, carried.locks, setting.phases.validate);
     if (!writes.empty()) {
         if (setting.durable)
             log(scribe, attempt, writes, trace, setting.phases.log);

@@ -41,12 +41,11 @@ uint64_t Attempt::remote(uint32_t replicas, bool durable) const
 {
     uint64_t count = 0;
     uint64_t written = writes();
-    uint64_t looked = looked_at();
 
     for (const Object &object : objects)
         count += object.read ? 1 : 0;
-    count += written == 0 && looked == 1 ? 1 : 2 * looked;
-    if (written != 0) /* locked, looked at, logged, installed, unlocked */
+    count += 2 * looked_at(); /* the lock, then the version */
+    if (written != 0)         /* locked, looked at, logged, installed, unlocked */
         count += 3 * written + (durable ? replicas : 0) + replicas * written;
     return count;
 }

@@ -110,8 +110,9 @@ TEST_CASE("footprint: phases are the engine's rounds", "[unit]")
     Attempt reads = MOVES;
     reads.objects.resize(1);
     made = script(reads, trace, setting_of("all", "one-sided"));
-    CHECK(phases(made) == 2); // the row, its lock
+    CHECK(phases(made) == 3); // the row, its lock, its version
     CHECK(made[1].memory == RPM_LOAD_DRAM);
+    CHECK(made[2].memory == RPM_LOAD_NVM);
     reads = MOVES;
     reads.committed = false;
     CHECK(phases(script(reads, trace, setting_of("all", "one-sided"))) == 4);

@@ -69,7 +69,7 @@ bool has(const std::string &text, const std::string &part)
 TEST_CASE("trace: attempts are what was touched, and what the engine counted", "[unit]")
 {
     // 3 read; 2 looked at once more; locked, looked at, 2 logs, 2 copies, unlocked
-    Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 2 + 1) });
+    Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 1) });
 
     CHECK(trace.workload == "smallbank");
     CHECK(trace.servers == 3);
@@ -81,7 +81,7 @@ TEST_CASE("trace: attempts are what was touched, and what the engine counted", "
     CHECK(trace.attempts[0].objects[2].shard == 2);
     CHECK(trace.attempts[0].objects[1].payload == 224);
     CHECK(trace.attempts[0].objects[1].slot == 256);
-    CHECK(trace.attempts[1].remote(2, true) == 2); // alone: its lock is enough
+    CHECK(trace.attempts[1].remote(2, true) == 3); // alone: looked at as any other
     CHECK(trace.attempts[2].remote(2, true) == 1); // read, then given up
     CHECK(trace.attempts[2].writes() == 0);
 }
@@ -97,10 +97,10 @@ TEST_CASE("trace: a file that is cut short or edited is refused with its line", 
 {
     CHECK(has(wrong({}), "cut short"));
     CHECK(has(wrong({ HEAD, WRITES }), "cut short"));
-    CHECK(has(wrong({ HEAD, READS, end(2, 2) }), ":3: says 2 attempts, there are 1"));
+    CHECK(has(wrong({ HEAD, READS, end(2, 3) }), ":3: says 2 attempts, there are 1"));
     CHECK(has(wrong({ HEAD, end(0, 0) }), ":2: says 0 attempts"));
-    CHECK(has(wrong({ HEAD, READS, end(1, 2), READS }), ":4: there is something behind the end"));
-    CHECK(has(wrong({ READS, end(1, 2) }), ":1: not a trace"));
+    CHECK(has(wrong({ HEAD, READS, end(1, 3), READS }), ":4: there is something behind the end"));
+    CHECK(has(wrong({ READS, end(1, 3) }), ":1: not a trace"));
     CHECK(has(wrong({ HEAD, "{" }), ":2:"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[3,8,64,"r"]]})" }),
               ":2: a number out of its range"));
