@@ -5,6 +5,8 @@
 #   build_release [T...] configure build/ and build the named targets, or all of them
 #   build_preset P       configure and build a preset of CMakePresets.json
 #   step TITLE CMD...    run a command under a heading and say how long it took
+#   study FLAG TARGETS [OPTIONS...]
+#                        become the Python program of the same name, with what it needs in place
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 JOBS=${JOBS:-$(nproc)}
@@ -109,4 +111,47 @@ build_preset() {
 
 build_release() {
     build_preset release "$@"
+}
+
+# study FLAG TARGETS [OPTIONS...]: an experiment with figures. Installs what is missing, builds
+# TARGETS, and becomes NAME.py with the options, whose --FLAG names programs that are built already.
+study() {
+    local given=$1 name figures=yes build=yes python=python3 word
+    local -a targets
+    read -ra targets <<<"$2"
+    shift 2
+    name=$(basename "$0")
+    for word in "$@"; do
+        case $word in
+        -h | --help)
+            figures=no
+            build=no
+            ;;
+        --check | --readme | --no-figures) figures=no ;;
+        "--$given" | "--$given="*) build=no ;;
+        esac
+    done
+    # Without the drawing libraries everything else still works, and says what is missing.
+    if [ "$figures" = yes ]; then
+        (need_packages "${FIGURE_PACKAGES[@]}") >&2 || say "$name: going on without figures" >&2
+    fi
+    if [ "$build" = yes ]; then
+        need_packages "${BUILD_PACKAGES[@]}" >&2
+        build_release "${targets[@]}" >&2
+    fi
+    [ "$figures" = no ] || python=$(python_that_draws)
+    exec "$python" "$TOP/scripts/$name.py" "$@"
+}
+
+# Debian's packages serve Debian's Python, which need not be the first one on the path.
+python_that_draws() {
+    local each
+    for each in python3 /usr/bin/python3; do
+        if "$each" -c 'import importlib.util as u, sys
+sys.exit(not all(u.find_spec(m) for m in ("seaborn", "pandas", "matplotlib")))' 2>/dev/null; then
+            say "$each"
+            return
+        fi
+    done
+    say python3
 }
