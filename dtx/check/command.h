@@ -5,6 +5,8 @@
 #ifndef DTX_CHECK_COMMAND_H
 #define DTX_CHECK_COMMAND_H
 
+#include "check/find.h"
+
 #include <CLI/CLI.hpp>
 #include <functional>
 
@@ -19,6 +21,15 @@ Body add_tpcc(CLI::App &app);
 Body add_smallbank(CLI::App &app);
 Body add_tatp(CLI::App &app);
 Body add_recover(CLI::App &app);
+Body add_promote(CLI::App &app);
+Body add_restore(CLI::App &app);
+
+/* Options of all commands that look for a database. */
+void add_wanted(CLI::App &app, Wanted &wanted);
+
+/* What @body returns; or its Error is said, and the command ends with 2. @wanted gets its secret
+ * first. */
+int guarded(Wanted &wanted, const Body &body);
 
 } // namespace dtx::checks
 #endif

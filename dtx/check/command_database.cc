@@ -9,7 +9,6 @@
 #include "check/database.h"
 
 #include "cli.h"
-#include "engine/canaries.h"
 #include "engine/error.h"
 #include "history/writer.h"
 #include "workload/final.h"
@@ -49,15 +48,31 @@ void write_final(const Found &database, const std::string &path)
     recorder->close();
 }
 
-int look(const Options &options)
+void recover(Found &database, DatabaseResult &result)
 {
+    try {
+        result.leftovers = look_for_leftovers(*database.cluster);
+    } catch (const Fenced &failure) {
+        if (failure.code() != RPM_E_FENCED)
+            throw;
+        fprintf(stderr, "dtx-check: %s\n", failure.what());
+    }
+    result.recovery = database.cluster->recover();
+    database.dead = database.cluster->dead();
+}
+
+int look(Options &options)
+{
+    options.wanted.settled = !options.recover;
+
     Found database = find_database(options.wanted);
     DatabaseResult result;
 
-    result.leftovers = look_for_leftovers(*database.cluster);
     if (options.recover)
-        result.recovery = database.cluster->recover();
-    bool at_rest = options.recover || !result.leftovers.any();
+        recover(database, result);
+    else
+        result.leftovers = look_for_leftovers(*database.cluster);
+    bool at_rest = !result.unfinished();
 
     if (options.check && at_rest)
         result.copies = check_database(database, options.receipts);
@@ -74,20 +89,7 @@ int look(const Options &options)
 
 int run(Options &options)
 {
-    try {
-        if (!cli::secret_file().empty())
-            options.wanted.secret = cli::read_secret(cli::secret_file());
-        return look(options);
-    } catch (const Error &error) {
-        std::string name =
-            error.code() == 0 ? "" : std::string(rpm_error_name(error.code())) + ": ";
-
-        fflush(stdout);
-        fprintf(stderr, "dtx-check: %s%s\n", name.c_str(), error.what());
-    } catch (const std::runtime_error &failure) {
-        fprintf(stderr, "dtx-check: %s\n", failure.what());
-    }
-    return cli::kUsage;
+    return guarded(options.wanted, [&options] { return look(options); });
 }
 
 std::shared_ptr<Options> add_options(CLI::App &app)
@@ -95,17 +97,11 @@ std::shared_ptr<Options> add_options(CLI::App &app)
     auto options = std::make_shared<Options>();
 
     app.footer(kExamples);
-    app.add_option("url", options->wanted.urls, "The servers, in the order of the run that made it")
-        ->required()
-        ->type_name("URL");
+    add_wanted(app, options->wanted);
     app.add_option("--final", options->final_state,
                    "Write versions and writers of all objects, for dtx-check history")
         ->type_name("FILE");
     app.add_flag("--json", options->json, "Report as JSON");
-    cli::secret_option(&app);
-    app.add_option("--canary", options->wanted.canary)
-        ->transform(CLI::CheckedTransformer(kCanaryNames))
-        ->group("");
     return options;
 }
 

@@ -40,6 +40,15 @@ Json json_of(uint32_t copy, const Finding &finding)
              { "first", finding.first } };
 }
 
+Json json_of(const Leftovers &left)
+{
+    return { { "shards_not_ready", left.not_ready },
+             { "locks", left.locks },
+             { "logs", left.logs },
+             { "records", left.records },
+             { "objects", left.objects } };
+}
+
 Json json_of(const Recovery &recovery)
 {
     return { { "coordinators", recovery.coordinators },
@@ -87,6 +96,7 @@ std::vector<Findings> check_database(const Found &database, const std::string &r
     if (!receipts.empty())
         told = read_receipts(receipts);
 
+    Cluster::Reading reading(*database.cluster);
     std::vector<Findings> all = check_copies(*database.cluster);
 
     for (uint32_t copy = 0; copy < all.size(); copy++) {
@@ -110,7 +120,11 @@ void print_result(const Found &database, const DatabaseResult &result)
     printf("%s: %s; %" PRIu32 " servers, %" PRIu32 " copies\n",
            database.cluster->schema().name().c_str(), cover.note.c_str(), cover.shards,
            cover.replicas);
-    printf("found: %s\n", result.leftovers.text().c_str());
+    for (uint32_t server : database.dead)
+        printf("without server %" PRIu32 " (%s), which was promoted away\n", server,
+               database.cluster->options().urls[server].c_str());
+    if (result.leftovers)
+        printf("found: %s\n", result.leftovers->text().c_str());
     if (result.recovery)
         printf("recovered: %" PRIu64 " redo records read, %" PRIu64
                " objects written anew, %" PRIu64 " locks broken\n",
@@ -127,7 +141,6 @@ void print_result(const Found &database, const DatabaseResult &result)
 
 void print_json(const Found &database, const DatabaseResult &result)
 {
-    const Leftovers &left = result.leftovers;
     const std::string &name = database.cluster->schema().name();
     Json json = { { "program", "dtx-check" },
                   { "version", rpm_version() },
@@ -136,19 +149,15 @@ void print_json(const Found &database, const DatabaseResult &result)
                   { "copies", database.cover.replicas } };
 
     json["parameters"] = Note(name, database.cover.note).all();
-    json["unfinished"] = { { "shards_not_ready", left.not_ready },
-                           { "locks", left.locks },
-                           { "logs", left.logs },
-                           { "records", left.records },
-                           { "objects", left.objects } };
+    json["dead"] = database.dead;
+    json["unfinished"] = result.leftovers ? json_of(*result.leftovers) : Json(nullptr);
     json["recovery"] = result.recovery ? json_of(*result.recovery) : Json(nullptr);
     json["rules"] = Json::array();
     for (uint32_t copy = 0; copy < result.copies.size(); copy++)
         for (const Finding &finding : result.copies[copy].all())
             json["rules"].push_back(json_of(copy, finding));
     json["broken"] = result.broken();
-    json["verdict"] = !result.checked()
-                          ? (left.any() && !result.recovery ? "unfinished" : "not checked")
+    json["verdict"] = !result.checked()      ? (result.unfinished() ? "unfinished" : "not checked")
                       : result.broken() == 0 ? "right"
                                              : "wrong";
     printf("%s\n", json.dump(2).c_str());

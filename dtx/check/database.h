@@ -17,13 +17,17 @@ namespace dtx::checks
 {
 
 struct DatabaseResult {
-    Leftovers leftovers;              /* before a recovery */
-    std::optional<Recovery> recovery; /* if one was made */
-    std::vector<Findings> copies;     /* by copy; empty: not checked */
+    std::optional<Leftovers> leftovers; /* before a recovery; if they were looked for */
+    std::optional<Recovery> recovery;   /* if one was made */
+    std::vector<Findings> copies;       /* by copy; empty: not checked */
 
     bool checked() const
     {
         return !copies.empty();
+    }
+    bool unfinished() const
+    {
+        return leftovers && leftovers->any() && !recovery;
     }
     uint64_t rules() const;
     uint64_t broken() const;

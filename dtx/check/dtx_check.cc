@@ -24,6 +24,8 @@ const Command kCommands[] = {
     { "smallbank", "The same of SmallBank", dtx::checks::add_smallbank },
     { "tatp", "The same of TATP", dtx::checks::add_tatp },
     { "recover", "Finish what sessions that are gone left unfinished", dtx::checks::add_recover },
+    { "promote", "Go on without servers that are gone for good", dtx::checks::add_promote },
+    { "restore", "Use a server again that was gone", dtx::checks::add_restore },
 };
 
 } // namespace

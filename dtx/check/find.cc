@@ -11,6 +11,8 @@
 #include "workload/known.h"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 #include <set>
 
 namespace dtx::checks
@@ -21,6 +23,13 @@ namespace
 
 using Shards = std::map<std::string, std::vector<uint32_t>>;
 
+/* What servers have, by number; nothing of those that were not asked, or are away. */
+struct There {
+    std::vector<std::optional<Shards>> shards;
+    std::optional<uint32_t> away; /* one of them */
+    std::exception_ptr why;
+};
+
 dtx::Options options_of(const Wanted &wanted, uint32_t replicas)
 {
     dtx::Options options;
@@ -29,6 +38,7 @@ dtx::Options options_of(const Wanted &wanted, uint32_t replicas)
     options.replicas = replicas;
     options.secret = wanted.secret;
     options.canary = wanted.canary;
+    options.patience_us = wanted.patience_us;
     return options;
 }
 
@@ -51,15 +61,15 @@ std::set<std::string> names_of(const Shards &shards)
 }
 
 /* The name of the database to look at, as @there has those of each server. */
-std::string choose(const Wanted &wanted, const std::vector<Shards> &there)
+std::string choose(const Wanted &wanted, const There &there)
 {
     const std::vector<std::string> &known = known_workloads();
     std::set<std::string> all;
     std::vector<std::string> fit;
 
-    for (const Shards &shards : there)
-        for (const auto &[name, numbers] : shards)
-            all.insert(name);
+    for (const auto &shards : there.shards)
+        if (shards)
+            all.merge(names_of(*shards));
     for (const std::string &name : known)
         if (all.count(name) != 0 && (wanted.workload.empty() || name == wanted.workload))
             fit.push_back(name);
@@ -97,18 +107,87 @@ void check_place(const std::string &url, uint32_t server, const std::vector<uint
                ": the URLs are to be in the order of the run that made the database");
 }
 
-Cover cover_there(const Cluster &any, const std::string &name, const std::vector<Shards> &there)
+There ask_all(const Cluster &any, const Wanted &wanted)
 {
-    for (uint32_t server = 0; server < there.size(); server++) {
-        auto at = there[server].find(name);
+    const std::vector<uint32_t> &absent = wanted.absent;
+    There there;
 
-        if (at == there[server].end())
+    there.shards.resize(wanted.urls.size());
+    for (uint32_t server = 0; server < wanted.urls.size(); server++) {
+        if (std::find(absent.begin(), absent.end(), server) != absent.end())
+            continue;
+        try {
+            Connection connection(any, server);
+
+            there.shards[server] = shards_on(connection.get());
+        } catch (const Fenced &) {
+            there.away = server;
+            there.why = std::current_exception();
+        }
+    }
+    if (std::none_of(there.shards.begin(), there.shards.end(), [](auto &one) { return one; })) {
+        expect(there.away.has_value(), RPM_E_INVAL, "no server is left to ask");
+        std::rethrow_exception(there.why);
+    }
+    return there;
+}
+
+Cover cover_there(const Cluster &any, const std::string &name, const There &there)
+{
+    for (uint32_t server = 0; server < there.shards.size(); server++) {
+        if (!there.shards[server] || there.shards[server]->count(name) == 0)
             continue;
         Connection connection(any, server);
 
-        return read_cover(connection.get(), name, at->second.front());
+        return read_cover(connection.get(), name, there.shards[server]->at(name).front());
     }
     throw Error(RPM_E_NOENT, "no shard of '" + name + "'");
+}
+
+bool is_dead(const Cluster &cluster, uint32_t server)
+{
+    try {
+        std::vector<uint32_t> dead = cluster.dead();
+
+        return std::find(dead.begin(), dead.end(), server) != dead.end();
+    } catch (const Error &) {
+        return false; /* nobody says so */
+    }
+}
+
+/* A server that was promoted away may have become an empty one. */
+void check_places(const Cluster &cluster, const There &there)
+{
+    const std::string &name = cluster.schema().name();
+    const std::vector<std::string> &urls = cluster.options().urls;
+
+    for (uint32_t server = 0; server < there.shards.size(); server++) {
+        if (!there.shards[server])
+            continue;
+        if (there.shards[server]->count(name) != 0)
+            check_place(urls[server], server, there.shards[server]->at(name));
+        else
+            expect(is_dead(cluster, server), RPM_E_NOENT,
+                   urls[server] + " has nothing of the database '" + name + "'; there is " +
+                       listed(names_of(*there.shards[server])));
+    }
+}
+
+/* That all servers which live are there. Who is going to recover may find it interrupted. */
+void verify(Found &found, const There &there, bool settled)
+{
+    try {
+        found.cluster->verify();
+        found.dead = found.cluster->dead();
+    } catch (const Fenced &failure) {
+        if (!settled && failure.code() == RPM_E_FENCED)
+            return;
+        if (!there.away)
+            throw;
+        throw Error(failure.code(), failure.what() + std::string(": to go on without server ") +
+                                        std::to_string(*there.away) +
+                                        ", if it is gone for good, there is dtx-check promote");
+    }
 }
 
 } // namespace
@@ -116,31 +195,22 @@ Cover cover_there(const Cluster &any, const std::string &name, const std::vector
 Found find_database(const Wanted &wanted)
 {
     Cluster any(Schema("any", 0), options_of(wanted, 1));
-    std::vector<Shards> there;
-    Found found;
-
-    for (uint32_t server = 0; server < wanted.urls.size(); server++) {
-        Connection connection(any, server);
-
-        there.push_back(shards_on(connection.get()));
-    }
+    There there = ask_all(any, wanted);
     std::string name = choose(wanted, there);
+    Found found;
 
     found.cover = cover_there(any, name, there);
     expect(found.cover.shards == wanted.urls.size(), RPM_E_INVAL,
            of_them("servers", found.cover.shards, wanted.urls.size()));
     expect(wanted.replicas == 0 || wanted.replicas == found.cover.replicas, RPM_E_INVAL,
            of_them("copies", found.cover.replicas, wanted.replicas));
-    for (uint32_t server = 0; server < there.size(); server++) {
-        expect(there[server].count(name) != 0, RPM_E_NOENT,
-               wanted.urls[server] + " has nothing of the database '" + name + "'; there is " +
-                   listed(names_of(there[server])));
-        check_place(wanted.urls[server], server, there[server].at(name));
-    }
     found.workload = workload_of_note(name, found.cover.note, found.cover.shards);
     found.cluster = std::make_unique<Cluster>(found.workload->schema(),
                                               options_of(wanted, found.cover.replicas));
-    found.cluster->verify();
+    check_places(*found.cluster, there);
+    if (!wanted.absent.empty())
+        return found;
+    verify(found, there, wanted.settled);
     return found;
 }
 

@@ -25,15 +25,21 @@ struct Wanted {
     uint32_t replicas = 0; /* 0: as it is */
     std::string secret;
     uint32_t canary = 0;
+    uint64_t patience_us = 0;     /* as dtx::Options has it */
+    bool settled = true;          /* is it to be known which servers live? */
+    std::vector<uint32_t> absent; /* servers that are not asked: a command is about to change
+                                     whether they are used */
 };
 
 struct Found {
     Cover cover;
     std::unique_ptr<Workload> workload;
     std::unique_ptr<Cluster> cluster;
+    std::vector<uint32_t> dead; /* servers; not looked for when some are absent */
 };
 
-/* Throws Error that says what is not there, or is not as wanted. */
+/* A server that is promoted away need not be there; nor those that are absent. Throws Error that
+ * says what is not there, or is not as wanted. */
 Found find_database(const Wanted &wanted);
 
 } // namespace dtx::checks

@@ -20,7 +20,8 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "validate", kCanaryValidate },      { "lock", kCanaryLock },
     { "version", kCanaryVersion },        { "log-late", kCanaryLogLate },
     { "phantom", kCanaryPhantom },        { "skip-log", kCanarySkipLog },
-    { "drop-commit", kCanaryDropCommit },
+    { "drop-commit", kCanaryDropCommit }, { "no-redo", kCanaryNoRedo },
+    { "old-logs", kCanaryOldLogs },
 };
 
 } // namespace dtx

@@ -15,16 +15,30 @@
 #include "engine/store.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <thread>
 
 namespace dtx
 {
 
 static constexpr uint64_t kReadAtOnce = 256 << 10;
 
+struct Cluster::Reader {
+    explicit Reader(const Cluster &cluster)
+        : scheduler(cluster.options().seed, 0), store(cluster, scheduler)
+    {
+        store.open(0, Claim::none);
+    }
+
+    Scheduler scheduler;
+    Store store;
+};
+
 struct Cluster::Seen {
     std::mutex mutex;
     View view;
+    std::map<std::thread::id, std::shared_ptr<Reader>> readers; /* of Readings */
 };
 
 static void expect(bool good, const std::string &what)
@@ -161,6 +175,33 @@ Recovery Cluster::recover(uint32_t coordinator) const
     return recovery;
 }
 
+Cluster::Reading::Reading(const Cluster &cluster) : cluster_(cluster)
+{
+    auto reader = std::make_shared<Reader>(cluster);
+    std::lock_guard lock(cluster.seen_->mutex);
+
+    cluster.seen_->readers[std::this_thread::get_id()] = std::move(reader);
+}
+
+Cluster::Reading::~Reading()
+{
+    std::lock_guard lock(cluster_.seen_->mutex);
+
+    cluster_.seen_->readers.erase(std::this_thread::get_id());
+}
+
+std::shared_ptr<Cluster::Reader> Cluster::reader() const
+{
+    {
+        std::lock_guard lock(seen_->mutex);
+        auto own = seen_->readers.find(std::this_thread::get_id());
+
+        if (own != seen_->readers.end())
+            return own->second;
+    }
+    return std::make_shared<Reader>(*this);
+}
+
 void Cluster::each_object(
     uint32_t table, uint32_t copy,
     const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &heard) const
@@ -168,10 +209,9 @@ void Cluster::each_object(
     const TableLayout &there = layout_.table(table);
     uint64_t at_once = std::max<uint64_t>(1, kReadAtOnce / there.slot_bytes);
     std::vector<unsigned char> images(at_once * there.slot_bytes);
-    Scheduler scheduler(options_.seed, 0);
-    Store store(*this, scheduler);
+    std::shared_ptr<Reader> reader = this->reader();
+    Store &store = reader->store;
 
-    store.open(0, Claim::none);
     for (uint32_t shard = 0; shard < shards(); shard++) {
         uint32_t nth = std::min(copy, store.placement().copies(shard) - 1);
         Port &port = store.port(store.server_of(shard, nth));
@@ -186,7 +226,6 @@ void Cluster::each_object(
                       there.slot_bytes);
         }
     }
-    store.close();
 }
 
 void Cluster::each_row(

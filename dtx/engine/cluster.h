@@ -74,7 +74,7 @@ struct Recovery {
 
 struct View;
 
-/* A description of a database; no connection is open between calls. */
+/* A description of a database; no connection is open between calls, but for a Reading. */
 class Cluster
 {
   public:
@@ -130,6 +130,20 @@ class Cluster
     each_row(uint32_t table, uint32_t copy,
              const std::function<void(uint64_t key, const void *row, size_t bytes)> &heard) const;
 
+    /* While one lives, all reads of whole tables by its thread share its connections; to see a
+     * change of views, or a server that was started again, takes a new one. */
+    class Reading
+    {
+      public:
+        explicit Reading(const Cluster &cluster);
+        ~Reading();
+        Reading(const Reading &) = delete;
+        Reading &operator=(const Reading &) = delete;
+
+      private:
+        const Cluster &cluster_;
+    };
+
     /* All slots, used or not, as they are. */
     void each_object(uint32_t table, uint32_t copy,
                      const std::function<void(Address address, const unsigned char *image,
@@ -166,6 +180,9 @@ class Cluster
 
   private:
     struct Seen;
+    struct Reader;
+
+    std::shared_ptr<Reader> reader() const;
 
     Schema schema_;
     Options options_;

@@ -22,6 +22,7 @@ template <class Access, class Recorder, class Wanted>
 void record_final(Recorder &recorder, const Cluster &cluster, Wanted wanted)
 {
     constexpr size_t kAtOnce = 256;
+    Cluster::Reading reading(cluster);
     std::vector<Access> found;
     auto flush = [&] {
         recorder.final_state(found);

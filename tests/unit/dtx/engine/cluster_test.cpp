@@ -98,3 +98,34 @@ TEST_CASE("dtx: options that cannot be are refused", "[unit]")
         CHECK(code_of([&] { dtx::Cluster(tables.schema, bad); }) == RPM_E_INVAL);
     }
 }
+
+TEST_CASE("dtx: reads of whole tables share connections as long as a Reading lives", "[unit]")
+{
+    Database db(2);
+    dtx::Options options = db.cluster->options();
+    std::vector<std::string> urls = options.urls;
+    int dialed = 0;
+
+    options.dial = [&](uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn) {
+        dialed++;
+        return rpm_conn_open(urls[server].c_str(), opts, conn);
+    };
+    dtx::Cluster counted(db.tables.schema, options);
+    auto read = [&] {
+        counted.each_object(db.tables.accounts.number, 0,
+                            [](dtx::Address, const unsigned char *, uint32_t) {});
+    };
+
+    read();
+    read();
+    CHECK(dialed == 4);
+    {
+        dtx::Cluster::Reading reading(counted);
+
+        read();
+        read();
+        CHECK(dialed == 6);
+    }
+    read();
+    CHECK(dialed == 8);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * command.cc: what all commands have that look for a database: servers, secret, errors.
+ *
+ * Tests: tests/tools/dtx_database_test
+ */
+#include "check/command.h"
+
+#include "cli.h"
+#include "engine/canaries.h"
+#include "engine/error.h"
+
+#include <cmath>
+
+namespace dtx::checks
+{
+
+void add_wanted(CLI::App &app, Wanted &wanted)
+{
+    app.add_option("url", wanted.urls, "The servers, in the order of the run that made it")
+        ->required()
+        ->type_name("URL");
+    app.add_option_function<double>(
+           "--patience",
+           [&wanted](const double &seconds) {
+               wanted.patience_us = static_cast<uint64_t>(std::llround(seconds * 1e6));
+           },
+           "How long to wait for servers, or for others that are at the same (30)")
+        ->check(CLI::Range(0.001, 86400.0))
+        ->type_name("SECONDS");
+    cli::secret_option(&app);
+    app.add_option("--canary", wanted.canary)
+        ->transform(CLI::CheckedTransformer(kCanaryNames))
+        ->group("");
+}
+
+int guarded(Wanted &wanted, const Body &body)
+{
+    try {
+        if (!cli::secret_file().empty())
+            wanted.secret = cli::read_secret(cli::secret_file());
+        return body();
+    } catch (const Error &error) {
+        std::string name =
+            error.code() == 0 ? "" : std::string(rpm_error_name(error.code())) + ": ";
+
+        fflush(stdout);
+        fprintf(stderr, "dtx-check: %s%s\n", name.c_str(), error.what());
+    } catch (const std::runtime_error &failure) {
+        fprintf(stderr, "dtx-check: %s\n", failure.what());
+    }
+    return cli::kUsage;
+}
+
+} // namespace dtx::checks

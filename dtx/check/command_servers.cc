@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * command_servers.cc: dtx-check promote and restore: go on without servers, and with them again.
+ *
+ * Tests: tests/tools/dtx_promote_test
+ */
+#include "check/command.h"
+
+#include "check/database.h"
+#include "cli.h"
+
+#include <memory>
+#include <set>
+
+namespace dtx::checks
+{
+
+namespace
+{
+
+const char *const kPromoteExamples =
+    "Stop the server first, and see to it that it stays so: one that others can still reach would\n"
+    "go on being used. All that are gone are named at once. May be interrupted and repeated.\n"
+    "Exit codes: 0 done, 2 wrong usage, or it cannot be; nothing has changed then.\n"
+    "Examples:\n"
+    "  dtx-check promote --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is gone\n";
+
+const char *const kRestoreExamples =
+    "The server is running again, with its pool or an empty one. May be interrupted and repeated.\n"
+    "Exit codes: 0 done, 2 wrong usage, or it cannot be.\n"
+    "Examples:\n"
+    "  dtx-check restore --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is back\n";
+
+struct Options {
+    Wanted wanted;
+    bool json = false;
+};
+
+std::shared_ptr<Options> add_options(CLI::App &app, const char *about, const char *examples)
+{
+    auto options = std::make_shared<Options>();
+
+    app.footer(examples);
+    add_wanted(app, options->wanted);
+    app.add_option("--server", options->wanted.absent, about)
+        ->required()
+        ->check(CLI::Range(0u, kShardsMax - 1))
+        ->allow_extra_args(false)
+        ->type_name("N");
+    app.add_option("--workload", options->wanted.workload, "Which, where there are several")
+        ->type_name("NAME");
+    app.add_flag("--json", options->json, "Report as JSON");
+    return options;
+}
+
+int report(const Options &options, Found &database, const Recovery &recovery)
+{
+    DatabaseResult result;
+
+    result.recovery = recovery;
+    database.dead = database.cluster->dead();
+    (options.json ? print_json : print_result)(database, result);
+    return cli::kDone;
+}
+
+int promote(const Options &options)
+{
+    std::set<uint32_t> named(options.wanted.absent.begin(), options.wanted.absent.end());
+    Found database = find_database(options.wanted);
+    Recovery recovery = database.cluster->promote({ named.begin(), named.end() });
+
+    return report(options, database, recovery);
+}
+
+int restore(const Options &options)
+{
+    Found database = find_database(options.wanted);
+
+    return report(options, database, database.cluster->restore(options.wanted.absent.front()));
+}
+
+} // namespace
+
+Body add_promote(CLI::App &app)
+{
+    auto options = add_options(app, "Number of a server that is gone, from 0 on; may be repeated",
+                               kPromoteExamples);
+
+    return [options] { return guarded(options->wanted, [&] { return promote(*options); }); };
+}
+
+Body add_restore(CLI::App &app)
+{
+    auto options = add_options(app, "Number of the server, from 0 on", kRestoreExamples);
+
+    app.get_option("--server")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    return [options] { return guarded(options->wanted, [&] { return restore(*options); }); };
+}
+
+} // namespace dtx::checks
