@@ -58,7 +58,8 @@ std::string Tracer::line_of(const Attempt &attempt)
         const TableLayout &table = cluster_.layout().table(address.table());
 
         objects.push_back({ address.shard(), table.payload_bytes, access->bytes,
-                            (access->fresh ? "" : "r") + std::string(access->seen ? "s" : "") +
+                            (access->fresh && !access->reused ? "" : "r") +
+                                std::string(access->seen ? "s" : "") +
                                 (access->written ? "w" : "") });
         if (access->written)
             writes_.push_back(access);

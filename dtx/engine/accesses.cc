@@ -6,8 +6,9 @@
  */
 #include "engine/accesses.h"
 
+#include "engine/assert.h"
+
 #include <algorithm>
-#include <cassert>
 
 namespace dtx
 {
@@ -70,7 +71,7 @@ Access *Accesses::add(Address address, uint32_t bytes)
         chunks_.push_back(std::make_unique<std::array<Access, kChunk>>());
 
     uint32_t at = place(address);
-    assert(table_[at] == 0);
+    DTX_ASSERT(table_[at] == 0);
     Access &access = (*this)[size_];
 
     table_[at] = ++size_;

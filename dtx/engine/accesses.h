@@ -31,6 +31,7 @@ struct Access {
     bool written;         /* goes into the log and into the slot */
     bool locked;          /* we hold its lock */
     bool fresh;           /* a slot of ours that nobody refers to yet; back to us if all fails */
+    bool reused;          /* and that we had looked at before */
     bool freed;           /* a slot that is ours to give out again once this is committed */
     uint64_t version;     /* as read; 0: never written */
     uint64_t writer;      /* of that version */

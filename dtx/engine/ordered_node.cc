@@ -12,11 +12,11 @@
  */
 #include "engine/ordered_node.h"
 
+#include "engine/assert.h"
 #include "engine/error.h"
 #include "engine/store.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 
 namespace dtx
@@ -49,7 +49,7 @@ void add_entry(Node &node, uint64_t key, uint64_t slot)
 {
     uint32_t i = lower_bound(node, key);
 
-    assert(node.used < kNodeEntries);
+    DTX_ASSERT(node.used < kNodeEntries);
     std::copy_backward(node.entry + i, node.entry + node.used, node.entry + node.used + 1);
     node.entry[i] = { key, slot };
     node.used++;
@@ -246,7 +246,7 @@ Task<> drop_leaf(Store &store, Accesses &accesses, Address root, uint64_t key)
 
     Node gone = path.back()->as<Node>();
 
-    assert(gone.used == 0);
+    DTX_ASSERT(gone.used == 0);
     while (path.size() > 1) {
         give_up(path.back());
         path.pop_back();

@@ -227,14 +227,24 @@ Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t tabl
                         "table '" + cluster_.schema().tables()[table].name + "' has no room left");
     }
 
-    Access *access =
-        accesses.add(Address::of(shard, table, slots.back()), layout().table(table).slot_bytes);
+    Address address = Address::of(shard, table, slots.back());
+    Access *access = accesses.find(address);
+    bool reused = access != nullptr;
 
+    /* A guess may have led here, to see that the row is gone: that was nobody's read. If it was
+     * one, another coroutine has committed a deletion of that row since. */
+    if (!reused)
+        access = accesses.add(address, layout().table(table).slot_bytes);
+    else if (access->seen || access->written)
+        throw Conflict{};
     slots.pop_back();
     std::fill(access->image, access->image + access->bytes, 0);
+    access->version = 0;
+    access->writer = 0;
     access->whole = true;
     access->written = true;
     access->fresh = true;
+    access->reused = reused;
     co_return access;
 }
 

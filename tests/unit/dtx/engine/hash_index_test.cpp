@@ -71,3 +71,30 @@ TEST_CASE("dtx: another session finds rows by the buckets, and stale guesses do 
                 }) == dtx::Status::committed);
     }
 }
+
+TEST_CASE("dtx: a slot that a stale guess led to is taken for another row at once", "[unit]")
+{
+    Database db(1);
+    dtx::Session session(*db.cluster, 0);
+    auto table = db.tables.accounts;
+
+    for (int64_t round = 0; round < 20; round++) {
+        dtx::Status inserted = now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
+            co_return co_await txn.insert(table, 1, Account{ round });
+        });
+        dtx::Status erased = now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
+            co_return co_await txn.erase(table, 1);
+        });
+        dtx::Status moved = now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
+            AWAIT_CHECK(!co_await txn.read(table, 1)); // looks where it was
+            AWAIT_CHECK(co_await txn.insert(table, 2, Account{ -round }));
+            AWAIT_CHECK((co_await txn.read(table, 2))->cents == -round);
+            AWAIT_CHECK(!co_await txn.read(table, 1));
+            co_return co_await txn.erase(table, 2);
+        });
+
+        CHECK(inserted == dtx::Status::committed);
+        CHECK(erased == dtx::Status::committed);
+        CHECK(moved == dtx::Status::committed);
+    }
+}
