@@ -27,6 +27,7 @@ constexpr const char *kExamples =
     "  dtx-bench tpcc --mix new-order --remote-lines 100 -w 4\n"
     "  dtx-bench tatp --url tcp://a:7430/pool --url tcp://b:7430/pool --load\n"
     "  dtx-bench smallbank -n 20000 --history run.jsonl && dtx-check history run.jsonl\n"
+    "  dtx-bench smallbank --url sim: -t 96           each hint on a modelled platform\n"
     "  dtx-bench --config nightly.toml tpcc           threads = 4 ... and [tpcc] warehouses = 8\n";
 
 std::atomic<bool> stop_run = false;
@@ -132,7 +133,7 @@ int run_on(const bench::Options &options, Workload &workload, const Cluster &clu
     bench::Report report{ options, workload.kinds(), result, load_seconds,
                           verify(options, workload, cluster, before, result.tally) };
 
-    if (options.json != "-")
+    if (options.json != "-" && !options.quiet)
         bench::print_report(report);
     if (!options.json.empty())
         bench::write_json(report);
@@ -144,9 +145,10 @@ int run_on(const bench::Options &options, Workload &workload, const Cluster &clu
 int run(bench::Options &options)
 {
     std::optional<bench::Servers> servers;
+    std::unique_ptr<bench::Sim> sim;
 
     try {
-        bench::settle(options);
+        sim = bench::settle(options);
     } catch (const std::exception &wrong) {
         fprintf(stderr, "dtx-bench: %s\nTry 'dtx-bench --help'.\n", wrong.what());
         return cli::kUsage;
@@ -160,6 +162,8 @@ int run(bench::Options &options)
                     bench::cluster_options(options, servers ? servers->urls() : options.urls));
     int code = run_on(options, *workload, cluster);
 
+    if (sim)
+        sim->carry_out();
     if (servers && options.keep)
         fprintf(stderr, "the pools are kept in %s\n", servers->folder().c_str());
     return code;

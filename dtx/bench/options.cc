@@ -12,6 +12,7 @@
 #include "workload/tatp/tatp.h"
 #include "workload/tpcc/tpcc.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dtx::bench
@@ -59,7 +60,8 @@ CLI::Option *number(CLI::App &app, const std::string &name, Value &value, const 
 void add_servers(CLI::App &app, Options &options)
 {
     app.add_option("--url", options.urls,
-                   "A server for each URL; without, servers of our own over shm:")
+                   "A server for each URL; without, servers of our own over shm:; or sim:, the "
+                   "device model")
         ->type_name("URL");
     number(app, "--servers", options.servers, "Servers of our own (3)", 1, 64);
     app.add_option("--link", options.link, "How they are reached (direct)")
@@ -220,8 +222,31 @@ void add_options(CLI::App &app, Options &options)
     add_tatp(app, options);
 }
 
-void settle(Options &options)
+/* On the model there is nothing to load, keep, check, record or count. */
+static void refuse_beside_sim(const Options &options)
 {
+    if (options.urls.size() != 1)
+        throw CLI::ValidationError("--url", "sim: is the only one; --servers says how many");
+    if (options.load || options.keep)
+        throw CLI::ValidationError("--url", "sim: excludes --load and --keep");
+    if (!options.history.empty() || !options.receipts.empty())
+        throw CLI::ValidationError("--url", "sim: excludes --history and --receipts");
+    if (!options.json.empty() || !options.csv.empty())
+        throw CLI::ValidationError("--url", "sim: is for people; dtx-model writes --csv");
+}
+
+std::unique_ptr<Sim> settle(Options &options)
+{
+    std::unique_ptr<Sim> sim;
+
+    if (std::any_of(options.urls.begin(), options.urls.end(), is_sim)) {
+        refuse_beside_sim(options);
+        sim = std::make_unique<Sim>(options);
+        options.tpcc.warehouses =
+            options.warehouses_given ? options.tpcc.warehouses : options.servers;
+        options.warehouses_given = true;
+    }
+
     uint32_t servers = options.shards();
 
     if (options.coordinator + options.threads > options.coordinators)
@@ -248,6 +273,7 @@ void settle(Options &options)
         options.tpcc.verify();
     else
         options.tatp.verify();
+    return sim;
 }
 
 std::unique_ptr<Workload> make_workload(const Options &options)

@@ -5,6 +5,7 @@
 #ifndef DTX_BENCH_OPTIONS_H
 #define DTX_BENCH_OPTIONS_H
 
+#include "bench/sim.h"
 #include "engine/cluster.h"
 #include "workload/smallbank/schema.h"
 #include "workload/tatp/schema.h"
@@ -58,6 +59,7 @@ struct Options {
     std::string json;
     std::string csv;
     std::string prefix = "dtx";
+    bool quiet = false; /* no report: the run is for its trace */
 
     smallbank::Parameters smallbank;
     tpcc::Parameters tpcc;
@@ -77,8 +79,9 @@ struct Options {
 /* All options of the program; filled in when the app parses. */
 void add_options(CLI::App &app, Options &options);
 
-/* What no single option can tell, and what follows from others. Throws CLI::ParseError or Error. */
-void settle(Options &options);
+/* What no single option can tell, and what follows from others; a model instead of servers, if that
+ * was asked for. Throws CLI::ParseError or Error. */
+std::unique_ptr<Sim> settle(Options &options);
 
 std::unique_ptr<Workload> make_workload(const Options &options);
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sim.cc: a trace, and then the model, without conflicts as always there.
+ */
+#include "bench/sim.h"
+
+#include "bench/options.h"
+#include "engine/error.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <unistd.h>
+
+namespace dtx::bench
+{
+
+namespace
+{
+
+constexpr const char *kScheme = "sim:";
+constexpr uint64_t kTraced = 2000;
+constexpr uint32_t kCoroutinesMax = 64; /* of a modelled thread */
+
+std::string empty_file()
+{
+    std::string path = "/dev/shm/dtx-bench-trace-XXXXXX";
+    int fd = mkstemp(&path[0]);
+
+    if (fd < 0)
+        throw Error(0, path + ": " + strerror(errno));
+    close(fd);
+    return path;
+}
+
+} // namespace
+
+bool is_sim(const std::string &url)
+{
+    return url.rfind(kScheme, 0) == 0;
+}
+
+/* sim:preset=P,seed=N, as everywhere. */
+void Sim::take_url(const std::string &url)
+{
+    std::istringstream words(url.substr(strlen(kScheme)));
+    std::string word;
+
+    while (std::getline(words, word, ',')) {
+        size_t at = word.find('=');
+        std::string value = at == std::string::npos ? "" : word.substr(at + 1);
+
+        if (word.rfind("preset=", 0) == 0)
+            ground_.preset = value;
+        else if (word.rfind("seed=", 0) == 0 &&
+                 value.find_first_not_of("0123456789") == std::string::npos && !value.empty() &&
+                 value.size() < 20)
+            ground_.seed = std::stoull(value);
+        else
+            throw Error(0, "sim: \"" + word + "\" is neither preset=P nor seed=N");
+    }
+}
+
+/* @text: a set, or all: then how it comes about, one hint after another. */
+void Sim::add_hints(const std::string &text)
+{
+    model::Point point = points_.back();
+    auto add = [&](std::string name, uint32_t hints) {
+        std::replace(name.begin(), name.end(), ',', '+');
+        point.hints_name = name;
+        point.hints = hints;
+        points_.push_back(point);
+    };
+
+    points_.clear();
+    if (text == "all") {
+        for (const auto &[name, hints] : model::cumulative_hints())
+            add(name, hints);
+    } else {
+        add("none", model::parse_hints("none"));
+    }
+    add(text, model::parse_hints(text));
+}
+
+Sim::Sim(Options &options)
+{
+    take_url(options.urls.front());
+    if (options.coroutines > kCoroutinesMax)
+        throw Error(0, "a modelled thread has at most " + std::to_string(kCoroutinesMax) +
+                           " coroutines");
+    (void)model::parse_phases(options.phases);
+    (void)model::open_model(ground_.preset);
+    points_.push_back({ nullptr, "", 0, options.phases, options.durable, options.threads,
+                        options.coroutines, 0 });
+    add_hints(options.hints);
+    ours_ = options.trace.empty();
+    trace_ = ours_ ? empty_file() : options.trace;
+
+    options.urls.clear();
+    options.trace = trace_;
+    options.transactions = options.transactions != 0 ? options.transactions : kTraced;
+    options.threads = options.coroutines = 1;
+    options.phases = "one-sided";
+    options.hints = "all";
+    options.durable = true;
+    options.check = false;
+    options.quiet = true;
+}
+
+Sim::~Sim()
+{
+    if (ours_)
+        unlink(trace_.c_str());
+}
+
+void Sim::carry_out() const
+{
+    model::Trace trace = model::read_trace(trace_);
+    model::Model model = model::open_model(ground_.preset);
+
+    printf("%s on the device model, preset %s, %u servers, without conflicts; more with "
+           "--trace and dtx-model\n",
+           trace.workload.c_str(), ground_.preset.c_str(), trace.servers);
+    for (model::Point point : points_) {
+        point.trace = &trace;
+        printf("%s\n",
+               model::line_of(
+                   model::columns_of(ground_, point, model::cost_of(model.get(), ground_, point)))
+                   .c_str());
+        fflush(stdout);
+    }
+}
+
+} // namespace dtx::bench

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sim.h: --url sim: what the transactions cost on a modelled platform. Some are run on servers of
+ * our own and traced, and the device model carries out what they did.
+ *
+ * Tests: tests/tools/dtx_model_test
+ */
+#ifndef DTX_BENCH_SIM_H
+#define DTX_BENCH_SIM_H
+
+#include "model/cost.h"
+
+#include <string>
+#include <vector>
+
+namespace dtx::bench
+{
+
+struct Options;
+
+bool is_sim(const std::string &url);
+
+class Sim
+{
+  public:
+    /* Changes @options into those of the run that is traced. Throws Error, std::runtime_error. */
+    explicit Sim(Options &options);
+    ~Sim();
+    Sim(const Sim &) = delete;
+    Sim &operator=(const Sim &) = delete;
+
+    /* The trace is there: prints a line for each set of hints. */
+    void carry_out() const;
+
+  private:
+    void take_url(const std::string &url);
+    void add_hints(const std::string &text);
+
+    model::Ground ground_;
+    std::vector<model::Point> points_;
+    std::string trace_;
+    bool ours_ = false; /* the trace is nobody else's */
+};
+
+} // namespace dtx::bench
+#endif
