@@ -16,6 +16,7 @@
 #include "engine/round.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dtx
 {
@@ -47,33 +48,32 @@ bool Commit::is_free(const Access *access)
 }
 
 /* Where a round's operations are done at once, the first one in vain is the last one. */
-Task<bool> Commit::lock()
+void Commit::begin_lock(Round &round)
 {
-    Round round(store_, store_.phases().lock);
-    size_t tried = 0;
     bool free = true;
 
-    for (; free && tried < writes_.size(); tried++) {
-        Access *access = writes_[tried];
+    for (tried_ = 0; free && tried_ < writes_.size(); tried_++) {
+        Access *access = writes_[tried_];
 
-        co_await store_.scheduler().step();
         access->word = 0;
         if (!store_.canary(kCanaryLock))
             round.compare_and_swap(access->address, 0, accesses_.txn, &access->word);
         free = access->word == 0;
-        access->locked = free;
     }
     round.then();
-    for (size_t i = 0; free && i < writes_.size(); i++) {
-        co_await store_.scheduler().step();
+    for (size_t i = 0; free && i < writes_.size(); i++)
         round.version(writes_[i]->address, &writes_[i]->current);
-    }
-    co_await round.run();
-    for (size_t i = 0; i < tried; i++) {
+}
+
+bool Commit::end_lock()
+{
+    bool free = true;
+
+    for (size_t i = 0; i < tried_; i++) {
         writes_[i]->locked = is_free(writes_[i]);
         free = free && writes_[i]->locked;
     }
-    co_return free &&take_versions();
+    return free && take_versions();
 }
 
 /* Of what is locked: as it was read, if it was. */
@@ -91,39 +91,35 @@ bool Commit::is_looked_at(const Access *access) const
 {
     TableKind kind = store_.cluster().schema().tables()[access->address.table()].kind;
 
-    return !store_.canary(kCanaryPhantom) ||
-           (kind != TableKind::buckets && kind != TableKind::nodes);
+    return !store_.canary(kCanaryValidate) &&
+           (!store_.canary(kCanaryPhantom) ||
+            (kind != TableKind::buckets && kind != TableKind::nodes));
 }
 
 /* A single object as well: its lock may have been another's when it was read and free again now,
  * and what that one had read may be older than what others have been told since. */
-Task<bool> Commit::validate()
+void Commit::begin_validate(Round &round)
 {
-    Round round(store_, store_.phases().validate);
     bool free = true;
 
-    if (store_.canary(kCanaryValidate))
-        co_return true;
     for (Access *access : reads_) {
         access->word = 0;
         access->current = access->version;
     }
-    for (size_t i = 0; free && i < reads_.size(); i++) {
-        if (!is_looked_at(reads_[i]))
-            continue;
-        co_await store_.scheduler().step();
-        round.lock_word(reads_[i]->address, &reads_[i]->word);
-        free = reads_[i]->word == 0;
-    }
+    for (size_t i = 0; free && i < reads_.size(); i++)
+        if (is_looked_at(reads_[i])) {
+            round.lock_word(reads_[i]->address, &reads_[i]->word);
+            free = reads_[i]->word == 0;
+        }
     round.then();
-    for (size_t i = 0; free && i < reads_.size(); i++) {
-        if (!is_looked_at(reads_[i]))
-            continue;
-        co_await store_.scheduler().step();
-        round.version(reads_[i]->address, &reads_[i]->current);
-    }
-    co_await round.run();
-    co_return std::all_of(reads_.begin(), reads_.end(), [this](const Access *access) {
+    for (size_t i = 0; free && i < reads_.size(); i++)
+        if (is_looked_at(reads_[i]))
+            round.version(reads_[i]->address, &reads_[i]->current);
+}
+
+bool Commit::end_validate()
+{
+    return std::all_of(reads_.begin(), reads_.end(), [this](const Access *access) {
         return is_free(access) && access->current == access->version;
     });
 }
@@ -160,43 +156,53 @@ void Commit::check_size() const
                                           std::to_string(store_.port(server).record_max()));
 }
 
-/* Into one log. A full one is trimmed; if all that is in it is still needed, others must end first.
- */
-Task<> Commit::append(const std::vector<unsigned char> &record, uint32_t server, Pending *pending)
+/* Into one log. A full one is trimmed. False: all that is in it is still needed, others must end
+ * first. */
+bool Commit::append(uint32_t server)
 {
+    const std::vector<unsigned char> &record = accesses_.record;
     Port &port = store_.port(server);
     uint64_t lsn = 0;
 
-    for (;;) {
-        check_joined();
+    check_joined();
+    do {
         store_.remote()++;
-        if (port.append(record.data(), record.size(), pending, &lsn))
-            break;
-        if (!port.trim())
-            co_await store_.scheduler().turn();
-    }
-    accesses_.maybe_logged = true;
-    lsns_.push_back(lsn);
+        try {
+            if (port.append(record.data(), record.size(), pending_.get(), &lsn)) {
+                accesses_.maybe_logged = true;
+                lsns_.push_back(lsn);
+                return true;
+            }
+        } catch (const Fenced &) {
+            accesses_.maybe_logged |= port.places();
+            throw;
+        }
+    } while (port.trim());
+    return false;
 }
 
-Task<> Commit::log()
+Task<> Commit::log_rest()
 {
-    if (log_servers_.empty())
-        co_return;
-
-    std::vector<unsigned char> &record = accesses_.record;
-
-    encode_redo(accesses_.txn, writes_, record);
-
-    std::shared_ptr<Pending> pending = store_.new_pending();
-
-    for (uint32_t server : log_servers_)
-        co_await append(record, server, pending.get());
+    while (lsns_.size() < log_servers_.size())
+        if (!append(log_servers_[lsns_.size()]))
+            co_await store_.scheduler().turn();
     store_.poll();
-    if (pending->remaining > 0)
-        co_await Scheduler::Wait{ pending->waiting };
-    check(pending->status, "writing a redo record");
-    check_joined();
+    if (pending_ && pending_->remaining > 0)
+        co_await Scheduler::Wait{ pending_->waiting };
+}
+
+/* As far as that goes without waiting. False: the rest is to be waited for. */
+bool Commit::log_now()
+{
+    bool near = std::all_of(log_servers_.begin(), log_servers_.end(),
+                            [this](uint32_t server) { return store_.port(server).places(); });
+
+    encode_redo(accesses_.txn, writes_, accesses_.record);
+    if (!near)
+        pending_ = store_.new_pending();
+    while (near && lsns_.size() < log_servers_.size())
+        near = append(log_servers_[lsns_.size()]);
+    return near;
 }
 
 /* The rows of one shard from @first on that go together. */
@@ -216,66 +222,103 @@ size_t Commit::take_patches(size_t first)
     return patches_.size();
 }
 
+void Commit::begin_install(Round &round)
+{
+    for (size_t first = 0, n; first < writes_.size(); first += n) {
+        uint32_t shard = writes_[first]->address.shard();
+
+        n = take_patches(first);
+        for (uint32_t copy = 0; copy < store_.placement().copies(shard); copy++)
+            round.write(shard, copy, patches_);
+    }
+}
+
+void Commit::begin_unlock(Round &round)
+{
+    for (Access *access : writes_)
+        if (std::exchange(access->locked, false) && !store_.canary(kCanaryLock))
+            round.compare_and_swap(access->address, accesses_.txn, 0, &access->word);
+}
+
+/* What was logged is where it belongs. */
+void Commit::retire()
+{
+    for (size_t i = 0; i < lsns_.size(); i++)
+        store_.port(log_servers_[i]).retire(lsns_[i]);
+}
+
+void Commit::trim()
+{
+    for (uint32_t server : log_servers_)
+        if (store_.port(server).wants_trim())
+            (void)store_.port(server).trim();
+}
+
 Task<> Commit::install()
 {
     Round round(store_, store_.phases().commit);
 
-    for (size_t first = 0, n; first < writes_.size(); first += n) {
-        n = take_patches(first);
-        for (uint32_t copy = 0; copy < store_.placement().copies(writes_[first]->address.shard());
-             copy++) {
-            co_await store_.scheduler().step();
-            check_joined();
-            round.write(writes_[first]->address.shard(), copy, patches_);
-        }
-    }
+    check_joined();
+    begin_install(round);
     co_await round.run();
     check_joined();
 }
 
-Task<> Commit::unlock()
+Task<bool> Commit::give_up()
 {
-    Round round(store_, store_.phases().commit);
+    Round unlocking(store_, store_.phases().commit);
 
-    for (Access *access : writes_) {
-        if (!access->locked)
-            continue;
-        access->locked = false;
-        if (store_.canary(kCanaryLock))
-            continue;
-        co_await store_.scheduler().step();
-        round.compare_and_swap(access->address, accesses_.txn, 0, &access->word);
-    }
-    co_await round.run();
+    begin_unlock(unlocking);
+    co_await unlocking.run();
+    co_return false;
 }
 
+/* One coroutine for all phases, and another one only where something has to be waited for. */
 Task<bool> Commit::run()
 {
     bool late = store_.canary(kCanaryLogLate);
     bool drop = store_.canary(kCanaryDropCommit) && accesses_.txn % kDropEvery == 0;
+    Round locking(store_, store_.phases().lock);
 
     check_joined();
-    if (writes_.empty())
-        co_return co_await validate();
-    check_size();
-    if (!co_await lock() || !co_await validate()) {
-        co_await unlock();
-        co_return false;
+    if (!writes_.empty()) {
+        check_size();
+        begin_lock(locking);
+        co_await locking.run();
+        if (!end_lock())
+            co_return co_await give_up();
     }
+
+    Round validating(store_, store_.phases().validate);
+
+    begin_validate(validating);
+    co_await validating.run();
+    if (writes_.empty())
+        co_return end_validate();
+    if (!end_validate())
+        co_return co_await give_up();
     make_versions();
     if (late)
         co_await install();
-    if (!drop)
-        co_await log();
+    if (!drop && !log_servers_.empty() && !log_now())
+        co_await log_rest();
+    check(pending_ ? pending_->status : 0, "writing a redo record");
+    check_joined();
     accesses_.logged = true;
+
+    Round installing(store_, store_.phases().commit);
+
     if (!late && !drop)
-        co_await install();
-    for (size_t i = 0; i < lsns_.size(); i++)
-        store_.port(log_servers_[i]).retire(lsns_[i]);
-    co_await unlock();
-    for (uint32_t server : log_servers_)
-        if (store_.port(server).wants_trim())
-            (void)store_.port(server).trim();
+        begin_install(installing);
+    co_await installing.run();
+    check_joined();
+    retire();
+
+    Round unlocking(store_, store_.phases().commit);
+
+    begin_unlock(unlocking);
+    co_await unlocking.run();
+    trim();
     co_return true;
 }
 

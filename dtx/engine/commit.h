@@ -21,10 +21,13 @@
 #include "engine/task.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace dtx
 {
+
+class Round;
 
 class Commit
 {
@@ -38,19 +41,26 @@ class Commit
     Task<bool> run();
 
   private:
-    Task<bool> lock();
+    void begin_lock(Round &round);
+    bool end_lock();
     bool take_versions();
-    Task<bool> validate();
+    void begin_validate(Round &round);
+    bool end_validate();
     bool is_free(const Access *access);
     bool is_looked_at(const Access *access) const;
     void check_joined() const;
     void check_size() const;
     void make_versions();
-    Task<> log();
-    Task<> append(const std::vector<unsigned char> &record, uint32_t server, Pending *pending);
-    Task<> install();
+    bool log_now();
+    Task<> log_rest();
+    bool append(uint32_t server);
     size_t take_patches(size_t first);
-    Task<> unlock();
+    void begin_install(Round &round);
+    Task<> install();
+    void retire();
+    void begin_unlock(Round &round);
+    Task<bool> give_up();
+    void trim();
 
     Store &store_;
     Accesses &accesses_;
@@ -59,6 +69,8 @@ class Commit
     std::vector<Access *> &reads_;
     std::vector<uint64_t> &lsns_; /* of the record, by place in log_servers_ */
     std::vector<rpm_patch> &patches_;
+    size_t tried_ = 0;                 /* of the locks */
+    std::shared_ptr<Pending> pending_; /* of the record, where logs have to be waited for */
 };
 
 } // namespace dtx

@@ -328,14 +328,17 @@ void Port::note(uint64_t lsn, size_t bytes)
 
 bool Port::append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn)
 {
-    int err = rpm_log_append_async(used(log_), record, bytes, 0, pending, lsn);
+    int err = pending == nullptr ? rpm_log_append(used(log_), record, bytes, lsn)
+                                 : rpm_log_append_async(used(log_), record, bytes, 0, pending, lsn);
 
     if (err == RPM_E_FULL || err == RPM_E_BUSY)
         return false;
     check(err, "writing a redo record");
-    outstanding_++;
-    log_outstanding_++;
-    pending->remaining++;
+    if (pending != nullptr) {
+        outstanding_++;
+        log_outstanding_++;
+        pending->remaining++;
+    }
     note(*lsn, bytes);
     return true;
 }

@@ -134,8 +134,8 @@ class Port
     int send_steps(std::span<const rpm_step> steps, Pending *pending);
     rpm_step step_of(const Operation &op);
 
-    /* Submit a redo record; poll() counts @pending down when it is safe. Returns where it is.
-     * False: no room, trim first. Throws Error RPM_E_TOOBIG. */
+    /* Submit a redo record, or, without @pending, wait for it; poll() counts @pending down when it
+     * is safe. Returns where it is. False: no room, trim first. Throws Error RPM_E_TOOBIG. */
     bool append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn);
     /* Returns how many operations had ended. */
     uint32_t poll(const std::function<void(std::coroutine_handle<>)> &wake);

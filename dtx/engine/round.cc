@@ -37,10 +37,16 @@ Port &Round::primary(Address address)
     return store_.port(store_.server_of(address.shard(), 0));
 }
 
+/* Are operations done when they are added? Not where steps interleave: others come in between. */
+bool Round::is_immediate(const Port &port) const
+{
+    return via_ == Via::one_sided && port.places() && !store_.scheduler().interleaves();
+}
+
 void Round::add(uint32_t server, const Operation &op)
 {
     store_.remote()++;
-    if (via_ == Via::one_sided && store_.port(server).places())
+    if (is_immediate(store_.port(server)))
         store_.port(server).carry_out(op);
     else
         ops_.push_back({ server, stage_, op });
@@ -78,7 +84,7 @@ void Round::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patc
 
     Port &port = store_.port(store_.server_of(shard, copy));
 
-    if (via_ == Via::one_sided && port.places()) {
+    if (is_immediate(port)) {
         store_.remote() += patches.size();
         port.write(shard, patches);
         return;
@@ -93,6 +99,7 @@ template <class Send> Task<> Round::submit(Send send)
 {
     int err = RPM_E_BUSY;
 
+    co_await store_.scheduler().step();
     while (err == RPM_E_BUSY) {
         /* Somebody joined again: the old locks and the old claim are not ours any more. */
         err = joined_ != store_.joined() ? int(RPM_E_FENCED) : send();

@@ -83,6 +83,7 @@ class Round
 
     void check_joined() const;
     Port &primary(Address address);
+    bool is_immediate(const Port &port) const;
     void add(uint32_t server, const Operation &op);
     Task<> send_all();
     Task<> send_stage(size_t first, size_t end);

@@ -160,6 +160,26 @@ static bool take_image(Access *access)
     return true;
 }
 
+Access *Store::fetch_now(Accesses &accesses, Address address)
+{
+    Access *access = accesses.find(address);
+
+    if (access == nullptr) {
+        Port &there = port(server_of(address.shard(), 0));
+
+        if (scheduler_.interleaves() || phases().execute == Via::call || !there.places())
+            return nullptr;
+        access = accesses.add(address, layout().table(address.table()).slot_bytes);
+        remote_++;
+        there.read(address.shard(), layout().row_offset(address), access->image, access->bytes);
+        (void)take_image(access);
+    }
+    if (!access->whole)
+        return nullptr;
+    access->seen = !access->fresh;
+    return access;
+}
+
 Task<Access *> Store::fetch(Accesses &accesses, Address address)
 {
     Access *access = accesses.find(address);

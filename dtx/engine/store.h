@@ -43,6 +43,9 @@ class Store
      * somebody is writing it, or died over it. */
     Task<Access *> fetch(Accesses &accesses, Address address);
 
+    /* The same where that takes no waiting, else nullptr: then fetch() it. */
+    Access *fetch_now(Accesses &accesses, Address address);
+
     /* Bring those objects that this transaction does not have yet, in one round trip, before it
      * uses them. What is torn is brought anew when it is used. */
     Task<> bring(Accesses &accesses, const std::vector<Address> &addresses);

@@ -34,8 +34,10 @@ static Task<std::optional<uint64_t>> look_up(Store &store, Accesses &accesses, u
 /* The row in a slot, if it is that key's. */
 static Task<Access *> row_at(Store &store, Accesses &accesses, Address address, uint64_t key)
 {
-    Access *row = co_await store.fetch(accesses, address);
+    Access *row = store.fetch_now(accesses, address);
 
+    if (row == nullptr)
+        row = co_await store.fetch(accesses, address);
     co_return row->valid() && row->header().key == key ? row : nullptr;
 }
 
@@ -78,6 +80,31 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
     co_return row;
 }
 
+/* The row where it was last seen, if it is there and that takes no waiting. */
+static Access *find_row_now(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
+{
+    const uint64_t *guess = store.cached(table, key);
+
+    if (guess == nullptr)
+        return nullptr;
+
+    Address address = Address::of(store.shard_of(table, key), table, *guess);
+    const Access *before = accesses.find(address);
+    bool used = before != nullptr && (before->seen || before->written);
+    Access *row = store.fetch_now(accesses, address);
+
+    if (row == nullptr || (row->valid() && row->header().key == key))
+        return row;
+    if (!used)
+        row->seen = false;
+    return nullptr;
+}
+
+const Access *Txn::find_now(uint32_t table, uint64_t key)
+{
+    return find_row_now(session_.store(), accesses_, table, key);
+}
+
 Task<const Access *> Txn::find(uint32_t table, uint64_t key)
 {
     co_return co_await find_row(session_.store(), accesses_, table, key);
@@ -94,16 +121,24 @@ Task<const Access *> Txn::at(uint32_t table, uint64_t key, uint64_t slot)
     co_return row;
 }
 
-Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
+bool Txn::change(Access *found, uint32_t table, const void *row)
 {
-    Access *found = co_await find_row(session_.store(), accesses_, table, key);
-
     if (found == nullptr)
-        co_return false;
+        return false;
     std::memcpy(found->image + sizeof(ObjectHeader), row,
                 session_.store().layout().table(table).payload_bytes);
     found->written = true;
-    co_return true;
+    return true;
+}
+
+bool Txn::replace_now(uint32_t table, uint64_t key, const void *row)
+{
+    return change(find_row_now(session_.store(), accesses_, table, key), table, row);
+}
+
+Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
+{
+    co_return change(co_await find_row(session_.store(), accesses_, table, key), table, row);
 }
 
 Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)

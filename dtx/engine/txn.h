@@ -32,8 +32,10 @@ class Txn
     /* The row of a key, or nothing if there is none. Throws Conflict, Fenced. */
     template <class Row> Task<std::optional<Row>> read(Table<Row> table, uint64_t key)
     {
-        const Access *found = co_await find(table.number, key);
+        const Access *found = find_now(table.number, key);
 
+        if (found == nullptr)
+            found = co_await find(table.number, key);
         if (found == nullptr)
             co_return std::nullopt;
         co_return row<Row>(*found);
@@ -43,6 +45,8 @@ class Txn
      * written by this transaction costs no further round trip. */
     template <class Row> Task<bool> write(Table<Row> table, uint64_t key, Row row)
     {
+        if (replace_now(table.number, key, &row))
+            co_return true;
         co_return co_await replace(table.number, key, &row);
     }
 
@@ -105,6 +109,10 @@ class Txn
     {
     }
 
+    /* Those with "now" are for what takes no waiting; else they find nothing, and do nothing. */
+    const Access *find_now(uint32_t table, uint64_t key);
+    bool replace_now(uint32_t table, uint64_t key, const void *row);
+    bool change(Access *found, uint32_t table, const void *row);
     Task<const Access *> find(uint32_t table, uint64_t key);
     Task<bool> replace(uint32_t table, uint64_t key, const void *row);
     Task<bool> add(uint32_t table, uint64_t key, const void *row);
