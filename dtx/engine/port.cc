@@ -445,6 +445,9 @@ void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &
         throw;
     }
     rpm_reader_close(&reader);
+    /* By whoever has taken it over after us, and has done with it. */
+    if (got == RPM_E_TRIMMED)
+        throw Fenced(got, "a coordinator's log was trimmed by another while we read it");
     check(got, "reading a coordinator's log");
 }
 

@@ -193,7 +193,8 @@ class Port
     uint64_t trim_bytes_ = 0;
 };
 
-/* All records of a log, oldest first. */
+/* All records of a log that was claimed, oldest first. Throws Fenced where another has trimmed it
+ * meanwhile. */
 void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &heard);
 void trim_all(rpm_log *log);
 

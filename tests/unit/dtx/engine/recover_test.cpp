@@ -178,3 +178,26 @@ TEST_CASE("dtx: recovering twice finds nothing the second time", "[unit]")
     CHECK(second.rows == 0);
     CHECK(second.locks == 0);
 }
+
+TEST_CASE("dtx: who reads a log that another has taken over and trimmed is out", "[unit]")
+{
+    Database db;
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Store first(*db.cluster, scheduler);
+    dtx::Store second(*db.cluster, scheduler);
+    std::vector<unsigned char> record(1000);
+    uint64_t lsn;
+
+    first.open(7, dtx::Claim::join);
+    for (int i = 0; i < 100; i++)
+        REQUIRE(first.port(0).append(record.data(), record.size(), nullptr, &lsn));
+    // Once round the ring, while the first one is at its first record.
+    auto trim = [&](const void *, size_t) {
+        if (second.joined() == 0)
+            second.open(7, dtx::Claim::takeover);
+        for (int i = 0; i < 600; i++)
+            while (!second.port(0).append(record.data(), record.size(), nullptr, &lsn))
+                second.port(0).trim_all();
+    };
+    REQUIRE_THROWS_AS(first.port(0).each_record(trim), dtx::Fenced);
+}
