@@ -430,13 +430,21 @@ void Port::trim_all()
     dtx::trim_all(log_);
 }
 
+/* What was trimmed while we read it, was so by whoever took the log over after us. */
+static int read_check(int code)
+{
+    if (code == RPM_E_TRIMMED)
+        throw Fenced(code, "a coordinator's log was trimmed by another while we read it");
+    return check(code, "reading a coordinator's log");
+}
+
 void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &heard)
 {
     rpm_reader *reader = nullptr;
     rpm_record record;
     int got;
 
-    check(rpm_reader_open(log, nullptr, &reader), "reading a coordinator's log");
+    read_check(rpm_reader_open(log, nullptr, &reader));
     try {
         while ((got = rpm_reader_next(reader, &record)) == 1)
             heard(record.data, record.len);
@@ -445,10 +453,7 @@ void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &
         throw;
     }
     rpm_reader_close(&reader);
-    /* By whoever has taken it over after us, and has done with it. */
-    if (got == RPM_E_TRIMMED)
-        throw Fenced(got, "a coordinator's log was trimmed by another while we read it");
-    check(got, "reading a coordinator's log");
+    read_check(got);
 }
 
 void trim_all(rpm_log *log)

@@ -120,10 +120,13 @@ std::shared_ptr<Pending> Store::new_pending()
 void Store::close()
 {
     joined_++;
+    /* Also those that nobody waits for yet: they are not heard of any more. */
     for (auto &pending : pending_)
-        if (pending->waiting) {
+        if (pending->remaining > 0) {
             pending->status = RPM_E_FENCED;
-            scheduler_.wake(std::exchange(pending->waiting, nullptr));
+            pending->remaining = 0;
+            if (pending->waiting)
+                scheduler_.wake(std::exchange(pending->waiting, nullptr));
         }
     for (auto &port : ports_)
         port->close();

@@ -177,6 +177,35 @@ TEST_CASE("dtx: a round that was begun before a session joined again sends nothi
     CHECK(ground.store.lock_word(account(db, 0, 3)) == 0);
 }
 
+TEST_CASE("dtx: a round waiting for room when its session joins again ends", "[unit]")
+{
+    auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
+    Database db(1, {}, Tables(), ",mode=ring");
+    Ground ground(*db.cluster);
+    bool fenced = false;
+
+    ground.run(
+        [&](int i) -> dtx::Task<void> {
+            dtx::Round round(ground.store, via);
+            std::vector<uint64_t> found(3000);
+
+            if (i == 1) {
+                ground.store.close();
+                ground.store.open(0, dtx::Claim::takeover);
+                co_return;
+            }
+            for (uint64_t &word : found)
+                round.lock_word(account(db, 0, 3), &word);
+            try {
+                co_await round.run();
+            } catch (const dtx::Fenced &) {
+                fenced = true;
+            }
+        },
+        2);
+    CHECK(fenced);
+}
+
 TEST_CASE("dtx: a round whose server goes away ends", "[unit]")
 {
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
