@@ -100,9 +100,11 @@ const Node *known_node(Store &store, Accesses &accesses, Address address, bool a
 
 Task<bool> look_at_node(Store &store, Address address, Node *node)
 {
-    alignas(8) unsigned char image[slot_bytes(sizeof(Node))];
+    /* Words, for GCC 12 gives no heed to alignas() in a coroutine's frame. */
+    uint64_t words[slot_bytes(sizeof(Node)) / sizeof(uint64_t)];
+    unsigned char *image = reinterpret_cast<unsigned char *>(words);
 
-    if (!co_await store.peek(address, image, sizeof(image)))
+    if (!co_await store.peek(address, image, sizeof(words)))
         co_return false;
     std::memcpy(node, image + sizeof(ObjectHeader), sizeof(*node));
     if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node))
