@@ -31,10 +31,15 @@ void Scheduler::wake_sleepers()
     }
     uint64_t now = now_ns();
 
-    for (Sleeper &sleeper : sleeping_)
-        if (sleeper.until_ns <= now)
-            ready_.push_back(std::exchange(sleeper.handle, nullptr));
-    std::erase_if(sleeping_, [](const Sleeper &sleeper) { return !sleeper.handle; });
+    auto due = std::partition(sleeping_.begin(), sleeping_.end(),
+                              [now](const Sleeper &sleeper) { return sleeper.until_ns > now; });
+
+    /* This thread may not have run for longer than they differ. */
+    std::sort(due, sleeping_.end(),
+              [](const Sleeper &a, const Sleeper &b) { return a.until_ns < b.until_ns; });
+    for (auto sleeper = due; sleeper != sleeping_.end(); ++sleeper)
+        ready_.push_back(sleeper->handle);
+    sleeping_.erase(due, sleeping_.end());
 }
 
 uint64_t Scheduler::idle_until_ns() const
