@@ -38,12 +38,18 @@ template <class Row> class Loader
     {
         if (rows_.empty())
             co_return;
-        Outcome outcome = co_await session_.transact([this](Txn &txn) { return insert(txn); });
+        /* Of one whose end is unknown, because somebody thought us dead, all rows are there or
+         * none: then another try finds out. */
+        for (bool unknown = false;;) {
+            Outcome outcome = co_await session_.transact([this](Txn &txn) { return insert(txn); });
 
-        if (outcome.status != Status::committed)
-            throw Error(outcome.status == Status::aborted ? RPM_E_EXISTS : RPM_E_LOST,
-                        outcome.status == Status::aborted ? "the database has rows already"
-                                                          : "a server was lost during the load");
+            if (outcome.status == Status::committed ||
+                (outcome.status == Status::aborted && unknown))
+                break;
+            if (outcome.status == Status::aborted)
+                throw Error(RPM_E_EXISTS, "the database has rows already");
+            unknown = true;
+        }
         rows_.clear();
     }
 
