@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/dtx/engine/histories.h"
 
+#include "support/rounds.h"
+
 #include <thread>
 
 namespace
@@ -51,7 +53,7 @@ TEST_CASE("dtx: random interleavings are strictly serialisable", "[unit]")
 {
     uint64_t seed = GENERATE(1u, 1001u, 2002u, 3003u);
 
-    CHECK(verdicts(seed, 100, dtx::kCanaryNone) == "");
+    CHECK(verdicts(seed, rounds(100), dtx::kCanaryNone) == "");
 }
 
 TEST_CASE("dtx: each rule that is left out is found out by the checker", "[unit]")
@@ -122,7 +124,7 @@ TEST_CASE("dtx: sessions of several threads are strictly serialisable", "[unit]"
         threads.emplace_back([&, t] {
             dtx::Session session(*db.cluster, t, &witness);
 
-            run_random(session, db.tables, t + 1, 3, 200);
+            run_random(session, db.tables, t + 1, 3, static_cast<int>(rounds(200)));
         });
     for (std::thread &thread : threads)
         thread.join();

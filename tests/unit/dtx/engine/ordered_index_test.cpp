@@ -3,6 +3,7 @@
 
 #include "engine/ordered_node.h"
 #include "engine/scheduler.h"
+#include "support/rounds.h"
 #include "unit/dtx/engine/database.h"
 
 #include <algorithm>
@@ -126,7 +127,7 @@ TEST_CASE("dtx: a queue of any length through an ordered table leaves no nodes b
     uint64_t first = 0;
     uint64_t last = 0;
 
-    for (; last < 8000; last++)
+    for (; last < rounds(8000); last++)
         REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
                     AWAIT_REQUIRE(co_await txn.insert(table, last, Account{ 0 }));
                     if (last - first < 200)

@@ -2,6 +2,7 @@
 #include "engine/session.h"
 
 #include "engine/error.h"
+#include "support/rounds.h"
 #include "unit/dtx/engine/database.h"
 
 using dtx::Session;
@@ -97,7 +98,7 @@ TEST_CASE("dtx: sessions that come and go leave no slots unused", "[unit]")
 {
     Database db(1, {}, Tables(100));
 
-    for (int i = 0; i < 300; i++) {
+    for (uint64_t i = 0; i < rounds(300); i++) {
         Session session(*db.cluster, static_cast<uint32_t>(i % 3));
 
         for (auto table : { db.tables.accounts, db.tables.sorted }) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "history/cycles.h"
 #include "story.h"
+#include "support/rounds.h"
 
 using namespace story;
 using namespace dtx::history;
@@ -60,11 +61,12 @@ TEST_CASE("cycles: a line has none, a ring is one", "[unit]")
 
 TEST_CASE("cycles: a ring of a million is found without a deep stack", "[unit]")
 {
-    World world(ring(1000000), true);
+    constexpr uint64_t kLength = rounds(1000000);
+    World world(ring(kLength), true);
     auto found = components(world.graph, kPlain);
 
     REQUIRE(found.size() == 1);
-    REQUIRE(found[0].size() == 1000000);
+    REQUIRE(found[0].size() == kLength);
 }
 
 TEST_CASE("cycles: rings apart are components of their own", "[unit]")

@@ -3,6 +3,7 @@
 // ours: only lists, and who began after whom had ended.
 #include "file.h"
 #include "history/elle.h"
+#include "support/rounds.h"
 #include "world.h"
 
 #include <map>
@@ -337,7 +338,7 @@ TEST_CASE("elle: a read names the writer whom it saw, right or wrong", "[unit]")
 
 TEST_CASE("elle: a naive judge of lists agrees on right histories", "[unit]")
 {
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < rounds(400); seed++) {
         CAPTURE(seed);
         REQUIRE(judged(world::World(seed).history()));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // random_test.cpp: what a right store did is right whatever the order of lines; one change to it is
 // noticed.
+#include "support/rounds.h"
 #include "world.h"
 
 using namespace world;
@@ -8,7 +9,7 @@ using namespace world;
 namespace
 {
 
-constexpr uint64_t kSeeds = 3000;
+constexpr uint64_t kSeeds = rounds(3000);
 
 using Change = bool (*)(World &world, Story &story);
 

@@ -2,6 +2,7 @@
 #include "model/footprint.h"
 
 #include "support/catch.h"
+#include "support/rounds.h"
 
 using namespace dtx::model;
 
@@ -75,7 +76,7 @@ bool runs(const Script &script, uint32_t servers)
     load.scripts = &ref;
     load.count = 1;
     load.servers = servers;
-    load.transactions = 100;
+    load.transactions = rounds(100);
     REQUIRE(rpm_model_open("hints", &model) == 0);
     err = rpm_model_run_scripts(model, &load, &cost);
     rpm_model_close(&model);
