@@ -3,6 +3,8 @@
 
 extern "C" {
 #include "log/log.h"
+
+#include <cstring>
 }
 
 using namespace loop;
@@ -89,7 +91,8 @@ TEST_CASE("admit: one torn head is nothing unusual, two that stay torn are corru
         bool in_slot = at % 256 < 64;
         CHECK(err == (in_slot ? RPM_E_CORRUPT : 0));
         CHECK(rpm_log_trim(log, 128) == (in_slot ? RPM_E_CORRUPT : 0));
-        server.pool.bytes = saved;
+        // Not by assignment: ASan's memmove() goes byte by byte.
+        std::memcpy(server.pool.bytes.data(), saved.data(), saved.size());
     }
     CHECK(append(log, "y") == 256);
 }

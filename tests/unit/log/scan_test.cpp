@@ -3,6 +3,8 @@
 
 extern "C" {
 #include "log/log.h"
+
+#include <cstring>
 }
 
 using namespace loop;
@@ -49,7 +51,8 @@ TEST_CASE("scan: a flipped bit anywhere in a record ends the log there, and is c
         CHECK(seen.torn <= 2);
         CHECK((seen.torn == 0) == filling);
         CHECK(seen.stranded == (filling ? 0 : 1));
-        server.pool.bytes = saved;
+        // Not by assignment: ASan's memmove() goes byte by byte.
+        std::memcpy(server.pool.bytes.data(), saved.data(), saved.size());
     }
 }
 
