@@ -136,7 +136,7 @@ Servers::Servers(const Options &options, const Schema &schema) : keep_(options.k
     if (mkdtemp(&folder_[0]) == nullptr)
         throw cli::Failure(folder_ + ": " + strerror(errno));
     try {
-        start(options, pool, whole_pages(layout.lock_bytes() + kSlack));
+        start(options, pool, whole_pages(layout.lock_bytes() * options.replicas + kSlack));
     } catch (...) {
         keep_ = false;
         stop();

@@ -83,16 +83,31 @@ void Cluster::remember(const View &view) const
         seen_->view = view;
 }
 
-static void create_locks(const Cluster &cluster, rpm_conn *conn, uint32_t shard)
+static void create_locks(const Cluster &cluster, rpm_conn *conn, Place place)
 {
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *region = nullptr;
+    int err;
 
     opts.flags = RPM_REGION_CREATE | RPM_REGION_DRAM;
     opts.bytes = cluster.layout().lock_bytes();
-    check(rpm_region_open(conn, locks_name(cluster.schema().name(), shard).c_str(), &opts, &region),
-          "creating the locks of a shard");
+    err = rpm_region_open(conn, locks_name(cluster.schema().name(), place.shard).c_str(), &opts,
+                          &region);
     rpm_region_close(&region);
+    if (err == RPM_E_FULL)
+        throw Error(err, "server " + std::to_string(place.server) + " (" +
+                             cluster.options().urls[place.server] + ") has no room for the " +
+                             std::to_string(opts.bytes) + " bytes of locks of shard " +
+                             std::to_string(place.shard) + ": it must have " +
+                             std::to_string(cluster.options().replicas) +
+                             " times that of DRAM (rpm-server --dram), and some more");
+    check(err, "creating the locks of a shard");
+}
+
+void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server)
+{
+    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++)
+        create_locks(cluster, conn, { shard_there(cluster, server, copy), server });
 }
 
 void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const View &view)
@@ -124,8 +139,7 @@ void Cluster::create() const
         for (uint32_t copy = 0; copy < options_.replicas; copy++)
             create_shard(*this, connection.get(), { shard_there(*this, server, copy), server },
                          first);
-        /* Made here to find out now whether there is room. */
-        create_locks(*this, connection.get(), server);
+        create_all_locks(*this, connection.get(), server);
     }
 }
 

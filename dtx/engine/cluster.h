@@ -82,7 +82,8 @@ class Cluster
     Cluster(Schema schema, Options options);
 
     /* Make the database on all servers. Durable when it returns. Throws Error: RPM_E_EXISTS, also
-     * when only a part of it is there; RPM_E_FULL: more rows than memory. */
+     * when only a part of it is there; RPM_E_FULL: more rows than memory, or than DRAM for the
+     * locks of all copies: a backup keeps room for its own. */
     void create() const;
 
     /* Throws Error unless all servers that live have the database, of this schema: RPM_E_NOENT,

@@ -48,6 +48,11 @@ Descriptor describe(const Cluster &cluster, Place place);
 /* Make a shard there, which then says that @view was accepted. */
 void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const View &view);
 
+/* Make the locks of all shards that have a copy on a server, those of backups too: a backup must
+ * not find out at its promotion that there is no room. What is there stays as it is. Throws Error,
+ * RPM_E_FULL, that says what the server must have. */
+void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server);
+
 /* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION, unless @found is a descriptor of this format. */
 void certify(const Descriptor &found, const std::string &where);
 

@@ -11,6 +11,8 @@
  *   rows are as the logs say, on all copies of the new view, before anybody accepts it
  *   logs are trimmed after all have accepted it: one who drops the change still finds the records
  *   a server that returns accepts last
+  a view is proposed when the one before it is accepted by all: a proposal takes the place of
+ another
  *
  * Why no acknowledged commit is lost: its record was on as many servers as a shard has copies,
  * among them those of the live copies of one shard at least, and it stays there until its rows are
@@ -90,6 +92,7 @@ void Change::open(const View &base, const View &next)
     States states(cluster_.shards());
 
     store_.open(kRecoverer, Claim::takeover, next);
+    reserve_locks(store_);
     for (uint32_t server = 0; server < store_.ports(); server++)
         if (next.alive(server))
             states[server] = state_of(store_.port(server), cluster_);
@@ -172,6 +175,7 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
     check_promotion(answers, base, next, dead);
     open(base, next);
     if (next != base) {
+        accept_by_all(base);
         next.number = next_number(answers.states());
         propose_to_all(next);
     }
@@ -236,7 +240,8 @@ void Change::fill(Port &returned, const Placement &next, const Everything &all)
     }
 }
 
-/* Shards that a server has not, because it is a new one. It says itself that it is dead. */
+/* Shards that a server has not, because it is a new one, and locks. It says itself that it is dead.
+ */
 static void create_missing(const Cluster &cluster, uint32_t server, const View &base)
 {
     Connection connection(cluster, server);
@@ -251,6 +256,7 @@ static void create_missing(const Cluster &cluster, uint32_t server, const View &
                 throw;
         }
     }
+    create_all_locks(cluster, connection.get(), server);
 }
 
 Recovery Change::restore(uint32_t server)
@@ -269,6 +275,7 @@ Recovery Change::restore(uint32_t server)
     create_missing(cluster_, server, base);
     open(base, base);
     returned.connect();
+    accept_by_all(base);
     next.view.revive(server);
     returned.open(next, kRecoverer, Claim::takeover);
     next.view.number =

@@ -15,6 +15,7 @@
  */
 #include "engine/recover.h"
 
+#include "engine/descriptor.h"
 #include "engine/error.h"
 #include "engine/redo.h"
 
@@ -243,10 +244,18 @@ void Everything::make_ready()
         store_.port(store_.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, kReady);
 }
 
+void reserve_locks(Store &store)
+{
+    for (uint32_t server = 0; server < store.ports(); server++)
+        if (store.placement().view.alive(server))
+            create_all_locks(store.cluster(), store.port(server).conn(), server);
+}
+
 Recovery finish_all(Store &store)
 {
     Everything all(store);
 
+    reserve_locks(store);
     all.fence();
     all.redo();
     all.clear();

@@ -100,6 +100,10 @@ class Everything
     Recovery recovery_;
 };
 
+/* Room for the locks of all copies, on all servers that live in the view of @store, which were lost
+ * where a server was started again. Throws Error: RPM_E_FULL. */
+void reserve_locks(Store &store);
+
 /* All of this, in the view of @store. */
 Recovery finish_all(Store &store);
 

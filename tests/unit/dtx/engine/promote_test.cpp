@@ -420,3 +420,137 @@ TEST_CASE("dtx: a session waits for servers that are away as long as it is patie
     town.servers[2]->start();
     CHECK(add(town, session, 2, 1) == Status::committed);
 }
+
+// Take all DRAM of a server that is left.
+static void use_up_dram(const dtx::Cluster &cluster, uint32_t server)
+{
+    dtx::Connection connection(cluster, server);
+    int number = 0;
+
+    for (uint64_t bytes = 64 << 10; bytes >= 64; bytes /= 2)
+        for (int err = 0; err == 0; number++) {
+            rpm_region_opts opts = rpm_region_opts_init();
+            rpm_region *region = nullptr;
+
+            opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL | RPM_REGION_DRAM;
+            opts.bytes = bytes;
+            err = rpm_region_open(connection.get(), ("other" + std::to_string(number)).c_str(),
+                                  &opts, &region);
+            rpm_region_close(&region);
+        }
+}
+
+TEST_CASE("dtx: a backup keeps room for its locks, also after its server was started again",
+          "[unit]")
+{
+    Town town(2);
+    bool anew = GENERATE(false, true);
+
+    CAPTURE(anew);
+    {
+        Session session(*town.cluster, 0);
+
+        town.fill(session);
+    }
+    if (anew) {
+        town.servers[2]->stop();
+        town.servers[2]->start();
+        Session session(*town.cluster, 0);
+    }
+    use_up_dram(*town.cluster, 2);
+    town.servers[1]->stop();
+    CHECK(code_of([&] { town.cluster->promote({ 1 }); }) == 0);
+    Session session(*town.cluster, 0);
+    CHECK(add(town, session, 1, 1) == Status::committed);
+}
+
+TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused by name", "[unit]")
+{
+    Town town(2);
+    dtx::Options options = town.cluster->options();
+
+    use_up_dram(*town.cluster, 2);
+
+    dtx::Schema other("other", 1);
+    (void)other.hash_table<Account>("rows", 100, partition_of);
+    std::string words;
+
+    try {
+        dtx::Cluster(other, options).create();
+    } catch (const dtx::Error &error) {
+        CHECK(error.code() == RPM_E_FULL);
+        words = error.what();
+    }
+    CHECK_THAT(words, Catch::Matchers::Contains("server 2 (" + options.urls[2] + ") has no room"));
+    CHECK_THAT(words, Catch::Matchers::Contains("of locks of shard 2"));
+    CHECK_THAT(words, Catch::Matchers::Contains("2 times that of DRAM"));
+
+    // One that comes back with too little is not used, and others go on.
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    town.servers[1]->start();
+    options.patience_us = 100000;
+    use_up_dram(*town.cluster, 1);
+    CHECK(code_of([&] { dtx::Cluster(town.tables.schema, options).restore(1); }) == RPM_E_FULL);
+    CHECK(town.cluster->dead() == std::vector<uint32_t>{ 1 });
+    Session session(*town.cluster, 0);
+    town.servers[1]->stop();
+    town.servers[1]->start();
+    CHECK(code_of([&] { town.cluster->restore(1); }) == 0);
+}
+
+// What all servers say of views.
+static dtx::States states_of(Town &town)
+{
+    dtx::States states(kServers);
+    dtx::Placement all{ kServers, town.cluster->options().replicas, {} };
+
+    for (uint32_t server = 0; server < kServers; server++) {
+        dtx::Port port(*town.cluster, server);
+
+        port.connect();
+        port.open(all, 0, dtx::Claim::none);
+        states[server] = state_of(port, *town.cluster);
+    }
+    return states;
+}
+
+// A record that no recovery gets past.
+static void spoil_log(Town &town)
+{
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Store store(*town.cluster, scheduler);
+    std::shared_ptr<dtx::Pending> pending = store.new_pending();
+    uint64_t lsn = 0;
+
+    store.open(7, dtx::Claim::join);
+    REQUIRE(store.port(0).append("no record", 9, pending.get(), &lsn));
+    while (pending->remaining > 0)
+        store.poll();
+    store.close();
+}
+
+TEST_CASE("dtx: a change of views that begins where another had been interrupted may be as well",
+          "[unit]")
+{
+    Town town(2);
+    dtx::View first;
+
+    {
+        Session session(*town.cluster, 0);
+
+        town.fill(session);
+    }
+    spoil_log(town);
+    first.number = 2;
+    first.kill(1);
+    tell(town, 0, first, false);
+    tell(town, 2, first, false);
+    tell(town, 0, first, true); // 2 has not accepted it
+    CHECK(code_of([&] { town.cluster->restore(1); }) == RPM_E_CORRUPT);
+
+    dtx::States states = states_of(town);
+
+    CHECK(states[1]->proposed.number == 3); // so far it had got
+    CHECK(usable_view(states) == first);
+}
