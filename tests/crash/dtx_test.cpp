@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // dtx_test.cpp: transactions in a world of the device model whose servers lose power, or die, at
 // any event. The session finds out, brings the database back and goes on.
+#include "crash/dtx_world.h"
 #include "unit/dtx/engine/histories.h"
-
-#include <librpm/sim.h>
-#include <map>
 
 using dtx::Status;
 using dtx::Task;
@@ -17,52 +15,15 @@ constexpr uint32_t kServers = 2;
 constexpr int kTransfers = 12;
 constexpr int64_t kTotal = 800;
 
-// A world whose servers come back when somebody dials them.
-class World
+dtx::Options options_of(DtxWorld &world, uint32_t canary)
 {
-  public:
-    explicit World(uint64_t seed)
-    {
-        rpm_sim_opts opts = rpm_sim_opts_init();
+    dtx::Options options = world.options(canary);
 
-        opts.seed = seed;
-        opts.servers = kServers;
-        opts.pool_bytes = 2 << 20;
-        opts.dram_bytes = 256 << 10;
-        REQUIRE(rpm_sim_open(&opts, &sim) == 0);
-    }
-    World(const World &) = delete;
-    World &operator=(const World &) = delete;
-    ~World()
-    {
-        rpm_sim_close(&sim);
-    }
-    dtx::Options options(uint32_t canary)
-    {
-        dtx::Options options;
-
-        options.urls = { "sim:0", "sim:1" };
-        options.replicas = 2;
-        options.canary = canary;
-        options.log_bytes = 64 << 10;
-        options.guesses = 100;
-        options.interleave = 60;
-        options.dial = [this](uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn) {
-            if (rpm_sim_cut_happened(sim, server)) {
-                int err = rpm_sim_restart(sim, server);
-
-                restarts++;
-                if (err != 0)
-                    return err;
-            }
-            return rpm_sim_connect(sim, server, opts, conn);
-        };
-        return options;
-    }
-
-    rpm_sim *sim = nullptr;
-    int restarts = 0;
-};
+    options.log_bytes = 64 << 10;
+    options.guesses = 100;
+    options.interleave = 60;
+    return options;
+}
 
 // One transfer between two of eight accounts in two partitions; the first row counts them.
 Task<bool> transfer(Txn &txn, const Tables &tables, int number)
@@ -142,9 +103,9 @@ void load(dtx::Session &session, const Tables &tables)
 // A run during which @server is cut at @event; 0: never.
 Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canary)
 {
-    World world(event);
+    DtxWorld world(event, kServers, 2 << 20, 256 << 10);
     Tables tables(60);
-    dtx::Cluster cluster(tables.schema, world.options(canary));
+    dtx::Cluster cluster(tables.schema, options_of(world, canary));
     int acknowledged = 0;
     int unknown = 0;
     Result result;
