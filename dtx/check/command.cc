@@ -25,7 +25,7 @@ void add_wanted(CLI::App &app, Wanted &wanted)
            [&wanted](const double &seconds) {
                wanted.patience_us = static_cast<uint64_t>(std::llround(seconds * 1e6));
            },
-           "How long to wait for servers, or for others that are at the same (30)")
+           "How long to wait for others that are at the same (30)")
         ->check(CLI::Range(0.001, 86400.0))
         ->type_name("SECONDS");
     cli::secret_option(&app);

@@ -23,6 +23,7 @@ Body add_tatp(CLI::App &app);
 Body add_recover(CLI::App &app);
 Body add_promote(CLI::App &app);
 Body add_restore(CLI::App &app);
+Body add_vacuum(CLI::App &app);
 
 /* Options of all commands that look for a database. */
 void add_wanted(CLI::App &app, Wanted &wanted);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command_database.cc: dtx-check tpcc, smallbank, tatp and recover: look at a database that
+ * command_database.cc: dtx-check tpcc, smallbank, tatp, recover and vacuum: look at a database that
  * somebody left, finish what was left unfinished if asked to, and check it.
  *
  * Tests: tests/tools/dtx_check_test
@@ -27,13 +27,15 @@ const char *const kExamples =
     "Examples:\n"
     "  dtx-check tpcc shm:/tmp/a shm:/tmp/b             the URLs in the order of the run\n"
     "  dtx-check tpcc --recover shm:/tmp/a shm:/tmp/b   after a run that was killed\n"
-    "  dtx-check recover shm:/tmp/a shm:/tmp/b          only that\n";
+    "  dtx-check recover shm:/tmp/a shm:/tmp/b          only that\n"
+    "  dtx-check vacuum shm:/tmp/a shm:/tmp/b           that, and slots that were lost\n";
 
 struct Options {
     Wanted wanted;
     std::string final_state;
     std::string receipts;
     bool recover = false;
+    bool vacuum = false; /* and that */
     bool check = true;
     bool json = false;
 };
@@ -48,7 +50,7 @@ void write_final(const Found &database, const std::string &path)
     recorder->close();
 }
 
-void recover(Found &database, DatabaseResult &result)
+void recover(Found &database, DatabaseResult &result, bool vacuum)
 {
     try {
         result.leftovers = look_for_leftovers(*database.cluster);
@@ -57,7 +59,7 @@ void recover(Found &database, DatabaseResult &result)
             throw;
         fprintf(stderr, "dtx-check: %s\n", failure.what());
     }
-    result.recovery = database.cluster->recover();
+    result.recovery = vacuum ? database.cluster->vacuum() : database.cluster->recover();
     database.dead = database.cluster->dead();
 }
 
@@ -69,7 +71,7 @@ int look(Options &options)
     DatabaseResult result;
 
     if (options.recover)
-        recover(database, result);
+        recover(database, result, options.vacuum);
     else
         result.leftovers = look_for_leftovers(*database.cluster);
     bool at_rest = !result.unfinished();
@@ -143,15 +145,26 @@ Body add_tatp(CLI::App &app)
     return [options] { return run(*options); };
 }
 
-Body add_recover(CLI::App &app)
+static Body add_mending(CLI::App &app, bool vacuum)
 {
     std::shared_ptr<Options> options = add_options(app);
 
     app.add_option("--workload", options->wanted.workload, "Which, where there are several")
         ->type_name("NAME");
     options->recover = true;
+    options->vacuum = vacuum;
     options->check = false;
     return [options] { return run(*options); };
+}
+
+Body add_recover(CLI::App &app)
+{
+    return add_mending(app, false);
+}
+
+Body add_vacuum(CLI::App &app)
+{
+    return add_mending(app, true);
 }
 
 } // namespace dtx::checks

@@ -54,7 +54,8 @@ Json json_of(const Recovery &recovery)
     return { { "coordinators", recovery.coordinators },
              { "records", recovery.records },
              { "objects", recovery.rows },
-             { "locks", recovery.locks } };
+             { "locks", recovery.locks },
+             { "slots", recovery.slots } };
 }
 
 void print_finding(uint32_t copy, const Finding &finding)
@@ -129,6 +130,9 @@ void print_result(const Found &database, const DatabaseResult &result)
         printf("recovered: %" PRIu64 " redo records read, %" PRIu64
                " objects written anew, %" PRIu64 " locks broken\n",
                result.recovery->records, result.recovery->rows, result.recovery->locks);
+    if (result.recovery && result.recovery->slots != 0)
+        printf("vacuum: %" PRIu64 " slots that nobody had were given back\n",
+               result.recovery->slots);
     for (uint32_t copy = 0; copy < result.copies.size(); copy++)
         for (const Finding &finding : result.copies[copy].all())
             print_finding(copy, finding);

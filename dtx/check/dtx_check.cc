@@ -26,6 +26,7 @@ const Command kCommands[] = {
     { "recover", "Finish what sessions that are gone left unfinished", dtx::checks::add_recover },
     { "promote", "Go on without servers that are gone for good", dtx::checks::add_promote },
     { "restore", "Use a server again that was gone", dtx::checks::add_restore },
+    { "vacuum", "Find room for rows that sessions which died had kept", dtx::checks::add_vacuum },
 };
 
 } // namespace

@@ -190,7 +190,8 @@ void check_returned(const Cluster &cluster, Address table, const Word &word, con
     for (uint64_t next = word.returned; next != 0;) {
         Address address = Address::of(table.shard(), table.table(), next - 1);
         auto at = slots.find(address.word);
-        bool wrong = at == slots.end() || at->second.valid || met[address.word];
+        bool wrong =
+            at == slots.end() || at->second.valid || at->second.entered != 0 || met[address.word];
 
         found.add_if(wrong, "slots", name_of(cluster, address) + ": given back, but in use");
         if (wrong)

@@ -61,7 +61,9 @@ enum Canary : uint32_t {
     kCanarySkipLog = 6,    /* recovery leaves out the log of one coordinator */
     kCanaryDropCommit = 7, /* one commit in a while is acknowledged and not made */
     kCanaryNoRedo = 8,     /* a promotion does not apply the logs */
-    kCanaryOldLogs = 9     /* a server that is restored keeps its old logs */
+    kCanaryOldLogs = 9,    /* a server that is restored keeps its old logs */
+    kCanaryVacuum = 10,    /* slots are given back that rows are in */
+    kCanaryNoRecord = 11   /* slots are given back without a redo record */
 };
 
 /* What a recovery found and did. */
@@ -70,6 +72,7 @@ struct Recovery {
     uint64_t records = 0;      /* redo records read */
     uint64_t rows = 0;         /* rows written anew: older than their record, or torn */
     uint64_t locks = 0;        /* locks broken */
+    uint64_t slots = 0;        /* given back by a vacuum */
 };
 
 struct View;
@@ -120,6 +123,12 @@ class Cluster
      * again. May be interrupted and repeated. Throws Error: RPM_E_INVAL (no such server, or it
      * lives). */
     Recovery restore(uint32_t server) const;
+
+    /* Recover everything, and find the slots that sessions which died, or were fenced, had kept for
+     * new rows: they can be used again. All of the database that was ever used is read; sessions
+     * are fenced and wait meanwhile, up to their patience. May be interrupted and repeated, by
+     * recover() as well. Throws Error: RPM_E_CORRUPT. */
+    Recovery vacuum() const;
 
     /* The servers that are dead now. */
     std::vector<uint32_t> dead() const;

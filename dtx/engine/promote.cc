@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * promote.cc: changes of the view: servers that die, servers that come back, changes that were
- * interrupted.
+ * interrupted, and times when nobody may be there.
  *
  * Whoever changes the view has the recoverer's claim on all servers that live in the old view and
  * the new one: of two at once, the first is fenced and begins anew.
@@ -30,9 +30,11 @@
 #include "engine/error.h"
 #include "engine/membership.h"
 #include "engine/recover.h"
+#include "engine/vacuum.h"
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 namespace dtx
 {
@@ -67,6 +69,7 @@ class Change
     Recovery recover();
     Recovery promote(const std::vector<uint32_t> &dead);
     Recovery restore(uint32_t server);
+    Recovery vacuum();
 
   private:
     void open(const View &base, const View &next);
@@ -187,6 +190,41 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
     all.clear();
     all.make_ready();
     return all.recovery();
+}
+
+/* The view only gets another number: that keeps everybody out until we are through. */
+Recovery Change::vacuum()
+{
+    Answers answers(store_, {});
+    View base = answers.usable();
+    View next = base;
+    Everything all(store_);
+
+    open(base, next);
+    accept_by_all(base);
+    next.number = next_number(answers.states());
+    propose_to_all(next);
+    all.fence();
+    all.redo();
+    all.clear();
+
+    Recovery recovery = all.recovery();
+    std::exception_ptr failure;
+
+    /* Where something is damaged, others may go on nevertheless. */
+    try {
+        recovery.slots = Vacuum(store_, all).run();
+    } catch (const Fenced &) {
+        throw;
+    } catch (const Error &) {
+        failure = std::current_exception();
+    }
+    accept_by_all(next);
+    cluster_.remember(next);
+    all.make_ready();
+    if (failure)
+        std::rethrow_exception(failure);
+    return recovery;
 }
 
 /* All of it but the first page, which is each server's own. */
@@ -322,6 +360,11 @@ static void expect_servers(const Cluster &cluster, const std::vector<uint32_t> &
 Recovery Cluster::recover() const
 {
     return insist(*this, [](Change &change) { return change.recover(); });
+}
+
+Recovery Cluster::vacuum() const
+{
+    return insist(*this, [](Change &change) { return change.vacuum(); });
 }
 
 Recovery Cluster::promote(const std::vector<uint32_t> &dead) const

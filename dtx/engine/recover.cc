@@ -61,6 +61,15 @@ class Images
 
 } // namespace
 
+uint64_t number_prefix(const Store &store, uint32_t coordinator, uint64_t epoch)
+{
+    uint64_t view = store.placement().view.number & ((1u << kViewBits) - 1);
+    uint64_t claim = epoch & ((1u << kClaimBits) - 1);
+
+    return uint64_t{ coordinator } << (kEpochBits + kSequenceBits) |
+           view << (kClaimBits + kSequenceBits) | claim << kSequenceBits;
+}
+
 bool is_ready(Store &store)
 {
     for (uint32_t shard = 0; shard < store.cluster().shards(); shard++)
@@ -195,6 +204,24 @@ void AllLogs::each_record(const std::function<void(const void *, size_t)> &heard
             dtx::each_record(log, heard);
         skip = false;
     }
+}
+
+size_t AllLogs::record_max(uint32_t coordinator) const
+{
+    return rpm_log_record_max(logs_.at(coordinator));
+}
+
+void AllLogs::append(uint32_t coordinator, const std::vector<unsigned char> &record)
+{
+    uint64_t lsn;
+
+    check(rpm_log_append(logs_.at(coordinator), record.data(), record.size(), &lsn),
+          "writing a redo record");
+}
+
+void AllLogs::trim(uint32_t coordinator)
+{
+    trim_all(logs_.at(coordinator));
 }
 
 void AllLogs::trim()

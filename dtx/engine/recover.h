@@ -30,6 +30,11 @@ inline constexpr uint32_t coordinator_of(uint64_t txn)
     return static_cast<uint32_t>(txn >> (kSequenceBits + kEpochBits));
 }
 inline constexpr uint32_t kCoordinatorsMax = 100; /* a pool's directory has room for their logs */
+inline constexpr uint32_t kVacuum = 126; /* in the place of a coordinator, in transactions of one */
+
+/* The first numbers of a coordinator's transactions in the view of @store. @epoch: of its claim on
+ * the first server that lives. */
+uint64_t number_prefix(const Store &store, uint32_t coordinator, uint64_t epoch);
 
 /* In all lock words of a shard whose primary is on another server by now: whoever sees it must look
  * for the view. */
@@ -58,6 +63,19 @@ class AllLogs
     void create_as(const AllLogs &others);
     void each_record(const std::function<void(const void *, size_t)> &heard);
     void trim();
+
+    uint32_t server() const
+    {
+        return port_.server();
+    }
+    bool has(uint32_t coordinator) const
+    {
+        return logs_.count(coordinator) != 0;
+    }
+    /* Of one coordinator that has one. */
+    size_t record_max(uint32_t coordinator) const;
+    void append(uint32_t coordinator, const std::vector<unsigned char> &record);
+    void trim(uint32_t coordinator);
 
   private:
     bool take(uint32_t coordinator, uint64_t create_bytes);

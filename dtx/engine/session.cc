@@ -117,14 +117,11 @@ void Session::start_numbers()
 {
     Store &store = state_->store;
     const Placement &placement = store.placement();
-    uint64_t view = placement.view.number & ((1u << kViewBits) - 1);
-    uint64_t claim = store.port(placement.first()).epoch() & ((1u << kClaimBits) - 1);
-
     if (state_->cluster.options().durable)
         state_->log_servers = placement.log_servers(state_->coordinator);
     state_->sequence = 0;
-    state_->prefix = uint64_t{ state_->coordinator } << (kEpochBits + kSequenceBits) |
-                     view << (kClaimBits + kSequenceBits) | claim << kSequenceBits;
+    state_->prefix =
+        number_prefix(store, state_->coordinator, store.port(placement.first()).epoch());
 }
 
 /* Whoever fenced us may have thought us dead, or a server is gone for a while: begin anew. */

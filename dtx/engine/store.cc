@@ -245,6 +245,9 @@ Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t tabl
 
         /* The first of them last, where they are taken from. */
         slots.insert(slots.end(), more.rbegin(), more.rend());
+        /* We were fenced over it: what began before cannot use them, what begins now can. */
+        if (accesses.joined != joined_)
+            throw Fenced(RPM_E_FENCED, "begun before the session joined again");
         if (slots.empty())
             throw Error(RPM_E_FULL,
                         "table '" + cluster_.schema().tables()[table].name + "' has no room left");

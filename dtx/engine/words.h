@@ -4,7 +4,7 @@
  *
  * Sessions take some at a time, and keep those of rows they delete; what they still have when they
  * end they give back. Slots given back are a list: each names the next one in its key. What a
- * session that died still had stays unused.
+ * session that died still had stays unused until a vacuum finds it.
  */
 #ifndef DTX_ENGINE_WORDS_H
 #define DTX_ENGINE_WORDS_H

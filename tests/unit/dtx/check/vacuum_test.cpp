@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// vacuum_test.cpp: slots that sessions lose when they are fenced, and all of them used in the end.
+#include "check/copies.h"
+#include "check/indexes.h"
+#include "engine/error.h"
+#include "unit/dtx/check/damage.h"
+#include "unit/dtx/engine/histories.h"
+
+#include <atomic>
+#include <thread>
+
+using dtx::Session;
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+constexpr uint64_t kRoom = 640; // ten slots are taken at once
+
+// Rows of partition 0, until there is no room left in the first of the two tables. How many more.
+uint64_t fill(Session &session, const Tables &tables, uint64_t first, uint64_t most = UINT64_MAX)
+{
+    uint64_t key = first;
+
+    try {
+        for (; key - first < most; key++) {
+            Status status = now(session, [&](Txn &txn) -> Task<bool> {
+                (void)co_await txn.insert(tables.accounts, key, Account{ 1 });
+                co_return co_await txn.insert(tables.sorted, key, Account{ 2 });
+            });
+
+            REQUIRE(status == Status::committed);
+        }
+    } catch (const dtx::Error &error) {
+        REQUIRE(error.code() == RPM_E_FULL);
+    }
+    return key - first;
+}
+
+// Rows, one between each two fencings, and how many slots that lost, at most.
+uint64_t fill_while_fenced(Session &session, const Database &db, int times)
+{
+    uint64_t rows = 0;
+
+    for (int i = 0; i < times; i++) {
+        rows += fill(session, db.tables, rows, 1);
+        (void)db.cluster->recover();
+    }
+    return rows;
+}
+
+std::string faults_of(const dtx::Cluster &cluster)
+{
+    std::vector<dtx::Findings> all = dtx::checks::check_copies(cluster);
+    std::string faults;
+
+    for (uint32_t copy = 0; copy < all.size(); copy++) {
+        all[copy].append(dtx::checks::check_indexes(cluster, copy));
+        for (const std::string &text : all[copy].texts())
+            faults += text + "\n";
+    }
+    return faults;
+}
+
+} // namespace
+
+TEST_CASE("vacuum: slots that fenced sessions lost are all found, and can all be used", "[unit]")
+{
+    Database db(2, replicated(2), Tables(kRoom));
+    uint64_t rows = 0;
+
+    {
+        Session session(*db.cluster, 0);
+
+        rows = fill_while_fenced(session, db, 40);
+        CHECK(fill(session, db.tables, rows) < kRoom - rows - 300); // so many are lost
+    }
+    dtx::Recovery recovery = db.cluster->vacuum();
+
+    CHECK(recovery.slots > 2 * 300); // of both tables, and nodes
+    CHECK(faults_of(*db.cluster) == "");
+    CHECK(db.cluster->vacuum().slots == 0);
+
+    Session session(*db.cluster, 1);
+    uint64_t all = 0;
+
+    (void)fill(session, db.tables, 10000);
+    db.cluster->each_row(db.tables.accounts.number, 0,
+                         [&](uint64_t, const void *, size_t) { all++; });
+    CHECK(all == kRoom);
+    CHECK(faults_of(*db.cluster) == "");
+}
+
+TEST_CASE("vacuum: a session that lives on forgets what it had", "[unit]")
+{
+    Database db(2, replicated(2), Tables(kRoom));
+
+    {
+        Session session(*db.cluster, 0);
+        uint64_t rows = fill(session, db.tables, 0, 30);
+
+        CHECK(db.cluster->vacuum().slots > 0); // what it had kept
+        rows += fill(session, db.tables, rows, 30);
+        CHECK(session.counters().rejoined == 1);
+        CHECK(faults_of(*db.cluster) == "");
+        CHECK(rows + fill(session, db.tables, rows) == kRoom);
+    }
+    CHECK(faults_of(*db.cluster) == "");
+    CHECK(db.cluster->vacuum().slots == 0);
+}
+
+TEST_CASE("vacuum: nothing is found where nobody ever was, or where all have ended well", "[unit]")
+{
+    Database db(2);
+
+    CHECK(db.cluster->vacuum().slots == 0);
+    {
+        Session session(*db.cluster, 0);
+
+        (void)fill(session, db.tables, 0, 100);
+    }
+    CHECK(db.cluster->vacuum().slots == 0);
+
+    Database right = rows_of_two_copies();
+
+    CHECK(right.cluster->vacuum().slots == 0);
+    CHECK(faults_of(*right.cluster) == "");
+}
+
+TEST_CASE("vacuum: runs go on beside it", "[unit]")
+{
+    Database db(2, replicated(2));
+    Witness witness;
+    std::atomic<bool> over = false;
+    std::vector<std::thread> threads;
+    uint64_t slots = 0;
+
+    for (uint32_t c = 0; c < 2; c++)
+        threads.emplace_back([&, c] {
+            Session session(*db.cluster, c, &witness);
+
+            for (uint64_t seed = 1; !over; seed++)
+                run_random(session, db.tables, seed * 8 + c, 3, 5);
+        });
+    for (int i = 0; i < 6; i++) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        slots += db.cluster->vacuum().slots;
+    }
+    over = true;
+    for (std::thread &thread : threads)
+        thread.join();
+    (void)db.cluster->recover();
+    CHECK(slots > 0);
+    CHECK(faults_of(*db.cluster) == "");
+    witness.look_at(*db.cluster);
+    CHECK(witness.verdict(true) == ""); // lists have versions that the witness did not see made
+    CHECK(witness.history.txns() > 50);
+}
+
+TEST_CASE("vacuum: a slot in use that is given back is found", "[unit][canary]")
+{
+    dtx::Options options = replicated(2);
+
+    options.canary = dtx::kCanaryVacuum;
+
+    Database db(2, options);
+
+    {
+        Session session(*db.cluster, 0);
+
+        (void)fill(session, db.tables, 0, 5);
+    }
+    CHECK(db.cluster->vacuum().slots >= 10);
+    CHECK(broken(dtx::checks::check_indexes(*db.cluster, 0), "slots") > 0);
+}
+
+TEST_CASE("vacuum: a list that is damaged is not built upon", "[unit]")
+{
+    Database db = rows_of_two_copies();
+    dtx::Address free = first_object(*db.cluster, db.tables.accounts.number, is_deleted);
+    int code = 0;
+
+    for (uint32_t copy = 0; copy < 2; copy++)
+        damage(*db.cluster, copy, free,
+               [&](unsigned char *image) { dtx::header_of(image).key = free.slot() + 1; });
+    try {
+        (void)db.cluster->vacuum();
+    } catch (const dtx::Error &error) {
+        code = error.code();
+    }
+    CHECK(code == RPM_E_CORRUPT);
+    Session session(*db.cluster, 0); // others can use the database all the same
+}
