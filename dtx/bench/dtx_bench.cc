@@ -51,7 +51,7 @@ Totals prepare(const bench::Options &options, Workload &workload, const Cluster 
     Cluster loaded(cluster.schema(), complete);
 
     loaded.create();
-    dtx::load(workload, loaded, options.threads);
+    dtx::load(workload, loaded, options.threads, &stop_run);
     return workload.loaded();
 }
 

@@ -10,9 +10,9 @@ namespace dtx
 namespace
 {
 
-Task<void> take_pieces(const std::vector<Piece> &pieces, size_t &next)
+Task<void> take_pieces(const std::vector<Piece> &pieces, size_t &next, const Share &share)
 {
-    while (next < pieces.size()) {
+    while (next < pieces.size() && !share.stopped()) {
         size_t mine = next++;
 
         co_await pieces[mine]();
@@ -21,14 +21,17 @@ Task<void> take_pieces(const std::vector<Piece> &pieces, size_t &next)
 
 } // namespace
 
-void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines)
+void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines,
+                 const Share &share)
 {
     std::vector<Task<void>> tasks;
     size_t next = 0;
 
     for (uint32_t i = 0; i < coroutines; i++)
-        tasks.push_back(take_pieces(pieces, next));
+        tasks.push_back(take_pieces(pieces, next, share));
     session.run(std::move(tasks));
+    if (next < pieces.size())
+        throw Error(0, "stopped in the middle of the load");
 }
 
 } // namespace dtx

@@ -8,6 +8,7 @@
 #include "engine/error.h"
 #include "engine/session.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <librpm.h>
@@ -71,10 +72,24 @@ template <class Row> class Loader
     std::vector<std::pair<uint64_t, Row>> rows_;
 };
 
-/* Pieces of a load, done one after the other by whoever is free: by @coroutines of the session. */
+/* Of a load: part @part of @parts, each in its own thread. */
+struct Share {
+    uint32_t part = 0;
+    uint32_t parts = 1;
+    const std::atomic<bool> *stop = nullptr; /* somebody has asked for an end; may be null */
+
+    bool stopped() const
+    {
+        return stop != nullptr && stop->load(std::memory_order_relaxed);
+    }
+};
+
+/* Pieces of a share, done one after the other by whoever is free: by @coroutines of the session.
+ * Throws Error, code 0: it was stopped with pieces left. */
 using Piece = std::function<Task<void>()>;
 
-void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines);
+void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines,
+                 const Share &share);
 
 } // namespace dtx
 #endif

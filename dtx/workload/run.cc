@@ -313,7 +313,8 @@ std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator, List
     }
 }
 
-void load(Workload &workload, const Cluster &cluster, uint32_t threads)
+void load(Workload &workload, const Cluster &cluster, uint32_t threads,
+          const std::atomic<bool> *stop)
 {
     Crowd crowd(threads);
     auto each = [&](uint32_t i) {
@@ -322,7 +323,7 @@ void load(Workload &workload, const Cluster &cluster, uint32_t threads)
         try {
             auto session = join(cluster, i);
 
-            workload.load(*session, i, threads);
+            workload.load(*session, { i, threads, stop });
         } catch (...) {
             failure = std::current_exception();
         }

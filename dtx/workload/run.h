@@ -52,8 +52,9 @@ struct RunResult {
 std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator,
                               Listener *listener = nullptr);
 
-/* The database is there. Throws Error. */
-void load(Workload &workload, const Cluster &cluster, uint32_t threads);
+/* The database is there. @stop: set when the load is to end; may be null. Throws Error. */
+void load(Workload &workload, const Cluster &cluster, uint32_t threads,
+          const std::atomic<bool> *stop = nullptr);
 
 /* The database is loaded. Throws Error; what has been done until then is done. */
 RunResult run(Workload &workload, const Cluster &cluster, const RunOptions &options);

@@ -15,6 +15,7 @@
 #include "engine/session.h"
 #include "workload/findings.h"
 #include "workload/ledger.h"
+#include "workload/loader.h"
 #include "workload/random.h"
 #include "workload/receipts.h"
 
@@ -87,9 +88,9 @@ class Workload
     /* Names of the kinds of transactions. */
     virtual const std::vector<std::string> &kinds() const = 0;
 
-    /* Part @part of @parts of the load; parts may run at the same time, each in its own thread.
-     * Throws Error: RPM_E_EXISTS if rows are there. */
-    virtual void load(Session &session, uint32_t part, uint32_t parts) = 0;
+    /* A share of the load; they may run at the same time, each in its own thread. Throws Error:
+     * RPM_E_EXISTS if rows are there, code 0 if it was stopped. */
+    virtual void load(Session &session, const Share &share) = 0;
 
     /* The session, the tally and this workload must outlive it. */
     virtual std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,

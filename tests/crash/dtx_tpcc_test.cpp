@@ -113,7 +113,7 @@ Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canar
     {
         Session session(cluster, 0);
 
-        workload.load(session, 0, 1);
+        workload.load(session, {});
         uint64_t begin = rpm_sim_events(world.sim);
 
         rpm_sim_cut_at(world.sim, server, event, cut);

@@ -4,8 +4,6 @@
  */
 #include "workload/smallbank/load.h"
 
-#include "workload/loader.h"
-
 #include <algorithm>
 
 namespace dtx::smallbank
@@ -42,8 +40,7 @@ Task<void> open_accounts(Session &session, const Parameters &parameters, const T
 
 } // namespace
 
-void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
-          uint32_t parts)
+void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share)
 {
     std::vector<Piece> pieces;
     uint32_t servers = parameters.servers;
@@ -56,12 +53,12 @@ void load(Session &session, const Parameters &parameters, const Tables &tables, 
             Range range{ static_cast<uint32_t>(first + server), static_cast<uint32_t>(end),
                          servers };
 
-            if (number++ % parts == part)
+            if (number++ % share.parts == share.part)
                 pieces.push_back([&session, &parameters, &tables, range] {
                     return open_accounts(session, parameters, tables, range);
                 });
         }
-    load_pieces(session, pieces, kCoroutines);
+    load_pieces(session, pieces, kCoroutines, share);
 }
 
 } // namespace dtx::smallbank

@@ -6,14 +6,14 @@
 #define DTX_WORKLOAD_SMALLBANK_LOAD_H
 
 #include "engine/session.h"
+#include "workload/loader.h"
 #include "workload/smallbank/schema.h"
 
 namespace dtx::smallbank
 {
 
 /* Part @part of @parts. */
-void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
-          uint32_t parts);
+void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 } // namespace dtx::smallbank
 #endif

@@ -53,9 +53,9 @@ const std::vector<std::string> &SmallBank::kinds() const
     return program_names();
 }
 
-void SmallBank::load(Session &session, uint32_t part, uint32_t parts)
+void SmallBank::load(Session &session, const Share &share)
 {
-    smallbank::load(session, parameters_, tables_, part, parts);
+    smallbank::load(session, parameters_, tables_, share);
 }
 
 std::unique_ptr<Terminal> SmallBank::terminal(Session &session, Tally &tally, const Seat &seat)

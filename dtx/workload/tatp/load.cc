@@ -4,7 +4,6 @@
  */
 #include "workload/tatp/load.h"
 
-#include "workload/loader.h"
 #include "workload/random.h"
 #include "workload/tatp/input.h"
 
@@ -127,8 +126,7 @@ Opening opening_of(const Parameters &parameters, uint32_t s_id)
     return opening;
 }
 
-void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
-          uint32_t parts)
+void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share)
 {
     std::vector<uint32_t> ids;
     std::vector<Piece> pieces;
@@ -137,8 +135,8 @@ void load(Session &session, const Parameters &parameters, const Tables &tables, 
     for (uint32_t s_id = 1; s_id <= parameters.subscribers; s_id++)
         ids.push_back(s_id);
     random.shuffle(ids.data(), ids.size());
-    for (size_t first = size_t{ kPiece } * part; first < ids.size();
-         first += size_t{ kPiece } * parts) {
+    for (size_t first = size_t{ kPiece } * share.part; first < ids.size();
+         first += size_t{ kPiece } * share.parts) {
         size_t end = std::min(first + kPiece, ids.size());
         std::vector<uint32_t> some(ids.begin() + static_cast<ptrdiff_t>(first),
                                    ids.begin() + static_cast<ptrdiff_t>(end));
@@ -147,7 +145,7 @@ void load(Session &session, const Parameters &parameters, const Tables &tables, 
             return load_subscribers(session, parameters, tables, some);
         });
     }
-    load_pieces(session, pieces, kCoroutines);
+    load_pieces(session, pieces, kCoroutines, share);
 }
 
 } // namespace dtx::tatp

@@ -6,6 +6,7 @@
 #define DTX_WORKLOAD_TATP_LOAD_H
 
 #include "engine/session.h"
+#include "workload/loader.h"
 #include "workload/tatp/schema.h"
 
 #include <utility>
@@ -25,8 +26,7 @@ struct Opening {
 Opening opening_of(const Parameters &parameters, uint32_t s_id);
 
 /* Part @part of @parts. */
-void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
-          uint32_t parts);
+void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 } // namespace dtx::tatp
 #endif

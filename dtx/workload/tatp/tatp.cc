@@ -56,9 +56,9 @@ const std::vector<std::string> &Tatp::kinds() const
     return kind_names();
 }
 
-void Tatp::load(Session &session, uint32_t part, uint32_t parts)
+void Tatp::load(Session &session, const Share &share)
 {
-    tatp::load(session, parameters_, tables_, part, parts);
+    tatp::load(session, parameters_, tables_, share);
 }
 
 std::unique_ptr<Terminal> Tatp::terminal(Session &session, Tally &tally, const Seat &seat)

@@ -23,7 +23,7 @@ class Tatp : public Workload
         return tables_.schema;
     }
     const std::vector<std::string> &kinds() const override;
-    void load(Session &session, uint32_t part, uint32_t parts) override;
+    void load(Session &session, const Share &share) override;
     std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
     Findings examine(const Cluster &cluster, uint32_t copy) override;
     Totals totals(const Cluster &cluster, uint32_t copy) override;

@@ -7,7 +7,6 @@
  */
 #include "workload/tpcc/load.h"
 
-#include "workload/loader.h"
 #include "workload/tpcc/text.h"
 
 #include <algorithm>
@@ -111,8 +110,7 @@ uint64_t load_date()
     return 1262304000000000000ull; /* the first of January 2010 */
 }
 
-void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
-          uint32_t parts)
+void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share)
 {
     std::vector<Piece> all;
     std::vector<Piece> mine;
@@ -143,9 +141,9 @@ void load(Session &session, const Parameters &parameters, const Tables &tables, 
             });
         }
     }
-    for (size_t i = part; i < all.size(); i += parts)
+    for (size_t i = share.part; i < all.size(); i += share.parts)
         mine.push_back(all[i]);
-    load_pieces(session, mine, kCoroutines);
+    load_pieces(session, mine, kCoroutines, share);
 }
 
 } // namespace dtx::tpcc

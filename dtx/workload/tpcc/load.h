@@ -6,6 +6,7 @@
 #define DTX_WORKLOAD_TPCC_LOAD_H
 
 #include "engine/session.h"
+#include "workload/loader.h"
 #include "workload/tpcc/schema.h"
 
 namespace dtx::tpcc
@@ -15,8 +16,7 @@ namespace dtx::tpcc
 inline constexpr int64_t kFirstPayment = 1000;
 
 /* Part @part of @parts. */
-void load(Session &session, const Parameters &parameters, const Tables &tables, uint32_t part,
-          uint32_t parts);
+void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 /* The customers of a district with their names and first payments, and its orders. */
 Task<void> load_customers(Session &session, const Parameters &parameters, const Tables &tables,

@@ -144,9 +144,9 @@ const std::vector<std::string> &Tpcc::kinds() const
     return kind_names();
 }
 
-void Tpcc::load(Session &session, uint32_t part, uint32_t parts)
+void Tpcc::load(Session &session, const Share &share)
 {
-    tpcc::load(session, parameters_, tables_, part, parts);
+    tpcc::load(session, parameters_, tables_, share);
 }
 
 std::unique_ptr<Terminal> Tpcc::terminal(Session &session, Tally &tally, const Seat &seat)

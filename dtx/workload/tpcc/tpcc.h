@@ -24,7 +24,7 @@ class Tpcc : public Workload
         return tables_.schema;
     }
     const std::vector<std::string> &kinds() const override;
-    void load(Session &session, uint32_t part, uint32_t parts) override;
+    void load(Session &session, const Share &share) override;
     std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
     Findings examine(const Cluster &cluster, uint32_t copy) override;
     Findings audit(const Cluster &cluster, uint32_t copy,
