@@ -11,8 +11,8 @@
  *   rows are as the logs say, on all copies of the new view, before anybody accepts it
  *   logs are trimmed after all have accepted it: one who drops the change still finds the records
  *   a server that returns accepts last
-  a view is proposed when the one before it is accepted by all: a proposal takes the place of
- another
+ *   a view is proposed when the one before it is accepted by all: a proposal takes the place of
+ *   another
  *
  * Why no acknowledged commit is lost: its record was on as many servers as a shard has copies,
  * among them those of the live copies of one shard at least, and it stays there until its rows are
@@ -278,8 +278,7 @@ void Change::fill(Port &returned, const Placement &next, const Everything &all)
     }
 }
 
-/* Shards that a server has not, because it is a new one, and locks. It says itself that it is dead.
- */
+/* What a server has not, because it is a new one. It says itself that it is dead. */
 static void create_missing(const Cluster &cluster, uint32_t server, const View &base)
 {
     Connection connection(cluster, server);

@@ -117,6 +117,7 @@ void Session::start_numbers()
 {
     Store &store = state_->store;
     const Placement &placement = store.placement();
+
     if (state_->cluster.options().durable)
         state_->log_servers = placement.log_servers(state_->coordinator);
     state_->sequence = 0;
