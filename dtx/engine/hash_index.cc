@@ -53,11 +53,7 @@ static Task<Place> look_up(Store &store, Accesses &accesses, uint32_t table, uin
     Place place;
 
     for (uint32_t length = 0; length < kChainMax; length++) {
-        Access *access = store.fetch_now(accesses, at);
-
-        if (access == nullptr)
-            access = co_await store.fetch(accesses, at);
-
+        Access *access = co_await store.fetch(accesses, at);
         const Bucket &bucket = access->as<Bucket>();
 
         /* A slot that was never written is an empty bucket. */

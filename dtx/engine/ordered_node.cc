@@ -70,10 +70,8 @@ static bool is_sane(const Node &node)
 
 Task<Access *> fetch_node(Store &store, Accesses &accesses, Address address)
 {
-    Access *access = store.fetch_now(accesses, address);
+    Access *access = co_await store.fetch(accesses, address);
 
-    if (access == nullptr)
-        access = co_await store.fetch(accesses, address);
     if (address.slot() == 0 && access->version == 0 && !access->valid()) {
         access->as<Node>() = Node{};
         access->as<Node>().high = UINT64_MAX;

@@ -18,6 +18,7 @@
 namespace dtx
 {
 
+static constexpr uint64_t kReadAtOnce = 256 << 10;
 static constexpr int kTornTries = 64;      /* a row is written within a microsecond or two */
 static constexpr uint64_t kSpinNs = 50000; /* as long as librpm's own waits spin */
 static constexpr uint64_t kRestNs = 100000000;
@@ -152,6 +153,23 @@ Task<bool> Store::peek(Address address, unsigned char *image, uint32_t bytes)
     co_return is_whole(image, bytes);
 }
 
+void Store::each_slot(uint32_t server, uint32_t shard, uint32_t table, uint64_t end,
+                      const std::function<void(uint64_t slot, const unsigned char *image)> &heard)
+{
+    uint32_t bytes = layout().table(table).slot_bytes;
+    uint64_t at_once = std::max<uint64_t>(1, kReadAtOnce / bytes);
+    std::vector<unsigned char> images(at_once * bytes);
+
+    for (uint64_t slot = 0; slot < end; slot += at_once) {
+        uint64_t n = std::min(at_once, end - slot);
+
+        port(server).read(shard, layout().row_offset(Address::of(shard, table, slot)),
+                          images.data(), n * bytes);
+        for (uint64_t i = 0; i < n; i++)
+            heard(slot + i, &images[i * bytes]);
+    }
+}
+
 /* Is what was read whole? Then that is what the transaction has. */
 static bool take_image(Access *access)
 {
@@ -183,7 +201,7 @@ Access *Store::fetch_now(Accesses &accesses, Address address)
     return access;
 }
 
-Task<Access *> Store::fetch(Accesses &accesses, Address address)
+Task<Access *> Store::fetch_far(Accesses &accesses, Address address)
 {
     Access *access = accesses.find(address);
 
@@ -307,6 +325,15 @@ const uint64_t *Store::cached(uint32_t table, uint64_t key) const
 void Store::cache(uint32_t table, uint64_t key, uint64_t slot)
 {
     guess(table, key) = { key, table, slot };
+}
+
+void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,
+                  uint32_t bytes)
+{
+    if (!is_whole(image, bytes))
+        throw Error(RPM_E_CORRUPT, "slot " + std::to_string(address.slot()) + " of table '" +
+                                       cluster.schema().tables()[address.table()].name +
+                                       "' is torn");
 }
 
 } // namespace dtx

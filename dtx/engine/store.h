@@ -15,7 +15,9 @@
 #include "engine/task.h"
 #include "engine/view.h"
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -39,11 +41,34 @@ class Store
     void open(uint32_t coordinator, Claim claim, const View &view);
     void close();
 
-    /* The object, as this transaction has it, or as it is now. Throws Conflict when it stays torn:
-     * somebody is writing it, or died over it. */
-    Task<Access *> fetch(Accesses &accesses, Address address);
+    /* Awaited: the object, as this transaction has it, or as it is now. Throws Conflict when it
+     * stays torn: somebody is writing it, or died over it. */
+    struct Fetch {
+        bool await_ready()
+        {
+            return (found = store.fetch_now(accesses, address)) != nullptr;
+        }
+        bool await_suspend(std::coroutine_handle<> awaiting)
+        {
+            task.emplace(store.fetch_far(accesses, address));
+            return task->await_suspend(awaiting);
+        }
+        Access *await_resume()
+        {
+            return task ? task->await_resume() : found;
+        }
+        Store &store;
+        Accesses &accesses;
+        Address address;
+        Access *found = nullptr;
+        std::optional<Task<Access *>> task{};
+    };
+    Fetch fetch(Accesses &accesses, Address address)
+    {
+        return Fetch{ *this, accesses, address };
+    }
 
-    /* The same where that takes no waiting, else nullptr: then fetch() it. */
+    /* The same where that takes no waiting, else nullptr. */
     Access *fetch_now(Accesses &accesses, Address address);
 
     /* Bring those objects that this transaction does not have yet, in one round trip, before it
@@ -58,6 +83,10 @@ class Store
 
     /* The same object read anew into @image, to look at; false: it is torn. */
     Task<bool> peek(Address address, unsigned char *image, uint32_t bytes);
+
+    /* Slots of a table from the first one to @end, as @server has them, at once. */
+    void each_slot(uint32_t server, uint32_t shard, uint32_t table, uint64_t end,
+                   const std::function<void(uint64_t slot, const unsigned char *image)> &heard);
 
     /* Of its lock, at once, without letting others go on: for recovery. */
     uint64_t lock_word(Address address);
@@ -146,6 +175,7 @@ class Store
         uint64_t slot = 0;
     };
 
+    Task<Access *> fetch_far(Accesses &accesses, Address address);
     Guess &guess(uint32_t table, uint64_t key);
     std::vector<uint64_t> &free_slots(uint32_t shard, uint32_t table);
     void rest(uint64_t until_ns);
@@ -163,6 +193,10 @@ class Store
     uint64_t quiet_since_ns_ = 0; /* nothing has ended since; 0: not looked at the clock yet */
     uint32_t quiet_polls_ = 0;
 };
+
+/* Throws Error, RPM_E_CORRUPT, if an object that nobody writes is torn. */
+void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,
+                  uint32_t bytes);
 
 } // namespace dtx
 #endif

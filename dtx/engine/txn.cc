@@ -14,6 +14,8 @@
 #include "engine/session.h"
 #include "engine/store.h"
 
+#include <optional>
+
 namespace dtx
 {
 
@@ -31,14 +33,18 @@ static Task<std::optional<uint64_t>> look_up(Store &store, Accesses &accesses, u
     return ordered_find(store, accesses, table, key);
 }
 
-/* The row in a slot, if it is that key's. */
+/* The row, if it is that key's. */
+static Access *if_it_is(Access *row, uint64_t key)
+{
+    return row->valid() && row->header().key == key ? row : nullptr;
+}
+
+/* The row in a slot, likewise. */
 static Task<Access *> row_at(Store &store, Accesses &accesses, Address address, uint64_t key)
 {
-    Access *row = store.fetch_now(accesses, address);
+    Access *row = co_await store.fetch(accesses, address);
 
-    if (row == nullptr)
-        row = co_await store.fetch(accesses, address);
-    co_return row->valid() && row->header().key == key ? row : nullptr;
+    co_return if_it_is(row, key);
 }
 
 /* Objects of the index from @first on were looked at on the way to a row that was found. */
@@ -49,20 +55,45 @@ static void let_go(Accesses &accesses, uint32_t first, uint32_t index)
             accesses[i].seen = false;
 }
 
+/* Where a row was when it was last seen. */
+struct Guess {
+    Address address;
+    bool used; /* by this transaction before */
+};
+
+static std::optional<Guess> guess_of(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
+{
+    const uint64_t *slot = store.cached(table, key);
+
+    if (slot == nullptr)
+        return std::nullopt;
+
+    Address address = Address::of(store.shard_of(table, key), table, *slot);
+    const Access *before = accesses.find(address);
+
+    return Guess{ address, before != nullptr && (before->seen || before->written) };
+}
+
+/* What is where the guess said: the row of that key; else of no interest. */
+static Access *judge(const Guess &guess, Access *found, uint64_t key)
+{
+    Access *row = if_it_is(found, key);
+
+    if (row == nullptr && !guess.used)
+        found->seen = false;
+    return row;
+}
+
 static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
 {
     uint32_t shard = store.shard_of(table, key);
 
-    if (const uint64_t *guess = store.cached(table, key); guess != nullptr) {
-        Address address = Address::of(shard, table, *guess);
-        const Access *before = accesses.find(address);
-        bool used = before != nullptr && (before->seen || before->written);
-        Access *row = co_await row_at(store, accesses, address, key);
+    if (auto guess = guess_of(store, accesses, table, key)) {
+        Access *found = co_await store.fetch(accesses, guess->address);
+        Access *row = judge(*guess, found, key);
 
         if (row != nullptr)
             co_return row;
-        if (!used)
-            accesses.find(address)->seen = false; /* of no interest what is there now */
     }
     uint32_t first = accesses.size();
     auto slot = co_await look_up(store, accesses, table, key);
@@ -80,24 +111,13 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
     co_return row;
 }
 
-/* The row where it was last seen, if it is there and that takes no waiting. */
+/* The same of a row that is where it was last seen, if that takes no waiting; else nullptr. */
 static Access *find_row_now(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
 {
-    const uint64_t *guess = store.cached(table, key);
+    auto guess = guess_of(store, accesses, table, key);
+    Access *found = guess ? store.fetch_now(accesses, guess->address) : nullptr;
 
-    if (guess == nullptr)
-        return nullptr;
-
-    Address address = Address::of(store.shard_of(table, key), table, *guess);
-    const Access *before = accesses.find(address);
-    bool used = before != nullptr && (before->seen || before->written);
-    Access *row = store.fetch_now(accesses, address);
-
-    if (row == nullptr || (row->valid() && row->header().key == key))
-        return row;
-    if (!used)
-        row->seen = false;
-    return nullptr;
+    return found != nullptr ? judge(*guess, found, key) : nullptr;
 }
 
 const Access *Txn::find_now(uint32_t table, uint64_t key)
