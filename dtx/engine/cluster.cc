@@ -22,8 +22,6 @@
 namespace dtx
 {
 
-static constexpr uint64_t kReadAtOnce = 256 << 10;
-
 struct Cluster::Reader {
     explicit Reader(const Cluster &cluster)
         : scheduler(cluster.options().seed, 0), store(cluster, scheduler)
@@ -62,8 +60,7 @@ Cluster::Cluster(Schema schema, Options options)
     expect(options_.interleave < 256, "interleave is less than 256");
 }
 
-/* The copies on a server, by their number. */
-static uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy)
+uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy)
 {
     return (server + cluster.shards() - copy) % cluster.shards();
 }
@@ -221,24 +218,16 @@ void Cluster::each_object(
     const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &heard) const
 {
     const TableLayout &there = layout_.table(table);
-    uint64_t at_once = std::max<uint64_t>(1, kReadAtOnce / there.slot_bytes);
-    std::vector<unsigned char> images(at_once * there.slot_bytes);
     std::shared_ptr<Reader> reader = this->reader();
     Store &store = reader->store;
 
     for (uint32_t shard = 0; shard < shards(); shard++) {
         uint32_t nth = std::min(copy, store.placement().copies(shard) - 1);
-        Port &port = store.port(store.server_of(shard, nth));
 
-        for (uint64_t slot = 0; slot < there.slots; slot += at_once) {
-            uint64_t n = std::min(at_once, there.slots - slot);
-
-            port.read(shard, layout_.row_offset(Address::of(shard, table, slot)), images.data(),
-                      n * there.slot_bytes);
-            for (uint64_t i = 0; i < n; i++)
-                heard(Address::of(shard, table, slot + i), &images[i * there.slot_bytes],
-                      there.slot_bytes);
-        }
+        store.each_slot(store.server_of(shard, nth), shard, table, there.slots,
+                        [&](uint64_t slot, const unsigned char *image) {
+                            heard(Address::of(shard, table, slot), image, there.slot_bytes);
+                        });
     }
 }
 
@@ -249,9 +238,7 @@ void Cluster::each_row(
     each_object(table, copy, [&](Address address, const unsigned char *image, uint32_t bytes) {
         const ObjectHeader &header = header_of(image);
 
-        if (!is_whole(image, bytes))
-            throw Error(RPM_E_CORRUPT, "slot " + std::to_string(address.slot()) + " of table '" +
-                                           schema_.tables()[table].name + "' is torn");
+        expect_whole(*this, address, image, bytes);
         if ((header.flags & kObjectValid) != 0)
             heard(header.key, image + sizeof(header), layout_.table(table).payload_bytes);
     });

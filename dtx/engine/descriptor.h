@@ -45,6 +45,9 @@ struct Place {
 
 Descriptor describe(const Cluster &cluster, Place place);
 
+/* Of which shard a server has copy @copy when all live. */
+uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy);
+
 /* Make a shard there, which then says that @view was accepted. */
 void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const View &view);
 

@@ -6,6 +6,7 @@
  */
 #include "engine/port.h"
 
+#include "engine/descriptor.h"
 #include "engine/error.h"
 #include "engine/object.h"
 
@@ -95,7 +96,7 @@ void Port::open_shards(const Placement &placement, bool guarded)
     const std::string &name = cluster_.schema().name();
 
     for (uint32_t copy = 0; copy < options.replicas; copy++) {
-        uint32_t shard = (server_ + cluster_.shards() - copy) % cluster_.shards();
+        uint32_t shard = shard_there(cluster_, server_, copy);
         rpm_region_opts opts = rpm_region_opts_init();
 
         opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;

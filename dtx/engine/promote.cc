@@ -267,7 +267,7 @@ void Change::fill(Port &returned, const Placement &next, const Everything &all)
     for (const auto &there : all.logs())
         old.create_as(*there);
     for (uint32_t copy = 0; copy < next.replicas; copy++) {
-        uint32_t shard = (returned.server() + next.servers - copy) % next.servers;
+        uint32_t shard = shard_there(cluster_, returned.server(), copy);
         Port &from = store_.port(store_.server_of(shard, 0));
 
         copy_shard(from, returned, shard);
@@ -282,11 +282,10 @@ void Change::fill(Port &returned, const Placement &next, const Everything &all)
 static void create_missing(const Cluster &cluster, uint32_t server, const View &base)
 {
     Connection connection(cluster, server);
-    uint32_t shards = cluster.shards();
 
     for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
         try {
-            create_shard(cluster, connection.get(), { (server + shards - copy) % shards, server },
+            create_shard(cluster, connection.get(), { shard_there(cluster, server, copy), server },
                          base);
         } catch (const Error &error) {
             if (error.code() != RPM_E_EXISTS)

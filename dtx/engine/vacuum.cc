@@ -18,7 +18,6 @@ namespace dtx
 {
 
 static_assert(kVacuum >= kCoordinatorsMax && kVacuum != coordinator_of(kMoved));
-static constexpr uint64_t kReadAtOnce = 256 << 10;
 static constexpr size_t kRecordBytes = 16 << 10; /* so much at once, unless one slot is more */
 
 Vacuum::Vacuum(Store &store, const Everything &all)
@@ -70,28 +69,18 @@ void Vacuum::scan(uint32_t shard, uint32_t table)
     give_back_lost(shard, inner, index);
 }
 
-/* Slots of a primary, up to @end. */
+/* Slots of a primary, up to @end, each of them whole. */
 void Vacuum::each_slot(uint32_t shard, uint32_t table, uint64_t end,
                        const std::function<void(uint64_t slot, const unsigned char *image)> &heard)
 {
     uint32_t bytes = store_.layout().table(table).slot_bytes;
-    uint64_t at_once = std::max<uint64_t>(1, kReadAtOnce / bytes);
-    std::vector<unsigned char> images(at_once * bytes);
-    Port &port = store_.port(store_.server_of(shard, 0));
 
-    for (uint64_t slot = 0; slot < end; slot += at_once) {
-        uint64_t n = std::min(at_once, end - slot);
-
-        port.read(shard, store_.layout().row_offset(Address::of(shard, table, slot)), images.data(),
-                  n * bytes);
-        for (uint64_t i = 0; i < n; i++) {
-            if (!is_whole(&images[i * bytes], bytes))
-                throw Error(RPM_E_CORRUPT, "slot " + std::to_string(slot + i) + " of table '" +
-                                               store_.cluster().schema().tables()[table].name +
-                                               "' is torn");
-            heard(slot + i, &images[i * bytes]);
-        }
-    }
+    store_.each_slot(store_.server_of(shard, 0), shard, table, end,
+                     [&](uint64_t slot, const unsigned char *image) {
+                         expect_whole(store_.cluster(), Address::of(shard, table, slot), image,
+                                      bytes);
+                         heard(slot, image);
+                     });
 }
 
 /* Nothing is used yet; there is room for all that were ever handed out. */
@@ -216,10 +205,7 @@ Access *Vacuum::load(Accesses &accesses, Address address)
 
     store_.port(store_.server_of(address.shard(), 0))
         .read(address.shard(), store_.layout().row_offset(address), access->image, access->bytes);
-    if (!is_whole(access->image, access->bytes))
-        throw Error(RPM_E_CORRUPT, "slot " + std::to_string(address.slot()) + " of table '" +
-                                       store_.cluster().schema().tables()[address.table()].name +
-                                       "' is torn");
+    expect_whole(store_.cluster(), address, access->image, access->bytes);
     return access;
 }
 
