@@ -12,7 +12,7 @@
 namespace dtx::smallbank
 {
 
-/* Part @part of @parts. */
+/* One share of it. */
 void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 } // namespace dtx::smallbank

@@ -25,7 +25,7 @@ struct Opening {
 
 Opening opening_of(const Parameters &parameters, uint32_t s_id);
 
-/* Part @part of @parts. */
+/* One share of it. */
 void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 } // namespace dtx::tatp

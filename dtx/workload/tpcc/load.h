@@ -15,7 +15,7 @@ namespace dtx::tpcc
 /* What each customer has paid at the start: 10.00. */
 inline constexpr int64_t kFirstPayment = 1000;
 
-/* Part @part of @parts. */
+/* One share of it. */
 void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 /* The customers of a district with their names and first payments, and its orders. */
