@@ -45,18 +45,21 @@ int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset)
 int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect, uint64_t desired,
                    uint64_t *found)
 {
-    struct rpmi_op op = {
-        .kind = RPMI_OP_CAS,
-        .offset = offset,
-        .expect = expect,
-        .operand = desired,
-    };
+    struct rpmi_op op;
     int err;
 
     RPM_ASSERT(region != NULL && found != NULL);
     err = rpmi_region_check_word(region, offset);
-    op.key = region->key;
-    return err != 0 ? err : rpmi_region_ended(region, rpmi_atomic(region->conn, &op, found));
+    if (err != 0 || rpmi_region_lane_swap(region, offset, expect, desired, found))
+        return err;
+    op = (struct rpmi_op){
+        .kind = RPMI_OP_CAS,
+        .key = region->key,
+        .offset = offset,
+        .expect = expect,
+        .operand = desired,
+    };
+    return rpmi_region_ended(region, rpmi_atomic(region->conn, &op, found));
 }
 
 int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add, uint64_t *found)

@@ -71,6 +71,9 @@ int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t
 /* What a vectored write is made of. RPM_E_INVAL, RPM_E_RANGE, why not writable. */
 int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_patch *patches,
                               uint32_t n);
+/* Bytes to write for a piece of @len at @offset: whole lines where its writer owns them (H6, H7).
+ */
+uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, uint64_t len);
 /* An op of the region ended so: what to tell of it; that it was fenced is kept in mind. */
 int rpmi_region_ended(struct rpm_region *region, int status);
 /* Into the post that is being built: a write, and what brings all since the last seal to the
@@ -91,6 +94,14 @@ int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
                       int (*may)(const struct rpm_region *));
 /* Post what was built. RPM_E_BUSY: nothing was. On 0 a completion follows, or is here already. */
 int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task);
+
+/* lane.c: what was checked, over the link's lane. False: there is none, or it does not know how;
+ * nothing has happened, and the ordinary way says why. */
+bool rpmi_region_lane_read(struct rpm_region *region, uint64_t offset, void *data, uint64_t len);
+bool rpmi_region_lane_swap(struct rpm_region *region, uint64_t offset, uint64_t expect,
+                           uint64_t desired, uint64_t *found);
+bool rpmi_region_lane_writev(struct rpm_region *region, const struct rpm_patch *patches,
+                             uint32_t n);
 
 /* steps.c: the answer to a list came; it is at task->staged. 0, or RPM_E_PROTO. */
 int rpmi_steps_land(struct rpmi_task *task);

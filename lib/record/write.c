@@ -65,8 +65,7 @@ int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t
     return err != 0 ? err : rpmi_region_bounds(region, offset, len);
 }
 
-/* Bytes to write for a record of @len at @offset. */
-static uint64_t padded(const struct rpm_region *region, uint64_t offset, uint64_t len)
+uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, uint64_t len)
 {
     uint64_t full = rpmi_align_up(len, RPMI_LINE_BYTES);
 
@@ -93,7 +92,7 @@ void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const voi
                            uint64_t len)
 {
     struct rpmi_op *op = &region->ops[region->ops_count++];
-    uint64_t written = padded(region, offset, len);
+    uint64_t written = rpmi_region_padded(region, offset, len);
 
     *op = (struct rpmi_op){ .body = data, .body_bytes = len };
     rpmi_plan_write(&region->plan, region->key, offset, written, op);
@@ -228,6 +227,8 @@ int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches
 
     RPM_ASSERT(region != NULL && patches != NULL);
     err = rpmi_region_check_patches(region, patches, n);
+    if (err == 0 && rpmi_region_lane_writev(region, patches, n))
+        return 0;
     for (uint32_t i = 0; i < n && err == 0; i++) {
         bool fence = false;
         uint32_t first;
@@ -264,6 +265,8 @@ int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size
     err = rpmi_region_readable(region);
     if (err == 0)
         err = rpmi_region_bounds(region, offset, len);
+    if (err == 0 && rpmi_region_lane_read(region, offset, data, len))
+        return 0;
     return err != 0 ? err : rpmi_conn_read(region->conn, region->key, offset, data, len);
 }
 

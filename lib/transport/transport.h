@@ -35,8 +35,9 @@ enum rpmi_link_flag {
 };
 
 /*
- * A short way for WRITE ... WRITE, DRAIN to one key, of a link that places on post: a few
- * nanoseconds each, because what does not change from one to the next is looked at once.
+ * A short way for WRITE ... WRITE, DRAIN to one key, and for a lone READ or CAS, of a link that
+ * places on post: a few nanoseconds each, because what does not change from one to the next is
+ * looked at once.
  * Between enter() and leave() nothing else is asked of the link. Offsets count from the start of
  * the key's object and, with lengths, stay within what was entered: that is asserted. Bodies are
  * borrowed until return.
@@ -55,6 +56,10 @@ struct rpmi_lane {
     void (*leave)(struct rpmi_link *link);
     /* Not of a writer: whoever reads the log of @key stands at its tail and waits for more. */
     void (*follow)(struct rpmi_link *link, uint32_t key);
+    /* One READ, one CAS, without enter(). 0; else nothing has happened, and post() says why. */
+    int (*read)(struct rpmi_link *link, uint32_t key, uint64_t offset, void *into, uint64_t len);
+    int (*swap)(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t expect,
+                uint64_t desired, uint64_t *found);
 };
 
 struct rpmi_link_opts {

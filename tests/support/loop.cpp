@@ -14,7 +14,7 @@ extern "C" {
 namespace loop
 {
 
-static Link *of(rpmi_link *link)
+Link *link_of(rpmi_link *link)
 {
     return reinterpret_cast<Link *>(link);
 }
@@ -64,7 +64,7 @@ uint32_t rights_of(uint8_t kind)
 }
 
 // Everything this link wrote reaches the domain.
-static void keep_dirty(Link *link)
+void keep_dirty(Link *link)
 {
     for (const auto &range : link->dirty)
         link->server->pool.keep(range.first, range.second);
@@ -153,7 +153,7 @@ static int carry_out(Link *link, const Pending &pending, bool torn)
     return 0;
 }
 
-static bool due(uint64_t &count)
+bool due(uint64_t &count)
 {
     return count > 0 && --count == 0;
 }
@@ -200,7 +200,7 @@ static Pending copy_of(const rpmi_op &op)
     return pending;
 }
 
-static int post_placing(Link *link, const rpmi_op *ops, uint32_t n)
+int post_placing(Link *link, const rpmi_op *ops, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         Pending pending = copy_of(ops[i]);
@@ -217,7 +217,7 @@ static int post_placing(Link *link, const rpmi_op *ops, uint32_t n)
 
 static int link_post(rpmi_link *base, const rpmi_op *ops, uint32_t n)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
     uint32_t taken = 0;
 
     REQUIRE(n > 0);
@@ -267,7 +267,7 @@ bool Link::step()
 
 static int link_poll(rpmi_link *base, rpmi_done *done, uint32_t n)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
     uint32_t count = 0;
 
     link->server->now_ns += 50;
@@ -285,7 +285,7 @@ static int link_poll(rpmi_link *base, rpmi_done *done, uint32_t n)
 
 static int link_wait(rpmi_link *base, uint64_t deadline_ns)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
 
     if (link->server->now_ns >= deadline_ns && link->done.empty() && !link->broken)
         return RPM_E_TIMEDOUT;
@@ -327,7 +327,7 @@ static int serve(Link *link, const rpmi_call *call, rpmi_reply *reply)
 static int link_call(rpmi_link *base, const rpmi_call *call, rpmi_reply *reply,
                      uint64_t deadline_ns)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
     bool lose = due(link->faults.lose_call);
     int err;
 
@@ -363,7 +363,7 @@ static int attach(Link *link)
 
 static int link_reconnect(rpmi_link *base, uint64_t)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
     int err;
 
     link->drop();
@@ -385,7 +385,7 @@ static int link_reconnect(rpmi_link *base, uint64_t)
 
 static void *link_stage(rpmi_link *base, uint64_t bytes)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
     void *block;
 
     if (bytes > link->staging_left)
@@ -400,7 +400,7 @@ static void *link_stage(rpmi_link *base, uint64_t bytes)
 
 static void link_unstage(rpmi_link *base, void *ptr)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
 
     REQUIRE(link->staged.count(ptr) == 1);
     link->staging_left += link->staged[ptr];
@@ -410,7 +410,7 @@ static void link_unstage(rpmi_link *base, void *ptr)
 
 static const void *link_peek(rpmi_link *base, uint32_t key, uint64_t offset, uint64_t len)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
     rpmi_span span = {};
 
     if ((base->flags & RPMI_LINK_PLACES_ON_POST) == 0 || !link->peeks || link->broken)
@@ -423,14 +423,14 @@ static const void *link_peek(rpmi_link *base, uint32_t key, uint64_t offset, uin
 
 static uint64_t link_now(rpmi_link *base)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
 
     return link->clock != nullptr ? link->clock() : link->server->now_ns;
 }
 
 static void link_pause(rpmi_link *base, uint64_t ns)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
 
     link->server->now_ns += ns;
     if (link->on_pause)
@@ -439,7 +439,7 @@ static void link_pause(rpmi_link *base, uint64_t ns)
 
 static void link_close(rpmi_link *base)
 {
-    Link *link = of(base);
+    Link *link = link_of(base);
     std::vector<Link *> &links = link->server->links;
 
     link->drop();
@@ -472,83 +472,13 @@ static const rpmi_transport_ops *ops_table()
     return &ops;
 }
 
-// Entering counts as an op, so that a link can be lost there.
-static int lane_enter(rpmi_link *base, uint32_t key, uint64_t bytes, bool, bool cached)
-{
-    Link *link = of(base);
-    rpmi_span span = {};
-
-    REQUIRE(link->lane_bytes == 0);
-    if (!link->broken && due(link->faults.lose_op))
-        link->drop();
-    if (link->broken)
-        return RPM_E_LOST;
-    int err = rpmi_service_access(link->server->service, base->client, key, RPMI_LOG_HEADER_BYTES,
-                                  bytes - RPMI_LOG_HEADER_BYTES, RPMI_RIGHT_WRITE, &span);
-    if (err != 0)
-        return err;
-    link->lane_at = span.offset - RPMI_LOG_HEADER_BYTES;
-    link->lane_bytes = bytes;
-    link->lane_cached = cached;
-    return 0;
-}
-
-static void lane_put(rpmi_link *base, uint64_t offset, const std::vector<unsigned char> &bytes)
-{
-    Link *link = of(base);
-
-    REQUIRE(offset >= RPMI_LOG_HEADER_BYTES);
-    REQUIRE(offset + bytes.size() <= link->lane_bytes);
-    memcpy(&link->server->pool.bytes[link->lane_at + offset], bytes.data(), bytes.size());
-    link->dirty.emplace_back(link->lane_at + offset, bytes.size());
-}
-
-static void lane_frame(rpmi_link *base, uint64_t offset, const uint64_t head[3], const void *body,
-                       uint64_t body_bytes, uint64_t len)
-{
-    const size_t head_bytes = 3 * sizeof(head[0]);
-    std::vector<unsigned char> bytes(len);
-
-    REQUIRE(head_bytes + body_bytes <= len);
-    memcpy(bytes.data(), head, head_bytes);
-    if (body_bytes != 0)
-        memcpy(bytes.data() + head_bytes, body, body_bytes);
-    lane_put(base, offset, bytes);
-}
-
-static void lane_body(rpmi_link *base, uint64_t offset, const void *body, uint64_t body_bytes,
-                      uint64_t len)
-{
-    std::vector<unsigned char> bytes(len);
-
-    REQUIRE(body_bytes <= len);
-    memcpy(bytes.data(), body, body_bytes);
-    lane_put(base, offset, bytes);
-}
-
-static void lane_leave(rpmi_link *base)
-{
-    Link *link = of(base);
-
-    REQUIRE(link->lane_bytes != 0);
-    link->lane_bytes = 0;
-    keep_dirty(link);
-}
-
-static void lane_follow(rpmi_link *base, uint32_t)
-{
-    of(base)->follows++;
-}
-
-static const rpmi_lane LANE = { lane_enter, lane_frame, lane_body, lane_leave, lane_follow };
-
 Link::Link(Server *far, const Setup &setup, const rpmi_link_opts &opts)
     : link{}, server(far), staging_left(opts.staging_bytes)
 {
     link.ops = ops_table();
     link.flags =
         (setup.places ? RPMI_LINK_PLACES_ON_POST : 0) | (setup.steps ? RPMI_LINK_STEPS : 0);
-    link.lane = setup.places && setup.lane ? &LANE : nullptr;
+    link.lane = setup.places && setup.lane ? lane_table() : nullptr;
     link.depth = opts.depth;
     link.facts = rpm_facts_init();
     link.facts.methods = setup.methods;
@@ -579,7 +509,7 @@ int connect(Server &server, const Setup &setup, const rpm_conn_opts *opts, rpm_c
 
 Link *link_of(rpm_conn *conn)
 {
-    return of(rpmi_conn_link(conn));
+    return link_of(rpmi_conn_link(conn));
 }
 
 } // namespace loop

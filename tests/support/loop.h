@@ -120,6 +120,8 @@ struct Link {
     bool peeks = true;     // a placing link lends its mapping
     uint64_t lane_at = 0;  // in the pool, of the object a lane was entered for
     uint64_t lane_bytes = 0;
+    uint64_t lane_first = 0;                          // of it, that may be written to
+    uint64_t lanes = 0;                               // how often one was entered or used
     bool lane_cached = false;                         // as the last one was entered
     uint64_t follows = 0;                             // signs of a reader at the tail
     std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
@@ -196,7 +198,12 @@ struct Log {
 };
 
 // Between the files of this: rights that an op takes, what it does at the far end, and a list.
+Link *link_of(rpmi_link *link);
+const rpmi_lane *lane_table();
+bool due(uint64_t &count); // of a fault: is it now?
 uint32_t rights_of(uint8_t kind);
+void keep_dirty(Link *link);
+int post_placing(Link *link, const rpmi_op *ops, uint32_t n);
 void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn);
 int carry_out_steps(Link *link, const rpmi_op &op);
 

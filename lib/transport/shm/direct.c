@@ -81,45 +81,56 @@ static inline int bracket_open(struct bracket *bracket, const struct rpmi_shm_ke
     return fenced();
 }
 
-__attribute__((cold)) static int refuse(const struct rpmi_op *op, int err)
+__attribute__((cold)) static int refuse(uint32_t key, uint64_t offset, uint64_t len, int err)
 {
     return rpmi_fail(err, "%s: key %u, offset %llu, %llu bytes",
                      err == RPM_E_RANGE    ? "outside the object"
                      : err == RPM_E_DENIED ? "no such right"
                                            : "not possible on a direct link",
-                     op->key, (unsigned long long)op->offset, (unsigned long long)op->len);
+                     key, (unsigned long long)offset, (unsigned long long)len);
 }
 
-/* The key that allows this op, or NULL and @err. */
-static inline const struct rpmi_shm_key *find(const struct rpmi_direct *direct,
-                                              const struct rpmi_op *op, uint32_t rights,
-                                              uint64_t len, int *err)
+static int refuse_op(const struct rpmi_op *op, int err)
 {
-    const struct rpmi_shm_key *key = &direct->key[op->key % RPMI_KEYS_MAX];
+    return refuse(op->key, op->offset, op->len, err);
+}
 
-    if (RPMI_UNLIKELY(op->key >= RPMI_KEYS_MAX || key->base == NULL ||
+/* The key that allows this, or NULL and @err. */
+static inline const struct rpmi_shm_key *find(const struct rpmi_direct *direct, uint32_t id,
+                                              uint32_t rights, uint64_t offset, uint64_t len,
+                                              int *err)
+{
+    const struct rpmi_shm_key *key = &direct->key[id % RPMI_KEYS_MAX];
+
+    if (RPMI_UNLIKELY(id >= RPMI_KEYS_MAX || key->base == NULL ||
                       (key->rights & rights) != rights)) {
-        *err = refuse(op, RPM_E_DENIED);
+        *err = refuse(id, offset, len, RPM_E_DENIED);
         return NULL;
     }
-    if (RPMI_UNLIKELY(!rpmi_in_bounds(op->offset, len, key->bytes))) {
-        *err = refuse(op, RPM_E_RANGE);
+    if (RPMI_UNLIKELY(!rpmi_in_bounds(offset, len, key->bytes))) {
+        *err = refuse(id, offset, len, RPM_E_RANGE);
         return NULL;
     }
     return key;
 }
 
+static inline const struct rpmi_shm_key *
+find_op(const struct rpmi_direct *direct, const struct rpmi_op *op, uint32_t rights, int *err)
+{
+    return find(direct, op->key, rights, op->offset, op->len, err);
+}
+
 static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
 {
     int err = 0;
-    const struct rpmi_shm_key *key = find(&shm->direct, op, RPMI_RIGHT_WRITE, op->len, &err);
+    const struct rpmi_shm_key *key = find_op(&shm->direct, op, RPMI_RIGHT_WRITE, &err);
 
     if (key == NULL)
         return err;
     RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES && op->body_bytes <= op->len &&
                op->head_bytes <= op->len - op->body_bytes);
     if (op->offset < key->guarded_bytes)
-        return refuse(op, RPM_E_DENIED);
+        return refuse_op(op, RPM_E_DENIED);
     if (key->guard != NULL) {
         err = bracket_open(bracket, key, shm->light);
         if (err != 0)
@@ -141,7 +152,7 @@ static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op, struc
 static int do_persist(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
 {
     int err = 0;
-    const struct rpmi_shm_key *key = find(&shm->direct, op, RPMI_RIGHT_READ, op->len, &err);
+    const struct rpmi_shm_key *key = find_op(&shm->direct, op, RPMI_RIGHT_READ, &err);
     uintptr_t first;
 
     if (key == NULL)
@@ -163,47 +174,63 @@ static int do_persist(struct rpmi_shm *shm, const struct rpmi_op *op, struct bra
     return 0;
 }
 
-static int do_read(struct rpmi_shm *shm, const struct rpmi_op *op)
+static inline int do_read(struct rpmi_shm *shm, uint32_t id, uint64_t offset, void *into,
+                          uint64_t len)
 {
     uint64_t word;
     int err = 0;
-    const struct rpmi_shm_key *key = find(&shm->direct, op, RPMI_RIGHT_READ, op->len, &err);
+    const struct rpmi_shm_key *key = find(&shm->direct, id, RPMI_RIGHT_READ, offset, len, &err);
 
     if (key == NULL)
         return err;
-    if (op->len == sizeof(word) && rpmi_is_aligned(op->offset, sizeof(word))) {
-        word = __atomic_load_n((const uint64_t *)(const void *)(key->base + op->offset),
-                               __ATOMIC_RELAXED);
-        memcpy(op->into, &word, sizeof(word));
+    if (len == sizeof(word) && rpmi_is_aligned(offset, sizeof(word))) {
+        word =
+            __atomic_load_n((const uint64_t *)(const void *)(key->base + offset), __ATOMIC_RELAXED);
+        memcpy(into, &word, sizeof(word));
     } else {
-        memcpy(op->into, key->base + op->offset, op->len);
+        memcpy(into, key->base + offset, len);
     }
     return 0;
+}
+
+/* The word that an atomic is for, in its bracket, or NULL and @err. */
+static inline uint64_t *find_word(struct rpmi_shm *shm, uint32_t id, uint64_t offset,
+                                  struct bracket *bracket, int *err)
+{
+    const struct rpmi_shm_key *key =
+        find(&shm->direct, id, RPMI_RIGHT_ATOMIC, offset, sizeof(uint64_t), err);
+
+    if (key == NULL)
+        return NULL;
+    if (!rpmi_is_aligned(offset, sizeof(uint64_t))) {
+        *err = rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
+        return NULL;
+    }
+    if (key->guard != NULL) {
+        *err = bracket_open(bracket, key, shm->light);
+        if (*err != 0)
+            return NULL;
+    }
+    return (uint64_t *)(void *)(key->base + offset);
+}
+
+static inline uint64_t swap(uint64_t *word, uint64_t expect, uint64_t desired)
+{
+    (void)__atomic_compare_exchange_n(word, &expect, desired, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST);
+    return expect;
 }
 
 static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
 {
     int err = 0;
-    const struct rpmi_shm_key *key =
-        find(&shm->direct, op, RPMI_RIGHT_ATOMIC, sizeof(uint64_t), &err);
-    uint64_t found = op->expect;
-    uint64_t *word;
+    uint64_t *word = find_word(shm, op->key, op->offset, bracket, &err);
+    uint64_t found;
 
-    if (key == NULL)
+    if (word == NULL)
         return err;
-    if (!rpmi_is_aligned(op->offset, sizeof(uint64_t)))
-        return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
-    if (key->guard != NULL) {
-        err = bracket_open(bracket, key, shm->light);
-        if (err != 0)
-            return err;
-    }
-    word = (uint64_t *)(void *)(key->base + op->offset);
-    if (op->kind == RPMI_OP_FAA)
-        found = __atomic_fetch_add(word, op->operand, __ATOMIC_SEQ_CST);
-    else
-        (void)__atomic_compare_exchange_n(word, &found, op->operand, false, __ATOMIC_SEQ_CST,
-                                          __ATOMIC_SEQ_CST);
+    found = op->kind == RPMI_OP_FAA ? __atomic_fetch_add(word, op->operand, __ATOMIC_SEQ_CST)
+                                    : swap(word, op->expect, op->operand);
     memcpy(op->into, &found, sizeof(found));
     return 0;
 }
@@ -251,14 +278,14 @@ static int step_may(void *context, const struct rpmi_step *step)
                       : step->kind == RPMI_STEP_WRITE ? RPMI_RIGHT_WRITE
                                                       : RPMI_RIGHT_ATOMIC;
     int err = 0;
-    const struct rpmi_shm_key *key = find(&walk->shm->direct, &op, rights, op.len, &err);
+    const struct rpmi_shm_key *key = find_op(&walk->shm->direct, &op, rights, &err);
 
     if (key == NULL)
         return err;
     if (rights == RPMI_RIGHT_READ)
         return 0;
     if (op.offset < key->guarded_bytes)
-        return refuse(&op, RPM_E_DENIED);
+        return refuse_op(&op, RPM_E_DENIED);
     if (rights == RPMI_RIGHT_ATOMIC && !rpmi_is_aligned(op.offset, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
     return key->guard != NULL ? bracket_open(walk->bracket, key, walk->shm->light) : 0;
@@ -286,7 +313,7 @@ static int step_act(void *context, const struct rpmi_step *step, void *result)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     switch (op.kind) {
     case RPMI_OP_READ:
-        return do_read(walk->shm, &op);
+        return do_read(walk->shm, op.key, op.offset, op.into, op.len);
     case RPMI_OP_WRITE:
         return do_write(walk->shm, &op, walk->bracket);
     default:
@@ -309,7 +336,7 @@ static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct brack
 {
     switch (op->kind) {
     case RPMI_OP_READ:
-        return do_read(shm, op);
+        return do_read(shm, op->key, op->offset, op->into, op->len);
     case RPMI_OP_PERSIST:
         return do_persist(shm, op, bracket);
     case RPMI_OP_CAS:
@@ -318,7 +345,7 @@ static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct brack
     case RPMI_OP_STEPS:
         return do_steps(shm, op, bracket);
     default:
-        return refuse(op, RPM_E_NOCAP);
+        return refuse_op(op, RPM_E_NOCAP);
     }
 }
 
@@ -436,12 +463,41 @@ static void lane_follow(struct rpmi_link *link, uint32_t id)
     (void)__atomic_fetch_add(&guard->followed, 1, __ATOMIC_RELAXED);
 }
 
+static inline bool is_open(const struct rpmi_shm *shm)
+{
+    return shm->link.lost == 0 && rpmi_pulse_lives(shm->pulse);
+}
+
+static int lane_read(struct rpmi_link *link, uint32_t id, uint64_t offset, void *into, uint64_t len)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+
+    return RPMI_LIKELY(is_open(shm)) ? do_read(shm, id, offset, into, len) : RPM_E_LOST;
+}
+
+static int lane_swap(struct rpmi_link *link, uint32_t id, uint64_t offset, uint64_t expect,
+                     uint64_t desired, uint64_t *found)
+{
+    struct rpmi_shm *shm = rpmi_shm_of(link);
+    struct bracket bracket = { 0 };
+    int err = RPM_E_LOST;
+    uint64_t *word = RPMI_LIKELY(is_open(shm)) ? find_word(shm, id, offset, &bracket, &err) : NULL;
+
+    if (word == NULL)
+        return err;
+    *found = swap(word, expect, desired);
+    bracket_close(&bracket);
+    return 0;
+}
+
 const struct rpmi_lane rpmi_direct_lane = {
     .enter = lane_enter,
     .frame = lane_frame,
     .body = lane_body,
     .leave = lane_leave,
     .follow = lane_follow,
+    .read = lane_read,
+    .swap = lane_swap,
 };
 
 const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)

@@ -90,8 +90,8 @@ TEST_CASE("lane: the far memory is the same as the ordinary way leaves it", "[un
             REQUIRE(rpm_log_trim(plain.log, info(plain.log).tail_lsn) == 0);
             full++;
         }
-        REQUIRE(lane.server.pool.bytes == plain.server.pool.bytes);
-        REQUIRE(lane.server.pool.kept == plain.server.pool.kept);
+        REQUIRE((lane.server.pool.bytes == plain.server.pool.bytes));
+        REQUIRE((lane.server.pool.kept == plain.server.pool.kept));
         laps = info(lane.log).tail_lsn / (256 << 10);
     }
     CHECK(laps > 10);
@@ -124,7 +124,7 @@ TEST_CASE("lane: a writer that lost its claim is told, and nothing is stored", "
 
     CHECK(rpm_log_append(world.log, "x", 1, &lsn) == RPM_E_FENCED);
     CHECK(lsn == 77);
-    CHECK(world.server.pool.bytes == before);
+    CHECK((world.server.pool.bytes == before));
     CHECK(append(newer, payload(2, 100)) == 128);
 }
 

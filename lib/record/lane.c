@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lane.c: a region's shortest way: one read, one compare-and-swap, or a few writes and a fence, by
+ * this CPU, where the server's memory is mapped here. No ops are made and nothing is queued.
+ *
+ * Invariants
+ *   what comes here was checked as for the ordinary way
+ *   what the ordinary way would refuse, or ask of others, is left to it, with nothing done
+ *
+ * Tests: tests/unit/record/lane_test.cpp
+ */
+#include "record/region.h"
+
+#include "base/assert.h"
+
+bool rpmi_region_lane_read(struct rpm_region *region, uint64_t offset, void *data, uint64_t len)
+{
+    struct rpmi_link *link = region->conn->link;
+
+    if (link->lane == NULL || link->lane->read(link, region->key, offset, data, len) != 0)
+        return false;
+    link->stats.reads++;
+    link->stats.read_bytes += len;
+    return true;
+}
+
+bool rpmi_region_lane_swap(struct rpm_region *region, uint64_t offset, uint64_t expect,
+                           uint64_t desired, uint64_t *found)
+{
+    struct rpmi_link *link = region->conn->link;
+
+    if (link->lane == NULL ||
+        link->lane->swap(link, region->key, offset, expect, desired, found) != 0)
+        return false;
+    link->stats.atomics++;
+    return true;
+}
+
+/* Only what a claim guards has a lane to be entered. */
+static bool has_lane(const struct rpm_region *region)
+{
+    return region->conn->link->lane != NULL && region->claim.log != NULL &&
+           region->plan.write_kind == RPMI_OP_WRITE &&
+           (region->plan.seal_kind == RPMI_OP_DRAIN || region->plan.seal_kind == 0);
+}
+
+bool rpmi_region_lane_writev(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
+{
+    struct rpmi_link *link = region->conn->link;
+    bool cached = (region->plan.write_flags & RPMI_OP_CACHED) != 0;
+    uint64_t payload = 0;
+
+    if (!has_lane(region))
+        return false;
+    /* A fence in between is not the lane's business. */
+    for (uint32_t i = 0; i < n; i++)
+        if (patches[i].flags != 0)
+            return false;
+    if (link->lane->enter(link, region->key, region->bytes, false, cached) != 0)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct rpm_patch *patch = &patches[i];
+        uint64_t written = rpmi_region_padded(region, patch->offset, patch->len);
+
+        link->lane->body(link, patch->offset, patch->data, patch->len, written);
+        link->stats.write_bytes += written;
+        payload += patch->len;
+    }
+    link->lane->leave(link);
+    link->stats.writes += n;
+    link->stats.flushes++;
+    region->conn->payload_bytes += payload;
+    return true;
+}
+
+void rpm_region_prefetch(struct rpm_region *region, uint64_t offset, size_t len)
+{
+    struct rpmi_link *link;
+    uintptr_t first;
+
+    RPM_ASSERT(region != NULL);
+    link = region->conn->link;
+    if (link->lane == NULL || rpmi_region_readable(region) != 0 ||
+        !rpmi_in_bounds(offset, len, region->bytes))
+        return;
+    first = (uintptr_t)link->ops->peek(link, region->key, offset, len);
+    if (first == 0)
+        return;
+    for (uintptr_t at = first & ~(uintptr_t)(RPMI_LINE_BYTES - 1); at < first + len;
+         at += RPMI_LINE_BYTES)
+        __builtin_prefetch((const void *)at);
+}
