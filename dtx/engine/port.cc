@@ -166,6 +166,12 @@ void Port::read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes)
     check(rpm_region_read(used(rows_[shard].region), offset, into, bytes), "reading");
 }
 
+void Port::expect(uint32_t shard, uint64_t row, uint64_t row_bytes, uint64_t lock)
+{
+    rpm_region_prefetch(used(rows_[shard].region), row, row_bytes);
+    rpm_region_prefetch(used(locks_[shard].region), lock, sizeof(uint64_t));
+}
+
 void Port::write(uint32_t shard, std::span<const rpm_patch> patches)
 {
     check(rpm_region_writev(used(rows_[shard].region), patches.data(),
@@ -206,27 +212,6 @@ uint64_t Port::compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect
 
     check(rpm_region_cas(used(locks_[shard].region), offset, expect, desired, &found), "locking");
     return found;
-}
-
-void Port::carry_out(const Operation &op)
-{
-    rpm_patch patch{ op.offset, op.bytes, op.count, 0 };
-
-    switch (op.kind) {
-    case Operation::read:
-        read(op.shard, op.offset, op.bytes, op.count);
-        break;
-    case Operation::write:
-        write(op.shard, { &patch, 1 });
-        break;
-    case Operation::read_lock:
-        read_locks(op.shard, op.offset, static_cast<uint64_t *>(op.bytes), op.count);
-        break;
-    case Operation::swap_lock:
-        *static_cast<uint64_t *>(op.bytes) =
-            compare_and_swap(op.shard, op.offset, op.expect, op.desired);
-        break;
-    }
 }
 
 Port::Remote &Port::remote_of(const Operation &op)

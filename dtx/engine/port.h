@@ -118,6 +118,8 @@ class Port
     }
 
     void read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes);
+    /* A row and its lock are asked for soon. */
+    void expect(uint32_t shard, uint64_t row, uint64_t row_bytes, uint64_t lock);
     void write(uint32_t shard, std::span<const rpm_patch> patches);
     uint64_t lock_word(uint32_t shard, uint64_t offset);
     void read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes);
@@ -125,9 +127,8 @@ class Port
     void fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words, uint64_t bytes);
     uint64_t compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired);
 
-    void carry_out(const Operation &op);
-    /* Begin it; poll() counts @pending down when it has ended. 0, RPM_E_BUSY: poll first, or why
-     * not. */
+    /* Begin an operation; poll() counts @pending down when it has ended. 0, RPM_E_BUSY: poll first,
+     * or why not. */
     int send(const Operation &op, Pending *pending);
     int send_writes(uint32_t shard, std::span<const rpm_patch> patches, Pending *pending);
     /* By the far CPU, one after the other. @steps are borrowed until they have ended. */

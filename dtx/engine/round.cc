@@ -34,6 +34,7 @@ void Round::check_joined() const
 Port &Round::primary(Address address)
 {
     check_joined();
+    store_.remote()++;
     return store_.port(store_.server_of(address.shard(), 0));
 }
 
@@ -43,39 +44,51 @@ bool Round::is_immediate(const Port &port) const
     return via_ == Via::one_sided && port.places() && !store_.scheduler().interleaves();
 }
 
-void Round::add(uint32_t server, const Operation &op)
+void Round::stage(const Port &port, const Operation &op)
 {
-    store_.remote()++;
-    if (is_immediate(store_.port(server)))
-        store_.port(server).carry_out(op);
-    else
-        ops_.push_back({ server, stage_, op });
+    ops_.push_back({ port.server(), stage_, op });
 }
 
-void Round::read(Address address, unsigned char *image, uint32_t bytes)
+void Round::read(Address address, void *bytes, uint32_t count)
 {
-    add(primary(address).server(),
-        { Operation::read, address.shard(), store_.layout().row_offset(address), image, bytes });
+    Port &port = primary(address);
+    uint32_t shard = address.shard();
+    uint64_t offset = store_.layout().row_offset(address);
+
+    if (is_immediate(port))
+        port.read(shard, offset, bytes, count);
+    else
+        stage(port, { Operation::read, shard, offset, bytes, count });
 }
 
 void Round::version(Address address, uint64_t *version)
 {
-    add(primary(address).server(),
-        { Operation::read, address.shard(), store_.layout().row_offset(address), version,
-          sizeof(*version) });
+    read(address, version, sizeof(*version));
 }
 
 void Round::lock_word(Address address, uint64_t *word)
 {
-    add(primary(address).server(), { Operation::read_lock, address.shard(),
-                                     store_.layout().lock_offset(address), word, sizeof(*word) });
+    Port &port = primary(address);
+    uint32_t shard = address.shard();
+    uint64_t offset = store_.layout().lock_offset(address);
+
+    if (is_immediate(port))
+        *word = port.lock_word(shard, offset);
+    else
+        stage(port, { Operation::read_lock, shard, offset, word, sizeof(*word) });
 }
 
 void Round::compare_and_swap(Address address, uint64_t expect, uint64_t desired, uint64_t *found)
 {
-    add(primary(address).server(),
-        { Operation::swap_lock, address.shard(), store_.layout().lock_offset(address), found,
-          sizeof(*found), expect, desired });
+    Port &port = primary(address);
+    uint32_t shard = address.shard();
+    uint64_t offset = store_.layout().lock_offset(address);
+
+    if (is_immediate(port))
+        *found = port.compare_and_swap(shard, offset, expect, desired);
+    else
+        stage(port,
+              { Operation::swap_lock, shard, offset, found, sizeof(*found), expect, desired });
 }
 
 void Round::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches)
@@ -84,14 +97,14 @@ void Round::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patc
 
     Port &port = store_.port(store_.server_of(shard, copy));
 
+    store_.remote() += patches.size();
     if (is_immediate(port)) {
-        store_.remote() += patches.size();
         port.write(shard, patches);
         return;
     }
     for (const rpm_patch &patch : patches)
-        add(port.server(),
-            { Operation::write, shard, patch.offset, const_cast<void *>(patch.data), patch.len });
+        stage(port,
+              { Operation::write, shard, patch.offset, const_cast<void *>(patch.data), patch.len });
 }
 
 /* One after the other: what cannot be sent is the round's failure. */

@@ -36,7 +36,7 @@ class Round
 
     /* The object, whole, of the shard's primary. All that is given to be filled is when run() is
      * through, and borrowed until then. */
-    void read(Address address, unsigned char *image, uint32_t bytes);
+    void read(Address address, void *bytes, uint32_t count);
     /* Its version alone. */
     void version(Address address, uint64_t *version);
     void lock_word(Address address, uint64_t *word);
@@ -82,9 +82,9 @@ class Round
     };
 
     void check_joined() const;
-    Port &primary(Address address);
+    Port &primary(Address address); /* for one more operation there */
     bool is_immediate(const Port &port) const;
-    void add(uint32_t server, const Operation &op);
+    void stage(const Port &port, const Operation &op);
     Task<> send_all();
     Task<> send_stage(size_t first, size_t end);
     Task<> send_lists();

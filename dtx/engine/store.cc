@@ -201,6 +201,13 @@ Access *Store::fetch_now(Accesses &accesses, Address address)
     return access;
 }
 
+void Store::expect(Address address)
+{
+    port(server_of(address.shard(), 0))
+        .expect(address.shard(), layout().row_offset(address),
+                layout().table(address.table()).slot_bytes, layout().lock_offset(address));
+}
+
 Task<Access *> Store::fetch_far(Accesses &accesses, Address address)
 {
     Access *access = accesses.find(address);

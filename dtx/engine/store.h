@@ -44,28 +44,25 @@ class Store
     /* Awaited: the object, as this transaction has it, or as it is now. Throws Conflict when it
      * stays torn: somebody is writing it, or died over it. */
     struct Fetch {
-        bool await_ready()
+        std::optional<Access *> now()
         {
-            return (found = store.fetch_now(accesses, address)) != nullptr;
+            Access *found = store.fetch_now(accesses, address);
+
+            if (found == nullptr)
+                return std::nullopt;
+            return found;
         }
-        bool await_suspend(std::coroutine_handle<> awaiting)
+        Task<Access *> far()
         {
-            task.emplace(store.fetch_far(accesses, address));
-            return task->await_suspend(awaiting);
-        }
-        Access *await_resume()
-        {
-            return task ? task->await_resume() : found;
+            return store.fetch_far(accesses, address);
         }
         Store &store;
         Accesses &accesses;
         Address address;
-        Access *found = nullptr;
-        std::optional<Task<Access *>> task{};
     };
-    Fetch fetch(Accesses &accesses, Address address)
+    AtOnce<Fetch> fetch(Accesses &accesses, Address address)
     {
-        return Fetch{ *this, accesses, address };
+        return AtOnce(Fetch{ *this, accesses, address });
     }
 
     /* The same where that takes no waiting, else nullptr. */
@@ -100,9 +97,17 @@ class Store
     /* All of a table's that this session has; they are not its any more. */
     std::vector<uint64_t> take_all(uint32_t shard, uint32_t table);
 
+    /* It will be fetched, and locked, soon: where it is mapped, its lines are on their way. */
+    void expect(Address address);
+
     /* Where a row was when it was last seen, or nothing: a guess. */
     const uint64_t *cached(uint32_t table, uint64_t key) const;
     void cache(uint32_t table, uint64_t key, uint64_t slot);
+    /* That will be asked for soon. */
+    void expect_guess(uint32_t table, uint64_t key)
+    {
+        __builtin_prefetch(&guess(table, key));
+    }
 
     uint32_t shard_of(uint32_t table, uint64_t key) const;
 

@@ -149,5 +149,33 @@ inline Task<void> Promise<void>::get_return_object() noexcept
     return Task<void>(std::coroutine_handle<Promise<void>>::from_promise(*this));
 }
 
+/* Awaited: what @Attempt::now() has at once, without a coroutine; where it has nothing, what the
+ * task comes to that its far() begins. */
+template <class Attempt> class [[nodiscard]] AtOnce
+{
+  public:
+    explicit AtOnce(Attempt attempt) : attempt_(std::move(attempt)) {}
+
+    bool await_ready()
+    {
+        now_ = attempt_.now();
+        return now_.has_value();
+    }
+    bool await_suspend(std::coroutine_handle<> awaiting)
+    {
+        task_.emplace(attempt_.far());
+        return task_->await_suspend(awaiting);
+    }
+    auto await_resume()
+    {
+        return now_ ? *std::move(now_) : task_->await_resume();
+    }
+
+  private:
+    Attempt attempt_;
+    decltype(std::declval<Attempt &>().now()) now_;
+    std::optional<decltype(std::declval<Attempt &>().far())> task_;
+};
+
 } // namespace dtx
 #endif

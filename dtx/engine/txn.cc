@@ -206,7 +206,30 @@ Task<bool> Txn::remove(uint32_t table, uint64_t key)
     co_return true;
 }
 
-Task<> Txn::prefetch(std::vector<Wanted> rows)
+/* First where they may be, then they themselves: two misses, however many they are. */
+bool Txn::prefetch_now(std::span<const Wanted> rows)
+{
+    Store &store = session_.store();
+    bool near = true;
+
+    for (const Wanted &row : rows)
+        store.expect_guess(row.table, row.key);
+    for (const Wanted &row : rows) {
+        const uint64_t *slot = store.cached(row.table, row.key);
+
+        if (slot == nullptr)
+            continue;
+
+        Address address = Address::of(store.shard_of(row.table, row.key), row.table, *slot);
+
+        near = near && !store.is_far(address);
+        if (near)
+            store.expect(address);
+    }
+    return near;
+}
+
+Task<std::monostate> Txn::prefetch_far(std::span<const Wanted> rows)
 {
     Store &store = session_.store();
     std::vector<Address> far;
@@ -219,6 +242,7 @@ Task<> Txn::prefetch(std::vector<Wanted> rows)
                 far.push_back(address);
         }
     co_await store.bring(accesses_, far);
+    co_return std::monostate{};
 }
 
 Task<> Txn::prefetch_slots(uint32_t table, const std::vector<std::pair<uint64_t, uint64_t>> &found)

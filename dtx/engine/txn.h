@@ -16,9 +16,12 @@
 #include "engine/schema.h"
 #include "engine/task.h"
 
+#include <array>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace dtx
@@ -29,25 +32,17 @@ class Session;
 class Txn
 {
   public:
-    /* The row of a key, or nothing if there is none. Throws Conflict, Fenced. */
-    template <class Row> Task<std::optional<Row>> read(Table<Row> table, uint64_t key)
+    /* Awaited: the row of a key, or nothing if there is none. Throws Conflict, Fenced. */
+    template <class Row> auto read(Table<Row> table, uint64_t key)
     {
-        const Access *found = find_now(table.number, key);
-
-        if (found == nullptr)
-            found = co_await find(table.number, key);
-        if (found == nullptr)
-            co_return std::nullopt;
-        co_return row<Row>(*found);
+        return AtOnce(Read<Row>{ *this, table, key });
     }
 
-    /* Replace the row of a key. False: there is none, and nothing was done. A row that was read or
-     * written by this transaction costs no further round trip. */
-    template <class Row> Task<bool> write(Table<Row> table, uint64_t key, Row row)
+    /* Awaited: replace the row of a key. False: there is none, and nothing was done. A row that was
+     * read or written by this transaction costs no further round trip. */
+    template <class Row> auto write(Table<Row> table, uint64_t key, Row row)
     {
-        if (replace_now(table.number, key, &row))
-            co_return true;
-        co_return co_await replace(table.number, key, &row);
+        return AtOnce(Write<Row>{ *this, table, key, row });
     }
 
     /* Add a row. False: the key has one, and nothing was done. Throws Error: RPM_E_FULL. */
@@ -79,13 +74,19 @@ class Txn
         co_return rows;
     }
 
-    /* Have the rows of several keys under way together: reading and writing them afterwards takes
-     * no round trip where this session has met them before. Changes nothing else, and is for
-     * nothing where the servers' memory is mapped. Throws Fenced. */
-    Task<> prefetch(std::vector<Wanted> rows);
-    template <class... More> Task<> prefetch(Wanted first, More... more)
+    /* Awaited: have the rows of several keys under way together. Reading and writing them
+     * afterwards takes no round trip where this session has met them before; where the servers'
+     * memory is mapped, they miss this CPU's caches all at once. Changes nothing else. Throws
+     * Fenced. */
+    auto prefetch(std::vector<Wanted> rows)
     {
-        return prefetch(std::vector<Wanted>{ first, more... });
+        return AtOnce(Prefetch<std::vector<Wanted>>{ *this, std::move(rows) });
+    }
+    template <class... More> auto prefetch(Wanted first, More... more)
+    {
+        using Rows = std::array<Wanted, 1 + sizeof...(more)>;
+
+        return AtOnce(Prefetch<Rows>{ *this, { first, more... } });
     }
 
     /* This transaction's number, never used twice in a database. */
@@ -109,12 +110,68 @@ class Txn
     {
     }
 
-    /* Those with "now" are for what takes no waiting; else they find nothing, and do nothing. */
+    /* What takes no waiting has an answer now(); else nothing was done. */
+    template <class Row> struct Read {
+        std::optional<std::optional<Row>> now()
+        {
+            const Access *found = txn.find_now(table.number, key);
+
+            if (found == nullptr)
+                return std::nullopt;
+            return std::make_optional<std::optional<Row>>(txn.row<Row>(*found));
+        }
+        Task<std::optional<Row>> far()
+        {
+            const Access *found = co_await txn.find(table.number, key);
+
+            if (found == nullptr)
+                co_return std::nullopt;
+            co_return txn.row<Row>(*found);
+        }
+        Txn &txn;
+        Table<Row> table;
+        uint64_t key;
+    };
+
+    template <class Row> struct Write {
+        std::optional<bool> now()
+        {
+            if (!txn.replace_now(table.number, key, &row))
+                return std::nullopt;
+            return true;
+        }
+        Task<bool> far()
+        {
+            return txn.replace(table.number, key, &row);
+        }
+        Txn &txn;
+        Table<Row> table;
+        uint64_t key;
+        Row row;
+    };
+
+    template <class Rows> struct Prefetch {
+        std::optional<std::monostate> now()
+        {
+            if (!txn.prefetch_now(rows))
+                return std::nullopt;
+            return std::monostate{};
+        }
+        Task<std::monostate> far()
+        {
+            return txn.prefetch_far(rows);
+        }
+        Txn &txn;
+        Rows rows;
+    };
+
     const Access *find_now(uint32_t table, uint64_t key);
     bool replace_now(uint32_t table, uint64_t key, const void *row);
+    bool prefetch_now(std::span<const Wanted> rows);
     bool change(Access *found, uint32_t table, const void *row);
     Task<const Access *> find(uint32_t table, uint64_t key);
     Task<bool> replace(uint32_t table, uint64_t key, const void *row);
+    Task<std::monostate> prefetch_far(std::span<const Wanted> rows);
     Task<bool> add(uint32_t table, uint64_t key, const void *row);
     Task<bool> remove(uint32_t table, uint64_t key);
     Task<std::vector<std::pair<uint64_t, uint64_t>>> range(uint32_t table, Range range);

@@ -86,6 +86,11 @@ struct Placement {
     uint32_t replicas = 1;
     View view;
 
+    /* Around the ring of servers; without a division, for it is asked for often. */
+    uint32_t next(uint32_t server) const
+    {
+        return server + 1 == servers ? 0 : server + 1;
+    }
     /* How many copies a shard has. */
     uint32_t copies(uint32_t shard) const;
     /* The server of one of them, 0: the primary. There is such a copy. */
