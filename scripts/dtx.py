@@ -45,6 +45,14 @@ HERE = {
     'tpcc': ['tpcc', *SMALL, '--room', '50000'],
 }
 
+# Likewise, with one technique left out at a time: as it is, and with ten customers of a thousand in
+# nearly everybody's way.
+TECHNIQUES = ('all', '-throttle', '-backoff', '-depth', '-guesses', 'none')
+IN_THE_WAY = {
+    'hot 4000 of 100000': ['smallbank'],
+    'hot 10 of 1000': ['smallbank', '--accounts', '1000', '--hot', '10'],
+}
+
 
 class Failed(Exception):
     """What could not be run; the text says why."""
@@ -134,19 +142,33 @@ def measure(options, run, traces):
     return read_rows(path)
 
 
-def here(options):
-    """Rows of dtx-bench on this machine: two threads over shm:, durability on and off."""
-    path = options.out / 'csv' / 'here.csv'
+def bench(options, name, runs):
+    """Rows of dtx-bench on this machine, for each the words that it is given."""
+    path = options.out / 'csv' / f'{name}.csv'
     path.unlink(missing_ok=True)
     columns = call([options.bin / 'dtx-bench', '--columns']).strip()
-    for workload in ('smallbank', 'tatp', 'tpcc'):
-        words = HERE[workload] if options.quick else [workload]
-        for threads in (1, 2):
-            for durability in ('on', 'off'):
-                call([options.bin / 'dtx-bench', *words, '-t', threads, '-s',
-                      '1' if options.quick else '5', '--durability', durability, '--csv', path])
+    for words in runs:
+        call([options.bin / 'dtx-bench', *words, '-s', '1' if options.quick else '5', '--csv',
+              path])
     path.write_text(columns + '\n' + path.read_text(encoding='utf-8'), encoding='utf-8')
     return read_rows(path)
+
+
+def here(options):
+    """One and two threads over shm:, durability on and off."""
+    return bench(options, 'here', [
+        [*(HERE[workload] if options.quick else [workload]), '-t', threads, '--durability', word]
+        for workload in ('smallbank', 'tatp', 'tpcc') for threads in (1, 2)
+        for word in ('on', 'off')])
+
+
+def techniques(options):
+    """Two threads of 16 coroutines over shm: rings, each with everything but one technique."""
+    names = [name for name in IN_THE_WAY for _ in TECHNIQUES]
+    rows = bench(options, 'techniques', [
+        [*words, '-t', '2', '-c', '16', '--link', 'ring', f'--techniques={technique}']
+        for words in IN_THE_WAY.values() for technique in TECHNIQUES])
+    return [{**row, 'customers': name} for name, row in zip(names, rows)]
 
 
 METRICS = ('attempted_mtxns', 'committed_mtxns', 'p50_us', 'p99_us', 'remote_ops_per_attempt',
@@ -198,10 +220,10 @@ def html_table(columns, rows):
     return f'<table><tr>{head}</tr>\n{body}</table>\n'
 
 
-def write_report(options, measured, verdicts, drawn, local):
+def write_report(options, measured, verdicts, drawn):
     parts = ['<!DOCTYPE html><meta charset="utf-8"><title>dtx</title><style>body{font:15px '
              'sans-serif;max-width:60em;margin:auto}td,th{padding:2px 8px;text-align:left}'
-             '</style><h1>Transactions</h1><p>All but the last table is modelled, preset '
+             '</style><h1>Transactions</h1><p>All but the last two tables are modelled, preset '
              f'{html.escape(options.preset)}, seed 1, without conflicts.</p><h2>Published</h2>']
     parts.append(html_table(('what', 'published', 'model', 'verdict', 'why'), [
         {'what': each.row.what, 'published': table.shown(each.row.expect),
@@ -217,7 +239,10 @@ def write_report(options, measured, verdicts, drawn, local):
             measured[run.name]) + '</details>')
     parts.append('<h2>On this machine, over shm:</h2>' + html_table(
         ('workload', 'threads', 'coroutines', 'durability', 'committed_mtxns', 'p50_us', 'p99_us'),
-        local))
+        here(options)))
+    parts.append('<h2>Techniques left out, one at a time, on this machine, over shm: rings</h2>'
+                 + html_table(('customers', 'techniques', 'committed_mtxns', 'conflicts', 'p50_us',
+                               'p99_us'), techniques(options)))
     path = options.out / 'report.html'
     path.write_text('\n'.join(parts), encoding='utf-8')
     print(f'report: {path}')
@@ -240,7 +265,7 @@ def work(options):
     if not options.check:
         drawn = {} if options.no_figures else {run.name: draw(options, run, measured[run.name])
                                                for run in RUNS}
-        write_report(options, measured, verdicts, drawn, here(options))
+        write_report(options, measured, verdicts, drawn)
     if check.known_summary(verdicts):
         print(check.known_summary(verdicts))
     print(check.summary(verdicts))

@@ -73,21 +73,31 @@ void add_servers(CLI::App &app, Options &options)
     cli::secret_option(&app);
 }
 
+/* Words that @parse takes. */
+template <class Parse> CLI::Validator parsed_by(Parse parse)
+{
+    return CLI::Validator(
+        [parse](const std::string &words) {
+            try {
+                (void)parse(words);
+            } catch (const Error &error) {
+                return std::string(error.what());
+            }
+            return std::string();
+        },
+        "");
+}
+
 void add_database(CLI::App &app, Options &options)
 {
     number(app, "--replicas", options.replicas, "Copies of a row and of a log record (2)", 1, 64);
     app.add_option("--phases", options.phases,
                    "one-sided, call, hybrid, or those by call: lock,commit (one-sided)")
-        ->check(CLI::Validator(
-            [](const std::string &words) {
-                try {
-                    (void)Phases::parse(words);
-                } catch (const Error &error) {
-                    return std::string(error.what());
-                }
-                return std::string();
-            },
-            ""));
+        ->check(parsed_by(Phases::parse));
+    app.add_option(
+           "--techniques", options.techniques,
+           "all, none, those that are on: throttle,backoff,depth,guesses, or off: -depth (all)")
+        ->check(parsed_by(Techniques::parse));
     app.add_option_function<std::string>(
            "--durability", [&options](const std::string &word) { options.durable = word == "on"; },
            "on, or off: no redo log and nothing flushed (on)")
@@ -142,7 +152,8 @@ void add_output(CLI::App &app, Options &options)
         ->type_name("FILE");
     app.add_option("--json", options.json, "Write everything measured; - is standard output")
         ->type_name("FILE");
-    app.add_option("--csv", options.csv, "Append a row, the first ten columns those of SMART")
+    app.add_option("--csv", options.csv,
+                   "Append a row, the first ten columns those of SMART; - is standard output")
         ->type_name("FILE");
     app.add_option("--prefix", options.prefix, "First column of that row (dtx)");
     app.set_config("--config", "", "Read options from a file")->type_name("FILE");
@@ -233,6 +244,8 @@ static void refuse_beside_sim(const Options &options)
         throw CLI::ValidationError("--url", "sim: excludes --history and --receipts");
     if (!options.json.empty() || !options.csv.empty())
         throw CLI::ValidationError("--url", "sim: is for people; dtx-model writes --csv");
+    if (options.techniques != "all")
+        throw CLI::ValidationError("--url", "sim: knows no conflicts, so it has no --techniques");
 }
 
 std::unique_ptr<Sim> settle(Options &options)
@@ -317,6 +330,7 @@ dtx::Options cluster_options(const Options &options, const std::vector<std::stri
     made.urls = urls;
     made.replicas = options.replicas;
     made.phases = Phases::parse(options.phases);
+    made.techniques = Techniques::parse(options.techniques);
     made.durable = options.durable;
     made.coordinators = options.coordinators;
     made.log_bytes = options.log_bytes;

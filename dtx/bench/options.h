@@ -41,6 +41,7 @@ struct Options {
     bool durable = true;
     uint32_t coordinators = 64;
     uint64_t log_bytes = 8ull << 20;
+    std::string techniques = "all";
     std::string hints = "all";
     uint64_t seed = 1;
     uint64_t load_seed = 1;

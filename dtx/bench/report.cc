@@ -81,7 +81,8 @@ std::vector<Column> own_columns(const Report &report)
         { "own_servers", options.own_servers() ? "yes" : "no" },
         { "replicas", std::to_string(options.replicas) },
         { "link", options.own_servers() ? options.link : "url" },
-        { "phases", '"' + options.phases + '"' },
+        { "phases", options.phases },
+        { "techniques", options.techniques },
         { "durability", options.durable ? "on" : "off" },
         { "hints", options.hints },
         { "seed", std::to_string(options.seed) },
@@ -142,7 +143,8 @@ Json options_json(const Options &options)
                   { "urls", options.urls },
                   { "replicas", options.replicas },
                   { "link", options.own_servers() ? options.link : "url" },
-                  { "phases", '"' + options.phases + '"' },
+                  { "phases", options.phases },
+                  { "techniques", options.techniques },
                   { "durability", options.durable ? "on" : "off" },
                   { "hints", options.hints },
                   { "seed", options.seed },
@@ -193,9 +195,14 @@ Json json_of(const Report &report)
     return json;
 }
 
-/* @mode: of fopen(). */
-void put_file(const std::string &path, const char *mode, const std::string &text)
+/* @path: - is standard output. @mode: of fopen(). */
+void put_text(const std::string &path, const char *mode, const std::string &text)
 {
+    if (path == "-") {
+        printf("%s", text.c_str());
+        return;
+    }
+
     FILE *file = fopen(path.c_str(), mode);
     bool written = file != nullptr && fwrite(text.data(), 1, text.size(), file) == text.size();
 
@@ -254,10 +261,7 @@ void write_json(const Report &report)
 {
     std::string text = json_of(report).dump(2) + "\n";
 
-    if (report.options.json == "-")
-        printf("%s", text.c_str());
-    else
-        put_file(report.options.json, "w", text);
+    put_text(report.options.json, "w", text);
 }
 
 void append_csv(const Report &report)
@@ -266,7 +270,7 @@ void append_csv(const Report &report)
 
     for (const Column &column : columns_of(report))
         row += (row.empty() ? "" : ",") + field(column.value);
-    put_file(report.options.csv, "a", row + "\n");
+    put_text(report.options.csv, "a", row + "\n");
 }
 
 std::string csv_columns()

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backoff.h: how long to wait after a conflict: randomised, doubling up to a limit that follows
- * from how often this session has tried in vain lately. And how long to wait for those who are
- * away.
+ * backoff.h: how long to wait after a conflict, randomised, doubling up to a limit, and how many
+ * transactions of a session to have under way: both follow from how often it has tried in vain
+ * lately. And how long to wait for those who are away.
  *
- * Source: SMART (ASPLOS 2024), conflict avoidance: t0 1.7 us, limit t0 to 1024 t0, doubled where
- * more than half of the tries fail, halved where less than a tenth does, each 20 ms. Tests:
+ * Source: SMART (ASPLOS 2024), conflict avoidance: t0 1.7 us, limit t0 to 1024 t0. Each 20 ms,
+ * where more than half of the tries fail, half as many transactions, or at one, twice the limit;
+ * where less than a tenth does, twice as many, or at all of them, half the limit. Tests:
  * tests/unit/dtx/engine/backoff_test.cpp
  */
 #ifndef DTX_ENGINE_BACKOFF_H
@@ -26,11 +27,17 @@ class Backoff
     static constexpr uint64_t kFirstNs = 1700;
     static constexpr uint64_t kLastNs = kFirstNs << 10;
     static constexpr uint64_t kEpochNs = 20000000;
+    static constexpr uint32_t kDepthMost = 64;
 
-    /* A transaction ended. */
-    void done()
+    /* Without @waits nobody waits; without @narrows, all may be under way. */
+    explicit Backoff(bool waits = true, bool narrows = true) : waits_(waits), narrows_(narrows) {}
+
+    /* A transaction ended. @now: asked for only where is_narrow(). */
+    void done(uint64_t now)
     {
         done_++;
+        if (is_narrow() && now - epoch_ns_ >= kEpochNs)
+            adapt(now);
     }
 
     /* An attempt, the @nth of its transaction from 1 on, was in vain: how long to wait. */
@@ -39,6 +46,8 @@ class Backoff
         retries_++;
         if (now - epoch_ns_ >= kEpochNs)
             adapt(now);
+        if (!waits_)
+            return 0;
 
         uint64_t base = std::min(kFirstNs << std::min(nth - 1, 10u), limit_ns_);
 
@@ -48,21 +57,40 @@ class Backoff
     {
         return limit_ns_;
     }
+    /* How many transactions may be under way. */
+    uint32_t depth() const
+    {
+        return depth_;
+    }
+    bool is_narrow() const
+    {
+        return depth_ < kDepthMost;
+    }
 
   private:
     void adapt(uint64_t now)
     {
         uint64_t all = retries_ + done_;
 
-        if (retries_ * 2 > all)
-            limit_ns_ = std::min(limit_ns_ * 2, kLastNs);
-        else if (retries_ * 10 < all)
-            limit_ns_ = std::max(limit_ns_ / 2, kFirstNs);
+        if (retries_ * 2 > all) {
+            if (narrows_ && depth_ > 1)
+                depth_ /= 2;
+            else
+                limit_ns_ = std::min(limit_ns_ * 2, kLastNs);
+        } else if (retries_ * 10 < all) {
+            if (is_narrow())
+                depth_ *= 2;
+            else
+                limit_ns_ = std::max(limit_ns_ / 2, kFirstNs);
+        }
         retries_ = 0;
         done_ = 0;
         epoch_ns_ = now;
     }
 
+    bool waits_;
+    bool narrows_;
+    uint32_t depth_ = kDepthMost;
     uint64_t limit_ns_ = kFirstNs;
     uint64_t epoch_ns_ = 0;
     uint64_t retries_ = 0;

@@ -14,6 +14,7 @@
 #include "engine/layout.h"
 #include "engine/phases.h"
 #include "engine/schema.h"
+#include "engine/techniques.h"
 
 #include <librpm.h>
 
@@ -30,6 +31,7 @@ struct Options {
     std::vector<std::string> urls;   /* of the servers; the number of shards */
     uint32_t replicas = 1;           /* copies of a shard and of a redo record: 1 to urls.size() */
     Phases phases;                   /* who carries out what */
+    Techniques techniques;           /* against threads being in each other's way */
     bool durable = true;             /* off: no redo log and nothing flushed, for comparison */
     uint32_t coordinators = 64;      /* sessions at once, 1 to 1024 */
     uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */

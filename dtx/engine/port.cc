@@ -44,7 +44,7 @@ Connection::Connection(const Cluster &cluster, uint32_t server)
     opts.timeout_us = options.timeout_us;
     opts.hints = options.hints.c_str();
     opts.secret = options.secret.empty() ? nullptr : options.secret.c_str();
-    opts.pace = RPM_PACE_THROTTLE;
+    opts.pace = options.techniques.throttle ? RPM_PACE_THROTTLE : 0;
     if (options.dial)
         check(options.dial(server, &opts, &conn_), "connecting");
     else

@@ -14,6 +14,7 @@
 #include "engine/words.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 namespace dtx
@@ -23,7 +24,10 @@ struct Session::State {
     State(const Cluster &all, uint32_t number, Listener *who)
         : cluster(all), coordinator(number), listener(who),
           scheduler(all.options().seed * 1024 + number, all.options().interleave),
-          store(all, scheduler)
+          store(all, scheduler),
+          /* The number that may be under way follows a clock; interleaved steps do not. */
+          backoff(all.options().techniques.backoff,
+                  all.options().techniques.depth && !scheduler.interleaves())
     {
     }
 
@@ -33,6 +37,8 @@ struct Session::State {
     Scheduler scheduler;
     Store store;
     Backoff backoff;
+    uint32_t under_way = 0; /* transactions that were admitted */
+    std::deque<std::coroutine_handle<>> waiting;
     Counters counters;
     std::vector<uint32_t> log_servers;
     std::optional<Patience> patience; /* since it was fenced, or first tried to join */
@@ -136,6 +142,30 @@ void Session::rejoin(uint64_t joined)
     join(Claim::rejoin);
 }
 
+bool Session::enter()
+{
+    if (!state_->waiting.empty() || state_->under_way >= state_->backoff.depth())
+        return false;
+    state_->under_way++;
+    return true;
+}
+
+void Session::queue(std::coroutine_handle<> handle)
+{
+    state_->waiting.push_back(handle);
+}
+
+/* Whoever has waited longest first; each has entered before it goes on. */
+void Session::leave()
+{
+    state_->under_way--;
+    while (!state_->waiting.empty() && state_->under_way < state_->backoff.depth()) {
+        state_->under_way++;
+        state_->scheduler.wake(state_->waiting.front());
+        state_->waiting.pop_front();
+    }
+}
+
 Accesses &Session::begin()
 {
     Accesses *own = nullptr;
@@ -188,7 +218,7 @@ bool Session::end(Accesses &accesses, Ending ending)
 
     count++;
     if (ending != Ending::conflict)
-        state_->backoff.done();
+        state_->backoff.done(state_->backoff.is_narrow() ? now_ns() : 0);
     /* After a new beginning, slots are forgotten with everything else. */
     if (accesses.joined == state_->store.joined() && ending != Ending::unknown)
         for (uint32_t i = 0; i < accesses.size(); i++)
@@ -275,7 +305,8 @@ Task<std::vector<uint64_t>> Session::hand_out(Address word, uint64_t many)
         access->written = true;
         co_return !slots.empty();
     };
-    Status status = (co_await transact(body)).status;
+    /* Within a transaction that was admitted. */
+    Status status = (co_await attempt(body)).status;
 
     if (status == Status::unknown)
         throw Conflict{};

@@ -73,8 +73,79 @@ class Session
     /* Run @body, a callable Task<bool>(Txn &), until it commits or its program does not want to:
      * true asks for the commit, false gives the transaction up. A body is run again from its start
      * after a conflict, so it keeps nothing between runs. Awaited by a coroutine of this session.
-     */
+     * A body awaits no other transaction: it may have to wait until this one has ended. */
     template <class Body> Task<Outcome> transact(Body body)
+    {
+        Place place = co_await Admission{ *this };
+
+        co_return co_await attempt(std::move(body));
+    }
+
+    /* Run coroutines side by side until all have ended. The first exception of one is thrown here
+     * when the others are through. Not from within a coroutine. */
+    void run(std::vector<Task<void>> tasks);
+
+    /* One transaction, for a program without coroutines. */
+    template <class Body> Outcome transact_now(Body body)
+    {
+        Outcome outcome{};
+        auto task = [this, &body, &outcome]() -> Task<void> {
+            outcome = co_await transact(std::move(body));
+        };
+        std::vector<Task<void>> tasks;
+
+        tasks.push_back(task());
+        run(std::move(tasks));
+        return outcome;
+    }
+
+    /* Let the other coroutines of this session go first. */
+    Scheduler::Turn turn();
+
+    const Counters &counters() const;
+    const Cluster &cluster() const;
+
+  private:
+    friend class Txn;
+    enum class Ending { commit, abort, conflict, unknown };
+    struct State;
+
+    /* One of those that may be under way, until its end. */
+    class Place
+    {
+      public:
+        explicit Place(Session &session) : session_(&session) {}
+        Place(Place &&other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+        Place(const Place &) = delete;
+        Place &operator=(const Place &) = delete;
+        Place &operator=(Place &&) = delete;
+        ~Place()
+        {
+            if (session_ != nullptr)
+                session_->leave();
+        }
+
+      private:
+        Session *session_;
+    };
+    struct Admission {
+        bool await_ready()
+        {
+            return session.enter();
+        }
+        void await_suspend(std::coroutine_handle<> handle)
+        {
+            session.queue(handle);
+        }
+        Place await_resume()
+        {
+            return Place(session);
+        }
+        Session &session;
+    };
+
+    /* What transact() does once it is admitted. */
+    template <class Body> Task<Outcome> attempt(Body body)
     {
         Outcome outcome{ Status::aborted, 0 };
 
@@ -106,34 +177,9 @@ class Session
         co_return outcome;
     }
 
-    /* Run coroutines side by side until all have ended. The first exception of one is thrown here
-     * when the others are through. Not from within a coroutine. */
-    void run(std::vector<Task<void>> tasks);
-
-    /* One transaction, for a program without coroutines. */
-    template <class Body> Outcome transact_now(Body body)
-    {
-        Outcome outcome{};
-        auto task = [this, &body, &outcome]() -> Task<void> {
-            outcome = co_await transact(std::move(body));
-        };
-        std::vector<Task<void>> tasks;
-
-        tasks.push_back(task());
-        run(std::move(tasks));
-        return outcome;
-    }
-
-    /* Let the other coroutines of this session go first. */
-    Scheduler::Turn turn();
-
-    const Counters &counters() const;
-    const Cluster &cluster() const;
-
-  private:
-    friend class Txn;
-    enum class Ending { commit, abort, conflict, unknown };
-    struct State;
+    bool enter();                               /* false: there are enough; queue() then */
+    void queue(std::coroutine_handle<> handle); /* until it has entered */
+    void leave();                               /* and let others in */
 
     Accesses &begin();
     Task<Ending> commit(Accesses &accesses);

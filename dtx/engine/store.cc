@@ -27,7 +27,8 @@ static constexpr uint32_t kLookEvery = 1 << 14; /* quiet polls: is anybody there
 Store::Store(const Cluster &cluster, Scheduler &scheduler)
     : cluster_(cluster),
       scheduler_(scheduler), placement_{ cluster.shards(), cluster.options().replicas, {} },
-      guesses_(cluster.options().guesses), free_(cluster.shards() * cluster.layout().tables())
+      guesses_(cluster.options().techniques.guesses ? cluster.options().guesses : 0),
+      free_(cluster.shards() * cluster.layout().tables())
 {
     for (uint32_t server = 0; server < cluster.shards(); server++)
         ports_.push_back(std::make_unique<Port>(cluster, server));
@@ -324,6 +325,9 @@ Store::Guess &Store::guess(uint32_t table, uint64_t key)
 
 const uint64_t *Store::cached(uint32_t table, uint64_t key) const
 {
+    if (guesses_.empty())
+        return nullptr;
+
     const Guess &found = const_cast<Store *>(this)->guess(table, key);
 
     return found.table == table && found.key == key ? &found.slot : nullptr;
@@ -331,7 +335,8 @@ const uint64_t *Store::cached(uint32_t table, uint64_t key) const
 
 void Store::cache(uint32_t table, uint64_t key, uint64_t slot)
 {
-    guess(table, key) = { key, table, slot };
+    if (!guesses_.empty())
+        guess(table, key) = { key, table, slot };
 }
 
 void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,

@@ -106,7 +106,8 @@ class Store
     /* That will be asked for soon. */
     void expect_guess(uint32_t table, uint64_t key)
     {
-        __builtin_prefetch(&guess(table, key));
+        if (!guesses_.empty())
+            __builtin_prefetch(&guess(table, key));
     }
 
     uint32_t shard_of(uint32_t table, uint64_t key) const;

@@ -115,3 +115,48 @@ TEST_CASE("dtx: sessions that come and go leave no slots unused", "[unit]")
         }
     }
 }
+
+TEST_CASE("dtx: while most tries fail fewer transactions are under way", "[unit]")
+{
+    constexpr uint64_t kLateNs = 400000000; // many of the times after which there are half as many
+    dtx::Options options;
+
+    options.techniques.depth = GENERATE(true, false);
+    Database db(1, options);
+    Session session(*db.cluster, 0);
+    uint64_t start = dtx::now_ns();
+    bool in_the_way = true;
+    bool began = false;
+    bool began_beside = false;
+    auto stuck = [&]() -> Task<void> {
+        (void)co_await session.transact([&](Txn &) -> Task<bool> {
+            if (in_the_way)
+                throw dtx::Conflict{};
+            co_return false;
+        });
+    };
+    auto late = [&]() -> Task<void> {
+        while (dtx::now_ns() - start < kLateNs)
+            co_await session.turn();
+        (void)co_await session.transact([&](Txn &) -> Task<bool> {
+            began = true;
+            co_return false;
+        });
+    };
+    auto release = [&]() -> Task<void> {
+        while (dtx::now_ns() - start < kLateNs + kLateNs / 4)
+            co_await session.turn();
+        began_beside = began;
+        in_the_way = false;
+    };
+    std::vector<Task<void>> tasks;
+
+    for (int i = 0; i < 8; i++)
+        tasks.push_back(stuck());
+    tasks.push_back(late());
+    tasks.push_back(release());
+    session.run(std::move(tasks));
+    CHECK(began_beside != options.techniques.depth);
+    CHECK(began);
+    CHECK(session.counters().aborted == 9);
+}
