@@ -273,6 +273,19 @@ Task<bool> Commit::give_up()
     co_return false;
 }
 
+Task<bool> Commit::is_as_read()
+{
+    Round validating(store_, store_.phases().validate);
+
+    check_joined();
+    for (Access *access : writes_)
+        if (access->seen)
+            reads_.push_back(access);
+    begin_validate(validating);
+    co_await validating.run();
+    co_return end_validate();
+}
+
 /* One coroutine for all phases, and another one only where something has to be waited for. */
 Task<bool> Commit::run()
 {

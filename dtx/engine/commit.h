@@ -40,6 +40,9 @@ class Commit
      * RPM_E_TOOBIG, a transaction larger than a log record; nothing has happened. */
     Task<bool> run();
 
+    /* Is all that was read now as it was then, and nobody about to change it? Instead of run(). */
+    Task<bool> is_as_read();
+
   private:
     void begin_lock(Round &round);
     bool end_lock();

@@ -44,7 +44,8 @@ std::vector<unsigned char> cover_of(const Cluster &cluster, Place place, const V
 
     std::memcpy(&page[0], &descriptor, sizeof(descriptor));
     if (place.shard == place.server)
-        std::memcpy(&page[kStateOffset], &record, sizeof(record));
+        for (uint64_t i = 0; i < 2; i++)
+            std::memcpy(&page[kStateOffset + i * sizeof(record)], &record, sizeof(record));
     if (note.empty())
         return page;
     std::memcpy(&page[kNoteOffset], &header, sizeof(header));

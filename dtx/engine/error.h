@@ -32,6 +32,12 @@ class Error : public std::runtime_error
 struct Conflict {
 };
 
+/* Objects that were read do not belong together. They are of different times then; or, if all of
+ * them are still as they were read, some are damaged, and the transaction ends with RPM_E_CORRUPT.
+ */
+struct Inconsistent : Conflict {
+};
+
 /* This coordinator's logs were taken over by somebody who thought it dead, or a server went away:
  * RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_REFUSED. Nothing it had under way can take
  * effect any more, but for what was in a log already. A session joins again before it goes on;

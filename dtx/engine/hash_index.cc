@@ -58,7 +58,7 @@ static Task<Place> look_up(Store &store, Accesses &accesses, uint32_t table, uin
 
         /* A slot that was never written is an empty bucket. */
         if (bucket.used > kBucketEntries)
-            throw Conflict{};
+            throw Inconsistent{};
         place.last = access;
         if (place.room == nullptr && bucket.used < kBucketEntries)
             place.room = access;
@@ -72,7 +72,7 @@ static Task<Place> look_up(Store &store, Accesses &accesses, uint32_t table, uin
             co_return place;
         at = Address::of(at.shard(), at.table(), bucket.next);
     }
-    throw Conflict{}; /* buckets of different times can be a circle */
+    throw Inconsistent{}; /* buckets of different times can be a circle */
 }
 
 Task<std::optional<uint64_t>> hash_find(Store &store, Accesses &accesses, uint32_t table,

@@ -134,16 +134,21 @@ void confirm_view(Store &store)
     }
 }
 
+/* To both places, one after the other: a power cut leaves one of them whole, and so does damage to
+ * one of them, which must not bring back what was before. */
 static void tell(Port &port, ServerState state)
 {
     state.sequence++;
     state.heard = std::max({ state.heard, state.accepted.number, state.proposed.number });
 
     StateRecord record = record_of(state);
-    uint64_t place = kStateOffset + state.sequence % 2 * sizeof(record);
-    rpm_patch patch{ place, &record, sizeof(record), 0 };
 
-    port.write(port.server(), { &patch, 1 });
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t place = kStateOffset + (state.sequence + i) % 2 * sizeof(record);
+        rpm_patch patch{ place, &record, sizeof(record), 0 };
+
+        port.write(port.server(), { &patch, 1 });
+    }
 }
 
 void propose(Port &port, const Cluster &cluster, const View &view)

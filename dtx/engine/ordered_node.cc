@@ -78,7 +78,7 @@ Task<Access *> fetch_node(Store &store, Accesses &accesses, Address address)
         access->header().flags = kObjectValid;
     }
     if (!is_sane(access->as<Node>()))
-        throw Conflict{};
+        throw Inconsistent{};
     co_return access;
 }
 

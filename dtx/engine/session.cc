@@ -194,6 +194,25 @@ Task<Session::Ending> Session::commit(Accesses &accesses)
     co_return co_await commit.run() ? Ending::commit : Ending::conflict;
 }
 
+Task<bool> Session::expect_changed(Accesses &accesses)
+{
+    Commit commit(state_->store, accesses, state_->log_servers);
+    bool unchanged = false;
+
+    /* Without one of the rules what is read may be anything. */
+    if (state_->cluster.options().canary != kCanaryNone)
+        co_return false;
+    try {
+        unchanged = co_await commit.is_as_read();
+    } catch (const Fenced &) {
+        co_return true;
+    }
+    if (!unchanged)
+        co_return false;
+    end(accesses, Ending::abort);
+    throw Error(RPM_E_CORRUPT, "an index and what it leads to do not belong together");
+}
+
 Session::Ending Session::ending_of(const Accesses &accesses)
 {
     if (accesses.logged)
@@ -295,9 +314,23 @@ Task<std::vector<uint64_t>> Session::hand_out(Address word, uint64_t many)
 
             /* The word and the slot were read at different times, and need not belong together. */
             if (next.slot() >= room)
-                throw Conflict{};
+                throw Inconsistent{};
+
+            Access *free = co_await store.fetch(txn.accesses_, next);
+
+            if (free->valid())
+                throw Inconsistent{};
             slots.push_back(next.slot());
-            state.returned = (co_await store.fetch(txn.accesses_, next))->header().key;
+            state.returned = free->header().key;
+        }
+        /* What was never handed out nobody has written to: one of them will do to see that the word
+         * is not an old one. */
+        if (slots.size() < many && first + state.handed_out < room) {
+            Address next = Address::of(word.shard(), static_cast<uint32_t>(word.slot()),
+                                       first + state.handed_out);
+
+            if ((co_await store.fetch(txn.accesses_, next))->version != 0)
+                throw Inconsistent{};
         }
         for (; slots.size() < many && first + state.handed_out < room; state.handed_out++)
             slots.push_back(first + state.handed_out);

@@ -154,10 +154,13 @@ class Session
             Txn txn(*this, accesses, accesses.txn);
             Ending ending = Ending::conflict;
             uint64_t joined = accesses.joined;
+            bool inconsistent = false;
             bool fenced = false;
 
             try {
                 ending = co_await body(txn) ? co_await commit(accesses) : Ending::abort;
+            } catch (const Inconsistent &) {
+                inconsistent = true;
             } catch (const Conflict &) {
             } catch (const Fenced &) {
                 ending = ending_of(accesses);
@@ -166,6 +169,8 @@ class Session
                 end(accesses, Ending::abort);
                 throw;
             }
+            if (inconsistent)
+                fenced = co_await expect_changed(accesses);
             again = end(accesses, ending);
             outcome.conflicts += again ? 1 : 0;
             outcome.status = status_of(ending);
@@ -183,6 +188,9 @@ class Session
 
     Accesses &begin();
     Task<Ending> commit(Accesses &accesses);
+    /* What was read cannot be together. Ends them with an Error, RPM_E_CORRUPT, if it is all as it
+     * was. True: this session was fenced meanwhile. */
+    Task<bool> expect_changed(Accesses &accesses);
     bool end(Accesses &accesses, Ending ending);
     bool try_to_join(Claim claim);
     void lose_patience(const Error &error);

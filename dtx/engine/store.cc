@@ -209,6 +209,22 @@ void Store::expect(Address address)
                 layout().table(address.table()).slot_bytes, layout().lock_offset(address));
 }
 
+/* Whoever writes an object holds its lock: one that is torn, and the same after its lock was found
+ * free, nobody is writing. */
+Task<> Store::expect_in_work(const Access &torn)
+{
+    std::vector<unsigned char> again(torn.bytes);
+    uint64_t word = 0;
+    Round round(*this, phases().execute);
+
+    round.lock_word(torn.address, &word);
+    round.then();
+    round.read(torn.address, again.data(), torn.bytes);
+    co_await round.run();
+    if (word == 0 && !canary(kCanaryLock) && std::equal(again.begin(), again.end(), torn.image))
+        expect_whole(cluster_, torn.address, again.data(), torn.bytes);
+}
+
 Task<Access *> Store::fetch_far(Accesses &accesses, Address address)
 {
     Access *access = accesses.find(address);
@@ -228,6 +244,8 @@ Task<Access *> Store::fetch_far(Accesses &accesses, Address address)
         if (take_image(access))
             break;
         if (tries == kTornTries) {
+            if (word == 0)
+                co_await expect_in_work(*access);
             obstacle = { address, word };
             throw Conflict{};
         }

@@ -182,6 +182,7 @@ class Store
     };
 
     Task<Access *> fetch_far(Accesses &accesses, Address address);
+    Task<> expect_in_work(const Access &torn);
     Guess &guess(uint32_t table, uint64_t key);
     std::vector<uint64_t> &free_slots(uint32_t shard, uint32_t table);
     void rest(uint64_t until_ns);

@@ -105,7 +105,7 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
 
     /* The index and the row were read at different times, and it was deleted in between. */
     if (row == nullptr)
-        throw Conflict{};
+        throw Inconsistent{};
     let_go(accesses, first, spec_of(store, table).index);
     store.cache(table, key, *slot);
     co_return row;
@@ -137,7 +137,7 @@ Task<const Access *> Txn::at(uint32_t table, uint64_t key, uint64_t slot)
     Access *row = co_await row_at(store, accesses_, address, key);
 
     if (row == nullptr)
-        throw Conflict{};
+        throw Inconsistent{};
     co_return row;
 }
 
@@ -199,7 +199,7 @@ Task<bool> Txn::remove(uint32_t table, uint64_t key)
     Access *row = co_await row_at(store, accesses_, address, key);
 
     if (row == nullptr)
-        throw Conflict{};
+        throw Inconsistent{};
     row->header().flags = 0;
     row->written = true;
     row->freed = true;

@@ -55,7 +55,7 @@ struct ServerState {
     bool operator==(const ServerState &) const = default;
 };
 
-/* On the medium: one of two places, written in turn. */
+/* On the medium, in two places: the same, but while it is being written. */
 struct StateRecord {
     ServerState state;
     uint64_t checksum;

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// damage_test.cpp: bytes of a database that nobody wrote so: they are told, not waited for.
+#include "engine/descriptor.h"
+#include "engine/error.h"
+#include "engine/layout.h"
+#include "engine/membership.h"
+#include "engine/port.h"
+#include "engine/view.h"
+#include "engine/words.h"
+#include "unit/dtx/engine/database.h"
+
+using dtx::Address;
+using dtx::Session;
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+constexpr uint64_t kRows = 30;
+
+// The region of a server's own shard, for whoever wants to spoil it.
+class Spoiler
+{
+  public:
+    explicit Spoiler(const dtx::Cluster &cluster, uint32_t server = 0) : cluster_(cluster)
+    {
+        rpm_region_opts opts = rpm_region_opts_init();
+        std::string name = dtx::shard_name(cluster.schema().name(), server);
+
+        REQUIRE(rpm_conn_open(cluster.options().urls[server].c_str(), nullptr, &conn_) == 0);
+        REQUIRE(rpm_region_open(conn_, name.c_str(), &opts, &region_) == 0);
+    }
+    ~Spoiler()
+    {
+        rpm_region_close(&region_);
+        rpm_conn_close(&conn_);
+    }
+    Spoiler(const Spoiler &) = delete;
+    Spoiler &operator=(const Spoiler &) = delete;
+
+    void flip(uint64_t offset)
+    {
+        unsigned char byte;
+
+        REQUIRE(rpm_region_read(region_, offset, &byte, 1) == 0);
+        byte ^= 4;
+        REQUIRE(rpm_region_write(region_, offset, &byte, 1) == 0);
+    }
+    void zero(Address address)
+    {
+        std::vector<unsigned char> zeros(cluster_.layout().table(address.table()).slot_bytes);
+
+        REQUIRE(rpm_region_write(region_, cluster_.layout().row_offset(address), zeros.data(),
+                                 zeros.size()) == 0);
+    }
+
+  private:
+    const dtx::Cluster &cluster_;
+    rpm_conn *conn_ = nullptr;
+    rpm_region *region_ = nullptr;
+};
+
+void fill(Database &db, dtx::Table<Account> table)
+{
+    Session session(*db.cluster, 0);
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                for (uint64_t key = 0; key < kRows; key++)
+                    AWAIT_CHECK(co_await txn.insert(table, key, Account{ 100 }));
+                co_return true;
+            }) == Status::committed);
+}
+
+Address address_of(const Database &db, dtx::Table<Account> table, uint64_t wanted)
+{
+    Address found = Address::of(0, 0, 0);
+
+    db.cluster->each_object(table.number, 0,
+                            [&](Address address, const unsigned char *image, uint32_t) {
+                                const dtx::ObjectHeader &header = dtx::header_of(image);
+
+                                if ((header.flags & dtx::kObjectValid) != 0 && header.key == wanted)
+                                    found = address;
+                            });
+    REQUIRE(found.table() == table.number);
+    return found;
+}
+
+template <class Body> int code_of(Session &session, Body body)
+{
+    try {
+        (void)now(session, body);
+    } catch (const dtx::Error &error) {
+        UNSCOPED_INFO(error.what());
+        return error.code();
+    }
+    return 0;
+}
+
+int read(Session &session, dtx::Table<Account> table, uint64_t key)
+{
+    return code_of(session, [&](Txn &txn) -> Task<bool> {
+        co_return (co_await txn.read(table, key)).has_value();
+    });
+}
+
+} // namespace
+
+TEST_CASE("dtx: a row that is torn and that nobody writes is damaged", "[unit]")
+{
+    std::string mode = GENERATE("", ",mode=ring");
+    Database db(1, {}, Tables(), mode);
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+
+    fill(db, table);
+    uint64_t at = db.cluster->layout().row_offset(address_of(db, table, 7));
+    {
+        Spoiler spoiler(*db.cluster);
+        spoiler.flip(at + sizeof(dtx::ObjectHeader));
+    }
+    Session session(*db.cluster, 1);
+
+    CHECK(read(session, table, 7) == RPM_E_CORRUPT);
+    CHECK(read(session, table, 7) == RPM_E_CORRUPT);
+    CHECK(read(session, table, 8) == 0);
+}
+
+TEST_CASE("dtx: an index that leads to a row that is not there is damaged, or that row", "[unit]")
+{
+    Database db;
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+
+    fill(db, table);
+    {
+        Spoiler spoiler(*db.cluster);
+        spoiler.zero(address_of(db, table, 7));
+    }
+    Session session(*db.cluster, 1);
+
+    CHECK(read(session, table, 7) == RPM_E_CORRUPT);
+    CHECK(code_of(session, [&](Txn &txn) -> Task<bool> {
+              AWAIT_CHECK(co_await txn.write(table, 8, Account{ 1 }));
+              co_return co_await txn.erase(table, 7);
+          }) == RPM_E_CORRUPT);
+    CHECK(read(session, table, 8) == 0);
+    CHECK(code_of(session, [&](Txn &txn) -> Task<bool> {
+              co_return co_await txn.insert(table, 99, Account{ 1 });
+          }) == 0);
+}
+
+TEST_CASE("dtx: slots that are in use are not handed out, whatever their word says", "[unit]")
+{
+    Database db;
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+
+    fill(db, table);
+    {
+        Spoiler spoiler(*db.cluster);
+        spoiler.zero(Address::of(0, dtx::kWordsTable, table.number));
+    }
+    Session session(*db.cluster, 1);
+
+    CHECK(code_of(session, [&](Txn &txn) -> Task<bool> {
+              co_return co_await txn.insert(table, 99, Account{ 1 });
+          }) == RPM_E_CORRUPT);
+    for (uint64_t key = 0; key < kRows; key++)
+        CHECK(read(session, table, key) == 0);
+}
+
+TEST_CASE("dtx: one damaged place does not take back what a server was told", "[unit]")
+{
+    uint64_t place = GENERATE(0u, 1u);
+    bool twice = GENERATE(false, true);
+    Database db;
+    dtx::Scheduler scheduler(1, 0);
+    dtx::View view;
+
+    for (int i = 0; i < (twice ? 2 : 1); i++) {
+        dtx::Port port(*db.cluster, 0);
+
+        view.number++;
+        port.connect();
+        port.open({ 1, 1, {} }, dtx::kRecoverer, dtx::Claim::takeover);
+        dtx::propose(port, *db.cluster, view);
+        dtx::accept(port, *db.cluster, view);
+    }
+    {
+        Spoiler spoiler(*db.cluster);
+        spoiler.flip(dtx::kStateOffset + place * sizeof(dtx::StateRecord));
+    }
+    dtx::Store store(*db.cluster, scheduler);
+
+    CHECK(dtx::find_view(store) == view);
+}
