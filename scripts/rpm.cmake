@@ -60,7 +60,7 @@ function(rpm_test_properties name label timeout)
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
         SKIP_RETURN_CODE 77)
     # The long ones first, so that none is left to run alone at the end.
-    if(label MATCHES "crash|canary|swarm|kill")
+    if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(tools_bench|unit_dtx)")
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()
 endfunction()
