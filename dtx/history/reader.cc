@@ -7,6 +7,7 @@
 
 #include "history/checksum.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -328,7 +329,23 @@ class Reader
         entry.session = static_cast<uint32_t>(session);
         entry.reads = reads_;
         entry.writes = writes_;
+        check_versions(entry);
         refuse(sink_.entry(entry));
+    }
+
+    /* Reads are of before its own writes, and those are of different objects. */
+    void check_versions(const Entry &entry)
+    {
+        auto own = [&entry](const Access &access) { return access.writer == entry.txn; };
+
+        if (std::any_of(entry.reads.begin(), entry.reads.end(), own))
+            throw Wrong("it reads what it made itself");
+        objects_.clear();
+        for (const Access &access : entry.writes)
+            objects_.push_back(access.object);
+        std::sort(objects_.begin(), objects_.end());
+        if (std::adjacent_find(objects_.begin(), objects_.end()) != objects_.end())
+            throw Wrong("it writes an object twice");
     }
 
     void take_final(std::string_view line)
@@ -375,6 +392,7 @@ class Reader
     uint64_t at_line_ = 1;
     std::vector<Access> reads_;
     std::vector<Access> writes_;
+    std::vector<uint64_t> objects_;
 };
 
 } // namespace

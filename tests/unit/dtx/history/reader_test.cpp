@@ -175,6 +175,8 @@ TEST_CASE("history reader: what a line must not say", "[unit]")
         { "[5,2]", "[5,0]", ":2: version 0 cannot be written" },
         { "[5,2]", "[5,18446744073709551616]", ":2: a version is out of range" },
         { "\"writes\"", "\"wrote\"", ":2: expected ,\"writes\":[" },
+        { "[5,1,0]", "[5,1,1]", ":2: it reads what it made itself" },
+        { "[5,2]", "[5,2],[6,2],[5,3]", ":2: it writes an object twice" },
     };
 
     REQUIRE(why_not_line(kTxn) == "");
