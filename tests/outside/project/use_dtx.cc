@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// use_dtx.cc: an outside program over dtx. Makes a database on a server, unless it is there,
+// inserts a row, unless it is there, and reads it.
+#include <cstdio>
+#include <engine/session.h>
+
+struct Word {
+    char text[8];
+};
+
+static Word use(const char *url)
+{
+    dtx::Schema schema("outside", 1);
+    auto table = schema.hash_table<Word>("table", 100, [](uint64_t) { return 0u; });
+    dtx::Options options;
+    Word got{};
+
+    options.urls = { url };
+    options.log_bytes = 1 << 20;
+    dtx::Cluster cluster(schema, options);
+    try {
+        cluster.create();
+    } catch (const dtx::Error &error) {
+        if (error.code() != RPM_E_EXISTS)
+            throw;
+    }
+
+    dtx::Session session(cluster, 0);
+    session.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
+        co_return co_await txn.insert(table, 1, Word{ "hello" });
+    });
+    session.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
+        got = (co_await txn.read(table, 1)).value_or(Word{});
+        co_return true;
+    });
+    return got;
+}
+
+int main(int, char **argv)
+{
+    try {
+        std::printf("read %s\n", use(argv[1]).text);
+    } catch (const std::exception &failure) {
+        std::fprintf(stderr, "use_dtx: %s\n", failure.what());
+        return 1;
+    }
+}
