@@ -115,6 +115,23 @@ inline std::string wrong_command(const CLI::App &app)
     return text;
 }
 
+/* What is wrong with a configuration file, or with any other word. The parser says of a key that it
+ * does not know, and of a section, that it was "not able to parse" it. */
+inline std::string wrong_word(const CLI::ParseError &error)
+{
+    const std::string unknown = CLI::ConfigError::Extras("").what();
+    const std::string opened = ".++"; /* a section */
+    std::string text = error.what();
+
+    if (text.compare(0, unknown.size(), unknown) != 0)
+        return text;
+    text.erase(0, unknown.size());
+    if (text.size() > opened.size() &&
+        text.compare(text.size() - opened.size(), std::string::npos, opened) == 0)
+        text = "[" + text.substr(0, text.size() - opened.size()) + "]";
+    return "--config: '" + text + "' is no option, or not of that section";
+}
+
 /* Parse and run: what main() returns. Without arguments the help is shown as wrong usage. */
 inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
 {
@@ -130,7 +147,7 @@ inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> 
         bool command = app.get_require_subcommand_min() == 0 || !app.get_subcommands().empty();
 
         fprintf(stderr, "%s: %s\nTry '%s --help'.\n", name.c_str(),
-                command ? error.what() : wrong_command(app).c_str(), name.c_str());
+                command ? wrong_word(error).c_str() : wrong_command(app).c_str(), name.c_str());
         return kUsage;
     }
     report_bus_errors(name);

@@ -157,6 +157,7 @@ void add_output(CLI::App &app, Options &options)
         ->type_name("FILE");
     app.add_option("--prefix", options.prefix, "First column of that row (dtx)");
     app.set_config("--config", "", "Read options from a file")->type_name("FILE");
+    app.allow_config_extras(false); /* a misspelt key must not pass for one that was left out */
 }
 
 void add_smallbank(CLI::App &app, Options &options)
