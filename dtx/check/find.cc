@@ -60,6 +60,22 @@ std::set<std::string> names_of(const Shards &shards)
     return names;
 }
 
+/* Why there is none to choose. */
+[[noreturn]] void none_fits(const std::string &asked, const std::set<std::string> &all)
+{
+    const std::vector<std::string> &known = known_workloads();
+    bool ours = std::find(known.begin(), known.end(), asked) != known.end();
+
+    if (ours || (asked.empty() && all.empty()))
+        throw Error(RPM_E_NOENT, "no database '" + (ours ? asked : "of a workload") +
+                                     "' is on these servers; there is " + listed(all));
+    throw Error(RPM_E_NOENT,
+                "only databases of dtx-bench are known here, " +
+                    listed({ known.begin(), known.end() }) + ", not " +
+                    listed(asked.empty() ? all : std::set{ asked }) +
+                    ": its own program calls Cluster::recover, promote, restore or vacuum");
+}
+
 /* The name of the database to look at, as @there has those of each server. */
 std::string choose(const Wanted &wanted, const There &there)
 {
@@ -74,9 +90,7 @@ std::string choose(const Wanted &wanted, const There &there)
         if (all.count(name) != 0 && (wanted.workload.empty() || name == wanted.workload))
             fit.push_back(name);
     if (fit.empty())
-        throw Error(RPM_E_NOENT, "no database '" +
-                                     (wanted.workload.empty() ? "of a workload" : wanted.workload) +
-                                     "' is on these servers; there is " + listed(all));
+        none_fits(wanted.workload, all);
     if (fit.size() > 1)
         throw Error(RPM_E_INVAL,
                     "there are several databases, " + listed(all) + ": name the one that is meant");
