@@ -153,6 +153,8 @@ int run(bench::Options &options)
         fprintf(stderr, "dtx-bench: %s\nTry 'dtx-bench --help'.\n", wrong.what());
         return cli::kUsage;
     }
+    bench::expect_places(options);
+
     std::unique_ptr<Workload> workload = bench::make_workload(options);
 
     if (options.own_servers())

@@ -14,6 +14,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
 
 namespace dtx::bench
 {
@@ -21,7 +24,7 @@ namespace dtx::bench
 namespace
 {
 
-constexpr uint32_t kThreadsMax = 1024; /* as many coordinators as a database has at most */
+constexpr uint32_t kThreadsMax = 1024; /* of the model; else no more than coordinators */
 constexpr uint32_t kCoroutinesMax = 1024;
 
 /* A share in per cent, kept in ten-thousandths. */
@@ -102,8 +105,10 @@ void add_database(CLI::App &app, Options &options)
            "--durability", [&options](const std::string &word) { options.durable = word == "on"; },
            "on, or off: no redo log and nothing flushed (on)")
         ->check(CLI::IsMember({ "on", "off" }));
-    number(app, "--coordinators", options.coordinators, "Sessions that the database allows (64)", 1,
-           1024);
+    number(app, "--coordinators", options.coordinators,
+           "Sessions that the database allows, " + std::to_string(kCoordinatorsMax) +
+               " at most (64)",
+           1, kCoordinatorsMax);
     cli::size_option(&app, "--log-size", options.log_bytes, "Of a session's log on a server (8M)");
     app.add_option("--hints", options.hints, "Hints of the library, as rpm-explain has them (all)");
     app.add_option("--load-seed", options.load_seed, "Seed of the load (1)");
@@ -126,7 +131,7 @@ void add_run(CLI::App &app, Options &options)
     number(app, "--interval", options.interval, "Seconds between samples (1)", 0.01, 1e6);
     app.add_option("--seed", options.seed, "Seed of the run (1)");
     number(app, "--coordinator", options.coordinator,
-           "Of the first thread; other processes have others (0)", 0, 1023);
+           "Of the first thread; other processes have others (0)", 0, kCoordinatorsMax - 1);
     app.add_flag(
         "--shared", [&options](int64_t) { options.alone = false; },
         "Other processes use the database too: no check, no final state");
@@ -249,6 +254,46 @@ static void refuse_beside_sim(const Options &options)
         throw CLI::ValidationError("--url", "sim: knows no conflicts, so it has no --techniques");
 }
 
+/* Each thread has a coordinator's number of its own, one after the other. */
+static void expect_coordinators(const Options &options)
+{
+    uint32_t needed = options.coordinator + options.threads;
+    std::string text = "sessions " + std::to_string(options.coordinator) + " to " +
+                       std::to_string(needed - 1) + " need ";
+
+    if (needed > kCoordinatorsMax)
+        text += "more than the " + std::to_string(kCoordinatorsMax) + " that a database allows";
+    else
+        text += "--coordinators " + std::to_string(needed);
+    if (needed > options.coordinators)
+        throw CLI::ValidationError(
+            options.threads > options.coordinators ? "--threads" : "--coordinator", text);
+}
+
+/* Is there a place for what is written in the end? Files are not opened for that: one may be a
+ * pipe, whose reader would take it for the end. */
+static void expect_place(const std::string &path)
+{
+    std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    bool there = access(path.c_str(), F_OK) == 0;
+    std::error_code ignored;
+    std::string asked = there ? path : folder.empty() ? "." : folder.string();
+
+    if (path.empty() || path == "-")
+        return;
+    if (std::filesystem::is_directory(path, ignored))
+        throw Error(0, path + ": " + strerror(EISDIR));
+    if (access(asked.c_str(), there ? W_OK : W_OK | X_OK) != 0)
+        throw Error(0, path + ": " + strerror(errno));
+}
+
+void expect_places(const Options &options)
+{
+    for (const std::string *path :
+         { &options.history, &options.receipts, &options.trace, &options.json, &options.csv })
+        expect_place(*path);
+}
+
 std::unique_ptr<Sim> settle(Options &options)
 {
     std::unique_ptr<Sim> sim;
@@ -263,12 +308,14 @@ std::unique_ptr<Sim> settle(Options &options)
 
     uint32_t servers = options.shards();
 
-    if (options.coordinator + options.threads > options.coordinators)
-        throw CLI::ValidationError("--threads", "more than --coordinators");
+    expect_coordinators(options);
     if (!options.receipts.empty() && options.workload != "tpcc")
         throw CLI::ValidationError("--receipts", "only tpcc gives any");
     if (options.replicas > servers)
-        throw CLI::ValidationError("--replicas", "more than there are servers");
+        throw CLI::ValidationError("--replicas",
+                                   std::to_string(options.replicas) +
+                                       " copies need as many servers; here, at most " +
+                                       std::to_string(servers));
     if (!options.trace.empty() && (options.threads != 1 || options.coroutines != 1))
         throw CLI::ValidationError("--trace", "is of one thread of one coroutine (-t 1 -c 1)");
     if (!options.trace.empty() && !options.history.empty())

@@ -84,6 +84,9 @@ void add_options(CLI::App &app, Options &options);
  * was asked for. Throws CLI::ParseError or Error. */
 std::unique_ptr<Sim> settle(Options &options);
 
+/* Look whether files can be written before anything runs. Throws Error. */
+void expect_places(const Options &options);
+
 std::unique_ptr<Workload> make_workload(const Options &options);
 
 /* Name and value of each parameter of the workload, for reports. */

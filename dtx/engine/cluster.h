@@ -27,13 +27,15 @@
 namespace dtx
 {
 
+inline constexpr uint32_t kCoordinatorsMax = 100; /* a pool's directory has room for their logs */
+
 struct Options {
     std::vector<std::string> urls;   /* of the servers; the number of shards */
     uint32_t replicas = 1;           /* copies of a shard and of a redo record: 1 to urls.size() */
     Phases phases;                   /* who carries out what */
     Techniques techniques;           /* against threads being in each other's way */
     bool durable = true;             /* off: no redo log and nothing flushed, for comparison */
-    uint32_t coordinators = 64;      /* sessions at once, 1 to 1024 */
+    uint32_t coordinators = 64;      /* sessions at once, 1 to kCoordinatorsMax */
     uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */
     uint32_t guesses = 1 << 18;      /* of where rows are, in each session; 24 bytes each */
     uint32_t conflicts_max = 0;      /* attempts of one transaction in vain, then it is an Error,

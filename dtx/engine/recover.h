@@ -29,7 +29,6 @@ inline constexpr uint32_t coordinator_of(uint64_t txn)
 {
     return static_cast<uint32_t>(txn >> (kSequenceBits + kEpochBits));
 }
-inline constexpr uint32_t kCoordinatorsMax = 100; /* a pool's directory has room for their logs */
 inline constexpr uint32_t kVacuum = 126; /* in the place of a coordinator, in transactions of one */
 
 /* The first numbers of a coordinator's transactions in the view of @store. @epoch: of its claim on
