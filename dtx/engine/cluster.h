@@ -75,7 +75,7 @@ struct Recovery {
     uint32_t coordinators = 0; /* whose logs were taken over */
     uint64_t records = 0;      /* redo records read */
     uint64_t rows = 0;         /* rows written anew: older than their record, or torn */
-    uint64_t locks = 0;        /* locks broken */
+    uint64_t locks = 0;        /* of transactions, broken */
     uint64_t slots = 0;        /* given back by a vacuum */
 };
 

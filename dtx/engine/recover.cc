@@ -113,7 +113,8 @@ static void break_locks(Store &store, uint32_t shard, uint32_t coordinator, Reco
         for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
             if (words[i] != 0 &&
                 (coordinator == kRecoverer || coordinator_of(words[i]) == coordinator) &&
-                port.compare_and_swap(shard, offset + 8 * i, words[i], 0) == words[i])
+                port.compare_and_swap(shard, offset + 8 * i, words[i], 0) == words[i] &&
+                words[i] != kMoved) /* that nobody held */
                 recovery.locks++;
         offset += bytes;
     }

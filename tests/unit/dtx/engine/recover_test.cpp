@@ -179,6 +179,32 @@ TEST_CASE("dtx: recovering twice finds nothing the second time", "[unit]")
     CHECK(second.locks == 0);
 }
 
+TEST_CASE("dtx: marks of locks that have moved are not locks that were broken", "[unit]")
+{
+    Database db(2, replicated(2));
+    Session session(*db.cluster, 0);
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                co_return co_await txn.insert(db.tables.accounts, 3, Account{ 100 });
+            }) == Status::committed);
+    die_over(db, 3, 200, 1, 1);
+    {
+        dtx::Scheduler scheduler(1, 0);
+        dtx::Store store(*db.cluster, scheduler);
+
+        store.open(0, dtx::Claim::none);
+        for (uint32_t shard : { 0, 1 }) {
+            dtx::Port &port = store.port(db.cluster->server_of(shard, 0));
+            uint64_t last = db.cluster->layout().lock_bytes() - sizeof(uint64_t);
+
+            REQUIRE(port.compare_and_swap(shard, last, 0, dtx::kMoved) == 0);
+        }
+        store.close();
+    }
+    CHECK(db.cluster->recover().locks == 1);
+    CHECK(get(db, session, 3) == 200);
+}
+
 TEST_CASE("dtx: who reads a log that another has taken over and trimmed is out", "[unit]")
 {
     Database db;
