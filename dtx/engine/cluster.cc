@@ -117,26 +117,74 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const Vie
     opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL;
     opts.bytes = cluster.layout().region_bytes();
     opts.level = cluster.options().durable ? RPM_DURABLE : RPM_VISIBLE;
-    check(rpm_region_open(conn, shard_name(cluster.schema().name(), place.shard).c_str(), &opts,
-                          &region),
-          "creating a shard");
-    err = rpm_region_write(region, 0, cover.data(), cover.size());
+    err = rpm_region_open(conn, shard_name(cluster.schema().name(), place.shard).c_str(), &opts,
+                          &region);
+    if (err == 0)
+        err = rpm_region_write(region, 0, cover.data(), cover.size());
     rpm_region_close(&region);
-    check(err, "describing a shard");
+    if (err != 0)
+        fail(err, "creating shard " + std::to_string(place.shard) + " on server " +
+                      std::to_string(place.server) + " (" + cluster.options().urls[place.server] +
+                      ")");
+}
+
+/* The part of a database that is on one server. @made: what this has made, by name. */
+static void create_on(const Cluster &cluster, uint32_t server, const View &first,
+                      std::vector<std::string> &made)
+{
+    const std::string &name = cluster.schema().name();
+    Connection connection(cluster, server);
+
+    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
+        uint32_t shard = shard_there(cluster, server, copy);
+
+        create_shard(cluster, connection.get(), { shard, server }, first);
+        /* Locks of a shard that was not there are nobody else's. */
+        made.push_back(locks_name(name, shard));
+        made.push_back(shard_name(name, shard));
+    }
+    create_all_locks(cluster, connection.get(), server);
+}
+
+/* Remove objects of a server. Returns those that could not be. */
+static std::string remove_from(const Cluster &cluster, uint32_t server,
+                               const std::vector<std::string> &names)
+{
+    std::string left;
+
+    try {
+        Connection connection(cluster, server);
+
+        for (const std::string &name : names) {
+            int err = rpm_conn_remove(connection.get(), name.c_str());
+
+            if (err != 0 && err != RPM_E_NOENT)
+                left += " " + name;
+        }
+    } catch (const Error &) {
+        for (const std::string &name : names)
+            left += " " + name;
+    }
+    return left.empty() ? left : "; left on " + cluster.options().urls[server] + ":" + left;
 }
 
 void Cluster::create() const
 {
     View first;
+    std::vector<std::vector<std::string>> made(shards());
+    std::string left;
 
     first.number = 1;
-    for (uint32_t server = 0; server < shards(); server++) {
-        Connection connection(*this, server);
-
-        for (uint32_t copy = 0; copy < options_.replicas; copy++)
-            create_shard(*this, connection.get(), { shard_there(*this, server, copy), server },
-                         first);
-        create_all_locks(*this, connection.get(), server);
+    try {
+        for (uint32_t server = 0; server < shards(); server++)
+            create_on(*this, server, first, made[server]);
+    } catch (const Error &error) {
+        for (uint32_t server = 0; server < shards(); server++)
+            if (!made[server].empty())
+                left += remove_from(*this, server, made[server]);
+        if (left.empty())
+            throw;
+        throw Error(error.code(), error.what() + left + " (rpm-log remove)");
     }
 }
 

@@ -90,7 +90,7 @@ class Cluster
 
     /* Make the database on all servers. Durable when it returns. Throws Error: RPM_E_EXISTS, also
      * when only a part of it is there; RPM_E_FULL: more rows than memory, or than DRAM for the
-     * locks of all copies: a backup keeps room for its own. */
+     * locks of all copies: a backup keeps room for its own. What it has made is removed then. */
     void create() const;
 
     /* Throws Error unless all servers that live have the database, of this schema: RPM_E_NOENT,

@@ -3,6 +3,7 @@
 
 #include "engine/descriptor.h"
 #include "engine/error.h"
+#include "engine/port.h"
 #include "unit/dtx/engine/database.h"
 
 static int code_of(const std::function<void()> &act)
@@ -22,6 +23,65 @@ TEST_CASE("dtx: a database that was made is there, once", "[unit]")
 
     CHECK(code_of([&] { db.cluster->verify(); }) == 0);
     CHECK(code_of([&] { db.cluster->create(); }) == RPM_E_EXISTS);
+    CHECK(code_of([&] { db.cluster->verify(); }) == 0);
+}
+
+TEST_CASE("dtx: of a database that cannot be made nothing is left", "[unit]")
+{
+    Tables tables;
+    dtx::Options options = replicated(2);
+    std::vector<std::unique_ptr<support::Server>> servers;
+    support::ServerOpts room;
+    bool dram = GENERATE(false, true); /* what the last server lacks */
+
+    room.anonymous = true;
+    room.bytes = 16 << 20;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (i == 2 && dram)
+            room.dram_bytes = 64 << 10;
+        else if (i == 2)
+            room.bytes = 1 << 20;
+        servers.push_back(std::make_unique<support::Server>(room));
+        options.urls.push_back(servers[i]->url());
+    }
+    dtx::Cluster cluster(tables.schema, options);
+    auto left = [&](uint32_t server) {
+        dtx::Connection connection(cluster, server);
+        rpm_entry entry = rpm_entry_init();
+        uint32_t objects = 0;
+
+        while (rpm_conn_entry(connection.get(), objects, &entry) == 1)
+            objects++;
+        return objects;
+    };
+    auto full = [&] {
+        try {
+            cluster.create();
+        } catch (const dtx::Error &error) {
+            INFO(error.what());
+            CHECK(std::string(error.what()).find("server 2 (" + options.urls[2]) !=
+                  std::string::npos);
+            return error.code();
+        }
+        return 0;
+    };
+
+    CHECK(full() == RPM_E_FULL);
+    for (uint32_t server = 0; server < 3; server++)
+        CHECK(left(server) == 0);
+    CHECK(full() == RPM_E_FULL);
+
+    /* What was there before is not its own. */
+    options.urls = { servers[1]->url() };
+    options.replicas = 1;
+    dtx::Cluster there(tables.schema, options);
+    there.create();
+    options.urls.insert(options.urls.begin(), servers[0]->url());
+    options.replicas = 2;
+    CHECK(code_of([&] { dtx::Cluster(tables.schema, options).create(); }) == RPM_E_EXISTS);
+    CHECK(code_of([&] { there.verify(); }) == 0);
+    CHECK(left(0) == 0);
+    CHECK(left(1) == 2);
 }
 
 TEST_CASE("dtx: a database that is not there, or another one, is refused", "[unit]")
