@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bank.cc: a bank in 60 lines: accounts on all servers, and transfers that happen or do not.
+ * bank.cc: a bank in less than 70 lines: accounts on all servers; transfers happen or do not.
  *
  *     bank URL...          a server each, such as shm:/run/a shm:/run/b
  */
