@@ -117,15 +117,16 @@ class Cluster
      * being read by sessions that see it. A server that was promoted away must not be what the
      * database goes on with when all others are gone: it cannot know what it missed.
      *
-     * May be interrupted and repeated, by recover() as well. Throws Error, and then nothing has
-     * changed but that sessions were fenced: RPM_E_INVAL (no such server, or dead already),
-     * RPM_E_BUSY (it still answers), RPM_E_NOCAP (a shard would have no copy left). */
+     * May be interrupted and repeated, by recover() as well; where they are dead already, nothing
+     * is done. Throws Error, and then nothing has changed but that sessions were fenced:
+     * RPM_E_INVAL (no such server), RPM_E_BUSY (it still answers), RPM_E_NOCAP (a shard would have
+     * no copy left). */
     Recovery promote(const std::vector<uint32_t> &dead) const;
 
     /* Use a server again that had been promoted away, or an empty one that is now at its URL: its
      * old logs are emptied and its shards copied to it, while all sessions are fenced; they join
-     * again. May be interrupted and repeated. Throws Error: RPM_E_INVAL (no such server, or it
-     * lives). */
+     * again. May be interrupted and repeated; of a server that lives nothing is done. Throws Error:
+     * RPM_E_INVAL (no such server). */
     Recovery restore(uint32_t server) const;
 
     /* Recover everything, and find the slots that sessions which died, or were fenced, had kept for

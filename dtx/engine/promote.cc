@@ -68,13 +68,14 @@ class Change
 
     Recovery recover();
     Recovery promote(const std::vector<uint32_t> &dead);
-    Recovery restore(uint32_t server);
+    /* Nothing: it lives already. */
+    std::optional<Recovery> restore(uint32_t server);
     Recovery vacuum();
 
   private:
     void open(const View &base, const View &next);
-    void check_promotion(const Answers &answers, const View &base, const View &next,
-                         const std::vector<uint32_t> &dead) const;
+    bool is_so(const Answers &answers, const View &view) const;
+    void check_promotion(const View &next, const std::vector<uint32_t> &dead) const;
     void propose_to_all(const View &view);
     void accept_by_all(const View &view);
     void copy_shard(Port &from, Port &to, uint32_t shard);
@@ -146,14 +147,16 @@ static void expect_silence(const Cluster &cluster, uint32_t server)
                                 " still answers: stop it before another takes its place");
 }
 
-void Change::check_promotion(const Answers &answers, const View &base, const View &next,
-                             const std::vector<uint32_t> &dead) const
+/* Was a change to @view over before we came? */
+bool Change::is_so(const Answers &answers, const View &view) const
+{
+    return !begun_ && is_settled(answers.states(), view);
+}
+
+void Change::check_promotion(const View &next, const std::vector<uint32_t> &dead) const
 {
     Placement placement{ cluster_.shards(), cluster_.options().replicas, next };
 
-    for (uint32_t server : dead)
-        expect(base.alive(server) || begun_ || !is_settled(answers.states(), base), RPM_E_INVAL,
-               name_of(cluster_, server) + " is dead already");
     for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
         expect(placement.copies(shard) > 0, RPM_E_NOCAP,
                "shard " + std::to_string(shard) + " would have no copy left");
@@ -175,7 +178,9 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
 
     for (uint32_t server : dead)
         next.kill(server);
-    check_promotion(answers, base, next, dead);
+    if (next == base && is_so(answers, base))
+        return {};
+    check_promotion(next, dead);
     open(base, next);
     if (next != base) {
         accept_by_all(base);
@@ -295,7 +300,7 @@ static void create_missing(const Cluster &cluster, uint32_t server, const View &
     create_all_locks(cluster, connection.get(), server);
 }
 
-Recovery Change::restore(uint32_t server)
+std::optional<Recovery> Change::restore(uint32_t server)
 {
     Answers answers(store_, {});
     View base = answers.usable();
@@ -303,11 +308,8 @@ Recovery Change::restore(uint32_t server)
     Port returned(cluster_, server);
     Everything all(store_);
 
-    if (base.alive(server)) {
-        expect(begun_ || !is_settled(answers.states(), base), RPM_E_INVAL,
-               name_of(cluster_, server) + " lives");
-        return recover();
-    }
+    if (base.alive(server))
+        return is_so(answers, base) ? std::nullopt : std::optional(recover());
     create_missing(cluster_, server, base);
     open(base, base);
     returned.connect();
@@ -328,7 +330,7 @@ Recovery Change::restore(uint32_t server)
 }
 
 /* Until nobody is at the same. */
-template <class Act> static Recovery insist(const Cluster &cluster, Act act)
+template <class Act> static auto insist(const Cluster &cluster, Act act)
 {
     Patience patience(cluster.patience_ns());
     bool begun = false;
@@ -375,11 +377,13 @@ Recovery Cluster::restore(uint32_t server) const
 {
     expect_servers(*this, { server });
 
-    Recovery recovery = insist(*this, [&](Change &change) { return change.restore(server); });
+    auto recovery = insist(*this, [&](Change &change) { return change.restore(server); });
 
+    if (!recovery)
+        return {};
     /* In the new view. */
-    recovery.locks += recover().locks;
-    return recovery;
+    recovery->locks += recover().locks;
+    return *recovery;
 }
 
 } // namespace dtx

@@ -134,8 +134,6 @@ class Life
                 return;
             } catch (const dtx::Fenced &) {
             } catch (const dtx::Error &error) {
-                if (error.code() == RPM_E_INVAL && tries > 0)
-                    return; /* it had been done */
                 if (error.code() != RPM_E_LOST && error.code() != RPM_E_TIMEDOUT &&
                     error.code() != RPM_E_FENCED && error.code() != RPM_E_REFUSED)
                     throw;
