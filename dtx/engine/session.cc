@@ -206,6 +206,9 @@ Task<bool> Session::expect_changed(Accesses &accesses)
         unchanged = co_await commit.is_as_read();
     } catch (const Fenced &) {
         co_return true;
+    } catch (...) {
+        end(accesses, Ending::abort);
+        throw;
     }
     if (!unchanged)
         co_return false;
@@ -338,8 +341,7 @@ Task<std::vector<uint64_t>> Session::hand_out(Address word, uint64_t many)
         access->written = true;
         co_return !slots.empty();
     };
-    /* Within a transaction that was admitted. */
-    Status status = (co_await attempt(body)).status;
+    Status status = (co_await attempt(body, false)).status;
 
     if (status == Status::unknown)
         throw Conflict{};

@@ -12,9 +12,12 @@
 #include "engine/scheduler.h"
 #include "engine/txn.h"
 
+#include <coroutine>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 
 namespace dtx
 {
@@ -76,9 +79,7 @@ class Session
      * A body awaits no other transaction: it may have to wait until this one has ended. */
     template <class Body> Task<Outcome> transact(Body body)
     {
-        Place place = co_await Admission{ *this };
-
-        co_return co_await attempt(std::move(body));
+        return attempt(std::move(body), true);
     }
 
     /* Run coroutines side by side until all have ended. The first exception of one is thrown here
@@ -144,11 +145,14 @@ class Session
         Session &session;
     };
 
-    /* What transact() does once it is admitted. */
-    template <class Body> Task<Outcome> attempt(Body body)
+    /* As transact(). Not @alone: within a transaction that was admitted. */
+    template <class Body> Task<Outcome> attempt(Body body, bool alone)
     {
         Outcome outcome{ Status::aborted, 0 };
+        std::optional<Place> place;
 
+        if (alone)
+            place.emplace(co_await Admission{ *this });
         for (bool again = true; again;) {
             Accesses &accesses = begin();
             Txn txn(*this, accesses, accesses.txn);
