@@ -61,17 +61,26 @@ struct Guess {
     bool used; /* by this transaction before */
 };
 
-static std::optional<Guess> guess_of(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
+static std::optional<Address> last_seen(const Store &store, uint32_t table, uint64_t key)
 {
     const uint64_t *slot = store.cached(table, key);
 
     if (slot == nullptr)
         return std::nullopt;
+    return Address::of(store.shard_of(table, key), table, *slot);
+}
 
-    Address address = Address::of(store.shard_of(table, key), table, *slot);
-    const Access *before = accesses.find(address);
+static std::optional<Guess> guess_of(const Store &store, Accesses &accesses, uint32_t table,
+                                     uint64_t key)
+{
+    auto address = last_seen(store, table, key);
 
-    return Guess{ address, before != nullptr && (before->seen || before->written) };
+    if (!address)
+        return std::nullopt;
+
+    const Access *before = accesses.find(*address);
+
+    return Guess{ *address, before != nullptr && (before->seen || before->written) };
 }
 
 /* What is where the guess said: the row of that key; else of no interest. */
@@ -214,18 +223,12 @@ bool Txn::prefetch_now(std::span<const Wanted> rows)
 
     for (const Wanted &row : rows)
         store.expect_guess(row.table, row.key);
-    for (const Wanted &row : rows) {
-        const uint64_t *slot = store.cached(row.table, row.key);
-
-        if (slot == nullptr)
-            continue;
-
-        Address address = Address::of(store.shard_of(row.table, row.key), row.table, *slot);
-
-        near = near && !store.is_far(address);
-        if (near)
-            store.expect(address);
-    }
+    for (const Wanted &row : rows)
+        if (auto address = last_seen(store, row.table, row.key)) {
+            near = near && !store.is_far(*address);
+            if (near)
+                store.expect(*address);
+        }
     return near;
 }
 
@@ -235,12 +238,8 @@ Task<std::monostate> Txn::prefetch_far(std::span<const Wanted> rows)
     std::vector<Address> far;
 
     for (const Wanted &row : rows)
-        if (const uint64_t *guess = store.cached(row.table, row.key); guess != nullptr) {
-            Address address = Address::of(store.shard_of(row.table, row.key), row.table, *guess);
-
-            if (store.is_far(address))
-                far.push_back(address);
-        }
+        if (auto address = last_seen(store, row.table, row.key); address && store.is_far(*address))
+            far.push_back(*address);
     co_await store.bring(accesses_, far);
     co_return std::monostate{};
 }

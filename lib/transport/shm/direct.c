@@ -386,6 +386,11 @@ __attribute__((noinline)) static void look_for_followers(struct rpmi_direct *dir
     direct->follow_turns = FOLLOW_TURNS;
 }
 
+static inline bool is_open(const struct rpmi_shm *shm)
+{
+    return shm->link.lost == 0 && rpmi_pulse_lives(shm->pulse);
+}
+
 static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool alone, bool cached)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
@@ -394,9 +399,9 @@ static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool 
     struct bracket bracket = { 0 };
 
     RPM_ASSERT(direct->lane == NULL);
-    if (RPMI_UNLIKELY(link->lost != 0 || id >= RPMI_KEYS_MAX || key->base == NULL ||
+    if (RPMI_UNLIKELY(!is_open(shm) || id >= RPMI_KEYS_MAX || key->base == NULL ||
                       key->guard == NULL || (key->rights & RPMI_RIGHT_WRITE) == 0 ||
-                      bytes > key->bytes || !rpmi_pulse_lives(shm->pulse)))
+                      bytes > key->bytes))
         return RPM_E_DENIED;
     if (RPMI_UNLIKELY(bracket_open(&bracket, key, shm->light) != 0))
         return RPM_E_FENCED;
@@ -461,11 +466,6 @@ static void lane_follow(struct rpmi_link *link, uint32_t id)
         return;
     guard = (struct rpmi_guard *)(void *)(key->base + RPMI_GUARD_OFFSET);
     (void)__atomic_fetch_add(&guard->followed, 1, __ATOMIC_RELAXED);
-}
-
-static inline bool is_open(const struct rpmi_shm *shm)
-{
-    return shm->link.lost == 0 && rpmi_pulse_lives(shm->pulse);
 }
 
 static int lane_read(struct rpmi_link *link, uint32_t id, uint64_t offset, void *into, uint64_t len)

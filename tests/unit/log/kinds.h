@@ -11,15 +11,21 @@ struct Kind {
     uint32_t method;
 };
 
+// A link that places on post, with a short way or without.
+inline loop::Setup with_lane(bool lane, uint32_t line_bytes)
+{
+    loop::Setup setup = loop::placing();
+
+    setup.lane = lane;
+    setup.line_bytes = line_bytes;
+    return setup;
+}
+
 inline std::vector<Kind> kinds()
 {
     loop::Setup media = loop::queued();
 
-    loop::Setup lane = loop::placing();
-
     media.line_bytes = RPMI_XPLINE_BYTES;
-    lane.line_bytes = RPMI_XPLINE_BYTES;
-    lane.lane = true;
     return { { "store", loop::placing(), RPM_METHOD_STORE },
              { "read", loop::queued(), RPM_METHOD_READ },
              { "message", loop::queued(), RPM_METHOD_MESSAGE },
@@ -27,7 +33,7 @@ inline std::vector<Kind> kinds()
              { "immediate", loop::queued(), RPM_METHOD_IMMEDIATE },
              { "flush", loop::queued(), RPM_METHOD_FLUSH },
              { "flush, lines of 256", media, RPM_METHOD_FLUSH },
-             { "lane, lines of 256", lane, RPM_METHOD_STORE } };
+             { "lane, lines of 256", with_lane(true, RPMI_XPLINE_BYTES), RPM_METHOD_STORE } };
 }
 
 inline rpm_conn_opts with_method(uint32_t method)

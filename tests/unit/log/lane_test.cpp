@@ -10,15 +10,6 @@ using namespace loop;
 namespace
 {
 
-Setup with_lane(bool lane, uint32_t line_bytes)
-{
-    Setup setup = placing();
-
-    setup.lane = lane;
-    setup.line_bytes = line_bytes;
-    return setup;
-}
-
 // One of two worlds that are to end alike.
 struct World {
     Server server{ 4u << 20 };

@@ -13,15 +13,6 @@ namespace
 
 constexpr uint64_t BYTES = 64 << 10;
 
-Setup with_lane(bool lane, uint32_t line_bytes)
-{
-    Setup setup = placing();
-
-    setup.lane = lane;
-    setup.line_bytes = line_bytes;
-    return setup;
-}
-
 // One of two worlds that are to end alike: a guarded region and words.
 struct World {
     Server server;
