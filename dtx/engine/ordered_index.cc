@@ -49,7 +49,8 @@ static Task<std::optional<Address>> leaf_below(Store &store, Accesses &accesses,
     co_return std::nullopt;
 }
 
-/* The leaf of a key, as this transaction has it. */
+/* The leaf of a key, as this transaction has it. Where what is above it changes all the time, or is
+ * damaged, that becomes part of what the transaction has seen. */
 static Task<Access *> leaf_of(Store &store, Accesses &accesses, Address root, uint64_t key)
 {
     for (int tries = 0; tries < kStaleTries; tries++) {
@@ -67,7 +68,7 @@ static Task<Access *> leaf_of(Store &store, Accesses &accesses, Address root, ui
         if (!known)
             access->seen = false;
     }
-    throw Conflict{};
+    co_return (co_await path_to_leaf(store, accesses, root, key)).back();
 }
 
 Task<std::optional<uint64_t>> ordered_find(Store &store, Accesses &accesses, uint32_t table,
@@ -109,7 +110,7 @@ Task<std::optional<uint64_t>> ordered_remove(Store &store, Accesses &accesses, u
     remove_entry(leaf, i);
     access->written = true;
     if (leaf.used == 0 && access->address != root)
-        co_await drop_leaf(store, accesses, root, key);
+        co_await drop_leaf(store, accesses, root, access, key);
     co_return slot;
 }
 

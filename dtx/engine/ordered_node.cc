@@ -186,8 +186,22 @@ static Task<Access *> fetch_child(Store &store, Accesses &accesses, Access *pare
     /* Read at different times, they need not belong together. */
     if (!child->valid() || child->as<Node>().level + 1 != node.level ||
         child->as<Node>().low != node.entry[i].key)
-        throw Conflict{};
+        throw Inconsistent{};
     co_return child;
+}
+
+Task<std::vector<Access *>> path_to_leaf(Store &store, Accesses &accesses, Address root,
+                                         uint64_t key)
+{
+    std::vector<Access *> path;
+
+    path.push_back(co_await fetch_node(store, accesses, root));
+    while (path.back()->as<Node>().level > 0)
+        path.push_back(co_await fetch_child(store, accesses, path.back(),
+                                            child_of(path.back()->as<Node>(), key)));
+    if (key > path.back()->as<Node>().high)
+        throw Inconsistent{};
+    co_return path;
 }
 
 Task<Access *> leaf_with_room(Store &store, Accesses &accesses, Address root, uint64_t key)
@@ -237,17 +251,14 @@ static Task<> widen(Store &store, Accesses &accesses, Access *node, bool upwards
     }
 }
 
-Task<> drop_leaf(Store &store, Accesses &accesses, Address root, uint64_t key)
+Task<> drop_leaf(Store &store, Accesses &accesses, Address root, Access *leaf, uint64_t key)
 {
-    std::vector<Access *> path;
+    std::vector<Access *> path = co_await path_to_leaf(store, accesses, root, key);
+    Node gone = leaf->as<Node>();
 
-    path.push_back(co_await fetch_node(store, accesses, root));
-    while (path.back()->as<Node>().level > 0)
-        path.push_back(co_await fetch_child(store, accesses, path.back(),
-                                            child_of(path.back()->as<Node>(), key)));
-
-    Node gone = path.back()->as<Node>();
-
+    /* The leaf was read at another time than what is above it, which leads elsewhere now. */
+    if (path.back() != leaf)
+        throw Inconsistent{};
     DTX_ASSERT(gone.used == 0);
     while (path.size() > 1) {
         give_up(path.back());

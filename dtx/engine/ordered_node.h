@@ -39,8 +39,13 @@ Task<bool> look_at_node(Store &store, Address address, Node *node);
 /* The leaf of a key, when it has room; nodes on the way that are full are split. */
 Task<Access *> leaf_with_room(Store &store, Accesses &accesses, Address root, uint64_t key);
 
-/* Take the empty leaf of a key out of the tree, with all above it that would be empty. */
-Task<> drop_leaf(Store &store, Accesses &accesses, Address root, uint64_t key);
+/* From the root to the leaf of a key, all of them as objects that the transaction has seen. */
+Task<std::vector<Access *>> path_to_leaf(Store &store, Accesses &accesses, Address root,
+                                         uint64_t key);
+
+/* Take @leaf, which the transaction has made empty, out of the tree, with all above it that would
+ * be empty. @key: any that it is for. */
+Task<> drop_leaf(Store &store, Accesses &accesses, Address root, Access *leaf, uint64_t key);
 
 } // namespace dtx
 #endif

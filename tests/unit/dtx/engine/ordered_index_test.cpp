@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 using dtx::Node;
 using dtx::Task;
@@ -202,4 +203,41 @@ TEST_CASE("dtx: sessions with stale inner nodes find their way", "[unit]")
                 }) == dtx::Status::committed);
     }
     check_tree(db);
+}
+
+// What is read before another transaction and what is read after it need not belong together: the
+// last key of a leaf may be in a leaf that is no longer there.
+TEST_CASE("ordered index: leaves that others take out while they are being emptied", "[unit]")
+{
+    constexpr uint64_t kKeys = 60;
+    Database db;
+    dtx::Table<Account> sorted = db.tables.sorted;
+    dtx::Session own(*db.cluster, 0);
+    dtx::Session other(*db.cluster, 1);
+    uint32_t conflicts = 0;
+
+    for (uint64_t key = 0; key < kKeys; key++)
+        REQUIRE(now(other, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.insert(sorted, key, Account{ 1 });
+                }) == dtx::Status::committed);
+    for (uint64_t key = 0; key < kKeys; key++) {
+        bool first = true;
+        dtx::Outcome outcome = own.transact_now([&](Txn &txn) -> Task<bool> {
+            bool there = (co_await txn.read(sorted, key)).has_value();
+
+            if (std::exchange(first, false))
+                REQUIRE(now(other, [&](Txn &theirs) -> Task<bool> {
+                            co_return co_await theirs.erase(sorted, key);
+                        }) == dtx::Status::committed);
+            if (!there)
+                co_return false;
+            co_return co_await txn.erase(sorted, key);
+        });
+
+        CHECK(outcome.status == dtx::Status::aborted);
+        conflicts += outcome.conflicts;
+        (void)check_tree(db);
+    }
+    CHECK(conflicts == kKeys);
+    CHECK(check_tree(db) == 1);
 }
