@@ -33,9 +33,10 @@ struct Conflict {
 };
 
 /* Objects that were read do not belong together. They are of different times then; or, if all of
- * them are still as they were read, some are damaged, and the transaction ends with RPM_E_CORRUPT.
- */
+ * them are still as they were read, some are damaged, and the transaction ends with RPM_E_CORRUPT
+ * and this text. */
 struct Inconsistent : Conflict {
+    const char *what = "an index and what it leads to do not belong together";
 };
 
 /* This coordinator's logs were taken over by somebody who thought it dead, or a server went away:

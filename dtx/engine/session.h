@@ -158,13 +158,13 @@ class Session
             Txn txn(*this, accesses, accesses.txn);
             Ending ending = Ending::conflict;
             uint64_t joined = accesses.joined;
-            bool inconsistent = false;
+            const char *inconsistent = nullptr;
             bool fenced = false;
 
             try {
                 ending = co_await body(txn) ? co_await commit(accesses) : Ending::abort;
-            } catch (const Inconsistent &) {
-                inconsistent = true;
+            } catch (const Inconsistent &found) {
+                inconsistent = found.what;
             } catch (const Conflict &) {
             } catch (const Fenced &) {
                 ending = ending_of(accesses);
@@ -173,8 +173,8 @@ class Session
                 end(accesses, Ending::abort);
                 throw;
             }
-            if (inconsistent)
-                fenced = co_await expect_changed(accesses);
+            if (inconsistent != nullptr)
+                fenced = co_await expect_changed(accesses, inconsistent, outcome.conflicts);
             again = end(accesses, ending);
             outcome.conflicts += again ? 1 : 0;
             outcome.status = status_of(ending);
@@ -192,9 +192,9 @@ class Session
 
     Accesses &begin();
     Task<Ending> commit(Accesses &accesses);
-    /* What was read cannot be together. Ends them with an Error, RPM_E_CORRUPT, if it is all as it
-     * was. True: this session was fenced meanwhile. */
-    Task<bool> expect_changed(Accesses &accesses);
+    /* What was read cannot be together. Ends them with an Error, RPM_E_CORRUPT and @what, if it is
+     * all as it was. True: this session was fenced meanwhile. */
+    Task<bool> expect_changed(Accesses &accesses, const char *what, uint32_t conflicts);
     bool end(Accesses &accesses, Ending ending);
     bool try_to_join(Claim claim);
     void lose_patience(const Error &error);

@@ -302,11 +302,12 @@ Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t tabl
     bool reused = access != nullptr;
 
     /* A guess may have led here, to see that the row is gone: that was nobody's read. If it was
-     * one, another coroutine has committed a deletion of that row since. */
+     * one, another coroutine has committed a deletion of that row since, or the row is there and
+     * should not have been handed out. */
     if (!reused)
         access = accesses.add(address, layout().table(table).slot_bytes);
     else if (access->seen || access->written)
-        throw Conflict{};
+        throw Inconsistent{ {}, "a slot was handed out that a row is in" };
     slots.pop_back();
     std::fill(access->image, access->image + access->bytes, 0);
     access->version = 0;

@@ -12,6 +12,7 @@
 #define DTX_ENGINE_TXN_H
 
 #include "engine/accesses.h"
+#include "engine/error.h"
 #include "engine/ordered_index.h"
 #include "engine/schema.h"
 #include "engine/task.h"
@@ -182,6 +183,23 @@ class Txn
     Accesses &accesses_;
     uint64_t id_;
 };
+
+/* A row that must be there, in a body. Where it is not, the body was between rows of somebody else
+ * and runs again; or, if all that it has read is still so, the transaction ends with an Error,
+ * RPM_E_CORRUPT and @what. Throws Inconsistent. */
+template <class Row> const Row &need(const std::optional<Row> &row, const char *what)
+{
+    if (!row)
+        throw Inconsistent{ {}, what };
+    return *row;
+}
+
+/* The same of an insert, a write, an erasure or a count of rows. */
+inline void need(bool done, const char *what)
+{
+    if (!done)
+        throw Inconsistent{ {}, what };
+}
 
 } // namespace dtx
 #endif

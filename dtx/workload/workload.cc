@@ -7,14 +7,6 @@
 namespace dtx
 {
 
-namespace
-{
-
-/* Each costs a back-off, so this is far longer than any commit lasts. */
-constexpr uint32_t kTimesMissing = 20000;
-
-} // namespace
-
 KindCounts &KindCounts::operator+=(const KindCounts &other)
 {
     committed += other.committed;
@@ -59,13 +51,6 @@ std::vector<std::string> Workload::check_run(const Cluster &cluster, uint32_t co
     wrong.push_back("totals moved by more than what was committed, by" + text + " (" +
                     std::to_string(tally.ledger.unknown().size()) + " ends unknown)");
     return wrong;
-}
-
-void Missing::missing(const char *what)
-{
-    if (++times_ > kTimesMissing)
-        throw Error(0, std::string("the database has no ") + what + " where one must be");
-    throw Conflict();
 }
 
 } // namespace dtx

@@ -122,32 +122,5 @@ class Workload
                                        const Tally &tally);
 };
 
-/* A row that must be there and is not: read in the middle of somebody's commit, which the next
- * attempt will not meet, or missing for good. A terminal counts the times in a row. */
-class Missing
-{
-  public:
-    /* Throws Conflict; after thousands without a commit between them, Error. */
-    [[noreturn]] void missing(const char *what);
-    void committed()
-    {
-        times_ = 0;
-    }
-    template <class Row> const Row &need(const std::optional<Row> &row, const char *what)
-    {
-        if (!row)
-            missing(what);
-        return *row;
-    }
-    void need(bool done, const char *what)
-    {
-        if (!done)
-            missing(what);
-    }
-
-  private:
-    uint32_t times_ = 0;
-};
-
 } // namespace dtx
 #endif

@@ -33,8 +33,8 @@ Task<bool> Programs::balance(Txn &txn, uint32_t customer, int64_t &cents)
     auto savings = co_await txn.read(tables_.savings, customer);
     auto checking = co_await txn.read(tables_.checking, customer);
 
-    cents = missing_.need(savings, "savings account").cents;
-    cents += missing_.need(checking, "checking account").cents;
+    cents = need(savings, "a savings account is missing").cents;
+    cents += need(checking, "a checking account is missing").cents;
     co_return true;
 }
 
@@ -43,7 +43,7 @@ Task<bool> Programs::deposit_checking(Txn &txn, const Input &input, Change &chan
     if (input.cents < 0)
         co_return false;
     auto found = co_await txn.read(tables_.checking, input.customer);
-    Account checking = missing_.need(found, "checking account");
+    Account checking = need(found, "a checking account is missing");
 
     checking.cents += input.cents;
     change.money = input.cents;
@@ -53,7 +53,7 @@ Task<bool> Programs::deposit_checking(Txn &txn, const Input &input, Change &chan
 Task<bool> Programs::transact_savings(Txn &txn, const Input &input, Change &change)
 {
     auto found = co_await txn.read(tables_.savings, input.customer);
-    Account savings = missing_.need(found, "savings account");
+    Account savings = need(found, "a savings account is missing");
 
     savings.cents += input.cents;
     if (savings.cents < 0)
@@ -71,11 +71,11 @@ Task<bool> Programs::amalgamate(Txn &txn, const Input &input, Change &change)
     auto savings = co_await txn.read(tables_.savings, input.customer);
     auto checking = co_await txn.read(tables_.checking, input.customer);
     auto found = co_await txn.read(tables_.checking, input.other);
-    Account other = missing_.need(found, "checking account");
+    Account other = need(found, "a checking account is missing");
     const Account none{ 0 };
 
-    change.savings = -missing_.need(savings, "savings account").cents;
-    other.cents += savings->cents + missing_.need(checking, "checking account").cents;
+    change.savings = -need(savings, "a savings account is missing").cents;
+    other.cents += savings->cents + need(checking, "a checking account is missing").cents;
     co_await txn.write(tables_.savings, input.customer, none);
     co_await txn.write(tables_.checking, input.customer, none);
     co_return co_await txn.write(tables_.checking, input.other, other);
@@ -87,8 +87,8 @@ Task<bool> Programs::write_check(Txn &txn, const Input &input, Change &change)
 
     auto savings = co_await txn.read(tables_.savings, input.customer);
     auto found = co_await txn.read(tables_.checking, input.customer);
-    Account checking = missing_.need(found, "checking account");
-    int64_t total = missing_.need(savings, "savings account").cents + checking.cents;
+    Account checking = need(found, "a checking account is missing");
+    int64_t total = need(savings, "a savings account is missing").cents + checking.cents;
     int64_t taken = total < input.cents ? input.cents + kPenalty : input.cents;
 
     checking.cents -= taken;
@@ -102,8 +102,8 @@ Task<bool> Programs::send_payment(Txn &txn, const Input &input, Change &)
 
     auto from = co_await txn.read(tables_.checking, input.customer);
     auto to = co_await txn.read(tables_.checking, input.other);
-    Account payer = missing_.need(from, "checking account");
-    Account payee = missing_.need(to, "checking account");
+    Account payer = need(from, "a checking account is missing");
+    Account payee = need(to, "a checking account is missing");
 
     if (payer.cents < input.cents)
         co_return false;

@@ -22,7 +22,7 @@ struct Change {
 class Programs
 {
   public:
-    Programs(const Tables &tables, Missing &missing) : tables_(tables), missing_(missing) {}
+    explicit Programs(const Tables &tables) : tables_(tables) {}
     Task<bool> run(Txn &txn, const Input &input, Change &change);
 
     /* What customer @customer has, in @cents. */
@@ -36,7 +36,6 @@ class Programs
 
   private:
     const Tables &tables_;
-    Missing &missing_;
     int64_t balance_ = 0;
 };
 

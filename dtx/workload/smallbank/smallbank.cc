@@ -19,7 +19,7 @@ class Customer : public Terminal
   public:
     Customer(Session &session, Tally &tally, const Parameters &parameters, const Tables &tables,
              uint64_t seed)
-        : session_(session), tally_(tally), inputs_(parameters, seed), programs_(tables, missing_)
+        : session_(session), tally_(tally), inputs_(parameters, seed), programs_(tables)
     {
     }
 
@@ -30,7 +30,6 @@ class Customer : public Terminal
         Outcome outcome =
             co_await session_.transact([&](Txn &txn) { return programs_.run(txn, input, change); });
 
-        missing_.committed();
         tally_.ledger.add(outcome.status, { static_cast<uint64_t>(change.money),
                                             static_cast<uint64_t>(change.savings) });
         co_return Ended{ input.program, outcome };
@@ -40,7 +39,6 @@ class Customer : public Terminal
     Session &session_;
     Tally &tally_;
     Inputs inputs_;
-    Missing missing_;
     Programs programs_;
 };
 

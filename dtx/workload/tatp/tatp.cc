@@ -20,7 +20,7 @@ class Caller : public Terminal
     Caller(Session &session, Tally &tally, const Parameters &parameters, const Tables &tables,
            uint64_t seed)
         : session_(session), tally_(tally), inputs_(parameters, seed),
-          transactions_(parameters, tables, missing_)
+          transactions_(parameters, tables)
     {
     }
 
@@ -31,7 +31,6 @@ class Caller : public Terminal
         Outcome outcome = co_await session_.transact(
             [&](Txn &txn) { return transactions_.run(txn, input, change); });
 
-        missing_.committed();
         tally_.ledger.add(outcome.status, { static_cast<uint64_t>(change.forwarding),
                                             static_cast<uint64_t>(change.locations),
                                             static_cast<uint64_t>(change.bits),
@@ -43,7 +42,6 @@ class Caller : public Terminal
     Session &session_;
     Tally &tally_;
     Inputs inputs_;
-    Missing missing_;
     Transactions transactions_;
 };
 

@@ -34,14 +34,14 @@ Task<uint32_t> Transactions::subscriber_by_digits(Txn &txn, const Input &input)
 {
     auto found = co_await txn.read(tables_.number, input.s_id);
 
-    co_return missing_.need(found, "subscriber's number").s_id;
+    co_return need(found, "a subscriber's number is missing").s_id;
 }
 
 Task<bool> Transactions::get_subscriber_data(Txn &txn, const Input &input, Change &change)
 {
     auto subscriber = co_await txn.read(tables_.subscriber, input.s_id);
 
-    missing_.need(subscriber, "subscriber");
+    need(subscriber, "a subscriber is missing");
     change.found = 1;
     co_return true;
 }
@@ -74,7 +74,7 @@ Task<bool> Transactions::get_access_data(Txn &txn, const Input &input, Change &c
 Task<bool> Transactions::update_subscriber_data(Txn &txn, const Input &input, Change &change)
 {
     auto found = co_await txn.read(tables_.subscriber, input.s_id);
-    Subscriber subscriber = missing_.need(found, "subscriber");
+    Subscriber subscriber = need(found, "a subscriber is missing");
 
     change.bits = int64_t{ input.bit } - subscriber.bit[0];
     subscriber.bit[0] = input.bit;
@@ -97,7 +97,7 @@ Task<bool> Transactions::update_location(Txn &txn, const Input &input, Change &c
 {
     uint32_t s_id = co_await subscriber_by_digits(txn, input);
     auto found = co_await txn.read(tables_.subscriber, s_id);
-    Subscriber subscriber = missing_.need(found, "subscriber");
+    Subscriber subscriber = need(found, "a subscriber is missing");
 
     change.found = 1;
     change.locations = int64_t{ input.location } - subscriber.vlr_location;

@@ -29,8 +29,8 @@ struct Change {
 class Transactions
 {
   public:
-    Transactions(const Parameters &parameters, const Tables &tables, Missing &missing)
-        : parameters_(parameters), tables_(tables), missing_(missing)
+    Transactions(const Parameters &parameters, const Tables &tables)
+        : parameters_(parameters), tables_(tables)
     {
     }
     Task<bool> run(Txn &txn, const Input &input, Change &change);
@@ -48,7 +48,6 @@ class Transactions
 
     const Parameters &parameters_;
     const Tables &tables_;
-    Missing &missing_;
 };
 
 } // namespace dtx::tatp

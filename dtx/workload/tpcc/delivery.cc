@@ -43,16 +43,16 @@ Task<bool> deliver(Txn &txn, Ground &ground, const DeliveryInput &input, uint32_
     uint32_t o_id = oldest[0].second.o_id;
     bool done = co_await txn.erase(tables.new_order, order_key(at, o_id));
 
-    ground.missing.need(done, "new order");
+    need(done, "a new order is missing");
     auto ordered = co_await txn.read(tables.order, order_key(at, o_id));
-    OrderRow order = ground.missing.need(ordered, "order");
+    OrderRow order = need(ordered, "an order is missing");
 
     order.carrier = static_cast<uint8_t>(input.carrier);
     co_await txn.write(tables.order, order_key(at, o_id), order);
 
     int64_t sum = co_await deliver_lines(txn, ground, at, o_id, input.date);
     auto found = co_await txn.read(tables.customer, customer_key(at, order.c_id));
-    CustomerRow customer = ground.missing.need(found, "customer");
+    CustomerRow customer = need(found, "a customer is missing");
 
     customer.balance += sum;
     customer.delivery_count++;

@@ -51,13 +51,13 @@ Task<void> insert_order(Txn &txn, Ground &ground, const NewOrderInput &input, ui
         if (input.line[i].supply_w_id != input.home.w)
             order.all_local = 0;
     done = co_await txn.insert(tables.order, order_key(input.home, o_id), order);
-    ground.missing.need(done, "free order number");
+    need(done, "an order number is taken");
     done =
         co_await txn.insert(tables.customer_order, customer_order_key(input.home, input.c_id, o_id),
                             CustomerOrderRow{ o_id });
-    ground.missing.need(done, "free order number of a customer");
+    need(done, "an order number of a customer is taken");
     done = co_await txn.insert(tables.new_order, order_key(input.home, o_id), NewOrderRow{ o_id });
-    ground.missing.need(done, "free number of a new order");
+    need(done, "the number of a new order is taken");
 }
 
 /* All rows that are there before, in one round trip. */
@@ -90,7 +90,7 @@ Task<bool> order_line(Txn &txn, Ground &ground, const NewOrderInput &input, uint
 
     uint64_t key = stock_key(line.supply_w_id, line.i_id);
     auto found = co_await txn.read(tables.stock, key);
-    StockRow stock = ground.missing.need(found, "stock");
+    StockRow stock = need(found, "stock of an item is missing");
     OrderLineRow row{};
 
     take(stock, line, input.home.w);
@@ -103,7 +103,7 @@ Task<bool> order_line(Txn &txn, Ground &ground, const NewOrderInput &input, uint
     bool done =
         co_await txn.insert(tables.order_line, order_line_key(input.home, output.o_id, i + 1), row);
 
-    ground.missing.need(done, "free order line");
+    need(done, "an order line is there already");
     output.line[i] = { item->name, stock.quantity, original(*item, stock), item->price,
                        row.amount };
     co_return true;
@@ -119,7 +119,7 @@ Task<bool> new_order(Txn &txn, Ground &ground, const NewOrderInput &input, NewOr
 
     auto warehouse = co_await txn.read(tables.warehouse, warehouse_key(input.home.w));
     auto found = co_await txn.read(tables.district, district_key(input.home));
-    DistrictRow district = ground.missing.need(found, "district");
+    DistrictRow district = need(found, "a district is missing");
     int64_t sum = 0;
 
     output = {};
@@ -128,7 +128,7 @@ Task<bool> new_order(Txn &txn, Ground &ground, const NewOrderInput &input, NewOr
 
     auto customer = co_await txn.read(tables.customer, customer_key(input.home, input.c_id));
 
-    output.last = ground.missing.need(customer, "customer").last;
+    output.last = need(customer, "a customer is missing").last;
     output.credit = customer->credit;
     output.discount = customer->discount;
     co_await insert_order(txn, ground, input, output.o_id);
@@ -141,7 +141,7 @@ Task<bool> new_order(Txn &txn, Ground &ground, const NewOrderInput &input, NewOr
         }
         sum += output.line[i].amount;
     }
-    int64_t tax = int64_t{ 10000 } + ground.missing.need(warehouse, "warehouse").tax + district.tax;
+    int64_t tax = int64_t{ 10000 } + need(warehouse, "a warehouse is missing").tax + district.tax;
 
     output.total = sum * (10000 - int64_t{ customer->discount }) * tax / 100000000;
     co_return true;

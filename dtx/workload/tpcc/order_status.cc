@@ -12,7 +12,7 @@ Task<uint32_t> customer_number(Txn &txn, Ground &ground, const Who &who)
     if (!who.by_name)
         co_return who.number;
     auto found = co_await txn.read(ground.tables.namesakes, name_key(who.at, who.number));
-    const NamesakesRow &namesakes = ground.missing.need(found, "last name");
+    const NamesakesRow &namesakes = need(found, "a last name is missing");
 
     co_return namesakes.customer[(namesakes.count + 1) / 2 - 1];
 }
@@ -27,21 +27,21 @@ Task<bool> order_status(Txn &txn, Ground &ground, const OrderStatusInput &input,
     output.c_id = co_await customer_number(txn, ground, input.who);
     auto customer = co_await txn.read(tables.customer, customer_key(at, output.c_id));
 
-    output.balance = ground.missing.need(customer, "customer").balance;
+    output.balance = need(customer, "a customer is missing").balance;
     auto latest =
         co_await txn.scan(tables.customer_order, customer_order_key(at, output.c_id, 0),
                           customer_order_key(at, output.c_id, UINT32_MAX), 1, Order::descending);
 
-    ground.missing.need(!latest.empty(), "order of a customer");
+    need(!latest.empty(), "an order of a customer is missing");
     output.o_id = latest[0].second.o_id;
     auto order = co_await txn.read(tables.order, order_key(at, output.o_id));
 
-    output.carrier = ground.missing.need(order, "order").carrier;
+    output.carrier = need(order, "an order is missing").carrier;
     auto lines = co_await txn.scan(tables.order_line, order_line_key(at, output.o_id, 0),
                                    order_line_key(at, output.o_id, kLinesMax));
 
     output.lines = static_cast<uint32_t>(lines.size());
-    ground.missing.need(output.lines == order->lines, "line of an order");
+    need(output.lines == order->lines, "a line of an order is missing");
     co_return true;
 }
 

@@ -40,7 +40,7 @@ Task<void> pay(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutpu
 {
     uint64_t key = customer_key(input.who.at, output.c_id);
     auto found = co_await txn.read(ground.tables.customer, key);
-    CustomerRow customer = ground.missing.need(found, "customer");
+    CustomerRow customer = need(found, "a customer is missing");
 
     customer.balance -= input.amount;
     customer.ytd_payment += input.amount;
@@ -62,9 +62,9 @@ Task<bool> payment(Txn &txn, Ground &ground, const PaymentInput &input, PaymentO
                           tables.district.at(district_key(input.home)));
 
     auto at_warehouse = co_await txn.read(tables.warehouse, warehouse_key(input.home.w));
-    WarehouseRow warehouse = ground.missing.need(at_warehouse, "warehouse");
+    WarehouseRow warehouse = need(at_warehouse, "a warehouse is missing");
     auto at_district = co_await txn.read(tables.district, district_key(input.home));
-    DistrictRow district = ground.missing.need(at_district, "district");
+    DistrictRow district = need(at_district, "a district is missing");
     HistoryRow row{};
 
     output = {};

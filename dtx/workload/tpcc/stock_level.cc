@@ -22,7 +22,7 @@ Task<bool> stock_level(Txn &txn, Ground &ground, const StockLevelInput &input,
 {
     const Tables &tables = ground.tables;
     auto district = co_await txn.read(tables.district, district_key(input.at));
-    uint32_t next = ground.missing.need(district, "district").next_o_id;
+    uint32_t next = need(district, "a district is missing").next_o_id;
     uint32_t first = next > kOrders ? next - kOrders : 1;
     std::set<uint32_t> items;
 
@@ -40,7 +40,7 @@ Task<bool> stock_level(Txn &txn, Ground &ground, const StockLevelInput &input,
     for (uint32_t item : items) {
         auto stock = co_await txn.read(tables.stock, stock_key(input.at.w, item));
 
-        if (ground.missing.need(stock, "stock").quantity < input.threshold)
+        if (need(stock, "stock of an item is missing").quantity < input.threshold)
             output.low++;
     }
     co_return true;

@@ -33,7 +33,7 @@ class Clerk : public Terminal
         : session_(session), tally_(tally),
           inputs_(parameters, run_constants(parameters.load_seed, seat.seed),
                   home_of(parameters, seat), seat.own_seed()),
-          ground_{ parameters, tables, {} }
+          ground_{ parameters, tables }
     {
     }
 
@@ -58,7 +58,6 @@ class Clerk : public Terminal
   private:
     Ended ended(Kind kind, const Outcome &outcome, const Totals &change = {})
     {
-        ground_.missing.committed();
         tally_.ledger.add(outcome.status, change);
         return { kind, outcome };
     }

@@ -17,7 +17,6 @@ namespace dtx::tpcc
 struct Ground {
     const Parameters &parameters;
     const Tables &tables;
-    Missing missing;
 };
 
 struct NewOrderOutput {

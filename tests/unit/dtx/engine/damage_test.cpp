@@ -4,10 +4,13 @@
 #include "engine/error.h"
 #include "engine/layout.h"
 #include "engine/membership.h"
+#include "engine/ordered_index.h"
 #include "engine/port.h"
 #include "engine/view.h"
 #include "engine/words.h"
 #include "unit/dtx/engine/database.h"
+
+#include <cstring>
 
 using dtx::Address;
 using dtx::Session;
@@ -88,6 +91,25 @@ Address address_of(const Database &db, dtx::Table<Account> table, uint64_t wante
     return found;
 }
 
+// The node of @level in the tree of the ordered table that is for a key.
+Address node_of(const Database &db, uint64_t key, uint32_t level)
+{
+    uint32_t nodes = db.tables.sorted.number + 1;
+    Address found = Address::of(0, 0, 0);
+
+    db.cluster->each_object(nodes, 0, [&](Address address, const unsigned char *image, uint32_t) {
+        dtx::Node node;
+
+        std::memcpy(&node, image + sizeof(dtx::ObjectHeader), sizeof(node));
+        if ((dtx::header_of(image).flags & dtx::kObjectValid) != 0 && node.level == level &&
+            node.low <= key && key <= node.high)
+            found = address;
+    });
+    REQUIRE(found.table() == nodes);
+    REQUIRE(found.slot() != 0); /* a root that nobody wrote is an empty tree */
+    return found;
+}
+
 template <class Body> int code_of(Session &session, Body body)
 {
     try {
@@ -148,6 +170,69 @@ TEST_CASE("dtx: an index that leads to a row that is not there is damaged, or th
     CHECK(code_of(session, [&](Txn &txn) -> Task<bool> {
               co_return co_await txn.insert(table, 99, Account{ 1 });
           }) == 0);
+}
+
+TEST_CASE("dtx: a tree whose nodes do not fit together is damaged, whatever it is used for",
+          "[unit]")
+{
+    constexpr uint64_t kLast = 2000;
+    Database db;
+    dtx::Table<Account> sorted = db.tables.sorted;
+
+    {
+        Session session(*db.cluster, 0);
+
+        for (uint64_t key = 0; key <= kLast; key += 2)
+            REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                        co_return co_await txn.insert(sorted, key, Account{ 1 });
+                    }) == Status::committed);
+    }
+    Address damaged = node_of(db, kLast, GENERATE(0u, 1u));
+    {
+        Spoiler spoiler(*db.cluster);
+        spoiler.zero(damaged);
+    }
+    Session session(*db.cluster, 1);
+
+    CHECK(read(session, sorted, kLast) == RPM_E_CORRUPT);
+    CHECK(code_of(session, [&](Txn &txn) -> Task<bool> {
+              co_return co_await txn.insert(sorted, kLast - 1, Account{ 1 });
+          }) == RPM_E_CORRUPT);
+    CHECK(code_of(session, [&](Txn &txn) -> Task<bool> {
+              co_return co_await txn.erase(sorted, kLast);
+          }) == RPM_E_CORRUPT);
+    CHECK(code_of(session, [&](Txn &txn) -> Task<bool> {
+              co_return !(co_await txn.scan(sorted, 0, kLast)).empty();
+          }) == RPM_E_CORRUPT);
+    CHECK(read(session, sorted, 0) == 0);
+}
+
+TEST_CASE("dtx: a row that must be there and is not is damage, or is there the next time", "[unit]")
+{
+    Database db;
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+    bool comes = GENERATE(false, true);
+
+    fill(db, table);
+    Session session(*db.cluster, 1);
+    Session other(*db.cluster, 2);
+    uint32_t runs = 0;
+    int code = code_of(session, [&](Txn &txn) -> Task<bool> {
+        auto row = co_await txn.read(table, 99);
+
+        if (runs++ == 0 && comes)
+            REQUIRE(now(other, [&](Txn &theirs) -> Task<bool> {
+                        co_return co_await theirs.insert(table, 99, Account{ 5 });
+                    }) == Status::committed);
+
+        int64_t cents = dtx::need(row, "row 99 is missing").cents;
+
+        CHECK(cents == 5);
+        co_return true;
+    });
+
+    CHECK(code == (comes ? 0 : RPM_E_CORRUPT));
+    CHECK(runs == (comes ? 2 : 1));
 }
 
 TEST_CASE("dtx: slots that are in use are not handed out, whatever their word says", "[unit]")

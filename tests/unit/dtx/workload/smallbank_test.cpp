@@ -51,8 +51,7 @@ class Bank
     bool run(Program program, int64_t cents, int64_t money = 0, int64_t savings = 0)
     {
         auto session = join(cluster_, 0);
-        Missing missing;
-        Programs programs(workload_.tables(), missing);
+        Programs programs(workload_.tables());
         Change change{ 0, 0 };
         Input input{ program, 0, 1, cents };
         Outcome outcome =

@@ -37,8 +37,7 @@ class Register
     bool run(const Input &input, Change &change)
     {
         auto session = join(cluster_, 0);
-        Missing missing;
-        Transactions transactions(parameters_, workload_.tables(), missing);
+        Transactions transactions(parameters_, workload_.tables());
         Outcome outcome =
             session->transact_now([&](Txn &txn) { return transactions.run(txn, input, change); });
 

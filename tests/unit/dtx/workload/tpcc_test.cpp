@@ -32,7 +32,7 @@ class Company
   public:
     explicit Company(const Parameters &parameters = small(1, 1))
         : parameters_(parameters), ground_(1), workload_(parameters),
-          cluster_(ground_.cluster(workload_, 1)), pieces_{ parameters_, workload_.tables(), {} }
+          cluster_(ground_.cluster(workload_, 1)), pieces_{ parameters_, workload_.tables() }
     {
         cluster_.create();
         dtx::load(workload_, cluster_, 1);
