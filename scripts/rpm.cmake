@@ -70,6 +70,12 @@ endfunction()
 add_custom_target(rpm_quick_tests)
 add_custom_target(rpm_threaded_tests)
 
+# How tests are compiled, alike for all of them, or they could not share a compiled header.
+function(rpm_test_options name)
+    target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE)
+    target_compile_options(${name} PRIVATE -O0 -g1)
+endfunction()
+
 # rpm_test(NAME LABEL label [THREADED] [USER] [COMMAND_ARGS ...] [TIMEOUT s] SOURCES file...): a
 # Catch2 program that sees the library's internals; as a USER the library as it is installed.
 function(rpm_test name)
@@ -82,9 +88,11 @@ function(rpm_test name)
     endif()
     target_link_libraries(${name} PRIVATE rpm_catch rpm_build)
     # Assertion macros take long to optimise, and only the suites that run for minutes gain by it.
-    target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE)
-    if(NOT arg_LABEL MATCHES "crash|canary|swarm|kill")
-        target_compile_options(${name} PRIVATE -O0 -g1)
+    if(arg_LABEL MATCHES "crash|canary|swarm|kill")
+        target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE)
+    else()
+        rpm_test_options(${name})
+        target_precompile_headers(${name} REUSE_FROM rpm_catch_header)
         add_dependencies(rpm_quick_tests ${name})
         list(APPEND arg_LABEL quick)
     endif()

@@ -14,6 +14,8 @@ using support::Server;
 namespace
 {
 
+constexpr int kLastDurable = int{ RPMI_OP_DURABLE } | int{ RPMI_REQUEST_LAST };
+
 // A guest with a region to write to.
 struct Guest : Client {
     explicit Guest(const Server &server, uint64_t bytes = 1 << 20) : Client(server)
@@ -61,8 +63,7 @@ TEST_CASE("take: a write is carried out and counted", "[unit]")
 {
     Server server(raw::at_port());
     Guest guest(server);
-    Bytes write =
-        request(RPMI_OP_COPY, guest.key, 100, 300, 300, RPMI_OP_DURABLE | RPMI_REQUEST_LAST);
+    Bytes write = request(RPMI_OP_COPY, guest.key, 100, 300, 300, kLastDurable);
 
     REQUIRE(guest.send(write));
     CHECK(guest.done() == 1);
@@ -129,8 +130,7 @@ TEST_CASE("take: bodies and results longer than any buffer", "[unit]")
 {
     Server server(raw::at_port());
     Guest guest(server, 3 << 20);
-    Bytes write =
-        request(RPMI_OP_COPY, guest.key, 64, 2500000, 2400001, RPMI_OP_DURABLE | RPMI_REQUEST_LAST);
+    Bytes write = request(RPMI_OP_COPY, guest.key, 64, 2500000, 2400001, kLastDurable);
 
     REQUIRE(guest.send(write));
     CHECK(guest.done() == 1);
