@@ -30,6 +30,9 @@ Tracer::Tracer(const Options &options, const Cluster &cluster)
 
     if (file_ == nullptr)
         throw Error(0, path_ + ": " + strerror(errno));
+    head["tables"] = Json::array();
+    for (const TableSpec &table : cluster.schema().tables())
+        head["tables"].push_back(table.name);
     for (const auto &[name, value] : parameters_of(options))
         head["parameters"][name] = value;
     put(head.dump());
@@ -59,8 +62,8 @@ std::string Tracer::line_of(const Attempt &attempt)
 
         objects.push_back({ address.shard(), table.payload_bytes, access->bytes,
                             (access->fresh && !access->reused ? "" : "r") +
-                                std::string(access->seen ? "s" : "") +
-                                (access->written ? "w" : "") });
+                                std::string(access->seen ? "s" : "") + (access->written ? "w" : ""),
+                            address.table() });
         if (access->written)
             writes_.push_back(access);
     }

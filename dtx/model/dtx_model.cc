@@ -24,6 +24,8 @@ constexpr const char *kExamples =
     "  dtx-model bank.jsonl --hints none --hints H1 --hints all the hints\n"
     "  dtx-model bank.jsonl --phases one-sided,call,hybrid      who does it\n";
 
+constexpr uint32_t kRowMost = 4096; /* of --only */
+
 struct Options {
     std::vector<std::string> traces;
     Ground ground;
@@ -34,6 +36,7 @@ struct Options {
     std::vector<std::string> phases = { "one-sided" };
     std::vector<std::string> durability = { "on" };
     bool cumulative = false;
+    std::pair<std::string, uint32_t> only; /* a table, and the bytes of its rows; "": all tables */
     std::string csv;
 };
 
@@ -93,6 +96,18 @@ std::vector<Point> points_of(const Options &options, const std::vector<Trace> &t
     return points;
 }
 
+/* Of the traces that have the table; the others stay as they are. */
+void keep_only(const Options &options, std::vector<Trace> &traces)
+{
+    const auto &[table, bytes] = options.only;
+    bool known = table.empty();
+
+    for (Trace &trace : traces)
+        known = (!table.empty() && trace.keep_only(table, bytes)) || known;
+    if (!known)
+        throw cli::Failure("no trace has a table '" + table + "'");
+}
+
 int run(const Options &options)
 {
     std::vector<Trace> traces;
@@ -100,6 +115,7 @@ int run(const Options &options)
 
     for (const std::string &path : options.traces)
         traces.push_back(read_trace(path));
+    keep_only(options, traces);
     Model model = open_model(options.ground.preset);
 
     if (file == nullptr && (file = fopen(options.csv.c_str(), "w")) == nullptr)
@@ -145,6 +161,16 @@ void add_options(CLI::App &app, Options &options)
                    "Who carries phases out: one-sided, call, hybrid (one-sided)")
         ->delimiter(',')
         ->check(words({ "one-sided", "call", "hybrid" }));
+    app.add_option("--only", options.only,
+                   "Only rows of this table are on servers, of so many bytes (all, as they are)")
+        ->type_name("TABLE BYTES")
+        ->check([](const std::string &word) {
+            bool number = word.find_first_not_of("0123456789") == std::string::npos;
+
+            return !number || (word.size() < 6 && std::stoul(word) <= kRowMost)
+                       ? ""
+                       : "a row has at most " + std::to_string(kRowMost) + " bytes";
+        });
     app.add_option("--durability", options.durability, "on, off (on)")
         ->delimiter(',')
         ->check(words({ "on", "off" }));
@@ -156,7 +182,8 @@ void add_options(CLI::App &app, Options &options)
     app.add_option("--transactions,-n", options.ground.transactions,
                    "To measure for each row (5000, or 10 for each coroutine)")
         ->check(CLI::Range(uint64_t{ 1 }, uint64_t{ 1 } << 24));
-    app.add_option("--seed", options.ground.seed, "Of every choice the model makes (1)");
+    app.add_option("--seed", options.ground.seed, "Of every choice the model makes (1)")
+        ->check(CLI::NonNegativeNumber);
     app.add_option("--csv", options.csv, "Write rows as CSV; - is standard output")
         ->type_name("FILE");
     app.add_option("--prefix", options.ground.prefix, "First column of a row (model)");

@@ -6,6 +6,10 @@
  */
 #include "model/trace.h"
 
+#include "engine/object.h"
+#include "engine/redo.h"
+
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -50,6 +54,29 @@ uint64_t Attempt::remote(uint32_t replicas, bool durable) const
     return count;
 }
 
+bool Trace::keep_only(const std::string &table, uint32_t payload)
+{
+    auto found = std::find(tables.begin(), tables.end(), table);
+    auto kept = static_cast<uint32_t>(found - tables.begin());
+
+    if (found == tables.end())
+        return false;
+    for (Attempt &attempt : attempts) {
+        std::erase_if(attempt.objects,
+                      [kept](const Object &object) { return object.table != kept; });
+        for (Object &object : attempt.objects) {
+            object.payload = payload;
+            object.slot = slot_bytes(payload);
+        }
+        attempt.log_bytes =
+            attempt.writes() == 0
+                ? 0
+                : sizeof(RedoHeader) + attempt.writes() * (sizeof(uint64_t) + slot_bytes(payload));
+    }
+    std::erase_if(attempts, [](const Attempt &attempt) { return attempt.objects.empty(); });
+    return true;
+}
+
 namespace
 {
 
@@ -62,7 +89,7 @@ uint32_t number(const Json &json, uint32_t least, uint32_t most)
     return static_cast<uint32_t>(value);
 }
 
-Object object_of(const Json &json, uint32_t servers)
+Object object_of(const Json &json, uint32_t servers, uint32_t tables)
 {
     Object object{};
     const std::string letters = json.at(3).get<std::string>();
@@ -73,6 +100,7 @@ Object object_of(const Json &json, uint32_t servers)
     object.read = letters.find('r') != std::string::npos;
     object.seen = letters.find('s') != std::string::npos;
     object.written = letters.find('w') != std::string::npos;
+    object.table = number(json.at(4), 0, tables - 1);
     if (letters.find_first_not_of("rsw") != std::string::npos)
         throw std::runtime_error("letters other than r, s and w");
     return object;
@@ -86,6 +114,9 @@ void take_head(const Json &json, Trace &trace)
     trace.servers = number(json.at("servers"), 1, kServersMax);
     trace.replicas = number(json.at("replicas"), 1, trace.servers);
     trace.durable = json.at("durable").get<bool>();
+    trace.tables = json.at("tables").get<std::vector<std::string>>();
+    if (trace.tables.empty())
+        throw std::runtime_error("a trace without tables");
 }
 
 void take_attempt(const Json &json, Trace &trace)
@@ -97,7 +128,8 @@ void take_attempt(const Json &json, Trace &trace)
     if (attempt.log_bytes > kBytesMax)
         throw std::runtime_error("a redo record of more than 64 KiB");
     for (const Json &object : json.at("objects"))
-        attempt.objects.push_back(object_of(object, trace.servers));
+        attempt.objects.push_back(
+            object_of(object, trace.servers, static_cast<uint32_t>(trace.tables.size())));
     trace.attempts.push_back(std::move(attempt));
 }
 

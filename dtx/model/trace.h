@@ -4,15 +4,16 @@
  *
  * Lines of JSON. The first says what ran, the last how much; a line between them is an attempt:
  *
- *   {"dtx":1,"what":"trace","workload":"tpcc","servers":3,"replicas":2,"durable":true,...}
- *   {"committed":true,"log_bytes":416,"objects":[[0,88,128,"rsw"],...]}
+ *   {"dtx":1,"what":"trace","workload":"tpcc","servers":3,"replicas":2,"durable":true,
+ *    "tables":["","warehouse",...],...}
+ *   {"committed":true,"log_bytes":416,"objects":[[0,88,128,"rsw",1],...]}
  *   {"what":"end","attempts":1000,"transactions":1000,"remote":35000}
  *
- * An object is [shard, bytes of its payload, bytes of its slot, letters]: r it was read, s what was
- * seen has to be so still at the commit, w it was written. log_bytes are of the redo record, remote
- * counts the engine's operations on servers: attempts that explain less than 97 % of it are
- * refused. What is left are nodes above the leaves of an ordered index, which are read for the way
- * and not kept.
+ * An object is [shard, bytes of its payload, bytes of its slot, letters, table]: r it was read, s
+ * what was seen has to be so still at the commit, w it was written. log_bytes are of the redo
+ * record, remote counts the engine's operations on servers: attempts that explain less than 97 % of
+ * it are refused. What is left are nodes above the leaves of an ordered index, which are read for
+ * the way and not kept.
  *
  * Tests: tests/unit/dtx/model/trace_test.cpp
  */
@@ -33,6 +34,7 @@ struct Object {
     bool read;
     bool seen;
     bool written;
+    uint32_t table;
 };
 
 struct Attempt {
@@ -54,7 +56,12 @@ struct Trace {
     bool durable = true;
     uint64_t transactions = 0; /* as the workload counts them */
     uint64_t remote = 0;
+    std::vector<std::string> tables; /* names, by number */
     std::vector<Attempt> attempts;
+
+    /* As if a client had all it needs at hand but one table's rows: only these are on servers and
+     * in redo records, with payloads of @payload bytes. False: there is no such table. */
+    bool keep_only(const std::string &table, uint32_t payload);
 };
 
 /* Throws std::runtime_error with file and line. */

@@ -32,10 +32,10 @@ Trace trace_of(uint32_t servers, uint32_t replicas)
 // Reads a row of shard 0 and a bucket on the way, writes a row of shard 1 and one of shard 2.
 const Attempt MOVES = { true,
                         16 + 2 * (8 + 64),
-                        { { 0, 8, 64, true, true, false },
-                          { 0, 224, 256, true, false, false },
-                          { 1, 8, 64, true, true, true },
-                          { 2, 8, 64, true, true, true } } };
+                        { { 0, 8, 64, true, true, false, 0 },
+                          { 0, 224, 256, true, false, false, 0 },
+                          { 1, 8, 64, true, true, true, 0 },
+                          { 2, 8, 64, true, true, true, 0 } } };
 
 Script script(const Attempt &attempt, const Trace &trace, const Setting &setting, uint32_t turn = 0)
 {

@@ -13,13 +13,14 @@ using namespace dtx::model;
 namespace
 {
 
-const std::string HEAD = R"({"dtx":1,"what":"trace","workload":"smallbank","servers":3,)"
-                         R"("replicas":2,"durable":true,"seed":1,"parameters":{}})";
+const std::string HEAD =
+    R"({"dtx":1,"what":"trace","workload":"smallbank","servers":3,)"
+    R"("replicas":2,"durable":true,"seed":1,"tables":["","accounts","accounts.index"]})";
 // reads two rows and a bucket, writes one of the rows
 const std::string WRITES = R"({"committed":true,"log_bytes":88,"objects":)"
-                           R"([[0,8,64,"rs"],[0,224,256,"r"],[2,8,64,"rsw"]]})";
-const std::string READS = R"({"committed":true,"log_bytes":0,"objects":[[1,8,64,"rs"]]})";
-const std::string GIVEN_UP = R"({"committed":false,"log_bytes":0,"objects":[[1,8,64,"rsw"]]})";
+                           R"([[0,8,64,"rs",1],[0,224,256,"r",2],[2,8,64,"rsw",1]]})";
+const std::string READS = R"({"committed":true,"log_bytes":0,"objects":[[1,8,64,"rs",1]]})";
+const std::string GIVEN_UP = R"({"committed":false,"log_bytes":0,"objects":[[1,8,64,"rsw",1]]})";
 
 std::string end(int attempts, int remote)
 {
@@ -86,6 +87,29 @@ TEST_CASE("trace: attempts are what was touched, and what the engine counted", "
     CHECK(trace.attempts[2].writes() == 0);
 }
 
+TEST_CASE("trace: as if only one table were far", "[unit]")
+{
+    Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 1) });
+    Trace index = trace;
+
+    CHECK(!trace.keep_only("nobody", 8));
+    CHECK(trace.attempts[0].objects.size() == 3);
+    REQUIRE(trace.keep_only("accounts", 100));
+    REQUIRE(trace.attempts.size() == 3);
+    REQUIRE(trace.attempts[0].objects.size() == 2);
+    CHECK(trace.attempts[0].objects[1].shard == 2);
+    CHECK(trace.attempts[0].objects[1].payload == 100);
+    CHECK(trace.attempts[0].objects[1].slot == 192);
+    CHECK(trace.attempts[0].log_bytes == 16 + 8 + 192);
+    CHECK(trace.attempts[1].log_bytes == 0);
+    CHECK(trace.attempts[2].log_bytes == 0);
+    // What touches nothing far away is no attempt.
+    REQUIRE(index.keep_only("accounts.index", 224));
+    REQUIRE(index.attempts.size() == 1);
+    CHECK(index.attempts[0].log_bytes == 0);
+    CHECK(index.attempts[0].remote(2, true) == 1);
+}
+
 TEST_CASE("trace: what it does not explain is refused", "[unit]")
 {
     CHECK(wrong({ HEAD, WRITES, end(1, 12) }) == "");
@@ -102,12 +126,14 @@ TEST_CASE("trace: a file that is cut short or edited is refused with its line", 
     CHECK(has(wrong({ HEAD, READS, end(1, 3), READS }), ":4: there is something behind the end"));
     CHECK(has(wrong({ READS, end(1, 3) }), ":1: not a trace"));
     CHECK(has(wrong({ HEAD, "{" }), ":2:"));
-    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[3,8,64,"r"]]})" }),
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[3,8,64,"r",1]]})" }),
               ":2: a number out of its range"));
-    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,0,"r"]]})" }),
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,0,"r",1]]})" }),
               ":2: a number out of its range"));
-    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"x"]]})" }),
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"x",1]]})" }),
               ":2: letters"));
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"r",3]]})" }),
+              ":2: a number out of its range"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":99999,"objects":[]})" }),
               ":2: a redo record"));
     CHECK_THROWS(read_trace("/no/such/file"));
