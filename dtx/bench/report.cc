@@ -192,6 +192,7 @@ Json json_of(const Report &report)
     }
     json["verified"] = report.verified.done;
     json["wrong"] = report.verified.wrong;
+    json["full"] = result.full;
     return json;
 }
 
@@ -252,6 +253,9 @@ void print_report(const Report &report)
                (unsigned long long)result.tally.skipped);
     for (const std::string &wrong : report.verified.wrong)
         printf("wrong: %s\n", wrong.c_str());
+    if (!result.full.empty())
+        printf("ended after %.2f s: %s%s\n", result.seconds, result.full.c_str(),
+               report.options.workload == "tpcc" ? "; --room says how many orders fit" : "");
     if (report.verified.done && report.verified.wrong.empty())
         printf("checked: rows and sums are right on all copies\n");
     fflush(stdout);

@@ -71,6 +71,26 @@ class Crowd
     {
         stop_ = true;
     }
+    /* Notes a failure that is only that there is no room for more rows: what was done until then
+     * counts. False: it was another. */
+    bool note_full(std::exception_ptr failure)
+    {
+        std::lock_guard lock(mutex_);
+
+        try {
+            std::rethrow_exception(failure);
+        } catch (const Error &error) {
+            if (error.code() == RPM_E_FULL)
+                full_ = error.what();
+            return error.code() == RPM_E_FULL;
+        } catch (...) {
+            return false;
+        }
+    }
+    const std::string &full() const
+    {
+        return full_;
+    }
     bool stopped() const
     {
         return stop_.load(std::memory_order_relaxed);
@@ -87,6 +107,7 @@ class Crowd
     uint32_t running_;
     uint32_t joining_;
     std::exception_ptr failure_;
+    std::string full_;
     std::atomic<bool> stop_ = false;
 };
 
@@ -177,7 +198,9 @@ class Worker
                 ended = co_await terminal.next();
             } catch (...) {
                 crowd.stop(); /* the other terminals of this thread do not go on without it */
-                throw;
+                if (!crowd.note_full(std::current_exception()))
+                    throw;
+                break;
             }
             count(ended,
                   static_cast<uint64_t>((Clock::now() - start) / std::chrono::nanoseconds(1)));
@@ -350,6 +373,7 @@ RunResult run(Workload &workload, const Cluster &cluster, const RunOptions &opti
     for (std::thread &thread : threads)
         thread.join();
     crowd.rethrow();
+    result.full = crowd.full();
     for (const auto &worker : workers)
         worker->add_to(result);
     return result;

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <functional>
 #include <librpm.h>
+#include <string>
 #include <vector>
 
 namespace dtx
@@ -45,6 +46,7 @@ struct RunResult {
     Counters counters;
     double seconds = 0;
     std::vector<Sample> samples;
+    std::string full; /* if not empty, the run ended before its time: a table has no room left */
 };
 
 /* A session. The servers hear a moment later of one that has ended, so a coordinator that is still
@@ -56,7 +58,8 @@ std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator,
 void load(Workload &workload, const Cluster &cluster, uint32_t threads,
           const std::atomic<bool> *stop = nullptr);
 
-/* The database is loaded. Throws Error; what has been done until then is done. */
+/* The database is loaded. A table that is full ends the run, and its result says so. Throws Error
+ * for anything else; what has been done until then is done. */
 RunResult run(Workload &workload, const Cluster &cluster, const RunOptions &options);
 
 } // namespace dtx

@@ -23,37 +23,41 @@ smallbank::Parameters few_accounts()
 class Failing : public smallbank::SmallBank
 {
   public:
-    Failing() : SmallBank(few_accounts()) {}
+    explicit Failing(int code) : SmallBank(few_accounts()), code_(code) {}
     std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override
     {
         auto inner = SmallBank::terminal(session, tally, seat);
 
         if (seat.thread != 1 || seat.coroutine != 1)
             return inner;
-        return std::make_unique<Broken>(std::move(inner));
+        return std::make_unique<Broken>(std::move(inner), code_);
     }
 
   private:
     class Broken : public Terminal
     {
       public:
-        explicit Broken(std::unique_ptr<Terminal> inner) : inner_(std::move(inner)) {}
+        Broken(std::unique_ptr<Terminal> inner, int code) : inner_(std::move(inner)), code_(code) {}
         Task<Ended> next() override
         {
             if (++times_ == 20)
-                throw Error(RPM_E_FULL, "no room left for a test");
+                throw Error(code_, "broken for a test");
             return inner_->next();
         }
 
       private:
         std::unique_ptr<Terminal> inner_;
+        int code_;
         uint32_t times_ = 0;
     };
+
+    int code_;
 };
 
 struct World {
     support::Ground ground{ 1, 64 << 20 };
-    Failing failing;
+    Failing failing{ RPM_E_CORRUPT };
+    Failing filling{ RPM_E_FULL };
     smallbank::SmallBank workload{ few_accounts() };
     Cluster cluster = ground.cluster(workload, 1);
 
@@ -137,11 +141,30 @@ TEST_CASE("run: a failure in one terminal ends all threads and comes out")
         run(world.failing, world.cluster, options);
         FAIL("went on");
     } catch (const Error &error) {
-        CHECK(error.code() == RPM_E_FULL);
+        CHECK(error.code() == RPM_E_CORRUPT);
     }
     // Everybody is gone: the same coordinators can be had again.
     options.transactions = 10;
     CHECK(run(world.workload, world.cluster, options).latency.count == 10);
+}
+
+TEST_CASE("run: a table that is full ends it, and what was done counts")
+{
+    World world;
+    RunOptions options;
+
+    options.threads = 2;
+    options.coroutines = 2;
+    options.seconds = 100;
+    RunResult result = run(world.filling, world.cluster, options);
+
+    CHECK(result.full == "broken for a test");
+    CHECK(result.seconds < 20);
+    CHECK(result.latency.count >= 19);
+    CHECK(result.counters.committed > 0);
+    options.seconds = 0;
+    options.transactions = 10;
+    CHECK(run(world.workload, world.cluster, options).full.empty());
 }
 
 TEST_CASE("run: a thread that cannot join ends all others")
