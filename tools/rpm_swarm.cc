@@ -86,7 +86,8 @@ int main(int argc, char **argv)
     Options options;
 
     app.footer(kExamples);
-    app.add_option("--seed", options.seed, "Seed of the first world (1)");
+    app.add_option("--seed", options.seed, "Seed of the first world (1)")
+        ->check(CLI::NonNegativeNumber);
     app.add_option("--worlds", options.worlds, "How many worlds, seeds counting up (1)");
     app.add_option("--steps", options.steps, "Steps in each world (400)");
     app.add_option("--seconds", options.seconds, "Worlds for this long instead of a number");

@@ -129,7 +129,7 @@ void add_run(CLI::App &app, Options &options)
     number(app, "--transactions,-n", options.transactions,
            "How many, by all threads together, instead of how long", 1, 1e15);
     number(app, "--interval", options.interval, "Seconds between samples (1)", 0.01, 1e6);
-    app.add_option("--seed", options.seed, "Seed of the run (1)");
+    app.add_option("--seed", options.seed, "Seed of the run (1)")->check(CLI::NonNegativeNumber);
     number(app, "--coordinator", options.coordinator,
            "Of the first thread; other processes have others (0)", 0, kCoordinatorsMax - 1);
     app.add_flag(

@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     app.add_option("--accounts", bank.accounts, "Customers (100000)");
     app.add_option("--hot", bank.hot, "Of them in the hot set (4000)");
     app.add_option("--hot-percent", bank.hot_percent, "Of the accesses that go there (90)");
-    app.add_option("--seed", options.seed, "Seed of the run (1)");
+    app.add_option("--seed", options.seed, "Seed of the run (1)")->check(CLI::NonNegativeNumber);
     app.add_flag("--json", options.json, "One line of JSON");
     return cli::run(app, argc, argv, [&] {
         try {
