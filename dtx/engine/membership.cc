@@ -119,9 +119,10 @@ View find_view(Store &store)
     return view;
 }
 
-void confirm_view(Store &store)
+uint64_t confirm_view(Store &store)
 {
     const View &view = store.placement().view;
+    uint64_t heard = 0;
 
     for (uint32_t server = 0; server < store.ports(); server++) {
         if (!view.alive(server))
@@ -131,7 +132,9 @@ void confirm_view(Store &store)
 
         if (state.accepted != view || state.proposed.number != 0)
             throw Fenced(RPM_E_FENCED, "which servers live is being changed");
+        heard = std::max<uint64_t>(heard, state.heard);
     }
+    return heard;
 }
 
 /* To both places, one after the other: a power cut leaves one of them whole, and so does damage to

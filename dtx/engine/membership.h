@@ -41,8 +41,9 @@ class Answers
  * it is being changed. */
 View find_view(Store &store);
 
-/* Is that still so, for those whose ports are open? Throws Fenced if not. */
-void confirm_view(Store &store);
+/* Is that still so, for those whose ports are open? Throws Fenced if not. Returns the largest
+ * number of a view, accepted or not, that one of them has heard of. */
+uint64_t confirm_view(Store &store);
 
 /* What the server of an open port says now. */
 ServerState state_of(Port &port, const Cluster &cluster);

@@ -243,7 +243,7 @@ bool Session::end(Accesses &accesses, Ending ending)
     count++;
     if (ending != Ending::conflict)
         state_->backoff.done(state_->backoff.is_narrow() ? now_ns() : 0);
-    /* After a new beginning, slots are forgotten with everything else. */
+    /* What began before a new beginning leaves them to a vacuum: it may have been one. */
     if (accesses.joined == state_->store.joined() && ending != Ending::unknown)
         for (uint32_t i = 0; i < accesses.size(); i++)
             if (ending == Ending::commit ? accesses[i].freed : accesses[i].fresh)
@@ -258,7 +258,8 @@ bool Session::end(Accesses &accesses, Ending ending)
 }
 
 /* One attempt that holds a lock for longer than the lease: its coordinator is dead, or has been
- * stopped. Take over from it. */
+ * stopped. Take over from it. That may be this session as it was before it joined again, if a lock
+ * of its was taken after they had been broken. */
 void Session::look_after_owner(Obstacle obstacle)
 {
     uint64_t now = now_ns();
@@ -266,7 +267,7 @@ void Session::look_after_owner(Obstacle obstacle)
     if (obstacle.word == kMoved)
         rejoin(state_->store.joined());
     if (obstacle.word == 0 || obstacle.word == kMoved ||
-        coordinator_of(obstacle.word) == state_->coordinator)
+        obstacle.word >> kSequenceBits == state_->prefix >> kSequenceBits)
         return;
     if (obstacle.word != state_->stuck_word) {
         state_->stuck_word = obstacle.word;
@@ -307,8 +308,12 @@ Task<std::vector<uint64_t>> Session::hand_out(Address word, uint64_t many)
     uint64_t room = state_->cluster.layout().table(static_cast<uint32_t>(word.slot())).slots;
     uint64_t first = first_slot(state_->cluster.schema(), word.slot());
     std::vector<uint64_t> slots;
+    uint64_t era = 0;
     auto body = [&, this](Txn &txn) -> Task<bool> {
         Store &store = state_->store;
+
+        era = store.era();
+
         Access *access = co_await store.fetch(txn.accesses_, word);
         Word &state = access->as<Word>();
 
@@ -345,15 +350,20 @@ Task<std::vector<uint64_t>> Session::hand_out(Address word, uint64_t many)
     };
     Status status = (co_await attempt(body, false)).status;
 
-    if (status == Status::unknown)
+    /* They may be nobody's, or somebody else's. */
+    if (status == Status::unknown || era != state_->store.era())
         throw Conflict{};
     co_return slots;
 }
 
-void Session::return_slots(Address word, const std::vector<uint64_t> &slots)
+void Session::return_slots(Address word, const std::vector<uint64_t> &slots, uint64_t era)
 {
     auto body = [&, this](Txn &txn) -> Task<bool> {
         Store &store = state_->store;
+
+        if (store.era() != era)
+            co_return false;
+
         Access *access = co_await store.fetch(txn.accesses_, word);
         Word &state = access->as<Word>();
 
@@ -378,6 +388,10 @@ void Session::return_all_slots()
 {
     constexpr size_t kAtOnce = 64;
     const Cluster &cluster = state_->cluster;
+    uint64_t era = state_->store.era(); /* after it they are others' */
+
+    if (!state_->store.is_open())
+        return;
 
     try {
         for (uint32_t shard = 0; shard < cluster.shards(); shard++)
@@ -385,10 +399,11 @@ void Session::return_all_slots()
                 std::vector<uint64_t> all = state_->store.take_all(shard, table);
 
                 for (size_t i = 0; i < all.size(); i += kAtOnce)
-                    return_slots(Address::of(shard, kWordsTable, table),
-                                 { all.begin() + static_cast<ptrdiff_t>(i),
-                                   all.begin() +
-                                       static_cast<ptrdiff_t>(std::min(all.size(), i + kAtOnce)) });
+                    return_slots(
+                        Address::of(shard, kWordsTable, table),
+                        { all.begin() + static_cast<ptrdiff_t>(i),
+                          all.begin() + static_cast<ptrdiff_t>(std::min(all.size(), i + kAtOnce)) },
+                        era);
             }
     } catch (...) {
         return;

@@ -204,7 +204,7 @@ class Session
     void look_after_owner(Obstacle obstacle);
     Task<void> back_off(uint32_t conflicts);
     Task<std::vector<uint64_t>> hand_out(Address word, uint64_t many);
-    void return_slots(Address word, const std::vector<uint64_t> &slots);
+    void return_slots(Address word, const std::vector<uint64_t> &slots, uint64_t era);
     void return_all_slots();
     Store &store();
     static Ending ending_of(const Accesses &accesses); /* of one that was fenced */

@@ -40,12 +40,25 @@ void Store::open(uint32_t coordinator, Claim claim)
 {
     open(coordinator, claim, find_view(*this));
     if (claim != Claim::none)
-        confirm_view(*this);
+        begin_era(confirm_view(*this));
+}
+
+/* Slots that were handed out to this session stay its own when it joins again, unless a vacuum may
+ * have found them with nobody, which servers have heard of, or what was committed may be lost. */
+void Store::begin_era(uint64_t heard)
+{
+    if (heard == heard_ && cluster_.options().durable)
+        return;
+    heard_ = heard;
+    era_++;
+    for (auto &slots : free_)
+        slots.clear();
 }
 
 void Store::open(uint32_t coordinator, Claim claim, const View &view)
 {
     joined_++;
+    open_ = true;
     placement_.view = view;
     for (auto &port : ports_)
         if (view.alive(port->server())) {
@@ -122,6 +135,7 @@ std::shared_ptr<Pending> Store::new_pending()
 void Store::close()
 {
     joined_++;
+    open_ = false;
     /* Also those that nobody waits for yet: they are not heard of any more. */
     for (auto &pending : pending_)
         if (pending->remaining > 0) {
@@ -132,9 +146,6 @@ void Store::close()
         }
     for (auto &port : ports_)
         port->close();
-    /* What was taken is not lost with a connection, but its words may have been. */
-    for (auto &slots : free_)
-        slots.clear();
     pending_.clear();
 }
 
@@ -289,13 +300,13 @@ Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t tabl
 
         /* The first of them last, where they are taken from. */
         slots.insert(slots.end(), more.rbegin(), more.rend());
-        /* We were fenced over it: what began before cannot use them, what begins now can. */
-        if (accesses.joined != joined_)
-            throw Fenced(RPM_E_FENCED, "begun before the session joined again");
         if (slots.empty())
             throw Error(RPM_E_FULL,
                         "table '" + cluster_.schema().tables()[table].name + "' has no room left");
     }
+    /* What began before cannot use them any more, what begins now can. */
+    if (accesses.joined != joined_)
+        throw Fenced(RPM_E_FENCED, "begun before the session joined again");
 
     Address address = Address::of(shard, table, slots.back());
     Access *access = accesses.find(address);

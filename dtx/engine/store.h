@@ -164,6 +164,15 @@ class Store
     {
         return joined_;
     }
+    bool is_open() const
+    {
+        return open_;
+    }
+    /* Another one where slots that were handed out before may be others' by now. */
+    uint64_t era() const
+    {
+        return era_;
+    }
     std::shared_ptr<Pending> new_pending();
     /* Wake those whose operations have ended. When nobody has anything to do until @idle_until_ns
      * (0: somebody has) and nothing comes for a while, the thread sleeps until something does. */
@@ -186,6 +195,7 @@ class Store
     Guess &guess(uint32_t table, uint64_t key);
     std::vector<uint64_t> &free_slots(uint32_t shard, uint32_t table);
     void rest(uint64_t until_ns);
+    void begin_era(uint64_t heard);
 
     const Cluster &cluster_;
     Scheduler &scheduler_;
@@ -197,6 +207,9 @@ class Store
     std::vector<std::shared_ptr<Pending>> pending_; /* some log may still know them */
     uint64_t remote_ = 0;
     uint64_t joined_ = 0;
+    bool open_ = false;
+    uint64_t heard_ = 0; /* the largest number of a view, when this was last opened */
+    uint64_t era_ = 0;
     uint64_t quiet_since_ns_ = 0; /* nothing has ended since; 0: not looked at the clock yet */
     uint32_t quiet_polls_ = 0;
 };

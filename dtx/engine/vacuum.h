@@ -6,10 +6,11 @@
  * used yet are in no index, in no list, and with nobody.
  *
  * Which ones those are can be said when no session has any: all are fenced, the logs are applied
- * and empty, and a change of views is under way, so that nobody joins. A session that lives on has
- * forgotten its slots by the time it joins again; what it had under way is fenced, or in a log that
- * was applied. Then a slot that was handed out, is not valid, that no entry of an index leads to
- * and that is not in the list of slots given back, is nobody's.
+ * and empty, and a change of views is under way, so that nobody joins. A session that lives on
+ * forgets its slots when it joins again and servers have heard of another view since
+ * (Store::era()); what it had under way is fenced, or in a log that was applied. Then a slot that
+ * was handed out, is not valid, that no entry of an index leads to and that is not in the list of
+ * slots given back, is nobody's.
  *
  * They are put on that list by transactions like those of a session that ends, with a redo record
  * in the logs of a coordinator who is fenced. Nobody else is there, so there are no locks. One that

@@ -124,14 +124,20 @@ Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canar
             terminals.push_back(workload.terminal(session, tally, Seat{ 0, 1, i, 7 }));
             tasks.push_back(sit(*terminals.back()));
         }
-        session.run(std::move(tasks));
+        try {
+            session.run(std::move(tasks));
+        } catch (const Error &error) {
+            if (error.code() != RPM_E_CORRUPT)
+                throw;
+            result.faults = error.what(); /* its users have met with damage */
+        }
         result.events = rpm_sim_events(world.sim) - begin;
     }
     rpm_sim_cut_at(world.sim, server, 0, RPM_CUT_NONE);
     (void)cluster.recover();
     result.happened = world.restarts > 0;
     try {
-        result.faults = faults_of(workload, cluster, tally, read_receipts(file.path));
+        result.faults += faults_of(workload, cluster, tally, read_receipts(file.path));
     } catch (const Error &error) {
         result.faults += error.what();
     }

@@ -3,6 +3,7 @@
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "engine/error.h"
+#include "support/rounds.h"
 #include "unit/dtx/check/damage.h"
 #include "unit/dtx/engine/histories.h"
 
@@ -18,6 +19,7 @@ namespace
 {
 
 constexpr uint64_t kRoom = 640; // ten slots are taken at once
+constexpr uint64_t kFew[] = { 1, 2 };
 
 // Rows of partition 0, until there is no room left in the first of the two tables. How many more.
 uint64_t fill(Session &session, const Tables &tables, uint64_t first, uint64_t most = UINT64_MAX)
@@ -51,6 +53,23 @@ uint64_t fill_while_fenced(Session &session, const Database &db, int times)
     return rows;
 }
 
+// One of several coroutines.
+Task<void> insert_some(Session &session, const Tables &tables, uint64_t first)
+{
+    for (uint64_t key = first; key < first + 12; key++)
+        (void)co_await session.transact([&](Txn &txn) -> Task<bool> {
+            co_return co_await txn.insert(tables.accounts, key, Account{ 1 });
+        });
+}
+
+// Another one, which lets the others go on for so many turns before.
+Task<void> vacuum_after(Session &session, const Database &db, int turns)
+{
+    for (int i = 0; i < turns; i++)
+        co_await session.turn();
+    (void)db.cluster->vacuum();
+}
+
 std::string faults_of(const dtx::Cluster &cluster)
 {
     std::vector<dtx::Findings> all = dtx::checks::check_copies(cluster);
@@ -66,9 +85,14 @@ std::string faults_of(const dtx::Cluster &cluster)
 
 } // namespace
 
+// Where commits may be lost, a session that is fenced does not trust what it had.
 TEST_CASE("vacuum: slots that fenced sessions lost are all found, and can all be used", "[unit]")
 {
-    Database db(2, replicated(2), Tables(kRoom));
+    dtx::Options options = replicated(2);
+
+    options.durable = false;
+
+    Database db(2, options, Tables(kRoom));
     uint64_t rows = 0;
 
     {
@@ -108,6 +132,84 @@ TEST_CASE("vacuum: a session that lives on forgets what it had", "[unit]")
         CHECK(rows + fill(session, db.tables, rows) == kRoom);
     }
     CHECK(faults_of(*db.cluster) == "");
+    CHECK(db.cluster->vacuum().slots == 0);
+}
+
+TEST_CASE("vacuum: slots that are being handed out are not handed out twice", "[unit]")
+{
+    for (uint64_t seed = 1; seed <= rounds(120); seed++) {
+        dtx::Options options = replicated(2);
+
+        options.seed = seed;
+        options.interleave = 200;
+
+        Database db(2, options, Tables(kRoom));
+        Session session(*db.cluster, 0);
+        Session other(*db.cluster, 1);
+        std::vector<Task<void>> tasks;
+
+        tasks.push_back(insert_some(session, db.tables, 0));
+        tasks.push_back(insert_some(session, db.tables, 1000));
+        tasks.push_back(vacuum_after(session, db, static_cast<int>(seed)));
+        session.run(std::move(tasks));
+        (void)fill(other, db.tables, 2000, 30);
+        (void)fill(session, db.tables, 3000, 30);
+        INFO("seed " << seed);
+        REQUIRE(faults_of(*db.cluster) == "");
+    }
+}
+
+// It hears of the vacuum when it gives its slots back.
+TEST_CASE("vacuum: a session that ends after one takes no slot from others", "[unit]")
+{
+    Database db(1, {}, Tables(6400), GENERATE("", ",mode=ring")); // a hundred are taken at once
+    auto first = std::make_unique<Session>(*db.cluster, 0);
+    Session other(*db.cluster, 1);
+
+    (void)fill(*first, db.tables, 0, 1);
+    CHECK(db.cluster->vacuum().slots > 0);
+    (void)fill(other, db.tables, 100, 20);
+    first.reset();
+    CHECK(faults_of(*db.cluster) == "");
+    (void)fill(other, db.tables, 200, 200);
+    CHECK(faults_of(*db.cluster) == "");
+    (void)db.cluster->vacuum(); // throws where a list does not end
+}
+
+TEST_CASE("vacuum: what began before one takes none of the slots after it", "[unit]")
+{
+    Database db;
+    auto table = db.tables.accounts;
+    int stage = 0;
+
+    {
+        Session session(*db.cluster, 0);
+        auto old = [&]() -> Task<void> {
+            (void)co_await session.transact([&](Txn &txn) -> Task<bool> {
+                (void)co_await txn.read(table, 7);
+                for (stage += stage == 0 ? 1 : 0; stage == 1;)
+                    co_await session.turn();
+                for (uint64_t key = 10; key < 15; key++)
+                    (void)co_await txn.insert(table, key, Account{ 1 });
+                co_return true;
+            });
+        };
+        auto other = [&]() -> Task<void> {
+            while (stage == 0)
+                co_await session.turn();
+            (void)db.cluster->vacuum();
+            for (uint64_t key : kFew)
+                (void)co_await session.transact([&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.insert(table, key, Account{ 1 });
+                });
+            stage = 2;
+        };
+        std::vector<Task<void>> tasks;
+
+        tasks.push_back(old());
+        tasks.push_back(other());
+        session.run(std::move(tasks));
+    }
     CHECK(db.cluster->vacuum().slots == 0);
 }
 

@@ -2,6 +2,8 @@
 #include "engine/session.h"
 
 #include "engine/error.h"
+#include "engine/object.h"
+#include "engine/store.h"
 #include "support/rounds.h"
 #include "unit/dtx/engine/database.h"
 
@@ -92,6 +94,61 @@ TEST_CASE("dtx: a session that was taken over joins again and goes on", "[unit]"
                   AWAIT_CHECK((co_await txn.read(table, key)));
               co_return true;
           }) == Status::committed);
+}
+
+TEST_CASE("dtx: a session that is fenced again and again keeps its slots", "[unit]")
+{
+    Database db(2, replicated(2), Tables(640)); // ten slots are taken at once
+    Session session(*db.cluster, 0);
+
+    for (uint64_t key = 0; key < 100; key++) {
+        for (auto table : { db.tables.accounts, db.tables.sorted })
+            REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                        co_return co_await txn.insert(table, key, Account{ 1 });
+                    }) == Status::committed);
+        if (key % 2 == 0)
+            (void)db.cluster->recover();
+        else
+            (void)db.cluster->recover(0);
+    }
+    CHECK(session.counters().rejoined == 99);
+}
+
+TEST_CASE("dtx: a lock that a session took before it joined again is in nobody's way", "[unit]")
+{
+    dtx::Options options;
+
+    options.lease_us = 1000;
+
+    Database db(1, options);
+    auto table = db.tables.accounts;
+    Session session(*db.cluster, 3);
+    auto insert = [&](uint64_t key) {
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.insert(table, key, Account{ 1 });
+                }) == Status::committed);
+    };
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Store other(*db.cluster, scheduler);
+    uint64_t lock = 0;
+    uint64_t old = 0; /* a transaction of its first claim */
+
+    insert(1);
+    db.cluster->each_object(table.number, 0,
+                            [&](dtx::Address at, const unsigned char *image, uint32_t) {
+                                if ((dtx::header_of(image).flags & dtx::kObjectValid) == 0)
+                                    return;
+                                lock = db.cluster->layout().lock_offset(at);
+                                old = dtx::header_of(image).writer;
+                            });
+    (void)db.cluster->recover(3);
+    insert(2);
+    other.open(0, dtx::Claim::none);
+    REQUIRE(other.port(0).compare_and_swap(0, lock, 0, old) == 0);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              co_return co_await txn.write(table, 1, Account{ 2 });
+          }) == Status::committed);
+    CHECK(session.counters().rejoined == 2);
 }
 
 TEST_CASE("dtx: sessions that come and go leave no slots unused", "[unit]")
