@@ -21,7 +21,7 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "version", kCanaryVersion },        { "log-late", kCanaryLogLate },
     { "phantom", kCanaryPhantom },        { "skip-log", kCanarySkipLog },
     { "drop-commit", kCanaryDropCommit }, { "no-redo", kCanaryNoRedo },
-    { "old-logs", kCanaryOldLogs },       { "vacuum", kCanaryVacuum },
+    { "vacuum", kCanaryVacuum },
 };
 
 } // namespace dtx

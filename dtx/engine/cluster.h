@@ -65,9 +65,8 @@ enum Canary : uint32_t {
     kCanarySkipLog = 6,    /* recovery leaves out the log of one coordinator */
     kCanaryDropCommit = 7, /* one commit in a while is acknowledged and not made */
     kCanaryNoRedo = 8,     /* a promotion does not apply the logs */
-    kCanaryOldLogs = 9,    /* a server that is restored keeps its old logs */
-    kCanaryVacuum = 10,    /* slots are given back that rows are in */
-    kCanaryNoRecord = 11   /* slots are given back without a redo record */
+    kCanaryVacuum = 9,     /* slots are given back that rows are in */
+    kCanaryNoRecord = 10   /* slots are given back without a redo record */
 };
 
 /* What a recovery found and did. */

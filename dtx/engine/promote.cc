@@ -18,6 +18,9 @@
  * among them those of the live copies of one shard at least, and it stays there until its rows are
  * on all copies. So as long as each shard has a live copy, each coordinator has a live log.
  *
+ * Why none is there in part: rows are written when the record is in all logs, by its coordinator
+ * and by whoever recovers it (recover.cc), so also in those of the servers that live.
+ *
  * Why the logs of servers that died are not needed, and must not be read when they come back: a
  * record that only they have was never acknowledged, as its coordinator has been fenced on another
  * server that was to have it, and no row of it was installed. Rows that it read may have changed
@@ -129,7 +132,7 @@ Recovery Change::recover()
     accept_by_all(view);
     cluster_.remember(view);
     all.fence();
-    all.redo();
+    all.redo(view);
     all.clear();
     all.make_ready();
     return all.recovery();
@@ -189,7 +192,7 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
     }
     all.fence();
     if (cluster_.options().canary != kCanaryNoRedo)
-        all.redo();
+        all.redo(base);
     accept_by_all(next);
     cluster_.remember(next);
     all.clear();
@@ -210,7 +213,7 @@ Recovery Change::vacuum()
     next.number = next_number(answers.states());
     propose_to_all(next);
     all.fence();
-    all.redo();
+    all.redo(base);
     all.clear();
 
     Recovery recovery = all.recovery();
@@ -267,8 +270,7 @@ void Change::fill(Port &returned, const Placement &next, const Everything &all)
     AllLogs old(store_, returned);
 
     (void)old.take_over();
-    if (cluster_.options().canary != kCanaryOldLogs)
-        old.trim();
+    old.trim();
     for (const auto &there : all.logs())
         old.create_as(*there);
     for (uint32_t copy = 0; copy < next.replicas; copy++) {
@@ -321,7 +323,7 @@ std::optional<Recovery> Change::restore(uint32_t server)
     propose_to_all(next.view);
     propose(returned, cluster_, next.view);
     all.fence();
-    all.redo();
+    all.redo(base);
     all.clear();
     fill(returned, next, all);
     accept_by_all(next.view);

@@ -2,8 +2,10 @@
 /*
  * recover.cc: redo from the logs.
  *
- * A record that reached any of the logs is a commit: its transaction held all its locks and had
- * looked at its reads when the first log got it. Nobody can have been told otherwise.
+ * A record that is in all logs it was to be in, of those on servers that live, is a commit: its
+ * transaction held all its locks and had looked at its reads when the first log got it. One that is
+ * in some of them only was never acknowledged, and no row of it was written: it is dropped. If it
+ * were finished, the servers with the others might die over it, and its rows be there in part.
  *
  * Invariants
  *   logs are read after their writers are fenced, all of them before the first row is written
@@ -33,6 +35,34 @@ static constexpr uint64_t kRecoveryStaging = 64 << 10; /* for each log: many are
 namespace
 {
 
+/* Which servers' logs have the record of a transaction. */
+class Logged
+{
+  public:
+    void take(const Layout &layout, uint32_t server, const void *record, size_t bytes)
+    {
+        RedoHeader header{};
+
+        if (!decode_redo(layout, record, bytes, [](Address, const unsigned char *, uint32_t) {}))
+            throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is no redo record");
+        std::memcpy(&header, record, sizeof(header));
+        servers_[header.txn] |= uint64_t{ 1 } << server;
+    }
+    /* Is one that was taken in all of these? */
+    bool has_all(const void *record, uint64_t servers) const
+    {
+        RedoHeader header{};
+
+        std::memcpy(&header, record, sizeof(header));
+        auto found = servers_.find(header.txn); /* if not, others are at work by now */
+
+        return found != servers_.end() && (found->second & servers) == servers;
+    }
+
+  private:
+    std::map<uint64_t, uint64_t> servers_; /* by transaction: a bit for each */
+};
+
 /* The newest image of each object that logs speak of. */
 class Images
 {
@@ -46,8 +76,7 @@ class Images
                 newest.assign(image, image + size);
         };
 
-        if (!decode_redo(layout, record, bytes, keep))
-            throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is no redo record");
+        (void)decode_redo(layout, record, bytes, keep);
         recovery.records++;
     }
     const std::map<uint64_t, std::vector<unsigned char>> &all() const
@@ -120,16 +149,38 @@ static void break_locks(Store &store, uint32_t shard, uint32_t coordinator, Reco
     }
 }
 
+/* Where records of a coordinator have to be, as bits: where it put them in the view @written_in, of
+ * servers that live now. */
+static uint64_t log_servers(const Store &store, const View &written_in, uint32_t coordinator)
+{
+    Placement written = store.placement();
+    uint64_t servers = 0;
+
+    written.view = written_in;
+    for (uint32_t server : written.log_servers(coordinator))
+        if (store.placement().view.alive(server))
+            servers |= uint64_t{ 1 } << server;
+    return servers;
+}
+
 Recovery finish_one(Store &store, uint32_t coordinator)
 {
     Recovery recovery;
     Images images;
+    Logged logged;
+    uint64_t servers = log_servers(store, store.placement().view, coordinator);
 
     recovery.coordinators = 1;
     for (uint32_t server = 0; server < store.ports(); server++)
         if (store.port(server).has_log())
             store.port(server).each_record([&](const void *record, size_t bytes) {
-                images.take(store.layout(), record, bytes, recovery);
+                logged.take(store.layout(), server, record, bytes);
+            });
+    for (uint32_t server = 0; server < store.ports(); server++)
+        if (store.port(server).has_log())
+            store.port(server).each_record([&](const void *record, size_t bytes) {
+                if (logged.has_all(record, servers))
+                    images.take(store.layout(), record, bytes, recovery);
             });
     for (const auto &[word, image] : images.all()) {
         Address address{ word };
@@ -196,13 +247,18 @@ void AllLogs::create_as(const AllLogs &others)
     }
 }
 
-void AllLogs::each_record(const std::function<void(const void *, size_t)> &heard)
+void AllLogs::each_record(
+    const std::function<void(uint32_t coordinator, const void *, size_t)> &heard)
 {
     bool skip = store_.canary(kCanarySkipLog);
 
     for (auto &[coordinator, log] : logs_) {
+        auto of = [&heard, c = coordinator](const void *record, size_t bytes) {
+            heard(c, record, bytes);
+        };
+
         if (!skip)
-            dtx::each_record(log, heard);
+            dtx::each_record(log, of);
         skip = false;
     }
 }
@@ -246,13 +302,19 @@ void Everything::fence()
     }
 }
 
-void Everything::redo()
+void Everything::redo(const View &written_in)
 {
     Images images;
+    Logged logged;
 
     for (auto &there : logs_)
-        there->each_record([&](const void *record, size_t bytes) {
-            images.take(store_.layout(), record, bytes, recovery_);
+        there->each_record([&](uint32_t, const void *record, size_t bytes) {
+            logged.take(store_.layout(), there->server(), record, bytes);
+        });
+    for (auto &there : logs_)
+        there->each_record([&](uint32_t coordinator, const void *record, size_t bytes) {
+            if (logged.has_all(record, log_servers(store_, written_in, coordinator)))
+                images.take(store_.layout(), record, bytes, recovery_);
         });
     for (const auto &[word, image] : images.all())
         dtx::redo(store_, Address{ word }, image, recovery_);
@@ -285,7 +347,7 @@ Recovery finish_all(Store &store)
 
     reserve_locks(store);
     all.fence();
-    all.redo();
+    all.redo(store.placement().view);
     all.clear();
     all.make_ready();
     return all.recovery();

@@ -60,7 +60,7 @@ class AllLogs
     uint32_t take_over();
     /* Make those that only @others has. */
     void create_as(const AllLogs &others);
-    void each_record(const std::function<void(const void *, size_t)> &heard);
+    void each_record(const std::function<void(uint32_t coordinator, const void *, size_t)> &heard);
     void trim();
 
     uint32_t server() const
@@ -93,8 +93,8 @@ class Everything
 
     /* Nobody uses the database any more. */
     void fence();
-    /* Rows are as the logs say. */
-    void redo();
+    /* Rows are as the logs say. @written_in: the view of those who wrote them. */
+    void redo(const View &written_in);
     /* Logs are empty and locks are free. */
     void clear();
     /* Everybody may use it. */
