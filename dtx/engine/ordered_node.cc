@@ -22,6 +22,10 @@
 namespace dtx
 {
 
+/* Remembered by a session, about a megabyte: trees grow, and those that are used are soon there
+ * again. */
+static constexpr size_t kNodesMost = 2048;
+
 Address root_of(const Store &store, uint32_t table, uint64_t key)
 {
     return Address::of(store.shard_of(table, key), store.cluster().schema().tables()[table].index,
@@ -108,10 +112,13 @@ Task<bool> look_at_node(Store &store, Address address, Node *node)
     if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node))
         *node = Node{}; /* for no key above 0, and a leaf: whoever believes it is shown */
     /* Leaves change all the time; only what is above them is worth remembering. */
-    if (node->level == 0)
+    if (node->level == 0) {
         store.nodes().erase(address.word);
-    else
+    } else {
+        if (store.nodes().size() >= kNodesMost)
+            store.nodes().clear();
         store.nodes()[address.word] = *node;
+    }
     co_return true;
 }
 
