@@ -74,7 +74,8 @@ class Session
     Session &operator=(const Session &) = delete;
 
     /* Run @body, a callable Task<bool>(Txn &), until it commits or its program does not want to:
-     * true asks for the commit, false gives the transaction up. A body is run again from its start
+     * true asks for the commit, false gives the transaction up, and so does what it throws: then
+     * what it read may be of different times. A body is run again from its start
      * after a conflict, so it keeps nothing between runs. Awaited by a coroutine of this session.
      * A body awaits no other transaction: it may have to wait until this one has ended. */
     template <class Body> Task<Outcome> transact(Body body)

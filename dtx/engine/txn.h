@@ -4,7 +4,8 @@
  *
  * What is read was committed at some time, but two reads may be of different times until the commit
  * has looked at them again: a program must not crash or loop over values that cannot be together.
- * Nothing is visible to others before the commit. A transaction sees its own writes.
+ * Nothing is visible to others before the commit. A transaction sees its own writes; in a run that
+ * will be in vain it may miss a row of an ordered table that it has inserted, or see one twice.
  *
  * Tests: tests/unit/dtx/engine/txn_test.cpp
  */
