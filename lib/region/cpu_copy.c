@@ -120,6 +120,7 @@ static void written_frame(void *dst, const uint64_t head[3], const void *body, s
     rpmi_cpu.nt_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
 }
 
+/* Of memory that needs no flush: where one is needed, the pool was refused. */
 static void flush_nothing(const void *ptr, size_t len)
 {
     (void)ptr;
@@ -148,7 +149,7 @@ __attribute__((constructor)) static void choose_at_load(void)
     (void)rpmi_cpu_choose(RPMI_COPY_KINDS);
 }
 
-#if !defined(__x86_64__)
+#if !defined(__x86_64__) && !defined(__aarch64__)
 void rpmi_cpu_choose_native(enum rpmi_cpu_copy best)
 {
     (void)best;

@@ -40,10 +40,10 @@ struct rpmi_cpu {
     void (*flush)(const void *ptr, size_t len);
     enum rpmi_cpu_copy copy;
     const char *copy_name;
-    const char *flush_name; /* "clwb", "clflushopt", "clflush", "none" */
+    const char *flush_name; /* "clwb", "clflushopt", "clflush", "dc cvap", "dc cvadp", "none" */
     size_t store_max;       /* writes up to this long are plain stores and flushes; 0: none */
     size_t back_max;        /* and lone frames up to this; 0: none */
-    bool can_flush;         /* false: ADR cannot be served by this CPU through this library */
+    bool can_flush;         /* false: no pool in the domain ADR can be opened */
 };
 
 /* Chosen before main(). */
@@ -88,6 +88,8 @@ static inline void rpmi_cpu_fence(void)
 {
 #if defined(__x86_64__)
     _mm_sfence();
+#elif defined(__aarch64__)
+    __asm__ volatile("dsb sy" : : : "memory"); /* a DMB, as of C11 fences, completes no clean */
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif

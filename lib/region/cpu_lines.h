@@ -27,4 +27,9 @@ void rpmi_store_write(void *dst, const struct rpmi_gather *source, size_t len);
 /* Put the best that this CPU and the operating system have, but not above @best, into rpmi_cpu. */
 void rpmi_cpu_choose_native(enum rpmi_cpu_copy best);
 
+#if defined(__aarch64__)
+/* Take the flush that these bits of AT_HWCAP and AT_HWCAP2 allow. False: there is none. */
+bool rpmi_cpu_flush_arm64(unsigned long hwcap, unsigned long hwcap2);
+#endif
+
 #endif

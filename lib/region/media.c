@@ -58,11 +58,11 @@ int rpmi_media_open_anonymous(struct rpmi_media *media, const struct rpmi_media_
     if (opts->bytes < RPMI_LINE_BYTES || opts->bytes > INT64_MAX)
         return rpmi_fail(RPM_E_INVAL, "anonymous memory of %" PRIu64 " bytes", opts->bytes);
     if (!opts->huge && room != 0 && opts->bytes > room)
-        return rpmi_fail(RPM_E_FULL, "%" PRIu64 " bytes of memory wanted, %" PRIu64 " available",
+        return rpmi_fail(RPM_E_NOSPACE, "%" PRIu64 " bytes of memory wanted, %" PRIu64 " available",
                          opts->bytes, room);
     media->fd = memfd_create("librpm", flags);
     if (media->fd < 0)
-        return rpmi_fail(opts->huge ? RPM_E_FULL : RPM_E_NOMEM, "no %s memory: %s",
+        return rpmi_fail(opts->huge ? RPM_E_NOSPACE : RPM_E_NOMEM, "no %s memory: %s",
                          opts->huge ? "huge page" : "anonymous", strerror(errno));
     media->facts.medium = opts->huge ? RPM_MEDIUM_HUGE : RPM_MEDIUM_DRAM;
     media->mem.bytes = opts->bytes;
@@ -70,7 +70,7 @@ int rpmi_media_open_anonymous(struct rpmi_media *media, const struct rpmi_media_
     if (opts->huge && fstatfs(media->fd, &fs) == 0)
         media->mapped_bytes = rpmi_align_up(opts->bytes, (uint64_t)fs.f_bsize);
     if (ftruncate(media->fd, (off_t)media->mapped_bytes) != 0)
-        return rpmi_fail(RPM_E_FULL, "no %" PRIu64 " bytes of memory: %s", opts->bytes,
+        return rpmi_fail(RPM_E_NOSPACE, "no %" PRIu64 " bytes of memory: %s", opts->bytes,
                          strerror(errno));
     return 0;
 }
@@ -85,7 +85,7 @@ static int map_plain(struct rpmi_media *media)
         return 0;
     }
     if (media->facts.medium == RPM_MEDIUM_HUGE)
-        return rpmi_fail(RPM_E_FULL, "no huge pages for %zu bytes: see vm.nr_hugepages (%s)",
+        return rpmi_fail(RPM_E_NOSPACE, "no huge pages for %zu bytes: see vm.nr_hugepages (%s)",
                          media->mapped_bytes, strerror(errno));
     return rpmi_fail(RPM_E_NOMEM, "cannot map %zu bytes: %s", media->mapped_bytes, strerror(errno));
 }
@@ -137,7 +137,7 @@ static int reserve_room(struct rpmi_media *media, const char *path)
         return 0;
     err = posix_fallocate(media->fd, 0, (off_t)bytes);
     if (err == ENOSPC || err == EDQUOT || err == ENOMEM)
-        return rpmi_fail(RPM_E_FULL, "no room for %" PRIu64 " bytes at %s: %s", bytes,
+        return rpmi_fail(RPM_E_NOSPACE, "no room for %" PRIu64 " bytes at %s: %s", bytes,
                          path != NULL ? path : "anonymous memory", strerror(err));
     if (err != 0)
         return rpmi_fail(RPM_E_IO, "cannot allocate %" PRIu64 " bytes at %s: %s", bytes,
@@ -157,14 +157,25 @@ static int settle_domain(struct rpmi_media *media, uint32_t declared)
     if (declared != RPM_DOMAIN_NONE && declared != facts->domain) {
         if (declared > RPM_DOMAIN_EADR)
             return rpmi_fail(RPM_E_INVAL, "there is no persistence domain %u", declared);
+        if (facts->medium == RPM_MEDIUM_UNKNOWN && declared != RPM_DOMAIN_MSYNC)
+            return rpmi_fail(RPM_E_INVAL, "no domain but msync can be declared for pool %s: %s",
+                             media->path, media->backing.why);
         if (facts->medium == RPM_MEDIUM_FILE)
             return rpmi_fail(RPM_E_INVAL, "the pool is a file behind a page cache: only msync "
                                           "makes it durable, no other domain can be declared");
         facts->domain = declared;
         facts->domain_declared = 1;
     }
-    if (facts->domain == RPM_DOMAIN_ADR && !rpmi_cpu.can_flush && media->map == NULL)
-        return rpmi_fail(RPM_E_INVAL, "this build cannot flush CPU caches: ADR cannot be declared");
+    if (facts->medium == RPM_MEDIUM_UNKNOWN && facts->domain_declared == 0)
+        rpmi_diag(RPM_DIAG_WARNING,
+                  "no append to pool %s can be durable: %s; declare the domain msync (rpm-server "
+                  "--domain msync) if its msync ends on a medium that survives power loss",
+                  media->path, media->backing.why);
+    if (facts->domain == RPM_DOMAIN_ADR && !rpmi_cpu.can_flush)
+        return rpmi_fail(RPM_E_INVAL,
+                         "the pool's domain is ADR, and this CPU has no instruction that this "
+                         "library knows to flush its caches (x86-64: clflush, arm64: dc cvap): "
+                         "declare msync for a file, or eadr where caches survive power loss");
     return 0;
 }
 

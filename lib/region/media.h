@@ -9,6 +9,7 @@
 #define RPMI_MEDIA_H
 
 #include "pool/mem.h"
+#include "region/backing.h"
 
 #include <librpm/facts.h>
 #include <stdbool.h>
@@ -28,27 +29,25 @@ struct rpmi_media_opts {
 struct rpmi_media {
     struct rpmi_mem mem; /* load, store, persist over the mapping */
     unsigned char *base;
-    int fd;                 /* to lend to others: read and write */
-    int lock_fd;            /* holds the lock that keeps a second server out; never lent */
-    bool created;           /* the file, by this open */
-    bool sized;             /* it was empty */
-    int failed;             /* a persist failed: nothing after it is promised any more */
-    struct rpm_facts facts; /* medium, domain, granularity, node */
-    struct pmem2_map *map;  /* of a path; NULL: plain mmap */
-    char *path;             /* NULL: anonymous */
-    size_t mapped_bytes;    /* plain mmap: page-rounded */
+    int fd;                      /* to lend to others: read and write */
+    int lock_fd;                 /* holds the lock that keeps a second server out; never lent */
+    bool created;                /* the file, by this open */
+    bool sized;                  /* it was empty */
+    int failed;                  /* a persist failed: nothing after it is promised any more */
+    struct rpm_facts facts;      /* medium, domain, granularity, node */
+    struct rpmi_backing backing; /* of a path: why its medium is unknown */
+    struct pmem2_map *map;       /* of a path; NULL: plain mmap */
+    char *path;                  /* NULL: anonymous */
+    size_t mapped_bytes;         /* plain mmap: page-rounded */
 };
 
 /*
  * Open, lock, check and map. Room is allocated, so that a store never finds the medium full.
  * Existing content that is neither a pool of this library nor all zeros is refused here.
- * RPM_E_NOENT, RPM_E_DENIED, RPM_E_OWNED, RPM_E_FULL, RPM_E_FOREIGN, RPM_E_VERSION, RPM_E_CORRUPT,
- * RPM_E_INVAL, RPM_E_NOMEM, RPM_E_IO. Nothing stays behind on an error.
+ * RPM_E_NOENT, RPM_E_DENIED, RPM_E_OWNED, RPM_E_NOSPACE, RPM_E_FOREIGN, RPM_E_VERSION,
+ * RPM_E_CORRUPT, RPM_E_INVAL, RPM_E_NOMEM, RPM_E_IO. Nothing stays behind on an error.
  */
 int rpmi_media_open(const struct rpmi_media_opts *opts, struct rpmi_media *media);
-
-/* Order earlier stores and flushes of this thread: all that a persist of many ranges ends with. */
-void rpmi_media_fence(const struct rpmi_media *media);
 
 /* Is the domain reached by flush instructions or less, so that a client may do it itself? */
 bool rpmi_media_by_cpu(const struct rpmi_media *media);

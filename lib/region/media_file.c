@@ -41,7 +41,7 @@ static int open_failed(const char *path, int err)
         return rpmi_fail(RPM_E_DENIED, "cannot open pool %s for writing: %s", path, strerror(err));
     case ENOSPC:
     case EDQUOT:
-        return rpmi_fail(RPM_E_FULL, "cannot create pool %s: %s", path, strerror(err));
+        return rpmi_fail(RPM_E_NOSPACE, "cannot create pool %s: %s", path, strerror(err));
     case EISDIR:
     case ENAMETOOLONG:
     case ELOOP:
@@ -172,7 +172,7 @@ static int size_new_file(struct rpmi_media *media, const struct rpmi_media_opts 
                          "a pool has at least %u bytes and a multiple of %u, not %" PRIu64,
                          RPMI_POOL_BYTES_MIN, RPMI_PAGE_BYTES, opts->bytes);
     if (ftruncate(media->fd, (off_t)opts->bytes) != 0)
-        return rpmi_fail(errno == EFBIG || errno == ENOSPC ? RPM_E_FULL : RPM_E_IO,
+        return rpmi_fail(errno == EFBIG || errno == ENOSPC ? RPM_E_NOSPACE : RPM_E_IO,
                          "cannot make pool %s %" PRIu64 " bytes long: %s", opts->path, opts->bytes,
                          strerror(errno));
     media->mem.bytes = opts->bytes;
@@ -227,11 +227,11 @@ int rpmi_media_open_path(struct rpmi_media *media, const struct rpmi_media_opts 
         err = open_to_lend(media, opts->path);
     if (err != 0)
         return err;
-    media->facts.medium = rpmi_probe_medium(media->fd);
+    media->facts.medium = rpmi_probe_medium(media->fd, &media->backing);
     if (S_ISCHR(st.st_mode))
         return size_device(media, opts->path);
     err = size_file(media, opts, &st);
     if (err == 0 && media->sized) /* an empty file could not be probed */
-        media->facts.medium = rpmi_probe_medium(media->fd);
+        media->facts.medium = rpmi_probe_medium(media->fd, &media->backing);
     return err;
 }

@@ -13,12 +13,12 @@
  */
 #include "region/media_map.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "region/cpu_copy.h"
 
-#include <libpmem2.h>
 #include <sys/mman.h>
 
 static struct rpmi_media *media_of(struct rpmi_mem *mem)
@@ -73,15 +73,13 @@ static int media_persist(struct rpmi_mem *mem, uint64_t offset, uint64_t len)
     case RPM_DOMAIN_MSYNC:
         return media_msync(media, offset, len);
     case RPM_DOMAIN_ADR:
-        if (rpmi_cpu.can_flush)
-            rpmi_cpu_flush(media->base + offset, len);
-        else
-            pmem2_get_flush_fn(media->map)(media->base + offset, len);
+        RPM_ASSERT(rpmi_cpu.can_flush);
+        rpmi_cpu_flush(media->base + offset, len);
         break;
     default:
         break;
     }
-    rpmi_media_fence(media);
+    rpmi_cpu_fence();
     return 0;
 }
 
@@ -101,15 +99,7 @@ const struct rpmi_mem_ops rpmi_media_mem_ops = {
     .cas = media_cas,
 };
 
-void rpmi_media_fence(const struct rpmi_media *media)
-{
-    if (!rpmi_cpu.can_flush && media->map != NULL)
-        pmem2_get_drain_fn(media->map)();
-    rpmi_cpu_fence();
-}
-
 bool rpmi_media_by_cpu(const struct rpmi_media *media)
 {
-    return media->facts.domain != RPM_DOMAIN_MSYNC &&
-           (rpmi_cpu.can_flush || media->facts.domain == RPM_DOMAIN_NONE);
+    return media->facts.domain != RPM_DOMAIN_MSYNC;
 }

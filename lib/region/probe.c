@@ -7,9 +7,11 @@
  */
 #include "region/probe.h"
 
+#include "base/diag.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/opts.h"
+#include "region/cpu_copy.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -58,10 +60,17 @@ static bool is_dax_device(const struct stat *st)
     return strstr(target, "/dax") != NULL;
 }
 
-/* Only a file on persistent memory can be mapped so that stores need no system call. */
+/* Only a file on persistent memory can be mapped so that stores need no system call. An emulator of
+ * user programs may take the flag and do nothing, so the kernel is also asked, where it can say. */
 static bool maps_with_sync(int fd)
 {
-    void *ptr = mmap(NULL, RPMI_PAGE_BYTES, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+    struct statx st;
+    void *ptr;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) == 0 &&
+        (st.stx_attributes_mask & STATX_ATTR_DAX) != 0 && (st.stx_attributes & STATX_ATTR_DAX) == 0)
+        return false;
+    ptr = mmap(NULL, RPMI_PAGE_BYTES, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
 
     if (ptr == MAP_FAILED)
         return false;
@@ -69,20 +78,22 @@ static bool maps_with_sync(int fd)
     return true;
 }
 
-enum rpm_medium rpmi_probe_medium(int fd)
+enum rpm_medium rpmi_probe_medium(int fd, struct rpmi_backing *backing)
 {
     struct stat st;
     struct statfs fs;
 
+    *backing = (struct rpmi_backing){ .medium = RPM_MEDIUM_UNKNOWN };
     if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0)
         return RPM_MEDIUM_UNKNOWN;
     if (S_ISCHR(st.st_mode))
         return is_dax_device(&st) ? RPM_MEDIUM_DEVDAX : RPM_MEDIUM_UNKNOWN;
     if (fs.f_type == HUGETLBFS_MAGIC)
         return RPM_MEDIUM_HUGE;
-    if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
-        return RPM_MEDIUM_TMPFS;
-    return S_ISREG(st.st_mode) && maps_with_sync(fd) ? RPM_MEDIUM_FSDAX : RPM_MEDIUM_FILE;
+    rpmi_backing_of(fd, backing);
+    return backing->medium == RPM_MEDIUM_FILE && S_ISREG(st.st_mode) && maps_with_sync(fd)
+               ? RPM_MEDIUM_FSDAX
+               : backing->medium;
 }
 
 uint32_t rpmi_probe_granularity(struct pmem2_map *map)
@@ -249,6 +260,7 @@ static void probe_mapping(int fd, struct rpm_facts *facts)
 
 static int probe_path(const char *path, struct rpm_facts *facts)
 {
+    struct rpmi_backing backing;
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
@@ -257,7 +269,10 @@ static int probe_path(const char *path, struct rpm_facts *facts)
     if (fd < 0)
         return rpmi_fail(errno == ENOENT || errno == ENOTDIR ? RPM_E_NOENT : RPM_E_IO,
                          "cannot open %s: %s", path, strerror(errno));
-    facts->medium = rpmi_probe_medium(fd);
+    facts->medium = rpmi_probe_medium(fd, &backing);
+    if (backing.why[0] != '\0')
+        rpmi_diag(RPM_DIAG_WARNING, "whether %s survives power loss is not known: %s", path,
+                  backing.why);
     if (fstat(fd, &st) == 0 && ((S_ISREG(st.st_mode) && st.st_size > 0) || S_ISCHR(st.st_mode)))
         probe_mapping(fd, facts);
     (void)close(fd);
@@ -268,12 +283,16 @@ static int probe_path(const char *path, struct rpm_facts *facts)
         facts->line_bytes = RPMI_XPLINE_BYTES;
         if (bus != RPM_DOMAIN_NONE)
             facts->domain = bus;
+        if (facts->domain == RPM_DOMAIN_ADR && !rpmi_cpu.can_flush)
+            facts->domain = RPM_DOMAIN_NONE; /* as a server would have to refuse it */
     }
     return 0;
 }
 
 int rpm_probe(const char *path, struct rpm_facts *facts)
 {
+    rpmi_begin();
+
     struct rpm_facts found = rpm_facts_init();
     int err = 0;
 

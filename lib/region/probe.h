@@ -7,13 +7,15 @@
 #ifndef RPMI_PROBE_H
 #define RPMI_PROBE_H
 
+#include "region/backing.h"
+
 #include <librpm/facts.h>
 #include <stdint.h>
 
 struct pmem2_map;
 
-/* What an open file lies on. RPM_MEDIUM_FILE where nothing better is known. */
-enum rpm_medium rpmi_probe_medium(int fd);
+/* What an open file lies on; where that is not known, @backing has the reason. */
+enum rpm_medium rpmi_probe_medium(int fd, struct rpmi_backing *backing);
 
 /* Store granularity of a mapping in bytes: 1, 64, 4096. */
 uint32_t rpmi_probe_granularity(struct pmem2_map *map);

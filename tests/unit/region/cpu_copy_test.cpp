@@ -217,3 +217,25 @@ TEST_CASE("cpu_copy: what is stored to be written back is, every line of it", "[
     CHECK(flushed[0].first == &to[at]);
     CHECK(flushed[0].second == len);
 }
+
+TEST_CASE("cpu_copy: without stores past the caches every write is flushed whole", "[unit]")
+{
+    Restore restore;
+    size_t len = GENERATE(24u, 64u, 200u, 5000u);
+    size_t at = GENERATE(0u, 1u, 63u);
+    std::vector<unsigned char> to(6000);
+    std::string body(len, 'b');
+    const uint64_t head[3] = { 1, 2, 3 };
+
+    REQUIRE(rpmi_cpu_choose(RPMI_COPY_PLAIN) == RPMI_COPY_PLAIN);
+    rpmi_cpu.flush = note_flush;
+    flushed.clear();
+    rpmi_nt_write(&to[at], nullptr, 0, body.data(), len, len);
+    rpmi_cpu.nt_frame(&to[at], head, body.data(), len - 24, len);
+    rpmi_cpu.lone_frame(&to[at], head, body.data(), len - 24, len);
+    REQUIRE(flushed.size() == 3);
+    for (const auto &range : flushed) {
+        CHECK(range.first == &to[at]);
+        CHECK(range.second == len);
+    }
+}

@@ -4,6 +4,7 @@
 
 extern "C" {
 #include "base/mem.h"
+#include "region/cpu_copy.h"
 #include "region/media.h"
 #include "wire/super.h"
 }
@@ -86,6 +87,26 @@ TEST_CASE("media: anonymous memory forgets, unless a domain is declared for it",
     CHECK(declared.media.facts.domain_declared == 1);
 }
 
+TEST_CASE("media: a CPU that cannot flush its caches opens no pool in the domain ADR", "[unit]")
+{
+    support::Dir dir;
+    Media media;
+    const struct rpmi_cpu before = rpmi_cpu;
+
+    rpmi_cpu.can_flush = false;
+    int anonymous = media.open("", kBytes, true, RPM_DOMAIN_ADR);
+    int mapped = media.open(dir / "p", kBytes, true, RPM_DOMAIN_ADR);
+    std::string why = rpm_last_error();
+    rpmi_media_close(&media.media);
+    int eadr = media.open(dir / "p", kBytes, true, RPM_DOMAIN_EADR); // needs no more than a fence
+    rpmi_cpu = before;
+    CHECK(anonymous == RPM_E_INVAL);
+    CHECK(mapped == RPM_E_INVAL);
+    CHECK(why.find("dc cvap") != std::string::npos);
+    CHECK(why.find("declare msync") != std::string::npos);
+    CHECK(eadr == 0);
+}
+
 TEST_CASE("media: anonymous memory cannot be shrunk by whom it is lent to", "[unit]")
 {
     Media media;
@@ -99,7 +120,7 @@ TEST_CASE("media: more anonymous memory than there is gets FULL", "[unit]")
 {
     Media media;
 
-    CHECK(media.open("", 1ull << 50) == RPM_E_FULL);
+    CHECK(media.open("", 1ull << 50) == RPM_E_NOSPACE);
 }
 
 TEST_CASE("media: huge pages or a clear error", "[unit]")
@@ -114,7 +135,7 @@ TEST_CASE("media: huge pages or a clear error", "[unit]")
         CHECK(media.media.facts.medium == RPM_MEDIUM_HUGE);
         media.media.base[(4 << 20) - 1] = 1;
     } else {
-        CHECK(err == RPM_E_FULL);
+        CHECK(err == RPM_E_NOSPACE);
         CHECK(std::string(rpm_last_error()).find("nr_hugepages") != std::string::npos);
     }
 }
@@ -180,7 +201,7 @@ TEST_CASE("media: no room in the file system gets FULL and leaves nothing behind
     uint64_t room = static_cast<uint64_t>(fs.f_blocks) * static_cast<uint64_t>(fs.f_bsize);
     if (room == 0)
         SKIP("this tmpfs has no limit");
-    CHECK(media.open(dir / "p", (room + (1ull << 30)) & ~4095ull) == RPM_E_FULL);
+    CHECK(media.open(dir / "p", (room + (1ull << 30)) & ~4095ull) == RPM_E_NOSPACE);
     CHECK_FALSE(exists(dir / "p"));
 }
 
