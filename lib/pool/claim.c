@@ -10,7 +10,7 @@
  * Invariants
  *   the claim word in the guard is durable before the claimer hears its epoch
  *   an epoch is handed out once, even if its claimer dies before it seals
- *   the head's slots are written in turn, never both between two persists
+ *   a head is stored in both its slots, and both of the head before it are whole meanwhile
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
  */
@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/canary.h"
+#include "base/diag.h"
 #include "base/err.h"
 #include "pool/guard.h"
 
@@ -28,13 +29,57 @@ static uint64_t claim_word_offset(const struct rpmi_dirent *entry)
     return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, claim);
 }
 
-/* The head in force. If storing one failed half-way, what is seen now is made durable first:
- * otherwise an answer could speak of a head that power takes back. */
-static int head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head,
-                     uint32_t *next)
+static uint64_t slot_offset(const struct rpmi_dirent *entry, uint32_t slot)
+{
+    return entry->offset + (uint64_t)slot * RPMI_HEAD_SLOT_STRIDE;
+}
+
+/* Both copies are stored before the one persist that covers them: a power cut may tear both, and
+ * the head before this one is whole. */
+static int head_store(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                      const struct rpmi_head *head)
+{
+    uint64_t first = slot_offset(entry, rpmi_head_slot(head->turn, 0));
+    uint64_t last = slot_offset(entry, rpmi_head_slot(head->turn, RPMI_HEAD_COPIES - 1));
+    unsigned char bytes[RPMI_HEAD_BYTES];
+
+    rpmi_head_put(bytes, head);
+    rpmi_mem_store(service->opts.pool, first, bytes, sizeof(bytes));
+    if (!RPMI_CANARY(ONE_HEAD))
+        rpmi_mem_store(service->opts.pool, last, bytes, sizeof(bytes));
+    return rpmi_mem_persist(service->opts.pool, first, last + sizeof(bytes) - first);
+}
+
+/* A copy of the head in force is damaged, or a power cut kept it from being stored. It must be
+ * whole again before the next head is written to the other slots. */
+static int head_mend(struct rpmi_service *service, struct rpmi_object *log,
+                     const struct rpmi_head *head, uint32_t lacking)
+{
+    int err = 0;
+
+    for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS && err == 0; slot++) {
+        uint64_t at = slot_offset(&log->entry, slot);
+        unsigned char bytes[RPMI_HEAD_BYTES];
+
+        if ((lacking & 1u << slot) == 0)
+            continue;
+        rpmi_head_put(bytes, head);
+        rpmi_mem_store(service->opts.pool, at, bytes, sizeof(bytes));
+        err = rpmi_mem_persist(service->opts.pool, at, sizeof(bytes));
+        rpmi_diag(RPM_DIAG_WARNING,
+                  "log %s: head slot %u was damaged or torn; written from its copy",
+                  log->entry.name, slot);
+    }
+    return err;
+}
+
+/* The head in force, both its copies whole. If storing one failed half-way, what is seen now is
+ * made durable first: otherwise an answer could speak of a head that power takes back. */
+static int head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head)
 {
     const struct rpmi_dirent *entry = &log->entry;
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
+    uint32_t lacking;
 
     if (log->unsure) {
         int err = rpmi_mem_persist(service->opts.pool, entry->offset, sizeof(slots));
@@ -44,35 +89,26 @@ static int head_load(struct rpmi_service *service, struct rpmi_object *log, stru
         log->unsure = false;
     }
     rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
-    if (rpmi_head_pick(slots, head, next) != 0)
-        return rpmi_fail(RPM_E_CORRUPT, "both heads of log '%s' are damaged", entry->name);
+    if (rpmi_head_pick(slots, head, &lacking) != 0)
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "the head of log '%s' is damaged: restore the log from a copy",
+                         entry->name);
     if (head->log_id != entry->id || head->capacity_bytes != entry->bytes - RPMI_LOG_HEADER_BYTES)
         return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' belongs to another log", entry->name);
-    return 0;
+    return lacking == 0 ? 0 : head_mend(service, log, head, lacking);
 }
 
-static int head_store(struct rpmi_service *service, const struct rpmi_dirent *entry,
-                      const struct rpmi_head *head, uint32_t slot)
-{
-    unsigned char bytes[RPMI_HEAD_BYTES];
-    uint64_t at = entry->offset + (uint64_t)slot * RPMI_HEAD_SLOT_STRIDE;
-
-    rpmi_head_put(bytes, head);
-    rpmi_mem_store(service->opts.pool, at, bytes, sizeof(bytes));
-    return rpmi_mem_persist(service->opts.pool, at, sizeof(bytes));
-}
-
-/* The next head, into the slot that is not in force. */
+/* The next head, into the slots of the one before the one in force. */
 static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
-                        struct rpmi_head *head, uint32_t next)
+                        struct rpmi_head *head)
 {
     int err;
 
-    head->turn++;
+    head->turn += RPMI_CANARY(HEAD_IN_PLACE) ? 2 : 1;
     if (!rpmi_head_in_limits(head))
         return rpmi_fail(RPM_E_CORRUPT, "log '%s' has come to the end of its numbers",
                          log->entry.name);
-    err = head_store(service, &log->entry, head, RPMI_CANARY(HEAD_IN_PLACE) ? 1 - next : next);
+    err = head_store(service, &log->entry, head);
     log->unsure = err != 0;
     return err;
 }
@@ -80,12 +116,14 @@ static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
 int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry)
 {
     struct rpmi_head head = {
-        .turn = 1,
+        .turn = 0,
         .log_id = entry->id,
         .capacity_bytes = entry->bytes - RPMI_LOG_HEADER_BYTES,
     };
+    int err = RPMI_CANARY(OLD_HEADER) ? 0 : head_store(service, entry, &head);
 
-    return head_store(service, entry, &head, 0);
+    head.turn = 1;
+    return err != 0 ? err : head_store(service, entry, &head);
 }
 
 /* The next epoch: above the head's and above every one handed out and never sealed. */
@@ -95,7 +133,7 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log, uin
     unsigned char word[sizeof(uint64_t)];
     struct rpmi_head head;
     uint64_t claimed;
-    int err = head_load(service, log, &head, NULL);
+    int err = head_load(service, log, &head);
 
     if (err != 0)
         return err;
@@ -169,14 +207,13 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
 {
     struct rpmi_object *log;
     struct rpmi_head head;
-    uint32_t next;
     int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &log);
 
     if (err != 0)
         return err;
     if (log->entry.kind != RPM_KIND_LOG || log->writer != client->id || log->sealed)
         return rpmi_fail(RPM_E_DENIED, "only a fresh claim can be sealed");
-    err = head_load(service, log, &head, &next);
+    err = head_load(service, log, &head);
     if (err != 0)
         return err;
     if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) || call->lsn < head.trim_lsn ||
@@ -185,7 +222,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
                          log->entry.name);
     head.base_lsn = call->lsn;
     head.epoch = log->epoch;
-    err = head_replace(service, log, &head, next);
+    err = head_replace(service, log, &head);
     log->sealed = err == 0;
     reply->value = head.trim_lsn;
     return err;
@@ -196,14 +233,13 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
 {
     struct rpmi_object *log;
     struct rpmi_head head = { 0 };
-    uint32_t next;
     int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ, &log);
 
     if (err != 0)
         return err;
     if (log->entry.kind != RPM_KIND_LOG)
         return rpmi_fail(RPM_E_DENIED, "only a log can be trimmed");
-    err = head_load(service, log, &head, &next);
+    err = head_load(service, log, &head);
     reply->value = head.trim_lsn;
     if (err != 0 || call->lsn <= head.trim_lsn)
         return err;
@@ -213,7 +249,7 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
                          call->lsn);
     head.trim_lsn = call->lsn;
     reply->value = head.trim_lsn;
-    return head_replace(service, log, &head, next);
+    return head_replace(service, log, &head);
 }
 
 void rpmi_claim(struct rpmi_service *service, struct rpmi_client *client,

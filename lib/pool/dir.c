@@ -115,11 +115,55 @@ static const struct rpmi_dirent *in_the_way(const struct rpmi_service *service, 
     return NULL;
 }
 
+static uint64_t area_begin(const struct rpmi_service *service, bool dram)
+{
+    return dram ? RPMI_SCRATCH_BYTES : service->super.data_offset;
+}
+
+static uint64_t area_end(const struct rpmi_service *service, bool dram)
+{
+    return dram ? service->opts.dram->bytes : service->opts.pool->bytes;
+}
+
+/* Bytes from @at, which is the area's begin or the end of an object, to the next object. */
+static uint64_t gap_at(const struct rpmi_service *service, bool dram, uint64_t at)
+{
+    uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
+    uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+    uint64_t end = area_end(service, dram);
+
+    for (uint32_t i = from; i < to; i++) {
+        const struct rpmi_dirent *entry = &service->objects[i].entry;
+
+        if (service->objects[i].used && entry->offset >= at && entry->offset < end)
+            end = entry->offset;
+    }
+    return end > at ? end - at : 0;
+}
+
+/* Bytes of the largest gap among the objects of one area. */
+static uint64_t gap_max(const struct rpmi_service *service, bool dram)
+{
+    uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
+    uint64_t most = gap_at(service, dram, area_begin(service, dram));
+
+    for (uint32_t i = dram ? RPMI_POOL_ENTRIES : 0; i < (dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES);
+         i++) {
+        const struct rpmi_dirent *entry = &service->objects[i].entry;
+        uint64_t gap = 0;
+
+        if (service->objects[i].used)
+            gap = gap_at(service, dram, rpmi_align_up(entry->offset + entry->bytes, align));
+        most = gap > most ? gap : most;
+    }
+    return most;
+}
+
 int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset)
 {
     uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
-    uint64_t end = dram ? service->opts.dram->bytes : service->opts.pool->bytes;
-    uint64_t at = dram ? RPMI_SCRATCH_BYTES : service->super.data_offset;
+    uint64_t end = area_end(service, dram);
+    uint64_t at = area_begin(service, dram);
 
     /* Every turn skips one object for good, so RPMI_OBJECTS turns are enough. */
     for (uint32_t turn = 0; turn <= RPMI_OBJECTS && rpmi_in_bounds(at, bytes, end); turn++) {
@@ -131,8 +175,10 @@ int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes
         }
         at = rpmi_align_up(blocker->offset + blocker->bytes, align);
     }
-    return rpmi_fail(RPM_E_FULL, "no %" PRIu64 " bytes in one piece are free in the %s", bytes,
-                     dram ? "DRAM area" : "pool");
+    return rpmi_fail(RPM_E_NOSPACE,
+                     "%" PRIu64 " bytes wanted, %" PRIu64 " free in one piece, of the %s's %" PRIu64
+                     ": ask for less, remove objects or serve a larger one",
+                     bytes, gap_max(service, dram), dram ? "DRAM area" : "pool", end);
 }
 
 static int zero_part(struct rpmi_mem *mem, uint64_t offset, uint64_t bytes, bool durable)
@@ -157,8 +203,25 @@ static int zero_fill(struct rpmi_service *service, struct rpmi_mem *mem, uint64_
     return err;
 }
 
-static int object_bytes(const struct rpmi_call *call, uint64_t *bytes)
+/* Capacity of a log whose creator asked for none: leaves room for other objects of the pool. */
+static uint64_t log_default(const struct rpmi_service *service)
 {
+    uint64_t share = service->opts.pool->bytes / RPMI_LOG_DEFAULT_SHARE;
+    uint64_t want = share < RPMI_LOG_DEFAULT_MAX ? share : RPMI_LOG_DEFAULT_MAX;
+    uint64_t room = gap_max(service, false);
+
+    while (want + RPMI_LOG_HEADER_BYTES > room && want / 2 >= RPMI_LOG_DEFAULT_MIN)
+        want /= 2;
+    return rpmi_align_down(want, RPMI_PAGE_BYTES);
+}
+
+static int object_bytes(const struct rpmi_service *service, const struct rpmi_call *call,
+                        uint64_t *bytes)
+{
+    if (call->object == RPM_KIND_LOG && call->bytes == 0) {
+        *bytes = log_default(service) + RPMI_LOG_HEADER_BYTES;
+        return 0;
+    }
     if (call->bytes == 0 || call->bytes > UINT64_MAX / 2)
         return rpmi_fail(RPM_E_INVAL, "an object cannot have %" PRIu64 " bytes", call->bytes);
     *bytes = call->bytes;
@@ -182,28 +245,35 @@ static int free_slot(const struct rpmi_service *service, bool dram)
     for (uint32_t i = from; i < to; i++)
         if (!service->objects[i].used)
             return (int)i;
-    return rpmi_fail(RPM_E_FULL, "the %s has its %u objects already", dram ? "server" : "pool",
-                     to - from);
+    return rpmi_fail(RPM_E_LIMIT, "the %s has its %u objects already: remove one",
+                     dram ? "server" : "pool", to - from);
 }
 
-/* Make the entry count: body first, then the state word. */
+static int state_store(struct rpmi_service *service, uint32_t index, uint64_t state)
+{
+    unsigned char word[sizeof(uint64_t)];
+
+    rpmi_store64(word, state);
+    rpmi_mem_store(service->opts.pool, slot_offset(service, index), word, sizeof(word));
+    return rpmi_mem_persist(service->opts.pool, slot_offset(service, index), sizeof(word));
+}
+
+/* Make the entry count: free while its body is written, then the state word. */
 static int entry_store(struct rpmi_service *service, uint32_t index,
                        const struct rpmi_dirent *entry)
 {
     struct rpmi_mem *pool = service->opts.pool;
     unsigned char slot[RPMI_DIRENT_BYTES];
-    unsigned char word[sizeof(uint64_t)];
-    int err;
+    uint64_t used = rpmi_dirent_put(slot, entry);
+    int err = state_store(service, index, rpmi_dirent_free());
 
-    rpmi_store64(word, rpmi_dirent_put(slot, entry));
-    if (RPMI_CANARY(EARLY_STATE))
-        memcpy(slot, word, sizeof(word));
-    rpmi_mem_store(pool, slot_offset(service, index), slot, sizeof(slot));
-    err = rpmi_mem_persist(pool, slot_offset(service, index), sizeof(slot));
     if (err != 0)
         return err;
-    rpmi_mem_store(pool, slot_offset(service, index), word, sizeof(word));
-    return rpmi_mem_persist(pool, slot_offset(service, index), sizeof(word));
+    if (RPMI_CANARY(EARLY_STATE))
+        rpmi_store64(slot, used);
+    rpmi_mem_store(pool, slot_offset(service, index), slot, sizeof(slot));
+    err = rpmi_mem_persist(pool, slot_offset(service, index), sizeof(slot));
+    return err != 0 ? err : state_store(service, index, used);
 }
 
 static int contents_store(struct rpmi_service *service, const struct rpmi_dirent *entry)
@@ -234,7 +304,7 @@ int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call)
 
     if (index < 0)
         return index;
-    err = object_bytes(call, &entry.bytes);
+    err = object_bytes(service, call, &entry.bytes);
     if (err != 0)
         return err;
     err = rpmi_dir_place(service, dram, entry.bytes, &entry.offset);
@@ -253,16 +323,12 @@ int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call)
 
 int rpmi_dir_remove(struct rpmi_service *service, uint32_t index)
 {
-    static const unsigned char free_word[sizeof(uint64_t)];
     struct rpmi_object *object = &service->objects[index];
 
     RPM_ASSERT(object->used && object->keys == 0);
     if (!rpmi_object_volatile(object)) {
-        uint64_t at = slot_offset(service, index);
-        int err;
+        int err = state_store(service, index, rpmi_dirent_free());
 
-        rpmi_mem_store(service->opts.pool, at, free_word, sizeof(free_word));
-        err = rpmi_mem_persist(service->opts.pool, at, sizeof(free_word));
         if (err != 0)
             return err;
     }

@@ -23,12 +23,18 @@ static uint64_t system_entropy(void *context)
 
 static int super_load(struct rpmi_service *service)
 {
-    unsigned char block[RPMI_SUPER_BYTES];
+    unsigned char *block;
+    int err;
 
     if (service->opts.pool->bytes < RPMI_POOL_BYTES_MIN)
         return rpmi_fail(RPM_E_FOREIGN, "too small to be a pool");
-    rpmi_mem_load(service->opts.pool, 0, block, sizeof(block));
-    return rpmi_super_get(block, service->opts.pool->bytes, &service->super);
+    block = rpmi_alloc(RPMI_SUPER_BYTES, RPMI_LINE_BYTES);
+    if (block == NULL)
+        return RPM_E_NOMEM;
+    rpmi_mem_load(service->opts.pool, 0, block, RPMI_SUPER_BYTES);
+    err = rpmi_super_get(block, service->opts.pool->bytes, &service->super);
+    rpmi_free(block);
+    return err;
 }
 
 int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service **service)

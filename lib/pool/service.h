@@ -70,7 +70,7 @@ int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id);
 /* RPM_E_NOENT (all zeros), RPM_E_FOREIGN, RPM_E_VERSION, RPM_E_CORRUPT, RPM_E_NOMEM. */
 int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service **service);
 
-/* A new client. RPM_E_FULL: too many. @client is never 0 and never reused in one run. */
+/* A new client. RPM_E_LIMIT: too many. @client is never 0 and never reused in one run. */
 int rpmi_service_attach(struct rpmi_service *service, uint32_t *client);
 
 /* The client is gone: end its claims, revoke its keys, free its locks. Returns locks freed. */

@@ -64,10 +64,10 @@ static inline bool rpmi_object_volatile(const struct rpmi_object *object)
 
 /* keys.c */
 struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_t client);
-/* A key for an object. RPM_E_FULL: the client has too many. */
+/* A key for an object. RPM_E_LIMIT: the client has too many. */
 int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uint32_t object,
                    uint32_t rights, uint32_t *key);
-/* Would a grant work? RPM_E_FULL: asked before anything is created or fenced. */
+/* Would a grant work? RPM_E_LIMIT: asked before anything is created or fenced. */
 int rpmi_key_room(const struct rpmi_client *client);
 /* The live key's object. RPM_E_DENIED, RPM_E_FENCED. */
 int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, uint32_t key,
@@ -81,12 +81,12 @@ void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t obj
 int rpmi_dir_load(struct rpmi_service *service);
 /* Index by name, or RPM_E_NOENT. */
 int rpmi_dir_find(const struct rpmi_service *service, const char *name);
-/* New object, durable and zero-filled where its kind asks for it. Its index, or RPM_E_FULL,
- * RPM_E_INVAL, RPM_E_IO. */
+/* New object, durable and zero-filled where its kind asks for it. Its index, or
+ * RPM_E_NOSPACE, RPM_E_LIMIT, RPM_E_INVAL, RPM_E_IO. */
 int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call);
 /* RPM_E_IO. */
 int rpmi_dir_remove(struct rpmi_service *service, uint32_t index);
-/* First free gap of @bytes among the objects of one area. RPM_E_FULL. */
+/* First free gap of @bytes among the objects of one area. RPM_E_NOSPACE. */
 int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset);
 
 /* claim.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * head.c: the head of a log, written in turn to two slots.
+ * head.c: the head of a log, written in turn to two pairs of slots.
  *
- * Invariants: see head.h. Both slots of one log name the same log and capacity.
+ * Invariants: see head.h. All slots of one log name the same log and capacity.
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/wire/head_test.cpp
  */
@@ -15,9 +15,10 @@
 #include "base/sum.h"
 #include "wire/field.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 
-#define MAGIC 0x0144414548474f4cull /* "LOGHEAD", version 1 */
+#define MAGIC 0x0244414548474f4cull /* "LOGHEAD", version 2 */
 #define AT_MAGIC 0
 #define AT_TURN 8
 #define AT_LOG_ID 16
@@ -32,6 +33,12 @@ _Static_assert(AT_SUM + sizeof(uint64_t) == RPMI_HEAD_BYTES, "the sum ends the s
 _Static_assert(RPMI_HEAD_BYTES == RPMI_LINE_BYTES, "a slot is one line");
 _Static_assert(RPMI_HEAD_SLOT_STRIDE % RPMI_XPLINE_BYTES == 0, "slots on different media lines");
 _Static_assert(RPMI_HEAD_SLOTS *RPMI_HEAD_SLOT_STRIDE <= RPMI_GUARD_OFFSET, "slots, then guard");
+
+/* A slot, judged. */
+struct found {
+    struct rpmi_head head; /* set if nothing is wrong */
+    const char *wrong;
+};
 
 static bool is_sound(const struct rpmi_head *head);
 static const char *judge(const unsigned char *slot, struct rpmi_head *head);
@@ -65,27 +72,63 @@ int rpmi_head_get(const void *slot, struct rpmi_head *head)
     return wrong == NULL ? 0 : rpmi_fail(RPM_E_TORN, "head of the log: %s", wrong);
 }
 
-int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *next)
+/* Do two valid slots speak of the same log, and if they have one turn, of the same head? */
+static bool agree(const struct found *a, const struct found *b)
 {
-    const unsigned char *from = slots;
-    struct rpmi_head found[RPMI_HEAD_SLOTS];
-    const char *wrong[RPMI_HEAD_SLOTS];
+    if (a->head.log_id != b->head.log_id || a->head.capacity_bytes != b->head.capacity_bytes)
+        return false;
+    return a->head.turn != b->head.turn ||
+           (a->head.trim_lsn == b->head.trim_lsn && a->head.base_lsn == b->head.base_lsn &&
+            a->head.epoch == b->head.epoch);
+}
+
+/* Judge every slot. The index of a valid one with the highest turn, or RPMI_HEAD_SLOTS. */
+static uint32_t judge_all(const unsigned char *from, struct found found[RPMI_HEAD_SLOTS])
+{
+    uint32_t best = RPMI_HEAD_SLOTS;
+
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++) {
+        found[i].wrong = judge(from + (size_t)i * RPMI_HEAD_SLOT_STRIDE, &found[i].head);
+        if (found[i].wrong == NULL && found[i].head.turn % 2 != i % 2)
+            found[i].wrong = "a turn that belongs in another slot";
+        if (found[i].wrong == NULL &&
+            (best == RPMI_HEAD_SLOTS || found[i].head.turn > found[best].head.turn))
+            best = i;
+    }
+    return best;
+}
+
+int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *lacking)
+{
+    struct found found[RPMI_HEAD_SLOTS];
+    uint32_t missing = 0;
     uint32_t best;
 
     RPM_ASSERT(slots != NULL && head != NULL);
+    best = judge_all(slots, found);
+    if (best == RPMI_HEAD_SLOTS)
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "no head of the log is valid: slot 0 has %s, 1 %s, 2 %s, 3 %s",
+                         found[0].wrong, found[1].wrong, found[2].wrong, found[3].wrong);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
-        wrong[i] = judge(from + (size_t)i * RPMI_HEAD_SLOT_STRIDE, &found[i]);
-    if (wrong[0] != NULL && wrong[1] != NULL)
-        return rpmi_fail(RPM_E_CORRUPT, "no head of the log is valid: first %s, second %s",
-                         wrong[0], wrong[1]);
-    if (wrong[0] == NULL && wrong[1] == NULL &&
-        (found[0].log_id != found[1].log_id || found[0].capacity_bytes != found[1].capacity_bytes))
-        return rpmi_fail(RPM_E_CORRUPT, "the two heads of the log are of different logs");
+        if (found[i].wrong == NULL && !agree(&found[i], &found[best]))
+            return rpmi_fail(RPM_E_CORRUPT, "head slots %u and %u of the log contradict each other",
+                             i, best);
+    for (uint32_t copy = 0; copy < RPMI_HEAD_COPIES; copy++) {
+        uint32_t i = rpmi_head_slot(found[best].head.turn, copy);
 
-    best = wrong[0] != NULL || (wrong[1] == NULL && found[1].turn > found[0].turn);
-    *head = found[best];
-    if (next != NULL)
-        *next = 1 - best;
+        if (found[i].wrong != NULL || found[i].head.turn != found[best].head.turn)
+            missing |= 1u << i;
+    }
+    /* A power cut tears the slots of the next head only while both of this one are whole. */
+    if (missing != 0 && found[1 - best % 2].wrong != NULL && found[3 - best % 2].wrong != NULL)
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "head slot %u of the log is valid (turn %" PRIu64
+                         "), but %u and %u are not: a newer head may have been there",
+                         best, found[best].head.turn, 1 - best % 2, 3 - best % 2);
+    *head = found[best].head;
+    if (lacking != NULL)
+        *lacking = missing;
     return 0;
 }
 
@@ -117,11 +160,11 @@ static const char *judge(const unsigned char *slot, struct rpmi_head *head)
     };
 
     if (rpmi_all_zero(slot, RPMI_HEAD_BYTES))
-        return "never written";
+        return "zeros";
     if (rpmi_load64(slot + AT_MAGIC) != MAGIC)
-        return "wrong magic";
+        return "another magic";
     if (rpmi_load64(slot + AT_SUM) != rpmi_sum(slot, AT_SUM))
-        return "wrong checksum";
+        return "a wrong checksum";
     if (rpmi_load32(slot + AT_ZERO) != 0 || !is_sound(&found) || !rpmi_head_in_limits(&found))
         return "fields out of bounds";
     *head = found;

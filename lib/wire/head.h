@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * head.h: the head of a log: bounds and epoch, kept twice and written in turn, so that a torn
- * write leaves the other one.
+ * head.h: the head of a log: bounds and epoch. Each head is written to two slots, and the next one
+ * to two others, so that neither a write that a power cut tears nor one damaged slot takes the head
+ * in force away.
  *
  * Invariants
- *   of two valid slots the one with the higher turn counts
+ *   the head of turn t lies in the two slots whose index has the parity of t
+ *   both slots of the head in force are durable before a slot of the head before it is overwritten
+ *   of the valid slots the one with the highest turn counts
  *   trim_lsn and base_lsn are multiples of 64; epoch and turn never decrease
  *   records at or above base_lsn carry exactly this epoch, records below it a lower one
  *
@@ -18,7 +21,8 @@
 
 #define RPMI_HEAD_BYTES 64u        /* one slot */
 #define RPMI_HEAD_SLOT_STRIDE 256u /* slots lie on different media lines */
-#define RPMI_HEAD_SLOTS 2u
+#define RPMI_HEAD_COPIES 2u
+#define RPMI_HEAD_SLOTS 4u
 #define RPMI_GUARD_OFFSET 1024u /* writer's guard line, see pool/guard.h */
 
 /* Turn and LSNs lie below: counting on from a head that is valid never comes round to 0. */
@@ -33,6 +37,13 @@ struct rpmi_head {
     uint32_t epoch;
 };
 
+/* The slot of copy 0 or 1 of the head with this turn. Copies of one head lie 512 bytes apart, so
+ * that a bad sector of that size holds only one of them. */
+static inline uint32_t rpmi_head_slot(uint64_t turn, uint32_t copy)
+{
+    return (uint32_t)(turn % 2) + 2 * copy;
+}
+
 /* Would it be taken when it is read back? */
 bool rpmi_head_in_limits(const struct rpmi_head *head);
 
@@ -43,9 +54,10 @@ void rpmi_head_put(void *slot, const struct rpmi_head *head);
 int rpmi_head_get(const void *slot, struct rpmi_head *head);
 
 /*
- * Choose between the two slots, RPMI_HEAD_SLOT_STRIDE apart at @slots. @next, may be NULL: the
- * index of the slot to overwrite next. RPM_E_CORRUPT if neither is valid.
+ * Choose among the slots, RPMI_HEAD_SLOT_STRIDE apart at @slots. @lacking, may be NULL: bit i is
+ * set if slot i should hold this head and does not. RPM_E_CORRUPT: no slot is valid, slots
+ * contradict each other, or so many are damaged that a newer head may have been in them.
  */
-int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *next);
+int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *lacking);
 
 #endif

@@ -35,6 +35,7 @@
 #define SUPER_AT_SUM 4088
 
 #define DIRENT_USED 0x01595254454d5052ull /* "RPMETRY", version 1; never all zeros */
+#define DIRENT_FREE 0x01454552464d5052ull /* "RPMFREE", version 1 */
 #define DIRENT_AT_KIND 8
 #define DIRENT_AT_ZERO 12
 #define DIRENT_AT_OFFSET 16
@@ -118,6 +119,7 @@ uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry)
     RPM_ASSERT(slot != NULL && entry != NULL);
     RPM_ASSERT(dirent_is_sound(entry, UINT64_MAX));
     memset(to, 0, RPMI_DIRENT_BYTES);
+    rpmi_store64(to, DIRENT_FREE);
     rpmi_store32(to + DIRENT_AT_KIND, entry->kind);
     rpmi_store64(to + DIRENT_AT_OFFSET, entry->offset);
     rpmi_store64(to + DIRENT_AT_BYTES, entry->bytes);
@@ -125,6 +127,11 @@ uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry)
     rpmi_text_put(to + DIRENT_AT_NAME, RPM_NAME_MAX + 1, entry->name);
     rpmi_store64(to + DIRENT_AT_SUM, rpmi_sum(to + DIRENT_AT_KIND, DIRENT_AT_SUM - DIRENT_AT_KIND));
     return DIRENT_USED;
+}
+
+uint64_t rpmi_dirent_free(void)
+{
+    return DIRENT_FREE;
 }
 
 int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry)
@@ -139,10 +146,11 @@ int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *e
     uint64_t state = rpmi_load64(from);
     uint64_t sum = rpmi_sum(from + DIRENT_AT_KIND, DIRENT_AT_SUM - DIRENT_AT_KIND);
 
-    if (state == 0)
+    /* Zeros alone do not free an entry: a line that was lost may read as zeros. */
+    if (state == DIRENT_FREE || rpmi_all_zero(from, RPMI_DIRENT_BYTES))
         return 0;
     if (state != DIRENT_USED)
-        return rpmi_fail(RPM_E_CORRUPT, "directory entry has an unknown state");
+        return rpmi_fail(RPM_E_CORRUPT, "directory entry has the unknown state %#" PRIx64, state);
     if (rpmi_load64(from + DIRENT_AT_SUM) != sum)
         return rpmi_fail(RPM_E_CORRUPT, "directory entry fails its checksum");
     if (!rpmi_text_get(from + DIRENT_AT_NAME, RPM_NAME_MAX + 1, found.name) ||

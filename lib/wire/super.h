@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define RPMI_SUPER_BYTES 4096u
-#define RPMI_FORMAT_VERSION 1u
+#define RPMI_FORMAT_VERSION 2u
 #define RPMI_DIRENT_BYTES 256u
 
 struct rpmi_super {
@@ -45,11 +45,15 @@ struct rpmi_dirent {
     uint64_t id;     /* of a log: its log_id */
 };
 
-/* Write the body of an entry, RPMI_DIRENT_BYTES with the state word left 0. Returns the state word
- * that makes it count, to be stored at offset 0 afterwards. */
+/* Write the body of an entry, RPMI_DIRENT_BYTES with the state word of a free one. Returns the
+ * state word that makes it count, to be stored at offset 0 afterwards. */
 uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry);
 
-/* 1: in use, 0: free, RPM_E_CORRUPT: state says used but the body fails its checksum or bounds. */
+/* The state word of an entry that is free, whatever its other bytes are. */
+uint64_t rpmi_dirent_free(void);
+
+/* 1: in use, 0: free, RPM_E_CORRUPT: neither of the two states and not all zeros, or in use and the
+ * body fails its checksum or bounds. */
 int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry);
 
 /* 0, or RPM_E_NAME: empty, too long, or with a byte other than letters, digits and "._-/". */

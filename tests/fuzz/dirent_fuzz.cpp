@@ -16,7 +16,8 @@ static void check(const uint8_t *slot, uint64_t pool_bytes)
     int used = rpmi_dirent_get(slot, pool_bytes, &entry);
 
     FUZZ_CHECK(used == 0 || used == 1 || used == RPM_E_CORRUPT);
-    FUZZ_CHECK((used == 0) == (rpmi_load64(slot) == 0));
+    FUZZ_CHECK((used == 0) == (rpmi_load64(slot) == rpmi_dirent_free() ||
+                               memcmp(again.get(), slot, RPMI_DIRENT_BYTES) == 0));
     if (used != 1)
         return;
     FUZZ_CHECK(rpmi_in_bounds(entry.offset, entry.bytes, pool_bytes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// head_fuzz.cpp: two head slots back to back, as they are and with their checksums repaired.
+// head_fuzz.cpp: four head slots back to back, as they are and with their checksums repaired.
 extern "C" {
 #include "base/bytes.h"
 #include "base/err.h"
@@ -22,41 +22,57 @@ static void check_slot(const uint8_t *slot)
     FUZZ_CHECK(memcmp(again, slot, sizeof(again)) == 0);
 }
 
-static void check_pair(const uint8_t *slots)
+static void check_slots(const uint8_t *slots)
 {
     rpmi_head head;
     rpmi_head one;
-    uint32_t next = 9;
-    int err = rpmi_head_pick(slots, &head, &next);
+    uint32_t lacking = 99;
+    unsigned whole = 0;
+    int err = rpmi_head_pick(slots, &head, &lacking);
 
-    check_slot(slots);
-    check_slot(slots + RPMI_HEAD_SLOT_STRIDE);
+    for (unsigned i = 0; i < RPMI_HEAD_SLOTS; i++)
+        check_slot(slots + i * RPMI_HEAD_SLOT_STRIDE);
     FUZZ_CHECK(err == 0 || err == RPM_E_CORRUPT);
     if (err != 0)
         return;
-    // The one that is kept is valid, and no valid one is newer.
-    FUZZ_CHECK(next <= 1);
-    FUZZ_CHECK(rpmi_head_get(slots + (1 - next) * RPMI_HEAD_SLOT_STRIDE, &one) == 0);
-    FUZZ_CHECK(one.turn == head.turn && one.epoch == head.epoch && one.trim_lsn == head.trim_lsn);
-    if (rpmi_head_get(slots + next * RPMI_HEAD_SLOT_STRIDE, &one) == 0)
-        FUZZ_CHECK(one.turn <= head.turn && one.log_id == head.log_id);
+    // What is picked lies in the slots of its turn that are not lacking, and no valid slot of its
+    // own parity is newer.
+    FUZZ_CHECK(lacking < 1u << RPMI_HEAD_SLOTS);
+    for (unsigned i = 0; i < RPMI_HEAD_SLOTS; i++) {
+        bool own = i % 2 == head.turn % 2;
+
+        FUZZ_CHECK(own || (lacking & 1u << i) == 0);
+        err = rpmi_head_get(slots + i * RPMI_HEAD_SLOT_STRIDE, &one);
+        if (own && (lacking & 1u << i) == 0) {
+            FUZZ_CHECK(err == 0 && one.turn == head.turn && one.epoch == head.epoch &&
+                       one.trim_lsn == head.trim_lsn && one.base_lsn == head.base_lsn);
+            whole++;
+        } else if (err == 0 && one.turn % 2 == i % 2) {
+            FUZZ_CHECK(one.turn < head.turn && one.log_id == head.log_id);
+        }
+    }
+    FUZZ_CHECK(whole > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    size_t first = size < RPMI_HEAD_BYTES ? size : RPMI_HEAD_BYTES;
-    size_t second = size - first < RPMI_HEAD_BYTES ? size - first : RPMI_HEAD_BYTES;
-    // The second slot ends the block: a sanitizer sees a read behind it.
-    auto slots = fuzz_copy(data, first, RPMI_HEAD_SLOT_STRIDE + RPMI_HEAD_BYTES);
+    // The last slot ends the block: a sanitizer sees a read behind it.
+    auto slots =
+        fuzz_copy(nullptr, 0, (RPMI_HEAD_SLOTS - 1) * RPMI_HEAD_SLOT_STRIDE + RPMI_HEAD_BYTES);
 
-    if (second > 0)
-        memcpy(slots.get() + RPMI_HEAD_SLOT_STRIDE, data + first, second);
-    check_pair(slots.get());
+    for (unsigned i = 0; i < RPMI_HEAD_SLOTS && size > 0; i++) {
+        size_t len = size < RPMI_HEAD_BYTES ? size : RPMI_HEAD_BYTES;
+
+        memcpy(slots.get() + i * RPMI_HEAD_SLOT_STRIDE, data, len);
+        data += len;
+        size -= len;
+    }
+    check_slots(slots.get());
     for (unsigned i = 0; i < RPMI_HEAD_SLOTS; i++) {
         uint8_t *slot = slots.get() + i * RPMI_HEAD_SLOT_STRIDE;
 
         rpmi_store64(slot + 56, rpmi_sum(slot, 56));
     }
-    check_pair(slots.get());
+    check_slots(slots.get());
     return 0;
 }

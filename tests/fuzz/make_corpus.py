@@ -116,6 +116,11 @@ def mutated(seed, data):
     return bytes(out)
 
 
+def heads(turns):
+    """Head slots one behind another."""
+    return b"".join(bytes(make.head(turn).data) for turn in turns)
+
+
 def inputs():
     """Every input: target -> name -> bytes."""
     block = {name: bytes(entry[1].data) for name, entry in make.golden().items()}
@@ -123,7 +128,8 @@ def inputs():
     found = {
         "super": {"whole": POOL + block["super"]},
         "dirent": {"whole": POOL + block["dirent"]},
-        "head": {"same": block["head"] * 2, "single": block["head"] + bytes(64)},
+        "head": {"same": heads((7, 7, 7, 7)), "pairs": heads((8, 7, 8, 7)), "torn": heads((6, 7, 0, 7)),
+                 "single": bytes(64) + heads((7,)) + bytes(128)},
         "frame": {name: struct.pack("<Q", lsn[name]) + block[name] for name in lsn},
         "hello": {"whole": block["hello"]},
         "welcome": {"open": block["welcome"], "shut": block["welcome_refused"]},

@@ -134,7 +134,9 @@ class Edits
         for (uint64_t i = 0; (repair & kDirents) != 0 && i < DIRENTS; i++)
             rpmi_store64(at(DIR_OFFSET + i * 256 + 248),
                          rpmi_sum(at(DIR_OFFSET + i * 256 + 8), 240));
-        for (uint64_t slot : { LOG_A_OFFSET, LOG_A_OFFSET + 256, LOG_B_OFFSET, LOG_B_OFFSET + 256 })
+        for (uint64_t slot :
+             { LOG_A_OFFSET, LOG_A_OFFSET + 256, LOG_A_OFFSET + 512, LOG_A_OFFSET + 768,
+               LOG_B_OFFSET, LOG_B_OFFSET + 256, LOG_B_OFFSET + 512, LOG_B_OFFSET + 768 })
             if ((repair & kHeads) != 0)
                 rpmi_store64(at(slot + 56), rpmi_sum(at(slot), 56));
         for (uint64_t frame : frames_)
@@ -162,9 +164,9 @@ class Edits
         case 1:
             return DIR_OFFSET + where / 8 % DIRENTS * 256 + x;
         case 2:
-            return LOG_A_OFFSET + where / 8 % 2 * 256 + x % 64;
+            return LOG_A_OFFSET + where / 8 % 4 * 256 + x % 64;
         case 3:
-            return LOG_B_OFFSET + where / 8 % 2 * 256 + x % 64;
+            return LOG_B_OFFSET + where / 8 % 4 * 256 + x % 64;
         case 4:
             return LOG_A_OFFSET + 4096 + (x * 64 + where / 8) % LOG_A_BYTES;
         case 5:

@@ -24,7 +24,7 @@ TEST_CASE("golden: a superblock is its bytes, both ways", "[golden]")
 
     REQUIRE(expected.size() == RPMI_SUPER_BYTES);
     REQUIRE(rpmi_super_get(expected.data(), 1 << 20, &super) == 0);
-    REQUIRE(super.version == 1);
+    REQUIRE(super.version == 2);
     REQUIRE(super.pool_id == 0x0123456789abcdefull);
     REQUIRE(super.pool_bytes == 1 << 20);
     REQUIRE(super.dir_offset == 4096);
@@ -71,7 +71,11 @@ TEST_CASE("golden: a head slot is its bytes, both ways", "[golden]")
 TEST_CASE("golden: the parts of a log's header have their places", "[golden]")
 {
     REQUIRE(RPMI_LOG_HEADER_BYTES == 4096);
-    REQUIRE(RPMI_HEAD_SLOTS == 2);
+    REQUIRE(RPMI_HEAD_SLOTS == 4);
+    REQUIRE(rpmi_head_slot(6, 0) == 0);
+    REQUIRE(rpmi_head_slot(6, 1) == 2);
+    REQUIRE(rpmi_head_slot(7, 0) == 1);
+    REQUIRE(rpmi_head_slot(7, 1) == 3);
     REQUIRE(RPMI_HEAD_SLOT_STRIDE == 256);
     REQUIRE(RPMI_GUARD_OFFSET == 1024);
     REQUIRE(offsetof(rpmi_guard, claim) == 0);

@@ -59,7 +59,7 @@ class Block:
 def superblock():
     b = Block(4096)
     b.raw(0, b"RPMPOOL\n", "magic")
-    b.u32(8, 1, "version")
+    b.u32(8, 2, "version")
     b.u64(16, 0x0123456789abcdef, "pool id")
     b.u64(24, 1 << 20, "pool bytes")
     b.u64(32, 4096, "directory offset")
@@ -82,10 +82,10 @@ def dirent():
     return b
 
 
-def head():
+def head(turn=7):
     b = Block(64)
-    b.raw(0, b"LOGHEAD\x01", "magic and version")
-    b.u64(8, 7, "turn")
+    b.raw(0, b"LOGHEAD\x02", "magic and version")
+    b.u64(8, turn, "turn")
     b.u64(16, 0xfedcba9876543210, "log id")
     b.u64(24, 65536, "capacity of the ring")
     b.u64(32, 640, "trim LSN")

@@ -106,6 +106,40 @@ TEST_CASE("dir: while a large region is zeroed, others are let through", "[unit]
             FAIL("byte " << i << " is not zero");
 }
 
+TEST_CASE("dir: a log without a size leaves room for others", "[unit]")
+{
+    constexpr uint64_t POOL = (1u << 20) + (64u << 10);
+    constexpr uint64_t SHARE = POOL / 8;
+    constexpr uint64_t HEADER = 4096;
+    Far far(POOL);
+    uint32_t me = far.client();
+    uint64_t room = POOL - DATA;
+
+    // An eighth each, and half of it when no such piece is left.
+    std::vector<rpmi_reply> made;
+    for (int i = 0; i < 7; i++)
+        made.push_back(far.open(me, "log" + std::to_string(i), RPM_KIND_LOG, 0, RPMI_CALL_CREATE));
+    for (const rpmi_reply &log : made)
+        CHECK(log.bytes == SHARE);
+    room -= 7 * (SHARE + HEADER);
+    REQUIRE(room == SHARE / 2 + HEADER);
+    CHECK(far.open(me, "half", RPM_KIND_LOG, 0, RPMI_CALL_CREATE).bytes == SHARE / 2);
+    rpmi_reply none = far.open(me, "none", RPM_KIND_LOG, 0, RPMI_CALL_CREATE);
+    CHECK(none.status == RPM_E_NOSPACE);
+    CHECK(std::string(none.text) == "73728 bytes wanted, 0 free in one piece, of the pool's "
+                                    "1114112: ask for less, remove objects or serve a larger one");
+    // The largest piece is where logs were removed.
+    for (size_t i = 2; i < 4; i++) {
+        REQUIRE(far.with_key(me, RPMI_CALL_CLOSE, made[i].key).status == 0);
+        REQUIRE(far.remove(me, "log" + std::to_string(i)).status == 0);
+    }
+    rpmi_reply again = far.open(me, "none", RPM_KIND_LOG, 0, RPMI_CALL_CREATE);
+    CHECK(again.bytes == SHARE);
+    CHECK(again.offset == made[2].offset);
+    none = far.open(me, "large", RPM_KIND_REGION, 200000);
+    CHECK(std::string(none.text).rfind("200000 bytes wanted, 143360 free in one piece", 0) == 0);
+}
+
 TEST_CASE("dir: sizes and kinds that cannot be", "[unit]")
 {
     Far far;
@@ -115,12 +149,12 @@ TEST_CASE("dir: sizes and kinds that cannot be", "[unit]")
     for (uint64_t bytes : { uint64_t(1), uint64_t(4095), uint64_t(4097), UINT64_MAX,
                             UINT64_MAX - 4095, uint64_t(1) << 63 })
         CHECK(far.open(me, "x", RPM_KIND_LOG, bytes).status == RPM_E_INVAL);
-    CHECK(far.open(me, "x", RPM_KIND_LOG, 1u << 20).status == RPM_E_FULL);
-    CHECK(far.open(me, "x", RPM_KIND_REGION, 1u << 20).status == RPM_E_FULL);
-    CHECK(far.open(me, "x", RPM_KIND_REGION, UINT64_MAX / 2).status == RPM_E_FULL);
+    CHECK(far.open(me, "x", RPM_KIND_LOG, 1u << 20).status == RPM_E_NOSPACE);
+    CHECK(far.open(me, "x", RPM_KIND_REGION, 1u << 20).status == RPM_E_NOSPACE);
+    CHECK(far.open(me, "x", RPM_KIND_REGION, UINT64_MAX / 2).status == RPM_E_NOSPACE);
     CHECK(far.open(me, "x", RPM_KIND_DRAM, 7).status == RPM_E_INVAL);
     CHECK(far.open(me, "x", RPM_KIND_LOCKS, 12).status == RPM_E_INVAL);
-    CHECK(far.open(me, "x", RPM_KIND_DRAM, 1u << 20).status == RPM_E_FULL);
+    CHECK(far.open(me, "x", RPM_KIND_DRAM, 1u << 20).status == RPM_E_NOSPACE);
     CHECK(far.open(me, "x", RPM_KIND_REGION, 0, RPMI_CALL_CREATE).status == RPM_E_INVAL);
     CHECK(far.open(me, "x", 0, 4096).status == RPM_E_INVAL);
     CHECK(far.open(me, "x", 5, 4096).status == RPM_E_INVAL);
@@ -157,7 +191,7 @@ TEST_CASE("dir: space is found again, in the gaps too", "[unit]")
         uint64_t bytes = 1 + rpmi_rng_below(&rng, 12000);
         rpmi_reply reply = far.open(me, name, RPM_KIND_REGION, bytes);
         if (reply.status != 0) {
-            REQUIRE(reply.status == RPM_E_FULL);
+            REQUIRE(reply.status == RPM_E_NOSPACE);
             refused++;
             continue;
         }
@@ -191,12 +225,12 @@ TEST_CASE("dir: a pool has 128 objects and DRAM has 64", "[unit]")
         rpmi_reply reply = far.open(me, "p" + std::to_string(n), RPM_KIND_REGION, 8);
         status = reply.status;
     }
-    CHECK(status == RPM_E_FULL);
+    CHECK(status == RPM_E_LIMIT);
     CHECK(n == 129);
     me = far.client();
     for (n = 0, status = 0; n < 200 && status == 0; n++)
         status = far.open(me, "d" + std::to_string(n), RPM_KIND_DRAM, 8).status;
-    CHECK(status == RPM_E_FULL);
+    CHECK(status == RPM_E_LIMIT);
     CHECK(n == 65);
     CHECK(far.list(me).size() == 192);
 }
@@ -269,6 +303,15 @@ TEST_CASE("dir: any byte of a directory flipped is named or harmless", "[unit]")
         }
     }
     CHECK(corrupt >= 3 * (2 * 256 + 3 * 8));
+    // A line, or a word, of an object's entry that reads as zeros does not give its space away.
+    for (uint64_t len : { 8, 64 })
+        for (uint64_t at = 0; at < 2 * RPMI_DIRENT_BYTES; at += len) {
+            rpmi_service_close(&far.service);
+            far.pool.bytes = good;
+            memset(&far.pool.bytes[DIR + at], 0, len);
+            CAPTURE(at, len);
+            CHECK(far.start() == (far.pool.bytes == good ? 0 : RPM_E_CORRUPT));
+        }
     rpmi_service_close(&far.service);
     far.pool.bytes = good;
     REQUIRE(far.start() == 0);

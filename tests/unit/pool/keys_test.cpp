@@ -75,8 +75,8 @@ TEST_CASE("keys: one client may have 255, and what has no key is not created", "
 
     for (int i = 0; i < 255; i++)
         REQUIRE(far.open(me, "r", RPM_KIND_REGION, 100).status == 0);
-    CHECK(far.open(me, "r", RPM_KIND_REGION).status == RPM_E_FULL);
-    CHECK(far.open(me, "other", RPM_KIND_REGION, 100).status == RPM_E_FULL);
+    CHECK(far.open(me, "r", RPM_KIND_REGION).status == RPM_E_LIMIT);
+    CHECK(far.open(me, "other", RPM_KIND_REGION, 100).status == RPM_E_LIMIT);
     CHECK(far.list(me).size() == 1);
     rpmi_service_detach(far.service, me);
     CHECK(far.remove(far.client(), "r").status == 0); // no key is left
@@ -91,7 +91,7 @@ TEST_CASE("keys: clients come and go, and no id comes twice", "[unit]")
     for (int i = 0; i < 8; i++)
         now.push_back(far.client());
     uint32_t one_more = 77;
-    CHECK(rpmi_service_attach(far.service, &one_more) == RPM_E_FULL);
+    CHECK(rpmi_service_attach(far.service, &one_more) == RPM_E_LIMIT);
     CHECK(one_more == 77);
     for (uint32_t id : now)
         seen[id]++;

@@ -24,7 +24,7 @@ static rpmi_head sample(uint64_t turn)
     return head;
 }
 
-// Both slots as they lie in a log's header.
+// The slots as they lie in a log's header.
 struct Slots {
     unsigned char bytes[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE] = {};
 
@@ -96,82 +96,163 @@ TEST_CASE("head: a checksum does not excuse fields out of bounds", "[unit]")
     }
 }
 
-TEST_CASE("head: the slot with the higher turn counts, the other is next", "[unit]")
+// The head of this turn in both its slots.
+static void put_pair(Slots &slots, const rpmi_head &head)
 {
-    unsigned newer = GENERATE(0u, 1u);
-    Slots slots;
-    rpmi_head older_head = sample(4);
-    rpmi_head newer_head = sample(5);
-    rpmi_head out = {};
-    uint32_t next = 9;
+    for (uint32_t copy = 0; copy < RPMI_HEAD_COPIES; copy++)
+        rpmi_head_put(slots.slot(rpmi_head_slot(head.turn, copy)), &head);
+}
 
-    rpmi_head_put(slots.slot(newer), &newer_head);
-    rpmi_head_put(slots.slot(1 - newer), &older_head);
-    REQUIRE(rpmi_head_pick(slots.bytes, &out, &next) == 0);
-    REQUIRE(out.turn == 5);
-    REQUIRE(next == 1 - newer);
+static void damage(Slots &slots, unsigned slot)
+{
+    slots.slot(slot)[40] ^= 1;
+}
+
+TEST_CASE("head: copies of a head, and heads that follow each other, have slots of their own",
+          "[unit]")
+{
+    std::vector<uint32_t> seen;
+
+    for (uint64_t turn : { 6, 7 })
+        for (uint32_t copy = 0; copy < RPMI_HEAD_COPIES; copy++)
+            seen.push_back(rpmi_head_slot(turn, copy));
+    REQUIRE(seen == std::vector<uint32_t>{ 0, 2, 1, 3 });
+    REQUIRE(rpmi_head_slot(8, 1) == rpmi_head_slot(6, 1));
+}
+
+TEST_CASE("head: the highest turn counts, and no slot of it is lacking", "[unit]")
+{
+    uint64_t turn = GENERATE(5u, 6u);
+    Slots slots;
+    rpmi_head out = {};
+    uint32_t lacking = 9;
+
+    put_pair(slots, sample(turn));
+    put_pair(slots, sample(turn - 1));
+    REQUIRE(rpmi_head_pick(slots.bytes, &out, &lacking) == 0);
+    REQUIRE(out.turn == turn);
+    REQUIRE(lacking == 0);
     REQUIRE(rpmi_head_pick(slots.bytes, &out, nullptr) == 0);
 }
 
-TEST_CASE("head: a torn slot leaves the other one, and is written next", "[unit]")
+TEST_CASE("head: a write that power tears leaves the head before it, or is whole", "[unit]")
 {
-    unsigned torn = GENERATE(0u, 1u);
-    Slots slots;
-    rpmi_head good = sample(4);
-    rpmi_head half = sample(5);
+    uint64_t turn = GENERATE(5u, 6u);
+    Slots before;
+    Slots after;
     rpmi_head out = {};
-    uint32_t next = 9;
+    uint32_t lacking = 9;
 
-    rpmi_head_put(slots.slot(1 - torn), &good);
-    rpmi_head_put(slots.slot(torn), &half);
-    for (unsigned subset = 0; subset < 255; subset++) { // words of the new head that arrived
-        Slots cut = slots;
-        rpmi_head before = sample(3);
+    put_pair(before, sample(turn - 2));
+    put_pair(before, sample(turn - 1));
+    after = before;
+    put_pair(after, sample(turn));
+    // Of the words that differ, any subset may have arrived, in both copies.
+    std::vector<size_t> words;
+    for (size_t at = 0; at < sizeof(after.bytes); at += 8)
+        if (memcmp(before.bytes + at, after.bytes + at, 8) != 0)
+            words.push_back(at);
+    REQUIRE(words.size() == 4); // turn and checksum, twice
+    for (unsigned subset = 0; subset < 1u << words.size(); subset++) {
+        Slots cut = before;
+        unsigned whole = 0;
 
-        rpmi_head_put(cut.slot(torn), &before);
-        for (unsigned word = 0; word < 8; word++)
-            if ((subset & (1u << word)) != 0)
-                memcpy(cut.slot(torn) + 8 * word, slots.slot(torn) + 8 * word, 8);
-        CAPTURE(torn, subset);
-        REQUIRE(rpmi_head_pick(cut.bytes, &out, &next) == 0);
-        // Words that do not differ may be missing: then the new head is whole.
-        REQUIRE(out.turn == (memcmp(cut.slot(torn), slots.slot(torn), 64) == 0 ? 5 : 4));
-        REQUIRE(next == (out.turn == 5 ? 1 - torn : torn));
+        for (size_t i = 0; i < words.size(); i++)
+            if ((subset & (1u << i)) != 0)
+                memcpy(cut.bytes + words[i], after.bytes + words[i], 8);
+        for (uint32_t copy = 0; copy < RPMI_HEAD_COPIES; copy++)
+            whole += memcmp(cut.slot(rpmi_head_slot(turn, copy)),
+                            after.slot(rpmi_head_slot(turn, copy)), 64) == 0;
+        CAPTURE(turn, subset);
+        REQUIRE(rpmi_head_pick(cut.bytes, &out, &lacking) == 0);
+        REQUIRE(out.turn == (whole > 0 ? turn : turn - 1));
+        REQUIRE((lacking != 0) == (whole == 1));
     }
 }
 
-TEST_CASE("head: no valid slot, or slots of two logs, is corrupt", "[unit]")
+TEST_CASE("head: one damaged slot is known, and changes nothing", "[unit]")
 {
-    Slots slots;
-    rpmi_head out = sample(99);
-    rpmi_head one = sample(1);
-    rpmi_head two = sample(2);
-    uint32_t next = 9;
+    uint64_t turn = GENERATE(5u, 6u);
 
-    REQUIRE(rpmi_head_pick(slots.bytes, &out, &next) == RPM_E_CORRUPT);
-    rpmi_head_put(slots.slot(0), &one);
-    two.log_id++;
-    rpmi_head_put(slots.slot(1), &two);
-    REQUIRE(rpmi_head_pick(slots.bytes, &out, &next) == RPM_E_CORRUPT);
-    two = sample(2);
-    two.capacity_bytes += 4096;
-    rpmi_head_put(slots.slot(1), &two);
-    REQUIRE(rpmi_head_pick(slots.bytes, &out, &next) == RPM_E_CORRUPT);
-    REQUIRE(out.turn == 99);
-    REQUIRE(next == 9);
+    for (unsigned slot = 0; slot < RPMI_HEAD_SLOTS; slot++) {
+        Slots slots;
+        rpmi_head out = {};
+        uint32_t lacking = 9;
+
+        put_pair(slots, sample(turn));
+        put_pair(slots, sample(turn - 1));
+        damage(slots, slot);
+        CAPTURE(turn, slot);
+        REQUIRE(rpmi_head_pick(slots.bytes, &out, &lacking) == 0);
+        REQUIRE(out.turn == turn);
+        REQUIRE(lacking == (slot % 2 == turn % 2 ? 1u << slot : 0));
+    }
 }
 
-TEST_CASE("head: one slot written and one never is a young log", "[unit]")
+TEST_CASE("head: a slot left when power tears a head beside a damaged one is not believed",
+          "[unit]")
+{
+    rpmi_head out = sample(99);
+    uint32_t lacking = 9;
+
+    // Slots 1 and 3 are of turn 5, which may have been the newest; 0 and 2 of turn 6, or 4.
+    for (unsigned left : { 0u, 2u })
+        for (uint64_t turn : { 4, 6 }) {
+            Slots slots;
+
+            put_pair(slots, sample(turn));
+            put_pair(slots, sample(5));
+            damage(slots, 2 - left);
+            damage(slots, 1);
+            damage(slots, 3);
+            CAPTURE(left, turn);
+            REQUIRE(rpmi_head_pick(slots.bytes, &out, &lacking) == RPM_E_CORRUPT);
+            REQUIRE(std::string(rpm_last_error()).find("a newer head") != std::string::npos);
+        }
+    REQUIRE(out.turn == 99);
+    REQUIRE(lacking == 9);
+}
+
+TEST_CASE("head: no valid slot, slots of two logs, two heads of one turn, are corrupt", "[unit]")
+{
+    Slots none;
+    rpmi_head out = sample(99);
+    uint32_t lacking = 9;
+
+    REQUIRE(rpmi_head_pick(none.bytes, &out, &lacking) == RPM_E_CORRUPT);
+    for (int field = 0; field < 5; field++) {
+        Slots slots;
+        rpmi_head other = sample(field < 2 ? 1 : 2);
+
+        put_pair(slots, sample(1));
+        put_pair(slots, sample(2));
+        other.log_id += field == 0;
+        other.capacity_bytes += field == 1 ? 4096 : 0;
+        other.trim_lsn += field == 2 ? 64 : 0;
+        other.base_lsn += field == 3 ? 64 : 0;
+        other.epoch += field == 4;
+        rpmi_head_put(slots.slot(rpmi_head_slot(other.turn, 1)), &other);
+        CAPTURE(field);
+        REQUIRE(rpmi_head_pick(slots.bytes, &out, &lacking) == RPM_E_CORRUPT);
+        REQUIRE(std::string(rpm_last_error()).find("contradict") != std::string::npos);
+    }
+    REQUIRE(out.turn == 99);
+    REQUIRE(lacking == 9);
+}
+
+TEST_CASE("head: a head in a slot of the other parity does not count", "[unit]")
 {
     Slots slots;
-    rpmi_head first = sample(1);
     rpmi_head out = {};
-    uint32_t next = 9;
+    uint32_t lacking = 9;
+    rpmi_head stray = sample(9);
 
-    rpmi_head_put(slots.slot(0), &first);
-    REQUIRE(rpmi_head_pick(slots.bytes, &out, &next) == 0);
-    REQUIRE(out.turn == 1);
-    REQUIRE(next == 1);
+    put_pair(slots, sample(5));
+    put_pair(slots, sample(6));
+    rpmi_head_put(slots.slot(2), &stray);
+    REQUIRE(rpmi_head_pick(slots.bytes, &out, &lacking) == 0);
+    REQUIRE(out.turn == 6);
+    REQUIRE(lacking == 4);
 }
 
 TEST_CASE("head: numbers that could come round to 0 are out of bounds", "[unit]")

@@ -9,6 +9,7 @@ extern "C" {
 #include "support/catch.h"
 #include "support/death.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -138,7 +139,7 @@ TEST_CASE("super: without magic, anything that formatting does not write is fore
     static const struct {
         unsigned at;
         uint32_t value;
-    } CASES[] = { { 8, 2 },  { 12, 1 },   { 24, 4096 }, { 32, 4097 },          { 36, 1 },
+    } CASES[] = { { 8, 3 },  { 12, 1 },   { 24, 4096 }, { 32, 4097 },          { 36, 1 },
                   { 40, 1 }, { 48, 127 }, { 56, 1 },    { 40, POOL_BYTES * 2 } };
 
     for (const auto &test : CASES) {
@@ -175,7 +176,7 @@ TEST_CASE("super: another version, a cut file and fields out of bounds have name
 
     REQUIRE(rpmi_super_get(block.data(), POOL_BYTES - 1, &out) == RPM_E_CORRUPT);
     REQUIRE(std::string(rpm_last_error()).find("cut short") != std::string::npos);
-    forge_super(block, 8, 2);
+    forge_super(block, 8, RPMI_FORMAT_VERSION + 1);
     REQUIRE(rpmi_super_get(block.data(), POOL_BYTES, &out) == RPM_E_VERSION);
 
     static const struct {
@@ -219,6 +220,26 @@ TEST_CASE("dirent: what is put comes back, and counts only with its state word",
     REQUIRE(out.offset == 65536);
     REQUIRE(out.bytes == 65536);
     REQUIRE(out.id == 42);
+}
+
+TEST_CASE("dirent: a used entry that lost a line or a word is corrupt, not free", "[unit]")
+{
+    rpmi_dirent out = {};
+
+    for (size_t len : { 8u, 64u, 128u, 192u })
+        for (size_t at = 0; at + len <= RPMI_DIRENT_BYTES; at += len) {
+            Bytes slot = made_dirent();
+            Bytes lost = slot;
+
+            std::fill(lost.begin() + at, lost.begin() + at + len, 0);
+            CAPTURE(at, len);
+            int err = rpmi_dirent_get(lost.data(), POOL_BYTES, &out);
+            REQUIRE(err == (lost == slot ? 1 : RPM_E_CORRUPT));
+        }
+    Bytes never(RPMI_DIRENT_BYTES);
+    REQUIRE(rpmi_dirent_get(never.data(), POOL_BYTES, &out) == 0);
+    rpmi_store64(never.data(), rpmi_dirent_free());
+    REQUIRE(rpmi_dirent_get(never.data(), POOL_BYTES, &out) == 0);
 }
 
 TEST_CASE("dirent: a used entry with any bit flipped is corrupt", "[unit]")
