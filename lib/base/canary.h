@@ -27,10 +27,12 @@ enum rpmi_canary {
     RPMI_CANARY_HEAD_IN_PLACE,     /* the head of a log written over the one in force */
     RPMI_CANARY_EARLY_STATE,       /* directory entry in force before its body is durable */
     RPMI_CANARY_NO_LOG_ID,         /* log's id not under the frame's checksum */
-    RPMI_CANARY_OLD_HEADER,        /* log header not zeroed when a log is created */
+    RPMI_CANARY_OLD_HEADER,        /* slots of an older log left in the header of a new one */
     RPMI_CANARY_WEAK_ZEROS,        /* a new region's zeros not durable */
     RPMI_CANARY_VISIBLE_HEAD,      /* appends admitted by a head that may not be durable */
     RPMI_CANARY_EARLY_STEPS,       /* a list of steps answered before what it wrote is drained */
+    RPMI_CANARY_ONE_HEAD,          /* one copy of a log's head written instead of two */
+    RPMI_CANARY_OLD_FLUSH,         /* acknowledged by a flush posted before the write */
     RPMI_CANARY_COUNT
 };
 

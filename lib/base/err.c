@@ -5,6 +5,8 @@
  * Invariants
  *   the text belongs to one thread and is set only by the function that decides an error
  *   the code is the contract; no code of ours reads the text
+ *   a public function that can fail drops the text of the call before: what it fails with without a
+ *   text is not told with an older one
  *
  * Tests: tests/unit/base/err_test.cpp
  */
@@ -27,7 +29,10 @@ struct entry {
 
 static const struct entry ENTRIES[] = {
     { RPM_E_INVAL, "RPM_E_INVAL", "an argument is out of its documented range" },
-    { RPM_E_FULL, "RPM_E_FULL", "no room: trim the log or use a larger pool" },
+    { RPM_E_FULL, "RPM_E_FULL", "the log is full: trim it, or make it larger" },
+    { RPM_E_NOSPACE, "RPM_E_NOSPACE",
+      "no room for it: remove what is not needed, or use a larger pool" },
+    { RPM_E_LIMIT, "RPM_E_LIMIT", "as many as there can be: close or remove some" },
     { RPM_E_TORN, "RPM_E_TORN", "bytes failed their checksum" },
     { RPM_E_FENCED, "RPM_E_FENCED", "a newer writer owns this log" },
     { RPM_E_LOST, "RPM_E_LOST", "the peer is gone: fate of in-flight operations unknown" },
@@ -47,12 +52,13 @@ static const struct entry ENTRIES[] = {
     { RPM_E_FOREIGN, "RPM_E_FOREIGN", "the file is not a librpm pool" },
     { RPM_E_CORRUPT, "RPM_E_CORRUPT", "a pool structure failed its checksum or its bounds" },
     { RPM_E_OPTS, "RPM_E_OPTS", "options newer than this library, with a field set" },
-    { RPM_E_REFUSED, "RPM_E_REFUSED", "nobody serves there" },
+    { RPM_E_REFUSED, "RPM_E_REFUSED", "no server there, or it takes no more clients" },
     { RPM_E_NOMEM, "RPM_E_NOMEM", "out of memory" },
     { RPM_E_IO, "RPM_E_IO", "the medium failed" },
 };
 
 static _Thread_local char last_text[TEXT_BYTES];
+__thread int rpmi_error_code;
 static _Thread_local char number_text[24];
 
 static const struct entry *find(int err);
@@ -68,19 +74,20 @@ int rpmi_fail(int err, const char *format, ...)
     va_end(args);
     rpmi_diag(RPM_DIAG_DEBUG, "%s: %s", rpm_error_name(err), text);
     memcpy(last_text, text, strlen(text) + 1);
+    rpmi_error_code = err;
     return err;
 }
 
 const char *rpm_last_error(void)
 {
-    return last_text;
+    return rpmi_error_code != 0 ? last_text : "";
 }
 
 const char *rpm_strerror(int err)
 {
     const struct entry *entry = find(err);
 
-    if (err == 0)
+    if (err >= 0)
         return "success";
     return entry != NULL ? entry->sentence : "an error of the operating system";
 }
@@ -89,6 +96,8 @@ const char *rpm_error_name(int err)
 {
     const struct entry *entry = find(err);
 
+    if (err >= 0)
+        return "success";
     if (entry != NULL)
         return entry->name;
     /* The negation is done in a wider type: INT_MIN has no positive counterpart. */

@@ -39,7 +39,7 @@ static int opts_read(const struct rpm_conn_opts *opts, struct rpm_conn_opts *our
         return rpmi_fail(RPM_E_INVAL, "staging memory is 1 MiB to 4 GiB");
     if (ours->timeout_us > UINT64_MAX / 2000)
         return rpmi_fail(RPM_E_INVAL, "timeout_us is too large");
-    if ((ours->pace & ~(uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_EAGER)) != 0)
+    if ((ours->pace & ~(uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_EAGER | RPM_PACE_GATHER)) != 0)
         return rpmi_fail(RPM_E_INVAL, "unknown pace flags %#x", ours->pace);
     if (ours->method >= RPM_METHOD_COUNT)
         return rpmi_fail(RPM_E_INVAL, "there is no method %u", ours->method);
@@ -77,6 +77,7 @@ static void set_pace(struct rpm_conn *conn, uint32_t pace)
     conn->throttled = (pace & RPM_PACE_THROTTLE) != 0 && !rpmi_conn_places(conn);
     conn->freely = conn->throttled ? 0 : link->depth - RPMI_CREDITS_SPARE;
     conn->eager = (pace & RPM_PACE_EAGER) != 0;
+    conn->gathers = (pace & RPM_PACE_GATHER) != 0 && !rpmi_conn_places(conn);
     rpmi_throttle_open(&conn->throttle, link->depth);
     rpmi_backoff_open(&conn->backoff, (uint64_t)link->client << 32 | link->server_epoch);
 }
@@ -139,12 +140,15 @@ int rpmi_conn_link_opts(const struct rpm_conn_opts *opts, struct rpmi_link_opts 
         .depth = ours.depth < DEPTH_MIN ? DEPTH_MIN : ours.depth,
         .staging_bytes = ours.staging_bytes,
         .secret = ours.secret,
+        .gathers = (ours.pace & RPM_PACE_GATHER) != 0,
     };
     return 0;
 }
 
 int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts, struct rpm_conn **conn)
 {
+    rpmi_begin();
+
     struct rpmi_link_opts link_opts;
     struct rpmi_link *link;
     int err;
@@ -178,6 +182,8 @@ static void start_over(struct rpm_conn *conn)
 
 int rpm_conn_reconnect(struct rpm_conn *conn)
 {
+    rpmi_begin();
+
     uint64_t deadline;
     uint64_t pause_ns = 100000;
     int err;
@@ -208,12 +214,15 @@ int rpm_conn_reconnect(struct rpm_conn *conn)
 
 int rpm_conn_facts(const struct rpm_conn *conn, struct rpm_facts *facts)
 {
+    rpmi_begin();
     RPM_ASSERT(conn != NULL && facts != NULL);
     return rpmi_opts_out(facts, &conn->link->facts, sizeof(conn->link->facts));
 }
 
 int rpm_conn_stats(const struct rpm_conn *conn, struct rpm_conn_stats *stats)
 {
+    rpmi_begin();
+
     struct rpm_conn_stats ours = conn->link->stats;
 
     RPM_ASSERT(stats != NULL);

@@ -8,6 +8,7 @@
  *   a post is held back by the throttle only while a completion is to come
  *   an id carries its owner's slot, so that a completion finds its way without a search
  *   after a loss every owner hears of it once, and nothing is posted until a reconnect
+ *   an owner holds operations back only while a completion is to come that lets it post them
  *
  * Threads: one. Tests: tests/unit/conn/
  */
@@ -35,6 +36,11 @@ struct rpmi_owner {
     void (*complete)(struct rpmi_owner *owner, uint64_t seq, int status);
     /* The link is gone: nothing outstanding will complete any more. */
     void (*lost)(struct rpmi_owner *owner, int status);
+    /* Post what is held back, if it is time; @blocked: the caller is about to wait, so nothing will
+     * come that it could share a flush with. Called from pump and wait while @holds, never while
+     * another post is under way. True: something was posted. */
+    bool (*release)(struct rpmi_owner *owner, bool blocked);
+    bool holds; /* set by rpmi_conn_holds() */
 };
 
 /* For a user with an event loop. The descriptor is an epoll set: what the link watches, a timer. */
@@ -66,6 +72,7 @@ struct rpm_conn {
     uint32_t hints;
     uint32_t method;
     uint32_t owners_open;
+    uint32_t holding; /* of them, how many hold something back */
     struct rpmi_owner *owners[RPMI_OWNERS_MAX + 1];
     struct rpmi_owner self; /* slot 0: blocking helpers and nudges */
     uint64_t self_seq;      /* last one posted */
@@ -75,10 +82,15 @@ struct rpm_conn {
     struct rpmi_backoff backoff;
     struct rpmi_events events;
     bool throttled;
+    bool gathers;          /* only rpm_conn_turn(), and what waits, pumps */
     bool eager;            /* locks are not backed off from */
     unsigned char *bounce; /* RPMI_BOUNCE_BYTES of staging memory */
-    unsigned char *word;   /* one line of staging memory: READ seals, results of atomics */
+    unsigned char *word;   /* one line of staging memory, in parts: enum rpmi_word */
 };
+
+/* Where in that line results lie. Its front takes the byte, of no interest, that a READ seal
+ * brings: seals of held appends may be posted, and end, while a call waits for such a result. */
+enum rpmi_word { RPMI_WORD_ATOMIC = 16, RPMI_WORD_CLAIM = 32 };
 
 /* What a connection with these options asks of its link. RPM_E_INVAL, RPM_E_OPTS. */
 int rpmi_conn_link_opts(const struct rpm_conn_opts *opts, struct rpmi_link_opts *link);
@@ -100,7 +112,7 @@ static inline bool rpmi_conn_places(const struct rpm_conn *conn)
 /* When a blocking call that starts now must give up. */
 uint64_t rpmi_conn_deadline(struct rpm_conn *conn);
 
-/* A slot for @owner, whose callbacks are set. RPM_E_FULL. */
+/* A slot for @owner, whose callbacks are set. RPM_E_LIMIT. */
 int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner);
 void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
 
@@ -113,16 +125,40 @@ void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
 int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops, uint32_t n,
                    uint64_t seq);
 
-/* Reap and hand out completions. 0, or the reason the link is lost. Does not block. */
+/* @owner holds operations back, which its release() is to post, or does so no more. */
+static inline void rpmi_conn_holds(struct rpm_conn *conn, struct rpmi_owner *owner, bool holds)
+{
+    if (RPMI_LIKELY(owner->holds == holds))
+        return;
+    RPM_ASSERT(!holds || owner->release != NULL);
+    owner->holds = holds;
+    conn->holding += holds ? 1 : (uint32_t)-1;
+}
+
+/* Reap and hand out completions, then let owners post what they hold back. 0, or the reason the
+ * link is lost. Does not block. */
 int rpmi_conn_pump(struct rpm_conn *conn);
 
-/* Wait for something to reap, then pump. 0, RPM_E_TIMEDOUT (the link is then lost), or the loss. */
+/* The same on behalf of a call that its user makes for something else. */
+static inline void rpmi_conn_glance(struct rpm_conn *conn)
+{
+    if (!conn->gathers)
+        (void)rpmi_conn_pump(conn);
+}
+
+/* Post what is held back, wait for something to reap, then pump. 0, RPM_E_TIMEDOUT (the link is
+ * then lost), or the loss. */
 int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns);
+
+/* The same for a caller with a limit of its own: RPM_E_BUSY at @until_ns, and nothing has happened.
+ * Gives up as an event loop does, after timeout_ns without a completion. */
+int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns);
 
 /* The reason of the loss becomes RPM_E_TIMEDOUT, and every owner hears of it. Returns it. */
 int rpmi_conn_give_up(struct rpm_conn *conn);
 
-/* events.c */
+/* events.c: until when the silence may go on; UINT64_MAX: nothing is under way. */
+uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now);
 void rpmi_events_init(struct rpmi_events *events);
 void rpmi_events_close(struct rpmi_events *events);
 

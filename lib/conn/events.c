@@ -55,6 +55,8 @@ static int events_open(struct rpmi_events *events)
 
 int rpm_conn_fd(struct rpm_conn *conn)
 {
+    rpmi_begin();
+
     struct rpmi_events *events;
     int err;
 
@@ -91,7 +93,7 @@ static int look(struct rpm_conn *conn)
 }
 
 /* How long there may be silence, from when the first look found something under way. */
-static uint64_t deadline(struct rpm_conn *conn, uint64_t now)
+uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now)
 {
     struct rpmi_events *events = &conn->events;
 
@@ -125,6 +127,8 @@ static void set_timer(struct rpmi_events *events, uint64_t by_ns, uint64_t now)
 
 int rpm_conn_arm(struct rpm_conn *conn)
 {
+    rpmi_begin();
+
     uint64_t by_ns = NEVER;
     uint64_t until;
     uint64_t now;
@@ -141,7 +145,7 @@ int rpm_conn_arm(struct rpm_conn *conn)
         return there != 0 ? there : 1;
     }
     now = conn->link->ops->now_ns(conn->link);
-    until = deadline(conn, now);
+    until = rpmi_events_deadline(conn, now);
     if (now >= until) {
         there = rpmi_conn_give_up(conn);
         return has_news(conn) ? 1 : there;

@@ -7,6 +7,7 @@
 #include "conn/conn.h"
 
 #include "base/assert.h"
+#include "base/err.h"
 #include "base/opts.h"
 #include "wire/super.h"
 
@@ -14,6 +15,8 @@
 
 int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entry)
 {
+    rpmi_begin();
+
     struct rpmi_call call = { .kind = RPMI_CALL_LIST, .lsn = index };
     struct rpm_entry ours = rpm_entry_init();
     struct rpmi_reply reply;
@@ -33,6 +36,8 @@ int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entr
 
 int rpm_conn_remove(struct rpm_conn *conn, const char *name)
 {
+    rpmi_begin();
+
     struct rpmi_call call = { .kind = RPMI_CALL_REMOVE };
     struct rpmi_reply reply;
     int err;

@@ -8,6 +8,10 @@
  * long run of RPM_MORE), a nudge, one signaled READ of the scratch word, brings them back; one
  * credit is always kept for it.
  *
+ * Held back: an owner may keep operations until a completion comes (rpmi_conn_holds()). They are
+ * posted by a pump or a wait that a call of the user's makes, never by one in the middle of another
+ * post: reap() and await() are for those.
+ *
  * Throttle: with one, every post asks admit(). It holds a post back only while a completion is to
  * come that may make room, so that nobody waits for nothing, however large the post.
  *
@@ -37,12 +41,13 @@ int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner)
         conn->owners_open++;
         return 0;
     }
-    return rpmi_fail(RPM_E_FULL, "one connection carries %u logs and regions", RPMI_OWNERS_MAX);
+    return rpmi_fail(RPM_E_LIMIT, "one connection carries %u logs and regions: close one",
+                     RPMI_OWNERS_MAX);
 }
 
 void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner)
 {
-    RPM_ASSERT(conn->owners[owner->slot] == owner);
+    RPM_ASSERT(conn->owners[owner->slot] == owner && !owner->holds);
     conn->owners[owner->slot] = NULL;
     conn->owners_open--;
 }
@@ -62,6 +67,19 @@ static int lose(struct rpm_conn *conn, int status)
         owner->lost(owner, status);
     }
     return conn->link->lost;
+}
+
+/* Of a link that does not count itself: an op is a message. */
+static void count_message(struct rpm_conn *conn, const struct rpmi_op *op)
+{
+    struct rpm_conn_stats *stats = &conn->link->stats;
+
+    stats->messages++;
+    stats->sent_bytes += op->head_bytes + op->body_bytes;
+    if (op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA)
+        stats->received_bytes += sizeof(uint64_t);
+    else if (op->into != NULL)
+        stats->received_bytes += op->len;
 }
 
 static void count(struct rpm_conn *conn, const struct rpmi_op *op)
@@ -109,7 +127,7 @@ static void hand_out(struct rpm_conn *conn, const struct rpmi_done *done)
         owner->complete(owner, done->id & ((1ull << RPMI_OWNER_SEQ_BITS) - 1), done->status);
 }
 
-int rpmi_conn_pump(struct rpm_conn *conn)
+static int reap(struct rpm_conn *conn)
 {
     struct rpmi_done done[REAP_MAX];
     int n;
@@ -134,20 +152,89 @@ int rpmi_conn_pump(struct rpm_conn *conn)
     return conn->link->lost == 0 ? 0 : lose(conn, conn->link->lost);
 }
 
+int rpm_conn_turn(struct rpm_conn *conn)
+{
+    rpmi_begin();
+    RPM_ASSERT(conn != NULL);
+    return rpmi_conn_pump(conn);
+}
+
 int rpmi_conn_give_up(struct rpm_conn *conn)
 {
     (void)rpmi_fail(RPM_E_TIMEDOUT, "the far end did not answer in time");
     return lose(conn, RPM_E_TIMEDOUT);
 }
 
-int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
+static int await(struct rpm_conn *conn, uint64_t deadline_ns)
 {
     int err;
 
     if (conn->link->lost != 0)
-        return rpmi_conn_pump(conn);
+        return reap(conn);
     err = conn->link->ops->wait(conn->link, deadline_ns);
-    return err == RPM_E_TIMEDOUT ? rpmi_conn_give_up(conn) : rpmi_conn_pump(conn);
+    return err == RPM_E_TIMEDOUT ? rpmi_conn_give_up(conn) : reap(conn);
+}
+
+/* Let each owner that holds something back post it. True: something was posted. */
+static bool release_held(struct rpm_conn *conn, bool blocked)
+{
+    uint32_t left = conn->holding;
+    bool posted = false;
+
+    for (uint32_t i = 1; i <= RPMI_OWNERS_MAX && left > 0; i++) {
+        struct rpmi_owner *owner = conn->owners[i];
+
+        if (owner == NULL || !owner->holds)
+            continue;
+        posted = owner->release(owner, blocked) || posted;
+        left--;
+        if (conn->link->lost != 0)
+            break;
+    }
+    return posted;
+}
+
+/* With nothing under way there is nothing to reap first. A stream sends what was posted when it is
+ * polled next, so after a post it is polled once more. */
+static int pump_held(struct rpm_conn *conn)
+{
+    int err = 0;
+
+    if (conn->due_count > 0 || conn->link->lost != 0)
+        err = reap(conn);
+    if (err == 0)
+        (void)release_held(conn, false);
+    return err != 0 ? err : reap(conn);
+}
+
+int rpmi_conn_pump(struct rpm_conn *conn)
+{
+    return RPMI_LIKELY(conn->holding == 0) ? reap(conn) : pump_held(conn);
+}
+
+int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
+{
+    if (RPMI_UNLIKELY(conn->holding != 0) && conn->link->lost == 0)
+        (void)release_held(conn, true);
+    return await(conn, deadline_ns);
+}
+
+int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns)
+{
+    uint64_t now = conn->link->ops->now_ns(conn->link);
+    uint64_t silent_ns;
+
+    if (RPMI_UNLIKELY(conn->holding != 0) && conn->link->lost == 0)
+        (void)release_held(conn, true);
+    silent_ns = rpmi_events_deadline(conn, now);
+    if (conn->link->lost != 0)
+        return reap(conn);
+    if (silent_ns == UINT64_MAX)
+        silent_ns = now + conn->timeout_ns;
+    if (conn->link->ops->wait(conn->link, until_ns < silent_ns ? until_ns : silent_ns) !=
+        RPM_E_TIMEDOUT)
+        return reap(conn);
+    return until_ns < silent_ns ? RPM_E_BUSY : rpmi_conn_give_up(conn);
 }
 
 /* Hand the ops to the link, all of them; the credits are there. */
@@ -164,14 +251,14 @@ static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
             /* What ended before may say why: it is heard first. */
             if (conn->link->lost == 0)
                 conn->link->lost = taken;
-            return rpmi_conn_pump(conn);
+            return reap(conn);
         }
         sent += (uint32_t)taken;
         if (taken > 0)
             continue;
         if (deadline == 0)
             deadline = rpmi_conn_deadline(conn);
-        err = rpmi_conn_wait(conn, deadline);
+        err = await(conn, deadline);
         if (err != 0)
             return err;
     }
@@ -182,6 +269,8 @@ static void account(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uint
 {
     for (uint32_t i = 0; i < n; i++) {
         count(conn, &ops[i]);
+        if ((conn->link->flags & RPMI_LINK_COUNTS) == 0)
+            count_message(conn, &ops[i]);
         conn->unsignaled++;
         ops[i].id = id;
         if ((ops[i].flags & RPMI_OP_SIGNALED) == 0)
@@ -224,7 +313,10 @@ static int post_some(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uin
     return push(conn, ops, n);
 }
 
-static int post_placing(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
+/* An op that fails ends this link too, though nothing forces it to: what a program has to do after
+ * an error must not depend on the link. Its owner hears why, as from a completion. */
+static int post_placing(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops,
+                        uint32_t n, uint64_t seq)
 {
     int taken = conn->link->ops->post(conn->link, ops, n);
 
@@ -235,7 +327,10 @@ static int post_placing(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
     RPM_ASSERT(taken < 0);
     if (taken == RPM_E_LOST || taken == RPM_E_TIMEDOUT)
         return lose(conn, taken);
-    return conn->link->lost == 0 ? taken : lose(conn, conn->link->lost);
+    if (owner != &conn->self)
+        owner->complete(owner, seq, taken);
+    (void)lose(conn, RPM_E_LOST);
+    return taken;
 }
 
 /* H9 off: wait for ops[0..n) before the rest is posted. */
@@ -249,7 +344,7 @@ static int post_and_wait(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
     ops[n - 1].flags |= RPMI_OP_SIGNALED;
     err = post_some(conn, ops, n, make_id(&conn->self, seq));
     while (err == 0 && conn->self_done < seq)
-        err = rpmi_conn_wait(conn, deadline);
+        err = await(conn, deadline);
     return conn->self_status != 0 ? conn->self_status : err;
 }
 
@@ -280,9 +375,9 @@ int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_
 
     RPM_ASSERT(n > 0 && n <= RPMI_BATCH_OPS_MAX);
     if (RPMI_UNLIKELY(conn->link->lost != 0))
-        return rpmi_conn_pump(conn);
+        return reap(conn);
     if (rpmi_conn_places(conn))
-        return post_placing(conn, ops, n);
+        return post_placing(conn, owner, ops, n, seq);
     if (RPMI_UNLIKELY(conn->credit.used + n > conn->freely) && !admit(conn, n))
         return conn->link->lost != 0 ? conn->link->lost : RPM_E_BUSY;
     rpmi_credit_use(&conn->credit, n);

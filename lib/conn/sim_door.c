@@ -7,12 +7,15 @@
  * Tests: tests/unit/transport/sim/open_test.cpp
  */
 #include "base/assert.h"
+#include "base/err.h"
 #include "conn/conn.h"
 #include "transport/sim/sim.h"
 
 int rpm_sim_connect(struct rpm_sim *sim, uint32_t server, const struct rpm_conn_opts *opts,
                     struct rpm_conn **conn)
 {
+    rpmi_begin();
+
     struct rpmi_link_opts link_opts;
     struct rpmi_link *link;
     int err;

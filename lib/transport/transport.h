@@ -31,7 +31,8 @@ enum rpmi_link_flag {
      * untouched until the completion.
      */
     RPMI_LINK_PLACES_ON_POST = 1,
-    RPMI_LINK_STEPS = 2 /* it takes STEPS: whoever carries them out does so in one go */
+    RPMI_LINK_STEPS = 2, /* it takes STEPS: whoever carries them out does so in one go */
+    RPMI_LINK_COUNTS = 4 /* it counts messages and bytes itself; else its user counts ops */
 };
 
 /*
@@ -67,6 +68,7 @@ struct rpmi_link_opts {
     uint32_t depth;
     uint64_t staging_bytes;
     const char *secret; /* may be NULL; borrowed until return */
+    bool gathers;       /* what is posted may wait for the next poll or wait */
 };
 
 struct rpmi_transport_ops {
@@ -135,7 +137,8 @@ struct rpmi_link {
     uint32_t client;              /* our id at the far end */
     uint32_t server_epoch;
     int lost;                    /* 0, or why the link is no good any more */
-    struct rpm_conn_stats stats; /* kept by the link's user and by wait() (sleeps) */
+    struct rpm_conn_stats stats; /* kept by the link's user; by the link: sleeps and, with
+                                    RPMI_LINK_COUNTS, messages and bytes */
 };
 
 /*

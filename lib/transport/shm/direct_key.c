@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "pool/service.h"
+#include "region/cpu_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,6 +79,12 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     if (direct->lock_fd < 0)
         return rpmi_fail(RPM_E_NOCAP, "cannot open the pool for locks: %s; mode=ring needs none",
                          strerror(errno));
+    if (welcome->facts.domain == RPM_DOMAIN_ADR && !rpmi_cpu.can_flush) {
+        err =
+            rpmi_fail(RPM_E_NOCAP, "the server lends a pool in the domain ADR, and this program's "
+                                   "CPU has no instruction to flush it: connect with mode=ring");
+        goto close_lock;
+    }
     err = map_file(grant->fds[RPMI_FD_POOL], welcome->pool_bytes, welcome->facts.medium,
                    &direct->pool);
     if (err != 0)

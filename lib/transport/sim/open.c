@@ -45,6 +45,8 @@ static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *
 
 int rpm_sim_open(const struct rpm_sim_opts *theirs, struct rpm_sim **out)
 {
+    rpmi_begin();
+
     struct rpmi_world_opts opts;
     struct rpm_sim *sim;
     int err = opts_read(theirs, &opts);
@@ -109,6 +111,7 @@ void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server)
 
 int rpm_sim_restart(struct rpm_sim *sim, uint32_t server)
 {
+    rpmi_begin();
     if (machine_of(sim, server)->serving)
         return 0;
     rpmi_world_tick(sim->world, RPMI_EV_POWER, server, UINT64_MAX - 1);

@@ -163,6 +163,7 @@ int rpmi_stream_receive(struct rpmi_stream *stream)
     got = rpmi_pipe_recv(&stream->pipe, stream->in + stream->in_end, room);
     if (got <= 0)
         return (int)got;
+    stream->link.stats.received_bytes += (uint64_t)got;
     stream->in_end += (uint32_t)got;
     return take_all(stream);
 }

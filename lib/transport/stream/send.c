@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * send.c: requests out. What is posted while nothing is under way goes out at once; what is posted
- * later waits for the next poll or wait, or until there is a lot of it, and goes out in one send:
- * system calls are what a stream costs, not bytes.
+ * later, or on a link that gathers, waits for the next poll or wait, or until there is a lot of it,
+ * and goes out in one send: system calls are what a stream costs, not bytes.
  *
  * Tests: tests/conform/transport_test.cpp
  */
@@ -164,7 +164,7 @@ int rpmi_stream_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
     for (uint32_t i = 0; i < n; i++)
         put_op(stream, &ops[i], i + 1 == n ? RPMI_REQUEST_LAST : 0);
     stream->held_bytes += waiting_bytes(stream, stream->posted - n);
-    if (!idle && stream->held_bytes < HOLD_BYTES)
+    if ((!idle || stream->gathers) && stream->held_bytes < HOLD_BYTES)
         return (int)n;
     /* A loss shows in the completions: what was taken was taken. */
     if (rpmi_stream_flush(stream) != 0)
@@ -233,6 +233,7 @@ int rpmi_stream_flush(struct rpmi_stream *stream)
         sent = rpmi_pipe_send(&stream->pipe, gather.iov, gather.n);
         if (sent <= 0)
             return (int)sent;
+        rpmi_stream_count_sent(stream, (uint64_t)sent);
         account(stream, (uint64_t)sent);
     }
     RPM_ASSERT(stream->sent_bytes == 0);

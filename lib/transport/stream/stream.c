@@ -22,6 +22,7 @@
 
 static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_stream *stream)
 {
+    stream->gathers = opts->gathers;
     stream->entry.depth = opts->depth;
     stream->entry.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
     (void)memcpy(stream->entry.pool, stream->name.endpoint.pool, sizeof(stream->entry.pool));
@@ -80,7 +81,7 @@ static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
     stream->call.wanted = stream->call.here = false;
     stream->watches_room = false;
     stream->link.facts = welcome->facts;
-    stream->link.flags = RPMI_LINK_STEPS;
+    stream->link.flags = RPMI_LINK_STEPS | RPMI_LINK_COUNTS;
     stream->link.client = welcome->client;
     stream->link.server_epoch = welcome->server_epoch;
     stream->link.lost = 0;
@@ -202,6 +203,7 @@ static int send_call(struct rpmi_stream *stream, unsigned char *bytes, size_t le
         int err = sent < 0 ? (int)sent : 0;
 
         if (sent > 0) {
+            rpmi_stream_count_sent(stream, (uint64_t)sent);
             iov.iov_base = (unsigned char *)iov.iov_base + sent;
             iov.iov_len -= (size_t)sent;
             continue;

@@ -53,6 +53,7 @@ struct rpmi_stream {
     char secret[RPMI_SECRET_BYTES];
     struct rpmi_stage stage;
     bool spins;
+    bool gathers; /* nothing is sent by a post, unless it is a lot */
 
     struct rpmi_stream_sent *slot;
     uint32_t slots;       /* power of two */
@@ -85,6 +86,12 @@ static inline struct rpmi_stream_sent *rpmi_stream_slot(struct rpmi_stream *stre
                                                         uint64_t request)
 {
     return &stream->slot[request & (stream->slots - 1)];
+}
+
+static inline void rpmi_stream_count_sent(struct rpmi_stream *stream, uint64_t bytes)
+{
+    stream->link.stats.messages++;
+    stream->link.stats.sent_bytes += bytes;
 }
 
 /* dial.c: connect and be let in. Owns nothing on failure. RPM_E_REFUSED, RPM_E_DENIED,

@@ -14,12 +14,17 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define GATHER_BYTES 16384u /* one TLS record holds no more */
 
@@ -113,6 +118,50 @@ int rpmi_tls_trust(const char *file, struct ssl_ctx_st **ctx)
     return 0;
 }
 
+/* Who reads the key can pass for the server. A group may read a key that root owns: that is how
+ * system daemons share them. */
+static int judge_key_file(int fd, const char *path)
+{
+    struct stat st;
+    mode_t forbidden;
+
+    if (fstat(fd, &st) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot look at the key file %s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return rpmi_fail(RPM_E_INVAL, "key file %s is not a regular file", path);
+    forbidden = st.st_uid == 0 ? 0027 : 0077;
+    if ((st.st_mode & forbidden) != 0)
+        return rpmi_fail(RPM_E_INVAL,
+                         "key file %s has mode %04o and can be read or changed by others: expected "
+                         "0600, or 0640 where root owns it; chmod 600 it",
+                         path, (unsigned)(st.st_mode & 07777));
+    return 0;
+}
+
+/* The file that is judged is the file that is read, whatever the path leads to meanwhile. */
+static int use_key(SSL_CTX *ctx, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    EVP_PKEY *key;
+    FILE *file;
+    int err;
+
+    if (fd < 0)
+        return rpmi_fail(RPM_E_INVAL, "cannot use the key in %s: %s", path, strerror(errno));
+    err = judge_key_file(fd, path);
+    file = err == 0 ? fdopen(fd, "r") : NULL;
+    if (file == NULL) {
+        (void)close(fd);
+        return err != 0 ? err : rpmi_fail(RPM_E_NOMEM, "no memory to read the key in %s", path);
+    }
+    key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
+    (void)fclose(file);
+    if (key == NULL || SSL_CTX_use_PrivateKey(ctx, key) != 1)
+        err = rpmi_fail(RPM_E_INVAL, "cannot use the key in %s: %s", path, cause());
+    EVP_PKEY_free(key);
+    return err;
+}
+
 int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx)
 {
     SSL_CTX *fresh = fresh_ctx(TLS_server_method());
@@ -123,9 +172,9 @@ int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx)
     (void)SSL_CTX_set_num_tickets(fresh, 0); /* no session is resumed: each says who it is */
     if (SSL_CTX_use_certificate_chain_file(fresh, cert) != 1)
         err = rpmi_fail(RPM_E_INVAL, "cannot use the certificate in %s: %s", cert, cause());
-    else if (SSL_CTX_use_PrivateKey_file(fresh, key, SSL_FILETYPE_PEM) != 1)
-        err = rpmi_fail(RPM_E_INVAL, "cannot use the key in %s: %s", key, cause());
-    else if (SSL_CTX_check_private_key(fresh) != 1)
+    else
+        err = use_key(fresh, key);
+    if (err == 0 && SSL_CTX_check_private_key(fresh) != 1)
         err = rpmi_fail(RPM_E_INVAL, "%s is not the key of %s", key, cert);
     if (err != 0)
         SSL_CTX_free(fresh);

@@ -403,6 +403,8 @@ static int open_and_ask(struct ibv_device *which, const char *path, struct rpm_d
 
 int rpm_device_probe(uint32_t index, const char *path, struct rpm_device *device)
 {
+    rpmi_begin();
+
     static const struct rpmi_device_roots roots = { CLASS, VERBS, DEV };
     struct rpm_device *found;
     struct ibv_device **list;

@@ -76,11 +76,12 @@ static uint64_t device_number(const struct stat *st, const char *what)
 /* How long it is, and the unit in which it can be mapped. */
 static int measure(int fd, const char *path, struct rpmi_trial *trial, uint64_t *unit)
 {
+    struct rpmi_backing backing;
     struct stat st;
 
     if (fstat(fd, &st) != 0)
         return rpmi_fail(RPM_E_IO, "cannot look at %s: %s", path, strerror(errno));
-    trial->medium = rpmi_probe_medium(fd);
+    trial->medium = rpmi_probe_medium(fd, &backing);
     trial->whole = (uint64_t)st.st_size;
     *unit = RPMI_PAGE_BYTES;
     if (trial->medium == RPM_MEDIUM_DEVDAX) {

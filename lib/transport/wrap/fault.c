@@ -309,6 +309,7 @@ static int poll_inner(struct fault *fault, struct rpmi_done *done, uint32_t n)
     int got = inner->ops->poll(inner, done, n);
     int kept = 0;
 
+    rpmi_wrap_sync_stats(&fault->wrap);
     if (got < 0) {
         fault->sent_used = 0;
         if (fault->state == STATE_WHOLE)
@@ -366,7 +367,7 @@ static int fault_wait(struct rpmi_link *link, uint64_t deadline_ns)
             return sit_out(fault, deadline_ns);
     }
     err = fault->wrap.inner->ops->wait(fault->wrap.inner, deadline_ns);
-    link->stats.sleeps = fault->wrap.inner->stats.sleeps;
+    rpmi_wrap_sync_stats(&fault->wrap);
     return err;
 }
 
@@ -396,6 +397,7 @@ static int fault_call(struct rpmi_link *link, const struct rpmi_call *call,
         return rpmi_fail(RPM_E_LOST, "fault: link lost");
     if (++fault->calls != fault->call_at || fault->kind == KIND_REPEAT) {
         err = inner->ops->call(inner, call, reply, deadline_ns);
+        rpmi_wrap_sync_stats(&fault->wrap);
         hear_of_loss(fault);
         return err;
     }

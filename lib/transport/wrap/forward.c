@@ -29,6 +29,18 @@ void rpmi_wrap_init(struct rpmi_wrap *wrap, const struct rpmi_transport_ops *ops
     rpmi_wrap_sync(wrap);
 }
 
+void rpmi_wrap_sync_stats(struct rpmi_wrap *wrap)
+{
+    const struct rpm_conn_stats *inner = &wrap->inner->stats;
+
+    wrap->link.stats.sleeps = inner->sleeps;
+    if ((wrap->link.flags & RPMI_LINK_COUNTS) == 0)
+        return;
+    wrap->link.stats.messages = inner->messages;
+    wrap->link.stats.sent_bytes = inner->sent_bytes;
+    wrap->link.stats.received_bytes = inner->received_bytes;
+}
+
 void rpmi_wrap_sync(struct rpmi_wrap *wrap)
 {
     const struct rpmi_link *inner = wrap->inner;
@@ -39,12 +51,14 @@ void rpmi_wrap_sync(struct rpmi_wrap *wrap)
     wrap->link.client = inner->client;
     wrap->link.server_epoch = inner->server_epoch;
     wrap->link.lost = inner->lost;
-    wrap->link.stats.sleeps = inner->stats.sleeps;
+    rpmi_wrap_sync_stats(wrap);
 }
 
-/* The link's user may have given up on the outer link alone: that stays until a reconnect. */
+/* And of what it counts. The link's user may have given up on the outer link alone: that stays
+ * until a reconnect. */
 static void hear_of_loss(struct rpmi_wrap *wrap)
 {
+    rpmi_wrap_sync_stats(wrap);
     if (wrap->inner->lost != 0)
         wrap->link.lost = wrap->inner->lost;
 }
@@ -121,7 +135,6 @@ int rpmi_wrap_wait(struct rpmi_link *link, uint64_t deadline_ns)
     int err = wrap->inner->ops->wait(wrap->inner, deadline_ns);
 
     hear_of_loss(wrap);
-    link->stats.sleeps = wrap->inner->stats.sleeps;
     return err;
 }
 

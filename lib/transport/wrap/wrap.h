@@ -43,8 +43,10 @@ int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link);
 void rpmi_wrap_init(struct rpmi_wrap *wrap, const struct rpmi_transport_ops *ops,
                     struct rpmi_link *inner);
 
-/* Copy what may have changed inside (lost, facts, client, sleeps) to the outer link. */
+/* Copy what may have changed inside (lost, facts, client, what the link counts) to the outer
+ * link. */
 void rpmi_wrap_sync(struct rpmi_wrap *wrap);
+void rpmi_wrap_sync_stats(struct rpmi_wrap *wrap);
 
 /* An option that is a number, or @fallback. RPM_E_INVAL. */
 int rpmi_wrap_number(const struct rpmi_url *url, const char *key, uint64_t fallback,

@@ -9,12 +9,13 @@ extern "C" {
 #include <string>
 #include <thread>
 
-static const int CODES[] = { RPM_E_INVAL,   RPM_E_FULL,     RPM_E_TORN,    RPM_E_FENCED,
-                             RPM_E_LOST,    RPM_E_TIMEDOUT, RPM_E_BUSY,    RPM_E_NOCAP,
-                             RPM_E_RANGE,   RPM_E_TRIMMED,  RPM_E_TOOBIG,  RPM_E_NOENT,
-                             RPM_E_EXISTS,  RPM_E_NAME,     RPM_E_OWNED,   RPM_E_DENIED,
-                             RPM_E_VERSION, RPM_E_PROTO,    RPM_E_FOREIGN, RPM_E_CORRUPT,
-                             RPM_E_OPTS,    RPM_E_REFUSED,  RPM_E_NOMEM,   RPM_E_IO };
+static const int CODES[] = { RPM_E_INVAL,   RPM_E_FULL,    RPM_E_NOSPACE, RPM_E_LIMIT,
+                             RPM_E_TORN,    RPM_E_FENCED,  RPM_E_LOST,    RPM_E_TIMEDOUT,
+                             RPM_E_BUSY,    RPM_E_NOCAP,   RPM_E_RANGE,   RPM_E_TRIMMED,
+                             RPM_E_TOOBIG,  RPM_E_NOENT,   RPM_E_EXISTS,  RPM_E_NAME,
+                             RPM_E_OWNED,   RPM_E_DENIED,  RPM_E_VERSION, RPM_E_PROTO,
+                             RPM_E_FOREIGN, RPM_E_CORRUPT, RPM_E_OPTS,    RPM_E_REFUSED,
+                             RPM_E_NOMEM,   RPM_E_IO };
 
 TEST_CASE("err: every code has a name and a sentence of its own", "[unit]")
 {
@@ -35,9 +36,24 @@ TEST_CASE("err: every code has a name and a sentence of its own", "[unit]")
     REQUIRE(sentences.size() == std::size(CODES));
 }
 
+TEST_CASE("err: whose names are an errno's have its value", "[unit]")
+{
+    // Who prints the errno of RPM_E_BUSY must not read EAGAIN, nor EBUSY for another of ours.
+    static const std::pair<int, int> same[] = {
+        { RPM_E_INVAL, EINVAL },   { RPM_E_BUSY, EBUSY },   { RPM_E_TIMEDOUT, ETIMEDOUT },
+        { RPM_E_RANGE, ERANGE },   { RPM_E_NOENT, ENOENT }, { RPM_E_NOMEM, ENOMEM },
+        { RPM_E_NOSPACE, ENOSPC }, { RPM_E_PROTO, EPROTO }, { RPM_E_IO, EIO },
+    };
+
+    for (const auto &[ours, theirs] : same)
+        CHECK(ours == -theirs);
+}
+
 TEST_CASE("err: codes that are not ours still give a string", "[unit]")
 {
     REQUIRE(std::string(rpm_strerror(0)) == "success");
+    REQUIRE(std::string(rpm_error_name(0)) == "success");
+    REQUIRE(std::string(rpm_error_name(3)) == "success"); // a count
     REQUIRE(std::string(rpm_error_name(-EXDEV)) == "E" + std::to_string(EXDEV));
     REQUIRE(std::string(rpm_error_name(INT_MIN)) == "E2147483648");
     REQUIRE(std::string(rpm_strerror(-EXDEV)) != "");
@@ -67,4 +83,13 @@ TEST_CASE("err: the text belongs to one thread", "[unit]")
     std::thread([&] { elsewhere = rpm_last_error(); }).join();
     REQUIRE(elsewhere == "");
     REQUIRE(std::string(rpm_last_error()) == "here");
+}
+
+TEST_CASE("err: a call that begins drops the text, and its own stays", "[unit]")
+{
+    rpmi_fail(RPM_E_FULL, "of the call before");
+    rpmi_begin();
+    REQUIRE(std::string(rpm_last_error()) == "");
+    rpmi_fail(RPM_E_IO, "its own");
+    REQUIRE(std::string(rpm_last_error()) == "its own");
 }

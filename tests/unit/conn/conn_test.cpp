@@ -18,7 +18,7 @@ TEST_CASE("conn: options out of range are refused", "[unit]")
         { RPM_E_INVAL, [](rpm_conn_opts *o) { o->timeout_us = UINT64_MAX; } },
         { RPM_E_INVAL, [](rpm_conn_opts *o) { o->method = RPM_METHOD_COUNT; } },
         { RPM_E_INVAL, [](rpm_conn_opts *o) { o->hints = "H17"; } },
-        { RPM_E_INVAL, [](rpm_conn_opts *o) { o->pace = 4; } },
+        { RPM_E_INVAL, [](rpm_conn_opts *o) { o->pace = 8; } },
         { RPM_E_INVAL, [](rpm_conn_opts *o) { o->size = 1; } },
     };
 
@@ -210,11 +210,11 @@ TEST_CASE("conn: 255 logs and regions, and the 256th is refused", "[unit]")
         REQUIRE(rpm_log_open(conn, "a", nullptr, &log) == 0);
         logs.push_back(log);
     }
-    CHECK(rpm_log_open(conn, "a", nullptr, &log) == RPM_E_FULL);
+    CHECK(rpm_log_open(conn, "a", nullptr, &log) == RPM_E_LIMIT);
     rpm_locks *locks = nullptr;
     rpm_region *region = nullptr;
-    CHECK(rpm_locks_open(conn, "l", 4, &locks) == RPM_E_FULL);
-    CHECK(rpm_region_open(conn, "r", nullptr, &region) == RPM_E_FULL);
+    CHECK(rpm_locks_open(conn, "l", 4, &locks) == RPM_E_LIMIT);
+    CHECK(rpm_region_open(conn, "r", nullptr, &region) == RPM_E_LIMIT);
     CHECK(logs.back() == log);
     for (rpm_log *one : logs)
         rpm_log_close(&one);

@@ -418,3 +418,108 @@ TEST_CASE("pump: random posts of two owners, each completion once and in order",
         }
     }
 }
+
+namespace
+{
+
+// An owner that holds one operation back until it is let go.
+struct Holder {
+    Owner owner; // first
+    Pumped *pumped = nullptr;
+    std::vector<bool> blocked; // of each call
+    bool ready = true;
+
+    static bool release(rpmi_owner *self, bool blocked)
+    {
+        Holder *holder = reinterpret_cast<Holder *>(self);
+
+        holder->blocked.push_back(blocked);
+        if (!holder->ready)
+            return false;
+        rpmi_conn_holds(holder->pumped->conn, self, false);
+        REQUIRE(holder->pumped->post(holder->owner, 1) == 0);
+        return true;
+    }
+    explicit Holder(Pumped &where) : pumped(&where)
+    {
+        owner.owner.release = release;
+        REQUIRE(rpmi_conn_join(where.conn, &owner.owner) == 0);
+    }
+    ~Holder()
+    {
+        rpmi_conn_holds(pumped->conn, &owner.owner, false);
+        rpmi_conn_leave(pumped->conn, &owner.owner);
+    }
+    void hold()
+    {
+        rpmi_conn_holds(pumped->conn, &owner.owner, true);
+        rpmi_conn_holds(pumped->conn, &owner.owner, true); // counts once
+        REQUIRE(pumped->conn.conn->holding >= 1);
+    }
+};
+
+} // namespace
+
+TEST_CASE("pump: what is held back goes with a pump, and completes with a later one", "[unit]")
+{
+    Pumped pumped;
+    Holder holder(pumped);
+
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(holder.blocked.empty());
+    holder.hold();
+    holder.ready = false;
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.conn.link->ops == 0);
+    holder.ready = true;
+    CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(pumped.conn.conn->holding == 0);
+    for (int i = 0; i < 10; i++)
+        CHECK(rpmi_conn_pump(pumped.conn) == 0);
+    CHECK(holder.blocked == std::vector<bool>{ false, false });
+    CHECK(holder.owner.heard == Heard{ { 1, 0 } });
+}
+
+TEST_CASE("pump: a wait posts what is held back before it sleeps", "[unit]")
+{
+    Pumped pumped;
+    Holder holder(pumped);
+
+    holder.hold();
+    CHECK(rpmi_conn_wait(pumped.conn, rpmi_conn_deadline(pumped.conn)) == 0);
+    CHECK(holder.blocked == std::vector<bool>{ true });
+    CHECK(holder.owner.heard == Heard{ { 1, 0 } });
+}
+
+TEST_CASE("pump: nothing held back goes in the middle of another post", "[unit]")
+{
+    Pumped pumped;
+    Holder holder(pumped);
+    std::vector<uint64_t> order;
+
+    holder.hold();
+    pumped.conn.link->faults.take_most = 1; // each post waits until the link takes the next one
+    pumped.conn.link->on_op = [&](const rpmi_op &op) { order.push_back(op.id); };
+    REQUIRE(pumped.post(pumped.one, 7, 20) == 0);
+    REQUIRE(pumped.post(pumped.two, 8, 5, RPMI_OP_SIGNALED, 2) == 0); // waits for its third
+    CHECK(holder.blocked.empty());
+    CHECK(rpmi_conn_wait(pumped.conn, rpmi_conn_deadline(pumped.conn)) == 0);
+    CHECK(holder.blocked.size() == 1);
+    pumped.conn.link->on_op = nullptr;
+}
+
+TEST_CASE("pump: on a lost link nothing is posted of what is held back", "[unit]")
+{
+    Pumped pumped;
+    Holder holder(pumped);
+
+    pumped.conn.link->manual = true;
+    REQUIRE(pumped.post(pumped.one, 1) == 0);
+    holder.hold();
+    pumped.conn.link->drop();
+    CHECK(rpmi_conn_pump(pumped.conn) == RPM_E_LOST);
+    CHECK(rpmi_conn_pump(pumped.conn) == RPM_E_LOST);
+    CHECK(rpmi_conn_wait(pumped.conn, UINT64_MAX) == RPM_E_LOST);
+    CHECK(holder.blocked.empty());
+    CHECK(holder.owner.losses == std::vector<int>{ RPM_E_LOST });
+}

@@ -39,7 +39,7 @@ TEST_CASE("far: what no client can have is refused, a secret is copied whole", "
 {
     std::string longest(RPMI_SECRET_BYTES - 1, 's');
     std::string too_long = longest + "s";
-    rpmi_link_opts opts = { 1000000, 1, 1, longest.c_str() };
+    rpmi_link_opts opts = { 1000000, 1, 1, longest.c_str(), false };
     char secret[RPMI_SECRET_BYTES];
 
     memset(secret, 'x', sizeof(secret));

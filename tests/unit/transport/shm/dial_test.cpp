@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "base/clock.h"
+#include "region/cpu_copy.h"
 #include "transport/shm/pulse.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/sock.h"
@@ -291,4 +292,26 @@ TEST_CASE("dial: a bell that is full keeps nobody", "[unit]")
     over.set_value();
     close(pipe_fds[0]);
     close(pipe_fds[1]);
+}
+
+TEST_CASE("dial: a client that cannot flush is lent no pool in the domain ADR", "[unit]")
+{
+    support::Server server;
+    rpmi_link_opts opts = {};
+    rpmi_link *link = nullptr;
+    const struct rpmi_cpu before = rpmi_cpu;
+
+    opts.timeout_us = 3000000;
+    opts.depth = 8;
+    opts.staging_bytes = 1 << 16;
+    rpmi_cpu.can_flush = false; // the server sends no request of its own here
+    int err = rpmi_link_open((server.url() + ",mode=direct").c_str(), &opts, &link);
+    std::string why = rpm_last_error();
+    rpmi_cpu = before;
+    if (err == 0)
+        link->ops->close(link);
+    CHECK(err == RPM_E_NOCAP);
+    CHECK(why.find("connect with mode=ring") != std::string::npos);
+    REQUIRE(rpmi_link_open((server.url() + ",mode=direct").c_str(), &opts, &link) == 0);
+    link->ops->close(link);
 }

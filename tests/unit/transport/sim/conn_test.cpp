@@ -142,7 +142,7 @@ TEST_CASE("sim conn: more clients than a world has room for are refused", "[unit
     opts.staging_bytes = 0;
     for (uint32_t i = 0; i < RPMI_SIM_CLIENTS_MAX; i++)
         ground.connect();
-    REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_FULL);
+    REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_LIMIT);
     ground.links.back()->ops->close(ground.links.back());
     ground.links.pop_back();
     while (rpm_sim_step(ground.sim) != 0)

@@ -10,6 +10,8 @@ extern "C" {
 }
 #include <cstring>
 #include <openssl/ssl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using support::Authority;
 using support::Dir;
@@ -149,6 +151,42 @@ TEST_CASE("tls: files that do not hold what they should", "[unit]")
     rpmi_tls_forget(&ctx);
     CHECK(ctx == nullptr);
     CHECK(dial("tcp://127.0.0.1:1,tls=" + dir / "none") == RPM_E_INVAL);
+}
+
+TEST_CASE("tls: a key that others can read is refused, with the mode that is expected", "[unit]")
+{
+    Dir dir;
+    Authority ca(dir / "");
+    ca.issue("one", "IP:127.0.0.1");
+    std::string cert = dir / "one.pem";
+    std::string key = dir / "one.key";
+    ssl_ctx_st *ctx = nullptr;
+
+    for (mode_t mode : { 0644, 0604, 0620, 0601, 0660, 0666 }) {
+        CAPTURE(mode);
+        REQUIRE(chmod(key.c_str(), mode) == 0);
+        CHECK(rpmi_tls_show(cert.c_str(), key.c_str(), &ctx) == RPM_E_INVAL);
+        CHECK(contains(rpm_last_error(), key + " has mode 06"));
+        CHECK(contains(rpm_last_error(), "expected 0600, or 0640 where root owns it"));
+        CHECK(ctx == nullptr);
+    }
+    for (mode_t mode : { 0600, 0400 }) {
+        REQUIRE(chmod(key.c_str(), mode) == 0);
+        REQUIRE(rpmi_tls_show(cert.c_str(), key.c_str(), &ctx) == 0);
+        rpmi_tls_forget(&ctx);
+    }
+    // What a group may read is root's.
+    REQUIRE(chmod(key.c_str(), 0640) == 0);
+    CHECK(rpmi_tls_show(cert.c_str(), key.c_str(), &ctx) == (geteuid() == 0 ? 0 : RPM_E_INVAL));
+    rpmi_tls_forget(&ctx);
+    if (geteuid() == 0) {
+        REQUIRE(chown(key.c_str(), 1, 1) == 0);
+        CHECK(rpmi_tls_show(cert.c_str(), key.c_str(), &ctx) == RPM_E_INVAL);
+    }
+    // Nothing waits for the writer of a pipe.
+    REQUIRE(mkfifo((dir / "fifo").c_str(), 0600) == 0);
+    CHECK(rpmi_tls_show(cert.c_str(), (dir / "fifo").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(contains(rpm_last_error(), "is not a regular file"));
 }
 
 TEST_CASE("tls: nothing older than 1.2 is spoken", "[unit]")
