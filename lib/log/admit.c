@@ -15,15 +15,24 @@
 
 #define HEAD_READS_MAX 4u
 
+int rpmi_log_refuse(const struct rpm_log *log)
+{
+    RPM_ASSERT(log->dead != 0);
+    if (log->dead == RPM_E_FENCED)
+        return rpmi_fail(log->dead,
+                         "log '%s' is another writer's, or was settled: settle it, then "
+                         "claim it to write again",
+                         log->name);
+    return rpmi_fail(log->dead, "log '%s': its connection was lost; reconnect, then resume it",
+                     log->name);
+}
+
 int rpmi_log_check(const struct rpm_log *log, uint64_t len)
 {
-    if (RPMI_UNLIKELY(log->dead != 0))
-        return rpmi_fail(log->dead,
-                         log->dead == RPM_E_FENCED ? "log '%s': a newer writer claimed it"
-                                                   : "log '%s': its connection was lost; resume it",
-                         log->name);
-    if (RPMI_UNLIKELY(log->write_key == 0))
+    if (RPMI_UNLIKELY((log->flags & RPM_LOG_WRITE) == 0))
         return rpmi_fail(RPM_E_DENIED, "log '%s' is open for reading only", log->name);
+    if (RPMI_UNLIKELY(log->dead != 0))
+        return rpmi_log_refuse(log);
     if (RPMI_UNLIKELY(len == 0))
         return rpmi_fail(RPM_E_INVAL, "a record has at least one byte");
     if (RPMI_UNLIKELY(len > log->record_max))
@@ -35,7 +44,7 @@ int rpmi_log_check(const struct rpm_log *log, uint64_t len)
 int rpmi_log_readable(const struct rpm_log *log)
 {
     if (log->dead != 0 && log->dead != RPM_E_FENCED)
-        return rpmi_fail(log->dead, "log '%s': its connection was lost; resume it", log->name);
+        return rpmi_log_refuse(log);
     if (log->link_generation != log->conn->generation)
         return rpmi_fail(RPM_E_LOST, "log '%s': its connection was dialled anew; resume it",
                          log->name);
@@ -64,12 +73,13 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
         return err;
     if (end_lsn - log->free_lsn <= log->capacity)
         return 0;
-    return rpmi_fail(RPM_E_FULL, "log '%s' is full: %" PRIu64 " of %" PRIu64 " bytes in use",
+    return rpmi_fail(RPM_E_FULL,
+                     "log '%s' is full: %" PRIu64 " of %" PRIu64 " bytes in use; trim it",
                      log->name, log->tail_lsn - log->free_lsn, log->capacity);
 }
 
-/* The far end writes the slots in turn while we read them: a torn one is nothing unusual, two of
- * them are so only if they stay so. */
+/* The server writes the slots in turn while the client reads them: torn ones are nothing unusual;
+ * so many of them that no head can be picked are so only if they stay so. */
 static int read_head(struct rpm_log *log, struct rpmi_head *head)
 {
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
@@ -83,18 +93,24 @@ static int read_head(struct rpm_log *log, struct rpmi_head *head)
         if (err == 0)
             return 0;
     }
-    return rpmi_fail(err, "both heads of log '%s' are damaged", log->name);
+    return rpmi_fail(err, "the head of log '%s' is damaged: restore the log from a copy",
+                     log->name);
+}
+
+int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head)
+{
+    struct rpmi_head found;
+    int err = read_head(log, &found);
+
+    if (err != 0)
+        return err;
+    if (found.log_id != log->log_id || found.capacity_bytes != log->capacity)
+        return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' belongs to another log", log->name);
+    *head = found;
+    return 0;
 }
 
 int rpmi_log_head(struct rpm_log *log)
 {
-    struct rpmi_head head;
-    int err = read_head(log, &head);
-
-    if (err != 0)
-        return err;
-    if (head.log_id != log->log_id || head.capacity_bytes != log->capacity)
-        return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' belongs to another log", log->name);
-    log->head = head;
-    return 0;
+    return rpmi_log_head_now(log, &log->head);
 }

@@ -13,7 +13,9 @@
 #include "base/err.h"
 
 struct append {
-    const void *data;
+    const void *data;               /* of one piece */
+    const struct rpm_slice *slices; /* NULL, or several to be gathered where they are sent from */
+    uint32_t slices_n;
     uint64_t len;
     uint32_t flags; /* enum rpm_append_flag */
     void *context;
@@ -28,7 +30,48 @@ static bool must_seal(const struct rpm_log *log)
 
     if (rpmi_log_room(log) == 0)
         return true;
-    return !log->places && credit->limit - credit->used < 4 * RPMI_PLAN_OPS_MAX;
+    return !log->places && credit->limit - credit->used < log->ops_count + 4 * RPMI_PLAN_OPS_MAX;
+}
+
+/* Post the record added last, now or with a later seal. RPM_E_BUSY: nothing was posted. */
+static int dispatch(struct rpm_log *log, const struct append *append)
+{
+    if (append->silent || must_seal(log))
+        return rpmi_group_seal(log);
+    if ((append->flags & RPM_MORE) != 0)
+        return rpmi_group_post(log);
+    return rpmi_group_may_wait(log) ? rpmi_group_hold(log) : rpmi_group_seal(log);
+}
+
+/* Room in the group for one more record. RPM_E_BUSY, or the log's death. */
+static int make_room_in_group(struct rpm_log *log)
+{
+    int err;
+
+    if (RPMI_LIKELY(log->pending == 0) || !rpmi_group_full(log))
+        return 0;
+    err = rpmi_group_post(log);
+    return err != 0 ? err : log->dead;
+}
+
+/* Bytes of all of them; more than any log takes if that does not fit a number. */
+static uint64_t total(const struct rpm_slice *slices, uint32_t n)
+{
+    uint64_t len = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        len = slices[i].len > UINT64_MAX - len ? UINT64_MAX : len + slices[i].len;
+    return len;
+}
+
+static void gather(unsigned char *into, const struct rpm_slice *slices, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (slices[i].len == 0)
+            continue;
+        memcpy(into, slices[i].data, slices[i].len);
+        into += slices[i].len;
+    }
 }
 
 /* Where the payload is sent from. NULL: no staging memory now. */
@@ -39,7 +82,9 @@ static const void *stage(struct rpm_log *log, const struct append *append)
     if (log->places || append->staged)
         return append->data;
     staged = rpmi_group_stage(log, append->len);
-    if (staged != NULL)
+    if (staged != NULL && append->slices != NULL)
+        gather(staged, append->slices, append->slices_n);
+    else if (staged != NULL)
         memcpy(staged, append->data, append->len);
     return staged;
 }
@@ -53,12 +98,14 @@ static int submit(struct rpm_log *log, const struct append *append, uint64_t *ls
 
     if (rpmi_log_room(log) == 0)
         return RPM_E_BUSY;
+    err = make_room_in_group(log);
+    if (err != 0)
+        return err;
     rpmi_ring_place(log, log->tail_lsn, append->len, &place);
     err = rpmi_log_admit(log, place.lsn + place.stride);
     if (err != 0)
         return err;
-    if (!append->staged)
-        log->pending_stage = log->outbox.tail;
+    log->undo_stage = append->staged ? log->reserved_at : log->outbox.tail;
     payload = stage(log, append);
     if (RPMI_UNLIKELY(payload == NULL)) {
         /* What is staged must be allowed to complete. */
@@ -66,8 +113,7 @@ static int submit(struct rpm_log *log, const struct append *append, uint64_t *ls
         return err != 0 ? err : RPM_E_BUSY;
     }
     rpmi_group_add(log, &place, payload, append->len, append->context, append->silent);
-    err = (append->flags & RPM_MORE) != 0 && !must_seal(log) ? rpmi_group_post(log)
-                                                             : rpmi_group_seal(log);
+    err = dispatch(log, append);
     if (RPMI_UNLIKELY(err != 0)) {
         rpmi_group_undo(log);
         return err;
@@ -102,7 +148,7 @@ static int make_room(struct rpm_log *log, uint64_t deadline)
 {
     int err;
 
-    if (log->completed == log->submitted && rpmi_log_room(log) == 0)
+    if (log->completed == log->submitted && log->pending == 0 && rpmi_log_room(log) == 0)
         return rpmi_fail(RPM_E_BUSY, "completions wait to be polled");
     err = rpmi_conn_wait(log->conn, deadline);
     rpmi_log_reap_silent(log);
@@ -117,15 +163,14 @@ static int append_and_wait(struct rpm_log *log, const struct append *append, uin
     int err;
 
     rpmi_log_reap_silent(log);
-    while (RPMI_UNLIKELY((err = submit(log, append, lsn)) == RPM_E_BUSY)) {
+    err = rpmi_log_check(log, append->len);
+    while (err == 0 && RPMI_UNLIKELY((err = submit(log, append, lsn)) == RPM_E_BUSY)) {
         if (deadline == 0)
             deadline = rpmi_conn_deadline(log->conn);
         err = make_room(log, deadline);
-        if (err != 0)
-            return err;
     }
     if (RPMI_UNLIKELY(err != 0))
-        return err;
+        return rpmi_log_unsent(log, 1, err);
     seq = log->submitted;
     if (RPMI_UNLIKELY(log->completed < seq))
         (void)rpmi_log_wait(log, seq);
@@ -135,16 +180,12 @@ static int append_and_wait(struct rpm_log *log, const struct append *append, uin
 }
 
 /* The ordinary way. Apart, so that the lane's need not pay for its locals. */
-__attribute__((noinline)) static int append_ordinary(struct rpm_log *log, const void *data,
-                                                     size_t len, uint64_t *lsn)
+__attribute__((noinline)) static int append_ordinary(struct rpm_log *log,
+                                                     const struct append *append, uint64_t *lsn)
 {
-    struct append append = { .data = data, .len = len, .silent = true };
     uint64_t at = 0;
-    int err = rpmi_log_check(log, len);
+    int err = append_and_wait(log, append, &at);
 
-    if (RPMI_UNLIKELY(err != 0))
-        return err;
-    err = append_and_wait(log, &append, &at);
     if (RPMI_UNLIKELY(err != 0))
         return err;
     if (lsn != NULL)
@@ -156,42 +197,104 @@ __attribute__((noinline)) static int append_ordinary(struct rpm_log *log, const 
 
 int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *lsn)
 {
+    rpmi_begin();
     RPM_ASSERT(log != NULL && data != NULL && log->reserved == 0);
     if (log->lane != NULL && rpmi_log_lane(log, &(struct rpm_slice){ data, len }, 1, lsn)) {
         RPM_ASSERT_SLOW(rpmi_log_sound(log));
         return 0;
     }
-    return append_ordinary(log, data, len, lsn);
+    return append_ordinary(log, &(struct append){ .data = data, .len = len, .silent = true }, lsn);
 }
 
-int rpm_log_append_async(struct rpm_log *log, const void *data, size_t len, uint32_t flags,
-                         void *context, uint64_t *lsn)
+static int append_async(struct rpm_log *log, const struct append *append, uint64_t *lsn)
 {
-    struct append append = { .data = data, .len = len, .flags = flags, .context = context };
     uint64_t at = 0;
     int err;
 
-    RPM_ASSERT(log != NULL && data != NULL && log->reserved == 0);
-    if ((flags & ~(uint32_t)RPM_MORE) != 0)
-        return rpmi_fail(RPM_E_INVAL, "unknown append flags %#x", flags);
-    err = rpmi_log_check(log, len);
+    if ((append->flags & ~(uint32_t)RPM_MORE) != 0)
+        return rpmi_fail(RPM_E_INVAL, "unknown append flags %#x", append->flags);
+    err = rpmi_log_check(log, append->len);
     if (RPMI_UNLIKELY(err != 0))
         return err;
     rpmi_log_reap_silent(log);
-    err = submit(log, &append, &at);
+    err = submit(log, append, &at);
     if (err == RPM_E_BUSY && !log->places) {
         (void)rpmi_conn_pump(log->conn);
         if (log->dead != 0)
-            return log->dead;
-        err = submit(log, &append, &at);
+            return rpmi_log_refuse(log);
+        err = submit(log, append, &at);
     }
     if (err == 0 && lsn != NULL)
         *lsn = at;
     return err;
 }
 
+int rpm_log_append_async(struct rpm_log *log, const void *data, size_t len, uint32_t flags,
+                         void *context, uint64_t *lsn)
+{
+    rpmi_begin();
+
+    struct append append = { .data = data, .len = len, .flags = flags, .context = context };
+
+    RPM_ASSERT(log != NULL && data != NULL && log->reserved == 0);
+    return append_async(log, &append, lsn);
+}
+
+/* A link that places on post needs no staging memory, so what it is given in pieces is put together
+ * there. */
+static int gather_placing(struct rpm_log *log, struct append *append)
+{
+    if (!log->places)
+        return 0;
+    if (append->len > log->outbox.bytes)
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "slices of %zu bytes in all; log '%s' has %zu bytes of staging memory",
+                         (size_t)append->len, log->name, (size_t)log->outbox.bytes);
+    gather(log->outbox.base, append->slices, append->slices_n);
+    append->data = log->outbox.base;
+    return 0;
+}
+
+/* Judge a record in pieces as rpmi_log_check() judges one in one. */
+static int take_slices(struct rpm_log *log, struct append *append)
+{
+    int err;
+
+    RPM_ASSERT(log != NULL && (append->slices != NULL || append->slices_n == 0));
+    RPM_ASSERT(log->reserved == 0);
+    append->len = total(append->slices, append->slices_n);
+    err = rpmi_log_check(log, append->len);
+    return err != 0 ? err : gather_placing(log, append);
+}
+
+int rpm_log_appendv(struct rpm_log *log, const struct rpm_slice *slices, uint32_t n, uint64_t *lsn)
+{
+    rpmi_begin();
+
+    struct append append = { .slices = slices, .slices_n = n, .silent = true };
+    int err = take_slices(log, &append);
+
+    if (err != 0)
+        return rpmi_log_unsent(log, 1, err);
+    return log->places ? rpm_log_append(log, append.data, append.len, lsn)
+                       : append_ordinary(log, &append, lsn);
+}
+
+int rpm_log_appendv_async(struct rpm_log *log, const struct rpm_slice *slices, uint32_t n,
+                          uint32_t flags, void *context, uint64_t *lsn)
+{
+    rpmi_begin();
+
+    struct append append = { .slices = slices, .slices_n = n, .flags = flags, .context = context };
+    int err = take_slices(log, &append);
+
+    return err != 0 ? err : append_async(log, &append, lsn);
+}
+
 int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
 {
+    rpmi_begin();
+
     unsigned char *staged;
     int err;
 
@@ -206,7 +309,7 @@ int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
     (void)rpmi_conn_pump(log->conn);
     rpmi_log_reap_silent(log);
     if (log->dead != 0)
-        return log->dead;
+        return rpmi_log_refuse(log);
     if (rpmi_log_room(log) == 0)
         return RPM_E_BUSY;
     log->reserved_at = log->outbox.tail;
@@ -223,6 +326,8 @@ int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
 
 int rpm_log_commit(struct rpm_log *log, size_t len, uint32_t flags, void *context, uint64_t *lsn)
 {
+    rpmi_begin();
+
     struct append append = {
         .len = len,
         .flags = flags,
@@ -240,10 +345,8 @@ int rpm_log_commit(struct rpm_log *log, size_t len, uint32_t flags, void *contex
               ? rpmi_fail(RPM_E_INVAL, "commit of %zu bytes, %zu reserved, flags %#x", len,
                           (size_t)log->reserved, flags)
               : rpmi_log_check(log, len);
-    if (err == 0) {
-        log->pending_stage = log->reserved_at;
+    if (err == 0)
         err = submit(log, &append, &at);
-    }
     if (err != 0) {
         rpm_log_abandon(log);
         return err;

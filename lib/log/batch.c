@@ -10,12 +10,6 @@
 #include "base/assert.h"
 #include "base/err.h"
 
-/* Ops that one more record and the seal behind it may need. */
-#define OPS_SPARE (2u + 2u)
-
-/* Staged payload worth a post of its own: the far end works on it while we stage what follows. */
-#define POST_BYTES (16u << 10)
-
 static int check_all(struct rpm_log *log, const struct rpm_slice *records, uint32_t n)
 {
     struct rpmi_place place;
@@ -29,7 +23,8 @@ static int check_all(struct rpm_log *log, const struct rpm_slice *records, uint3
         rpmi_ring_place(log, tail, records[i].len, &place);
         tail = place.lsn + place.stride;
         if (tail - log->tail_lsn > log->capacity)
-            return rpmi_fail(RPM_E_FULL, "the batch is larger than log '%s'", log->name);
+            return rpmi_fail(RPM_E_FULL, "the batch is larger than log '%s'; make it smaller",
+                             log->name);
     }
     return rpmi_log_admit(log, tail);
 }
@@ -65,11 +60,11 @@ static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, ui
     int err;
 
     *payload = record->data;
+    log->undo_stage = log->outbox.tail;
     if (log->places)
         return 0;
     for (;;) {
-        if (log->pending == 0)
-            log->pending_stage = log->outbox.tail;
+        log->undo_stage = log->outbox.tail;
         staged = rpmi_group_stage(log, record->len);
         if (staged != NULL)
             break;
@@ -84,21 +79,14 @@ static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, ui
     return 0;
 }
 
-/* The last record always stays for the seal to go out with. */
-static bool must_post(const struct rpm_log *log)
-{
-    return log->ops_count + OPS_SPARE > RPMI_BATCH_OPS_MAX ||
-           (!log->places && log->pending > 0 &&
-            log->outbox.tail - log->pending_stage >= POST_BYTES);
-}
-
 static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t deadline)
 {
     struct rpmi_place place;
     const void *payload;
     int err = 0;
 
-    if (must_post(log))
+    /* The last record always stays for the seal to go out with. */
+    if (rpmi_group_full(log))
         err = send(log, false, deadline);
     if (err == 0)
         err = stage_payload(log, record, deadline, &payload);
@@ -108,6 +96,21 @@ static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t
     rpmi_group_add(log, &place, payload, record->len, NULL, true);
     log->conn->payload_bytes += record->len;
     return 0;
+}
+
+/* The batch that began with entry @first has failed. What ended before the failure is in doubt with
+ * the rest: its caller hears of the batch as a whole. */
+static int fail(struct rpm_log *log, uint64_t first, uint32_t n, int err)
+{
+    uint32_t sent = (uint32_t)(log->submitted - first);
+    uint64_t well = first;
+
+    if (log->dead == 0)
+        return err;
+    while (well < log->submitted && log->entries[well & log->entries_mask].status == 0)
+        well++;
+    rpmi_log_doubt(log, first, well);
+    return rpmi_log_unsent(log, n - sent, log->dead);
 }
 
 /* The first failure among entries [from, to). */
@@ -125,6 +128,8 @@ static int outcome(const struct rpm_log *log, uint64_t from, uint64_t to)
 int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, uint32_t n,
                          uint64_t *lsns)
 {
+    rpmi_begin();
+
     uint64_t deadline;
     uint64_t first;
     int err;
@@ -137,23 +142,23 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
         return 0;
     err = check_all(log, records, n);
     if (err != 0)
-        return err;
+        return rpmi_log_unsent(log, n, err);
     if (rpmi_log_room(log) < n)
         return rpmi_fail(RPM_E_BUSY, "completions wait to be polled");
     deadline = log->places ? 0 : rpmi_conn_deadline(log->conn);
-    first = log->submitted;
+    first = log->submitted + log->pending;
     for (uint32_t i = 0; i < n && err == 0; i++)
         err = add_one(log, &records[i], deadline);
     if (err == 0)
         err = send(log, true, deadline);
-    if (err != 0)
-        rpmi_group_undo(log);
-    else if (log->completed < log->submitted)
+    /* What failed is the connection or the claim, and that ended everything. */
+    RPM_ASSERT(err == 0 || (log->dead != 0 && log->pending == 0));
+    if (err == 0 && log->completed < log->submitted)
         err = rpmi_log_wait(log, log->submitted);
     if (err == 0)
         err = outcome(log, first, log->submitted);
-    if (err != 0 && log->dead != 0)
-        err = log->dead;
+    if (err != 0)
+        err = fail(log, first, n, err);
     for (uint32_t i = 0; err == 0 && lsns != NULL && i < n; i++)
         lsns[i] = log->entries[(first + i) & log->entries_mask].lsn;
     rpmi_log_reap_silent(log);

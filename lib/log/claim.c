@@ -18,7 +18,7 @@
 
 static unsigned char *word_of(const struct rpm_log *log)
 {
-    return log->conn->word + RPMI_LINE_BYTES / 2; /* seals use the front of the line */
+    return log->conn->word + RPMI_WORD_CLAIM;
 }
 
 int rpmi_claim_join(struct rpm_log *log, const struct rpm_conn *conn, struct rpmi_claim *claim)
@@ -32,10 +32,7 @@ int rpmi_claim_join(struct rpm_log *log, const struct rpm_conn *conn, struct rpm
         return rpmi_fail(RPM_E_INVAL, "log '%s' is open for reading only: it claims nothing",
                          log->name);
     if (log->dead != 0)
-        return rpmi_fail(log->dead,
-                         log->dead == RPM_E_FENCED ? "log '%s': a newer writer claimed it"
-                                                   : "log '%s': its connection was lost; resume it",
-                         log->name);
+        return rpmi_log_refuse(log);
     RPM_ASSERT(log->write_key != 0);
     log->guarded++;
     *claim = (struct rpmi_claim){ .log = log, .key = log->write_key, .epoch = log->epoch };

@@ -8,12 +8,8 @@
 #include "log/log.h"
 
 #include "base/assert.h"
+#include "base/canary.h"
 #include "base/err.h"
-
-static struct rpm_log *log_of(struct rpmi_owner *owner)
-{
-    return (struct rpm_log *)((unsigned char *)owner - offsetof(struct rpm_log, owner));
-}
 
 static void remember(struct rpm_log *log, const struct rpmi_entry *entry)
 {
@@ -22,6 +18,33 @@ static void remember(struct rpm_log *log, const struct rpmi_entry *entry)
         .context = entry->context,
         .lsn = entry->lsn,
     };
+}
+
+int rpmi_log_unsent(struct rpm_log *log, uint32_t n, int err)
+{
+    if (err != RPM_E_LOST && err != RPM_E_TIMEDOUT && err != RPM_E_FENCED)
+        return err;
+    if (log->dead == 0)
+        rpmi_log_finish(log, log->submitted, err);
+    if (log->unknown_count + n > log->inflight_max)
+        return rpmi_fail(RPM_E_BUSY, "log '%s': %u appends are unknown; resume it, or settle it",
+                         log->name, log->unknown_count);
+    for (uint32_t i = 0; i < n; i++)
+        log->unknown[log->unknown_count++] = (struct rpm_outcome){ .lsn = RPM_LSN_NONE };
+    return err;
+}
+
+void rpmi_log_doubt(struct rpm_log *log, uint64_t from, uint64_t to)
+{
+    uint32_t n = (uint32_t)(to - from);
+
+    RPM_ASSERT(log->dead != 0 && log->unknown_count + n <= log->inflight_max);
+    memmove(log->unknown + n, log->unknown, log->unknown_count * sizeof(log->unknown[0]));
+    for (uint32_t i = 0; i < n; i++)
+        log->unknown[i] = (struct rpm_outcome){
+            .lsn = log->entries[(from + i) & log->entries_mask].lsn,
+        };
+    log->unknown_count += n;
 }
 
 void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
@@ -48,24 +71,34 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
 
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status)
 {
-    struct rpm_log *log = log_of(owner);
+    struct rpm_log *log = rpmi_log_of(owner);
 
+    if (RPMI_CANARY(OLD_FLUSH))
+        seq = log->submitted;
     /* A failed post may speak of entries that were never counted as submitted. */
     rpmi_log_finish(log, seq < log->submitted ? seq : log->submitted, status);
 }
 
-void rpmi_log_lost(struct rpmi_owner *owner, int status)
+void rpmi_log_end(struct rpm_log *log, int status)
 {
-    struct rpm_log *log = log_of(owner);
-
+    RPM_ASSERT(status != 0);
+    log->submitted += log->pending;
+    log->pending = 0;
+    log->ops_count = 0;
+    rpmi_group_let_go(log);
     rpmi_log_finish(log, log->submitted, status);
     if (log->dead == 0)
         log->dead = status;
 }
 
+void rpmi_log_lost(struct rpmi_owner *owner, int status)
+{
+    rpmi_log_end(rpmi_log_of(owner), status);
+}
+
 bool rpmi_log_news(struct rpmi_owner *owner)
 {
-    struct rpm_log *log = log_of(owner);
+    struct rpm_log *log = rpmi_log_of(owner);
 
     rpmi_log_reap_silent(log);
     return log->reaped < log->completed;
@@ -95,15 +128,10 @@ int rpmi_log_wait(struct rpm_log *log, uint64_t seq)
     return err;
 }
 
-int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
+uint32_t rpmi_log_take(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
 {
     uint32_t count = 0;
 
-    RPM_ASSERT(log != NULL && (done != NULL || n == 0));
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
-    if (n > INT32_MAX)
-        return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
-    (void)rpmi_conn_pump(log->conn);
     while (count < n && log->reaped < log->completed) {
         const struct rpmi_entry *entry = &log->entries[log->reaped & log->entries_mask];
 
@@ -116,20 +144,30 @@ int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
             .status = entry->status,
         };
     }
-    return (int)count;
+    return count;
 }
 
-int rpm_log_persist(struct rpm_log *log)
+int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
+{
+    rpmi_begin();
+    RPM_ASSERT(log != NULL && (done != NULL || n == 0));
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    if (n > INT32_MAX)
+        return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
+    rpmi_conn_glance(log->conn);
+    return (int)rpmi_log_take(log, done, n);
+}
+
+int rpmi_log_flush(struct rpm_log *log)
 {
     uint64_t seq;
     int err;
 
-    RPM_ASSERT(log != NULL);
     if (log->dead != 0)
-        return log->dead;
+        return rpmi_log_refuse(log);
     if (log->write_key == 0)
         return 0;
-    seq = log->submitted;
+    seq = log->submitted + log->pending;
     while ((err = rpmi_group_seal(log)) == RPM_E_BUSY) {
         err = rpmi_conn_wait(log->conn, rpmi_conn_deadline(log->conn));
         if (err != 0)
@@ -137,4 +175,11 @@ int rpm_log_persist(struct rpm_log *log)
     }
     err = rpmi_log_wait(log, seq);
     return log->dead != 0 ? log->dead : err;
+}
+
+int rpm_log_persist(struct rpm_log *log)
+{
+    rpmi_begin();
+    RPM_ASSERT(log != NULL);
+    return rpmi_log_flush(log);
 }

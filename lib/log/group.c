@@ -3,12 +3,31 @@
  * group.c: frames into ops, ops onto the wire, and the one flush at the end that vouches for them
  * all (H9). A record certifies itself, so nothing else has to be written.
  *
+ * Asynchronous appends share seals. An append that finds no seal outstanding is posted with one of
+ * its own; so the first of a burst is on its way at once, and a caller with one append at a time
+ * never waits for more. An append that finds one outstanding is held back, and so is one that finds
+ * none if the last seal was shared by several: this caller appends many before it polls, and the
+ * first of them can share as well.
+ *
+ * What is held back is sealed by a pump that has no completion to hand out: the caller has appended
+ * all it could and found nothing to do. While a seal is outstanding it is sealed only if the new
+ * group is as large as the one under way, and a third seal is never posted beside two: the
+ * completion that the caller polls for next comes first. A wait seals without these conditions.
+ *
+ * The completion of a seal ends the entries that were submitted when it was posted, and no others.
+ *
  * Tests: tests/unit/log/group_test.cpp, tests/crash/
  */
 #include "log/log.h"
 
 #include "base/assert.h"
 #include "base/canary.h"
+
+/* Ops that one more record and the seal behind it may need. */
+#define OPS_SPARE (2u + 2u)
+
+/* Staged payload worth a post of its own: the far end works on it while we stage what follows. */
+#define POST_BYTES (16u << 10)
 
 static unsigned char *header_of(struct rpm_log *log, uint32_t op)
 {
@@ -115,8 +134,11 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
     uint64_t seq = log->submitted + log->pending;
     uint64_t written = rpmi_ring_written(log, place, len);
 
+    RPM_ASSERT(log->undo_stage <= log->outbox.tail);
     if (log->pending == 0)
-        log->pending_tail = log->tail_lsn;
+        log->pending_stage = log->undo_stage;
+    log->undo_tail = log->tail_lsn;
+    log->undo_ops = log->ops_count;
     if (place->pad != 0) {
         add_pad(log, place->pad);
         advance(log, place->pad);
@@ -137,14 +159,20 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
 
 void rpmi_group_undo(struct rpm_log *log)
 {
-    if (log->pending == 0)
-        return;
-    log->tail_lsn = log->pending_tail;
+    RPM_ASSERT(log->pending > 0 && log->undo_ops < log->ops_count);
+    log->tail_lsn = log->undo_tail;
     log->position = log->tail_lsn % log->capacity;
-    log->outbox.tail = log->pending_stage;
-    log->pending = 0;
-    log->ops_count = 0;
+    log->outbox.tail = log->undo_stage;
+    log->ops_count = log->undo_ops;
+    log->pending--;
     RPM_ASSERT_SLOW(rpmi_log_sound(log));
+}
+
+bool rpmi_group_full(const struct rpm_log *log)
+{
+    return log->ops_count + OPS_SPARE > RPMI_BATCH_OPS_MAX ||
+           (!log->places && log->pending > 0 &&
+            log->outbox.tail - log->pending_stage >= POST_BYTES);
 }
 
 /* The pending records are on their way, or have failed on it. */
@@ -220,9 +248,68 @@ int rpmi_group_seal(struct rpm_log *log)
         return err;
     }
     log->sealed_lsn = log->tail_lsn;
+    log->sealed_seq_prior = log->sealed_seq;
+    log->sealed_seq = seq;
+    rpmi_group_let_go(log);
     (void)submitted(log, err);
     if (err == 0 && log->places)
         rpmi_log_finish(log, log->submitted, 0);
     RPM_ASSERT_SLOW(rpmi_log_sound(log));
     return 0;
+}
+
+/* The throttle counts what is posted, so no more than it lets go at once is held back from it. */
+static bool throttle_allows(const struct rpm_log *log)
+{
+    return !log->conn->throttled || log->ops_count + OPS_SPARE <= log->conn->throttle.limit;
+}
+
+/* Without H9 a post waits for its writes, so no seal is outstanding that an append could wait for.
+ * On a link that places on post a seal has completed when it was posted. */
+bool rpmi_group_may_wait(const struct rpm_log *log)
+{
+    if ((log->plan.write_flags & RPMI_OP_WAIT) != 0 || log->places)
+        return false;
+    return (log->completed < log->sealed_seq || log->sharing) && throttle_allows(log);
+}
+
+int rpmi_group_hold(struct rpm_log *log)
+{
+    if (RPMI_CANARY(OLD_FLUSH) && log->completed < log->sealed_seq) {
+        int err = rpmi_group_post(log);
+
+        if (err == 0)
+            log->sealed_lsn = log->tail_lsn;
+        return err;
+    }
+    log->waiting++;
+    rpmi_conn_holds(log->conn, &log->owner, true);
+    return 0;
+}
+
+void rpmi_group_let_go(struct rpm_log *log)
+{
+    log->sharing = log->waiting > 1;
+    log->waiting = 0;
+    rpmi_conn_holds(log->conn, &log->owner, false);
+}
+
+/* Is it worth a seal while the caller may still append? */
+static bool is_time(struct rpm_log *log)
+{
+    uint64_t under_way = log->sealed_seq - log->completed;
+    uint64_t behind = log->submitted + log->pending - log->sealed_seq;
+
+    return !rpmi_log_news(&log->owner) &&
+           (log->completed >= log->sealed_seq || behind >= under_way);
+}
+
+bool rpmi_log_release(struct rpmi_owner *owner, bool blocked)
+{
+    struct rpm_log *log = rpmi_log_of(owner);
+    bool two_under_way = log->completed < log->sealed_seq_prior;
+
+    if (two_under_way || !(blocked || is_time(log)))
+        return false;
+    return rpmi_group_seal(log) == 0;
 }

@@ -7,7 +7,9 @@
  *   reaped <= completed <= submitted, submitted - reaped <= inflight_max
  *   entries [reaped, completed) have ended, [completed, submitted) are outstanding
  *   position == tail_lsn % capacity
- *   once dead != 0 nothing is posted until the log is resumed
+ *   once dead != 0 nothing is pending, and nothing is posted until the log is resumed
+ *   waiting > 0 == owner.holds: appends were accepted that no seal covers yet, and a pump or a wait
+ *   will post one
  *
  * rpmi_log_sound() asserts them and more.
  *
@@ -87,9 +89,15 @@ struct rpm_log {
     uint64_t submitted;
     uint64_t completed;
     uint64_t reaped;
-    uint32_t pending;       /* entries behind submitted, built and not posted */
-    uint64_t pending_tail;  /* tail_lsn before the first of them */
-    uint64_t pending_stage; /* outbox.tail before the first of them */
+    uint64_t sealed_seq;       /* the last seal posted completes the entries before this */
+    uint64_t sealed_seq_prior; /* the seal posted before that one, the entries before this */
+    uint32_t waiting;          /* appends that were held back for the next seal */
+    bool sharing;              /* the last seal had more than one of these */
+    uint32_t pending;          /* entries behind submitted, built and not posted */
+    uint64_t pending_stage;    /* outbox.tail before the first of them */
+    uint64_t undo_stage;       /* before the last of them: outbox.tail, */
+    uint64_t undo_tail;        /* tail_lsn */
+    uint32_t undo_ops;         /* and ops_count */
 
     struct rpm_outcome *unknown; /* inflight_max: to be settled by resume */
     uint32_t unknown_count;
@@ -105,6 +113,11 @@ struct rpm_log {
     uint64_t late_trim; /* canary LATE_TRIM only */
     bool late_seal;     /* canary LATE_EPOCH only */
 };
+
+static inline struct rpm_log *rpmi_log_of(struct rpmi_owner *owner)
+{
+    return (struct rpm_log *)((unsigned char *)owner - offsetof(struct rpm_log, owner));
+}
 
 /* Where a frame goes. */
 struct rpmi_place {
@@ -164,6 +177,9 @@ bool rpmi_log_sound(const struct rpm_log *log);
 /*
  * group.c: a group is what shares one flush. Records are added to it (pending), posted (submitted),
  * and sealed: the seal's completion ends them all.
+ *
+ * A group may be held back: it stays pending, takes in more records, and is sealed by a later pump
+ * or wait.
  */
 /* The largest payload that rpmi_group_stage() finds room for once nothing is staged. */
 uint64_t rpmi_group_stage_max(const struct rpm_log *log);
@@ -171,8 +187,10 @@ uint64_t rpmi_group_stage_max(const struct rpm_log *log);
  * of its frame has room around it, so that a NIC can send the frame as one piece. NULL: none now.
  */
 unsigned char *rpmi_group_stage(struct rpm_log *log, uint64_t len);
-/* Add one record whose room in ring, entries and staging was checked. @data: lies where
- * rpmi_group_stage() said, unless the link places on post. */
+/* Is so much pending that it has to be posted before another record is added? */
+bool rpmi_group_full(const struct rpm_log *log);
+/* Add one record whose room in ring, entries, staging and group was checked. @data: lies where
+ * rpmi_group_stage() said, unless the link places on post. undo_stage was set before that. */
 void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const void *data,
                     uint64_t len, void *context, bool silent);
 /* Post what is pending, without a seal. RPM_E_BUSY: nothing was posted. On any other failure the
@@ -180,8 +198,15 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
 int rpmi_group_post(struct rpm_log *log);
 /* The same with a seal that makes everything submitted complete. */
 int rpmi_group_seal(struct rpm_log *log);
-/* Forget what is pending. */
+/* May the record added last wait for a later seal? */
+bool rpmi_group_may_wait(const struct rpm_log *log);
+/* It does. Returns as rpmi_group_post(). */
+int rpmi_group_hold(struct rpm_log *log);
+/* Nothing waits any more: what did was sealed, or ended. */
+void rpmi_group_let_go(struct rpm_log *log);
+/* Forget the record added last, which nothing was posted of. */
 void rpmi_group_undo(struct rpm_log *log);
+bool rpmi_log_release(struct rpmi_owner *owner, bool blocked);
 
 /* lane.c: append and bring to the log's level over the link's lane. True: done. False: nothing has
  * happened, go the ordinary way, which also says what is wrong. @lsns may be NULL. */
@@ -192,12 +217,24 @@ bool rpmi_log_lane(struct rpm_log *log, const struct rpm_slice *records, uint32_
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_log_lost(struct rpmi_owner *owner, int status);
 bool rpmi_log_news(struct rpmi_owner *owner);
+/* Everything accepted so far ended with @status, which is no success: also what is pending. */
+void rpmi_log_end(struct rpm_log *log, int status);
 /* Entries up to @seq (exclusive) ended with @status. */
 void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status);
+/* @n records of a blocking call that ended with @err were not sent: where it leaves appends
+ * unknown, they have outcomes too. Returns @err, or RPM_E_BUSY if outcomes have no room. */
+int rpmi_log_unsent(struct rpm_log *log, uint32_t n, int err);
+/* Entries [@from, @to) ended well, but the call that they belong to failed: they are unknown, too,
+ * and all that is unknown so far came behind them. */
+void rpmi_log_doubt(struct rpm_log *log, uint64_t from, uint64_t to);
 /* Wait until entries before @seq ended. 0, or what ended one of them, or the log's death. */
 int rpmi_log_wait(struct rpm_log *log, uint64_t seq);
 /* Drop ended silent entries at the front, so that their places are free. */
 void rpmi_log_reap_silent(struct rpm_log *log);
+/* Wait until everything submitted is at the log's level. */
+int rpmi_log_flush(struct rpm_log *log);
+/* Hand out at most @n completions that are there, oldest first. Their number. */
+uint32_t rpmi_log_take(struct rpm_log *log, struct rpm_completion *done, uint32_t n);
 /* Places for entries that are free now. */
 uint32_t rpmi_log_room(const struct rpm_log *log);
 
@@ -209,11 +246,14 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn);
 /* May a record of @len bytes be appended at all? RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_DENIED, or the
  * log's death. */
 int rpmi_log_check(const struct rpm_log *log, uint64_t len);
+/* Why nothing can be done with it as a writer: log->dead, with its text. */
+int rpmi_log_refuse(const struct rpm_log *log);
 /* May the log be read? Also by a writer that was fenced. Else why not. */
 int rpmi_log_readable(const struct rpm_log *log);
 
-/* head.c: read the head anew. RPM_E_CORRUPT. */
+/* The head as it is now, into log->head or elsewhere. RPM_E_CORRUPT. */
 int rpmi_log_head(struct rpm_log *log);
+int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head);
 
 /* scan.c: called for each valid frame in order, pad frames too. */
 typedef void rpmi_scan_fn(void *context, const struct rpmi_frame *frame);
@@ -223,6 +263,11 @@ int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, v
 /* Is there a valid frame at @lsn? 1 and @frame, 0 and @verdict, or an error. */
 int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
                    enum rpmi_verdict *verdict);
+/* May the whole @frame lie in the ring under @head? A record of a higher epoch was written after
+ * that epoch was sealed in a head, and one that ends behind trim_lsn + capacity after a trim: while
+ * @head is still the one that is read, it is damaged or old, RPM_E_CORRUPT. */
+int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
+                    const struct rpmi_frame *frame);
 /* Does a frame of this epoch belong at its LSN? @before: epoch of the record in front, 0: none. */
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
                         uint32_t before);
@@ -234,7 +279,7 @@ int rpmi_log_replan(struct rpm_log *log);
  * tail found lies before @least_lsn, up to where records were acknowledged to be durable. */
 void rpmi_log_drop_keys(struct rpm_log *log);
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
-int rpmi_log_claim(struct rpm_log *log);
+int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags); /* enum rpmi_call_flag */
 /* Bring [@from, @to) to the log's level, whoever wrote it. */
 int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint64_t to);
 int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);

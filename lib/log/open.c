@@ -28,8 +28,6 @@ static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
         return err;
     if (ours->level == RPM_LEVEL_DEFAULT)
         ours->level = RPM_DURABLE;
-    if (ours->capacity_bytes == 0)
-        ours->capacity_bytes = RPMI_LOG_CAPACITY_DEFAULT;
     if (ours->inflight_max == 0)
         ours->inflight_max = RPMI_INFLIGHT_DEFAULT;
     if (ours->staging_bytes == 0)
@@ -105,6 +103,7 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
     log->owner.complete = rpmi_log_complete;
     log->owner.lost = rpmi_log_lost;
     log->owner.news = rpmi_log_news;
+    log->owner.release = rpmi_log_release;
     if ((opts->flags & RPM_LOG_WRITE) != 0) {
         log->entries = rpmi_arena_take(arena, entries_count(opts) * sizeof(struct rpmi_entry));
         log->entries_mask = entries_count(opts) - 1;
@@ -150,7 +149,7 @@ static int attach(struct rpm_log *log, const struct rpm_log_opts *opts)
     err = rpmi_log_head(log);
     if (err != 0 || (opts->flags & RPM_LOG_WRITE) == 0)
         return err;
-    err = rpmi_log_claim(log);
+    err = rpmi_log_claim(log, (opts->flags & RPM_LOG_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0);
     if (err == 0)
         err = rpmi_log_head(log);
     return err != 0 ? err : rpmi_log_settle(log, 0, NULL, NULL);
@@ -175,6 +174,8 @@ static void release(struct rpm_log *log)
 int rpm_log_open(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
                  struct rpm_log **log)
 {
+    rpmi_begin();
+
     struct rpm_log_opts ours;
     struct rpmi_arena arena;
     struct rpm_log *fresh;
@@ -223,6 +224,8 @@ int rpmi_log_replan(struct rpm_log *log)
 
 int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
 {
+    rpmi_begin();
+
     struct rpm_log_info ours = rpm_log_info_init();
     int err;
 
@@ -266,7 +269,7 @@ void rpm_log_close(struct rpm_log **log)
     rpm_log_abandon(*log);
     /* The link still reads from our staging memory: let it finish, or be lost. */
     if ((*log)->dead == 0 && (*log)->write_key != 0)
-        (void)!rpm_log_persist(*log);
+        (void)rpmi_log_flush(*log);
     detach(*log);
     rpmi_conn_leave((*log)->conn, &(*log)->owner);
     release(*log);

@@ -28,6 +28,7 @@
 #define PAUSE_MAX_NS 1000000u
 #define POLLS_BEFORE_PAUSE 64u
 #define FOLLOW_LOOKS 16u   /* at the tail, from one sign to the writer to the next */
+#define START_TURNS_MAX 8u /* looks for the place to begin, while the head changes */
 #define IDLE_POLLS_MAX 64u /* looks at an unchanged tail between two at the head */
 
 struct rpm_reader {
@@ -214,6 +215,24 @@ static bool may_be_overtaken(struct rpm_reader *reader)
     return true;
 }
 
+/* No frame at next_lsn belongs there. Is one there that shows the head to be an old one? */
+static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
+                      struct rpmi_frame *frame)
+{
+    const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
+    uint64_t stored = at != NULL ? rpmi_load64(at) : 0;
+    int err = 0;
+
+    if (verdict == RPMI_FRAME_BLANK && stored > reader->next_lsn && stored < RPMI_HEAD_LIMIT &&
+        (stored - reader->next_lsn) % reader->log->capacity == 0)
+        err = rpmi_log_judge(reader->log, stored, frame, &verdict);
+    if (err == 0 && verdict == RPMI_FRAME_VALID)
+        err = rpmi_log_allows(reader->log, &reader->head, frame);
+    if (err != 0)
+        reader->idle_polls = IDLE_POLLS_MAX; /* said once, it must be said again */
+    return err;
+}
+
 /* 1: a valid frame at next_lsn, 0: the tail. */
 static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
 {
@@ -241,7 +260,7 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
             err = refresh(reader);
             fresh = turn_seen == reader->head.turn;
         } else {
-            break;
+            return check_tail(reader, verdict, frame);
         }
         if (err != 0) {
             reader->idle_polls = IDLE_POLLS_MAX; /* said once, it must be said again */
@@ -314,6 +333,8 @@ static void give_out(struct rpm_reader *reader, const struct rpmi_frame *frame,
 
 int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
 {
+    rpmi_begin();
+
     struct rpmi_frame frame;
     uint64_t stride;
     int found;
@@ -350,6 +371,8 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
 
 int rpm_reader_wait(struct rpm_reader *reader, uint64_t timeout_us, struct rpm_record *record)
 {
+    rpmi_begin();
+
     struct rpmi_link *link;
     uint64_t deadline;
     uint64_t pause_ns = 1000;
@@ -378,27 +401,62 @@ int rpm_reader_wait(struct rpm_reader *reader, uint64_t timeout_us, struct rpm_r
     return 0;
 }
 
-/* Only a record's start or the tail will do as a place to begin. */
-static int check_start(struct rpm_reader *reader)
+struct start {
+    uint64_t lsn;
+    bool found;
+};
+
+static void meet_start(void *context, const struct rpmi_frame *frame)
 {
+    struct start *start = context;
+
+    start->found = start->found || frame->lsn == start->lsn;
+}
+
+/* Does a frame start at next_lsn, or is it the tail? 1, 0 or an error. The writer may have appended
+ * there between the first look and the walk: then the walk meets the frame. */
+static int is_start(struct rpm_reader *reader)
+{
+    struct start start = { .lsn = reader->next_lsn };
     struct rpmi_scan_report report;
     enum rpmi_verdict verdict;
     struct rpmi_frame frame;
     int err;
 
     if (reader->next_lsn == reader->head.trim_lsn)
-        return 0;
+        return 1;
     if (!rpmi_is_aligned(reader->next_lsn, RPMI_LINE_BYTES) ||
         reader->next_lsn - reader->head.trim_lsn > reader->log->capacity)
-        return rpmi_fail(RPM_E_RANGE, "there is no record at %" PRIu64, reader->next_lsn);
+        return 0;
     err = rpmi_log_judge(reader->log, reader->next_lsn, &frame, &verdict);
-    if (err != 0 || (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&reader->head, &frame, 0)))
+    if (err != 0)
         return err;
-    err = rpmi_log_scan(reader->log, reader->head.trim_lsn, NULL, NULL, &report);
-    if (err == 0 && report.end_lsn != reader->next_lsn)
-        err = rpmi_fail(RPM_E_RANGE, "there is no record at %" PRIu64 "; the tail is %" PRIu64,
-                        reader->next_lsn, report.end_lsn);
-    return err;
+    if (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&reader->head, &frame, 0))
+        return 1;
+    err = rpmi_log_scan(reader->log, reader->head.trim_lsn, meet_start, &start, &report);
+    return err != 0 ? err : start.found || report.end_lsn == reader->next_lsn;
+}
+
+/* Only a record's start or the tail will do as a place to begin. A head that changed meanwhile says
+ * that the walk may have been overtaken: what was asked for is trimmed, or is looked for again. */
+static int check_start(struct rpm_reader *reader)
+{
+    uint64_t seen;
+    uint32_t turn = 0;
+
+    do {
+        int err = is_start(reader);
+
+        if (err != 0)
+            return err < 0 ? err : 0;
+        seen = reader->head.turn;
+        err = refresh(reader);
+        if (err != 0)
+            return err;
+    } while (reader->head.turn != seen && ++turn < START_TURNS_MAX);
+    return rpmi_fail(RPM_E_RANGE,
+                     "no record of log '%s' starts at %" PRIu64 ", nor does it end there",
+                     reader->log->name, reader->next_lsn);
 }
 
 static int make_plan(struct rpm_reader *reader, uint32_t level)
@@ -441,6 +499,8 @@ static int start(struct rpm_reader *reader, uint64_t from_lsn)
 int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
                     struct rpm_reader **reader)
 {
+    rpmi_begin();
+
     struct rpm_reader_opts ours;
     struct rpm_reader *fresh;
     int err;

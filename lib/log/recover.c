@@ -53,12 +53,12 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
     return 0;
 }
 
-int rpmi_log_claim(struct rpm_log *log)
+int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
 {
     struct rpmi_call call = {
         .kind = RPMI_CALL_CLAIM,
         .key = log->read_key,
-        .flags = (log->flags & RPM_LOG_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0,
+        .flags = call_flags,
     };
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);

@@ -9,6 +9,7 @@
  *   the epoch of the unknown records outlives every failed attempt to settle them
  *   an outcome is delivered once; an attempt that fails delivers none
  *   alone: every epoch sealed since those records were written was claimed by us
+ *   a writer that was deposed claims only in rpm_log_claim(), also when its successor has left
  *
  * Tests: tests/unit/log/resume_test.cpp, tests/crash/, tests/kill/
  */
@@ -38,19 +39,14 @@ static void meet(void *context, const struct rpmi_frame *frame)
         log->unknown[settle->next].present = 1;
 }
 
-/* Records that were trimmed meanwhile: they were there, if nobody else wrote. */
-static bool settle_trimmed(struct rpm_log *log, bool alone)
+/* Records that were trimmed meanwhile were there, if nobody else wrote. */
+static void settle_trimmed(struct rpm_log *log, bool alone)
 {
-    bool lost_track = false;
-
     for (uint32_t i = 0; i < log->unknown_count; i++) {
-        log->unknown[i].present = 0;
-        if (log->unknown[i].lsn >= log->head.trim_lsn)
-            continue;
-        log->unknown[i].present = alone ? 1 : -1;
-        lost_track = lost_track || !alone;
+        bool trimmed = log->unknown[i].lsn < log->head.trim_lsn;
+
+        log->unknown[i].present = !trimmed ? 0 : alone ? 1 : -1;
     }
-    return lost_track;
 }
 
 static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
@@ -71,8 +67,35 @@ static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t 
 static void forget_queues(struct rpm_log *log)
 {
     rpm_log_abandon(log);
-    rpmi_group_undo(log);
+    RPM_ASSERT(log->pending == 0);
     log->outbox.head = log->outbox.tail;
+}
+
+/* Reader from now on: only rpm_log_claim() ends that. */
+static void end_writing(struct rpm_log *log)
+{
+    forget_queues(log);
+    log->dead = RPM_E_FENCED;
+    log->settled++;
+}
+
+static void give_up_claim(struct rpm_log *log)
+{
+    /* A key of an earlier link is void, and its number may be another's by now. */
+    if (log->write_key != 0 && log->link_generation == log->conn->generation)
+        rpmi_conn_drop_key(log->conn, log->write_key);
+    log->write_key = 0;
+}
+
+static int others_trimmed(const struct rpm_log *log)
+{
+    return rpmi_fail(RPM_E_TRIMMED, "other writers wrote to log '%s' and trimmed it", log->name);
+}
+
+static int not_ours(const struct rpm_log *log)
+{
+    return rpmi_fail(RPM_E_FENCED, "another writer claimed log '%s'; rpm_log_claim() takes it back",
+                     log->name);
 }
 
 /* One walk along what is there now. Records met stay present, whatever later walks find. */
@@ -87,12 +110,15 @@ static int walk(struct rpm_log *log)
     return rpmi_log_make_durable(log, log->read_key, log->head.trim_lsn, log->report.end_lsn);
 }
 
-/* Somebody else writes now, and may trim under our feet: look until the head stood still. */
+/* Others may write, and trim under our feet: look until the head stood still. The log is read only
+ * from now on. RPM_E_TRIMMED: some outcomes are -1. */
 static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
 {
     bool still = false;
+    bool lost_track = false;
 
-    (void)settle_trimmed(log, false);
+    give_up_claim(log);
+    settle_trimmed(log, false);
     for (uint32_t turn = 0; turn < READER_TURNS_MAX && !still; turn++) {
         struct rpmi_head seen = log->head;
         int err = walk(log);
@@ -103,26 +129,17 @@ static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, u
             return err;
         still = log->head.trim_lsn == seen.trim_lsn && log->head.epoch == seen.epoch;
     }
-    for (uint32_t i = 0; i < log->unknown_count; i++)
-        if (log->unknown[i].present == 0 && (!still || log->unknown[i].lsn < log->head.trim_lsn))
-            log->unknown[i].present = -1;
-    forget_queues(log);
-    log->dead = RPM_E_FENCED;
-    log->settled++;
+    for (uint32_t i = 0; i < log->unknown_count; i++) {
+        struct rpm_outcome *outcome = &log->unknown[i];
+
+        if (outcome->present == 0 && outcome->lsn != RPM_LSN_NONE &&
+            (!still || outcome->lsn < log->head.trim_lsn))
+            outcome->present = -1;
+        lost_track = lost_track || outcome->present < 0;
+    }
+    end_writing(log);
     deliver(log, outcomes, count);
-    return rpmi_fail(RPM_E_FENCED, "another writer claimed log '%s'", log->name);
-}
-
-/* Somebody claimed the log while we were settling. */
-static int give_way(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
-{
-    int err = rpmi_log_head(log);
-
-    if (err != 0)
-        return err;
-    rpmi_conn_drop_key(log->conn, log->write_key);
-    log->write_key = 0;
-    return settle_as_reader(log, outcomes, count);
+    return lost_track ? others_trimmed(log) : 0;
 }
 
 /* After a reconnect our keys are void and the server may have forgotten us: start over. */
@@ -133,7 +150,7 @@ static int start_over(struct rpm_log *log)
     int err;
 
     if (log->conn->link->lost != 0)
-        return rpmi_fail(log->conn->link->lost, "reconnect before resuming");
+        return rpmi_fail(log->conn->link->lost, "log '%s': reconnect first", log->name);
     err = rpmi_log_replan(log);
     if (err == 0)
         err = rpmi_log_attach(log, 0, capacity);
@@ -161,63 +178,148 @@ static bool look_around(struct rpm_log *log)
     return log->alone;
 }
 
-/* RPM_E_OWNED: somebody else's claim is in the way, and stays. */
+/* Is the log known to be another's now, or to have been meanwhile? */
+static bool deposed(struct rpm_log *log)
+{
+    return !look_around(log) || log->dead == RPM_E_FENCED || log->gone_epoch >= log->wrote_epoch;
+}
+
+/* What may be in our way is our own old claim only: no other writer was seen. Yet one may have come
+ * and gone, or still be there, since then: log->alone says so afterwards. */
 static int claim_again(struct rpm_log *log)
 {
-    uint32_t wish = log->flags & RPM_LOG_TAKEOVER;
-    int err;
+    int err = rpmi_log_claim(log, RPMI_CALL_TAKEOVER);
 
-    /* If nobody sealed an epoch after ours and nobody fenced us, what is in our way is our own old
-     * claim. */
-    if (look_around(log) && log->dead != RPM_E_FENCED)
-        log->flags |= RPM_LOG_TAKEOVER;
-    err = rpmi_log_claim(log);
-    log->flags = (log->flags & ~(uint32_t)RPM_LOG_TAKEOVER) | wish;
     if (err == 0)
         err = rpmi_log_head(log);
     if (err != 0)
         return err;
-    /* Others may have come and gone between our first look and the claim; from now on none can. */
     if (look_around(log))
         log->own_claimed = log->epoch;
     return 0;
 }
 
-int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
-                   uint32_t *count)
+/* Before anything is settled: nothing has changed if this fails. */
+static int may_settle(const struct rpm_log *log, uint32_t room)
 {
-    struct settle settle = { .log = log };
-    uint64_t least;
-    bool lost_track;
-    int err;
-
-    RPM_ASSERT(log != NULL && outcomes != NULL && count != NULL);
     if ((log->flags & RPM_LOG_WRITE) == 0)
         return rpmi_fail(RPM_E_DENIED, "log '%s' is open for reading only", log->name);
     if (log->dead == 0)
-        return rpmi_fail(RPM_E_INVAL, "log '%s' has nothing to resume from", log->name);
+        return rpmi_fail(RPM_E_INVAL, "log '%s' has nothing to settle: it is open for writing",
+                         log->name);
     if (room < log->unknown_count)
         return rpmi_fail(RPM_E_INVAL, "room for %u of %u outcomes of '%s'", room,
                          log->unknown_count, log->name);
-    err = start_over(log);
+    return 0;
+}
+
+/* Claim what is still ours, and find out what became of each unknown record. RPM_E_FENCED: it is
+ * not ours any more, nothing is settled yet. RPM_E_TRIMMED cannot be: nobody else wrote. */
+static int settle_as_writer(struct rpm_log *log)
+{
+    struct settle settle = { .log = log };
+    uint64_t least;
+    int err = deposed(log) ? RPM_E_FENCED : claim_again(log);
+
+    if (err == 0 && !log->alone)
+        err = RPM_E_FENCED;
+    if (err != 0)
+        return err; /* RPM_E_FENCED: for our caller only, who settles otherwise */
+    forget_queues(log);
+    settle_trimmed(log, true);
+    least = log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
+    return rpmi_log_settle(log, least, meet, &settle);
+}
+
+/* Settle, and keep the claim. RPM_E_FENCED: it is not ours, and everything is settled all the same.
+ */
+static int settle_and_keep(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
+                           uint32_t *count)
+{
+    int err;
+
+    RPM_ASSERT(log != NULL && outcomes != NULL && count != NULL);
+    err = may_settle(log, room);
     if (err == 0)
-        err = claim_again(log);
-    if (err == RPM_E_OWNED && (!log->alone || log->dead == RPM_E_FENCED))
-        return settle_as_reader(log, outcomes, count);
+        err = start_over(log);
     if (err != 0)
         return err;
-    forget_queues(log);
-    lost_track = settle_trimmed(log, log->alone);
-    least = log->alone && log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
-    err = rpmi_log_settle(log, least, meet, &settle);
-    if (err == RPM_E_FENCED)
-        return give_way(log, outcomes, count);
+    err = settle_as_writer(log);
+    if (err == 0) {
+        deliver(log, outcomes, count);
+        return 0;
+    }
+    if (err != RPM_E_FENCED)
+        return err;
+    /* The next attempt must know, should this one fail. */
+    log->dead = RPM_E_FENCED;
+    err = rpmi_log_head(log);
+    if (err == 0)
+        err = settle_as_reader(log, outcomes, count);
+    return err == 0 ? RPM_E_FENCED : err;
+}
+
+int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
+                   uint32_t *count)
+{
+    rpmi_begin();
+
+    int err = settle_and_keep(log, outcomes, room, count);
+
+    if (err == RPM_E_FENCED || err == RPM_E_TRIMMED)
+        return not_ours(log);
     if (err != 0)
         return err;
     log->dead = 0;
-    deliver(log, outcomes, count);
     RPM_ASSERT_SLOW(rpmi_log_sound(log));
-    return lost_track
-               ? rpmi_fail(RPM_E_TRIMMED, "others wrote to log '%s' and trimmed it", log->name)
-               : 0;
+    return 0;
+}
+
+int rpm_log_settle(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
+                   uint32_t *count)
+{
+    rpmi_begin();
+
+    int err = settle_and_keep(log, outcomes, room, count);
+
+    if (err == RPM_E_FENCED)
+        return 0;
+    if (err != 0)
+        return err;
+    give_up_claim(log);
+    end_writing(log);
+    return 0;
+}
+
+int rpm_log_claim(struct rpm_log *log, uint32_t flags)
+{
+    rpmi_begin();
+
+    int err;
+
+    RPM_ASSERT(log != NULL);
+    if ((flags & ~(uint32_t)RPM_LOG_TAKEOVER) != 0)
+        return rpmi_fail(RPM_E_INVAL, "claim flags %#x: RPM_LOG_TAKEOVER or 0", flags);
+    err = may_settle(log, UINT32_MAX);
+    if (err != 0)
+        return err;
+    if (log->unknown_count != 0)
+        return rpmi_fail(RPM_E_INVAL, "log '%s': %u appends are unknown; rpm_log_settle() first",
+                         log->name, log->unknown_count);
+    err = start_over(log);
+    if (err == 0)
+        err = rpmi_log_claim(log, (flags & RPM_LOG_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0);
+    if (err == 0)
+        err = rpmi_log_head(log);
+    if (err == 0) {
+        forget_queues(log);
+        err = rpmi_log_settle(log, 0, NULL, NULL);
+    }
+    if (err != 0) {
+        give_up_claim(log);
+        return err;
+    }
+    log->dead = 0;
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    return 0;
 }

@@ -127,6 +127,15 @@ static int judge(struct window *window, uint64_t lsn, struct rpmi_frame *frame,
     return err;
 }
 
+/* As rpmi_log_allows(), of a frame in the window: reading the head takes what was read ahead. */
+static int allowed(struct window *window, const struct rpmi_frame *frame)
+{
+    int err = rpmi_log_allows(window->log, &window->log->head, frame);
+
+    window->have = window->mapped != NULL ? window->have : 0;
+    return err;
+}
+
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
                         uint32_t before)
 {
@@ -137,10 +146,49 @@ bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *f
     return frame->epoch < head->epoch && frame->epoch >= before;
 }
 
-/* Frames behind the tail that the last writer left, whole or torn: how many are discarded? */
+int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
+                    const struct rpmi_frame *frame)
+{
+    bool later = frame->lsn >= head->trim_lsn + log->capacity;
+    struct rpmi_head now;
+    int err;
+
+    if (!later && frame->epoch <= head->epoch)
+        return 0;
+    /* A writer may have sealed or trimmed since @head was read, and then written this. */
+    err = rpmi_log_head_now(log, &now);
+    if (err != 0 || now.turn != head->turn)
+        return err;
+    return rpmi_fail(RPM_E_CORRUPT,
+                     "the head of log '%s' is damaged or an old one: it keeps %" PRIu64
+                     " on and has epoch %" PRIu32 ", but at %" PRIu64
+                     " lies a whole record of epoch %" PRIu32 "; restore the log from a copy",
+                     log->name, head->trim_lsn, head->epoch, frame->lsn, frame->epoch);
+}
+
+/* The frame of a later lap that begins at @lsn's place in the ring, if there is a whole one. */
+static int judge_later(struct window *window, uint64_t lsn, struct rpmi_frame *frame,
+                       enum rpmi_verdict *verdict)
+{
+    const unsigned char *at;
+    uint64_t stored;
+    int err = window_get(window, lsn, RPMI_LINE_BYTES, &at);
+
+    *verdict = RPMI_FRAME_BLANK;
+    if (err != 0)
+        return err;
+    stored = rpmi_load64(at);
+    if (stored <= lsn || stored >= RPMI_HEAD_LIMIT || (stored - lsn) % window->log->capacity != 0)
+        return 0;
+    return judge(window, stored, frame, verdict);
+}
+
+/* Frames behind the tail that the last writer left, whole or torn: how many are discarded? None of
+ * them may be such as only a newer head allows. */
 static int count_torn(struct window *window, uint64_t tail, uint64_t end,
                       struct rpmi_scan_report *report)
 {
+    struct rpm_log *log = window->log;
     uint64_t limit = end - tail < TORN_SEARCH_BYTES ? end : tail + TORN_SEARCH_BYTES;
     uint64_t lsn = tail;
 
@@ -149,10 +197,14 @@ static int count_torn(struct window *window, uint64_t tail, uint64_t end,
         struct rpmi_frame frame;
         int err = judge(window, lsn, &frame, &verdict);
 
+        if (err == 0 && verdict == RPMI_FRAME_BLANK)
+            err = judge_later(window, lsn, &frame, &verdict);
+        if (err == 0 && verdict == RPMI_FRAME_VALID)
+            err = allowed(window, &frame);
         if (err != 0)
             return err;
         if (verdict != RPMI_FRAME_BLANK && (frame.flags & RPMI_FRAME_PAD) == 0 &&
-            frame.epoch == window->log->head.epoch) {
+            frame.epoch == log->head.epoch && frame.lsn == lsn) {
             report->torn++;
             report->stranded += verdict == RPMI_FRAME_VALID;
         }

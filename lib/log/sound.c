@@ -28,7 +28,9 @@ static void check_entries(const struct rpm_log *log)
     RPM_ASSERT(log->completed <= log->submitted);
     RPM_ASSERT(log->submitted + log->pending - log->reaped <= log->inflight_max);
     RPM_ASSERT(log->unknown_count <= log->inflight_max);
-    RPM_ASSERT(log->dead == 0 || log->completed == log->submitted);
+    RPM_ASSERT(log->dead == 0 || (log->completed == log->submitted && log->pending == 0));
+    RPM_ASSERT(log->sealed_seq_prior <= log->sealed_seq);
+    RPM_ASSERT(log->sealed_seq <= log->submitted);
     if (log->dead != 0)
         return;
     for (uint64_t seq = log->completed; seq < log->submitted + log->pending; seq++) {
@@ -48,8 +50,10 @@ static void check_group(const struct rpm_log *log)
     RPM_ASSERT(log->outbox.tail - log->outbox.head <= log->outbox.bytes);
     RPM_ASSERT(log->ops_count <= RPMI_BATCH_OPS_MAX);
     RPM_ASSERT(log->pending <= log->ops_count);
-    RPM_ASSERT(log->pending == 0 || log->pending_tail < log->tail_lsn);
-    RPM_ASSERT(log->pending == 0 || log->pending_tail >= log->sealed_lsn);
+    RPM_ASSERT(log->pending == 0 || log->sealed_lsn < log->tail_lsn);
+    RPM_ASSERT(log->pending == 0 || log->pending_stage <= log->outbox.tail);
+    RPM_ASSERT(log->owner.holds == (log->waiting > 0));
+    RPM_ASSERT(log->waiting == 0 || (log->dead == 0 && log->sealed_lsn < log->tail_lsn));
     RPM_ASSERT(log->reserved == 0 || log->reserved_data != NULL);
 }
 

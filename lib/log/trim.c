@@ -75,7 +75,7 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
 
     /* What is under way is as unknown now as if its own completion had said so. */
     if (err == RPM_E_FENCED && log->dead == 0)
-        rpmi_log_finish(log, log->submitted, err);
+        rpmi_log_end(log, err);
     if (err != 0)
         return err;
     if (reply.value < lsn || !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES) ||
@@ -104,6 +104,8 @@ static int out_of_range(struct rpm_log *log)
 
 int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
 {
+    rpmi_begin();
+
     bool writes;
     int err;
 

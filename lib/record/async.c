@@ -73,7 +73,7 @@ int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
     if (!places && task->len > most)
         return rpmi_fail(RPM_E_TOOBIG, "an asynchronous operation has at most %" PRIu64 " bytes",
                          most);
-    (void)rpmi_conn_pump(region->conn);
+    rpmi_conn_glance(region->conn);
     err = may(region);
     if (err != 0)
         return err;
@@ -113,6 +113,8 @@ int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task)
 int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const void *data, size_t len,
                            void *context)
 {
+    rpmi_begin();
+
     struct rpmi_task task = {
         .kind = RPMI_OP_WRITE, .offset = offset, .len = len, .context = context
     };
@@ -192,6 +194,8 @@ static void add_patches(struct rpm_region *region, const struct rpm_patch *patch
 int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n,
                             void *context)
 {
+    rpmi_begin();
+
     struct rpmi_task task = { .kind = RPMI_OP_WRITE, .context = context };
     uint32_t ops;
     int err;
@@ -235,6 +239,8 @@ static int fetch(struct rpm_region *region, struct rpmi_op *op, struct rpmi_task
 int rpm_region_read_async(struct rpm_region *region, uint64_t offset, void *data, size_t len,
                           void *context)
 {
+    rpmi_begin();
+
     struct rpmi_op op = { .kind = RPMI_OP_READ, .offset = offset };
     struct rpmi_task task = { .kind = RPMI_OP_READ,
                               .reads = true,
@@ -271,6 +277,8 @@ static int change_word(struct rpm_region *region, struct rpmi_op *op, uint64_t *
 int rpm_region_cas_async(struct rpm_region *region, uint64_t offset, uint64_t expect,
                          uint64_t desired, uint64_t *found, void *context)
 {
+    rpmi_begin();
+
     struct rpmi_op op = {
         .kind = RPMI_OP_CAS,
         .offset = offset,
@@ -284,6 +292,8 @@ int rpm_region_cas_async(struct rpm_region *region, uint64_t offset, uint64_t ex
 int rpm_region_faa_async(struct rpm_region *region, uint64_t offset, uint64_t add, uint64_t *found,
                          void *context)
 {
+    rpmi_begin();
+
     struct rpmi_op op = { .kind = RPMI_OP_FAA, .offset = offset, .operand = add };
 
     return change_word(region, &op, found, context);
@@ -291,12 +301,14 @@ int rpm_region_faa_async(struct rpm_region *region, uint64_t offset, uint64_t ad
 
 int rpm_region_poll(struct rpm_region *region, struct rpm_completion *done, uint32_t n)
 {
+    rpmi_begin();
+
     uint32_t count = 0;
 
     RPM_ASSERT(region != NULL && (done != NULL || n == 0));
     if (n > INT32_MAX)
         return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
-    (void)rpmi_conn_pump(region->conn);
+    rpmi_conn_glance(region->conn);
     while (count < n && region->reaped < region->completed) {
         const struct rpmi_task *task = &region->tasks[region->reaped % region->inflight_max];
 

@@ -19,10 +19,10 @@ int rpmi_atomic(struct rpm_conn *conn, struct rpmi_op *op, uint64_t *found)
     int err;
 
     op->len = sizeof(uint64_t);
-    op->into = conn->word;
+    op->into = conn->word + RPMI_WORD_ATOMIC;
     err = rpmi_conn_exec(conn, op, 1);
     if (err == 0)
-        memcpy(found, conn->word, sizeof(*found));
+        memcpy(found, conn->word + RPMI_WORD_ATOMIC, sizeof(*found));
     return err;
 }
 
@@ -45,6 +45,8 @@ int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset)
 int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect, uint64_t desired,
                    uint64_t *found)
 {
+    rpmi_begin();
+
     struct rpmi_op op;
     int err;
 
@@ -64,6 +66,8 @@ int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect, 
 
 int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add, uint64_t *found)
 {
+    rpmi_begin();
+
     struct rpmi_op op = { .kind = RPMI_OP_FAA, .offset = offset, .operand = add };
     int err;
 

@@ -47,6 +47,8 @@ static void on_lost(struct rpmi_owner *owner, int status)
 int rpm_locks_open(struct rpm_conn *conn, const char *name, uint64_t count,
                    struct rpm_locks **locks)
 {
+    rpmi_begin();
+
     struct rpmi_call call = {
         .kind = RPMI_CALL_OPEN,
         .object = RPM_KIND_LOCKS,
@@ -59,7 +61,7 @@ int rpm_locks_open(struct rpm_conn *conn, const char *name, uint64_t count,
 
     RPM_ASSERT(conn != NULL && name != NULL && locks != NULL);
     if (count > UINT64_MAX / sizeof(uint64_t) / 2)
-        return rpmi_fail(RPM_E_FULL, "%" PRIu64 " locks are too many", count);
+        return rpmi_fail(RPM_E_NOSPACE, "%" PRIu64 " locks are more than any memory has", count);
     err = rpmi_name_check(name);
     if (err != 0)
         return err;
@@ -127,6 +129,8 @@ static int swap(struct rpm_locks *locks, uint64_t index, uint64_t expect, uint64
 
 int rpm_lock_try(struct rpm_locks *locks, uint64_t index)
 {
+    rpmi_begin();
+
     uint64_t found = 0;
     int err = check(locks, index);
 
@@ -153,6 +157,8 @@ static void back_off(struct rpm_conn *conn, uint64_t now_ns, uint64_t deadline_n
 
 int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index)
 {
+    rpmi_begin();
+
     int err = check(locks, index);
     struct rpm_conn *conn = locks->conn;
     uint64_t now = conn->link->ops->now_ns(conn->link);
@@ -183,6 +189,8 @@ int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index)
 
 int rpm_lock_release(struct rpm_locks *locks, uint64_t index)
 {
+    rpmi_begin();
+
     uint64_t found = 0;
     int err = check(locks, index);
 
@@ -220,6 +228,8 @@ static int look(struct rpm_locks *locks, uint64_t index, uint64_t *word,
 
 int rpm_lock_owner(struct rpm_locks *locks, uint64_t index, struct rpm_lock_owner *owner)
 {
+    rpmi_begin();
+
     struct rpm_lock_owner seen;
     uint64_t word;
     int err;
@@ -233,6 +243,8 @@ int rpm_lock_owner(struct rpm_locks *locks, uint64_t index, struct rpm_lock_owne
 
 int rpm_lock_break(struct rpm_locks *locks, uint64_t index)
 {
+    rpmi_begin();
+
     struct rpm_lock_owner owner;
     uint64_t found = 0;
     uint64_t word = 0;

@@ -131,6 +131,8 @@ static void release(struct rpm_region *region)
 int rpm_region_open(struct rpm_conn *conn, const char *name, const struct rpm_region_opts *opts,
                     struct rpm_region **region)
 {
+    rpmi_begin();
+
     struct rpm_region_opts ours;
     struct rpmi_arena arena;
     struct rpm_region *fresh;

@@ -189,6 +189,8 @@ int rpmi_steps_land(struct rpmi_task *task)
 int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
                     void *context)
 {
+    rpmi_begin();
+
     struct rpmi_task task = {
         .kind = RPMI_OP_STEPS, .steps = steps, .steps_n = n, .context = context
     };
@@ -214,6 +216,8 @@ int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uin
 int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
                   uint32_t *done)
 {
+    rpmi_begin();
+
     struct size size;
     struct rpmi_op op;
     int err;

@@ -223,6 +223,8 @@ int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_
 
 int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
 {
+    rpmi_begin();
+
     int err;
 
     RPM_ASSERT(region != NULL && patches != NULL);
@@ -251,6 +253,8 @@ int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches
 
 int rpm_region_write(struct rpm_region *region, uint64_t offset, const void *data, size_t len)
 {
+    rpmi_begin();
+
     struct rpm_patch patch = { .offset = offset, .data = data, .len = len };
 
     RPM_ASSERT(data != NULL);
@@ -259,6 +263,8 @@ int rpm_region_write(struct rpm_region *region, uint64_t offset, const void *dat
 
 int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size_t len)
 {
+    rpmi_begin();
+
     int err;
 
     RPM_ASSERT(region != NULL && data != NULL);
@@ -287,6 +293,8 @@ static int persist_guarded(struct rpm_region *region, const struct rpmi_range *r
 
 int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len)
 {
+    rpmi_begin();
+
     struct rpmi_range range = { offset, len };
     int err;
 

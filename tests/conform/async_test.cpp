@@ -25,13 +25,14 @@ struct Party {
     rpm_region *rows = nullptr;
     rpm_region *words = nullptr;
 
-    explicit Party(const Where &where) : server(serve(where.server))
+    explicit Party(const Where &where, uint32_t pace = 0) : server(serve(where.server))
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
         rpmi_link *link = nullptr;
         rpmi_link_opts link_opts;
 
         opts.timeout_us = 5000000;
+        opts.pace = pace;
         REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
         REQUIRE(server->connect(where.wrap, &link, link_opts) == 0);
         REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
@@ -329,4 +330,74 @@ TEST_CASE("async: pieces in one completion, between other operations", "[conform
     CHECK(rpm_region_writev_async(party.rows, outside, 2, nullptr) == RPM_E_RANGE);
     REQUIRE(rpm_region_read(party.rows, 0, got[0], 4) == 0);
     CHECK(std::string(got[0], 4) == "1002");
+}
+
+TEST_CASE("async: messages and bytes are counted, on links that have any", "[conform]")
+{
+    EVERYWHERE();
+    const uint64_t len = 1000;
+    std::vector<unsigned char> bytes(len, 7);
+    struct rpm_conn_stats before = rpm_conn_stats_init();
+    struct rpm_conn_stats now = rpm_conn_stats_init();
+
+    REQUIRE(rpm_conn_stats(party.conn, &before) == 0);
+    REQUIRE(rpm_region_write_async(party.rows, 0, bytes.data(), len, Party::number(0)) == 0);
+    REQUIRE(party.reap(party.rows, 0, 1) == std::vector<int>{ 0 });
+    REQUIRE(rpm_region_read_async(party.rows, 0, bytes.data(), len, Party::number(1)) == 0);
+    REQUIRE(party.reap(party.rows, 1, 1) == std::vector<int>{ 0 });
+    REQUIRE(rpm_conn_stats(party.conn, &now) == 0);
+    if (rpmi_conn_places(party.conn)) {
+        CHECK(now.messages == 0);
+        CHECK(now.sent_bytes == 0);
+        CHECK(now.received_bytes == 0);
+        return;
+    }
+    CHECK(now.messages - before.messages >= 2);
+    CHECK(now.messages - before.messages <= 8); // a kernel may take a send in parts
+    CHECK(now.sent_bytes - before.sent_bytes >= len);
+    CHECK(now.sent_bytes - before.sent_bytes < len + 512);
+    CHECK(now.received_bytes - before.received_bytes >= len);
+    CHECK(now.received_bytes - before.received_bytes < len + 512);
+}
+
+TEST_CASE("async: a connection that gathers sends and takes in by its turn alone", "[conform]")
+{
+    Where where = GENERATE(from_range(everywhere()));
+    CAPTURE(where.server, where.wrap);
+    Party party(where, RPM_PACE_GATHER);
+    const uint64_t many = 16;
+    struct rpm_conn_stats before = rpm_conn_stats_init();
+    struct rpm_conn_stats now = rpm_conn_stats_init();
+    std::vector<uint64_t> found(many, 99);
+    rpm_completion done[many];
+    uint64_t ended = 0;
+    uint64_t deadline = rpmi_clock_ns() + 10 * SECOND;
+
+    REQUIRE(rpm_conn_stats(party.conn, &before) == 0);
+    for (uint64_t i = 0; i < many; i++)
+        REQUIRE(rpm_region_faa_async(party.words, 8, 1, &found[i], Party::number(i)) == 0);
+    REQUIRE(rpm_conn_stats(party.conn, &now) == 0);
+    if (rpmi_conn_places(party.conn)) {
+        CHECK(rpm_region_poll(party.words, done, many) == static_cast<int>(many));
+        return;
+    }
+    if (where.server.compare(0, 3, "tcp") == 0 || where.server.compare(0, 4, "unix") == 0)
+        CHECK(now.messages == before.messages);
+    CHECK(rpm_region_poll(party.words, done, many) == 0); // whatever has come by now
+    while (ended < many && rpmi_clock_ns() < deadline) {
+        REQUIRE(rpm_conn_turn(party.conn) == 0);
+        ended += static_cast<uint64_t>(rpm_region_poll(party.words, done, many));
+    }
+    REQUIRE(ended == many);
+    for (uint64_t i = 0; i < many; i++)
+        CHECK(found[i] == i);
+    REQUIRE(rpm_conn_stats(party.conn, &now) == 0);
+    if (where.server.compare(0, 3, "tcp") == 0 || where.server.compare(0, 4, "unix") == 0)
+        CHECK(now.messages == before.messages + 1);
+    // A blocking call turns by itself.
+    uint64_t word = 0;
+
+    REQUIRE(rpm_region_faa_async(party.words, 8, 1, &word, nullptr) == 0);
+    REQUIRE(rpm_region_read(party.words, 8, &word, sizeof(word)) == 0);
+    CHECK(word >= many);
 }

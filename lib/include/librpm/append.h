@@ -2,6 +2,14 @@
 /*
  * append.h: add records to a log. Appends can be pipelined; each completes once, in order, when the
  * record is at the log's level.
+ *
+ * Asynchronous appends share flushes. One that finds no flush of the log's outstanding leaves at
+ * once with a flush of its own. One that finds one outstanding waits, unsent, and one flush serves
+ * all that wait; so does one that finds none if the last flush was shared. What waits is sent by:
+ * rpm_log_poll() when it has nothing to hand out, rpm_log_wait(), rpm_log_persist(),
+ * rpm_conn_arm(), rpm_conn_turn(), a blocking append, any call that blocks on the connection, and
+ * an append that fills a queue. The library has no thread: a caller that appends and makes none of
+ * these calls leaves what waits unsent. Other operations on the connection may overtake what waits.
  */
 #ifndef LIBRPM_APPEND_H
 #define LIBRPM_APPEND_H
@@ -13,18 +21,19 @@ extern "C" {
 #endif
 
 enum rpm_append_flag {
-    RPM_MORE = 1 /* more appends follow at once: leave the flush to the last of them */
+    RPM_MORE = 1 /* more appends follow at once: this one is sent, the last of them is flushed */
 };
 
 struct rpm_slice {
-    const void *data;
-    size_t len; /* bytes */
+    const void *data; /* anything if len is 0 */
+    size_t len;       /* bytes */
 };
 
 struct rpm_completion {
     void *context; /* as given to the append */
     uint64_t lsn;  /* where the record is, or would be */
-    int status;    /* 0: at the log's level; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED: unknown */
+    int status; /* 0: at the log's level; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED: unknown, there
+                   will be an outcome (rpm_log_resume(), rpm_log_settle()) */
 };
 
 /**
@@ -38,16 +47,35 @@ struct rpm_completion {
  * @lsn   out, may be NULL: bytes from the start of the log. Set only on 0.
  *
  * Durable:  on 0 the record is at the log's level; on RPM_E_LOST, RPM_E_TIMEDOUT and RPM_E_FENCED
- *           it may or may not be in the log, ask rpm_log_resume(); on any other error it is not.
+ *           it may or may not be in the log, and has one outcome in the next rpm_log_resume() or
+ *           rpm_log_settle(), also if it was not sent at all; on any other error it is not.
  * Errors:   RPM_E_INVAL (len 0), RPM_E_TOOBIG, RPM_E_FULL, RPM_E_BUSY (outstanding completions
- *           fill the queue: poll), RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_DENIED (log
- *           open read only), RPM_E_IO.
+ *           fill the queue: poll; or inflight_max appends are unknown: settle them),
+ *           RPM_E_FENCED (another writer has the log: the connection has ended too, reconnect and
+ *           settle), RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_DENIED (log open read only), RPM_E_IO.
  * Threads:  one per conn.
  * Cost:     one write and one flush on the wire, one round trip; no allocation; no system call
  *           on shm: unless the far end sleeps. When full, one message.
  * Source:   H9; lib/plan/rule_chain.c.
  */
 RPM_MUST_CHECK int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *lsn);
+
+/**
+ * rpm_log_appendv: add one record that is gathered from several slices, and wait for it.
+ *
+ * @log     open for writing. Borrowed.
+ * @slices  @n pieces of one payload, which begins with the first. Borrowed until return.
+ * @n       pieces; together 1..rpm_log_record_max(log) bytes, over shm: direct at most
+ *          rpm_log_opts.staging_bytes.
+ * @lsn     out, may be NULL. Set only on 0.
+ *
+ * Durable:  as rpm_log_append().
+ * Errors:   as rpm_log_append().
+ * Threads:  one per conn.
+ * Cost:     as rpm_log_append(): each slice is copied once, to where it is sent from.
+ */
+RPM_MUST_CHECK int rpm_log_appendv(struct rpm_log *log, const struct rpm_slice *slices, uint32_t n,
+                                   uint64_t *lsn);
 
 /**
  * rpm_log_append_batch: add several records with one flush, and wait for it.
@@ -60,8 +88,8 @@ RPM_MUST_CHECK int rpm_log_append(struct rpm_log *log, const void *data, size_t 
  * @lsns     out, may be NULL, room for @n. Set only on 0.
  *
  * Durable:  on 0 all records are at the log's level; on RPM_E_LOST, RPM_E_TIMEDOUT and
- *           RPM_E_FENCED a prefix may be in the log, ask rpm_log_resume(); on any other error none
- *           of them is.
+ *           RPM_E_FENCED a prefix may be in the log, and each of the @n has one outcome, in their
+ *           order; on any other error none of them is in the log.
  * Errors:   as rpm_log_append().
  * Threads:  one per conn.
  * Cost:     @n writes, one flush, one round trip; no allocation.
@@ -80,15 +108,39 @@ RPM_MUST_CHECK int rpm_log_append_batch(struct rpm_log *log, const struct rpm_sl
  * @context  echoed in the completion. Borrowed until then; never looked at.
  * @lsn      out, may be NULL: where the record goes. Set only on 0.
  *
- * Durable:  nothing until the completion says 0. On an error no completion follows and the record
- *           is not in the log.
+ * Durable:  nothing until the completion says 0. On an error, whichever it is, the record is not in
+ *           the log, and neither a completion nor an outcome follows. What waits for a flush when
+ *           the connection is lost ends as what was sent does.
  * Errors:   as rpm_log_append(), and RPM_E_BUSY when inflight_max appends are outstanding.
  * Threads:  one per conn.
- * Cost:     one copy; no allocation; does not wait. A run of RPM_MORE is flushed by the first
- *           append without it, by rpm_log_persist() or when the queue is full.
+ * Cost:     one copy; no allocation; does not wait. One at a time: one write and one flush, one
+ *           round trip. Many under way: one flush for all that wait (see above), at most two
+ *           flushes outstanding, and a caller that polls on has a record at the log's level within
+ *           two round trips. On shm: direct, and without hint H9, each has its own flush.
+ *           A run of RPM_MORE is flushed with the first append without it, by rpm_log_persist() or
+ *           rpm_log_wait(), or when the queue is full.
+ * Source:   H9; lib/log/group.c.
  */
 RPM_MUST_CHECK int rpm_log_append_async(struct rpm_log *log, const void *data, size_t len,
                                         uint32_t flags, void *context, uint64_t *lsn);
+
+/**
+ * rpm_log_appendv_async: the same for one record that is gathered from several slices.
+ *
+ * @log      open for writing. Borrowed.
+ * @slices   as for rpm_log_appendv(). Borrowed until return.
+ * @n        pieces.
+ * @flags    enum rpm_append_flag.
+ * @context  echoed in the completion. Borrowed until then; never looked at.
+ * @lsn      out, may be NULL. Set only on 0.
+ *
+ * Durable:  as rpm_log_append_async().
+ * Errors:   as rpm_log_append_async().
+ * Threads:  one per conn.
+ * Cost:     one copy; no allocation; does not wait.
+ */
+RPM_MUST_CHECK int rpm_log_appendv_async(struct rpm_log *log, const struct rpm_slice *slices,
+                                         uint32_t n, uint32_t flags, void *context, uint64_t *lsn);
 
 /**
  * rpm_log_reserve: room for one record inside the staging memory, to be filled in place.
@@ -114,8 +166,8 @@ RPM_MUST_CHECK int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
  * @lsn      out, may be NULL. Set only on 0.
  *
  * Durable:  nothing until the completion says 0.
- * Errors:   as rpm_log_append_async(); RPM_E_INVAL if nothing is reserved: rpm_log_resume() ends a
- *           reservation.
+ * Errors:   as rpm_log_append_async(); RPM_E_INVAL if nothing is reserved: rpm_log_resume() and
+ *           rpm_log_settle() end a reservation.
  * Threads:  one per conn.
  * Cost:     no copy of the payload on this side; no allocation.
  */
@@ -141,9 +193,34 @@ void rpm_log_abandon(struct rpm_log *log);
  * Returns the number of completions, 0 when none is ready.
  * Errors:   RPM_E_INVAL.
  * Threads:  one per conn.
- * Cost:     does not block; no allocation. Under sim: it lets model time go on.
+ * Cost:     does not block; no allocation. When it returns 0 it has sent the appends that waited,
+ *           unless two flushes are outstanding, or one for more appends than wait: then a later
+ *           call sends them. Under sim: it lets model time go on.
  */
 RPM_MUST_CHECK int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n);
+
+/**
+ * rpm_log_wait: the same, but sleep until at least @min completions are there.
+ *
+ * It returns early, with fewer, when no append is outstanding any more and when the time is over.
+ * If RPM_MORE left appends without a flush and they are needed for @min, they are flushed.
+ *
+ * @log         Borrowed.
+ * @done        out, room for @n. Borrowed.
+ * @n           at most this many.
+ * @min         0..@n; 0: as rpm_log_poll().
+ * @timeout_us  how long to wait, model time under sim:; 0: not at all; UINT64_MAX: no limit but the
+ *              connection's: if nothing completes for its timeout_us it is given up, and the
+ *              completions say RPM_E_TIMEDOUT.
+ *
+ * Returns the number of completions.
+ * Errors:   RPM_E_INVAL; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED only if all completions were
+ *           delivered before: reconnect, and resume or settle.
+ * Threads:  one per conn.
+ * Cost:     no allocation; spins for some 50 us, then sleeps.
+ */
+RPM_MUST_CHECK int rpm_log_wait(struct rpm_log *log, struct rpm_completion *done, uint32_t n,
+                                uint32_t min, uint64_t timeout_us);
 
 /**
  * rpm_log_persist: wait until every append submitted so far is at the log's level.

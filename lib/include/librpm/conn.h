@@ -26,7 +26,9 @@ enum rpm_pace {
                               outstanding, found by trying, again and again. For many connections
                               with much under way each; without meaning where nothing is ever under
                               way, on shm: direct */
-    RPM_PACE_EAGER = 2     /* rpm_lock_acquire() tries again at once, without backing off */
+    RPM_PACE_EAGER = 2,    /* rpm_lock_acquire() tries again at once, without backing off */
+    RPM_PACE_GATHER = 4    /* asynchronous operations wait for rpm_conn_turn(), which sends all of
+                              them; without meaning where nothing is ever under way */
 };
 
 struct rpm_conn_opts {
@@ -137,7 +139,8 @@ RPM_MUST_CHECK int rpm_conn_fd(struct rpm_conn *conn);
  * it, may take in what the descriptor was about to tell. On 1, and when the descriptor is readable,
  * poll everything on the connection, go on with what was refused with RPM_E_BUSY, and arm again.
  * The descriptor may be readable without anything to find. It tells of completions and of the loss
- * of the connection; of what others write it tells nothing.
+ * of the connection; of what others write it tells nothing. Appends that wait for a flush are sent
+ * as by rpm_log_poll().
  *
  * A far end that is gone without a word is noticed as in a blocking call: nothing has ended for
  * timeout_us although something was under way. The descriptor is readable then, and this call gives
@@ -152,6 +155,21 @@ RPM_MUST_CHECK int rpm_conn_fd(struct rpm_conn *conn);
  * Cost:     does not block; no allocation; system calls: two to five.
  */
 RPM_MUST_CHECK int rpm_conn_arm(struct rpm_conn *conn);
+
+/**
+ * rpm_conn_turn: send what waits to be sent, and take in what has come.
+ *
+ * With RPM_PACE_GATHER the polls of logs and regions only hand out what this, or a blocking call,
+ * took in: so all that a turn of the caller's loop submitted leaves a byte stream in one send.
+ *
+ * @conn  Borrowed.
+ *
+ * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT: the connection is lost, and the polls say what became of
+ *           each operation.
+ * Threads:  one per conn.
+ * Cost:     does not block; no allocation; on a byte stream at most two system calls, mostly.
+ */
+RPM_MUST_CHECK int rpm_conn_turn(struct rpm_conn *conn);
 
 /**
  * rpm_conn_facts: the platform at the far end, as exchanged when the connection was made.

@@ -20,12 +20,15 @@ extern "C" {
 
 enum rpm_error {
     RPM_E_INVAL = -EINVAL,            /* an argument is out of its documented range */
-    RPM_E_FULL = -ENOSPC,             /* no room: trim the log, or use a larger pool, then retry */
+    RPM_E_FULL = -ENOBUFS,            /* the log is full: trim it, then retry */
+    RPM_E_NOSPACE = -ENOSPC,          /* no room to create it: remove objects, or more memory */
+    RPM_E_LIMIT = -EMFILE,            /* a fixed number is reached: close or remove some first */
     RPM_E_TORN = -EBADMSG,            /* bytes failed their checksum */
-    RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log (a region: its guard) */
+    RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log (a region: its guard); fate of
+                                         in-flight operations unknown */
     RPM_E_LOST = -ENOTCONN,           /* peer gone: fate of in-flight operations unknown */
     RPM_E_TIMEDOUT = -ETIMEDOUT,      /* deadline passed: fate of in-flight operations unknown */
-    RPM_E_BUSY = -EAGAIN,             /* queue full: poll, then retry */
+    RPM_E_BUSY = -EBUSY,              /* queue full: poll, then retry */
     RPM_E_NOCAP = -EOPNOTSUPP,        /* cannot be done, or cannot be proven, on this link */
     RPM_E_RANGE = -ERANGE,            /* offset, length or LSN outside the object */
     RPM_E_TRIMMED = -ENODATA,         /* the LSN was trimmed away */
@@ -33,14 +36,14 @@ enum rpm_error {
     RPM_E_NOENT = -ENOENT,            /* no object of that name */
     RPM_E_EXISTS = -EEXIST,           /* the name is taken */
     RPM_E_NAME = -ENAMETOOLONG,       /* name empty, too long or with a forbidden byte */
-    RPM_E_OWNED = -EBUSY,             /* another writer, server or lock owner holds it */
+    RPM_E_OWNED = -EUSERS,            /* another writer, server or lock owner holds it */
     RPM_E_DENIED = -EACCES,           /* not permitted: credentials, secret or rights */
     RPM_E_VERSION = -EPROTONOSUPPORT, /* other side or file speaks another version */
     RPM_E_PROTO = -EPROTO,            /* the peer sent what no librpm sends */
     RPM_E_FOREIGN = -EMEDIUMTYPE,     /* the file is not a librpm pool */
     RPM_E_CORRUPT = -EUCLEAN,         /* a pool structure failed its checksum or its bounds */
     RPM_E_OPTS = -E2BIG,              /* option struct newer than this library, with a field set */
-    RPM_E_REFUSED = -ECONNREFUSED,    /* nobody serves there */
+    RPM_E_REFUSED = -ECONNREFUSED,    /* no server there, or it takes no more clients */
     RPM_E_NOMEM = -ENOMEM,            /* out of memory */
     RPM_E_IO = -EIO                   /* the medium failed: nothing after it is promised */
 };
@@ -48,7 +51,7 @@ enum rpm_error {
 /**
  * rpm_strerror: the fixed sentence for an error code.
  *
- * @err   negative code returned by any rpm function; 0 is "success".
+ * @err   negative code returned by any rpm function; 0 or a count is "success".
  *
  * Returns a string that is never NULL. Returned, static: never freed.
  * Threads:  any.
@@ -58,7 +61,7 @@ const char *rpm_strerror(int err);
 /**
  * rpm_error_name: the symbolic name of an error code, such as "RPM_E_FULL".
  *
- * @err   negative code; a plain errno gives "E<number>".
+ * @err   negative code; a plain errno gives "E<number>", 0 or a count "success".
  *
  * Returns a string that is never NULL. Returned, static or thread-local.
  * Threads:  any.
@@ -66,14 +69,15 @@ const char *rpm_strerror(int err);
 const char *rpm_error_name(int err);
 
 /**
- * rpm_last_error: what exactly went wrong in this thread's last failed call.
+ * rpm_last_error: what exactly went wrong in the last call of this thread.
  *
- * The code is the contract, this text is for people. Set by the function that
- * decides an error; not cleared by success. RPM_E_BUSY and the status of a completion may leave it
- * as it was.
+ * The code is the contract, this text is for people. Ask right after a call that failed: each call
+ * that can fail drops the text of the one before, so that no text is about an older failure. It
+ * means nothing after a call that succeeded.
  *
- * Returns "" when nothing failed yet. Returned, thread-local: valid until the
- * next failing call in this thread.
+ * Returns "" when nothing failed yet, or the call has no more to say than rpm_strerror() of its
+ * code, as often with RPM_E_BUSY. Returned, thread-local: valid until the next call in this thread.
+ *
  * Threads:  any.
  */
 const char *rpm_last_error(void);

@@ -31,8 +31,9 @@ struct rpm_lock_owner {
  * @locks  out, set only on 0. Taken by the caller: rpm_locks_close().
  *
  * Durable:  never: all locks are free when the server starts.
- * Errors:   RPM_E_NOENT, RPM_E_EXISTS (of another kind), RPM_E_NAME, RPM_E_FULL, RPM_E_NOMEM,
- *           RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Errors:   RPM_E_NOENT, RPM_E_EXISTS (of another kind), RPM_E_NAME,
+ *           RPM_E_NOSPACE (no DRAM left: rpm-server --dram), RPM_E_LIMIT, RPM_E_NOMEM, RPM_E_LOST,
+ *           RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one message round trip.
  */

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.h: a remote persistent log with one writer: open, trim, resume, ask, close. Records are added
- * through append.h and read through reader.h.
+ * log.h: a remote persistent log with one writer: open, trim, resume, settle, ask, close. Records
+ * are added through append.h and read through reader.h.
+ *
+ * When a connection is lost, or another writer takes the log over (RPM_E_FENCED, which ends the
+ * connection too), a writer calls rpm_conn_reconnect() and then
+ *
+ *   rpm_log_resume()  to learn what became of its appends and go on writing, if no other writer
+ *                     claimed the log in between; RPM_E_FENCED if one did, even if it has left
+ *   rpm_log_settle()  to learn what became of its appends and write no more
+ *   rpm_log_claim()   after either, to become the writer again whatever others did
  */
 #ifndef LIBRPM_LOG_H
 #define LIBRPM_LOG_H
@@ -25,7 +33,8 @@ struct rpm_log_opts {
     size_t size;             /* sizeof this struct as the caller compiled it */
     uint32_t flags;          /* enum rpm_log_flag; 0: read only */
     uint32_t level;          /* enum rpm_level an append's completion promises; 0: RPM_DURABLE */
-    uint64_t capacity_bytes; /* with CREATE: size of the ring; 0: 64 MiB. Multiple of 4096 */
+    uint64_t capacity_bytes; /* with CREATE: size of the ring, a multiple of 4096; 0: an eighth of
+                                the pool, at most 64 MiB, less if only less is free */
     uint32_t inflight_max;   /* appends outstanding; 0: 256 */
     uint64_t staging_bytes;  /* of the connection's staging memory; 0: 1 MiB */
     void *mem;               /* rpm_log_mem_bytes() bytes for the log's own use, aligned to 64;
@@ -43,12 +52,14 @@ static inline struct rpm_log_opts rpm_log_opts_init(void)
     return opts;
 }
 
+#define RPM_LSN_NONE UINT64_MAX /* no place in the log */
+
 /* What became of a record whose append ended in RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_FENCED. */
 struct rpm_outcome {
     void *context; /* as given to the append; NULL for a blocking one */
-    uint64_t lsn;  /* where it was to be */
+    uint64_t lsn;  /* where it was to be; RPM_LSN_NONE: it was not sent, and is not present */
     int present;   /* 1: in the log, at the log's level; 0: not there and never will be;
-                      -1: nobody can tell, others wrote and trimmed there meanwhile */
+                      -1: cannot be told, other writers wrote there and trimmed it */
 };
 
 struct rpm_log_info {
@@ -90,8 +101,9 @@ static inline struct rpm_log_info rpm_log_info_init(void)
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS, RPM_E_NAME, RPM_E_OWNED (another writer lives, or a fenced
  *           one would not stop), RPM_E_FENCED (another took over meanwhile), RPM_E_NOCAP (the
  *           level cannot be proven, or not by the method, or the link cannot carry that out:
- *           rpm_last_error() says why), RPM_E_FULL (no room in the pool), RPM_E_CORRUPT,
- *           RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           rpm_last_error() says why), RPM_E_NOSPACE (no room in the pool), RPM_E_LIMIT
+ *           (objects of the pool, keys or objects of the connection), RPM_E_CORRUPT, RPM_E_INVAL,
+ *           RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     reads the log from head to tail; allocates all that the log will ever need.
  */
@@ -113,26 +125,64 @@ RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
 RPM_MUST_CHECK int rpm_log_trim(struct rpm_log *log, uint64_t lsn);
 
 /**
- * rpm_log_resume: after a lost connection, claim the log again and settle what is unknown.
+ * rpm_log_resume: after a lost connection, settle what is unknown and go on as the writer.
  *
- * Call rpm_conn_reconnect() first. Every append that ended in RPM_E_LOST or RPM_E_TIMEDOUT since
- * the log was opened, or last resumed, is decided exactly once. Append again those that are absent.
- * Completions not yet polled are delivered as outcomes instead when they are unknown.
+ * Call rpm_conn_reconnect() first. Since the log was opened, or last settled, there is exactly one
+ * outcome for each asynchronous append whose completion says RPM_E_LOST, RPM_E_TIMEDOUT or
+ * RPM_E_FENCED, for each blocking one that returned one of them, and for each record of a batch
+ * that did. Append again those that are absent. Completions of such appends that were not polled
+ * yet are not delivered any more.
  *
  * @log       was open for writing. Borrowed.
  * @outcomes  out, room for @room, oldest first. Borrowed.
  * @room      at least inflight_max.
- * @count     out: how many outcomes.
+ * @count     out: how many outcomes. Set on 0 and on RPM_E_FENCED.
  *
  * Durable:  on 0 what is present is at the log's level, what is absent never appears.
- * Errors:   as rpm_log_open(); RPM_E_FENCED if another writer claimed the log in between and lives
- *           (outcomes are still delivered; the log is then read only), RPM_E_TRIMMED if a record's
- *           fate was trimmed away by somebody else.
+ * Errors:   RPM_E_FENCED if another writer claimed the log in between, whether it still lives or
+ *           not: the outcomes are delivered, the log is read only until rpm_log_claim();
+ *           RPM_E_INVAL (nothing to settle, too little room), RPM_E_DENIED (open read only),
+ *           RPM_E_OWNED (a fenced writer would not stop), RPM_E_NOENT (another log has the name),
+ *           RPM_E_NOCAP, RPM_E_CORRUPT, RPM_E_LOST, RPM_E_TIMEDOUT: nothing is delivered, and the
+ *           call may be repeated.
  * Threads:  one per conn.
  * Cost:     as rpm_log_open().
  */
 RPM_MUST_CHECK int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
                                   uint32_t *count);
+
+/**
+ * rpm_log_settle: the same outcomes, without going on as the writer.
+ *
+ * A claim that this handle still has is given up; one that another writer has is left alone. The
+ * log is read only afterwards: appends end in RPM_E_FENCED until rpm_log_claim().
+ *
+ * @log       was open for writing. Borrowed.
+ * @outcomes  out, room for @room, oldest first. Borrowed.
+ * @room      at least inflight_max.
+ * @count     out: how many outcomes. Set on 0 and on RPM_E_TRIMMED.
+ *
+ * Durable:  on 0 what is present is at the log's level, what is absent never appears.
+ * Errors:   RPM_E_TRIMMED if other writers trimmed the log so that some outcomes are -1: all are
+ *           delivered; any other as rpm_log_resume(), but for RPM_E_FENCED.
+ * Threads:  one per conn.
+ * Cost:     as rpm_log_open().
+ */
+RPM_MUST_CHECK int rpm_log_settle(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
+                                  uint32_t *count);
+
+/**
+ * rpm_log_claim: become the writer of a log that was settled, whoever wrote in between.
+ *
+ * @log    was open for writing; nothing of it is unknown. Borrowed.
+ * @flags  0: RPM_E_OWNED if another writer lives; RPM_LOG_TAKEOVER: fence it.
+ *
+ * Durable:  as rpm_log_open() with WRITE.
+ * Errors:   as rpm_log_open(); RPM_E_INVAL (it is the writer; there are outcomes to be settled).
+ * Threads:  one per conn.
+ * Cost:     as rpm_log_open().
+ */
+RPM_MUST_CHECK int rpm_log_claim(struct rpm_log *log, uint32_t flags);
 
 /**
  * rpm_log_info: geometry, bounds and what the last recovery scan found.

@@ -63,7 +63,8 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  * Durable:  a record given out at RPM_DURABLE survives power loss; at RPM_VISIBLE it may still be
  *           in flight, and be gone after a power loss.
  * Errors:   RPM_E_TRIMMED (overtaken by a trim), RPM_E_RANGE (from_lsn is not the start of a
- *           record, or what was read before did not survive), RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           record, or what was read before did not survive), RPM_E_CORRUPT (the log's head is
+ *           damaged, or older than the records), RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one large read for many records; no allocation.
  */

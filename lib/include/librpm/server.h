@@ -41,7 +41,8 @@ struct rpm_server_opts {
                              is probed, else the operator's word */
     const char *tls_cert; /* PEM file, for addresses that say tls=on: one at least. Borrowed until
                              return */
-    const char *tls_key;  /* PEM file of its key. Borrowed until return */
+    const char *tls_key;  /* PEM file of its key, mode 0600, or 0640 where root owns it; refused if
+                             others can read it. Borrowed until return */
 };
 
 static inline struct rpm_server_opts rpm_server_opts_init(void)
@@ -87,7 +88,8 @@ static inline struct rpm_server_stats rpm_server_stats_init(void)
  *
  * Durable:  formatting is complete or not there at all after a power loss.
  * Errors:   RPM_E_OWNED (pool or name served by another process), RPM_E_FOREIGN, RPM_E_CORRUPT,
- *           RPM_E_VERSION, RPM_E_NOENT, RPM_E_DENIED, RPM_E_FULL (file system or huge pages),
+ *           RPM_E_VERSION, RPM_E_NOENT, RPM_E_DENIED, RPM_E_NOSPACE (file system, memory or
+ *           huge pages),
  *           RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO. Nothing is changed on an error.
  * Threads:  setup only.
  */
@@ -148,7 +150,7 @@ RPM_MUST_CHECK int rpm_server_facts(const struct rpm_server *server, struct rpm_
 
 /**
  * rpm_server_url: an address that the server listens at, as a client dials it: with the port that
- * was chosen where 0 was asked for, without options.
+ * was chosen where 0 was asked for, an address of this machine where "*" was, without options.
  *
  * @server  Borrowed.
  * @index   from 0: the shm: name if there is one, then the others in the order they were given.

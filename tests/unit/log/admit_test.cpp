@@ -67,7 +67,7 @@ TEST_CASE("admit: space is reused only once the trim that freed it is durable", 
     CHECK(read_all(after).size() == (heals ? 55 : 64));
 }
 
-TEST_CASE("admit: one torn head is nothing unusual, two that stay torn are corrupt", "[unit]")
+TEST_CASE("admit: torn slots are nothing unusual, three that stay torn are corrupt", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -79,22 +79,33 @@ TEST_CASE("admit: one torn head is nothing unusual, two that stay torn are corru
         append(log, "x");
     REQUIRE(rpm_log_trim(log, 64) == 0);
     saved = server.pool.bytes;
-    for (uint64_t at = 0; at < 512; at++) {
+    for (uint64_t at = 0; at < RPMI_GUARD_OFFSET; at++) {
         rpm_log *raw = log;
+        bool in_slot = at % RPMI_HEAD_SLOT_STRIDE < RPMI_HEAD_BYTES;
 
         server.pool.bytes[HEADER + at] ^= 0x5a;
         CHECK(rpmi_log_head(raw) == 0);
-        CHECK(raw->head.trim_lsn <= 64);
-        CHECK(raw->head.epoch <= 1);
-        server.pool.bytes[HEADER + (at ^ 256)] ^= 0x5a; // the other slot too
-        int err = rpmi_log_head(raw);
-        bool in_slot = at % 256 < 64;
-        CHECK(err == (in_slot ? RPM_E_CORRUPT : 0));
+        CHECK(raw->head.trim_lsn == 64);
+        CHECK(raw->head.epoch == 1);
+        server.pool.bytes[HEADER + (at ^ 256)] ^= 0x5a;
+        CHECK(rpmi_log_head(raw) == 0);
+        CHECK(raw->head.trim_lsn == 64);
+        server.pool.bytes[HEADER + (at ^ 512)] ^= 0x5a;
+        CHECK(rpmi_log_head(raw) == (in_slot ? RPM_E_CORRUPT : 0));
         CHECK(rpm_log_trim(log, 128) == (in_slot ? RPM_E_CORRUPT : 0));
         // Not by assignment: ASan's memmove() goes byte by byte.
         std::memcpy(server.pool.bytes.data(), saved.data(), saved.size());
     }
     CHECK(append(log, "y") == 256);
+}
+
+// In all slots: as two heads that follow each other.
+static void put_everywhere(Server &server, rpmi_head head)
+{
+    for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS; slot++) {
+        head.turn = 100 + slot % 2;
+        rpmi_head_put(&server.pool.bytes[HEADER + uint64_t{ RPMI_HEAD_SLOT_STRIDE } * slot], &head);
+    }
 }
 
 TEST_CASE("admit: a head of another log or size is refused", "[unit]")
@@ -105,15 +116,12 @@ TEST_CASE("admit: a head of another log or size is refused", "[unit]")
     rpm_log *raw = log;
     rpmi_head head = raw->head;
 
-    head.turn = 100;
     head.log_id++;
-    rpmi_head_put(&server.pool.bytes[HEADER], &head);
-    rpmi_head_put(&server.pool.bytes[HEADER + 256], &head);
+    put_everywhere(server, head);
     CHECK(rpmi_log_head(raw) == RPM_E_CORRUPT);
     head.log_id--;
     head.capacity_bytes += 4096;
-    rpmi_head_put(&server.pool.bytes[HEADER], &head);
-    rpmi_head_put(&server.pool.bytes[HEADER + 256], &head);
+    put_everywhere(server, head);
     CHECK(rpmi_log_head(raw) == RPM_E_CORRUPT);
     CHECK(raw->head.capacity_bytes == 4096);
 }

@@ -62,7 +62,7 @@ TEST_CASE("open: options out of range are refused, and nothing is created", "[un
         { RPM_E_INVAL, [](rpm_log_opts *o) { o->size = 4; } },
         { RPM_E_INVAL, [](rpm_log_opts *o) { o->size = 1u << 20; } },
         { RPM_E_INVAL, [](rpm_log_opts *o) { o->mem = reinterpret_cast<void *>(0x1001); } },
-        { RPM_E_FULL, [](rpm_log_opts *o) { o->capacity_bytes = 1u << 20; } },
+        { RPM_E_NOSPACE, [](rpm_log_opts *o) { o->capacity_bytes = 1u << 20; } },
         { RPM_E_INVAL, [](rpm_log_opts *o) { o->capacity_bytes = ~0ull - 4095; } },
         { RPM_E_NOMEM, [](rpm_log_opts *o) { o->staging_bytes = 1u << 30; } },
     };
@@ -411,7 +411,7 @@ TEST_CASE("open: many logs, until the pool, the keys or the connection are full"
         logs.push_back(log);
         REQUIRE(logs.size() < 300);
     }
-    CHECK(err == RPM_E_FULL);
+    CHECK(err == RPM_E_LIMIT);
     CHECK(logs.size() == 127); // two keys each
     rpm_entry entry = rpm_entry_init();
     CHECK(rpm_conn_entry(conn, 127, &entry) == 1); // merely created
@@ -427,13 +427,13 @@ TEST_CASE("open: many logs, until the pool, the keys or the connection are full"
         open_readers.push_back(log);
         REQUIRE(open_readers.size() < 300);
     }
-    CHECK(err == RPM_E_FULL);
+    CHECK(err == RPM_E_LIMIT);
     CHECK(open_readers.size() == 255);
 
     // The 128th object fits the directory, the 129th does not.
     Conn third(server, placing(), &conn_opts);
     Log one_more(third, "l127", WRITER, 4096);
-    CHECK(rpm_log_open(third, "l128", &opts, &log) == RPM_E_FULL);
+    CHECK(rpm_log_open(third, "l128", &opts, &log) == RPM_E_LIMIT);
     for (rpm_log *one : open_readers)
         rpm_log_close(&one);
     for (rpm_log *one : logs)
@@ -456,7 +456,7 @@ TEST_CASE("open: a claim without room for its key fences nobody", "[unit]")
         readers.push_back(one);
     REQUIRE(readers.size() == 254);
     opts.flags = RPM_LOG_WRITE | RPM_LOG_TAKEOVER;
-    CHECK(rpm_log_open(greedy, "a", &opts, &one) == RPM_E_FULL);
+    CHECK(rpm_log_open(greedy, "a", &opts, &one) == RPM_E_LIMIT);
     append(log, "still here");
     for (rpm_log *reader : readers)
         rpm_log_close(&reader);

@@ -459,3 +459,83 @@ TEST_CASE("read: a clock that goes backwards does not make a wait endless", "[un
     rpmi_clock_replace(nullptr);
     conn.link->clock = nullptr;
 }
+
+namespace
+{
+
+// Opens a reader at @from while @meanwhile happens, just before its n-th op. What opening said, or
+// what the first record did if it went well.
+int open_while(Conn &conn, rpm_log *log, uint64_t from, uint32_t n, std::function<void()> meanwhile)
+{
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    uint32_t ops = 0;
+
+    opts.from_lsn = from;
+    conn.link->on_op = [&](const rpmi_op &) {
+        if (++ops == n)
+            meanwhile();
+    };
+    int err = rpm_reader_open(log, &opts, &reader);
+    conn.link->on_op = nullptr;
+    if (err == 0) {
+        err = rpm_reader_next(reader, &record);
+        rpm_reader_close(&reader);
+    }
+    return err;
+}
+
+} // namespace
+
+TEST_CASE("read: a reader opens at the tail while records are appended there", "[unit]")
+{
+    for (uint32_t n = 1; n <= 8; n++) {
+        Server server;
+        Conn writing(server, placing());
+        Conn reading(server, queued());
+        Log writer(writing, "a", WRITER, 4096);
+
+        for (int i = 0; i < 5; i++)
+            append(writer, "x");
+        Log log(reading, "a", 0);
+        int err = open_while(reading, log, 320, n, [&] {
+            append(writer, "y");
+            append(writer, "y");
+        });
+        CAPTURE(n, rpm_last_error());
+        CHECK((err == 1 || (err == 0 && n > 4))); // not yet asked for, then
+        CHECK(open_while(reading, log, 336, 0, [] {}) == RPM_E_RANGE);
+        CHECK(open_while(reading, log, 512, 0, [] {}) == RPM_E_RANGE);
+    }
+}
+
+TEST_CASE("read: a reader that opens where records are trimmed meanwhile is told so", "[unit]")
+{
+    bool over = GENERATE(false, true); // the space is written again, by a writer of another epoch
+
+    for (uint32_t n = 1; n <= 4; n++) {
+        Server server;
+        Conn writing(server, placing());
+        Conn reading(server, queued());
+        Log writer(writing, "a", WRITER, 4096);
+
+        for (int i = 0; i < 5; i++)
+            append(writer, "x");
+        Log log(reading, "a", 0);
+        int err = open_while(reading, log, 320, n, [&] {
+            append(writer, "y");
+            append(writer, "y");
+            REQUIRE(rpm_log_trim(writer, 384) == 0);
+            if (!over)
+                return;
+            writer.close();
+            Log other(writing, "a", RPM_LOG_WRITE);
+            for (int i = 0; i < 63; i++)
+                append(other, payload(7, 40));
+        });
+        CAPTURE(n, over, rpm_last_error());
+        // Before the space is reused, the record may still be seen whole.
+        CHECK((err == RPM_E_TRIMMED || (err == 1 && !over)));
+    }
+}

@@ -1,12 +1,46 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/log/kinds.h"
 
+extern "C" {
+#include "pool/guard.h"
+
+#include <cstring>
+}
+
 using namespace loop;
 
 namespace
 {
-constexpr uint64_t RING = 36864 + 4096; // of the first log in a pool
+constexpr uint64_t HEADER = 36864;       // of the first log in a pool
+constexpr uint64_t RING = HEADER + 4096; // of its ring
+
+// What the server says, counted.
+struct Warnings {
+    unsigned count = 0;
+
+    Warnings()
+    {
+        rpm_diag_sink(
+            [](void *all, rpm_diag_level, const char *) { static_cast<Warnings *>(all)->count++; },
+            this, RPM_DIAG_WARNING);
+    }
+    Warnings(const Warnings &) = delete;
+    ~Warnings()
+    {
+        rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
+    }
+};
+
+// Of the newest head of a log.
+uint64_t server_turn(const std::vector<unsigned char> &pool)
+{
+    rpmi_head head = {};
+
+    REQUIRE(rpmi_head_pick(&pool[HEADER], &head, nullptr) == 0);
+    return head.turn;
 }
+
+} // namespace
 
 TEST_CASE("recover: what a torn record hid never comes back to life", "[unit]")
 {
@@ -143,4 +177,59 @@ TEST_CASE("recover: an open log's bounds and report", "[unit]")
     CHECK(seen.capacity_bytes == 8192);
     CHECK(seen.scan_bytes >= 20 * 128);
     CHECK(seen.method == kind.method);
+}
+
+TEST_CASE("recover: any bit of the head slots flipped, and no record is missing or changed",
+          "[unit]")
+{
+    EACH_KIND(kind);
+    bool trimmed = GENERATE(false, true); // the newest head is that of a trim, or of a seal
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    std::vector<unsigned char> good;
+    std::vector<Record> records;
+    {
+        Log log(conn, "a", WRITER, 4096);
+
+        for (uint64_t i = 0; i < 6; i++)
+            append(log, payload(i, 40));
+        REQUIRE(rpm_log_trim(log, 64) == 0);
+    }
+    {
+        Log log(conn, "a", RPM_LOG_WRITE);
+
+        for (uint64_t i = 0; i < 6; i++)
+            append(log, payload(100 + i, 40));
+        if (trimmed)
+            REQUIRE(rpm_log_trim(log, 128) == 0);
+        records = read_all(log);
+    }
+    REQUIRE(records.size() == (trimmed ? 10 : 11));
+    good = server.pool.bytes;
+    Warnings warnings;
+    for (uint64_t bit = 0; bit < 8 * RPMI_GUARD_OFFSET; bit++) {
+        // Between the slots nothing is read: some of it will do.
+        if (bit / 8 % RPMI_HEAD_SLOT_STRIDE >= RPMI_HEAD_BYTES && bit % 64 != 0)
+            continue;
+        server.pool.bytes[HEADER + bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+        CAPTURE(bit);
+        {
+            Log reader(conn, "a", 0);
+
+            REQUIRE(read_all(reader) == records);
+            REQUIRE(info(reader).records == records.size());
+        }
+        {
+            Log writer(conn, "a", RPM_LOG_WRITE);
+
+            append(writer, "more");
+            REQUIRE(rpm_log_trim(writer, records[1].lsn) == 0);
+            REQUIRE(read_all(writer).size() == records.size());
+        }
+        // The server writes a damaged copy of the newest head again, and says so.
+        bool newest = (bit / 8 / RPMI_HEAD_SLOT_STRIDE) % 2 == server_turn(good) % 2;
+        REQUIRE(warnings.count == (newest && bit / 8 % RPMI_HEAD_SLOT_STRIDE < RPMI_HEAD_BYTES));
+        warnings.count = 0;
+        std::memcpy(server.pool.bytes.data(), good.data(), good.size());
+    }
 }

@@ -69,6 +69,7 @@ TEST_CASE("resume: a resume that is cut off at any call or op can be repeated", 
     EACH_KIND(kind);
     Way way = GENERATE(Way::Async, Way::Batch);
     bool lingers = GENERATE(false, true);
+    bool settles = GENERATE(false, true);
 
     for (uint64_t k = 1; k < 30; k += 3) {
         for (uint64_t again = 1; again <= 12; again++) {
@@ -81,6 +82,7 @@ TEST_CASE("resume: a resume that is cut off at any call or op can be repeated", 
 
                 CAPTURE(k, again, where);
                 server.lingers = lingers;
+                worker.settles = settles;
                 conn.link->faults.lose_op = k;
                 conn.link->faults.lose_late = k % 2 == 0;
                 // Calls only come with the resume, so this one is lost in it.
@@ -153,7 +155,7 @@ struct Lost {
         for (const rpm_completion &done : reap(log, 1))
             CHECK(done.status != 0);
         REQUIRE(conn.link->broken);
-        CHECK(rpm_log_append(log, "x", 1, nullptr) == RPM_E_LOST);
+        CHECK(append_async(log, "x", 1) == RPM_E_LOST);
         CHECK(rpm_log_trim(log, 64) == RPM_E_LOST);
     }
 
@@ -185,12 +187,17 @@ TEST_CASE("resume: another writer came, and lives", "[unit]")
     CHECK(info(lost.log).epoch == 2);
     CHECK(rpm_log_trim(lost.log, 64) == 0);
 
-    // A second resume has nothing more to tell, and works once the other has left.
+    // A second resume tells what was tried since; also once the other has left it claims nothing.
     lost.count = 99;
     CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_FENCED);
-    CHECK(lost.count == 0);
+    REQUIRE(lost.count == 1);
+    CHECK(lost.outcomes[0].present == 0);
+    CHECK(lost.outcomes[0].lsn == RPM_LSN_NONE);
+    CHECK(rpm_log_claim(lost.log, 0) == RPM_E_OWNED);
     other.close();
-    REQUIRE(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == 0);
+    CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_FENCED);
+    CHECK(lost.count == 0);
+    REQUIRE(rpm_log_claim(lost.log, 0) == 0);
     append(lost.log, "four");
     CHECK(read_all(lost.log).size() == (present ? 3 : 2));
 }
@@ -205,9 +212,11 @@ TEST_CASE("resume: another writer came and left", "[unit]")
 
         append(other, "three");
     }
-    REQUIRE(lost.resume() == 0);
+    CHECK(lost.resume() == RPM_E_FENCED);
     REQUIRE(lost.count == 1);
     CHECK(lost.outcomes[0].present == (present ? 1 : 0));
+    CHECK(append_async(lost.log, "x", 1) == RPM_E_FENCED);
+    REQUIRE(rpm_log_claim(lost.log, 0) == 0);
     append(lost.log, "four");
     auto all = read_all(lost.log);
     CHECK(all.size() == (present ? 4 : 3));
@@ -227,9 +236,13 @@ TEST_CASE("resume: another writer came and trimmed, so nobody can tell", "[unit]
     append(other, "four");
     if (!stays)
         other.close();
-    CHECK(lost.resume() == (stays ? RPM_E_FENCED : RPM_E_TRIMMED));
+    bool settles = GENERATE(false, true);
+    REQUIRE(rpm_conn_reconnect(lost.conn) == 0);
+    CHECK((settles ? rpm_log_settle : rpm_log_resume)(lost.log, lost.outcomes, 256, &lost.count) ==
+          (settles ? RPM_E_TRIMMED : RPM_E_FENCED));
     REQUIRE(lost.count == 1);
     CHECK(lost.outcomes[0].present == -1);
+    CHECK(rpm_log_claim(lost.log, 0) == (stays ? RPM_E_OWNED : 0));
     if (!stays)
         append(lost.log, "five");
     CHECK(read_all(lost.log).size() == (stays ? 1 : 2));
@@ -271,10 +284,12 @@ TEST_CASE("resume: a writer that comes and goes between the first look and the c
             REQUIRE(rpm_log_trim(other, info(other).tail_lsn) == 0);
         };
     };
-    CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_TRIMMED);
+    CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_FENCED);
     REQUIRE(came);
     REQUIRE(lost.count == 1);
     CHECK(lost.outcomes[0].present == -1); // it was never there: to say so would be a guess
+    lost.conn.link->on_op = nullptr;
+    REQUIRE(rpm_log_claim(lost.log, 0) == 0); // the claim that found this out was given back
 }
 
 TEST_CASE("resume: a fenced writer does not take the log back without asking for it", "[unit]")
@@ -292,8 +307,7 @@ TEST_CASE("resume: a fenced writer does not take the log back without asking for
     other_conn.link->faults.lose_call = 3;
     other_conn.link->on_drop = [&] {
         CHECK(rpm_log_append(log, "two", 3, nullptr) == RPM_E_FENCED);
-        if (conn.link->broken)
-            REQUIRE(rpm_conn_reconnect(conn) == 0);
+        REQUIRE(rpm_conn_reconnect(conn) == 0);
         CHECK(rpm_log_resume(log, outcomes, 256, &count) == RPM_E_FENCED);
     };
     rpm_log_opts opts = rpm_log_opts_init();
@@ -303,7 +317,9 @@ TEST_CASE("resume: a fenced writer does not take the log back without asking for
     CHECK(count == 1);
     CHECK(outcomes[0].present == 0);
     other_conn.link->on_drop = nullptr;
-    REQUIRE(rpm_log_resume(log, outcomes, 256, &count) == 0);
+    CHECK(rpm_log_resume(log, outcomes, 256, &count) == RPM_E_FENCED);
+    CHECK(count == 0);
+    REQUIRE(rpm_log_claim(log, 0) == 0);
     append(log, "two");
     CHECK(read_all(log).size() == 2);
 }
@@ -327,8 +343,7 @@ TEST_CASE("resume: what a fenced writer calls present survives a power cut", "[u
     other_conn.link->faults.lose_kind = RPMI_OP_PERSIST;
     other_conn.link->on_drop = [&] {
         CHECK(rpm_log_append(log, "x", 1, nullptr) == RPM_E_FENCED);
-        if (conn.link->broken)
-            REQUIRE(rpm_conn_reconnect(conn) == 0);
+        REQUIRE(rpm_conn_reconnect(conn) == 0);
         CHECK(rpm_log_resume(log, outcomes, 256, &count) == RPM_E_FENCED);
     };
     opts.flags = RPM_LOG_WRITE | RPM_LOG_TAKEOVER;
@@ -392,9 +407,17 @@ TEST_CASE("resume: many of them leave no keys behind", "[unit]")
         Log other(other_conn, "a", RPM_LOG_WRITE | RPM_LOG_TAKEOVER);
 
         CHECK(rpm_log_append(log, "x", 1, nullptr) == RPM_E_FENCED);
+        REQUIRE(rpm_conn_reconnect(conn) == 0);
         CHECK(rpm_log_resume(log, outcomes, 256, &count) == RPM_E_FENCED);
-        other.close();
-        REQUIRE(rpm_log_resume(log, outcomes, 256, &count) == 0);
+        if (i % 2 == 0)
+            other.close();
+        REQUIRE(rpm_log_claim(log, i % 2 == 0 ? 0 : RPM_LOG_TAKEOVER) == 0);
+        if (i % 2 != 0) {
+            CHECK(append_async(other, "x", 1) == 0);
+            CHECK(rpm_log_persist(other) == RPM_E_FENCED);
+            REQUIRE(rpm_conn_reconnect(other_conn) == 0);
+            REQUIRE(rpm_log_settle(other, outcomes, 256, &count) == 0);
+        }
         if (i % 16 == 0)
             append(log, "y");
     }

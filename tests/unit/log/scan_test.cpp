@@ -158,3 +158,95 @@ TEST_CASE("scan: which epochs belong where", "[unit]")
     CHECK_FALSE(rpmi_epoch_belongs(&head, &frame, 3));
     CHECK(rpmi_epoch_belongs(&head, &frame, 0));
 }
+
+namespace
+{
+
+constexpr uint64_t HEADER = 36864; // of the first log in a pool
+constexpr uint64_t HEADS = 1024;   // bytes of its head slots
+
+// A writer and a reader are told so, verify's way too, and the ring stays as it is.
+void check_refused(Server &server, rpm_conn *conn)
+{
+    std::vector<unsigned char> before = server.pool.bytes;
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_reader *reader = nullptr;
+    struct rpm_log_info seen = rpm_log_info_init();
+    Log writer;
+
+    opts.flags = RPM_LOG_WRITE;
+    CHECK(writer.open(conn, "a", opts) == RPM_E_CORRUPT);
+    CAPTURE(std::string(rpm_last_error()));
+    CHECK(std::string(rpm_last_error()).find("damaged or an old one") != std::string::npos);
+    Log log(conn, "a", 0);
+    CHECK(rpm_log_info(log, &seen) == RPM_E_CORRUPT);
+    int err = rpm_reader_open(log, nullptr, &reader);
+    if (err == 0) {
+        rpm_record record;
+
+        while ((err = rpm_reader_next(reader, &record)) == 1)
+            continue;
+        CHECK(rpm_reader_next(reader, &record) == RPM_E_CORRUPT); // said again
+    }
+    CHECK(err == RPM_E_CORRUPT);
+    rpm_reader_close(&reader);
+    CHECK(std::memcmp(&before[RING], &server.pool.bytes[RING], 4096) == 0);
+}
+
+} // namespace
+
+TEST_CASE("scan: a record of an epoch above the head's proves that the head is an old one",
+          "[unit]")
+{
+    Kind kind = GENERATE(from_range(two_kinds()));
+    bool trimmed = GENERATE(false, true); // the second writer's records are all there are
+    rpm_conn_opts conn_opts = with_method(kind.method);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    std::vector<unsigned char> old;
+
+    CAPTURE(kind.name, trimmed);
+    {
+        Log log(conn, "a", WRITER, 4096);
+
+        for (int i = 0; i < 5; i++)
+            append(log, "first");
+        if (trimmed)
+            REQUIRE(rpm_log_trim(log, 320) == 0);
+    }
+    old.assign(&server.pool.bytes[HEADER], &server.pool.bytes[HEADER] + HEADS);
+    {
+        Log log(conn, "a", RPM_LOG_WRITE);
+
+        for (int i = 0; i < 5; i++)
+            append(log, "second");
+    }
+    std::memcpy(&server.pool.bytes[HEADER], old.data(), HEADS);
+    check_refused(server, conn);
+}
+
+TEST_CASE("scan: a record of a later lap proves that the head is an old one", "[unit]")
+{
+    Kind kind = GENERATE(from_range(two_kinds()));
+    size_t len = GENERATE(size_t(40), size_t(90)); // records of one line; of two, across places
+    rpm_conn_opts conn_opts = with_method(kind.method);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 4096);
+    std::vector<unsigned char> old;
+    uint64_t third = 0;
+
+    CAPTURE(kind.name, len);
+    for (int i = 0; i < 20; i++) {
+        uint64_t lsn = append(log, payload(1, i == 0 ? 40 : len));
+        third = i == 3 ? lsn : third;
+    }
+    old.assign(&server.pool.bytes[HEADER], &server.pool.bytes[HEADER] + HEADS);
+    REQUIRE(rpm_log_trim(log, third) == 0);
+    for (int i = 0; i < 64; i++)
+        if (rpm_log_append(log, payload(2, len).data(), len, nullptr) == RPM_E_FULL)
+            break;
+    log.close();
+    std::memcpy(&server.pool.bytes[HEADER], old.data(), HEADS);
+    check_refused(server, conn);
+}

@@ -23,6 +23,7 @@ struct Worker {
     uint32_t fenced = 0;
     uint32_t lost_track = 0;
     bool stop = false;
+    bool settles = false; // and claims, instead of resuming
 
     Worker(loop::Server &far, loop::Conn &link, loop::Log &opened, Way how, size_t n)
         : server(far), conn(link), log(opened), way(how)
@@ -83,17 +84,24 @@ struct Worker {
         batch.clear();
     }
 
-    // Reconnect and resume until it works; every attempt may fail at any point.
+    // Reconnect and resume until it works; every attempt may fail at any point. Or settle and
+    // claim: then only the claim is left to be repeated once it was settled.
     void resume()
     {
         std::vector<rpm_outcome> outcomes(300);
         uint32_t count = 0;
+        bool settled = false;
 
         for (uint32_t tries = 0; tries < 50; tries++) {
             int err = lost() ? rpm_conn_reconnect(conn) : 0;
 
+            if (err == 0 && settles && !settled) {
+                err = rpm_log_settle(log, outcomes.data(), 300, &count);
+                settled = err == 0;
+            }
             if (err == 0)
-                err = rpm_log_resume(log, outcomes.data(), 300, &count);
+                err = settles ? rpm_log_claim(log, RPM_LOG_TAKEOVER)
+                              : rpm_log_resume(log, outcomes.data(), 300, &count);
             resumes++;
             if (err == 0 || err == RPM_E_FENCED || err == RPM_E_TRIMMED) {
                 fenced += err == RPM_E_FENCED;

@@ -180,10 +180,10 @@ TEST_CASE("locks: names, kinds and sizes", "[unit]")
 
     CHECK(rpm_locks_open(conn, "l", 0, &locks) == RPM_E_NOENT);
     CHECK(rpm_locks_open(conn, "", 1, &locks) == RPM_E_NAME);
-    CHECK(rpm_locks_open(conn, "l", UINT64_MAX, &locks) == RPM_E_FULL);
-    CHECK(rpm_locks_open(conn, "l", UINT64_MAX / 8, &locks) == RPM_E_FULL);
-    CHECK(rpm_locks_open(conn, "l", UINT64_MAX / 16, &locks) == RPM_E_FULL);
-    CHECK(rpm_locks_open(conn, "l", 1u << 20, &locks) == RPM_E_FULL);
+    CHECK(rpm_locks_open(conn, "l", UINT64_MAX, &locks) == RPM_E_NOSPACE);
+    CHECK(rpm_locks_open(conn, "l", UINT64_MAX / 8, &locks) == RPM_E_NOSPACE);
+    CHECK(rpm_locks_open(conn, "l", UINT64_MAX / 16, &locks) == RPM_E_NOSPACE);
+    CHECK(rpm_locks_open(conn, "l", 1u << 20, &locks) == RPM_E_NOSPACE);
     CHECK(conn.conn->owners_open == 0);
     Region region(conn, "r", 64);
     Region dram(conn, "d", 64, 0, RPM_REGION_DRAM);

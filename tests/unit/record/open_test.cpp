@@ -46,7 +46,7 @@ TEST_CASE("open: options out of range are refused, and nothing is created", "[un
         { RPM_E_INVAL, [](rpm_region_opts *o) { o->method = RPM_METHOD_COUNT; } },
         { RPM_E_NOCAP, [](rpm_region_opts *o) { o->method = RPM_METHOD_COPY; } },
         { RPM_E_NOCAP, [](rpm_region_opts *o) { o->method = RPM_METHOD_READ_OTHER; } },
-        { RPM_E_FULL, [](rpm_region_opts *o) { o->bytes = 1u << 20; } },
+        { RPM_E_NOSPACE, [](rpm_region_opts *o) { o->bytes = 1u << 20; } },
         { RPM_E_INVAL, [](rpm_region_opts *o) { o->bytes = UINT64_MAX; } },
         { RPM_E_NOCAP,
           [](rpm_region_opts *o) {
@@ -58,7 +58,7 @@ TEST_CASE("open: options out of range are refused, and nothing is created", "[un
               o->flags |= RPM_REGION_DRAM;
               o->bytes = 7;
           } },
-        { RPM_E_FULL,
+        { RPM_E_NOSPACE,
           [](rpm_region_opts *o) {
               o->flags |= RPM_REGION_DRAM;
               o->bytes = 1u << 19;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wait.c: sleep until enough appends have completed.
+ *
+ * Two limits end it. The caller's own ends the call and nothing else. The connection's ends the
+ * connection, as in an event loop: nothing has ended for so long although something was under way.
+ *
+ * Tests: tests/unit/log/wait_test.cpp, tests/conform/wait_test.cpp
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+/* Must what RPM_MORE left without a flush be flushed, for @want completions to come? */
+static bool needs_seal(const struct rpm_log *log, uint32_t want)
+{
+    uint32_t sealed = 0;
+
+    if (log->sealed_lsn == log->tail_lsn)
+        return false;
+    for (uint64_t seq = log->completed; seq < log->submitted; seq++) {
+        const struct rpmi_entry *entry = &log->entries[seq & log->entries_mask];
+
+        if (entry->end_lsn > log->sealed_lsn)
+            break;
+        sealed += !entry->silent;
+    }
+    return sealed < want;
+}
+
+/* Until something happened, or @until_ns: RPM_E_BUSY. */
+static int wait_once(struct rpm_log *log, uint32_t want, uint64_t until_ns)
+{
+    if (needs_seal(log, want)) {
+        int err = rpmi_group_seal(log);
+
+        /* Where the link places on post, that was all. */
+        if (err != RPM_E_BUSY && (err != 0 || log->completed == log->submitted))
+            return err;
+    }
+    return rpmi_conn_wait_until(log->conn, until_ns);
+}
+
+int rpm_log_wait(struct rpm_log *log, struct rpm_completion *done, uint32_t n, uint32_t min,
+                 uint64_t timeout_us)
+{
+    rpmi_begin();
+
+    uint64_t now;
+    uint64_t until_ns = UINT64_MAX;
+    uint32_t count = 0;
+
+    RPM_ASSERT(log != NULL && (done != NULL || n == 0));
+    if (n > INT32_MAX || min > n)
+        return rpmi_fail(RPM_E_INVAL, "wait for %u completions with room for %u", min, n);
+    now = log->conn->link->ops->now_ns(log->conn->link);
+    if (timeout_us < (UINT64_MAX - now) / 1000)
+        until_ns = now + timeout_us * 1000;
+    (void)rpmi_conn_pump(log->conn);
+    for (;;) {
+        count += rpmi_log_take(log, done + count, n - count);
+        if (count >= min || log->completed == log->submitted + log->pending ||
+            wait_once(log, min - count, until_ns) == RPM_E_BUSY)
+            break;
+    }
+    if (count == 0 && min > 0 && log->dead != 0)
+        return rpmi_log_refuse(log);
+    return (int)count;
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// append_test.cpp: what <librpm/append.h> promises of asynchronous appends, on every transport:
+// those that are under way together share flushes, one at a time is as fast as a blocking one, and
+// each ends once.
+#include "conform/ground.h"
+
+extern "C" {
+#include "conn/conn.h"
+}
+#include <functional>
+#include <librpm.h>
+
+using namespace conform;
+
+namespace
+{
+
+const uint32_t WINDOW = 32;
+
+// A connection and a log on it.
+struct Client {
+    std::unique_ptr<Server> server;
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+    uint64_t sent = 0;
+    uint64_t came = 0;
+
+    explicit Client(const Where &where, uint32_t method = 0) : server(serve(where.server))
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpm_log_opts log_opts = rpm_log_opts_init();
+        rpmi_link *link = nullptr;
+        rpmi_link_opts link_opts;
+
+        opts.timeout_us = 5000000;
+        opts.method = method;
+        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
+        REQUIRE(server->connect(where.wrap, &link, link_opts) == 0);
+        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+        log_opts.capacity_bytes = 128 << 10;
+        REQUIRE(rpm_log_open(conn, server->name("log").c_str(), &log_opts, &log) == 0);
+    }
+    Client(const Client &) = delete;
+    ~Client()
+    {
+        rpm_log_close(&log);
+        rpm_conn_close(&conn);
+    }
+    static void *number(uint64_t n)
+    {
+        return reinterpret_cast<void *>(static_cast<uintptr_t>(n));
+    }
+    void append()
+    {
+        REQUIRE(rpm_log_append_async(log, &sent, sizeof(sent), 0, number(sent), nullptr) == 0);
+        sent++;
+    }
+    // What one poll finds, in turn. How many that were.
+    int reap(int status = 0)
+    {
+        rpm_completion done[WINDOW];
+        int n = rpm_log_poll(log, done, WINDOW);
+
+        REQUIRE(n >= 0);
+        for (int i = 0; i < n; i++) {
+            REQUIRE(done[i].context == number(came++));
+            REQUIRE(done[i].status == status);
+        }
+        return n;
+    }
+    // So many more, as many under way at a time as @window says.
+    void pipeline(uint64_t n, uint32_t window)
+    {
+        for (uint64_t end = sent + n; came < end;) {
+            while (sent < end && sent - came < window)
+                append();
+            reap();
+        }
+    }
+    void blocking(uint64_t n, uint32_t batch)
+    {
+        std::vector<rpm_slice> slices(batch, rpm_slice{ &sent, sizeof(sent) });
+
+        for (uint64_t i = 0; i < n; i += batch)
+            REQUIRE((batch == 1 ? rpm_log_append(log, &sent, sizeof(sent), nullptr)
+                                : rpm_log_append_batch(log, slices.data(), batch, nullptr)) == 0);
+    }
+    // Time that passes at the server's and the client's, of one clock.
+    uint64_t ns_of(const std::function<void()> &what)
+    {
+        uint64_t start = conn->link->ops->now_ns(conn->link);
+
+        what();
+        return conn->link->ops->now_ns(conn->link) - start;
+    }
+    std::vector<uint64_t> read()
+    {
+        std::vector<uint64_t> all;
+        rpm_reader *reader = nullptr;
+        rpm_record record;
+        int found;
+
+        REQUIRE(rpm_reader_open(log, nullptr, &reader) == 0);
+        while ((found = rpm_reader_next(reader, &record)) == 1) {
+            REQUIRE(record.len == sizeof(uint64_t));
+            all.push_back(*static_cast<const uint64_t *>(record.data));
+        }
+        rpm_reader_close(&reader);
+        REQUIRE(found == 0);
+        return all;
+    }
+};
+
+std::vector<Where> models()
+{
+    std::vector<Where> some;
+
+    for (const Where &where : everywhere())
+        if (where.server.compare(0, 4, "sim ") == 0)
+            some.push_back(where);
+    return some;
+}
+
+} // namespace
+
+#define EVERYWHERE()                                                                               \
+    Where where = GENERATE(from_range(everywhere()));                                              \
+    CAPTURE(where.server, where.wrap);                                                             \
+    Client client(where)
+
+TEST_CASE("append: those under way together share flushes", "[conform]")
+{
+    EVERYWHERE();
+    uint64_t before = client.conn->ended;
+
+    client.pipeline(16 * WINDOW, WINDOW);
+    CHECK(client.reap() == 0);
+    if (!rpmi_conn_places(client.conn)) {
+        // Each completion of the connection's is one flush, or what takes its place.
+        CHECK(client.conn->ended - before >= 16);
+        CHECK(client.conn->ended - before <= 3 * 16);
+    }
+    std::vector<uint64_t> all = client.read();
+    REQUIRE(all.size() == client.sent);
+    for (uint64_t i = 0; i < all.size(); i++)
+        REQUIRE(all[i] == i);
+}
+
+TEST_CASE("append: one at a time is flushed by itself", "[conform]")
+{
+    EVERYWHERE();
+    uint64_t before = client.conn->ended;
+
+    client.pipeline(50, 1);
+    if (!rpmi_conn_places(client.conn))
+        CHECK(client.conn->ended - before == 50);
+    CHECK(client.read().size() == 50);
+}
+
+TEST_CASE("append: any mix of appends, polls and blocking calls comes to its end", "[conform]")
+{
+    EVERYWHERE();
+    uint64_t seed = 7;
+
+    for (int turn = 0; turn < 400; turn++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        switch (seed >> 61) {
+        case 0:
+            REQUIRE(rpm_log_persist(client.log) == 0);
+            break;
+        case 1:
+        case 2:
+            client.reap();
+            break;
+        default:
+            client.append();
+        }
+    }
+    while (client.came < client.sent)
+        client.reap();
+    CHECK(client.read().size() == client.sent);
+}
+
+TEST_CASE("append: a lost server ends what is on its way and what waits, once each", "[conform]")
+{
+    EVERYWHERE();
+    std::vector<rpm_outcome> outcomes(256);
+    uint64_t acked;
+    uint32_t count = 0;
+
+    client.pipeline(3 * WINDOW, WINDOW);
+    acked = client.came;
+    for (uint32_t i = 0; i < WINDOW; i++)
+        client.append();
+    client.server->kill();
+    if (rpmi_conn_places(client.conn))
+        return; // all of them have ended before
+    uint64_t deadline = rpmi_conn_deadline(client.conn);
+    while (client.came < client.sent) {
+        rpm_completion done[WINDOW];
+        int n = rpm_log_poll(client.log, done, WINDOW);
+
+        REQUIRE(n >= 0);
+        for (int i = 0; i < n; i++) {
+            REQUIRE(done[i].context == Client::number(client.came++));
+            acked += done[i].status == 0;
+        }
+        if (n == 0)
+            REQUIRE(client.conn->link->ops->now_ns(client.conn->link) < deadline);
+    }
+    CHECK(client.reap() == 0);
+    client.server->restart();
+    REQUIRE(rpm_conn_reconnect(client.conn) == 0);
+    REQUIRE(rpm_log_resume(client.log, outcomes.data(), 256, &count) == 0);
+    REQUIRE(acked + count == client.sent);
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(outcomes[i].context == Client::number(acked + i));
+        CHECK((outcomes[i].present == 0 || outcomes[i].present == 1));
+    }
+    CHECK(client.reap() == 0);
+    CHECK(client.read().size() >= acked);
+}
+
+// Where time is the model's, it can be compared. What else goes on there has a rhythm of its own,
+// so both are taken in turn.
+TEST_CASE("append: many at a time take as long as a batch, one as long as a blocking append",
+          "[conform]")
+{
+    Where where = GENERATE(from_range(models()));
+    CAPTURE(where.server, where.wrap);
+    Client client(where);
+    uint64_t batch = 0;
+    uint64_t many = 0;
+    uint64_t single = 0;
+    uint64_t one = 0;
+
+    client.pipeline(WINDOW, WINDOW);
+    for (int round = 0; round < 20; round++) {
+        struct rpm_log_info info = rpm_log_info_init();
+
+        batch += client.ns_of([&] { client.blocking(4 * WINDOW, WINDOW); });
+        client.pipeline(WINDOW, WINDOW);
+        many += client.ns_of([&] { client.pipeline(4 * WINDOW, WINDOW); });
+        single += client.ns_of([&] { client.blocking(16, 1); });
+        client.pipeline(2, 1);
+        one += client.ns_of([&] { client.pipeline(16, 1); });
+        REQUIRE(rpm_log_info(client.log, &info) == 0);
+        REQUIRE(rpm_log_trim(client.log, info.tail_lsn) == 0);
+    }
+    CAPTURE(batch, many, single, one);
+    CHECK(many * 10 <= batch * 12);
+    CHECK(one * 100 <= single * 105);
+}
+
+TEST_CASE("append: what waits for a flush does not touch the result of an atomic", "[conform]")
+{
+    std::string wrap = GENERATE("", ",wrap=delay,delay_ns=500", ",wrap=delay,delay_ns=20000");
+    CAPTURE(wrap);
+    // A flush by READ brings a byte back.
+    Client client({ "sim eadr", wrap }, RPM_METHOD_READ);
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *words = nullptr;
+    auto close = [](rpm_region *region) { rpm_region_close(&region); };
+    uint64_t expected = 0x5a5a5a5a5a5a5a5a;
+    uint64_t found = 0;
+
+    opts.flags = RPM_REGION_CREATE | RPM_REGION_DRAM;
+    opts.bytes = 64;
+    opts.level = RPM_VISIBLE;
+    REQUIRE(rpm_region_open(client.conn, client.server->name("words").c_str(), &opts, &words) == 0);
+    std::unique_ptr<rpm_region, decltype(close)> owner(words, close);
+    REQUIRE(rpm_region_cas(words, 0, 0, expected, &found) == 0);
+    for (uint32_t i = 0; i < 90; i++) {
+        // Those after the first are held, and the wait for the atomic's result sends their flush,
+        // whose READ ends before that result is looked at, or behind it.
+        for (uint32_t n = 0; n < 2 + i % 30; n++)
+            client.append();
+        REQUIRE(rpm_region_faa(words, 0, 1, &found) == 0);
+        REQUIRE(found == expected++);
+        while (client.came < client.sent)
+            client.reap();
+    }
+}
