@@ -21,13 +21,13 @@ static void must(int err, const char *what)
 
 static uint32_t numbers[RECORDS];
 
-/* Reap what is complete. Returns how many, and checks that they come in order. */
+/* Wait until one at least is complete. Returns how many, and checks that they come in order. */
 static uint32_t reap(struct rpm_log *log, uint32_t next)
 {
     struct rpm_completion done[INFLIGHT];
-    int n = rpm_log_poll(log, done, INFLIGHT);
+    int n = rpm_log_wait(log, done, INFLIGHT, 1, UINT64_MAX);
 
-    must(n, "poll");
+    must(n, "wait");
     for (int i = 0; i < n; i++) {
         must(done[i].status, "completion");
         if (done[i].context != &numbers[next + (uint32_t)i])

@@ -46,15 +46,9 @@ struct Options {
 
 void write_json(const Options &options, const hints::Json &json)
 {
-    std::string text = json.dump(1) + "\n";
+    cli::OutFile file(options.json.empty() ? "-" : options.json);
 
-    if (options.json.empty() || options.json == "-") {
-        std::cout << text;
-        return;
-    }
-    hints::OutFile file(options.json);
-
-    file.write(text);
+    file.write(json.dump(1) + "\n");
     file.close();
 }
 
@@ -212,7 +206,7 @@ int run(const Options &options)
     std::unique_ptr<hints::Platform> platform =
         hints::open_platform(options.url, joined(options.set));
     std::unique_ptr<hints::Csv> csv;
-    std::unique_ptr<hints::OutFile> json;
+    std::unique_ptr<cli::OutFile> json;
     hints::Json rows = hints::Json::array();
     uint64_t events = 0;
     bool measured = false;
@@ -223,7 +217,7 @@ int run(const Options &options)
     if (!options.csv.empty())
         csv = std::make_unique<hints::Csv>(options.csv);
     if (!options.json.empty())
-        json = std::make_unique<hints::OutFile>(options.json);
+        json = std::make_unique<cli::OutFile>(options.json);
     introduce(options, hints::find_experiment(options.run));
     std::clock_t start = std::clock();
 

@@ -7,11 +7,6 @@
  */
 #include "report.h"
 
-#include <cerrno>
-#include <cstring>
-#include <sys/stat.h>
-#include <unistd.h>
-
 namespace hints
 {
 
@@ -158,49 +153,6 @@ std::string quoted(const std::string &text)
 }
 
 } // namespace
-
-OutFile::OutFile(const std::string &path) : path_(path)
-{
-    created_ = path != "-" && access(path.c_str(), F_OK) != 0;
-    file_ = path == "-" ? stdout : std::fopen(path.c_str(), "a");
-    if (file_ == nullptr)
-        fail();
-}
-
-OutFile::~OutFile()
-{
-    if (file_ != nullptr && file_ != stdout)
-        std::fclose(file_);
-    if (created_ && !begun_)
-        std::remove(path_.c_str());
-}
-
-void OutFile::fail() const
-{
-    throw cli::Failure(path_ + ": cannot be written: " + std::strerror(errno));
-}
-
-/* In one write: whoever is interrupted leaves whole lines. */
-void OutFile::write(const std::string &text)
-{
-    struct stat found;
-
-    if (!begun_ && file_ != stdout && fstat(fileno(file_), &found) == 0 && S_ISREG(found.st_mode) &&
-        ftruncate(fileno(file_), 0) != 0)
-        fail();
-    begun_ = true;
-    if (std::fputs(text.c_str(), file_) < 0 || std::fflush(file_) != 0)
-        fail();
-}
-
-void OutFile::close()
-{
-    std::FILE *file = file_;
-
-    file_ = nullptr;
-    if (file != nullptr && file != stdout && std::fclose(file) != 0)
-        fail();
-}
 
 void Csv::add(const std::string &run, const std::string &url, const Row &row)
 {

@@ -6,6 +6,7 @@
 #define RPM_HINTS_REPORT_H
 
 #include "experiment.h"
+#include "output.h"
 #include "platform.h"
 
 #include <cstdio>
@@ -15,28 +16,6 @@ namespace hints
 {
 
 using Json = nlohmann::ordered_json;
-
-/* A file to be written. Whether it can be is known at once, but what was in it before goes only
- * when there is something to replace it; a new one without anything in it is removed again. */
-class OutFile
-{
-  public:
-    explicit OutFile(const std::string &path); /* "-": standard output */
-    ~OutFile();
-    OutFile(const OutFile &) = delete;
-    OutFile &operator=(const OutFile &) = delete;
-
-    void write(const std::string &text); /* throws when that is not possible */
-    void close();
-
-  private:
-    [[noreturn]] void fail() const;
-
-    std::string path_;
-    std::FILE *file_ = nullptr;
-    bool created_ = false;
-    bool begun_ = false;
-};
 
 /* A CSV file that holds whole lines only, also when the run is interrupted. */
 class Csv
@@ -48,7 +27,7 @@ class Csv
     void close(); /* throws when the file could not be written */
 
   private:
-    OutFile file_;
+    cli::OutFile file_;
     bool headed_ = false;
 };
 

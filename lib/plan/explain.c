@@ -84,6 +84,27 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
     }
 }
 
+/* What the operator declared is the domain. DDIO has a part in ADR only. */
+static void tell_platform(struct story *story)
+{
+    static const char *const ddio[] = {
+        [RPM_UNKNOWN] = ", ddio unknown, counted as on",
+        [RPM_NO] = ", ddio off",
+        [RPM_YES] = ", ddio on",
+    };
+    const struct rpm_facts *facts = story->facts;
+    enum rpmi_platform platform = rpmi_platform_of(facts);
+    bool adr = platform == RPMI_PLATFORM_ADR_DDIO || platform == RPMI_PLATFORM_ADR_NO_DDIO;
+    bool none = platform == RPMI_PLATFORM_NONE;
+
+    rpmi_text_add(&story->text, "platform: %s%s%s, medium %s%s\n",
+                  rpm_domain_name(none ? RPM_DOMAIN_NONE : (enum rpm_domain)facts->domain),
+                  facts->domain_declared != 0 && !none ? " (declared)" : "",
+                  adr ? ddio[facts->ddio <= RPM_YES ? facts->ddio : RPM_UNKNOWN] : "",
+                  rpm_medium_name((enum rpm_medium)facts->medium),
+                  facts->modelled != 0 ? ", modelled" : "");
+}
+
 static void tell_request(struct story *story)
 {
     static const char *const names[] = {
@@ -104,10 +125,7 @@ static void tell_request(struct story *story)
                       request->kind == RPM_REQUEST_BATCH ? ", each " : " of ",
                       (unsigned long long)request->bytes);
     rpmi_text_add(&story->text, ", level %s\n", rpm_level_name(story->plan->level));
-    rpmi_text_add(
-        &story->text, "platform: %s%s, medium %s%s\n", rpmi_platform_name(rpmi_platform_of(facts)),
-        facts->domain_declared != 0 ? " (declared)" : "",
-        rpm_medium_name((enum rpm_medium)facts->medium), facts->modelled != 0 ? ", modelled" : "");
+    tell_platform(story);
     (void)rpm_legal(facts, story->plan->method, story->plan->level, &reason);
     if (request->kind == RPM_REQUEST_ATOMIC && story->plan->level <= RPM_VISIBLE)
         reason = "an atomic answers with the old value, so it was carried out";
@@ -187,6 +205,8 @@ static void tell_hints(struct story *story)
 int rpm_explain(const struct rpm_facts *facts, const struct rpm_request *request, char *text,
                 size_t bytes)
 {
+    rpmi_begin();
+
     struct rpm_facts known = rpm_facts_init();
     struct rpm_request asked = rpm_request_init();
     struct rpmi_plan plan;

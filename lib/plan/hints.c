@@ -44,6 +44,8 @@ static int is_word(const char *word, size_t len, const char *name)
 
 int rpm_hints_parse(const char *text, uint32_t *hints)
 {
+    rpmi_begin();
+
     uint32_t on = RPM_HINTS_ALL;
     const char *word = text;
 

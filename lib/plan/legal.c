@@ -7,13 +7,15 @@
  *   a cell says yes only for what the published ordering rules prove (PCIe: a read pushes posted
  *   writes ahead of it to the memory controller, not out of a cache; RC: a completion of WRITE says
  *   that the far NIC has the bytes, not where they are)
- *   unknown facts count as the worse case
+ *   unknown facts count as the worse case, and facts that contradict each other prove nothing
  *
  * Tests: tests/unit/plan/legal_test.cpp pins every cell; tests/crash/ tries them in the model.
  */
 #include "plan/legal.h"
 #include "base/assert.h"
 #include "base/canary.h"
+
+#include <stdbool.h>
 
 enum verdict { NO = 0, YES = 1, IF_FLUSH = 2 /* if the region is reported to take FLUSH */ };
 
@@ -64,8 +66,28 @@ static const char *const anonymous = "anonymous memory dies with the server proc
 static const char *const stands_in =
     "by the operator's word alone: anonymous memory stands in for persistent memory";
 
+/* Why the facts cannot all be true; NULL if they can. Such a platform proves nothing. */
+static const char *contradiction(const struct rpm_facts *facts)
+{
+    bool by_cache = facts->domain == RPM_DOMAIN_ADR || facts->domain == RPM_DOMAIN_EADR;
+
+    switch (facts->medium) {
+    case RPM_MEDIUM_FILE:
+        return by_cache ? "a file lies behind a page cache: its domain is msync, none of a CPU's"
+                        : NULL;
+    case RPM_MEDIUM_TMPFS:
+        return facts->domain != RPM_DOMAIN_NONE && facts->domain_declared == 0
+                   ? "tmpfs forgets when the power goes, unless the operator declares a domain"
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
 enum rpmi_platform rpmi_platform_of(const struct rpm_facts *facts)
 {
+    if (contradiction(facts) != NULL)
+        return RPMI_PLATFORM_NONE;
     switch (facts->domain) {
     case RPM_DOMAIN_ADR:
         return facts->ddio == RPM_NO ? RPMI_PLATFORM_ADR_NO_DDIO : RPMI_PLATFORM_ADR_DDIO;
@@ -76,20 +98,6 @@ enum rpmi_platform rpmi_platform_of(const struct rpm_facts *facts)
     default:
         return RPMI_PLATFORM_NONE;
     }
-}
-
-const char *rpmi_platform_name(enum rpmi_platform platform)
-{
-    static const char *const names[RPMI_PLATFORMS] = {
-        [RPMI_PLATFORM_ADR_DDIO] = "adr, ddio on",
-        [RPMI_PLATFORM_ADR_NO_DDIO] = "adr, ddio off",
-        [RPMI_PLATFORM_EADR] = "eadr",
-        [RPMI_PLATFORM_MSYNC] = "msync",
-        [RPMI_PLATFORM_NONE] = "none",
-    };
-
-    RPM_ASSERT(platform < RPMI_PLATFORMS);
-    return names[platform];
 }
 
 static int is_anonymous(const struct rpm_facts *facts)
@@ -146,7 +154,12 @@ static int reaches_durable(const struct rpm_facts *facts, enum rpm_method method
 {
     enum rpmi_platform platform = rpmi_platform_of(facts);
     const struct cell *cell = &matrix[method][platform];
+    const char *impossible = contradiction(facts);
 
+    if (impossible != NULL) {
+        *reason = impossible;
+        return 0;
+    }
     if (RPMI_CANARY(READ_DDIO) && method == RPM_METHOD_READ && platform == RPMI_PLATFORM_ADR_DDIO)
         cell = &matrix[method][RPMI_PLATFORM_ADR_NO_DDIO];
     *reason = cell->reason;

@@ -16,11 +16,9 @@ enum rpmi_platform {
     RPMI_PLATFORMS = 5
 };
 
-/* Unknown counts as the worse case: DDIO that nobody has seen off is on. */
+/* Unknown counts as the worse case: DDIO is on unless it is known to be off. A domain that the
+ * medium cannot have, such as ADR of a file behind a page cache, counts as none. */
 enum rpmi_platform rpmi_platform_of(const struct rpm_facts *facts);
-
-/* "adr, ddio on". Static. */
-const char *rpmi_platform_name(enum rpmi_platform platform);
 
 /* Does the memory outlive the server process? Anonymous memory does only where the operator
  * declared that it stands in for memory that would. */

@@ -7,6 +7,7 @@
  */
 #include <librpm/plan.h>
 
+#include "base/err.h"
 #include "base/opts.h"
 #include "plan/rule.h"
 
@@ -30,6 +31,8 @@ static void fill(const struct rpmi_plan *made, struct rpm_plan *out)
 int rpm_plan_make(const struct rpm_facts *facts, const struct rpm_request *request,
                   struct rpm_plan *plan)
 {
+    rpmi_begin();
+
     struct rpm_facts known = rpm_facts_init();
     struct rpm_request asked = rpm_request_init();
     struct rpm_plan out = rpm_plan_init();

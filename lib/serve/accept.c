@@ -179,7 +179,7 @@ static int admit(struct rpm_server *server, struct rpmi_peer *peer)
         rpmi_serve_ring_retire(peer->ring);
         peer->ring = NULL;
     }
-    if (err == RPM_E_FULL)
+    if (err == RPM_E_LIMIT)
         return rpmi_fail(RPM_E_REFUSED, "the server has its %u clients already",
                          server->clients_max);
     return err;

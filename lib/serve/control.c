@@ -162,6 +162,8 @@ static void hang_up(struct rpm_server *server)
 
 int rpm_server_run(struct rpm_server *server)
 {
+    rpmi_begin();
+
     int err = 0;
 
     rpmi_pulse_begin(server->pulse);

@@ -94,6 +94,8 @@ static void set_running(struct rpm_server *server, bool runs)
 
 int rpm_server_engine(struct rpm_server *server)
 {
+    rpmi_begin();
+
     uint32_t cpu = rpmi_order_cpu();
     int err = 0;
 

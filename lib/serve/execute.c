@@ -224,7 +224,7 @@ void rpmi_serve_pass(struct rpm_server *server)
     }
     for (uint32_t i = 0; i < server->ports_n; i++)
         server->ports[i]->ops->take(server->ports[i], &batch);
-    rpmi_batch_fence(server, &batch);
+    rpmi_batch_fence(&batch);
     rpmi_serve_unlock(server);
     rpmi_batch_sync(server, &batch);
     for (uint32_t i = 0; i < high; i++)

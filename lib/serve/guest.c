@@ -32,7 +32,7 @@ static int attach(struct rpmi_port *port, struct rpmi_guest *guest, const struct
     rpmi_serve_lock(server);
     err = rpmi_service_attach(server->service, &guest->client);
     rpmi_serve_unlock(server);
-    if (err == RPM_E_FULL)
+    if (err == RPM_E_LIMIT)
         return rpmi_fail(RPM_E_REFUSED, "the server has its %u clients already",
                          server->clients_max);
     return err;

@@ -103,6 +103,8 @@ int rpmi_ports_open(struct rpm_server *server, const char *list)
 
 int rpm_server_url(const struct rpm_server *server, uint32_t index, char *url, size_t bytes)
 {
+    rpmi_begin();
+
     bool shm = server->name.listen_fd >= 0;
     int len;
 

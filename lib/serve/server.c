@@ -197,6 +197,8 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
 
 int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **server)
 {
+    rpmi_begin();
+
     struct rpm_server_opts wanted = rpm_server_opts_init();
     struct rpm_server *fresh;
     int err = opts == NULL ? rpmi_fail(RPM_E_INVAL, "a server has no defaults to live by")
@@ -248,6 +250,8 @@ void rpm_server_stop(struct rpm_server *server)
 
 int rpm_server_stats(struct rpm_server *server, struct rpm_server_stats *stats)
 {
+    rpmi_begin();
+
     const struct rpmi_serve_stats *from = &server->stats;
     struct rpm_server_stats found = {
         .clients = __atomic_load_n(&from->clients, __ATOMIC_RELAXED),
@@ -271,6 +275,7 @@ int rpm_server_stats(struct rpm_server *server, struct rpm_server_stats *stats)
 
 int rpm_server_facts(const struct rpm_server *server, struct rpm_facts *facts)
 {
+    rpmi_begin();
     return rpmi_opts_out(facts, &server->facts, sizeof(server->facts));
 }
 

@@ -80,7 +80,7 @@ static struct rpmi_op op_of(const struct walk *walk, const struct rpmi_step *ste
 static void publish(struct walk *walk)
 {
     if (walk->stored)
-        rpmi_batch_fence(walk->server, walk->batch);
+        rpmi_batch_fence(walk->batch);
     walk->stored = false;
 }
 

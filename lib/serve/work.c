@@ -70,6 +70,7 @@ static void make_durable(struct rpm_server *server, struct rpmi_batch *batch,
     if (server->pool.facts.domain == RPM_DOMAIN_MSYNC) {
         add_dirty(batch, span->offset, len);
     } else if (server->pool.facts.domain == RPM_DOMAIN_ADR) {
+        RPM_ASSERT(rpmi_cpu.can_flush);
         rpmi_cpu_flush(server->pool.base + span->offset, len);
         batch->unfenced = true;
     }
@@ -214,10 +215,10 @@ int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_o
     }
 }
 
-void rpmi_batch_fence(struct rpm_server *server, struct rpmi_batch *batch)
+void rpmi_batch_fence(struct rpmi_batch *batch)
 {
     if (batch->unfenced)
-        rpmi_media_fence(&server->pool);
+        rpmi_cpu_fence();
     batch->unfenced = false;
 }
 

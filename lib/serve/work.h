@@ -79,7 +79,7 @@ static inline void rpmi_batch_begin(struct rpmi_batch *batch)
 }
 
 /* The drain: under the lock. */
-void rpmi_batch_fence(struct rpm_server *server, struct rpmi_batch *batch);
+void rpmi_batch_fence(struct rpmi_batch *batch);
 
 /* The slow part of making durable, msync: without the lock. Then msync_status counts. */
 void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch);

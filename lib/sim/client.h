@@ -112,7 +112,7 @@ struct rpmi_client {
     unsigned char reply[RPMI_REPLY_BYTES];
 };
 
-/* A new client machine with room for @depth ops; not connected yet. RPM_E_NOMEM, RPM_E_FULL. */
+/* A new client machine with room for @depth ops; not connected yet. RPM_E_NOMEM, RPM_E_LIMIT. */
 int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
                      struct rpmi_client **client);
 

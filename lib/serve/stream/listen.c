@@ -11,6 +11,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -130,14 +132,61 @@ static int listen_local(struct rpmi_stream_port *port)
     return err;
 }
 
-/* A host of "*" is every address of this machine: a client names one. */
+static bool is_every_address(const char *host)
+{
+    return strcmp(host, "*") == 0 || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+}
+
+/* Link-local addresses are left out: they need the name of an interface at the client. */
+static bool is_reachable(const struct ifaddrs *one, int family)
+{
+    struct sockaddr_storage name = { 0 };
+
+    if (one->ifa_addr == NULL || one->ifa_addr->sa_family != family ||
+        (one->ifa_flags & IFF_UP) == 0)
+        return false;
+    memcpy(&name, one->ifa_addr,
+           family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+    return !is_loopback(&name) &&
+           (family != AF_INET6 ||
+            !IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)&name)->sin6_addr));
+}
+
+/* An address at which a client finds a port that listens at every address of this machine: of
+ * IPv4 if there is one, and of an interface that other machines may reach. */
+static void name_host(char *host, size_t bytes)
+{
+    static const int families[] = { AF_INET, AF_INET6 };
+    struct ifaddrs *all = NULL;
+    bool found = false;
+
+    (void)snprintf(host, bytes, "127.0.0.1");
+    if (getifaddrs(&all) != 0)
+        return;
+    for (size_t i = 0; i < 2 && !found; i++)
+        for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next)
+            found = is_reachable(one, families[i]) &&
+                    getnameinfo(one->ifa_addr,
+                                families[i] == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                        : sizeof(struct sockaddr_in),
+                                host, (socklen_t)bytes, NULL, 0, NI_NUMERICHOST) == 0;
+    freeifaddrs(all);
+}
+
+/* As a client dials it. */
 static void name_url(struct rpmi_stream_port *port)
 {
     const struct rpmi_endpoint *endpoint = &port->name.endpoint;
-    const char *host = strcmp(endpoint->host, "*") == 0 ? "localhost" : endpoint->host;
-    bool brackets = strchr(host, ':') != NULL;
+    char own[INET6_ADDRSTRLEN];
+    const char *host = endpoint->host;
     char *url = port->port.url;
+    bool brackets;
 
+    if (is_every_address(host)) {
+        name_host(own, sizeof(own));
+        host = own;
+    }
+    brackets = strchr(host, ':') != NULL;
     if (port->name.local)
         (void)snprintf(url, RPMI_URL_BYTES_MAX, "unix:%s", port->local.path);
     else

@@ -101,7 +101,7 @@ int rpmi_serve_nic_of(struct rpmi_verbs_port *port, struct ibv_context *verbs,
             return 0;
         }
     if (port->nics_n == RPMI_NICS_MAX)
-        return rpmi_fail(RPM_E_FULL, "one port serves through %u devices", RPMI_NICS_MAX);
+        return rpmi_fail(RPM_E_LIMIT, "one port serves through %u devices", RPMI_NICS_MAX);
     memset(fresh, 0, sizeof(*fresh));
     err = rpmi_nic_probe(verbs, &fresh->nic);
     if (err == 0)

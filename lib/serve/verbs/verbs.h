@@ -112,7 +112,7 @@ static inline uint32_t rpmi_caller_state(const struct rpmi_caller *caller)
 }
 
 /* nics.c: what is known of a device, tried out on the pool when it is new. RPM_E_NOCAP (this
- * memory cannot be had through it), RPM_E_NOMEM, RPM_E_FULL, RPM_E_IO. */
+ * memory cannot be had through it), RPM_E_NOMEM, RPM_E_LIMIT, RPM_E_IO. */
 int rpmi_serve_nic_of(struct rpmi_verbs_port *port, struct ibv_context *verbs,
                       struct rpmi_serve_nic **nic);
 

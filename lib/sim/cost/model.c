@@ -17,6 +17,8 @@ struct rpm_model {
 
 int rpm_model_open(const char *preset, struct rpm_model **out)
 {
+    rpmi_begin();
+
     struct rpm_model *model = rpmi_alloc(sizeof(*model), 64);
     int err;
 
@@ -47,6 +49,7 @@ void rpm_model_facts(const struct rpm_model *model, struct rpm_facts *facts)
 
 int rpm_model_param(const struct rpm_model *model, uint32_t index, struct rpm_model_number *param)
 {
+    rpmi_begin();
     RPM_ASSERT(model != NULL && param != NULL);
     if (index >= RPMI_PARAMS)
         return rpmi_fail(RPM_E_NOENT, "a preset has %u numbers", (unsigned)RPMI_PARAMS);
@@ -60,6 +63,8 @@ int rpm_model_param(const struct rpm_model *model, uint32_t index, struct rpm_mo
 int rpm_model_run(const struct rpm_model *model, const struct rpm_load *theirs,
                   struct rpm_cost *theirs_cost)
 {
+    rpmi_begin();
+
     struct rpm_load load = rpm_load_init();
     struct rpmi_rig *rig;
     struct rpm_cost cost;
@@ -79,6 +84,8 @@ int rpm_model_run(const struct rpm_model *model, const struct rpm_load *theirs,
 int rpm_model_run_scripts(const struct rpm_model *model, const struct rpm_script_load *theirs,
                           struct rpm_cost *theirs_cost)
 {
+    rpmi_begin();
+
     struct rpm_script_load load = rpm_script_load_init();
     struct rpmi_play *play;
     struct rpm_cost cost;

@@ -13,10 +13,10 @@ TEST_CASE("client: dialling ends connected, or refused with the reason", "[unit]
     REQUIRE(client->connected);
     REQUIRE(client->lost == 0);
     REQUIRE(client->epoch == 7);
-    bench.refuse_attach = RPM_E_FULL;
+    bench.refuse_attach = RPM_E_LIMIT;
     client = bench.dial();
     REQUIRE_FALSE(client->connected);
-    REQUIRE(client->refused == RPM_E_FULL);
+    REQUIRE(client->refused == RPM_E_LIMIT);
     rpmi_power_kill(bench.machine());
     client = bench.dial();
     REQUIRE(client->refused == RPM_E_REFUSED);
