@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cli.h: options of a program, with --help and --version; and tool.h.
+ * cli.h: options of a program, with --help and --version; and output.h, tool.h.
  */
 #ifndef RPM_TOOLS_CLI_H
 #define RPM_TOOLS_CLI_H
 
-#include "tool.h"
+#include "output.h"
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -132,8 +132,8 @@ inline std::string wrong_word(const CLI::ParseError &error)
     return "--config: '" + text + "' is no option, or not of that section";
 }
 
-/* Parse and run: what main() returns. Without arguments the help is shown as wrong usage. */
-inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
+/* Parse and run: the exit code, but for what became of standard output. */
+inline int parse_and_run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
 {
     std::string name = app.get_name();
 
@@ -158,6 +158,13 @@ inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> 
         fprintf(stderr, "%s: %s\n", name.c_str(), failure.what());
         return kFailed;
     }
+}
+
+/* What main() returns. Without arguments the help is shown as wrong usage. */
+inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
+{
+    open_standard();
+    return close_standard(app.get_name(), parse_and_run(app, argc, argv, body));
 }
 
 } // namespace cli

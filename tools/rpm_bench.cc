@@ -102,6 +102,9 @@ static void add_run(CLI::App &app, RunOptions &options)
     add_work(sub, options);
     sub->add_option("--time", options.seconds, "seconds for each line (1)")
         ->check(CLI::Range(0.01, 1e5));
+    sub->add_option("--ramp", options.ramp,
+                    "seconds before them that do not count (a fifth of them, at most 0.2)")
+        ->check(CLI::Range(0.0, 1e5));
     sub->add_option("--timeout", options.timeout, "seconds that one call may take (5)")
         ->check(CLI::Range(0.001, 1e6));
     cli::level_option(sub, options.level, "what a completion promises (durable)");
@@ -135,8 +138,9 @@ static void add_compare(CLI::App &app, CompareOptions &options)
                "--peer", options.peer,
                "against librpma, verbs or libfabric instead; self: ours with one thing changed")
             ->check(CLI::IsMember({ "librpma", "verbs", "libfabric", "self" }));
-    sub->add_option("--scheme", options.scheme, "of the link with --peer self: verbs, tcp (verbs)")
-        ->check(CLI::IsMember({ "verbs", "tcp" }))
+    sub->add_option("--scheme", options.scheme,
+                    "of the link with --peer self: verbs, tcp, ring (verbs)")
+        ->check(CLI::IsMember({ "verbs", "tcp", "ring" }))
         ->needs(peer);
     sub->add_option("--address", options.address,
                     "of the peer's server and ours (an RDMA device's; tcp: 127.0.0.1)")

@@ -45,7 +45,7 @@ static void add_append(CLI::App &app, AppendOptions &options)
 
     sub->add_option("--file", options.file, "read this instead of standard input");
     cli::size_option(sub, "--capacity", options.capacity,
-                     "size of a log that is created (64M, halved until the pool has room)");
+                     "size of a log that is created (an eighth of the pool, at most 64M)");
     sub->add_flag("--no-create", options.no_create, "fail if there is no such log");
     sub->add_flag("--create", "create the log if there is none: the default");
     cli::level_option(sub, options.level, "what an acknowledgement promises (durable)");

@@ -70,14 +70,19 @@ std::string cpuinfo(const std::string &key)
 /* Instructions that bring bytes out of the caches, or past them. */
 Json flush_instructions()
 {
-    static const char *const wanted[] = { "clflush", "clflushopt", "clwb", "sse2", "movdir64b" };
-    std::istringstream words(cpuinfo("flags"));
+    static const struct {
+        const char *flag; /* as x86-64 and arm64 have it in /proc/cpuinfo */
+        const char *instruction;
+    } wanted[] = { { "clflush", "clflush" }, { "clflushopt", "clflushopt" }, { "clwb", "clwb" },
+                   { "sse2", "movnt" },      { "movdir64b", "movdir64b" },   { "dcpop", "dc cvap" },
+                   { "dcpodp", "dc cvadp" } };
+    std::istringstream words(cpuinfo("flags") + " " + cpuinfo("Features"));
     std::vector<std::string> flags{ std::istream_iterator<std::string>(words), {} };
     Json found = Json::array();
 
-    for (const char *name : wanted)
-        if (std::find(flags.begin(), flags.end(), name) != flags.end())
-            found.push_back(std::string(name) == "sse2" ? "movnt" : name);
+    for (const auto &one : wanted)
+        if (std::find(flags.begin(), flags.end(), one.flag) != flags.end())
+            found.push_back(one.instruction);
     return found;
 }
 

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <iterator>
 #include <mutex>
 #include <pthread.h>
@@ -138,10 +137,10 @@ void write_stats(rpm_server *server, const std::string &path)
         fprintf(stderr, "%s\n", stats_json(server).c_str());
         return;
     }
-    std::ofstream file(path);
-    file << stats_json(server) << "\n";
-    if (!file.flush())
-        fprintf(stderr, "rpm-server: cannot write %s\n", path.c_str());
+    cli::OutFile file(path);
+
+    file.write(stats_json(server) + "\n");
+    file.close();
 }
 
 template <typename Body> std::thread start_thread(Body body)
@@ -187,6 +186,14 @@ class StatsThread
     std::atomic<bool> done_{ false };
     std::thread thread_;
 };
+
+/* Writing past a limit on file sizes is an error of the one write: of the pool that cannot be made,
+ * of diagnostics for a file that is full. Its signal would end the server and all of its clients.
+ */
+void survive_file_limits()
+{
+    signal(SIGXFSZ, SIG_IGN);
+}
 
 void block_stats_signal()
 {
@@ -288,6 +295,7 @@ int serve(const Options &options)
                   : options.quiet ? RPM_DIAG_WARNING
                                   : RPM_DIAG_NOTICE);
     block_stats_signal();
+    survive_file_limits();
     raise_descriptor_limit();
     cli::catch_stop([] {
         rpm_server *now = running.load();

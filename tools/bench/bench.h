@@ -5,9 +5,11 @@
 #ifndef RPM_TOOLS_BENCH_BENCH_H
 #define RPM_TOOLS_BENCH_BENCH_H
 
+#include "progress.h"
 #include "tool.h"
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,12 @@ double median(std::vector<double> values);
 
 /* A comparison that was told to stop ends as a failed one: half of it is no comparison. */
 void end_if_stopped();
+
+/* The one line about it on a terminal, cleared by whoever prints something else. */
+cli::Progress &progress();
+
+/* The machine and the program, for files that are read elsewhere and later. */
+nlohmann::ordered_json description();
 
 /* A directory in memory, removed with what is in it. */
 class MemoryDir
@@ -111,6 +119,8 @@ struct RunOptions {
     std::string json;
     std::string csv;
     double seconds = 1;
+    double ramp =
+        -1; /* seconds that are not counted before those; negative: a fifth, at most 0.2 */
     double timeout = 5;
 };
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace bench
@@ -30,6 +29,9 @@ void conclude(Row &row, const std::vector<double> &ours, const std::vector<doubl
     row.ratio = median(ratios);
     row.ratio_min = *std::min_element(ratios.begin(), ratios.end());
     row.ratio_max = *std::max_element(ratios.begin(), ratios.end());
+    row.ratios = spread_of(ratios);
+    row.our_rounds = spread_of(ours);
+    row.other_rounds = spread_of(others);
 }
 
 bool wanted(const std::string &only, const std::string &what, const std::string &against)
@@ -73,9 +75,10 @@ void print_row(const Row &row)
     if (row.target > 0)
         snprintf(target, sizeof(target), "<= %s  %s", target_text(row.target).c_str(),
                  row.ratio <= row.target ? "met" : "MISSED");
-    printf("%-20s %6llu %5u  %-13s %8.1fns %8.1fns %6.2f %15s  %s\n", row.what.c_str(),
+    progress().clear();
+    printf("%-20s %6llu %5u  %-13s %8.1fns %8.1fns %6.2f %15s%s %s\n", row.what.c_str(),
            static_cast<unsigned long long>(row.bytes), row.depth, row.against.c_str(), row.ours,
-           row.other, row.ratio, span, target);
+           row.other, row.ratio, span, scatters(row.ratios) ? "~" : " ", target);
     fflush(stdout);
 }
 
@@ -93,13 +96,23 @@ static double target_of(const std::string &what, const std::string &against, Sha
     return shape.depth > 1 ? 0 : direct && small ? 0.4 : 1.0;
 }
 
-void play(std::vector<Side> &sides, uint32_t rounds, uint32_t depth)
+void tell_round(const std::string &what, const std::string &against, uint32_t round,
+                const CompareOptions &options)
+{
+    progress().tell([&] {
+        return what + " against " + against + ": round " + std::to_string(round + 1) + " of " +
+               std::to_string(options.rounds);
+    });
+}
+
+void play(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth)
 {
     for (Side &side : sides)
         side.records = burst_records(*side.contender, depth);
-    for (uint32_t round = 0; round < rounds; round++) {
+    for (uint32_t round = 0; round < options.rounds; round++) {
         std::vector<std::vector<double>> times(sides.size());
 
+        tell_round(sides[0].name, sides.back().name, round, options);
         for (int k = 0; k < kBursts; k++)
             for (size_t i = 0; i < sides.size(); i++)
                 times[i].push_back(burst(*sides[i].contender, sides[i].records, depth));
@@ -132,7 +145,7 @@ static void compare_append(const Stage &stage, const std::string &mode, Shape sh
         return;
     sides[0].contender =
         make_ours(stage.socket + ",mode=" + mode, "bench-" + mode, shape, kCapacity);
-    play(sides, stage.options.rounds, shape.depth);
+    play(sides, stage.options, shape.depth);
     for (size_t i = 1; i < sides.size(); i++) {
         Row row = { what, shape.bytes, shape.depth, sides[i].name, "time per record" };
 
@@ -143,27 +156,78 @@ static void compare_append(const Stage &stage, const std::string &mode, Shape sh
     }
 }
 
-void write_rows(const std::string &path, const std::vector<Row> &rows)
+static nlohmann::ordered_json json_of(const Row &row)
 {
-    nlohmann::ordered_json json = nlohmann::ordered_json::array();
-    std::ofstream file;
+    return { { "what", row.what },
+             { "bytes", row.bytes },
+             { "depth", row.depth },
+             { "against", row.against },
+             { "ratio", row.ratio },
+             { "ratio_min", row.ratio_min },
+             { "ratio_max", row.ratio_max },
+             { "ratio_mean", row.ratios.mean },
+             { "ratio_sd", row.ratios.deviation() },
+             { "scatters", scatters(row.ratios) },
+             { "unit", row.unit },
+             { "ours_ns", row.ours },
+             { "ours_sd_ns", row.our_rounds.deviation() },
+             { "other_ns", row.other },
+             { "other_sd_ns", row.other_rounds.deviation() } };
+}
+
+static void warn_of_scatter(const std::vector<Row> &rows)
+{
+    std::string names;
 
     for (const Row &row : rows)
-        json.push_back({ { "what", row.what },
-                         { "bytes", row.bytes },
-                         { "depth", row.depth },
-                         { "against", row.against },
-                         { "ratio", row.ratio },
-                         { "ratio_min", row.ratio_min },
-                         { "ratio_max", row.ratio_max },
-                         { "unit", row.unit },
-                         { "ours_ns", row.ours },
-                         { "other_ns", row.other } });
-    file.open(path == "-" ? "/dev/stdout" : path);
-    file << json.dump(2) << '\n';
+        if (scatters(row.ratios))
+            names += (names.empty() ? "" : "; ") + row.what + " against " + row.against + ", " +
+                     std::to_string(row.bytes) + " B, depth " + std::to_string(row.depth);
+    if (!names.empty())
+        fprintf(stderr,
+                "rpm-bench: warning: the rounds of these rows, marked ~, scatter: the standard "
+                "deviation of their ratio is over %.0f %% of it: %s. Measure again while nothing "
+                "else runs, or with more --rounds.\n",
+                100 * kScatter, names.c_str());
+}
+
+static void write_rows(const CompareOptions &options, const nlohmann::ordered_json &where,
+                       const std::vector<Row> &rows, bool complete, cli::OutFile &file)
+{
+    nlohmann::ordered_json json = description();
+
+    json.update(where);
+    json["rounds"] = options.rounds;
+    json["complete"] = complete;
+    json["rows"] = nlohmann::ordered_json::array();
+    for (const Row &row : rows)
+        json["rows"].push_back(json_of(row));
+    file.write(json.dump(2) + '\n');
     file.close();
-    if (!file)
-        throw cli::Failure(path + ": cannot be written");
+}
+
+void with_rows(const CompareOptions &options, const nlohmann::ordered_json &where,
+               const std::function<void(std::vector<Row> &)> &body)
+{
+    std::unique_ptr<cli::OutFile> file;
+    std::vector<Row> rows;
+    std::exception_ptr failure;
+
+    if (!options.json.empty())
+        file = std::make_unique<cli::OutFile>(options.json);
+    try {
+        body(rows);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    progress().clear();
+    warn_of_scatter(rows);
+    if (file != nullptr)
+        write_rows(options, where, rows, failure == nullptr, *file);
+    if (failure != nullptr)
+        std::rethrow_exception(failure);
+    if (rows.empty())
+        throw cli::Failure("--only: no row is called \"" + options.only + "\"");
 }
 
 /* Before anything is set up: a row of that name may be there. */
@@ -216,7 +280,6 @@ int compare(const CompareOptions &options)
     check_only(options.only);
     MemoryDir dir(options.dir);
     std::vector<int> cpus = allowed_cpus();
-    std::vector<Row> rows;
     ServerOptions server = { dir / "pool", "shm:" + (dir / "socket"), pool_bytes(options) };
     Stage stage = { options, dir, server.listen, cpus.empty() ? -1 : cpus.front(),
                     cpus.empty() ? -1 : cpus.back() };
@@ -231,17 +294,16 @@ int compare(const CompareOptions &options)
     pin(stage.near_cpu);
     print_notes(stage);
     print_header();
-    for (const char *mode : { "direct", "ring" })
-        for (uint64_t bytes : kSizes)
-            for (uint32_t depth : kDepths)
-                compare_append(stage, mode, { bytes, depth }, rows);
-    compare_writers(stage, rows);
-    compare_follower(stage, rows);
-    compare_scan(stage, rows);
-    if (rows.empty() && !cli::stopped())
-        throw cli::Failure("--only: no row is called \"" + options.only + "\"");
-    if (!options.json.empty())
-        write_rows(options.json, rows);
+    with_rows(options, { { "memory", options.dir }, { "domain", "adr" } },
+              [&](std::vector<Row> &rows) {
+                  for (const char *mode : { "direct", "ring" })
+                      for (uint64_t bytes : kSizes)
+                          for (uint32_t depth : kDepths)
+                              compare_append(stage, mode, { bytes, depth }, rows);
+                  compare_writers(stage, rows);
+                  compare_follower(stage, rows);
+                  compare_scan(stage, rows);
+              });
     return cli::kDone;
 }
 

@@ -6,6 +6,10 @@
 #define RPM_TOOLS_BENCH_COMPARE_H
 
 #include "bench/contender.h"
+#include "bench/stats.h"
+#include "output.h"
+
+#include <functional>
 
 namespace bench
 {
@@ -23,6 +27,9 @@ struct Row {
     double ratio = 0;
     double ratio_min = 0;
     double ratio_max = 0;
+    Spread ratios = {}; /* of the rounds */
+    Spread our_rounds = {};
+    Spread other_rounds = {};
 };
 
 /* Where the comparison runs. */
@@ -55,10 +62,29 @@ struct Side {
 };
 
 /* All of them in turn, burst by burst. */
-void play(std::vector<Side> &sides, uint32_t rounds, uint32_t depth);
+void play(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth);
 
-/* For whoever reads the file. */
-void write_rows(const std::string &path, const std::vector<Row> &rows);
+/* What describes rows that were measured over a link. */
+inline nlohmann::ordered_json where_of(const CompareOptions &options, const std::string &url)
+{
+    return { { "url", url },
+             { "peer", options.peer },
+             { "memory", options.memory.empty() ? options.dir : options.memory },
+             { "domain", "adr" },
+             { "ddio", false },
+             { "method", options.method == 0
+                             ? "cheapest"
+                             : rpm_method_name(static_cast<rpm_method>(options.method)) } };
+}
+
+/* The line on a terminal: which round of how many. */
+void tell_round(const std::string &what, const std::string &against, uint32_t round,
+                const CompareOptions &options);
+
+/* @body adds rows. They are kept if it fails or is told to stop: in the file, which then says that
+ * it is not complete. Says which rows scatter. @where: what else describes them. */
+void with_rows(const CompareOptions &options, const nlohmann::ordered_json &where,
+               const std::function<void(std::vector<Row> &)> &body);
 
 /* Two writers on two logs against one of them. */
 void compare_writers(const Stage &stage, std::vector<Row> &rows);

@@ -163,6 +163,7 @@ void compare_writers(const Stage &stage, std::vector<Row> &rows)
         std::vector<double> ones;
         std::vector<double> twos;
 
+        tell_round(row.what, row.against, round, stage.options);
         for (int k = 0; k < kBursts; k++) {
             ones.push_back(burst(first, n, 1));
             twos.push_back(burst_of_two(first, second, n));
@@ -282,6 +283,7 @@ static void compare_followed(const Stage &stage, uint64_t bytes, std::vector<Row
         std::vector<double> alones;
         std::vector<double> followeds;
 
+        tell_round(row.what, row.against, round, stage.options);
         for (int k = 0; k < kBursts; k++) {
             alones.push_back(burst(log, n, 1));
             followeds.push_back(burst_followed(log, follower, n));
@@ -362,6 +364,7 @@ void compare_scan(const Stage &stage, std::vector<Row> &rows)
     for (uint32_t round = 0; round < stage.options.rounds; round++) {
         uint64_t start;
 
+        tell_round(row.what, row.against, round, stage.options);
         end_if_stopped();
         ours.push_back(scan_once(log.get(), records, &bytes) / static_cast<double>(records));
         start = now_ns();

@@ -88,13 +88,12 @@ static std::vector<Entrant> our_entrants(const Match &match, Shape shape)
                                          { match.options.method });
                     },
                     false });
-    if (shape.depth > 1)
-        all.push_back({ "async " + scheme,
-                        [=] {
-                            return make_ours_async(match.url, "bench-async", shape, capacity(shape),
-                                                   { match.options.method });
-                        },
-                        false });
+    all.push_back({ "async " + scheme,
+                    [=] {
+                        return make_ours_async(match.url, "bench-async", shape, capacity(shape),
+                                               { match.options.method });
+                    },
+                    false });
     return all;
 }
 
@@ -118,7 +117,7 @@ struct Pair {
     Row row;
 };
 
-/* What is asked for. Only ours that shares a flush has a target. */
+/* What is asked for. */
 static std::vector<Pair> pair_up(const Match &match, Shape shape, std::vector<Entrant> &ours,
                                  std::vector<Entrant> &theirs)
 {
@@ -132,6 +131,8 @@ static std::vector<Pair> pair_up(const Match &match, Shape shape, std::vector<En
                 continue;
             if (i == 0)
                 row.target = match.peer.target(shape, k == 0 ? Way::kEach : Way::kGroup);
+            else if (k > 0)
+                row.target = kAsyncTarget;
             ours[i].wanted = theirs[k].wanted = true;
             pairs.push_back({ i, k, row });
         }
@@ -160,7 +161,7 @@ static void compare_shape(const Match &match, Shape shape, std::vector<Row> &row
     std::vector<size_t> our_places = enter(ours, sides);
     std::vector<size_t> their_places = enter(theirs, sides);
 
-    play(sides, match.options.rounds, shape.depth);
+    play(sides, match.options, shape.depth);
     for (Pair &pair : pairs) {
         conclude(pair.row, sides[our_places[pair.ours]].rounds,
                  sides[their_places[pair.theirs]].rounds);
@@ -175,7 +176,8 @@ static void print_notes(const Match &match)
            "not behind DDIO\n",
            match.place.address.c_str(),
            match.options.memory.empty() ? match.options.dir.c_str() : match.options.memory.c_str());
-    printf("append at depth 32: records that share one flush; async: each with its own\n");
+    printf("append at depth 32: records that are given to share one flush; async: records that "
+           "share flushes as they come\n");
     printf("ratio: time of ours over time of the other, below 1 is faster; median of %u rounds\n\n",
            match.options.rounds);
 }
@@ -205,7 +207,6 @@ int compare_peer(const CompareOptions &options)
     bool rdma = std::string(peer.scheme) == "verbs";
     MemoryDir dir(options.dir);
     std::vector<int> cpus = allowed_cpus();
-    std::vector<Row> rows;
     ServerOptions server;
     Place place;
 
@@ -229,13 +230,11 @@ int compare_peer(const CompareOptions &options)
     Match match = { options, peer, theirs.place(), server.listen };
     print_notes(match);
     print_header();
-    for (uint64_t bytes : kSizes)
-        for (uint32_t depth : kDepths)
-            compare_shape(match, { bytes, depth }, rows);
-    if (rows.empty() && !cli::stopped())
-        throw cli::Failure("--only: no row is called \"" + options.only + "\"");
-    if (!options.json.empty())
-        write_rows(options.json, rows);
+    with_rows(options, where_of(options, server.listen), [&](std::vector<Row> &rows) {
+        for (uint64_t bytes : kSizes)
+            for (uint32_t depth : kDepths)
+                compare_shape(match, { bytes, depth }, rows);
+    });
     return cli::kDone;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * compare_self.cc: ours against ours with one thing changed, in turn, burst by burst, over one link
- * to one server: what each thing is worth here. Nothing has a target.
+ * to one server: what each thing is worth here.
  */
 #include "bench/compare.h"
 #include "bench/peer/peer.h"
@@ -23,6 +23,7 @@ struct Duel {
     std::function<ContenderPtr()> ours;
     std::function<ContenderPtr()> other;
     uint32_t connections = 1; /* of the side that has most */
+    double target = 0;        /* as in Row */
 };
 
 static uint64_t capacity(Shape shape)
@@ -68,6 +69,22 @@ static void add_switches(const std::string &url, std::vector<Duel> &duels)
         }
 }
 
+/* Asynchronous appends, which share flushes by themselves, against records that are given to share
+ * one: the library's own way of doing what a peer does as a group. */
+static void add_async(const std::string &url, std::vector<Duel> &duels)
+{
+    for (uint64_t bytes : { 64, 256, 4096 })
+        for (uint32_t depth : { 1, 32 }) {
+            Shape shape = { bytes, depth };
+
+            duels.push_back(
+                { "async", "append", shape,
+                  [=] { return make_ours_async(url, "bench-async", shape, capacity(shape)); },
+                  [=] { return enter(url, "bench-append", shape); } });
+            duels.back().target = depth > 1 ? kAsyncTarget : 0;
+        }
+}
+
 /* Several clients, and one or several with too much under way. */
 static void add_crowds(const std::string &url, std::vector<Duel> &duels)
 {
@@ -96,9 +113,10 @@ static Row fight(const CompareOptions &options, const Duel &duel)
     Row row = { duel.what, duel.shape.bytes, duel.shape.depth, duel.against, "time per record" };
     std::vector<Side> sides(2);
 
+    row.target = duel.target;
     sides[0].contender = duel.ours();
     sides[1].contender = duel.other();
-    play(sides, options.rounds, duel.shape.depth * duel.connections);
+    play(sides, options, duel.shape.depth * duel.connections);
     conclude(row, sides[0].rounds, sides[1].rounds);
     print_row(row);
     return row;
@@ -146,6 +164,7 @@ static std::vector<Duel> all_duels(const CompareOptions &options, const std::str
     std::vector<std::string> names;
 
     add_switches(url, duels);
+    add_async(url, duels);
     add_crowds(url, duels);
     for (Duel &duel : duels) {
         duel.what += " " + options.scheme;
@@ -162,7 +181,7 @@ static std::string own_address(const CompareOptions &options)
 {
     if (!options.address.empty())
         return options.address;
-    if (options.scheme != "verbs")
+    if (options.scheme == "tcp")
         return "127.0.0.1";
     try {
         return rdma_address();
@@ -178,8 +197,7 @@ static void print_notes(const CompareOptions &options, const std::string &url)
         "behind DDIO\n",
         url.c_str(), options.memory.empty() ? options.dir.c_str() : options.memory.c_str());
     printf("append at depth 32: records that share one flush; by 2: two connections, each with as "
-           "many; "
-           "throttle: each with its own\n");
+           "many; async, throttle: appends that share flushes as they come\n");
     printf(
         "ratio: time of the one over time of the other, below 1: it helps; median of %u rounds\n",
         options.rounds);
@@ -189,25 +207,26 @@ int compare_self(const CompareOptions &options)
 {
     MemoryDir dir(options.dir);
     std::vector<int> cpus = allowed_cpus();
-    std::vector<Row> rows;
     ServerOptions server;
 
     server.pool = options.memory.empty() ? dir / "pool" : options.memory;
     server.pool_bytes = kPoolBytes;
-    server.listen = options.scheme + "://" + own_address(options) + ":" +
-                    std::to_string(options.port) + "/bench";
+    server.listen = options.scheme == "ring" ? "shm:" + (dir / "socket")
+                                             : options.scheme + "://" + own_address(options) + ":" +
+                                                   std::to_string(options.port) + "/bench";
     server.engine_cpu = cpus.empty() ? -1 : cpus.back();
     server.ddio = RPM_NO;
-    std::vector<Duel> duels = all_duels(options, server.listen);
+    std::vector<Duel> duels =
+        all_duels(options, server.listen + (options.scheme == "ring" ? ",mode=ring" : ""));
     ChildServer child(server);
     print_notes(options, server.listen);
     leave_out(duels);
     printf("\n");
     print_header();
-    for (const Duel &duel : duels)
-        rows.push_back(fight(options, duel));
-    if (!options.json.empty())
-        write_rows(options.json, rows);
+    with_rows(options, where_of(options, server.listen), [&](std::vector<Row> &rows) {
+        for (const Duel &duel : duels)
+            rows.push_back(fight(options, duel));
+    });
     return cli::kDone;
 }
 

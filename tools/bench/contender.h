@@ -31,6 +31,10 @@ class Contender
     virtual uint64_t burst_max() const = 0;
 };
 
+/* What appends that share flushes as they come may take, as a multiple of the time of as many that
+ * were given to share one. */
+constexpr double kAsyncTarget = 1.2;
+
 using ContenderPtr = std::unique_ptr<Contender>;
 
 /* What is asked of ours; none of it: what a program gets that asks for nothing. */
@@ -44,7 +48,8 @@ struct Asked {
 /* Our log over @url, created there under a name of its own. */
 ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
                        uint64_t capacity, const Asked &asked = {});
-/* The same, each record made durable by itself, as many under way as the depth says. */
+/* The same, record by record, as many under way as the depth says: they share flushes as they come.
+ */
 ContenderPtr make_ours_async(const std::string &url, const std::string &name, Shape shape,
                              uint64_t capacity, const Asked &asked = {});
 /* So many of the latter, each in a thread and over a connection of its own; the depth is of each.

@@ -13,8 +13,8 @@
 namespace bench
 {
 
-/* As many under way as the depth says, each with a flush of its own, and waited for together: who
- * polls takes the CPU from the others. */
+/* As many under way as the depth says, and waited for together: a client that polls takes the CPU
+ * from the others. */
 class PatientLog : public OurLog
 {
   public:

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <thread>
 
@@ -57,6 +59,31 @@ void end_if_stopped()
 {
     if (cli::stopped())
         throw cli::Failure("stopped");
+}
+
+cli::Progress &progress()
+{
+    static cli::Progress line;
+
+    return line;
+}
+
+nlohmann::ordered_json description()
+{
+    struct utsname host = {};
+    char when[32] = "";
+    std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    struct tm parts;
+
+    uname(&host);
+    if (gmtime_r(&now, &parts) != nullptr)
+        strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return { { "program", "rpm-bench" },
+             { "version", rpm_version() },
+             { "time", when },
+             { "host", host.nodename },
+             { "system", std::string(host.sysname) + " " + host.release + " " + host.machine },
+             { "cpus", sysconf(_SC_NPROCESSORS_ONLN) } };
 }
 
 MemoryDir::MemoryDir(const std::string &parent) : path_(parent + "/rpm-bench-XXXXXX")

@@ -6,6 +6,8 @@
 #define RPM_TOOLS_BENCH_RUN_H
 
 #include "bench/bench.h"
+#include "bench/stats.h"
+#include "output.h"
 
 #include <atomic>
 
@@ -20,6 +22,7 @@ struct Cell {
 
 struct Tally {
     uint64_t records = 0;
+    Spread latency; /* ns */
     rpm_hist hist;
 
     Tally()
@@ -29,12 +32,14 @@ struct Tally {
     void add(uint64_t n, uint64_t ns)
     {
         records += n;
+        latency.add(static_cast<double>(ns), n);
         for (uint64_t i = 0; i < n; i++)
             rpm_hist_add(&hist, ns);
     }
     void add(const Tally &other)
     {
         records += other.records;
+        latency.add(other.latency);
         rpm_hist_merge(&hist, &other.hist);
     }
 };
@@ -42,14 +47,17 @@ struct Tally {
 struct Result {
     Tally main;
     Tally reads;         /* of a mix */
+    Spread rate;         /* operations a second in parts of the time */
     uint64_t memory = 0; /* bytes of all clients */
+    uint32_t level = 0;  /* enum rpm_level in force, enum rpm_method; 0: not of this kind of work */
+    uint32_t method = 0;
     double seconds = 0;
     struct rpm_conn_stats stats = rpm_conn_stats_init(); /* of all, but the lowest throttle_limit */
 
     void add(const Result &other);
 };
 
-/* Used by one thread, except for count_from_now() and stop(). */
+/* Used by one thread, except for count_from_now(), counted() and stop(). */
 class Worker
 {
   public:
@@ -63,6 +71,11 @@ class Worker
     void count_from_now()
     {
         counting_.store(true);
+    }
+    /* Operations so far. */
+    uint64_t counted() const
+    {
+        return counted_.load(std::memory_order_relaxed);
     }
     void stop()
     {
@@ -112,19 +125,25 @@ class Worker
     Result result_;
     std::atomic<bool> counting_{ false };
     std::atomic<bool> stop_{ false };
+    std::atomic<uint64_t> counted_{ 0 };
     cli::Conn conn_;
     cli::Log log_;
     cli::Region region_;
     cli::Locks locks_;
 };
 
-/* Lines as they come, files at the end. */
+/* Lines as they come, files at the end: of a run that was cut short, with the lines that there are.
+ */
 class Report
 {
   public:
     explicit Report(const RunOptions &options);
     void add(Cell cell, const Result &result);
-    void finish();
+    void finish(bool complete);
+    size_t lines() const
+    {
+        return lines_.size();
+    }
 
   private:
     struct Line {
@@ -135,12 +154,18 @@ class Report
     };
 
     void print(const Line &line) const;
-    void write_csv() const;
-    void write_json() const;
+    void write_csv(bool complete) const;
+    void write_json(bool complete) const;
 
     const RunOptions &options_;
+    std::unique_ptr<cli::OutFile> csv_;
+    std::unique_ptr<cli::OutFile> json_;
+    std::FILE *table_; /* standard error if a file goes to standard output */
+    rpm_facts facts_;
     std::vector<Line> lines_;
 };
+
+double ramp_seconds(const RunOptions &options);
 
 } // namespace bench
 #endif

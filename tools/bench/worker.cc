@@ -62,6 +62,7 @@ uint64_t Worker::staging_bytes() const
 void Worker::open_log()
 {
     rpm_log_opts opts = rpm_log_opts_init();
+    struct rpm_log_info info = rpm_log_info_init();
     uint64_t group = done_.size() * (cell_.bytes + 512);
     rpm_log *raw = nullptr;
 
@@ -73,6 +74,9 @@ void Worker::open_log()
     cli::check(name_, rpm_log_open(conn_.get(), name_.c_str(), &opts, &raw));
     log_.reset(raw);
     result_.memory += rpm_log_mem_bytes(&opts);
+    cli::check("info", rpm_log_info(log_.get(), &info));
+    result_.level = info.level;
+    result_.method = info.method;
     trim_at_ = opts.capacity_bytes / 2;
 }
 
@@ -89,6 +93,10 @@ void Worker::open_region()
     opts.bytes = volatile_words ? slots_ * 64 : slots_ * round_up(cell_.bytes, 64);
     cli::check(name_, rpm_region_open(conn_.get(), name_.c_str(), &opts, &raw));
     region_.reset(raw);
+    /* The level that was asked for, or refused; by which method, a region does not tell. */
+    if (!volatile_words)
+        result_.level = options_.level != 0 ? options_.level : static_cast<uint32_t>(RPM_DURABLE);
+    result_.method = options_.method;
 }
 
 /* One table for all threads. */
@@ -119,8 +127,10 @@ bool Worker::next_is_read()
 
 void Worker::count(Tally &tally, uint64_t records, uint64_t ns)
 {
-    if (counting_)
-        tally.add(records, ns);
+    if (!counting_)
+        return;
+    tally.add(records, ns);
+    counted_.store(counted() + records, std::memory_order_relaxed);
 }
 
 /* Space of old records back, now and then. */

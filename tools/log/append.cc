@@ -13,7 +13,7 @@
 namespace logtool
 {
 
-AckFile::AckFile(const std::string &path)
+AckFile::AckFile(const std::string &path) : path_(path)
 {
     if (path.empty())
         return;
@@ -36,8 +36,8 @@ void AckFile::add(uint64_t index, uint64_t lsn)
 
 void AckFile::flush()
 {
-    if (!pending_.empty() && !write_all(fd_, pending_.data(), pending_.size()))
-        throw cli::Failure("nobody reads the acknowledgements");
+    if (!pending_.empty() && !write_all(fd_, path_, pending_.data(), pending_.size()))
+        throw cli::Failure(path_ + ": the reader of the acknowledgements has gone");
     pending_.clear();
 }
 
@@ -66,26 +66,13 @@ rpm_log_opts Appender::log_opts() const
     return opts;
 }
 
-/* Without a wish for its size a new log takes 64 MiB, halved until the pool has room. */
 void Appender::open()
 {
     rpm_log_opts opts = log_opts();
     struct rpm_log_info info = rpm_log_info_init();
 
     session_.open(options_.url);
-    if (opts.capacity_bytes == 0)
-        opts.capacity_bytes = 64u << 20;
-    for (;;) {
-        try {
-            session_.open_log(options_, opts);
-            break;
-        } catch (const cli::RpmFailure &failure) {
-            if (failure.err != RPM_E_FULL || options_.capacity != 0 ||
-                opts.capacity_bytes <= 1u << 20)
-                throw;
-            opts.capacity_bytes /= 2;
-        }
-    }
+    session_.open_log(options_, opts);
     record_max_ = rpm_log_record_max(session_.log.get());
     cli::check("info", rpm_log_info(session_.log.get(), &info));
     torn_ = info.torn;
@@ -252,11 +239,14 @@ void Appender::recover(int err)
         if (err == RPM_E_OWNED || is_away(err))
             sleep_ns(10000000);
     } while (err == RPM_E_OWNED || is_away(err));
-    cli::check("resume", err);
+    if (err != RPM_E_FENCED)
+        cli::check("resume", err);
     reconnects_++;
     for (uint32_t i = 0; i < count; i++)
         settle(outcomes_[i]);
     acks_.flush();
+    /* Another writer has the log, or had it: what it did is not ours to go on from. */
+    cli::check("resume", err);
 }
 
 /* Not faster than the user asked for. */

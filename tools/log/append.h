@@ -26,6 +26,7 @@ class AckFile
     void flush();
 
   private:
+    std::string path_;
     int fd_ = -1;
     std::string pending_;
 };

@@ -27,7 +27,7 @@ struct Common {
 struct AppendOptions : Common {
     std::string file = "-";
     std::string ack_file;
-    uint64_t capacity = 0; /* 0: 64 MiB, or what fits */
+    uint64_t capacity = 0; /* 0: the library's default */
     uint64_t record_bytes = 4096;
     uint32_t batch = 1;
     uint32_t async = 1;
@@ -89,8 +89,8 @@ inline bool is_away(int err)
     return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
 }
 
-/* Write all of it to a file descriptor; false: nobody reads any more. */
-bool write_all(int fd, const char *data, size_t len);
+/* Write all of it to @fd, which a failure calls @path; false: its reader has gone. */
+bool write_all(int fd, const std::string &path, const char *data, size_t len);
 
 /* "durable, by store (domain adr, declared)" */
 std::string domain_text(const rpm_facts &facts);

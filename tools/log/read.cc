@@ -39,7 +39,7 @@ class Output
 
     bool flush()
     {
-        bool read = write_all(STDOUT_FILENO, buffer_.data(), buffer_.size());
+        bool read = write_all(STDOUT_FILENO, "-", buffer_.data(), buffer_.size());
 
         buffer_.clear();
         return read;

@@ -4,6 +4,8 @@
  */
 #include "log/logtool.h"
 
+#include "output.h"
+
 #include <algorithm>
 #include <cmath>
 #include <thread>
@@ -87,7 +89,7 @@ void sleep_ns(uint64_t ns)
     (void)nanosleep(&pause, nullptr);
 }
 
-bool write_all(int fd, const char *data, size_t len)
+bool write_all(int fd, const std::string &path, const char *data, size_t len)
 {
     while (len > 0) {
         ssize_t n = write(fd, data, len);
@@ -97,7 +99,7 @@ bool write_all(int fd, const char *data, size_t len)
         if (n < 0 && errno == EPIPE)
             return false;
         if (n < 0)
-            throw cli::Failure(std::string("write: ") + strerror(errno));
+            cli::fail_output(path, errno);
         data += n;
         len -= static_cast<size_t>(n);
     }

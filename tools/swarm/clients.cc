@@ -86,16 +86,21 @@ bool World::resume(Client &client, Tally &tally)
 {
     std::vector<rpm_outcome> outcomes(rpm_log_record_max(client.log.get()) != 0 ? 64 : 0);
     uint32_t count = 0;
-    int err = rpm_log_resume(client.log.get(), outcomes.data(),
-                             static_cast<uint32_t>(outcomes.size()), &count);
+    bool writes = dice_.chance(80); /* on, or it is content to know */
+    auto *settle = writes ? rpm_log_resume : rpm_log_settle;
+    int err =
+        settle(client.log.get(), outcomes.data(), static_cast<uint32_t>(outcomes.size()), &count);
 
     if (err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_OWNED)
         return false;
-    if (err != 0 && err != RPM_E_FENCED && err != RPM_E_TRIMMED)
+    if (err != 0 && err != (writes ? RPM_E_FENCED : RPM_E_TRIMMED))
         throw Violation("resume: " + std::string(rpm_error_name(err)) + ": " + rpm_last_error());
     tally.resumes++;
     say(who(client) + " resumes " + client.model->name() + ": " + std::to_string(count) +
-        " outcomes, " + (err == 0 ? "writer again" : rpm_error_name(err)));
+        " outcomes, " +
+        (err != 0 ? rpm_error_name(err)
+         : writes ? "writer again"
+                  : "reader"));
     for (uint32_t i = 0; i < count; i++) {
         uint64_t number = reinterpret_cast<uint64_t>(outcomes[i].context);
         size_t at = 0;
@@ -116,15 +121,12 @@ bool World::resume(Client &client, Tally &tally)
         tally.settled_absent += outcomes[i].present == 0;
     }
     reap(client, tally);
-    for (const Flying &flying : client.flying) {
-        /* Not told of: it never left this client. */
-        client.model->settle(flying.number, false, 0);
-        tally.settled_absent++;
-    }
-    client.flying.clear();
-    if (err == 0)
+    if (!client.flying.empty())
+        throw Violation("resume does not tell of record " +
+                        std::to_string(client.flying.front().number));
+    if (err == 0 && writes)
         walk(client.log.get(), *client.model, true, tally);
-    return err == 0;
+    return err == 0 && writes;
 }
 
 void World::reconnect(Client &client, Tally &tally)
@@ -152,14 +154,8 @@ void World::reconnect(Client &client, Tally &tally)
 void World::failed(Client &client, int err, Tally &tally)
 {
     say(who(client) + " fails: " + rpm_error_name(err));
-    if (err == RPM_E_LOST || err == RPM_E_TIMEDOUT) {
+    if (err == RPM_E_LOST || err == RPM_E_TIMEDOUT || (err == RPM_E_FENCED && client.log)) {
         reconnect(client, tally);
-    } else if (err == RPM_E_FENCED && client.log) {
-        reap(client, tally);
-        (void)!resume(client, tally);
-        client.log.reset();
-        client.flying.clear();
-        client.model = nullptr;
     } else if (err == RPM_E_FULL && client.log) {
         trim(client, tally);
     } else if (err != RPM_E_BUSY && err != RPM_E_OWNED) {

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * output.h: results reach standard output and files whole, or the program fails and says which did
+ * not. cli::run() calls open_standard() before and close_standard() after a program's work.
+ *
+ * Tests: tests/tools/full_test
+ */
+#ifndef RPM_TOOLS_OUTPUT_H
+#define RPM_TOOLS_OUTPUT_H
+
+#include "tool.h"
+
+#include <cstdio>
+#include <poll.h>
+
+namespace cli
+{
+
+/* How a failure to write calls the file; "-" is standard output. */
+inline std::string output_name(const std::string &path)
+{
+    return path == "-" ? "standard output" : path;
+}
+
+[[noreturn]] inline void fail_output(const std::string &path, int err)
+{
+    throw Failure(output_name(path) + ": " +
+                  (err != 0 ? strerror(err) : "what was written before did not arrive"));
+}
+
+/* Occupy the numbers of standard streams that were closed, so that no connection and no pool gets
+ * one of them and is printed into. Reading and writing these fails. */
+inline void open_standard()
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* Has the reader of standard output gone? It had what it wanted: no failure. */
+inline bool output_abandoned()
+{
+    struct pollfd out = { STDOUT_FILENO, 0, 0 };
+
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
+/* The exit code of @name, whose work ended with @code: kFailed instead of kDone if standard output
+ * did not take all that was printed. A file system may refuse as late as in close(). */
+inline int close_standard(const std::string &name, int code)
+{
+    bool lost = ferror(stdout) != 0;
+    bool abandoned = output_abandoned();
+    int err = 0;
+
+    if (fflush(stdout) != 0 || (close(STDOUT_FILENO) != 0 && errno != EINTR)) {
+        lost = true;
+        err = errno;
+    }
+    if (!lost || abandoned || err == EPIPE)
+        return code;
+    fprintf(stderr, "%s: standard output: %s\n", name.c_str(),
+            err != 0 ? strerror(err) : "not all of it could be written");
+    return code == kDone ? static_cast<int>(kFailed) : code;
+}
+
+enum class Mode { kReplace, kAppend };
+
+/* A file to be written, or with "-" standard output. The constructor finds out whether it can be
+ * opened, but what was in it before goes only when there is something to replace it; a new one
+ * without anything in it is removed again. */
+class OutFile
+{
+  public:
+    explicit OutFile(const std::string &path, Mode mode = Mode::kReplace)
+        : path_(path), replaces_(mode == Mode::kReplace)
+    {
+        created_ = path != "-" && access(path.c_str(), F_OK) != 0;
+        file_ = path == "-" ? stdout : fopen(path.c_str(), "ae");
+        if (file_ == nullptr)
+            fail_output(path_, errno);
+    }
+    ~OutFile()
+    {
+        if (file_ != nullptr && file_ != stdout)
+            fclose(file_);
+        if (created_ && !begun_)
+            remove(path_.c_str());
+    }
+    OutFile(const OutFile &) = delete;
+    OutFile &operator=(const OutFile &) = delete;
+
+    /* Handed to the system before it returns: an interrupted run leaves whole lines. */
+    void write(const std::string &text)
+    {
+        struct stat found;
+
+        if (!begun_ && replaces_ && file_ != stdout && fstat(fileno(file_), &found) == 0 &&
+            S_ISREG(found.st_mode) && ftruncate(fileno(file_), 0) != 0)
+            fail_output(path_, errno);
+        begun_ = true;
+        if (fputs(text.c_str(), file_) < 0 || fflush(file_) != 0)
+            fail_output(path_, errno);
+    }
+
+    void close()
+    {
+        FILE *file = file_;
+
+        file_ = nullptr;
+        if (file != nullptr && file != stdout && fclose(file) != 0)
+            fail_output(path_, errno);
+    }
+
+  private:
+    std::string path_;
+    FILE *file_ = nullptr;
+    bool replaces_;
+    bool created_ = false;
+    bool begun_ = false;
+};
+
+} // namespace cli
+#endif
