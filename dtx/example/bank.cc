@@ -4,7 +4,7 @@
  *
  *     bank URL...          a server each, such as shm:/run/a shm:/run/b
  */
-#include "engine/session.h"
+#include <dtx/session.h>
 
 #include <cstdio>
 

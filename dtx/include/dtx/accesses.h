@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * accesses.h: the objects that a transaction has read or is going to write, with their bytes.
+ *
+ * Memory is kept from one transaction to the next; pointers stay good until the transaction ends.
+ *
+ * Tests: tests/unit/dtx/engine/accesses_test.cpp
+ */
+#ifndef DTX_ACCESSES_H
+#define DTX_ACCESSES_H
+
+#include <dtx/address.h>
+#include <dtx/object.h>
+
+#include <librpm.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace dtx
+{
+
+struct Access {
+    Address address;
+    unsigned char *image; /* the slot: as read, later as it is to be written */
+    uint32_t bytes;       /* of the slot */
+    bool whole;           /* the image is the object's, as it was at one time */
+    bool seen;            /* its contents were used: must not have changed at the commit */
+    bool written;         /* goes into the log and into the slot */
+    bool locked;          /* we hold its lock */
+    bool fresh;           /* a slot of ours that nobody refers to yet; back to us if all fails */
+    bool reused;          /* and that we had looked at before */
+    bool freed;           /* a slot that is ours to give out again once this is committed */
+    uint64_t version;     /* as read; 0: never written */
+    uint64_t writer;      /* of that version */
+    uint64_t word;        /* of its lock, when the commit looked */
+    uint64_t current;     /* version, when the commit looked */
+
+    ObjectHeader &header()
+    {
+        return header_of(image);
+    }
+    const ObjectHeader &header() const
+    {
+        return header_of(static_cast<const unsigned char *>(image));
+    }
+    bool valid() const
+    {
+        return (header().flags & kObjectValid) != 0;
+    }
+    template <class T> T &as()
+    {
+        return *reinterpret_cast<T *>(image + sizeof(ObjectHeader));
+    }
+};
+
+/* What a commit makes lists of; memory that is kept like that of the accesses. */
+struct CommitSpace {
+    std::vector<Access *> writes;
+    std::vector<Access *> reads;
+    std::vector<uint64_t> lsns;
+    std::vector<rpm_patch> patches;
+};
+
+class Accesses
+{
+  public:
+    Accesses();
+
+    /* Nothing read or written; memory stays. */
+    void clear();
+
+    /* The access to an object, or nullptr. */
+    Access *find(Address address);
+
+    /* A new one, with an image of @bytes that holds garbage. There was none. */
+    Access *add(Address address, uint32_t bytes);
+
+    uint32_t size() const
+    {
+        return size_;
+    }
+    Access &operator[](uint32_t i)
+    {
+        return (*chunks_[i / kChunk])[i % kChunk];
+    }
+
+    const unsigned char *payload(const Access &access) const
+    {
+        return access.image + sizeof(ObjectHeader);
+    }
+
+    /* All of them side by side, in the order of their addresses. Good until the next call. */
+    const std::vector<Access *> &sorted();
+
+    uint64_t txn = 0;
+    uint64_t begin_ns = 0;
+    bool begun = false;        /* its commit has begun to call servers: may have taken locks */
+    bool maybe_logged = false; /* a log may have the redo record; without logs, a row may be new */
+    bool logged = false;   /* all logs have it, or all rows are new: committed, whatever comes */
+    uint64_t obstacle = 0; /* the lock word that was in the way: its owner's number; 0: none */
+    uint64_t joined = 0;   /* see Store */
+    std::vector<unsigned char> record;
+    CommitSpace space;
+    uint32_t lane = 0; /* among those of the session */
+    bool busy = false;
+
+  private:
+    static constexpr uint32_t kChunk = 64;
+    static constexpr uint32_t kBlockBytes = 64 << 10;
+
+    unsigned char *take(uint32_t bytes);
+    void grow_table();
+    uint32_t place(Address address) const;
+
+    std::vector<std::unique_ptr<std::array<Access, kChunk>>> chunks_;
+    uint32_t size_ = 0;
+    std::vector<std::unique_ptr<unsigned char[]>> blocks_;
+    std::vector<std::unique_ptr<unsigned char[]>> large_; /* images larger than a block */
+    uint32_t block_ = 0;
+    uint32_t used_ = 0;
+    std::vector<uint32_t> table_; /* by address: index + 1, 0: free */
+    std::vector<Access *> sorted_;
+};
+
+} // namespace dtx
+#endif

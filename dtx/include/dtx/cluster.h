@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cluster.h: the servers of a database, and the database on them: created, opened, recovered.
+ *
+ * Shard s has its primary on server s and its copies on the servers behind it, replicas in all. A
+ * server that is gone for good, or for long, is promoted away: of its shards, other copies become
+ * the primaries. What is where on a server is in FORMAT.md.
+ *
+ * Tests: tests/unit/dtx/engine/cluster_test.cpp
+ */
+#ifndef DTX_CLUSTER_H
+#define DTX_CLUSTER_H
+
+#include <dtx/layout.h>
+#include <dtx/phases.h>
+#include <dtx/schema.h>
+#include <dtx/techniques.h>
+
+#include <librpm.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dtx
+{
+
+inline constexpr uint32_t kCoordinatorsMax = 100; /* a pool's directory has room for their logs */
+
+struct Options {
+    std::vector<std::string> urls;   /* of the servers; the number of shards */
+    uint32_t replicas = 1;           /* copies of a shard and of a redo record: 1 to urls.size() */
+    Phases phases;                   /* who carries out what */
+    Techniques techniques;           /* against threads being in each other's way */
+    bool durable = true;             /* off: no redo log and nothing flushed, for comparison */
+    uint32_t coordinators = 64;      /* sessions at once, 1 to kCoordinatorsMax */
+    uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */
+    uint32_t guesses = 1 << 18;      /* of where rows are, in each session; 24 bytes each */
+    uint32_t conflicts_max = 0;      /* conflicts of one transaction, then it is an Error,
+                                        RPM_E_BUSY; a lock that is met again in the same hands is
+                                        the same conflict while its lease lasts. 0: no limit */
+    uint64_t lease_us = 2000000;     /* a session that is connected and holds a lock for longer is
+                                        taken over from; one that is not, much sooner */
+    uint64_t timeout_us = 0;         /* of librpm's calls; 0: its default */
+    uint64_t patience_us = 0;        /* how long a session waits for servers that are away, or for
+                                        logs that others have, before it is an Error; 0: 30 s */
+    /* Hears, once a session has waited for a second, for which server or for what. Called by any
+     * thread, one at a time. Empty: a line on standard error. */
+    std::function<void(const std::string &text)> notice;
+    std::string secret;        /* shared with the servers; empty: none */
+    std::string hints = "all"; /* of librpm */
+    uint64_t seed = 1;         /* of back-off, and of the order of steps */
+    uint64_t numbers = 0;      /* for tests: attempts of a session under one claim of its logs; 0:
+                                  2^32 - 1 */
+    uint32_t interleave = 0;   /* for tests: of 256 steps, how many let another coroutine go
+                                  first although nothing has to be waited for */
+    uint32_t canary = 0;       /* for tests: enum Canary, a rule that is left out */
+    /* How to connect to a server, for tests in a world of the device model. Empty: by its URL. */
+    std::function<int(uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn)> dial;
+};
+
+/* Rules that can be left out, so that the checks which must notice can be seen to. */
+enum Canary : uint32_t {
+    kCanaryNone = 0,
+    kCanaryValidate = 1,   /* reads are not looked at again */
+    kCanaryLock = 2,       /* rows are written without their locks */
+    kCanaryVersion = 3,    /* a row keeps its version */
+    kCanaryLogLate = 4,    /* rows are installed before the redo record is written */
+    kCanaryPhantom = 5,    /* absent keys and ends of ranges are not looked at again */
+    kCanarySkipLog = 6,    /* recovery leaves out the log of one coordinator */
+    kCanaryDropCommit = 7, /* one commit in a while is acknowledged and not made */
+    kCanaryNoRedo = 8,     /* a promotion does not apply the logs */
+    kCanaryVacuum = 9,     /* slots are given back that rows are in */
+    kCanaryNoRecord = 10,  /* slots are given back without a redo record */
+    kCanaryGiveUp = 11,    /* reads of a body that gives up are not looked at again */
+    kCanaryLookEarly = 12  /* reads are looked at in the message that locks, on every server */
+};
+
+/* What a recovery found and did. */
+struct Recovery {
+    uint32_t coordinators = 0; /* whose logs were taken over */
+    uint64_t records = 0;      /* redo records read */
+    uint64_t rows = 0;         /* rows written anew: older than their record, or torn */
+    uint64_t locks = 0;        /* of transactions, broken */
+    uint64_t slots = 0;        /* given back by a vacuum */
+};
+
+struct View;
+
+/* A description of a database; no connection is open between calls, but for a Reading. */
+class Cluster
+{
+  public:
+    /* Throws Error for options or a schema that cannot be. */
+    Cluster(Schema schema, Options options);
+
+    /* Make the database on all servers. Durable when it returns. Throws Error: RPM_E_EXISTS, also
+     * when only a part of it is there; RPM_E_NOSPACE: more rows than memory, or than DRAM for the
+     * locks of all copies: a backup keeps room for its own. What it has made is removed then. */
+    void create() const;
+
+    /* Throws Error unless all servers that live have the database, of this schema: RPM_E_NOENT,
+     * RPM_E_VERSION. */
+    void verify() const;
+
+    /* Bring the database to the state of exactly the committed transactions, after everything that
+     * used it is gone, or to get rid of what is left. Sessions that still live are fenced and join
+     * again. May itself be interrupted and repeated. A promotion or restoration that was
+     * interrupted is ended: finished, if any server has accepted it, or else forgotten.
+     * Throws Error. */
+    Recovery recover() const;
+
+    /* Take over from one coordinator that is gone. */
+    Recovery recover(uint32_t coordinator) const;
+
+    /* Go on without the servers @dead, by number: sessions are fenced, what the logs of the others
+     * have is applied to the copies on them, and the next copy of each shard becomes its primary.
+     * Sessions join again. Commits that were acknowledged are all there, if no more servers are
+     * lost at once than the shards have copies beside one.
+     *
+     * All servers that are gone are named at once, and all others must answer. Those named must
+     * have been stopped by whoever calls this, for good: a server that lives on unseen would go on
+     * being read by sessions that see it. A server that was promoted away must not be what the
+     * database goes on with when all others are gone: it cannot know what it missed.
+     *
+     * May be interrupted and repeated, by recover() as well; where they are dead already, nothing
+     * is done. Throws Error, and then nothing has changed but that sessions were fenced:
+     * RPM_E_INVAL (no such server), RPM_E_BUSY (it still answers), RPM_E_NOCAP (a shard would have
+     * no copy left). */
+    Recovery promote(const std::vector<uint32_t> &dead) const;
+
+    /* Use a server again that had been promoted away, or an empty one that is now at its URL: its
+     * old logs are emptied and its shards copied to it, while all sessions are fenced; they join
+     * again. May be interrupted and repeated; of a server that lives nothing is done. Throws Error:
+     * RPM_E_INVAL (no such server). */
+    Recovery restore(uint32_t server) const;
+
+    /* Recover everything, and find the slots that sessions which died, or were fenced, had kept for
+     * new rows: they can be used again. All of the database that was ever used is read; sessions
+     * are fenced and wait meanwhile, up to their patience. May be interrupted and repeated, by
+     * recover() as well. Throws Error: RPM_E_CORRUPT. */
+    Recovery vacuum() const;
+
+    /* The servers that are dead now. */
+    std::vector<uint32_t> dead() const;
+
+    /* All rows of a table, on copy @copy of its shards (0: the primaries), in no order; of a
+     * shard that has fewer copies now, the last one. Of a database at rest: what is being written
+     * meanwhile may be met half. Throws Error: RPM_E_CORRUPT. */
+    void
+    each_row(uint32_t table, uint32_t copy,
+             const std::function<void(uint64_t key, const void *row, size_t bytes)> &heard) const;
+
+    /* While one lives, all reads of whole tables by its thread share its connections; to see a
+     * change of views, or a server that was started again, takes a new one. */
+    class Reading
+    {
+      public:
+        explicit Reading(const Cluster &cluster);
+        ~Reading();
+        Reading(const Reading &) = delete;
+        Reading &operator=(const Reading &) = delete;
+
+      private:
+        const Cluster &cluster_;
+    };
+
+    /* All slots, used or not, as they are. */
+    void each_object(uint32_t table, uint32_t copy,
+                     const std::function<void(Address address, const unsigned char *image,
+                                              uint32_t bytes)> &heard) const;
+
+    const Schema &schema() const
+    {
+        return schema_;
+    }
+    const Options &options() const
+    {
+        return options_;
+    }
+    const Layout &layout() const
+    {
+        return layout_;
+    }
+    uint32_t shards() const
+    {
+        return static_cast<uint32_t>(options_.urls.size());
+    }
+    /* The server of copy @copy of a shard, 0: the primary, while all servers live. */
+    uint32_t server_of(uint32_t shard, uint32_t copy) const
+    {
+        return (shard + copy) % shards();
+    }
+    /* Options.patience_us, or its default. */
+    uint64_t patience_ns() const
+    {
+        return 1000 * (options_.patience_us != 0 ? options_.patience_us : 30000000);
+    }
+    /* The view that was in force when last seen, by whomever: whom to ask first. */
+    View last_view() const;
+    void remember(const View &view) const;
+    /* To Options.notice, but not again and again. */
+    void tell(const std::string &text) const;
+
+  private:
+    struct Seen;
+    struct Reader;
+
+    std::shared_ptr<Reader> reader() const;
+
+    Schema schema_;
+    Options options_;
+    Layout layout_;
+    std::shared_ptr<Seen> seen_; /* by all copies of this */
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * error.h: what ends a transaction early, and what ends more than that. Thrown inside this library
+ * and its coroutines; no exception crosses the C boundary of librpm.
+ */
+#ifndef DTX_ERROR_H
+#define DTX_ERROR_H
+
+#include <stdexcept>
+#include <string>
+
+namespace dtx
+{
+
+/* Something is wrong that trying again does not mend. */
+class Error : public std::runtime_error
+{
+  public:
+    /* @code: an rpm_error, or 0 for a mistake in the program or the schema. */
+    Error(int code, const std::string &text) : std::runtime_error(text), code_(code) {}
+    int code() const
+    {
+        return code_;
+    }
+
+  private:
+    int code_;
+};
+
+/* Another transaction was in the way: the transaction is tried again from its start. Not an error,
+ * so it is not derived from one and a catch for errors does not swallow it. */
+struct Conflict {
+};
+
+/* Objects that were read do not belong together. They are of different times then; or, if all of
+ * them are still as they were read, some are damaged, and the transaction ends with RPM_E_CORRUPT
+ * and this text. */
+struct Inconsistent : Conflict {
+    const char *what = "an index and what it leads to do not belong together";
+};
+
+/* This coordinator's logs were taken over by somebody who thought it dead, or a server went away:
+ * RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_REFUSED. Nothing it had under way can take
+ * effect any more, but for what was in a log already. A session joins again before it goes on;
+ * elsewhere it is an Error. */
+class Fenced : public Error
+{
+  public:
+    using Error::Error;
+};
+
+/* A call of librpm failed in another way, and may have left its connection of no use: a session
+ * opens all of them anew before its next transaction. */
+class Failed : public Error
+{
+  public:
+    using Error::Error;
+};
+
+/* The text of the last failed call of librpm with what was being done, as Failed or, where it says
+ * that this coordinator is out, as Fenced. */
+[[noreturn]] void fail(int code, const std::string &doing);
+
+/* 0 and counts pass. */
+inline int check(int code, const char *doing)
+{
+    if (code < 0)
+        fail(code, doing);
+    return code;
+}
+
+} // namespace dtx
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * layout.h: where the slots of each table lie in a shard, and their locks beside it.
+ *
+ * A shard is one persistent region with a descriptor, a description of its tables, and then table
+ * after table. Its locks are a
+ * region in DRAM (H8): a word that says whether the shard may be used, and a word for each slot.
+ *
+ * Tests: tests/unit/dtx/engine/layout_test.cpp
+ */
+#ifndef DTX_LAYOUT_H
+#define DTX_LAYOUT_H
+
+#include <dtx/address.h>
+#include <dtx/schema.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace dtx
+{
+
+inline constexpr uint64_t kDescriptorBytes = 4096;     /* behind it the description of tables */
+inline constexpr uint64_t kTablesOffset = 24576;       /* behind that the tables */
+inline constexpr uint64_t kReadyOffset = 0;            /* in the locks: may the shard be used? */
+inline constexpr uint64_t kLocksOffset = 64;           /* behind it the lock words */
+inline constexpr uint64_t kReady = 0x52454144595f5831; /* "1X_YDAER" */
+
+struct TableLayout {
+    uint32_t slot_bytes;
+    uint32_t payload_bytes;
+    uint64_t slots;
+    uint64_t offset;     /* of slot 0 in the shard's region */
+    uint64_t first_lock; /* number of slot 0's lock word */
+};
+
+class Layout
+{
+  public:
+    explicit Layout(const Schema &schema);
+
+    const TableLayout &table(uint32_t number) const
+    {
+        return tables_[number];
+    }
+    uint32_t tables() const
+    {
+        return static_cast<uint32_t>(tables_.size());
+    }
+    uint64_t row_offset(Address address) const
+    {
+        const TableLayout &table = tables_[address.table()];
+
+        return table.offset + address.slot() * table.slot_bytes;
+    }
+    uint64_t lock_offset(Address address) const
+    {
+        return kLocksOffset + 8 * (tables_[address.table()].first_lock + address.slot());
+    }
+    uint64_t region_bytes() const
+    {
+        return region_bytes_;
+    }
+    uint64_t lock_bytes() const
+    {
+        return lock_bytes_;
+    }
+
+  private:
+    std::vector<TableLayout> tables_;
+    uint64_t region_bytes_;
+    uint64_t lock_bytes_;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * schema.h: the tables of a database, as the program declares them. The same declaration creates a
+ * database and opens it again; one that does not match what is there is refused.
+ *
+ * A table maps keys of 64 bits to rows of a fixed size. A hash table finds a row by its key; an
+ * ordered one also goes through a range of keys. The rows of one partition lie on one server and
+ * its backups; which partition a key is in is the table's own affair (a function).
+ *
+ * Tests: tests/unit/dtx/engine/schema_test.cpp
+ */
+#ifndef DTX_SCHEMA_H
+#define DTX_SCHEMA_H
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace dtx
+{
+
+/* The partition of a key. Partition p is on shard p mod the number of servers. */
+using Partition = uint32_t (*)(uint64_t key);
+
+enum class TableKind : uint32_t {
+    hash = 1,
+    ordered = 2,
+    buckets = 3, /* the engine's own: of a hash table */
+    nodes = 4,   /* of an ordered one */
+    words = 5    /* which slots have been handed out */
+};
+
+struct TableSpec {
+    std::string name;
+    TableKind kind;
+    uint32_t row_bytes;
+    uint64_t rows_max;  /* in each shard */
+    uint32_t index = 0; /* number of the table with its buckets or nodes */
+    Partition partition = nullptr;
+};
+
+/* A row that is asked for, of any table. */
+struct Wanted {
+    uint32_t table;
+    uint64_t key;
+};
+
+/* A table whose rows are of type Row. */
+template <class Row> struct Table {
+    static_assert(std::is_trivially_copyable_v<Row>, "rows are copied as bytes");
+    uint32_t number = 0;
+
+    Wanted at(uint64_t key) const
+    {
+        return { number, key };
+    }
+};
+
+/* A table whose rows have a size that is known at run time: values, not structs. */
+struct ByteTable {
+    uint32_t number = 0;
+    uint32_t row_bytes = 0;
+
+    Wanted at(uint64_t key) const
+    {
+        return { number, key };
+    }
+};
+
+class Schema
+{
+  public:
+    /* @name: 1 to 31 letters, digits, '-' or '_'. @version: the program's own, compared at open. */
+    Schema(std::string name, uint32_t version);
+
+    /* @rows_max: in each shard, at least 1. Throws Error for a name that is taken or too many. */
+    template <class Row>
+    Table<Row> hash_table(const std::string &name, uint64_t rows_max, Partition partition)
+    {
+        return { add(name, TableKind::hash, sizeof(Row), rows_max, partition) };
+    }
+    template <class Row>
+    Table<Row> ordered_table(const std::string &name, uint64_t rows_max, Partition partition)
+    {
+        return { add(name, TableKind::ordered, sizeof(Row), rows_max, partition) };
+    }
+    /* The same of rows of @row_bytes bytes each, 1 to 65536. */
+    ByteTable hash_table(const std::string &name, uint32_t row_bytes, uint64_t rows_max,
+                         Partition partition)
+    {
+        return { add(name, TableKind::hash, row_bytes, rows_max, partition), row_bytes };
+    }
+    ByteTable ordered_table(const std::string &name, uint32_t row_bytes, uint64_t rows_max,
+                            Partition partition)
+    {
+        return { add(name, TableKind::ordered, row_bytes, rows_max, partition), row_bytes };
+    }
+
+    static constexpr size_t kNoteMax = 2048;
+
+    /* What the program that makes the database leaves in it for the next one: how many rows, say.
+     * cover.h reads it without the schema. Throws Error if it is longer than kNoteMax. */
+    void set_note(std::string note);
+    const std::string &note() const
+    {
+        return note_;
+    }
+
+    /* The tables of a database as one of its shards describes them, without the partitions of keys:
+     * enough to recover, promote, restore, vacuum and check it; a session needs the program's own.
+     * Throws Error, RPM_E_VERSION: this version would lay the tables out otherwise. */
+    static Schema of_description(const std::string &name, uint32_t version,
+                                 const std::string &text);
+    bool is_described() const
+    {
+        return described_;
+    }
+
+    const std::string &name() const
+    {
+        return name_;
+    }
+    uint32_t version() const
+    {
+        return version_;
+    }
+    const std::vector<TableSpec> &tables() const
+    {
+        return tables_;
+    }
+
+  private:
+    uint32_t add(const std::string &name, TableKind kind, uint32_t row_bytes, uint64_t rows_max,
+                 Partition partition);
+
+    std::string name_;
+    std::string note_;
+    uint32_t version_;
+    bool described_ = false;        /* partitions are unknown */
+    std::vector<TableSpec> tables_; /* number 0: the words; each table is followed by its index */
+};
+
+} // namespace dtx
+#endif

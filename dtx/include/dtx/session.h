@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session.h: one thread's way to a database: its connections, its coroutines, its counters.
+ *
+ * Tests: tests/unit/dtx/engine/session_test.cpp
+ */
+#ifndef DTX_SESSION_H
+#define DTX_SESSION_H
+
+#include <dtx/cluster.h>
+#include <dtx/error.h>
+#include <dtx/scheduler.h>
+#include <dtx/txn.h>
+
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace dtx
+{
+
+enum class Status { committed, aborted, unknown };
+
+/* How a transaction ended, and what it took. */
+struct Outcome {
+    Status status;
+    uint32_t conflicts; /* attempts that met a conflict and were run again */
+};
+
+struct Counters {
+    uint64_t committed = 0;
+    uint64_t aborted = 0;   /* by the program */
+    uint64_t conflicts = 0; /* attempts that were tried again */
+    uint64_t unknown = 0;   /* fenced, or a server lost, in the middle of a commit */
+    uint64_t remote = 0;    /* operations on servers */
+    /* Of links, none where memory is mapped: */
+    uint64_t round_trips = 0; /* times a transaction waited for servers, however many at once */
+    uint64_t messages = 0;    /* sends to a socket; of verbs and rings, operations */
+    uint64_t sent_bytes = 0;
+    uint64_t received_bytes = 0;
+    uint64_t rejoined = 0;
+};
+
+/* Hears of every attempt: for histories. Called when its end is known. */
+struct Attempt {
+    uint64_t txn;
+    uint32_t coordinator;
+    uint32_t lane; /* attempts of one lane of a session come one after the other */
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    Status status;                     /* a conflict is aborted */
+    bool holds;                        /* all it read was there at one time: it committed, or its
+                                          body gave up over that */
+    std::span<Access *const> accesses; /* by address */
+};
+
+class Store;
+enum class Claim;
+
+class Listener
+{
+  public:
+    virtual ~Listener() = default;
+    virtual void ended(const Attempt &attempt) = 0;
+};
+
+class Session
+{
+  public:
+    /* Join with coordinator number @coordinator, which no living session may have: throws Error
+     * RPM_E_OWNED then, when patience_us are over. One that is there from a session that died is
+     * recovered first. A database whose servers were restarted since is recovered as a whole
+     * first. */
+    Session(const Cluster &cluster, uint32_t coordinator, Listener *listener = nullptr);
+    ~Session();
+    Session(const Session &) = delete;
+    Session &operator=(const Session &) = delete;
+
+    /* Run @body, a callable Task<bool>(Txn &), until it commits or gives up: it returns true to ask
+     * for the commit, and gives the transaction up by returning false or by throwing an exception
+     * of its own. Before it counts as given up, the session checks that everything the body read
+     * was there at one time, as for a commit; if not, the body runs again. So a transaction that
+     * was given up, and an exception that comes out of here, rests on a state of the database that
+     * existed.
+     *
+     * The body is run again from its start after a conflict, so it keeps nothing between runs.
+     * Awaited by a coroutine of this session. A body awaits no other transaction: it may have to
+     * wait until this one has ended.
+     *
+     * Throws what the body threw, and Error: nothing of the transaction has happened then. Where
+     * something may have happened, the Outcome says committed or unknown, and an error that keeps
+     * the session from joining again is thrown by the next call. */
+    template <class Body> Task<Outcome> transact(Body body)
+    {
+        return attempt(std::move(body), true);
+    }
+
+    /* Run coroutines side by side until all have ended. The first exception of one is thrown here
+     * when the others are through. Not from within a coroutine. */
+    void run(std::vector<Task<void>> tasks);
+
+    /* One transaction, for a program without coroutines. */
+    template <class Body> Outcome transact_now(Body body)
+    {
+        Outcome outcome{};
+        auto task = [this, &body, &outcome]() -> Task<void> {
+            outcome = co_await transact(std::move(body));
+        };
+        std::vector<Task<void>> tasks;
+
+        tasks.push_back(task());
+        run(std::move(tasks));
+        return outcome;
+    }
+
+    /* Let the other coroutines of this session go first. */
+    Scheduler::Turn turn();
+
+    const Counters &counters() const;
+    const Cluster &cluster() const;
+
+  private:
+    friend class Txn;
+    enum class Ending { commit, abort, conflict, unknown };
+    struct State;
+
+    /* One of those that may be under way, until its end. */
+    class Place
+    {
+      public:
+        explicit Place(Session &session) : session_(&session) {}
+        Place(Place &&other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+        Place(const Place &) = delete;
+        Place &operator=(const Place &) = delete;
+        Place &operator=(Place &&) = delete;
+        ~Place()
+        {
+            if (session_ != nullptr)
+                session_->leave();
+        }
+
+      private:
+        Session *session_;
+    };
+    struct Admission {
+        bool await_ready()
+        {
+            return session.enter();
+        }
+        void await_suspend(std::coroutine_handle<> handle)
+        {
+            session.queue(handle);
+        }
+        Place await_resume()
+        {
+            return Place(session);
+        }
+        Session &session;
+    };
+
+    /* How a run of a body ended: what it asks for. */
+    enum class Wish {
+        commit,
+        give_up,    /* it returned false or threw */
+        run_again,  /* an engine's call inside it met a conflict */
+        join_again, /* an engine's call inside it found this session fenced */
+        fail        /* an engine's call inside it failed in another way */
+    };
+
+    /* How far a transaction has come. */
+    struct Course {
+        Outcome outcome{ Status::aborted, 0 };
+        uint32_t in_vain = 0; /* attempts that met a conflict, but for a lock that was met before */
+    };
+
+    /* As transact(). Not @alone: within a transaction that was admitted. */
+    template <class Body> Task<Outcome> attempt(Body body, bool alone)
+    {
+        Course course;
+        std::optional<Place> place;
+
+        if (alone) {
+            place.emplace(co_await Admission{ *this });
+            renew_numbers();
+        }
+        for (bool again = true; again;) {
+            Accesses &accesses = begin();
+            Txn txn(*this, accesses, accesses.txn);
+            Wish wish = Wish::give_up;
+            std::exception_ptr thrown;
+
+            try {
+                wish = co_await body(txn) ? Wish::commit : Wish::give_up;
+            } catch (const Inconsistent &found) {
+                wish = wish_after(found, course.outcome.conflicts, thrown);
+            } catch (const Conflict &) {
+                wish = Wish::run_again;
+            } catch (const Fenced &) {
+                wish = Wish::join_again;
+            } catch (const Failed &) {
+                wish = Wish::fail;
+                thrown = std::current_exception();
+            } catch (...) {
+                thrown = std::current_exception();
+            }
+            again = co_await conclude(accesses, wish, std::move(thrown), course);
+        }
+        if (alone && has_surplus())
+            co_await return_surplus();
+        co_return course.outcome;
+    }
+
+    bool enter();                               /* false: there are enough; queue() then */
+    void queue(std::coroutine_handle<> handle); /* until it has entered */
+    void leave();                               /* and let others in */
+
+    Accesses &begin();
+    /* Of a body that found its reads inconsistent: @thrown is the Error, RPM_E_CORRUPT, that ends
+     * the transaction unless the reads have changed. */
+    Wish wish_after(const Inconsistent &found, uint32_t conflicts, std::exception_ptr &thrown);
+    /* End an attempt: commit it, or check that what its body gave up over was there at one time.
+     * True: the body has to run again. Throws @thrown, where the body gave up by throwing it. */
+    Task<bool> conclude(Accesses &accesses, Wish wish, std::exception_ptr thrown, Course &course);
+    bool end(Accesses &accesses, Ending ending, bool holds);
+    bool try_to_join(Claim claim);
+    void lose_patience(const Error &error);
+    void join(Claim claim);
+    void start_numbers();
+    void rejoin(uint64_t joined, bool needed);
+    void join_once();
+    bool is_under_way(uint64_t txn) const;
+    bool look_after_owner(uint64_t word);
+    void take_over(uint32_t coordinator);
+    Task<void> back_off(Course &course, uint64_t obstacle);
+    bool may_enter() const;
+    void renew_numbers();
+    Task<std::vector<uint64_t>> hand_out(Address word, uint64_t many);
+    uint64_t returned_at_once(Address word);
+    bool has_surplus();
+    Task<void> return_surplus();
+    Task<Status> return_slots(Address word, const std::vector<uint64_t> &slots, uint64_t era);
+    Task<void> return_table(Address word, uint64_t era);
+    void return_all_slots();
+    Store &store();
+    static Ending ending_of(const Accesses &accesses); /* of one that was fenced */
+    static Status status_of(Ending ending);
+
+    std::unique_ptr<State> state_;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * task.h: a coroutine that somebody awaits. It starts when it is awaited, and whoever awaited it
+ * goes on when it ends; an exception passes on to there.
+ *
+ * Frames are small and many: they come from a list of their own, one for each thread.
+ *
+ * Tests: tests/unit/dtx/engine/task_test.cpp
+ */
+#ifndef DTX_TASK_H
+#define DTX_TASK_H
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace dtx
+{
+
+/* Memory for coroutine frames of this thread. */
+void *frame_take(size_t bytes);
+void frame_give(void *frame, size_t bytes);
+
+template <class T> class Task;
+
+struct PromiseBase {
+    std::coroutine_handle<> awaiting = std::noop_coroutine();
+    std::exception_ptr thrown;
+
+    static void *operator new(size_t bytes)
+    {
+        return frame_take(bytes);
+    }
+    static void operator delete(void *frame, size_t bytes)
+    {
+        frame_give(frame, bytes);
+    }
+    std::suspend_always initial_suspend() noexcept
+    {
+        return {};
+    }
+    auto final_suspend() noexcept
+    {
+        struct Resume {
+            bool await_ready() noexcept
+            {
+                return false;
+            }
+            std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept
+            {
+                return awaiting;
+            }
+            void await_resume() noexcept {}
+            std::coroutine_handle<> awaiting;
+        };
+        return Resume{ awaiting };
+    }
+    void unhandled_exception() noexcept
+    {
+        thrown = std::current_exception();
+    }
+};
+
+template <class T> struct Promise : PromiseBase {
+    std::optional<T> value;
+
+    Task<T> get_return_object() noexcept;
+    template <class U> void return_value(U &&given)
+    {
+        value.emplace(std::forward<U>(given));
+    }
+    T result()
+    {
+        if (thrown)
+            std::rethrow_exception(thrown);
+        return std::move(*value);
+    }
+};
+
+template <> struct Promise<void> : PromiseBase {
+    Task<void> get_return_object() noexcept;
+    void return_void() noexcept {}
+    void result()
+    {
+        if (thrown)
+            std::rethrow_exception(thrown);
+    }
+};
+
+template <class T = void> class [[nodiscard]] Task
+{
+  public:
+    using promise_type = Promise<T>;
+    using Handle = std::coroutine_handle<promise_type>;
+
+    explicit Task(Handle handle) noexcept : handle_(handle) {}
+    Task(Task &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    Task(const Task &) = delete;
+    Task &operator=(const Task &) = delete;
+    Task &operator=(Task &&) = delete;
+    ~Task()
+    {
+        if (handle_)
+            handle_.destroy();
+    }
+
+    bool await_ready() const noexcept
+    {
+        return false;
+    }
+    /* Most tasks have nothing to wait for. They run to their end in here, so that the stack is as
+     * deep as tasks await tasks, however many are awaited one after the other. */
+    bool await_suspend(std::coroutine_handle<> awaiting)
+    {
+        handle_.resume();
+        if (handle_.done())
+            return false;
+        handle_.promise().awaiting = awaiting;
+        return true;
+    }
+    T await_resume()
+    {
+        return handle_.promise().result();
+    }
+
+    /* For whoever is no coroutine: begin or go on, look, and take the result. */
+    Handle handle() const noexcept
+    {
+        return handle_;
+    }
+    bool done() const noexcept
+    {
+        return handle_.done();
+    }
+
+  private:
+    Handle handle_;
+};
+
+template <class T> Task<T> Promise<T>::get_return_object() noexcept
+{
+    return Task<T>(std::coroutine_handle<Promise<T>>::from_promise(*this));
+}
+
+inline Task<void> Promise<void>::get_return_object() noexcept
+{
+    return Task<void>(std::coroutine_handle<Promise<void>>::from_promise(*this));
+}
+
+/* Awaited: what @Attempt::now() has at once, without a coroutine; where it has nothing, what the
+ * task comes to that its far() begins. */
+template <class Attempt> class [[nodiscard]] AtOnce
+{
+  public:
+    explicit AtOnce(Attempt attempt) : attempt_(std::move(attempt)) {}
+
+    bool await_ready()
+    {
+        now_ = attempt_.now();
+        return now_.has_value();
+    }
+    bool await_suspend(std::coroutine_handle<> awaiting)
+    {
+        task_.emplace(attempt_.far());
+        return task_->await_suspend(awaiting);
+    }
+    auto await_resume()
+    {
+        return now_ ? *std::move(now_) : task_->await_resume();
+    }
+
+  private:
+    Attempt attempt_;
+    decltype(std::declval<Attempt &>().now()) now_;
+    std::optional<decltype(std::declval<Attempt &>().far())> task_;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * txn.h: a transaction as its program sees it: reads, writes, inserts, deletes, ranges.
+ *
+ * What is read was committed at some time, but two reads may be of different times until the commit
+ * has looked at them again: a program must not crash or loop over values that cannot be together.
+ * Nothing is visible to others before the commit. A transaction sees its own writes; in a run that
+ * will be in vain it may miss a row of an ordered table that it has inserted, or see one twice.
+ *
+ * A body awaits each operation before it begins the next one: two of one transaction at once throw
+ * Error, RPM_E_INVAL. Rows that are to be read together are asked for by prefetch().
+ *
+ * Tests: tests/unit/dtx/engine/txn_test.cpp
+ */
+#ifndef DTX_TXN_H
+#define DTX_TXN_H
+
+#include <dtx/accesses.h>
+#include <dtx/error.h>
+#include <dtx/ordered_index.h>
+#include <dtx/schema.h>
+#include <dtx/task.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace dtx
+{
+
+class Session;
+
+class Txn
+{
+  public:
+    /* Awaited: the row of a key, or nothing if there is none. Throws Conflict, Fenced. */
+    template <class Row> auto read(Table<Row> table, uint64_t key)
+    {
+        return AtOnce(Read<Row>{ *this, table, key });
+    }
+
+    /* Awaited: replace the row of a key. False: there is none, and nothing was done. A row that was
+     * read or written by this transaction costs no further round trip. */
+    template <class Row> auto write(Table<Row> table, uint64_t key, Row row)
+    {
+        return AtOnce(Write<Row>{ *this, table, key, row });
+    }
+
+    /* Add a row. False: the key has one, and nothing was done. Throws Error: RPM_E_NOSPACE. */
+    template <class Row> Task<bool> insert(Table<Row> table, uint64_t key, Row row)
+    {
+        co_return co_await add(table.number, key, &row);
+    }
+
+    /* Delete a row. False: there is none. */
+    template <class Row> Task<bool> erase(Table<Row> table, uint64_t key)
+    {
+        return remove(table.number, key);
+    }
+
+    /* Of an ordered table, at most @limit rows of the partition of @from with @from <= key <= @to,
+     * in the order asked for. No row can appear in or vanish from what was gone through before the
+     * commit. Throws Error: RPM_E_INVAL where @to is in another partition. */
+    template <class Row>
+    Task<std::vector<std::pair<uint64_t, Row>>> scan(Table<Row> table, uint64_t from, uint64_t to,
+                                                     uint32_t limit = UINT32_MAX,
+                                                     Order order = Order::ascending)
+    {
+        Alone alone(*this);
+        std::vector<std::pair<uint64_t, Row>> rows;
+        auto found = co_await range(table.number, { from, to, limit, order });
+
+        co_await prefetch_slots(table.number, found);
+        for (const auto &[key, slot] : found)
+            rows.emplace_back(key, row<Row>(*co_await at(table.number, key, slot)));
+        co_return rows;
+    }
+
+    /* The row of a key in a table of bytes. Borrowed: good until the transaction ends; a write of
+     * the same row by this transaction shows in it. */
+    using Bytes = std::span<const unsigned char>;
+
+    /* The same operations on tables of bytes. @row has exactly the table's row_bytes: throws Error
+     * RPM_E_INVAL otherwise. Borrowed until the call has been awaited. */
+    auto read(ByteTable table, uint64_t key)
+    {
+        return AtOnce(ReadBytes{ *this, table, key });
+    }
+    Task<bool> write(ByteTable table, uint64_t key, Bytes row);
+    Task<bool> insert(ByteTable table, uint64_t key, Bytes row);
+    Task<bool> erase(ByteTable table, uint64_t key)
+    {
+        return remove(table.number, key);
+    }
+    Task<std::vector<std::pair<uint64_t, Bytes>>> scan(ByteTable table, uint64_t from, uint64_t to,
+                                                       uint32_t limit = UINT32_MAX,
+                                                       Order order = Order::ascending);
+
+    /* Awaited: have the rows of several keys under way together. Reading and writing them
+     * afterwards takes no round trip where this session has met them before; where the servers'
+     * memory is mapped, they miss this CPU's caches all at once. Changes nothing else. Throws
+     * Fenced. */
+    auto prefetch(std::vector<Wanted> rows)
+    {
+        return AtOnce(Prefetch<std::vector<Wanted>>{ *this, std::move(rows) });
+    }
+    template <class... More> auto prefetch(Wanted first, More... more)
+    {
+        using Rows = std::array<Wanted, 1 + sizeof...(more)>;
+
+        return AtOnce(Prefetch<Rows>{ *this, { first, more... } });
+    }
+
+    /* The number of this attempt: no other attempt has it, in any session, before its coordinator's
+     * logs were claimed 65536 times in one view of the servers. */
+    uint64_t id() const
+    {
+        return id_;
+    }
+
+  private:
+    friend class Session;
+
+    /* An operation that is under way, until its end: another one must not begin. They would have
+     * the same objects read into the same memory at different times. Throws Error. */
+    class Alone
+    {
+      public:
+        explicit Alone(Txn &txn) : txn_(txn)
+        {
+            txn.expect_idle();
+            txn.at_work_ = true;
+        }
+        Alone(const Alone &) = delete;
+        Alone &operator=(const Alone &) = delete;
+        ~Alone()
+        {
+            txn_.at_work_ = false;
+        }
+
+      private:
+        Txn &txn_;
+    };
+    void expect_idle() const
+    {
+        if (at_work_)
+            refuse();
+    }
+    [[noreturn]] static void refuse();
+
+    template <class Row> Row row(const Access &access) const
+    {
+        Row row;
+
+        std::memcpy(&row, accesses_.payload(access), sizeof(row));
+        return row;
+    }
+    Bytes bytes(const Access &access, ByteTable table) const
+    {
+        return { accesses_.payload(access), table.row_bytes };
+    }
+    Txn(Session &session, Accesses &accesses, uint64_t id)
+        : session_(session), accesses_(accesses), id_(id)
+    {
+    }
+
+    /* What takes no waiting has an answer now(); else nothing was done. */
+    template <class Row> struct Read {
+        std::optional<std::optional<Row>> now()
+        {
+            const Access *found = txn.find_now(table.number, key);
+
+            if (found == nullptr)
+                return std::nullopt;
+            return std::make_optional<std::optional<Row>>(txn.row<Row>(*found));
+        }
+        Task<std::optional<Row>> far()
+        {
+            const Access *found = co_await txn.find(table.number, key);
+
+            if (found == nullptr)
+                co_return std::nullopt;
+            co_return txn.row<Row>(*found);
+        }
+        Txn &txn;
+        Table<Row> table;
+        uint64_t key;
+    };
+
+    struct ReadBytes {
+        std::optional<std::optional<Bytes>> now()
+        {
+            const Access *found = txn.find_now(table.number, key);
+
+            if (found == nullptr)
+                return std::nullopt;
+            return std::make_optional(std::make_optional(txn.bytes(*found, table)));
+        }
+        Task<std::optional<Bytes>> far()
+        {
+            const Access *found = co_await txn.find(table.number, key);
+
+            if (found == nullptr)
+                co_return std::nullopt;
+            co_return txn.bytes(*found, table);
+        }
+        Txn &txn;
+        ByteTable table;
+        uint64_t key;
+    };
+
+    template <class Row> struct Write {
+        std::optional<bool> now()
+        {
+            if (!txn.replace_now(table.number, key, &row))
+                return std::nullopt;
+            return true;
+        }
+        Task<bool> far()
+        {
+            return txn.replace(table.number, key, &row);
+        }
+        Txn &txn;
+        Table<Row> table;
+        uint64_t key;
+        Row row;
+    };
+
+    template <class Rows> struct Prefetch {
+        std::optional<std::monostate> now()
+        {
+            if (!txn.prefetch_now(rows))
+                return std::nullopt;
+            return std::monostate{};
+        }
+        Task<std::monostate> far()
+        {
+            return txn.prefetch_far(rows);
+        }
+        Txn &txn;
+        Rows rows;
+    };
+
+    const Access *find_now(uint32_t table, uint64_t key);
+    bool replace_now(uint32_t table, uint64_t key, const void *row);
+    bool prefetch_now(std::span<const Wanted> rows);
+    bool change(Access *found, uint32_t table, const void *row);
+    Task<const Access *> find(uint32_t table, uint64_t key);
+    Task<bool> replace(uint32_t table, uint64_t key, const void *row);
+    Task<std::monostate> prefetch_far(std::span<const Wanted> rows);
+    Task<bool> add(uint32_t table, uint64_t key, const void *row);
+    Task<bool> remove(uint32_t table, uint64_t key);
+    Task<std::vector<std::pair<uint64_t, uint64_t>>> range(uint32_t table, Range range);
+    Task<> prefetch_slots(uint32_t table, const std::vector<std::pair<uint64_t, uint64_t>> &found);
+    Task<const Access *> at(uint32_t table, uint64_t key, uint64_t slot);
+
+    Session &session_;
+    Accesses &accesses_;
+    uint64_t id_;
+    bool at_work_ = false;
+};
+
+/* A row that must be there, in a body. Where it is not, the body was between rows of somebody else
+ * and runs again; or, if all that it has read is still so, the transaction ends with an Error,
+ * RPM_E_CORRUPT and @what. Throws Inconsistent. */
+template <class Row> const Row &need(const std::optional<Row> &row, const char *what)
+{
+    if (!row)
+        throw Inconsistent{ {}, what };
+    return *row;
+}
+
+/* The same of an insert, a write, an erasure or a count of rows. */
+inline void need(bool done, const char *what)
+{
+    if (!done)
+        throw Inconsistent{ {}, what };
+}
+
+} // namespace dtx
+#endif
