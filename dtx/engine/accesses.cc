@@ -4,7 +4,7 @@
  *
  * Tests: tests/unit/dtx/engine/accesses_test.cpp
  */
-#include "engine/accesses.h"
+#include <dtx/accesses.h>
 
 #include "engine/assert.h"
 
@@ -29,8 +29,10 @@ void Accesses::clear()
     block_ = 0;
     used_ = 0;
     large_.clear();
+    begun = false;
     maybe_logged = false;
     logged = false;
+    obstacle = 0;
 }
 
 /* Where the address is in the table, or would be. */

@@ -12,11 +12,12 @@
 #ifndef DTX_ENGINE_BACKOFF_H
 #define DTX_ENGINE_BACKOFF_H
 
-#include "engine/scheduler.h"
+#include <dtx/scheduler.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <utility>
 
 namespace dtx
 {
@@ -103,9 +104,11 @@ class Patience
   public:
     static constexpr uint64_t kFirstNs = 2000000;
     static constexpr uint64_t kLastNs = 200000000;
+    static constexpr uint64_t kTellNs = 1000000000;
 
     explicit Patience(uint64_t ns)
-        : half_ns_(now_ns() + ns / 2), end_ns_(now_ns() + ns), chance_(end_ns_)
+        : tell_ns_(now_ns() + kTellNs), half_ns_(now_ns() + ns / 2), end_ns_(now_ns() + ns),
+          chance_(end_ns_)
     {
     }
 
@@ -116,6 +119,15 @@ class Patience
     bool is_half_over() const
     {
         return now_ns() >= half_ns_;
+    }
+    /* True once: when others should hear that we wait. */
+    bool is_time_to_tell()
+    {
+        return !std::exchange(told_, told_ || now_ns() >= tell_ns_) && told_;
+    }
+    uint64_t left_ns() const
+    {
+        return end_ns_ - std::min(now_ns(), end_ns_);
     }
     /* The last time not beyond the end. */
     void wait()
@@ -130,6 +142,8 @@ class Patience
     }
 
   private:
+    uint64_t tell_ns_;
+    bool told_ = false;
     uint64_t half_ns_;
     uint64_t end_ns_;
     uint64_t pause_ns_ = kFirstNs;

@@ -8,7 +8,7 @@
 #ifndef DTX_ENGINE_CANARIES_H
 #define DTX_ENGINE_CANARIES_H
 
-#include "engine/cluster.h"
+#include <dtx/cluster.h>
 
 #include <map>
 #include <string>
@@ -21,7 +21,8 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "version", kCanaryVersion },        { "log-late", kCanaryLogLate },
     { "phantom", kCanaryPhantom },        { "skip-log", kCanarySkipLog },
     { "drop-commit", kCanaryDropCommit }, { "no-redo", kCanaryNoRedo },
-    { "vacuum", kCanaryVacuum },
+    { "vacuum", kCanaryVacuum },          { "give-up", kCanaryGiveUp },
+    { "look-early", kCanaryLookEarly },
 };
 
 } // namespace dtx

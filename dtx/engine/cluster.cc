@@ -4,23 +4,26 @@
  *
  * Tests: tests/unit/dtx/engine/cluster_test.cpp
  */
-#include "engine/cluster.h"
+#include <dtx/cluster.h>
 
 #include "engine/cover.h"
 #include "engine/descriptor.h"
-#include "engine/error.h"
 #include "engine/membership.h"
-#include "engine/object.h"
 #include "engine/recover.h"
 #include "engine/store.h"
+#include <dtx/error.h>
+#include <dtx/object.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <thread>
 
 namespace dtx
 {
+
+static constexpr uint64_t kTellAgainNs = 10000000000;
 
 struct Cluster::Reader {
     explicit Reader(const Cluster &cluster)
@@ -36,6 +39,8 @@ struct Cluster::Reader {
 struct Cluster::Seen {
     std::mutex mutex;
     View view;
+    std::string told; /* last, and when */
+    uint64_t told_ns = 0;
     std::map<std::thread::id, std::shared_ptr<Reader>> readers; /* of Readings */
 };
 
@@ -80,6 +85,20 @@ void Cluster::remember(const View &view) const
         seen_->view = view;
 }
 
+void Cluster::tell(const std::string &text) const
+{
+    std::lock_guard lock(seen_->mutex);
+
+    if (text == seen_->told && now_ns() - seen_->told_ns < kTellAgainNs)
+        return;
+    seen_->told = text;
+    seen_->told_ns = now_ns();
+    if (options_.notice)
+        options_.notice(text);
+    else
+        fprintf(stderr, "dtx: %s\n", text.c_str());
+}
+
 static void create_locks(const Cluster &cluster, rpm_conn *conn, Place place)
 {
     rpm_region_opts opts = rpm_region_opts_init();
@@ -91,9 +110,8 @@ static void create_locks(const Cluster &cluster, rpm_conn *conn, Place place)
     err = rpm_region_open(conn, locks_name(cluster.schema().name(), place.shard).c_str(), &opts,
                           &region);
     rpm_region_close(&region);
-    if (err == RPM_E_FULL)
-        throw Error(err, "server " + std::to_string(place.server) + " (" +
-                             cluster.options().urls[place.server] + ") has no room for the " +
+    if (err == RPM_E_NOSPACE)
+        throw Error(err, server_name(cluster, place.server) + " has no room for the " +
                              std::to_string(opts.bytes) + " bytes of locks of shard " +
                              std::to_string(place.shard) + ": it must have " +
                              std::to_string(cluster.options().replicas) +
@@ -123,9 +141,8 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const Vie
         err = rpm_region_write(region, 0, cover.data(), cover.size());
     rpm_region_close(&region);
     if (err != 0)
-        fail(err, "creating shard " + std::to_string(place.shard) + " on server " +
-                      std::to_string(place.server) + " (" + cluster.options().urls[place.server] +
-                      ")");
+        fail(err, "creating shard " + std::to_string(place.shard) + " on " +
+                      server_name(cluster, place.server));
 }
 
 /* The part of a database that is on one server. @made: what this has made, by name. */
@@ -202,7 +219,10 @@ void Cluster::verify() const
             if (!store.placement().view.alive(server))
                 continue;
             store.port(server).read(shard, 0, &found, sizeof(found));
-            compare(found, *this, { shard, server });
+            compare(found, *this, { shard, server },
+                    [&](uint64_t offset, void *into, uint64_t bytes) {
+                        store.port(server).read(shard, offset, into, bytes);
+                    });
         }
     store.close();
 }

@@ -6,14 +6,16 @@
  *   locks are taken in the order of addresses, and never waited for
  *   a lock is looked at before the version that it protects
  *   no row is touched before the redo record is safe, no lock let go before the rows are
+ *   an exception after accesses.begun is set may leave locks: the session joins again, which
+ *   breaks them
  *
  * Tests: tests/unit/dtx/engine/commit_test.cpp
  */
 #include "engine/commit.h"
 
-#include "engine/error.h"
 #include "engine/redo.h"
 #include "engine/round.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <utility>
@@ -43,7 +45,7 @@ Commit::Commit(Store &store, Accesses &accesses, const std::vector<uint32_t> &lo
 bool Commit::is_free(const Access *access)
 {
     if (access->word != 0)
-        store_.obstacle = { access->address, access->word };
+        accesses_.obstacle = access->word;
     return access->word == 0;
 }
 
@@ -173,7 +175,7 @@ bool Commit::append(uint32_t server)
                 lsns_.push_back(lsn);
                 return true;
             }
-        } catch (const Fenced &) {
+        } catch (...) {
             accesses_.maybe_logged |= port.places();
             throw;
         }
@@ -186,9 +188,11 @@ Task<> Commit::log_rest()
     while (lsns_.size() < log_servers_.size())
         if (!append(log_servers_[lsns_.size()]))
             co_await store_.scheduler().turn();
-    store_.poll();
-    if (pending_ && pending_->remaining > 0)
-        co_await Scheduler::Wait{ pending_->waiting };
+    store_.poll_mapped();
+    if (!pending_ || pending_->remaining == 0)
+        co_return;
+    store_.round_trips()++;
+    co_await Scheduler::Wait{ pending_->waiting };
 }
 
 /* As far as that goes without waiting. False: the rest is to be waited for. */
@@ -240,6 +244,21 @@ void Commit::begin_unlock(Round &round)
             round.compare_and_swap(access->address, accesses_.txn, 0, &access->word);
 }
 
+/* Where it takes a round trip to free a lock, the transaction does not wait for it. If the session
+ * ends, or is fenced, before the server has got the message, other sessions break the lock like any
+ * other of a dead session. */
+Task<> Commit::unlock()
+{
+    Round unlocking(store_, store_.phases().commit);
+
+    for (Access *access : writes_)
+        if (access->locked && !store_.canary(kCanaryLock) &&
+            store_.unlock_later(access->address, accesses_.txn))
+            access->locked = false;
+    begin_unlock(unlocking);
+    co_await unlocking.run();
+}
+
 /* What was logged is where it belongs. */
 void Commit::retire()
 {
@@ -266,10 +285,7 @@ Task<> Commit::install()
 
 Task<bool> Commit::give_up()
 {
-    Round unlocking(store_, store_.phases().commit);
-
-    begin_unlock(unlocking);
-    co_await unlocking.run();
+    co_await unlock();
     co_return false;
 }
 
@@ -281,9 +297,34 @@ Task<bool> Commit::is_as_read()
     for (Access *access : writes_)
         if (access->seen)
             reads_.push_back(access);
+    accesses_.begun = true;
     begin_validate(validating);
     co_await validating.run();
     co_return end_validate();
+}
+
+/* Can one message both lock and look at what was read? Its steps are carried out in order, so all
+ * locks are held when the first read is looked at, if one server has all of them. Of several
+ * servers, one would look before another has locked, and two transactions that each write what the
+ * other reads could both commit. */
+bool Commit::is_one_message() const
+{
+    const Phases &phases = store_.phases();
+
+    if (writes_.empty() || reads_.empty() || phases.lock != phases.validate ||
+        phases.lock == Via::one_sided)
+        return false;
+
+    uint32_t server = store_.server_of(writes_.front()->address.shard(), 0);
+    auto elsewhere = [this, server](const Access *access) {
+        return store_.server_of(access->address.shard(), 0) != server;
+    };
+
+    if (phases.lock == Via::fewest && store_.port(server).places())
+        return false;
+    return store_.canary(kCanaryLookEarly) ||
+           (std::none_of(writes_.begin(), writes_.end(), elsewhere) &&
+            std::none_of(reads_.begin(), reads_.end(), elsewhere));
 }
 
 /* One coroutine for all phases, and another one only where something has to be waited for. */
@@ -291,12 +332,18 @@ Task<bool> Commit::run()
 {
     bool late = store_.canary(kCanaryLogLate);
     bool drop = store_.canary(kCanaryDropCommit) && accesses_.txn % kDropEvery == 0;
+    bool together = is_one_message();
     Round locking(store_, store_.phases().lock);
 
     check_joined();
     if (!writes_.empty()) {
         check_size();
+        accesses_.begun = true;
         begin_lock(locking);
+        if (together) {
+            locking.then();
+            begin_validate(locking);
+        }
         co_await locking.run();
         if (!end_lock())
             co_return co_await give_up();
@@ -304,7 +351,9 @@ Task<bool> Commit::run()
 
     Round validating(store_, store_.phases().validate);
 
-    begin_validate(validating);
+    accesses_.begun = true;
+    if (!together)
+        begin_validate(validating);
     co_await validating.run();
     if (writes_.empty())
         co_return end_validate();
@@ -317,7 +366,8 @@ Task<bool> Commit::run()
         co_await log_rest();
     check(pending_ ? pending_->status : 0, "writing a redo record");
     check_joined();
-    accesses_.logged = true;
+    accesses_.logged = !log_servers_.empty();
+    accesses_.maybe_logged = true;
 
     Round installing(store_, store_.phases().commit);
 
@@ -325,12 +375,10 @@ Task<bool> Commit::run()
         begin_install(installing);
     co_await installing.run();
     check_joined();
+    accesses_.logged = true;
     retire();
 
-    Round unlocking(store_, store_.phases().commit);
-
-    begin_unlock(unlocking);
-    co_await unlocking.run();
+    co_await unlock();
     trim();
     co_return true;
 }

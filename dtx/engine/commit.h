@@ -8,17 +8,25 @@
  * only then its version is looked at and is still the one that was read: whoever wrote it in
  * between and has been seen by us anywhere had the lock, or had changed the version.
  *
+ * Locks of several servers are taken before any read is looked at; if one server has them all, and
+ * all that was read, one message does both, in that order.
+ *
+ * An unlock over a link is sent, and not waited for: until it is carried out others take the row
+ * for locked and try again. If it fails the session joins again, which breaks its locks.
+ *
  * Why nothing acknowledged is lost: the redo record is at the level asked for on all log servers
- * before the first row is touched, and stays until the rows are there on all copies.
+ * before the first row is touched, and stays until the rows are there on all copies. Without
+ * logs a commit counts as committed when all its rows are installed; if it fails while it installs
+ * them, some may be new and others not, and its outcome is unknown.
  *
  * Tests: tests/unit/dtx/engine/commit_test.cpp
  */
 #ifndef DTX_ENGINE_COMMIT_H
 #define DTX_ENGINE_COMMIT_H
 
-#include "engine/accesses.h"
 #include "engine/store.h"
-#include "engine/task.h"
+#include <dtx/accesses.h>
+#include <dtx/task.h>
 
 #include <cstdint>
 #include <memory>
@@ -35,17 +43,21 @@ class Commit
     /* @log_servers: those that get the redo record; none: nothing is logged. */
     Commit(Store &store, Accesses &accesses, const std::vector<uint32_t> &log_servers);
 
-    /* True: committed. False: somebody was in the way, and nothing has happened.
-     * Throws Fenced: what accesses.logged and maybe_logged say is known then. Throws Error:
-     * RPM_E_TOOBIG, a transaction larger than a log record; nothing has happened. */
+    /* True: committed. False: another transaction was in the way, and nothing has happened.
+     * Throws Fenced, and Error for other failed calls of librpm: accesses.logged and maybe_logged
+     * say then whether it is committed, or may be; if accesses.begun is set, locks may be left.
+     * Throws Error, RPM_E_TOOBIG, for a transaction larger than a log record; nothing has happened.
+     */
     Task<bool> run();
 
-    /* Is all that was read now as it was then, and nobody about to change it? Instead of run(). */
+    /* Instead of run(): is everything that was read still as it was read, and unlocked? If so, all
+     * of it was there at one time. */
     Task<bool> is_as_read();
 
   private:
     void begin_lock(Round &round);
     bool end_lock();
+    bool is_one_message() const;
     bool take_versions();
     void begin_validate(Round &round);
     bool end_validate();
@@ -62,6 +74,7 @@ class Commit
     Task<> install();
     void retire();
     void begin_unlock(Round &round);
+    Task<> unlock();
     Task<bool> give_up();
     void trim();
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cover.cc: write and read the first page of a shard.
+ * cover.cc: write and read what is in a shard before its tables.
  *
  * Tests: tests/unit/dtx/engine/cover_test.cpp
  */
 #include "engine/cover.h"
 
+#include "engine/description.h"
 #include "engine/descriptor.h"
-#include "engine/error.h"
 #include "engine/port.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <cstring>
@@ -33,6 +34,7 @@ struct NoteHeader {
 
 static_assert(sizeof(Descriptor) <= kNoteOffset);
 static_assert(kNoteOffset + sizeof(NoteHeader) + Schema::kNoteMax <= kStateOffset);
+static_assert(kDescriptorBytes + kDescriptionMax <= kTablesOffset);
 
 std::vector<unsigned char> cover_of(const Cluster &cluster, Place place, const View &view)
 {
@@ -40,9 +42,11 @@ std::vector<unsigned char> cover_of(const Cluster &cluster, Place place, const V
     Descriptor descriptor = describe(cluster, place);
     NoteHeader header{ note.size(), XXH3_64bits_withSeed(note.data(), note.size(), note.size()) };
     StateRecord record = record_of({ 0, view.number, view, {} });
-    std::vector<unsigned char> page(kDescriptorBytes);
+    std::string description = description_of(cluster.schema());
+    std::vector<unsigned char> page(kTablesOffset);
 
     std::memcpy(&page[0], &descriptor, sizeof(descriptor));
+    std::memcpy(&page[kDescriptorBytes], description.data(), description.size());
     if (place.shard == place.server)
         for (uint64_t i = 0; i < 2; i++)
             std::memcpy(&page[kStateOffset + i * sizeof(record)], &record, sizeof(record));
@@ -72,21 +76,24 @@ Cover read_cover(rpm_conn *conn, const std::string &database, uint32_t shard)
 {
     std::string name = shard_name(database, shard);
     std::vector<unsigned char> page(kDescriptorBytes);
-    rpm_region_opts opts = rpm_region_opts_init();
-    rpm_region *region = nullptr;
+    ShardHeader header;
     Descriptor found;
-    int err;
 
-    opts.level = RPM_VISIBLE;
-    check(rpm_region_open(conn, name.c_str(), &opts, &region), "opening a shard");
-    err = rpm_region_bytes(region) < page.size()
-              ? 0
-              : rpm_region_read(region, 0, page.data(), page.size());
-    rpm_region_close(&region);
-    check(err, "reading a shard's descriptor");
+    check(header.open(conn, database, shard), "opening a shard");
+    header.read(0, page.data(), page.size());
+    auto read = [&header](uint64_t offset, void *into, uint64_t bytes) {
+        header.read(offset, into, bytes);
+    };
+
     std::memcpy(&found, page.data(), sizeof(found));
     certify(found, name);
-    return { found.schema_version, found.shards, found.shard, found.replicas, note_of(page, name) };
+    return { found.schema_version,
+             found.shards,
+             found.shard,
+             found.replicas,
+             (found.flags & kNotDurable) == 0,
+             note_of(page, name),
+             read_description(found, name, read) };
 }
 
 /* "dtx/NAME/shardS" in its parts; false: it is none. */

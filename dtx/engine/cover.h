@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cover.h: what the first page of a shard tells to whoever does not know its schema: which database
- * it is of, how many shards and copies that has, and a note of the program that made it, by which
- * the next program knows its tables again.
+ * cover.h: what a shard tells a program that does not know its schema: which database it is of, how
+ * many shards and copies that has, its tables, and a note of the program that made it.
  *
  * Tests: tests/unit/dtx/engine/cover_test.cpp
  */
@@ -26,11 +25,13 @@ struct Cover {
     uint32_t shards;
     uint32_t shard;
     uint32_t replicas;
-    std::string note; /* empty: none was left */
+    bool durable;
+    std::string note;        /* empty: none was left */
+    std::string description; /* of its tables: description.h */
 };
 
-/* The first kDescriptorBytes of a shard: its descriptor, the schema's note, and in a server's own
- * shard that it has accepted @view. */
+/* The first kTablesOffset bytes of a shard: its descriptor, the schema's note, in a server's own
+ * shard that it has accepted @view, and the description of the tables. */
 std::vector<unsigned char> cover_of(const Cluster &cluster, Place place, const View &view);
 
 /* Of a shard that is on this server. Throws Error: RPM_E_NOENT, RPM_E_FOREIGN, RPM_E_VERSION. */

@@ -6,11 +6,12 @@
  */
 #include "engine/descriptor.h"
 
-#include "engine/error.h"
+#include "engine/description.h"
+#include <dtx/error.h>
 
 #include <librpm.h>
 
-#include <sstream>
+#include <algorithm>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,29 +19,21 @@
 namespace dtx
 {
 
-static uint64_t sum_of(const Schema &schema)
-{
-    std::ostringstream all;
-
-    all << schema.name() << '\n';
-    for (const TableSpec &table : schema.tables())
-        all << table.name << ' ' << static_cast<uint32_t>(table.kind) << ' ' << table.row_bytes
-            << ' ' << table.rows_max << ' ' << table.index << '\n';
-    return XXH3_64bits(all.str().data(), all.str().size());
-}
-
 Descriptor describe(const Cluster &cluster, Place place)
 {
+    std::string description = description_of(cluster.schema());
     Descriptor own{};
 
     own.magic = kDescriptorMagic;
     own.format = kFormatVersion;
     own.schema_version = cluster.schema().version();
-    own.schema_sum = sum_of(cluster.schema());
+    own.schema_sum = sum_of(description);
     own.shards = cluster.shards();
     own.shard = place.shard;
     own.replicas = cluster.options().replicas;
     own.server = place.server;
+    own.description_bytes = static_cast<uint32_t>(description.size());
+    own.flags = cluster.options().durable ? 0 : kNotDurable;
     own.checksum = XXH3_64bits(&own, offsetof(Descriptor, checksum));
     return own;
 }
@@ -66,7 +59,18 @@ void certify(const Descriptor &found, const std::string &where)
            differs("format", found.format, kFormatVersion));
 }
 
-void compare(const Descriptor &found, const Cluster &cluster, Place place)
+std::string read_description(const Descriptor &found, const std::string &where,
+                             const ReadShard &read)
+{
+    std::string text(std::min<size_t>(found.description_bytes, kDescriptionMax), '\0');
+
+    read(kDescriptorBytes, text.data(), text.size());
+    expect(text.size() == found.description_bytes && sum_of(text) == found.schema_sum,
+           RPM_E_CORRUPT, where, "the description of the tables is damaged");
+    return text;
+}
+
+void compare(const Descriptor &found, const Cluster &cluster, Place place, const ReadShard &read)
 {
     Descriptor own = describe(cluster, place);
     std::string where =
@@ -84,8 +88,10 @@ void compare(const Descriptor &found, const Cluster &cluster, Place place)
     expect(found.server == own.server, RPM_E_VERSION, where,
            "this is server " + std::to_string(found.server) + ", not server " +
                std::to_string(own.server) + ": the servers are the same, their order is not");
-    expect(found.schema_sum == own.schema_sum, RPM_E_VERSION, where,
-           "the tables there are not those of this program");
+    if (found.schema_sum != own.schema_sum)
+        throw Error(RPM_E_VERSION, where + ": the tables there are not those of this program: " +
+                                       first_difference(read_description(found, where, read),
+                                                        description_of(cluster.schema())));
 }
 
 } // namespace dtx

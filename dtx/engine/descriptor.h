@@ -8,27 +8,31 @@
 #ifndef DTX_ENGINE_DESCRIPTOR_H
 #define DTX_ENGINE_DESCRIPTOR_H
 
-#include "engine/cluster.h"
 #include "engine/view.h"
+#include <dtx/cluster.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace dtx
 {
 
 inline constexpr uint64_t kDescriptorMagic = 0x3144524148535844; /* "DXSHARD1" */
-inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kFormatVersion = 3;
+inline constexpr uint32_t kNotDurable = 1; /* no redo logs, nothing is flushed */
 
 struct Descriptor {
     uint64_t magic;
     uint32_t format;
     uint32_t schema_version;
-    uint64_t schema_sum; /* over all that a schema says */
+    uint64_t schema_sum; /* of its description, which is behind the first page */
     uint32_t shards;
     uint32_t shard;
     uint32_t replicas;
     uint32_t server;
+    uint32_t description_bytes;
+    uint32_t flags;    /* kNotDurable */
     uint64_t checksum; /* of what is before it */
 };
 
@@ -53,14 +57,22 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const Vie
 
 /* Make the locks of all shards that have a copy on a server, those of backups too: a backup must
  * not find out at its promotion that there is no room. What is there stays as it is. Throws Error,
- * RPM_E_FULL, that says what the server must have. */
+ * RPM_E_NOSPACE, that says what the server must have. */
 void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server);
 
 /* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION, unless @found is a descriptor of this format. */
 void certify(const Descriptor &found, const std::string &where);
 
-/* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION with what differs, unless @found describes that. */
-void compare(const Descriptor &found, const Cluster &cluster, Place place);
+/* Reads of a shard: @bytes from @offset on. Throws Error. */
+using ReadShard = std::function<void(uint64_t offset, void *into, uint64_t bytes)>;
+
+/* The description behind a descriptor that is right. Throws Error, RPM_E_CORRUPT. */
+std::string read_description(const Descriptor &found, const std::string &where,
+                             const ReadShard &read);
+
+/* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION with what differs, unless @found describes that.
+ * @read: of the same shard. */
+void compare(const Descriptor &found, const Cluster &cluster, Place place, const ReadShard &read);
 
 } // namespace dtx
 #endif

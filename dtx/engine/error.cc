@@ -4,7 +4,7 @@
  *
  * Tests: tests/unit/dtx/engine/cluster_test.cpp
  */
-#include "engine/error.h"
+#include <dtx/error.h>
 
 #include <librpm.h>
 
@@ -18,7 +18,7 @@ void fail(int code, const std::string &doing)
     if (code == RPM_E_FENCED || code == RPM_E_LOST || code == RPM_E_TIMEDOUT ||
         code == RPM_E_REFUSED)
         throw Fenced(code, text);
-    throw Error(code, text);
+    throw Failed(code, text);
 }
 
 } // namespace dtx

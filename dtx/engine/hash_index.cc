@@ -6,8 +6,8 @@
  */
 #include "engine/hash_index.h"
 
-#include "engine/error.h"
 #include "engine/store.h"
+#include <dtx/error.h>
 
 namespace dtx
 {

@@ -8,8 +8,8 @@
 #ifndef DTX_ENGINE_HASH_INDEX_H
 #define DTX_ENGINE_HASH_INDEX_H
 
-#include "engine/accesses.h"
-#include "engine/task.h"
+#include <dtx/accesses.h>
+#include <dtx/task.h>
 
 #include <cstdint>
 #include <optional>

@@ -4,16 +4,16 @@
  *
  * Tests: tests/unit/dtx/engine/layout_test.cpp
  */
-#include "engine/layout.h"
+#include <dtx/layout.h>
 
-#include "engine/object.h"
+#include <dtx/object.h>
 
 namespace dtx
 {
 
 Layout::Layout(const Schema &schema)
 {
-    uint64_t offset = kDescriptorBytes;
+    uint64_t offset = kTablesOffset;
     uint64_t locks = 0;
 
     for (const TableSpec &spec : schema.tables()) {

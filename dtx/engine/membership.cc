@@ -7,7 +7,7 @@
 #include "engine/membership.h"
 
 #include "engine/descriptor.h"
-#include "engine/error.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 
@@ -25,9 +25,10 @@ struct Head {
 
 } // namespace
 
-static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t server)
+static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t server,
+                            const ReadShard &read)
 {
-    compare(head.descriptor, cluster, { server, server });
+    compare(head.descriptor, cluster, { server, server }, read);
     if (auto state = state_in(head.states))
         return *state;
     throw Error(RPM_E_CORRUPT, cluster.options().urls[server] + ": it has lost its view");
@@ -36,21 +37,20 @@ static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t s
 /* Of a server that a port is connected to and not yet open. */
 static ServerState ask(const Port &port, const Cluster &cluster)
 {
-    std::string name = shard_name(cluster.schema().name(), port.server());
-    rpm_region_opts opts = rpm_region_opts_init();
-    rpm_region *region = nullptr;
+    ShardHeader header;
     Head head{};
-    int err = 0;
+    int err = header.open(port.conn(), cluster.schema().name(), port.server());
 
-    opts.level = RPM_VISIBLE;
-    check(rpm_region_open(port.conn(), name.c_str(), &opts, &region), "opening a shard");
-    if (rpm_region_bytes(region) >= kDescriptorBytes)
-        err = rpm_region_read(region, 0, &head.descriptor, sizeof(head.descriptor));
-    if (rpm_region_bytes(region) >= kDescriptorBytes && err == 0)
-        err = rpm_region_read(region, kStateOffset, head.states, sizeof(head.states));
-    rpm_region_close(&region);
-    check(err, "reading a shard's descriptor");
-    return state_in(head, cluster, port.server());
+    if (err != 0)
+        fail_opening(cluster, port.server(), port.server(), err);
+
+    auto read = [&header](uint64_t offset, void *into, uint64_t bytes) {
+        header.read(offset, into, bytes);
+    };
+
+    read(0, &head.descriptor, sizeof(head.descriptor));
+    read(kStateOffset, head.states, sizeof(head.states));
+    return state_in(head, cluster, port.server(), read);
 }
 
 ServerState state_of(Port &port, const Cluster &cluster)
@@ -59,7 +59,9 @@ ServerState state_of(Port &port, const Cluster &cluster)
 
     port.read(port.server(), 0, &head.descriptor, sizeof(head.descriptor));
     port.read(port.server(), kStateOffset, head.states, sizeof(head.states));
-    return state_in(head, cluster, port.server());
+    return state_in(head, cluster, port.server(), [&](uint64_t offset, void *into, uint64_t bytes) {
+        port.read(port.server(), offset, into, bytes);
+    });
 }
 
 Answers::Answers(Store &store, const View &without) : states_(store.ports())

@@ -4,7 +4,7 @@
  *
  * Tests: tests/unit/dtx/engine/object_test.cpp
  */
-#include "engine/object.h"
+#include <dtx/object.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

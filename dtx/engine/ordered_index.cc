@@ -4,11 +4,11 @@
  *
  * Tests: tests/unit/dtx/engine/ordered_index_test.cpp
  */
-#include "engine/ordered_index.h"
+#include <dtx/ordered_index.h>
 
-#include "engine/error.h"
 #include "engine/ordered_node.h"
 #include "engine/store.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 
@@ -114,34 +114,52 @@ Task<std::optional<uint64_t>> ordered_remove(Store &store, Accesses &accesses, u
     co_return slot;
 }
 
-/* What of a leaf lies in the range, in order. */
-static void take_entries(const Node &leaf, const Range &range,
+/* What of a leaf lies in the range, in order. A shard has other partitions' keys, too. */
+static void take_entries(const Node &leaf, const Range &range, const TableSpec &spec,
                          std::vector<std::pair<uint64_t, uint64_t>> &found)
 {
+    uint32_t own = spec.partition(range.from);
     bool up = range.order == Order::ascending;
 
     for (uint32_t n = 0; n < leaf.used && found.size() < range.limit; n++) {
         const Node::Entry &entry = leaf.entry[up ? n : leaf.used - 1 - n];
 
-        if (range.from <= entry.key && entry.key <= range.to)
+        if (range.from <= entry.key && entry.key <= range.to && spec.partition(entry.key) == own)
             found.emplace_back(entry.key, entry.slot);
     }
+}
+
+/* Each partition may be on another server, in a tree of its own. */
+static void check_partition(const TableSpec &spec, const Range &range)
+{
+    uint32_t from = spec.partition(range.from);
+    uint32_t to = spec.partition(range.to);
+
+    if (from != to)
+        throw Error(RPM_E_INVAL, "a scan of table '" + spec.name + "' from key " +
+                                     std::to_string(range.from) + ", in partition " +
+                                     std::to_string(from) + ", to key " + std::to_string(range.to) +
+                                     ", in partition " + std::to_string(to) +
+                                     ": a scan goes through one partition; scan each of them");
 }
 
 Task<std::vector<std::pair<uint64_t, uint64_t>>> ordered_range(Store &store, Accesses &accesses,
                                                                uint32_t table, Range range)
 {
+    const TableSpec &spec = store.cluster().schema().tables()[table];
+    Address root = root_of(store, table, range.from);
     std::vector<std::pair<uint64_t, uint64_t>> found;
     bool up = range.order == Order::ascending;
     uint64_t at = up ? range.from : range.to;
 
     if (range.from > range.to || range.limit == 0)
         co_return found;
+    check_partition(spec, range);
     for (;;) {
-        Access *access = co_await leaf_of(store, accesses, root_of(store, table, at), at);
+        Access *access = co_await leaf_of(store, accesses, root, at);
         const Node &leaf = access->as<Node>();
 
-        take_entries(leaf, range, found);
+        take_entries(leaf, range, spec, found);
         if (found.size() >= range.limit)
             break;
         if (up ? leaf.high >= range.to : leaf.low <= range.from)

@@ -13,8 +13,8 @@
 #include "engine/ordered_node.h"
 
 #include "engine/assert.h"
-#include "engine/error.h"
 #include "engine/store.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <cstring>

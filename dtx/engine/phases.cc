@@ -4,9 +4,9 @@
  *
  * Tests: tests/unit/dtx/engine/phases_test.cpp
  */
-#include "engine/phases.h"
+#include <dtx/phases.h>
 
-#include "engine/error.h"
+#include <dtx/error.h>
 
 #include <librpm.h>
 
@@ -26,11 +26,14 @@ Phases Phases::parse(const std::string &text)
         { "log", &Phases::log },
         { "commit", &Phases::commit },
     } };
+    if (text == "fewest")
+        return {};
+
     std::istringstream words(text == "one-sided" ? ""
                              : text == "call"    ? "execute,lock,validate,log,commit"
                              : text == "hybrid"  ? "lock,commit"
                                                  : text);
-    Phases phases;
+    Phases phases{ Via::one_sided, Via::one_sided, Via::one_sided, Via::one_sided, Via::one_sided };
 
     for (std::string word; std::getline(words, word, ',');) {
         bool known = false;
@@ -43,7 +46,7 @@ Phases Phases::parse(const std::string &text)
         if (!known)
             throw Error(RPM_E_INVAL, "'" + word +
                                          "' is no phase: execute, lock, validate, log, "
-                                         "commit, or one-sided, call, hybrid for all");
+                                         "commit, or fewest, one-sided, call, hybrid for all");
     }
     return phases;
 }

@@ -7,8 +7,8 @@
 #include "engine/port.h"
 
 #include "engine/descriptor.h"
-#include "engine/error.h"
-#include "engine/object.h"
+#include <dtx/error.h>
+#include <dtx/object.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +19,7 @@ namespace dtx
 
 static constexpr uint32_t kPollMany = 32;
 static constexpr uint64_t kRecoveryLogBytes = 64 << 10;
+static constexpr uint64_t kQuestionStaging = 64 << 10;
 
 std::string shard_name(const std::string &database, uint32_t shard)
 {
@@ -36,6 +37,60 @@ std::string log_name(const std::string &database, uint32_t coordinator)
            (coordinator == kRecoverer ? "-recovery" : std::to_string(coordinator));
 }
 
+std::string server_name(const Cluster &cluster, uint32_t server)
+{
+    return "server " + std::to_string(server) + " (" + cluster.options().urls[server] + ")";
+}
+
+static std::string command(const char *what, uint32_t server)
+{
+    return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
+}
+
+/* What a server does not answer to, waiting or an operator may mend. */
+[[noreturn]] static void fail_connecting(const Cluster &cluster, uint32_t server, int err)
+{
+    bool away = err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
+
+    if (!away)
+        fail(err, "connecting to " + server_name(cluster, server));
+    throw Fenced(err, server_name(cluster, server) + " does not answer: " + rpm_last_error() +
+                          "; start it again or, if it is gone for good, go on without it: " +
+                          command("promote", server));
+}
+
+void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int err)
+{
+    const std::string &name = cluster.schema().name();
+
+    if (err != RPM_E_NOENT)
+        fail(err, "opening shard " + std::to_string(shard) + " on " + server_name(cluster, server));
+    throw Error(err, server_name(cluster, server) + " has no shard " + std::to_string(shard) +
+                         " of the database '" + name +
+                         "': its pool is empty, or another. Start it again with its own pool; or, "
+                         "if that is lost, rebuild it from the other copies: " +
+                         command("promote", server) + ", then " + command("restore", server));
+}
+
+ShardHeader::~ShardHeader()
+{
+    rpm_region_close(&region_);
+}
+
+int ShardHeader::open(rpm_conn *conn, const std::string &database, uint32_t shard)
+{
+    rpm_region_opts opts = rpm_region_opts_init();
+
+    opts.level = RPM_VISIBLE;
+    return rpm_region_open(conn, shard_name(database, shard).c_str(), &opts, &region_);
+}
+
+void ShardHeader::read(uint64_t offset, void *into, uint64_t bytes) const
+{
+    if (rpm_region_bytes(region_) >= offset + bytes)
+        check(rpm_region_read(region_, offset, into, bytes), "reading the header of a shard");
+}
+
 Connection::Connection(const Cluster &cluster, uint32_t server)
 {
     const Options &options = cluster.options();
@@ -44,11 +99,12 @@ Connection::Connection(const Cluster &cluster, uint32_t server)
     opts.timeout_us = options.timeout_us;
     opts.hints = options.hints.c_str();
     opts.secret = options.secret.empty() ? nullptr : options.secret.c_str();
-    opts.pace = options.techniques.throttle ? RPM_PACE_THROTTLE : 0;
-    if (options.dial)
-        check(options.dial(server, &opts, &conn_), "connecting");
-    else
-        check(rpm_conn_open(options.urls[server].c_str(), &opts, &conn_), "connecting");
+    opts.pace = (options.techniques.throttle ? RPM_PACE_THROTTLE : 0) | RPM_PACE_GATHER;
+    int err = options.dial ? options.dial(server, &opts, &conn_)
+                           : rpm_conn_open(options.urls[server].c_str(), &opts, &conn_);
+
+    if (err != 0)
+        fail_connecting(cluster, server, err);
 }
 
 Connection::~Connection()
@@ -101,8 +157,11 @@ void Port::open_shards(const Placement &placement, bool guarded)
 
         opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
         opts.claim = guarded ? log_ : nullptr;
-        check(rpm_region_open(conn(), shard_name(name, shard).c_str(), &opts, &rows_[shard].region),
-              "opening a shard");
+        int err =
+            rpm_region_open(conn(), shard_name(name, shard).c_str(), &opts, &rows_[shard].region);
+
+        if (err != 0)
+            fail_opening(cluster_, server_, shard, err);
         if (placement.server_of(shard, 0) != server_)
             continue;
         opts.level = 0;
@@ -132,8 +191,23 @@ void Port::open(const Placement &placement, uint32_t coordinator, Claim claim)
     open_shards(placement, log_ != nullptr);
 }
 
+Traffic Port::traffic() const
+{
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+    Traffic all = before_;
+
+    if (!conn_)
+        return all;
+    (void)!rpm_conn_stats(conn(), &stats); /* knows this struct */
+    all.messages += stats.messages;
+    all.sent_bytes += stats.sent_bytes;
+    all.received_bytes += stats.received_bytes;
+    return all;
+}
+
 void Port::close()
 {
+    before_ = traffic();
     for (auto *all : { &rows_, &locks_ })
         for (Remote &remote : *all) {
             rpm_region_close(&remote.region);
@@ -361,6 +435,7 @@ uint32_t Port::poll(const std::function<void(std::coroutine_handle<>)> &wake)
 
     if (outstanding_ == 0)
         return 0;
+    (void)!rpm_conn_turn(conn()); /* what is polled says how each has ended */
     heard = hear(
         log_outstanding_,
         [this](rpm_completion *done, uint32_t n) { return rpm_log_poll(log_, done, n); }, wake);
@@ -414,6 +489,24 @@ void Port::each_record(const std::function<void(const void *, size_t)> &heard)
 void Port::trim_all()
 {
     dtx::trim_all(log_);
+}
+
+bool Port::is_unowned(uint32_t coordinator)
+{
+    std::string name = log_name(cluster_.schema().name(), coordinator);
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_log *log = nullptr;
+    int err;
+
+    if (!conn_)
+        return false;
+    opts.flags = RPM_LOG_WRITE;
+    opts.level = cluster_.options().durable ? RPM_DURABLE : RPM_VISIBLE;
+    opts.staging_bytes = kQuestionStaging;
+    opts.inflight_max = 1;
+    err = rpm_log_open(conn(), name.c_str(), &opts, &log);
+    rpm_log_close(&log);
+    return err == 0;
 }
 
 /* What was trimmed while we read it, was so by whoever took the log over after us. */

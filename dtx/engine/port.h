@@ -10,8 +10,8 @@
 #ifndef DTX_ENGINE_PORT_H
 #define DTX_ENGINE_PORT_H
 
-#include "engine/cluster.h"
 #include "engine/view.h"
+#include <dtx/cluster.h>
 
 #include <librpm.h>
 
@@ -43,6 +43,27 @@ class Connection
     rpm_conn *conn_ = nullptr;
 };
 
+/* A shard of which only the header is looked at. */
+class ShardHeader
+{
+  public:
+    ShardHeader() = default;
+    ~ShardHeader();
+    ShardHeader(const ShardHeader &) = delete;
+    ShardHeader &operator=(const ShardHeader &) = delete;
+    /* 0, or why not. */
+    int open(rpm_conn *conn, const std::string &database, uint32_t shard);
+    /* What is beyond the end of the shard stays as it is. Throws Error. */
+    void read(uint64_t offset, void *into, uint64_t bytes) const;
+
+  private:
+    rpm_region *region_ = nullptr;
+};
+
+/* A shard could not be opened: RPM_E_NOENT says that the server has another pool, and what to do.
+ */
+[[noreturn]] void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int err);
+
 /* Of somebody who waits for several operations. */
 struct Pending {
     uint32_t remaining = 0;
@@ -67,6 +88,13 @@ struct Operation {
     uint64_t count;
     uint64_t expect = 0; /* of swap_lock */
     uint64_t desired = 0;
+};
+
+/* What went over a connection: nothing where memory is mapped. */
+struct Traffic {
+    uint64_t messages = 0;
+    uint64_t sent_bytes = 0;
+    uint64_t received_bytes = 0;
 };
 
 /* In the place of a coordinator's number: who brings back the whole database. Its log is empty. */
@@ -138,8 +166,10 @@ class Port
     /* Submit a redo record, or, without @pending, wait for it; poll() counts @pending down when it
      * is safe. Returns where it is. False: no room, trim first. Throws Error RPM_E_TOOBIG. */
     bool append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn);
-    /* Returns how many operations had ended. */
+    /* Send what was begun, take in what has come. Returns how many operations had ended. */
     uint32_t poll(const std::function<void(std::coroutine_handle<>)> &wake);
+    /* Since the port was made, over all its connections. */
+    Traffic traffic() const;
     bool is_waited_for() const
     {
         return outstanding_ > 0;
@@ -156,6 +186,10 @@ class Port
 
     void each_record(const std::function<void(const void *, size_t)> &heard);
     void trim_all();
+
+    /* Does no client that is connected to this server have a coordinator's log? A claim that is
+     * given back at once: a message's round trip where there is an owner. */
+    bool is_unowned(uint32_t coordinator);
 
   private:
     struct Kept {
@@ -192,12 +226,16 @@ class Port
     size_t kept_first_ = 0;
     uint64_t appended_ = 0; /* bytes since the last trim */
     uint64_t trim_bytes_ = 0;
+    Traffic before_; /* over connections that are closed */
 };
 
 /* All records of a log that was claimed, oldest first. Throws Fenced where another has trimmed it
  * meanwhile. */
 void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &heard);
 void trim_all(rpm_log *log);
+
+/* "server 1 (shm:/tmp/b)". */
+std::string server_name(const Cluster &cluster, uint32_t server);
 
 /* Names of a database's objects on a server. */
 std::string shard_name(const std::string &database, uint32_t shard);

@@ -29,11 +29,12 @@
  * Tests: tests/unit/dtx/engine/promote_test.cpp
  */
 #include "engine/backoff.h"
+#include "engine/cover.h"
 #include "engine/descriptor.h"
-#include "engine/error.h"
 #include "engine/membership.h"
 #include "engine/recover.h"
 #include "engine/vacuum.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <cstring>
@@ -49,11 +50,6 @@ static void expect(bool good, int code, const std::string &what)
 {
     if (!good)
         throw Error(code, what);
-}
-
-static std::string name_of(const Cluster &cluster, uint32_t server)
-{
-    return "server " + std::to_string(server) + " (" + cluster.options().urls[server] + ")";
 }
 
 namespace
@@ -138,15 +134,19 @@ Recovery Change::recover()
     return all.recovery();
 }
 
-/* Throws Error unless nobody answers there. */
+/* Throws Error if a server answers that has a part of the database. One that was started with an
+ * empty pool has none: no session can be using it. */
 static void expect_silence(const Cluster &cluster, uint32_t server)
 {
     try {
         Connection connection(cluster, server);
+
+        if (shards_on(connection.get()).count(cluster.schema().name()) == 0)
+            return;
     } catch (const Fenced &) {
         return;
     }
-    throw Error(RPM_E_BUSY, name_of(cluster, server) +
+    throw Error(RPM_E_BUSY, server_name(cluster, server) +
                                 " still answers: stop it before another takes its place");
 }
 
@@ -235,14 +235,14 @@ Recovery Change::vacuum()
     return recovery;
 }
 
-/* All of it but the first page, which is each server's own. */
+/* All tables; what is before them has been made for this server. */
 void Change::copy_shard(Port &from, Port &to, uint32_t shard)
 {
     uint64_t end = cluster_.layout().region_bytes();
     std::vector<unsigned char> wanted(kCopyAtOnce);
     std::vector<unsigned char> found(kCopyAtOnce);
 
-    for (uint64_t offset = kDescriptorBytes; offset < end; offset += kCopyAtOnce) {
+    for (uint64_t offset = kTablesOffset; offset < end; offset += kCopyAtOnce) {
         uint64_t bytes = std::min(kCopyAtOnce, end - offset);
         rpm_patch patch{ offset, wanted.data(), bytes, 0 };
 

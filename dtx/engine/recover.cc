@@ -18,11 +18,12 @@
 #include "engine/recover.h"
 
 #include "engine/descriptor.h"
-#include "engine/error.h"
 #include "engine/redo.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstring>
 #include <map>
 
@@ -35,6 +36,8 @@ static constexpr uint64_t kRecoveryStaging = 64 << 10; /* for each log: many are
 namespace
 {
 
+using Servers = std::bitset<kShardsMax>;
+
 /* Which servers' logs have the record of a transaction. */
 class Logged
 {
@@ -46,10 +49,10 @@ class Logged
         if (!decode_redo(layout, record, bytes, [](Address, const unsigned char *, uint32_t) {}))
             throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is no redo record");
         std::memcpy(&header, record, sizeof(header));
-        servers_[header.txn] |= uint64_t{ 1 } << server;
+        servers_[header.txn].set(server);
     }
     /* Is one that was taken in all of these? */
-    bool has_all(const void *record, uint64_t servers) const
+    bool has_all(const void *record, const Servers &servers) const
     {
         RedoHeader header{};
 
@@ -60,7 +63,7 @@ class Logged
     }
 
   private:
-    std::map<uint64_t, uint64_t> servers_; /* by transaction: a bit for each */
+    std::map<uint64_t, Servers> servers_; /* by transaction */
 };
 
 /* The newest image of each object that logs speak of. */
@@ -149,17 +152,17 @@ static void break_locks(Store &store, uint32_t shard, uint32_t coordinator, Reco
     }
 }
 
-/* Where records of a coordinator have to be, as bits: where it put them in the view @written_in, of
- * servers that live now. */
-static uint64_t log_servers(const Store &store, const View &written_in, uint32_t coordinator)
+/* Where records of a coordinator have to be: where it put them in the view @written_in, of servers
+ * that live now. */
+static Servers log_servers(const Store &store, const View &written_in, uint32_t coordinator)
 {
     Placement written = store.placement();
-    uint64_t servers = 0;
+    Servers servers;
 
     written.view = written_in;
     for (uint32_t server : written.log_servers(coordinator))
         if (store.placement().view.alive(server))
-            servers |= uint64_t{ 1 } << server;
+            servers.set(server);
     return servers;
 }
 
@@ -168,7 +171,7 @@ Recovery finish_one(Store &store, uint32_t coordinator)
     Recovery recovery;
     Images images;
     Logged logged;
-    uint64_t servers = log_servers(store, store.placement().view, coordinator);
+    Servers servers = log_servers(store, store.placement().view, coordinator);
 
     recovery.coordinators = 1;
     for (uint32_t server = 0; server < store.ports(); server++)

@@ -8,8 +8,8 @@
 #ifndef DTX_ENGINE_RECOVER_H
 #define DTX_ENGINE_RECOVER_H
 
-#include "engine/cluster.h"
 #include "engine/store.h"
+#include <dtx/cluster.h>
 
 #include <functional>
 #include <map>
@@ -118,7 +118,7 @@ class Everything
 };
 
 /* Room for the locks of all copies, on all servers that live in the view of @store, which were lost
- * where a server was started again. Throws Error: RPM_E_FULL. */
+ * where a server was started again. Throws Error: RPM_E_NOSPACE. */
 void reserve_locks(Store &store);
 
 /* All of this, in the view of @store. */

@@ -8,8 +8,8 @@
 #ifndef DTX_ENGINE_REDO_H
 #define DTX_ENGINE_REDO_H
 
-#include "engine/accesses.h"
-#include "engine/layout.h"
+#include <dtx/accesses.h>
+#include <dtx/layout.h>
 
 #include <cstdint>
 #include <functional>

@@ -7,8 +7,8 @@
  */
 #include "engine/round.h"
 
-#include "engine/error.h"
 #include "engine/store.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ Port &Round::primary(Address address)
 /* Are operations done when they are added? Not where steps interleave: others come in between. */
 bool Round::is_immediate(const Port &port) const
 {
-    return via_ == Via::one_sided && port.places() && !store_.scheduler().interleaves();
+    return via_ != Via::call && port.places() && !store_.scheduler().interleaves();
 }
 
 void Round::stage(const Port &port, const Operation &op)
@@ -126,9 +126,11 @@ template <class Send> Task<> Round::submit(Send send)
 Task<> Round::wait()
 {
     if (joined_ == store_.joined())
-        store_.poll();
-    if (pending_->remaining > 0)
-        co_await Scheduler::Wait{ pending_->waiting };
+        store_.poll_mapped();
+    if (pending_->remaining == 0)
+        co_return;
+    store_.round_trips()++;
+    co_await Scheduler::Wait{ pending_->waiting };
 }
 
 /* How many operations from @first on are writes to the same rows' region that go together. */
@@ -205,6 +207,17 @@ bool Round::fits() const
                        [](const Staged &staged) { return Room{}.take(staged.op); });
 }
 
+bool Round::wants_lists() const
+{
+    if (via_ != Via::fewest)
+        return via_ == Via::call && fits();
+    return !ops_.empty() && ops_.front().stage != ops_.back().stage &&
+           std::none_of(
+               ops_.begin(), ops_.end(),
+               [this](const Staged &staged) { return store_.port(staged.server).places(); }) &&
+           fits();
+}
+
 /* As much as goes into one message to each server, in order. */
 void Round::take_lists()
 {
@@ -243,7 +256,7 @@ Task<> Round::send_lists()
 Task<> Round::send_all()
 {
     pending_ = store_.new_pending();
-    if (via_ == Via::call && fits())
+    if (wants_lists())
         co_await send_lists();
     for (size_t first = 0, end; first < ops_.size() && pending_->status == 0; first = end) {
         for (end = first; end < ops_.size() && ops_[end].stage == ops_[first].stage;)

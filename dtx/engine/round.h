@@ -5,16 +5,17 @@
  * One-sided, where this process has a server's memory mapped, an operation is done when it is
  * added. Of other servers all of a stage are sent together when the round is run: one round trip,
  * however many. By call each server gets one message with all of them, and its CPU carries them out
- * in the order they were added in: stages cost nothing.
+ * in the order they were added in: stages cost nothing. By what is fewest, calls are made over
+ * links, and of several stages.
  *
  * Tests: tests/unit/dtx/engine/round_test.cpp
  */
 #ifndef DTX_ENGINE_ROUND_H
 #define DTX_ENGINE_ROUND_H
 
-#include "engine/address.h"
 #include "engine/port.h"
-#include "engine/task.h"
+#include <dtx/address.h>
+#include <dtx/task.h>
 
 #include <cstdint>
 #include <memory>
@@ -30,7 +31,7 @@ class Store;
 class Round
 {
   public:
-    explicit Round(Store &store, Via via = Via::one_sided);
+    explicit Round(Store &store, Via via = Via::fewest);
     Round(const Round &) = delete;
     Round &operator=(const Round &) = delete;
 
@@ -92,6 +93,7 @@ class Round
     Task<> wait();
     size_t take_writes(size_t first, size_t end);
     bool fits() const;
+    bool wants_lists() const;
     void take_lists();
 
     Store &store_;

@@ -4,7 +4,7 @@
  *
  * Tests: tests/unit/dtx/engine/scheduler_test.cpp
  */
-#include "engine/scheduler.h"
+#include <dtx/scheduler.h>
 
 #include <algorithm>
 #include <ctime>

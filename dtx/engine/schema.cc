@@ -4,13 +4,13 @@
  *
  * Tests: tests/unit/dtx/engine/schema_test.cpp
  */
-#include "engine/schema.h"
+#include <dtx/schema.h>
 
-#include "engine/address.h"
-#include "engine/error.h"
 #include "engine/hash_index.h"
-#include "engine/ordered_index.h"
 #include "engine/words.h"
+#include <dtx/address.h>
+#include <dtx/error.h>
+#include <dtx/ordered_index.h>
 
 #include <algorithm>
 
@@ -61,9 +61,9 @@ uint32_t Schema::add(const std::string &name, TableKind kind, uint32_t row_bytes
         throw Error(0, "table '" + name + "' is one too many");
     if (rows_max == 0 || rows_max >= kSlotsMax / 4)
         throw Error(0, "table '" + name + "': " + std::to_string(rows_max) + " rows cannot be");
-    if (row_bytes > kRowBytesMax)
-        throw Error(0, "table '" + name + "': a row has at most " + std::to_string(kRowBytesMax) +
-                           " bytes");
+    if (row_bytes == 0 || row_bytes > kRowBytesMax)
+        throw Error(0, "table '" + name + "': a row of " + std::to_string(row_bytes) +
+                           " bytes; 1 to " + std::to_string(kRowBytesMax) + " are possible");
     if (partition == nullptr)
         throw Error(0, "table '" + name + "' has no partition");
     if (kind == TableKind::ordered) {

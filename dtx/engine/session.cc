@@ -4,14 +4,15 @@
  *
  * Tests: tests/unit/dtx/engine/session_test.cpp
  */
-#include "engine/session.h"
+#include <dtx/session.h>
 
 #include "engine/backoff.h"
 #include "engine/commit.h"
-#include "engine/error.h"
 #include "engine/hash_index.h"
+#include "engine/lease.h"
 #include "engine/recover.h"
 #include "engine/words.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <deque>
@@ -21,6 +22,8 @@ namespace dtx
 {
 
 static constexpr uint32_t kConflictsOfCanaries = 1000;
+static constexpr uint64_t kNumbersMost = (uint64_t{ 1 } << kSequenceBits) - 1;
+static constexpr uint64_t kReturnedMost = 64;
 
 struct Session::State {
     State(const Cluster &all, uint32_t number, Listener *who)
@@ -29,7 +32,9 @@ struct Session::State {
           store(all, scheduler),
           /* The number that may be under way follows a clock; interleaved steps do not. */
           backoff(all.options().techniques.backoff,
-                  all.options().techniques.depth && !scheduler.interleaves())
+                  all.options().techniques.depth && !scheduler.interleaves()),
+          numbers(all.options().numbers != 0 ? all.options().numbers : kNumbersMost),
+          lease(all.options().lease_us * 1000)
     {
     }
 
@@ -48,8 +53,8 @@ struct Session::State {
     std::vector<std::unique_ptr<Accesses>> accesses; /* of all coroutines */
     uint64_t prefix = 0;
     uint64_t sequence = 0;
-    uint64_t stuck_word = 0; /* a lock in our way, and since when */
-    uint64_t stuck_since_ns = 0;
+    uint64_t numbers; /* of attempts under one claim */
+    Lease lease;      /* locks in our way */
 };
 
 Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listener)
@@ -95,6 +100,10 @@ void Session::lose_patience(const Error &error)
     state_->store.close();
     if (state_->leaving || state_->patience->is_over())
         throw Error(error.code(), error.what());
+    if (state_->patience->is_time_to_tell())
+        state_->cluster.tell(error.what() + std::string(" (waiting for up to ") +
+                             std::to_string(state_->patience->left_ns() / 1000000000 + 1) +
+                             " s more)");
 }
 
 /* Others may be at that too, servers may be away: then wait for them, all coroutines together as
@@ -109,8 +118,10 @@ void Session::join(Claim claim)
         } catch (const Fenced &fenced) {
             lose_patience(fenced);
         } catch (const Error &error) {
-            if (error.code() != RPM_E_OWNED)
+            if (error.code() != RPM_E_OWNED) {
+                state_->store.close();
                 throw;
+            }
             lose_patience(error);
         }
         if (!joined)
@@ -133,20 +144,54 @@ void Session::start_numbers()
         number_prefix(store, state_->coordinator, store.port(placement.first()).epoch());
 }
 
-/* Whoever fenced us may have thought us dead, or a server is gone for a while: begin anew. */
-void Session::rejoin(uint64_t joined)
+/* Another session took our logs over, a server went away, or a commit failed half-way: begin anew.
+ * @joined: of the attempt that found out. Not @needed: its outcome is known and is not to wait for
+ * servers: one try; if that fails, the next transaction finds the session closed and joins. */
+void Session::rejoin(uint64_t joined, bool needed)
 {
     if (state_->store.joined() != joined)
         return; /* another coroutine has done so */
     state_->counters.rejoined++;
     state_->store.poll();
     state_->store.close();
-    join(Claim::rejoin);
+    if (needed)
+        join(Claim::rejoin);
+    else
+        join_once();
+}
+
+void Session::join_once()
+{
+    bool joined = false;
+
+    state_->patience.emplace(state_->cluster.patience_ns());
+    try {
+        joined = try_to_join(Claim::rejoin);
+    } catch (const Error &) {
+        state_->store.close();
+    }
+    state_->patience.reset();
+    if (joined)
+        start_numbers();
+}
+
+/* Each number is given to one attempt. Before a claim's numbers are used up, transactions are
+ * admitted one by one; the first of them that is alone claims the logs anew. */
+bool Session::may_enter() const
+{
+    return state_->under_way < state_->backoff.depth() &&
+           (state_->under_way == 0 || state_->sequence < state_->numbers - state_->numbers / 16);
+}
+
+void Session::renew_numbers()
+{
+    if (state_->under_way == 1 && state_->sequence >= state_->numbers - state_->numbers / 16)
+        rejoin(state_->store.joined(), true);
 }
 
 bool Session::enter()
 {
-    if (!state_->waiting.empty() || state_->under_way >= state_->backoff.depth())
+    if (!state_->waiting.empty() || !may_enter())
         return false;
     state_->under_way++;
     return true;
@@ -161,7 +206,7 @@ void Session::queue(std::coroutine_handle<> handle)
 void Session::leave()
 {
     state_->under_way--;
-    while (!state_->waiting.empty() && state_->under_way < state_->backoff.depth()) {
+    while (!state_->waiting.empty() && may_enter()) {
         state_->under_way++;
         state_->scheduler.wake(state_->waiting.front());
         state_->waiting.pop_front();
@@ -182,40 +227,72 @@ Accesses &Session::begin()
         own = state_->accesses.back().get();
         own->lane = static_cast<uint32_t>(state_->accesses.size()) - 1;
     }
+    /* Attempts of one transaction have used up what was left: others under way are fenced. */
+    if (state_->sequence >= state_->numbers)
+        rejoin(state_->store.joined(), true);
     own->busy = true;
-    own->txn = state_->prefix | (++state_->sequence & 0xffffffff);
+    own->txn = state_->prefix | ++state_->sequence;
     own->joined = state_->store.joined();
     own->begin_ns = state_->listener != nullptr ? now_ns() : 0;
     return *own;
 }
 
-Task<Session::Ending> Session::commit(Accesses &accesses)
+Session::Wish Session::wish_after(const Inconsistent &found, uint32_t conflicts,
+                                  std::exception_ptr &thrown)
 {
-    Commit commit(state_->store, accesses, state_->log_servers);
-
-    co_return co_await commit.run() ? Ending::commit : Ending::conflict;
-}
-
-Task<bool> Session::expect_changed(Accesses &accesses, const char *what, uint32_t conflicts)
-{
-    Commit commit(state_->store, accesses, state_->log_servers);
-    bool unchanged = false;
-
     /* Without one of the rules what is read may be anything, for a while. */
     if (state_->cluster.options().canary != kCanaryNone && conflicts < kConflictsOfCanaries)
-        co_return false;
+        return Wish::run_again;
+    thrown = std::make_exception_ptr(Error(RPM_E_CORRUPT, found.what));
+    return Wish::give_up;
+}
+
+/* A commit that ends in an exception may have left locks: the session joins again, which finishes
+ * what is logged and breaks them. The outcome is known before that and must not get lost over it.
+ */
+Task<bool> Session::conclude(Accesses &accesses, Wish wish, std::exception_ptr thrown,
+                             Course &course)
+{
+    Ending ending = wish == Wish::fail ? Ending::abort : Ending::conflict;
+    bool holds = false;
+    bool rejoins = wish == Wish::join_again || wish == Wish::fail;
+
     try {
-        unchanged = co_await commit.is_as_read();
+        if (wish == Wish::commit || wish == Wish::give_up) {
+            Commit commit(state_->store, accesses, state_->log_servers);
+
+            if (wish == Wish::commit)
+                holds = co_await commit.run();
+            else
+                holds = state_->store.canary(kCanaryGiveUp) || co_await commit.is_as_read();
+            if (holds)
+                ending = wish == Wish::commit ? Ending::commit : Ending::abort;
+        }
     } catch (const Fenced &) {
-        co_return true;
+        ending = ending_of(accesses);
+        rejoins = true;
     } catch (...) {
-        end(accesses, Ending::abort);
-        throw;
+        ending = ending_of(accesses);
+        rejoins = accesses.begun;
+        if (ending == Ending::conflict) {
+            ending = Ending::abort;
+            thrown = std::current_exception();
+        }
     }
-    if (!unchanged)
-        co_return false;
-    end(accesses, Ending::abort);
-    throw Error(RPM_E_CORRUPT, what);
+
+    uint64_t obstacle = accesses.obstacle;
+    uint64_t joined = accesses.joined;
+    bool again = end(accesses, ending, holds);
+
+    course.outcome.status = status_of(ending);
+    course.outcome.conflicts += again ? 1 : 0;
+    if (rejoins)
+        rejoin(joined, again);
+    if (ending == Ending::abort && thrown)
+        std::rethrow_exception(thrown);
+    if (again)
+        co_await back_off(course, obstacle);
+    co_return again;
 }
 
 Session::Ending Session::ending_of(const Accesses &accesses)
@@ -232,7 +309,7 @@ Status Session::status_of(Ending ending)
                                        : Status::aborted;
 }
 
-bool Session::end(Accesses &accesses, Ending ending)
+bool Session::end(Accesses &accesses, Ending ending, bool holds)
 {
     Counters &counters = state_->counters;
     uint64_t &count = ending == Ending::commit     ? counters.committed
@@ -250,53 +327,67 @@ bool Session::end(Accesses &accesses, Ending ending)
                 state_->store.give_back(accesses[i].address);
     if (state_->listener != nullptr)
         state_->listener->ended({ accesses.txn, state_->coordinator, accesses.lane,
-                                  accesses.begin_ns, now_ns(), status_of(ending),
+                                  accesses.begin_ns, now_ns(), status_of(ending), holds,
                                   accesses.sorted() });
     accesses.clear();
     accesses.busy = false;
     return ending == Ending::conflict;
 }
 
-/* One attempt that holds a lock for longer than the lease: its coordinator is dead, or has been
- * stopped. Take over from it. That may be this session as it was before it joined again, if a lock
- * of its was taken after they had been broken. */
-void Session::look_after_owner(Obstacle obstacle)
+bool Session::is_under_way(uint64_t txn) const
 {
-    uint64_t now = now_ns();
+    return std::any_of(state_->accesses.begin(), state_->accesses.end(),
+                       [txn](const auto &own) { return own->busy && own->txn == txn; });
+}
 
-    if (obstacle.word == kMoved)
-        rejoin(state_->store.joined());
-    if (obstacle.word == 0 || obstacle.word == kMoved ||
-        obstacle.word >> kSequenceBits == state_->prefix >> kSequenceBits)
-        return;
-    if (obstacle.word != state_->stuck_word) {
-        state_->stuck_word = obstacle.word;
-        state_->stuck_since_ns = now;
-        return;
-    }
-    if (now - state_->stuck_since_ns < state_->cluster.options().lease_us * 1000)
-        return;
-    state_->stuck_since_ns = now;
+/* @word of a lock that was in the way: the attempt that holds it. If its process is gone, or it
+ * holds the lock for longer than the lease, take over from its coordinator. An attempt of our own
+ * number that is not under way any more will not free it: join again, which does. False: the lock
+ * was met before, and its owner may still free it. */
+bool Session::look_after_owner(uint64_t word)
+{
+    uint32_t coordinator = coordinator_of(word);
+
+    if (word == kMoved)
+        rejoin(state_->store.joined(), true);
+    if (word == 0 || word == kMoved || (coordinator == state_->coordinator && is_under_way(word)))
+        return true;
+
+    Lease::Verdict verdict = state_->lease.met(word, now_ns());
+    bool asks = verdict == Lease::Verdict::ask;
+
+    if (coordinator == state_->coordinator && (asks || verdict == Lease::Verdict::over))
+        rejoin(state_->store.joined(), true);
+    else if (verdict == Lease::Verdict::over || (asks && state_->store.is_gone(coordinator)))
+        take_over(coordinator);
+    return verdict == Lease::Verdict::fresh || verdict == Lease::Verdict::over;
+}
+
+void Session::take_over(uint32_t coordinator)
+{
     try {
-        state_->cluster.recover(coordinator_of(obstacle.word));
+        state_->cluster.recover(coordinator);
     } catch (const Fenced &) {
-        /* Somebody else is taking over from it. */
+        /* Another session is taking over from it. */
     } catch (const Error &error) {
         if (error.code() != RPM_E_OWNED && error.code() != RPM_E_REFUSED)
             throw; /* it cannot be fenced yet, or a server is away: later */
     }
 }
 
-Task<void> Session::back_off(uint32_t conflicts)
+Task<void> Session::back_off(Course &course, uint64_t obstacle)
 {
     uint64_t now = now_ns();
-    Obstacle obstacle = std::exchange(state_->store.obstacle, Obstacle{});
+    uint32_t most = state_->cluster.options().conflicts_max;
+    uint32_t conflicts = course.outcome.conflicts;
 
-    if (state_->cluster.options().conflicts_max != 0 &&
-        conflicts > state_->cluster.options().conflicts_max)
-        throw Error(RPM_E_BUSY,
-                    "a transaction was in others' way " + std::to_string(conflicts) + " times");
-    look_after_owner(obstacle);
+    if (state_->store.lost_unlock())
+        rejoin(state_->store.joined(), false);
+    course.in_vain += look_after_owner(obstacle) ? 1 : 0;
+    if (most != 0 && course.in_vain > most)
+        throw Error(RPM_E_BUSY, "a transaction met " + std::to_string(conflicts) +
+                                    " conflicts with others; conflicts_max is " +
+                                    std::to_string(most));
     co_await state_->scheduler.sleep_until(
         now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.chance()));
 }
@@ -356,7 +447,7 @@ Task<std::vector<uint64_t>> Session::hand_out(Address word, uint64_t many)
     co_return slots;
 }
 
-void Session::return_slots(Address word, const std::vector<uint64_t> &slots, uint64_t era)
+Task<Status> Session::return_slots(Address word, const std::vector<uint64_t> &slots, uint64_t era)
 {
     auto body = [&, this](Txn &txn) -> Task<bool> {
         Store &store = state_->store;
@@ -380,13 +471,58 @@ void Session::return_slots(Address word, const std::vector<uint64_t> &slots, uin
         co_return true;
     };
 
-    (void)transact_now(body);
+    co_return (co_await attempt(body, false)).status;
+}
+
+/* As many as a transaction may return: their images have to fit into one log record. */
+uint64_t Session::returned_at_once(Address word)
+{
+    uint64_t bytes = state_->cluster.layout().table(static_cast<uint32_t>(word.slot())).slot_bytes;
+
+    if (state_->log_servers.empty())
+        return kReturnedMost;
+    return std::clamp<uint64_t>(
+        state_->store.port(state_->log_servers[0]).record_max() / (2 * bytes), 1, kReturnedMost);
+}
+
+bool Session::has_surplus()
+{
+    return state_->store.surplus().has_value();
+}
+
+/* What this session has freed and is not likely to use itself, for others. The transaction that
+ * freed it has ended, so a failure here is not its failure: slots that are certainly still ours are
+ * kept for another time. */
+Task<void> Session::return_surplus()
+{
+    Address word = *state_->store.surplus();
+    uint64_t era = state_->store.era();
+    std::vector<uint64_t> slots;
+
+    try {
+        slots = state_->store.take(word, returned_at_once(word));
+        (void)co_await return_slots(word, slots, era);
+    } catch (...) {
+        if (era == state_->store.era())
+            for (uint64_t slot : slots)
+                state_->store.give_back(Address::of(word.shard(), uint32_t(word.slot()), slot));
+    }
+}
+
+Task<void> Session::return_table(Address word, uint64_t era)
+{
+    for (;;) {
+        std::vector<uint64_t> slots = state_->store.take(word, returned_at_once(word));
+
+        if (slots.empty())
+            co_return;
+        (void)co_await return_slots(word, slots, era);
+    }
 }
 
 /* What this session has kept. If it cannot, because a server is gone, they stay unused. */
 void Session::return_all_slots()
 {
-    constexpr size_t kAtOnce = 64;
     const Cluster &cluster = state_->cluster;
     uint64_t era = state_->store.era(); /* after it they are others' */
 
@@ -396,14 +532,10 @@ void Session::return_all_slots()
     try {
         for (uint32_t shard = 0; shard < cluster.shards(); shard++)
             for (uint32_t table = 1; table < cluster.layout().tables(); table++) {
-                std::vector<uint64_t> all = state_->store.take_all(shard, table);
+                std::vector<Task<void>> tasks;
 
-                for (size_t i = 0; i < all.size(); i += kAtOnce)
-                    return_slots(
-                        Address::of(shard, kWordsTable, table),
-                        { all.begin() + static_cast<ptrdiff_t>(i),
-                          all.begin() + static_cast<ptrdiff_t>(std::min(all.size(), i + kAtOnce)) },
-                        era);
+                tasks.push_back(return_table(Address::of(shard, kWordsTable, table), era));
+                run(std::move(tasks));
             }
     } catch (...) {
         return;
@@ -414,6 +546,9 @@ void Session::run(std::vector<Task<void>> tasks)
 {
     state_->scheduler.run(tasks,
                           [this](uint64_t idle_until_ns) { state_->store.poll(idle_until_ns); });
+    state_->store.settle();
+    if (state_->store.lost_unlock())
+        rejoin(state_->store.joined(), false);
 }
 
 Scheduler::Turn Session::turn()
@@ -428,7 +563,13 @@ Store &Session::store()
 
 const Counters &Session::counters() const
 {
+    Traffic traffic = state_->store.traffic();
+
     state_->counters.remote = state_->store.remote();
+    state_->counters.round_trips = state_->store.round_trips();
+    state_->counters.messages = traffic.messages;
+    state_->counters.sent_bytes = traffic.sent_bytes;
+    state_->counters.received_bytes = traffic.received_bytes;
     return state_->counters;
 }
 

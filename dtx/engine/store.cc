@@ -6,14 +6,15 @@
  */
 #include "engine/store.h"
 
-#include "engine/error.h"
 #include "engine/membership.h"
 #include "engine/round.h"
 #include "engine/words.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <ctime>
 #include <poll.h>
+#include <sched.h>
 
 namespace dtx
 {
@@ -22,6 +23,7 @@ static constexpr uint64_t kReadAtOnce = 256 << 10;
 static constexpr int kTornTries = 64;      /* a row is written within a microsecond or two */
 static constexpr uint64_t kSpinNs = 50000; /* as long as librpm's own waits spin */
 static constexpr uint64_t kRestNs = 100000000;
+static constexpr uint64_t kSettleNs = 1000000000;
 static constexpr uint32_t kLookEvery = 1 << 14; /* quiet polls: is anybody there at all? */
 
 Store::Store(const Cluster &cluster, Scheduler &scheduler)
@@ -90,12 +92,60 @@ void Store::poll(uint64_t idle_until_ns)
             rest(0);
         return;
     }
+    /* A server on this machine may wait for this CPU. */
+    (void)sched_yield();
+
     uint64_t now = now_ns();
 
     if (quiet_since_ns_ == 0)
         quiet_since_ns_ = now;
     else if (now - quiet_since_ns_ >= kSpinNs)
         rest(std::min(idle_until_ns, now + kRestNs));
+}
+
+void Store::poll_mapped()
+{
+    for (auto &port : ports_)
+        if (port->is_waited_for() && port->places())
+            port->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
+}
+
+bool Store::unlock_later(Address address, uint64_t txn)
+{
+    Port &there = port(server_of(address.shard(), 0));
+
+    if (there.places())
+        return false;
+    if (unheard_ == nullptr)
+        unheard_ = new_pending();
+    if (there.send({ Operation::swap_lock, address.shard(), layout().lock_offset(address),
+                     &unheard_word_, sizeof(unheard_word_), txn, 0 },
+                   unheard_.get()) != 0)
+        return false;
+    remote_++;
+    return true;
+}
+
+void Store::settle()
+{
+    uint64_t until = now_ns() + kSettleNs;
+
+    while (open_ && unheard_ != nullptr && unheard_->remaining > 0 && now_ns() < until)
+        poll(until);
+}
+
+Traffic Store::traffic() const
+{
+    Traffic all;
+
+    for (const auto &port : ports_) {
+        Traffic one = port->traffic();
+
+        all.messages += one.messages;
+        all.sent_bytes += one.sent_bytes;
+        all.received_bytes += one.received_bytes;
+    }
+    return all;
 }
 
 /* Sleep until something has ended on one of the connections. To arm them also notices servers that
@@ -147,6 +197,7 @@ void Store::close()
     for (auto &port : ports_)
         port->close();
     pending_.clear();
+    unheard_ = nullptr;
 }
 
 uint64_t Store::lock_word(Address address)
@@ -257,7 +308,7 @@ Task<Access *> Store::fetch_far(Accesses &accesses, Address address)
         if (tries == kTornTries) {
             if (word == 0)
                 co_await expect_in_work(*access);
-            obstacle = { address, word };
+            accesses.obstacle = word;
             throw Conflict{};
         }
         co_await scheduler_.step();
@@ -301,7 +352,7 @@ Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t tabl
         /* The first of them last, where they are taken from. */
         slots.insert(slots.end(), more.rbegin(), more.rend());
         if (slots.empty())
-            throw Error(RPM_E_FULL,
+            throw Error(RPM_E_NOSPACE,
                         "table '" + cluster_.schema().tables()[table].name + "' has no room left");
     }
     /* What began before cannot use them any more, what begins now can. */
@@ -330,14 +381,43 @@ Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t tabl
     co_return access;
 }
 
-void Store::give_back(Address address)
+/* Others have use for what one session frees. A small table's slots are few. */
+static uint64_t kept_most(const Layout &layout, uint64_t table)
 {
-    free_slots(address.shard(), address.table()).push_back(address.slot());
+    return std::clamp<uint64_t>(layout.table(static_cast<uint32_t>(table)).slots / 16, 2,
+                                4 * kSlotsAtOnce);
 }
 
-std::vector<uint64_t> Store::take_all(uint32_t shard, uint32_t table)
+void Store::give_back(Address address)
 {
-    return std::exchange(free_slots(shard, table), {});
+    std::vector<uint64_t> &slots = free_slots(address.shard(), address.table());
+
+    slots.push_back(address.slot());
+    if (slots.size() > kept_most(layout(), address.table()))
+        surplus_ = Address::of(address.shard(), kWordsTable, address.table());
+}
+
+std::optional<Address> Store::surplus()
+{
+    if (surplus_ && free_slots(surplus_->shard(), uint32_t(surplus_->slot())).size() <=
+                        kept_most(layout(), surplus_->slot()))
+        surplus_.reset();
+    return surplus_;
+}
+
+std::vector<uint64_t> Store::take(Address word, size_t most)
+{
+    std::vector<uint64_t> &slots = free_slots(word.shard(), uint32_t(word.slot()));
+    auto first = slots.end() - static_cast<ptrdiff_t>(std::min(slots.size(), most));
+    std::vector<uint64_t> taken(first, slots.end());
+
+    slots.erase(first, slots.end());
+    return taken;
+}
+
+bool Store::is_gone(uint32_t coordinator)
+{
+    return port(placement_.log_servers(coordinator).front()).is_unowned(coordinator);
 }
 
 uint32_t Store::shard_of(uint32_t table, uint64_t key) const

@@ -7,13 +7,13 @@
 #ifndef DTX_ENGINE_STORE_H
 #define DTX_ENGINE_STORE_H
 
-#include "engine/accesses.h"
-#include "engine/cluster.h"
-#include "engine/ordered_index.h"
 #include "engine/port.h"
-#include "engine/scheduler.h"
-#include "engine/task.h"
 #include "engine/view.h"
+#include <dtx/accesses.h>
+#include <dtx/cluster.h>
+#include <dtx/ordered_index.h>
+#include <dtx/scheduler.h>
+#include <dtx/task.h>
 
 #include <functional>
 #include <memory>
@@ -23,12 +23,6 @@
 
 namespace dtx
 {
-
-/* A lock that was in the way. */
-struct Obstacle {
-    Address address;
-    uint64_t word = 0; /* number of the transaction that holds it; 0: none was */
-};
 
 class Store
 {
@@ -88,14 +82,21 @@ class Store
     /* Of its lock, at once, without letting others go on: for recovery. */
     uint64_t lock_word(Address address);
 
-    /* A slot that nobody uses, as an object to be written whole. Throws Error: RPM_E_FULL. */
+    /* A free slot, as an object to be written whole. Throws Error: RPM_E_NOSPACE. */
     Task<Access *> allocate(Accesses &accesses, uint32_t shard, uint32_t table);
 
     /* A slot of this session that is free again. */
     void give_back(Address address);
 
-    /* All of a table's that this session has; they are not its any more. */
-    std::vector<uint64_t> take_all(uint32_t shard, uint32_t table);
+    /* The allocator word of a table of which this session has more free slots than it is to keep.
+     */
+    std::optional<Address> surplus();
+
+    /* At most @most free slots of the table of @word, which are this session's no more. */
+    std::vector<uint64_t> take(Address word, size_t most);
+
+    /* Has the process that had a coordinator's logs gone, as far as a server knows? */
+    bool is_gone(uint32_t coordinator);
 
     /* It will be fetched, and locked, soon: where it is mapped, its lines are on their way. */
     void expect(Address address);
@@ -177,8 +178,26 @@ class Store
     /* Wake those whose operations have ended. When nobody has anything to do until @idle_until_ns
      * (0: somebody has) and nothing comes for a while, the thread sleeps until something does. */
     void poll(uint64_t idle_until_ns = 0);
+    /* As poll(), of servers whose memory is mapped alone: what was begun there has ended already.
+     * To ask the others costs system calls: poll() does it for all coroutines at once. */
+    void poll_mapped();
 
-    Obstacle obstacle; /* the last one */
+    /* Have a lock of transaction @txn free soon, without waiting for it. False: wait. */
+    bool unlock_later(Address address, uint64_t txn);
+    /* Wait until the unlocks of unlock_later() have ended, or for a second. */
+    void settle();
+    /* Has one of those failed? Then the lock is still ours, until the session joins again. */
+    bool lost_unlock() const
+    {
+        return unheard_ != nullptr && unheard_->status != 0;
+    }
+
+    /* A coroutine waits for servers, however many, once. */
+    uint64_t &round_trips()
+    {
+        return round_trips_;
+    }
+    Traffic traffic() const;
 
     /* Set by the session: a transaction of its own that hands out slots. */
     std::function<Task<std::vector<uint64_t>>(Address word, uint64_t many)> hand_out;
@@ -204,8 +223,12 @@ class Store
     std::vector<Guess> guesses_;
     std::unordered_map<uint64_t, Node> nodes_;      /* by address */
     std::vector<std::vector<uint64_t>> free_;       /* by shard and table */
+    std::optional<Address> surplus_;                /* where it was met last */
     std::vector<std::shared_ptr<Pending>> pending_; /* some log may still know them */
     uint64_t remote_ = 0;
+    uint64_t round_trips_ = 0;
+    std::shared_ptr<Pending> unheard_; /* unlocks under way for which no coroutine waits */
+    uint64_t unheard_word_ = 0;        /* what their words were */
     uint64_t joined_ = 0;
     bool open_ = false;
     uint64_t heard_ = 0; /* the largest number of a view, when this was last opened */

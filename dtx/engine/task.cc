@@ -4,7 +4,7 @@
  *
  * Tests: tests/unit/dtx/engine/task_test.cpp
  */
-#include "engine/task.h"
+#include <dtx/task.h>
 
 #include <array>
 #include <new>

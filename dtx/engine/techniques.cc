@@ -4,9 +4,9 @@
  *
  * Tests: tests/unit/dtx/engine/techniques_test.cpp
  */
-#include "engine/techniques.h"
+#include <dtx/techniques.h>
 
-#include "engine/error.h"
+#include <dtx/error.h>
 
 #include <librpm.h>
 

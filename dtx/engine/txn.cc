@@ -7,12 +7,12 @@
  *
  * Tests: tests/unit/dtx/engine/txn_test.cpp
  */
-#include "engine/txn.h"
+#include <dtx/txn.h>
 
-#include "engine/error.h"
 #include "engine/hash_index.h"
-#include "engine/session.h"
 #include "engine/store.h"
+#include <dtx/error.h>
+#include <dtx/session.h>
 
 #include <optional>
 
@@ -129,13 +129,22 @@ static Access *find_row_now(Store &store, Accesses &accesses, uint32_t table, ui
     return found != nullptr ? judge(*guess, found, key) : nullptr;
 }
 
+void Txn::refuse()
+{
+    throw Error(RPM_E_INVAL, "two operations of one transaction at once; await each of them before "
+                             "the next, or prefetch() the rows of both");
+}
+
 const Access *Txn::find_now(uint32_t table, uint64_t key)
 {
+    expect_idle();
     return find_row_now(session_.store(), accesses_, table, key);
 }
 
 Task<const Access *> Txn::find(uint32_t table, uint64_t key)
 {
+    Alone alone(*this);
+
     co_return co_await find_row(session_.store(), accesses_, table, key);
 }
 
@@ -162,16 +171,20 @@ bool Txn::change(Access *found, uint32_t table, const void *row)
 
 bool Txn::replace_now(uint32_t table, uint64_t key, const void *row)
 {
+    expect_idle();
     return change(find_row_now(session_.store(), accesses_, table, key), table, row);
 }
 
 Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
 {
+    Alone alone(*this);
+
     co_return change(co_await find_row(session_.store(), accesses_, table, key), table, row);
 }
 
 Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
 {
+    Alone alone(*this);
     Store &store = session_.store();
 
     if (co_await look_up(store, accesses_, table, key))
@@ -192,8 +205,42 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
     co_return true;
 }
 
+static void expect_size(ByteTable table, Txn::Bytes row)
+{
+    if (row.size() != table.row_bytes)
+        throw Error(RPM_E_INVAL, "a row of " + std::to_string(row.size()) +
+                                     " bytes for a table whose rows have " +
+                                     std::to_string(table.row_bytes));
+}
+
+Task<bool> Txn::write(ByteTable table, uint64_t key, Bytes row)
+{
+    expect_size(table, row);
+    return replace(table.number, key, row.data());
+}
+
+Task<bool> Txn::insert(ByteTable table, uint64_t key, Bytes row)
+{
+    expect_size(table, row);
+    return add(table.number, key, row.data());
+}
+
+Task<std::vector<std::pair<uint64_t, Txn::Bytes>>>
+Txn::scan(ByteTable table, uint64_t from, uint64_t to, uint32_t limit, Order order)
+{
+    Alone alone(*this);
+    std::vector<std::pair<uint64_t, Bytes>> rows;
+    auto found = co_await range(table.number, { from, to, limit, order });
+
+    co_await prefetch_slots(table.number, found);
+    for (const auto &[key, slot] : found)
+        rows.emplace_back(key, bytes(*co_await at(table.number, key, slot), table));
+    co_return rows;
+}
+
 Task<bool> Txn::remove(uint32_t table, uint64_t key)
 {
+    Alone alone(*this);
     Store &store = session_.store();
     std::optional<uint64_t> slot;
 
@@ -234,6 +281,7 @@ bool Txn::prefetch_now(std::span<const Wanted> rows)
 
 Task<std::monostate> Txn::prefetch_far(std::span<const Wanted> rows)
 {
+    Alone alone(*this);
     Store &store = session_.store();
     std::vector<Address> far;
 

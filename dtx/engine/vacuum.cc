@@ -6,10 +6,10 @@
  */
 #include "engine/vacuum.h"
 
-#include "engine/error.h"
 #include "engine/hash_index.h"
-#include "engine/ordered_index.h"
 #include "engine/redo.h"
+#include <dtx/error.h>
+#include <dtx/ordered_index.h>
 
 #include <algorithm>
 #include <cstring>

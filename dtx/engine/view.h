@@ -16,7 +16,7 @@
 #ifndef DTX_ENGINE_VIEW_H
 #define DTX_ENGINE_VIEW_H
 
-#include "engine/address.h"
+#include <dtx/address.h>
 
 #include <cstdint>
 #include <optional>

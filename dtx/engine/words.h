@@ -10,7 +10,7 @@
 #define DTX_ENGINE_WORDS_H
 
 #include "engine/hash_index.h"
-#include "engine/schema.h"
+#include <dtx/schema.h>
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/accesses.h"
+#include <dtx/accesses.h>
 
 #include "support/catch.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/cluster.h"
+#include <dtx/cluster.h>
 
 #include "engine/descriptor.h"
-#include "engine/error.h"
 #include "engine/port.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
 
 static int code_of(const std::function<void()> &act)
 {
@@ -66,10 +66,10 @@ TEST_CASE("dtx: of a database that cannot be made nothing is left", "[unit]")
         return 0;
     };
 
-    CHECK(full() == RPM_E_FULL);
+    CHECK(full() == RPM_E_NOSPACE);
     for (uint32_t server = 0; server < 3; server++)
         CHECK(left(server) == 0);
-    CHECK(full() == RPM_E_FULL);
+    CHECK(full() == RPM_E_NOSPACE);
 
     /* What was there before is not its own. */
     options.urls = { servers[1]->url() };
@@ -122,21 +122,22 @@ TEST_CASE("dtx: a descriptor says what differs", "[unit]")
     Database db(2);
     dtx::Place here{ 1, 1 };
     dtx::Descriptor own = dtx::describe(*db.cluster, here);
+    auto read = [](uint64_t, void *, uint64_t) { FAIL("the tables are not looked at"); };
 
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here); }) == 0);
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 0, 1 }); }) == RPM_E_VERSION);
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 1, 0 }); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == 0);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 0, 1 }, read); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 1, 0 }, read); }) == RPM_E_VERSION);
     own.magic++;
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here); }) == RPM_E_FOREIGN);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_FOREIGN);
     own.magic--;
     own.replicas++;
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here); }) == RPM_E_FOREIGN);
-    CHECK(code_of([&] { dtx::compare({}, *db.cluster, here); }) == RPM_E_FOREIGN);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_FOREIGN);
+    CHECK(code_of([&] { dtx::compare({}, *db.cluster, here, read); }) == RPM_E_FOREIGN);
 }
 
 TEST_CASE("dtx: more rows than memory are refused when the database is made", "[unit]")
 {
-    CHECK(code_of([] { Database db(1, {}, Tables(10000000)); }) == RPM_E_FULL);
+    CHECK(code_of([] { Database db(1, {}, Tables(10000000)); }) == RPM_E_NOSPACE);
 }
 
 TEST_CASE("dtx: options that cannot be are refused", "[unit]")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/commit.h"
 
-#include "engine/error.h"
-#include "engine/scheduler.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
+#include <dtx/scheduler.h>
 
 #include <cstring>
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/cover.h"
-#include "engine/error.h"
 #include "engine/port.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
 
 using dtx::Connection;
 using dtx::Cover;
@@ -75,6 +75,10 @@ TEST_CASE("cover: damage to any part is refused")
 {
     Database db(1, {}, with_note("rows=17"));
 
+    CHECK(code_of_reading(*db.cluster) == 0);
+    scribble(*db.cluster, 4100, "X");
+    CHECK(code_of_reading(*db.cluster) == RPM_E_CORRUPT);
+    scribble(*db.cluster, 4100, "\n");
     CHECK(code_of_reading(*db.cluster) == 0);
     scribble(*db.cluster, 82, "X");
     CHECK(code_of_reading(*db.cluster) == RPM_E_CORRUPT);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // damage_test.cpp: bytes of a database that nobody wrote so: they are told, not waited for.
 #include "engine/descriptor.h"
-#include "engine/error.h"
-#include "engine/layout.h"
 #include "engine/membership.h"
-#include "engine/ordered_index.h"
 #include "engine/port.h"
 #include "engine/view.h"
 #include "engine/words.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
+#include <dtx/layout.h>
+#include <dtx/ordered_index.h>
 
 #include <cstring>
 

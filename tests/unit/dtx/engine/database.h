@@ -3,11 +3,13 @@
 #ifndef TESTS_UNIT_DTX_ENGINE_DATABASE_H
 #define TESTS_UNIT_DTX_ENGINE_DATABASE_H
 
-#include "engine/cluster.h"
-#include "engine/session.h"
 #include "support/server.h"
+#include <dtx/cluster.h>
+#include <dtx/session.h>
 
+#include <librpm/sim.h>
 #include <memory>
+#include <utility>
 #include <vector>
 
 // Catch's own macros name what they check twice, and GCC awaits it twice.
@@ -32,7 +34,7 @@ inline uint32_t partition_of(uint64_t key)
 }
 
 // A key of a partition.
-inline uint64_t in_partition(uint32_t partition, uint64_t key)
+constexpr uint64_t in_partition(uint32_t partition, uint64_t key)
 {
     return uint64_t{ partition } << 32 | key;
 }
@@ -58,28 +60,36 @@ inline dtx::Options replicated(uint32_t replicas)
     return options;
 }
 
-// Servers over shm:, and a database on them.
+// Servers, and a database on them.
 class Database
 {
   public:
-    // @mode: of the URLs: "" the servers' memory is mapped; ",mode=ring" it is asked for.
+    // @mode: of the shm: URLs: "" the servers' memory is mapped; ",mode=ring" it is asked for.
+    // "tcp": tcp: URLs instead. "sim": a world of the device model, on this thread alone.
     explicit Database(uint32_t servers = 1, dtx::Options options = {}, const Tables &all = Tables(),
                       const std::string &mode = "")
         : tables(all)
     {
-        support::ServerOpts opts;
-
-        opts.anonymous = true;
-        opts.bytes = 16 << 20;
-        opts.clients_max = 64;
-        for (uint32_t i = 0; i < servers; i++) {
-            servers_.push_back(std::make_unique<support::Server>(opts));
-            options.urls.push_back(servers_.back()->url() + mode);
-        }
+        if (mode == "sim")
+            open_world(servers, options);
+        else
+            open_servers(servers, options, mode);
         options.log_bytes = 256 << 10;
         options.guesses = 1000;
         cluster = std::make_unique<dtx::Cluster>(tables.schema, options);
         cluster->create();
+    }
+
+    Database(Database &&other) noexcept
+        : tables(other.tables), cluster(std::move(other.cluster)),
+          servers_(std::move(other.servers_)), sim_(std::exchange(other.sim_, nullptr))
+    {
+    }
+    Database(const Database &) = delete;
+    Database &operator=(const Database &) = delete;
+    ~Database()
+    {
+        rpm_sim_close(&sim_);
     }
 
     // All servers are gone for good.
@@ -92,7 +102,36 @@ class Database
     std::unique_ptr<dtx::Cluster> cluster;
 
   private:
+    void open_servers(uint32_t servers, dtx::Options &options, const std::string &mode)
+    {
+        support::ServerOpts opts;
+
+        opts.anonymous = true;
+        opts.bytes = 16 << 20;
+        opts.clients_max = 64;
+        opts.listen = mode == "tcp" ? "tcp://127.0.0.1:0/pool" : "";
+        for (uint32_t i = 0; i < servers; i++) {
+            servers_.push_back(std::make_unique<support::Server>(opts));
+            options.urls.push_back(mode == "tcp" ? servers_.back()->port_url()
+                                                 : servers_.back()->url() + mode);
+        }
+    }
+    void open_world(uint32_t servers, dtx::Options &options)
+    {
+        rpm_sim_opts world = rpm_sim_opts_init();
+
+        world.servers = servers;
+        world.pool_bytes = 8 << 20;
+        world.dram_bytes = 1 << 20;
+        REQUIRE(rpm_sim_open(&world, &sim_) == 0);
+        options.urls.resize(servers, "sim:");
+        options.dial = [sim = sim_](uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn) {
+            return rpm_sim_connect(sim, server, opts, conn);
+        };
+    }
+
     std::vector<std::unique_ptr<support::Server>> servers_;
+    rpm_sim *sim_ = nullptr;
 };
 
 // The outcome of one transaction, which must not be in anybody's way.

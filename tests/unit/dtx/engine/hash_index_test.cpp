@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/hash_index.h"
 
-#include "engine/scheduler.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/scheduler.h>
 
 #include <map>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/layout.h"
+#include <dtx/layout.h>
 
-#include "engine/object.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/object.h>
 
 TEST_CASE("dtx: slots and their locks lie side by side and nowhere twice", "[unit]")
 {
     Tables tables(100);
     dtx::Layout layout(tables.schema);
-    uint64_t row = dtx::kDescriptorBytes;
+    uint64_t row = dtx::kTablesOffset;
     uint64_t lock = dtx::kLocksOffset;
 
     REQUIRE(layout.tables() == 5);

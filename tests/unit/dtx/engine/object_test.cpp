@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/object.h"
+#include <dtx/object.h>
 
-#include "engine/address.h"
 #include "support/catch.h"
+#include <dtx/address.h>
 
 #include <cstring>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/ordered_index.h"
+#include <dtx/ordered_index.h>
 
 #include "engine/ordered_node.h"
-#include "engine/scheduler.h"
 #include "support/rounds.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/scheduler.h>
 
 #include <algorithm>
 #include <cstring>

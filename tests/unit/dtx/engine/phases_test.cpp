@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/phases.h"
+#include <dtx/phases.h>
 
-#include "engine/error.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
 
 using dtx::Phases;
 using dtx::Via;
 
 TEST_CASE("dtx: phases are given by words", "[unit]")
 {
-    Phases some;
+    Phases none{ Via::one_sided, Via::one_sided, Via::one_sided, Via::one_sided, Via::one_sided };
+    Phases some = none;
     Phases all{ Via::call, Via::call, Via::call, Via::call, Via::call };
 
     some.lock = Via::call;
     some.commit = Via::call;
-    CHECK(Phases::parse("one-sided") == Phases{});
-    CHECK(Phases::parse("") == Phases{});
+    CHECK(Phases::parse("fewest") == Phases{});
+    CHECK(Phases::parse("one-sided") == none);
+    CHECK(Phases::parse("") == none);
     CHECK(Phases::parse("call") == all);
     CHECK(Phases::parse("hybrid") == some);
     CHECK(Phases::parse("commit,lock") == some);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // promote_test.cpp: servers end for good, others take their place, they come back.
-#include "engine/error.h"
 #include "engine/membership.h"
 #include "engine/recover.h"
 #include "engine/redo.h"
 #include "unit/dtx/engine/histories.h"
+#include "unit/dtx/engine/town.h"
+#include <dtx/error.h>
 
 #include <atomic>
 #include <cstring>
@@ -17,81 +18,6 @@ using dtx::Txn;
 
 namespace
 {
-
-constexpr uint32_t kServers = 3;
-
-// Servers with pools in files, which can end, and start again on the same ones.
-struct Town {
-    explicit Town(uint32_t replicas, uint32_t canary = 0, uint64_t rows = 200) : tables(rows)
-    {
-        support::ServerOpts opts;
-        dtx::Options options;
-
-        opts.bytes = 16 << 20;
-        opts.clients_max = 64;
-        for (uint32_t i = 0; i < kServers; i++) {
-            servers.push_back(std::make_unique<support::Server>(opts));
-            options.urls.push_back(servers.back()->url());
-        }
-        options.replicas = replicas;
-        options.canary = canary;
-        options.log_bytes = 256 << 10;
-        options.guesses = 1000;
-        options.patience_us = 20000000;
-        cluster = std::make_unique<dtx::Cluster>(tables.schema, options);
-        cluster->create();
-    }
-    void fill(Session &session)
-    {
-        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
-                    for (uint32_t shard = 0; shard < kServers; shard++)
-                        (void)co_await txn.insert(tables.accounts, in_partition(shard, 1),
-                                                  Account{ 100 });
-                    co_return true;
-                }) == Status::committed);
-    }
-    // What the row of a shard has on each copy; -1: they differ.
-    int64_t cents(uint32_t shard)
-    {
-        int64_t found = -2;
-
-        for (uint32_t copy = 0; copy < cluster->options().replicas; copy++)
-            cluster->each_row(tables.accounts.number, copy,
-                              [&](uint64_t key, const void *row, size_t) {
-                                  int64_t here = static_cast<const Account *>(row)->cents;
-
-                                  if (key == in_partition(shard, 1))
-                                      found = found == -2 || found == here ? here : -1;
-                              });
-        return found;
-    }
-
-    Tables tables;
-    std::vector<std::unique_ptr<support::Server>> servers;
-    std::unique_ptr<dtx::Cluster> cluster;
-};
-
-int code_of(const std::function<void()> &act)
-{
-    try {
-        act();
-    } catch (const dtx::Error &error) {
-        UNSCOPED_INFO(error.what());
-        return error.code();
-    }
-    return 0;
-}
-
-Status add(Town &town, Session &session, uint32_t shard, int64_t cents)
-{
-    return now(session, [&](Txn &txn) -> Task<bool> {
-        uint64_t key = in_partition(shard, 1);
-        auto row = co_await txn.read(town.tables.accounts, key);
-
-        row->cents += cents;
-        co_return co_await txn.write(town.tables.accounts, key, *row);
-    });
-}
 
 // What coordinator 7 leaves behind when it dies before it has installed anything: the row of
 // @shard is to be 200, and the logs of @logs say so.
@@ -421,40 +347,6 @@ TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
     CHECK(town.cluster->dead().empty());
 }
 
-TEST_CASE("dtx: a session waits for servers that are away as long as it is patient", "[unit]")
-{
-    Town town(1);
-    dtx::Options options = town.cluster->options();
-
-    options.patience_us = 300000;
-
-    dtx::Cluster impatient(town.tables.schema, options);
-    Session session(impatient, 0);
-    auto since = [start = dtx::now_ns()] { return (dtx::now_ns() - start) / 1000; };
-
-    town.fill(session);
-    town.servers[2]->stop();
-    std::thread returns([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        town.servers[2]->start();
-    });
-
-    CHECK(add(town, session, 2, 1) == Status::committed);
-    returns.join();
-    CHECK(since() > 100000);
-    town.servers[2]->stop();
-
-    uint64_t before = since();
-
-    CHECK(code_of([&] { (void)add(town, session, 2, 1); }) == RPM_E_REFUSED);
-    CHECK(since() - before >= 300000);
-    before = since();
-    CHECK(code_of([&] { (void)add(town, session, 2, 1); }) == RPM_E_REFUSED);
-    CHECK(since() - before < 200000); // it was told before
-    town.servers[2]->start();
-    CHECK(add(town, session, 2, 1) == Status::committed);
-}
-
 // Take all DRAM of a server that is left.
 static void use_up_dram(const dtx::Cluster &cluster, uint32_t server)
 {
@@ -512,7 +404,7 @@ TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused
     try {
         dtx::Cluster(other, options).create();
     } catch (const dtx::Error &error) {
-        CHECK(error.code() == RPM_E_FULL);
+        CHECK(error.code() == RPM_E_NOSPACE);
         words = error.what();
     }
     CHECK_THAT(words, Catch::Matchers::Contains("server 2 (" + options.urls[2] + ") has no room"));
@@ -525,7 +417,7 @@ TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused
     town.servers[1]->start();
     options.patience_us = 100000;
     use_up_dram(*town.cluster, 1);
-    CHECK(code_of([&] { dtx::Cluster(town.tables.schema, options).restore(1); }) == RPM_E_FULL);
+    CHECK(code_of([&] { dtx::Cluster(town.tables.schema, options).restore(1); }) == RPM_E_NOSPACE);
     CHECK(town.cluster->dead() == std::vector<uint32_t>{ 1 });
     Session session(*town.cluster, 0);
     town.servers[1]->stop();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/round.h"
 
-#include "engine/error.h"
 #include "engine/store.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
 
 #include <librpm/sim.h>
 
@@ -103,7 +103,7 @@ TEST_CASE("dtx: a stage is sent when what came before it has ended", "[unit]")
         struct rpm_conn_stats now = rpm_conn_stats_init();
         dtx::Address address = dtx::Address::of(0, tables.accounts.number, 1);
         auto body = [&]() -> dtx::Task<void> {
-            dtx::Round round(ground.store);
+            dtx::Round round(ground.store, dtx::Via::one_sided);
             uint64_t found[3];
 
             round.compare_and_swap(address, 0, 41, &found[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/scheduler.h"
+#include <dtx/scheduler.h>
 
 #include "support/catch.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/schema.h"
+#include <dtx/schema.h>
 
-#include "engine/address.h"
-#include "engine/error.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/address.h>
+#include <dtx/error.h>
 
 TEST_CASE("dtx: a table comes with its index", "[unit]")
 {

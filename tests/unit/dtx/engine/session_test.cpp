@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/session.h"
+#include <dtx/session.h>
 
-#include "engine/error.h"
-#include "engine/object.h"
+#include "engine/recover.h"
 #include "engine/store.h"
 #include "support/rounds.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
+#include <dtx/object.h>
+
+#include <set>
+#include <thread>
 
 using dtx::Session;
 using dtx::Status;
@@ -216,4 +220,117 @@ TEST_CASE("dtx: while most tries fail fewer transactions are under way", "[unit]
     CHECK(began_beside != options.techniques.depth);
     CHECK(began);
     CHECK(session.counters().aborted == 9);
+}
+
+TEST_CASE("dtx: an owner that is connected keeps its locks, one that is gone does not", "[unit]")
+{
+    dtx::Options options;
+
+    options.lease_us = 600000000;
+    options.conflicts_max = 3;
+
+    std::string mode = GENERATE("", ",mode=ring", "tcp");
+    Database db(2, options, Tables(), mode);
+    Session session(*db.cluster, 0);
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Store other(*db.cluster, scheduler);
+    auto table = db.tables.accounts;
+    uint64_t lock = 0;
+    uint64_t number = 7;
+    uint64_t closed = 0;
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                co_return co_await txn.insert(table, 1, Account{ 1 });
+            }) == Status::committed);
+    db.cluster->each_object(table.number, 0,
+                            [&](dtx::Address at, const unsigned char *image, uint32_t) {
+                                if ((dtx::header_of(image).flags & dtx::kObjectValid) != 0)
+                                    lock = db.cluster->layout().lock_offset(at);
+                            });
+    other.open(7, dtx::Claim::join);
+    number |= uint64_t{ 7 } << (dtx::kSequenceBits + dtx::kEpochBits);
+    REQUIRE(other.port(0).compare_and_swap(0, lock, 0, number) == 0);
+
+    std::thread owner([&] {
+        uint64_t until = dtx::now_ns() + 300000000;
+        bool held = true;
+
+        while (dtx::now_ns() < until)
+            held = held && other.port(0).compare_and_swap(0, lock, number, number) == number;
+        CHECK(held);
+        closed = dtx::now_ns();
+        other.close();
+    });
+
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              co_return co_await txn.write(table, 1, Account{ 2 });
+          }) == Status::committed);
+
+    uint64_t written = dtx::now_ns();
+
+    owner.join();
+    CHECK(written > closed);
+    CHECK(session.counters().rejoined == 0);
+}
+
+TEST_CASE("dtx: a session that has used up its numbers has new ones", "[unit]")
+{
+    struct Numbers : dtx::Listener {
+        std::set<uint64_t> all;
+        uint64_t attempts = 0;
+        void ended(const dtx::Attempt &attempt) override
+        {
+            all.insert(attempt.txn);
+            attempts++;
+        }
+    } numbers;
+    dtx::Options options;
+
+    options.numbers = 200;
+
+    Database db(1, options);
+    Session session(*db.cluster, 0, &numbers);
+    auto table = db.tables.accounts;
+    std::vector<Task<void>> tasks;
+    auto worker = [&](uint64_t key) -> Task<void> {
+        for (int i = 0; i < 400; i++) {
+            (void)co_await session.transact([&](Txn &txn) -> Task<bool> {
+                auto row = co_await txn.read(table, key % 2);
+
+                co_return co_await txn.write(table, key % 2, Account{ row->cents + 1 });
+            });
+            co_await session.turn();
+        }
+    };
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                co_return co_await txn.insert(table, 0, Account{ 0 }) &&
+                    co_await txn.insert(table, 1, Account{ 0 });
+            }) == Status::committed);
+    for (uint64_t i = 0; i < 4; i++)
+        tasks.push_back(worker(i));
+    session.run(std::move(tasks));
+    CHECK(numbers.all.size() == numbers.attempts);
+    CHECK(session.counters().committed == 1601 + 1); /* one that handed out slots */
+    CHECK(session.counters().unknown == 0);
+    CHECK(session.counters().rejoined >= 7);
+}
+
+TEST_CASE("dtx: what one session frees others can use while it lives", "[unit]")
+{
+    Database db(1, {}, Tables(100));
+    Session one(*db.cluster, 0);
+    Session two(*db.cluster, 1);
+
+    for (int i = 0; i < 20; i++)
+        for (auto table : { db.tables.accounts, db.tables.sorted }) {
+            for (uint64_t key = 0; key < 80; key++)
+                REQUIRE(now(one, [&](Txn &txn) -> Task<bool> {
+                            co_return co_await txn.insert(table, key, Account{ 1 });
+                        }) == Status::committed);
+            for (uint64_t key = 0; key < 80; key++)
+                REQUIRE(now(two, [&](Txn &txn) -> Task<bool> {
+                            co_return co_await txn.erase(table, key);
+                        }) == Status::committed);
+        }
 }

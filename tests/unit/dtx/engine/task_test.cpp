@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/task.h"
+#include <dtx/task.h>
 
-#include "engine/scheduler.h"
 #include "support/catch.h"
+#include <dtx/scheduler.h>
 
 #include <stdexcept>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/techniques.h"
+#include <dtx/techniques.h>
 
-#include "engine/error.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
 
 using dtx::Techniques;
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/txn.h"
+#include <dtx/txn.h>
 
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
 
+#include <algorithm>
+
+using dtx::Session;
 using dtx::Status;
 using dtx::Task;
 using dtx::Txn;
@@ -143,7 +147,7 @@ TEST_CASE("dtx: a table that is full says so, and the rest goes on", "[unit]")
 
             REQUIRE(status == Status::committed);
         } catch (const dtx::Error &error) {
-            CHECK(error.code() == RPM_E_FULL);
+            CHECK(error.code() == RPM_E_NOSPACE);
             break;
         }
     }
@@ -202,4 +206,91 @@ TEST_CASE("dtx: rows that were fetched ahead cost nothing more, and are as they 
     for (uint64_t key : { 3, 1 })
         REQUIRE(put(other, key, static_cast<int64_t>(key) * 10) == Status::committed);
     spent(true);
+}
+
+TEST_CASE("dtx: a scan is of one partition, on however many servers", "[unit]")
+{
+    Tables tables;
+
+    tables.schema = dtx::Schema("test", 1);
+    tables.accounts = tables.schema.hash_table<Account>("accounts", 2000, partition_of);
+    tables.sorted = tables.schema.ordered_table<Account>(
+        "sorted", 2000, [](uint64_t key) { return static_cast<uint32_t>(key % 3); });
+
+    Database db(GENERATE(1u, 2u, 3u), {}, tables);
+    Session session(*db.cluster, 0);
+    dtx::Order order = GENERATE(dtx::Order::ascending, dtx::Order::descending);
+    auto scan = [&](uint64_t from, uint64_t to) {
+        std::vector<uint64_t> keys;
+
+        (void)session.transact_now([&](Txn &txn) -> Task<bool> {
+            keys.clear();
+            for (const auto &[key, row] :
+                 co_await txn.scan(db.tables.sorted, from, to, UINT32_MAX, order))
+                keys.push_back(key);
+            co_return true;
+        });
+        return keys;
+    };
+    std::vector<uint64_t> wanted;
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                for (uint64_t key = 0; key < 300; key++)
+                    AWAIT_REQUIRE(co_await txn.insert(db.tables.sorted, key, Account{ 1 }));
+                co_return true;
+            }) == Status::committed);
+    for (uint64_t key = 3; key <= 297; key += 3)
+        wanted.push_back(key);
+    if (order == dtx::Order::descending)
+        std::reverse(wanted.begin(), wanted.end());
+    CHECK(scan(3, 297) == wanted);
+    CHECK(scan(7, 3).empty());
+    try {
+        (void)scan(3, 298);
+        FAIL("it went through");
+    } catch (const dtx::Error &error) {
+        CHECK(error.code() == RPM_E_INVAL);
+        CHECK(std::string(error.what())
+                  .find("'sorted' from key 3, in partition 0, to key 298, in "
+                        "partition 1") != std::string::npos);
+    }
+}
+
+TEST_CASE("dtx: two operations of one transaction at once are refused", "[unit]")
+{
+    std::string mode = GENERATE(",mode=ring", "tcp");
+    Database db(1, {}, Tables(), mode);
+    Session session(*db.cluster, 0);
+    auto table = db.tables.sorted;
+    int refused = 0;
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                for (uint64_t key = 0; key < 100; key++)
+                    AWAIT_REQUIRE(co_await txn.insert(table, key, Account{ 1 }));
+                co_return true;
+            }) == Status::committed);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              auto beside = txn.scan(table, 0, 50);
+              bool found = false;
+
+              beside.handle().resume();
+              AWAIT_REQUIRE(!beside.done());
+              try {
+                  (void)co_await txn.scan(table, 20, 70);
+              } catch (const dtx::Error &error) {
+                  refused += error.code() == RPM_E_INVAL ? 1 : 0;
+              }
+              try {
+                  found = (co_await txn.read(table, 1)).has_value();
+              } catch (const dtx::Error &error) {
+                  refused += error.code() == RPM_E_INVAL ? 1 : 0;
+              }
+              AWAIT_CHECK(!found);
+              while (!beside.done())
+                  co_await session.turn();
+              AWAIT_CHECK(beside.await_resume().size() == 51);
+              AWAIT_CHECK((co_await txn.scan(table, 20, 70)).size() == 51);
+              co_return true;
+          }) == Status::committed);
+    CHECK(refused == 2);
 }
