@@ -111,28 +111,22 @@ void keep_only(const Options &options, std::vector<Trace> &traces)
 int run(const Options &options)
 {
     std::vector<Trace> traces;
-    FILE *file = options.csv.empty() || options.csv == "-" ? stdout : nullptr;
 
     for (const std::string &path : options.traces)
         traces.push_back(read_trace(path));
     keep_only(options, traces);
     Model model = open_model(options.ground.preset);
 
-    if (file == nullptr && (file = fopen(options.csv.c_str(), "w")) == nullptr)
-        throw cli::Failure(options.csv + ": " + strerror(errno));
+    cli::OutFile file(options.csv.empty() ? "-" : options.csv);
     if (!options.csv.empty())
-        fputs(csv_columns().c_str(), file);
+        file.write(csv_columns());
     for (const Point &point : points_of(options, traces)) {
         std::vector<Column> columns =
             columns_of(options.ground, point, cost_of(model.get(), options.ground, point));
 
-        fputs(options.csv.empty() ? (line_of(columns) + "\n").c_str()
-                                  : csv_of(columns, false).c_str(),
-              file);
-        fflush(file);
+        file.write(options.csv.empty() ? line_of(columns) + "\n" : csv_of(columns, false));
     }
-    if (file != stdout && fclose(file) != 0)
-        throw cli::Failure(options.csv + ": " + strerror(errno));
+    file.close();
     return cli::kDone;
 }
 

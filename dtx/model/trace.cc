@@ -6,8 +6,8 @@
  */
 #include "model/trace.h"
 
-#include "engine/object.h"
 #include "engine/redo.h"
+#include <dtx/object.h>
 
 #include <algorithm>
 #include <fstream>

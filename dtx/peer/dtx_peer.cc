@@ -6,7 +6,7 @@
 #include "peer/bank.h"
 
 #include "cli.h"
-#include "engine/error.h"
+#include <dtx/error.h>
 
 int main(int argc, char **argv)
 {

@@ -7,8 +7,8 @@
 #ifndef DTX_WORKLOAD_FINAL_H
 #define DTX_WORKLOAD_FINAL_H
 
-#include "engine/cluster.h"
-#include "engine/object.h"
+#include <dtx/cluster.h>
+#include <dtx/object.h>
 
 #include <cstddef>
 #include <vector>

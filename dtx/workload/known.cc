@@ -6,10 +6,11 @@
  */
 #include "workload/known.h"
 
-#include "engine/error.h"
 #include "workload/smallbank/smallbank.h"
 #include "workload/tatp/tatp.h"
 #include "workload/tpcc/tpcc.h"
+#include "workload/ycsb/ycsb.h"
+#include <dtx/error.h>
 
 #include <librpm.h>
 
@@ -18,7 +19,7 @@ namespace dtx
 
 const std::vector<std::string> &known_workloads()
 {
-    static const std::vector<std::string> all = { "smallbank", "tatp", "tpcc" };
+    static const std::vector<std::string> all = { "smallbank", "tatp", "tpcc", "ycsb" };
 
     return all;
 }
@@ -33,6 +34,8 @@ std::unique_ptr<Workload> workload_of_note(const std::string &name, const std::s
         return std::make_unique<tatp::Tatp>(tatp::Parameters::of_note(note, servers));
     if (name == "tpcc")
         return std::make_unique<tpcc::Tpcc>(tpcc::Parameters::of_note(note, servers));
+    if (name == "ycsb")
+        return std::make_unique<ycsb::Ycsb>(ycsb::Parameters::of_note(note, servers));
     throw Error(RPM_E_NOENT, "there is no workload '" + name + "'");
 }
 

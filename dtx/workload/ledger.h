@@ -12,7 +12,7 @@
 #ifndef DTX_WORKLOAD_LEDGER_H
 #define DTX_WORKLOAD_LEDGER_H
 
-#include "engine/session.h"
+#include <dtx/session.h>
 
 #include <array>
 #include <cstdint>

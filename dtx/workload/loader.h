@@ -5,9 +5,10 @@
 #ifndef DTX_WORKLOAD_LOADER_H
 #define DTX_WORKLOAD_LOADER_H
 
-#include "engine/error.h"
-#include "engine/session.h"
+#include <dtx/error.h>
+#include <dtx/session.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -19,11 +20,11 @@
 namespace dtx
 {
 
-template <class Row> class Loader
+template <class Row, class TableOf = Table<Row>> class Loader
 {
   public:
     /* @batch rows in a transaction, all of one shard if the caller adds them in that order. */
-    Loader(Session &session, Table<Row> table, uint32_t batch)
+    Loader(Session &session, TableOf table, uint32_t batch)
         : session_(session), table_(table), batch_(batch)
     {
     }
@@ -67,7 +68,7 @@ template <class Row> class Loader
     }
 
     Session &session_;
-    Table<Row> table_;
+    TableOf table_;
     uint32_t batch_;
     std::vector<std::pair<uint64_t, Row>> rows_;
 };
@@ -84,9 +85,29 @@ struct Share {
     }
 };
 
-/* Pieces of a share, done one after the other by whoever is free: by @coroutines of the session.
- * Throws Error, code 0: it was stopped with pieces left. */
+/* A part of a load that one coroutine does without a pause. */
 using Piece = std::function<Task<void>()>;
+
+/* The pieces of a share, of rows 0 to @rows - 1 that lie on @servers by turns: for each of the
+ * servers, @make(first, end, server) is to load its rows among first to end - 1, @each of them if
+ * they are spread evenly. */
+template <class Make>
+std::vector<Piece> pieces_by_server(uint64_t rows, uint32_t each, uint32_t servers,
+                                    const Share &share, Make make)
+{
+    std::vector<Piece> pieces;
+    uint64_t span = uint64_t{ each } * servers;
+    uint64_t number = 0;
+
+    for (uint64_t first = 0; first < rows; first += span)
+        for (uint32_t server = 0; server < servers; server++)
+            if (number++ % share.parts == share.part)
+                pieces.push_back(make(first, std::min(first + span, rows), server));
+    return pieces;
+}
+
+/* Do the pieces of a share: each of @coroutines of the session takes the next one that is left.
+ * Throws Error, code 0: it was stopped with pieces left. */
 
 void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines,
                  const Share &share);

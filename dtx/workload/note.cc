@@ -6,7 +6,7 @@
  */
 #include "workload/note.h"
 
-#include "engine/error.h"
+#include <dtx/error.h>
 
 #include <librpm.h>
 

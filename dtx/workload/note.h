@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * note.h: what a database keeps of the parameters that it was loaded with: "name=number ...".
+ * note.h: parameters of a workload: refused when they are out of range, and what a database keeps
+ * of those that it was loaded with: "name=number ...".
  *
  * Tests: tests/unit/dtx/workload/note_test.cpp
  */
 #ifndef DTX_WORKLOAD_NOTE_H
 #define DTX_WORKLOAD_NOTE_H
+
+#include <dtx/error.h>
 
 #include <cstdint>
 #include <map>
@@ -15,6 +18,15 @@
 
 namespace dtx
 {
+
+/* A function that, called with true and a text, throws Error, code 0: "WORKLOAD: TEXT". */
+inline auto refusals_of(const char *workload)
+{
+    return [workload](bool wrong, const char *text) {
+        if (wrong)
+            throw Error(0, std::string(workload) + ": " + text);
+    };
+}
 
 std::string write_note(const std::vector<std::pair<std::string, uint64_t>> &values);
 

@@ -6,7 +6,7 @@
  */
 #include "workload/receipts.h"
 
-#include "engine/error.h"
+#include <dtx/error.h>
 
 #include <cerrno>
 #include <cstring>

@@ -14,7 +14,7 @@
 #ifndef DTX_WORKLOAD_RECEIPTS_H
 #define DTX_WORKLOAD_RECEIPTS_H
 
-#include "engine/session.h"
+#include <dtx/session.h>
 
 #include <atomic>
 #include <cstdint>

@@ -80,9 +80,9 @@ class Crowd
         try {
             std::rethrow_exception(failure);
         } catch (const Error &error) {
-            if (error.code() == RPM_E_FULL)
+            if (error.code() == RPM_E_NOSPACE)
                 full_ = error.what();
-            return error.code() == RPM_E_FULL;
+            return error.code() == RPM_E_NOSPACE;
         } catch (...) {
             return false;
         }
@@ -134,13 +134,13 @@ class Worker
             Listener *listener = options_.listener ? options_.listener(thread_) : nullptr;
             auto session = join(cluster_, options_.coordinator + thread_, listener);
 
-            uint64_t joining = session->counters().remote;
+            Counters joining = session->counters();
 
             ready = true;
             crowd.ready();
             run(*session, crowd);
             counters_ = session->counters();
-            counters_.remote -= joining;
+            take_away(counters_, joining);
         } catch (...) {
             failure = std::current_exception();
         }
@@ -159,6 +159,16 @@ class Worker
         return counts;
     }
 
+    /* What joining cost is not the transactions'. */
+    static void take_away(Counters &counters, const Counters &joining)
+    {
+        counters.remote -= joining.remote;
+        counters.round_trips -= joining.round_trips;
+        counters.messages -= joining.messages;
+        counters.sent_bytes -= joining.sent_bytes;
+        counters.received_bytes -= joining.received_bytes;
+    }
+
     /* When it has ended. */
     void add_to(RunResult &result) const
     {
@@ -169,6 +179,10 @@ class Worker
         result.counters.conflicts += counters_.conflicts;
         result.counters.unknown += counters_.unknown;
         result.counters.remote += counters_.remote;
+        result.counters.round_trips += counters_.round_trips;
+        result.counters.messages += counters_.messages;
+        result.counters.sent_bytes += counters_.sent_bytes;
+        result.counters.received_bytes += counters_.received_bytes;
         result.counters.rejoined += counters_.rejoined;
     }
 

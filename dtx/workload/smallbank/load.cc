@@ -42,23 +42,17 @@ Task<void> open_accounts(Session &session, const Parameters &parameters, const T
 
 void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share)
 {
-    std::vector<Piece> pieces;
     uint32_t servers = parameters.servers;
-    uint64_t span = uint64_t{ kPiece } * servers;
-    uint64_t number = 0;
+    auto piece = [&, servers](uint64_t first, uint64_t end, uint32_t server) -> Piece {
+        Range range{ static_cast<uint32_t>(first + server), static_cast<uint32_t>(end), servers };
 
-    for (uint64_t first = 0; first < parameters.accounts; first += span)
-        for (uint32_t server = 0; server < servers; server++) {
-            uint64_t end = std::min<uint64_t>(first + span, parameters.accounts);
-            Range range{ static_cast<uint32_t>(first + server), static_cast<uint32_t>(end),
-                         servers };
+        return [&session, &parameters, &tables, range] {
+            return open_accounts(session, parameters, tables, range);
+        };
+    };
 
-            if (number++ % share.parts == share.part)
-                pieces.push_back([&session, &parameters, &tables, range] {
-                    return open_accounts(session, parameters, tables, range);
-                });
-        }
-    load_pieces(session, pieces, kCoroutines, share);
+    load_pieces(session, pieces_by_server(parameters.accounts, kPiece, servers, share, piece),
+                kCoroutines, share);
 }
 
 } // namespace dtx::smallbank

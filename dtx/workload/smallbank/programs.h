@@ -6,9 +6,9 @@
 #ifndef DTX_WORKLOAD_SMALLBANK_PROGRAMS_H
 #define DTX_WORKLOAD_SMALLBANK_PROGRAMS_H
 
-#include "engine/txn.h"
 #include "workload/smallbank/input.h"
 #include "workload/workload.h"
+#include <dtx/txn.h>
 
 namespace dtx::smallbank
 {

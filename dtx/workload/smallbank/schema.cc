@@ -4,10 +4,10 @@
  */
 #include "workload/smallbank/schema.h"
 
-#include "engine/error.h"
 #include "workload/note.h"
 #include "workload/random.h"
 #include "workload/room.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 
@@ -34,16 +34,12 @@ Account opening(const Parameters &parameters, uint64_t account)
     return { least + static_cast<int64_t>(random.below(static_cast<uint64_t>(most - least) + 1)) };
 }
 
-void refuse(bool wrong, const char *what)
-{
-    if (wrong)
-        throw Error(0, std::string("smallbank: ") + what);
-}
-
 } // namespace
 
 void Parameters::verify() const
 {
+    const auto refuse = refusals_of("smallbank");
+
     refuse(accounts < 2 || accounts > kAccountsMax, "accounts: 2 to 1073741824");
     refuse(hot < 2 || hot > accounts, "hot: 2 to the number of accounts");
     refuse(hot_percent > 100, "hot-percent: 0 to 100");

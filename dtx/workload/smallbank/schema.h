@@ -10,7 +10,7 @@
 #ifndef DTX_WORKLOAD_SMALLBANK_SCHEMA_H
 #define DTX_WORKLOAD_SMALLBANK_SCHEMA_H
 
-#include "engine/schema.h"
+#include <dtx/schema.h>
 
 #include <cstdint>
 #include <string>

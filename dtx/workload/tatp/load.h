@@ -5,9 +5,9 @@
 #ifndef DTX_WORKLOAD_TATP_LOAD_H
 #define DTX_WORKLOAD_TATP_LOAD_H
 
-#include "engine/session.h"
 #include "workload/loader.h"
 #include "workload/tatp/schema.h"
+#include <dtx/session.h>
 
 #include <utility>
 #include <vector>

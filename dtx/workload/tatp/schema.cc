@@ -4,9 +4,9 @@
  */
 #include "workload/tatp/schema.h"
 
-#include "engine/error.h"
 #include "workload/note.h"
 #include "workload/room.h"
+#include <dtx/error.h>
 
 namespace dtx::tatp
 {
@@ -41,10 +41,10 @@ static_assert(std::has_unique_object_representations_v<CallForwarding>);
 
 void Parameters::verify() const
 {
-    if (subscribers < 1 || subscribers > kSubscribersMax)
-        throw Error(0, "tatp: subscribers: 1 to 1073741824");
-    if (servers < 1)
-        throw Error(0, "tatp: servers: 1 at least");
+    const auto refuse = refusals_of("tatp");
+
+    refuse(subscribers < 1 || subscribers > kSubscribersMax, "subscribers: 1 to 1073741824");
+    refuse(servers < 1, "servers: 1 at least");
 }
 
 std::string Parameters::note() const

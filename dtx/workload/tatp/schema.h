@@ -8,7 +8,7 @@
 #ifndef DTX_WORKLOAD_TATP_SCHEMA_H
 #define DTX_WORKLOAD_TATP_SCHEMA_H
 
-#include "engine/schema.h"
+#include <dtx/schema.h>
 
 #include <cstdint>
 #include <string>

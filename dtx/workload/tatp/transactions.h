@@ -10,9 +10,9 @@
 #ifndef DTX_WORKLOAD_TATP_TRANSACTIONS_H
 #define DTX_WORKLOAD_TATP_TRANSACTIONS_H
 
-#include "engine/txn.h"
 #include "workload/tatp/input.h"
 #include "workload/workload.h"
+#include <dtx/txn.h>
 
 namespace dtx::tatp
 {

@@ -5,8 +5,8 @@
 #ifndef DTX_WORKLOAD_TPCC_FACTS_H
 #define DTX_WORKLOAD_TPCC_FACTS_H
 
-#include "engine/cluster.h"
 #include "workload/tpcc/schema.h"
+#include <dtx/cluster.h>
 
 #include <cstdint>
 #include <map>

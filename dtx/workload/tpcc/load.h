@@ -5,9 +5,9 @@
 #ifndef DTX_WORKLOAD_TPCC_LOAD_H
 #define DTX_WORKLOAD_TPCC_LOAD_H
 
-#include "engine/session.h"
 #include "workload/loader.h"
 #include "workload/tpcc/schema.h"
+#include <dtx/session.h>
 
 namespace dtx::tpcc
 {

@@ -7,9 +7,9 @@
  */
 #include "workload/tpcc/receipts.h"
 
-#include "engine/error.h"
 #include "workload/scan.h"
 #include "workload/tpcc/load.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <map>

@@ -4,9 +4,9 @@
  */
 #include "workload/tpcc/schema.h"
 
-#include "engine/error.h"
 #include "workload/note.h"
 #include "workload/room.h"
+#include <dtx/error.h>
 
 namespace dtx::tpcc
 {
@@ -29,16 +29,12 @@ constexpr bool kWhole = (std::has_unique_object_representations_v<Rows> && ...);
 static_assert(kWhole<WarehouseRow, DistrictRow, CustomerRow, NamesakesRow, HistoryRow, OrderRow,
                      CustomerOrderRow, NewOrderRow, OrderLineRow, StockRow, ItemRow>);
 
-void refuse(bool wrong, const char *what)
-{
-    if (wrong)
-        throw Error(0, std::string("tpcc: ") + what);
-}
-
 } // namespace
 
 void Parameters::verify() const
 {
+    const auto refuse = refusals_of("tpcc");
+
     refuse(warehouses < 1 || warehouses > 10000, "warehouses: 1 to 10000");
     refuse(items < 15 || items > 1000000, "items: 15 to 1000000");
     refuse(customers < 10 || customers > 3000, "customers: 10 to 3000");

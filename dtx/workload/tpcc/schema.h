@@ -12,8 +12,8 @@
 #ifndef DTX_WORKLOAD_TPCC_SCHEMA_H
 #define DTX_WORKLOAD_TPCC_SCHEMA_H
 
-#include "engine/schema.h"
 #include "workload/tpcc/keys.h"
+#include <dtx/schema.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,9 +6,9 @@
 #ifndef DTX_WORKLOAD_TPCC_TRANSACTIONS_H
 #define DTX_WORKLOAD_TPCC_TRANSACTIONS_H
 
-#include "engine/txn.h"
 #include "workload/tpcc/input.h"
 #include "workload/workload.h"
+#include <dtx/txn.h>
 
 namespace dtx::tpcc
 {

@@ -3,10 +3,10 @@
 #ifndef TESTS_UNIT_DTX_CHECK_DAMAGE_H
 #define TESTS_UNIT_DTX_CHECK_DAMAGE_H
 
-#include "engine/object.h"
 #include "engine/port.h"
 #include "unit/dtx/engine/database.h"
 #include "workload/findings.h"
+#include <dtx/object.h>
 
 #include <functional>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "check/indexes.h"
 #include "engine/hash_index.h"
-#include "engine/ordered_index.h"
 #include "engine/words.h"
 #include "unit/dtx/check/damage.h"
+#include <dtx/ordered_index.h>
 
 #include <cstring>
 

@@ -2,10 +2,10 @@
 // vacuum_test.cpp: slots that sessions lose when they are fenced, and all of them used in the end.
 #include "check/copies.h"
 #include "check/indexes.h"
-#include "engine/error.h"
 #include "support/rounds.h"
 #include "unit/dtx/check/damage.h"
 #include "unit/dtx/engine/histories.h"
+#include <dtx/error.h>
 
 #include <atomic>
 #include <thread>
@@ -36,7 +36,7 @@ uint64_t fill(Session &session, const Tables &tables, uint64_t first, uint64_t m
             REQUIRE(status == Status::committed);
         }
     } catch (const dtx::Error &error) {
-        REQUIRE(error.code() == RPM_E_FULL);
+        REQUIRE(error.code() == RPM_E_NOSPACE);
     }
     return key - first;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/error.h"
 #include "support/catch.h"
 #include "workload/known.h"
 #include "workload/note.h"
 #include "workload/smallbank/smallbank.h"
 #include "workload/tatp/tatp.h"
 #include "workload/tpcc/tpcc.h"
+#include "workload/ycsb/ycsb.h"
+#include <dtx/error.h>
 
 #include <librpm.h>
 
@@ -56,13 +57,14 @@ TEST_CASE("note: each workload knows its tables again")
     dtx::tpcc::Parameters trade;
     dtx::smallbank::Parameters bank;
     dtx::tatp::Parameters phone;
+    dtx::ycsb::Parameters store;
 
     trade.warehouses = 5;
     trade.items = 300;
     trade.customers = 60;
     trade.room = 700;
     trade.load_seed = UINT64_MAX;
-    trade.servers = bank.servers = phone.servers = 3;
+    trade.servers = bank.servers = phone.servers = store.servers = 3;
     bank.accounts = 150; // fewer than the hot set has by default
     bank.hot = 10;
     bank.low_balances = true;
@@ -70,6 +72,12 @@ TEST_CASE("note: each workload knows its tables again")
     check_same("tpcc", dtx::tpcc::Tables(trade).schema);
     check_same("smallbank", dtx::smallbank::Tables(bank).schema);
     check_same("tatp", dtx::tatp::Tables(phone).schema);
+    store.keys = 1234;
+    store.value_bytes = 100;
+    store.room = 50;
+    check_same("ycsb", dtx::ycsb::Tables(store).schema);
+    store.ordered = true;
+    check_same("ycsb", dtx::ycsb::Tables(store).schema);
 }
 
 TEST_CASE("note: a note of another workload, or out of range, is refused")

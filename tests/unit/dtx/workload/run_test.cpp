@@ -57,7 +57,7 @@ class Failing : public smallbank::SmallBank
 struct World {
     support::Ground ground{ 1, 64 << 20 };
     Failing failing{ RPM_E_CORRUPT };
-    Failing filling{ RPM_E_FULL };
+    Failing filling{ RPM_E_NOSPACE };
     smallbank::SmallBank workload{ few_accounts() };
     Cluster cluster = ground.cluster(workload, 1);
 

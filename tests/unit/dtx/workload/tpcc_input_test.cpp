@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tpcc_input_test.cpp: input of TPC-C is within the limits of clause 5.5.1.5, texts and uneven
 // draws are by clauses 2.1.5, 2.1.6 and 4.3.2.
-#include "engine/error.h"
 #include "support/catch.h"
 #include "workload/tpcc/input.h"
+#include <dtx/error.h>
 
 #include <map>
 

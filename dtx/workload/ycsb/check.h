@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.h: what must hold of the records of YCSB.
+ */
+#ifndef DTX_WORKLOAD_YCSB_CHECK_H
+#define DTX_WORKLOAD_YCSB_CHECK_H
+
+#include "workload/findings.h"
+#include "workload/ledger.h"
+#include "workload/ycsb/schema.h"
+#include <dtx/cluster.h>
+
+namespace dtx::ycsb
+{
+
+/* What is wrong with copy @copy: every record of the load is there once, and each value is that of
+ * its key, byte by byte. */
+Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
+               const Tables &tables);
+
+/* What an insertion and what an update of a record add to the totals. The second and the fourth
+ * are different for each key: an update of the wrong record, or one that another makes up for,
+ * shows. */
+Totals change_of_insert(uint64_t key);
+Totals change_of_update(uint64_t key);
+
+Totals totals(const Cluster &cluster, uint32_t copy, const Tables &tables);
+/* What they are after the load. */
+Totals loaded(const Parameters &parameters);
+
+} // namespace dtx::ycsb
+#endif

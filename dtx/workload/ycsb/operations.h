@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * operations.h: the operations of YCSB, each a transaction.
+ *
+ * Tests: tests/unit/dtx/workload/ycsb_test.cpp
+ */
+#ifndef DTX_WORKLOAD_YCSB_OPERATIONS_H
+#define DTX_WORKLOAD_YCSB_OPERATIONS_H
+
+#include "workload/ycsb/schema.h"
+#include <dtx/txn.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace dtx::ycsb
+{
+
+/* Those of one terminal, which has one under way at a time. */
+class Operations
+{
+  public:
+    explicit Operations(const Tables &tables)
+        : records_(tables.records), value_(tables.records.row_bytes)
+    {
+    }
+
+    /* The record must be there: throws Inconsistent. */
+    Task<bool> read(Txn &txn, uint64_t record);
+    /* A new value for a record that must be there. It says how often the record was updated, so it
+     * is read first; read-modify-write is the same. */
+    Task<bool> update(Txn &txn, uint64_t record);
+    /* False: the record is there already. */
+    Task<bool> insert(Txn &txn, uint64_t record);
+    /* @length records from this one's key on, over all partitions behind it; fewer at the end. */
+    Task<bool> scan(Txn &txn, uint64_t record, uint32_t length);
+
+    /* How many records the last scan has found. */
+    uint32_t found() const
+    {
+        return found_;
+    }
+
+  private:
+    ByteTable records_;
+    std::vector<unsigned char> value_;
+    uint32_t found_ = 0;
+};
+
+} // namespace dtx::ycsb
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * schema.cc: the table of YCSB and what is in it.
+ */
+#include "workload/ycsb/schema.h"
+
+#include "workload/note.h"
+#include "workload/random.h"
+#include "workload/room.h"
+#include <dtx/error.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace dtx::ycsb
+{
+
+namespace
+{
+
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kKeysMost = 1ull << 32;
+
+/* The finaliser of splitmix64 and its inverse: multipliers are inverses of each other modulo 2^64.
+ */
+constexpr uint64_t kMultiply[2] = { 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu };
+constexpr uint64_t kUndo[2] = { 0x96de1b173f119089u, 0x319642b2d24d8ec3u };
+static_assert(kMultiply[0] * kUndo[0] == 1 && kMultiply[1] * kUndo[1] == 1);
+
+/* x of y = x ^ x >> bits. */
+constexpr uint64_t undo_shift(uint64_t y, uint32_t bits)
+{
+    uint64_t x = y;
+
+    for (uint32_t known = bits; known < 64; known += bits)
+        x = y ^ x >> bits;
+    return x;
+}
+
+/* Rows that a shard may have to hold: keys fall into partitions by chance, and the partitions of
+ * some servers are one more than those of others. Six standard deviations are left for chance. */
+uint64_t rows_of_shard(const Parameters &parameters)
+{
+    double all = static_cast<double>(parameters.keys + parameters.room);
+    uint32_t partitions = (kPartitions + parameters.servers - 1) / parameters.servers;
+    double mean = all * partitions / kPartitions;
+
+    return room_for(static_cast<uint64_t>(mean + 6 * std::sqrt(mean)) + 1);
+}
+
+} // namespace
+
+void Parameters::verify() const
+{
+    const auto refuse = refusals_of("ycsb");
+
+    refuse(workload < 'a' || workload > 'f', "workload: a to f");
+    refuse(keys < 2 || keys > kKeysMost, "keys: 2 to 4294967296");
+    refuse(value_bytes < kValueLeast || value_bytes > kValueMost, "value: 8 to 16384 bytes");
+    refuse(theta >= 10000, "theta: 0 to 0.9999");
+    refuse(room > kKeysMost, "room: at most 4294967296");
+    refuse(servers < 1 || servers > kPartitions, "servers: 1 to 256");
+    refuse(workload == 'e' && !ordered, "workload e scans, which needs --index ordered");
+}
+
+std::string Parameters::note() const
+{
+    return write_note({ { "keys", keys },
+                        { "value_bytes", value_bytes },
+                        { "ordered", ordered },
+                        { "room", room } });
+}
+
+Parameters Parameters::of_note(const std::string &text, uint32_t servers)
+{
+    Note note("ycsb", text);
+    Parameters found;
+
+    found.keys = note.value("keys");
+    found.value_bytes = note.number("value_bytes");
+    found.ordered = note.value("ordered") != 0;
+    found.room = note.value("room");
+    found.servers = servers;
+    return found;
+}
+
+Tables::Tables(const Parameters &parameters) : schema("ycsb", kVersion)
+{
+    uint64_t rows = 0;
+
+    parameters.verify();
+    schema.set_note(parameters.note());
+    rows = rows_of_shard(parameters);
+    records = parameters.ordered
+                  ? schema.ordered_table("records", parameters.value_bytes, rows, partition_of)
+                  : schema.hash_table("records", parameters.value_bytes, rows, partition_of);
+}
+
+uint64_t key_of(uint64_t record)
+{
+    record = (record ^ record >> 30) * kMultiply[0];
+    record = (record ^ record >> 27) * kMultiply[1];
+    return record ^ record >> 31;
+}
+
+uint64_t record_of(uint64_t key)
+{
+    key = undo_shift(key, 31) * kUndo[1];
+    key = undo_shift(key, 27) * kUndo[0];
+    return undo_shift(key, 30);
+}
+
+uint32_t partition_of(uint64_t key)
+{
+    return static_cast<uint32_t>(key >> 56);
+}
+
+void make_value(uint64_t key, uint64_t count, std::span<unsigned char> value)
+{
+    uint64_t chance = seed_of(key, count);
+
+    std::memcpy(value.data(), &count, sizeof(count));
+    for (size_t at = sizeof(count); at < value.size(); at += sizeof(uint64_t)) {
+        uint64_t word = splitmix64(chance);
+
+        std::memcpy(value.data() + at, &word, std::min(sizeof(word), value.size() - at));
+    }
+}
+
+uint64_t count_of(std::span<const unsigned char> value)
+{
+    uint64_t count = 0;
+
+    std::memcpy(&count, value.data(), sizeof(count));
+    return count;
+}
+
+bool is_value_of(uint64_t key, std::span<const unsigned char> value)
+{
+    uint64_t chance = seed_of(key, count_of(value));
+
+    for (size_t at = sizeof(uint64_t); at < value.size(); at += sizeof(uint64_t)) {
+        uint64_t word = splitmix64(chance);
+
+        if (std::memcmp(value.data() + at, &word, std::min(sizeof(word), value.size() - at)) != 0)
+            return false;
+    }
+    return true;
+}
+
+} // namespace dtx::ycsb

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ycsb.h: the core workloads of YCSB, over a remote hash table or a remote B+tree. What is checked
+ * is in check.h.
+ *
+ * Tests: tests/unit/dtx/workload/ycsb_test.cpp
+ */
+#ifndef DTX_WORKLOAD_YCSB_YCSB_H
+#define DTX_WORKLOAD_YCSB_YCSB_H
+
+#include "workload/workload.h"
+#include "workload/ycsb/input.h"
+#include "workload/ycsb/schema.h"
+
+namespace dtx::ycsb
+{
+
+class Ycsb : public Workload
+{
+  public:
+    explicit Ycsb(const Parameters &parameters);
+
+    const Schema &schema() const override
+    {
+        return tables_.schema;
+    }
+    const std::vector<std::string> &kinds() const override;
+    void load(Session &session, const Share &share) override;
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
+    Findings examine(const Cluster &cluster, uint32_t copy) override;
+    Totals totals(const Cluster &cluster, uint32_t copy) override;
+    Totals loaded() override;
+
+    const Tables &tables() const
+    {
+        return tables_;
+    }
+
+  private:
+    Parameters parameters_;
+    Tables tables_;
+    Zipf zipf_;
+    Latest latest_;
+};
+
+} // namespace dtx::ycsb
+#endif
