@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dtx_bench.cc: runs SmallBank, TPC-C or TATP on servers that are there or on some of our own, and
- * checks afterwards that the rows are what the transactions must have left.
+ * dtx_bench.cc: runs SmallBank, TPC-C, TATP or YCSB on servers that are there or on some of our
+ * own, and checks afterwards that the rows are what the transactions must have left.
  *
  * Exit codes: 0 done and, if checked, right; 1 failed or wrong; 2 wrong usage.
  * Tests: tests/tools/dtx_bench_test
@@ -26,6 +26,7 @@ constexpr const char *kExamples =
     "  dtx-bench tpcc -t 2 -w 2 --json -              two warehouses, all numbers as JSON\n"
     "  dtx-bench tpcc --mix new-order --remote-lines 100 -w 4\n"
     "  dtx-bench tatp --url tcp://a:7430/pool --url tcp://b:7430/pool --load\n"
+    "  dtx-bench ycsb --workload b --index ordered --keys 1000000 --value 100\n"
     "  dtx-bench smallbank -n 20000 --history run.jsonl && dtx-check history run.jsonl\n"
     "  dtx-bench smallbank --url sim: -t 96           each hint on a modelled platform\n"
     "  dtx-bench --config nightly.toml tpcc           threads = 4 ... and [tpcc] warehouses = 8\n";
@@ -182,11 +183,14 @@ int main(int argc, char **argv)
     bench::add_options(app, options);
     app.add_flag_callback(
         "--columns",
-        [] {
-            printf("%s\n", bench::csv_columns().c_str());
+        [&app] {
+            bool chosen = !app.get_subcommands().empty();
+            std::string workload = chosen ? app.get_subcommands().front()->get_name() : "";
+
+            printf("%s\n", bench::csv_columns(workload).c_str());
             throw CLI::Success();
         },
-        "Print the names of the columns of --csv");
+        "Print the names of the columns of --csv, also behind the name of a workload");
     return cli::run(app, argc, argv, [&] {
         options.workload = app.get_subcommands().front()->get_name();
         try {

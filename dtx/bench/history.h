@@ -5,8 +5,8 @@
 #ifndef DTX_BENCH_HISTORY_H
 #define DTX_BENCH_HISTORY_H
 
-#include "engine/session.h"
 #include "history/writer.h"
+#include <dtx/session.h>
 
 #include <memory>
 #include <string>

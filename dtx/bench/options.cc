@@ -11,6 +11,7 @@
 #include "workload/smallbank/smallbank.h"
 #include "workload/tatp/tatp.h"
 #include "workload/tpcc/tpcc.h"
+#include "workload/ycsb/ycsb.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,12 +64,12 @@ CLI::Option *number(CLI::App &app, const std::string &name, Value &value, const 
 void add_servers(CLI::App &app, Options &options)
 {
     app.add_option("--url", options.urls,
-                   "A server for each URL; without, servers of our own over shm:; or sim:, the "
+                   "A server for each URL; without, servers of our own; or sim:, the "
                    "device model")
         ->type_name("URL");
     number(app, "--servers", options.servers, "Servers of our own (3)", 1, 64);
     app.add_option("--link", options.link, "How they are reached (direct)")
-        ->check(CLI::IsMember({ "direct", "ring", "unix" }));
+        ->check(CLI::IsMember({ "direct", "ring", "unix", "tcp" }));
     app.add_option("--domain", options.domain, "Persistence domain that they declare (adr)")
         ->check(CLI::IsMember({ "adr", "eadr" }));
     app.add_flag("--load", options.load, "Make and load the database first; ours always is");
@@ -95,7 +96,7 @@ void add_database(CLI::App &app, Options &options)
 {
     number(app, "--replicas", options.replicas, "Copies of a row and of a log record (2)", 1, 64);
     app.add_option("--phases", options.phases,
-                   "one-sided, call, hybrid, or those by call: lock,commit (one-sided)")
+                   "fewest, one-sided, call, hybrid, or those by call: lock,commit (fewest)")
         ->check(parsed_by(Phases::parse));
     app.add_option(
            "--techniques", options.techniques,
@@ -136,7 +137,7 @@ void add_run(CLI::App &app, Options &options)
         "--shared", [&options](int64_t) { options.alone = false; },
         "Other processes use the database too: no check, no final state");
     number(app, "--lease-ms", options.lease_us,
-           "A lock that long with one owner: its session is taken for dead (100)", 1, 3600000)
+           "A session that holds a lock for longer is taken over from (2000)", 1, 3600000)
         ->each([&options](const std::string &) { options.lease_us *= 1000; });
     app.add_flag("--check,!--no-check", options.check,
                  "Check the rows on every copy afterwards (on)");
@@ -225,6 +226,36 @@ void add_tatp(CLI::App &app, Options &options)
         ->check(CLI::IsMember({ "commit", "abort" }));
 }
 
+void add_ycsb(CLI::App &app, Options &options)
+{
+    CLI::App *sub =
+        app.add_subcommand("ycsb", "YCSB: a remote hash table or B+tree as a key-value store");
+    ycsb::Parameters &parameters = options.ycsb;
+
+    sub->fallthrough();
+    sub->add_option_function<std::string>(
+           "--workload", [&parameters](const std::string &word) { parameters.workload = word[0]; },
+           "Core workload: a update-heavy, b read-mostly, c reads, d latest, e scans, "
+           "f read-modify-write (a)")
+        ->check(CLI::IsMember({ "a", "b", "c", "d", "e", "f" }));
+    sub->add_option_function<std::string>(
+           "--index",
+           [&parameters](const std::string &word) { parameters.ordered = word == "ordered"; },
+           "hash, or ordered: a B+tree, as workload e needs (hash)")
+        ->check(CLI::IsMember({ "hash", "ordered" }));
+    sub->add_option_function<double>(
+           "--theta",
+           [&parameters](const double &theta) {
+               parameters.theta = static_cast<uint32_t>(std::lround(theta * 10000));
+           },
+           "Skew of the zipfian choice of records; 0: each as likely (0.99)")
+        ->check(CLI::Range(0.0, 0.9999));
+    number(*sub, "--keys", parameters.keys, "Records of the load (100000)", 2, 4294967296.0);
+    number(*sub, "--value", parameters.value_bytes, "Bytes of a value (8)", ycsb::kValueLeast,
+           ycsb::kValueMost);
+    number(*sub, "--room", parameters.room, "Inserts there is room for (100000)", 0, 4294967296.0);
+}
+
 } // namespace
 
 void add_options(CLI::App &app, Options &options)
@@ -237,6 +268,7 @@ void add_options(CLI::App &app, Options &options)
     add_smallbank(app, options);
     add_tpcc(app, options);
     add_tatp(app, options);
+    add_ycsb(app, options);
 }
 
 /* On the model there is nothing to load, keep, check, record or count. */
@@ -325,15 +357,18 @@ std::unique_ptr<Sim> settle(Options &options)
     if (!options.warehouses_given)
         options.tpcc.warehouses = options.threads;
     options.load = options.load || options.own_servers();
-    options.smallbank.servers = options.tpcc.servers = options.tatp.servers = servers;
+    options.smallbank.servers = options.tpcc.servers = options.tatp.servers = options.ycsb.servers =
+        servers;
     options.smallbank.load_seed = options.tpcc.load_seed = options.tatp.load_seed =
         options.load_seed;
     if (options.workload == "smallbank")
         options.smallbank.verify();
     else if (options.workload == "tpcc")
         options.tpcc.verify();
-    else
+    else if (options.workload == "tatp")
         options.tatp.verify();
+    else
+        options.ycsb.verify();
     return sim;
 }
 
@@ -343,10 +378,12 @@ std::unique_ptr<Workload> make_workload(const Options &options)
         return std::make_unique<smallbank::SmallBank>(options.smallbank);
     if (options.workload == "tpcc")
         return std::make_unique<tpcc::Tpcc>(options.tpcc);
-    return std::make_unique<tatp::Tatp>(options.tatp);
+    if (options.workload == "tatp")
+        return std::make_unique<tatp::Tatp>(options.tatp);
+    return std::make_unique<ycsb::Ycsb>(options.ycsb);
 }
 
-std::vector<std::pair<std::string, uint64_t>> parameters_of(const Options &options)
+std::vector<std::pair<std::string, Parameter>> parameters_of(const Options &options)
 {
     const smallbank::Parameters &bank = options.smallbank;
     const tpcc::Parameters &trade = options.tpcc;
@@ -355,8 +392,8 @@ std::vector<std::pair<std::string, uint64_t>> parameters_of(const Options &optio
         return { { "accounts", bank.accounts },
                  { "hot", bank.hot },
                  { "hot_percent", bank.hot_percent },
-                 { "low_balances", bank.low_balances },
-                 { "send_payment", bank.send_payment } };
+                 { "low_balances", uint64_t{ bank.low_balances } },
+                 { "send_payment", uint64_t{ bank.send_payment } } };
     if (options.workload == "tpcc")
         return { { "warehouses", trade.warehouses },
                  { "items", trade.items },
@@ -364,11 +401,17 @@ std::vector<std::pair<std::string, uint64_t>> parameters_of(const Options &optio
                  { "remote_lines_of_10000", trade.remote_lines },
                  { "remote_payments_of_10000", trade.remote_payments },
                  { "rollbacks_of_10000", trade.rollbacks },
-                 { "percentages", trade.percentages },
-                 { "new_order_only", trade.new_order_only } };
-    return { { "subscribers", options.tatp.subscribers },
-             { "uniform", options.tatp.uniform },
-             { "abort_rule", options.tatp.abort_rule } };
+                 { "percentages", uint64_t{ trade.percentages } },
+                 { "new_order_only", uint64_t{ trade.new_order_only } } };
+    if (options.workload == "tatp")
+        return { { "subscribers", options.tatp.subscribers },
+                 { "uniform", uint64_t{ options.tatp.uniform } },
+                 { "abort_rule", uint64_t{ options.tatp.abort_rule } } };
+    return { { "core_workload", std::string(1, options.ycsb.workload) },
+             { "keys", options.ycsb.keys },
+             { "value_bytes", options.ycsb.value_bytes },
+             { "index", std::string(options.ycsb.ordered ? "ordered" : "hash") },
+             { "theta", options.ycsb.theta / 1e4 } };
 }
 
 dtx::Options cluster_options(const Options &options, const std::vector<std::string> &urls)

@@ -6,15 +6,17 @@
 #define DTX_BENCH_OPTIONS_H
 
 #include "bench/sim.h"
-#include "engine/cluster.h"
 #include "workload/smallbank/schema.h"
 #include "workload/tatp/schema.h"
 #include "workload/tpcc/schema.h"
 #include "workload/workload.h"
+#include "workload/ycsb/schema.h"
+#include <dtx/cluster.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace CLI
@@ -29,7 +31,7 @@ struct Options {
     std::string workload;
     std::vector<std::string> urls; /* empty: servers of our own */
     uint32_t servers = 3;          /* of our own */
-    std::string link = "direct";   /* how they are reached: direct, ring, unix */
+    std::string link = "direct";   /* how they are reached: direct, ring, unix, tcp */
     std::string domain = "adr";    /* that they declare */
     uint32_t threads = 2;
     uint32_t coroutines = 8;
@@ -37,7 +39,7 @@ struct Options {
     uint64_t transactions = 0;
     double interval = 1;
     uint32_t replicas = 2;
-    std::string phases = "one-sided";
+    std::string phases = "fewest";
     bool durable = true;
     uint32_t coordinators = 64;
     uint64_t log_bytes = 8ull << 20;
@@ -65,6 +67,7 @@ struct Options {
     smallbank::Parameters smallbank;
     tpcc::Parameters tpcc;
     tatp::Parameters tatp;
+    ycsb::Parameters ycsb;
     bool warehouses_given = false;
 
     bool own_servers() const
@@ -90,7 +93,8 @@ void expect_places(const Options &options);
 std::unique_ptr<Workload> make_workload(const Options &options);
 
 /* Name and value of each parameter of the workload, for reports. */
-std::vector<std::pair<std::string, uint64_t>> parameters_of(const Options &options);
+using Parameter = std::variant<uint64_t, double, std::string>;
+std::vector<std::pair<std::string, Parameter>> parameters_of(const Options &options);
 
 dtx::Options cluster_options(const Options &options, const std::vector<std::string> &urls);
 

@@ -4,7 +4,7 @@
  */
 #include "bench/report.h"
 
-#include "tool.h"
+#include "output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -49,6 +49,27 @@ std::string fixed(double value)
     return text;
 }
 
+/* Those of SMART's programs for its hash table and its B+tree. */
+std::vector<Column> smart_index_columns(const Report &report)
+{
+    const Options &options = report.options;
+    const RunResult &result = report.result;
+
+    return {
+        { "name", options.prefix },
+        { "dataset", std::string("ycsb-") + options.ycsb.workload },
+        { "threads", std::to_string(options.threads) },
+        { "coroutines", std::to_string(options.coroutines) },
+        { "key_bytes", std::to_string(sizeof(uint64_t)) },
+        { "value_bytes", std::to_string(options.ycsb.value_bytes) },
+        { "keys", std::to_string(options.ycsb.keys) },
+        { "mops", fixed(millions(report.all().committed, result.seconds)) },
+        { "p50_us", fixed(us(rpm_hist_percentile(&result.latency, 500))) },
+        { "p99_us", fixed(us(rpm_hist_percentile(&result.latency, 990))) },
+    };
+}
+
+/* Those of its program for transactions. */
 std::vector<Column> smart_columns(const Report &report)
 {
     const RunResult &result = report.result;
@@ -101,15 +122,25 @@ std::vector<Column> own_columns(const Report &report)
     };
 }
 
+std::string text_of(const Parameter &value)
+{
+    if (const std::string *word = std::get_if<std::string>(&value))
+        return *word;
+    if (const double *real = std::get_if<double>(&value))
+        return fixed(*real);
+    return std::to_string(std::get<uint64_t>(value));
+}
+
 std::vector<Column> columns_of(const Report &report)
 {
-    std::vector<Column> all = smart_columns(report);
+    std::vector<Column> all =
+        report.options.workload == "ycsb" ? smart_index_columns(report) : smart_columns(report);
     std::vector<Column> own = own_columns(report);
     std::string parameters;
 
     all.insert(all.end(), own.begin(), own.end());
     for (const auto &[name, value] : parameters_of(report.options))
-        parameters += (parameters.empty() ? "" : " ") + name + "=" + std::to_string(value);
+        parameters += (parameters.empty() ? "" : " ") + name + "=" + text_of(value);
     all.push_back({ "parameters", parameters });
     return all;
 }
@@ -151,7 +182,7 @@ Json options_json(const Options &options)
                   { "load_seed", options.load_seed } };
 
     for (const auto &[name, value] : parameters_of(options))
-        json["parameters"][name] = value;
+        std::visit([&](const auto &plain) { json["parameters"][name] = plain; }, value);
     return json;
 }
 
@@ -162,6 +193,21 @@ Json latency_json(const rpm_hist &hist)
     for (uint32_t permille : { 500, 900, 990, 999 })
         json["p" + std::to_string(permille)] = us(rpm_hist_percentile(&hist, permille));
     json["max"] = us(hist.max);
+    return json;
+}
+
+/* Of all that was tried, and for each attempt. */
+Json network_json(const Counters &counters, uint64_t attempts)
+{
+    Json json;
+
+    for (const auto &[name, count] : { std::pair{ "round_trips", counters.round_trips },
+                                       std::pair{ "messages", counters.messages },
+                                       std::pair{ "sent_bytes", counters.sent_bytes },
+                                       std::pair{ "received_bytes", counters.received_bytes } }) {
+        json[name] = count;
+        json[std::string(name) + "_per_attempt"] = ratio(count, attempts);
+    }
     return json;
 }
 
@@ -182,6 +228,7 @@ Json json_of(const Report &report)
     json["committed_per_second"] = millions(report.all().committed, result.seconds) * 1e6;
     json["latency_us"] = latency_json(result.latency);
     json["remote_operations"] = result.counters.remote;
+    json["network"] = network_json(result.counters, report.all().attempts());
     json["rejoined"] = result.counters.rejoined;
     json["series"] = Json::array();
     for (const Sample &sample : result.samples) {
@@ -196,19 +243,12 @@ Json json_of(const Report &report)
     return json;
 }
 
-/* @path: - is standard output. @mode: of fopen(). */
-void put_text(const std::string &path, const char *mode, const std::string &text)
+void put_text(const std::string &path, cli::Mode mode, const std::string &text)
 {
-    if (path == "-") {
-        printf("%s", text.c_str());
-        return;
-    }
+    cli::OutFile file(path, mode);
 
-    FILE *file = fopen(path.c_str(), mode);
-    bool written = file != nullptr && fwrite(text.data(), 1, text.size(), file) == text.size();
-
-    if (file == nullptr || fclose(file) != 0 || !written)
-        throw cli::Failure(path + ": " + strerror(errno));
+    file.write(text);
+    file.close();
 }
 
 } // namespace
@@ -248,6 +288,12 @@ void print_report(const Report &report)
            cli::ns_text(result.latency.max).c_str());
     printf("%.1f remote operations for each attempt\n",
            ratio(result.counters.remote, all.attempts()));
+    if (result.counters.messages != 0)
+        printf("%.2f round trips, %.2f messages, %.0f bytes out and %.0f in for each attempt\n",
+               ratio(result.counters.round_trips, all.attempts()),
+               ratio(result.counters.messages, all.attempts()),
+               ratio(result.counters.sent_bytes, all.attempts()),
+               ratio(result.counters.received_bytes, all.attempts()));
     if (report.options.workload == "tpcc" && result.tally.skipped != 0)
         printf("%llu deliveries of districts skipped: nothing to deliver\n",
                (unsigned long long)result.tally.skipped);
@@ -255,7 +301,9 @@ void print_report(const Report &report)
         printf("wrong: %s\n", wrong.c_str());
     if (!result.full.empty())
         printf("ended after %.2f s: %s%s\n", result.seconds, result.full.c_str(),
-               report.options.workload == "tpcc" ? "; --room says how many orders fit" : "");
+               report.options.workload == "tpcc"   ? "; --room says how many orders fit"
+               : report.options.workload == "ycsb" ? "; --room says how many inserts fit"
+                                                   : "");
     if (report.verified.done && report.verified.wrong.empty())
         printf("checked: rows and sums are right on all copies\n");
     fflush(stdout);
@@ -265,7 +313,7 @@ void write_json(const Report &report)
 {
     std::string text = json_of(report).dump(2) + "\n";
 
-    put_text(report.options.json, "w", text);
+    put_text(report.options.json, cli::Mode::kReplace, text);
 }
 
 void append_csv(const Report &report)
@@ -274,12 +322,15 @@ void append_csv(const Report &report)
 
     for (const Column &column : columns_of(report))
         row += (row.empty() ? "" : ",") + field(column.value);
-    put_text(report.options.csv, "a", row + "\n");
+    put_text(report.options.csv, cli::Mode::kAppend, row + "\n");
 }
 
-std::string csv_columns()
+std::string csv_columns(const std::string &workload)
 {
     Options options;
+
+    options.workload = workload;
+
     RunResult result(0);
     Report report{ options, {}, result, 0, {} };
     std::string names;

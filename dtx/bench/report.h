@@ -41,7 +41,7 @@ void write_json(const Report &report);
 void append_csv(const Report &report);
 
 /* Names of the columns. */
-std::string csv_columns();
+std::string csv_columns(const std::string &workload);
 
 /* One line of a run that goes on, over the line before. */
 void print_progress(const Sample &now, const Sample &before);

@@ -21,6 +21,7 @@ namespace
 
 constexpr const char *kMemory = "/dev/shm";
 constexpr uint64_t kPage = 4096;
+constexpr size_t kUrlBytes = 512;
 constexpr uint64_t kSlack = 8 << 20; /* of a pool: its directory, and what is rounded up */
 
 rpm_server *lent; /* in a child: for its signal handler */
@@ -34,10 +35,11 @@ struct Lending {
     uint32_t domain;
 };
 
-/* In the child: serve until told to stop. Says one byte when clients may come. */
+/* In the child: serve until told to stop. Says where when clients may come. */
 [[noreturn]] void serve(const Lending &lending, int ready)
 {
     rpm_server_opts opts = rpm_server_opts_init();
+    char url[kUrlBytes];
     int err = 0;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -58,7 +60,8 @@ struct Lending {
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, [](int) { rpm_server_stop(lent); });
     std::thread engine([] { (void)!rpm_server_engine(lent); });
-    if (write(ready, "r", 1) != 1)
+    err = rpm_server_url(lent, 0, url, sizeof(url));
+    if (err != 0 || write(ready, url, strlen(url) + 1) < 1)
         rpm_server_stop(lent);
     err = rpm_server_run(lent);
     engine.join();
@@ -66,19 +69,24 @@ struct Lending {
     _exit(err == 0 ? cli::kDone : cli::kFailed);
 }
 
-/* Wait for the byte; false: the child is gone. */
-bool wait_ready(int fd)
+/* Wait for what it says, which ends with a zero; empty: the child is gone. */
+std::string wait_ready(int fd)
 {
+    std::string url;
     char byte = 0;
     ssize_t n = 0;
 
-    do {
-        n = read(fd, &byte, 1);
-    } while (n < 0 && errno == EINTR);
-    return n == 1;
+    while ((n = read(fd, &byte, 1)) == 1 || (n < 0 && errno == EINTR)) {
+        if (n == 1 && byte == 0)
+            return url;
+        if (n == 1)
+            url += byte;
+    }
+    return "";
 }
 
-pid_t start_one(const Lending &lending)
+/* @url: where it serves. */
+pid_t start_one(const Lending &lending, std::string &url)
 {
     int ends[2];
     pid_t pid = 0;
@@ -94,10 +102,9 @@ pid_t start_one(const Lending &lending)
         serve(lending, ends[1]);
     }
     close(ends[1]);
-    bool ready = wait_ready(ends[0]);
-
+    url = wait_ready(ends[0]);
     close(ends[0]);
-    if (!ready) {
+    if (url.empty()) {
         waitpid(pid, nullptr, 0);
         throw cli::Failure("a server did not start");
     }
@@ -148,15 +155,20 @@ void Servers::start(const Options &options, uint64_t pool_bytes, uint64_t dram_b
 {
     for (uint32_t i = 0; i < options.servers; i++) {
         std::string place = folder_ + "/" + std::to_string(i);
-        std::string address = (options.link == "unix" ? "unix:" : "shm:") + place;
+        std::string address = options.link == "tcp"    ? std::string("tcp://127.0.0.1:0")
+                              : options.link == "unix" ? "unix:" + place
+                                                       : "shm:" + place;
+        std::string url;
         Lending lending{
             place + ".pool",      address,
             pool_bytes,           dram_bytes,
             options.threads + 64, options.domain == "eadr" ? RPM_DOMAIN_EADR : RPM_DOMAIN_ADR
         };
 
-        pids_.push_back(start_one(lending));
-        urls_.push_back(options.link == "unix" ? address : address + ",mode=" + options.link);
+        pids_.push_back(start_one(lending, url));
+        if (options.link == "direct" || options.link == "ring")
+            url = address + ",mode=" + options.link;
+        urls_.push_back(url);
     }
 }
 

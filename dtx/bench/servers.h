@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * servers.h: servers of our own: child processes that lend pools in memory over shm:.
+ * servers.h: servers of our own: child processes that lend pools in memory.
  */
 #ifndef DTX_BENCH_SERVERS_H
 #define DTX_BENCH_SERVERS_H

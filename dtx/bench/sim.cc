@@ -5,7 +5,7 @@
 #include "bench/sim.h"
 
 #include "bench/options.h"
-#include "engine/error.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -89,6 +89,8 @@ Sim::Sim(Options &options)
     if (options.coroutines > kCoroutinesMax)
         throw Error(0, "a modelled thread has at most " + std::to_string(kCoroutinesMax) +
                            " coroutines");
+    if (options.phases == "fewest")
+        options.phases = "one-sided"; /* the model's own word for what is not asked for */
     (void)model::parse_phases(options.phases);
     (void)model::open_model(ground_.preset);
     points_.push_back({ nullptr, "", 0, options.phases, options.durable, options.threads,

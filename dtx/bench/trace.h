@@ -5,8 +5,8 @@
 #ifndef DTX_BENCH_TRACE_H
 #define DTX_BENCH_TRACE_H
 
-#include "engine/session.h"
 #include "workload/run.h"
+#include <dtx/session.h>
 
 #include <cstdio>
 #include <string>

@@ -17,9 +17,9 @@ namespace dtx::checks
 using Body = std::function<int()>;
 
 Body add_history(CLI::App &app);
+Body add_check(CLI::App &app);
 Body add_tpcc(CLI::App &app);
-Body add_smallbank(CLI::App &app);
-Body add_tatp(CLI::App &app);
+Body add_workload(CLI::App &app);
 Body add_recover(CLI::App &app);
 Body add_promote(CLI::App &app);
 Body add_restore(CLI::App &app);

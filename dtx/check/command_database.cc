@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command_database.cc: dtx-check tpcc, smallbank, tatp, recover and vacuum: look at a database that
- * somebody left, finish what was left unfinished if asked to, and check it.
+ * command_database.cc: dtx-check check, tpcc, smallbank, tatp, ycsb, recover and vacuum: finish
+ * what sessions left unfinished in a database, if asked to, and check it.
  *
  * Tests: tests/tools/dtx_check_test
  */
@@ -9,9 +9,9 @@
 #include "check/database.h"
 
 #include "cli.h"
-#include "engine/error.h"
 #include "history/writer.h"
 #include "workload/final.h"
+#include <dtx/error.h>
 
 #include <memory>
 
@@ -25,7 +25,8 @@ const char *const kExamples =
     "Exit codes: 0 all rules hold, 1 one is broken, 2 wrong usage, or a database that cannot be\n"
     "looked at or that sessions have left unfinished.\n"
     "Examples:\n"
-    "  dtx-check tpcc shm:/tmp/a shm:/tmp/b             the URLs in the order of the run\n"
+    "  dtx-check check shm:/tmp/a shm:/tmp/b            the URLs in the order of the program\n"
+    "  dtx-check tpcc shm:/tmp/a shm:/tmp/b             that, and the rules of TPC-C\n"
     "  dtx-check tpcc --recover shm:/tmp/a shm:/tmp/b   after a run that was killed\n"
     "  dtx-check recover shm:/tmp/a shm:/tmp/b          only that\n"
     "  dtx-check vacuum shm:/tmp/a shm:/tmp/b           that, and slots that were lost\n";
@@ -107,11 +108,11 @@ std::shared_ptr<Options> add_options(CLI::App &app)
     return options;
 }
 
-std::shared_ptr<Options> add_workload(CLI::App &app, const char *workload)
+/* A command that checks. */
+std::shared_ptr<Options> add_checking(CLI::App &app)
 {
     std::shared_ptr<Options> options = add_options(app);
 
-    options->wanted.workload = workload;
     app.add_option("--replicas", options->wanted.replicas,
                    "Copies that there must be (as many as there are)")
         ->check(CLI::Range(1, 64));
@@ -119,11 +120,29 @@ std::shared_ptr<Options> add_workload(CLI::App &app, const char *workload)
     return options;
 }
 
+/* The command has the name of its workload. */
+std::shared_ptr<Options> add_workload_options(CLI::App &app)
+{
+    std::shared_ptr<Options> options = add_checking(app);
+
+    options->wanted.name = app.get_name();
+    options->wanted.workload = true;
+    app.remove_option(app.get_option("--name"));
+    return options;
+}
+
 } // namespace
+
+Body add_check(CLI::App &app)
+{
+    std::shared_ptr<Options> options = add_checking(app);
+
+    return [options] { return run(*options); };
+}
 
 Body add_tpcc(CLI::App &app)
 {
-    std::shared_ptr<Options> options = add_workload(app, "tpcc");
+    std::shared_ptr<Options> options = add_workload_options(app);
 
     app.add_option("--receipts", options->receipts,
                    "What users of all runs since the load were told, as dtx-bench has written it")
@@ -131,16 +150,9 @@ Body add_tpcc(CLI::App &app)
     return [options] { return run(*options); };
 }
 
-Body add_smallbank(CLI::App &app)
+Body add_workload(CLI::App &app)
 {
-    std::shared_ptr<Options> options = add_workload(app, "smallbank");
-
-    return [options] { return run(*options); };
-}
-
-Body add_tatp(CLI::App &app)
-{
-    std::shared_ptr<Options> options = add_workload(app, "tatp");
+    std::shared_ptr<Options> options = add_workload_options(app);
 
     return [options] { return run(*options); };
 }
@@ -149,8 +161,6 @@ static Body add_mending(CLI::App &app, bool vacuum)
 {
     std::shared_ptr<Options> options = add_options(app);
 
-    app.add_option("--workload", options->wanted.workload, "Which, where there are several")
-        ->type_name("NAME");
     options->recover = true;
     options->vacuum = vacuum;
     options->check = false;

@@ -47,8 +47,6 @@ std::shared_ptr<Options> add_options(CLI::App &app, const char *about, const cha
         ->check(CLI::Range(0u, kShardsMax - 1))
         ->allow_extra_args(false)
         ->type_name("N");
-    app.add_option("--workload", options->wanted.workload, "Which, where there are several")
-        ->type_name("NAME");
     app.add_flag("--json", options->json, "Report as JSON");
     return options;
 }

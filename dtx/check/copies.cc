@@ -6,7 +6,7 @@
  */
 #include "check/copies.h"
 
-#include "engine/object.h"
+#include <dtx/object.h>
 
 #include <algorithm>
 

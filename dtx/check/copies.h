@@ -7,8 +7,8 @@
 #ifndef DTX_CHECK_COPIES_H
 #define DTX_CHECK_COPIES_H
 
-#include "engine/cluster.h"
 #include "workload/findings.h"
+#include <dtx/cluster.h>
 
 #include <vector>
 

@@ -49,6 +49,14 @@ Json json_of(const Leftovers &left)
              { "objects", left.objects } };
 }
 
+Json json_of(const TableSpec &table)
+{
+    return { { "name", table.name },
+             { "kind", table.kind == TableKind::hash ? "hash" : "ordered" },
+             { "row_bytes", table.row_bytes },
+             { "rows_max", table.rows_max } };
+}
+
 Json json_of(const Recovery &recovery)
 {
     return { { "coordinators", recovery.coordinators },
@@ -105,7 +113,8 @@ std::vector<Findings> check_database(const Found &database, const std::string &r
         if (!is_kept(all[copy], "whole"))
             continue;
         all[copy].append(check_indexes(*database.cluster, copy));
-        all[copy].append(database.workload->examine(*database.cluster, copy));
+        if (database.workload)
+            all[copy].append(database.workload->examine(*database.cluster, copy));
         if (!receipts.empty())
             all[copy].append(database.workload->audit(*database.cluster, copy, told));
     }
@@ -118,9 +127,9 @@ void print_result(const Found &database, const DatabaseResult &result)
     uint64_t rules = result.rules();
     uint64_t broken = result.broken();
 
-    printf("%s: %s; %" PRIu32 " servers, %" PRIu32 " copies\n",
-           database.cluster->schema().name().c_str(), cover.note.c_str(), cover.shards,
-           cover.replicas);
+    printf("%s: %s%s%" PRIu32 " servers, %" PRIu32 " copies\n",
+           database.cluster->schema().name().c_str(), cover.note.c_str(),
+           cover.note.empty() ? "" : "; ", cover.shards, cover.replicas);
     for (uint32_t server : database.dead)
         printf("without server %" PRIu32 " (%s), which was promoted away\n", server,
                database.cluster->options().urls[server].c_str());
@@ -152,7 +161,13 @@ void print_json(const Found &database, const DatabaseResult &result)
                   { "servers", database.cover.shards },
                   { "copies", database.cover.replicas } };
 
-    json["parameters"] = Note(name, database.cover.note).all();
+    json["tables"] = Json::array();
+    for (const TableSpec &table : database.cluster->schema().tables())
+        if (table.kind == TableKind::hash || table.kind == TableKind::ordered)
+            json["tables"].push_back(json_of(table));
+    json["note"] = database.cover.note;
+    if (database.workload)
+        json["parameters"] = Note(name, database.cover.note).all();
     json["dead"] = database.dead;
     json["unfinished"] = result.leftovers ? json_of(*result.leftovers) : Json(nullptr);
     json["recovery"] = result.recovery ? json_of(*result.recovery) : Json(nullptr);

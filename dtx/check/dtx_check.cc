@@ -20,9 +20,11 @@ struct Command {
 
 const Command kCommands[] = {
     { "history", "Is a history serialisable?", dtx::checks::add_history },
+    { "check", "Are a database's rows, copies and indexes right?", dtx::checks::add_check },
     { "tpcc", "Is the database that a run of TPC-C left consistent?", dtx::checks::add_tpcc },
-    { "smallbank", "The same of SmallBank", dtx::checks::add_smallbank },
-    { "tatp", "The same of TATP", dtx::checks::add_tatp },
+    { "smallbank", "The same of SmallBank", dtx::checks::add_workload },
+    { "tatp", "The same of TATP", dtx::checks::add_workload },
+    { "ycsb", "The same of YCSB", dtx::checks::add_workload },
     { "recover", "Finish what sessions that are gone left unfinished", dtx::checks::add_recover },
     { "promote", "Go on without servers that are gone for good", dtx::checks::add_promote },
     { "restore", "Use a server again that was gone", dtx::checks::add_restore },

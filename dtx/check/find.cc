@@ -6,9 +6,9 @@
  */
 #include "check/find.h"
 
-#include "engine/error.h"
 #include "engine/port.h"
 #include "workload/known.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <exception>
@@ -26,16 +26,14 @@ using Shards = std::map<std::string, std::vector<uint32_t>>;
 /* What servers have, by number; nothing of those that were not asked, or are away. */
 struct There {
     std::vector<std::optional<Shards>> shards;
-    std::optional<uint32_t> away; /* one of them */
-    std::exception_ptr why;
+    std::exception_ptr away; /* why one of them is */
 };
 
-dtx::Options options_of(const Wanted &wanted, uint32_t replicas)
+dtx::Options options_of(const Wanted &wanted)
 {
     dtx::Options options;
 
     options.urls = wanted.urls;
-    options.replicas = replicas;
     options.secret = wanted.secret;
     options.canary = wanted.canary;
     options.patience_us = wanted.patience_us;
@@ -60,41 +58,22 @@ std::set<std::string> names_of(const Shards &shards)
     return names;
 }
 
-/* Why there is none to choose. */
-[[noreturn]] void none_fits(const std::string &asked, const std::set<std::string> &all)
-{
-    const std::vector<std::string> &known = known_workloads();
-    bool ours = std::find(known.begin(), known.end(), asked) != known.end();
-
-    if (ours || (asked.empty() && all.empty()))
-        throw Error(RPM_E_NOENT, "no database '" + (ours ? asked : "of a workload") +
-                                     "' is on these servers; there is " + listed(all));
-    throw Error(RPM_E_NOENT,
-                "only databases of dtx-bench are known here, " +
-                    listed({ known.begin(), known.end() }) + ", not " +
-                    listed(asked.empty() ? all : std::set{ asked }) +
-                    ": its own program calls Cluster::recover, promote, restore or vacuum");
-}
-
 /* The name of the database to look at, as @there has those of each server. */
 std::string choose(const Wanted &wanted, const There &there)
 {
-    const std::vector<std::string> &known = known_workloads();
     std::set<std::string> all;
-    std::vector<std::string> fit;
 
     for (const auto &shards : there.shards)
         if (shards)
             all.merge(names_of(*shards));
-    for (const std::string &name : known)
-        if (all.count(name) != 0 && (wanted.workload.empty() || name == wanted.workload))
-            fit.push_back(name);
-    if (fit.empty())
-        none_fits(wanted.workload, all);
-    if (fit.size() > 1)
+    if (all.empty() || (!wanted.name.empty() && all.count(wanted.name) == 0))
+        throw Error(RPM_E_NOENT, "no database " +
+                                     (wanted.name.empty() ? "" : "'" + wanted.name + "' ") +
+                                     "is on these servers; there is " + listed(all));
+    if (wanted.name.empty() && all.size() > 1)
         throw Error(RPM_E_INVAL,
-                    "there are several databases, " + listed(all) + ": name the one that is meant");
-    return fit.front();
+                    "there are several databases, " + listed(all) + ": choose one with --name");
+    return wanted.name.empty() ? *all.begin() : wanted.name;
 }
 
 void expect(bool good, int code, const std::string &what)
@@ -107,6 +86,11 @@ std::string of_them(const char *what, uint64_t have, uint64_t given)
 {
     return std::string("the database has ") + std::to_string(have) + " " + what + ", and " +
            std::to_string(given) + " were given";
+}
+
+std::string command(const char *what, uint32_t server)
+{
+    return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
 }
 
 /* Shard s has its primary on server s. */
@@ -135,27 +119,37 @@ There ask_all(const Cluster &any, const Wanted &wanted)
 
             there.shards[server] = shards_on(connection.get());
         } catch (const Fenced &) {
-            there.away = server;
-            there.why = std::current_exception();
+            there.away = std::current_exception();
         }
     }
     if (std::none_of(there.shards.begin(), there.shards.end(), [](auto &one) { return one; })) {
-        expect(there.away.has_value(), RPM_E_INVAL, "no server is left to ask");
-        std::rethrow_exception(there.why);
+        expect(there.away != nullptr, RPM_E_INVAL, "no server is left to ask");
+        std::rethrow_exception(there.away);
     }
     return there;
 }
 
+/* From the first shard whose header is whole. */
 Cover cover_there(const Cluster &any, const std::string &name, const There &there)
 {
+    std::exception_ptr damage;
+
     for (uint32_t server = 0; server < there.shards.size(); server++) {
         if (!there.shards[server] || there.shards[server]->count(name) == 0)
             continue;
         Connection connection(any, server);
 
-        return read_cover(connection.get(), name, there.shards[server]->at(name).front());
+        for (uint32_t shard : there.shards[server]->at(name)) {
+            try {
+                return read_cover(connection.get(), name, shard);
+            } catch (const Error &error) {
+                if (error.code() != RPM_E_CORRUPT && error.code() != RPM_E_FOREIGN)
+                    throw;
+                damage = damage ? damage : std::current_exception();
+            }
+        }
     }
-    throw Error(RPM_E_NOENT, "no shard of '" + name + "'");
+    std::rethrow_exception(damage);
 }
 
 bool is_dead(const Cluster &cluster, uint32_t server)
@@ -183,32 +177,41 @@ void check_places(const Cluster &cluster, const There &there)
         else
             expect(is_dead(cluster, server), RPM_E_NOENT,
                    urls[server] + " has nothing of the database '" + name + "'; there is " +
-                       listed(names_of(*there.shards[server])));
+                       listed(names_of(*there.shards[server])) +
+                       ". Start it with its own pool; or, if that is lost: " +
+                       command("promote", server) + ", then " + command("restore", server));
     }
 }
 
 /* That all servers which live are there. Who is going to recover may find it interrupted. */
-void verify(Found &found, const There &there, bool settled)
+void verify(Found &found, bool settled)
 {
     try {
         found.cluster->verify();
         found.dead = found.cluster->dead();
     } catch (const Fenced &failure) {
-        if (!settled && failure.code() == RPM_E_FENCED)
-            return;
-        if (!there.away)
+        if (settled || failure.code() != RPM_E_FENCED)
             throw;
-        throw Error(failure.code(), failure.what() + std::string(": to go on without server ") +
-                                        std::to_string(*there.away) +
-                                        ", if it is gone for good, there is dtx-check promote");
     }
+}
+
+/* The schema of the workload that the user wants the rules of, or what the shards say. */
+Schema schema_of(Found &found, const std::string &name, bool workload)
+{
+    const Cover &cover = found.cover;
+
+    if (!workload)
+        return Schema::of_description(name, cover.schema_version, cover.description);
+    found.workload = workload_of_note(name, cover.note, cover.shards);
+    return found.workload->schema();
 }
 
 } // namespace
 
 Found find_database(const Wanted &wanted)
 {
-    Cluster any(Schema("any", 0), options_of(wanted, 1));
+    dtx::Options options = options_of(wanted);
+    Cluster any(Schema("any", 0), options);
     There there = ask_all(any, wanted);
     std::string name = choose(wanted, there);
     Found found;
@@ -218,13 +221,17 @@ Found find_database(const Wanted &wanted)
            of_them("servers", found.cover.shards, wanted.urls.size()));
     expect(wanted.replicas == 0 || wanted.replicas == found.cover.replicas, RPM_E_INVAL,
            of_them("copies", found.cover.replicas, wanted.replicas));
-    found.workload = workload_of_note(name, found.cover.note, found.cover.shards);
-    found.cluster = std::make_unique<Cluster>(found.workload->schema(),
-                                              options_of(wanted, found.cover.replicas));
+    options.replicas = found.cover.replicas;
+    options.durable = found.cover.durable;
+
+    Schema schema = schema_of(found, name, wanted.workload);
+
+    schema.set_note(found.cover.note);
+    found.cluster = std::make_unique<Cluster>(std::move(schema), options);
     check_places(*found.cluster, there);
     if (!wanted.absent.empty())
         return found;
-    verify(found, there, wanted.settled);
+    verify(found, wanted.settled);
     return found;
 }
 

@@ -8,9 +8,9 @@
 #ifndef DTX_CHECK_FIND_H
 #define DTX_CHECK_FIND_H
 
-#include "engine/cluster.h"
 #include "engine/cover.h"
 #include "workload/workload.h"
+#include <dtx/cluster.h>
 
 #include <memory>
 #include <string>
@@ -20,7 +20,8 @@ namespace dtx::checks
 
 /* What the user says of it. */
 struct Wanted {
-    std::string workload; /* empty: whichever is there, but only one */
+    std::string name;      /* empty: whichever is there, but only one */
+    bool workload = false; /* it is that of a workload, whose rules are wanted */
     std::vector<std::string> urls;
     uint32_t replicas = 0; /* 0: as it is */
     std::string secret;
@@ -33,7 +34,7 @@ struct Wanted {
 
 struct Found {
     Cover cover;
-    std::unique_ptr<Workload> workload;
+    std::unique_ptr<Workload> workload; /* if that was wanted */
     std::unique_ptr<Cluster> cluster;
     std::vector<uint32_t> dead; /* servers; not looked for when some are absent */
 };

@@ -8,8 +8,8 @@
 #ifndef DTX_CHECK_INDEXES_H
 #define DTX_CHECK_INDEXES_H
 
-#include "engine/cluster.h"
 #include "workload/findings.h"
+#include <dtx/cluster.h>
 
 namespace dtx::checks
 {

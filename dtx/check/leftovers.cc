@@ -9,9 +9,9 @@
  */
 #include "check/leftovers.h"
 
-#include "engine/error.h"
 #include "engine/recover.h"
 #include "engine/redo.h"
+#include <dtx/error.h>
 
 #include <algorithm>
 #include <unordered_map>

@@ -7,7 +7,7 @@
 #ifndef DTX_CHECK_LEFTOVERS_H
 #define DTX_CHECK_LEFTOVERS_H
 
-#include "engine/cluster.h"
+#include <dtx/cluster.h>
 
 #include <string>
 

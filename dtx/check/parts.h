@@ -7,10 +7,10 @@
 #ifndef DTX_CHECK_PARTS_H
 #define DTX_CHECK_PARTS_H
 
-#include "engine/cluster.h"
-#include "engine/object.h"
 #include "engine/words.h"
 #include "workload/findings.h"
+#include <dtx/cluster.h>
+#include <dtx/object.h>
 
 #include <cstring>
 #include <string>

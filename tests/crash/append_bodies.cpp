@@ -24,6 +24,58 @@ static void append_pipelined(Run &run)
     writer.poll(true);
 }
 
+// Appends that share flushes: a group behind a flush under way, one behind a shared flush, polls in
+// between that take in some completions, others that find none.
+static void append_shared(Run &run)
+{
+    Writer writer(run, FIRST, log_of(run, "a", 16384));
+
+    run.begin();
+    for (int turn = 0; turn < 3; turn++) {
+        for (size_t len : { 40, 100, 8, 300, 40, 230 })
+            writer.async(len);
+        writer.poll(false);
+        for (size_t len : { 64, 500 })
+            writer.async(len);
+        writer.poll(turn != 0);
+    }
+    writer.async(8);
+    writer.reserve(100, 60);
+    writer.async(40, RPM_MORE);
+    writer.async(300);
+    writer.poll(false);
+    writer.async(40);
+    writer.append(70);
+    writer.async(100);
+    writer.async(40);
+    writer.batch({ 40, 600 });
+    for (size_t len : { 40, 100, 8 })
+        writer.async(len);
+    writer.persist();
+    writer.poll(true);
+}
+
+// A group is held back on one log while another one is waited for.
+static void append_shared_two(Run &run)
+{
+    Writer one(run, FIRST, log_of(run, "a"));
+    Writer two(run, FIRST, log_of(run, "b"));
+
+    run.begin();
+    for (size_t len : { 40, 100, 8 }) {
+        one.async(len);
+        two.async(len);
+    }
+    two.append(40);
+    for (size_t len : { 300, 40, 40 }) {
+        one.async(len);
+        two.async(len);
+    }
+    one.persist();
+    one.poll(true);
+    two.poll(true);
+}
+
 static void append_more(Run &run)
 {
     Writer writer(run, FIRST, log_of(run, "a"));
@@ -241,6 +293,8 @@ const std::vector<Scenario> &append_scenarios()
     static const std::vector<Scenario> all = {
         { "append_blocking", append_blocking },
         { "append_pipelined", append_pipelined },
+        { "append_shared", append_shared },
+        { "append_shared_two", append_shared_two },
         { "append_more", append_more },
         { "append_batch", append_batch },
         { "append_reserve", append_reserve },

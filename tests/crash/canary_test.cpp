@@ -27,7 +27,7 @@ void stale(Run &run)
             if (who != 0)
                 writer.append(40);
             for (int i = 0; i < 5; i++)
-                writer.async(40);
+                writer.async(40, RPM_MORE); // under way at once, and not held back for a flush
             for (uint64_t i = run.chance.below(60); i > 0; i--)
                 rpm_sim_step(run.sim());
             run.strike(Fault::reorder);
@@ -60,6 +60,9 @@ const std::vector<Canary> &canaries()
           "epoch raised after the first append",
           { "recover_again", "many_writers", "same_size" } },
         { RPMI_CANARY_EARLY_ACK, "acknowledged before the flush", { "append_blocking" } },
+        { RPMI_CANARY_OLD_FLUSH,
+          "acknowledged by a flush before the write",
+          { "append_shared", "append_pipelined" } },
         { RPMI_CANARY_LATE_TRIM, "trim durable after reuse", { "trim_reuse", "full_ring" } },
         { RPMI_CANARY_PAD_NEIGHBOUR, "padding over a neighbour", { "neighbours", "write_any" } },
         { RPMI_CANARY_BLIND_RESUME,
@@ -70,15 +73,16 @@ const std::vector<Canary> &canaries()
           { "recover_again", "resume", "takeover", "many_writers" } },
         { RPMI_CANARY_NO_START_FLUSH,
           "directory not made durable at a start",
-          { "create_halfway" } },
+          { "create_halfway", "trim_killed" } },
         { RPMI_CANARY_EARLY_DETACH, "locks freed while writes may land", { "inherit" } },
         { RPMI_CANARY_HEAD_IN_PLACE, "head written over the one in force", { "trim_reuse" } },
         { RPMI_CANARY_EARLY_STATE, "entry in force before its body", { "create", "replace_log" } },
         { RPMI_CANARY_NO_LOG_ID, "log's id not in the checksum", { "replace_log" } },
-        { RPMI_CANARY_OLD_HEADER, "new log's header not zeroed", { "replace_log" } },
+        { RPMI_CANARY_OLD_HEADER, "slots of an older log kept", { "replace_log" } },
         { RPMI_CANARY_WEAK_ZEROS, "new region's zeros not durable", { "replace_region" } },
         { RPMI_CANARY_EARLY_STEPS, "steps answered before the drain", { "write_steps" } },
         { RPMI_CANARY_VISIBLE_HEAD, "space freed by a head not durable", { "trim_halfway" } },
+        { RPMI_CANARY_ONE_HEAD, "one copy of the head", { "rotten_head" } },
     };
 
     return list;

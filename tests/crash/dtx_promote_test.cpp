@@ -4,8 +4,8 @@
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "crash/dtx_world.h"
-#include "engine/error.h"
 #include "unit/dtx/engine/histories.h"
+#include <dtx/error.h>
 
 using dtx::Session;
 using dtx::Status;

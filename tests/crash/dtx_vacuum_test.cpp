@@ -4,10 +4,10 @@
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "crash/dtx_world.h"
-#include "engine/error.h"
 #include "engine/membership.h"
 #include "engine/port.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
 
 using dtx::Session;
 using dtx::Status;
@@ -36,7 +36,7 @@ bool insert(Session &session, const Tables &tables, uint64_t key)
                    co_return co_await txn.insert(tables.accounts, key, Account{ 1 });
                }) == Status::committed;
     } catch (const dtx::Error &error) {
-        REQUIRE(error.code() == RPM_E_FULL);
+        REQUIRE(error.code() == RPM_E_NOSPACE);
         return false;
     }
 }

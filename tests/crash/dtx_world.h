@@ -4,8 +4,8 @@
 #ifndef TESTS_CRASH_DTX_WORLD_H
 #define TESTS_CRASH_DTX_WORLD_H
 
-#include "engine/cluster.h"
 #include "support/catch.h"
+#include <dtx/cluster.h>
 
 #include <cstdint>
 #include <librpm/sim.h>

@@ -3,6 +3,11 @@
 // beside a writer.
 #include "crash/bodies.h"
 
+extern "C" {
+#include "transport/sim/sim.h"
+#include "wire/head.h"
+}
+
 #include <algorithm>
 
 using namespace cuts;
@@ -350,7 +355,7 @@ static void create_halfway(Run &run)
         meanwhile.end();
     }
     run.begin();
-    steps -= std::min<uint64_t>(steps, run.chance.below(24)); // the claim is part of it
+    steps -= std::min<uint64_t>(steps, run.chance.below(48)); // claim and seal are part of it
     try {
         Meanwhile meanwhile(run, [&] {
             if (steps-- == 0)
@@ -363,6 +368,70 @@ static void create_halfway(Run &run)
     run.revive();
     Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);
     second.append(40);
+}
+
+// The server dies at a trim whose head others see and power takes back. The next server's first
+// head goes to the slots of the one before, which was acknowledged; torn, it must not take that
+// along.
+static void trim_killed(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+    uint64_t step = run.chance.below(16);
+
+    try {
+        Writer first(run, FIRST, oracle);
+
+        for (size_t len : { 800, 800, 800 })
+            first.append(len);
+        first.trim(2);
+        first.append(800);
+        Meanwhile meanwhile(run, [&] {
+            if (step-- == 0)
+                run.strike(Fault::kill);
+        });
+        first.trim(1);
+        meanwhile.end();
+    } catch (const Lost &) {
+    }
+    run.revive();
+    run.begin();
+    Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);
+    second.append(40);
+}
+
+// One line of the head slots of the first log rots, while all of them are whole: beside a head that
+// power tore, what is left may not tell which head was the newest.
+static void rot(Run &run)
+{
+    unsigned char *slots = run.sim()->world->machine[0].media.pool + 36864;
+    uint64_t slot = run.chance.below(RPMI_HEAD_SLOTS);
+    rpmi_head head;
+
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
+        if (rpmi_head_get(slots + uint64_t{ i } * RPMI_HEAD_SLOT_STRIDE, &head) != 0)
+            return;
+    slots[slot * RPMI_HEAD_SLOT_STRIDE + run.chance.below(RPMI_HEAD_BYTES)] ^= 0x10;
+    run.say("head slot %u rots", static_cast<unsigned>(slot));
+}
+
+// Whatever a fault leaves of the head, one line of it can be lost as well.
+static void rotten_head(Run &run)
+{
+    LogOracle &oracle = log_of(run, "a");
+
+    {
+        Writer writer(run, FIRST, oracle);
+        writer.append(40);
+    }
+    run.before_restart = rot;
+    run.begin();
+    Writer writer(run, FIRST, oracle);
+    for (size_t len : { 1200, 1200, 1200 })
+        writer.append(len);
+    writer.trim(2);
+    writer.append(1200);
+    writer.trim(0);
+    writer.append(1900);
 }
 
 const std::vector<Scenario> &recover_scenarios()
@@ -381,6 +450,8 @@ const std::vector<Scenario> &recover_scenarios()
         { "reader_trims", reader_trims },
         { "trim_halfway", trim_halfway },
         { "create_halfway", create_halfway },
+        { "trim_killed", trim_killed },
+        { "rotten_head", rotten_head },
     };
 
     return all;
