@@ -13,6 +13,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 #include <string>
+#include <sys/stat.h>
 
 namespace support
 {
@@ -106,6 +107,7 @@ class Authority
             return;
         file = fopen((dir_ + name + ".key").c_str(), "w");
         REQUIRE(file != nullptr);
+        REQUIRE(fchmod(fileno(file), 0600) == 0);
         REQUIRE(PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr) == 1);
         fclose(file);
     }

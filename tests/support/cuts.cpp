@@ -215,6 +215,8 @@ void Run::revive()
     note();
     struck_ = false;
     arm();
+    if (before_restart != nullptr)
+        before_restart(*this);
     say("restart");
     must(rpm_sim_restart(sim_, 0), "restart");
 }

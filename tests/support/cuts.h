@@ -96,7 +96,8 @@ class Run
 
     const Setup setup;
     Chance chance;
-    uint64_t timeout_us; // of clients that are dialled from now on
+    uint64_t timeout_us;                     // of clients that are dialled from now on
+    void (*before_restart)(Run &) = nullptr; // may change the pool that a restart finds
 
     // Client machine @who, dialled at first use. Throws Lost.
     rpm_conn *client(unsigned who);

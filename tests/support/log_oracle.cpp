@@ -254,9 +254,10 @@ void LogOracle::use_again(Run &run)
             writer_->trim(0);
             writer_->append(len);
         }
-    for (size_t len : { 100, 8 })
-        if (!writer_->try_async(len))
-            break;
+    // Both under way when this returns: without RPM_MORE the second would wait for the first's
+    // flush.
+    if (writer_->try_async(100, RPM_MORE))
+        (void)writer_->try_async(8);
 }
 
 void LogOracle::let_go()
@@ -536,9 +537,8 @@ void Writer::settle(const std::vector<rpm_outcome> &outcomes, bool again)
         decide(outcome, &absent);
     if (!unknown_.empty())
         violate("record %u was lost and resume says nothing about it", unknown_.front());
-    for (uint32_t serial : silent_) // never submitted
-        oracle_.entry(serial).fate = Fate::gone;
-    silent_.clear();
+    if (!silent_.empty())
+        violate("record %u ended unknown and resume says nothing about it", silent_.front());
     poll(true); // what was acknowledged and not reaped yet
     for (uint32_t serial : absent) {
         if (!again || fenced_)

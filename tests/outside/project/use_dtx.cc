@@ -2,7 +2,7 @@
 // use_dtx.cc: an outside program over dtx. Makes a database on a server, unless it is there,
 // inserts a row, unless it is there, and reads it.
 #include <cstdio>
-#include <engine/session.h>
+#include <dtx/session.h>
 
 struct Word {
     char text[8];
