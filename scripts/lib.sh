@@ -19,6 +19,8 @@ TEST_PACKAGES=(git valgrind clang-14 libclang-rt-14-dev clang-format-14 strace b
 # What rpm-bench compare --peer and dtx-peer hold us against; without them they say so.
 PEER_PACKAGES=(librpma-dev libfabric-dev libsqlite3-dev liblmdb-dev)
 FIGURE_PACKAGES=(python3-matplotlib python3-pandas python3-seaborn)
+# For scripts/cross, which fetches the rest itself. It and gcc-multilib exclude each other.
+CROSS_PACKAGES=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu)
 # For the guest of tests/live/lab.
 LAB_PACKAGES=(qemu-system-x86 busybox-static kmod cpio xz-utils zstd)
 

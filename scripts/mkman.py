@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """mkman.py: make the manual pages. Section 3 comes from the contract blocks of the public headers,
-librpm-format(5) from lib/FORMAT.md; the pages written by hand get their date, version and tables.
+and from the comments of those of dtx (cxxman.py), librpm-format(5) from lib/FORMAT.md; the pages written by hand get their date, version and tables.
 
     scripts/mkman.py --out build/man --date 2025-01-31 --version 0.1.0
     scripts/mkman.py --list             the pages it would make
@@ -15,6 +15,7 @@ import textwrap
 from pathlib import Path
 
 import contract
+import cxxman
 
 THREAD_RULES = {
     'one per conn': 'One thread for each connection and all that is opened on it',
@@ -252,7 +253,8 @@ def format_page(text, options):
 def handmade_page(path, headers, options):
     text = path.read_text()
     text = re.sub(r'^@ENUM (\w+)@$', lambda m: enum_list(headers, m.group(1)), text, flags=re.M)
-    return text.replace('@DATE@', options.date).replace('@VERSION@', options.version)
+    text = re.sub(r'^\.Dd .*$', f'.Dd {options.date}', text, count=1, flags=re.M)
+    return re.sub(r'^\.Os librpm$', f'.Os librpm {options.version}', text, count=1, flags=re.M)
 
 
 def pages(options):
@@ -264,6 +266,11 @@ def pages(options):
         yield f'man3/{names[0]}.3', text
         for alias in names[1:]:
             yield f'man3/{alias}.3', f'.so man3/{names[0]}.3\n'
+    for name in cxxman.PAGES:
+        header = top / f'dtx/include/dtx/{name}.h'
+        if header.exists():
+            yield f'man3/dtx_{name}.3', cxxman.page(name, header.read_text(), options,
+                                                    sys.modules[__name__])
     format_file = top / 'lib/FORMAT.md'
     if format_file.exists():
         yield 'man5/librpm-format.5', format_page(format_file.read_text(), options)

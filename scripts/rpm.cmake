@@ -42,7 +42,7 @@ function(rpm_library name)
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 PkgConfig::OPENSSL numa Threads::Threads
-        $<BUILD_INTERFACE:rpm_build>)
+        $<BUILD_INTERFACE:rpm_build> $<BUILD_INTERFACE:rpm_product>)
     rpm_rdma(${name})
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
@@ -69,6 +69,11 @@ endfunction()
 # rpm_threaded_tests, those with several threads, under TSan as well.
 add_custom_target(rpm_quick_tests)
 add_custom_target(rpm_threaded_tests)
+# What scripts/cross builds for another architecture and runs by an emulator: the tests of what differs
+# between architectures (copies, flushes, bytes of the formats) that need neither threads that end
+# under a robust futex nor other processes, which the emulator does not carry out as a kernel does.
+add_custom_target(rpm_cross_tests)
+set(RPM_CROSS "^(golden_format|unit_(plan|pool|region|wire)|conform_steps)$")
 
 # How tests are compiled, alike for all of them, or they could not share a compiled header.
 function(rpm_test_options name)
@@ -96,6 +101,10 @@ function(rpm_test name)
         add_dependencies(rpm_quick_tests ${name})
         list(APPEND arg_LABEL quick)
     endif()
+    if(CMAKE_CROSSCOMPILING AND name MATCHES "${RPM_CROSS}")
+        add_dependencies(rpm_cross_tests ${name})
+        list(APPEND arg_LABEL cross)
+    endif()
     if(arg_THREADED)
         add_dependencies(rpm_threaded_tests ${name})
         list(APPEND arg_LABEL threaded)
@@ -116,9 +125,9 @@ endfunction()
 function(rpm_program name)
     cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
     list(GET arg_SOURCES 0 main)
-    set_source_files_properties(${main} PROPERTIES COMPILE_OPTIONS "-O0")
+    set_source_files_properties(${main} PROPERTIES COMPILE_OPTIONS "-O0;-U_FORTIFY_SOURCE")
     add_executable(${name} ${arg_SOURCES})
-    target_link_libraries(${name} PRIVATE rpm rpm_tool rpm_build)
+    target_link_libraries(${name} PRIVATE rpm rpm_tool rpm_build rpm_product)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
         INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -201,6 +201,18 @@ def check_n1(tree):
             yield path, f'{name}: the word for users is persist', name
 
 
+def check_e2(tree):
+    """a public function that can fail drops the error text of the call before"""
+    can_fail = {name for header in tree.headers()
+                for name in re.findall(r'\bRPM_MUST_CHECK int (\w+)\(', tree.code(header))}
+    for path in tree.with_suffix('.c', ('lib',)):
+        code = tree.code(path)
+        for match in re.finditer(r'^int (rpm_\w+)\([^;{]*\)\n\{\n(.*)', code, re.M):
+            if match.group(1) in can_fail and match.group(2).strip() != 'rpmi_begin();':
+                yield (f'{path}:{line_of(code, match.start())}',
+                       f'{match.group(1)} does not begin with rpmi_begin()', match.group(1))
+
+
 def check_n2(tree):
     """no typedef of a struct, no name of ours that ends in _t"""
     for path in tree.with_suffix(C_LIKE, USER_FOLDERS):
@@ -378,7 +390,7 @@ def check_words(tree):
 
 
 CHECKS = {
-    'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'N2': check_n2,
+    'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'E2': check_e2, 'N2': check_n2,
     'X1': check_x1, 'X5': check_x5, 'B1': check_cmake, 'B4': check_b4, 'DEAD': check_dead,
     'FILES': check_files, 'TEXT': check_text, 'WORDS': check_words,
 }

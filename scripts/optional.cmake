@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Libraries that are used where they are, and found by the next build when they are installed later.
+find_package(PkgConfig REQUIRED)
+
+# rpm_optional_library(NAME MODULE...): NAME_FOUND and PkgConfig::NAME, as pkg_check_modules() has them.
+# While one of them is not there, each folder that pkg-config looks in is watched: when a package is
+# installed, the folder changes, and the next build configures itself again first.
+function(rpm_optional_library name)
+    pkg_check_modules(${name} QUIET IMPORTED_TARGET GLOBAL ${ARGN})
+    set(${name}_FOUND "${${name}_FOUND}" PARENT_SCOPE)
+    if(${name}_FOUND)
+        return()
+    endif()
+    execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --variable pc_path pkg-config
+        OUTPUT_VARIABLE folders OUTPUT_STRIP_TRAILING_WHITESPACE)
+    string(REPLACE ":" ";" folders "$ENV{PKG_CONFIG_PATH}:${folders}")
+    foreach(folder IN LISTS folders)
+        if(IS_DIRECTORY "${folder}")
+            set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}")
+        endif()
+    endforeach()
+endfunction()

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# texts.cmake: what is put together of other texts, here or when it is installed.
+# What a program needs that is linked with the static library.
+list(JOIN PMEM2_STATIC_LDFLAGS " " pmem2)
+list(JOIN OPENSSL_STATIC_LDFLAGS " " openssl)
+list(JOIN RDMA_STATIC_LDFLAGS " " rdma)
+file(RELATIVE_PATH LIBRPM_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+    ${CMAKE_INSTALL_PREFIX})
+set(LIBRPM_PC_LIBS "${pmem2} ${openssl} ${rdma} -lnuma -pthread")
+configure_file(librpm.pc.in librpm.pc @ONLY)
+
+# With the prefix of the installation, which need not be that of the configuration.
+install(CODE "set(prefix_of_unit \"\${CMAKE_INSTALL_PREFIX}\")
+    cmake_path(ABSOLUTE_PATH prefix_of_unit)
+    cmake_path(APPEND prefix_of_unit ${CMAKE_INSTALL_BINDIR} OUTPUT_VARIABLE RPM_BINDIR)
+    configure_file(${CMAKE_CURRENT_SOURCE_DIR}/rpm-server.service.in
+        ${made}/rpm-server.service @ONLY)")
