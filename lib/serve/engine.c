@@ -16,12 +16,13 @@
 #include "base/mac.h"
 #include "transport/shm/order.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #define EVENTS_MAX 16
-#define SPINS_AT_ONCE 64u
+#define SPINS_AT_ONCE 64u /* looks between two at the clock */
 #define SPINS_EAGER 4096u /* looks before the first pause: a few microseconds */
 
 static bool stopping(const struct rpm_server *server)
@@ -46,21 +47,35 @@ static bool may_spin(const struct rpm_server *server, uint32_t cpu)
     return false;
 }
 
-/* True: there is something to do. */
-static bool spin(const struct rpm_server *server)
+static bool look(const struct rpm_server *server, uint32_t looks)
 {
-    uint64_t until;
-
-    for (uint32_t i = 0; i < SPINS_EAGER; i++)
+    for (uint32_t i = 0; i < looks; i++)
         if (rpmi_serve_ready(server))
             return true;
+    return false;
+}
+
+/* True: there is something to do. Looks at memory are free, looks at sockets are system calls: a
+ * server that makes them for long keeps this CPU from a client, or another server, that has
+ * something to say. So one with ports counts them by the clock, and lets others go first; where
+ * none waits for the CPU, sched_yield() returns at once. */
+static bool spin(const struct rpm_server *server)
+{
+    bool ports = server->ports_n != 0;
+    uint64_t until;
+
+    if (!ports && look(server, SPINS_EAGER))
+        return true;
     until = rpmi_clock_ns() + RPMI_SPIN_NS;
-    while (rpmi_clock_ns() < until && !stopping(server))
+    while (rpmi_clock_ns() < until && !stopping(server)) {
         for (uint32_t i = 0; i < SPINS_AT_ONCE; i++) {
             if (rpmi_serve_ready(server))
                 return true;
             rpmi_cpu_relax();
         }
+        if (ports)
+            (void)sched_yield();
+    }
     return false;
 }
 
@@ -71,7 +86,9 @@ static int sleep_till_bell(struct rpm_server *server)
     int n = 0;
 
     __atomic_store_n(&server->pulse->engine_sleeps, 1, __ATOMIC_SEQ_CST);
-    (void)rpmi_order_all();
+    /* A ring that begins after this look finds us asleep: its client hears of it later. */
+    if (__atomic_load_n(&server->rings_high, __ATOMIC_SEQ_CST) != 0)
+        (void)rpmi_order_all();
     if (!rpmi_ports_arm(server) && !rpmi_serve_ready(server) && !stopping(server))
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
     __atomic_store_n(&server->pulse->engine_sleeps, 0, __ATOMIC_RELAXED);
