@@ -93,8 +93,7 @@ static int read_head(struct rpm_log *log, struct rpmi_head *head)
         if (err == 0)
             return 0;
     }
-    return rpmi_fail(err, "the head of log '%s' is damaged: restore the log from a copy",
-                     log->name);
+    return rpmi_fail(err, "log '%s' needs 'rpm-log repair': %s", log->name, rpm_last_error());
 }
 
 int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head)
@@ -105,7 +104,9 @@ int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head)
     if (err != 0)
         return err;
     if (found.log_id != log->log_id || found.capacity_bytes != log->capacity)
-        return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' belongs to another log", log->name);
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "log '%s' needs 'rpm-log repair': its head belongs to another log",
+                         log->name);
     *head = found;
     return 0;
 }

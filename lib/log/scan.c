@@ -160,9 +160,9 @@ int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
     if (err != 0 || now.turn != head->turn)
         return err;
     return rpmi_fail(RPM_E_CORRUPT,
-                     "the head of log '%s' is damaged or an old one: it keeps %" PRIu64
-                     " on and has epoch %" PRIu32 ", but at %" PRIu64
-                     " lies a whole record of epoch %" PRIu32 "; restore the log from a copy",
+                     "log '%s' needs 'rpm-log repair': its head is damaged or an old one: it keeps "
+                     "%" PRIu64 " on and has epoch %" PRIu32 ", but at %" PRIu64
+                     " lies a whole record of epoch %" PRIu32,
                      log->name, head->trim_lsn, head->epoch, frame->lsn, frame->epoch);
 }
 

@@ -7,6 +7,9 @@
  * from the tail on only frames of this epoch count. A frame that an older writer left behind the
  * tail, whole or torn, can so never come back to life.
  *
+ * Both do without a head that can be read where they are to repair one: the claimer has read the
+ * ring, and says which epochs it met there and what the log's bounds are to be.
+ *
  * Invariants
  *   the claim word in the guard is durable before the claimer hears its epoch
  *   an epoch is handed out once, even if its claimer dies before it seals
@@ -90,11 +93,12 @@ static int head_load(struct rpmi_service *service, struct rpmi_object *log, stru
     }
     rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
     if (rpmi_head_pick(slots, head, &lacking) != 0)
-        return rpmi_fail(RPM_E_CORRUPT,
-                         "the head of log '%s' is damaged: restore the log from a copy",
-                         entry->name);
+        return rpmi_fail(RPM_E_CORRUPT, "log '%s' needs 'rpm-log repair': %s", entry->name,
+                         rpm_last_error());
     if (head->log_id != entry->id || head->capacity_bytes != entry->bytes - RPMI_LOG_HEADER_BYTES)
-        return rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' belongs to another log", entry->name);
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "log '%s' needs 'rpm-log repair': its head belongs to another log",
+                         entry->name);
     return lacking == 0 ? 0 : head_mend(service, log, head, lacking);
 }
 
@@ -126,21 +130,61 @@ int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *ent
     return err != 0 ? err : head_store(service, entry, &head);
 }
 
-/* The next epoch: above the head's and above every one handed out and never sealed. */
-static int next_epoch(struct rpmi_service *service, struct rpmi_object *log, uint32_t *epoch)
+/* The slots of @log as they are, judged. The index of the newest, or RPMI_HEAD_SLOTS. */
+static uint32_t head_judge(struct rpmi_service *service, const struct rpmi_object *log,
+                           struct rpmi_head_found found[RPMI_HEAD_SLOTS])
+{
+    const struct rpmi_dirent *entry = &log->entry;
+    unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
+
+    rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
+    return rpmi_head_judge(slots, entry->id, entry->bytes - RPMI_LOG_HEADER_BYTES, found);
+}
+
+/* The highest epoch that the head has; if it is to be repaired, that a valid slot has, or a record
+ * that the claimer met. */
+static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
+                       const struct rpmi_call *call, uint64_t *epoch)
+{
+    struct rpmi_head_found found[RPMI_HEAD_SLOTS];
+    struct rpmi_head head;
+    int err;
+
+    if ((call->flags & RPMI_CALL_REPAIR) == 0) {
+        err = head_load(service, log, &head);
+        *epoch = head.epoch;
+        return err;
+    }
+    *epoch = call->bytes;
+    (void)head_judge(service, log, found);
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
+        if (found[i].wrong == NULL && found[i].head.epoch > *epoch)
+            *epoch = found[i].head.epoch;
+    return 0;
+}
+
+/* The next epoch: above the head's and above every one handed out and never sealed. A claim word
+ * that holds no epoch is damaged: only a repair goes on without it. */
+static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
+                      const struct rpmi_call *call, uint32_t *epoch)
 {
     const struct rpmi_dirent *entry = &log->entry;
     unsigned char word[sizeof(uint64_t)];
-    struct rpmi_head head;
     uint64_t claimed;
-    int err = head_load(service, log, &head);
+    uint64_t known = 0;
+    int err = epoch_known(service, log, call, &known);
 
     if (err != 0)
         return err;
     rpmi_mem_load(service->opts.pool, claim_word_offset(entry), word, sizeof(word));
     claimed = rpmi_load64(word);
-    if (claimed < head.epoch)
-        claimed = head.epoch;
+    if (claimed >= UINT32_MAX && (call->flags & RPMI_CALL_REPAIR) == 0)
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "log '%s' needs 'rpm-log repair': its claim word is damaged, %" PRIu64
+                         " is no epoch",
+                         entry->name, claimed);
+    if (claimed < known || claimed >= UINT32_MAX)
+        claimed = known;
     if (claimed >= UINT32_MAX)
         return rpmi_fail(RPM_E_CORRUPT, "log '%s' has used up its epochs", entry->name);
     *epoch = (uint32_t)claimed + 1;
@@ -179,7 +223,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
                          log->writer);
     err = rpmi_key_room(client);
     if (err == 0)
-        err = next_epoch(service, log, &epoch);
+        err = next_epoch(service, log, call, &epoch);
     if (err != 0)
         return err;
     if (log->writer != 0) {
@@ -202,6 +246,57 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     return 0;
 }
 
+/* Bring what the log keeps to the medium: what is behind it will rest on it. */
+static int keep(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                const struct rpmi_head *head)
+{
+    uint64_t ring = entry->offset + RPMI_LOG_HEADER_BYTES;
+    uint64_t bytes = head->base_lsn - head->trim_lsn;
+    uint64_t at = head->trim_lsn % head->capacity_bytes;
+    uint64_t first = bytes < head->capacity_bytes - at ? bytes : head->capacity_bytes - at;
+    int err = first == 0 ? 0 : rpmi_mem_persist(service->opts.pool, ring + at, first);
+
+    if (err == 0 && bytes > first)
+        err = rpmi_mem_persist(service->opts.pool, ring, bytes - first);
+    return err;
+}
+
+/* Give the log the bounds that the claimer found, in all four slots: two heads that differ in their
+ * turns only, which are above that of any valid slot. The first goes into the slots of the older
+ * head. So whenever this ends early, what there is can be opened, or repaired again. */
+static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
+                   const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    struct rpmi_head head = {
+        .log_id = log->entry.id,
+        .capacity_bytes = log->entry.bytes - RPMI_LOG_HEADER_BYTES,
+        .trim_lsn = call->bytes,
+        .base_lsn = call->lsn,
+        .epoch = log->epoch,
+    };
+    struct rpmi_head_found found[RPMI_HEAD_SLOTS];
+    uint32_t best = head_judge(service, log, found);
+    int err;
+
+    head.turn = best < RPMI_HEAD_SLOTS ? found[best].head.turn : 0;
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
+        if (found[i].wrong == NULL && found[i].head.trim_lsn > head.trim_lsn)
+            return rpmi_fail(RPM_E_RANGE,
+                             "log '%s' was trimmed to %" PRIu64 ": it cannot begin at %" PRIu64,
+                             log->entry.name, found[i].head.trim_lsn, head.trim_lsn);
+    if (!rpmi_is_aligned(head.trim_lsn, RPMI_LINE_BYTES) ||
+        !rpmi_is_aligned(head.base_lsn, RPMI_LINE_BYTES) || !rpmi_head_in_limits(&head) ||
+        head.trim_lsn > head.base_lsn || head.base_lsn - head.trim_lsn > head.capacity_bytes)
+        return rpmi_fail(RPM_E_RANGE, "log '%s' cannot be from %" PRIu64 " to %" PRIu64,
+                         log->entry.name, head.trim_lsn, head.base_lsn);
+    err = keep(service, &log->entry, &head);
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS / RPMI_HEAD_COPIES && err == 0; i++)
+        err = head_replace(service, log, &head);
+    log->sealed = err == 0;
+    reply->value = head.trim_lsn;
+    return err;
+}
+
 static int seal(struct rpmi_service *service, struct rpmi_client *client,
                 const struct rpmi_call *call, struct rpmi_reply *reply)
 {
@@ -213,6 +308,8 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
         return err;
     if (log->entry.kind != RPM_KIND_LOG || log->writer != client->id || log->sealed)
         return rpmi_fail(RPM_E_DENIED, "only a fresh claim can be sealed");
+    if ((call->flags & RPMI_CALL_REPAIR) != 0)
+        return rebuild(service, log, call, reply);
     err = head_load(service, log, &head);
     if (err != 0)
         return err;

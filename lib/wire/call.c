@@ -17,7 +17,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define CALL_FLAGS (RPMI_CALL_CREATE | RPMI_CALL_EXCL | RPMI_CALL_TAKEOVER | RPMI_CALL_GUARDED)
+#define CALL_FLAGS                                                                                 \
+    (RPMI_CALL_CREATE | RPMI_CALL_EXCL | RPMI_CALL_TAKEOVER | RPMI_CALL_GUARDED | RPMI_CALL_REPAIR)
 #define CALL_AT_FLAGS 4
 #define CALL_AT_KEY 8
 #define CALL_AT_OBJECT 12

@@ -34,8 +34,9 @@ enum rpmi_call_flag {
     RPMI_CALL_CREATE = 1,
     RPMI_CALL_EXCL = 2,
     RPMI_CALL_TAKEOVER = 4,
-    RPMI_CALL_GUARDED = 8 /* OPEN of a region: by the claim whose write key is @key; once that has
-                             ended, the new key only reads */
+    RPMI_CALL_GUARDED = 8, /* OPEN of a region: by the claim whose write key is @key; once that has
+                              ended, the new key only reads */
+    RPMI_CALL_REPAIR = 16  /* CLAIM, SEAL: of a log whose head cannot be read or is an old one */
 };
 
 struct rpmi_call {
@@ -43,7 +44,8 @@ struct rpmi_call {
     uint32_t flags; /* enum rpmi_call_flag */
     uint32_t key;
     uint32_t object; /* enum rpm_kind */
-    uint64_t bytes;  /* OPEN: size; of a log its capacity */
+    uint64_t bytes;  /* OPEN: size; of a log its capacity; with REPAIR, CLAIM: an epoch that the new
+                        one must exceed, SEAL: trim_lsn */
     uint64_t lsn;    /* SEAL, TRIM; LIST: index; OWNER: client << 32 | epoch */
     char name[RPM_NAME_MAX + 1];
 };

@@ -34,12 +34,6 @@ _Static_assert(RPMI_HEAD_BYTES == RPMI_LINE_BYTES, "a slot is one line");
 _Static_assert(RPMI_HEAD_SLOT_STRIDE % RPMI_XPLINE_BYTES == 0, "slots on different media lines");
 _Static_assert(RPMI_HEAD_SLOTS *RPMI_HEAD_SLOT_STRIDE <= RPMI_GUARD_OFFSET, "slots, then guard");
 
-/* A slot, judged. */
-struct found {
-    struct rpmi_head head; /* set if nothing is wrong */
-    const char *wrong;
-};
-
 static bool is_sound(const struct rpmi_head *head);
 static const char *judge(const unsigned char *slot, struct rpmi_head *head);
 
@@ -73,7 +67,7 @@ int rpmi_head_get(const void *slot, struct rpmi_head *head)
 }
 
 /* Do two valid slots speak of the same log, and if they have one turn, of the same head? */
-static bool agree(const struct found *a, const struct found *b)
+static bool agree(const struct rpmi_head_found *a, const struct rpmi_head_found *b)
 {
     if (a->head.log_id != b->head.log_id || a->head.capacity_bytes != b->head.capacity_bytes)
         return false;
@@ -82,30 +76,49 @@ static bool agree(const struct found *a, const struct found *b)
             a->head.epoch == b->head.epoch);
 }
 
-/* Judge every slot. The index of a valid one with the highest turn, or RPMI_HEAD_SLOTS. */
-static uint32_t judge_all(const unsigned char *from, struct found found[RPMI_HEAD_SLOTS])
+/* Judge every slot, whatever log it is of. */
+static void judge_all(const unsigned char *from, struct rpmi_head_found found[RPMI_HEAD_SLOTS])
 {
-    uint32_t best = RPMI_HEAD_SLOTS;
-
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++) {
+        found[i].head = (struct rpmi_head){ 0 };
         found[i].wrong = judge(from + (size_t)i * RPMI_HEAD_SLOT_STRIDE, &found[i].head);
         if (found[i].wrong == NULL && found[i].head.turn % 2 != i % 2)
             found[i].wrong = "a turn that belongs in another slot";
+    }
+}
+
+static uint32_t newest(const struct rpmi_head_found found[RPMI_HEAD_SLOTS])
+{
+    uint32_t best = RPMI_HEAD_SLOTS;
+
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
         if (found[i].wrong == NULL &&
             (best == RPMI_HEAD_SLOTS || found[i].head.turn > found[best].head.turn))
             best = i;
-    }
     return best;
+}
+
+uint32_t rpmi_head_judge(const void *slots, uint64_t log_id, uint64_t capacity_bytes,
+                         struct rpmi_head_found found[RPMI_HEAD_SLOTS])
+{
+    RPM_ASSERT(slots != NULL && found != NULL);
+    judge_all(slots, found);
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
+        if (found[i].wrong == NULL &&
+            (found[i].head.log_id != log_id || found[i].head.capacity_bytes != capacity_bytes))
+            found[i].wrong = "the head of another log";
+    return newest(found);
 }
 
 int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *lacking)
 {
-    struct found found[RPMI_HEAD_SLOTS];
+    struct rpmi_head_found found[RPMI_HEAD_SLOTS];
     uint32_t missing = 0;
     uint32_t best;
 
     RPM_ASSERT(slots != NULL && head != NULL);
-    best = judge_all(slots, found);
+    judge_all(slots, found);
+    best = newest(found);
     if (best == RPMI_HEAD_SLOTS)
         return rpmi_fail(RPM_E_CORRUPT,
                          "no head of the log is valid: slot 0 has %s, 1 %s, 2 %s, 3 %s",

@@ -44,6 +44,12 @@ static inline uint32_t rpmi_head_slot(uint64_t turn, uint32_t copy)
     return (uint32_t)(turn % 2) + 2 * copy;
 }
 
+/* A slot, judged. */
+struct rpmi_head_found {
+    struct rpmi_head head; /* set if nothing is wrong */
+    const char *wrong;     /* what is; NULL: the slot is valid */
+};
+
 /* Would it be taken when it is read back? */
 bool rpmi_head_in_limits(const struct rpmi_head *head);
 
@@ -52,6 +58,11 @@ void rpmi_head_put(void *slot, const struct rpmi_head *head);
 
 /* Read one slot. 0, or RPM_E_TORN: checksum, magic or invariants fail. */
 int rpmi_head_get(const void *slot, struct rpmi_head *head);
+
+/* Judge the slots, RPMI_HEAD_SLOT_STRIDE apart at @slots, of the log @log_id with a ring of
+ * @capacity bytes. The index of a valid one with the highest turn, or RPMI_HEAD_SLOTS. */
+uint32_t rpmi_head_judge(const void *slots, uint64_t log_id, uint64_t capacity_bytes,
+                         struct rpmi_head_found found[RPMI_HEAD_SLOTS]);
 
 /*
  * Choose among the slots, RPMI_HEAD_SLOT_STRIDE apart at @slots. @lacking, may be NULL: bit i is

@@ -89,7 +89,7 @@ static void fill(Input &input, rpmi_call *call)
     rpmi_call judged;
 
     call->kind = 1 + input.byte() % (RPMI_CALL_KINDS - 1);
-    call->flags = input.byte() % 16;
+    call->flags = input.byte() % 32;
     call->key = input.byte() % 8;
     call->object = input.byte() % 5;
     call->bytes = input.number();

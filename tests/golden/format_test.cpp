@@ -244,6 +244,7 @@ TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
     REQUIRE(RPMI_CALL_LIST == 7);
     REQUIRE(RPMI_CALL_OWNER == 8);
     REQUIRE(RPMI_CALL_TAKEOVER == 4);
+    REQUIRE(RPMI_CALL_REPAIR == 16);
     REQUIRE(RPM_KIND_DRAM == 3);
     REQUIRE(RPM_KIND_LOCKS == 4);
     REQUIRE(RPM_MEDIUM_DEVDAX == 6);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/pool/far.h"
 
+extern "C" {
+#include "base/rng.h"
+}
+
 namespace
 {
 
@@ -303,4 +307,180 @@ TEST_CASE("claim: a head that cannot be counted on is refused, and stays", "[uni
     CHECK(far.with_key(me, RPMI_CALL_TRIM, log.key, 64).status == RPM_E_CORRUPT);
     CHECK(far.head(header).turn == head.turn);
     CHECK(far.head(header).trim_lsn == 0);
+}
+
+namespace
+{
+
+// A log with records and a trimmed head, of whose writer nothing is left; and what repairs it.
+struct RepairFar : ClaimFar {
+    RepairFar()
+    {
+        rpmi_reply first = claim(me, mine);
+
+        REQUIRE(with_key(me, RPMI_CALL_SEAL, first.key, 640).status == 0);
+        REQUIRE(with_key(me, RPMI_CALL_TRIM, mine, 64).status == 0);
+        REQUIRE(with_key(me, RPMI_CALL_CLOSE, first.key).status == 0);
+    }
+    rpmi_reply repair_claim(uint64_t seen, uint32_t flags = 0)
+    {
+        rpmi_call request = {};
+
+        request.kind = RPMI_CALL_CLAIM;
+        request.key = yours;
+        request.flags = flags | RPMI_CALL_REPAIR;
+        request.bytes = seen;
+        return call(you, request);
+    }
+    rpmi_reply repair_seal(uint32_t key, uint64_t trim, uint64_t base)
+    {
+        rpmi_call request = {};
+
+        request.kind = RPMI_CALL_SEAL;
+        request.key = key;
+        request.flags = RPMI_CALL_REPAIR;
+        request.bytes = trim;
+        request.lsn = base;
+        return call(you, request);
+    }
+    void damage(uint32_t slots)
+    {
+        for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS; slot++)
+            if ((slots >> slot & 1) != 0)
+                pool.bytes[HEADER + slot * RPMI_HEAD_SLOT_STRIDE + 32] ^= 0x41;
+        pool.kept = pool.bytes;
+    }
+    // All four slots hold it, in the turns that belong there.
+    void check_whole(uint64_t trim, uint64_t base, uint32_t epoch)
+    {
+        rpmi_head_found found[RPMI_HEAD_SLOTS];
+        uint32_t best = rpmi_head_judge(&pool.bytes[HEADER], head(HEADER).log_id, 8192, found);
+
+        REQUIRE(best < RPMI_HEAD_SLOTS);
+        for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS; slot++) {
+            CAPTURE(slot);
+            REQUIRE(found[slot].wrong == nullptr);
+            CHECK(found[slot].head.turn + (slot % 2 == best % 2 ? 0 : 1) == found[best].head.turn);
+            CHECK(found[slot].head.trim_lsn == trim);
+            CHECK(found[slot].head.base_lsn == base);
+            CHECK(found[slot].head.epoch == epoch);
+        }
+    }
+};
+
+} // namespace
+
+TEST_CASE("claim: a head that is gone is named with its reason, and can be repaired", "[unit]")
+{
+    RepairFar far;
+    uint32_t slots = GENERATE(15u, 13u, 7u, 1u, 0u);
+    uint64_t word = GENERATE(uint64_t{ 1 }, UINT64_MAX, uint64_t{ UINT32_MAX });
+    bool sound = slots < 2 && word == 1;
+
+    CAPTURE(slots, word);
+    rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
+    far.damage(slots);
+    rpmi_store64(&far.pool.bytes[HEADER + RPMI_GUARD_OFFSET], word);
+    if (!sound) {
+        rpmi_reply refused = far.claim(far.you, far.yours);
+        CHECK(refused.status == RPM_E_CORRUPT);
+        CHECK(std::string(refused.text).find("needs 'rpm-log repair': ") != std::string::npos);
+        CHECK((std::string(refused.text).find(slots == 15 ? "slot 0 has a wrong checksum" : "") !=
+               std::string::npos));
+    }
+    rpmi_reply claim = far.repair_claim(7);
+    REQUIRE(claim.status == 0);
+    CHECK(claim.epoch == 8);
+    CHECK(far.repair_seal(claim.key, 64, 640).status == 0);
+    far.check_whole(64, 640, 8);
+    CHECK(far.with_key(far.you, RPMI_CALL_CLOSE, claim.key).status == 0);
+    rpmi_reply next = far.claim(far.me, far.mine);
+    CHECK(next.epoch == 9);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, next.key, 640).status == 0);
+    rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
+}
+
+TEST_CASE("claim: a repair keeps to the log's limits and to what valid slots say", "[unit]")
+{
+    RepairFar far;
+
+    far.damage(4 + 8);
+    CHECK(far.repair_claim(UINT32_MAX).status == RPM_E_CORRUPT);
+    rpmi_reply claim = far.repair_claim(0);
+    REQUIRE(claim.status == 0);
+    CHECK(claim.epoch == 2); // above that of the valid slots
+    for (auto [trim, base] : std::vector<std::pair<uint64_t, uint64_t>>{
+             { 0, 640 },                           // trimmed to 64
+             { 65, 640 },                          // no line
+             { 64, 650 },                          //
+             { 704, 640 },                         // the end before the beginning
+             { 64, 64 + 8192 + 64 },               // more than the ring
+             { RPMI_HEAD_LIMIT, RPMI_HEAD_LIMIT }, // never reached
+             { UINT64_MAX - 63, UINT64_MAX - 63 } }) {
+        CAPTURE(trim, base);
+        CHECK(far.repair_seal(claim.key, trim, base).status == RPM_E_RANGE);
+    }
+    CHECK(far.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == 0);
+    far.check_whole(8192 - 64, 8192 + 640, 2);
+    CHECK(far.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == RPM_E_DENIED);
+    // A living writer is not repaired away, unless that is asked for.
+    CHECK(far.with_key(far.you, RPMI_CALL_CLOSE, claim.key).status == 0);
+    rpmi_reply writer = far.claim(far.me, far.mine);
+    REQUIRE(writer.status == 0);
+    CHECK(far.repair_claim(0).status == RPM_E_OWNED);
+    claim = far.repair_claim(0, RPMI_CALL_TAKEOVER);
+    REQUIRE(claim.status == 0);
+    CHECK(claim.epoch == 4);
+    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, writer.key, 8192 + 640).status == RPM_E_FENCED);
+}
+
+TEST_CASE("claim: a repair that a power cut ends early left a log that opens, or is repaired again",
+          "[unit]")
+{
+    uint32_t slots = GENERATE(15u, 14u, 11u, 10u, 5u, 0u);
+    uint64_t opened = 0;
+    uint64_t again = 0;
+
+    CAPTURE(slots);
+    rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
+    // The claim word; what is kept of the ring, in one piece or two; two pairs of slots.
+    for (uint32_t persist = 1; persist <= 5; persist++) {
+        for (uint64_t seed = 0; seed < 40; seed++) {
+            RepairFar far;
+            rpmi_rng rng;
+
+            CAPTURE(persist, seed);
+            far.damage(slots);
+            far.pool.fail_persist_at = persist;
+            rpmi_reply claim = far.repair_claim(7);
+            if (claim.status == 0)
+                CHECK(far.repair_seal(claim.key, 8128, 8320).status ==
+                      (persist <= 5 ? RPM_E_IO : 0));
+            // Power fails: of what was not persisted any words arrived.
+            rpmi_rng_seed(&rng, seed);
+            for (size_t at = HEADER; at < HEADER + 4096; at += 8)
+                if (rpmi_rng_below(&rng, 2) == 0)
+                    memcpy(&far.pool.kept[at], &far.pool.bytes[at], 8);
+            REQUIRE(far.reborn() == 0);
+            far.you = far.client();
+            far.yours = far.open(far.you, "log", RPM_KIND_LOG).key;
+            rpmi_reply next = far.claim(far.you, far.yours);
+            if (next.status == 0) {
+                uint64_t trim = far.head(HEADER).trim_lsn;
+                CHECK((trim == 8128 || (slots != 15 && trim <= 64)));
+                opened++;
+                continue;
+            }
+            CHECK(next.status == RPM_E_CORRUPT);
+            next = far.repair_claim(7);
+            REQUIRE(next.status == 0);
+            CHECK(next.epoch >= 8);
+            CHECK(far.repair_seal(next.key, 8128, 8320).status == 0);
+            far.check_whole(8128, 8320, next.epoch);
+            again++;
+        }
+    }
+    rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
+    CHECK(opened > 0);
+    CHECK((again > 0) == (slots == 15 || slots == 14 || slots == 11));
 }
