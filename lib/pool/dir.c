@@ -5,6 +5,8 @@
  * Invariants
  *   an object's contents are durable before its entry's state word is stored
  *   the state word is one aligned 8-byte store: an entry is there or not, never half
+ *   its copy says "in use" only while the state word does, and the checksum of an entry that was
+ *   removed does not hold: no line that comes back from the past frees an entry or brings one back
  *   what is loaded is durable before the first client sees it
  *
  * Format: FORMAT.md, section 3.   Tests: tests/unit/pool/dir_test.cpp
@@ -72,8 +74,13 @@ static int make_durable(struct rpmi_service *service)
     return err != 0 ? err : rpmi_mem_persist(pool, 0, service->super.data_offset);
 }
 
+static int word_store(struct rpmi_service *service, uint32_t index, uint64_t at, uint64_t value);
+
 int rpmi_dir_load(struct rpmi_service *service)
 {
+    bool half[RPMI_POOL_ENTRIES] = { false };
+    int err = 0;
+
     for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++) {
         unsigned char slot[RPMI_DIRENT_BYTES];
         struct rpmi_object *object = &service->objects[i];
@@ -83,10 +90,17 @@ int rpmi_dir_load(struct rpmi_service *service)
         used = rpmi_dirent_get(slot, service->opts.pool->bytes, &object->entry);
         if (used < 0)
             return used;
-        object->used = used == 1;
+        object->used = used != 0;
         if (object->used && entry_check(service, i) != 0)
             return RPM_E_CORRUPT;
+        half[i] = used == RPMI_DIRENT_HALF;
     }
+    /* Nothing of the pool is refused any more. A create or a remove ended here. */
+    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES && err == 0; i++)
+        if (half[i])
+            err = word_store(service, i, RPMI_DIRENT_STATE_2, rpmi_dirent_used());
+    if (err != 0)
+        return err;
     return make_durable(service);
 }
 
@@ -249,31 +263,57 @@ static int free_slot(const struct rpmi_service *service, bool dram)
                      dram ? "server" : "pool", to - from);
 }
 
-static int state_store(struct rpmi_service *service, uint32_t index, uint64_t state)
+/* One word of an entry, durably. */
+static int word_store(struct rpmi_service *service, uint32_t index, uint64_t at, uint64_t value)
 {
     unsigned char word[sizeof(uint64_t)];
 
-    rpmi_store64(word, state);
-    rpmi_mem_store(service->opts.pool, slot_offset(service, index), word, sizeof(word));
-    return rpmi_mem_persist(service->opts.pool, slot_offset(service, index), sizeof(word));
+    at += slot_offset(service, index);
+    rpmi_store64(word, value);
+    rpmi_mem_store(service->opts.pool, at, word, sizeof(word));
+    return rpmi_mem_persist(service->opts.pool, at, sizeof(word));
 }
 
-/* Make the entry count: free while its body is written, then the state word. */
+/* The entry counts no more. Without its checksum an old state word does not bring it back. */
+static int entry_free(struct rpmi_service *service, uint32_t index)
+{
+    int err = word_store(service, index, RPMI_DIRENT_STATE_2, rpmi_dirent_free());
+
+    if (err == 0)
+        err = word_store(service, index, 0, rpmi_dirent_free());
+    return err != 0 ? err : word_store(service, index, RPMI_DIRENT_SUM, 0);
+}
+
+/* What a create that failed half-way left in a slot must be free before another body is written. */
+static int entry_clear(struct rpmi_service *service, uint32_t index)
+{
+    unsigned char slot[RPMI_DIRENT_BYTES];
+    struct rpmi_dirent entry;
+
+    rpmi_mem_load(service->opts.pool, slot_offset(service, index), slot, sizeof(slot));
+    if (rpmi_dirent_get(slot, service->opts.pool->bytes, &entry) == 0)
+        return 0;
+    return entry_free(service, index);
+}
+
+/* Make the entry count: free while its body is written, then the state word and its copy. */
 static int entry_store(struct rpmi_service *service, uint32_t index,
                        const struct rpmi_dirent *entry)
 {
     struct rpmi_mem *pool = service->opts.pool;
     unsigned char slot[RPMI_DIRENT_BYTES];
-    uint64_t used = rpmi_dirent_put(slot, entry);
-    int err = state_store(service, index, rpmi_dirent_free());
+    int err = entry_clear(service, index);
 
     if (err != 0)
         return err;
+    rpmi_dirent_put(slot, entry);
     if (RPMI_CANARY(EARLY_STATE))
-        rpmi_store64(slot, used);
+        rpmi_store64(slot, rpmi_dirent_used());
     rpmi_mem_store(pool, slot_offset(service, index), slot, sizeof(slot));
     err = rpmi_mem_persist(pool, slot_offset(service, index), sizeof(slot));
-    return err != 0 ? err : state_store(service, index, used);
+    if (err == 0)
+        err = word_store(service, index, 0, rpmi_dirent_used());
+    return err != 0 ? err : word_store(service, index, RPMI_DIRENT_STATE_2, rpmi_dirent_used());
 }
 
 static int contents_store(struct rpmi_service *service, const struct rpmi_dirent *entry)
@@ -327,7 +367,7 @@ int rpmi_dir_remove(struct rpmi_service *service, uint32_t index)
 
     RPM_ASSERT(object->used && object->keys == 0);
     if (!rpmi_object_volatile(object)) {
-        int err = state_store(service, index, rpmi_dirent_free());
+        int err = entry_free(service, index);
 
         if (err != 0)
             return err;

@@ -44,10 +44,11 @@ int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
 static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
                      const unsigned char *block, uint64_t magic)
 {
-    static const unsigned char free_slot[RPMI_DIRENT_BYTES];
+    unsigned char free_slot[RPMI_DIRENT_BYTES];
     unsigned char word[sizeof(uint64_t)];
     int err;
 
+    rpmi_dirent_put_free(free_slot);
     for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
         rpmi_mem_store(pool, super->dir_offset + (uint64_t)i * RPMI_DIRENT_BYTES, free_slot,
                        sizeof(free_slot));

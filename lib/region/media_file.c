@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "region/probe.h"
+#include "wire/field.h"
 #include "wire/super.h"
 
 #include <fcntl.h>
@@ -105,10 +106,19 @@ static int judge_kind(const struct stat *st, const char *path)
     return rpmi_fail(RPM_E_INVAL, "pool %s is neither a file nor a character device", path);
 }
 
-/* Is everything behind the superblock zero? Holes are skipped. 1, 0 or an error. */
-static int rest_is_zero(int fd, uint64_t bytes, const char *path)
+/* Is a piece of the pool as formatting finds or leaves it: zeros, or free directory entries?
+ */
+static bool is_new(const unsigned char *piece, uint64_t at)
 {
-    unsigned char block[2048];
+    uint64_t dir_end = RPMI_SUPER_BYTES + (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES;
+
+    return at < dir_end ? rpmi_dirent_is_new(piece) : rpmi_all_zero(piece, RPMI_DIRENT_BYTES);
+}
+
+/* Is everything behind the superblock new? Holes are skipped. 1, 0 or an error. */
+static int rest_is_new(int fd, uint64_t bytes, const char *path)
+{
+    unsigned char block[8 * RPMI_DIRENT_BYTES];
     off_t at = RPMI_SUPER_BYTES;
 
     while ((uint64_t)at < bytes) {
@@ -118,14 +128,15 @@ static int rest_is_zero(int fd, uint64_t bytes, const char *path)
         if (data < 0 && errno == ENXIO)
             return 1;
         if (data > at)
-            at = data;
+            at = (off_t)rpmi_align_down((uint64_t)data, RPMI_DIRENT_BYTES);
+        memset(block, 0, sizeof(block)); /* behind the end of the file */
         got = pread(fd, block, sizeof(block), at);
         if (got < 0)
             return rpmi_fail(RPM_E_IO, "cannot read pool %s: %s", path, strerror(errno));
         if (got == 0)
             return 1;
-        for (ssize_t i = 0; i < got; i++)
-            if (block[i] != 0)
+        for (ssize_t i = 0; i < got; i += RPMI_DIRENT_BYTES)
+            if (!is_new(block + i, (uint64_t)at + (uint64_t)i))
                 return 0;
         at += got;
     }
@@ -136,17 +147,17 @@ static int rest_is_zero(int fd, uint64_t bytes, const char *path)
 static int judge_block(const unsigned char *block, int fd, uint64_t bytes, const char *path)
 {
     struct rpmi_super super;
-    int zero;
+    int fresh;
     int err = rpmi_super_get(block, bytes, &super);
 
     if (err != RPM_E_NOENT)
         return err;
-    /* A format that was cut began on zeros, so behind the superblock they still are. */
-    zero = rest_is_zero(fd, bytes, path);
-    if (zero < 0)
-        return zero;
-    return zero == 1 ? RPM_E_NOENT
-                     : rpmi_fail(RPM_E_FOREIGN, "%s holds something, but no pool", path);
+    /* A format that was cut began on zeros, and has written free entries to the directory only. */
+    fresh = rest_is_new(fd, bytes, path);
+    if (fresh < 0)
+        return fresh;
+    return fresh == 1 ? RPM_E_NOENT
+                      : rpmi_fail(RPM_E_FOREIGN, "%s holds something, but no pool", path);
 }
 
 static int judge_content(int fd, uint64_t bytes, const char *path)

@@ -6,6 +6,8 @@
  *   the word that makes a structure count (magic, state) is stored by itself, after the rest is
  *   durable: a cut in the middle of formatting leaves a pool that was never formatted, and a cut in
  *   the middle of a create leaves a free entry
+ *   the second state word of an entry follows the first into use and precedes it out of use: where
+ *   only the second says "in use", the first one's line is an old one
  *   what was valid once and is damaged later is CORRUPT, never "not there"
  *
  * Format: FORMAT.md, sections 2 and 3.   Tests: tests/unit/wire/super_test.cpp
@@ -43,6 +45,7 @@
 #define DIRENT_AT_ID 32
 #define DIRENT_AT_NAME 40
 #define DIRENT_AT_REST 104
+#define DIRENT_AT_AGAIN RPMI_DIRENT_STATE_2
 #define DIRENT_AT_SUM 248
 
 _Static_assert(SUPER_AT_SUM + sizeof(uint64_t) == RPMI_SUPER_BYTES, "the sum ends the block");
@@ -54,6 +57,7 @@ static bool super_is_sound(const struct rpmi_super *super);
 static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
                          const struct rpmi_super *found);
 static uint64_t super_sum(const unsigned char *block);
+static uint64_t dirent_sum(const unsigned char *slot);
 static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes);
 static int name_fault(const char *name);
 
@@ -112,7 +116,7 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
     return 0;
 }
 
-uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry)
+void rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry)
 {
     unsigned char *to = slot;
 
@@ -125,13 +129,39 @@ uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry)
     rpmi_store64(to + DIRENT_AT_BYTES, entry->bytes);
     rpmi_store64(to + DIRENT_AT_ID, entry->id);
     rpmi_text_put(to + DIRENT_AT_NAME, RPM_NAME_MAX + 1, entry->name);
-    rpmi_store64(to + DIRENT_AT_SUM, rpmi_sum(to + DIRENT_AT_KIND, DIRENT_AT_SUM - DIRENT_AT_KIND));
-    return DIRENT_USED;
+    rpmi_store64(to + DIRENT_AT_AGAIN, DIRENT_FREE);
+    rpmi_store64(to + DIRENT_AT_SUM, dirent_sum(to));
+}
+
+void rpmi_dirent_put_free(void *slot)
+{
+    unsigned char *to = slot;
+
+    memset(to, 0, RPMI_DIRENT_BYTES);
+    rpmi_store64(to, DIRENT_FREE);
+    rpmi_store64(to + DIRENT_AT_AGAIN, DIRENT_FREE);
+}
+
+bool rpmi_dirent_is_new(const void *slot)
+{
+    unsigned char whole[RPMI_DIRENT_BYTES];
+    const unsigned char *from = slot;
+
+    rpmi_dirent_put_free(whole);
+    for (uint32_t at = 0; at < RPMI_DIRENT_BYTES; at += sizeof(uint64_t))
+        if (rpmi_load64(from + at) != 0 && rpmi_load64(from + at) != rpmi_load64(whole + at))
+            return false;
+    return true;
 }
 
 uint64_t rpmi_dirent_free(void)
 {
     return DIRENT_FREE;
+}
+
+uint64_t rpmi_dirent_used(void)
+{
+    return DIRENT_USED;
 }
 
 int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry)
@@ -144,22 +174,25 @@ int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *e
         .id = rpmi_load64(from + DIRENT_AT_ID),
     };
     uint64_t state = rpmi_load64(from);
-    uint64_t sum = rpmi_sum(from + DIRENT_AT_KIND, DIRENT_AT_SUM - DIRENT_AT_KIND);
+    uint64_t again = rpmi_load64(from + DIRENT_AT_AGAIN);
 
-    /* Zeros alone do not free an entry: a line that was lost may read as zeros. */
-    if (state == DIRENT_FREE || rpmi_all_zero(from, RPMI_DIRENT_BYTES))
+    if (state == DIRENT_FREE && again == DIRENT_FREE)
         return 0;
-    if (state != DIRENT_USED)
-        return rpmi_fail(RPM_E_CORRUPT, "directory entry has the unknown state %#" PRIx64, state);
-    if (rpmi_load64(from + DIRENT_AT_SUM) != sum)
+    /* Zeros free no entry: a line that was lost may read as zeros. */
+    if (state != DIRENT_USED || (again != DIRENT_USED && again != DIRENT_FREE))
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "directory entry has the states %#" PRIx64 " and %#" PRIx64
+                         ": a line of it is damaged or an old one",
+                         state, again);
+    if (rpmi_load64(from + DIRENT_AT_SUM) != dirent_sum(from))
         return rpmi_fail(RPM_E_CORRUPT, "directory entry fails its checksum");
     if (!rpmi_text_get(from + DIRENT_AT_NAME, RPM_NAME_MAX + 1, found.name) ||
         rpmi_load32(from + DIRENT_AT_ZERO) != 0 ||
-        !rpmi_all_zero(from + DIRENT_AT_REST, DIRENT_AT_SUM - DIRENT_AT_REST) ||
+        !rpmi_all_zero(from + DIRENT_AT_REST, DIRENT_AT_AGAIN - DIRENT_AT_REST) ||
         !dirent_is_sound(&found, pool_bytes))
         return rpmi_fail(RPM_E_CORRUPT, "directory entry's fields are out of bounds");
     *entry = found;
-    return 1;
+    return again == DIRENT_USED ? RPMI_DIRENT_USED : RPMI_DIRENT_HALF;
 }
 
 int rpmi_name_check(const char *name)
@@ -220,6 +253,12 @@ static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
 static uint64_t super_sum(const unsigned char *block)
 {
     return rpmi_sum(block + SUPER_AT_VERSION, SUPER_AT_SUM - SUPER_AT_VERSION);
+}
+
+/* Over everything but the state words, which change later. */
+static uint64_t dirent_sum(const unsigned char *slot)
+{
+    return rpmi_sum(slot + DIRENT_AT_KIND, DIRENT_AT_AGAIN - DIRENT_AT_KIND);
 }
 
 static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes)

@@ -6,6 +6,8 @@
  *   the superblock is written last when a pool is formatted, its magic word last of all, and never
  *   again
  *   an entry counts when its state word says so; the word is written last, 8 bytes at once
+ *   a second state word, on another line, tells an entry that is free from one whose first line is
+ *   an old one: it is in use only while the first is
  *
  * Format: FORMAT.md, sections 2 and 3.   Tests: tests/unit/wire/super_test.cpp
  */
@@ -13,11 +15,14 @@
 #define RPMI_SUPER_H
 
 #include <librpm/conn.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RPMI_SUPER_BYTES 4096u
 #define RPMI_FORMAT_VERSION 2u
 #define RPMI_DIRENT_BYTES 256u
+#define RPMI_DIRENT_STATE_2 240u /* where the second state word lies */
+#define RPMI_DIRENT_SUM 248u     /* where the checksum lies: on the second state word's line */
 
 struct rpmi_super {
     uint32_t version;
@@ -45,15 +50,26 @@ struct rpmi_dirent {
     uint64_t id;     /* of a log: its log_id */
 };
 
-/* Write the body of an entry, RPMI_DIRENT_BYTES with the state word of a free one. Returns the
- * state word that makes it count, to be stored at offset 0 afterwards. */
-uint64_t rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry);
+enum rpmi_dirent_use {
+    RPMI_DIRENT_USED = 1,
+    RPMI_DIRENT_HALF = 2 /* in use, but its second state word does not say so: to be stored again */
+};
 
-/* The state word of an entry that is free, whatever its other bytes are. */
+/* Write the body of an entry, RPMI_DIRENT_BYTES with the state words of a free one. */
+void rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry);
+
+/* Write an entry that was never in use. Does @slot hold zeros, or such an entry, whole or in part?
+ */
+void rpmi_dirent_put_free(void *slot);
+bool rpmi_dirent_is_new(const void *slot);
+
+/* The state word of an entry that is free, and of one that counts: stored at offset 0 and then at
+ * RPMI_DIRENT_STATE_2; the other way round when it ceases to. */
 uint64_t rpmi_dirent_free(void);
+uint64_t rpmi_dirent_used(void);
 
-/* 1: in use, 0: free, RPM_E_CORRUPT: neither of the two states and not all zeros, or in use and the
- * body fails its checksum or bounds. */
+/* enum rpmi_dirent_use: in use, 0: free, RPM_E_CORRUPT: its state words are not such as a power cut
+ * leaves, or it is in use and the body fails its checksum or bounds. */
 int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry);
 
 /* 0, or RPM_E_NAME: empty, too long, or with a byte other than letters, digits and "._-/". */

@@ -15,14 +15,18 @@ static void check(const uint8_t *slot, uint64_t pool_bytes)
     auto again = fuzz_copy(nullptr, 0, RPMI_DIRENT_BYTES);
     int used = rpmi_dirent_get(slot, pool_bytes, &entry);
 
-    FUZZ_CHECK(used == 0 || used == 1 || used == RPM_E_CORRUPT);
-    FUZZ_CHECK((used == 0) == (rpmi_load64(slot) == rpmi_dirent_free() ||
-                               memcmp(again.get(), slot, RPMI_DIRENT_BYTES) == 0));
-    if (used != 1)
+    FUZZ_CHECK(used == 0 || used == RPMI_DIRENT_USED || used == RPMI_DIRENT_HALF ||
+               used == RPM_E_CORRUPT);
+    FUZZ_CHECK((used == 0) == (rpmi_load64(slot) == rpmi_dirent_free() &&
+                               rpmi_load64(slot + RPMI_DIRENT_STATE_2) == rpmi_dirent_free()));
+    if (used <= 0)
         return;
     FUZZ_CHECK(rpmi_in_bounds(entry.offset, entry.bytes, pool_bytes));
     FUZZ_CHECK(rpmi_name_check(entry.name) == 0);
-    rpmi_store64(again.get(), rpmi_dirent_put(again.get(), &entry));
+    rpmi_dirent_put(again.get(), &entry);
+    rpmi_store64(again.get(), rpmi_dirent_used());
+    if (used == RPMI_DIRENT_USED)
+        rpmi_store64(again.get() + RPMI_DIRENT_STATE_2, rpmi_dirent_used());
     FUZZ_CHECK(memcmp(again.get(), slot, RPMI_DIRENT_BYTES) == 0);
 }
 
@@ -34,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     auto slot = fuzz_copy(data + 8, size - 8, RPMI_DIRENT_BYTES);
 
     check(slot.get(), pool_bytes);
-    rpmi_store64(slot.get() + 248, rpmi_sum(slot.get() + 8, 240));
+    rpmi_store64(slot.get() + 248, rpmi_sum(slot.get() + 8, 232));
     check(slot.get(), pool_bytes);
     return 0;
 }

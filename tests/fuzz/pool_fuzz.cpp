@@ -133,7 +133,7 @@ class Edits
             rpmi_store64(at(4088), rpmi_sum(at(8), 4080));
         for (uint64_t i = 0; (repair & kDirents) != 0 && i < DIRENTS; i++)
             rpmi_store64(at(DIR_OFFSET + i * 256 + 248),
-                         rpmi_sum(at(DIR_OFFSET + i * 256 + 8), 240));
+                         rpmi_sum(at(DIR_OFFSET + i * 256 + 8), 232));
         for (uint64_t slot :
              { LOG_A_OFFSET, LOG_A_OFFSET + 256, LOG_A_OFFSET + 512, LOG_A_OFFSET + 768,
                LOG_B_OFFSET, LOG_B_OFFSET + 256, LOG_B_OFFSET + 512, LOG_B_OFFSET + 768 })

@@ -78,7 +78,8 @@ def dirent():
     b.u64(24, 69632, "bytes: header and ring")
     b.u64(32, 0xfedcba9876543210, "log id")
     b.text(40, "orders/2024.log", "name")
-    b.u64(248, xxh3(b.data[8:248]), "checksum of bytes 8 to 247")
+    b.raw(240, b"RPMETRY\x01", "state again")
+    b.u64(248, xxh3(b.data[8:240]), "checksum of bytes 8 to 239")
     return b
 
 

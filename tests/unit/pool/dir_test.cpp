@@ -343,7 +343,9 @@ TEST_CASE("dir: entries that cannot both be true are corrupt", "[unit]")
         row.spoil(&entry);
         if (entry.kind == RPM_KIND_LOG)
             entry.bytes = 8192 + 64;
-        rpmi_store64(slot, rpmi_dirent_put(slot, &entry));
+        rpmi_dirent_put(slot, &entry);
+        for (uint32_t at : { 0u, RPMI_DIRENT_STATE_2 })
+            rpmi_store64(slot + at, rpmi_dirent_used());
         far.pool.kept = far.pool.bytes;
         CAPTURE(&row - spoils);
         CHECK(far.reborn() == RPM_E_CORRUPT);

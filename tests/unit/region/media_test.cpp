@@ -251,6 +251,30 @@ TEST_CASE("media: what is not a pool is refused and left as it was", "[unit]")
     CHECK(size_of(dir / "short") == 3);
 }
 
+TEST_CASE("media: a superblock that is lost makes a pool new only if nothing was ever in it",
+          "[unit]")
+{
+    support::Dir dir;
+    {
+        Media media;
+
+        REQUIRE(media.open(dir / "p", kBytes) == 0);
+        format(&media.media);
+    }
+    uint64_t lost = GENERATE(64u, 4096u); // bytes from the start that read as zeros
+    bool used = GENERATE(false, true);    // an object was there, and was removed
+    int fd = open((dir / "p").c_str(), O_RDWR);
+    std::string zeros(lost, '\0');
+
+    REQUIRE(fd >= 0);
+    REQUIRE(pwrite(fd, zeros.data(), lost, 0) == static_cast<ssize_t>(lost));
+    REQUIRE((!used || pwrite(fd, "name", 4, 4096 + 5 * 256 + 40) == 4));
+    close(fd);
+    Media media;
+    CAPTURE(lost, used);
+    CHECK(media.open(dir / "p", kBytes) == (used ? RPM_E_FOREIGN : 0));
+}
+
 TEST_CASE("media: a pool cut short is refused", "[unit]")
 {
     support::Dir dir;

@@ -53,7 +53,9 @@ static Bytes made_dirent(const rpmi_dirent &entry = sample_dirent())
 {
     Bytes slot(RPMI_DIRENT_BYTES, 0xff);
 
-    rpmi_store64(slot.data(), rpmi_dirent_put(slot.data(), &entry));
+    rpmi_dirent_put(slot.data(), &entry);
+    for (uint32_t at : { 0u, RPMI_DIRENT_STATE_2 })
+        rpmi_store64(&slot[at], rpmi_dirent_used());
     return slot;
 }
 
@@ -67,7 +69,7 @@ static void forge_super(Bytes &block, unsigned at, uint32_t value)
 static void forge_dirent(Bytes &slot, unsigned at, uint32_t value)
 {
     rpmi_store32(&slot[at], value);
-    rpmi_store64(&slot[248], rpmi_sum(&slot[8], 240));
+    rpmi_store64(&slot[248], rpmi_sum(&slot[8], 232));
 }
 
 TEST_CASE("super: what is put comes back", "[unit]")
@@ -210,11 +212,12 @@ TEST_CASE("dirent: what is put comes back, and counts only with its state word",
     rpmi_dirent in = sample_dirent(std::string(63, 'n').c_str());
     rpmi_dirent out = {};
 
-    uint64_t state = rpmi_dirent_put(slot.data(), &in);
-    REQUIRE(state != 0);
+    rpmi_dirent_put(slot.data(), &in);
     REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == 0);
-    rpmi_store64(slot.data(), state);
-    REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == 1);
+    rpmi_store64(slot.data(), rpmi_dirent_used());
+    REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == RPMI_DIRENT_HALF);
+    rpmi_store64(&slot[RPMI_DIRENT_STATE_2], rpmi_dirent_used());
+    REQUIRE(rpmi_dirent_get(slot.data(), POOL_BYTES, &out) == RPMI_DIRENT_USED);
     REQUIRE(std::string(out.name) == std::string(63, 'n'));
     REQUIRE(out.kind == RPM_KIND_LOG);
     REQUIRE(out.offset == 65536);
@@ -237,9 +240,37 @@ TEST_CASE("dirent: a used entry that lost a line or a word is corrupt, not free"
             REQUIRE(err == (lost == slot ? 1 : RPM_E_CORRUPT));
         }
     Bytes never(RPMI_DIRENT_BYTES);
+    REQUIRE(rpmi_dirent_get(never.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
+    rpmi_dirent_put_free(never.data());
     REQUIRE(rpmi_dirent_get(never.data(), POOL_BYTES, &out) == 0);
-    rpmi_store64(never.data(), rpmi_dirent_free());
-    REQUIRE(rpmi_dirent_get(never.data(), POOL_BYTES, &out) == 0);
+}
+
+TEST_CASE("dirent: a line that comes back from the past frees no entry, nor brings it back",
+          "[unit]")
+{
+    rpmi_dirent other = sample_dirent("before");
+    rpmi_dirent out = {};
+    Bytes never(RPMI_DIRENT_BYTES);
+    Bytes removed = made_dirent();
+
+    rpmi_dirent_put_free(never.data());
+    for (uint32_t at : { 0u, RPMI_DIRENT_STATE_2 })
+        rpmi_store64(&removed[at], rpmi_dirent_free());
+    rpmi_store64(&removed[RPMI_DIRENT_SUM], 0);
+    other.id = 41;
+    for (const Bytes &now : { made_dirent(), removed, never })
+        for (const Bytes &past : { never, removed, made_dirent(), made_dirent(other) })
+            for (size_t at = 0; at < RPMI_DIRENT_BYTES; at += 64) {
+                Bytes mixed = now;
+                int is = rpmi_dirent_get(now.data(), POOL_BYTES, &out);
+
+                std::copy_n(past.begin() + at, 64, mixed.begin() + at);
+                int err = rpmi_dirent_get(mixed.data(), POOL_BYTES, &out);
+                CAPTURE(at, is, err);
+                bool told = err == RPM_E_CORRUPT || err == is;
+                bool healed = is == RPMI_DIRENT_USED && err == RPMI_DIRENT_HALF;
+                REQUIRE((told || healed));
+            }
 }
 
 TEST_CASE("dirent: a used entry with any bit flipped is corrupt", "[unit]")
