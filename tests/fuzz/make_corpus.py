@@ -5,7 +5,7 @@
     tests/fuzz/make_corpus.py tests/fuzz/corpus
 
 Repeatable: the same files each time. Inputs found by long runs lie beside them under other names
-and are not touched.
+and are not touched. With --check nothing is written; the exit code is 1 if a file differs.
 """
 import argparse
 import pathlib
@@ -170,12 +170,21 @@ def inputs():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true", help="compare only")
     args = parser.parse_args()
+    wrong = 0
     for target, seeds in inputs().items():
-        (args.folder / target).mkdir(parents=True, exist_ok=True)
+        if not args.check:
+            (args.folder / target).mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():
-            (args.folder / target / name).write_bytes(data)
+            path = args.folder / target / name
+            if not args.check:
+                path.write_bytes(data)
+            elif not path.exists() or path.read_bytes() != data:
+                print(f"{path} is not what {sys.argv[0]} makes: run it without --check")
+                wrong = 1
+    return wrong
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

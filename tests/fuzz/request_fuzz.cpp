@@ -2,7 +2,7 @@
 // request_fuzz.cpp: the headers of a request and of an answer on a stream, and a greeting, from
 // anybody. What is accepted has one encoding only, and lengths that can be added up.
 //
-// Input: a request, an answer, an entry, a challenge.
+// Input: a request, an answer, an entry, a challenge or an opening.
 extern "C" {
 #include "base/err.h"
 #include "base/limits.h"
@@ -39,6 +39,8 @@ static void check_answer(const uint8_t *bytes)
     FUZZ_CHECK(memcmp(again, bytes, sizeof(again)) == 0);
 }
 
+static_assert(RPMI_CHALLENGE_BYTES <= RPMI_OPENING_BYTES, "room for either");
+
 static void check_greeting(const uint8_t *entry, const uint8_t *challenge)
 {
     rpmi_talk talk = {};
@@ -56,7 +58,7 @@ static void check_greeting(const uint8_t *entry, const uint8_t *challenge)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const size_t total =
-        RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES + RPMI_ENTRY_BYTES + RPMI_CHALLENGE_BYTES;
+        RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES + RPMI_ENTRY_BYTES + RPMI_OPENING_BYTES;
     auto bytes = fuzz_copy(data, size, total);
     const uint8_t *entry = bytes.get() + RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES;
 
