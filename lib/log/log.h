@@ -59,6 +59,7 @@ struct rpm_log {
     uint32_t write_key;       /* 0: not claimed */
     uint64_t link_generation; /* of the connection when the keys were granted */
     uint32_t epoch;           /* ours, once claimed */
+    uint32_t since;           /* of our claim that resumed no other; RPMI_CALL_RESUME names it */
     uint32_t gone_epoch;      /* a region guarded by that claim heard that it is another's now */
     uint32_t guarded;         /* regions that are open and guarded by our claim */
     uint32_t wrote_epoch;     /* of the records in unknown[]; see resume.c */

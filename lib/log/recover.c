@@ -59,12 +59,15 @@ int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
         .kind = RPMI_CALL_CLAIM,
         .key = log->read_key,
         .flags = call_flags,
+        .lsn = (call_flags & RPMI_CALL_RESUME) != 0 ? log->since : 0,
     };
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);
 
     if (err != 0)
         return err;
+    if ((call_flags & RPMI_CALL_RESUME) == 0)
+        log->since = reply.epoch;
     log->write_key = reply.key;
     log->epoch = reply.epoch;
     return 0;

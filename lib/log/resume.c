@@ -10,6 +10,7 @@
  *   an outcome is delivered once; an attempt that fails delivers none
  *   alone: every epoch sealed since those records were written was claimed by us
  *   a writer that was deposed claims only in rpm_log_claim(), also when its successor has left
+ *   a resume fences its own writer's older connection, never a successor
  *
  * Tests: tests/unit/log/resume_test.cpp, tests/crash/, tests/kill/
  */
@@ -184,11 +185,11 @@ static bool deposed(struct rpm_log *log)
     return !look_around(log) || log->dead == RPM_E_FENCED || log->gone_epoch >= log->wrote_epoch;
 }
 
-/* What may be in our way is our own old claim only: no other writer was seen. Yet one may have come
- * and gone, or still be there, since then: log->alone says so afterwards. */
+/* No other writer was seen. Yet one may have claimed the log since then, and may not have sealed
+ * its epoch: the far end knows, and refuses us then, so that we never fence it. */
 static int claim_again(struct rpm_log *log)
 {
-    int err = rpmi_log_claim(log, RPMI_CALL_TAKEOVER);
+    int err = rpmi_log_claim(log, RPMI_CALL_RESUME);
 
     if (err == 0)
         err = rpmi_log_head(log);

@@ -13,6 +13,7 @@
  * Invariants
  *   the claim word in the guard is durable before the claimer hears its epoch
  *   an epoch is handed out once, even if its claimer dies before it seals
+ *   a writer that resumes gets a claim only while every claim since its own was its own
  *   a head is stored in both its slots, and both of the head before it are whole meanwhile
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
@@ -30,6 +31,11 @@
 static uint64_t claim_word_offset(const struct rpmi_dirent *entry)
 {
     return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, claim);
+}
+
+static uint64_t since_word_offset(const struct rpmi_dirent *entry)
+{
+    return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, since);
 }
 
 static uint64_t slot_offset(const struct rpmi_dirent *entry, uint32_t slot)
@@ -191,15 +197,36 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
     return 0;
 }
 
-static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry,
-                       uint32_t epoch)
+/* A claim that resumes another is its writer's, who began with epoch call->lsn. If the answer to an
+ * earlier attempt was lost, that one was its own, too. */
+static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                      const struct rpmi_call *call)
 {
+    unsigned char word[sizeof(uint64_t)];
+
+    rpmi_mem_load(service->opts.pool, since_word_offset(entry), word, sizeof(word));
+    if (rpmi_load64(word) == call->lsn)
+        return 0;
+    return rpmi_fail(RPM_E_FENCED,
+                     "log '%s' was claimed by another writer, with epoch %" PRIu64
+                     ", since it was with %" PRIu64,
+                     entry->name, rpmi_load64(word), call->lsn);
+}
+
+/* The claim word counts; who began with it is on the same line. */
+static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                       const struct rpmi_call *call, uint32_t epoch)
+{
+    uint64_t claim_at = claim_word_offset(entry);
+    uint64_t since_at = since_word_offset(entry);
     unsigned char word[sizeof(uint64_t)];
     int err;
 
     rpmi_store64(word, epoch);
-    rpmi_mem_store(service->opts.pool, claim_word_offset(entry), word, sizeof(word));
-    err = rpmi_mem_persist(service->opts.pool, claim_word_offset(entry), sizeof(word));
+    rpmi_mem_store(service->opts.pool, claim_at, word, sizeof(word));
+    if ((call->flags & RPMI_CALL_RESUME) == 0)
+        rpmi_mem_store(service->opts.pool, since_at, word, sizeof(word));
+    err = rpmi_mem_persist(service->opts.pool, claim_at, since_at + sizeof(word) - claim_at);
     if (err != 0 || service->opts.quiesce == NULL)
         return err;
     return service->opts.quiesce(service->opts.context, entry->offset);
@@ -208,6 +235,7 @@ static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *e
 static int claim(struct rpmi_service *service, struct rpmi_client *client,
                  const struct rpmi_call *call, struct rpmi_reply *reply)
 {
+    bool resumes = (call->flags & RPMI_CALL_RESUME) != 0;
     struct rpmi_object *log;
     uint32_t index;
     uint32_t epoch = 0;
@@ -218,10 +246,13 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     if (log->entry.kind != RPM_KIND_LOG)
         return rpmi_fail(RPM_E_DENIED, "only a log can be claimed");
     index = client->key[call->key].object;
-    if (log->writer != 0 && (call->flags & RPMI_CALL_TAKEOVER) == 0)
-        return rpmi_fail(RPM_E_OWNED, "log '%s' is being written by client %u", log->entry.name,
-                         log->writer);
-    err = rpmi_key_room(client);
+    if (resumes)
+        err = may_resume(service, &log->entry, call);
+    else if (log->writer != 0 && (call->flags & RPMI_CALL_TAKEOVER) == 0)
+        err = rpmi_fail(RPM_E_OWNED, "log '%s' is being written by client %u", log->entry.name,
+                        log->writer);
+    if (err == 0)
+        err = rpmi_key_room(client);
     if (err == 0)
         err = next_epoch(service, log, call, &epoch);
     if (err != 0)
@@ -231,7 +262,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
         service->fenced++;
         log->writer = 0;
     }
-    err = raise_claim(service, &log->entry, epoch);
+    err = raise_claim(service, &log->entry, call, epoch);
     if (err != 0)
         return err;
     err = rpmi_key_grant(service, client, index, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &reply->key);

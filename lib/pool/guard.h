@@ -37,7 +37,8 @@ struct rpmi_guard {
     /* Readers that follow the tail count here now and then, so that a writer, who looks at this
      * line anyway, knows that its lines are read as soon as they are written; volatile. */
     uint64_t followed;
-    uint64_t fill[6];
+    uint64_t since; /* epoch of the last claim that did not resume another; durable with claim */
+    uint64_t fill[5];
     uint64_t
         busy[RPMI_GUARD_SLOTS]; /* 1 while a direct writer is between check and fence; volatile */
 };

@@ -36,7 +36,9 @@ enum rpmi_call_flag {
     RPMI_CALL_TAKEOVER = 4,
     RPMI_CALL_GUARDED = 8, /* OPEN of a region: by the claim whose write key is @key; once that has
                               ended, the new key only reads */
-    RPMI_CALL_REPAIR = 16  /* CLAIM, SEAL: of a log whose head cannot be read or is an old one */
+    RPMI_CALL_REPAIR = 16, /* CLAIM, SEAL: of a log whose head cannot be read or is an old one */
+    RPMI_CALL_RESUME = 32  /* CLAIM: go on from the claim that was given epoch @lsn; RPM_E_FENCED if
+                              another claim without this flag came behind it */
 };
 
 struct rpmi_call {
@@ -46,7 +48,8 @@ struct rpmi_call {
     uint32_t object; /* enum rpm_kind */
     uint64_t bytes;  /* OPEN: size; of a log its capacity; with REPAIR, CLAIM: an epoch that the new
                         one must exceed, SEAL: trim_lsn */
-    uint64_t lsn;    /* SEAL, TRIM; LIST: index; OWNER: client << 32 | epoch */
+    uint64_t lsn;    /* SEAL, TRIM; CLAIM with RESUME: an epoch; LIST: index; OWNER: client << 32 |
+                        epoch */
     char name[RPM_NAME_MAX + 1];
 };
 

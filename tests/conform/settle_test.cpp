@@ -89,6 +89,14 @@ class Writer
     Server *server_;
 };
 
+struct rpm_log_info info_of(rpm_log *log)
+{
+    struct rpm_log_info info = rpm_log_info_init();
+
+    REQUIRE(rpm_log_info(log, &info) == 0);
+    return info;
+}
+
 using Strings = std::vector<std::string>;
 
 } // namespace
@@ -208,6 +216,43 @@ TEST_CASE("settle: a deposed writer stays deposed when its successor has left", 
         CHECK(old.count == 1);
     }
     CHECK(old.read().back() == "two");
+}
+
+TEST_CASE("settle: a writer that was cut off leaves a successor alone that has just claimed",
+          "[conform]")
+{
+    ON_EACH_SERVER();
+    bool resumes = GENERATE(true, false); // or settles only
+    Writer old(server.get());
+    Writer next(server.get());
+    rpmi_call call = {};
+    rpmi_reply reply = {};
+
+    CAPTURE(resumes);
+    REQUIRE(old.open(RPM_LOG_TAKEOVER) == 0);
+    REQUIRE(old.append("one") == 0);
+    // The successor has its claim, and looks for the tail: the head does not tell of it yet.
+    call.kind = RPMI_CALL_OPEN;
+    call.object = RPM_KIND_LOG;
+    strcpy(call.name, server->name("log").c_str());
+    REQUIRE(rpmi_conn_call(next.conn, &call, &reply) == 0);
+    call = {};
+    call.kind = RPMI_CALL_CLAIM;
+    call.key = reply.key;
+    call.flags = RPMI_CALL_TAKEOVER;
+    REQUIRE(rpmi_conn_call(next.conn, &call, &reply) == 0);
+    REQUIRE(rpm_conn_reconnect(old.conn) == 0);
+    if (resumes)
+        CHECK(old.resume() == RPM_E_FENCED);
+    else
+        CHECK(rpm_log_settle(old.log, old.outcomes, INFLIGHT, &old.count) == 0);
+    CHECK(old.count == 0);
+    CHECK(old.append("late") == RPM_E_FENCED);
+    call = {};
+    call.kind = RPMI_CALL_SEAL;
+    call.key = reply.key;
+    call.lsn = info_of(old.log).tail_lsn;
+    CHECK(rpmi_conn_call(next.conn, &call, &reply) == 0);
 }
 
 TEST_CASE("settle: a writer that was cut off settles, and writes only after it claims", "[conform]")

@@ -81,6 +81,7 @@ TEST_CASE("golden: the parts of a log's header have their places", "[golden]")
     REQUIRE(RPMI_HEAD_SLOT_STRIDE == 256);
     REQUIRE(RPMI_GUARD_OFFSET == 1024);
     REQUIRE(offsetof(rpmi_guard, claim) == 0);
+    REQUIRE(offsetof(rpmi_guard, since) == 16);
     REQUIRE(offsetof(rpmi_guard, busy) == 64);
     REQUIRE(sizeof(rpmi_guard) == 64 + 8 * 64);
 }
@@ -211,6 +212,21 @@ TEST_CASE("golden: a call that opens a guarded region is its bytes, both ways", 
     REQUIRE(made == expected);
 }
 
+TEST_CASE("golden: a claim that resumes is its bytes, both ways", "[golden]")
+{
+    Bytes expected = golden("call_resume");
+    Bytes made(RPMI_CALL_BYTES);
+    rpmi_call call = {};
+
+    REQUIRE(rpmi_call_get(expected.data(), &call) == 0);
+    REQUIRE(call.kind == RPMI_CALL_CLAIM);
+    REQUIRE(call.flags == RPMI_CALL_RESUME);
+    REQUIRE(call.key == 9);
+    REQUIRE(call.lsn == 7);
+    rpmi_call_put(made.data(), &call);
+    REQUIRE(made == expected);
+}
+
 TEST_CASE("golden: a reply is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("reply");
@@ -247,6 +263,7 @@ TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
     REQUIRE(RPMI_CALL_OWNER == 8);
     REQUIRE(RPMI_CALL_TAKEOVER == 4);
     REQUIRE(RPMI_CALL_REPAIR == 16);
+    REQUIRE(RPMI_CALL_RESUME == 32);
     REQUIRE(RPM_KIND_DRAM == 3);
     REQUIRE(RPM_KIND_LOCKS == 4);
     REQUIRE(RPM_MEDIUM_DEVDAX == 6);

@@ -138,6 +138,15 @@ def call_guarded():
     return b
 
 
+def call_resume():
+    b = Block(128)
+    b.u32(0, 2, "kind: CLAIM")
+    b.u32(4, 32, "flags: RESUME")
+    b.u32(8, 9, "key")
+    b.u64(24, 7, "LSN: the epoch that it was claimed with")
+    return b
+
+
 def reply():
     b = Block(320)
     b.u32(0, -17, "status: EEXIST")
@@ -399,6 +408,7 @@ def golden():
         "welcome_refused": ("FORMAT.md section 6: welcome, door shut", welcome_refused()),
         "call": ("FORMAT.md section 7: call", call()),
         "call_guarded": ("FORMAT.md section 7: call, OPEN with a guard", call_guarded()),
+        "call_resume": ("FORMAT.md section 7: call, CLAIM that resumes", call_resume()),
         "reply": ("FORMAT.md section 7: reply", reply()),
         "opening": ("FORMAT.md section 9: opening", opening()),
         "challenge": ("FORMAT.md section 9: challenge", challenge()),

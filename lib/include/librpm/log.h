@@ -140,7 +140,8 @@ RPM_MUST_CHECK int rpm_log_trim(struct rpm_log *log, uint64_t lsn);
  *
  * Durable:  on 0 what is present is at the log's level, what is absent never appears.
  * Errors:   RPM_E_FENCED if another writer claimed the log in between, whether it still lives or
- *           not: the outcomes are delivered, the log is read only until rpm_log_claim();
+ *           not, and whether it has written or not: it keeps its claim, the outcomes are delivered,
+ *           the log is read only until rpm_log_claim();
  *           RPM_E_INVAL (nothing to settle, too little room), RPM_E_DENIED (open read only),
  *           RPM_E_OWNED (a fenced writer would not stop), RPM_E_NOENT (another log has the name),
  *           RPM_E_NOCAP, RPM_E_CORRUPT, RPM_E_LOST, RPM_E_TIMEDOUT: nothing is delivered, and the

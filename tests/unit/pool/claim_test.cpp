@@ -67,6 +67,35 @@ TEST_CASE("claim: the first gets the log, the second is refused, a takeover shut
     CHECK(far.claim(far.me, far.mine).epoch == 3);
 }
 
+TEST_CASE("claim: one that resumes is granted until another writer claims, over restarts too",
+          "[unit]")
+{
+    ClaimFar far;
+    rpmi_reply first = far.claim(far.me, far.mine);
+    auto resume = [&](uint32_t client, uint32_t key) {
+        return far.with_key(client, RPMI_CALL_CLAIM, key, first.epoch, RPMI_CALL_RESUME);
+    };
+
+    REQUIRE(first.status == 0);
+    for (uint32_t again = 1; again <= 3; again++) // the client has not heard of those before
+        CHECK(resume(far.you, far.yours).epoch == first.epoch + again);
+    REQUIRE(far.reborn() == 0);
+    far.me = far.client();
+    far.mine = far.open(far.me, "log", RPM_KIND_LOG).key;
+    far.you = far.client();
+    far.yours = far.open(far.you, "log", RPM_KIND_LOG).key;
+    CHECK(resume(far.me, far.mine).epoch == first.epoch + 4);
+    rpmi_reply other = far.claim(far.you, far.yours, RPMI_CALL_TAKEOVER);
+    REQUIRE(other.status == 0);
+    CHECK(resume(far.me, far.mine).status == RPM_E_FENCED);
+    CHECK(far.guard() == other.epoch);
+    CHECK(far.with_key(far.you, RPMI_CALL_SEAL, other.key).status == 0); // it was not fenced
+    REQUIRE(far.reborn() == 0);
+    far.me = far.client();
+    far.mine = far.open(far.me, "log", RPM_KIND_LOG).key;
+    CHECK(resume(far.me, far.mine).status == RPM_E_FENCED);
+}
+
 TEST_CASE("claim: a client that goes takes its claim with it", "[unit]")
 {
     ClaimFar far;

@@ -64,7 +64,7 @@ TEST_CASE("call: what no librpm sends is refused", "[unit]")
         unsigned at;
         uint32_t value;
     } CASES[] = {
-        { 0, 0 },  { 0, RPMI_CALL_KINDS }, { 0, UINT32_MAX }, { 4, 32 },         { 4, ~0u },
+        { 0, 0 },  { 0, RPMI_CALL_KINDS }, { 0, UINT32_MAX }, { 4, 128 },        { 4, ~0u },
         { 12, 5 }, { 92, 0x78787878u },    { 96, 1 },         { 124, 1u << 31 },
     };
 
