@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # harden.cmake: rpm_product, what everything that is installed is compiled and linked with, beside
 # rpm_build: flags that make an overrun or an overwritten pointer end a program instead of running
-# what a peer sent, and no path of this build in what comes out.
+# what a peer sent, no path of this build in what comes out, and no function of ours that another
+# library could put its own in the place of: one that may be replaced cannot be inlined in position
+# independent code.
 #
 # tests/outside/elf looks for each of them in the library and the programs.
 option(LIBRPM_HARDEN "stack protector, fortified functions, read-only relocations, CET" ON)
@@ -11,6 +13,7 @@ check_pie_supported()
 
 add_library(rpm_product INTERFACE)
 set_target_properties(rpm_product PROPERTIES INTERFACE_POSITION_INDEPENDENT_CODE ON)
+target_compile_options(rpm_product INTERFACE -fno-semantic-interposition)
 if(LIBRPM_HARDEN AND NOT LIBRPM_SANITIZE)
     foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full)
         string(MAKE_C_IDENTIFIER "HAVE${flag}" have)

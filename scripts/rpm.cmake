@@ -36,7 +36,7 @@ endfunction()
 # What the shared, the static and the testing library have in common.
 function(rpm_library name)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
-    target_compile_options(${name} PRIVATE -fno-semantic-interposition -fno-strict-aliasing)
+    target_compile_options(${name} PRIVATE -fno-strict-aliasing)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/lib ${XXHASH_INCLUDE})
     target_include_directories(${name} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
