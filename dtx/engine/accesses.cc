@@ -32,6 +32,7 @@ void Accesses::clear()
     begun = false;
     maybe_logged = false;
     logged = false;
+    behind = false;
     obstacle = 0;
 }
 

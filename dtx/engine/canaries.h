@@ -22,7 +22,7 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "phantom", kCanaryPhantom },        { "skip-log", kCanarySkipLog },
     { "drop-commit", kCanaryDropCommit }, { "no-redo", kCanaryNoRedo },
     { "vacuum", kCanaryVacuum },          { "give-up", kCanaryGiveUp },
-    { "look-early", kCanaryLookEarly },
+    { "look-early", kCanaryLookEarly },   { "unlock-early", kCanaryUnlockEarly },
 };
 
 } // namespace dtx

@@ -250,10 +250,13 @@ void Commit::begin_unlock(Round &round)
 Task<> Commit::unlock()
 {
     Round unlocking(store_, store_.phases().commit);
+    auto is_sent = [this](const Access *access) {
+        return !store_.port(store_.server_of(access->address.shard(), 0)).places() &&
+               store_.send_unlock(access->address, accesses_.txn) == 0;
+    };
 
     for (Access *access : writes_)
-        if (access->locked && !store_.canary(kCanaryLock) &&
-            store_.unlock_later(access->address, accesses_.txn))
+        if (access->locked && !store_.canary(kCanaryLock) && is_sent(access))
             access->locked = false;
     begin_unlock(unlocking);
     co_await unlocking.run();
@@ -293,6 +296,8 @@ Task<bool> Commit::is_as_read()
 {
     Round validating(store_, store_.phases().validate);
 
+    if (!store_.behind().empty())
+        co_await wait_for_own();
     check_joined();
     for (Access *access : writes_)
         if (access->seen)
@@ -327,6 +332,39 @@ bool Commit::is_one_message() const
             std::none_of(reads_.begin(), reads_.end(), elsewhere));
 }
 
+/* Rows that a commit of this session before this one has not installed everywhere are locked by
+ * that: their locks are free when it has ended. */
+Task<> Commit::wait_for_own()
+{
+    auto is_behind = [this](const Access *access) {
+        return (access->seen || access->written) && store_.behind().has(access->address);
+    };
+    const std::vector<Access *> &all = accesses_.sorted();
+
+    while (std::any_of(all.begin(), all.end(), is_behind))
+        co_await store_.wait_behind();
+}
+
+/* The record is safe in all logs, so whatever comes, the rows will be installed. The transaction
+ * ends; what is left to do is behind it. */
+void Commit::leave_behind(Round &installing)
+{
+    Behind::Commit rest;
+
+    rest.txn = accesses_.txn;
+    rest.rows = installing.leave();
+    for (Access *access : writes_)
+        if (std::exchange(access->locked, false) && !store_.canary(kCanaryLock))
+            rest.locked.push_back(access->address);
+    for (uint32_t i = 0; i < accesses_.size(); i++)
+        if (accesses_[i].freed)
+            rest.freed.push_back(accesses_[i].address);
+    for (size_t i = 0; i < lsns_.size(); i++)
+        rest.records.emplace_back(log_servers_[i], lsns_[i]);
+    accesses_.behind = true;
+    store_.behind().take(std::move(rest));
+}
+
 /* One coroutine for all phases, and another one only where something has to be waited for. */
 Task<bool> Commit::run()
 {
@@ -335,6 +373,8 @@ Task<bool> Commit::run()
     bool together = is_one_message();
     Round locking(store_, store_.phases().lock);
 
+    if (!store_.behind().empty())
+        co_await wait_for_own();
     check_joined();
     if (!writes_.empty()) {
         check_size();
@@ -373,6 +413,15 @@ Task<bool> Commit::run()
 
     if (!late && !drop)
         begin_install(installing);
+    if (accesses_.logged && !installing.is_done()) {
+        if (store_.canary(kCanaryUnlockEarly))
+            co_await unlock();
+        co_await installing.send();
+        check_joined();
+        leave_behind(installing);
+        trim();
+        co_return true;
+    }
     co_await installing.run();
     check_joined();
     accesses_.logged = true;

@@ -19,6 +19,11 @@
  * logs a commit counts as committed when all its rows are installed; if it fails while it installs
  * them, some may be new and others not, and its outcome is unknown.
  *
+ * Over a link the outcome is told when the record is in all logs, before the rows are there
+ * (engine/behind.h). Whoever begins after that finds the rows locked until they are on all copies,
+ * and no read of a locked row is good: so it sees them, or waits. Should the session end before
+ * they are there, the one that breaks its locks installs them first, from the record.
+ *
  * Tests: tests/unit/dtx/engine/commit_test.cpp
  */
 #ifndef DTX_ENGINE_COMMIT_H
@@ -75,6 +80,8 @@ class Commit
     void retire();
     void begin_unlock(Round &round);
     Task<> unlock();
+    Task<> wait_for_own();
+    void leave_behind(Round &installing);
     Task<bool> give_up();
     void trim();
 

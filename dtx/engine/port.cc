@@ -182,6 +182,7 @@ void Port::connect()
     conn_.emplace(cluster_, server_);
     check(rpm_conn_facts(conn(), &facts), "asking a server for its facts");
     places_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
+    in_order_ = places_ || facts.methods == (1u << RPM_METHOD_COPY | 1u << RPM_METHOD_MESSAGE);
 }
 
 void Port::open(const Placement &placement, uint32_t coordinator, Claim claim)

@@ -144,6 +144,12 @@ class Port
     {
         return places_;
     }
+    /* Are operations carried out in the order they were sent in? So it is where the far CPU does
+     * all of them. What a NIC does may overtake what the far CPU does, or its own writes. */
+    bool is_in_order() const
+    {
+        return in_order_;
+    }
 
     void read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes);
     /* A row and its lock are asked for soon. */
@@ -218,6 +224,7 @@ class Port
     rpm_log *log_ = nullptr;
     uint64_t epoch_ = 0;
     bool places_ = false;
+    bool in_order_ = false;
     std::vector<Remote> rows_;     /* by shard; nullptr: no copy of it is here */
     std::vector<Remote> locks_;    /* by shard; only here where its primary is */
     uint32_t outstanding_ = 0;     /* in all */

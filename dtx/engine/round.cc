@@ -168,7 +168,8 @@ Task<> Round::send_stage(size_t first, size_t end)
                 return store_.port(staged.server).send(staged.op, pending_.get());
             });
     }
-    co_await wait();
+    if (waits_ || end < ops_.size() || pending_->status != 0)
+        co_await wait();
 }
 
 namespace
@@ -247,7 +248,8 @@ Task<> Round::send_lists()
                 co_await submit([this, server] {
                     return store_.port(server).send_steps(lists_[server], pending_.get());
                 });
-        co_await wait();
+        if (waits_ || !ops_.empty() || pending_->status != 0)
+            co_await wait();
     }
     if (joined_ != store_.joined() && pending_->status == 0)
         pending_->status = RPM_E_FENCED;

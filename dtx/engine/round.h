@@ -75,6 +75,29 @@ class Round
         return Run{ *this };
     }
 
+    /* What has been sent and has not ended: @pending hears of it, and lists are borrowed until
+     * then. Of a round without operations, nothing. */
+    struct Sent {
+        std::shared_ptr<Pending> pending;
+        std::vector<std::vector<rpm_step>> lists;
+    };
+    /* Awaited: as run(), but for the end of what is sent last, which leave() hands over. Bytes that
+     * writes refer to are not borrowed any more then. */
+    Run send()
+    {
+        waits_ = false;
+        return Run{ *this };
+    }
+    Sent leave()
+    {
+        return { std::move(pending_), std::move(lists_) };
+    }
+    /* Is everything done already that was added? */
+    bool is_done() const
+    {
+        return ops_.empty();
+    }
+
   private:
     struct Staged {
         uint32_t server;
@@ -100,6 +123,7 @@ class Round
     uint64_t joined_;
     Via via_;
     uint32_t stage_ = 0;
+    bool waits_ = true;                        /* for what is sent last */
     std::vector<Staged> ops_;                  /* not begun yet */
     std::vector<std::vector<rpm_step>> lists_; /* by server: what its CPU is asked for now */
     std::vector<rpm_patch> patches_;

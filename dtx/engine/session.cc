@@ -227,8 +227,9 @@ Accesses &Session::begin()
         own = state_->accesses.back().get();
         own->lane = static_cast<uint32_t>(state_->accesses.size()) - 1;
     }
-    /* Attempts of one transaction have used up what was left: others under way are fenced. */
-    if (state_->sequence >= state_->numbers)
+    /* Attempts of one transaction have used up what was left, or rows of a commit could not be
+     * installed: others under way are fenced. */
+    if (state_->sequence >= state_->numbers || state_->store.lost_unlock())
         rejoin(state_->store.joined(), true);
     own->busy = true;
     own->txn = state_->prefix | ++state_->sequence;
@@ -323,7 +324,8 @@ bool Session::end(Accesses &accesses, Ending ending, bool holds)
     /* What began before a new beginning leaves them to a vacuum: it may have been one. */
     if (accesses.joined == state_->store.joined() && ending != Ending::unknown)
         for (uint32_t i = 0; i < accesses.size(); i++)
-            if (ending == Ending::commit ? accesses[i].freed : accesses[i].fresh)
+            if (ending == Ending::commit ? accesses[i].freed && !accesses.behind
+                                         : accesses[i].fresh)
                 state_->store.give_back(accesses[i].address);
     if (state_->listener != nullptr)
         state_->listener->ended({ accesses.txn, state_->coordinator, accesses.lane,
@@ -336,7 +338,8 @@ bool Session::end(Accesses &accesses, Ending ending, bool holds)
 
 bool Session::is_under_way(uint64_t txn) const
 {
-    return std::any_of(state_->accesses.begin(), state_->accesses.end(),
+    return state_->store.behind().has(txn) ||
+           std::any_of(state_->accesses.begin(), state_->accesses.end(),
                        [txn](const auto &own) { return own->busy && own->txn == txn; });
 }
 
@@ -544,11 +547,19 @@ void Session::return_all_slots()
 
 void Session::run(std::vector<Task<void>> tasks)
 {
-    state_->scheduler.run(tasks,
-                          [this](uint64_t idle_until_ns) { state_->store.poll(idle_until_ns); });
+    std::exception_ptr thrown;
+
+    try {
+        state_->scheduler.run(
+            tasks, [this](uint64_t idle_until_ns) { state_->store.poll(idle_until_ns); });
+    } catch (...) {
+        thrown = std::current_exception();
+    }
     state_->store.settle();
     if (state_->store.lost_unlock())
         rejoin(state_->store.joined(), false);
+    if (thrown)
+        std::rethrow_exception(thrown);
 }
 
 Scheduler::Turn Session::turn()

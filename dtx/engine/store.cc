@@ -80,6 +80,8 @@ void Store::poll(uint64_t idle_until_ns)
         heard += port->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
         waiting |= port->is_waited_for();
     }
+    if (!behind_.empty())
+        behind_.poll();
     if (heard != 0 || !waiting) {
         quiet_polls_ = 0;
         quiet_since_ns_ = 0;
@@ -110,28 +112,34 @@ void Store::poll_mapped()
             port->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
 }
 
-bool Store::unlock_later(Address address, uint64_t txn)
+int Store::send_unlock(Address address, uint64_t txn)
 {
     Port &there = port(server_of(address.shard(), 0));
+    uint64_t offset = layout().lock_offset(address);
+    int err = 0;
 
-    if (there.places())
-        return false;
     if (unheard_ == nullptr)
         unheard_ = new_pending();
-    if (there.send({ Operation::swap_lock, address.shard(), layout().lock_offset(address),
-                     &unheard_word_, sizeof(unheard_word_), txn, 0 },
-                   unheard_.get()) != 0)
-        return false;
-    remote_++;
-    return true;
+    if (there.places())
+        (void)there.compare_and_swap(address.shard(), offset, txn, 0);
+    else
+        err = there.send({ Operation::swap_lock, address.shard(), offset, &unheard_word_,
+                           sizeof(unheard_word_), txn, 0 },
+                         unheard_.get());
+    remote_ += err == 0 ? 1 : 0;
+    return err;
 }
 
+/* Rows end with the connection at the latest. */
 void Store::settle()
 {
     uint64_t until = now_ns() + kSettleNs;
+    auto is_settled = [this] {
+        return behind_.empty() && (unheard_ == nullptr || unheard_->remaining == 0);
+    };
 
-    while (open_ && unheard_ != nullptr && unheard_->remaining > 0 && now_ns() < until)
-        poll(until);
+    while (open_ && !lost_unlock() && !is_settled() && (!behind_.empty() || now_ns() < until))
+        poll(now_ns() + kRestNs);
 }
 
 Traffic Store::traffic() const
@@ -198,6 +206,7 @@ void Store::close()
         port->close();
     pending_.clear();
     unheard_ = nullptr;
+    behind_.close();
 }
 
 uint64_t Store::lock_word(Address address)
@@ -287,11 +296,28 @@ Task<> Store::expect_in_work(const Access &torn)
         expect_whole(cluster_, torn.address, again.data(), torn.bytes);
 }
 
+Task<> Store::wait_behind()
+{
+    if (lost_unlock())
+        throw Fenced(RPM_E_LOST, "rows of a commit before this one were not installed");
+    round_trips_++;
+    co_await behind_.wait();
+}
+
+/* A read that overtakes the rows that a commit of this session has sent brings the ones before. */
+Task<> Store::wait_for_rows(Address address)
+{
+    while (behind_.has(address) && !port(server_of(address.shard(), 0)).is_in_order())
+        co_await wait_behind();
+}
+
 Task<Access *> Store::fetch_far(Accesses &accesses, Address address)
 {
     Access *access = accesses.find(address);
 
     if (access == nullptr) {
+        if (!behind_.empty())
+            co_await wait_for_rows(address);
         co_await scheduler_.step();
         access = accesses.add(address, layout().table(address.table()).slot_bytes);
     }
@@ -322,6 +348,8 @@ Task<> Store::bring(Accesses &accesses, const std::vector<Address> &addresses)
     Round round(*this, phases().execute);
     uint32_t first = accesses.size();
 
+    for (size_t i = 0; i < addresses.size() && !behind_.empty(); i++)
+        co_await wait_for_rows(addresses[i]);
     for (Address address : addresses)
         if (accesses.find(address) == nullptr) {
             Access *access = accesses.add(address, layout().table(address.table()).slot_bytes);

@@ -7,6 +7,7 @@
 #ifndef DTX_ENGINE_STORE_H
 #define DTX_ENGINE_STORE_H
 
+#include "engine/behind.h"
 #include "engine/port.h"
 #include "engine/view.h"
 #include <dtx/accesses.h>
@@ -182,14 +183,22 @@ class Store
      * To ask the others costs system calls: poll() does it for all coroutines at once. */
     void poll_mapped();
 
-    /* Have a lock of transaction @txn free soon, without waiting for it. False: wait. */
-    bool unlock_later(Address address, uint64_t txn);
-    /* Wait until the unlocks of unlock_later() have ended, or for a second. */
+    /* Have a lock of transaction @txn free soon, without waiting for it. 0, RPM_E_BUSY: poll first,
+     * or why not. May throw Fenced and Error. */
+    int send_unlock(Address address, uint64_t txn);
+    /* Commits that are told and not installed yet. */
+    Behind &behind()
+    {
+        return behind_;
+    }
+    /* Wait until another of them has ended. Throws Fenced if they will not. */
+    Task<> wait_behind();
+    /* Wait until those have ended, and for a second until unlocks have. */
     void settle();
-    /* Has one of those failed? Then the lock is still ours, until the session joins again. */
+    /* Has one of all those failed? Then locks are still ours, until the session joins again. */
     bool lost_unlock() const
     {
-        return unheard_ != nullptr && unheard_->status != 0;
+        return behind_.failed() || (unheard_ != nullptr && unheard_->status != 0);
     }
 
     /* A coroutine waits for servers, however many, once. */
@@ -210,6 +219,7 @@ class Store
     };
 
     Task<Access *> fetch_far(Accesses &accesses, Address address);
+    Task<> wait_for_rows(Address address);
     Task<> expect_in_work(const Access &torn);
     Guess &guess(uint32_t table, uint64_t key);
     std::vector<uint64_t> &free_slots(uint32_t shard, uint32_t table);
@@ -227,6 +237,7 @@ class Store
     std::vector<std::shared_ptr<Pending>> pending_; /* some log may still know them */
     uint64_t remote_ = 0;
     uint64_t round_trips_ = 0;
+    Behind behind_{ *this };
     std::shared_ptr<Pending> unheard_; /* unlocks under way for which no coroutine waits */
     uint64_t unheard_word_ = 0;        /* what their words were */
     uint64_t joined_ = 0;

@@ -81,7 +81,7 @@ class Life
         result_.run = count([&] { run(); }, cut_.gone, cut_.event);
         for (uint32_t server = 0; server < kServers && cut_.all; server++)
             rpm_sim_cut_at(world_.sim, server, 0, RPM_CUT_NONE);
-        if (cut_.event == 0)
+        if (cut_.event == 0 || cut_.event > result_.run) // runs differ in how many they take
             rpm_sim_power_cut(world_.sim, cut_.gone, cut_.how);
         session_.reset();
         result_.promotion = count([&] { insist([&] { (void)cluster_.promote({ cut_.gone }); }); },

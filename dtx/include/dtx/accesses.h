@@ -100,6 +100,7 @@ class Accesses
     bool begun = false;        /* its commit has begun to call servers: may have taken locks */
     bool maybe_logged = false; /* a log may have the redo record; without logs, a row may be new */
     bool logged = false;   /* all logs have it, or all rows are new: committed, whatever comes */
+    bool behind = false;   /* committed, and its rows are on their way: see engine/behind.h */
     uint64_t obstacle = 0; /* the lock word that was in the way: its owner's number; 0: none */
     uint64_t joined = 0;   /* see Store */
     std::vector<unsigned char> record;

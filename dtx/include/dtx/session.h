@@ -91,6 +91,10 @@ class Session
      * Awaited by a coroutine of this session. A body awaits no other transaction: it may have to
      * wait until this one has ended.
      *
+     * Over a link the rows of a committed transaction may still be on their way when this returns.
+     * Others wait for them, also while this thread does something else than to run coroutines;
+     * when run() returns they are there.
+     *
      * Throws what the body threw, and Error: nothing of the transaction has happened then. Where
      * something may have happened, the Outcome says committed or unknown, and an error that keeps
      * the session from joining again is thrown by the next call. */

@@ -58,8 +58,9 @@ TEST_CASE("dtx: random interleavings are strictly serialisable", "[unit]")
 
 TEST_CASE("dtx: each rule that is left out is found out by the checker", "[unit]")
 {
-    auto canary = GENERATE(dtx::kCanaryValidate, dtx::kCanaryLock, dtx::kCanaryVersion,
-                           dtx::kCanaryPhantom, dtx::kCanaryDropCommit, dtx::kCanaryGiveUp);
+    auto canary =
+        GENERATE(dtx::kCanaryValidate, dtx::kCanaryLock, dtx::kCanaryVersion, dtx::kCanaryPhantom,
+                 dtx::kCanaryDropCommit, dtx::kCanaryGiveUp, dtx::kCanaryUnlockEarly);
 
     CAPTURE(canary);
     CHECK(verdicts(1, canary == dtx::kCanaryGiveUp ? 500 : 100, canary) != "");

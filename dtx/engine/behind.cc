@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * behind.cc: from rows that are on their way to free locks.
+ *
+ * Invariants
+ *   a lock is let go, and a record, when the rows are on all copies, and not before
+ *   a slot is handed out again behind the message that frees its lock
+ *
+ * Tests: tests/unit/dtx/engine/behind_test.cpp
+ */
+#include "engine/behind.h"
+
+#include "engine/store.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+
+namespace dtx
+{
+
+bool Behind::has(uint64_t txn) const
+{
+    return std::any_of(commits_.begin(), commits_.end(),
+                       [txn](const Commit &commit) { return commit.txn == txn; });
+}
+
+bool Behind::has(Address address) const
+{
+    return std::any_of(commits_.begin(), commits_.end(), [address](const Commit &commit) {
+        return std::binary_search(commit.locked.begin(), commit.locked.end(), address);
+    });
+}
+
+/* As far as there is room for messages. True: all of them. */
+bool Behind::unlock(Commit &commit)
+{
+    while (!commit.locked.empty()) {
+        int err = store_.send_unlock(commit.locked.back(), commit.txn);
+
+        if (err == RPM_E_BUSY)
+            return false;
+        check(err, "letting go of a lock");
+        commit.locked.pop_back();
+    }
+    return true;
+}
+
+/* True: nothing is left to do. */
+bool Behind::end(Commit &commit)
+{
+    if (commit.rows.pending->remaining > 0)
+        return false;
+    check(commit.rows.pending->status, "installing rows");
+    for (auto [server, lsn] : std::exchange(commit.records, {}))
+        store_.port(server).retire(lsn);
+    if (!unlock(commit))
+        return false;
+    for (Address address : commit.freed)
+        store_.give_back(address);
+    return true;
+}
+
+/* Where steps interleave, some wait for another turn although they could go on. */
+void Behind::poll()
+{
+    size_t before = commits_.size();
+
+    if (failed_)
+        return;
+    try {
+        for (auto commit = commits_.begin(); commit != commits_.end();)
+            if (store_.scheduler().step().yields || !end(*commit))
+                ++commit;
+            else
+                commit = commits_.erase(commit);
+    } catch (const Error &) {
+        failed_ = true;
+    }
+    if (failed_ || commits_.size() < before)
+        wake_all();
+}
+
+void Behind::wake_all()
+{
+    for (std::coroutine_handle<> handle : std::exchange(waiting_, {}))
+        store_.scheduler().wake(handle);
+}
+
+void Behind::close()
+{
+    commits_.clear();
+    failed_ = false;
+    wake_all();
+}
+
+} // namespace dtx
