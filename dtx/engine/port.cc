@@ -218,6 +218,7 @@ void Port::close()
     conn_.reset();
     kept_.clear();
     kept_first_ = 0;
+    retired_lsn_ = 0;
     outstanding_ = 0;
     log_outstanding_ = 0;
     appended_ = 0;
@@ -461,20 +462,22 @@ void Port::retire(uint64_t lsn)
             break;
         }
     while (kept_first_ < kept_.size() && kept_[kept_first_].retired)
-        kept_first_++;
+        retired_lsn_ = kept_[kept_first_++].lsn;
     if (kept_first_ > 1024 && kept_first_ * 2 > kept_.size()) {
         kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(kept_first_));
         kept_first_ = 0;
     }
 }
 
+/* A record that is still wanted may not have left this process, and the log cannot tell then that
+ * one begins there. The one before it is certainly there. */
 bool Port::trim()
 {
     struct rpm_log_info info = rpm_log_info_init();
     uint64_t until;
 
     check(rpm_log_info(used(log_), &info), "a coordinator's log");
-    until = kept_first_ < kept_.size() ? kept_[kept_first_].lsn : info.tail_lsn;
+    until = kept_first_ < kept_.size() ? retired_lsn_ : info.tail_lsn;
     if (until <= info.head_lsn)
         return false;
     check(rpm_log_trim(log_, until), "trimming a coordinator's log");

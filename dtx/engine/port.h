@@ -231,7 +231,8 @@ class Port
     uint32_t log_outstanding_ = 0; /* of those, records */
     std::vector<Kept> kept_;       /* records in the log from kept_first_ on, oldest first */
     size_t kept_first_ = 0;
-    uint64_t appended_ = 0; /* bytes since the last trim */
+    uint64_t retired_lsn_ = 0; /* of the newest one before those */
+    uint64_t appended_ = 0;    /* bytes since the last trim */
     uint64_t trim_bytes_ = 0;
     Traffic before_; /* over connections that are closed */
 };

@@ -159,3 +159,28 @@ TEST_CASE("dtx: a session that ends, also by an exception, leaves no lock behind
     CHECK(now(other, add(db, 1)) == Status::committed);
     CHECK(other.counters().conflicts == 0);
 }
+
+TEST_CASE("dtx: a log is trimmed while records of other coroutines are on their way", "[unit]")
+{
+    std::string link = links();
+    dtx::Options options = replicated(2);
+    std::vector<Task<void>> tasks;
+    int rounds = link == "sim" ? 60 : 400;
+
+    CAPTURE(link);
+    Database db(2, options, Tables(), link);
+    Session session(*db.cluster, 0);
+    auto worker = [&](uint64_t key) -> Task<void> {
+        for (int i = 0; i < rounds; i++)
+            (void)co_await session.transact(add(db, key));
+    };
+
+    for (uint64_t key = 0; key < 32; key++)
+        REQUIRE(now(session, insert(db, key)) == Status::committed);
+    for (uint64_t key = 0; key < 32; key++)
+        tasks.push_back(worker(key));
+    session.run(std::move(tasks));
+    CHECK(session.counters().rejoined == 0);
+    for (uint64_t key = 0; key < 32; key++)
+        CHECK(cents(db, 1, key) == 1 + rounds);
+}
