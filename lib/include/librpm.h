@@ -18,6 +18,7 @@
 #include <librpm/reader.h>
 #include <librpm/region.h>
 #include <librpm/region_async.h>
+#include <librpm/repair.h>
 #include <librpm/script.h>
 #include <librpm/server.h>
 #include <librpm/sim.h>

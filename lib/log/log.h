@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "conn/conn.h"
 #include "conn/outbox.h"
+#include "log/chain.h"
 #include "wire/frame.h"
 #include "wire/head.h"
 
@@ -269,11 +270,19 @@ int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
  * @head is still the one that is read, it is damaged or old, RPM_E_CORRUPT. */
 int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
                     const struct rpmi_frame *frame);
+/* From @lsn on, every whole frame that lies at the end of the one before it, whatever its epoch,
+ * while the visitor says so. */
+typedef bool rpmi_walk_fn(void *context, const struct rpmi_frame *frame);
+int rpmi_log_walk(struct rpm_log *log, uint64_t lsn, rpmi_walk_fn *go_on, void *context);
+/* Every whole frame of the ring, whatever the head says. */
+int rpmi_log_survey(struct rpm_log *log, struct rpmi_chains *chains);
 /* Does a frame of this epoch belong at its LSN? @before: epoch of the record in front, 0: none. */
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
                         uint32_t before);
 
-/* open.c: make the plans anew, for the facts of a new link. RPM_E_NOCAP. */
+/* open.c: a handle to read with, whose head was not looked at. As rpm_log_open(). */
+int rpmi_log_open_bare(struct rpm_conn *conn, const char *name, struct rpm_log **log);
+/* Make the plans anew, for the facts of a new link. RPM_E_NOCAP. */
 int rpmi_log_replan(struct rpm_log *log);
 
 /* recover.c: claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the

@@ -171,43 +171,78 @@ static void release(struct rpm_log *log)
     rpmi_arena_close(&arena);
 }
 
+/* A handle with a place on @conn, to be dropped by undo(). */
+static int make(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
+                struct rpm_log **log)
+{
+    struct rpmi_arena arena;
+    struct rpm_log *fresh;
+    int err = rpmi_name_check(name);
+
+    if (err == 0)
+        err = rpmi_arena_open(&arena, opts->mem, arena_bytes(opts));
+    if (err != 0)
+        return err;
+    fresh = carve(&arena, conn, opts);
+    memcpy(fresh->name, name, strlen(name) + 1);
+    err = rpmi_conn_join(conn, &fresh->owner);
+    if (err != 0) {
+        release(fresh);
+        return err;
+    }
+    *log = fresh;
+    return 0;
+}
+
+static void undo(struct rpm_log *log)
+{
+    detach(log);
+    rpmi_conn_leave(log->conn, &log->owner);
+    release(log);
+}
+
 int rpm_log_open(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
                  struct rpm_log **log)
 {
     rpmi_begin();
 
     struct rpm_log_opts ours;
-    struct rpmi_arena arena;
     struct rpm_log *fresh;
     int err;
 
     RPM_ASSERT(conn != NULL && name != NULL && log != NULL);
     err = opts_read(opts, &ours);
     if (err == 0)
-        err = rpmi_name_check(name);
-    if (err == 0)
-        err = rpmi_arena_open(&arena, ours.mem, arena_bytes(&ours));
+        err = make(conn, name, &ours, &fresh);
     if (err != 0)
         return err;
-    fresh = carve(&arena, conn, &ours);
-    memcpy(fresh->name, name, strlen(name) + 1);
-    err = rpmi_conn_join(conn, &fresh->owner);
-    if (err != 0)
-        goto no_slot;
     if ((ours.flags & RPM_LOG_WRITE) != 0)
         err = prepare_writer(fresh, &ours);
     if (err == 0)
         err = attach(fresh, &ours);
-    if (err != 0)
-        goto no_log;
+    if (err != 0) {
+        undo(fresh);
+        return err;
+    }
     *log = fresh;
     return 0;
-no_log:
-    detach(fresh);
-    rpmi_conn_leave(conn, &fresh->owner);
-no_slot:
-    release(fresh);
-    return err;
+}
+
+int rpmi_log_open_bare(struct rpm_conn *conn, const char *name, struct rpm_log **log)
+{
+    struct rpm_log_opts opts = rpm_log_opts_init();
+    struct rpm_log *fresh;
+    int err = make(conn, name, &opts, &fresh);
+
+    if (err != 0)
+        return err;
+    err = rpmi_log_attach(fresh, 0, 0);
+    if (err != 0) {
+        undo(fresh);
+        return err;
+    }
+    *log = fresh;
+    return 0;
 }
 
 int rpmi_log_replan(struct rpm_log *log)
@@ -270,8 +305,6 @@ void rpm_log_close(struct rpm_log **log)
     /* The link still reads from our staging memory: let it finish, or be lost. */
     if ((*log)->dead == 0 && (*log)->write_key != 0)
         (void)rpmi_log_flush(*log);
-    detach(*log);
-    rpmi_conn_leave((*log)->conn, &(*log)->owner);
-    release(*log);
+    undo(*log);
     *log = NULL;
 }

@@ -19,12 +19,13 @@
 
 #define FIRST_READ_BYTES 4096u
 #define TORN_SEARCH_BYTES (1u << 20) /* how far behind the tail discarded frames are counted */
+#define SURVEY_LAPS_MAX 16u          /* of the ring, read for frames that turn out to be broken */
 
 /* A piece of the ring, mapped or read ahead. */
 struct window {
     struct rpm_log *log;
     const unsigned char *mapped; /* the whole ring, or NULL */
-    uint64_t lsn;
+    uint64_t at;                 /* position in the ring of what was read, */
     uint64_t have;
     uint64_t ahead; /* bytes to read next time; grows */
     uint64_t bytes; /* read so far */
@@ -52,7 +53,7 @@ static int window_get(struct window *window, uint64_t lsn, uint64_t need, const 
         *at = window->mapped + position;
         return 0;
     }
-    if (lsn < window->lsn || lsn + need > window->lsn + window->have) {
+    if (position < window->at || position + need > window->at + window->have) {
         if (len < need)
             len = need;
         if (len > log->capacity - position)
@@ -67,13 +68,13 @@ static int window_get(struct window *window, uint64_t lsn, uint64_t need, const 
         err = rpmi_conn_exec(log->conn, &op, 1);
         if (err != 0)
             return err;
-        window->lsn = lsn;
+        window->at = position;
         window->have = len;
         window->bytes += len;
         if (window->ahead < RPMI_BOUNCE_BYTES)
             window->ahead *= 2;
     }
-    *at = log->conn->bounce + (lsn - window->lsn);
+    *at = log->conn->bounce + (position - window->at);
     return 0;
 }
 
@@ -259,4 +260,75 @@ int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
 
     window_open(&window, log);
     return judge(&window, lsn, frame, verdict);
+}
+
+int rpmi_log_walk(struct rpm_log *log, uint64_t lsn, rpmi_walk_fn *go_on, void *context)
+{
+    struct window window;
+
+    window_open(&window, log);
+    for (;;) {
+        enum rpmi_verdict verdict;
+        struct rpmi_frame frame;
+        int err = judge(&window, lsn, &frame, &verdict);
+
+        if (err != 0 || verdict != RPMI_FRAME_VALID || !go_on(context, &frame))
+            return err;
+        lsn += rpmi_frame_stride(frame.len, frame.flags);
+    }
+}
+
+/* Is the frame that seems to begin at @stored worth its checksum? Each line can claim to begin a
+ * long one: once many were broken, only those count that go on with a chain, or are short. */
+static bool is_worth(struct window *window, const struct rpmi_chains *chains, uint64_t stored,
+                     uint64_t wasted)
+{
+    uint64_t room = window->log->capacity - stored % window->log->capacity;
+    const unsigned char *at;
+    struct rpmi_frame frame;
+
+    if (wasted / SURVEY_LAPS_MAX < window->log->capacity || rpmi_chains_expect(chains, stored))
+        return true;
+    return window_get(window, stored, RPMI_LINE_BYTES, &at) == 0 &&
+           rpmi_frame_get(at, stored, room, &frame) == RPMI_FRAME_VALID &&
+           frame.len <= RPMI_PAGE_BYTES;
+}
+
+int rpmi_log_survey(struct rpm_log *log, struct rpmi_chains *chains)
+{
+    uint64_t wasted = 0; /* bytes of frames that turned out to be broken */
+    uint64_t position = 0;
+    struct window window;
+
+    rpmi_chains_begin(chains, log->capacity);
+    window_open(&window, log);
+    while (position < log->capacity) {
+        enum rpmi_verdict verdict = RPMI_FRAME_BLANK;
+        struct rpmi_frame frame = { 0 };
+        const unsigned char *at;
+        uint64_t stored;
+        int err = window_get(&window, position, RPMI_LINE_BYTES, &at);
+
+        if (err != 0)
+            return err;
+        stored = rpmi_load64(at);
+        if (stored < RPMI_HEAD_LIMIT && stored % log->capacity == position &&
+            is_worth(&window, chains, stored, wasted))
+            err = judge(&window, stored, &frame, &verdict);
+        if (err != 0)
+            return err;
+        position += RPMI_LINE_BYTES;
+        if (verdict == RPMI_FRAME_BROKEN)
+            wasted += frame.len;
+        if (verdict != RPMI_FRAME_VALID)
+            continue;
+        rpmi_chains_add(chains, &frame);
+        /* What it covers is as it was written: no later frame begins there. What it skips is not.
+         */
+        if ((frame.flags & RPMI_FRAME_PAD) == 0)
+            position = rpmi_align_up(
+                frame.lsn % log->capacity + RPMI_FRAME_HEADER_BYTES + frame.len, RPMI_LINE_BYTES);
+    }
+    rpmi_chains_end(chains);
+    return 0;
 }

@@ -161,7 +161,7 @@ static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
         *epoch = head.epoch;
         return err;
     }
-    *epoch = call->bytes;
+    *epoch = call->bytes > log->epoch ? call->bytes : log->epoch;
     (void)head_judge(service, log, found);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
         if (found[i].wrong == NULL && found[i].head.epoch > *epoch)

@@ -43,6 +43,11 @@ struct Server {
     int connect(const std::string &wrap, rpmi_link **link);
     virtual void kill() = 0;
     virtual void restart() = 0;
+    // All bits of a byte of its pool change, behind the back of whoever has it mapped.
+    virtual void damage(uint64_t offset)
+    {
+        FAIL("this pool is not ours to damage: byte " << offset);
+    }
     // What an object that a test calls @name is called there.
     virtual std::string name(const std::string &name)
     {
@@ -98,6 +103,10 @@ class Model : public Server
     void restart() override
     {
         REQUIRE(rpm_sim_restart(sim_, 0) == 0);
+    }
+    void damage(uint64_t offset) override
+    {
+        sim_->world->machine[0].media.pool[offset] ^= 0xff;
     }
 
   private:
@@ -171,6 +180,16 @@ class Local : public Server
     void restart() override
     {
         start(0);
+    }
+    void damage(uint64_t offset) override
+    {
+        int fd = open(pool_.c_str(), O_RDWR);
+        void *front = mmap(nullptr, offset + 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        REQUIRE(front != MAP_FAILED);
+        static_cast<unsigned char *>(front)[offset] ^= 0xff;
+        munmap(front, offset + 1);
+        close(fd);
     }
 
   private:

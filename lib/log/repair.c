@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * repair.c: write the head of a log anew from what its ring holds. What is to be written is found
+ * twice: first to say it, and again once the log is claimed and no writer can change it any more.
+ *
+ * Which records are the log: chain.c. What the far end does: pool/claim.c.
+ *
+ * Tests: tests/unit/log/repair_test.cpp, tests/conform/repair_test.cpp
+ */
+#include "log/log.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/opts.h"
+
+#include <librpm/repair.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define FLAGS_ALL (RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD | RPM_REPAIR_TAKEOVER | RPM_REPAIR_FROM)
+#define HEADER_READS_MAX 8u /* while a slot is damaged: the server may just be writing it */
+#define HEADER_BYTES (RPMI_GUARD_OFFSET + sizeof(uint64_t)) /* the slots and the claim word */
+
+_Static_assert(RPM_REPAIR_SLOTS == RPMI_HEAD_SLOTS, "every slot is reported");
+_Static_assert((int)RPM_REPAIR_KEPT == (int)RPMI_FATE_KEPT, "one numbering");
+_Static_assert((int)RPM_REPAIR_LOST == (int)RPMI_FATE_LOST, "one numbering");
+
+/* One look at a log. Its chains are too large for the stack. */
+struct look {
+    struct rpm_log *log;
+    const struct rpm_repair_opts *opts;
+    unsigned char header[HEADER_BYTES];
+    struct rpmi_head_found slot[RPMI_HEAD_SLOTS];
+    struct rpmi_chains chains;
+    struct rpmi_known known;
+    struct rpmi_start start;
+    struct rpmi_chain kept;
+    bool opens;  /* by the head that is there, and holds all that it vouches for */
+    bool walked; /* a whole frame lies where the walk began */
+    struct rpm_repair_report report;
+};
+
+/* The slots, the claim word, and what they say about the head: the report's state and reason. */
+static int read_header(struct look *look)
+{
+    struct rpm_log *log = look->log;
+    struct rpmi_head head;
+    uint32_t lacking = 0;
+    int err = 0;
+
+    for (uint32_t i = 0; i < HEADER_READS_MAX; i++) {
+        err = rpmi_conn_read(log->conn, log->read_key, 0, look->header, sizeof(look->header));
+        if (err != 0)
+            return err;
+        err = rpmi_head_pick(look->header, &head, &lacking);
+        if (err == 0 && lacking == 0)
+            break;
+    }
+    look->report.state = RPM_REPAIR_SOUND;
+    look->report.why[0] = '\0';
+    if (err != 0 || lacking != 0) {
+        look->report.state = err != 0 ? RPM_REPAIR_NEEDED : RPM_REPAIR_SURVIVED;
+        (void)snprintf(look->report.why, sizeof(look->report.why), "%s",
+                       err != 0 ? rpm_last_error()
+                                : "a copy of the head in force is damaged, or a power cut tore it");
+    }
+    return 0;
+}
+
+static void judge_header(struct look *look)
+{
+    struct rpm_log *log = look->log;
+    uint32_t best = rpmi_head_judge(look->header, log->log_id, log->capacity, look->slot);
+
+    look->known = (struct rpmi_known){ .has_head = best < RPMI_HEAD_SLOTS };
+    if (look->known.has_head)
+        look->known.head = look->slot[best].head;
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++) {
+        const struct rpmi_head *head = &look->slot[i].head;
+        struct rpm_repair_slot *slot = &look->report.slots[i];
+
+        *slot = (struct rpm_repair_slot){ .wrong = look->slot[i].wrong };
+        if (slot->wrong != NULL)
+            continue;
+        slot->turn = head->turn;
+        slot->head_lsn = head->trim_lsn;
+        slot->base_lsn = head->base_lsn;
+        slot->epoch = head->epoch;
+        if (head->trim_lsn > look->known.trim_lsn)
+            look->known.trim_lsn = head->trim_lsn;
+    }
+    look->known.has_from = (look->opts->flags & RPM_REPAIR_FROM) != 0;
+    look->known.from_lsn = look->opts->from_lsn;
+    look->report.claim = rpmi_load64(look->header + RPMI_GUARD_OFFSET);
+}
+
+static void need(struct look *look, const char *why)
+{
+    if (look->report.state == RPM_REPAIR_NEEDED)
+        return;
+    look->report.state = RPM_REPAIR_NEEDED;
+    (void)snprintf(look->report.why, sizeof(look->report.why), "%s", why);
+}
+
+/* Does the log open, and is all there that its head vouches for? */
+static int try_log(struct look *look)
+{
+    struct rpmi_scan_report report;
+    int err = 0;
+
+    look->opens = false;
+    if (look->report.state == RPM_REPAIR_NEEDED)
+        return 0;
+    err = rpmi_log_head(look->log);
+    if (err == 0)
+        err = rpmi_log_scan(look->log, look->log->head.trim_lsn, NULL, NULL, &report);
+    if (err != 0 && err != RPM_E_CORRUPT)
+        return err;
+    look->opens = err == 0;
+    if (err != 0)
+        need(look, rpm_last_error());
+    if (look->report.claim >= UINT32_MAX)
+        need(look, "the claim word is damaged: it holds no epoch");
+    if (look->known.has_from)
+        need(look, "another beginning is asked for");
+    return 0;
+}
+
+static bool keep(void *context, const struct rpmi_frame *frame)
+{
+    uint64_t end = frame->lsn + rpmi_frame_stride(frame->len, frame->flags);
+    struct look *look = context;
+    struct rpmi_chain *kept = &look->kept;
+    bool first = kept->first_lsn == RPM_LSN_NONE;
+
+    look->walked = true;
+    if (frame->lsn < look->start.least_lsn) {
+        kept->epoch_last = frame->epoch;
+        return true;
+    }
+    if (!rpmi_known_allows(&look->known, frame, kept->epoch_last) ||
+        end - (first ? frame->lsn : kept->first_lsn) > look->log->capacity)
+        return false;
+    if (first) {
+        kept->first_lsn = frame->lsn;
+        kept->epoch_first = frame->epoch;
+    }
+    kept->end_lsn = end;
+    kept->epoch_last = frame->epoch;
+    if ((frame->flags & RPMI_FRAME_PAD) == 0) {
+        kept->records++;
+        kept->bytes += frame->len;
+    }
+    return true;
+}
+
+/* Walk the log from where it is taken to begin to where it ends. */
+static int walk(struct look *look)
+{
+    int err = rpmi_chains_choose(&look->chains, &look->known, &look->start);
+
+    if (err != 0)
+        return err;
+    look->kept = (struct rpmi_chain){ .first_lsn = RPM_LSN_NONE };
+    look->walked = false;
+    err = rpmi_log_walk(look->log, look->start.walk_lsn, keep, look);
+    if (look->kept.first_lsn == RPM_LSN_NONE) {
+        look->kept.first_lsn = look->start.least_lsn;
+        look->kept.end_lsn = look->start.least_lsn;
+    }
+    return err;
+}
+
+static int find_log(struct look *look)
+{
+    int err = walk(look);
+
+    if (err == 0 && !look->walked && look->known.has_from)
+        return rpmi_fail(RPM_E_RANGE, "no whole record of log '%s' starts at %" PRIu64,
+                         look->log->name, look->known.from_lsn);
+    if (err != 0 || look->walked || look->opens)
+        return err;
+    /* Nothing is there where the slots say: of the chains that are elsewhere take the best. */
+    look->known.lacks_start = true;
+    return walk(look);
+}
+
+static void report_chain(struct look *look, const struct rpmi_chain *chain)
+{
+    struct rpm_repair_report *report = &look->report;
+    enum rpmi_fate fate = rpmi_chain_fate(chain, &look->known, &look->start, &look->kept);
+    uint32_t at = report->chains_reported;
+
+    if (fate == RPMI_FATE_LOST)
+        report->lost += chain->records;
+    else if (fate == RPMI_FATE_KEPT && look->known.has_from)
+        report->lost += chain->records - look->kept.records;
+    if (at == RPM_REPAIR_CHAINS && chain->end_lsn < report->chain[at - 1].end_lsn)
+        at--;
+    else if (at < RPM_REPAIR_CHAINS)
+        report->chains_reported++;
+    else
+        return;
+    for (; at > 0 && report->chain[at - 1].first_lsn > chain->first_lsn; at--)
+        report->chain[at] = report->chain[at - 1];
+    report->chain[at] = (struct rpm_repair_chain){
+        .first_lsn = chain->first_lsn,
+        .end_lsn = chain->end_lsn,
+        .records = chain->records,
+        .bytes = chain->bytes,
+        .epoch_first = chain->epoch_first,
+        .epoch_last = chain->epoch_last,
+        .fate = (uint32_t)fate,
+    };
+}
+
+static void report_all(struct look *look)
+{
+    struct rpm_repair_report *report = &look->report;
+
+    report->lost = look->chains.dropped_records;
+    report->chains = look->chains.count;
+    report->chains_reported = 0;
+    for (uint32_t i = 0; i < look->chains.count; i++)
+        report_chain(look, &look->chains.chain[i]);
+    report->head_lsn = look->kept.first_lsn;
+    report->tail_lsn = look->kept.end_lsn;
+    report->records = look->kept.records;
+    report->bytes = look->kept.bytes;
+    report->epoch = look->chains.epoch;
+    for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
+        if (report->slots[i].wrong == NULL && report->slots[i].epoch > report->epoch)
+            report->epoch = report->slots[i].epoch;
+    if (report->claim < UINT32_MAX && report->claim > report->epoch)
+        report->epoch = (uint32_t)report->claim;
+    if (report->epoch < UINT32_MAX)
+        report->epoch++;
+}
+
+static int look_at(struct look *look)
+{
+    int err = read_header(look);
+
+    if (err != 0)
+        return err;
+    judge_header(look);
+    err = try_log(look);
+    if (err == 0)
+        err = rpmi_log_survey(look->log, &look->chains);
+    if (err == 0)
+        err = find_log(look);
+    if (err == 0)
+        report_all(look);
+    return err;
+}
+
+/* May what was found be written? */
+static int permit(const struct look *look)
+{
+    if (look->report.lost == 0 || (look->opts->flags & RPM_REPAIR_DISCARD) != 0)
+        return 0;
+    return rpmi_fail(RPM_E_CORRUPT,
+                     "log '%s' is not repaired: %" PRIu64
+                     " whole records would be out of reach; RPM_REPAIR_DISCARD gives them up",
+                     look->log->name, look->report.lost);
+}
+
+static int claim(struct look *look)
+{
+    struct rpm_log *log = look->log;
+    struct rpmi_call call = {
+        .kind = RPMI_CALL_CLAIM,
+        .key = log->read_key,
+        .flags = RPMI_CALL_REPAIR |
+                 ((look->opts->flags & RPM_REPAIR_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0),
+        .bytes = look->chains.epoch,
+    };
+    struct rpmi_reply reply;
+    int err = rpmi_conn_call(log->conn, &call, &reply);
+
+    if (err != 0)
+        return err;
+    log->write_key = reply.key;
+    log->epoch = reply.epoch;
+    return 0;
+}
+
+/* Write the head, of what is there now that no writer is. */
+static int write_head(struct look *look)
+{
+    struct rpm_log *log = look->log;
+    struct rpmi_call call = { .kind = RPMI_CALL_SEAL,
+                              .key = log->write_key,
+                              .flags = RPMI_CALL_REPAIR };
+    struct rpm_repair_report found = look->report; /* before the claim changed it */
+    struct rpmi_reply reply;
+    int err = look_at(look);
+
+    look->report.state = found.state;
+    memcpy(look->report.why, found.why, sizeof(found.why));
+    look->report.claim = found.claim;
+    if (err == 0)
+        err = permit(look);
+    if (err == 0 && look->chains.epoch >= log->epoch)
+        err = rpmi_fail(RPM_E_CORRUPT,
+                        "log '%s' has a record of epoch %" PRIu32 ", claimed is %" PRIu32,
+                        log->name, look->chains.epoch, log->epoch);
+    if (err != 0)
+        return err;
+    call.bytes = look->kept.first_lsn;
+    call.lsn = look->kept.end_lsn;
+    err = rpmi_conn_call(log->conn, &call, &reply);
+    if (err != 0)
+        return err;
+    look->report.epoch = log->epoch;
+    look->report.done = 1;
+    return 0;
+}
+
+static int repair(struct look *look)
+{
+    int err = look_at(look);
+
+    if (err != 0 || (look->opts->flags & RPM_REPAIR_WRITE) == 0 ||
+        look->report.state == RPM_REPAIR_SOUND)
+        return err;
+    err = permit(look);
+    if (err == 0)
+        err = claim(look);
+    return err != 0 ? err : write_head(look);
+}
+
+static int opts_read(const struct rpm_repair_opts *opts, struct rpm_repair_opts *ours)
+{
+    int err;
+
+    *ours = rpm_repair_opts_init();
+    err = rpmi_opts_in(ours, sizeof(*ours), opts);
+    if (err != 0)
+        return err;
+    if ((ours->flags & ~(uint32_t)FLAGS_ALL) != 0)
+        return rpmi_fail(RPM_E_INVAL, "unknown repair flags %#x", ours->flags);
+    return 0;
+}
+
+int rpm_log_repair(struct rpm_conn *conn, const char *name, const struct rpm_repair_opts *opts,
+                   struct rpm_repair_report *report)
+{
+    rpmi_begin();
+
+    struct rpm_repair_opts ours;
+    struct look *look;
+    int err;
+
+    RPM_ASSERT(conn != NULL && name != NULL && report != NULL);
+    err = opts_read(opts, &ours);
+    if (err != 0)
+        return err;
+    look = rpmi_alloc(sizeof(*look), RPMI_LINE_BYTES);
+    if (look == NULL)
+        return RPM_E_NOMEM;
+    look->opts = &ours;
+    look->report = rpm_repair_report_init();
+    err = rpmi_log_open_bare(conn, name, &look->log);
+    if (err == 0) {
+        err = repair(look);
+        rpmi_log_drop_keys(look->log);
+        rpm_log_close(&look->log);
+    }
+    if (err == 0 || err == RPM_E_CORRUPT) {
+        int out = rpmi_opts_out(report, &look->report, sizeof(look->report));
+
+        err = err == 0 ? out : err;
+    }
+    rpmi_free(look);
+    return err;
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/log/kinds.h"
+
+extern "C" {
+#include "base/rng.h"
+#include "log/log.h"
+}
+
+#include <cstring>
+#include <set>
+
+using namespace loop;
+
+namespace
+{
+
+constexpr uint64_t HEADER = 36864; // of the first log in a pool
+constexpr uint64_t HEADS = 1024;   // bytes of its head slots
+constexpr uint64_t RING = HEADER + 4096;
+constexpr uint64_t CAPACITY = 8192;
+
+struct Outcome {
+    int err = 0;
+    std::string text;
+    rpm_repair_report report = rpm_repair_report_init();
+};
+
+Outcome repair(rpm_conn *conn, uint32_t flags = 0, uint64_t from = 0)
+{
+    rpm_repair_opts opts = rpm_repair_opts_init();
+    Outcome outcome;
+
+    opts.flags = flags;
+    opts.from_lsn = from;
+    outcome.err = rpm_log_repair(conn, "a", &opts, &outcome.report);
+    outcome.text = rpm_last_error();
+    return outcome;
+}
+
+int open_error(rpm_conn *conn, uint32_t flags)
+{
+    rpm_log_opts opts = rpm_log_opts_init();
+    Log log;
+
+    opts.flags = flags;
+    return log.open(conn, "a", opts);
+}
+
+// Two writers' records, of which the first few are trimmed. What is in the log.
+std::vector<Record> fill(rpm_conn *conn, unsigned trimmed = 3)
+{
+    std::vector<Record> all;
+    uint64_t keep = 0;
+
+    for (unsigned writer = 0; writer < 2; writer++) {
+        Log log(conn, "a", WRITER, CAPACITY);
+
+        for (unsigned i = 0; i < 10; i++) {
+            std::string data = payload(writer * 10 + i, 20 + 37 * i);
+            all.push_back({ data, append(log, data), writer + 1 });
+        }
+        keep = all[trimmed].lsn;
+        REQUIRE(rpm_log_trim(log, keep) == 0);
+    }
+    all.erase(all.begin(), all.begin() + trimmed);
+    return all;
+}
+
+void damage_slots(Server &server, uint32_t slots)
+{
+    for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS; slot++)
+        if ((slots >> slot & 1) != 0)
+            server.pool.bytes[HEADER + slot * RPMI_HEAD_SLOT_STRIDE + 16] ^= 0x20;
+}
+
+// A bit of the record that lies there.
+void damage_record(Server &server, uint64_t lsn)
+{
+    server.pool.bytes[RING + lsn % CAPACITY + 30] ^= 1;
+}
+
+struct Quiet {
+    Quiet()
+    {
+        rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
+    }
+    ~Quiet()
+    {
+        rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
+    }
+};
+
+} // namespace
+
+TEST_CASE("repair: a log whose head is gone is found in its ring, said, and written", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    std::vector<Record> wrote = fill(conn);
+
+    damage_slots(server, 15);
+    CHECK(open_error(conn, 0) == RPM_E_CORRUPT);
+    CHECK(std::string(rpm_last_error()).find("2 a wrong checksum") != std::string::npos);
+    CHECK(open_error(conn, RPM_LOG_WRITE) == RPM_E_CORRUPT);
+    std::vector<unsigned char> before = server.pool.bytes;
+    Outcome seen = repair(conn);
+    REQUIRE(seen.err == 0);
+    CHECK(seen.report.state == RPM_REPAIR_NEEDED);
+    CHECK(seen.report.done == 0);
+    CHECK(std::string(seen.report.why).find("3 a wrong checksum") != std::string::npos);
+    CHECK(std::string(seen.report.slots[1].wrong) == "a wrong checksum");
+    CHECK(seen.report.claim == 2);
+    // Nothing tells what was trimmed: the first records are there again.
+    CHECK(seen.report.chains == 1);
+    CHECK(seen.report.head_lsn == 0);
+    CHECK(seen.report.records == wrote.size() + 3);
+    CHECK(seen.report.tail_lsn == seen.report.chain[0].end_lsn);
+    CHECK(seen.report.lost == 0);
+    CHECK(seen.report.epoch == 3);
+    CHECK(server.pool.bytes == before);
+    // The caller knows it.
+    Outcome done =
+        repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD | RPM_REPAIR_FROM, wrote.front().lsn);
+    REQUIRE(done.err == 0);
+    CHECK(done.report.done == 1);
+    CHECK(done.report.lost == 3);
+    CHECK(done.report.epoch == 3);
+    CHECK(done.report.records == wrote.size());
+    {
+        Log log(conn, "a", 0);
+        CHECK(read_all(log) == wrote);
+    }
+    // It is sound, and is left alone.
+    before = server.pool.bytes;
+    Outcome again = repair(conn, RPM_REPAIR_WRITE);
+    REQUIRE(again.err == 0);
+    CHECK(again.report.state == RPM_REPAIR_SOUND);
+    CHECK(again.report.done == 0);
+    CHECK(again.report.why[0] == '\0');
+    CHECK(server.pool.bytes == before);
+    Log log(conn, "a", RPM_LOG_WRITE);
+    CHECK(info(log).epoch == 4);
+    wrote.push_back({ "more", append(log, "more"), 4 });
+    CHECK(read_all(log) == wrote);
+}
+
+TEST_CASE("repair: a head that is older than its records is brought up to them", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    std::vector<Record> wrote;
+    std::vector<unsigned char> old;
+    uint32_t slots = GENERATE(0u, 6u, 11u); // of the old head, damaged beside that
+
+    CAPTURE(slots);
+    {
+        Log log(conn, "a", WRITER, CAPACITY);
+        for (int i = 0; i < 5; i++)
+            wrote.push_back({ "first", append(log, "first"), 1 });
+        REQUIRE(rpm_log_trim(log, wrote[1].lsn) == 0);
+        REQUIRE(rpm_log_trim(log, wrote[2].lsn) == 0);
+    }
+    wrote.erase(wrote.begin(), wrote.begin() + 2);
+    old.assign(&server.pool.bytes[HEADER], &server.pool.bytes[HEADER] + HEADS);
+    {
+        Log log(conn, "a", RPM_LOG_WRITE);
+        for (int i = 0; i < 5; i++)
+            wrote.push_back({ "second", append(log, "second"), 2 });
+    }
+    std::memcpy(&server.pool.bytes[HEADER], old.data(), HEADS);
+    damage_slots(server, slots);
+    Outcome seen = repair(conn);
+    REQUIRE(seen.err == 0);
+    CHECK(seen.report.state == RPM_REPAIR_NEEDED);
+    CHECK(seen.report.why[0] != '\0');
+    CHECK(seen.report.head_lsn >= wrote[0].lsn - 64); // as the slots that are left say
+    CHECK(seen.report.lost == 0);
+    REQUIRE(repair(conn, RPM_REPAIR_WRITE).report.done == 1);
+    Log log(conn, "a", RPM_LOG_WRITE);
+    std::vector<Record> got = read_all(log);
+    REQUIRE(got.size() >= wrote.size());
+    got.erase(got.begin(), got.end() - static_cast<std::ptrdiff_t>(wrote.size()));
+    CHECK(got == wrote);
+}
+
+TEST_CASE("repair: whole records get out of reach only if that is asked for", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    std::vector<Record> wrote = fill(conn, 0);
+    bool slots = GENERATE(true, false); // the head says where the log begins
+
+    CAPTURE(slots);
+    damage_record(server, wrote[12].lsn); // 12 in front of it, 7 behind
+    if (!slots)
+        damage_slots(server, 15);
+    std::vector<unsigned char> before = server.pool.bytes;
+    // By the head the log ends at the damage, as after a power cut: no repair is needed for that.
+    uint32_t flags = slots ? uint32_t{ RPM_REPAIR_FROM } : 0u;
+    Outcome refused = repair(conn, RPM_REPAIR_WRITE | flags, 0);
+    CHECK(refused.err == RPM_E_CORRUPT);
+    CHECK(refused.text.find("RPM_REPAIR_DISCARD") != std::string::npos);
+    CHECK(refused.report.lost == 7); // fewer, of the same writer
+    CHECK(refused.report.done == 0);
+    REQUIRE(refused.report.chains_reported == 2);
+    CHECK(refused.report.chain[0].records == 12);
+    CHECK(refused.report.chain[1].records == 7);
+    CHECK(refused.report.chain[0].fate == RPM_REPAIR_KEPT);
+    CHECK(refused.report.chain[1].fate == RPM_REPAIR_LOST);
+    CHECK(server.pool.bytes == before);
+    CHECK(repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_FROM, 64 + 32).err == RPM_E_RANGE);
+    CHECK(repair(conn, RPM_REPAIR_FROM, wrote[12].lsn).err == RPM_E_RANGE);
+    CHECK(repair(conn, RPM_REPAIR_FROM, 1u << 30).err == RPM_E_RANGE);
+    CHECK(server.pool.bytes == before);
+    bool behind = GENERATE(true, false);
+    uint64_t from = behind ? wrote[13].lsn : 0;
+    Outcome done = repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD | RPM_REPAIR_FROM, from);
+    REQUIRE(done.err == 0);
+    CHECK(done.report.done == 1);
+    Log log(conn, "a", RPM_LOG_WRITE);
+    std::vector<Record> left(wrote.begin() + (behind ? 13 : 0),
+                             behind ? wrote.end() : wrote.begin() + 12);
+    CHECK(read_all(log) == left);
+    CHECK(repair(conn).report.state == RPM_REPAIR_SOUND);
+}
+
+TEST_CASE("repair: what a writer sealed the log in front of does not come back", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    std::vector<Record> wrote;
+
+    {
+        Log log(conn, "a", WRITER, CAPACITY);
+        for (int i = 0; i < 4; i++)
+            wrote.push_back({ "ten bytes.", append(log, "ten bytes."), 1 });
+    }
+    damage_record(server, wrote[2].lsn);
+    {
+        Quiet quiet;
+        Log log(conn, "a", RPM_LOG_WRITE); // seals it at the third, and writes nothing
+    }
+    damage_record(server, wrote[2].lsn); // whole again
+    rpm_repair_report report = repair(conn, RPM_REPAIR_FROM, 0).report;
+    CHECK(report.records == 2);
+    CHECK(report.tail_lsn == wrote[2].lsn);
+    CHECK(report.epoch == 3);
+}
+
+TEST_CASE("repair: where the first record is damaged, the log begins behind it", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    std::vector<Record> wrote = fill(conn);
+    uint32_t left = GENERATE(range(0u, RPMI_HEAD_SLOTS)); // says where it lay
+
+    CAPTURE(left);
+    damage_slots(server, 15u & ~(1u << left));
+    damage_record(server, wrote[0].lsn);
+    rpm_repair_report report = repair(conn, RPM_REPAIR_WRITE).report;
+    CHECK(report.done == 1);
+    CHECK(report.head_lsn == wrote[1].lsn);
+    CHECK(report.lost == 0);
+    wrote.erase(wrote.begin());
+    Log log(conn, "a", RPM_LOG_WRITE);
+    CHECK(read_all(log) == wrote);
+}
+
+TEST_CASE("repair: a head copy that was survived is told, and mended", "[unit]")
+{
+    Quiet quiet;
+    Server server;
+    Conn conn(server, placing());
+    std::vector<Record> wrote = fill(conn);
+    uint32_t slot = GENERATE(range(0u, RPMI_HEAD_SLOTS));
+
+    CAPTURE(slot);
+    damage_slots(server, 1u << slot);
+    Outcome seen = repair(conn);
+    REQUIRE(seen.err == 0);
+    CHECK(seen.report.slots[slot].wrong != nullptr);
+    CHECK(seen.report.slots[slot ^ 2].wrong == nullptr);
+    bool in_force = seen.report.slots[slot ^ 2].turn > seen.report.slots[slot ^ 1].turn;
+    // One of the head before is written anew by the next head, as one that a power cut tore.
+    CHECK(seen.report.state == (in_force ? RPM_REPAIR_SURVIVED : RPM_REPAIR_SOUND));
+    CHECK(seen.report.records == wrote.size());
+    CHECK(repair(conn, RPM_REPAIR_WRITE).report.done == (in_force ? 1 : 0));
+    Log log(conn, "a", 0);
+    CHECK(read_all(log) == wrote);
+    if (in_force)
+        CHECK(repair(conn).report.slots[slot].wrong == nullptr);
+}
+
+TEST_CASE("repair: a living writer is shut out only if that is asked for", "[unit]")
+{
+    Quiet quiet;
+    Server server;
+    Conn mine(server, queued());
+    Conn conn(server, queued());
+    Log writer(mine, "a", WRITER, CAPACITY);
+
+    append(writer, "one");
+    damage_slots(server, 15);
+    append(writer, "two"); // it needs no head
+    Outcome refused = repair(conn, RPM_REPAIR_WRITE);
+    CHECK(refused.err == RPM_E_OWNED);
+    Outcome done = repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_TAKEOVER);
+    CHECK(done.err == 0);
+    CHECK(done.report.done == 1);
+    CHECK(rpm_log_append(writer, "three", 5, nullptr) == RPM_E_FENCED);
+    Log log(conn, "a", RPM_LOG_WRITE);
+    CHECK(read_all(log).size() == 2);
+}
+
+TEST_CASE("repair: a claim word that holds no epoch is no end", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    std::vector<Record> wrote = fill(conn);
+
+    std::memset(&server.pool.bytes[HEADER + RPMI_GUARD_OFFSET], 0xff, 8);
+    CHECK(open_error(conn, RPM_LOG_WRITE) == RPM_E_CORRUPT);
+    Outcome done = repair(conn, RPM_REPAIR_WRITE);
+    CHECK(done.err == 0);
+    CHECK(done.report.state == RPM_REPAIR_NEEDED);
+    CHECK(std::string(done.report.why).find("claim word") != std::string::npos);
+    CHECK(done.report.done == 1);
+    Log log(conn, "a", RPM_LOG_WRITE);
+    CHECK(info(log).epoch == 4);
+    CHECK(read_all(log) == wrote);
+}
+
+TEST_CASE("repair: cut off anywhere, it leaves a log that it can repair again", "[unit]")
+{
+    for (uint64_t call = 1;; call++) {
+        Server server;
+        Conn conn(server, queued());
+        std::vector<Record> wrote = fill(conn, 0);
+        bool answer = call % 2 == 0;
+
+        CAPTURE(call);
+        damage_slots(server, 15);
+        conn.link->faults.lose_call = (call + 1) / 2;
+        conn.link->faults.lose_reply = answer;
+        Outcome cut = repair(conn, RPM_REPAIR_WRITE);
+        if (cut.err == 0) {
+            CHECK(call > 6); // open, claim and seal at least
+            break;
+        }
+        CHECK(cut.err == RPM_E_LOST);
+        REQUIRE(call < 40);
+        conn.link->faults = {};
+        REQUIRE(rpm_conn_reconnect(conn) == 0);
+        CHECK(repair(conn, RPM_REPAIR_WRITE).err == 0);
+        Log log(conn, "a", RPM_LOG_WRITE);
+        CHECK(read_all(log) == wrote);
+    }
+}
+
+TEST_CASE("repair: whatever is in header and ring, it ends, and invents nothing", "[unit]")
+{
+    Quiet quiet;
+    uint32_t repaired = 0;
+
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        Server server;
+        Conn conn(server, seed % 2 == 0 ? queued() : placing());
+        std::set<std::string> known = { "more" };
+        rpmi_rng rng;
+
+        CAPTURE(seed);
+        for (const Record &record : fill(conn, 0))
+            known.insert(record.data);
+        rpmi_rng_seed(&rng, seed);
+        for (uint64_t i = 0; i < 64; i++) {
+            bool header = rpmi_rng_below(&rng, 3) != 0;
+            uint64_t at = header ? HEADER + rpmi_rng_below(&rng, HEADS + 64)
+                                 : RING + rpmi_rng_below(&rng, CAPACITY);
+            // A bit, a word, or a line of something else.
+            switch (rpmi_rng_below(&rng, 3)) {
+            case 0:
+                server.pool.bytes[at] ^= 1u << rpmi_rng_below(&rng, 8);
+                break;
+            case 1:
+                rpmi_store64(&server.pool.bytes[at & ~7ull],
+                             rpmi_rng_next(&rng) >> rpmi_rng_below(&rng, 64));
+                break;
+            default:
+                std::memcpy(&server.pool.bytes[at & ~63ull],
+                            &server.pool.bytes[RING + (rpmi_rng_below(&rng, CAPACITY) & ~63ull)],
+                            64);
+            }
+        }
+        Outcome done = repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD);
+        INFO(done.text);
+        REQUIRE(done.err == 0);
+        REQUIRE(done.report.tail_lsn - done.report.head_lsn <= CAPACITY);
+        repaired += done.report.done;
+        CHECK(repair(conn).report.state == RPM_REPAIR_SOUND);
+        Log log(conn, "a", RPM_LOG_WRITE);
+        CHECK(info(log).records == done.report.records);
+        append(log, "more");
+        for (const Record &record : read_all(log))
+            CHECK(known.count(record.data) == 1);
+    }
+    CHECK(repaired > 250);
+}
+
+TEST_CASE("repair: lines that all claim to begin a long record do not hold it up", "[unit]")
+{
+    const uint64_t capacity = 8u << 20; // squared, a quarter of an hour
+    Server server(16u << 20);
+    Conn conn(server, placing());
+    Log log(conn, "a", WRITER, capacity);
+
+    append(log, "one");
+    log.close();
+    for (uint64_t at = 64; at < capacity - 4096; at += 64) {
+        rpmi_frame frame = {};
+
+        frame.lsn = at;
+        frame.len = static_cast<uint32_t>(capacity - at - 4096);
+        frame.epoch = 1;
+        rpmi_store64(&server.pool.bytes[RING + at], at);
+        rpmi_store64(&server.pool.bytes[RING + at + 8], rpmi_frame_word(&frame));
+    }
+    damage_slots(server, 15);
+    Outcome done = repair(conn, RPM_REPAIR_WRITE);
+    CHECK(done.err == 0);
+    CHECK(done.report.records == 1);
+}
