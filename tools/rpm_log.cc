@@ -19,6 +19,7 @@ static const char *const kExamples =
     "  rpm-log info --json shm:pool events\n"
     "  rpm-log verify shm:pool events                 exit status 1 if bytes were damaged\n"
     "  rpm-log trim shm:pool events --keep-records 1000\n"
+    "  rpm-log repair shm:pool events                 what can be done if its head is damaged\n"
     "  rpm-log list shm:pool\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.";
 
@@ -101,6 +102,24 @@ static void add_trim(CLI::App &app, TrimOptions &options)
     what->require_option(1);
 }
 
+static void add_repair(CLI::App &app, RepairOptions &options)
+{
+    CLI::App *sub = command(app, "repair", "Find a log whose head is damaged", options, true);
+
+    sub->add_flag("--write", options.write,
+                  "write its head anew; without it, only say what is there");
+    sub->add_flag("--discard", options.discard,
+                  "with --write: also where whole records get out of reach")
+        ->needs("--write");
+    sub->add_flag("--takeover", options.takeover,
+                  "with --write: shut out a writer that is still alive")
+        ->needs("--write");
+    sub->add_option("--from", options.from, "LSN of the record that the log is to begin with");
+    sub->add_flag("--json", options.json, "as JSON");
+    sub->footer(
+        "Exit status: 0 nothing is wrong, or it was repaired; 1 a repair is needed, or failed.");
+}
+
 int main(int argc, char **argv)
 {
     CLI::App app("Append to, read and look after remote persistent logs.", "rpm-log");
@@ -108,6 +127,7 @@ int main(int argc, char **argv)
     CatOptions cat_options;
     CatOptions tail_options;
     TrimOptions trim_options;
+    RepairOptions repair_options;
     Common info_options;
     Common verify_options;
     Common list_options;
@@ -122,6 +142,7 @@ int main(int argc, char **argv)
     command(app, "verify", "Check every record", verify_options, true)
         ->add_flag("--json", verify_options.json, "as JSON");
     add_trim(app, trim_options);
+    add_repair(app, repair_options);
     command(app, "list", "What is in the pool", list_options, false)
         ->add_flag("--json", list_options.json, "as JSON");
     command(app, "remove", "Delete a log or region", remove_options, true);
@@ -142,6 +163,8 @@ int main(int argc, char **argv)
             return verify(verify_options);
         if (name == "trim")
             return trim(trim_options);
+        if (name == "repair")
+            return repair(repair_options);
         if (name == "list")
             return list(list_options);
         return remove(remove_options);

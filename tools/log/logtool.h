@@ -53,6 +53,13 @@ struct TrimOptions : Common {
     bool all = false;
 };
 
+struct RepairOptions : Common {
+    uint64_t from = UINT64_MAX;
+    bool write = false;
+    bool discard = false;
+    bool takeover = false;
+};
+
 /* A connection, and what is open on it; what depends on another is closed first. */
 struct Session {
     explicit Session(const Common &common);
@@ -101,6 +108,7 @@ int tail(const CatOptions &options);
 int info(const Common &common);
 int verify(const Common &common);
 int trim(const TrimOptions &options);
+int repair(const RepairOptions &options);
 int list(const Common &common);
 int remove(const Common &common);
 
