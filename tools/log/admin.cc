@@ -153,6 +153,30 @@ static Walk walk(Session &session, const struct rpm_log_info &info)
     return walk;
 }
 
+/* A third look, at the whole ring: which copies of the head are damaged, and are there records that
+ * neither walk came to, since one in front of them is? A writer may just be changing both. */
+static void look_around(Session &session, const Common &common, Walk &found)
+{
+    rpm_repair_report report = rpm_repair_report_init();
+    rpm_entry entry;
+
+    if (!find_entry(session, common.name, entry) || entry.writer != 0)
+        return;
+    cli::check("verify", rpm_log_repair(session.conn.get(), common.name.c_str(), nullptr, &report));
+    for (uint32_t i = 0; report.state != RPM_REPAIR_SOUND && i < RPM_REPAIR_SLOTS; i++)
+        if (report.slots[i].wrong != nullptr)
+            fprintf(stderr,
+                    "rpm-log: warning: slot %u of the head has %s; its copy counts, and the next "
+                    "writer or 'rpm-log repair --write' stores it again\n",
+                    i, report.slots[i].wrong);
+    if (found.damage.empty() && report.state == RPM_REPAIR_NEEDED)
+        found.damage = report.why;
+    if (found.damage.empty() && report.lost > 0)
+        found.damage = "the record at " + std::to_string(found.end_lsn) + " is damaged, and " +
+                       std::to_string(report.lost) +
+                       " whole records elsewhere cannot be reached: 'rpm-log repair' shows them";
+}
+
 int verify(const Common &common)
 {
     Session session(common);
@@ -164,6 +188,7 @@ int verify(const Common &common)
                        std::to_string(info.stranded) +
                        " intact records behind it cannot be reached: bytes were damaged, or power "
                        "failed with several appends on their way";
+    look_around(session, common, found);
     if (common.json) {
         Json json = { { "records", found.records }, { "bytes", found.bytes },
                       { "head", info.head_lsn },    { "tail", found.end_lsn },
