@@ -279,6 +279,24 @@ static bool write_log(rpm_conn *conn, const char *name, uint64_t *lsn)
     return true;
 }
 
+// Find it in its ring. False: its numbers are used up.
+static bool repair_log(rpm_conn *conn, const rpm_entry &entry)
+{
+    rpm_repair_opts opts = rpm_repair_opts_init();
+    rpm_repair_report report = rpm_repair_report_init();
+
+    opts.flags = RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD;
+    int err = rpm_log_repair(conn, entry.name, &opts, &report);
+    FUZZ_CHECK(err == 0 || err == RPM_E_CORRUPT);
+    if (err != 0)
+        return false;
+    FUZZ_CHECK(report.tail_lsn - report.head_lsn <= entry.bytes);
+    FUZZ_CHECK(report.done == (report.state != RPM_REPAIR_SOUND));
+    FUZZ_CHECK(rpm_log_repair(conn, entry.name, nullptr, &report) == 0);
+    FUZZ_CHECK(report.state == RPM_REPAIR_SOUND);
+    return true;
+}
+
 static void use_log(rpm_conn *conn, const rpm_entry &entry, bool *wrote, uint64_t *lsn)
 {
     rpm_log_opts opts = log_opts(0);
@@ -294,7 +312,8 @@ static void use_log(rpm_conn *conn, const rpm_entry &entry, bool *wrote, uint64_
         (void)read_log(log, entry.bytes, 0);
         rpm_log_close(&log);
     }
-    *wrote = write_log(conn, entry.name, lsn);
+    *wrote = write_log(conn, entry.name, lsn) ||
+             (repair_log(conn, entry) && write_log(conn, entry.name, lsn));
 }
 
 static void use_region(rpm_conn *conn, const rpm_entry &entry)
