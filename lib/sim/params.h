@@ -81,7 +81,12 @@ enum rpmi_param_kind {
     X(BYTES, pcie_header, "", 1, 64, "framing of one transaction")                                 \
     X(TIME, completion, "", 1, 1u << 30, "answer at the client's NIC until its core has seen it")  \
     X(TIME, nic_poll, "", 1, 1u << 30, "scripts: client core takes one completion")                \
-    X(TIME, client_switch, "", 1, 1u << 30, "scripts: client core goes to a coroutine and back")
+    X(TIME, client_switch, "", 1, 1u << 30, "scripts: client core goes to a coroutine and back")   \
+    X(TIME, doorbell_lock, "", 0, 1u << 30, "scripts: a doorbell's lock comes from another core")  \
+    X(TIME, doorbell_wait, "", 0, 1u << 30, "the same for each further core that waits for it")    \
+    X(COUNT, request_cache, "requests", 1, 1 << 20,                                                \
+      "requests under way that a client's NIC holds")                                              \
+    X(TIME, request_miss, "", 0, 1u << 30, "that NIC busy with fetching a request anew")
 
 /* Base units, see the kinds above. */
 struct rpmi_params {

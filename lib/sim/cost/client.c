@@ -27,7 +27,7 @@ static void send(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, enum rpmi_
 {
     const struct rpmi_params *params = rig->params;
 
-    if (rig->play != NULL && rpmi_play_has_port(rig->play))
+    if (rig->play != NULL && rpmi_machine_has_port(rig->play))
         rpmi_rig_at(rig, at_ps, RPMI_RIG_LEAVE, message, 0, slot);
     else
         rpmi_rig_at(rig, at_ps + params->nic_latency + params->network_latency, RPMI_RIG_ARRIVE,
@@ -38,7 +38,7 @@ static void send(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, enum rpmi_
 void rpmi_rig_client_leave(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
 {
     const struct rpmi_params *params = rig->params;
-    uint64_t at_ps = rpmi_play_leave(rig, slot, message_bytes(rig, slot, message));
+    uint64_t at_ps = rpmi_machine_leave(rig, slot, message_bytes(rig, slot, message));
 
     rpmi_rig_at(rig, at_ps + params->nic_latency + params->network_latency, RPMI_RIG_ARRIVE,
                 message, 0, slot);
@@ -75,10 +75,12 @@ static void post_call(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps)
     send(rig, slot, at_ps + fetch_ps(rig, false, bytes), RPMI_MESSAGE_CALL);
 }
 
-static struct rpmi_wire *thread_of(const struct rpmi_rig *rig, const struct rpmi_slot_op *op)
+/* The thread posts. */
+static uint64_t pass(struct rpmi_rig *rig, uint32_t slot, uint64_t busy_ps)
 {
-    return rig->play != NULL ? rpmi_play_thread(rig->play, op->coroutine)
-                             : &rig->thread[op->thread];
+    return rig->play != NULL
+               ? rpmi_machine_post(rig, slot, busy_ps)
+               : rpmi_wire_pass(&rig->thread[rig->slot[slot].thread], rig->now_ps, busy_ps);
 }
 
 /* A one-sided write. */
@@ -87,17 +89,23 @@ static bool writes(const struct rpmi_slot_op *op)
     return op->write && op->work->by == RPM_BY_NIC && op->work->op != RPM_LOAD_CAS;
 }
 
+uint64_t rpmi_rig_client_post_ps(const struct rpmi_rig *rig, uint32_t slot)
+{
+    const struct rpmi_slot_op *op = &rig->slot[slot];
+    bool chain = writes(op) && op->work->persist == RPM_PERSIST_CHAIN;
+
+    return (chain ? 2 : 1) * rig->params->nic_post;
+}
+
 void rpmi_rig_client_send(struct rpmi_rig *rig, uint32_t slot)
 {
-    struct rpmi_slot_op *op = &rig->slot[slot];
+    const struct rpmi_slot_op *op = &rig->slot[slot];
     bool chain = writes(op) && op->work->persist == RPM_PERSIST_CHAIN;
-    uint64_t busy_ps = (chain ? 2 : 1) * rig->params->nic_post;
-    uint64_t at_ps = rpmi_wire_pass(thread_of(rig, op), rig->now_ps, busy_ps);
+    uint64_t at_ps = pass(rig, slot, rpmi_rig_client_post_ps(rig, slot));
 
-    op->flushing = false;
     if (op->work->by == RPM_BY_CALL) {
         post_call(rig, slot, at_ps);
-    } else if (writes(op)) {
+    } else if (writes(op) && !op->flushing) {
         at_ps += fetch_ps(rig, chain, op->work->written);
         send(rig, slot, at_ps, RPMI_MESSAGE_WRITE);
         if (chain)
@@ -114,6 +122,7 @@ void rpmi_rig_client_post(struct rpmi_rig *rig, uint32_t slot)
     op->start_ps = rig->now_ps;
     op->address = rpmi_load_address(rig, op->thread);
     op->write = rpmi_load_writes(rig);
+    op->flushing = false;
     rpmi_rig_client_send(rig, slot);
 }
 
@@ -133,13 +142,15 @@ void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot)
     struct rpmi_slot_op *op = &rig->slot[slot];
 
     if (rig->play != NULL)
-        rpmi_play_poll(rig, slot);
+        rpmi_machine_poll(rig, slot);
     if (writes(op) && op->work->persist == RPM_PERSIST_WAIT &&
         !op->flushing) { /* the second round trip */
-        uint64_t at_ps = rpmi_wire_pass(thread_of(rig, op), rig->now_ps, rig->params->nic_post);
-
         op->flushing = true;
-        send(rig, slot, at_ps, RPMI_MESSAGE_READ);
+        op->rings = true;
+        if (rig->play != NULL)
+            rpmi_machine_send(rig, slot);
+        else
+            rpmi_rig_client_send(rig, slot);
         return;
     }
     if (rig->play != NULL) {

@@ -97,7 +97,9 @@ int rpm_model_run_scripts(const struct rpm_model *model, const struct rpm_script
         err = rpmi_play_open(&model->preset.cost, model->preset.ddio, &load, &play);
     if (err != 0)
         return err;
-    rpmi_play_run(play, &cost);
+    err = rpmi_play_run(play, &cost);
     rpmi_play_close(&play);
+    if (err != 0)
+        return err;
     return rpmi_opts_out(theirs_cost, &cost, sizeof(cost));
 }

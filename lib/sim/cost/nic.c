@@ -4,10 +4,12 @@
  * reads memory for READs and atomics, and answers. A WRITE is acknowledged when the NIC has it,
  * before it is placed.
  *
- * An atomic holds one of a few units from its read of memory until it has changed the word.
+ * An atomic holds one of a few units from its read of memory until it has changed the word. Of
+ * those on one word, where a script names it, one is under way at a time.
  *
  * Tests: tests/unit/sim/cost/nic_test.cpp
  */
+#include "sim/cost/play.h"
 #include "sim/cost/rig.h"
 
 static uint64_t pcie_ps(const struct rpmi_rig *rig, uint64_t bytes)
@@ -66,27 +68,73 @@ static void request(struct rpmi_rig *rig, uint32_t slot)
     transact(rig, &tlp);
 }
 
-static void fetch_or_wait(struct rpmi_rig *rig, uint32_t slot)
+static bool word_is_busy(const struct rpmi_rig *rig, uint32_t word)
 {
-    bool atomic = is_atomic(&rig->slot[slot]);
-    struct rpmi_fetches *fetches = atomic ? &rig->atomics : &rig->reads;
-
-    if (fetches->under_way < (atomic ? rig->params->nic_atomics : rig->params->nic_reads)) {
-        fetches->under_way++;
-        request(rig, slot);
-        return;
-    }
-    rpmi_fifo_push(&fetches->waiting, slot);
+    for (uint32_t i = 0; word != 0 && i < rig->atomics.under_way; i++)
+        if (rig->atomic_word[i] == word)
+            return true;
+    return false;
 }
 
-static void fetch_next(struct rpmi_rig *rig, struct rpmi_fetches *fetches)
+static bool start_atomic(struct rpmi_rig *rig, uint32_t slot)
 {
-    RPM_ASSERT(fetches->under_way > 0);
-    fetches->under_way--;
-    if (fetches->waiting.count == 0)
+    struct rpmi_fetches *atomics = &rig->atomics;
+    uint32_t word = rig->slot[slot].work->word;
+
+    if (atomics->under_way >= rig->params->nic_atomics || word_is_busy(rig, word))
+        return false;
+    rig->atomic_word[atomics->under_way++] = word;
+    request(rig, slot);
+    return true;
+}
+
+/* Those that wait, in their order, as far as there are units, and words that are free. */
+static void end_atomic(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_fetches *atomics = &rig->atomics;
+    bool passed_over = false; /* then all go round, to stay in their order */
+    uint32_t i = 0;
+
+    while (rig->atomic_word[i] != rig->slot[slot].work->word)
+        i++;
+    RPM_ASSERT(i < atomics->under_way);
+    rig->atomic_word[i] = rig->atomic_word[--atomics->under_way];
+    for (uint32_t n = atomics->waiting.count;
+         n > 0 && (passed_over || atomics->under_way < rig->params->nic_atomics); n--) {
+        uint32_t next = rpmi_fifo_pop(&atomics->waiting);
+
+        if (start_atomic(rig, next))
+            continue;
+        rpmi_fifo_push(&atomics->waiting, next);
+        passed_over = true;
+    }
+}
+
+static void fetch_or_wait(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_fetches *reads = &rig->reads;
+
+    if (is_atomic(&rig->slot[slot])) {
+        if (!start_atomic(rig, slot))
+            rpmi_fifo_push(&rig->atomics.waiting, slot);
+    } else if (reads->under_way < rig->params->nic_reads) {
+        reads->under_way++;
+        request(rig, slot);
+    } else {
+        rpmi_fifo_push(&reads->waiting, slot);
+    }
+}
+
+static void end_read(struct rpmi_rig *rig)
+{
+    struct rpmi_fetches *reads = &rig->reads;
+
+    RPM_ASSERT(reads->under_way > 0);
+    reads->under_way--;
+    if (reads->waiting.count == 0)
         return;
-    fetches->under_way++;
-    request(rig, rpmi_fifo_pop(&fetches->waiting));
+    reads->under_way++;
+    request(rig, rpmi_fifo_pop(&reads->waiting));
 }
 
 /* The wire is shared in the order in which answers are known: none waits for one that is yet to
@@ -101,6 +149,12 @@ void rpmi_rig_nic_answer(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps, ui
                 RPMI_RIG_DONE, 0, 0, slot);
 }
 
+static void touch(struct rpmi_rig *rig, uint32_t slot)
+{
+    if (rig->play != NULL && rig->slot[slot].work->word != 0)
+        rpmi_play_touch(rig, slot);
+}
+
 static void handle(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
 {
     const struct rpmi_slot_op *op = &rig->slot[slot];
@@ -109,6 +163,7 @@ static void handle(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message messag
     switch (message) {
     case RPMI_MESSAGE_WRITE:
         push(rig, slot, op->address, work->written, work->memory == RPM_LOAD_DRAM, false);
+        touch(rig, slot);
         if (work->persist != RPM_PERSIST_CHAIN)
             rpmi_rig_nic_answer(rig, slot, 0, 0);
         return;
@@ -216,7 +271,9 @@ void rpmi_rig_nic_fetched(struct rpmi_rig *rig, uint32_t slot)
         rpmi_rig_at(rig, rig->now_ps + rig->params->nic_atomic, RPMI_RIG_UNIT, 0, 0, slot);
         return;
     }
-    fetch_next(rig, &rig->reads);
+    end_read(rig);
+    if (!is_flush(op))
+        touch(rig, slot);
     rpmi_rig_nic_answer(rig, slot, rig->params->nic_latency, fetched_bytes(op));
 }
 
@@ -226,6 +283,7 @@ void rpmi_rig_nic_changed(struct rpmi_rig *rig, uint32_t slot)
     const struct rpmi_slot_op *op = &rig->slot[slot];
 
     push(rig, slot, op->address, 8, op->work->memory == RPM_LOAD_DRAM, false);
-    fetch_next(rig, &rig->atomics);
+    touch(rig, slot);
+    end_atomic(rig, slot);
     rpmi_rig_nic_answer(rig, slot, rig->params->nic_latency, 8);
 }

@@ -16,23 +16,7 @@
 #define SLOTS_MOST (1u << 18)
 #define WARM_UP_ROUNDS 4u /* transactions of each coroutine */
 #define WARM_UP_LEAST 2048u
-
-static uint32_t thread_of(const struct rpmi_play *play, uint32_t coroutine)
-{
-    return coroutine / play->load.coroutines;
-}
-
-static struct rpmi_machine *machine_of(const struct rpmi_play *play, uint32_t coroutine)
-{
-    if (play->load.machines == 0)
-        return NULL;
-    return &play->machine[thread_of(play, coroutine) % play->load.machines];
-}
-
-struct rpmi_wire *rpmi_play_thread(const struct rpmi_play *play, uint32_t coroutine)
-{
-    return &play->thread[thread_of(play, coroutine)];
-}
+#define IN_VAIN_MOST 4000000u /* attempts that fail, one after another */
 
 static uint32_t server_of(const struct rpmi_play *play, const struct rpmi_rig *rig)
 {
@@ -54,11 +38,17 @@ static bool reserve(struct rpmi_play *play)
     play->coroutine = rpmi_alloc(play->coroutines * sizeof(*play->coroutine), 64);
     play->thread = rpmi_alloc(load->threads * sizeof(*play->thread), 64);
     play->machine = rpmi_alloc((load->machines + 1) * sizeof(*play->machine), 64);
+    play->bell =
+        rpmi_alloc(((uint64_t)load->machines * load->doorbells + 1) * sizeof(*play->bell), 64);
+    play->word = rpmi_alloc(((uint64_t)load->words + 1) * sizeof(*play->word), 64);
+    play->look =
+        rpmi_alloc(((uint64_t)play->coroutines * play->looks + 1) * sizeof(*play->look), 64);
     play->position =
         rpmi_alloc((uint64_t)load->threads * load->servers * sizeof(*play->position), 64);
     play->latency_ps = rpmi_alloc(load->transactions * sizeof(*play->latency_ps), 64);
     return play->script != NULL && play->work != NULL && play->cue != NULL &&
            play->coroutine != NULL && play->thread != NULL && play->machine != NULL &&
+           play->bell != NULL && play->word != NULL && play->look != NULL &&
            play->position != NULL && play->latency_ps != NULL;
 }
 
@@ -138,6 +128,7 @@ int rpmi_play_open(const struct rpmi_params *params, bool ddio, const struct rpm
     err = rpmi_script_check(&play->load);
     if (err == 0) {
         play->coroutines = play->load.threads * play->load.coroutines;
+        play->looks = rpmi_script_looks(&play->load);
         err = reserve(play) ? 0 : RPM_E_NOMEM;
     }
     if (err == 0) {
@@ -170,6 +161,9 @@ void rpmi_play_close(struct rpmi_play **out)
     rpmi_free(play->coroutine);
     rpmi_free(play->thread);
     rpmi_free(play->machine);
+    rpmi_free(play->bell);
+    rpmi_free(play->word);
+    rpmi_free(play->look);
     rpmi_free(play->position);
     rpmi_free(play->latency_ps);
     rpmi_free(play);
@@ -204,40 +198,8 @@ uint64_t rpmi_play_address(struct rpmi_rig *rig, uint32_t slot, const struct rpm
 {
     struct rpmi_play *play = rig->play;
 
-    return address_of(play, thread_of(play, rig->slot[slot].coroutine), server_of(play, rig), work);
-}
-
-static uint64_t answered_bytes(const struct rpmi_slot_op *op)
-{
-    return op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_READ ? op->work->bytes : 0;
-}
-
-bool rpmi_play_has_port(const struct rpmi_play *play)
-{
-    return play->load.machines != 0;
-}
-
-uint64_t rpmi_play_leave(struct rpmi_rig *rig, uint32_t slot, uint64_t bytes)
-{
-    struct rpmi_play *play = rig->play;
-    struct rpmi_machine *machine = machine_of(play, rig->slot[slot].coroutine);
-    uint64_t at_ps = rpmi_wire_pass(&machine->nic_out, rig->now_ps, play->params->nic_message);
-
-    return rpmi_wire_pass(&machine->wire_out, at_ps,
-                          rpmi_rate_ps(bytes, play->params->network_rate));
-}
-
-void rpmi_play_poll(struct rpmi_rig *rig, uint32_t slot)
-{
-    struct rpmi_play *play = rig->play;
-    const struct rpmi_slot_op *op = &rig->slot[slot];
-    struct rpmi_machine *machine = machine_of(play, op->coroutine);
-    uint64_t at_ps = rig->now_ps;
-
-    if (machine != NULL)
-        at_ps = rpmi_wire_pass(&machine->wire_in, at_ps,
-                               rpmi_rate_ps(answered_bytes(op), play->params->network_rate));
-    (void)rpmi_wire_pass(rpmi_play_thread(play, op->coroutine), at_ps, play->params->nic_poll);
+    return address_of(play, rpmi_play_thread(play, rig->slot[slot].coroutine), server_of(play, rig),
+                      work);
 }
 
 static bool same_call(const struct rpmi_play *play, uint32_t a, uint32_t b)
@@ -246,8 +208,10 @@ static bool same_call(const struct rpmi_play *play, uint32_t a, uint32_t b)
            play->cue[a].server == play->cue[b].server;
 }
 
-/* One message: a work, or those of a call. Returns how many. */
-static uint32_t post(struct rpmi_play *play, uint32_t coroutine, uint32_t first, uint32_t end)
+/* One message: a work, or those of a call. Returns how many. The first of a phase to a server rings
+ * the doorbell for all. */
+static uint32_t post(struct rpmi_play *play, uint32_t coroutine, uint32_t first, uint32_t end,
+                     uint64_t *rung)
 {
     uint32_t server = play->cue[first].server;
     struct rpmi_rig *rig = play->rig[server];
@@ -257,15 +221,20 @@ static uint32_t post(struct rpmi_play *play, uint32_t coroutine, uint32_t first,
     op->work = &play->work[first];
     op->works = 1;
     op->coroutine = coroutine;
+    op->rings = (*rung >> server & 1) == 0;
+    *rung |= 1ull << server;
+    play->coroutine[coroutine].pending++;
+    play->thread[rpmi_play_thread(play, coroutine)].under_way++;
+    op->flushing = false;
     op->write = op->work->op != RPM_LOAD_READ;
     while (first + op->works < end && same_call(play, first, first + op->works)) {
         op->write = op->write || op->work[op->works].op != RPM_LOAD_READ;
         op->works++;
     }
-    op->address = address_of(play, thread_of(play, coroutine), server, op->work);
+    op->address = address_of(play, rpmi_play_thread(play, coroutine), server, op->work);
     rig->now_ps = play->now_ps; /* no event of it is due before that */
     op->start_ps = play->now_ps;
-    rpmi_rig_client_send(rig, slot);
+    rpmi_machine_send(rig, slot);
     play->requests += op->write && op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_WRITE &&
                               op->work->persist != RPM_PERSIST_NONE
                           ? 2
@@ -273,20 +242,79 @@ static uint32_t post(struct rpmi_play *play, uint32_t coroutine, uint32_t first,
     return op->works;
 }
 
+static uint32_t script_end(const struct rpmi_play *play, const struct rpmi_coroutine *its)
+{
+    return play->script[its->script].first + play->script[its->script].count;
+}
+
+static uint32_t phase_end(const struct rpmi_play *play, const struct rpmi_coroutine *its)
+{
+    uint32_t end = its->next;
+
+    while (end < script_end(play, its) && play->cue[end].phase == play->cue[its->next].phase)
+        end++;
+    return end;
+}
+
 static void post_phase(struct rpmi_play *play, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &play->coroutine[coroutine];
-    const struct rpmi_script *script = &play->script[its->script];
-    uint32_t end = its->next;
+    uint32_t end = phase_end(play, its);
+    uint64_t rung = 0;
 
-    RPM_ASSERT(its->pending == 0 && its->next < script->first + script->count);
-    while (end < script->first + script->count &&
-           play->cue[end].phase == play->cue[its->next].phase)
-        end++;
-    while (its->next < end) {
-        its->pending++;
-        its->next += post(play, coroutine, its->next, end);
+    RPM_ASSERT(its->pending == 0 && its->next < end);
+    while (its->next < end)
+        its->next += post(play, coroutine, its->next, end, &rung);
+}
+
+/* May the coroutine's next phase be under way beside what its thread has? */
+static bool has_room(const struct rpmi_play *play, uint32_t coroutine)
+{
+    const struct rpmi_coroutine *its = &play->coroutine[coroutine];
+    uint32_t under_way = play->thread[rpmi_play_thread(play, coroutine)].under_way;
+
+    return play->load.outstanding_max == 0 || under_way == 0 ||
+           under_way + phase_end(play, its) - its->next <= play->load.outstanding_max;
+}
+
+static void post_or_wait(struct rpmi_play *play, uint32_t coroutine)
+{
+    struct rpmi_thread *thread = &play->thread[rpmi_play_thread(play, coroutine)];
+
+    if (thread->first == 0 && has_room(play, coroutine)) {
+        post_phase(play, coroutine);
+        return;
     }
+    play->coroutine[coroutine].waiting = 0;
+    if (thread->first == 0)
+        thread->first = coroutine + 1;
+    else
+        play->coroutine[thread->last - 1].waiting = coroutine + 1;
+    thread->last = coroutine + 1;
+}
+
+/* Some of its thread's messages have ended: those that wait go on, in their order. */
+static void let_in(struct rpmi_play *play, struct rpmi_thread *thread)
+{
+    while (thread->first != 0 && has_room(play, thread->first - 1)) {
+        uint32_t coroutine = thread->first - 1;
+
+        thread->first = play->coroutine[coroutine].waiting;
+        post_phase(play, coroutine);
+    }
+}
+
+/* All that it holds, in one phase. False: it holds nothing. */
+static bool give_back(struct rpmi_play *play, uint32_t coroutine)
+{
+    struct rpmi_coroutine *its = &play->coroutine[coroutine];
+    uint64_t rung = 0;
+
+    its->giving = true;
+    for (uint32_t i = play->script[its->script].first; i < script_end(play, its); i++)
+        if (rpmi_play_holds(play, coroutine, i))
+            (void)post(play, coroutine, i, i + 1, &rung);
+    return its->pending > 0;
 }
 
 static uint32_t draw(struct rpmi_play *play)
@@ -309,18 +337,46 @@ static uint32_t draw(struct rpmi_play *play)
 void rpmi_play_begin(struct rpmi_play *play, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &play->coroutine[coroutine];
-    uint64_t free_ps = rpmi_play_thread(play, coroutine)->free_ps;
+    uint64_t free_ps = play->thread[rpmi_play_thread(play, coroutine)].time.free_ps;
 
+    if (its->again) {
+        its->again = false;
+        post_or_wait(play, coroutine);
+        return;
+    }
     its->start_ps = free_ps > play->now_ps ? free_ps : play->now_ps;
     its->script = draw(play);
     its->next = play->script[its->script].first;
-    post_phase(play, coroutine);
+    its->failures = 0;
+    its->looks = 0;
+    post_or_wait(play, coroutine);
+}
+
+/* From where it began, after a rest. */
+static void begin_anew(struct rpmi_play *play, uint32_t coroutine)
+{
+    struct rpmi_coroutine *its = &play->coroutine[coroutine];
+    struct rpmi_rig *rig = play->rig[0];
+    uint64_t free_ps = play->thread[rpmi_play_thread(play, coroutine)].time.free_ps;
+    uint64_t rest_ps = rpmi_play_rest(play, coroutine);
+
+    play->failures++;
+    play->in_vain++;
+    its->failures++;
+    its->failed = false;
+    its->giving = false;
+    its->again = true;
+    its->looks = 0;
+    its->next = play->script[its->script].first;
+    rig->now_ps = play->now_ps; /* as in post() */
+    rpmi_rig_at(rig, free_ps + rest_ps, RPMI_RIG_POST, 0, 0, coroutine);
 }
 
 static void begin_counting(struct rpmi_play *play)
 {
     play->begin_ps = play->now_ps;
     play->before_requests = play->requests;
+    play->before_failures = play->failures;
     play->before_bytes = play->bytes;
     for (uint32_t i = 0; i < play->load.servers; i++)
         rpmi_rig_counters(play->rig[i], &play->before[i]);
@@ -330,11 +386,12 @@ static void finish(struct rpmi_play *play, uint32_t coroutine)
 {
     const struct rpmi_coroutine *its = &play->coroutine[coroutine];
     uint64_t nth = play->finished - play->warm_up;
-    uint64_t end_ps = rpmi_play_thread(play, coroutine)->free_ps;
+    uint64_t end_ps = play->thread[rpmi_play_thread(play, coroutine)].time.free_ps;
 
     if (play->finished >= play->warm_up && nth < play->load.transactions)
         play->latency_ps[nth] = end_ps - its->start_ps;
     play->finished++;
+    play->in_vain = 0;
     play->bytes += play->script[its->script].bytes;
     if (play->load.pause_ns == 0)
         rpmi_play_begin(play, coroutine);
@@ -350,17 +407,23 @@ void rpmi_play_done(struct rpmi_rig *rig, uint32_t slot)
     struct rpmi_play *play = rig->play;
     uint32_t coroutine = rig->slot[slot].coroutine;
     struct rpmi_coroutine *its = &play->coroutine[coroutine];
-    const struct rpmi_script *script = &play->script[its->script];
+    struct rpmi_thread *thread = &play->thread[rpmi_play_thread(play, coroutine)];
 
     rpmi_fifo_push(&play->spare[server_of(play, rig)], slot);
-    RPM_ASSERT(its->pending > 0);
+    RPM_ASSERT(its->pending > 0 && thread->under_way > 0);
     its->pending--;
+    thread->under_way--;
+    let_in(play, thread);
     if (its->pending > 0)
         return;
-    (void)rpmi_wire_pass(rpmi_play_thread(play, coroutine), play->now_ps,
-                         play->params->client_switch);
-    if (its->next < script->first + script->count) {
-        post_phase(play, coroutine);
+    (void)rpmi_wire_pass(&thread->time, play->now_ps, play->params->client_switch);
+    if (its->failed) {
+        if (its->giving || !give_back(play, coroutine))
+            begin_anew(play, coroutine);
+        return;
+    }
+    if (its->next < script_end(play, its)) {
+        post_or_wait(play, coroutine);
         return;
     }
     rig = play->rig[0];
@@ -404,6 +467,8 @@ void rpmi_play_start(struct rpmi_play *play)
         if (play->rig[i]->ddio)
             fill_cache(play, i);
     }
+    for (uint32_t i = 0; i < play->coroutines; i++)
+        play->coroutine[i].look = &play->look[(uint64_t)i * play->looks];
     for (uint32_t i = 0; i < play->coroutines; i++) /* not all in the same picosecond */
         rpmi_rig_at(play->rig[0], rpmi_rng_below(&play->rng, 1000000), RPMI_RIG_POST, 0, 0, i);
 }
@@ -437,6 +502,7 @@ static void sum_up(struct rpmi_play *play, struct rpm_cost *cost)
     cost->duration_ps = play->now_ps - play->begin_ps;
     cost->bytes = play->bytes - play->before_bytes;
     cost->requests = play->requests - play->before_requests;
+    cost->failures = play->failures - play->before_failures;
     for (uint32_t i = 0; i < play->load.servers; i++) {
         const struct rpm_cost *before = &play->before[i];
         struct rpm_cost after;
@@ -452,10 +518,16 @@ static void sum_up(struct rpmi_play *play, struct rpm_cost *cost)
     rpmi_rig_latencies(play->latency_ps, cost);
 }
 
-void rpmi_play_run(struct rpmi_play *play, struct rpm_cost *cost)
+int rpmi_play_run(struct rpmi_play *play, struct rpm_cost *cost)
 {
     rpmi_play_start(play);
-    while (play->finished < play->warm_up + play->load.transactions)
+    while (play->finished < play->warm_up + play->load.transactions && play->in_vain < IN_VAIN_MOST)
         rpmi_play_step(play);
+    if (play->in_vain == IN_VAIN_MOST)
+        return rpmi_fail(RPM_E_INVAL,
+                         "scripts: no transaction has ended in %u attempts, all failed at words "
+                         "that others hold or change: let them rest (backoff_ns)",
+                         IN_VAIN_MOST);
     sum_up(play, cost);
+    return 0;
 }

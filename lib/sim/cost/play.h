@@ -32,18 +32,53 @@ struct rpmi_script {
 struct rpmi_cue {
     uint32_t phase;
     uint32_t server;
+    uint32_t role; /* enum rpm_script_role */
+};
+
+/* A word that transactions have in common. */
+struct rpmi_word {
+    uint32_t holder; /* coroutine + 1; 0: free */
+    uint32_t changes;
+};
+
+/* How a transaction first saw a word. */
+struct rpmi_look {
+    uint32_t word;
+    uint32_t changes;
 };
 
 struct rpmi_coroutine {
     uint64_t start_ps;
     uint32_t script;
     uint32_t next;    /* work */
-    uint32_t pending; /* operations of its phase */
+    uint32_t pending; /* messages of its phase under way */
+    uint32_t waiting; /* coroutine + 1 that may post after this one, see rpmi_thread */
+    uint32_t failures;
+    struct rpmi_look *look; /* room for the play's looks */
+    uint32_t looks;
+    bool failed; /* at a word; the phase goes on to its end */
+    bool giving; /* back what it held when it failed */
+    bool again;  /* begins the same script anew */
+};
+
+struct rpmi_thread {
+    struct rpmi_wire time; /* of its own: posts, polls, switches */
+    uint64_t rings_ps;     /* it is at a doorbell until then */
+    uint32_t under_way;    /* messages */
+    uint32_t first;        /* coroutine + 1 that waits for some of them to end; 0: none */
+    uint32_t last;
+};
+
+/* A doorbell that threads share, and how long the last post held its lock. */
+struct rpmi_bell {
+    uint64_t free_ps;
+    uint64_t held_ps;
 };
 
 /* A client machine. */
 struct rpmi_machine {
     struct rpmi_wire wire_out, nic_out, wire_in;
+    uint64_t under_way; /* messages */
 };
 
 struct rpmi_play {
@@ -61,8 +96,12 @@ struct rpmi_play {
 
     struct rpmi_coroutine *coroutine;
     uint32_t coroutines; /* of all threads */
-    struct rpmi_wire *thread;
+    struct rpmi_thread *thread;
     struct rpmi_machine *machine;
+    struct rpmi_bell *bell;                    /* of each machine */
+    struct rpmi_word *word;                    /* 1 to load.words */
+    struct rpmi_look *look;                    /* of all coroutines */
+    uint32_t looks;                            /* of each, at most */
     struct rpmi_fifo spare[RPMI_PLAY_SERVERS]; /* slots of no operation */
     uint64_t *position;                        /* in the log of a thread, by server */
 
@@ -71,6 +110,9 @@ struct rpmi_play {
     uint64_t begin_ps;
     uint64_t bytes;
     uint64_t requests;
+    uint64_t failures;
+    uint64_t in_vain; /* of them, since a transaction has ended */
+    uint64_t before_failures;
     uint64_t before_requests;
     uint64_t before_bytes;
     struct rpm_cost before[RPMI_PLAY_SERVERS]; /* counters when the warm-up ended */
@@ -84,22 +126,42 @@ uint64_t rpmi_script_works(const struct rpm_script_load *load);
 void rpmi_script_take(struct rpmi_play *play);
 /* Most operations that a phase has under way at one server. */
 uint32_t rpmi_script_widest(const struct rpmi_play *play);
+/* Most operations of a script that have a word. */
+uint32_t rpmi_script_looks(const struct rpm_script_load *load);
 
 /* play.c */
 int rpmi_play_open(const struct rpmi_params *params, bool ddio, const struct rpm_script_load *load,
                    struct rpmi_play **play);
 void rpmi_play_close(struct rpmi_play **play);
-void rpmi_play_run(struct rpmi_play *play, struct rpm_cost *cost);
+/* RPM_E_INVAL: its transactions fail at their words for ever. */
+int rpmi_play_run(struct rpmi_play *play, struct rpm_cost *cost);
 void rpmi_play_start(struct rpmi_play *play); /* and so many steps are a run */
 void rpmi_play_step(struct rpmi_play *play);
 
-/* client.c and core.c ask. */
+static inline uint32_t rpmi_play_thread(const struct rpmi_play *play, uint32_t coroutine)
+{
+    return coroutine / play->load.coroutines;
+}
+
+/* rig.c, client.c and core.c ask. */
 void rpmi_play_begin(struct rpmi_play *play, uint32_t coroutine);
-struct rpmi_wire *rpmi_play_thread(const struct rpmi_play *play, uint32_t coroutine);
-bool rpmi_play_has_port(const struct rpmi_play *play); /* do its client machines? */
-uint64_t rpmi_play_leave(struct rpmi_rig *rig, uint32_t slot, uint64_t bytes);
-void rpmi_play_poll(struct rpmi_rig *rig, uint32_t slot); /* its thread sees a completion */
 void rpmi_play_done(struct rpmi_rig *rig, uint32_t slot);
 uint64_t rpmi_play_address(struct rpmi_rig *rig, uint32_t slot, const struct rpmi_act *work);
+
+/* machine.c: a thread is to post; posts, which takes so long; a message leaves; a thread sees a
+ * completion. */
+bool rpmi_machine_has_port(const struct rpmi_play *play);
+void rpmi_machine_send(struct rpmi_rig *rig, uint32_t slot); /* what the slot says */
+void rpmi_machine_come(struct rpmi_rig *rig, uint32_t slot); /* to the doorbell */
+uint64_t rpmi_machine_post(struct rpmi_rig *rig, uint32_t slot, uint64_t busy_ps);
+uint64_t rpmi_machine_leave(struct rpmi_rig *rig, uint32_t slot, uint64_t bytes);
+void rpmi_machine_poll(struct rpmi_rig *rig, uint32_t slot);
+
+/* words.c: the operation's word, when a NIC carries the operation out. */
+void rpmi_play_touch(struct rpmi_rig *rig, uint32_t slot);
+/* Does this work give back a word that the coroutine holds? */
+bool rpmi_play_holds(const struct rpmi_play *play, uint32_t coroutine, uint32_t work);
+/* Picoseconds until it begins anew after a failure. */
+uint64_t rpmi_play_rest(struct rpmi_play *play, uint32_t coroutine);
 
 #endif

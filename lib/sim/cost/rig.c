@@ -274,6 +274,9 @@ static void happen(struct rpmi_rig *rig, const struct rpmi_event *event)
         else
             rpmi_rig_client_post(rig, slot);
         return;
+    case RPMI_RIG_SEND:
+        rpmi_machine_come(rig, slot);
+        return;
     case RPMI_RIG_LEAVE:
         rpmi_rig_client_leave(rig, slot, (enum rpmi_message)event->who);
         return;

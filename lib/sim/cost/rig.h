@@ -26,6 +26,7 @@
 #define RPMI_RIG_MODULES 8u
 #define RPMI_RIG_CORES 64u
 #define RPMI_FETCH_LINES 64u  /* that one read of a NIC asks for at a time */
+#define RPMI_RIG_UNITS 64u    /* for atomics, of a NIC */
 #define RPMI_RIG_SLOTS 65536u /* operations of clients under way */
 
 /* Who waits for a line: in the top bits of an owner word; the rest is that part's own number. */
@@ -56,7 +57,8 @@ enum rpmi_rig_event {
     RPMI_RIG_DONE = 11,    /* a client's thread sees an operation's end */
     RPMI_RIG_UNIT = 12,    /* a unit for atomics is free */
     RPMI_RIG_ARRIVE = 13,  /* a client's message is at the server's port */
-    RPMI_RIG_LEAVE = 14    /* and at its own machine's; in plays */
+    RPMI_RIG_LEAVE = 14,   /* and at its own machine's; in plays */
+    RPMI_RIG_SEND = 15     /* a thread comes to a doorbell that others ring too; in plays */
 };
 
 struct rpmi_core {
@@ -91,6 +93,7 @@ struct rpmi_act {
     uint32_t memory;       /* enum rpm_load_memory */
     uint32_t flush_memory; /* the same */
     uint32_t pattern;      /* enum rpm_load_pattern */
+    uint32_t word;         /* scripts: that others touch too; 0: none */
     uint64_t bytes;
     uint64_t written; /* bytes of a write with its padding */
     uint64_t align;   /* scripts: where one may begin */
@@ -108,6 +111,7 @@ struct rpmi_slot_op {
     uint64_t end;
     uint32_t lines; /* of it still to come back */
     bool write;
+    bool rings;    /* scripts: its post rings the doorbell, for those of its phase behind it, too */
     bool flushing; /* the write is acknowledged, its READ is under way */
 };
 
@@ -186,7 +190,8 @@ struct rpmi_rig {
     uint64_t inbound_bytes;   /* in the NIC's buffer: there, or on their way */
     struct rpmi_fifo backlog; /* messages that wait for room there: slot << 2 | message */
     struct rpmi_fetches reads, atomics;
-    struct rpmi_fifo calls; /* slots that wait for a core */
+    uint32_t atomic_word[RPMI_RIG_UNITS]; /* of those under way */
+    struct rpmi_fifo calls;               /* slots that wait for a core */
 
     uint64_t warm_up; /* operations that do not count */
     uint64_t finished;
@@ -308,6 +313,7 @@ void rpmi_rig_client_leave(struct rpmi_rig *rig, uint32_t slot, enum rpmi_messag
 void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message);
 void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot);
 void rpmi_rig_client_send(struct rpmi_rig *rig, uint32_t slot); /* what the slot says, now */
+uint64_t rpmi_rig_client_post_ps(const struct rpmi_rig *rig, uint32_t slot);     /* of its thread */
 uint64_t rpmi_rig_client_call_bytes(const struct rpmi_rig *rig, uint32_t slot);  /* of a request */
 void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps); /* of a core */
 

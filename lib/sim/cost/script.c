@@ -17,6 +17,7 @@
 #define TRANSACTIONS_MOST ((uint64_t)1 << 24)
 #define TRANSACTIONS_DEFAULT 20000u
 #define PAUSE_MOST 1000000000u
+#define WORDS_MOST ((uint32_t)1 << 24)
 
 static int refuse(const char *what, uint64_t value)
 {
@@ -37,6 +38,7 @@ static void defaults(struct rpm_script_load *load)
     load->region_bytes = or_else(load->region_bytes, REGION_DEFAULT);
     load->dram_bytes = or_else(load->dram_bytes, DRAM_DEFAULT);
     load->transactions = or_else(load->transactions, TRANSACTIONS_DEFAULT);
+    load->backoff_max_ns = or_else(load->backoff_max_ns, load->backoff_ns);
 }
 
 static int check_load(const struct rpm_script_load *load)
@@ -58,8 +60,30 @@ static int check_load(const struct rpm_script_load *load)
         return refuse("transactions are at most 16 Mi", load->transactions);
     if (load->pause_ns > PAUSE_MOST)
         return refuse("a pause is at most a second", load->pause_ns);
+    if (load->words > WORDS_MOST)
+        return refuse("there are at most 16 Mi words", load->words);
+    if (load->backoff_max_ns > PAUSE_MOST || load->backoff_max_ns < load->backoff_ns)
+        return refuse("a rest after a failure grows, to at most a second", load->backoff_max_ns);
+    if (load->doorbells > 4096 || (load->doorbells != 0 && load->machines == 0))
+        return refuse("doorbells are at most 4096, of machines that are numbered", load->doorbells);
     if (load->scripts == NULL || load->count == 0 || load->count > SCRIPTS_MOST)
         return refuse("there are 1 to 65536", load->count);
+    return 0;
+}
+
+static int check_role(const struct rpm_script_op *op, uint32_t words)
+{
+    bool fits =
+        op->role == RPM_ROLE_NONE || (op->role == RPM_ROLE_LOOK && op->op == RPM_LOAD_READ) ||
+        (op->role == RPM_ROLE_GIVE && op->op != RPM_LOAD_READ) ||
+        ((op->role == RPM_ROLE_TAKE || op->role == RPM_ROLE_SWAP) && op->op == RPM_LOAD_CAS);
+
+    if (!fits || op->role > RPM_ROLE_SWAP)
+        return refuse("a READ looks, a CAS takes, gives or swaps, a write gives", op->role);
+    if ((op->role == RPM_ROLE_NONE) != (op->word == 0) || op->word > words)
+        return refuse("a role is at one of the load's words", op->word);
+    if (op->role != RPM_ROLE_NONE && op->by != RPM_BY_NIC)
+        return refuse("only one-sided operations have a word", op->by);
     return 0;
 }
 
@@ -85,7 +109,30 @@ static int check_op(const struct rpm_script_op *op, uint32_t servers)
     return 0;
 }
 
-static int check_script(const struct rpm_script *script, uint32_t servers)
+/* A word is given back once, in a later phase than it is taken in; at most so many of a script, for
+ * they are given back in one phase when the transaction fails. */
+static int check_taken(const struct rpm_script *script, uint32_t nth)
+{
+    const struct rpm_script_op *op = &script->ops[nth];
+    uint32_t taken = 0, given = 0, gives = 0;
+
+    for (uint32_t i = 0; i < script->count; i++) {
+        const struct rpm_script_op *other = &script->ops[i];
+
+        gives += other->role == RPM_ROLE_GIVE;
+        if (other->word != op->word)
+            continue;
+        taken += other->role == RPM_ROLE_TAKE && other->phase <= op->phase;
+        given += other->role == RPM_ROLE_GIVE && other->phase >= op->phase;
+    }
+    if (gives > RPMI_PLAY_PHASE)
+        return refuse("a script gives at most 64 words back", gives);
+    if (taken != 1 || given != 1)
+        return refuse("a word is given back once, in a later phase than it is taken in", op->word);
+    return 0;
+}
+
+static int check_script(const struct rpm_script *script, const struct rpm_script_load *load)
 {
     uint32_t in_phase = 0;
 
@@ -94,8 +141,12 @@ static int check_script(const struct rpm_script *script, uint32_t servers)
     for (uint32_t i = 0; i < script->count; i++) {
         const struct rpm_script_op *op = &script->ops[i];
         uint32_t before = i == 0 ? 0 : script->ops[i - 1].phase;
-        int err = check_op(op, servers);
+        int err = check_op(op, load->servers);
 
+        if (err == 0)
+            err = check_role(op, load->words);
+        if (err == 0 && (op->role == RPM_ROLE_TAKE || op->role == RPM_ROLE_GIVE))
+            err = check_taken(script, i);
         if (err != 0)
             return err;
         if (op->phase != before && (i == 0 || op->phase != before + 1))
@@ -124,7 +175,7 @@ int rpmi_script_check(struct rpm_script_load *load)
     defaults(load);
     err = check_load(load);
     for (uint32_t i = 0; err == 0 && i < load->count; i++) {
-        err = check_script(&load->scripts[i], load->servers);
+        err = check_script(&load->scripts[i], load);
         weights += load->scripts[i].weight;
     }
     if (err == 0 && weights == 0)
@@ -145,6 +196,7 @@ static void take_op(const struct rpm_script_op *op, struct rpmi_act *work)
                                .memory = op->memory,
                                .flush_memory = op->flush_memory,
                                .pattern = op->pattern,
+                               .word = op->word,
                                .bytes = op->bytes,
                                .written = (op->bytes + pad - 1) / pad * pad,
                                .align = or_else(op->align_bytes, RPMI_LINE_BYTES) };
@@ -164,6 +216,7 @@ void rpmi_script_take(struct rpmi_play *play)
             take_op(&theirs->ops[k], &play->work[play->works]);
             play->cue[play->works].phase = theirs->ops[k].phase;
             play->cue[play->works].server = theirs->ops[k].server;
+            play->cue[play->works].role = theirs->ops[k].role;
             script->bytes += theirs->ops[k].bytes;
             play->works++;
         }
@@ -171,10 +224,26 @@ void rpmi_script_take(struct rpmi_play *play)
     play->load.scripts = NULL;
 }
 
+uint32_t rpmi_script_looks(const struct rpm_script_load *load)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < load->count; i++) {
+        uint32_t looks = 0;
+
+        for (uint32_t k = 0; k < load->scripts[i].count; k++)
+            looks += load->scripts[i].ops[k].role != RPM_ROLE_NONE;
+        most = looks > most ? looks : most;
+    }
+    return most;
+}
+
 static uint32_t widest_of(const struct rpmi_play *play, const struct rpmi_script *script)
 {
     uint32_t at[RPMI_PLAY_SERVERS] = { 0 };
     uint32_t widest = 0;
+
+    uint32_t given = 0;
 
     for (uint32_t i = 0; i < script->count; i++) {
         const struct rpmi_cue *cue = &play->cue[script->first + i];
@@ -183,8 +252,9 @@ static uint32_t widest_of(const struct rpmi_play *play, const struct rpmi_script
             memset(at, 0, sizeof(at));
         if (++at[cue->server] > widest)
             widest = at[cue->server];
+        given += cue->role == RPM_ROLE_GIVE;
     }
-    return widest;
+    return given > widest ? given : widest;
 }
 
 uint32_t rpmi_script_widest(const struct rpmi_play *play)

@@ -69,11 +69,14 @@ class Play
         rpmi_params params = params_of(preset);
         rpmi_play *play = open(params);
         rpm_cost cost = rpm_cost_init();
+        int err;
 
         rpmi_mem_freeze();
-        rpmi_play_run(play, &cost);
+        err = rpmi_play_run(play, &cost);
         rpmi_mem_thaw();
         rpmi_play_close(&play);
+        if (err != 0)
+            throw std::runtime_error(rpm_last_error());
         return cost;
     }
 

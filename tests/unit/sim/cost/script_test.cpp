@@ -104,6 +104,39 @@ TEST_CASE("script: a load is refused with the reason", "[unit]")
           [](Asked &a) {
               a.ops.push_back(a.ops[0]); // phase 0 again
           } },
+        { "16 Mi words", [](Asked &a) { a.load.words = (1u << 24) + 1; } },
+        { "doorbells", [](Asked &a) { a.load.doorbells = 1; } },
+        { "a second",
+          [](Asked &a) {
+              a.load.backoff_ns = 2;
+              a.load.backoff_max_ns = 1;
+          } },
+        { "looks", [](Asked &a) { a.ops[0].role = RPM_ROLE_TAKE; } },
+        { "looks", [](Asked &a) { a.ops[1].role = RPM_ROLE_SWAP + 1; } },
+        { "load's words", [](Asked &a) { a.ops[0].role = RPM_ROLE_LOOK; } },
+        { "load's words",
+          [](Asked &a) {
+              a.ops[0].role = RPM_ROLE_LOOK;
+              a.ops[0].word = 1;
+          } },
+        { "load's words",
+          [](Asked &a) {
+              a.load.words = 1;
+              a.ops[0].word = 1;
+          } },
+        { "one-sided",
+          [](Asked &a) {
+              a.load.words = 1;
+              a.ops[0] = by_call(a.ops[0]);
+              a.ops[0].role = RPM_ROLE_LOOK;
+              a.ops[0].word = 1;
+          } },
+        { "given back once",
+          [](Asked &a) {
+              a.load.words = 1;
+              a.ops[1].role = RPM_ROLE_GIVE;
+              a.ops[1].word = 1;
+          } },
         { "at most 64", [](Asked &a) { a.ops.assign(65, op_of(0, RPM_LOAD_READ, 8)); } },
     };
 

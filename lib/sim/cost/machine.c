@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * machine.c: client machines of a play: what their threads share. A port; doorbells, which a driver
+ * guards with locks; a NIC that holds so many requests at hand.
+ *
+ * A lock that several cores wait for goes from one to the next the slower, the more of them wait:
+ * each looks at its line again.
+ *
+ * Invariants
+ *   a thread that waits for a doorbell does nothing else: its own time passes
+ *   requests under way are counted from when they leave the port until a thread has seen their end
+ *
+ * Tests: tests/unit/sim/cost/machine_test.cpp
+ */
+#include "sim/cost/play.h"
+
+static struct rpmi_machine *machine_of(const struct rpmi_play *play, uint32_t coroutine)
+{
+    if (play->load.machines == 0)
+        return NULL;
+    return &play->machine[rpmi_play_thread(play, coroutine) % play->load.machines];
+}
+
+bool rpmi_machine_has_port(const struct rpmi_play *play)
+{
+    return play->load.machines != 0;
+}
+
+/* The threads of a machine take its doorbells in turn. */
+static struct rpmi_bell *bell_of(const struct rpmi_play *play, uint32_t coroutine)
+{
+    uint32_t thread = rpmi_play_thread(play, coroutine);
+    uint32_t machine = thread % play->load.machines;
+    uint32_t nth = thread / play->load.machines % play->load.doorbells;
+
+    return &play->bell[machine * play->load.doorbells + nth];
+}
+
+/* A post of so long, of a core that comes to the doorbell at this time. */
+static uint64_t ring(const struct rpmi_params *params, struct rpmi_bell *bell, uint64_t at_ps,
+                     uint64_t busy_ps)
+{
+    uint64_t ahead_ps = bell->free_ps > at_ps ? bell->free_ps - at_ps : 0;
+    uint64_t ahead = ahead_ps == 0 ? 0 : (ahead_ps + bell->held_ps - 1) / bell->held_ps;
+
+    bell->held_ps = busy_ps;
+    if (ahead > 0)
+        bell->held_ps += params->doorbell_lock + ahead * params->doorbell_wait;
+    bell->free_ps = at_ps + ahead_ps + bell->held_ps;
+    return bell->free_ps;
+}
+
+/* Threads come to a doorbell that they share one after another: each when its own time has come. */
+void rpmi_machine_send(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_play *play = rig->play;
+    uint32_t thread = rpmi_play_thread(play, rig->slot[slot].coroutine);
+    uint64_t busy_ps = rpmi_rig_client_post_ps(rig, slot);
+
+    if (play->load.doorbells == 0)
+        rpmi_rig_client_send(rig, slot);
+    else
+        rpmi_rig_at(rig, rpmi_wire_pass(&play->thread[thread].time, rig->now_ps, busy_ps) - busy_ps,
+                    RPMI_RIG_SEND, 0, 0, slot);
+}
+
+void rpmi_machine_come(struct rpmi_rig *rig, uint32_t slot)
+{
+    const struct rpmi_play *play = rig->play;
+    uint32_t thread = rpmi_play_thread(play, rig->slot[slot].coroutine);
+
+    if (play->thread[thread].rings_ps > rig->now_ps) /* for another of its coroutines */
+        rpmi_rig_at(rig, play->thread[thread].rings_ps, RPMI_RIG_SEND, 0, 0, slot);
+    else
+        rpmi_rig_client_send(rig, slot);
+}
+
+uint64_t rpmi_machine_post(struct rpmi_rig *rig, uint32_t slot, uint64_t busy_ps)
+{
+    struct rpmi_play *play = rig->play;
+    uint32_t coroutine = rig->slot[slot].coroutine;
+    struct rpmi_thread *thread = &play->thread[rpmi_play_thread(play, coroutine)];
+    uint64_t end_ps = rig->now_ps + busy_ps;
+    uint64_t rung_ps;
+
+    if (play->load.doorbells == 0)
+        return rpmi_wire_pass(&thread->time, rig->now_ps, busy_ps);
+    if (!rig->slot[slot].rings)
+        return end_ps;
+    rung_ps = ring(play->params, bell_of(play, coroutine), rig->now_ps, busy_ps);
+    thread->time.free_ps += rung_ps - end_ps; /* it waits so long, see rpmi_machine_send() */
+    thread->rings_ps = rung_ps;
+    return rung_ps;
+}
+
+/* Of requests under way, those that the NIC does not hold are fetched anew. */
+static uint64_t message_ps(const struct rpmi_params *params, uint64_t under_way)
+{
+    uint64_t beyond = under_way > params->request_cache ? under_way - params->request_cache : 0;
+
+    return params->nic_message + (beyond == 0 ? 0 : params->request_miss * beyond / under_way);
+}
+
+uint64_t rpmi_machine_leave(struct rpmi_rig *rig, uint32_t slot, uint64_t bytes)
+{
+    struct rpmi_play *play = rig->play;
+    struct rpmi_machine *machine = machine_of(play, rig->slot[slot].coroutine);
+    uint64_t at_ps;
+
+    machine->under_way++;
+    at_ps = rpmi_wire_pass(&machine->nic_out, rig->now_ps,
+                           message_ps(play->params, machine->under_way));
+    return rpmi_wire_pass(&machine->wire_out, at_ps,
+                          rpmi_rate_ps(bytes, play->params->network_rate));
+}
+
+static uint64_t answered_bytes(const struct rpmi_slot_op *op)
+{
+    return op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_READ ? op->work->bytes : 0;
+}
+
+/* Messages of the request that has ended: a chain has two that end at once. */
+static uint32_t messages(const struct rpmi_slot_op *op)
+{
+    return op->write && op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_WRITE &&
+                   op->work->persist == RPM_PERSIST_CHAIN
+               ? 2
+               : 1;
+}
+
+void rpmi_machine_poll(struct rpmi_rig *rig, uint32_t slot)
+{
+    struct rpmi_play *play = rig->play;
+    const struct rpmi_slot_op *op = &rig->slot[slot];
+    struct rpmi_machine *machine = machine_of(play, op->coroutine);
+    uint64_t at_ps = rig->now_ps;
+
+    if (machine != NULL) {
+        RPM_ASSERT(machine->under_way >= messages(op));
+        machine->under_way -= messages(op);
+        at_ps = rpmi_wire_pass(&machine->wire_in, at_ps,
+                               rpmi_rate_ps(answered_bytes(op), play->params->network_rate));
+    }
+    (void)rpmi_wire_pass(&play->thread[rpmi_play_thread(play, op->coroutine)].time, at_ps,
+                         play->params->nic_poll);
+}

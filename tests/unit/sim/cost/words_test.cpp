@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "play.h"
+
+namespace
+{
+
+const rpmi_params HINTS = params_of("hints");
+
+rpm_script_op at(rpm_script_op op, uint32_t role, uint32_t word = 1)
+{
+    op.role = role;
+    op.word = word;
+    return in_dram(op);
+}
+
+rpm_script_op look(uint32_t phase, uint32_t word = 1)
+{
+    return at(op_of(phase, RPM_LOAD_READ, 8), RPM_ROLE_LOOK, word);
+}
+
+rpm_script_op swap(uint32_t phase, uint32_t word = 1)
+{
+    return at(op_of(phase, RPM_LOAD_CAS, 8), RPM_ROLE_SWAP, word);
+}
+
+Ops locked(uint32_t word = 1)
+{
+    return { at(op_of(0, RPM_LOAD_CAS, 8), RPM_ROLE_TAKE, word), op_of(1, RPM_LOAD_WRITE, 64),
+             at(op_of(2, RPM_LOAD_CAS, 8), RPM_ROLE_GIVE, word) };
+}
+
+Play crowd(std::vector<Ops> ops, uint32_t threads, uint32_t words = 1)
+{
+    Play play(std::move(ops));
+
+    play.load.threads = threads;
+    play.load.words = words;
+    return play;
+}
+
+double mops(const rpm_cost &cost)
+{
+    return static_cast<double>(cost.ops) * 1e6 / static_cast<double>(cost.duration_ps);
+}
+
+} // namespace
+
+TEST_CASE("words: alone nothing fails", "[unit]")
+{
+    CHECK(crowd({ { look(0), swap(1) } }, 1).run().failures == 0);
+    CHECK(crowd({ locked() }, 1).run().failures == 0);
+    CHECK(crowd({ locked(1), locked(2) }, 1, 2).run().failures == 0);
+}
+
+TEST_CASE("words: a swap fails if another came between, and each that succeeds is one change",
+          "[unit]")
+{
+    Play play = crowd({ { look(0), swap(1) } }, 8);
+    rpmi_params params = params_of("hints");
+    rpmi_play *open = play.open(params);
+    rpm_cost cost = rpm_cost_init();
+
+    REQUIRE(rpmi_play_run(open, &cost) == 0);
+    CHECK(cost.failures > cost.ops);
+    // those under way may have swapped and not heard of it
+    CHECK(open->word[1].changes >= open->finished);
+    CHECK(open->word[1].changes <= open->finished + 8);
+    rpmi_play_close(&open);
+}
+
+TEST_CASE("words: one transaction at a time holds a lock", "[unit]")
+{
+    rpm_cost alone = crowd({ locked() }, 1).run();
+    rpm_cost many = crowd({ locked() }, 16).run();
+    rpm_cost apart = crowd({ locked(1), locked(2), locked(3), locked(4) }, 16, 4).run();
+
+    CHECK(many.failures > many.ops);
+    CHECK(mops(many) < 1.5 * mops(alone)); // from taken to given back is most of it
+    CHECK(mops(apart) > 2 * mops(many));
+}
+
+TEST_CASE("words: who fails gives back what it holds, unchanged", "[unit]")
+{
+    Ops both = locked(1);
+    Ops other = locked(2);
+
+    both.insert(both.begin() + 1, other[0]); // takes 1 and 2 in one phase
+    both.push_back(other[2]);
+    Play play = crowd({ both, other }, 8, 2);
+    play.load.backoff_ns = play.load.backoff_max_ns = 2000;
+    rpmi_params params = params_of("hints");
+    rpmi_play *open = play.open(params);
+    rpm_cost cost = rpm_cost_init();
+
+    REQUIRE(rpmi_play_run(open, &cost) == 0); // it ends: nothing is held for ever
+    CHECK(cost.failures > 0);
+    CHECK(open->word[1].changes <= open->finished + 8);
+    CHECK(open->word[1].changes >= open->finished / 4);
+    rpmi_play_close(&open);
+}
+
+TEST_CASE("words: a look fails at a lock, and at a change since the first look", "[unit]")
+{
+    Ops reader = { look(0), in_dram(op_of(1, RPM_LOAD_READ, 8)), look(2) };
+
+    CHECK(crowd({ reader }, 8).run().failures == 0); // readers do not hinder each other
+    CHECK(crowd({ reader, locked() }, 2).run().failures > 0);
+    CHECK(crowd({ { look(0) }, { swap(0) } }, 8).run().failures == 0);
+    CHECK(crowd({ reader, { swap(0) } }, 8).run().failures > 0);
+}
+
+TEST_CASE("words: a NIC swaps one word no faster than one unit does", "[unit]")
+{
+    uint64_t unit = HINTS.pcie_read + HINTS.dram_latency + HINTS.nic_atomic;
+    Play one = crowd({ { swap(0) } }, 32);
+    Play ten = crowd({ { swap(0, 1) },
+                       { swap(0, 2) },
+                       { swap(0, 3) },
+                       { swap(0, 4) },
+                       { swap(0, 5) },
+                       { swap(0, 6) },
+                       { swap(0, 7) },
+                       { swap(0, 8) },
+                       { swap(0, 9) },
+                       { swap(0, 10) } },
+                     32, 10);
+
+    CHECK(mops(one.run()) <= 1e6 / static_cast<double>(unit));
+    CHECK(mops(one.run()) > 0.8 * 1e6 / static_cast<double>(unit));
+    CHECK(mops(ten.run()) > 3 * mops(one.run()));
+}
+
+TEST_CASE("words: transactions that never end are told, not waited for", "[unit]")
+{
+    Ops held = locked();
+
+    held.insert(held.begin() + 2, look(2, 2)); // of a word that it looks at and changes itself
+    held.insert(held.begin(), look(0, 2));
+    held.insert(held.begin() + 2, swap(0, 2));
+    Play play = crowd({ held }, 1, 2);
+    CHECK_THROWS_WITH(play.run(), Catch::Contains("no transaction has ended"));
+}
+
+TEST_CASE("words: a rest after a failure spares attempts", "[unit]")
+{
+    Play hot = crowd({ { look(0), swap(1) } }, 64);
+    rpm_cost without = hot.run();
+
+    hot.load.backoff_ns = 1700;
+    hot.load.backoff_max_ns = 1700000;
+    rpm_cost with = hot.run();
+    CHECK(with.failures < without.failures / 4);
+    CHECK(mops(with) > mops(without));
+}
+
+TEST_CASE("words: the latency of a transaction is that of all its attempts", "[unit]")
+{
+    rpm_cost alone = crowd({ { look(0), swap(1) } }, 1).run();
+    rpm_cost many = crowd({ { look(0), swap(1) } }, 32).run();
+
+    CHECK(many.mean_ps > 5 * alone.mean_ps);
+}
