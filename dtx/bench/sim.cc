@@ -93,8 +93,8 @@ Sim::Sim(Options &options)
         options.phases = "one-sided"; /* the model's own word for what is not asked for */
     (void)model::parse_phases(options.phases);
     (void)model::open_model(ground_.preset);
-    points_.push_back({ nullptr, "", 0, options.phases, options.durable, options.threads,
-                        options.coroutines, 0 });
+    points_.push_back(
+        { nullptr, "", 0, options.phases, options.durable, options.threads, options.coroutines });
     add_hints(options.hints);
     ours_ = options.trace.empty();
     trace_ = ours_ ? empty_file() : options.trace;

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 Tracer::Tracer(const Options &options, const Cluster &cluster)
     : cluster_(cluster), path_(options.trace), file_(fopen(options.trace.c_str(), "w"))
 {
-    Json head = { { "dtx", 1 },
+    Json head = { { "dtx", 2 },
                   { "what", "trace" },
                   { "workload", options.workload },
                   { "servers", cluster.shards() },
@@ -59,11 +59,12 @@ std::string Tracer::line_of(const Attempt &attempt)
     for (Access *access : attempt.accesses) {
         const Address address = access->address;
         const TableLayout &table = cluster_.layout().table(address.table());
+        uint64_t number = numbers_.try_emplace(address.word, numbers_.size() + 1).first->second;
 
         objects.push_back({ address.shard(), table.payload_bytes, access->bytes,
                             (access->fresh && !access->reused ? "" : "r") +
                                 std::string(access->seen ? "s" : "") + (access->written ? "w" : ""),
-                            address.table() });
+                            address.table(), number });
         if (access->written)
             writes_.push_back(access);
     }

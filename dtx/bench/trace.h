@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace dtx::bench
@@ -41,6 +42,7 @@ class Tracer : public Listener
     FILE *file_;
     uint64_t attempts_ = 0;
     std::vector<Access *> writes_;
+    std::unordered_map<uint64_t, uint64_t> numbers_; /* of objects, by address */
     std::vector<std::string> held_; /* slots handed out for what has yet to end, or given back */
 };
 

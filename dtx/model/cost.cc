@@ -48,13 +48,16 @@ double us(uint64_t ps)
     return static_cast<double>(ps) * 1e-6;
 }
 
-/* All attempts of the trace, with their servers turned in each way. */
+constexpr uint32_t kBackoffGrows = 1024; /* times: SMART's longest rest over its first */
+
+/* All attempts of the trace, with their servers turned in each way; once, where objects stay in
+ * their places to be met with. */
 std::vector<Script> scripts_of(const Trace &trace, const Setting &setting, const Carried &carried)
 {
     std::vector<Script> scripts;
 
     for (const Attempt &attempt : trace.attempts)
-        for (uint32_t turn = 0; turn < trace.servers; turn++) {
+        for (uint32_t turn = 0; turn < (setting.conflicts ? 1 : trace.servers); turn++) {
             Script script = script_of(attempt, trace, setting, carried, turn);
 
             if (!script.empty())
@@ -92,12 +95,18 @@ uint32_t parse_hints(const std::string &text)
 
 std::string label_of(const Point &point)
 {
-    char pause[32];
+    auto with = [](const char *name, double value) {
+        char text[64];
 
-    std::snprintf(pause, sizeof(pause), "%g", point.pause_us);
+        std::snprintf(text, sizeof(text), "/%s%g", name, value);
+        return value > 0 ? std::string(text) : "";
+    };
+
     return point.trace->workload + "/" + point.phases + "/" + point.hints_name + "/" +
            (point.durable ? "on" : "off") + "/" + std::to_string(point.threads) + "x" +
-           std::to_string(point.coroutines) + (point.pause_us > 0 ? std::string("/") + pause : "");
+           std::to_string(point.coroutines) + with("", point.pause_us) +
+           with("doorbells", point.doorbells) + with("outstanding", point.outstanding) +
+           with("backoff", point.backoff_us);
 }
 
 rpm_cost cost_of(const rpm_model *model, const Ground &ground, const Point &point)
@@ -105,7 +114,7 @@ rpm_cost cost_of(const rpm_model *model, const Ground &ground, const Point &poin
     rpm_facts facts = rpm_facts_init();
     rpm_script_load load = rpm_script_load_init();
     rpm_cost cost = rpm_cost_init();
-    Setting setting{ point.hints, parse_phases(point.phases), point.durable };
+    Setting setting{ point.hints, parse_phases(point.phases), point.durable, ground.conflicts };
 
     rpm_model_facts(model, &facts);
     Carried carried = carry(facts, setting);
@@ -125,6 +134,11 @@ rpm_cost cost_of(const rpm_model *model, const Ground &ground, const Point &poin
     load.far = carried.far ? 1 : 0;
     load.ddio = carried.ddio;
     load.writers_max = carried.writers_max;
+    load.doorbells = point.doorbells;
+    load.outstanding_max = point.outstanding;
+    load.words = ground.conflicts ? point.trace->objects : 0;
+    load.backoff_ns = static_cast<uint64_t>(point.backoff_us * 1000);
+    load.backoff_max_ns = load.backoff_ns * kBackoffGrows;
     load.pause_ns = static_cast<uint64_t>(point.pause_us * 1000);
     load.transactions =
         ground.transactions != 0 ? ground.transactions : std::max<uint64_t>(5000, 10 * under_way);
@@ -170,6 +184,11 @@ std::vector<Column> columns_of(const Ground &ground, const Point &point, const r
         { "cores", std::to_string(ground.cores) },
         { "pause_us", fixed(point.pause_us) },
         { "preset", "\"" + ground.preset + "\"" },
+        { "conflicts", ground.conflicts ? "on" : "off" },
+        { "doorbells", std::to_string(point.doorbells) },
+        { "outstanding", std::to_string(point.outstanding) },
+        { "backoff_us", fixed(point.backoff_us) },
+        { "tries", fixed(1 + static_cast<double>(cost.failures) / ops) },
         { "seed", std::to_string(ground.seed) },
         { "transactions", std::to_string(cost.ops) },
         { "mean_us", fixed(us(cost.mean_ps)) },

@@ -27,7 +27,10 @@ struct Point {
     bool durable;
     uint32_t threads;
     uint32_t coroutines;
-    double pause_us; /* that a coroutine rests after each transaction */
+    double pause_us = 0;      /* that a coroutine rests after each transaction */
+    uint32_t doorbells = 0;   /* of a client machine, that its threads share; 0: one a thread */
+    uint32_t outstanding = 0; /* requests that a thread has under way; 0: any number */
+    double backoff_us = 0;    /* rest after an attempt that failed, see rpm_script_load; 0: none */
 };
 
 /* What all rows have in common. */
@@ -36,6 +39,7 @@ struct Ground {
     std::string preset = "hints";
     uint32_t machines = 0;     /* of clients, each with a port of its own; 0: no limit */
     uint32_t cores = 10;       /* of a server, that serve calls */
+    bool conflicts = false;    /* attempts fail at each other's locks and changes */
     uint64_t transactions = 0; /* to measure; 0: 5000, or 10 for each coroutine */
     uint64_t seed = 1;
 };

@@ -32,6 +32,9 @@ struct Options {
     std::vector<uint32_t> threads = { 1 };
     std::vector<uint32_t> coroutines = { 8 };
     std::vector<double> pauses_us = { 0 };
+    std::vector<uint32_t> doorbells = { 0 };
+    std::vector<uint32_t> outstanding = { 0 };
+    std::vector<double> backoffs_us = { 0 };
     std::vector<std::string> hints;
     std::vector<std::string> phases = { "one-sided" };
     std::vector<std::string> durability = { "on" };
@@ -53,7 +56,7 @@ std::string csv_columns()
 {
     Trace trace;
 
-    return csv_of(columns_of({}, { &trace, "all", 0, "one-sided", true, 1, 1, 0 }, rpm_cost_init()),
+    return csv_of(columns_of({}, { &trace, "all", 0, "one-sided", true, 1, 1 }, rpm_cost_init()),
                   true);
 }
 
@@ -80,13 +83,23 @@ std::vector<Point> points_of(const Options &options, const std::vector<Trace> &t
 {
     std::vector<Point> points;
     auto sets = hint_sets(options);
+    auto shared = [&](Point point) {
+        for (uint32_t doorbells : options.doorbells)
+            for (uint32_t outstanding : options.outstanding)
+                for (double backoff : options.backoffs_us) {
+                    point.doorbells = doorbells;
+                    point.outstanding = outstanding;
+                    point.backoff_us = backoff;
+                    points.push_back(point);
+                }
+    };
     auto each = [&](const Trace &trace, const std::string &phases, const std::string &durability) {
         for (const auto &[name, hints] : sets)
             for (uint32_t threads : options.threads)
                 for (uint32_t coroutines : options.coroutines)
                     for (double pause : options.pauses_us)
-                        points.push_back({ &trace, name, hints, phases, durability == "on", threads,
-                                           coroutines, pause });
+                        shared({ &trace, name, hints, phases, durability == "on", threads,
+                                 coroutines, pause });
     };
 
     for (const Trace &trace : traces)
@@ -115,6 +128,8 @@ int run(const Options &options)
     for (const std::string &path : options.traces)
         traces.push_back(read_trace(path));
     keep_only(options, traces);
+    if (options.ground.conflicts && options.phases != std::vector<std::string>{ "one-sided" })
+        throw cli::Failure("--conflicts is of one-sided phases: calls name no words");
     Model model = open_model(options.ground.preset);
 
     cli::OutFile file(options.csv.empty() ? "-" : options.csv);
@@ -148,6 +163,20 @@ void add_options(CLI::App &app, Options &options)
                    "Microseconds that a coroutine rests after each transaction (0)")
         ->delimiter(',')
         ->check(CLI::Range(0.0, 1e6));
+    app.add_flag("--conflicts", options.ground.conflicts,
+                 "Attempts fail at each other's locks and changes, by the trace's objects");
+    app.add_option("--backoff", options.backoffs_us,
+                   "Microseconds of rest after an attempt that failed, growing by twos (0)")
+        ->delimiter(',')
+        ->check(CLI::Range(0.0, 900.0));
+    app.add_option("--doorbells", options.doorbells,
+                   "Doorbells of a client machine that its threads share (0: one a thread)")
+        ->delimiter(',')
+        ->check(CLI::Range(0, 4096));
+    app.add_option("--outstanding", options.outstanding,
+                   "Requests that a thread has under way (0: any number)")
+        ->delimiter(',')
+        ->check(CLI::Range(0, 65536));
     app.add_option("--hints", options.hints, "A set of hints, as rpm-explain has them (all)")
         ->allow_extra_args(false);
     app.add_flag("--cumulative", options.cumulative, "None, and then one after another");

@@ -72,18 +72,23 @@ class Scribe
         begun_ = false;
     }
 
-    void read(uint32_t server, uint32_t bytes, uint32_t memory, bool call)
+    /* Of what an object has far away. */
+    void read(const Object &object, uint32_t bytes, uint32_t memory, bool call)
     {
-        rpm_script_op &op = add(server, RPM_LOAD_READ, bytes, call);
+        rpm_script_op &op = add(server(object, 0), RPM_LOAD_READ, bytes, call);
 
         op.memory = memory;
+        if (object.seen || object.written)
+            name(op, object, RPM_ROLE_LOOK);
     }
 
-    void swap(uint32_t server, bool call)
+    /* Of its lock: taken, or given back. */
+    void swap(const Object &object, uint32_t role, bool call)
     {
-        rpm_script_op &op = add(server, RPM_LOAD_CAS, kWordBytes, call);
+        rpm_script_op &op = add(server(object, 0), RPM_LOAD_CAS, kWordBytes, call);
 
         op.memory = carried_.locks;
+        name(op, object, role);
     }
 
     /* @last: of those of this phase to the server, so that it makes them durable. */
@@ -114,6 +119,14 @@ class Scribe
     }
 
   private:
+    void name(rpm_script_op &op, const Object &object, uint32_t role) const
+    {
+        if (!setting_.conflicts)
+            return;
+        op.word = object.number;
+        op.role = role;
+    }
+
     rpm_script_op &add(uint32_t server, uint32_t kind, uint32_t bytes, bool call)
     {
         rpm_script_op op{};
@@ -160,7 +173,7 @@ void execute(Scribe &scribe, const Attempt &attempt, bool call)
         if (!object.read)
             continue;
         scribe.then();
-        scribe.read(scribe.server(object, 0), scribe.row_bytes(object), RPM_LOAD_NVM, call);
+        scribe.read(object, scribe.row_bytes(object), RPM_LOAD_NVM, call);
     }
 }
 
@@ -168,22 +181,22 @@ void lock(Scribe &scribe, const Objects &writes, bool call)
 {
     scribe.then();
     for (const Object *object : writes)
-        scribe.swap(scribe.server(*object, 0), call);
+        scribe.swap(*object, RPM_ROLE_TAKE, call);
     if (!call)
         scribe.then();
     for (const Object *object : writes)
-        scribe.read(scribe.server(*object, 0), kWordBytes, RPM_LOAD_NVM, call);
+        scribe.read(*object, kWordBytes, RPM_LOAD_NVM, call);
 }
 
 void validate(Scribe &scribe, const Objects &looked, uint32_t locks, bool call)
 {
     scribe.then();
     for (const Object *object : looked)
-        scribe.read(scribe.server(*object, 0), kWordBytes, locks, call);
+        scribe.read(*object, kWordBytes, locks, call);
     if (!call)
         scribe.then();
     for (const Object *object : looked)
-        scribe.read(scribe.server(*object, 0), kWordBytes, RPM_LOAD_NVM, call);
+        scribe.read(*object, kWordBytes, RPM_LOAD_NVM, call);
 }
 
 /* A coordinator's log is on as many servers as there are copies, from one of its own on. */
@@ -230,7 +243,7 @@ void install(Scribe &scribe, const Objects &writes, uint32_t replicas, bool call
         install_copies(scribe, writes, 0, 1, true);
     }
     for (const Object *object : writes)
-        scribe.swap(scribe.server(*object, 0), call);
+        scribe.swap(*object, RPM_ROLE_GIVE, call);
 }
 
 } // namespace
@@ -275,7 +288,7 @@ Script script_of(const Attempt &attempt, const Trace &trace, const Setting &sett
     for (const Object &object : attempt.objects) {
         if (attempt.committed && object.written)
             writes.push_back(&object);
-        else if (attempt.committed && object.seen)
+        else if (object.seen)
             looked.push_back(&object);
     }
     execute(scribe, attempt, setting.phases.execute);

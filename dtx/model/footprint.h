@@ -37,6 +37,7 @@ struct Setting {
     uint32_t hints = RPM_HINTS_ALL;
     Phases phases;
     bool durable = true;
+    bool conflicts = false; /* objects are words that attempts fail at; one-sided phases only */
 };
 
 /* What hints make of a platform and of what is done there. */

@@ -21,6 +21,7 @@ using Json = nlohmann::json;
 
 static constexpr uint32_t kServersMax = 64;
 static constexpr uint32_t kBytesMax = 65536;
+static constexpr uint32_t kObjectsMax = 1u << 24; /* words of a script load */
 static constexpr double kUnexplained = 0.03; /* what an index reads of itself to find its way */
 
 uint32_t Attempt::writes() const
@@ -37,7 +38,7 @@ uint32_t Attempt::looked_at() const
     uint32_t count = 0;
 
     for (const Object &object : objects)
-        count += committed && object.seen && !object.written ? 1 : 0;
+        count += object.seen && !(committed && object.written) ? 1 : 0;
     return count;
 }
 
@@ -101,6 +102,7 @@ Object object_of(const Json &json, uint32_t servers, uint32_t tables)
     object.seen = letters.find('s') != std::string::npos;
     object.written = letters.find('w') != std::string::npos;
     object.table = number(json.at(4), 0, tables - 1);
+    object.number = number(json.at(5), 1, kObjectsMax);
     if (letters.find_first_not_of("rsw") != std::string::npos)
         throw std::runtime_error("letters other than r, s and w");
     return object;
@@ -108,8 +110,8 @@ Object object_of(const Json &json, uint32_t servers, uint32_t tables)
 
 void take_head(const Json &json, Trace &trace)
 {
-    if (json.value("dtx", 0) != 1 || json.value("what", "") != "trace")
-        throw std::runtime_error("not a trace of dtx-bench");
+    if (json.value("dtx", 0) != 2 || json.value("what", "") != "trace")
+        throw std::runtime_error("not a trace of this version's dtx-bench");
     trace.workload = json.at("workload").get<std::string>();
     trace.servers = number(json.at("servers"), 1, kServersMax);
     trace.replicas = number(json.at("replicas"), 1, trace.servers);
@@ -127,9 +129,11 @@ void take_attempt(const Json &json, Trace &trace)
     attempt.log_bytes = json.at("log_bytes").get<uint64_t>();
     if (attempt.log_bytes > kBytesMax)
         throw std::runtime_error("a redo record of more than 64 KiB");
-    for (const Json &object : json.at("objects"))
+    for (const Json &object : json.at("objects")) {
         attempt.objects.push_back(
             object_of(object, trace.servers, static_cast<uint32_t>(trace.tables.size())));
+        trace.objects = std::max(trace.objects, attempt.objects.back().number);
+    }
     trace.attempts.push_back(std::move(attempt));
 }
 

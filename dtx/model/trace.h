@@ -4,13 +4,14 @@
  *
  * Lines of JSON. The first says what ran, the last how much; a line between them is an attempt:
  *
- *   {"dtx":1,"what":"trace","workload":"tpcc","servers":3,"replicas":2,"durable":true,
+ *   {"dtx":2,"what":"trace","workload":"tpcc","servers":3,"replicas":2,"durable":true,
  *    "tables":["","warehouse",...],...}
- *   {"committed":true,"log_bytes":416,"objects":[[0,88,128,"rsw",1],...]}
+ *   {"committed":true,"log_bytes":416,"objects":[[0,88,128,"rsw",1,7],...]}
  *   {"what":"end","attempts":1000,"transactions":1000,"remote":35000}
  *
- * An object is [shard, bytes of its payload, bytes of its slot, letters, table]: r it was read, s
- * what was seen has to be so still at the commit, w it was written. log_bytes are of the redo
+ * An object is [shard, bytes of its payload, bytes of its slot, letters, table, number]: r it was
+ * read, s what was seen has to be so still at the commit, w it was written; objects are numbered
+ * from 1 as the run meets with them. log_bytes are of the redo
  * record, remote counts the engine's operations on servers: attempts that explain less than 97 % of
  * it are refused. What is left are nodes above the leaves of an ordered index, which are read for
  * the way and not kept.
@@ -35,6 +36,7 @@ struct Object {
     bool seen;
     bool written;
     uint32_t table;
+    uint32_t number; /* the same for the same object */
 };
 
 struct Attempt {
@@ -43,7 +45,7 @@ struct Attempt {
     std::vector<Object> objects;
 
     uint32_t writes() const;
-    /* Only looked at, and once more at the commit. */
+    /* Only looked at, and once more at the end: what is given up writes nothing. */
     uint32_t looked_at() const;
     /* Operations on servers, as the engine counts them. */
     uint64_t remote(uint32_t replicas, bool durable) const;
@@ -56,6 +58,7 @@ struct Trace {
     bool durable = true;
     uint64_t transactions = 0; /* as the workload counts them */
     uint64_t remote = 0;
+    uint32_t objects = 0;            /* the largest number of one */
     std::vector<std::string> tables; /* names, by number */
     std::vector<Attempt> attempts;
 

@@ -32,10 +32,10 @@ Trace trace_of(uint32_t servers, uint32_t replicas)
 // Reads a row of shard 0 and a bucket on the way, writes a row of shard 1 and one of shard 2.
 const Attempt MOVES = { true,
                         16 + 2 * (8 + 64),
-                        { { 0, 8, 64, true, true, false, 0 },
-                          { 0, 224, 256, true, false, false, 0 },
-                          { 1, 8, 64, true, true, true, 0 },
-                          { 2, 8, 64, true, true, true, 0 } } };
+                        { { 0, 8, 64, true, true, false, 0, 1 },
+                          { 0, 224, 256, true, false, false, 0, 2 },
+                          { 1, 8, 64, true, true, true, 0, 3 },
+                          { 2, 8, 64, true, true, true, 0, 4 } } };
 
 Script script(const Attempt &attempt, const Trace &trace, const Setting &setting, uint32_t turn = 0)
 {
@@ -116,9 +116,34 @@ TEST_CASE("footprint: phases are the engine's rounds", "[unit]")
     CHECK(made[2].memory == RPM_LOAD_NVM);
     reads = MOVES;
     reads.committed = false;
-    CHECK(phases(script(reads, trace, setting_of("all", "one-sided"))) == 4);
+    CHECK(phases(script(reads, trace, setting_of("all", "one-sided"))) == 4 + 2); // given up
     reads.objects.clear();
     CHECK(script(reads, trace, setting_of("all", "one-sided")).empty());
+}
+
+TEST_CASE("footprint: with conflicts, objects are words that are taken and given back", "[unit]")
+{
+    Trace trace = trace_of(3, 2);
+    Setting setting = setting_of("all", "one-sided");
+    auto roles = [](const Script &script, uint32_t word) {
+        std::vector<uint32_t> found;
+
+        for (const rpm_script_op &op : script)
+            if (op.word == word && op.role != RPM_ROLE_NONE)
+                found.push_back(op.role);
+        return found;
+    };
+    using Roles = std::vector<uint32_t>;
+
+    for (const rpm_script_op &op : script(MOVES, trace, setting))
+        CHECK((op.word == 0 && op.role == RPM_ROLE_NONE));
+    setting.conflicts = true;
+    Script made = script(MOVES, trace, setting);
+    CHECK(roles(made, 1) == Roles{ RPM_ROLE_LOOK, RPM_ROLE_LOOK, RPM_ROLE_LOOK });
+    CHECK(roles(made, 2).empty()); // a bucket: read on the way, and free to change
+    for (uint32_t written : { 3u, 4u })
+        CHECK(roles(made, written) ==
+              Roles{ RPM_ROLE_LOOK, RPM_ROLE_TAKE, RPM_ROLE_LOOK, RPM_ROLE_GIVE });
 }
 
 TEST_CASE("footprint: by call a phase is one message to each server", "[unit]")

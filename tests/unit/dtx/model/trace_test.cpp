@@ -14,13 +14,13 @@ namespace
 {
 
 const std::string HEAD =
-    R"({"dtx":1,"what":"trace","workload":"smallbank","servers":3,)"
+    R"({"dtx":2,"what":"trace","workload":"smallbank","servers":3,)"
     R"("replicas":2,"durable":true,"seed":1,"tables":["","accounts","accounts.index"]})";
 // reads two rows and a bucket, writes one of the rows
 const std::string WRITES = R"({"committed":true,"log_bytes":88,"objects":)"
-                           R"([[0,8,64,"rs",1],[0,224,256,"r",2],[2,8,64,"rsw",1]]})";
-const std::string READS = R"({"committed":true,"log_bytes":0,"objects":[[1,8,64,"rs",1]]})";
-const std::string GIVEN_UP = R"({"committed":false,"log_bytes":0,"objects":[[1,8,64,"rsw",1]]})";
+                           R"([[0,8,64,"rs",1,1],[0,224,256,"r",2,2],[2,8,64,"rsw",1,3]]})";
+const std::string READS = R"({"committed":true,"log_bytes":0,"objects":[[1,8,64,"rs",1,4]]})";
+const std::string GIVEN_UP = R"({"committed":false,"log_bytes":0,"objects":[[1,8,64,"rsw",1,4]]})";
 
 std::string end(int attempts, int remote)
 {
@@ -70,7 +70,7 @@ bool has(const std::string &text, const std::string &part)
 TEST_CASE("trace: attempts are what was touched, and what the engine counted", "[unit]")
 {
     // 3 read; 2 looked at once more; locked, looked at, 2 logs, 2 copies, unlocked
-    Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 1) });
+    Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 3) });
 
     CHECK(trace.workload == "smallbank");
     CHECK(trace.servers == 3);
@@ -80,16 +80,18 @@ TEST_CASE("trace: attempts are what was touched, and what the engine counted", "
     CHECK(trace.attempts[0].remote(2, false) == 3 + 2 + 3 + 2);
     CHECK(trace.attempts[0].remote(1, true) == 3 + 2 + 3 + 1 + 1);
     CHECK(trace.attempts[0].objects[2].shard == 2);
+    CHECK(trace.attempts[0].objects[2].number == 3);
+    CHECK(trace.objects == 4);
     CHECK(trace.attempts[0].objects[1].payload == 224);
     CHECK(trace.attempts[0].objects[1].slot == 256);
     CHECK(trace.attempts[1].remote(2, true) == 3); // alone: looked at as any other
-    CHECK(trace.attempts[2].remote(2, true) == 1); // read, then given up
+    CHECK(trace.attempts[2].remote(2, true) == 3); // read, and looked at before it is given up
     CHECK(trace.attempts[2].writes() == 0);
 }
 
 TEST_CASE("trace: as if only one table were far", "[unit]")
 {
-    Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 1) });
+    Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 3) });
     Trace index = trace;
 
     CHECK(!trace.keep_only("nobody", 8));
@@ -126,13 +128,15 @@ TEST_CASE("trace: a file that is cut short or edited is refused with its line", 
     CHECK(has(wrong({ HEAD, READS, end(1, 3), READS }), ":4: there is something behind the end"));
     CHECK(has(wrong({ READS, end(1, 3) }), ":1: not a trace"));
     CHECK(has(wrong({ HEAD, "{" }), ":2:"));
-    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[3,8,64,"r",1]]})" }),
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[3,8,64,"r",1,1]]})" }),
               ":2: a number out of its range"));
-    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,0,"r",1]]})" }),
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,0,"r",1,1]]})" }),
               ":2: a number out of its range"));
-    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"x",1]]})" }),
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"x",1,1]]})" }),
               ":2: letters"));
-    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"r",3]]})" }),
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"r",1,0]]})" }),
+              ":2: a number out of its range"));
+    CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"r",3,1]]})" }),
               ":2: a number out of its range"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":99999,"objects":[]})" }),
               ":2: a redo record"));
