@@ -113,6 +113,10 @@ void take_head(const Json &json, Trace &trace)
     if (json.value("dtx", 0) != 2 || json.value("what", "") != "trace")
         throw std::runtime_error("not a trace of this version's dtx-bench");
     trace.workload = json.at("workload").get<std::string>();
+    if (const Json parameters = json.value("parameters", Json::object());
+        parameters.contains("core_workload")) /* YCSB's are as different as workloads */
+        trace.workload += "-" + parameters.at("core_workload").get<std::string>() + "-" +
+                          parameters.at("index").get<std::string>();
     trace.servers = number(json.at("servers"), 1, kServersMax);
     trace.replicas = number(json.at("replicas"), 1, trace.servers);
     trace.durable = json.at("durable").get<bool>();
