@@ -104,6 +104,22 @@ TEST_CASE("script: a load is refused with the reason", "[unit]")
           [](Asked &a) {
               a.ops.push_back(a.ops[0]); // phase 0 again
           } },
+        { "at most 64", [](Asked &a) { a.ops.assign(65, op_of(0, RPM_LOAD_READ, 8)); } },
+    };
+
+    for (const auto &each : cases) {
+        CAPTURE(each.says);
+        CHECK(refused(each.edit, each.says) == RPM_E_INVAL);
+    }
+    CHECK(refused([](Asked &a) { a.ops.assign(64, op_of(0, RPM_LOAD_READ, 8)); }, "") == 0);
+}
+
+TEST_CASE("script: words that do not fit their operations are refused with the reason", "[unit]")
+{
+    struct {
+        const char *says;
+        std::function<void(Asked &)> edit;
+    } const cases[] = {
         { "16 Mi words", [](Asked &a) { a.load.words = (1u << 24) + 1; } },
         { "doorbells", [](Asked &a) { a.load.doorbells = 1; } },
         { "a second",
@@ -137,14 +153,12 @@ TEST_CASE("script: a load is refused with the reason", "[unit]")
               a.ops[1].role = RPM_ROLE_GIVE;
               a.ops[1].word = 1;
           } },
-        { "at most 64", [](Asked &a) { a.ops.assign(65, op_of(0, RPM_LOAD_READ, 8)); } },
     };
 
     for (const auto &each : cases) {
         CAPTURE(each.says);
         CHECK(refused(each.edit, each.says) == RPM_E_INVAL);
     }
-    CHECK(refused([](Asked &a) { a.ops.assign(64, op_of(0, RPM_LOAD_READ, 8)); }, "") == 0);
 }
 
 TEST_CASE("script: so many operations are under way at a server at most", "[unit]")
