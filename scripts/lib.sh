@@ -21,8 +21,8 @@ PEER_PACKAGES=(librpma-dev libfabric-dev libsqlite3-dev liblmdb-dev)
 FIGURE_PACKAGES=(python3-matplotlib python3-pandas python3-seaborn)
 # For scripts/cross, which fetches the rest itself. It and gcc-multilib exclude each other.
 CROSS_PACKAGES=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu)
-# For the guest of tests/live/lab.
-LAB_PACKAGES=(qemu-system-x86 busybox-static kmod cpio xz-utils zstd)
+# For the guests of tests/live/lab.
+LAB_PACKAGES=(qemu-system-x86 qemu-system-arm device-tree-compiler busybox-static kmod cpio xz-utils zstd)
 
 say() {
     printf '%s\n' "$*"

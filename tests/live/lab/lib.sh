@@ -9,14 +9,15 @@
 #   ready               fetch and pack what is missing; sets GUEST_KERNEL and GUEST_INITRD
 #   build_shared ...    build (see there); the build folder then stays as it is until we end
 #   boot ...            a guest, see there; it does not outlive us
-#   new_pair            sets PAIR: what boot needs for a guest with two devices and two NVDIMMs, new ones
+#   new_pair            sets NVDIMMS, two new ones, and PAIR: what boot needs for a guest with two devices and two NVDIMMs, new ones
 #                       each time; SHARE is then its /run/lab, to our end
 #   guest_pair ...      boot (see there) with such a pair
 #
-# CACHE is outside the tree; see README.md for what is in it.
+# CACHE is outside the tree; see README.md for what is in it. ARCH is the guest's: LIBRPM_LAB_ARCH, else x86_64.
 
 LAB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$LAB/../../../scripts/lib.sh"
+ARCH=${LIBRPM_LAB_ARCH:-x86_64}
 . "$LAB/packages.sh"
 
 CACHE=${LIBRPM_LAB_CACHE:-${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/librpm-lab}
@@ -27,9 +28,15 @@ sum() {
 }
 
 KERNEL=$CACHE/kernel-$(sum <<<"$KERNEL_PIN ${KERNEL_MODULES[*]}")
-TREE=$CACHE/tree-$(sum <<<"$TREE_SUITE ${TREE_PACKAGES[*]} ${TREE_PROGRAMS[*]}")
-# One build folder for each source tree: CMake binds it to one.
-BUILD=${LIBRPM_LAB_BUILD:-$CACHE/build-$(sum <<<"$TOP")}
+if [ "$ARCH" = aarch64 ]; then
+    # All of it is what scripts/cross has and makes.
+    TREE=$TOP/build/aarch64-root/sysroot
+    BUILD=$TOP/build/aarch64
+else
+    TREE=$CACHE/tree-$(sum <<<"$TREE_SUITE ${TREE_PACKAGES[*]} ${TREE_PROGRAMS[*]}")
+    # One build folder for each source tree: CMake binds it to one.
+    BUILD=${LIBRPM_LAB_BUILD:-$CACHE/build-$(sum <<<"$TOP")}
+fi
 
 # Exit codes beside those of the command in the guest.
 SKIPPED=77
@@ -59,8 +66,9 @@ skip() {
 need_host() {
     local program
     [ "${LIBRPM_LAB:-}" != 1 ] || skip "this is the inside of the laboratory"
-    [ "$(uname -m)" = x86_64 ] || skip "the guest is x86_64, this is $(uname -m)"
-    for program in qemu-system-x86_64 busybox cpio xz zstd depmod modprobe setpriv flock cmake ninja; do
+    [ "$(uname -m)" = x86_64 ] || skip "the guest runs beside an x86_64 host, this is $(uname -m)"
+    [ "$ARCH" = x86_64 ] || command -v fdtput >/dev/null || skip "no fdtput"
+    for program in "qemu-system-$ARCH" busybox cpio xz zstd depmod modprobe setpriv flock cmake ninja; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || skip "no $program"
     done
     PATH=$PATH:/usr/sbin:/sbin
@@ -102,7 +110,8 @@ new_pair() {
     SHARE=$(mktemp -d "$CACHE/run/XXXXXX")
     SHARES+=("$SHARE")
     trap 'rm -rf "${SHARES[@]}"' EXIT
-    PAIR=(--share "$SHARE" --with pair --with nvdimm --nvdimm "$SHARE/nv0:256" --nvdimm "$SHARE/nv1:256")
+    NVDIMMS=(--share "$SHARE" --with nvdimm --nvdimm "$SHARE/nv0:256" --nvdimm "$SHARE/nv1:256")
+    PAIR=(--with pair "${NVDIMMS[@]}")
 }
 
 guest_pair() {
