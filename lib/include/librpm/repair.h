@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * repair.h: the way back to a log that RPM_E_CORRUPT keeps from being opened, because its head is
- * damaged or older than its records, or a record that the head vouches for is damaged.
+ * damaged or older than its records.
  *
  * The records certify themselves, so a log can be found in its ring without its head: whole
  * records, each at the end of the one before it, make a chain. What a repair takes as true, and
