@@ -151,9 +151,9 @@ int repair(const RepairOptions &options)
     rpm_repair_report report = rpm_repair_report_init();
     int err;
 
-    opts.flags = (options.write ? RPM_REPAIR_WRITE : 0u) |
-                 (options.discard ? RPM_REPAIR_DISCARD : 0u) |
-                 (options.takeover ? RPM_REPAIR_TAKEOVER : 0u);
+    opts.flags = (options.write ? unsigned{ RPM_REPAIR_WRITE } : 0u) |
+                 (options.discard ? unsigned{ RPM_REPAIR_DISCARD } : 0u) |
+                 (options.takeover ? unsigned{ RPM_REPAIR_TAKEOVER } : 0u);
     if (options.from != UINT64_MAX) {
         opts.flags |= RPM_REPAIR_FROM;
         opts.from_lsn = options.from;
