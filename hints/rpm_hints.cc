@@ -280,20 +280,24 @@ int dispatch(const Options &options)
     return run(options);
 }
 
-std::string check_run(const std::string &name)
+std::vector<std::string> run_names()
 {
-    bool known = name == "list" || name == "params" || name == "headline" || name == "sweep";
+    std::vector<std::string> names;
 
-    return known || hints::find_experiment(name) != nullptr
-               ? ""
-               : "no run \"" + name + "\": h1 to h9, ablate, points, sweep, headline, params, list";
+    for (const hints::Experiment *experiment : hints::experiments())
+        names.push_back(experiment->run);
+    for (const char *name : { "sweep", "headline", "params", "list" })
+        names.push_back(name);
+    return names;
 }
 
-std::string check_hints(const std::string &text)
+std::string check_run(const std::string &name)
 {
-    uint32_t bits;
+    const std::vector<std::string> names = run_names();
 
-    return rpm_hints_parse(text.c_str(), &bits) == 0 ? "" : rpm_last_error();
+    return std::find(names.begin(), names.end(), name) != names.end()
+               ? ""
+               : "no run \"" + name + "\": " + cli::completion::joined(names, ", ");
 }
 
 void add_sweep(CLI::App *app, hints::Sweep *sweep)
@@ -301,23 +305,30 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
     const char *group = kSweepGroup;
     auto list = [](CLI::Option *option) { return option->delimiter(',')->group(kSweepGroup); };
 
-    app->add_option("--by", sweep->by, "who does it: core, nic, call")->group(group);
-    app->add_option("--op", sweep->op, "read, write, cas, mix")->group(group);
+    auto word = [app, group](const char *name, std::string &value, const hints::Words &words,
+                             const char *text) {
+        app->add_option(name, value, text)->check(CLI::IsMember(words.all()))->group(group);
+    };
+
+    word("--by", sweep->by, hints::kByWords, "who does it");
+    word("--op", sweep->op, hints::kOpWords, "what is done");
     list(app->add_option("--bytes,--size", sweep->bytes, "of one operation: 64,4K"));
     list(app->add_option("--threads", sweep->threads, "clients' threads, or cores")
              ->check(CLI::Range(1, 4096)));
-    list(app->add_option("--pattern", sweep->patterns, "random, sequential"));
-    list(app->add_option("--persist", sweep->persists, "one-sided: none, wait, chain"));
-    list(app->add_option("--copy", sweep->copies, "cores: stream (ntstore), clwb, store"));
+    list(app->add_option("--pattern", sweep->patterns, "which addresses")
+             ->check(CLI::IsMember(hints::kPatternWords.all())));
+    list(app->add_option("--persist", sweep->persists, "how one-sided writes are made to last")
+             ->check(CLI::IsMember(hints::kPersistWords.all())));
+    list(app->add_option("--copy", sweep->copies, "how cores write; stream: ntstore")
+             ->check(CLI::IsMember(hints::kCopyWords.all())));
     list(app->add_option("--dimms", sweep->dimms, "modules of the pool"));
-    app->add_option("--memory", sweep->memory, "nvm, dram")->group(group);
-    app->add_option("--flush-memory", sweep->flush, "what the READ of a persist reads: nvm, dram")
-        ->group(group);
+    word("--memory", sweep->memory, hints::kMemoryWords, "what the bytes are in");
+    word("--flush-memory", sweep->flush, hints::kMemoryWords, "what the READ of a persist reads");
     app->add_option("--fence", sweep->fence,
                     "a core waits after so many bytes, or never; default: after each operation")
         ->group(group);
-    app->add_option("--ddio", sweep->ddio, "on, off")->group(group);
-    app->add_option("--socket", sweep->socket, "near, far")->group(group);
+    word("--ddio", sweep->ddio, hints::kDdioWords, "do a NIC's writes go to the CPU's cache");
+    word("--socket", sweep->socket, hints::kSocketWords, "where the memory is, of who does it");
     app->add_option("--align", sweep->align, "operations start at multiples of this")->group(group);
     app->add_option("--pad", sweep->pad, "a write's length is rounded up to this")->group(group);
     app->add_option("--region", sweep->region, "bytes that are touched")->group(group);
@@ -347,13 +358,17 @@ int main(int argc, char **argv)
     Options options;
 
     app.footer(kExamples);
-    app.add_option("run", options.run, "What to run")->required()->check(check_run);
+    cli::offer(app.add_option("run", options.run, "What to run"), run_names())
+        ->required()
+        ->check(check_run);
     app.add_option("--url", options.url, "sim:preset=P,seed=N (the model), or a server's");
     cli::secret_option(&app);
-    app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3")
-        ->check(check_hints);
-    app.add_option("--csv", options.csv, "Write rows as CSV; -: to standard output");
+    cli::hints_option(
+        app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3"));
+    app.add_option("--csv", options.csv, "Write rows as CSV; -: to standard output")
+        ->type_name("FILE");
     app.add_option("--json", options.json, "Write JSON; alone or -: to standard output")
+        ->type_name("FILE")
         ->expected(0, 1)
         ->default_str("-");
     app.add_option("--set", options.set, "Replace a number of the preset: \"NAME=VALUE UNIT\"");

@@ -9,32 +9,6 @@
 namespace hints
 {
 
-namespace
-{
-
-/* A word by its place among the names that @name_of gives to @first..@last. */
-uint32_t word(const std::string &text, const char *option, const char *(*name_of)(uint32_t),
-              uint32_t first, uint32_t last)
-{
-    std::string names;
-
-    for (uint32_t i = first; i <= last; i++) {
-        if (text == name_of(i))
-            return i;
-        names += (names.empty() ? "" : ", ") + std::string(name_of(i));
-    }
-    throw cli::Failure(std::string(option) + " " + text + " is none of " + names);
-}
-
-uint64_t size(const std::string &text, const char *option)
-{
-    uint64_t bytes;
-
-    if (!cli::parse_size(text, &bytes))
-        throw cli::Failure(std::string(option) + ": not a size: " + text);
-    return bytes;
-}
-
 const char *ddio_name(uint32_t ddio)
 {
     return ddio == RPM_YES ? "on" : "off";
@@ -45,17 +19,29 @@ const char *socket_name(uint32_t far)
     return far != 0 ? "far" : "near";
 }
 
+namespace
+{
+
+uint64_t size(const std::string &text, const char *option)
+{
+    uint64_t bytes;
+
+    if (!cli::parse_size(text, &bytes))
+        throw cli::Failure(std::string(option) + ": not a size: " + text);
+    return bytes;
+}
+
 /* What was given replaces what the hints decided. */
 void replace(const Sweep &sweep, rpm_load *load)
 {
     if (!sweep.memory.empty())
-        load->memory = word(sweep.memory, "--memory", memory_name, 0, 1);
+        load->memory = kMemoryWords.value(sweep.memory);
     if (!sweep.flush.empty())
-        load->flush_memory = word(sweep.flush, "--flush-memory", memory_name, 0, 1);
+        load->flush_memory = kMemoryWords.value(sweep.flush);
     if (!sweep.ddio.empty())
-        load->ddio = word(sweep.ddio, "--ddio", ddio_name, RPM_NO, RPM_YES);
+        load->ddio = kDdioWords.value(sweep.ddio);
     if (!sweep.socket.empty())
-        load->far = word(sweep.socket, "--socket", socket_name, 0, 1);
+        load->far = kSocketWords.value(sweep.socket);
     if (!sweep.align.empty())
         load->align_bytes = size(sweep.align, "--align");
     if (!sweep.pad.empty())
@@ -86,14 +72,14 @@ Point make(const rpm_facts &facts, uint32_t hints, const Sweep &sweep, const Cho
                   (choice.persist.empty() ? "" : "/" + choice.persist) +
                   (choice.copy.empty() ? "" : "/" + choice.copy) +
                   (choice.dimms.empty() ? "" : "/" + choice.dimms);
-    load->by = word(sweep.by, "--by", by_name, 0, 2);
-    load->op = word(sweep.op, "--op", op_name, 0, 3);
+    load->by = kByWords.value(sweep.by);
+    load->op = kOpWords.value(sweep.op);
     load->bytes = size(choice.bytes, "--bytes");
     load->threads = choice.threads;
     load->depth = load->by == RPM_BY_CORE ? 1 : sweep.depth;
     load->cores = sweep.cores;
     load->write_percent = sweep.write_percent;
-    load->pattern = word(choice.pattern, "--pattern", pattern_name, 0, 1);
+    load->pattern = kPatternWords.value(choice.pattern);
     load->ops = sweep.ops != 0 ? sweep.ops : ops_for(load->bytes, sweep.reduced);
     point.hints = hints;
     if (load->bytes == 0)
@@ -104,9 +90,9 @@ Point make(const rpm_facts &facts, uint32_t hints, const Sweep &sweep, const Cho
         throw cli::Failure("--copy is about cores: --by core or call");
     plan_load(facts, &point);
     if (!choice.persist.empty())
-        load->persist = word(choice.persist, "--persist", persist_name, 0, 2);
+        load->persist = kPersistWords.value(choice.persist);
     if (!choice.copy.empty())
-        load->copy = word(choice.copy, "--copy", copy_name, 1, 3);
+        load->copy = kCopyWords.value(choice.copy);
     if (!choice.dimms.empty())
         point.set = "dimms=" + choice.dimms + " dimms";
     replace(sweep, load);

@@ -7,10 +7,48 @@
 
 #include "harness/point.h"
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 namespace hints
 {
+
+/* What a value of an option may be: the names of the values @first to @last. */
+struct Words {
+    const char *(*name_of)(uint32_t);
+    uint32_t first;
+    uint32_t last;
+
+    std::vector<std::string> all() const
+    {
+        std::vector<std::string> names;
+
+        for (uint32_t i = first; i <= last; i++)
+            names.push_back(name_of(i));
+        return names;
+    }
+    /* Of one of them. */
+    uint32_t value(const std::string &word) const
+    {
+        const std::vector<std::string> names = all();
+
+        return first +
+               static_cast<uint32_t>(std::find(names.begin(), names.end(), word) - names.begin());
+    }
+};
+
+const char *ddio_name(uint32_t ddio);
+const char *socket_name(uint32_t far);
+
+constexpr Words kByWords{ by_name, RPM_BY_CORE, RPM_BY_CALL };
+constexpr Words kOpWords{ op_name, 0, 3 };
+constexpr Words kPatternWords{ pattern_name, 0, 1 };
+constexpr Words kPersistWords{ persist_name, 0, 2 };
+constexpr Words kCopyWords{ copy_name, 1, 3 };
+constexpr Words kMemoryWords{ memory_name, 0, 1 };
+constexpr Words kDdioWords{ ddio_name, RPM_NO, RPM_YES };
+constexpr Words kSocketWords{ socket_name, 0, 1 };
 
 /* What was not given is left to the hints, or to the load's defaults. */
 struct Sweep {

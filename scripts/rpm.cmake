@@ -132,6 +132,25 @@ function(rpm_program name)
         INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     set_property(GLOBAL APPEND PROPERTY RPM_PROGRAMS ${name})
+    rpm_completion(${name})
+endfunction()
+
+# What bash and zsh complete of a program's command line, as the program itself says.
+function(rpm_completion name)
+    if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+        message(STATUS "${name}: no completions, which it would have to be run for")
+        return()
+    endif()
+    set(dir ${PROJECT_BINARY_DIR}/completion)
+    file(MAKE_DIRECTORY ${dir}/bash ${dir}/zsh)
+    add_custom_command(OUTPUT ${dir}/bash/${name} ${dir}/zsh/_${name}
+        COMMAND ${name} --completion bash >${dir}/bash/${name}
+        COMMAND ${name} --completion zsh >${dir}/zsh/_${name}
+        DEPENDS ${name} COMMENT "Making the completions of ${name}")
+    add_custom_target(${name}-completion ALL DEPENDS ${dir}/bash/${name} ${dir}/zsh/_${name})
+    install(FILES ${dir}/bash/${name}
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${dir}/zsh/_${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endfunction()
 
 # rpm_example(NAME SOURCES file...): a small program that sees only the public headers. Its output

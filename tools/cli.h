@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cli.h: options of a program, with --help and --version; and output.h, tool.h.
+ * cli.h: options of a program, with --help, --version and --completion; and output.h, tool.h.
  */
 #ifndef RPM_TOOLS_CLI_H
 #define RPM_TOOLS_CLI_H
 
+#include "completion.h"
 #include "output.h"
 
 #include <CLI/CLI.hpp>
@@ -36,23 +37,23 @@ template <typename Name>
 CLI::Option *enum_option(CLI::App *app, const std::string &name, uint32_t &value, uint32_t count,
                          Name name_of, const std::string &text)
 {
-    std::string choices;
+    std::vector<std::string> words;
 
     for (uint32_t i = 1; i < count; i++)
-        choices += (i > 1 ? "|" : "") + std::string(name_of(i));
-    return app
-        ->add_option_function<std::string>(
-            name,
-            [&value, name, count, name_of, choices](const std::string &word) {
-                for (uint32_t i = 1; i < count; i++)
-                    if (word == name_of(i)) {
-                        value = i;
-                        return;
-                    }
+        words.push_back(name_of(i));
+    std::string choices = completion::joined(words, "|");
+    CLI::Option *option = app->add_option_function<std::string>(
+        name,
+        [&value, name, words, choices](const std::string &word) {
+            auto found = std::find(words.begin(), words.end(), word);
+
+            if (found == words.end())
                 throw CLI::ValidationError(name, word + " is none of " + choices);
-            },
-            text)
-        ->type_name(choices);
+            value = static_cast<uint32_t>(found - words.begin()) + 1;
+        },
+        text);
+
+    return offer(option, words)->type_name(choices);
 }
 
 inline CLI::Option *level_option(CLI::App *app, uint32_t &level, const std::string &text)
@@ -67,6 +68,26 @@ inline CLI::Option *method_option(CLI::App *app, uint32_t &method, const std::st
     return enum_option(
         app, "--method", method, RPM_METHOD_COUNT,
         [](uint32_t i) { return rpm_method_name(static_cast<rpm_method>(i)); }, text);
+}
+
+/* An option whose value switches hints. */
+inline CLI::Option *hints_option(CLI::Option *option)
+{
+    std::vector<std::string> words = { "all", "none" };
+
+    for (uint32_t hint = 1; RPM_HINTS_ALL >> hint != 0; hint++)
+        words.push_back("H" + std::to_string(hint));
+    for (uint32_t hint = 1; RPM_HINTS_ALL >> hint != 0; hint++)
+        words.push_back("-H" + std::to_string(hint));
+    return offer(option, words, Value::kList)
+        ->check(
+            [](const std::string &text) {
+                uint32_t hints;
+
+                return std::string(rpm_hints_parse(text.c_str(), &hints) == 0 ? ""
+                                                                              : rpm_last_error());
+            },
+            "");
 }
 
 /* --secret-file of a program whose connections are all made by connect(). */
@@ -98,6 +119,13 @@ inline void report_bus_errors(const std::string &name)
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
     sigaction(SIGBUS, &action, nullptr);
+}
+
+/* Was no command given, or one that the program does not have? */
+inline bool is_about_command(const CLI::App &app, const CLI::ParseError &error)
+{
+    return app.get_require_subcommand_min() > 0 && app.get_subcommands().empty() &&
+           (error.get_name() == "RequiredError" || error.get_name() == "ExtrasError");
 }
 
 /* What is wrong with a program's command: not one of those it has, or none. */
@@ -136,18 +164,30 @@ inline std::string wrong_word(const CLI::ParseError &error)
 inline int parse_and_run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
 {
     std::string name = app.get_name();
+    std::string shell;
 
     app.set_version_flag("--version", name + " " + rpm_version() + " (librpm)");
     app.set_help_all_flag("--help-all", "Help of every subcommand");
+    app.add_option_function<std::string>(
+           "--completion",
+           [&shell](const std::string &word) {
+               shell = word;
+               throw CLI::Success();
+           },
+           "Print what completes commands and options in that shell")
+        ->check(CLI::IsMember({ "bash", "zsh" }))
+        ->configurable(false);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success &success) {
-        return app.exit(success);
+        if (success.get_name() != "Success")
+            return app.exit(success);
+        fputs(completion_text(app, shell).c_str(), stdout);
+        return kDone;
     } catch (const CLI::ParseError &error) {
-        bool command = app.get_require_subcommand_min() == 0 || !app.get_subcommands().empty();
+        std::string wrong = is_about_command(app, error) ? wrong_command(app) : wrong_word(error);
 
-        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", name.c_str(),
-                command ? wrong_word(error).c_str() : wrong_command(app).c_str(), name.c_str());
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", name.c_str(), wrong.c_str(), name.c_str());
         return kUsage;
     }
     report_bus_errors(name);

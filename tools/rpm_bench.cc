@@ -39,11 +39,8 @@ static uint32_t parse_pace(const std::vector<std::string> &words)
 {
     uint32_t pace = 0;
 
-    for (const std::string &word : words) {
-        if (word != "throttle" && word != "eager")
-            throw CLI::ValidationError("--pace", word + " is none of throttle, eager");
+    for (const std::string &word : words)
         pace |= word == "throttle" ? RPM_PACE_THROTTLE : RPM_PACE_EAGER;
-    }
     return pace;
 }
 
@@ -110,15 +107,18 @@ static void add_run(CLI::App &app, RunOptions &options)
     cli::level_option(sub, options.level, "what a completion promises (durable)");
     cli::method_option(sub, options.method,
                        "how bytes become durable (the cheapest that is legal)");
-    sub->add_option("--hints", options.hints, "hints in force: all, none, -H6, H6,H9 (all)");
+    cli::hints_option(
+        sub->add_option("--hints", options.hints, "hints in force: all, none, -H6, H6,H9 (all)"));
     sub->add_option_function<std::vector<std::string>>(
            "--pace",
            [&options](const std::vector<std::string> &words) { options.pace = parse_pace(words); },
            "throttle: find a limit below the depth; eager: locks are not backed off from")
         ->delimiter(',')
+        ->check(CLI::IsMember({ "throttle", "eager" }))
         ->type_name("WORD,...");
-    sub->add_option("--csv", options.csv, "write the lines to this file, - for standard output");
-    sub->add_option("--json", options.json, "the same as JSON");
+    sub->add_option("--csv", options.csv, "write the lines to this file, - for standard output")
+        ->type_name("FILE");
+    sub->add_option("--json", options.json, "the same as JSON")->type_name("FILE");
     sub->final_callback([&options] { check_run(options); });
 }
 
@@ -128,9 +128,10 @@ static void add_compare(CLI::App &app, CompareOptions &options)
 
     sub->add_option("--rounds", options.rounds, "rounds of ours and other in turn (9)")
         ->check(CLI::Range(1u, 1000u));
-    sub->add_option("--json", options.json, "write the rows to this file, - for standard output");
+    sub->add_option("--json", options.json, "write the rows to this file, - for standard output")
+        ->type_name("FILE");
     sub->add_option("--only", options.only, "rows whose what and against contain this");
-    sub->add_option("--dir", options.dir, "where memory comes from (/dev/shm)");
+    sub->add_option("--dir", options.dir, "where memory comes from (/dev/shm)")->type_name("DIR");
     cli::size_option(sub, "--scan-bytes", options.scan_bytes,
                      "size of the log that is scanned (1G)");
     CLI::Option *peer =
@@ -150,6 +151,7 @@ static void add_compare(CLI::App &app, CompareOptions &options)
         ->needs(peer);
     sub->add_option("--memory", options.memory,
                     "device both servers lend; what it holds is lost (files in --dir)")
+        ->type_name("PATH")
         ->needs(peer);
     cli::method_option(sub, options.method, "ours against a peer (the cheapest that is legal)")
         ->needs(peer);

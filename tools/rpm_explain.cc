@@ -64,27 +64,25 @@ const char *domain_name(uint32_t i)
     return rpm_domain_name(static_cast<rpm_domain>(i - 1));
 }
 
-/* What is wrong with the text, "" if nothing: as CLI11 wants it. */
-std::string check_hints(const std::string &text)
+std::vector<std::string> method_names()
 {
-    uint32_t hints;
+    std::vector<std::string> names;
 
-    return rpm_hints_parse(text.c_str(), &hints) == 0 ? "" : rpm_last_error();
+    for (uint32_t m = RPM_METHOD_WRITE; m < RPM_METHOD_COUNT; m++)
+        names.push_back(rpm_method_name(static_cast<rpm_method>(m)));
+    return names;
 }
 
+/* What is wrong with the text, "" if nothing: as CLI11 wants it. */
 std::string check_methods(const std::string &list)
 {
+    const std::vector<std::string> names = method_names();
     std::istringstream words(list);
     std::string word;
 
-    while (std::getline(words, word, ',')) {
-        uint32_t m = RPM_METHOD_WRITE;
-
-        while (m < RPM_METHOD_COUNT && word != rpm_method_name(static_cast<rpm_method>(m)))
-            m++;
-        if (m == RPM_METHOD_COUNT)
+    while (std::getline(words, word, ','))
+        if (std::find(names.begin(), names.end(), word) == names.end())
             return "no method \"" + word + "\"";
-    }
     return "";
 }
 
@@ -385,7 +383,8 @@ void platform_options(CLI::App &app, Options &options)
     CLI::Option *secret = cli::secret_option(&app)->needs(url);
     CLI::Option *preset = app.add_option("--preset", options.preset,
                                          "Of the device model: adr, adr-noddio, eadr, hints,\n"
-                                         "hints-1dimm, msync, or a preset file");
+                                         "hints-1dimm, msync, or a preset file")
+                              ->type_name("FILE");
     CLI::Option *own[] = {
         cli::enum_option(&app, "--domain", options.domain, RPM_DOMAIN_EADR + 2, domain_name,
                          "Persistence domain (default adr)"),
@@ -395,8 +394,9 @@ void platform_options(CLI::App &app, Options &options)
             "What the memory is (default: by domain)"),
         cli::enum_option(&app, "--ddio", options.ddio, 4, ddio_name,
                          "Inbound writes go to the CPU cache (default unknown)"),
-        app.add_option("--methods", options.methods,
-                       "What the link can carry out (default all but flush and store)")
+        cli::offer(app.add_option("--methods", options.methods,
+                                  "What the link can carry out (default all but flush and store)"),
+                   method_names(), cli::Value::kList)
             ->check(check_methods),
         app.add_option("--line", options.line_bytes, "Media line in bytes: 64 or 256"),
         app.add_flag("--native-flush", options.native_flush, "FLUSH(persistence) is reported"),
@@ -425,8 +425,7 @@ void request_options(CLI::App &app, Options &options)
     cli::level_option(&app, options.level, "What an acknowledgement promises (default durable)")
         ->group(group);
     cli::method_option(&app, options.method, "Insist on a method")->group(group);
-    app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3")
-        ->check(check_hints)
+    cli::hints_option(app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3"))
         ->group(group);
 }
 
@@ -443,8 +442,8 @@ int main(int argc, char **argv)
     request_options(app, options);
     CLI::Option *matrix_only =
         app.add_flag("--matrix", options.matrix, "Print the legality matrix instead");
-    app.add_option("--diff", options.diff, "Print what differs with these hints instead")
-        ->check(check_hints)
+    cli::hints_option(
+        app.add_option("--diff", options.diff, "Print what differs with these hints instead"))
         ->excludes(matrix_only);
     app.add_flag("--reasons", options.reasons, "With --matrix: the reason of every cell");
     app.add_flag("--json", options.json, "As JSON");

@@ -36,7 +36,8 @@ static CLI::App *command(CLI::App &app, const std::string &name, const std::stri
     sub->add_option("--reconnect", common.reconnect,
                     "seconds to keep trying while the server is away (0)")
         ->check(CLI::Range(0.0, 1e6));
-    sub->add_option("--secret-file", common.secret_file, "file with the shared secret");
+    sub->add_option("--secret-file", common.secret_file, "file with the shared secret")
+        ->type_name("FILE");
     return sub;
 }
 
@@ -44,7 +45,8 @@ static void add_append(CLI::App &app, AppendOptions &options)
 {
     CLI::App *sub = command(app, "append", "Append the records of the input", options, true);
 
-    sub->add_option("--file", options.file, "read this instead of standard input");
+    sub->add_option("--file", options.file, "read this instead of standard input")
+        ->type_name("FILE");
     cli::size_option(sub, "--capacity", options.capacity,
                      "size of a log that is created (an eighth of the pool, at most 64M)");
     sub->add_flag("--no-create", options.no_create, "fail if there is no such log");
@@ -52,7 +54,8 @@ static void add_append(CLI::App &app, AppendOptions &options)
     cli::level_option(sub, options.level, "what an acknowledgement promises (durable)");
     cli::method_option(sub, options.method,
                        "how bytes become durable (the cheapest that is legal)");
-    sub->add_option("--hints", options.hints, "hints in force: all, none, -H6, H6,H9 (all)");
+    cli::hints_option(
+        sub->add_option("--hints", options.hints, "hints in force: all, none, -H6, H6,H9 (all)"));
     sub->add_option("--batch", options.batch, "records that share one flush (1)")
         ->check(CLI::Range(1u, 65536u));
     sub->add_option("--async", options.async, "records under way at once (1)")
@@ -61,7 +64,8 @@ static void add_append(CLI::App &app, AppendOptions &options)
     sub->add_flag("--resume", options.resume,
                   "the log holds the first records of the input: go on behind them");
     sub->add_option("--ack-file", options.ack_file,
-                    "add a line \"INDEX LSN\" for each record once it is acknowledged");
+                    "add a line \"INDEX LSN\" for each record once it is acknowledged")
+        ->type_name("FILE");
     sub->add_option("--rate", options.rate, "records a second at most")
         ->check(CLI::Range(0.001, 1e9));
     sub->add_flag("--binary", options.binary, "records of a fixed size instead of lines");

@@ -300,6 +300,7 @@ int main(int argc, char **argv)
 
     app.footer(kExamples);
     app.add_option("PATH", paths, "File, directory or device that is, or could hold, a pool")
+        ->type_name("PATH")
         ->check(refuse_url, "");
     app.add_flag(
         "--devices", devices,

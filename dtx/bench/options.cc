@@ -95,12 +95,15 @@ template <class Parse> CLI::Validator parsed_by(Parse parse)
 void add_database(CLI::App &app, Options &options)
 {
     number(app, "--replicas", options.replicas, "Copies of a row and of a log record (2)", 1, 64);
-    app.add_option("--phases", options.phases,
-                   "fewest, one-sided, call, hybrid, or those by call: lock,commit (fewest)")
+    cli::offer(
+        app.add_option("--phases", options.phases,
+                       "fewest, one-sided, call, hybrid, or those by call: lock,commit (fewest)"),
+        Phases::words(), cli::Value::kList)
         ->check(parsed_by(Phases::parse));
-    app.add_option(
-           "--techniques", options.techniques,
-           "all, none, those that are on: throttle,backoff,depth,guesses, or off: -depth (all)")
+    cli::offer(app.add_option("--techniques", options.techniques,
+                              "all, none, those that are on: throttle,backoff,depth,guesses, or "
+                              "off: -depth (all)"),
+               Techniques::words(), cli::Value::kList)
         ->check(parsed_by(Techniques::parse));
     app.add_option_function<std::string>(
            "--durability", [&options](const std::string &word) { options.durable = word == "on"; },
@@ -111,7 +114,8 @@ void add_database(CLI::App &app, Options &options)
                " at most (64)",
            1, kCoordinatorsMax);
     cli::size_option(&app, "--log-size", options.log_bytes, "Of a session's log on a server (8M)");
-    app.add_option("--hints", options.hints, "Hints of the library, as rpm-explain has them (all)");
+    cli::hints_option(app.add_option("--hints", options.hints,
+                                     "Hints of the library, as rpm-explain has them (all)"));
     app.add_option("--load-seed", options.load_seed, "Seed of the load (1)");
     /* For tests of checks: a rule that is left out. */
     app.add_option("--canary", options.canary)

@@ -17,15 +17,16 @@
 namespace dtx
 {
 
+static constexpr std::array<std::pair<const char *, Via Phases::*>, 5> kNames{ {
+    { "execute", &Phases::execute },
+    { "lock", &Phases::lock },
+    { "validate", &Phases::validate },
+    { "log", &Phases::log },
+    { "commit", &Phases::commit },
+} };
+
 Phases Phases::parse(const std::string &text)
 {
-    static constexpr std::array<std::pair<const char *, Via Phases::*>, 5> kNames{ {
-        { "execute", &Phases::execute },
-        { "lock", &Phases::lock },
-        { "validate", &Phases::validate },
-        { "log", &Phases::log },
-        { "commit", &Phases::commit },
-    } };
     if (text == "fewest")
         return {};
 
@@ -49,6 +50,15 @@ Phases Phases::parse(const std::string &text)
                                          "commit, or fewest, one-sided, call, hybrid for all");
     }
     return phases;
+}
+
+std::vector<std::string> Phases::words()
+{
+    std::vector<std::string> words = { "fewest", "one-sided", "call", "hybrid" };
+
+    for (const auto &[name, phase] : kNames)
+        words.emplace_back(name);
+    return words;
 }
 
 } // namespace dtx

@@ -17,15 +17,15 @@
 namespace dtx
 {
 
+static constexpr std::array<std::pair<const char *, bool Techniques::*>, 4> kNames{ {
+    { "throttle", &Techniques::throttle },
+    { "backoff", &Techniques::backoff },
+    { "depth", &Techniques::depth },
+    { "guesses", &Techniques::guesses },
+} };
+
 static void set(Techniques &techniques, const std::string &word, bool on)
 {
-    static constexpr std::array<std::pair<const char *, bool Techniques::*>, 4> kNames{ {
-        { "throttle", &Techniques::throttle },
-        { "backoff", &Techniques::backoff },
-        { "depth", &Techniques::depth },
-        { "guesses", &Techniques::guesses },
-    } };
-
     for (const auto &[name, technique] : kNames)
         if (word == name) {
             techniques.*technique = on;
@@ -51,6 +51,16 @@ Techniques Techniques::parse(const std::string &text)
         set(techniques, word.substr(without ? 1 : 0), !without);
     }
     return techniques;
+}
+
+std::vector<std::string> Techniques::words()
+{
+    std::vector<std::string> words = { "all", "none" };
+
+    for (const char *sign : { "", "-" })
+        for (const auto &[name, technique] : kNames)
+            words.push_back(std::string(sign) + name);
+    return words;
 }
 
 } // namespace dtx

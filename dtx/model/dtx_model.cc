@@ -149,7 +149,9 @@ void add_options(CLI::App &app, Options &options)
 {
     auto words = [](const std::vector<std::string> &all) { return CLI::IsMember(all); };
 
-    app.add_option("TRACE", options.traces, "Written by dtx-bench --trace")->required();
+    app.add_option("TRACE", options.traces, "Written by dtx-bench --trace")
+        ->required()
+        ->type_name("FILE");
     app.add_option("--preset", options.ground.preset,
                    "Platform: a preset or its file, numbers replaced after commas (hints)")
         ->type_name("NAME");
@@ -177,7 +179,8 @@ void add_options(CLI::App &app, Options &options)
                    "Requests that a thread has under way (0: any number)")
         ->delimiter(',')
         ->check(CLI::Range(0, 65536));
-    app.add_option("--hints", options.hints, "A set of hints, as rpm-explain has them (all)")
+    cli::hints_option(
+        app.add_option("--hints", options.hints, "A set of hints, as rpm-explain has them (all)"))
         ->allow_extra_args(false);
     app.add_flag("--cumulative", options.cumulative, "None, and then one after another");
     app.add_option("--phases", options.phases,

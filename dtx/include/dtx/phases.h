@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace dtx
 {
@@ -32,6 +33,9 @@ struct Phases {
     /* "fewest", "one-sided", "call", "hybrid" (locks and commits by call), or phases that are by
      * call, the others one-sided: "lock,validate". Throws Error. */
     static Phases parse(const std::string &text);
+
+    /* All that parse() knows. */
+    static std::vector<std::string> words();
 
     bool operator==(const Phases &) const = default;
 };

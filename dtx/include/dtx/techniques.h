@@ -11,6 +11,7 @@
 #define DTX_TECHNIQUES_H
 
 #include <string>
+#include <vector>
 
 namespace dtx
 {
@@ -24,6 +25,9 @@ struct Techniques {
     /* "all", "none", those that are on: "throttle,backoff", or those that are off:
      * "-depth,-guesses". Throws Error. */
     static Techniques parse(const std::string &text);
+
+    /* All that parse() knows. */
+    static std::vector<std::string> words();
 
     bool operator==(const Techniques &) const = default;
 };
