@@ -77,7 +77,8 @@ set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|pace|plan|pool|record|r
 
 # How tests are compiled, alike for all of them, or they could not share a compiled header.
 function(rpm_test_options name)
-    target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE)
+    target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE
+        $<$<BOOL:${CMAKE_CROSSCOMPILING}>:RPM_EMULATED>)
     target_compile_options(${name} PRIVATE -O0 -g1)
 endfunction()
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "play.h"
 
+#include "support/rounds.h"
+
 namespace
 {
 
@@ -14,7 +16,7 @@ Play reader(uint32_t threads, uint32_t coroutines)
     play.load.machines = 1;
     play.load.threads = threads;
     play.load.coroutines = coroutines;
-    play.load.transactions = 40000;
+    play.load.transactions = rounds(40000);
     return play;
 }
 
@@ -63,7 +65,7 @@ TEST_CASE("machine: a phase rings once for each server", "[unit]")
     two.load.machines = 1;
     two.load.threads = 96;
     two.load.coroutines = 8;
-    two.load.transactions = 40000;
+    two.load.transactions = rounds(40000);
     CHECK(2 * mops(two, 12) > 1.5 * mops(one, 12));
 }
 

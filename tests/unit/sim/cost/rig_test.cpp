@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
+#include "support/rounds.h"
+
 #include <algorithm>
 
 namespace
@@ -275,7 +277,7 @@ TEST_CASE("rig: any load on any platform runs to its end", "[unit]")
     int ran = 0;
 
     rpmi_rng_seed(&rng, 20);
-    while (ran < 300) {
+    while (ran < static_cast<int>(rounds(300))) {
         rpm_load load = any_load(&rng);
         std::string spec = any_preset(&rng);
         rpmi_preset preset;
