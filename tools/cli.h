@@ -180,7 +180,7 @@ inline int parse_and_run(CLI::App &app, int argc, char **argv, const std::functi
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success &success) {
-        if (success.get_name() != "Success")
+        if (shell.empty()) /* of help, or of an option of the program's own that ends it */
             return app.exit(success);
         fputs(completion_text(app, shell).c_str(), stdout);
         return kDone;
