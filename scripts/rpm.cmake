@@ -54,13 +54,14 @@ function(rpm_test_properties name label timeout)
     if(NOT timeout)
         set(timeout 300)
     endif()
-    if(LIBRPM_SANITIZE)
+    if(LIBRPM_SANITIZE OR CMAKE_CROSSCOMPILING)
         math(EXPR timeout "${timeout} * 4")
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
         SKIP_RETURN_CODE 77)
     # The long ones first, so that none is left to run alone at the end.
-    if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(tools_bench|unit_dtx)")
+    if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(tools_bench|unit_dtx)"
+            OR (CMAKE_CROSSCOMPILING AND name MATCHES "^unit_(log|pace|sim)"))
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()
 endfunction()
