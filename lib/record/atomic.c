@@ -51,8 +51,10 @@ int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect, 
     int err;
 
     RPM_ASSERT(region != NULL && found != NULL);
+    if (rpmi_region_lane_swap(region, offset, expect, desired, found))
+        return 0;
     err = rpmi_region_check_word(region, offset);
-    if (err != 0 || rpmi_region_lane_swap(region, offset, expect, desired, found))
+    if (err != 0)
         return err;
     op = (struct rpmi_op){
         .kind = RPMI_OP_CAS,

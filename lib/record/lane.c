@@ -1,40 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane.c: a region's shortest way: one read, one compare-and-swap, or a few writes and a fence, by
- * this CPU, where the server's memory is mapped here. No ops are made and nothing is queued.
+ * lane.c: a region's shortest way: one read, one compare-and-swap (both in region.h), or a few
+ * writes and a fence, by this CPU, where the server's memory is mapped here. No ops are made and
+ * nothing is queued.
  *
  * Invariants
- *   what comes here was checked as for the ordinary way
- *   what the ordinary way would refuse, or ask of others, is left to it, with nothing done
+ *   what the ordinary way would refuse, or ask of others, is left to it, with nothing done: the
+ *   checks are the same, and it words what is wrong
  *
  * Tests: tests/unit/record/lane_test.cpp
  */
 #include "record/region.h"
 
 #include "base/assert.h"
-
-bool rpmi_region_lane_read(struct rpm_region *region, uint64_t offset, void *data, uint64_t len)
-{
-    struct rpmi_link *link = region->conn->link;
-
-    if (link->lane == NULL || link->lane->read(link, region->key, offset, data, len) != 0)
-        return false;
-    link->stats.reads++;
-    link->stats.read_bytes += len;
-    return true;
-}
-
-bool rpmi_region_lane_swap(struct rpm_region *region, uint64_t offset, uint64_t expect,
-                           uint64_t desired, uint64_t *found)
-{
-    struct rpmi_link *link = region->conn->link;
-
-    if (link->lane == NULL ||
-        link->lane->swap(link, region->key, offset, expect, desired, found) != 0)
-        return false;
-    link->stats.atomics++;
-    return true;
-}
 
 /* Only what a claim guards has a lane to be entered. */
 static bool has_lane(const struct rpm_region *region)
@@ -44,19 +22,24 @@ static bool has_lane(const struct rpm_region *region)
            (region->plan.seal_kind == RPMI_OP_DRAIN || region->plan.seal_kind == 0);
 }
 
+/* A fence in between is not the lane's business. */
+static bool are_plain(const struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (patches[i].flags != 0 || patches[i].len == 0 ||
+            !rpmi_in_bounds(patches[i].offset, patches[i].len, region->bytes))
+            return false;
+    return n != 0 && n <= region->inflight_max;
+}
+
 bool rpmi_region_lane_writev(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
 {
     struct rpmi_link *link = region->conn->link;
     bool cached = (region->plan.write_flags & RPMI_OP_CACHED) != 0;
     uint64_t payload = 0;
 
-    if (!has_lane(region))
-        return false;
-    /* A fence in between is not the lane's business. */
-    for (uint32_t i = 0; i < n; i++)
-        if (patches[i].flags != 0)
-            return false;
-    if (link->lane->enter(link, region->key, region->bytes, false, cached) != 0)
+    if (!has_lane(region) || !rpmi_region_may_write(region) || !are_plain(region, patches, n) ||
+        link->lane->enter(link, region->key, region->bytes, false, cached) != 0)
         return false;
     for (uint32_t i = 0; i < n; i++) {
         const struct rpm_patch *patch = &patches[i];
@@ -80,7 +63,7 @@ void rpm_region_prefetch(struct rpm_region *region, uint64_t offset, size_t len)
 
     RPM_ASSERT(region != NULL);
     link = region->conn->link;
-    if (link->lane == NULL || rpmi_region_readable(region) != 0 ||
+    if (link->lane == NULL || !rpmi_region_may_read(region) ||
         !rpmi_in_bounds(offset, len, region->bytes))
         return;
     first = (uintptr_t)link->ops->peek(link, region->key, offset, len);

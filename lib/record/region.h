@@ -11,6 +11,7 @@
 #ifndef RPMI_REGION_H
 #define RPMI_REGION_H
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "conn/conn.h"
 #include "conn/outbox.h"
@@ -95,11 +96,49 @@ int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
 /* Post what was built. RPM_E_BUSY: nothing was. On 0 a completion follows, or is here already. */
 int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task);
 
-/* lane.c: what was checked, over the link's lane. False: there is none, or it does not know how;
- * nothing has happened, and the ordinary way says why. */
-bool rpmi_region_lane_read(struct rpm_region *region, uint64_t offset, void *data, uint64_t len);
-bool rpmi_region_lane_swap(struct rpm_region *region, uint64_t offset, uint64_t expect,
-                           uint64_t desired, uint64_t *found);
+/* As rpmi_region_readable() and rpmi_region_writable(), without a text. */
+static inline bool rpmi_region_may_read(const struct rpm_region *region)
+{
+    return (region->dead == 0 || region->dead == RPM_E_FENCED) &&
+           region->link_generation == region->conn->generation && region->conn->link->lost == 0;
+}
+
+static inline bool rpmi_region_may_write(const struct rpm_region *region)
+{
+    return region->dead == 0 && !rpmi_claim_is_gone(&region->claim);
+}
+
+/* Over the link's lane, if nothing speaks against it. False: the request is refused, or there is no
+ * lane, or it does not know how; nothing has happened, and the ordinary way says why. */
+static inline bool rpmi_region_lane_read(struct rpm_region *region, uint64_t offset, void *data,
+                                         uint64_t len)
+{
+    struct rpmi_link *link = region->conn->link;
+
+    if (link->lane == NULL || !rpmi_region_may_read(region) || len == 0 ||
+        !rpmi_in_bounds(offset, len, region->bytes) ||
+        link->lane->read(link, region->key, offset, data, len) != 0)
+        return false;
+    link->stats.reads++;
+    link->stats.read_bytes += len;
+    return true;
+}
+
+static inline bool rpmi_region_lane_swap(struct rpm_region *region, uint64_t offset,
+                                         uint64_t expect, uint64_t desired, uint64_t *found)
+{
+    struct rpmi_link *link = region->conn->link;
+
+    if (link->lane == NULL || region->kind != RPM_KIND_DRAM || !rpmi_region_may_write(region) ||
+        !rpmi_is_aligned(offset, sizeof(uint64_t)) ||
+        !rpmi_in_bounds(offset, sizeof(uint64_t), region->bytes) ||
+        link->lane->swap(link, region->key, offset, expect, desired, found) != 0)
+        return false;
+    link->stats.atomics++;
+    return true;
+}
+
+/* lane.c: the same of a vectored write. */
 bool rpmi_region_lane_writev(struct rpm_region *region, const struct rpm_patch *patches,
                              uint32_t n);
 

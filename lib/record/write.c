@@ -69,7 +69,7 @@ uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, ui
 {
     uint64_t full = rpmi_align_up(len, RPMI_LINE_BYTES);
 
-    if (!rpmi_in_bounds(offset, full, region->bytes))
+    if (full == len || !rpmi_in_bounds(offset, full, region->bytes))
         return len;
     if (RPMI_CANARY(PAD_NEIGHBOUR))
         return full;
@@ -228,9 +228,9 @@ int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches
     int err;
 
     RPM_ASSERT(region != NULL && patches != NULL);
-    err = rpmi_region_check_patches(region, patches, n);
-    if (err == 0 && rpmi_region_lane_writev(region, patches, n))
+    if (rpmi_region_lane_writev(region, patches, n))
         return 0;
+    err = rpmi_region_check_patches(region, patches, n);
     for (uint32_t i = 0; i < n && err == 0; i++) {
         bool fence = false;
         uint32_t first;
@@ -268,11 +268,11 @@ int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size
     int err;
 
     RPM_ASSERT(region != NULL && data != NULL);
+    if (rpmi_region_lane_read(region, offset, data, len))
+        return 0;
     err = rpmi_region_readable(region);
     if (err == 0)
         err = rpmi_region_bounds(region, offset, len);
-    if (err == 0 && rpmi_region_lane_read(region, offset, data, len))
-        return 0;
     return err != 0 ? err : rpmi_conn_read(region->conn, region->key, offset, data, len);
 }
 
