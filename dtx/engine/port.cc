@@ -225,10 +225,15 @@ void Port::close()
 }
 
 /* A session that could not join again has nothing open; some of its coroutines may not know yet. */
-template <class Handle> static Handle *used(Handle *handle)
+[[noreturn, gnu::cold]] static void fail_closed()
 {
-    if (handle == nullptr)
-        throw Fenced(RPM_E_LOST, "a server is gone");
+    throw Fenced(RPM_E_LOST, "a server is gone");
+}
+
+template <class Handle> static inline Handle *used(Handle *handle)
+{
+    if (handle == nullptr) [[unlikely]]
+        fail_closed();
     return handle;
 }
 

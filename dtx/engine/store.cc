@@ -34,6 +34,7 @@ Store::Store(const Cluster &cluster, Scheduler &scheduler)
 {
     for (uint32_t server = 0; server < cluster.shards(); server++)
         ports_.push_back(std::make_unique<Port>(cluster, server));
+    near_.resize(cluster.shards());
 }
 
 /* A change of views that begins after we have claimed our logs fences us; one that began before is
@@ -69,6 +70,12 @@ void Store::open(uint32_t coordinator, Claim claim, const View &view)
         } else {
             port->close();
         }
+    for (uint32_t shard = 0; shard < cluster_.shards(); shard++) {
+        Port *primary = placement_.copies(shard) > 0 ? &port(server_of(shard, 0)) : nullptr;
+        bool near = primary != nullptr && primary->places() && !scheduler_.interleaves();
+
+        near_[shard] = near ? primary : nullptr;
+    }
 }
 
 void Store::poll(uint64_t idle_until_ns)
@@ -76,10 +83,12 @@ void Store::poll(uint64_t idle_until_ns)
     bool waiting = false;
     uint32_t heard = 0;
 
-    for (auto &port : ports_) {
-        heard += port->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
-        waiting |= port->is_waited_for();
-    }
+    for (auto &port : ports_)
+        if (port->is_waited_for()) {
+            heard +=
+                port->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
+            waiting |= port->is_waited_for();
+        }
     if (!behind_.empty())
         behind_.poll();
     if (heard != 0 || !waiting) {
@@ -253,18 +262,16 @@ static bool take_image(Access *access)
     return true;
 }
 
-Access *Store::fetch_now(Accesses &accesses, Address address)
+Access *Store::fetch_now(Accesses &accesses, Address address, Access *access)
 {
-    Access *access = accesses.find(address);
-
     if (access == nullptr) {
-        Port &there = port(server_of(address.shard(), 0));
+        Port *there = near(address.shard());
 
-        if (scheduler_.interleaves() || phases().execute == Via::call || !there.places())
+        if (there == nullptr || phases().execute == Via::call)
             return nullptr;
         access = accesses.add(address, layout().table(address.table()).slot_bytes);
         remote_++;
-        there.read(address.shard(), layout().row_offset(address), access->image, access->bytes);
+        there->read(address.shard(), layout().row_offset(address), access->image, access->bytes);
         (void)take_image(access);
     }
     if (!access->whole)
@@ -461,20 +468,22 @@ Store::Guess &Store::guess(uint32_t table, uint64_t key)
                                         64)];
 }
 
-const uint64_t *Store::cached(uint32_t table, uint64_t key) const
+std::optional<Address> Store::cached(uint32_t table, uint64_t key) const
 {
     if (guesses_.empty())
-        return nullptr;
+        return std::nullopt;
 
     const Guess &found = const_cast<Store *>(this)->guess(table, key);
 
-    return found.table == table && found.key == key ? &found.slot : nullptr;
+    if (found.key != key || found.address.table() != table)
+        return std::nullopt;
+    return found.address;
 }
 
-void Store::cache(uint32_t table, uint64_t key, uint64_t slot)
+void Store::cache(uint64_t key, Address address)
 {
     if (!guesses_.empty())
-        guess(table, key) = { key, table, slot };
+        guess(address.table(), key) = { key, address };
 }
 
 void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,

@@ -41,7 +41,7 @@ class Store
     struct Fetch {
         std::optional<Access *> now()
         {
-            Access *found = store.fetch_now(accesses, address);
+            Access *found = store.fetch_now(accesses, address, accesses.find(address));
 
             if (found == nullptr)
                 return std::nullopt;
@@ -60,8 +60,8 @@ class Store
         return AtOnce(Fetch{ *this, accesses, address });
     }
 
-    /* The same where that takes no waiting, else nullptr. */
-    Access *fetch_now(Accesses &accesses, Address address);
+    /* The same where that takes no waiting, else nullptr. @access: what accesses.find() says. */
+    Access *fetch_now(Accesses &accesses, Address address, Access *access);
 
     /* Bring those objects that this transaction does not have yet, in one round trip, before it
      * uses them. What is torn is brought anew when it is used. */
@@ -103,8 +103,8 @@ class Store
     void expect(Address address);
 
     /* Where a row was when it was last seen, or nothing: a guess. */
-    const uint64_t *cached(uint32_t table, uint64_t key) const;
-    void cache(uint32_t table, uint64_t key, uint64_t slot);
+    std::optional<Address> cached(uint32_t table, uint64_t key) const;
+    void cache(uint64_t key, Address address);
     /* That will be asked for soon. */
     void expect_guess(uint32_t table, uint64_t key)
     {
@@ -142,6 +142,13 @@ class Store
     Port &port(uint32_t server)
     {
         return *ports_[server];
+    }
+    /* The server of a shard's primary, if its memory is mapped, so that one-sided operations there
+     * are done when they are asked for; else nullptr. Not where steps interleave: other coroutines
+     * come in between. */
+    Port *near(uint32_t shard) const
+    {
+        return near_[shard];
     }
     uint32_t ports() const
     {
@@ -214,8 +221,7 @@ class Store
   private:
     struct Guess {
         uint64_t key = 0;
-        uint32_t table = 0; /* 0, the words: nothing here */
-        uint64_t slot = 0;
+        Address address; /* 0, a word: nothing here */
     };
 
     Task<Access *> fetch_far(Accesses &accesses, Address address);
@@ -230,6 +236,7 @@ class Store
     Scheduler &scheduler_;
     Placement placement_;
     std::vector<std::unique_ptr<Port>> ports_;
+    std::vector<Port *> near_; /* by shard */
     std::vector<Guess> guesses_;
     std::unordered_map<uint64_t, Node> nodes_;      /* by address */
     std::vector<std::vector<uint64_t>> free_;       /* by shard and table */

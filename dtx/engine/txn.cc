@@ -55,40 +55,19 @@ static void let_go(Accesses &accesses, uint32_t first, uint32_t index)
             accesses[i].seen = false;
 }
 
-/* Where a row was when it was last seen. */
-struct Guess {
-    Address address;
-    bool used; /* by this transaction before */
-};
-
-static std::optional<Address> last_seen(const Store &store, uint32_t table, uint64_t key)
+/* Has this transaction used it before? */
+static bool is_used(const Access *access)
 {
-    const uint64_t *slot = store.cached(table, key);
-
-    if (slot == nullptr)
-        return std::nullopt;
-    return Address::of(store.shard_of(table, key), table, *slot);
+    return access != nullptr && (access->seen || access->written);
 }
 
-static std::optional<Guess> guess_of(const Store &store, Accesses &accesses, uint32_t table,
-                                     uint64_t key)
-{
-    auto address = last_seen(store, table, key);
-
-    if (!address)
-        return std::nullopt;
-
-    const Access *before = accesses.find(*address);
-
-    return Guess{ *address, before != nullptr && (before->seen || before->written) };
-}
-
-/* What is where the guess said: the row of that key; else of no interest. */
-static Access *judge(const Guess &guess, Access *found, uint64_t key)
+/* What is where a row was when it was last seen: the row of that key; else of no interest, if it
+ * was not @used before. */
+static Access *judge(bool used, Access *found, uint64_t key)
 {
     Access *row = if_it_is(found, key);
 
-    if (row == nullptr && !guess.used)
+    if (row == nullptr && !used)
         found->seen = false;
     return row;
 }
@@ -97,9 +76,10 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
 {
     uint32_t shard = store.shard_of(table, key);
 
-    if (auto guess = guess_of(store, accesses, table, key)) {
-        Access *found = co_await store.fetch(accesses, guess->address);
-        Access *row = judge(*guess, found, key);
+    if (auto guess = store.cached(table, key)) {
+        bool used = is_used(accesses.find(*guess));
+        Access *found = co_await store.fetch(accesses, *guess);
+        Access *row = judge(used, found, key);
 
         if (row != nullptr)
             co_return row;
@@ -116,17 +96,23 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
     if (row == nullptr)
         throw Inconsistent{};
     let_go(accesses, first, spec_of(store, table).index);
-    store.cache(table, key, *slot);
+    store.cache(key, row->address);
     co_return row;
 }
 
 /* The same of a row that is where it was last seen, if that takes no waiting; else nullptr. */
 static Access *find_row_now(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
 {
-    auto guess = guess_of(store, accesses, table, key);
-    Access *found = guess ? store.fetch_now(accesses, guess->address) : nullptr;
+    auto guess = store.cached(table, key);
 
-    return found != nullptr ? judge(*guess, found, key) : nullptr;
+    if (!guess)
+        return nullptr;
+
+    Access *before = accesses.find(*guess);
+    bool used = is_used(before);
+    Access *found = store.fetch_now(accesses, *guess, before);
+
+    return found != nullptr ? judge(used, found, key) : nullptr;
 }
 
 void Txn::refuse()
@@ -201,7 +187,7 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
         co_await hash_add(store, accesses_, table, key, slot);
     else
         co_await ordered_add(store, accesses_, table, key, slot);
-    store.cache(table, key, slot);
+    store.cache(key, fresh->address);
     co_return true;
 }
 
@@ -271,7 +257,7 @@ bool Txn::prefetch_now(std::span<const Wanted> rows)
     for (const Wanted &row : rows)
         store.expect_guess(row.table, row.key);
     for (const Wanted &row : rows)
-        if (auto address = last_seen(store, row.table, row.key)) {
+        if (auto address = store.cached(row.table, row.key)) {
             near = near && !store.is_far(*address);
             if (near)
                 store.expect(*address);
@@ -286,7 +272,7 @@ Task<std::monostate> Txn::prefetch_far(std::span<const Wanted> rows)
     std::vector<Address> far;
 
     for (const Wanted &row : rows)
-        if (auto address = last_seen(store, row.table, row.key); address && store.is_far(*address))
+        if (auto address = store.cached(row.table, row.key); address && store.is_far(*address))
             far.push_back(*address);
     co_await store.bring(accesses_, far);
     co_return std::monostate{};

@@ -75,23 +75,6 @@ uint64_t next_number(const States &states)
     return largest + 1;
 }
 
-uint32_t Placement::copies(uint32_t shard) const
-{
-    uint32_t found = 0;
-    uint32_t server = shard;
-
-    for (uint32_t i = 0; i < replicas; i++, server = next(server))
-        found += view.alive(server) ? 1 : 0;
-    return found;
-}
-
-uint32_t Placement::server_of(uint32_t shard, uint32_t copy) const
-{
-    for (uint32_t server = shard;; server = next(server))
-        if (view.alive(server) && copy-- == 0)
-            return server;
-}
-
 uint32_t Placement::first() const
 {
     uint32_t server = 0;

@@ -92,9 +92,22 @@ struct Placement {
         return server + 1 == servers ? 0 : server + 1;
     }
     /* How many copies a shard has. */
-    uint32_t copies(uint32_t shard) const;
+    uint32_t copies(uint32_t shard) const
+    {
+        uint32_t found = 0;
+        uint32_t server = shard;
+
+        for (uint32_t i = 0; i < replicas; i++, server = next(server))
+            found += view.alive(server) ? 1 : 0;
+        return found;
+    }
     /* The server of one of them, 0: the primary. There is such a copy. */
-    uint32_t server_of(uint32_t shard, uint32_t copy) const;
+    uint32_t server_of(uint32_t shard, uint32_t copy) const
+    {
+        for (uint32_t server = shard;; server = next(server))
+            if (view.alive(server) && copy-- == 0)
+                return server;
+    }
     /* The first server that lives. */
     uint32_t first() const;
     /* Who gets the redo records of a coordinator: as many servers as there are replicas, or all. */
