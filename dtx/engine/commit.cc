@@ -128,10 +128,15 @@ bool Commit::end_validate()
 
 /* While we let others go first, one of them may have found this session fenced and joined again:
  * our locks are gone then, and what is logged has been installed. */
-void Commit::check_joined() const
+[[noreturn, gnu::cold]] static void fail_joined()
 {
-    if (accesses_.joined != store_.joined())
-        throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
+    throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
+}
+
+inline void Commit::check_joined() const
+{
+    if (accesses_.joined != store_.joined()) [[unlikely]]
+        fail_joined();
 }
 
 void Commit::make_versions()
@@ -260,6 +265,21 @@ Task<> Commit::unlock()
             access->locked = false;
     begin_unlock(unlocking);
     co_await unlocking.run();
+}
+
+/* Where no lock takes waiting. False: nothing was done. */
+bool Commit::unlock_now()
+{
+    Round unlocking(store_, store_.phases().commit);
+    auto is_near = [this](const Access *access) {
+        return store_.near(access->address.shard()) != nullptr;
+    };
+
+    if (store_.phases().commit == Via::call ||
+        !std::all_of(writes_.begin(), writes_.end(), is_near))
+        return false;
+    begin_unlock(unlocking);
+    return true;
 }
 
 /* What was logged is where it belongs. */
@@ -427,7 +447,8 @@ Task<bool> Commit::run()
     accesses_.logged = true;
     retire();
 
-    co_await unlock();
+    if (!unlock_now())
+        co_await unlock();
     trim();
     co_return true;
 }

@@ -82,6 +82,7 @@ class Commit
     Task<> unlock();
     Task<> wait_for_own();
     void leave_behind(Round &installing);
+    bool unlock_now();
     Task<bool> give_up();
     void trim();
 

@@ -25,23 +25,24 @@ Round::Round(Store &store, Via via) : store_(store), joined_(store.joined()), vi
 
 /* Somebody joined again: the old locks and the old claim are not ours any more, and what we would
  * do now nobody would undo. */
-void Round::check_joined() const
+[[noreturn, gnu::cold]] static void fail_joined()
 {
-    if (joined_ != store_.joined())
-        throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
+    throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
 }
 
-Port &Round::primary(Address address)
+inline void Round::check_joined() const
+{
+    if (joined_ != store_.joined()) [[unlikely]]
+        fail_joined();
+}
+
+/* For one more operation on the primary of a shard: where it is done when it is added; nullptr:
+ * when the round is run. */
+inline Port *Round::at_once(uint32_t shard)
 {
     check_joined();
     store_.remote()++;
-    return store_.port(store_.server_of(address.shard(), 0));
-}
-
-/* Are operations done when they are added? Not where steps interleave: others come in between. */
-bool Round::is_immediate(const Port &port) const
-{
-    return via_ != Via::call && port.places() && !store_.scheduler().interleaves();
+    return via_ != Via::call ? store_.near(shard) : nullptr;
 }
 
 void Round::stage(const Port &port, const Operation &op)
@@ -49,16 +50,20 @@ void Round::stage(const Port &port, const Operation &op)
     ops_.push_back({ port.server(), stage_, op });
 }
 
+void Round::stage(const Operation &op)
+{
+    stage(store_.port(store_.server_of(op.shard, 0)), op);
+}
+
 void Round::read(Address address, void *bytes, uint32_t count)
 {
-    Port &port = primary(address);
     uint32_t shard = address.shard();
     uint64_t offset = store_.layout().row_offset(address);
 
-    if (is_immediate(port))
-        port.read(shard, offset, bytes, count);
+    if (Port *port = at_once(shard))
+        port->read(shard, offset, bytes, count);
     else
-        stage(port, { Operation::read, shard, offset, bytes, count });
+        stage({ Operation::read, shard, offset, bytes, count });
 }
 
 void Round::version(Address address, uint64_t *version)
@@ -68,29 +73,27 @@ void Round::version(Address address, uint64_t *version)
 
 void Round::lock_word(Address address, uint64_t *word)
 {
-    Port &port = primary(address);
     uint32_t shard = address.shard();
     uint64_t offset = store_.layout().lock_offset(address);
 
-    if (is_immediate(port))
-        *word = port.lock_word(shard, offset);
+    if (Port *port = at_once(shard))
+        *word = port->lock_word(shard, offset);
     else
-        stage(port, { Operation::read_lock, shard, offset, word, sizeof(*word) });
+        stage({ Operation::read_lock, shard, offset, word, sizeof(*word) });
 }
 
 void Round::compare_and_swap(Address address, uint64_t expect, uint64_t desired, uint64_t *found)
 {
-    Port &port = primary(address);
     uint32_t shard = address.shard();
     uint64_t offset = store_.layout().lock_offset(address);
 
-    if (is_immediate(port))
-        *found = port.compare_and_swap(shard, offset, expect, desired);
+    if (Port *port = at_once(shard))
+        *found = port->compare_and_swap(shard, offset, expect, desired);
     else
-        stage(port,
-              { Operation::swap_lock, shard, offset, found, sizeof(*found), expect, desired });
+        stage({ Operation::swap_lock, shard, offset, found, sizeof(*found), expect, desired });
 }
 
+/* Where steps interleave, others come between the operations of a round. */
 void Round::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches)
 {
     check_joined();
@@ -98,7 +101,7 @@ void Round::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patc
     Port &port = store_.port(store_.server_of(shard, copy));
 
     store_.remote() += patches.size();
-    if (is_immediate(port)) {
+    if (via_ != Via::call && port.places() && !store_.scheduler().interleaves()) {
         port.write(shard, patches);
         return;
     }

@@ -106,9 +106,9 @@ class Round
     };
 
     void check_joined() const;
-    Port &primary(Address address); /* for one more operation there */
-    bool is_immediate(const Port &port) const;
+    Port *at_once(uint32_t shard);
     void stage(const Port &port, const Operation &op);
+    void stage(const Operation &op); /* on the primary */
     Task<> send_all();
     Task<> send_stage(size_t first, size_t end);
     Task<> send_lists();
