@@ -105,7 +105,8 @@ TEST_CASE("accept: who connects and says nothing is shown out after two seconds"
 
     CHECK(serves(server));
     CHECK(silent.dropped());
-    CHECK(rpmi_clock_ns() - start < 4000000000u);
+    CHECK(rpmi_clock_ns() - start > 1900000000u);
+    CHECK(rpmi_clock_ns() - start < 8000000000u);
     CHECK(serves(server));
 }
 
@@ -124,9 +125,7 @@ TEST_CASE("accept: descriptors sent along are not kept, and end the connection",
         CHECK(bad.dropped());
     }
     CHECK(serves(server));
-    for (int i = 0; i < 100 && open_descriptors() > before; i++)
-        rpmi_clock_sleep_ns(10000000); // rings are retired by the engine
-    CHECK(open_descriptors() <= before);
+    CHECK(eventually([&] { return open_descriptors() <= before; })); // the engine retires rings
 }
 
 TEST_CASE("accept: one client too many is refused with a word, and let in when one leaves",
@@ -145,14 +144,7 @@ TEST_CASE("accept: one client too many is refused with a word, and let in when o
     CHECK(late.hello(RPMI_MODE_AUTO) == RPM_E_REFUSED);
     CHECK(std::string(late.welcome.text).find("3 clients") != std::string::npos);
     clients.pop_back();
-    int err = RPM_E_REFUSED;
-    for (int i = 0; i < 100 && err != 0; i++) {
-        RawClient again(server);
-
-        err = again.hello(RPMI_MODE_AUTO);
-        rpmi_clock_sleep_ns(1000000);
-    }
-    CHECK(err == 0);
+    CHECK(eventually([&] { return RawClient(server).hello(RPMI_MODE_AUTO) == 0; }));
 }
 
 TEST_CASE("accept: a flood of silent connections does not keep the greeted from being served",
@@ -169,14 +161,7 @@ TEST_CASE("accept: a flood of silent connections does not keep the greeted from 
         silent.push_back(std::make_unique<RawClient>(server));
     CHECK(good.open("a", RPM_KIND_LOG, 4096).status == 0);
     silent.clear();
-    int err = RPM_E_REFUSED;
-    for (int i = 0; i < 300 && err != 0; i++) {
-        RawClient again(server);
-
-        err = again.hello(RPMI_MODE_AUTO);
-        rpmi_clock_sleep_ns(10000000);
-    }
-    CHECK(err == 0);
+    CHECK(eventually([&] { return RawClient(server).hello(RPMI_MODE_AUTO) == 0; }));
 }
 
 TEST_CASE("accept: a flood of silent connections does not keep others from coming in", "[unit]")
@@ -294,9 +279,7 @@ TEST_CASE("accept: a client that goes without a word is counted, its locks freed
     client.post(take);
     REQUIRE(client.outcome() == 0);
     client.leave();
-    for (int i = 0; i < 1000 && server.stats().died == 0; i++)
-        rpmi_clock_sleep_ns(1000000);
-    CHECK(server.stats().died == 1);
+    CHECK(eventually([&] { return server.stats().died == 1; }));
     CHECK(server.stats().locks_freed == 1);
     CHECK(server.stats().clients == 0);
 }
@@ -315,7 +298,7 @@ TEST_CASE("accept: descriptors run out and come free again, whatever the others 
     rlimit limit;
 
     CAPTURE(url);
-    conn_opts.timeout_us = 3000000;
+    conn_opts.timeout_us = 20000000;
     REQUIRE(rpm_conn_open(url.c_str(), &conn_opts, &busy) == 0);
     std::thread caller([&] {
         rpm_entry entry = rpm_entry_init();

@@ -15,6 +15,22 @@ extern "C" {
 #include <sys/socket.h>
 #include <sys/un.h>
 
+// How long a test waits for what a server does at once where the machine has time for it.
+inline const uint64_t kPatienceNs = 20000000000u;
+
+// Does it come to hold?
+template <class Holds> bool eventually(Holds holds)
+{
+    uint64_t until = rpmi_clock_ns() + kPatienceNs;
+
+    while (!holds()) {
+        if (rpmi_clock_ns() > until)
+            return false;
+        rpmi_clock_sleep_ns(1000000);
+    }
+    return true;
+}
+
 class RawClient
 {
   public:
@@ -55,13 +71,13 @@ class RawClient
         return rpmi_sock_send(sock_, bytes, len, fds, n, soon()) == 0;
     }
 
-    // Has the server shut us out within a second?
+    // Has the server ended this connection?
     bool dropped()
     {
         char bytes[512];
         pollfd entry = { sock_, POLLIN, 0 };
 
-        while (poll(&entry, 1, 4000) == 1)
+        while (poll(&entry, 1, static_cast<int>(kPatienceNs / 1000000)) == 1)
             if (recv(sock_, bytes, sizeof(bytes), MSG_DONTWAIT) <= 0)
                 return true;
         return false;
@@ -179,7 +195,7 @@ class RawClient
   private:
     static uint64_t soon()
     {
-        return rpmi_clock_ns() + 4000000000u;
+        return rpmi_clock_ns() + kPatienceNs;
     }
 
     int sock_ = -1;
