@@ -60,7 +60,7 @@ function(rpm_test_properties name label timeout)
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
         SKIP_RETURN_CODE 77)
     # The long ones first, so that none is left to run alone at the end.
-    if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(tools_bench|unit_dtx)"
+    if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(reproducible|tools_bench|unit_dtx)"
             OR (CMAKE_CROSSCOMPILING AND name MATCHES "^unit_(log|pace|sim)"))
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()
@@ -130,9 +130,10 @@ function(rpm_program name)
     set_source_files_properties(${main} PROPERTIES COMPILE_OPTIONS "-O0;-U_FORTIFY_SOURCE")
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE rpm rpm_tool rpm_build rpm_product)
+    # Relative also before it is installed: the linker makes the build id of all that it writes.
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
-        INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+        BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${name})
     set_property(GLOBAL APPEND PROPERTY RPM_PROGRAMS ${name})
     rpm_completion(${name})
 endfunction()
@@ -150,9 +151,10 @@ function(rpm_completion name)
         COMMAND ${name} --completion zsh >${dir}/zsh/_${name}
         DEPENDS ${name} COMMENT "Making the completions of ${name}")
     add_custom_target(${name}-completion ALL DEPENDS ${dir}/bash/${name} ${dir}/zsh/_${name})
-    install(FILES ${dir}/bash/${name}
+    install(FILES ${dir}/bash/${name} COMPONENT ${name}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-    install(FILES ${dir}/zsh/_${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${dir}/zsh/_${name} COMPONENT ${name}
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endfunction()
 
 # rpm_example(NAME SOURCES file...): a small program that sees only the public headers. Its output
