@@ -15,7 +15,7 @@ JOBS=${JOBS:-$(nproc)}
 BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev libpmemlog-dev
     libnuma-dev libxxhash-dev libssl-dev libibverbs-dev librdmacm-dev libcli11-dev nlohmann-json3-dev
     libsystemd-dev catch2 mandoc python3)
-TEST_PACKAGES=(git valgrind clang-14 libclang-rt-14-dev clang-format-14 strace binutils librpm-dev)
+TEST_PACKAGES=(git valgrind clang-14 libclang-rt-14-dev clang-format-14 strace binutils librpm-dev zsh)
 # What rpm-bench compare --peer and dtx-peer hold us against; without them they say so.
 PEER_PACKAGES=(librpma-dev libfabric-dev libsqlite3-dev liblmdb-dev)
 FIGURE_PACKAGES=(python3-matplotlib python3-pandas python3-seaborn)
