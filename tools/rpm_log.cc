@@ -70,7 +70,7 @@ static void add_append(CLI::App &app, AppendOptions &options)
         ->check(CLI::Range(0.001, 1e9));
     sub->add_flag("--binary", options.binary, "records of a fixed size instead of lines");
     cli::size_option(sub, "--record-bytes", options.record_bytes, "that size, with --binary (4K)");
-    sub->add_flag("--quiet", options.quiet, "no table at the end");
+    sub->add_flag("--quiet", options.quiet, "no table at the end, no line before it");
     sub->add_flag("--json", options.json, "what was done as JSON on standard output");
     sub->footer(
         "A record is a line with its newline, so an empty line is a record of one byte and\n"

@@ -11,6 +11,7 @@
 #include "bench/servers.h"
 #include "bench/trace.h"
 #include "cli.h"
+#include "progress.h"
 
 #include <chrono>
 #include <optional>
@@ -52,7 +53,14 @@ Totals prepare(const bench::Options &options, Workload &workload, const Cluster 
     Cluster loaded(cluster.schema(), complete);
 
     loaded.create();
-    dtx::load(workload, loaded, options.threads, &stop_run);
+    cli::Progress progress;
+
+    dtx::load(workload, loaded, options.threads, &stop_run, [&](double part) {
+        progress.tell([&] {
+            return "loading " + options.workload + ": " +
+                   std::to_string(static_cast<int>(part * 100)) + " %";
+        });
+    });
     return workload.loaded();
 }
 

@@ -16,6 +16,8 @@ Task<void> take_pieces(const std::vector<Piece> &pieces, size_t &next, const Sha
         size_t mine = next++;
 
         co_await pieces[mine]();
+        if (share.count != nullptr)
+            share.count->done++;
     }
 }
 
@@ -27,6 +29,10 @@ void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t co
     std::vector<Task<void>> tasks;
     size_t next = 0;
 
+    if (share.count != nullptr) {
+        share.count->pieces += pieces.size();
+        share.count->shares++;
+    }
     for (uint32_t i = 0; i < coroutines; i++)
         tasks.push_back(take_pieces(pieces, next, share));
     session.run(std::move(tasks));

@@ -73,11 +73,19 @@ template <class Row, class TableOf = Table<Row>> class Loader
     std::vector<std::pair<uint64_t, Row>> rows_;
 };
 
+/* How far a load is, by all its threads together. */
+struct LoadCount {
+    std::atomic<uint32_t> shares = 0; /* whose pieces are counted */
+    std::atomic<uint64_t> pieces = 0;
+    std::atomic<uint64_t> done = 0; /* of them */
+};
+
 /* Of a load: part @part of @parts, each in its own thread. */
 struct Share {
     uint32_t part = 0;
     uint32_t parts = 1;
-    const std::atomic<bool> *stop = nullptr; /* somebody has asked for an end; may be null */
+    const std::atomic<bool> *stop = nullptr; /* set when it is to end; may be null */
+    LoadCount *count = nullptr;              /* may be null */
 
     bool stopped() const
     {
@@ -108,7 +116,6 @@ std::vector<Piece> pieces_by_server(uint64_t rows, uint32_t each, uint32_t serve
 
 /* Do the pieces of a share: each of @coroutines of the session takes the next one that is left.
  * Throws Error, code 0: it was stopped with pieces left. */
-
 void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines,
                  const Share &share);
 

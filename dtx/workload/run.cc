@@ -324,6 +324,14 @@ template <class Each> std::vector<std::thread> start_threads(uint32_t threads, E
     return all;
 }
 
+double part_of(const LoadCount &count, uint32_t threads)
+{
+    /* What there is to do is known once all threads have joined. */
+    if (count.shares < threads || count.pieces == 0)
+        return 0;
+    return static_cast<double>(count.done) / static_cast<double>(count.pieces);
+}
+
 } // namespace
 
 RunResult::RunResult(size_t kinds) : tally(kinds)
@@ -351,23 +359,28 @@ std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator, List
 }
 
 void load(Workload &workload, const Cluster &cluster, uint32_t threads,
-          const std::atomic<bool> *stop)
+          const std::atomic<bool> *stop, const std::function<void(double part)> &heard)
 {
+    constexpr double kOften = 0.1; /* seconds */
     Crowd crowd(threads);
+    LoadCount count;
     auto each = [&](uint32_t i) {
         std::exception_ptr failure;
 
         try {
             auto session = join(cluster, i);
 
-            workload.load(*session, { i, threads, stop });
+            workload.load(*session, { i, threads, stop, &count });
         } catch (...) {
             failure = std::current_exception();
         }
         crowd.ended(false, failure);
     };
 
-    for (std::thread &thread : start_threads(threads, each))
+    std::vector<std::thread> all = start_threads(threads, each);
+    while (heard && !crowd.wait_ended(kOften))
+        heard(part_of(count, threads));
+    for (std::thread &thread : all)
         thread.join();
     crowd.rethrow();
 }

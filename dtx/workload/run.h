@@ -54,9 +54,11 @@ struct RunResult {
 std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator,
                               Listener *listener = nullptr);
 
-/* The database is there. @stop: set when the load is to end; may be null. Throws Error. */
+/* The database is there. @stop: set when the load is to end; may be null. @heard, by the thread
+ * that called, now and then: which part is loaded, 0 to 1. Throws Error. */
 void load(Workload &workload, const Cluster &cluster, uint32_t threads,
-          const std::atomic<bool> *stop = nullptr);
+          const std::atomic<bool> *stop = nullptr,
+          const std::function<void(double part)> &heard = {});
 
 /* The database is loaded. A table that is full ends the run, and its result says so. Throws Error
  * for anything else; what has been done until then is done. */

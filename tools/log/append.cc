@@ -49,7 +49,8 @@ static size_t slots_needed(const AppendOptions &options)
 Appender::Appender(const AppendOptions &options)
     : options_(options), session_(options),
       input_(options.file, options.binary ? options.record_bytes : 0), acks_(options.ack_file),
-      slots_(slots_needed(options)), done_(slots_.size()), outcomes_(slots_.size())
+      slots_(slots_needed(options)), done_(slots_.size()), outcomes_(slots_.size()),
+      progress_(!options.quiet && !input_.typed())
 {
     rpm_hist_init(&hist_);
 }
@@ -104,6 +105,7 @@ void Appender::skip_what_is_there()
             throw cli::Failure("resume: record " + std::to_string(skipped_ + 1) + " of " +
                                options_.name + " is not that of the input");
         skipped_++;
+        tell_progress(": comparing with the input");
     }
     session_.reader.reset();
 }
@@ -236,8 +238,10 @@ void Appender::recover(int err)
         if (err == 0)
             err = rpm_log_resume(session_.log.get(), outcomes_.data(),
                                  static_cast<uint32_t>(outcomes_.size()), &count);
-        if (err == RPM_E_OWNED || is_away(err))
+        if (err == RPM_E_OWNED || is_away(err)) {
+            tell_progress(", the connection is lost: trying again");
             sleep_ns(10000000);
+        }
     } while (err == RPM_E_OWNED || is_away(err));
     if (err != RPM_E_FENCED)
         cli::check("resume", err);
@@ -277,6 +281,7 @@ bool Appender::take_one()
         return false;
     next.index = input_.index();
     filled_++;
+    tell_progress("");
     return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "log/input.h"
 #include "log/logtool.h"
+#include "progress.h"
 
 #include <vector>
 
@@ -67,6 +68,7 @@ class Appender
     void drain();
     void recover(int err);
     void settle(const rpm_outcome &outcome);
+    void tell_progress(const char *what);
     void summary(bool failed);
     void print_table(const rpm_facts &facts, double seconds) const;
     void print_json(const rpm_facts &facts, double seconds) const;
@@ -78,6 +80,7 @@ class Appender
     std::vector<Slot> slots_;
     std::vector<rpm_completion> done_;
     std::vector<rpm_outcome> outcomes_;
+    cli::Progress progress_;
     rpm_hist hist_;
     uint64_t acked_ = 0;
     uint64_t posted_ = 0;

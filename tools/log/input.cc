@@ -81,6 +81,11 @@ bool Input::fill()
     return n > 0;
 }
 
+bool Input::typed() const
+{
+    return isatty(fd_) != 0;
+}
+
 bool Input::ready()
 {
     return eof_ || find_end() != kNone || (readable(0) && fill() && find_end() != kNone) || eof_;

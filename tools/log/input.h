@@ -29,6 +29,9 @@ class Input
     /* Would next() return without waiting? */
     bool ready();
 
+    /* From a terminal: what a user types stands where other output would go. */
+    bool typed() const;
+
     /* Records given out so far. */
     uint64_t index() const
     {

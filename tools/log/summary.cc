@@ -83,11 +83,22 @@ void Appender::print_json(const rpm_facts &facts, double seconds) const
     printf("%s\n", json.dump(2).c_str());
 }
 
+void Appender::tell_progress(const char *what)
+{
+    progress_.tell([&] {
+        double seconds = static_cast<double>(now_ns() - start_ns_) / 1e9;
+
+        return options_.name + ": " + std::to_string(skipped_ + acked_) + " records" +
+               (acked_ == 0 ? "" : ", " + rate_text(static_cast<double>(acked_) / seconds)) + what;
+    });
+}
+
 void Appender::summary(bool failed)
 {
     double seconds = static_cast<double>(now_ns() - start_ns_) / 1e9;
     rpm_facts facts = session_.facts();
 
+    progress_.clear();
     if (!options_.quiet) {
         fprintf(stderr, "rpm-log: %s %s%s\n", options_.url.c_str(), options_.name.c_str(),
                 failed ? " (did not reach the end of the input)" : "");
