@@ -87,7 +87,10 @@ TEST_CASE("dtx: over a link a commit waits for its record, and not for its rows"
 TEST_CASE("dtx: what a session has told survives its being taken over from at once", "[unit]")
 {
     std::string link = links();
-    Database db(2, replicated(2), Tables(), link);
+    dtx::Options options = replicated(2);
+
+    options.lease_us = 50000; // which the reader waits for each time: what is told is not installed yet
+    Database db(2, options, Tables(), link);
     Session session(*db.cluster, 0);
 
     CAPTURE(link);
