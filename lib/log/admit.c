@@ -89,7 +89,7 @@ static int read_head(struct rpm_log *log, struct rpmi_head *head)
         err = rpmi_conn_read(log->conn, log->read_key, 0, slots, sizeof(slots));
         if (err != 0)
             return err;
-        err = rpmi_head_pick(slots, head, NULL);
+        err = rpmi_head_pick(slots, head, &log->head_lacking);
         if (err == 0)
             return 0;
     }

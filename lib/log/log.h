@@ -72,6 +72,7 @@ struct rpm_log {
     uint64_t capacity;
     uint64_t record_max;
     struct rpmi_head head; /* as last read or written: visible, perhaps not durable yet */
+    uint32_t head_lacking; /* its slots that did not hold it when it was last read, a bit each */
     uint64_t free_lsn; /* the far end said: the head is durable up to here, reuse what is before */
     struct rpmi_scan_report report;
     struct rpmi_plan plan;

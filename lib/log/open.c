@@ -286,6 +286,7 @@ int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
     ours.level = log->plan.level;
     ours.method = log->plan.method;
     ours.stranded = log->report.stranded;
+    ours.head_copies_lost = (uint64_t)__builtin_popcount(log->head_lacking);
     return rpmi_opts_out(info, &ours, sizeof(ours));
 }
 

@@ -78,6 +78,7 @@ static void print_info_json(const Session &session, const struct rpm_log_info &i
     json["capacity"] = info.capacity_bytes;
     json["records"] = info.records;
     json["torn"] = info.torn;
+    json["head_copies_lost"] = info.head_copies_lost;
     json["epoch"] = info.epoch;
     json["writer"] = writer;
     json["scan_bytes"] = info.scan_bytes;
@@ -91,6 +92,15 @@ static void print_info_json(const Session &session, const struct rpm_log_info &i
     printf("%s\n", json.dump(2).c_str());
 }
 
+/* How many copies of the head say what it is; one that a writer is just storing is not lost. */
+static std::string copies_text(uint64_t lost)
+{
+    return lost == 0 ? "of the head: both whole"
+                     : "of the head: " + std::to_string(lost) +
+                           " damaged; the other counts, and the next writer or 'rpm-log repair "
+                           "--write' stores it again";
+}
+
 int info(const Common &common)
 {
     Session session(common);
@@ -99,6 +109,8 @@ int info(const Common &common)
     rpm_entry entry;
     uint32_t writer = find_entry(session, common.name, entry) ? entry.writer : 0;
 
+    if (writer != 0)
+        info.head_copies_lost = 0;
     if (common.json) {
         print_info_json(session, info, writer);
         return cli::kDone;
@@ -110,6 +122,7 @@ int info(const Common &common)
                         std::to_string(used * 100 / info.capacity_bytes) + " % in use)");
     row("records", info.records);
     row("torn", info.torn);
+    row("copies", copies_text(info.head_copies_lost));
     row("epoch", info.epoch);
     row("writer", writer == 0 ? "none" : "client " + std::to_string(writer));
     row("scan",
