@@ -89,7 +89,8 @@ TEST_CASE("dtx: what a session has told survives its being taken over from at on
     std::string link = links();
     dtx::Options options = replicated(2);
 
-    options.lease_us = 50000; // which the reader waits for each time: what is told is not installed yet
+    options.lease_us =
+        50000; // which the reader waits for each time: what is told is not installed yet
     Database db(2, options, Tables(), link);
     Session session(*db.cluster, 0);
 
