@@ -23,6 +23,7 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "drop-commit", kCanaryDropCommit }, { "no-redo", kCanaryNoRedo },
     { "vacuum", kCanaryVacuum },          { "give-up", kCanaryGiveUp },
     { "look-early", kCanaryLookEarly },   { "unlock-early", kCanaryUnlockEarly },
+    { "lone-read", kCanaryLoneRead },
 };
 
 } // namespace dtx

@@ -98,8 +98,9 @@ bool Commit::is_looked_at(const Access *access) const
             (kind != TableKind::buckets && kind != TableKind::nodes));
 }
 
-/* A single object as well: its lock may have been another's when it was read and free again now,
- * and what that one had read may be older than what others have been told since. */
+/* A single object as well, unless it is settled: its lock may have been another's when it was read
+ * and free again now, and what that one had read may be older than what others have been told
+ * since. */
 void Commit::begin_validate(Round &round)
 {
     bool free = true;
@@ -117,6 +118,12 @@ void Commit::begin_validate(Round &round)
     for (size_t i = 0; free && i < reads_.size(); i++)
         if (is_looked_at(reads_[i]))
             round.version(reads_[i]->address, &reads_[i]->current);
+}
+
+/* Was all that was read there at one time, whatever has become of it? */
+bool Commit::is_settled() const
+{
+    return reads_.size() == 1 && reads_.front()->settled;
 }
 
 bool Commit::end_validate()
@@ -316,12 +323,14 @@ Task<bool> Commit::is_as_read()
 {
     Round validating(store_, store_.phases().validate);
 
-    if (!store_.behind().empty())
-        co_await wait_for_own();
-    check_joined();
     for (Access *access : writes_)
         if (access->seen)
             reads_.push_back(access);
+    if (is_settled())
+        co_return true;
+    if (!store_.behind().empty())
+        co_await wait_for_own();
+    check_joined();
     accesses_.begun = true;
     begin_validate(validating);
     co_await validating.run();
@@ -393,6 +402,8 @@ Task<bool> Commit::run()
     bool together = is_one_message();
     Round locking(store_, store_.phases().lock);
 
+    if (writes_.empty() && is_settled())
+        co_return true;
     if (!store_.behind().empty())
         co_await wait_for_own();
     check_joined();

@@ -6,7 +6,9 @@
  * Why this is serialisable, strictly: a transaction takes effect when its reads are looked at
  * again. It holds all its locks then. A read is good if its object's lock is free, or ours, and
  * only then its version is looked at and is still the one that was read: whoever wrote it in
- * between and has been seen by us anywhere had the lock, or had changed the version.
+ * between and has been seen by us anywhere had the lock, or had changed the version. One object
+ * that is all that was read, and whose lock was looked at in the message that read it, is not
+ * looked at again: store.cc is_settled() says why.
  *
  * Locks of several servers are taken before any read is looked at; if one server has them all, and
  * all that was read, one message does both, in that order.
@@ -65,6 +67,7 @@ class Commit
     bool is_one_message() const;
     bool take_versions();
     void begin_validate(Round &round);
+    bool is_settled() const;
     bool end_validate();
     bool is_free(const Access *access);
     bool is_looked_at(const Access *access) const;

@@ -15,11 +15,9 @@
 namespace dtx
 {
 
-/* What always goes in one post, and in one message. */
+/* What always goes in one post. */
 static constexpr size_t kPatchesMax = 32;
 static constexpr uint64_t kPatchesBytesMax = 256 << 10;
-static constexpr uint64_t kMessageBytes = 4096;
-static constexpr uint64_t kAnswerBytes = 4096 - 8;
 
 Round::Round(Store &store, Via via) : store_(store), joined_(store.joined()), via_(via) {}
 

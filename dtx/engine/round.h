@@ -28,6 +28,10 @@ namespace dtx
 
 class Store;
 
+/* What always goes in one message, and in its answer, which has a word of its own. */
+inline constexpr uint64_t kMessageBytes = 4096;
+inline constexpr uint64_t kAnswerBytes = 4096 - 8;
+
 class Round
 {
   public:

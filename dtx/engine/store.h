@@ -225,6 +225,8 @@ class Store
     };
 
     Task<Access *> fetch_far(Accesses &accesses, Address address);
+    bool looks_first(Accesses &accesses, uint32_t bytes) const;
+    bool is_settled(const Access &access, uint64_t word) const;
     Task<> wait_for_rows(Address address);
     Task<> expect_in_work(const Access &torn);
     Guess &guess(uint32_t table, uint64_t key);

@@ -7,6 +7,7 @@
 #include "model/footprint.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -167,12 +168,15 @@ class Scribe
 
 using Objects = std::vector<const Object *>;
 
-void execute(Scribe &scribe, const Attempt &attempt, bool call)
+/* @locks: where locks are, if that of what is seen is read before it. */
+void execute(Scribe &scribe, const Attempt &attempt, std::optional<uint32_t> locks, bool call)
 {
     for (const Object &object : attempt.objects) {
         if (!object.read)
             continue;
         scribe.then();
+        if (locks && object.seen)
+            scribe.read(object, kWordBytes, *locks, call);
         scribe.read(object, scribe.row_bytes(object), RPM_LOAD_NVM, call);
     }
 }
@@ -284,6 +288,7 @@ Script script_of(const Attempt &attempt, const Trace &trace, const Setting &sett
 {
     Scribe scribe(trace, setting, carried, turn);
     Objects writes, looked;
+    bool settles = setting.phases.execute && setting.phases.validate && attempt.is_lone_read();
 
     for (const Object &object : attempt.objects) {
         if (attempt.committed && object.written)
@@ -291,10 +296,11 @@ Script script_of(const Attempt &attempt, const Trace &trace, const Setting &sett
         else if (object.seen)
             looked.push_back(&object);
     }
-    execute(scribe, attempt, setting.phases.execute);
+    execute(scribe, attempt, settles ? std::optional(carried.locks) : std::nullopt,
+            setting.phases.execute);
     if (!writes.empty())
         lock(scribe, writes, setting.phases.lock);
-    if (!looked.empty())
+    if (!looked.empty() && !settles)
         validate(scribe, looked, carried.locks, setting.phases.validate);
     if (!writes.empty()) {
         if (setting.durable)

@@ -46,11 +46,15 @@ uint64_t Attempt::remote(uint32_t replicas, bool durable) const
 {
     uint64_t count = 0;
     uint64_t written = writes();
+    bool settled = false;
 
-    for (const Object &object : objects)
-        count += object.read ? 1 : 0;
-    count += 2 * looked_at(); /* the lock, then the version */
-    if (written != 0)         /* locked, looked at, logged, installed, unlocked */
+    for (const Object &object : objects) {
+        count += (object.read ? 1 : 0) + (object.settled ? 1 : 0);
+        settled |= object.seen && object.settled;
+    }
+    if (!is_lone_read() || !settled)
+        count += 2 * looked_at(); /* the lock, then the version */
+    if (written != 0)             /* locked, looked at, logged, installed, unlocked */
         count += 3 * written + (durable ? replicas : 0) + replicas * written;
     return count;
 }
@@ -101,10 +105,11 @@ Object object_of(const Json &json, uint32_t servers, uint32_t tables)
     object.read = letters.find('r') != std::string::npos;
     object.seen = letters.find('s') != std::string::npos;
     object.written = letters.find('w') != std::string::npos;
+    object.settled = letters.find('l') != std::string::npos;
     object.table = number(json.at(4), 0, tables - 1);
     object.number = number(json.at(5), 1, kObjectsMax);
-    if (letters.find_first_not_of("rsw") != std::string::npos)
-        throw std::runtime_error("letters other than r, s and w");
+    if (letters.find_first_not_of("rlsw") != std::string::npos)
+        throw std::runtime_error("letters other than r, l, s and w");
     return object;
 }
 

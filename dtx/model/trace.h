@@ -10,8 +10,9 @@
  *   {"what":"end","attempts":1000,"transactions":1000,"remote":35000}
  *
  * An object is [shard, bytes of its payload, bytes of its slot, letters, table, number]: r it was
- * read, s what was seen has to be so still at the commit, w it was written; objects are numbered
- * from 1 as the run meets with them. log_bytes are of the redo
+ * read, s what was seen has to be so still at the commit, unless it is all that was seen and l, its
+ * lock was found free in the message that read it, w it was written; objects are numbered from 1 as
+ * the run meets with them. log_bytes are of the redo
  * record, remote counts the engine's operations on servers: attempts that explain less than 97 % of
  * it are refused. What is left are nodes above the leaves of an ordered index, which are read for
  * the way and not kept.
@@ -37,6 +38,7 @@ struct Object {
     bool written;
     uint32_t table;
     uint32_t number; /* the same for the same object */
+    bool settled = false;
 };
 
 struct Attempt {
@@ -45,6 +47,11 @@ struct Attempt {
     std::vector<Object> objects;
 
     uint32_t writes() const;
+    /* Is one object all that has to be so still, and nothing written? */
+    bool is_lone_read() const
+    {
+        return writes() == 0 && looked_at() == 1;
+    }
     /* Only looked at, and once more at the end: what is given up writes nothing. */
     uint32_t looked_at() const;
     /* Operations on servers, as the engine counts them. */

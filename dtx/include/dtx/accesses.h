@@ -27,6 +27,7 @@ struct Access {
     unsigned char *image; /* the slot: as read, later as it is to be written */
     uint32_t bytes;       /* of the slot */
     bool whole;           /* the image is the object's, as it was at one time */
+    bool settled;         /* and was committed, and the newest, when it was read */
     bool seen;            /* its contents were used: must not have changed at the commit */
     bool written;         /* goes into the log and into the slot */
     bool locked;          /* we hold its lock */

@@ -64,19 +64,20 @@ struct Options {
 /* Rules that can be left out, so that the checks which must notice can be seen to. */
 enum Canary : uint32_t {
     kCanaryNone = 0,
-    kCanaryValidate = 1,    /* reads are not looked at again */
-    kCanaryLock = 2,        /* rows are written without their locks */
-    kCanaryVersion = 3,     /* a row keeps its version */
-    kCanaryLogLate = 4,     /* rows are installed before the redo record is written */
-    kCanaryPhantom = 5,     /* absent keys and ends of ranges are not looked at again */
-    kCanarySkipLog = 6,     /* recovery leaves out the log of one coordinator */
-    kCanaryDropCommit = 7,  /* one commit in a while is acknowledged and not made */
-    kCanaryNoRedo = 8,      /* a promotion does not apply the logs */
-    kCanaryVacuum = 9,      /* slots are given back that rows are in */
-    kCanaryNoRecord = 10,   /* slots are given back without a redo record */
-    kCanaryGiveUp = 11,     /* reads of a body that gives up are not looked at again */
-    kCanaryLookEarly = 12,  /* reads are looked at in the message that locks, on every server */
-    kCanaryUnlockEarly = 13 /* locks are let go before the rows are installed */
+    kCanaryValidate = 1,     /* reads are not looked at again */
+    kCanaryLock = 2,         /* rows are written without their locks */
+    kCanaryVersion = 3,      /* a row keeps its version */
+    kCanaryLogLate = 4,      /* rows are installed before the redo record is written */
+    kCanaryPhantom = 5,      /* absent keys and ends of ranges are not looked at again */
+    kCanarySkipLog = 6,      /* recovery leaves out the log of one coordinator */
+    kCanaryDropCommit = 7,   /* one commit in a while is acknowledged and not made */
+    kCanaryNoRedo = 8,       /* a promotion does not apply the logs */
+    kCanaryVacuum = 9,       /* slots are given back that rows are in */
+    kCanaryNoRecord = 10,    /* slots are given back without a redo record */
+    kCanaryGiveUp = 11,      /* reads of a body that gives up are not looked at again */
+    kCanaryLookEarly = 12,   /* reads are looked at in the message that locks, on every server */
+    kCanaryUnlockEarly = 13, /* locks are let go before the rows are installed */
+    kCanaryLoneRead = 14     /* a row that is read alone is good though it is locked */
 };
 
 /* What a recovery found and did. */

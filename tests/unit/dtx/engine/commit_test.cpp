@@ -265,3 +265,47 @@ TEST_CASE("dtx: coroutines of one session, and threads, lose no update", "[unit]
 
     CHECK(get(db, session, 1) == kThreads * kCoroutines * kRounds);
 }
+
+TEST_CASE("dtx: over a link a row that is read alone takes one round trip", "[unit]")
+{
+    std::string link = GENERATE(",mode=ring", "tcp", "sim");
+    Database db(2, {}, Tables(), link);
+    Session session(*db.cluster, 0);
+    Session stranger(*db.cluster, 1);
+    auto trips = [&](Session &by, auto body, Status wanted = Status::committed) {
+        uint64_t before = by.counters().round_trips;
+
+        CHECK(now(by, body) == wanted);
+        return by.counters().round_trips - before;
+    };
+    auto reads = [](auto table, uint64_t key, bool commits = true) {
+        return [=](Txn &txn) -> Task<bool> {
+            (void)co_await txn.read(table, key);
+            co_return commits;
+        };
+    };
+    auto accounts = db.tables.accounts;
+    auto sorted = db.tables.sorted;
+
+    CAPTURE(link);
+    for (uint64_t key : { 1, 2 }) {
+        put(db, session, key, 1);
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.insert(sorted, key, Account{ 1 });
+                }) == Status::committed);
+    }
+    (void)get(db, session, 1); // nothing of the inserts is on its way any more
+
+    CHECK(trips(session, reads(accounts, 1)) == 1);
+    CHECK(trips(session, reads(sorted, 1)) == 1);
+    CHECK(trips(session, reads(accounts, 1, false), Status::aborted) == 1);
+    CHECK(trips(session, reads(accounts, 7)) == 1); // a bucket says that it is not there
+    CHECK(trips(stranger, reads(accounts, 1)) == 2);
+    CHECK(trips(stranger, reads(sorted, 1)) == 3); // the root, which is found to be the leaf
+    CHECK(trips(stranger, reads(sorted, 1)) == 1);
+    CHECK(trips(session, [&](Txn &txn) -> Task<bool> {
+              (void)co_await txn.read(accounts, 1);
+              (void)co_await txn.read(sorted, 1);
+              co_return true;
+          }) == 2 + 1); // both are looked at again
+}

@@ -12,7 +12,8 @@ namespace
 
 // A store that coroutines of one thread share.
 struct Ground {
-    explicit Ground(const dtx::Cluster &cluster) : store(cluster, scheduler)
+    explicit Ground(const dtx::Cluster &cluster, uint32_t interleave = 0)
+        : scheduler(1, interleave), store(cluster, scheduler)
     {
         store.open(0, dtx::Claim::join);
     }
@@ -29,7 +30,7 @@ struct Ground {
         scheduler.run(tasks, [this](uint64_t idle) { store.poll(idle); });
     }
 
-    dtx::Scheduler scheduler{ 1, 0 };
+    dtx::Scheduler scheduler;
     dtx::Store store;
 };
 
@@ -74,6 +75,55 @@ TEST_CASE("dtx: operations of a round are under way together, stages one after t
         CHECK(seen == image);
     });
     CHECK(ground.store.remote() == 7);
+}
+
+// A commit that was told holds its lock until its row is there: who reads alone after that must not
+// get the row before.
+TEST_CASE("dtx: what is settled is not older than what was told before it was read", "[unit]")
+{
+    Database db;
+    Ground ground(*db.cluster, 128);
+    dtx::Address address = account(db, 0, 3);
+    uint32_t bytes = ground.store.layout().table(db.tables.accounts.number).slot_bytes;
+    std::vector<unsigned char> rows[2];
+    uint32_t met[2] = {}; /* not settled, settled */
+    auto change = [&](uint64_t version, uint64_t lock, uint64_t next) -> dtx::Task<void> {
+        rpm_patch patch{ ground.store.layout().row_offset(address), rows[version - 1].data(), bytes,
+                         0 };
+        dtx::Round row(ground.store), unlock(ground.store);
+        uint64_t found = 0;
+
+        row.write(0, 0, { &patch, 1 });
+        co_await row.run();
+        unlock.compare_and_swap(address, lock, next, &found);
+        co_await unlock.run();
+        CHECK(found == lock);
+    };
+
+    for (uint64_t version : { 1, 2 }) {
+        rows[version - 1].resize(bytes);
+        dtx::header_of(rows[version - 1].data()) = { version, 1, version + 40, 1, 0 };
+        dtx::seal(rows[version - 1].data(), bytes);
+    }
+    for (int i = 0; i < 200; i++) {
+        ground.run([&](int) { return change(1, 0, 42); });
+        ground.run(
+            [&](int who) -> dtx::Task<void> {
+                if (who == 0) {
+                    co_await change(2, 42, 0);
+                    co_return;
+                }
+                dtx::Accesses accesses;
+                const dtx::Access *row = co_await ground.store.fetch(accesses, address);
+                bool is_old = row->version == 1;
+
+                met[row->settled]++;
+                CHECK_FALSE((row->settled && is_old));
+            },
+            2);
+    }
+    CHECK(met[0] > 10);
+    CHECK(met[1] > 10);
 }
 
 TEST_CASE("dtx: a stage is sent when what came before it has ended", "[unit]")

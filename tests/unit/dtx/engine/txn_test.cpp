@@ -197,9 +197,9 @@ TEST_CASE("dtx: rows that were fetched ahead cost nothing more, and are as they 
     auto [one_by_one, all] = spent(false);
     auto [afterwards, in_all] = spent(true);
 
-    CHECK(one_by_one == 3);
+    CHECK(one_by_one == 3 + 1); // the first one's lock: it might have been all
     CHECK(afterwards == 0);
-    CHECK(in_all == all);
+    CHECK(in_all == all - 1);
     /* What is remembered may be wrong: other slots now, or other rows in them. */
     for (uint64_t key : { 9, 10, 11 })
         REQUIRE(put(other, key, 1) == Status::committed);

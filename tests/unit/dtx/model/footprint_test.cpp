@@ -165,6 +165,30 @@ TEST_CASE("footprint: by call a phase is one message to each server", "[unit]")
     CHECK_THROWS(parse_phases("both"));
 }
 
+TEST_CASE("footprint: by call a lone read is one message, with the lock before the row", "[unit]")
+{
+    Trace trace = trace_of(3, 2);
+    Attempt reads = MOVES;
+
+    reads.objects.resize(1);
+    for (const char *hints : { "all", "none" }) {
+        Setting setting = setting_of(hints, "call");
+        Script made = script(reads, trace, setting);
+
+        REQUIRE(made.size() == 2);
+        CHECK(phases(made) == 1);
+        CHECK(made[0].bytes == 8);
+        CHECK(made[0].memory == carry(facts_of("hints"), setting).locks);
+        CHECK(made[1].memory == RPM_LOAD_NVM);
+        CHECK(made[1].bytes > 8);
+        CHECK(runs(made, 3));
+    }
+    reads.committed = false;
+    CHECK(phases(script(reads, trace, setting_of("all", "call"))) == 1); // given up
+    reads.objects.push_back(MOVES.objects[2]);
+    CHECK(phases(script(reads, trace, setting_of("all", "call"))) == 2 + 1);
+}
+
 TEST_CASE("footprint: hybrid leaves only commits to the far CPU", "[unit]")
 {
     Script made = script(MOVES, trace_of(3, 1), setting_of("all", "hybrid"));

@@ -20,6 +20,8 @@ const std::string HEAD =
 const std::string WRITES = R"({"committed":true,"log_bytes":88,"objects":)"
                            R"([[0,8,64,"rs",1,1],[0,224,256,"r",2,2],[2,8,64,"rsw",1,3]]})";
 const std::string READS = R"({"committed":true,"log_bytes":0,"objects":[[1,8,64,"rs",1,4]]})";
+const std::string SETTLED = R"({"committed":true,"log_bytes":0,"objects":)"
+                            R"([[0,224,256,"rl",2,2],[1,8,64,"rls",1,4]]})";
 const std::string GIVEN_UP = R"({"committed":false,"log_bytes":0,"objects":[[1,8,64,"rsw",1,4]]})";
 
 std::string end(int attempts, int remote)
@@ -87,6 +89,19 @@ TEST_CASE("trace: attempts are what was touched, and what the engine counted", "
     CHECK(trace.attempts[1].remote(2, true) == 3); // alone: looked at as any other
     CHECK(trace.attempts[2].remote(2, true) == 3); // read, and looked at before it is given up
     CHECK(trace.attempts[2].writes() == 0);
+}
+
+TEST_CASE("trace: what came with its lock, alone, is not looked at again", "[unit]")
+{
+    std::string two = SETTLED;
+    Trace trace = read({ HEAD, SETTLED, end(1, 4) });
+
+    CHECK(trace.attempts[0].is_lone_read());
+    two.replace(two.find("\"rl\""), 4, "\"rls\"");
+    trace = read({ HEAD, two, end(1, 4 + 2 * 2) });
+    CHECK_FALSE(trace.attempts[0].is_lone_read());
+    two.replace(two.find("\"rls\""), 5, "\"rlsx\"");
+    CHECK(has(wrong({ HEAD, two, end(1, 4) }), "letters other than r, l, s and w"));
 }
 
 TEST_CASE("trace: as if only one table were far", "[unit]")
