@@ -52,7 +52,8 @@ static int check_as_writer(struct rpm_log *log, uint64_t lsn)
     if (lsn > log->acked_lsn)
         return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " lies beyond the acknowledged tail %" PRIu64, lsn,
                          log->acked_lsn);
-    if (lsn == log->tail_lsn)
+    /* The next frame begins there; it may be held back yet, so its bytes cannot be asked. */
+    if (lsn == log->acked_lsn)
         return 0;
     if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES))
         return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);

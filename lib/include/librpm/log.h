@@ -117,7 +117,8 @@ RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
  * rpm_log_trim: give back the space of every record before an LSN.
  *
  * @log  open, for writing or reading. Borrowed.
- * @lsn  start of a record, or the tail. Lower than the head: nothing happens.
+ * @lsn  start of a record, or the tail, or where the acknowledged records end. Lower than the head:
+ *       nothing happens.
  *
  * Durable:  on 0 the new head is durable, and only then is the space reused.
  * Errors:   RPM_E_RANGE (beyond the acknowledged tail, or inside a record), RPM_E_FENCED,

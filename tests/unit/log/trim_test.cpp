@@ -44,6 +44,31 @@ TEST_CASE("trim: not beyond what was acknowledged", "[unit]")
     CHECK(rpm_log_trim(log, lsn + 64) == 0);
 }
 
+TEST_CASE("trim: to the oldest append that is not acknowledged, also if it was not sent", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 8192);
+    rpm_completion done;
+    uint64_t lsns[3];
+
+    append(log, "x");
+    // Where appends share flushes the third waits for one of the two that are outstanding.
+    conn.link->manual = true;
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(append_async(log, "yz", uintptr_t(i), 0, &lsns[i]) == 0);
+        CHECK(rpm_log_poll(log, &done, 1) == (kind.setup.places ? 1 : 0));
+    }
+    while (conn.link->step()) // both flushes have completed when the trim looks
+        ;
+    conn.link->manual = false;
+    CHECK(rpm_log_trim(log, lsns[2]) == 0);
+    CHECK(info(log).head_lsn == lsns[2]);
+    REQUIRE(rpm_log_persist(log) == 0);
+    CHECK(read_all(log).size() == 1);
+}
+
 TEST_CASE("trim: by a reader, who looks for the boundary, a pad frame's start included", "[unit]")
 {
     Setup setup = placing();
