@@ -410,7 +410,13 @@ TEST_CASE("repair: whatever is in header and ring, it ends, and invents nothing"
 
 TEST_CASE("repair: lines that all claim to begin a long record do not hold it up", "[unit]")
 {
-    const uint64_t capacity = 8u << 20; // squared, a quarter of an hour
+    // Judged one by one they are half the ring's square in bytes, by 64: at 2 MiB, 16384 laps.
+    const uint64_t capacity = GENERATE(1u << 20, 2u << 20);
+    const uint64_t surveys = 2; // one to see, one when no writer can change it any more
+    const uint64_t laps = 16;   // of a survey, for frames that are broken; lib/log/scan.c
+    const uint64_t more = 4;    // laps: the frame with which that ends, each line, and the log
+    const uint64_t bound = surveys * ((laps + more) * capacity +
+                                      (laps + more) * RPMI_BOUNCE_BYTES); // read ahead behind each
     Server server(16u << 20);
     Conn conn(server, placing());
     Log log(conn, "a", WRITER, capacity);
@@ -427,7 +433,11 @@ TEST_CASE("repair: lines that all claim to begin a long record do not hold it up
         rpmi_store64(&server.pool.bytes[RING + at + 8], rpmi_frame_word(&frame));
     }
     damage_slots(server, 15);
+    conn.link->peeks = false; // what is judged is read, and reads are counted
+    uint64_t before = conn.link->stats().read_bytes;
     Outcome done = repair(conn, RPM_REPAIR_WRITE);
     CHECK(done.err == 0);
     CHECK(done.report.records == 1);
+    CHECK(conn.link->stats().read_bytes - before > surveys * laps * capacity);
+    CHECK(conn.link->stats().read_bytes - before < bound);
 }
