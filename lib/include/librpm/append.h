@@ -3,13 +3,14 @@
  * append.h: add records to a log. Appends can be pipelined; each completes once, in order, when the
  * record is at the log's level.
  *
- * Asynchronous appends share flushes. One that finds no flush of the log's outstanding leaves at
- * once with a flush of its own. One that finds one outstanding waits, unsent, and one flush serves
- * all that wait; so does one that finds none if the last flush was shared. What waits is sent by:
- * rpm_log_poll() when it has nothing to hand out, rpm_log_wait(), rpm_log_persist(),
- * rpm_conn_arm(), rpm_conn_turn(), a blocking append, any call that blocks on the connection, and
- * an append that fills a queue. The library has no thread: a caller that appends and makes none of
- * these calls leaves what waits unsent. Other operations on the connection may overtake what waits.
+ * Asynchronous appends share flushes (group commit). If no flush of the log is outstanding, an
+ * append is sent at once, followed by a flush of its own. If a flush is outstanding, or if the last
+ * flush served more than one append, the library keeps the append unsent; the next flush then
+ * serves all appends kept so. They are sent by rpm_log_poll() when it has no completion to return,
+ * rpm_log_wait(), rpm_log_persist(), rpm_conn_arm(), rpm_conn_turn(), a blocking append, any call
+ * that blocks on the connection, and an append that fills a queue. The library has no thread: a
+ * caller that makes none of these calls leaves the appends unsent. Other operations on the
+ * connection may reach the server before an unsent append.
  */
 #ifndef LIBRPM_APPEND_H
 #define LIBRPM_APPEND_H
@@ -21,19 +22,20 @@ extern "C" {
 #endif
 
 enum rpm_append_flag {
-    RPM_MORE = 1 /* more appends follow at once: this one is sent, the last of them is flushed */
+    RPM_MORE = 1 /* more appends follow at once: send this one without a flush. The first append
+                    without RPM_MORE flushes all of the run */
 };
 
 struct rpm_slice {
-    const void *data; /* anything if len is 0 */
+    const void *data; /* ignored if len is 0 */
     size_t len;       /* bytes */
 };
 
 struct rpm_completion {
     void *context; /* as given to the append */
     uint64_t lsn;  /* where the record is, or would be */
-    int status; /* 0: at the log's level; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED: unknown, there
-                   will be an outcome (rpm_log_resume(), rpm_log_settle()) */
+    int status;    /* 0: at the log's level; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED: unknown until
+                      rpm_log_resume() or rpm_log_settle() delivers the record's outcome */
 };
 
 /**
@@ -47,12 +49,13 @@ struct rpm_completion {
  * @lsn   out, may be NULL: bytes from the start of the log. Set only on 0.
  *
  * Durable:  on 0 the record is at the log's level; on RPM_E_LOST, RPM_E_TIMEDOUT and RPM_E_FENCED
- *           it may or may not be in the log, and has one outcome in the next rpm_log_resume() or
- *           rpm_log_settle(), also if it was not sent at all; on any other error it is not.
+ *           it may or may not be in the log: the next rpm_log_resume() or rpm_log_settle() that
+ *           succeeds delivers one outcome for it, even if it was never sent; on any other error it
+ *           is not in the log and has no outcome.
  * Errors:   RPM_E_INVAL (len 0), RPM_E_TOOBIG, RPM_E_FULL, RPM_E_BUSY (outstanding completions
- *           fill the queue: poll; or inflight_max appends are unknown: settle them),
- *           RPM_E_FENCED (another writer has the log: the connection has ended too, reconnect and
- *           settle), RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_DENIED (log open read only), RPM_E_IO.
+ *           fill the queue: poll; or inflight_max appends are unknown: resume or settle),
+ *           RPM_E_FENCED (another writer claimed the log; this also ends the connection: reconnect,
+ *           then settle), RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_DENIED (log open read only), RPM_E_IO.
  * Threads:  one per conn.
  * Cost:     one write and one flush on the wire, one round trip; no allocation; no system call
  *           on shm: unless the far end sleeps. When full, one message.
@@ -64,15 +67,15 @@ RPM_MUST_CHECK int rpm_log_append(struct rpm_log *log, const void *data, size_t 
  * rpm_log_appendv: add one record that is gathered from several slices, and wait for it.
  *
  * @log     open for writing. Borrowed.
- * @slices  @n pieces of one payload, which begins with the first. Borrowed until return.
- * @n       pieces; together 1..rpm_log_record_max(log) bytes, over shm: direct at most
- *          rpm_log_opts.staging_bytes.
+ * @slices  @n pieces of one payload, first piece first. Borrowed until return.
+ * @n       number of pieces; together 1..rpm_log_record_max(log) bytes, and over shm: direct at
+ *          most rpm_log_opts.staging_bytes.
  * @lsn     out, may be NULL. Set only on 0.
  *
  * Durable:  as rpm_log_append().
  * Errors:   as rpm_log_append().
  * Threads:  one per conn.
- * Cost:     as rpm_log_append(): each slice is copied once, to where it is sent from.
+ * Cost:     as rpm_log_append(), and one copy of each slice into the staging memory.
  */
 RPM_MUST_CHECK int rpm_log_appendv(struct rpm_log *log, const struct rpm_slice *slices, uint32_t n,
                                    uint64_t *lsn);
@@ -88,8 +91,9 @@ RPM_MUST_CHECK int rpm_log_appendv(struct rpm_log *log, const struct rpm_slice *
  * @lsns     out, may be NULL, room for @n. Set only on 0.
  *
  * Durable:  on 0 all records are at the log's level; on RPM_E_LOST, RPM_E_TIMEDOUT and
- *           RPM_E_FENCED a prefix may be in the log, and each of the @n has one outcome, in their
- *           order; on any other error none of them is in the log.
+ *           RPM_E_FENCED a prefix may be in the log, and the next rpm_log_resume() or
+ *           rpm_log_settle() delivers one outcome for each of the @n, in order; on any other error
+ *           none of them is in the log.
  * Errors:   as rpm_log_append().
  * Threads:  one per conn.
  * Cost:     @n writes, one flush, one round trip; no allocation.
@@ -108,28 +112,28 @@ RPM_MUST_CHECK int rpm_log_append_batch(struct rpm_log *log, const struct rpm_sl
  * @context  echoed in the completion. Borrowed until then; never looked at.
  * @lsn      out, may be NULL: where the record goes. Set only on 0.
  *
- * Durable:  nothing until the completion says 0. On an error, whichever it is, the record is not in
- *           the log, and neither a completion nor an outcome follows. What waits for a flush when
- *           the connection is lost ends as what was sent does.
+ * Durable:  nothing until the completion says 0. On any error the record is not in the log, and
+ *           neither a completion nor an outcome follows. If the connection is lost, an append that
+ *           was accepted but not sent yet gets the same completion and outcome as one that was.
  * Errors:   as rpm_log_append(), and RPM_E_BUSY when inflight_max appends are outstanding.
  * Threads:  one per conn.
- * Cost:     one copy; no allocation; does not wait. One at a time: one write and one flush, one
- *           round trip. Many under way: one flush for all that wait (see above), at most two
- *           flushes outstanding, and a caller that polls on has a record at the log's level within
- *           two round trips. On shm: direct, and without hint H9, each has its own flush.
- *           A run of RPM_MORE is flushed with the first append without it, by rpm_log_persist() or
- *           rpm_log_wait(), or when the queue is full.
+ * Cost:     one copy; no allocation; does not wait. One append at a time: one write and one flush,
+ *           one round trip. Many outstanding: one flush serves all unsent appends (see the top of
+ *           this file), at most two flushes are outstanding, and for a caller that keeps polling a
+ *           record is at the log's level within two round trips. On shm: direct, and without hint
+ *           H9, each append has its own flush. A run of RPM_MORE is flushed by the first append
+ *           without it, by rpm_log_persist() or rpm_log_wait(), or when the queue is full.
  * Source:   H9; lib/log/group.c.
  */
 RPM_MUST_CHECK int rpm_log_append_async(struct rpm_log *log, const void *data, size_t len,
                                         uint32_t flags, void *context, uint64_t *lsn);
 
 /**
- * rpm_log_appendv_async: the same for one record that is gathered from several slices.
+ * rpm_log_appendv_async: submit one record that is gathered from several slices.
  *
  * @log      open for writing. Borrowed.
  * @slices   as for rpm_log_appendv(). Borrowed until return.
- * @n        pieces.
+ * @n        number of pieces, as for rpm_log_appendv().
  * @flags    enum rpm_append_flag.
  * @context  echoed in the completion. Borrowed until then; never looked at.
  * @lsn      out, may be NULL. Set only on 0.
@@ -193,31 +197,33 @@ void rpm_log_abandon(struct rpm_log *log);
  * Returns the number of completions, 0 when none is ready.
  * Errors:   RPM_E_INVAL.
  * Threads:  one per conn.
- * Cost:     does not block; no allocation. When it returns 0 it has sent the appends that waited,
- *           unless two flushes are outstanding, or one for more appends than wait: then a later
- *           call sends them. Under sim: it lets model time go on.
+ * Cost:     does not block; no allocation. When it returns 0 it has sent the unsent appends, unless
+ *           two flushes are outstanding, or one that serves more appends than are unsent: then a
+ *           later call sends them. Under sim: model time advances.
  */
 RPM_MUST_CHECK int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n);
 
 /**
- * rpm_log_wait: the same, but sleep until at least @min completions are there.
+ * rpm_log_wait: reap completions as rpm_log_poll() does, but block until there are @min of them.
  *
- * It returns early, with fewer, when no append is outstanding any more and when the time is over.
- * If RPM_MORE left appends without a flush and they are needed for @min, they are flushed.
+ * It returns with fewer than @min when no append is outstanding any more, or at the timeout.
+ * Appends of an RPM_MORE run that have no flush yet are flushed if @min cannot be reached without
+ * them.
  *
  * @log         Borrowed.
  * @done        out, room for @n. Borrowed.
  * @n           at most this many.
  * @min         0..@n; 0: as rpm_log_poll().
- * @timeout_us  how long to wait, model time under sim:; 0: not at all; UINT64_MAX: no limit but the
- *              connection's: if nothing completes for its timeout_us it is given up, and the
- *              completions say RPM_E_TIMEDOUT.
+ * @timeout_us  longest wait in microseconds, of model time under sim:; 0: do not wait; UINT64_MAX:
+ *              only the connection's own limit holds. That limit always holds: if no operation
+ *              completes for rpm_conn_opts.timeout_us, the connection is closed and the completions
+ *              say RPM_E_TIMEDOUT.
  *
  * Returns the number of completions.
- * Errors:   RPM_E_INVAL; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED only if all completions were
- *           delivered before: reconnect, and resume or settle.
+ * Errors:   RPM_E_INVAL; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED only after all completions have
+ *           been delivered: reconnect, then resume or settle.
  * Threads:  one per conn.
- * Cost:     no allocation; spins for some 50 us, then sleeps.
+ * Cost:     no allocation; busy-waits for about 50 us, then sleeps in the kernel.
  */
 RPM_MUST_CHECK int rpm_log_wait(struct rpm_log *log, struct rpm_completion *done, uint32_t n,
                                 uint32_t min, uint64_t timeout_us);

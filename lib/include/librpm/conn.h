@@ -27,8 +27,8 @@ enum rpm_pace {
                               with much under way each; without meaning where nothing is ever under
                               way, on shm: direct */
     RPM_PACE_EAGER = 2,    /* rpm_lock_acquire() tries again at once, without backing off */
-    RPM_PACE_GATHER = 4    /* asynchronous operations wait for rpm_conn_turn(), which sends all of
-                              them; without meaning where nothing is ever under way */
+    RPM_PACE_GATHER = 4    /* tcp: keep asynchronous operations unsent until rpm_conn_turn(), a
+                              blocking call, or 128 KiB of them; no effect on shm: direct */
 };
 
 struct rpm_conn_opts {
@@ -139,8 +139,8 @@ RPM_MUST_CHECK int rpm_conn_fd(struct rpm_conn *conn);
  * it, may take in what the descriptor was about to tell. On 1, and when the descriptor is readable,
  * poll everything on the connection, go on with what was refused with RPM_E_BUSY, and arm again.
  * The descriptor may be readable without anything to find. It tells of completions and of the loss
- * of the connection; of what others write it tells nothing. Appends that wait for a flush are sent
- * as by rpm_log_poll().
+ * of the connection; of what others write it tells nothing. It sends appends that were kept unsent
+ * under the conditions of rpm_log_poll().
  *
  * A far end that is gone without a word is noticed as in a blocking call: nothing has ended for
  * timeout_us although something was under way. The descriptor is readable then, and this call gives
@@ -157,17 +157,17 @@ RPM_MUST_CHECK int rpm_conn_fd(struct rpm_conn *conn);
 RPM_MUST_CHECK int rpm_conn_arm(struct rpm_conn *conn);
 
 /**
- * rpm_conn_turn: send what waits to be sent, and take in what has come.
+ * rpm_conn_turn: send unsent operations and receive completions, once per turn of an event loop.
  *
- * With RPM_PACE_GATHER the polls of logs and regions only hand out what this, or a blocking call,
- * took in: so all that a turn of the caller's loop submitted leaves a byte stream in one send.
+ * With RPM_PACE_GATHER, rpm_log_poll() and rpm_region_poll() only return completions that this or a
+ * blocking call received, so that one send carries all operations of a turn of the loop.
  *
  * @conn  Borrowed.
  *
- * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT: the connection is lost, and the polls say what became of
- *           each operation.
+ * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT (the connection is lost: the completions of its logs and
+ *           regions say what became of each operation).
  * Threads:  one per conn.
- * Cost:     does not block; no allocation; on a byte stream at most two system calls, mostly.
+ * Cost:     does not block; no allocation; over tcp: usually one send and one receive.
  */
 RPM_MUST_CHECK int rpm_conn_turn(struct rpm_conn *conn);
 

@@ -21,8 +21,8 @@ extern "C" {
 enum rpm_error {
     RPM_E_INVAL = -EINVAL,            /* an argument is out of its documented range */
     RPM_E_FULL = -ENOBUFS,            /* the log is full: trim it, then retry */
-    RPM_E_NOSPACE = -ENOSPC,          /* no room to create it: remove objects, or more memory */
-    RPM_E_LIMIT = -EMFILE,            /* a fixed number is reached: close or remove some first */
+    RPM_E_NOSPACE = -ENOSPC,          /* no room to create it: remove objects or enlarge the pool */
+    RPM_E_LIMIT = -EMFILE,            /* a maximum count is reached: close or remove some first */
     RPM_E_TORN = -EBADMSG,            /* bytes failed their checksum */
     RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log (a region: its guard); fate of
                                          in-flight operations unknown */
@@ -69,14 +69,15 @@ const char *rpm_strerror(int err);
 const char *rpm_error_name(int err);
 
 /**
- * rpm_last_error: what exactly went wrong in the last call of this thread.
+ * rpm_last_error: the detailed error text of this thread's last call.
  *
- * The code is the contract, this text is for people. Ask right after a call that failed: each call
- * that can fail drops the text of the one before, so that no text is about an older failure. It
- * means nothing after a call that succeeded.
+ * The code is the contract, this text is for people. Call it right after a call that failed: every
+ * function that can fail discards the text of the call before it. After a call that succeeded the
+ * text has no meaning.
  *
- * Returns "" when nothing failed yet, or the call has no more to say than rpm_strerror() of its
- * code, as often with RPM_E_BUSY. Returned, thread-local: valid until the next call in this thread.
+ * Returns "" if no call has failed yet, or if the failed call has no detail to add to
+ * rpm_strerror(), as is common for RPM_E_BUSY. Returned, thread-local: valid until the next call of
+ * a librpm function in this thread.
  *
  * Threads:  any.
  */

@@ -6,10 +6,11 @@
  * When a connection is lost, or another writer takes the log over (RPM_E_FENCED, which ends the
  * connection too), a writer calls rpm_conn_reconnect() and then
  *
- *   rpm_log_resume()  to learn what became of its appends and go on writing, if no other writer
- *                     claimed the log in between; RPM_E_FENCED if one did, even if it has left
- *   rpm_log_settle()  to learn what became of its appends and write no more
- *   rpm_log_claim()   after either, to become the writer again whatever others did
+ *   rpm_log_resume()  to learn which of its unknown appends are in the log, and go on writing;
+ *                     RPM_E_FENCED if another writer claimed the log since, even if that writer
+ *                     has closed it
+ *   rpm_log_settle()  to learn which of its unknown appends are in the log, and stop writing
+ *   rpm_log_claim()   after either, to become the writer again even if others wrote since
  */
 #ifndef LIBRPM_LOG_H
 #define LIBRPM_LOG_H
@@ -34,7 +35,7 @@ struct rpm_log_opts {
     uint32_t flags;          /* enum rpm_log_flag; 0: read only */
     uint32_t level;          /* enum rpm_level an append's completion promises; 0: RPM_DURABLE */
     uint64_t capacity_bytes; /* with CREATE: size of the ring, a multiple of 4096; 0: an eighth of
-                                the pool, at most 64 MiB, less if only less is free */
+                                the pool, at most 64 MiB, halved until it fits into what is free */
     uint32_t inflight_max;   /* appends outstanding; 0: 256 */
     uint64_t staging_bytes;  /* of the connection's staging memory; 0: 1 MiB */
     void *mem;               /* rpm_log_mem_bytes() bytes for the log's own use, aligned to 64;
@@ -52,14 +53,14 @@ static inline struct rpm_log_opts rpm_log_opts_init(void)
     return opts;
 }
 
-#define RPM_LSN_NONE UINT64_MAX /* no place in the log */
+#define RPM_LSN_NONE UINT64_MAX /* in struct rpm_outcome: the record got no LSN */
 
 /* What became of a record whose append ended in RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_FENCED. */
 struct rpm_outcome {
     void *context; /* as given to the append; NULL for a blocking one */
-    uint64_t lsn;  /* where it was to be; RPM_LSN_NONE: it was not sent, and is not present */
-    int present;   /* 1: in the log, at the log's level; 0: not there and never will be;
-                      -1: cannot be told, other writers wrote there and trimmed it */
+    uint64_t lsn;  /* the record's LSN; RPM_LSN_NONE: it was never sent, and present is 0 */
+    int present;   /* 1: in the log, at the log's level; 0: not in the log, and never will be;
+                      -1: cannot be known, other writers wrote to the log and trimmed this LSN */
 };
 
 struct rpm_log_info {
@@ -104,9 +105,10 @@ static inline struct rpm_log_info rpm_log_info_init(void)
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS, RPM_E_NAME, RPM_E_OWNED (another writer lives, or a fenced
  *           one would not stop), RPM_E_FENCED (another took over meanwhile), RPM_E_NOCAP (the
  *           level cannot be proven, or not by the method, or the link cannot carry that out:
- *           rpm_last_error() says why), RPM_E_NOSPACE (no room in the pool), RPM_E_LIMIT
- *           (objects of the pool, keys or objects of the connection), RPM_E_CORRUPT, RPM_E_INVAL,
- *           RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           rpm_last_error() says why), RPM_E_NOSPACE (no room in the pool), RPM_E_LIMIT (too many
+ *           objects in the pool, or too many open on this connection), RPM_E_CORRUPT (the log's
+ *           head is damaged or older than its records: rpm_log_repair()), RPM_E_INVAL, RPM_E_OPTS,
+ *           RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     reads the log from head to tail; allocates all that the log will ever need.
  */
@@ -129,13 +131,13 @@ RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
 RPM_MUST_CHECK int rpm_log_trim(struct rpm_log *log, uint64_t lsn);
 
 /**
- * rpm_log_resume: after a lost connection, settle what is unknown and go on as the writer.
+ * rpm_log_resume: after a lost connection, learn the outcomes of unknown appends and go on writing.
  *
- * Call rpm_conn_reconnect() first. Since the log was opened, or last settled, there is exactly one
- * outcome for each asynchronous append whose completion says RPM_E_LOST, RPM_E_TIMEDOUT or
- * RPM_E_FENCED, for each blocking one that returned one of them, and for each record of a batch
- * that did. Append again those that are absent. Completions of such appends that were not polled
- * yet are not delivered any more.
+ * Call rpm_conn_reconnect() first. The call delivers exactly one outcome for each append since the
+ * log was opened, or since outcomes were last delivered, that ended in RPM_E_LOST, RPM_E_TIMEDOUT
+ * or RPM_E_FENCED: asynchronous ones (by the status of their completion), blocking ones, and each
+ * record of a batch. The caller appends again the records that are not present. Completions of
+ * these appends that were not polled yet are dropped: their outcomes stand for them.
  *
  * @log       was open for writing. Borrowed.
  * @outcomes  out, room for @room, oldest first. Borrowed.
@@ -143,13 +145,13 @@ RPM_MUST_CHECK int rpm_log_trim(struct rpm_log *log, uint64_t lsn);
  * @count     out: how many outcomes. Set on 0 and on RPM_E_FENCED.
  *
  * Durable:  on 0 what is present is at the log's level, what is absent never appears.
- * Errors:   RPM_E_FENCED if another writer claimed the log in between, whether it still lives or
- *           not, and whether it has written or not: it keeps its claim, the outcomes are delivered,
- *           the log is read only until rpm_log_claim();
- *           RPM_E_INVAL (nothing to settle, too little room), RPM_E_DENIED (open read only),
- *           RPM_E_OWNED (a fenced writer would not stop), RPM_E_NOENT (another log has the name),
- *           RPM_E_NOCAP, RPM_E_CORRUPT, RPM_E_LOST, RPM_E_TIMEDOUT: nothing is delivered, and the
- *           call may be repeated.
+ * Errors:   RPM_E_FENCED (another writer claimed the log since, whether or not it is connected or
+ *           has written: it keeps its claim, the outcomes are delivered, and this handle is read
+ *           only until rpm_log_claim()). After any other error no outcome is delivered, and the
+ *           call may be repeated: RPM_E_INVAL (the log is open for writing, so that nothing is
+ *           unknown; or @room is too small), RPM_E_DENIED (open read only), RPM_E_OWNED (the server
+ *           could not stop a fenced writer), RPM_E_NOENT (the log was removed, or another log has
+ *           its name now), RPM_E_NOCAP, RPM_E_CORRUPT, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     as rpm_log_open().
  */
@@ -157,10 +159,11 @@ RPM_MUST_CHECK int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outco
                                   uint32_t *count);
 
 /**
- * rpm_log_settle: the same outcomes, without going on as the writer.
+ * rpm_log_settle: learn the outcomes of unknown appends, as rpm_log_resume() delivers them, and
+ * stop writing.
  *
- * A claim that this handle still has is given up; one that another writer has is left alone. The
- * log is read only afterwards: appends end in RPM_E_FENCED until rpm_log_claim().
+ * If this handle is still the writer, it gives up its claim; another writer keeps its own. The
+ * handle is read only afterwards: appends end in RPM_E_FENCED until rpm_log_claim().
  *
  * @log       was open for writing. Borrowed.
  * @outcomes  out, room for @room, oldest first. Borrowed.
@@ -168,8 +171,9 @@ RPM_MUST_CHECK int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outco
  * @count     out: how many outcomes. Set on 0 and on RPM_E_TRIMMED.
  *
  * Durable:  on 0 what is present is at the log's level, what is absent never appears.
- * Errors:   RPM_E_TRIMMED if other writers trimmed the log so that some outcomes are -1: all are
- *           delivered; any other as rpm_log_resume(), but for RPM_E_FENCED.
+ * Errors:   RPM_E_TRIMMED (other writers trimmed the log, so that the outcomes of some records
+ *           cannot be known: all outcomes are delivered, these with present -1); otherwise as
+ *           rpm_log_resume(), except that RPM_E_FENCED is not an error here.
  * Threads:  one per conn.
  * Cost:     as rpm_log_open().
  */
@@ -177,13 +181,15 @@ RPM_MUST_CHECK int rpm_log_settle(struct rpm_log *log, struct rpm_outcome *outco
                                   uint32_t *count);
 
 /**
- * rpm_log_claim: become the writer of a log that was settled, whoever wrote in between.
+ * rpm_log_claim: become the writer again after rpm_log_settle(), or after rpm_log_resume() returned
+ * RPM_E_FENCED, even if other writers wrote since.
  *
- * @log    was open for writing; nothing of it is unknown. Borrowed.
- * @flags  0: RPM_E_OWNED if another writer lives; RPM_LOG_TAKEOVER: fence it.
+ * @log    was open for writing, and all outcomes have been delivered. Borrowed.
+ * @flags  0: RPM_E_OWNED if another writer is connected; RPM_LOG_TAKEOVER: fence it.
  *
  * Durable:  as rpm_log_open() with WRITE.
- * Errors:   as rpm_log_open(); RPM_E_INVAL (it is the writer; there are outcomes to be settled).
+ * Errors:   as rpm_log_open(); RPM_E_INVAL (this handle is the writer already; or outcomes are not
+ *           delivered yet: rpm_log_settle() first).
  * Threads:  one per conn.
  * Cost:     as rpm_log_open().
  */

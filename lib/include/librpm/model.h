@@ -94,7 +94,7 @@ struct rpm_cost {
     uint64_t partial_words; /* inbound writes of less than 64 bytes of a line */
     uint64_t events;        /* of the model, warm-up included */
     uint64_t requests;      /* of scripts' clients: messages that they sent */
-    uint64_t failures;      /* of scripts' transactions: attempts that failed at a word */
+    uint64_t failures;      /* scripts: attempts of transactions that met a conflict */
 };
 
 static inline struct rpm_cost rpm_cost_init(void)

@@ -64,7 +64,7 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  *           in flight, and be gone after a power loss.
  * Errors:   RPM_E_TRIMMED (overtaken by a trim), RPM_E_RANGE (from_lsn is not the start of a
  *           record, or what was read before did not survive), RPM_E_CORRUPT (the log's head is
- *           damaged, or older than the records), RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           damaged, or older than its records: rpm_log_repair()), RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one large read for many records; no allocation.
  */

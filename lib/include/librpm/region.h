@@ -85,9 +85,9 @@ struct rpm_patch {
  * Durable:  with CREATE, on 0 the region exists after power loss, zero-filled (not DRAM).
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS (also: of another kind), RPM_E_NAME, RPM_E_NOCAP (the level,
  *           or the method, which does not reach it or which the link cannot carry out),
- *           RPM_E_NOSPACE (no room in the pool or DRAM), RPM_E_LIMIT, RPM_E_INVAL (also: a claim of
- *           another connection's, or of a log open for reading), RPM_E_FENCED (the claim is
- *           another's by now), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           RPM_E_NOSPACE (no room in the pool or DRAM), RPM_E_LIMIT, RPM_E_INVAL (also: a guard
+ *           log of another connection, or open for reading only), RPM_E_FENCED (another writer has
+ *           claimed the guard log since), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one message round trip; allocates all that the region will ever need.
  */
@@ -154,8 +154,8 @@ RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm
  * @data    out, @len bytes. Borrowed until return.
  * @len     bytes, at least 1.
  *
- * Reads go on when the log that guards the region was claimed by another, until something that this
- * handle may not do any more was refused: RPM_E_FENCED ends the connection.
+ * If another writer claims the log that guards the region, reads still succeed; the first write of
+ * this handle is then refused with RPM_E_FENCED, which ends the connection and so its reads.
  *
  * Durable:  what is read need not be durable yet: rpm_region_persist() makes it so.
  * Errors:   RPM_E_RANGE, RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.

@@ -12,15 +12,16 @@
 extern "C" {
 #endif
 
-/* What an operation does to the word it names. A transaction that fails at a word ends its phase,
- * gives back what it holds, rests, and begins anew. */
+/* A word models the lock and the version of a row: operations that name the same word conflict. The
+ * role says what an operation does to its word. A transaction that meets a conflict completes its
+ * phase, releases the words it holds, waits (backoff_ns), and runs again from its first phase. */
 enum rpm_script_role {
     RPM_ROLE_NONE = 0,
-    RPM_ROLE_LOOK = 1, /* READ: fails if another transaction holds the word, or if one has changed
-                          it since this transaction first looked at it */
-    RPM_ROLE_TAKE = 2, /* CAS: takes the word; fails if another transaction holds it */
-    RPM_ROLE_GIVE = 3, /* WRITE or CAS: gives it back, changed */
-    RPM_ROLE_SWAP = 4  /* CAS: changes the word, without holding it; fails as LOOK does */
+    RPM_ROLE_LOOK = 1, /* READ of the version: a conflict if another transaction holds the word, or
+                          changed it since this transaction's first LOOK or SWAP at it */
+    RPM_ROLE_TAKE = 2, /* CAS that locks: a conflict if another transaction holds the word */
+    RPM_ROLE_GIVE = 3, /* WRITE or CAS that unlocks and changes the version */
+    RPM_ROLE_SWAP = 4  /* CAS that changes the version without locking; conflicts as LOOK does */
 };
 
 /* One operation. Those of a phase stand side by side and are posted together; the next phase begins
@@ -39,9 +40,9 @@ struct rpm_script_op {
     uint32_t bytes;        /* 1 B..64 KiB */
     uint32_t pad_bytes;    /* a write's length is rounded up to this; 0: 1 */
     uint32_t align_bytes;  /* it begins at a multiple of this; 0: 64 */
-    uint32_t word;         /* that other transactions touch too, 1 to load.words; 0: none. A NIC
-                              carries out atomics on one word one after another */
-    uint32_t role;         /* enum rpm_script_role; of one-sided operations with a word */
+    uint32_t word;         /* number of the word it names, 1 to load.words; 0: none. A NIC carries
+                              out atomic operations on the same word one after another */
+    uint32_t role;         /* enum rpm_script_role; 0 unless by is RPM_BY_NIC and word is not 0 */
 };
 
 struct rpm_script {
@@ -63,14 +64,16 @@ struct rpm_script_load {
     uint32_t far;                     /* 1: NIC and cores do not own the servers' memory */
     uint32_t ddio;                    /* enum rpm_answer; 0: as the preset says */
     uint32_t writers_max;             /* cores that may write to one module at a time; 0: any */
-    uint32_t doorbells;               /* of each machine, that its threads share; 0: one a thread */
-    uint32_t outstanding_max;         /* requests that a thread has under way at a time, or one
-                                         phase, if that has more; 0: any number */
-    uint32_t words;                   /* that operations name; at most 16 Mi */
-    uint64_t backoff_ns;              /* rest after a failure: this, and up to as much again by
-                                         chance; the first part doubles with each failure of one
-                                         transaction; 0: none; at most 1 s */
-    uint64_t backoff_max_ns;          /* that the first part grows to; 0: backoff_ns */
+    uint32_t doorbells;               /* doorbell registers of each client machine, shared by its
+                                         threads; 0: each thread has its own. At most 4096; needs
+                                         machines */
+    uint32_t outstanding_max;         /* requests that a thread has outstanding; a phase with more
+                                         is sent alone; 0: no limit */
+    uint32_t words;                   /* number of words that operations may name; at most 16 Mi */
+    uint64_t backoff_ns;              /* wait after a conflict, plus a random part of 0 to
+                                         backoff_ns; without the random part it doubles with each
+                                         conflict of a transaction; 0: no wait; at most 1 s */
+    uint64_t backoff_max_ns;          /* limit of the doubling; 0: backoff_ns, no doubling */
     uint64_t pause_ns;                /* of a coroutine after each transaction; at most 1 s */
     uint64_t region_bytes;            /* of a server that are touched; 0: 1 GiB; at most 64 GiB */
     uint64_t dram_bytes;              /* the same of its DRAM; 0: 64 MiB; at most 64 GiB */
@@ -89,13 +92,14 @@ static inline struct rpm_script_load rpm_script_load_init(void)
 
 /**
  * rpm_model_run_scripts: carry out transactions on servers of the platform, from cold, and say what
- * they took. Transactions fail at the words that their operations name, at nothing else: without
- * words each finds its locks free and what it read unchanged.
+ * they took. Transactions conflict only at the words that their operations name: an operation
+ * without a word finds its lock free and its version unchanged.
  *
  * @model  Borrowed.
  * @load   Borrowed until return, with its scripts.
- * @cost   in: its size field; out: the rest, set only on 0. Operations are transactions here, from
- *         their first attempt to their end; the media are those of all servers.
+ * @cost   in: its size field; out: the rest, set only on 0. An operation of the cost is here one
+ *         transaction, from the start of its first attempt to its commit; the media are those of
+ *         all servers.
  *
  * Errors:   RPM_E_INVAL (a field outside its range, or two that exclude each other), RPM_E_OPTS,
  *           RPM_E_NOMEM.

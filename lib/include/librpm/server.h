@@ -41,8 +41,9 @@ struct rpm_server_opts {
                              is probed, else the operator's word */
     const char *tls_cert; /* PEM file, for addresses that say tls=on: one at least. Borrowed until
                              return */
-    const char *tls_key;  /* PEM file of its key, mode 0600, or 0640 where root owns it; refused if
-                             others can read it. Borrowed until return */
+    const char *tls_key;  /* PEM file of its key: RPM_E_INVAL if its mode allows group or others
+                             anything; if root owns it, the group may read it. Borrowed until
+                             return */
 };
 
 static inline struct rpm_server_opts rpm_server_opts_init(void)
@@ -150,7 +151,8 @@ RPM_MUST_CHECK int rpm_server_facts(const struct rpm_server *server, struct rpm_
 
 /**
  * rpm_server_url: an address that the server listens at, as a client dials it: with the port that
- * was chosen where 0 was asked for, an address of this machine where "*" was, without options.
+ * was chosen where 0 was asked for, with an address of this machine where "*" was asked for, and
+ * without options.
  *
  * @server  Borrowed.
  * @index   from 0: the shm: name if there is one, then the others in the order they were given.

@@ -28,10 +28,10 @@ struct rpm_conn_stats {
     uint64_t backoffs;         /* waits for a lock that somebody else held */
     uint64_t backoff_ns;       /* time in them */
     uint64_t steps;            /* lists of steps posted */
-    uint64_t messages;         /* sends to a socket; of other links, operations posted; 0 where an
-                                  operation is done when it is posted (shm: direct) */
-    uint64_t sent_bytes;       /* in them */
-    uint64_t received_bytes;   /* in what came back */
+    uint64_t messages;         /* tcp: sends to the socket; other links: operations posted; 0 on
+                                  shm: direct, where an operation completes when it is posted */
+    uint64_t sent_bytes;       /* in these messages */
+    uint64_t received_bytes;   /* in the replies */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)
