@@ -5,8 +5,8 @@
  * Invariants
  *   the text belongs to one thread and is set only by the function that decides an error
  *   the code is the contract; no code of ours reads the text
- *   a public function that can fail drops the text of the call before: what it fails with without a
- *   text is not told with an older one
+ *   a public function that can fail drops the text of the call before it: if it then fails without
+ *   a text of its own, rpm_last_error() is empty and not about an older failure
  *
  * Tests: tests/unit/base/err_test.cpp
  */
@@ -31,8 +31,8 @@ static const struct entry ENTRIES[] = {
     { RPM_E_INVAL, "RPM_E_INVAL", "an argument is out of its documented range" },
     { RPM_E_FULL, "RPM_E_FULL", "the log is full: trim it, or make it larger" },
     { RPM_E_NOSPACE, "RPM_E_NOSPACE",
-      "no room for it: remove what is not needed, or use a larger pool" },
-    { RPM_E_LIMIT, "RPM_E_LIMIT", "as many as there can be: close or remove some" },
+      "no room to create it: remove objects, or use a larger pool" },
+    { RPM_E_LIMIT, "RPM_E_LIMIT", "a maximum count is reached: close or remove some" },
     { RPM_E_TORN, "RPM_E_TORN", "bytes failed their checksum" },
     { RPM_E_FENCED, "RPM_E_FENCED", "a newer writer owns this log" },
     { RPM_E_LOST, "RPM_E_LOST", "the peer is gone: fate of in-flight operations unknown" },

@@ -20,10 +20,11 @@ int rpmi_log_refuse(const struct rpm_log *log)
     RPM_ASSERT(log->dead != 0);
     if (log->dead == RPM_E_FENCED)
         return rpmi_fail(log->dead,
-                         "log '%s' is another writer's, or was settled: settle it, then "
-                         "claim it to write again",
+                         "log '%s': another writer claimed it, or rpm_log_settle() ended writing; "
+                         "reconnect, rpm_log_settle(), then rpm_log_claim() to write again",
                          log->name);
-    return rpmi_fail(log->dead, "log '%s': its connection was lost; reconnect, then resume it",
+    return rpmi_fail(log->dead,
+                     "log '%s': its connection was lost; reconnect, then rpm_log_resume()",
                      log->name);
 }
 

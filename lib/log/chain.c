@@ -2,9 +2,9 @@
 /*
  * chain.c: find the log among the whole frames of a ring. See chain.h.
  *
- * Which chain is the log, if no valid slot tells its beginning: the one with the newest writer's
- * records, and of several the one with the most. So a damaged record near the beginning costs what
- * is in front of it, one near the end what is behind it.
+ * If no valid head slot says where the log begins, the log is the chain whose last record has the
+ * highest epoch, and of several such chains the one with the most records. So a damaged record near
+ * the beginning of the log costs the records before it, one near the end the records after it.
  *
  * Tests: tests/unit/log/chain_test.cpp
  */
@@ -45,7 +45,7 @@ static void append(struct rpmi_chain *chain, const struct rpmi_chain *more)
     chain->epoch_last = more->epoch_last;
 }
 
-/* A place for one more: if there is none, that of the chain which ends first. */
+/* An entry for a new chain; when all are used, that of the chain which ends first. */
 static struct rpmi_chain *place(struct rpmi_chains *chains)
 {
     struct rpmi_chain *oldest = &chains->chain[0];
@@ -77,8 +77,8 @@ void rpmi_chains_add(struct rpmi_chains *chains, const struct rpmi_frame *frame)
         chains->end_lsn = one.end_lsn;
     if (frame->epoch > chains->epoch)
         chains->epoch = frame->epoch;
-    /* What a later frame skips, or fills its last line with, may hold a whole one of an earlier
-     * lap. */
+    /* The bytes that a later pad frame skips, and the padding of a later frame's last line, may
+     * still hold a whole frame of an earlier lap. */
     if (position < chains->over_end && frame->lsn < chains->over_lsn)
         return;
     chains->over_lsn = frame->lsn;
@@ -91,7 +91,7 @@ void rpmi_chains_add(struct rpmi_chains *chains, const struct rpmi_frame *frame)
     *place(chains) = one;
 }
 
-/* Join the first pair that can be. False: there is none. */
+/* Join the first two chains of which one continues the other. False: there are none. */
 static bool join_one(struct rpmi_chains *chains)
 {
     for (uint32_t i = 0; i < chains->count; i++)
@@ -168,7 +168,8 @@ int rpmi_chains_choose(const struct rpmi_chains *chains, const struct rpmi_known
             !is_in_chain(chains, known->from_lsn))
             return rpmi_fail(RPM_E_RANGE,
                              "the log cannot begin at %" PRIu64
-                             ": no whole record starts there that was not trimmed or overwritten",
+                             ": expected the first byte of a whole record that was neither trimmed "
+                             "nor overwritten",
                              known->from_lsn);
         start->walk_lsn = known->from_lsn;
         start->least_lsn = known->from_lsn;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chain.h: what a ring holds where no head says where the log begins and ends: whole frames, each
- * at the end of the one before it, make a chain. Pure: frames in, a choice out.
+ * chain.h: find a log's records in its ring without the head. A frame whose checksum is right is
+ * whole; whole frames, each of which begins where the one before it ends, form a chain. These
+ * functions do no input or output: the caller adds the frames of the ring, and they choose the
+ * chain that is the log.
  *
  * Invariants
- *   the epochs of a chain do not decrease: behind a newer writer's record nothing older counts
- *   a frame whose place a later one took, in part or whole, is in no chain
- *   what is kept lies in one chain, and within one lap of the last whole frame
+ *   the epochs of a chain do not decrease: a record of an older writer behind one of a newer writer
+ *   is not part of the log
+ *   a frame that a later frame overwrote, in part or whole, is in no chain
+ *   the log that is kept lies in one chain, and within one ring length of the end of the last frame
  *
  * Tests: tests/unit/log/chain_test.cpp
  */
@@ -33,52 +36,52 @@ struct rpmi_chains {
     uint64_t capacity;
     struct rpmi_chain chain[RPMI_CHAINS_MAX];
     uint32_t count;
-    uint64_t dropped_records; /* of chains that had no room here: those that end first */
+    uint64_t dropped_records; /* of chains that found no entry free: those that end first */
     uint64_t end_lsn;         /* the highest end of a whole frame */
-    uint32_t epoch;           /* the highest of one */
-    uint64_t over_lsn;        /* the last frame that was added, */
+    uint32_t epoch;           /* the highest epoch of a whole frame */
+    uint64_t over_lsn;        /* the LSN of the frame added last, */
     uint64_t over_end;        /* and the position in the ring where it ends */
 };
 
-/* What is known of the log beside its ring. */
+/* What the head slots and the caller say about the log. */
 struct rpmi_known {
-    bool has_head;         /* a slot is valid; of those that are: */
-    struct rpmi_head head; /* the one with the highest turn, */
-    uint64_t trim_lsn;     /* and the highest trim_lsn */
+    bool has_head;         /* at least one slot is valid */
+    struct rpmi_head head; /* of the valid slot with the highest turn */
+    uint64_t trim_lsn;     /* highest trim_lsn of all valid slots */
     bool lacks_start;      /* no whole frame begins at trim_lsn */
-    bool has_from;         /* the caller says where the log is to begin: */
+    bool has_from;         /* the caller gives the first record's LSN: */
     uint64_t from_lsn;
 };
 
 /* Where the log begins. */
 struct rpmi_start {
-    uint64_t walk_lsn;  /* frames follow one another from here on, unless the log is empty */
-    uint64_t least_lsn; /* the first of them that does not begin below is the first one kept */
-    uint64_t floor_lsn; /* what ends here or before was trimmed */
+    uint64_t walk_lsn;  /* LSN of a frame from which the frames are followed to the log's end */
+    uint64_t least_lsn; /* frames with a lower LSN are passed over: the log begins here or behind */
+    uint64_t floor_lsn; /* frames that end here or before were trimmed or overwritten */
 };
 
 enum rpmi_fate {
-    RPMI_FATE_KEPT = 1,     /* all of it, or what is not trimmed and not given up */
+    RPMI_FATE_KEPT = 1,     /* the log is this chain or a part of it */
     RPMI_FATE_TRIMMED = 2,  /* it ends before the log begins */
-    RPMI_FATE_GIVEN_UP = 3, /* a newer writer sealed the log in front of it: it was no part of it */
-    RPMI_FATE_LOST = 4      /* perhaps a part of the log, and out of reach from now on */
+    RPMI_FATE_GIVEN_UP = 3, /* an older writer's, behind where the next one continued: no part */
+    RPMI_FATE_LOST = 4      /* may have been a part of the log, and is not in what is kept */
 };
 
 void rpmi_chains_begin(struct rpmi_chains *chains, uint64_t capacity);
-/* A whole frame. They come in the order of their places in the ring. */
+/* Add a whole frame. The caller adds frames in the order of their positions in the ring. */
 void rpmi_chains_add(struct rpmi_chains *chains, const struct rpmi_frame *frame);
-/* Would a frame at @lsn go on with a chain? */
+/* Would a frame at @lsn continue a chain? */
 bool rpmi_chains_expect(const struct rpmi_chains *chains, uint64_t lsn);
-/* That was all: join chains that go on at the ring's beginning. */
+/* All frames were added: join chains that continue at the ring's beginning. */
 void rpmi_chains_end(struct rpmi_chains *chains);
 
-/* Choose. RPM_E_RANGE: the log cannot begin where the caller says. */
+/* Choose where the log begins. RPM_E_RANGE: no whole frame begins at known->from_lsn. */
 int rpmi_chains_choose(const struct rpmi_chains *chains, const struct rpmi_known *known,
                        struct rpmi_start *start);
 /* May @frame follow one of epoch @before (0: none) in the log? */
 bool rpmi_known_allows(const struct rpmi_known *known, const struct rpmi_frame *frame,
                        uint32_t before);
-/* What becomes of @chain if @kept is all of the log. */
+/* What happens to @chain if the log is repaired to be @kept. */
 enum rpmi_fate rpmi_chain_fate(const struct rpmi_chain *chain, const struct rpmi_known *known,
                                const struct rpmi_start *start, const struct rpmi_chain *kept);
 

@@ -27,8 +27,10 @@ int rpmi_log_unsent(struct rpm_log *log, uint32_t n, int err)
     if (log->dead == 0)
         rpmi_log_finish(log, log->submitted, err);
     if (log->unknown_count + n > log->inflight_max)
-        return rpmi_fail(RPM_E_BUSY, "log '%s': %u appends are unknown; resume it, or settle it",
-                         log->name, log->unknown_count);
+        return rpmi_fail(RPM_E_BUSY,
+                         "log '%s': %u appends have unknown outcomes, the maximum is %u "
+                         "(inflight_max); reconnect, then rpm_log_resume() or rpm_log_settle()",
+                         log->name, log->unknown_count, log->inflight_max);
     for (uint32_t i = 0; i < n; i++)
         log->unknown[log->unknown_count++] = (struct rpm_outcome){ .lsn = RPM_LSN_NONE };
     return err;
@@ -153,7 +155,7 @@ int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
     RPM_ASSERT(log != NULL && (done != NULL || n == 0));
     RPM_ASSERT_SLOW(rpmi_log_sound(log));
     if (n > INT32_MAX)
-        return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
+        return rpmi_fail(RPM_E_INVAL, "room for %u completions, maximum %d", n, INT32_MAX);
     rpmi_conn_glance(log->conn);
     return (int)rpmi_log_take(log, done, n);
 }

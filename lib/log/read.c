@@ -455,7 +455,7 @@ static int check_start(struct rpm_reader *reader)
             return err;
     } while (reader->head.turn != seen && ++turn < START_TURNS_MAX);
     return rpmi_fail(RPM_E_RANGE,
-                     "no record of log '%s' starts at %" PRIu64 ", nor does it end there",
+                     "no record of log '%s' starts at %" PRIu64 ", and it is not the log's end",
                      reader->log->name, reader->next_lsn);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repair.c: write the head of a log anew from what its ring holds. What is to be written is found
- * twice: first to say it, and again once the log is claimed and no writer can change it any more.
+ * repair.c: write a new head for a log from the records in its ring. The ring is read twice: once
+ * to report what a repair would keep, and again after the claim, when no writer can change it any
+ * more.
  *
- * Which records are the log: chain.c. What the far end does: pool/claim.c.
+ * chain.c chooses the records that are the log; pool/claim.c writes the head, at the server.
  *
  * Tests: tests/unit/log/repair_test.cpp, tests/conform/repair_test.cpp
  */
@@ -20,14 +21,14 @@
 #include <stdio.h>
 
 #define FLAGS_ALL (RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD | RPM_REPAIR_TAKEOVER | RPM_REPAIR_FROM)
-#define HEADER_READS_MAX 8u /* while a slot is damaged: the server may just be writing it */
+#define HEADER_READS_MAX 8u /* a slot that looks damaged may be one that the server is writing */
 #define HEADER_BYTES (RPMI_GUARD_OFFSET + sizeof(uint64_t)) /* the slots and the claim word */
 
 _Static_assert(RPM_REPAIR_SLOTS == RPMI_HEAD_SLOTS, "every slot is reported");
 _Static_assert((int)RPM_REPAIR_KEPT == (int)RPMI_FATE_KEPT, "one numbering");
 _Static_assert((int)RPM_REPAIR_LOST == (int)RPMI_FATE_LOST, "one numbering");
 
-/* One look at a log. Its chains are too large for the stack. */
+/* One examination of a log: too large for the stack. */
 struct look {
     struct rpm_log *log;
     const struct rpm_repair_opts *opts;
@@ -37,8 +38,8 @@ struct look {
     struct rpmi_known known;
     struct rpmi_start start;
     struct rpmi_chain kept;
-    bool opens;  /* by the head that is there, and holds all that it vouches for */
-    bool walked; /* a whole frame lies where the walk began */
+    bool opens;  /* with its present head, and the records that this head promises are there */
+    bool walked; /* a whole frame is at start.walk_lsn */
     struct rpm_repair_report report;
 };
 
@@ -63,8 +64,9 @@ static int read_header(struct look *look)
     if (err != 0 || lacking != 0) {
         look->report.state = err != 0 ? RPM_REPAIR_NEEDED : RPM_REPAIR_SURVIVED;
         (void)snprintf(look->report.why, sizeof(look->report.why), "%s",
-                       err != 0 ? rpm_last_error()
-                                : "a copy of the head in force is damaged, or a power cut tore it");
+                       err != 0
+                           ? rpm_last_error()
+                           : "one copy of the newest head is damaged, or was torn by a power cut");
     }
     return 0;
 }
@@ -104,7 +106,7 @@ static void need(struct look *look, const char *why)
     (void)snprintf(look->report.why, sizeof(look->report.why), "%s", why);
 }
 
-/* Does the log open, and is all there that its head vouches for? */
+/* Does the log open, and are the records there that its head promises? */
 static int try_log(struct look *look)
 {
     struct rpmi_scan_report report;
@@ -122,9 +124,9 @@ static int try_log(struct look *look)
     if (err != 0)
         need(look, rpm_last_error());
     if (look->report.claim >= UINT32_MAX)
-        need(look, "the claim word is damaged: it holds no epoch");
+        need(look, "the claim word is damaged: it is larger than any epoch");
     if (look->known.has_from)
-        need(look, "another beginning is asked for");
+        need(look, "the caller gives another beginning (RPM_REPAIR_FROM)");
     return 0;
 }
 
@@ -156,7 +158,7 @@ static bool keep(void *context, const struct rpmi_frame *frame)
     return true;
 }
 
-/* Walk the log from where it is taken to begin to where it ends. */
+/* Follow the frames of the log from its chosen beginning to its end, and sum them up in kept. */
 static int walk(struct look *look)
 {
     int err = rpmi_chains_choose(&look->chains, &look->known, &look->start);
@@ -182,7 +184,7 @@ static int find_log(struct look *look)
                          look->log->name, look->known.from_lsn);
     if (err != 0 || look->walked || look->opens)
         return err;
-    /* Nothing is there where the slots say: of the chains that are elsewhere take the best. */
+    /* No whole frame is where the slots say that the log begins: choose among all chains. */
     look->known.lacks_start = true;
     return walk(look);
 }
@@ -256,14 +258,14 @@ static int look_at(struct look *look)
     return err;
 }
 
-/* May what was found be written? */
+/* May a head for the records found be written? */
 static int permit(const struct look *look)
 {
     if (look->report.lost == 0 || (look->opts->flags & RPM_REPAIR_DISCARD) != 0)
         return 0;
     return rpmi_fail(RPM_E_CORRUPT,
                      "log '%s' is not repaired: %" PRIu64
-                     " whole records would be out of reach; RPM_REPAIR_DISCARD gives them up",
+                     " whole records would be lost; RPM_REPAIR_DISCARD permits that",
                      look->log->name, look->report.lost);
 }
 
@@ -287,7 +289,7 @@ static int claim(struct look *look)
     return 0;
 }
 
-/* Write the head, of what is there now that no writer is. */
+/* Examine the log again, now that no writer can change it, and write its head. */
 static int write_head(struct look *look)
 {
     struct rpm_log *log = look->log;
@@ -305,8 +307,9 @@ static int write_head(struct look *look)
         err = permit(look);
     if (err == 0 && look->chains.epoch >= log->epoch)
         err = rpmi_fail(RPM_E_CORRUPT,
-                        "log '%s' has a record of epoch %" PRIu32 ", claimed is %" PRIu32,
-                        log->name, look->chains.epoch, log->epoch);
+                        "log '%s' has a record of epoch %" PRIu32 ", expected at most %" PRIu32
+                        ": repeat the repair",
+                        log->name, look->chains.epoch, log->epoch - 1);
     if (err != 0)
         return err;
     call.bytes = look->kept.first_lsn;
@@ -341,7 +344,8 @@ static int opts_read(const struct rpm_repair_opts *opts, struct rpm_repair_opts 
     if (err != 0)
         return err;
     if ((ours->flags & ~(uint32_t)FLAGS_ALL) != 0)
-        return rpmi_fail(RPM_E_INVAL, "unknown repair flags %#x", ours->flags);
+        return rpmi_fail(RPM_E_INVAL, "repair flags %#x, known are %#x", ours->flags,
+                         (unsigned)FLAGS_ALL);
     return 0;
 }
 

@@ -40,7 +40,7 @@ static void meet(void *context, const struct rpmi_frame *frame)
         log->unknown[settle->next].present = 1;
 }
 
-/* Records that were trimmed meanwhile were there, if nobody else wrote. */
+/* A record that was trimmed since was in the log, if no other writer wrote. */
 static void settle_trimmed(struct rpm_log *log, bool alone)
 {
     for (uint32_t i = 0; i < log->unknown_count; i++) {
@@ -90,13 +90,16 @@ static void give_up_claim(struct rpm_log *log)
 
 static int others_trimmed(const struct rpm_log *log)
 {
-    return rpmi_fail(RPM_E_TRIMMED, "other writers wrote to log '%s' and trimmed it", log->name);
+    return rpmi_fail(
+        RPM_E_TRIMMED,
+        "other writers wrote to log '%s' and trimmed it: some outcomes are unknown (present -1)",
+        log->name);
 }
 
 static int not_ours(const struct rpm_log *log)
 {
-    return rpmi_fail(RPM_E_FENCED, "another writer claimed log '%s'; rpm_log_claim() takes it back",
-                     log->name);
+    return rpmi_fail(RPM_E_FENCED,
+                     "another writer claimed log '%s'; rpm_log_claim() to write again", log->name);
 }
 
 /* One walk along what is there now. Records met stay present, whatever later walks find. */
@@ -107,12 +110,12 @@ static int walk(struct rpm_log *log)
 
     if (err != 0)
         return err;
-    /* The other one may not have made durable yet what we are about to call present. */
+    /* The other writer may not have made durable yet the records that we report as present. */
     return rpmi_log_make_durable(log, log->read_key, log->head.trim_lsn, log->report.end_lsn);
 }
 
-/* Others may write, and trim under our feet: look until the head stood still. The log is read only
- * from now on. RPM_E_TRIMMED: some outcomes are -1. */
+/* Other writers may append and trim meanwhile: scan again until the head did not change. The log is
+ * read only from now on. RPM_E_TRIMMED: some outcomes are -1. */
 static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
 {
     bool still = false;
@@ -143,7 +146,7 @@ static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, u
     return lost_track ? others_trimmed(log) : 0;
 }
 
-/* After a reconnect our keys are void and the server may have forgotten us: start over. */
+/* After a reconnect our keys are void and the server may have restarted: open the log again. */
 static int start_over(struct rpm_log *log)
 {
     uint64_t log_id = log->log_id;
@@ -151,7 +154,8 @@ static int start_over(struct rpm_log *log)
     int err;
 
     if (log->conn->link->lost != 0)
-        return rpmi_fail(log->conn->link->lost, "log '%s': reconnect first", log->name);
+        return rpmi_fail(log->conn->link->lost,
+                         "log '%s': its connection is lost: rpm_conn_reconnect() first", log->name);
     err = rpmi_log_replan(log);
     if (err == 0)
         err = rpmi_log_attach(log, 0, capacity);
@@ -169,7 +173,7 @@ static int start_over(struct rpm_log *log)
     return err;
 }
 
-/* Has nobody else sealed an epoch since? The answer to our own last SEAL may have been lost. */
+/* Has no other writer sealed an epoch since? The reply to our own last SEAL may have been lost. */
 static bool look_around(struct rpm_log *log)
 {
     log->alone =
@@ -179,14 +183,14 @@ static bool look_around(struct rpm_log *log)
     return log->alone;
 }
 
-/* Is the log known to be another's now, or to have been meanwhile? */
+/* Is it known that another writer claimed the log since? */
 static bool deposed(struct rpm_log *log)
 {
     return !look_around(log) || log->dead == RPM_E_FENCED || log->gone_epoch >= log->wrote_epoch;
 }
 
-/* No other writer was seen. Yet one may have claimed the log since then, and may not have sealed
- * its epoch: the far end knows, and refuses us then, so that we never fence it. */
+/* No other writer was seen, but one may have claimed the log and not sealed its epoch yet. The
+ * server knows, and then refuses this claim, so that it never fences a successor. */
 static int claim_again(struct rpm_log *log)
 {
     int err = rpmi_log_claim(log, RPMI_CALL_RESUME);
@@ -215,7 +219,7 @@ static int may_settle(const struct rpm_log *log, uint32_t room)
 }
 
 /* Claim what is still ours, and find out what became of each unknown record. RPM_E_FENCED: it is
- * not ours any more, nothing is settled yet. RPM_E_TRIMMED cannot be: nobody else wrote. */
+ * not ours any more, nothing is settled yet. RPM_E_TRIMMED is impossible: no other writer wrote. */
 static int settle_as_writer(struct rpm_log *log)
 {
     struct settle settle = { .log = log };
@@ -305,7 +309,8 @@ int rpm_log_claim(struct rpm_log *log, uint32_t flags)
     if (err != 0)
         return err;
     if (log->unknown_count != 0)
-        return rpmi_fail(RPM_E_INVAL, "log '%s': %u appends are unknown; rpm_log_settle() first",
+        return rpmi_fail(RPM_E_INVAL,
+                         "log '%s': %u outcomes are not delivered yet: rpm_log_settle() first",
                          log->name, log->unknown_count);
     err = start_over(log);
     if (err == 0)

@@ -2,8 +2,9 @@
 /*
  * wait.c: sleep until enough appends have completed.
  *
- * Two limits end it. The caller's own ends the call and nothing else. The connection's ends the
- * connection, as in an event loop: nothing has ended for so long although something was under way.
+ * Two time limits end the wait. The caller's timeout ends only the call. The connection's
+ * timeout_us closes the connection, as in an event loop: operations were outstanding for that long
+ * and none completed.
  *
  * Tests: tests/unit/log/wait_test.cpp, tests/conform/wait_test.cpp
  */
@@ -12,7 +13,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 
-/* Must what RPM_MORE left without a flush be flushed, for @want completions to come? */
+/* Must appends of an RPM_MORE run without a flush be flushed to get @want completions? */
 static bool needs_seal(const struct rpm_log *log, uint32_t want)
 {
     uint32_t sealed = 0;
@@ -29,13 +30,13 @@ static bool needs_seal(const struct rpm_log *log, uint32_t want)
     return sealed < want;
 }
 
-/* Until something happened, or @until_ns: RPM_E_BUSY. */
+/* Wait until an operation completed, the connection was lost, or @until_ns (RPM_E_BUSY). */
 static int wait_once(struct rpm_log *log, uint32_t want, uint64_t until_ns)
 {
     if (needs_seal(log, want)) {
         int err = rpmi_group_seal(log);
 
-        /* Where the link places on post, that was all. */
+        /* Nothing is left to wait for on a link that completes operations when they are posted. */
         if (err != RPM_E_BUSY && (err != 0 || log->completed == log->submitted))
             return err;
     }
@@ -53,7 +54,8 @@ int rpm_log_wait(struct rpm_log *log, struct rpm_completion *done, uint32_t n, u
 
     RPM_ASSERT(log != NULL && (done != NULL || n == 0));
     if (n > INT32_MAX || min > n)
-        return rpmi_fail(RPM_E_INVAL, "wait for %u completions with room for %u", min, n);
+        return rpmi_fail(RPM_E_INVAL, "min is %u completions, but there is room for n = %u", min,
+                         n);
     now = log->conn->link->ops->now_ns(log->conn->link);
     if (timeout_us < (UINT64_MAX - now) / 1000)
         until_ns = now + timeout_us * 1000;

@@ -7,13 +7,13 @@
  * from the tail on only frames of this epoch count. A frame that an older writer left behind the
  * tail, whole or torn, can so never come back to life.
  *
- * Both do without a head that can be read where they are to repair one: the claimer has read the
- * ring, and says which epochs it met there and what the log's bounds are to be.
+ * To repair a log, CLAIM and SEAL work without a readable head (RPMI_CALL_REPAIR): the repairing
+ * client has read the ring, and gives the highest epoch it found and the new bounds of the log.
  *
  * Invariants
  *   the claim word in the guard is durable before the claimer hears its epoch
  *   an epoch is handed out once, even if its claimer dies before it seals
- *   a writer that resumes gets a claim only while every claim since its own was its own
+ *   a writer that resumes gets a claim only if no other writer claimed the log since its first one
  *   a head is stored in both its slots, and both of the head before it are whole meanwhile
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
@@ -59,8 +59,8 @@ static int head_store(struct rpmi_service *service, const struct rpmi_dirent *en
     return rpmi_mem_persist(service->opts.pool, first, last + sizeof(bytes) - first);
 }
 
-/* A copy of the head in force is damaged, or a power cut kept it from being stored. It must be
- * whole again before the next head is written to the other slots. */
+/* One copy of the newest head is damaged, or was torn by a power cut. Store it again before the
+ * next head is written to the other slots. */
 static int head_mend(struct rpmi_service *service, struct rpmi_object *log,
                      const struct rpmi_head *head, uint32_t lacking)
 {
@@ -76,14 +76,14 @@ static int head_mend(struct rpmi_service *service, struct rpmi_object *log,
         rpmi_mem_store(service->opts.pool, at, bytes, sizeof(bytes));
         err = rpmi_mem_persist(service->opts.pool, at, sizeof(bytes));
         rpmi_diag(RPM_DIAG_WARNING,
-                  "log %s: head slot %u was damaged or torn; written from its copy",
+                  "log %s: head slot %u was damaged or torn; stored again from its copy",
                   log->entry.name, slot);
     }
     return err;
 }
 
-/* The head in force, both its copies whole. If storing one failed half-way, what is seen now is
- * made durable first: otherwise an answer could speak of a head that power takes back. */
+/* The newest head, with both copies valid. If storing a head failed half-way, persist what is there
+ * first: otherwise a reply could report a head that a power cut undoes. */
 static int head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head)
 {
     const struct rpmi_dirent *entry = &log->entry;
@@ -116,7 +116,8 @@ static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
 
     head->turn += RPMI_CANARY(HEAD_IN_PLACE) ? 2 : 1;
     if (!rpmi_head_in_limits(head))
-        return rpmi_fail(RPM_E_CORRUPT, "log '%s' has come to the end of its numbers",
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "log '%s': its head's turn or LSNs have reached their limit",
                          log->entry.name);
     err = head_store(service, &log->entry, head);
     log->unsure = err != 0;
@@ -197,8 +198,8 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
     return 0;
 }
 
-/* A claim that resumes another is its writer's, who began with epoch call->lsn. If the answer to an
- * earlier attempt was lost, that one was its own, too. */
+/* The writer whose first claim had epoch call->lsn resumes; the word holds the epoch of the first
+ * claim of the last writer. An earlier attempt to resume whose reply was lost left it as it was. */
 static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *entry,
                       const struct rpmi_call *call)
 {
@@ -208,12 +209,12 @@ static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *en
     if (rpmi_load64(word) == call->lsn)
         return 0;
     return rpmi_fail(RPM_E_FENCED,
-                     "log '%s' was claimed by another writer, with epoch %" PRIu64
-                     ", since it was with %" PRIu64,
+                     "log '%s': another writer claimed it with epoch %" PRIu64
+                     ", after this writer's claim with epoch %" PRIu64,
                      entry->name, rpmi_load64(word), call->lsn);
 }
 
-/* The claim word counts; who began with it is on the same line. */
+/* The claim word decides; the epoch of the writer's first claim is on the same cache line. */
 static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry,
                        const struct rpmi_call *call, uint32_t epoch)
 {
@@ -249,8 +250,8 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     if (resumes)
         err = may_resume(service, &log->entry, call);
     else if (log->writer != 0 && (call->flags & RPMI_CALL_TAKEOVER) == 0)
-        err = rpmi_fail(RPM_E_OWNED, "log '%s' is being written by client %u", log->entry.name,
-                        log->writer);
+        err = rpmi_fail(RPM_E_OWNED, "log '%s' is being written by client %u: wait, or take over",
+                        log->entry.name, log->writer);
     if (err == 0)
         err = rpmi_key_room(client);
     if (err == 0)
@@ -318,8 +319,10 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
     if (!rpmi_is_aligned(head.trim_lsn, RPMI_LINE_BYTES) ||
         !rpmi_is_aligned(head.base_lsn, RPMI_LINE_BYTES) || !rpmi_head_in_limits(&head) ||
         head.trim_lsn > head.base_lsn || head.base_lsn - head.trim_lsn > head.capacity_bytes)
-        return rpmi_fail(RPM_E_RANGE, "log '%s' cannot be from %" PRIu64 " to %" PRIu64,
-                         log->entry.name, head.trim_lsn, head.base_lsn);
+        return rpmi_fail(RPM_E_RANGE,
+                         "log '%s' cannot hold LSNs %" PRIu64 " to %" PRIu64 " in %" PRIu64
+                         " bytes",
+                         log->entry.name, head.trim_lsn, head.base_lsn, head.capacity_bytes);
     err = keep(service, &log->entry, &head);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS / RPMI_HEAD_COPIES && err == 0; i++)
         err = head_replace(service, log, &head);

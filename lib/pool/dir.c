@@ -259,8 +259,8 @@ static int free_slot(const struct rpmi_service *service, bool dram)
     for (uint32_t i = from; i < to; i++)
         if (!service->objects[i].used)
             return (int)i;
-    return rpmi_fail(RPM_E_LIMIT, "the %s has its %u objects already: remove one",
-                     dram ? "server" : "pool", to - from);
+    return rpmi_fail(RPM_E_LIMIT, "the %s holds %u objects, its maximum: remove one",
+                     dram ? "server's DRAM area" : "pool", to - from);
 }
 
 /* One word of an entry, durably. */

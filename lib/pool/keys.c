@@ -38,7 +38,7 @@ int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
         *client = place->id;
         return 0;
     }
-    return rpmi_fail(RPM_E_LIMIT, "the server has its %u clients already", service->clients_max);
+    return rpmi_fail(RPM_E_LIMIT, "the server has %u clients, its maximum", service->clients_max);
 }
 
 /* The lowest free key, or 0. Key 0 is the scratch word. */
@@ -54,7 +54,8 @@ int rpmi_key_room(const struct rpmi_client *client)
 {
     if (free_key(client) != 0)
         return 0;
-    return rpmi_fail(RPM_E_LIMIT, "one connection may have %u keys: close a log or region",
+    return rpmi_fail(RPM_E_LIMIT,
+                     "this connection holds %u keys, the maximum: close a log or region",
                      RPMI_KEYS_MAX - 1);
 }
 

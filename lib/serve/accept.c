@@ -180,7 +180,8 @@ static int admit(struct rpm_server *server, struct rpmi_peer *peer)
         peer->ring = NULL;
     }
     if (err == RPM_E_LIMIT)
-        return rpmi_fail(RPM_E_REFUSED, "the server has its %u clients already",
+        return rpmi_fail(RPM_E_REFUSED,
+                         "the server has %u clients, its maximum (rpm-server --clients)",
                          server->clients_max);
     return err;
 }

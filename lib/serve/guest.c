@@ -33,7 +33,8 @@ static int attach(struct rpmi_port *port, struct rpmi_guest *guest, const struct
     err = rpmi_service_attach(server->service, &guest->client);
     rpmi_serve_unlock(server);
     if (err == RPM_E_LIMIT)
-        return rpmi_fail(RPM_E_REFUSED, "the server has its %u clients already",
+        return rpmi_fail(RPM_E_REFUSED,
+                         "the server has %u clients, its maximum (rpm-server --clients)",
                          server->clients_max);
     return err;
 }

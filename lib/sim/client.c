@@ -135,7 +135,7 @@ int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
     RPM_ASSERT(server < world->servers && depth > 0 && depth <= RPMI_DEPTH_MAX);
     if (fresh) {
         if (world->clients == RPMI_SIM_CLIENTS_MAX)
-            return rpmi_fail(RPM_E_LIMIT, "sim: the world has %u clients already",
+            return rpmi_fail(RPM_E_LIMIT, "sim: the world has %u clients, the maximum: close one",
                              RPMI_SIM_CLIENTS_MAX);
         client = client_make();
         if (client == NULL)

@@ -525,8 +525,8 @@ int rpmi_play_run(struct rpmi_play *play, struct rpm_cost *cost)
         rpmi_play_step(play);
     if (play->in_vain == IN_VAIN_MOST)
         return rpmi_fail(RPM_E_INVAL,
-                         "scripts: no transaction has ended in %u attempts, all failed at words "
-                         "that others hold or change: let them rest (backoff_ns)",
+                         "scripts: no transaction has ended in %u attempts, all met conflicts: "
+                         "set backoff_ns, or name more words",
                          IN_VAIN_MOST);
     sum_up(play, cost);
     return 0;

@@ -61,11 +61,12 @@ static int check_load(const struct rpm_script_load *load)
     if (load->pause_ns > PAUSE_MOST)
         return refuse("a pause is at most a second", load->pause_ns);
     if (load->words > WORDS_MOST)
-        return refuse("there are at most 16 Mi words", load->words);
+        return refuse("words are at most 16 Mi", load->words);
     if (load->backoff_max_ns > PAUSE_MOST || load->backoff_max_ns < load->backoff_ns)
-        return refuse("a rest after a failure grows, to at most a second", load->backoff_max_ns);
+        return refuse("backoff_ns is at most backoff_max_ns, and that at most one second",
+                      load->backoff_max_ns);
     if (load->doorbells > 4096 || (load->doorbells != 0 && load->machines == 0))
-        return refuse("doorbells are at most 4096, of machines that are numbered", load->doorbells);
+        return refuse("doorbells are at most 4096, and need machines", load->doorbells);
     if (load->scripts == NULL || load->count == 0 || load->count > SCRIPTS_MOST)
         return refuse("there are 1 to 65536", load->count);
     return 0;
@@ -79,11 +80,13 @@ static int check_role(const struct rpm_script_op *op, uint32_t words)
         ((op->role == RPM_ROLE_TAKE || op->role == RPM_ROLE_SWAP) && op->op == RPM_LOAD_CAS);
 
     if (!fits || op->role > RPM_ROLE_SWAP)
-        return refuse("a READ looks, a CAS takes, gives or swaps, a write gives", op->role);
+        return refuse(
+            "the role is LOOK for a READ, GIVE for a WRITE, and TAKE, GIVE or SWAP for a CAS",
+            op->role);
     if ((op->role == RPM_ROLE_NONE) != (op->word == 0) || op->word > words)
-        return refuse("a role is at one of the load's words", op->word);
+        return refuse("an operation with a role names a word, 1 to words", op->word);
     if (op->role != RPM_ROLE_NONE && op->by != RPM_BY_NIC)
-        return refuse("only one-sided operations have a word", op->by);
+        return refuse("only one-sided operations (RPM_BY_NIC) name a word", op->by);
     return 0;
 }
 
@@ -126,9 +129,10 @@ static int check_taken(const struct rpm_script *script, uint32_t nth)
         given += other->role == RPM_ROLE_GIVE && other->phase >= op->phase;
     }
     if (gives > RPMI_PLAY_PHASE)
-        return refuse("a script gives at most 64 words back", gives);
+        return refuse("a script has at most 64 operations with the role GIVE", gives);
     if (taken != 1 || given != 1)
-        return refuse("a word is given back once, in a later phase than it is taken in", op->word);
+        return refuse("a word is taken once and given back once, not in an earlier phase",
+                      op->word);
     return 0;
 }
 

@@ -126,14 +126,15 @@ static int judge_key_file(int fd, const char *path)
     mode_t forbidden;
 
     if (fstat(fd, &st) != 0)
-        return rpmi_fail(RPM_E_IO, "cannot look at the key file %s: %s", path, strerror(errno));
+        return rpmi_fail(RPM_E_IO, "cannot read the attributes of key file %s: %s", path,
+                         strerror(errno));
     if (!S_ISREG(st.st_mode))
         return rpmi_fail(RPM_E_INVAL, "key file %s is not a regular file", path);
     forbidden = st.st_uid == 0 ? 0027 : 0077;
     if ((st.st_mode & forbidden) != 0)
         return rpmi_fail(RPM_E_INVAL,
-                         "key file %s has mode %04o and can be read or changed by others: expected "
-                         "0600, or 0640 where root owns it; chmod 600 it",
+                         "key file %s has mode %04o, which lets others read or change it: expected "
+                         "0600, or 0640 if root owns it; run chmod 600",
                          path, (unsigned)(st.st_mode & 07777));
     return 0;
 }

@@ -122,20 +122,20 @@ TEST_CASE("script: words that do not fit their operations are refused with the r
     } const cases[] = {
         { "16 Mi words", [](Asked &a) { a.load.words = (1u << 24) + 1; } },
         { "doorbells", [](Asked &a) { a.load.doorbells = 1; } },
-        { "a second",
+        { "one second",
           [](Asked &a) {
               a.load.backoff_ns = 2;
               a.load.backoff_max_ns = 1;
           } },
-        { "looks", [](Asked &a) { a.ops[0].role = RPM_ROLE_TAKE; } },
-        { "looks", [](Asked &a) { a.ops[1].role = RPM_ROLE_SWAP + 1; } },
-        { "load's words", [](Asked &a) { a.ops[0].role = RPM_ROLE_LOOK; } },
-        { "load's words",
+        { "LOOK for a READ", [](Asked &a) { a.ops[0].role = RPM_ROLE_TAKE; } },
+        { "LOOK for a READ", [](Asked &a) { a.ops[1].role = RPM_ROLE_SWAP + 1; } },
+        { "names a word", [](Asked &a) { a.ops[0].role = RPM_ROLE_LOOK; } },
+        { "names a word",
           [](Asked &a) {
               a.ops[0].role = RPM_ROLE_LOOK;
               a.ops[0].word = 1;
           } },
-        { "load's words",
+        { "names a word",
           [](Asked &a) {
               a.load.words = 1;
               a.ops[0].word = 1;
