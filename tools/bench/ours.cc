@@ -87,7 +87,7 @@ void OurLog::reset()
     cli::check("trim", rpm_log_trim(log_.get(), next_lsn_));
 }
 
-/* Appends that are submitted and polled for. */
+/* Appends that are submitted and waited for as they come. */
 class OurAsyncLog : public OurLog
 {
   public:
@@ -111,7 +111,7 @@ class OurAsyncLog : public OurLog
                 cli::check("append", err);
                 submitted++;
             }
-            found = cli::check("poll", rpm_log_poll(log(), done, 32));
+            found = cli::check("wait", rpm_log_wait(log(), done, 32, 1, UINT64_MAX));
             for (int i = 0; i < found; i++)
                 cli::check("append", done[i].status);
             completed += static_cast<uint64_t>(found);
