@@ -108,20 +108,21 @@ static void add_trim(CLI::App &app, TrimOptions &options)
 
 static void add_repair(CLI::App &app, RepairOptions &options)
 {
-    CLI::App *sub = command(app, "repair", "Find a log whose head is damaged", options, true);
+    CLI::App *sub =
+        command(app, "repair", "Report and repair a log whose head is damaged", options, true);
 
     sub->add_flag("--write", options.write,
-                  "write its head anew; without it, only say what is there");
+                  "write a new head; without it, only report what would be written");
     sub->add_flag("--discard", options.discard,
-                  "with --write: also where whole records get out of reach")
+                  "with --write: write it even if whole records are lost by that")
         ->needs("--write");
     sub->add_flag("--takeover", options.takeover,
-                  "with --write: shut out a writer that is still alive")
+                  "with --write: fence a writer that is still connected")
         ->needs("--write");
-    sub->add_option("--from", options.from, "LSN of the record that the log is to begin with");
+    sub->add_option("--from", options.from, "LSN of the record that becomes the first of the log");
     sub->add_flag("--json", options.json, "as JSON");
-    sub->footer(
-        "Exit status: 0 nothing is wrong, or it was repaired; 1 a repair is needed, or failed.");
+    sub->footer("Exit status: 0 the log needs no repair, or it was repaired; 1 it needs one, or it "
+                "failed.");
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repair.cc: what is left of a log whose head is damaged, and the way back to it.
+ * repair.cc: report the records of a log whose head is damaged, and write a new head if asked to.
  *
  * Tests: tests/tools/
  */
@@ -21,9 +21,9 @@ static const char *fate_text(uint32_t fate)
     case RPM_REPAIR_TRIMMED:
         return "trimmed";
     case RPM_REPAIR_GIVEN_UP:
-        return "given up by a later writer";
+        return "left behind by a replaced writer";
     default:
-        return "out of reach";
+        return "would be lost";
     }
 }
 
@@ -33,7 +33,7 @@ static const char *state_text(const rpm_repair_report &report)
     case RPM_REPAIR_SOUND:
         return "sound";
     case RPM_REPAIR_SURVIVED:
-        return "survived";
+        return "one copy damaged";
     default:
         return "needs repair";
     }
@@ -131,16 +131,16 @@ static void print_json(const rpm_repair_report &report)
     printf("%s\n", json.dump(2).c_str());
 }
 
-/* What to do about what was found and not repaired. */
+/* Why the log was not repaired, and which flags repair it. */
 static std::string advice(const RepairOptions &options, const rpm_repair_report &report)
 {
     std::string flags = report.lost != 0 ? "--write --discard" : "--write";
-    std::string text = "repair: " + options.name + " is as it was: ";
+    std::string text = "repair: log '" + options.name + "' was not changed: ";
 
-    text += flags + " writes the head of what is kept";
+    text += flags + " writes a head for the records kept";
     if (report.lost != 0)
-        text += ", and gives up " + number(report.lost) +
-                " whole records; --from LSN keeps those of another chain";
+        text += " and loses " + number(report.lost) +
+                " whole records; --from LSN keeps those of another chain instead";
     return text;
 }
 
