@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * behind.h: commits whose outcome has been told and whose rows are still on their way.
+ * behind.h: commits that were acknowledged and whose rows are not installed yet.
  *
- * Over links a commit counts as soon as its redo record is safe in all its logs. Its rows are sent
- * then, and the transaction ends; when they are on all copies the record is let go, the locks are
- * freed, and slots that it gave up may be used again. Until then others find the rows locked, and a
- * commit of this session that needs one of them waits.
+ * Over a link a transaction is committed as soon as its redo record is durable in all its logs. The
+ * session then sends the rows and acknowledges the commit. When the rows are on all copies, the
+ * session lets the logs trim the record, frees the locks, and reuses slots that the transaction
+ * freed. Until then other sessions find the rows locked, and a commit of this session that needs
+ * one of them waits.
  *
  * Tests: tests/unit/dtx/engine/behind_test.cpp
  */
@@ -32,9 +33,9 @@ class Behind
     struct Commit {
         uint64_t txn = 0;
         Round::Sent rows;
-        std::vector<Address> locked;                        /* in their order */
-        std::vector<Address> freed;                         /* slots that it gave up */
-        std::vector<std::pair<uint32_t, uint64_t>> records; /* servers, and where in their logs */
+        std::vector<Address> locked;                        /* by address */
+        std::vector<Address> freed;                         /* slots of rows that it erased */
+        std::vector<std::pair<uint32_t, uint64_t>> records; /* servers, and LSNs in their logs */
     };
 
     explicit Behind(Store &store) : store_(store) {}
@@ -46,17 +47,18 @@ class Behind
         commits_.push_back(std::move(commit));
     }
 
-    /* Go on with those whose rows are there by now. */
+    /* Finish the commits whose rows are installed by now. */
     void poll();
 
-    /* The session is closed: what the logs have is finished when it, or another one, joins. */
+    /* The session is closing: recovery installs what the logs hold when a session joins with its
+     * coordinator number. */
     void close();
 
     bool empty() const
     {
         return commits_.empty();
     }
-    /* Rows could not be sent, or a lock not freed: the session has to join again. */
+    /* Installing rows or freeing a lock failed: the session has to join again. */
     bool failed() const
     {
         return failed_;
@@ -64,7 +66,7 @@ class Behind
     bool has(uint64_t txn) const;
     bool has(Address address) const;
 
-    /* Awaited: until another one of them has ended, or all will not. */
+    /* Awaited: until one more commit is finished, or failed(). */
     struct Wait {
         bool await_ready() const noexcept
         {

@@ -92,7 +92,7 @@ static std::string difference(const Line &there, const Line &own)
         return table + "has rows of " + named(there.row_bytes, " bytes", own.row_bytes);
     if (there.rows_max != own.rows_max)
         return table + "has room for " + named(there.rows_max, " rows in each shard", own.rows_max);
-    return table + "is numbered with " + named(there.index, "", own.index);
+    return table + "has index number " + named(there.index, "", own.index);
 }
 
 std::string first_difference(const std::string &there, const std::string &own)
@@ -108,14 +108,15 @@ std::string first_difference(const std::string &there, const std::string &own)
         if (theirs[i] != ours[i])
             return difference(theirs[i], ours[i]);
     }
-    return "the database there has another name";
+    return "the database has another name than the program's schema";
 }
 
-/* Of a schema that was read from a shard. */
+/* The partition function of a schema that was read from a shard. */
 static uint32_t unknown_partition(uint64_t)
 {
-    throw Error(RPM_E_INVAL, "the schema was read from the database, which does not say in which "
-                             "partition a key is: only its own program reads and writes rows");
+    throw Error(RPM_E_INVAL,
+                "this schema was read from the database and has no partition functions: "
+                "to read or write rows, use the schema of the program that made it");
 }
 
 Schema Schema::of_description(const std::string &name, uint32_t version, const std::string &text)

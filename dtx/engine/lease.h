@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lease.h: for how long a session has met each lock, and what follows from it.
+ * lease.h: for how long a session has met each lock, and when to take the lock from its owner.
  *
- * A session that meets the same lock of the same attempt again and again first asks the lock's
- * server whether the owner's connection is gone: a process that was killed is known by that within
- * milliseconds. An owner that is connected may be slow, or stopped: it keeps its locks until the
- * lease is over. Time counts only as far as this session looks: where it does not get to run
- * itself, on a busy machine, the owner most likely does not either.
+ * A session that meets a lock held by the same attempt again and again first asks the lock's server
+ * whether the owner's connection is closed, which it is within milliseconds after the owner's
+ * process was killed. An owner that is connected may be slow or stopped: it keeps its locks until
+ * the lease has passed. A gap between two looks at the lock counts as at most 1/16 of the lease: if
+ * this session did not run for longer, on a busy machine, then the owner may not have run either.
  *
  * Tests: tests/unit/dtx/engine/lease_test.cpp
  */
@@ -28,15 +28,15 @@ class Lease
     static constexpr size_t kLocksMost = 64;
 
     enum class Verdict {
-        fresh, /* this lock was not met before */
-        held,  /* and is still held: go on waiting */
-        ask,   /* the same; ask whether its owner's connection is gone */
-        over   /* take over from its owner */
+        fresh, /* this session did not meet the lock before */
+        held,  /* the attempt still holds it: go on waiting */
+        ask,   /* the same: ask the server whether the owner's connection is closed */
+        over   /* the lease has passed: take over from the owner */
     };
 
     explicit Lease(uint64_t lease_ns) : lease_ns_(lease_ns) {}
 
-    /* A lock was met at @now in the hands of attempt @word. */
+    /* The session met, at @now, a lock that attempt @word holds. */
     Verdict met(uint64_t word, uint64_t now)
     {
         auto found = locks_.find(word);
@@ -65,11 +65,11 @@ class Lease
   private:
     struct Lock {
         uint64_t last_ns; /* when it was met last */
-        uint64_t held_ns; /* since it was met first, or last taken over from */
-        uint64_t ask_ns;  /* ask when it is held that long */
+        uint64_t held_ns; /* counted since it was met first, or since the last verdict over */
+        uint64_t ask_ns;  /* ask when held_ns reaches this */
     };
 
-    /* Locks that are free by now, most likely. */
+    /* Forget locks that were not met for a while: they are most likely free by now. */
     void forget(uint64_t now)
     {
         if (locks_.size() < kLocksMost)

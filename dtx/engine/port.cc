@@ -65,11 +65,12 @@ void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int e
 
     if (err != RPM_E_NOENT)
         fail(err, "opening shard " + std::to_string(shard) + " on " + server_name(cluster, server));
-    throw Error(err, server_name(cluster, server) + " has no shard " + std::to_string(shard) +
-                         " of the database '" + name +
-                         "': its pool is empty, or another. Start it again with its own pool; or, "
-                         "if that is lost, rebuild it from the other copies: " +
-                         command("promote", server) + ", then " + command("restore", server));
+    throw Error(
+        err, server_name(cluster, server) + " has no shard " + std::to_string(shard) +
+                 " of the database '" + name +
+                 "': its pool is empty, or that of another server. Start it with its own pool; or, "
+                 "if that is lost, rebuild it from the other copies: " +
+                 command("promote", server) + ", then " + command("restore", server));
 }
 
 ShardHeader::~ShardHeader()
@@ -227,7 +228,7 @@ void Port::close()
 /* A session that could not join again has nothing open; some of its coroutines may not know yet. */
 [[noreturn, gnu::cold]] static void fail_closed()
 {
-    throw Fenced(RPM_E_LOST, "a server is gone");
+    throw Fenced(RPM_E_LOST, "the connection to a server was closed after an error");
 }
 
 template <class Handle> static inline Handle *used(Handle *handle)

@@ -63,7 +63,7 @@ uint32_t Schema::add(const std::string &name, TableKind kind, uint32_t row_bytes
         throw Error(0, "table '" + name + "': " + std::to_string(rows_max) + " rows cannot be");
     if (row_bytes == 0 || row_bytes > kRowBytesMax)
         throw Error(0, "table '" + name + "': a row of " + std::to_string(row_bytes) +
-                           " bytes; 1 to " + std::to_string(kRowBytesMax) + " are possible");
+                           " bytes, expected 1 to " + std::to_string(kRowBytesMax));
     if (partition == nullptr)
         throw Error(0, "table '" + name + "' has no partition");
     if (kind == TableKind::ordered) {

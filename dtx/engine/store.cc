@@ -306,12 +306,13 @@ Task<> Store::expect_in_work(const Access &torn)
 Task<> Store::wait_behind()
 {
     if (lost_unlock())
-        throw Fenced(RPM_E_LOST, "rows of a commit before this one were not installed");
+        throw Fenced(RPM_E_LOST, "installing the rows of an earlier commit of this session failed");
     round_trips_++;
     co_await behind_.wait();
 }
 
-/* A read that overtakes the rows that a commit of this session has sent brings the ones before. */
+/* A read may reach the server before the rows that a commit of this session sent: it would return
+ * the rows before that commit. */
 Task<> Store::wait_for_rows(Address address)
 {
     while (behind_.has(address) && !port(server_of(address.shard(), 0)).is_in_order())
@@ -422,7 +423,9 @@ Task<Access *> Store::allocate(Accesses &accesses, uint32_t shard, uint32_t tabl
         slots.insert(slots.end(), more.rbegin(), more.rend());
         if (slots.empty())
             throw Error(RPM_E_NOSPACE,
-                        "table '" + cluster_.schema().tables()[table].name + "' has no room left");
+                        "table '" + cluster_.schema().tables()[table].name +
+                            "' has no slot free in shard " + std::to_string(shard) +
+                            ": erase rows, or make the database with a larger rows_max");
     }
     /* What began before cannot use them any more, what begins now can. */
     if (accesses.joined != joined_)

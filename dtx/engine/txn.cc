@@ -117,8 +117,9 @@ static Access *find_row_now(Store &store, Accesses &accesses, uint32_t table, ui
 
 void Txn::refuse()
 {
-    throw Error(RPM_E_INVAL, "two operations of one transaction at once; await each of them before "
-                             "the next, or prefetch() the rows of both");
+    throw Error(RPM_E_INVAL,
+                "a second operation was begun before the first of the same transaction ended: "
+                "await each before the next, or prefetch() the rows of both");
 }
 
 const Access *Txn::find_now(uint32_t table, uint64_t key)
@@ -194,9 +195,8 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
 static void expect_size(ByteTable table, Txn::Bytes row)
 {
     if (row.size() != table.row_bytes)
-        throw Error(RPM_E_INVAL, "a row of " + std::to_string(row.size()) +
-                                     " bytes for a table whose rows have " +
-                                     std::to_string(table.row_bytes));
+        throw Error(RPM_E_INVAL, "a row of " + std::to_string(row.size()) + " bytes, expected " +
+                                     std::to_string(table.row_bytes) + ", the table's row_bytes");
 }
 
 Task<bool> Txn::write(ByteTable table, uint64_t key, Bytes row)

@@ -98,12 +98,14 @@ class Accesses
 
     uint64_t txn = 0;
     uint64_t begin_ns = 0;
-    bool begun = false;        /* its commit has begun to call servers: may have taken locks */
-    bool maybe_logged = false; /* a log may have the redo record; without logs, a row may be new */
-    bool logged = false;   /* all logs have it, or all rows are new: committed, whatever comes */
-    bool behind = false;   /* committed, and its rows are on their way: see engine/behind.h */
-    uint64_t obstacle = 0; /* the lock word that was in the way: its owner's number; 0: none */
-    uint64_t joined = 0;   /* see Store */
+    bool begun = false;        /* its commit has sent requests: it may hold locks */
+    bool maybe_logged = false; /* a log may hold the redo record; without logs: a row of it may be
+                                  installed */
+    bool logged = false;       /* all logs hold it; without logs: all rows are installed. It is
+                                  committed, whatever fails now */
+    bool behind = false;       /* committed, its rows not installed yet: see engine/behind.h */
+    uint64_t obstacle = 0;     /* number of the attempt whose lock caused the conflict; 0: none */
+    uint64_t joined = 0;       /* see Store */
     std::vector<unsigned char> record;
     CommitSpace space;
     uint32_t lane = 0; /* among those of the session */

@@ -38,22 +38,25 @@ struct Options {
     uint32_t coordinators = 64;      /* sessions at once, 1 to kCoordinatorsMax */
     uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */
     uint32_t guesses = 1 << 18;      /* of where rows are, in each session; 24 bytes each */
-    uint32_t conflicts_max = 0;      /* conflicts of one transaction, then it is an Error,
-                                        RPM_E_BUSY; a lock that is met again in the same hands is
-                                        the same conflict while its lease lasts. 0: no limit */
-    uint64_t lease_us = 2000000;     /* a session that is connected and holds a lock for longer is
-                                        taken over from; one that is not, much sooner */
+    uint32_t conflicts_max = 0;      /* conflicts of one transaction, after which it throws Error,
+                                        RPM_E_BUSY; 0: no limit. A lock that the same attempt still
+                                        holds counts once until lease_us have passed */
+    uint64_t lease_us = 2000000;     /* a session that meets the same lock for longer fences the
+                                        lock's owner, completes or undoes its transaction from its
+                                        logs, and frees the lock. If the owner's connection is
+                                        gone, it does so after about 10 ms */
     uint64_t timeout_us = 0;         /* of librpm's calls; 0: its default */
     uint64_t patience_us = 0;        /* how long a session waits for servers that are away, or for
                                         logs that others have, before it is an Error; 0: 30 s */
-    /* Hears, once a session has waited for a second, for which server or for what. Called by any
-     * thread, one at a time. Empty: a line on standard error. */
+    /* Called with a text for the operator when a session has waited for a second: for which server,
+     * and what to do. Called by the thread of any session, one at a time. Empty: the text goes to
+     * standard error. */
     std::function<void(const std::string &text)> notice;
     std::string secret;        /* shared with the servers; empty: none */
     std::string hints = "all"; /* of librpm */
     uint64_t seed = 1;         /* of back-off, and of the order of steps */
-    uint64_t numbers = 0;      /* for tests: attempts of a session under one claim of its logs; 0:
-                                  2^32 - 1 */
+    uint64_t numbers = 0;      /* for tests: attempts of a session after which it claims its logs
+                                  again; 0: 2^32 - 1 */
     uint32_t interleave = 0;   /* for tests: of 256 steps, how many let another coroutine go
                                   first although nothing has to be waited for */
     uint32_t canary = 0;       /* for tests: enum Canary, a rule that is left out */
@@ -74,9 +77,9 @@ enum Canary : uint32_t {
     kCanaryNoRedo = 8,       /* a promotion does not apply the logs */
     kCanaryVacuum = 9,       /* slots are given back that rows are in */
     kCanaryNoRecord = 10,    /* slots are given back without a redo record */
-    kCanaryGiveUp = 11,      /* reads of a body that gives up are not looked at again */
-    kCanaryLookEarly = 12,   /* reads are looked at in the message that locks, on every server */
-    kCanaryUnlockEarly = 13, /* locks are let go before the rows are installed */
+    kCanaryGiveUp = 11,      /* the reads of a body that gives up are not validated */
+    kCanaryLookEarly = 12,   /* reads are validated in the message that locks, on every server */
+    kCanaryUnlockEarly = 13, /* locks are freed before the rows are installed */
     kCanaryLoneRead = 14     /* a row that is read alone is good though it is locked */
 };
 
@@ -203,7 +206,7 @@ class Cluster
     /* The view that was in force when last seen, by whomever: whom to ask first. */
     View last_view() const;
     void remember(const View &view) const;
-    /* To Options.notice, but not again and again. */
+    /* Give @text to Options.notice; the same text at most once in ten seconds. */
     void tell(const std::string &text) const;
 
   private:

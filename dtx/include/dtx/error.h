@@ -49,16 +49,16 @@ class Fenced : public Error
     using Error::Error;
 };
 
-/* A call of librpm failed in another way, and may have left its connection of no use: a session
- * opens all of them anew before its next transaction. */
+/* A call of librpm failed in another way, and its connection may be unusable: the session closes
+ * all its connections and joins again before its next transaction. */
 class Failed : public Error
 {
   public:
     using Error::Error;
 };
 
-/* The text of the last failed call of librpm with what was being done, as Failed or, where it says
- * that this coordinator is out, as Fenced. */
+/* Throws the text of librpm's last failed call, preceded by what was being done: as Fenced if the
+ * code says that this coordinator was fenced or a server lost, else as Failed. */
 [[noreturn]] void fail(int code, const std::string &doing);
 
 /* 0 and counts pass. */

@@ -3,8 +3,8 @@
  * layout.h: where the slots of each table lie in a shard, and their locks beside it.
  *
  * A shard is one persistent region with a descriptor, a description of its tables, and then table
- * after table. Its locks are a
- * region in DRAM (H8): a word that says whether the shard may be used, and a word for each slot.
+ * after table. Its locks are a region in DRAM (H8): a word that says whether the shard may be used,
+ * and a word for each slot.
  *
  * Tests: tests/unit/dtx/engine/layout_test.cpp
  */

@@ -17,7 +17,7 @@ namespace dtx
 {
 
 enum class Via : uint8_t {
-    fewest,    /* by call where that spares round trips, over links; else one-sided */
+    fewest,    /* over a link, call where that saves round trips; else one_sided */
     one_sided, /* operations on far memory; where that is mapped, this CPU's own */
     call       /* the server's CPU, asked by one message for all that it is to do */
 };
@@ -30,11 +30,11 @@ struct Phases {
     Via log = Via::fewest;    /* call: servers copy the record, but where memory is mapped */
     Via commit = Via::fewest; /* rows, then locks */
 
-    /* "fewest", "one-sided", "call", "hybrid" (locks and commits by call), or phases that are by
-     * call, the others one-sided: "lock,validate". Throws Error. */
+    /* "fewest", "one-sided", "call", "hybrid" (lock and commit by call), or the phases that are by
+     * call, such as "lock,validate": the others are one-sided then. Throws Error. */
     static Phases parse(const std::string &text);
 
-    /* All that parse() knows. */
+    /* All words that parse() accepts. */
     static std::vector<std::string> words();
 
     bool operator==(const Phases &) const = default;

@@ -57,7 +57,7 @@ template <class Row> struct Table {
     }
 };
 
-/* A table whose rows have a size that is known at run time: values, not structs. */
+/* A table whose rows are bytes of a size that the program gives at run time, not a struct. */
 struct ByteTable {
     uint32_t number = 0;
     uint32_t row_bytes = 0;
@@ -85,7 +85,7 @@ class Schema
     {
         return { add(name, TableKind::ordered, sizeof(Row), rows_max, partition) };
     }
-    /* The same of rows of @row_bytes bytes each, 1 to 65536. */
+    /* A table whose rows have @row_bytes bytes each, 1 to 65536. */
     ByteTable hash_table(const std::string &name, uint32_t row_bytes, uint64_t rows_max,
                          Partition partition)
     {
@@ -107,11 +107,13 @@ class Schema
         return note_;
     }
 
-    /* The tables of a database as one of its shards describes them, without the partitions of keys:
-     * enough to recover, promote, restore, vacuum and check it; a session needs the program's own.
-     * Throws Error, RPM_E_VERSION: this version would lay the tables out otherwise. */
+    /* The schema of a database, from the description that its shards hold (dtx/FORMAT.md). It lacks
+     * the functions that give the partition of a key: it is enough to recover, promote, restore,
+     * vacuum and check the database, but a session needs the program's own schema. Throws Error:
+     * RPM_E_VERSION if this version of dtx lays out these tables in another way. */
     static Schema of_description(const std::string &name, uint32_t version,
                                  const std::string &text);
+    /* Made by of_description(). */
     bool is_described() const
     {
         return described_;

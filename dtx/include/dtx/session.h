@@ -28,39 +28,41 @@ enum class Status { committed, aborted, unknown };
 /* How a transaction ended, and what it took. */
 struct Outcome {
     Status status;
-    uint32_t conflicts; /* attempts that met a conflict and were run again */
+    uint32_t conflicts; /* attempts that ended in a conflict, after which the body ran again */
 };
 
 struct Counters {
     uint64_t committed = 0;
     uint64_t aborted = 0;   /* by the program */
-    uint64_t conflicts = 0; /* attempts that were tried again */
+    uint64_t conflicts = 0; /* attempts that ended in a conflict */
     uint64_t unknown = 0;   /* fenced, or a server lost, in the middle of a commit */
     uint64_t remote = 0;    /* operations on servers */
-    /* Of links, none where memory is mapped: */
-    uint64_t round_trips = 0; /* times a transaction waited for servers, however many at once */
-    uint64_t messages = 0;    /* sends to a socket; of verbs and rings, operations */
-    uint64_t sent_bytes = 0;
-    uint64_t received_bytes = 0;
-    uint64_t rejoined = 0;
+    /* The next four are 0 where the servers' memory is mapped. */
+    uint64_t round_trips = 0;    /* waits for replies; a wait for several servers is one */
+    uint64_t messages = 0;       /* tcp: sends to a socket; verbs and rings: operations posted */
+    uint64_t sent_bytes = 0;     /* in these messages */
+    uint64_t received_bytes = 0; /* in the replies */
+    uint64_t rejoined = 0;       /* times the session closed its connections and joined again */
 };
 
-/* Hears of every attempt: for histories. Called when its end is known. */
+/* One attempt of a transaction, as given to a Listener once its outcome is known. */
 struct Attempt {
     uint64_t txn;
     uint32_t coordinator;
     uint32_t lane; /* attempts of one lane of a session come one after the other */
     uint64_t begin_ns;
     uint64_t end_ns;
-    Status status;                     /* a conflict is aborted */
-    bool holds;                        /* all it read was there at one time: it committed, or its
-                                          body gave up over that */
+    Status status;                     /* aborted, if the attempt ended in a conflict */
+    bool holds;                        /* what it read was one state of the database: the attempt
+                                          committed, or gave up and its reads were validated */
     std::span<Access *const> accesses; /* by address */
 };
 
 class Store;
 enum class Claim;
 
+/* Borrowed by a Session until it is destroyed. ended() is called by the session's thread, once for
+ * each attempt. */
 class Listener
 {
   public:
@@ -80,24 +82,23 @@ class Session
     Session(const Session &) = delete;
     Session &operator=(const Session &) = delete;
 
-    /* Run @body, a callable Task<bool>(Txn &), until it commits or gives up: it returns true to ask
-     * for the commit, and gives the transaction up by returning false or by throwing an exception
-     * of its own. Before it counts as given up, the session checks that everything the body read
-     * was there at one time, as for a commit; if not, the body runs again. So a transaction that
-     * was given up, and an exception that comes out of here, rests on a state of the database that
-     * existed.
+    /* Run @body, a callable Task<bool>(Txn &), as a transaction. The body returns true to commit,
+     * and returns false or throws an exception of its own to abort. Before an abort, too, the
+     * session validates the body's reads as for a commit; if another transaction changed a row that
+     * the body read, the body runs again. So a body aborts only because of a state that the
+     * database had.
      *
-     * The body is run again from its start after a conflict, so it keeps nothing between runs.
-     * Awaited by a coroutine of this session. A body awaits no other transaction: it may have to
-     * wait until this one has ended.
+     * After a conflict the session runs the body again from its start, so the body must keep no
+     * state between runs. Awaited by a coroutine of this session. A body must not await another
+     * transaction, which may not begin before this one has ended.
      *
-     * Over a link the rows of a committed transaction may still be on their way when this returns.
-     * Others wait for them, also while this thread does something else than to run coroutines;
-     * when run() returns they are there.
+     * Over a link the rows of a committed transaction may still be in flight when this returns, and
+     * stay locked until they are installed on all copies: transactions that need these rows wait,
+     * even while this thread runs no coroutine. When run() returns, they are installed.
      *
-     * Throws what the body threw, and Error: nothing of the transaction has happened then. Where
-     * something may have happened, the Outcome says committed or unknown, and an error that keeps
-     * the session from joining again is thrown by the next call. */
+     * Throws what the body threw, and Error; then the transaction had no effect. If it may have had
+     * one, there is no exception: the Outcome says committed or unknown, and if the session must
+     * join again and cannot, the next call throws the error. */
     template <class Body> Task<Outcome> transact(Body body)
     {
         return attempt(std::move(body), true);
@@ -166,19 +167,19 @@ class Session
         Session &session;
     };
 
-    /* How a run of a body ended: what it asks for. */
+    /* How a run of a body ended, and what the session does next. */
     enum class Wish {
         commit,
-        give_up,    /* it returned false or threw */
-        run_again,  /* an engine's call inside it met a conflict */
-        join_again, /* an engine's call inside it found this session fenced */
-        fail        /* an engine's call inside it failed in another way */
+        give_up,    /* it returned false or threw an exception of its own */
+        run_again,  /* a call of the engine inside it met a conflict */
+        join_again, /* a call of the engine inside it found this session fenced */
+        fail        /* a call of the engine inside it failed in another way */
     };
 
     /* How far a transaction has come. */
     struct Course {
         Outcome outcome{ Status::aborted, 0 };
-        uint32_t in_vain = 0; /* attempts that met a conflict, but for a lock that was met before */
+        uint32_t in_vain = 0; /* conflicts, of which one lock that is met repeatedly is one */
     };
 
     /* As transact(). Not @alone: within a transaction that was admitted. */
@@ -223,11 +224,11 @@ class Session
     void leave();                               /* and let others in */
 
     Accesses &begin();
-    /* Of a body that found its reads inconsistent: @thrown is the Error, RPM_E_CORRUPT, that ends
-     * the transaction unless the reads have changed. */
+    /* After a body found its reads inconsistent with each other. @thrown: the Error, RPM_E_CORRUPT,
+     * that ends the transaction if validation shows that the rows are still as they were read. */
     Wish wish_after(const Inconsistent &found, uint32_t conflicts, std::exception_ptr &thrown);
-    /* End an attempt: commit it, or check that what its body gave up over was there at one time.
-     * True: the body has to run again. Throws @thrown, where the body gave up by throwing it. */
+    /* End an attempt: commit it, or validate the reads of a body that gave up. True: the body has
+     * to run again. Throws @thrown if the body gave up by throwing it. */
     Task<bool> conclude(Accesses &accesses, Wish wish, std::exception_ptr thrown, Course &course);
     bool end(Accesses &accesses, Ending ending, bool holds);
     bool try_to_join(Claim claim);

@@ -26,7 +26,7 @@ struct Techniques {
      * "-depth,-guesses". Throws Error. */
     static Techniques parse(const std::string &text);
 
-    /* All that parse() knows. */
+    /* All words that parse() accepts. */
     static std::vector<std::string> words();
 
     bool operator==(const Techniques &) const = default;

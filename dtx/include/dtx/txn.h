@@ -7,8 +7,8 @@
  * Nothing is visible to others before the commit. A transaction sees its own writes; in a run that
  * will be in vain it may miss a row of an ordered table that it has inserted, or see one twice.
  *
- * A body awaits each operation before it begins the next one: two of one transaction at once throw
- * Error, RPM_E_INVAL. Rows that are to be read together are asked for by prefetch().
+ * A body awaits each operation before it begins the next: if two operations of one transaction are
+ * under way at once, the second throws Error, RPM_E_INVAL. prefetch() reads several rows at once.
  *
  * Tests: tests/unit/dtx/engine/txn_test.cpp
  */
@@ -63,8 +63,9 @@ class Txn
     }
 
     /* Of an ordered table, at most @limit rows of the partition of @from with @from <= key <= @to,
-     * in the order asked for. No row can appear in or vanish from what was gone through before the
-     * commit. Throws Error: RPM_E_INVAL where @to is in another partition. */
+     * in @order. If another transaction inserts a row into or erases one from the range that was
+     * scanned before this one commits, this one does not commit: its body runs again. Throws Error:
+     * RPM_E_INVAL if @to is in another partition than @from. */
     template <class Row>
     Task<std::vector<std::pair<uint64_t, Row>>> scan(Table<Row> table, uint64_t from, uint64_t to,
                                                      uint32_t limit = UINT32_MAX,
@@ -80,12 +81,12 @@ class Txn
         co_return rows;
     }
 
-    /* The row of a key in a table of bytes. Borrowed: good until the transaction ends; a write of
-     * the same row by this transaction shows in it. */
+    /* A row of a table of bytes. Borrowed: valid until the attempt ends; if this transaction writes
+     * the row, these bytes change. */
     using Bytes = std::span<const unsigned char>;
 
-    /* The same operations on tables of bytes. @row has exactly the table's row_bytes: throws Error
-     * RPM_E_INVAL otherwise. Borrowed until the call has been awaited. */
+    /* The same operations on tables of bytes. @row has row_bytes of @table, else the call throws
+     * Error, RPM_E_INVAL. Borrowed until the call has been awaited. */
     auto read(ByteTable table, uint64_t key)
     {
         return AtOnce(ReadBytes{ *this, table, key });
@@ -115,8 +116,8 @@ class Txn
         return AtOnce(Prefetch<Rows>{ *this, { first, more... } });
     }
 
-    /* The number of this attempt: no other attempt has it, in any session, before its coordinator's
-     * logs were claimed 65536 times in one view of the servers. */
+    /* The number of this attempt. No other attempt of any session has the same, until one
+     * coordinator's logs have been claimed 65536 times in one view of the servers. */
     uint64_t id() const
     {
         return id_;
@@ -125,8 +126,8 @@ class Txn
   private:
     friend class Session;
 
-    /* An operation that is under way, until its end: another one must not begin. They would have
-     * the same objects read into the same memory at different times. Throws Error. */
+    /* Held by an operation while it is under way. Its constructor throws Error if another operation
+     * is: both would read the same objects into the same memory at different times. */
     class Alone
     {
       public:

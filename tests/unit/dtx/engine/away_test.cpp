@@ -74,7 +74,7 @@ TEST_CASE("dtx: a server with an empty pool is told, and can be promoted away an
     Town town(2);
     std::optional<Session> session(std::in_place, *town.cluster, 0);
     std::string lost = "server 1 (" + town.cluster->options().urls[1] +
-                       ") has no shard 1 of the database 'test': its pool is empty, or another";
+                       ") has no shard 1 of the database 'test': its pool is empty, or that of";
 
     town.fill(*session);
     session.reset();

@@ -213,5 +213,5 @@ TEST_CASE("description: a database is recovered, vacuumed and read by it alone",
                       co_return true;
                   });
               }),
-              "only its own program"));
+              "has no partition functions"));
 }
