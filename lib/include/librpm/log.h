@@ -77,9 +77,9 @@ struct rpm_log_info {
     uint32_t method;     /* enum rpm_method in force, 0 when open read only */
     uint64_t stranded; /* of the torn frames, those that are intact: something in front of them was
                           damaged, or power failed with several appends on their way */
-    uint64_t head_copies_lost; /* of the two, those that were damaged or old when the head was last
-                                  read; a writer at work is just changing one, the next one or
-                                  rpm_log_repair() stores them again */
+    uint64_t head_copies_lost; /* 0 or 1: copies of the head that were damaged or old when it was
+                                  last read. It may be 1 for a moment while a writer works; else the
+                                  next writer, or rpm_log_repair(), stores the copy again */
 };
 
 static inline struct rpm_log_info rpm_log_info_init(void)
