@@ -36,9 +36,9 @@ struct rpmi_owner {
     void (*complete)(struct rpmi_owner *owner, uint64_t seq, int status);
     /* The link is gone: nothing outstanding will complete any more. */
     void (*lost)(struct rpmi_owner *owner, int status);
-    /* Post what is held back, if it is time; @blocked: the caller is about to wait, so nothing will
-     * come that it could share a flush with. Called from pump and wait while @holds, never while
-     * another post is under way. True: something was posted. */
+    /* Post the operations held back, if the owner's conditions are met; @blocked: the caller is
+     * about to wait, so no further operation will come to share a flush. Pump and wait call it
+     * while @holds, never in the middle of another post. True: something was posted. */
     bool (*release)(struct rpmi_owner *owner, bool blocked);
     bool holds; /* set by rpmi_conn_holds() */
 };
@@ -72,7 +72,7 @@ struct rpm_conn {
     uint32_t hints;
     uint32_t method;
     uint32_t owners_open;
-    uint32_t holding; /* of them, how many hold something back */
+    uint32_t holding; /* number of owners with @holds */
     struct rpmi_owner *owners[RPMI_OWNERS_MAX + 1];
     struct rpmi_owner self; /* slot 0: blocking helpers and nudges */
     uint64_t self_seq;      /* last one posted */
@@ -82,7 +82,7 @@ struct rpm_conn {
     struct rpmi_backoff backoff;
     struct rpmi_events events;
     bool throttled;
-    bool gathers;          /* only rpm_conn_turn(), and what waits, pumps */
+    bool gathers;          /* only rpm_conn_turn() and blocking calls pump */
     bool eager;            /* locks are not backed off from */
     unsigned char *bounce; /* RPMI_BOUNCE_BYTES of staging memory */
     unsigned char *word;   /* one line of staging memory, in parts: enum rpmi_word */
@@ -139,7 +139,7 @@ static inline void rpmi_conn_holds(struct rpm_conn *conn, struct rpmi_owner *own
  * link is lost. Does not block. */
 int rpmi_conn_pump(struct rpm_conn *conn);
 
-/* The same on behalf of a call that its user makes for something else. */
+/* Pump in a call with another purpose, such as a poll; does nothing if the connection gathers. */
 static inline void rpmi_conn_glance(struct rpm_conn *conn)
 {
     if (!conn->gathers)
@@ -150,8 +150,8 @@ static inline void rpmi_conn_glance(struct rpm_conn *conn)
  * then lost), or the loss. */
 int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns);
 
-/* The same for a caller with a limit of its own: RPM_E_BUSY at @until_ns, and nothing has happened.
- * Gives up as an event loop does, after timeout_ns without a completion. */
+/* The same for a caller with a time limit of its own: RPM_E_BUSY if nothing completed by @until_ns.
+ * After timeout_ns without a completion it gives the connection up, as an event loop does. */
 int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns);
 
 /* The reason of the loss becomes RPM_E_TIMEDOUT, and every owner hears of it. Returns it. */

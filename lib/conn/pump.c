@@ -8,9 +8,9 @@
  * long run of RPM_MORE), a nudge, one signaled READ of the scratch word, brings them back; one
  * credit is always kept for it.
  *
- * Held back: an owner may keep operations until a completion comes (rpmi_conn_holds()). They are
- * posted by a pump or a wait that a call of the user's makes, never by one in the middle of another
- * post: reap() and await() are for those.
+ * Held back: an owner may keep operations unposted while a completion is outstanding
+ * (rpmi_conn_holds()). A pump or a wait on behalf of a call of the user posts them; one in the
+ * middle of another post must not, and uses reap() and await().
  *
  * Throttle: with one, every post asks admit(). It holds a post back only while a completion is to
  * come that may make room, so that nobody waits for nothing, however large the post.
@@ -69,7 +69,7 @@ static int lose(struct rpm_conn *conn, int status)
     return conn->link->lost;
 }
 
-/* Of a link that does not count itself: an op is a message. */
+/* For links that do not count messages themselves: each op is a message. */
 static void count_message(struct rpm_conn *conn, const struct rpmi_op *op)
 {
     struct rpm_conn_stats *stats = &conn->link->stats;

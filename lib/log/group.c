@@ -3,18 +3,19 @@
  * group.c: frames into ops, ops onto the wire, and the one flush at the end that vouches for them
  * all (H9). A record certifies itself, so nothing else has to be written.
  *
- * Asynchronous appends share seals. An append that finds no seal outstanding is posted with one of
- * its own; so the first of a burst is on its way at once, and a caller with one append at a time
- * never waits for more. An append that finds one outstanding is held back, and so is one that finds
- * none if the last seal was shared by several: this caller appends many before it polls, and the
- * first of them can share as well.
+ * Asynchronous appends share seals. An append that finds no seal outstanding is posted with a seal
+ * of its own: the first of a burst is sent at once, and a caller with one append at a time never
+ * waits for a second one. An append that finds a seal outstanding is held back; so is an append
+ * that finds none if the last seal covered several, because this caller then submits many appends
+ * before it polls, and the first of them can share the next seal as well.
  *
- * What is held back is sealed by a pump that has no completion to hand out: the caller has appended
- * all it could and found nothing to do. While a seal is outstanding it is sealed only if the new
- * group is as large as the one under way, and a third seal is never posted beside two: the
- * completion that the caller polls for next comes first. A wait seals without these conditions.
+ * Held appends are sealed by a pump that has no completion to hand out: the caller has then
+ * submitted all that it has for now. While one seal is outstanding, the pump seals them only if
+ * they are at least as many as that seal covers; while two are outstanding it never posts a third.
+ * A wait seals them unless two are outstanding.
  *
- * The completion of a seal ends the entries that were submitted when it was posted, and no others.
+ * The completion of a seal completes the entries that were submitted before it was posted, no
+ * others.
  *
  * Tests: tests/unit/log/group_test.cpp, tests/crash/
  */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backing.c: walk from a file to what its bytes end on.
+ * backing.c: find the devices on which a file's bytes are stored.
  *
- * A file system counts as known only where fsync and msync write data and flush the caches of the
- * devices below: ext2, ext3, ext4, XFS, F2FS, Btrfs, unless it is mounted with nobarrier. A device
- * counts as a disk where it has a bus; virtual ones are walked (loop, device mapper, md), are known
- * to be memory (zram, brd, null_blk, scsi_debug), or are unknown. A disk's own word about its
- * cache is believed.
+ * A file system is known only if its fsync and msync write data and flush the caches of the devices
+ * below: ext2, ext3, ext4, XFS, F2FS, Btrfs, unless it is mounted with nobarrier. A device on a bus
+ * is a disk. Of virtual devices, the walk goes through loop, device mapper and md to the devices
+ * below; zram, brd, null_blk and scsi_debug are memory; all others are unknown. Whether a disk's
+ * cache survives power loss after a flush is taken from what the disk reports.
  *
  * Invariants
- *   a path that another mount namespace may have resolved is believed only when what it leads to is
- *   seen to be the same file
- *   what is not known is unknown, never a disk
+ *   a path that another mount namespace may have resolved counts only after a check that it leads
+ *   to the same file here
+ *   a file system or device that is not listed above is unknown, never a disk
  *
  * Tests: tests/unit/region/backing_test.cpp, tests/tools/media_test
  */
@@ -40,7 +40,7 @@
 
 struct walk {
     const char *devices;
-    dev_t dev[RPMI_BACKING_MAX]; /* [0, looked) were looked at, [looked, n) wait */
+    dev_t dev[RPMI_BACKING_MAX]; /* [0, looked) were examined, [looked, n) are to be */
     uint32_t looked;
     uint32_t n;
     bool memory; /* some of it is */
@@ -103,10 +103,10 @@ static void push_each(struct walk *walk, const char *path, const char *name)
     if (dir != NULL)
         (void)closedir(dir);
     if (!some)
-        unknown(walk, "it lies on %.64s, and what is below that cannot be seen", name);
+        unknown(walk, "it lies on %.64s, and the devices below that cannot be found", name);
 }
 
-/* Of a Btrfs, which may have several devices and shows none of them in st_dev. */
+/* The devices of a Btrfs: it may have several, and st_dev is none of them. */
 static void push_btrfs(struct walk *walk, int fd)
 {
     struct btrfs_ioctl_fs_info_args info = { 0 };
@@ -114,7 +114,7 @@ static void push_btrfs(struct walk *walk, int fd)
     int at;
 
     if (ioctl(fd, BTRFS_IOC_FS_INFO, &info) != 0) {
-        unknown(walk, "it lies on Btrfs, whose devices cannot be asked for");
+        unknown(walk, "it lies on Btrfs, and the kernel does not report its devices");
         return;
     }
     at = snprintf(path, sizeof(path), "/sys/fs/btrfs/");
@@ -131,9 +131,10 @@ static void look_at_disk_fs(struct walk *walk, int fd, const struct statfs *fs)
     struct stat st;
 
     if (rpmi_mount_of(fd, &mount) != 0 || fstat(fd, &st) != 0)
-        unknown(walk, "how its file system is mounted cannot be read");
+        unknown(walk, "its mount options cannot be read from /proc/self/mountinfo");
     else if (rpmi_mount_has(&mount, "nobarrier") || rpmi_mount_has(&mount, "barrier=0"))
-        unknown(walk, "it lies on %.16s mounted with nobarrier, so msync flushes no disk's cache",
+        unknown(walk,
+                "it lies on %.16s mounted with nobarrier, so msync does not flush the disk's cache",
                 mount.type);
     else if (fs->f_type == BTRFS_SUPER_MAGIC)
         push_btrfs(walk, fd);
@@ -159,15 +160,15 @@ static void look_at_fs(struct walk *walk, int fd, const struct statfs *fs)
         return;
     default:
         if (rpmi_mount_of(fd, &mount) == 0)
-            unknown(walk, "it lies on %.32s, of which is not known what its msync does",
+            unknown(walk, "it lies on %.32s, and this library does not know what its msync does",
                     mount.type);
         else
-            unknown(walk, "it lies on a file system of type %#lx, which is not known",
+            unknown(walk, "it lies on a file system of type %#lx, which this library does not know",
                     (unsigned long)fs->f_type);
     }
 }
 
-/* What is written to an overlay goes to its upper layer, which is no overlay itself. */
+/* An overlay writes to its upper layer, which is not an overlay itself. */
 static void look_at_file(struct walk *walk, int fd)
 {
     struct statfs fs = { 0 };
@@ -194,7 +195,7 @@ static uint64_t kernel_number(dev_t dev)
     return (low & 0xff) | (uint64_t)major(dev) << 8 | (low & ~(uint64_t)0xff) << 12;
 }
 
-/* The file behind a loop device: the path is told by sysfs, which file it was by the driver. */
+/* The file behind a loop device: sysfs has its path, the driver its device and inode number. */
 static void look_at_loop(struct walk *walk, const char *dir, const char *name)
 {
     char path[RPMI_BACKING_PATH];
@@ -217,7 +218,7 @@ static void look_at_loop(struct walk *walk, const char *dir, const char *name)
         kernel_number(st.st_dev) == info.lo_device)
         look_at_file(walk, file);
     else
-        unknown(walk, "it lies on %.16s, and the file behind that cannot be seen from here", name);
+        unknown(walk, "it lies on %.16s, and this process cannot open the file behind it", name);
     if (file >= 0)
         (void)close(file);
 }
@@ -245,7 +246,8 @@ static void look_at_disk(struct walk *walk, const char *dir)
              snprintf(slaves, sizeof(slaves), "%s/slaves", dir) < (int)sizeof(slaves))
         push_each(walk, slaves, name);
     else
-        unknown(walk, "it lies on %.32s, a device of which is not known what is below", name);
+        unknown(walk, "it lies on device %.32s, and this library does not know what is below that",
+                name);
 }
 
 static void look_at_device(struct walk *walk, dev_t dev)
@@ -267,7 +269,7 @@ static void look_at_device(struct walk *walk, dev_t dev)
     free(dir);
 }
 
-/* Devices below devices come to the end of the list. */
+/* Examine all devices; those below a device are added at the end of the list. */
 static void finish(struct walk *walk, struct rpmi_backing *backing)
 {
     while (walk->looked < walk->n)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * machine.c: client machines of a play: what their threads share. A port; doorbells, which a driver
- * guards with locks; a NIC that holds so many requests at hand.
+ * machine.c: what the threads of a modelled client machine share: a port; doorbell registers, each
+ * guarded by a lock of the driver; a NIC with a cache for a limited number of outstanding requests.
  *
- * A lock that several cores wait for goes from one to the next the slower, the more of them wait:
- * each looks at its line again.
+ * A doorbell's lock takes longer to pass from one core to the next the more cores wait for it,
+ * because each of them reads its cache line again.
  *
  * Invariants
- *   a thread that waits for a doorbell does nothing else: its own time passes
- *   requests under way are counted from when they leave the port until a thread has seen their end
+ *   a thread that waits for a doorbell does nothing else meanwhile
+ *   a request is outstanding from when it is posted until a thread has polled its completion
  *
  * Tests: tests/unit/sim/cost/machine_test.cpp
  */
@@ -26,7 +26,7 @@ bool rpmi_machine_has_port(const struct rpmi_play *play)
     return play->load.machines != 0;
 }
 
-/* The threads of a machine take its doorbells in turn. */
+/* The threads of a machine are assigned to its doorbells round-robin. */
 static struct rpmi_bell *bell_of(const struct rpmi_play *play, uint32_t coroutine)
 {
     uint32_t thread = rpmi_play_thread(play, coroutine);
@@ -36,7 +36,7 @@ static struct rpmi_bell *bell_of(const struct rpmi_play *play, uint32_t coroutin
     return &play->bell[machine * play->load.doorbells + nth];
 }
 
-/* A post of so long, of a core that comes to the doorbell at this time. */
+/* When a post that takes @busy_ps ends, of a core that comes to the doorbell at @at_ps. */
 static uint64_t ring(const struct rpmi_params *params, struct rpmi_bell *bell, uint64_t at_ps,
                      uint64_t busy_ps)
 {
@@ -50,7 +50,8 @@ static uint64_t ring(const struct rpmi_params *params, struct rpmi_bell *bell, u
     return bell->free_ps;
 }
 
-/* Threads come to a doorbell that they share one after another: each when its own time has come. */
+/* A shared doorbell serves threads in the order of the times at which they come to it: schedule an
+ * event for when this thread has prepared its post. */
 void rpmi_machine_send(struct rpmi_rig *rig, uint32_t slot)
 {
     struct rpmi_play *play = rig->play;
@@ -93,7 +94,7 @@ uint64_t rpmi_machine_post(struct rpmi_rig *rig, uint32_t slot, uint64_t busy_ps
     return rung_ps;
 }
 
-/* Of requests under way, those that the NIC does not hold are fetched anew. */
+/* Time of a message: the share of outstanding requests beyond the cache is fetched again. */
 static uint64_t message_ps(const struct rpmi_params *params, uint64_t under_way)
 {
     uint64_t beyond = under_way > params->request_cache ? under_way - params->request_cache : 0;

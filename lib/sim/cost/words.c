@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * words.c: words that transactions of a play have in common, and at which they fail: locks that
- * others hold, versions that others have changed.
+ * words.c: conflicts of modelled transactions. A word is the lock and the version of a row: a
+ * transaction fails if it finds a word held by another one, or changed since it first looked at it.
  *
  * Invariants
- *   a word is touched when the server's NIC carries out the operation, not when the client hears
- *   of it
- *   what a transaction that has failed holds, it gives back unchanged
+ *   a word is read or changed when the server's NIC carries out the operation, not when the client
+ *   gets its completion
+ *   a transaction that failed releases the words it holds without changing their versions
  *
  * Tests: tests/unit/sim/cost/words_test.cpp
  */
 #include "sim/cost/play.h"
 
-/* What the transaction saw when it first looked at the word; now, if it had not. */
+/* The version that the transaction saw when it first looked at the word; this may be now. */
 static struct rpmi_look *look_at(struct rpmi_play *play, struct rpmi_coroutine *its, uint32_t word)
 {
     struct rpmi_look *look = its->look;
