@@ -141,7 +141,7 @@ Cover cover_there(const Cluster &any, const std::string &name, const There &ther
 
         for (uint32_t shard : there.shards[server]->at(name)) {
             try {
-                return read_cover(connection.get(), name, shard);
+                return read_cover(connection.get(), name, any, { shard, server });
             } catch (const Error &error) {
                 if (error.code() != RPM_E_CORRUPT && error.code() != RPM_E_FOREIGN)
                     throw;

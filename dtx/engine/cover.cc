@@ -49,51 +49,48 @@ std::vector<unsigned char> cover_of(const Cluster &cluster, Place place, const V
     std::memcpy(&page[kDescriptorBytes], description.data(), description.size());
     if (place.shard == place.server)
         for (uint64_t i = 0; i < 2; i++)
-            std::memcpy(&page[kStateOffset + i * sizeof(record)], &record, sizeof(record));
-    if (note.empty())
-        return page;
+            std::memcpy(&page[kStateOffset + i * kStateStride], &record, sizeof(record));
     std::memcpy(&page[kNoteOffset], &header, sizeof(header));
     std::memcpy(&page[kNoteOffset + sizeof(header)], note.data(), note.size());
     return page;
 }
 
-static std::string note_of(const std::vector<unsigned char> &page, const std::string &where)
+/* Zeros are no note: the sum of an empty one is not 0. */
+static std::string note_of(const std::vector<unsigned char> &page, const Cluster &cluster,
+                           Place place)
 {
     NoteHeader header;
     const char *text =
         reinterpret_cast<const char *>(page.data()) + kNoteOffset + sizeof(NoteHeader);
 
     std::memcpy(&header, &page[kNoteOffset], sizeof(header));
-    if (header.bytes == 0)
-        return "";
     if (header.bytes > Schema::kNoteMax ||
         header.checksum != XXH3_64bits_withSeed(text, header.bytes, header.bytes))
-        throw Error(RPM_E_CORRUPT, where + ": the note behind the descriptor is damaged");
+        fail_damaged("the note behind the descriptor", cluster, place);
     return std::string(text, header.bytes);
 }
 
-Cover read_cover(rpm_conn *conn, const std::string &database, uint32_t shard)
+Cover read_cover(rpm_conn *conn, const std::string &database, const Cluster &cluster, Place place)
 {
-    std::string name = shard_name(database, shard);
     std::vector<unsigned char> page(kDescriptorBytes);
     ShardHeader header;
     Descriptor found;
 
-    check(header.open(conn, database, shard), "opening a shard");
+    check(header.open(conn, database, place.shard), "opening a shard");
     header.read(0, page.data(), page.size());
     auto read = [&header](uint64_t offset, void *into, uint64_t bytes) {
         header.read(offset, into, bytes);
     };
 
     std::memcpy(&found, page.data(), sizeof(found));
-    certify(found, name);
+    certify(found, cluster, place);
     return { found.schema_version,
              found.shards,
              found.shard,
              found.replicas,
              (found.flags & kNotDurable) == 0,
-             note_of(page, name),
-             read_description(found, name, read) };
+             note_of(page, cluster, place),
+             read_description(found, cluster, place, read) };
 }
 
 /* "dtx/NAME/shardS" in its parts; false: it is none. */

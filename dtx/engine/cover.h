@@ -34,8 +34,9 @@ struct Cover {
  * shard that it has accepted @view, and the description of the tables. */
 std::vector<unsigned char> cover_of(const Cluster &cluster, Place place, const View &view);
 
-/* Of a shard that is on this server. Throws Error: RPM_E_NOENT, RPM_E_FOREIGN, RPM_E_VERSION. */
-Cover read_cover(rpm_conn *conn, const std::string &database, uint32_t shard);
+/* Of a shard on the server that @conn leads to. @cluster: has the URLs, and may be of another
+ * database. Throws Error: RPM_E_NOENT, RPM_E_FOREIGN, RPM_E_CORRUPT, RPM_E_VERSION. */
+Cover read_cover(rpm_conn *conn, const std::string &database, const Cluster &cluster, Place place);
 
 /* Databases that a server has something of: names, and the shards that are there. */
 std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn);

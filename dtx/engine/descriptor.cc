@@ -7,6 +7,7 @@
 #include "engine/descriptor.h"
 
 #include "engine/description.h"
+#include "engine/port.h"
 #include <dtx/error.h>
 
 #include <librpm.h>
@@ -44,39 +45,63 @@ static void expect(bool good, int code, const std::string &where, const std::str
         throw Error(code, where + ": " + what);
 }
 
+std::string place_name(const Cluster &cluster, Place place)
+{
+    return "shard " + std::to_string(place.shard) + " on " + server_name(cluster, place.server);
+}
+
+/* How a server is rebuilt of which something is not what it was. */
+static std::string way_back(Place place)
+{
+    std::string server = " --server " + std::to_string(place.server) + " URL...";
+
+    return "; if others have copies of all that is there, they rebuild it: stop that server, "
+           "dtx-check promote" +
+           server + ", start it with an empty pool, dtx-check restore" + server;
+}
+
+void fail_damaged(const std::string &what, const Cluster &cluster, Place place)
+{
+    throw Error(RPM_E_CORRUPT,
+                place_name(cluster, place) + ": " + what + " is damaged" + way_back(place));
+}
+
 static std::string differs(const char *what, uint64_t found, uint64_t wanted)
 {
     return std::string("the database there has ") + what + " " + std::to_string(found) + ", not " +
            std::to_string(wanted);
 }
 
-void certify(const Descriptor &found, const std::string &where)
+void certify(const Descriptor &found, const Cluster &cluster, Place place)
 {
-    expect(found.magic == kDescriptorMagic &&
-               found.checksum == XXH3_64bits(&found, offsetof(Descriptor, checksum)),
-           RPM_E_FOREIGN, where, "this is no shard of a database, or it was not made to the end");
+    std::string where = place_name(cluster, place);
+
+    expect(found.magic == kDescriptorMagic, RPM_E_FOREIGN, where,
+           "this is no shard of a database, was not made to the end, or is damaged" +
+               way_back(place));
+    if (found.checksum != XXH3_64bits(&found, offsetof(Descriptor, checksum)))
+        fail_damaged("its descriptor", cluster, place);
     expect(found.format == kFormatVersion, RPM_E_VERSION, where,
            differs("format", found.format, kFormatVersion));
 }
 
-std::string read_description(const Descriptor &found, const std::string &where,
+std::string read_description(const Descriptor &found, const Cluster &cluster, Place place,
                              const ReadShard &read)
 {
     std::string text(std::min<size_t>(found.description_bytes, kDescriptionMax), '\0');
 
     read(kDescriptorBytes, text.data(), text.size());
-    expect(text.size() == found.description_bytes && sum_of(text) == found.schema_sum,
-           RPM_E_CORRUPT, where, "the description of the tables is damaged");
+    if (text.size() != found.description_bytes || sum_of(text) != found.schema_sum)
+        fail_damaged("the description of the tables", cluster, place);
     return text;
 }
 
 void compare(const Descriptor &found, const Cluster &cluster, Place place, const ReadShard &read)
 {
     Descriptor own = describe(cluster, place);
-    std::string where =
-        cluster.options().urls[place.server] + ", shard " + std::to_string(place.shard);
+    std::string where = place_name(cluster, place);
 
-    certify(found, where);
+    certify(found, cluster, place);
     expect(found.schema_version == own.schema_version, RPM_E_VERSION, where,
            differs("schema version", found.schema_version, own.schema_version));
     expect(found.shards == own.shards, RPM_E_VERSION, where,
@@ -89,9 +114,10 @@ void compare(const Descriptor &found, const Cluster &cluster, Place place, const
            "this is server " + std::to_string(found.server) + ", not server " +
                std::to_string(own.server) + ": the servers are the same, their order is not");
     if (found.schema_sum != own.schema_sum)
-        throw Error(RPM_E_VERSION, where + ": the tables there are not those of this program: " +
-                                       first_difference(read_description(found, where, read),
-                                                        description_of(cluster.schema())));
+        throw Error(RPM_E_VERSION,
+                    where + ": the tables there are not those of this program: " +
+                        first_difference(read_description(found, cluster, place, read),
+                                         description_of(cluster.schema())));
 }
 
 } // namespace dtx

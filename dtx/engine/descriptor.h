@@ -19,7 +19,7 @@ namespace dtx
 {
 
 inline constexpr uint64_t kDescriptorMagic = 0x3144524148535844; /* "DXSHARD1" */
-inline constexpr uint32_t kFormatVersion = 3;
+inline constexpr uint32_t kFormatVersion = 4;
 inline constexpr uint32_t kNotDurable = 1; /* no redo logs, nothing is flushed */
 
 struct Descriptor {
@@ -39,7 +39,10 @@ struct Descriptor {
 /* In the first page of a server's own shard: what the server has been told of views. Zeros in
  * others. */
 inline constexpr uint64_t kStateOffset = kDescriptorBytes - 512;
-static_assert(2 * sizeof(StateRecord) <= kDescriptorBytes - kStateOffset);
+inline constexpr uint64_t kStateStride =
+    256; /* no line and no block of a device has a part of both */
+static_assert(sizeof(StateRecord) <= kStateStride);
+static_assert(kStateOffset + 2 * kStateStride <= kDescriptorBytes);
 
 /* A copy of a shard: which, and where. */
 struct Place {
@@ -60,17 +63,24 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Place place, const Vie
  * RPM_E_NOSPACE, that says what the server must have. */
 void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server);
 
-/* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION, unless @found is a descriptor of this format. */
-void certify(const Descriptor &found, const std::string &where);
+/* "shard 1 on server 0 (shm:/tmp/a)" */
+std::string place_name(const Cluster &cluster, Place place);
+
+/* Throws Error, RPM_E_CORRUPT: what that is called, where it is, and how the server is rebuilt. */
+[[noreturn]] void fail_damaged(const std::string &what, const Cluster &cluster, Place place);
+
+/* Throws Error, RPM_E_FOREIGN, RPM_E_CORRUPT or RPM_E_VERSION, unless @found is a descriptor of
+ * this format. @cluster: has the URLs. */
+void certify(const Descriptor &found, const Cluster &cluster, Place place);
 
 /* Reads of a shard: @bytes from @offset on. Throws Error. */
 using ReadShard = std::function<void(uint64_t offset, void *into, uint64_t bytes)>;
 
 /* The description behind a descriptor that is right. Throws Error, RPM_E_CORRUPT. */
-std::string read_description(const Descriptor &found, const std::string &where,
+std::string read_description(const Descriptor &found, const Cluster &cluster, Place place,
                              const ReadShard &read);
 
-/* Throws Error, RPM_E_FOREIGN or RPM_E_VERSION with what differs, unless @found describes that.
+/* Throws Error, as certify(), or RPM_E_VERSION with what differs, unless @found describes that.
  * @read: of the same shard. */
 void compare(const Descriptor &found, const Cluster &cluster, Place place, const ReadShard &read);
 

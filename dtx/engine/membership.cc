@@ -20,7 +20,10 @@ namespace
 /* What is looked at of a shard's first page. */
 struct Head {
     Descriptor descriptor;
-    StateRecord states[2];
+    struct {
+        StateRecord record;
+        unsigned char unused[kStateStride - sizeof(StateRecord)];
+    } places[2];
 };
 
 } // namespace
@@ -28,10 +31,12 @@ struct Head {
 static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t server,
                             const ReadShard &read)
 {
+    StateRecord records[] = { head.places[0].record, head.places[1].record };
+
     compare(head.descriptor, cluster, { server, server }, read);
-    if (auto state = state_in(head.states))
+    if (auto state = state_in(records))
         return *state;
-    throw Error(RPM_E_CORRUPT, cluster.options().urls[server] + ": it has lost its view");
+    fail_damaged("what the server was told of views", cluster, { server, server });
 }
 
 /* Of a server that a port is connected to and not yet open. */
@@ -49,7 +54,7 @@ static ServerState ask(const Port &port, const Cluster &cluster)
     };
 
     read(0, &head.descriptor, sizeof(head.descriptor));
-    read(kStateOffset, head.states, sizeof(head.states));
+    read(kStateOffset, head.places, sizeof(head.places));
     return state_in(head, cluster, port.server(), read);
 }
 
@@ -58,7 +63,7 @@ ServerState state_of(Port &port, const Cluster &cluster)
     Head head{};
 
     port.read(port.server(), 0, &head.descriptor, sizeof(head.descriptor));
-    port.read(port.server(), kStateOffset, head.states, sizeof(head.states));
+    port.read(port.server(), kStateOffset, head.places, sizeof(head.places));
     return state_in(head, cluster, port.server(), [&](uint64_t offset, void *into, uint64_t bytes) {
         port.read(port.server(), offset, into, bytes);
     });
@@ -149,7 +154,7 @@ static void tell(Port &port, ServerState state)
     StateRecord record = record_of(state);
 
     for (uint64_t i = 0; i < 2; i++) {
-        uint64_t place = kStateOffset + (state.sequence + i) % 2 * sizeof(record);
+        uint64_t place = kStateOffset + (state.sequence + i) % 2 * kStateStride;
         rpm_patch patch{ place, &record, sizeof(record), 0 };
 
         port.write(port.server(), { &patch, 1 });

@@ -131,7 +131,7 @@ TEST_CASE("dtx: a descriptor says what differs", "[unit]")
     CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_FOREIGN);
     own.magic--;
     own.replicas++;
-    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_FOREIGN);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_CORRUPT);
     CHECK(code_of([&] { dtx::compare({}, *db.cluster, here, read); }) == RPM_E_FOREIGN);
 }
 

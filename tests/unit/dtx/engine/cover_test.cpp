@@ -37,7 +37,7 @@ int code_of_reading(const dtx::Cluster &cluster)
     try {
         Connection connection(cluster, 0);
 
-        (void)dtx::read_cover(connection.get(), "test", 0);
+        (void)dtx::read_cover(connection.get(), "test", cluster, { 0, 0 });
     } catch (const dtx::Error &error) {
         return error.code();
     }
@@ -50,7 +50,7 @@ TEST_CASE("cover: what made a database tells how to open it")
 {
     Database db(3, replicated(2), with_note("rows=17"));
     Connection connection(*db.cluster, 1);
-    Cover cover = dtx::read_cover(connection.get(), "test", 0);
+    Cover cover = dtx::read_cover(connection.get(), "test", *db.cluster, { 0, 1 });
     auto there = dtx::shards_on(connection.get());
 
     CHECK(cover.schema_version == 1);
@@ -66,7 +66,7 @@ TEST_CASE("cover: there need be no note, and one that is too long is refused")
     Database db(1, {}, with_note(""));
     Connection connection(*db.cluster, 0);
 
-    CHECK(dtx::read_cover(connection.get(), "test", 0).note == "");
+    CHECK(dtx::read_cover(connection.get(), "test", *db.cluster, { 0, 0 }).note == "");
     CHECK_NOTHROW(with_note(std::string(dtx::Schema::kNoteMax, 'x')));
     CHECK_THROWS_AS(with_note(std::string(dtx::Schema::kNoteMax + 1, 'x')), dtx::Error);
 }
@@ -84,6 +84,10 @@ TEST_CASE("cover: damage to any part is refused")
     CHECK(code_of_reading(*db.cluster) == RPM_E_CORRUPT);
     scribble(*db.cluster, 64, std::string(8, '\xff'));
     CHECK(code_of_reading(*db.cluster) == RPM_E_CORRUPT);
+    scribble(*db.cluster, 64, std::string(64, '\0'));
+    CHECK(code_of_reading(*db.cluster) == RPM_E_CORRUPT);
     scribble(*db.cluster, 24, "X");
+    CHECK(code_of_reading(*db.cluster) == RPM_E_CORRUPT);
+    scribble(*db.cluster, 0, "X");
     CHECK(code_of_reading(*db.cluster) == RPM_E_FOREIGN);
 }

@@ -273,7 +273,7 @@ TEST_CASE("dtx: one damaged place does not take back what a server was told", "[
     }
     {
         Spoiler spoiler(*db.cluster);
-        spoiler.flip(dtx::kStateOffset + place * sizeof(dtx::StateRecord));
+        spoiler.flip(dtx::kStateOffset + place * dtx::kStateStride);
     }
     dtx::Store store(*db.cluster, scheduler);
 

@@ -88,7 +88,7 @@ TEST_CASE("description: a header has the bytes that FORMAT.md says", "[unit]")
 
     CHECK(page.size() == 24576);
     CHECK(std::memcmp(&page[0], "DXSHARD1", 8) == 0);
-    CHECK(word(page, 8, 4) == 3);
+    CHECK(word(page, 8, 4) == 4);
     CHECK(word(page, 12, 4) == 1);
     CHECK(word(page, 16, 8) == dtx::sum_of(kText));
     CHECK(word(page, 24, 4) == 3);
@@ -186,7 +186,7 @@ TEST_CASE("description: a database is recovered, vacuumed and read by it alone",
     Database db(3, replicated(2));
     dtx::Session session(*db.cluster, 0);
     dtx::Connection connection(*db.cluster, 1);
-    dtx::Cover cover = dtx::read_cover(connection.get(), "test", 0);
+    dtx::Cover cover = dtx::read_cover(connection.get(), "test", *db.cluster, { 0, 1 });
     Schema schema = Schema::of_description("test", cover.schema_version, cover.description);
     dtx::Options options = db.cluster->options();
     uint64_t rows = 0;
