@@ -95,13 +95,13 @@ template <class Parse> CLI::Validator parsed_by(Parse parse)
 void add_database(CLI::App &app, Options &options)
 {
     number(app, "--replicas", options.replicas, "Copies of a row and of a log record (2)", 1, 64);
-    cli::offer(
-        app.add_option("--phases", options.phases,
-                       "fewest, one-sided, call, hybrid, or those by call: lock,commit (fewest)"),
-        Phases::words(), cli::Value::kList)
+    cli::offer(app.add_option("--phases", options.phases,
+                              "fewest, one-sided, call, hybrid, or the phases that are by call: "
+                              "lock,commit (fewest)"),
+               Phases::words(), cli::Value::kList)
         ->check(parsed_by(Phases::parse));
     cli::offer(app.add_option("--techniques", options.techniques,
-                              "all, none, those that are on: throttle,backoff,depth,guesses, or "
+                              "all, none, the ones that are on: throttle,backoff,depth,guesses, or "
                               "off: -depth (all)"),
                Techniques::words(), cli::Value::kList)
         ->check(parsed_by(Techniques::parse));
@@ -252,12 +252,13 @@ void add_ycsb(CLI::App &app, Options &options)
            [&parameters](const double &theta) {
                parameters.theta = static_cast<uint32_t>(std::lround(theta * 10000));
            },
-           "Skew of the zipfian choice of records; 0: each as likely (0.99)")
+           "Skew of the Zipf distribution of records; 0: uniform (0.99)")
         ->check(CLI::Range(0.0, 0.9999));
     number(*sub, "--keys", parameters.keys, "Records of the load (100000)", 2, 4294967296.0);
     number(*sub, "--value", parameters.value_bytes, "Bytes of a value (8)", ycsb::kValueLeast,
            ycsb::kValueMost);
-    number(*sub, "--room", parameters.room, "Inserts there is room for (100000)", 0, 4294967296.0);
+    number(*sub, "--room", parameters.room, "Inserts that memory is allocated for (100000)", 0,
+           4294967296.0);
 }
 
 } // namespace

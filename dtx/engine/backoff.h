@@ -120,7 +120,7 @@ class Patience
     {
         return now_ns() >= half_ns_;
     }
-    /* True once: when others should hear that we wait. */
+    /* True once, after the time at which the operator is to be told that the session waits. */
     bool is_time_to_tell()
     {
         return !std::exchange(told_, told_ || now_ns() >= tell_ns_) && told_;

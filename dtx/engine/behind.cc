@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * behind.cc: from rows that are on their way to free locks.
+ * behind.cc: install the rows of acknowledged commits and free their locks.
  *
  * Invariants
- *   a lock is let go, and a record, when the rows are on all copies, and not before
- *   a slot is handed out again behind the message that frees its lock
+ *   a lock is freed, and a record may be trimmed, only when the rows are on all copies
+ *   a freed slot is used again only after the message that frees its lock was sent
  *
  * Tests: tests/unit/dtx/engine/behind_test.cpp
  */
@@ -31,7 +31,7 @@ bool Behind::has(Address address) const
     });
 }
 
-/* As far as there is room for messages. True: all of them. */
+/* Free locks until the connection takes no more messages. True: all of them are freed. */
 bool Behind::unlock(Commit &commit)
 {
     while (!commit.locked.empty()) {
@@ -45,7 +45,7 @@ bool Behind::unlock(Commit &commit)
     return true;
 }
 
-/* True: nothing is left to do. */
+/* Finish a commit as far as possible now. True: it is finished. */
 bool Behind::end(Commit &commit)
 {
     if (commit.rows.pending->remaining > 0)
@@ -60,7 +60,7 @@ bool Behind::end(Commit &commit)
     return true;
 }
 
-/* Where steps interleave, some wait for another turn although they could go on. */
+/* In tests with interleaved steps, some commits wait for another turn although they could go on. */
 void Behind::poll()
 {
     size_t before = commits_.size();

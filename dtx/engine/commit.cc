@@ -98,9 +98,9 @@ bool Commit::is_looked_at(const Access *access) const
             (kind != TableKind::buckets && kind != TableKind::nodes));
 }
 
-/* A single object as well, unless it is settled: its lock may have been another's when it was read
- * and free again now, and what that one had read may be older than what others have been told
- * since. */
+/* A single object is validated as well, unless it is settled: another transaction may have held its
+ * lock when it was read and freed it since, and may have read rows older than commits that were
+ * acknowledged meanwhile. */
 void Commit::begin_validate(Round &round)
 {
     bool free = true;
@@ -120,7 +120,7 @@ void Commit::begin_validate(Round &round)
             round.version(reads_[i]->address, &reads_[i]->current);
 }
 
-/* Was all that was read there at one time, whatever has become of it? */
+/* Were the reads one state of the database, even if they have changed since? */
 bool Commit::is_settled() const
 {
     return reads_.size() == 1 && reads_.front()->settled;
@@ -274,7 +274,8 @@ Task<> Commit::unlock()
     co_await unlocking.run();
 }
 
-/* Where no lock takes waiting. False: nothing was done. */
+/* If all locks are in mapped memory, so that taking them waits for nothing. False: nothing was
+ * done. */
 bool Commit::unlock_now()
 {
     Round unlocking(store_, store_.phases().commit);
@@ -337,10 +338,10 @@ Task<bool> Commit::is_as_read()
     co_return end_validate();
 }
 
-/* Can one message both lock and look at what was read? Its steps are carried out in order, so all
- * locks are held when the first read is looked at, if one server has all of them. Of several
- * servers, one would look before another has locked, and two transactions that each write what the
- * other reads could both commit. */
+/* Can one message both lock and validate? A server carries out its steps in order, so all locks are
+ * held when the first read is validated, if one server has all of them. Of several servers one
+ * could validate before another has locked, and two transactions that each write what the other
+ * reads could both commit. */
 bool Commit::is_one_message() const
 {
     const Phases &phases = store_.phases();
@@ -361,8 +362,8 @@ bool Commit::is_one_message() const
             std::none_of(reads_.begin(), reads_.end(), elsewhere));
 }
 
-/* Rows that a commit of this session before this one has not installed everywhere are locked by
- * that: their locks are free when it has ended. */
+/* An earlier commit of this session holds the locks of rows that it has not installed on all copies
+ * yet: wait until it has freed them. */
 Task<> Commit::wait_for_own()
 {
     auto is_behind = [this](const Access *access) {
@@ -374,8 +375,8 @@ Task<> Commit::wait_for_own()
         co_await store_.wait_behind();
 }
 
-/* The record is safe in all logs, so whatever comes, the rows will be installed. The transaction
- * ends; what is left to do is behind it. */
+/* The record is durable in all logs, so the rows will be installed, by this session or by recovery.
+ * The transaction ends here; Behind installs the rows and frees the locks. */
 void Commit::leave_behind(Round &installing)
 {
     Behind::Commit rest;

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * commit.h: from what a transaction has read and wants written to what everybody sees: lock,
- * validate, log, install, unlock.
+ * commit.h: commit what a transaction has read and written: lock, validate, log, install, unlock.
  *
- * Why this is serialisable, strictly: a transaction takes effect when its reads are looked at
- * again. It holds all its locks then. A read is good if its object's lock is free, or ours, and
- * only then its version is looked at and is still the one that was read: whoever wrote it in
- * between and has been seen by us anywhere had the lock, or had changed the version. One object
- * that is all that was read, and whose lock was looked at in the message that read it, is not
- * looked at again: store.cc is_settled() says why.
+ * Why this is strictly serialisable: a transaction takes effect at its validation, when it holds
+ * all its locks. A read is valid if the object's lock is free, or held by this transaction, and
+ * after that the version is still the one that was read: a transaction that wrote the object in
+ * between, and whose effect this one has seen, held the lock then or had changed the version. A
+ * transaction that read a single object, together with its lock in one message, needs no
+ * validation: store.cc is_settled() says why.
  *
- * Locks of several servers are taken before any read is looked at; if one server has them all, and
- * all that was read, one message does both, in that order.
+ * If several servers are involved, all locks are taken before the first read is validated. If one
+ * server has all objects, one message does both, in that order.
  *
- * An unlock over a link is sent, and not waited for: until it is carried out others take the row
- * for locked and try again. If it fails the session joins again, which breaks its locks.
+ * Over a link the session does not wait for an unlock: until the server has carried it out, other
+ * transactions find the row locked and try again. If it fails the session joins again, which frees
+ * its locks.
  *
- * Why nothing acknowledged is lost: the redo record is at the level asked for on all log servers
- * before the first row is touched, and stays until the rows are there on all copies. Without
- * logs a commit counts as committed when all its rows are installed; if it fails while it installs
- * them, some may be new and others not, and its outcome is unknown.
+ * Why nothing acknowledged is lost: the redo record is at the level asked for in all its logs
+ * before the first row is written, and stays until the rows are installed on all copies. Without
+ * logs a transaction is committed when all its rows are installed; if installing fails, some rows
+ * may be new and others old, and its outcome is unknown.
  *
- * Over a link the outcome is told when the record is in all logs, before the rows are there
- * (engine/behind.h). Whoever begins after that finds the rows locked until they are on all copies,
- * and no read of a locked row is good: so it sees them, or waits. Should the session end before
- * they are there, the one that breaks its locks installs them first, from the record.
+ * Over a link the session acknowledges the commit when the record is in all logs, before the rows
+ * are installed (engine/behind.h). A transaction that begins after that finds the rows locked until
+ * they are on all copies, and a read of a locked row is not valid: so it reads the new rows, or
+ * waits. If the session ends before the rows are installed, the session that takes its logs over
+ * installs them from the record before it frees the locks.
  *
  * Tests: tests/unit/dtx/engine/commit_test.cpp
  */
@@ -47,18 +48,17 @@ class Round;
 class Commit
 {
   public:
-    /* @log_servers: those that get the redo record; none: nothing is logged. */
+    /* @log_servers: the servers whose logs get the redo record; none: nothing is logged. */
     Commit(Store &store, Accesses &accesses, const std::vector<uint32_t> &log_servers);
 
-    /* True: committed. False: another transaction was in the way, and nothing has happened.
-     * Throws Fenced, and Error for other failed calls of librpm: accesses.logged and maybe_logged
-     * say then whether it is committed, or may be; if accesses.begun is set, locks may be left.
-     * Throws Error, RPM_E_TOOBIG, for a transaction larger than a log record; nothing has happened.
-     */
+    /* True: committed. False: a conflict, and the transaction had no effect. Throws Fenced, and
+     * Error for other failed calls of librpm: then accesses.logged and maybe_logged say whether it
+     * is committed or may be, and if accesses.begun is set, locks may be left. Throws Error,
+     * RPM_E_TOOBIG, for a transaction larger than a log record, which had no effect. */
     Task<bool> run();
 
-    /* Instead of run(): is everything that was read still as it was read, and unlocked? If so, all
-     * of it was there at one time. */
+    /* Instead of run(): validate the reads only. True: every object is unlocked and still has the
+     * version that was read, so the reads are one state of the database. */
     Task<bool> is_as_read();
 
   private:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cover.h: what a shard tells a program that does not know its schema: which database it is of, how
- * many shards and copies that has, its tables, and a note of the program that made it.
+ * cover.h: what a shard holds in front of its tables, readable without the schema: the name of its
+ * database, the number of shards and copies, the tables, and a note of the program that made it.
  *
  * Tests: tests/unit/dtx/engine/cover_test.cpp
  */

@@ -2,8 +2,8 @@
 /*
  * description.cc: from a schema to its text and back.
  *
- * The text is only believed if its sum is that of the descriptor; nevertheless no text may do more
- * harm than an Error.
+ * The text is used only if its checksum is the one in the descriptor; still, any text must lead to
+ * a schema or an Error, never to undefined behaviour.
  *
  * Tests: tests/unit/dtx/engine/description_test.cpp
  */
@@ -61,7 +61,7 @@ uint64_t sum_of(const std::string &description)
     return XXH3_64bits(description.data(), description.size());
 }
 
-/* The tables that a text tells of; as many as are understood. */
+/* The tables of a description, up to the first line that is not understood. */
 static std::vector<Line> lines_of(const std::string &text)
 {
     std::istringstream all(text);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * description.h: a schema as text, which each shard carries: the commands of an operator open any
- * database by it, and a program whose schema does not fit learns where it differs.
+ * description.h: a schema as text, stored in each shard. The operator's commands use it to open the
+ * database of any program, and an error about a schema that differs says where.
  *
- * A line for the name of the database, then one for each table, those of indexes among them, in the
- * order of their numbers: name, kind, bytes of a row, rows in each shard, number of the index (of
- * an index: of its table). What no text can carry is which partition a key is in.
+ * One line has the name of the database, then one line for each table and each index, in the order
+ * of their numbers: name, kind, bytes of a row, rows in each shard, number of the index (of an
+ * index: of its table). The functions that give the partition of a key are not in the text.
  *
  * Format: ../FORMAT.md. Tests: tests/unit/dtx/engine/description_test.cpp
  */
@@ -26,7 +26,7 @@ inline constexpr size_t kDescriptionMax = 20480;
 std::string description_of(const Schema &schema);
 uint64_t sum_of(const std::string &description);
 
-/* In words, where the tables of a shard differ first from those of a program. They differ. */
+/* A text about the first table that differs between two descriptions, which are not equal. */
 std::string first_difference(const std::string &there, const std::string &own);
 
 } // namespace dtx

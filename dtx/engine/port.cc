@@ -47,7 +47,7 @@ static std::string command(const char *what, uint32_t server)
     return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
 }
 
-/* What a server does not answer to, waiting or an operator may mend. */
+/* Errors of a server that does not answer: it may come back, or an operator may start it. */
 [[noreturn]] static void fail_connecting(const Cluster &cluster, uint32_t server, int err)
 {
     bool away = err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
@@ -475,8 +475,8 @@ void Port::retire(uint64_t lsn)
     }
 }
 
-/* A record that is still wanted may not have left this process, and the log cannot tell then that
- * one begins there. The one before it is certainly there. */
+/* A record that is still needed may be unsent, so the server cannot know that a record begins
+ * there. The record before it was certainly sent: trim to that one. */
 bool Port::trim()
 {
     struct rpm_log_info info = rpm_log_info_init();

@@ -60,8 +60,8 @@ class ShardHeader
     rpm_region *region_ = nullptr;
 };
 
-/* A shard could not be opened: RPM_E_NOENT says that the server has another pool, and what to do.
- */
+/* Throws for a shard that could not be opened. RPM_E_NOENT: the server has another pool; the text
+ * says what to do. */
 [[noreturn]] void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int err);
 
 /* Of somebody who waits for several operations. */
@@ -90,7 +90,7 @@ struct Operation {
     uint64_t desired = 0;
 };
 
-/* What went over a connection: nothing where memory is mapped. */
+/* What a connection sent and received: 0 where memory is mapped. */
 struct Traffic {
     uint64_t messages = 0;
     uint64_t sent_bytes = 0;
@@ -144,8 +144,8 @@ class Port
     {
         return places_;
     }
-    /* Are operations carried out in the order they were sent in? So it is where the far CPU does
-     * all of them. What a NIC does may overtake what the far CPU does, or its own writes. */
+    /* Are operations carried out in the order in which they were sent? They are if the server's CPU
+     * carries out all of them. A NIC may carry out a read before earlier messages or writes. */
     bool is_in_order() const
     {
         return in_order_;
@@ -172,7 +172,7 @@ class Port
     /* Submit a redo record, or, without @pending, wait for it; poll() counts @pending down when it
      * is safe. Returns where it is. False: no room, trim first. Throws Error RPM_E_TOOBIG. */
     bool append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn);
-    /* Send what was begun, take in what has come. Returns how many operations had ended. */
+    /* Send unsent operations and receive replies. Returns the number of operations that ended. */
     uint32_t poll(const std::function<void(std::coroutine_handle<>)> &wake);
     /* Since the port was made, over all its connections. */
     Traffic traffic() const;
@@ -193,8 +193,8 @@ class Port
     void each_record(const std::function<void(const void *, size_t)> &heard);
     void trim_all();
 
-    /* Does no client that is connected to this server have a coordinator's log? A claim that is
-     * given back at once: a message's round trip where there is an owner. */
+    /* True if no client connected to this server has claimed the coordinator's log. It claims the
+     * log and gives it back at once; if there is an owner, the claim is refused: one round trip. */
     bool is_unowned(uint32_t coordinator);
 
   private:

@@ -144,9 +144,10 @@ void Session::start_numbers()
         number_prefix(store, state_->coordinator, store.port(placement.first()).epoch());
 }
 
-/* Another session took our logs over, a server went away, or a commit failed half-way: begin anew.
- * @joined: of the attempt that found out. Not @needed: its outcome is known and is not to wait for
- * servers: one try; if that fails, the next transaction finds the session closed and joins. */
+/* Another session fenced this one, a server was lost, or a commit failed half-way: close all
+ * connections and join again. @joined: of the attempt that found out. @needed: wait until the
+ * session has joined. Else the attempt's outcome is known and must not wait for servers: try once;
+ * if that fails, the next transaction joins. */
 void Session::rejoin(uint64_t joined, bool needed)
 {
     if (state_->store.joined() != joined)
@@ -175,8 +176,8 @@ void Session::join_once()
         start_numbers();
 }
 
-/* Each number is given to one attempt. Before a claim's numbers are used up, transactions are
- * admitted one by one; the first of them that is alone claims the logs anew. */
+/* Each number is given to one attempt. Before the numbers of a claim are used up, transactions are
+ * admitted one at a time; the first that runs alone claims the logs again, for new numbers. */
 bool Session::may_enter() const
 {
     return state_->under_way < state_->backoff.depth() &&
@@ -227,8 +228,8 @@ Accesses &Session::begin()
         own = state_->accesses.back().get();
         own->lane = static_cast<uint32_t>(state_->accesses.size()) - 1;
     }
-    /* Attempts of one transaction have used up what was left, or rows of a commit could not be
-     * installed: others under way are fenced. */
+    /* The numbers are used up, or installing the rows of a commit failed: join again, which fences
+     * the other transactions under way. */
     if (state_->sequence >= state_->numbers || state_->store.lost_unlock())
         rejoin(state_->store.joined(), true);
     own->busy = true;
@@ -241,16 +242,16 @@ Accesses &Session::begin()
 Session::Wish Session::wish_after(const Inconsistent &found, uint32_t conflicts,
                                   std::exception_ptr &thrown)
 {
-    /* Without one of the rules what is read may be anything, for a while. */
+    /* With a canary, inconsistent reads are expected: try again a few times. */
     if (state_->cluster.options().canary != kCanaryNone && conflicts < kConflictsOfCanaries)
         return Wish::run_again;
     thrown = std::make_exception_ptr(Error(RPM_E_CORRUPT, found.what));
     return Wish::give_up;
 }
 
-/* A commit that ends in an exception may have left locks: the session joins again, which finishes
- * what is logged and breaks them. The outcome is known before that and must not get lost over it.
- */
+/* A commit that ends in an exception may have left locks: the session joins again, which installs
+ * what is logged and frees them. The outcome is known before that; an error of joining again must
+ * not replace it. */
 Task<bool> Session::conclude(Accesses &accesses, Wish wish, std::exception_ptr thrown,
                              Course &course)
 {
@@ -343,10 +344,10 @@ bool Session::is_under_way(uint64_t txn) const
                        [txn](const auto &own) { return own->busy && own->txn == txn; });
 }
 
-/* @word of a lock that was in the way: the attempt that holds it. If its process is gone, or it
- * holds the lock for longer than the lease, take over from its coordinator. An attempt of our own
- * number that is not under way any more will not free it: join again, which does. False: the lock
- * was met before, and its owner may still free it. */
+/* @word: the attempt that holds the lock that caused a conflict. If the owner's connection is
+ * closed, or it has held the lock for longer than the lease, take over from its coordinator. If the
+ * attempt is one of this session that is not under way any more, join again, which frees the lock.
+ * False: the lock was met before, and its owner may still free it. */
 bool Session::look_after_owner(uint64_t word)
 {
     uint32_t coordinator = coordinator_of(word);
@@ -493,9 +494,9 @@ bool Session::has_surplus()
     return state_->store.surplus().has_value();
 }
 
-/* What this session has freed and is not likely to use itself, for others. The transaction that
- * freed it has ended, so a failure here is not its failure: slots that are certainly still ours are
- * kept for another time. */
+/* Return slots that this session freed and is not likely to use. The transaction that freed them
+ * has ended, so an error here is not its error: slots that certainly still belong to this session
+ * are kept and returned later. */
 Task<void> Session::return_surplus()
 {
     Address word = *state_->store.surplus();
