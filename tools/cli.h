@@ -174,7 +174,7 @@ inline int parse_and_run(CLI::App &app, int argc, char **argv, const std::functi
                shell = word;
                throw CLI::Success();
            },
-           "Print what completes commands and options in that shell")
+           "Print the completion script for that shell")
         ->check(CLI::IsMember({ "bash", "zsh" }))
         ->configurable(false);
     try {

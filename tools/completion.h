@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * completion.h: what bash and zsh complete of a program's command line, made from the options as
- * the program defines them: its commands, their options, and values that are words of a set.
+ * completion.h: make the completion scripts of bash and zsh from a program's options: they complete
+ * its commands, their options, and values that are words of a set.
  *
- * A set is known from CLI::IsMember, as --help shows it, or was named by offer(). A value whose
- * type is FILE, PATH or DIR is completed by names of files or folders. What an option cannot be
- * asked for is not completed.
+ * The words of a set come from CLI::IsMember, as --help shows them, or from offer(). A value of
+ * type FILE, PATH or DIR is completed by names of files or folders. Other values are not completed.
  *
  * Tests: tests/tools/completion_test
  */
@@ -21,7 +20,7 @@
 namespace cli
 {
 
-/* What stands behind an option, or in one place of the arguments. */
+/* What completes the value of an option, or one argument. */
 struct Value {
     enum Kind { kNone, kOther, kFile, kFolder, kWord, kList };
 
@@ -36,7 +35,7 @@ inline std::map<const CLI::Option *, Value> &offered()
     return values;
 }
 
-/* The words that a value of @option may be, or with kList be made of, separated by commas. */
+/* A value of @option is one of @words; with kList, a list of them separated by commas. */
 inline CLI::Option *offer(CLI::Option *option, const std::vector<std::string> &words,
                           Value::Kind kind = Value::kWord)
 {
@@ -50,7 +49,7 @@ namespace completion
 struct Entry {
     std::vector<std::string> names; /* none: an argument */
     std::string text;
-    std::string what; /* the value is called */
+    std::string what; /* name of the value in --help */
     Value value;
     bool repeats = false; /* given more than once, or with more than one value */
 };
@@ -183,7 +182,7 @@ inline std::string named(std::string text, const std::string &program)
     return text;
 }
 
-/* For a shell, in single quotes. */
+/* @text quoted for a shell, in single quotes. */
 inline std::string quoted(std::string text)
 {
     replace_all(text, "'", "'\\''");

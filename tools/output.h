@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.h: results reach standard output and files whole, or the program fails and says which did
- * not. cli::run() calls open_standard() before and close_standard() after a program's work.
+ * output.h: write results to standard output and files. If one cannot be written completely, the
+ * program names it and fails. cli::run() calls open_standard() before and close_standard() after a
+ * program's work.
  *
  * Tests: tests/tools/full_test
  */
@@ -16,7 +17,7 @@
 namespace cli
 {
 
-/* How a failure to write calls the file; "-" is standard output. */
+/* Name of a file in an error text; "-" is standard output. */
 inline std::string output_name(const std::string &path)
 {
     return path == "-" ? "standard output" : path;
@@ -25,11 +26,11 @@ inline std::string output_name(const std::string &path)
 [[noreturn]] inline void fail_output(const std::string &path, int err)
 {
     throw Failure(output_name(path) + ": " +
-                  (err != 0 ? strerror(err) : "what was written before did not arrive"));
+                  (err != 0 ? strerror(err) : "an earlier write failed"));
 }
 
-/* Occupy the numbers of standard streams that were closed, so that no connection and no pool gets
- * one of them and is printed into. Reading and writing these fails. */
+/* Open /dev/null for each standard stream that is closed: otherwise a connection or a pool could
+ * get its number, and output would be printed into it. Reading and writing these streams fails. */
 inline void open_standard()
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -37,7 +38,7 @@ inline void open_standard()
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* Has the reader of standard output gone? It had what it wanted: no failure. */
+/* Has the reader of standard output, such as head, closed the pipe? That is no failure. */
 inline bool output_abandoned()
 {
     struct pollfd out = { STDOUT_FILENO, 0, 0 };
@@ -45,8 +46,8 @@ inline bool output_abandoned()
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
-/* The exit code of @name, whose work ended with @code: kFailed instead of kDone if standard output
- * did not take all that was printed. A file system may refuse as late as in close(). */
+/* The exit code of program @name, whose work ended with @code: kFailed instead of kDone if not all
+ * output could be written. A file system may report that as late as in close(). */
 inline int close_standard(const std::string &name, int code)
 {
     bool lost = ferror(stdout) != 0;

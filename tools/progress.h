@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.h: how far a program is, on a line of the terminal that is written over and over, from
- * the third second on. Nothing where standard error is no terminal.
+ * progress.h: show a program's progress on one line of the terminal, after two seconds. It prints
+ * nothing if standard error is not a terminal.
  *
  * Tests: tests/tools/progress_test
  */
@@ -30,7 +30,7 @@ class Progress
     Progress(const Progress &) = delete;
     Progress &operator=(const Progress &) = delete;
 
-    /* @text() is asked for when a line is due: at most twice a second. */
+    /* Print what @text() returns, at most twice a second; else @text is not called. */
     template <typename Text> void tell(Text text)
     {
         if (!shown_ || Clock::now() < next_)

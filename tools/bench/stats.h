@@ -15,7 +15,7 @@
 namespace bench
 {
 
-/* Welford's way: no sum of squares that swallows small differences. */
+/* Welford's algorithm, which avoids cancellation in a sum of squares. */
 struct Spread {
     uint64_t count = 0;
     double mean = 0;
@@ -37,7 +37,7 @@ struct Spread {
         mean += apart * static_cast<double>(other.count) / static_cast<double>(all);
         count = all;
     }
-    /* Of a sample; 0 of fewer than two values. */
+    /* Standard deviation of a sample; 0 for fewer than two values. */
     double deviation() const
     {
         return count < 2 ? 0 : std::sqrt(squares / static_cast<double>(count - 1));
@@ -53,7 +53,7 @@ inline Spread spread_of(const std::vector<double> &values)
     return spread;
 }
 
-/* Rounds of which the standard deviation is more than this share of the mean do not repeat. */
+/* Rounds scatter if their standard deviation is more than this share of the mean. */
 constexpr double kScatter = 0.1;
 
 inline bool scatters(const Spread &rounds)
