@@ -141,7 +141,7 @@ void add_run(CLI::App &app, Options &options)
         "--shared", [&options](int64_t) { options.alone = false; },
         "Other processes use the database too: no check, no final state");
     number(app, "--lease-ms", options.lease_us,
-           "A session that holds a lock for longer is taken over from (2000)", 1, 3600000)
+           "Take a lock from a connected session that holds it for longer (2000)", 1, 3600000)
         ->each([&options](const std::string &) { options.lease_us *= 1000; });
     app.add_flag("--check,!--no-check", options.check,
                  "Check the rows on every copy afterwards (on)");

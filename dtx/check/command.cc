@@ -28,7 +28,7 @@ void add_wanted(CLI::App &app, Wanted &wanted)
            "How long to wait for others that are at the same (30)")
         ->check(CLI::Range(0.001, 86400.0))
         ->type_name("SECONDS");
-    app.add_option("--name", wanted.name, "Of the database, where there are several")
+    app.add_option("--name", wanted.name, "Name of the database, if the servers hold several")
         ->type_name("NAME");
     cli::secret_option(&app);
     app.add_option("--canary", wanted.canary)

@@ -145,7 +145,7 @@ Body add_tpcc(CLI::App &app)
     std::shared_ptr<Options> options = add_workload_options(app);
 
     app.add_option("--receipts", options->receipts,
-                   "What users of all runs since the load were told, as dtx-bench has written it")
+                   "Outcomes of all runs since the load, a file written by dtx-bench --receipts")
         ->type_name("FILE");
     return [options] { return run(*options); };
 }

@@ -129,7 +129,8 @@ int run(const Options &options)
         traces.push_back(read_trace(path));
     keep_only(options, traces);
     if (options.ground.conflicts && options.phases != std::vector<std::string>{ "one-sided" })
-        throw cli::Failure("--conflicts is of one-sided phases: calls name no words");
+        throw cli::Failure(
+            "--conflicts needs --phases one-sided: calls are modelled without conflicts");
     Model model = open_model(options.ground.preset);
 
     cli::OutFile file(options.csv.empty() ? "-" : options.csv);
@@ -166,17 +167,17 @@ void add_options(CLI::App &app, Options &options)
         ->delimiter(',')
         ->check(CLI::Range(0.0, 1e6));
     app.add_flag("--conflicts", options.ground.conflicts,
-                 "Attempts fail at each other's locks and changes, by the trace's objects");
+                 "Transactions conflict at the objects that the trace numbers");
     app.add_option("--backoff", options.backoffs_us,
-                   "Microseconds of rest after an attempt that failed, growing by twos (0)")
+                   "Microseconds of wait after a conflict, doubled after each further one (0)")
         ->delimiter(',')
         ->check(CLI::Range(0.0, 900.0));
     app.add_option("--doorbells", options.doorbells,
-                   "Doorbells of a client machine that its threads share (0: one a thread)")
+                   "Doorbell registers of a client machine, shared by threads (0: one a thread)")
         ->delimiter(',')
         ->check(CLI::Range(0, 4096));
     app.add_option("--outstanding", options.outstanding,
-                   "Requests that a thread has under way (0: any number)")
+                   "Largest number of requests that a thread has outstanding (0: no limit)")
         ->delimiter(',')
         ->check(CLI::Range(0, 65536));
     cli::hints_option(

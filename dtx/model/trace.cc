@@ -109,17 +109,18 @@ Object object_of(const Json &json, uint32_t servers, uint32_t tables)
     object.table = number(json.at(4), 0, tables - 1);
     object.number = number(json.at(5), 1, kObjectsMax);
     if (letters.find_first_not_of("rlsw") != std::string::npos)
-        throw std::runtime_error("letters other than r, l, s and w");
+        throw std::runtime_error("an object has letters other than r, l, s and w");
     return object;
 }
 
 void take_head(const Json &json, Trace &trace)
 {
     if (json.value("dtx", 0) != 2 || json.value("what", "") != "trace")
-        throw std::runtime_error("not a trace of this version's dtx-bench");
+        throw std::runtime_error("not a trace, or one of another version: expected \"dtx\": 2, as "
+                                 "dtx-bench --trace writes");
     trace.workload = json.at("workload").get<std::string>();
     if (const Json parameters = json.value("parameters", Json::object());
-        parameters.contains("core_workload")) /* YCSB's are as different as workloads */
+        parameters.contains("core_workload")) /* each core workload counts as one of its own */
         trace.workload += "-" + parameters.at("core_workload").get<std::string>() + "-" +
                           parameters.at("index").get<std::string>();
     trace.servers = number(json.at("servers"), 1, kServersMax);

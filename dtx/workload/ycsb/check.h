@@ -18,14 +18,14 @@ namespace dtx::ycsb
 Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
                const Tables &tables);
 
-/* What an insertion and what an update of a record add to the totals. The second and the fourth
- * are different for each key: an update of the wrong record, or one that another makes up for,
- * shows. */
+/* What an insertion and an update of a record add to the totals. The second and the fourth total
+ * depend on the key, so that they reveal an update of a wrong record, also if the number of updates
+ * is right. */
 Totals change_of_insert(uint64_t key);
 Totals change_of_update(uint64_t key);
 
 Totals totals(const Cluster &cluster, uint32_t copy, const Tables &tables);
-/* What they are after the load. */
+/* The totals after the load. */
 Totals loaded(const Parameters &parameters);
 
 } // namespace dtx::ycsb

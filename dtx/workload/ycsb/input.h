@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input.h: what the core workloads of YCSB do next, and to which record.
+ * input.h: draws the next operation of a core workload of YCSB, and its record.
  *
  *   a  50 % reads, 50 % updates                   d  95 % reads of the latest, 5 % inserts
  *   b  95 % reads, 5 % updates                    e  95 % scans, 5 % inserts
@@ -28,7 +28,7 @@ enum Kind : uint32_t { kRead, kUpdate, kInsert, kScan, kReadModifyWrite, kKinds 
 
 const std::vector<std::string> &kind_names();
 
-/* The records that a run has inserted lately, by all its threads, newest first. */
+/* The records that all threads of a run inserted last. */
 class Latest
 {
   public:
@@ -37,7 +37,7 @@ class Latest
     /* Of a table with records 0 to @keys - 1; the one with the largest number is the newest. */
     explicit Latest(uint64_t keys) : keys_(keys) {}
 
-    /* A record whose insertion has been acknowledged. */
+    /* Add a record whose insertion was acknowledged. */
     void inserted(uint64_t record)
     {
         kept_[count_.fetch_add(1, std::memory_order_relaxed) % kKept].store(

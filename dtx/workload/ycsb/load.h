@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.h: the records at the start.
+ * load.h: insert the records of the load.
  */
 #ifndef DTX_WORKLOAD_YCSB_LOAD_H
 #define DTX_WORKLOAD_YCSB_LOAD_H
@@ -11,7 +11,7 @@
 namespace dtx::ycsb
 {
 
-/* One share of them. */
+/* Insert one thread's share. */
 void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 } // namespace dtx::ycsb

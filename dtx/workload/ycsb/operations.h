@@ -16,7 +16,7 @@
 namespace dtx::ycsb
 {
 
-/* Those of one terminal, which has one under way at a time. */
+/* The operations of one terminal, one at a time. */
 class Operations
 {
   public:
@@ -25,12 +25,12 @@ class Operations
     {
     }
 
-    /* The record must be there: throws Inconsistent. */
+    /* Read a record. Throws Inconsistent if it is not there. */
     Task<bool> read(Txn &txn, uint64_t record);
     /* A new value for a record that must be there. It says how often the record was updated, so it
      * is read first; read-modify-write is the same. */
     Task<bool> update(Txn &txn, uint64_t record);
-    /* False: the record is there already. */
+    /* Insert a record. False: it is there already. */
     Task<bool> insert(Txn &txn, uint64_t record);
     /* @length records from this one's key on, over all partitions behind it; fewer at the end. */
     Task<bool> scan(Txn &txn, uint64_t record, uint32_t length);

@@ -2,9 +2,9 @@
 /*
  * schema.h: the one table of YCSB: records with a key of 64 bits and a value of some bytes.
  *
- * Records are numbered. Those of the load are 0 to keys - 1, inserted ones have larger numbers. A
- * record's key is its number with its bits mixed, which can be undone: neighbours in number are far
- * apart in key order and on all servers, and a check knows from a key which record it is.
+ * Records are numbered: those of the load 0 to keys - 1, inserted ones from keys on. A record's key
+ * is its number with its bits mixed by a bijection: records with neighbouring numbers are far apart
+ * in key order and spread over all servers, and a check computes the number from the key.
  *
  * A value is a function of its key and of how often the record was updated, so a check knows each
  * byte of it: the count in the first 8 bytes, then filling that follows from both.
@@ -33,8 +33,8 @@ struct Parameters {
     uint64_t keys = 100000;   /* records of the load */
     uint32_t value_bytes = 8; /* of a value */
     bool ordered = false;     /* index: a B+tree, or else a hash table */
-    uint32_t theta = 9900;    /* skew of the zipfian choice, in ten-thousandths; 0: even */
-    uint64_t room = 100000;   /* inserts there is room for, by all runs since the load */
+    uint32_t theta = 9900;    /* skew of the Zipf distribution, in ten-thousandths; 0: uniform */
+    uint64_t room = 100000;   /* records that all runs since the load may insert */
     uint32_t servers = 1;
 
     /* Throws Error, code 0, that names the parameter. */
