@@ -20,7 +20,8 @@ enum rpm_script_role {
     RPM_ROLE_LOOK = 1, /* READ of the version: a conflict if another transaction holds the word, or
                           changed it since this transaction's first LOOK or SWAP at it */
     RPM_ROLE_TAKE = 2, /* CAS that locks: a conflict if another transaction holds the word */
-    RPM_ROLE_GIVE = 3, /* WRITE or CAS that unlocks and changes the version */
+    RPM_ROLE_GIVE = 3, /* WRITE or CAS that unlocks and changes the version, in a later phase than
+                          the TAKE */
     RPM_ROLE_SWAP = 4  /* CAS that changes the version without locking; conflicts as LOOK does */
 };
 

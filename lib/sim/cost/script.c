@@ -112,8 +112,9 @@ static int check_op(const struct rpm_script_op *op, uint32_t servers)
     return 0;
 }
 
-/* A word is given back once, in a later phase than it is taken in; at most so many of a script, for
- * they are given back in one phase when the transaction fails. */
+/* A word is given back once, in a later phase than it is taken in: within one phase the transaction
+ * could not know whether it got the word. A script gives back at most as many words as a phase has
+ * operations, since a transaction that fails gives all of them back in one phase. */
 static int check_taken(const struct rpm_script *script, uint32_t nth)
 {
     const struct rpm_script_op *op = &script->ops[nth];
@@ -125,14 +126,13 @@ static int check_taken(const struct rpm_script *script, uint32_t nth)
         gives += other->role == RPM_ROLE_GIVE;
         if (other->word != op->word)
             continue;
-        taken += other->role == RPM_ROLE_TAKE && other->phase <= op->phase;
-        given += other->role == RPM_ROLE_GIVE && other->phase >= op->phase;
+        taken += other->role == RPM_ROLE_TAKE && (other == op || other->phase < op->phase);
+        given += other->role == RPM_ROLE_GIVE && (other == op || other->phase > op->phase);
     }
     if (gives > RPMI_PLAY_PHASE)
         return refuse("a script has at most 64 operations with the role GIVE", gives);
     if (taken != 1 || given != 1)
-        return refuse("a word is taken once and given back once, not in an earlier phase",
-                      op->word);
+        return refuse("a word is taken once and given back once, in a later phase", op->word);
     return 0;
 }
 

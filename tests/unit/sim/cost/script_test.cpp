@@ -120,7 +120,7 @@ TEST_CASE("script: words that do not fit their operations are refused with the r
         const char *says;
         std::function<void(Asked &)> edit;
     } const cases[] = {
-        { "16 Mi words", [](Asked &a) { a.load.words = (1u << 24) + 1; } },
+        { "words are at most 16 Mi", [](Asked &a) { a.load.words = (1u << 24) + 1; } },
         { "doorbells", [](Asked &a) { a.load.doorbells = 1; } },
         { "one second",
           [](Asked &a) {
@@ -152,6 +152,15 @@ TEST_CASE("script: words that do not fit their operations are refused with the r
               a.load.words = 1;
               a.ops[1].role = RPM_ROLE_GIVE;
               a.ops[1].word = 1;
+          } },
+        { "in a later phase",
+          [](Asked &a) {
+              a.load.words = 1;
+              a.ops[0] = op_of(0, RPM_LOAD_CAS, 8);
+              a.ops[1].phase = 0;
+              a.ops[0].role = RPM_ROLE_TAKE;
+              a.ops[1].role = RPM_ROLE_GIVE;
+              a.ops[0].word = a.ops[1].word = 1;
           } },
     };
 
