@@ -134,7 +134,7 @@ static int judge_key_file(int fd, const char *path)
     if ((st.st_mode & forbidden) != 0)
         return rpmi_fail(RPM_E_INVAL,
                          "key file %s has mode %04o, which lets others read or change it: expected "
-                         "0600, or 0640 if root owns it; run chmod 600",
+                         "0600, or 0640 where root owns it; run chmod 600",
                          path, (unsigned)(st.st_mode & 07777));
     return 0;
 }
