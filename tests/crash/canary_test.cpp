@@ -73,7 +73,7 @@ const std::vector<Canary> &canaries()
           { "recover_again", "resume", "takeover", "many_writers" } },
         { RPMI_CANARY_NO_START_FLUSH,
           "directory not made durable at a start",
-          { "create_halfway", "trim_killed" } },
+          { "trim_killed", "create_halfway" } },
         { RPMI_CANARY_EARLY_DETACH, "locks freed while writes may land", { "inherit" } },
         { RPMI_CANARY_HEAD_IN_PLACE, "head written over the one in force", { "trim_reuse" } },
         { RPMI_CANARY_EARLY_STATE, "entry in force before its body", { "create", "replace_log" } },

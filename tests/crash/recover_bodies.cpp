@@ -15,6 +15,7 @@ using namespace cuts;
 static const unsigned SECOND = 1;
 static const unsigned THIRD = 2;
 static const int RESUMES_MAX = 12;
+static const uint64_t HEADER = 36864; // of the first log in a pool
 
 // Open, scan, seal: the claim itself is what is cut.
 static void recover_again(Run &run)
@@ -370,13 +371,30 @@ static void create_halfway(Run &run)
     second.append(40);
 }
 
+// The first log's head slots of which the newest content is seen and not durable, a bit each.
+static uint32_t dirty_slots(Run &run)
+{
+    const rpmi_cache &cache = run.sim()->world->machine[0].media.cache;
+    uint32_t dirty = 0;
+
+    for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS; slot++)
+        if (cache.oldest[(HEADER + uint64_t{ slot } * RPMI_HEAD_SLOT_STRIDE) / RPMI_LINE_BYTES] !=
+            0)
+            dirty |= 1u << slot;
+    return dirty;
+}
+
 // The server dies at a trim whose head others see and power takes back. The next server's first
 // head goes to the slots of the one before, which was acknowledged; torn, it must not take that
-// along.
+// along. One copy of the head may be durable when the server dies: then, where the cache shows that
+// moment, power fails as the next head's copies are stored.
 static void trim_killed(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
     uint64_t step = run.chance.below(16);
+    bool halfway = run.chance.below(2) == 0;
+    uint32_t newest = 0; // both copies of the head that is being stored
+    uint32_t next = 0;
 
     try {
         Writer first(run, FIRST, oracle);
@@ -386,24 +404,42 @@ static void trim_killed(Run &run)
         first.trim(2);
         first.append(800);
         Meanwhile meanwhile(run, [&] {
-            if (step-- == 0)
+            uint32_t dirty = dirty_slots(run);
+
+            if (dirty == 0x5 || dirty == 0xa)
+                newest = dirty;
+            if (halfway ? newest != 0 && dirty != newest : step-- == 0) {
+                halfway = halfway && dirty != 0;
                 run.strike(Fault::kill);
+            }
         });
         first.trim(1);
         meanwhile.end();
+        halfway = false;
     } catch (const Lost &) {
     }
     run.revive();
     run.begin();
-    Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);
-    second.append(40);
+    next = newest ^ 0xf;
+    try {
+        Meanwhile meanwhile(run, [&] {
+            if (halfway && (dirty_slots(run) & next) == next) {
+                halfway = false;
+                run.strike(Fault::tear);
+            }
+        });
+        Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);
+        meanwhile.end();
+        second.append(40);
+    } catch (const Lost &) {
+    }
 }
 
 // One line of the head slots of the first log rots, while all of them are whole: beside a head that
 // power tore, what is left may not tell which head was the newest.
 static void rot(Run &run)
 {
-    unsigned char *slots = run.sim()->world->machine[0].media.pool + 36864;
+    unsigned char *slots = run.sim()->world->machine[0].media.pool + HEADER;
     uint64_t slot = run.chance.below(RPMI_HEAD_SLOTS);
     rpmi_head head;
 
