@@ -31,9 +31,9 @@ struct Access {
     bool seen;            /* its contents were used: must not have changed at the commit */
     bool written;         /* goes into the log and into the slot */
     bool locked;          /* we hold its lock */
-    bool fresh;           /* a slot of ours that nobody refers to yet; back to us if all fails */
-    bool reused;          /* and that we had looked at before */
-    bool freed;           /* a slot that is ours to give out again once this is committed */
+    bool fresh;           /* a new row's slot, free again if this transaction does not commit */
+    bool reused;          /* a fresh slot that this session had read before */
+    bool freed;           /* an erased row's slot: this session may reuse it after the commit */
     uint64_t version;     /* as read; 0: never written */
     uint64_t writer;      /* of that version */
     uint64_t word;        /* of its lock, when the commit looked */

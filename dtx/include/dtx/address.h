@@ -18,7 +18,7 @@ inline constexpr unsigned kShardsMax = 256; /* servers of a database */
 inline constexpr unsigned kTablesMax = 256; /* of a database, those of indexes among them */
 inline constexpr uint64_t kSlotsMax = uint64_t{ 1 } << 48;
 
-/* Shard, table and slot in one word, which also orders locks: everybody takes them upwards. */
+/* Shard, table and slot in one word. Transactions take their locks in ascending order of it. */
 struct Address {
     uint64_t word = 0;
 

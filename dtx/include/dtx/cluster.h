@@ -125,10 +125,10 @@ class Cluster
      * Sessions join again. Commits that were acknowledged are all there, if no more servers are
      * lost at once than the shards have copies beside one.
      *
-     * All servers that are gone are named at once, and all others must answer. Those named must
-     * have been stopped by whoever calls this, for good: a server that lives on unseen would go on
-     * being read by sessions that see it. A server that was promoted away must not be what the
-     * database goes on with when all others are gone: it cannot know what it missed.
+     * @dead names all servers that are gone, and all others must answer. The caller must have
+     * stopped the servers in @dead for good: sessions that can still reach one would go on reading
+     * it. Do not start the database again from a server that was promoted away, when all others are
+     * gone: it lacks the commits made since.
      *
      * May be interrupted and repeated, by recover() as well; where they are dead already, nothing
      * is done. Throws Error, and then nothing has changed but that sessions were fenced:
@@ -203,7 +203,7 @@ class Cluster
     {
         return 1000 * (options_.patience_us != 0 ? options_.patience_us : 30000000);
     }
-    /* The view that was in force when last seen, by whomever: whom to ask first. */
+    /* The newest view that any session or call of this Cluster has seen: where to begin asking. */
     View last_view() const;
     void remember(const View &view) const;
     /* Give @text to Options.notice; the same text at most once in ten seconds. */

@@ -27,8 +27,8 @@ class Error : public std::runtime_error
     int code_;
 };
 
-/* Another transaction was in the way: the transaction is tried again from its start. Not an error,
- * so it is not derived from one and a catch for errors does not swallow it. */
+/* A conflict with another transaction: the session runs the body again from its start. It is not
+ * derived from Error, so that a program's catch for errors does not catch it. */
 struct Conflict {
 };
 
@@ -39,10 +39,10 @@ struct Inconsistent : Conflict {
     const char *what = "an index and what it leads to do not belong together";
 };
 
-/* This coordinator's logs were taken over by somebody who thought it dead, or a server went away:
- * RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_REFUSED. Nothing it had under way can take
- * effect any more, but for what was in a log already. A session joins again before it goes on;
- * elsewhere it is an Error. */
+/* Another session or a recovery took this coordinator's logs over, or a server was lost:
+ * RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_REFUSED. Of what the coordinator had under way
+ * only transactions whose record is in all its logs on live servers take effect. A session joins
+ * again before it goes on; outside of sessions it is an Error. */
 class Fenced : public Error
 {
   public:

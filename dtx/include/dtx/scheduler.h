@@ -54,7 +54,7 @@ class Scheduler
     /* @interleave: of 256 steps, how many let another coroutine go first. */
     Scheduler(uint64_t seed, uint32_t interleave) : chance_(seed), interleave_(interleave) {}
 
-    /* Let others go first; a step does so only by chance. */
+    /* Awaited: let other coroutines run first; a step of a test does so at random. */
     struct Turn {
         bool await_ready() const noexcept
         {
@@ -118,8 +118,8 @@ class Scheduler
         ready_.push_back(handle);
     }
 
-    /* Run all to their end; @poll is called again and again meanwhile and wakes whom it can. It
-     * hears until when nobody is ready to go on; 0: somebody is. */
+    /* Run all to their end. Meanwhile @poll is called repeatedly and wakes coroutines that can go
+     * on; its argument is the time until which no coroutine is ready, or 0 if one is. */
     void run(std::vector<Task<void>> &tasks,
              const std::function<void(uint64_t idle_until_ns)> &poll);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * task.h: a coroutine that somebody awaits. It starts when it is awaited, and whoever awaited it
- * goes on when it ends; an exception passes on to there.
+ * task.h: a coroutine that another one awaits. It starts when it is awaited, and the awaiting
+ * coroutine goes on when it ends; an exception is thrown there.
  *
  * Frames are small and many: they come from a list of their own, one for each thread.
  *
@@ -125,7 +125,7 @@ template <class T = void> class [[nodiscard]] Task
         return handle_.promise().result();
     }
 
-    /* For whoever is no coroutine: begin or go on, look, and take the result. */
+    /* For a caller that is not a coroutine: resume, test for the end, and take the result. */
     Handle handle() const noexcept
     {
         return handle_;

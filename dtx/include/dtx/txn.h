@@ -265,9 +265,9 @@ class Txn
     bool at_work_ = false;
 };
 
-/* A row that must be there, in a body. Where it is not, the body was between rows of somebody else
- * and runs again; or, if all that it has read is still so, the transaction ends with an Error,
- * RPM_E_CORRUPT and @what. Throws Inconsistent. */
+/* For a row that must be there, in a body. If it is not, throws Inconsistent: if another
+ * transaction changed a row that the body read, the body runs again; else the transaction ends with
+ * an Error, RPM_E_CORRUPT and @what. */
 template <class Row> const Row &need(const std::optional<Row> &row, const char *what)
 {
     if (!row)
