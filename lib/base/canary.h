@@ -33,6 +33,7 @@ enum rpmi_canary {
     RPMI_CANARY_EARLY_STEPS,       /* a list of steps answered before what it wrote is drained */
     RPMI_CANARY_ONE_HEAD,          /* one copy of a log's head written instead of two */
     RPMI_CANARY_OLD_FLUSH,         /* acknowledged by a flush posted before the write */
+    RPMI_CANARY_EARLY_LAG,         /* a frame calls acknowledged what was merely posted before it */
     RPMI_CANARY_COUNT
 };
 

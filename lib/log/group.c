@@ -109,6 +109,7 @@ static void add_pad(struct rpm_log *log, uint64_t bytes)
         .len = (uint32_t)(bytes - RPMI_FRAME_HEADER_BYTES),
         .epoch = log->epoch,
         .flags = RPMI_FRAME_PAD,
+        .lag = rpmi_log_lag(log, log->tail_lsn),
     };
 
     add_frame(log, &frame, log->position, NULL,
@@ -131,6 +132,7 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
         .len = (uint32_t)len,
         .epoch = log->epoch,
         .flags = place->flags,
+        .lag = rpmi_log_lag(log, place->lsn),
     };
     uint64_t seq = log->submitted + log->pending;
     uint64_t written = rpmi_ring_written(log, place, len);

@@ -39,6 +39,7 @@ __attribute__((cold, noinline)) static void put_pad(struct rpm_log *log, uint64_
         .len = (uint32_t)(bytes - RPMI_FRAME_HEADER_BYTES),
         .epoch = log->epoch,
         .flags = RPMI_FRAME_PAD,
+        .lag = rpmi_log_lag(log, lsn),
     };
     uint64_t head[3];
 
@@ -102,6 +103,7 @@ __attribute__((noinline)) static void put_record(struct rpm_log *log, struct run
     frame.len = (uint32_t)record->len;
     frame.epoch = log->epoch;
     frame.flags = place.flags;
+    frame.lag = rpmi_log_lag(log, place.lsn);
     written = rpmi_ring_written(log, &place, record->len);
     position = run->position;
     run->lsn = place.lsn + place.stride;
@@ -123,7 +125,11 @@ static inline void put_plain(struct rpm_log *log, struct run *run, const struct 
                              uint32_t n)
 {
     struct rpmi_link *link = log->conn->link;
-    struct rpmi_frame frame = { .lsn = run->lsn, .epoch = log->epoch };
+    struct rpmi_frame frame = {
+        .lsn = run->lsn,
+        .epoch = log->epoch,
+        .lag = rpmi_frame_lag(0) & log->lag_mask,
+    };
     uint64_t offset = RPMI_LOG_HEADER_BYTES + run->position;
     uint64_t log_id = log->log_id;
     uint64_t head[3];
@@ -136,6 +142,8 @@ static inline void put_plain(struct rpm_log *log, struct run *run, const struct 
         log->lane->frame(link, offset, head, records[i].data, records[i].len, stride);
         frame.lsn += stride;
         offset += stride;
+        if (i + 1 < n)
+            frame.lag = rpmi_frame_lag(frame.lsn - run->lsn) & log->lag_mask;
     }
     run->written = frame.lsn - run->lsn;
     run->position += run->written;
@@ -208,6 +216,7 @@ __attribute__((flatten)) bool rpmi_log_lane(struct rpm_log *log, const struct rp
         log->lane->enter(link, log->write_key, RPMI_LOG_HEADER_BYTES + log->capacity, n == 1,
                          (log->plan.write_flags & RPMI_OP_CACHED) != 0) != 0)
         return false;
+    RPM_ASSERT_SLOW(log->acked_lsn == log->tail_lsn);
     if (RPMI_LIKELY(all_plain(log, &batch))) {
         if (lsns != NULL)
             plain_lsns(log, records, n, lsns);

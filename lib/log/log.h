@@ -18,6 +18,7 @@
 #ifndef RPMI_LOG_H
 #define RPMI_LOG_H
 
+#include "base/canary.h"
 #include "base/mem.h"
 #include "conn/conn.h"
 #include "conn/outbox.h"
@@ -48,6 +49,22 @@ struct rpmi_scan_report {
     uint64_t bytes;
     uint64_t ns;
 };
+
+/* Where a walk along the log ended. */
+struct rpmi_end {
+    uint64_t lsn;     /* no frame there goes on with it */
+    uint64_t longest; /* stride that it passed */
+    uint32_t before;  /* epoch of the frame in front; 0: none was passed */
+};
+
+static inline void rpmi_end_pass(struct rpmi_end *end, const struct rpmi_frame *frame)
+{
+    uint64_t stride = rpmi_frame_stride(frame->len, frame->flags);
+
+    end->lsn = frame->lsn + stride;
+    end->longest = stride > end->longest ? stride : end->longest;
+    end->before = frame->epoch;
+}
 
 struct rpm_log {
     struct rpmi_owner owner;
@@ -80,6 +97,8 @@ struct rpm_log {
     bool places; /* the link carries ops out before post returns: no staging is needed */
     const struct rpmi_lane *lane; /* a short way for blocking appends; NULL: there is none */
     int dead;                     /* 0, or why this writer must be resumed */
+    uint32_t lag_mask;            /* of frames' lags. 0 below RPM_DURABLE: there an acknowledgement
+                                     proves nothing to a client that comes after a power cut */
 
     uint64_t tail_lsn;   /* where the next frame goes */
     uint64_t position;   /* of tail_lsn in the ring */
@@ -158,6 +177,14 @@ static inline uint64_t rpmi_ring_written(const struct rpm_log *log, const struct
 {
     return log->plan.pad_unit > 1 || place->flags != 0 ? place->stride
                                                        : RPMI_FRAME_HEADER_BYTES + len;
+}
+
+/* What a frame at @lsn says of those before it. */
+static inline uint32_t rpmi_log_lag(const struct rpm_log *log, uint64_t lsn)
+{
+    uint64_t acked = RPMI_CANARY(EARLY_LAG) ? log->sealed_lsn : log->acked_lsn;
+
+    return rpmi_frame_lag(lsn - acked) & log->lag_mask;
 }
 
 /* ring.c: the place of a record of @len bytes if the tail were at @tail_lsn. */
@@ -260,9 +287,12 @@ int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head);
 
 /* scan.c: called for each valid frame in order, pad frames too. */
 typedef void rpmi_scan_fn(void *context, const struct rpmi_frame *frame);
-/* From @from_lsn, the start of a frame, to the tail by log->head. */
+/* From @from_lsn, the start of a frame, to the tail by log->head. RPM_E_CORRUPT: the log cannot end
+ * there, and @report is set all the same. */
 int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context,
                   struct rpmi_scan_report *report);
+/* May the log end there, by log->head and by what lies behind? RPM_E_CORRUPT. */
+int rpmi_log_check_end(struct rpm_log *log, const struct rpmi_end *end);
 /* Is there a valid frame at @lsn? 1 and @frame, 0 and @verdict, or an error. */
 int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
                    enum rpmi_verdict *verdict);

@@ -83,6 +83,7 @@ static int make_plans(struct rpm_log *log, uint32_t level)
 
     if (err != 0)
         return err;
+    log->lag_mask = log->plan.level == RPM_DURABLE ? RPMI_FRAME_LAG_MAX : 0;
     log->lane = log->plan.write_kind == RPMI_OP_WRITE &&
                         (log->plan.seal_kind == RPMI_OP_DRAIN || log->plan.seal_kind == 0)
                     ? log->conn->link->lane
@@ -262,6 +263,7 @@ int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
     rpmi_begin();
 
     struct rpm_log_info ours = rpm_log_info_init();
+    int damage = 0;
     int err;
 
     RPM_ASSERT(log != NULL && info != NULL);
@@ -269,10 +271,11 @@ int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
         err = rpmi_log_readable(log);
         if (err == 0)
             err = rpmi_log_head(log);
-        if (err == 0)
-            err = rpmi_log_scan(log, log->head.trim_lsn, NULL, NULL, &log->report);
         if (err != 0)
             return err;
+        damage = rpmi_log_scan(log, log->head.trim_lsn, NULL, NULL, &log->report);
+        if (damage != 0 && damage != RPM_E_CORRUPT)
+            return damage;
         log->tail_lsn = log->report.end_lsn;
     }
     ours.head_lsn = log->head.trim_lsn;
@@ -287,7 +290,8 @@ int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info)
     ours.method = log->plan.method;
     ours.stranded = log->report.stranded;
     ours.head_copies_lost = (uint64_t)__builtin_popcount(log->head_lacking);
-    return rpmi_opts_out(info, &ours, sizeof(ours));
+    err = rpmi_opts_out(info, &ours, sizeof(ours));
+    return err != 0 ? err : damage;
 }
 
 size_t rpm_log_record_max(const struct rpm_log *log)

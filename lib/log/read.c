@@ -30,6 +30,10 @@
 #define FOLLOW_LOOKS 16u   /* at the tail, from one sign to the writer to the next */
 #define START_TURNS_MAX 8u /* looks for the place to begin, while the head changes */
 #define IDLE_POLLS_MAX 64u /* looks at an unchanged tail between two at the head */
+#define CHECK_NS                                                                                   \
+    100000000u /* at the tail, before what lies behind it is looked at; then doubled               \
+                */
+#define NOWHERE UINT64_MAX
 
 struct rpm_reader {
     struct rpm_log *log;
@@ -44,11 +48,15 @@ struct rpm_reader {
     uint64_t next_lsn;
     uint64_t ahead;   /* bytes to read next time; grows while there is plenty */
     uint32_t before;  /* epoch of the record given out last */
+    uint64_t longest; /* stride of one that was */
     uint64_t settled; /* log->settled when head and plan were made */
     bool has_last;
     struct rpmi_frame last; /* given out last */
     uint32_t tail_looks;    /* that found nothing */
-    uint32_t idle_polls;    /* that found idle_line at the tail */
+    uint64_t stands_at;     /* next_lsn at the last of them; or NOWHERE: it was not looked behind */
+    uint64_t stands_since;
+    uint64_t patience_ns; /* before it looks behind that again */
+    uint32_t idle_polls;  /* that found idle_line at the tail */
     unsigned char idle_line[RPMI_LINE_BYTES];
 };
 
@@ -215,7 +223,38 @@ static bool may_be_overtaken(struct rpm_reader *reader)
     return true;
 }
 
-/* No frame at next_lsn belongs there. Is one there that shows the head to be an old one? */
+/* Is it time to look at what lies behind the tail? That takes longer than to read a record, and
+ * reading where a writer writes slows it: once at first, then only where no record comes. */
+static bool is_time(struct rpm_reader *reader)
+{
+    struct rpmi_link *link = reader->log->conn->link;
+    uint64_t now_ns = link->ops->now_ns(link);
+    bool first = reader->stands_at == NOWHERE;
+
+    if (reader->stands_at == reader->next_lsn) {
+        if (now_ns - reader->stands_since < reader->patience_ns)
+            return false;
+        reader->patience_ns *= 2;
+        return true;
+    }
+    reader->stands_at = reader->next_lsn;
+    reader->stands_since = now_ns;
+    reader->patience_ns = CHECK_NS;
+    return first;
+}
+
+/* Does a frame behind the tail show that a record is missing there? */
+static int check_behind(struct rpm_reader *reader)
+{
+    struct rpmi_end end = { .longest = reader->longest, .before = reader->before };
+    int err = refresh(reader);
+
+    end.lsn = reader->next_lsn;
+    return err != 0 ? err : rpmi_log_check_end(reader->log, &end);
+}
+
+/* No frame at next_lsn belongs there. Is one there that shows the head to be an old one, or one
+ * behind it that belongs to the log? */
 static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
                       struct rpmi_frame *frame)
 {
@@ -228,8 +267,12 @@ static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
         err = rpmi_log_judge(reader->log, stored, frame, &verdict);
     if (err == 0 && verdict == RPMI_FRAME_VALID)
         err = rpmi_log_allows(reader->log, &reader->head, frame);
-    if (err != 0)
-        reader->idle_polls = IDLE_POLLS_MAX; /* said once, it must be said again */
+    if (err == 0 && is_time(reader))
+        err = check_behind(reader);
+    if (err != 0) { /* said once, it must be said again */
+        reader->idle_polls = IDLE_POLLS_MAX;
+        reader->stands_at = NOWHERE;
+    }
     return err;
 }
 
@@ -297,6 +340,7 @@ static int start_again(struct rpm_reader *reader)
     int err;
 
     reader->have = 0;
+    reader->stands_at = NOWHERE;
     reader->idle_polls = IDLE_POLLS_MAX;
     err = make_plan(reader, reader->persist_plan.level);
     if (err == 0)
@@ -359,6 +403,7 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
         if (err != 0)
             return err;
         reader->before = frame.epoch;
+        reader->longest = stride > reader->longest ? stride : reader->longest;
         if ((frame.flags & RPMI_FRAME_PAD) == 0)
             break;
         reader->next_lsn += stride;
@@ -515,6 +560,7 @@ int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
     fresh->log = log;
     fresh->ahead = BUFFER_MIN;
     fresh->idle_polls = IDLE_POLLS_MAX;
+    fresh->stands_at = NOWHERE;
     fresh->settled = log->settled;
     err = make_buffer(fresh, ours.buffer_bytes);
     if (err == 0)

@@ -76,7 +76,12 @@ int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
 /* The far end makes our epoch count from @base on. */
 static int seal(struct rpm_log *log, uint64_t base)
 {
-    struct rpmi_call call = { .kind = RPMI_CALL_SEAL, .key = log->write_key, .lsn = base };
+    struct rpmi_call call = {
+        .kind = RPMI_CALL_SEAL,
+        .flags = log->plan.level == RPM_DURABLE ? RPMI_CALL_DURABLE : 0,
+        .key = log->write_key,
+        .lsn = base,
+    };
     struct rpmi_reply reply;
     int err;
 
@@ -94,6 +99,7 @@ static int seal(struct rpm_log *log, uint64_t base)
     log->head.turn++;
     log->head.base_lsn = base;
     log->head.epoch = log->epoch;
+    log->head.flags = log->plan.level == RPM_DURABLE ? RPMI_HEAD_DURABLE : 0;
     return 0;
 }
 

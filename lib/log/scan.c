@@ -6,6 +6,7 @@
  * Invariants
  *   nothing behind a frame that is not valid is ever taken for a record
  *   a frame at or above head.base_lsn has the head's epoch, one below it an older one
+ *   no log ends before what its head, or a frame behind that end, says was acknowledged
  *
  * Format: FORMAT.md, section 5.   Tests: tests/unit/log/scan_test.cpp, tests/crash/
  */
@@ -18,8 +19,8 @@
 #include <inttypes.h>
 
 #define FIRST_READ_BYTES 4096u
-#define TORN_SEARCH_BYTES (1u << 20) /* how far behind the tail discarded frames are counted */
-#define SURVEY_LAPS_MAX 16u          /* of the ring, read for frames that turn out to be broken */
+#define SEARCH_BYTES (1u << 20) /* how far behind the tail frames are looked for, at least */
+#define SURVEY_LAPS_MAX 16u     /* of the ring, read for frames that turn out to be broken */
 
 /* A piece of the ring, mapped or read ahead. */
 struct window {
@@ -184,14 +185,61 @@ static int judge_later(struct window *window, uint64_t lsn, struct rpmi_frame *f
     return judge(window, stored, frame, verdict);
 }
 
-/* Frames behind the tail that the last writer left, whole or torn: how many are discarded? None of
- * them may be such as only a newer head allows. */
-static int count_torn(struct window *window, uint64_t tail, uint64_t end,
+/* Everything before @proven was acknowledged, or made durable before the head was written, and no
+ * frame at @lsn belongs there, behind one of epoch @before. Is that so now? */
+static int check_lack(struct rpm_log *log, uint64_t lsn, uint32_t before, uint64_t proven)
+{
+    enum rpmi_verdict verdict;
+    struct rpmi_frame frame;
+    struct rpmi_head now;
+    int err;
+
+    /* A writer may have appended it since: what tells so was read first. */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    err = rpmi_log_judge(log, lsn, &frame, &verdict);
+    if (err != 0 || (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&log->head, &frame, before)))
+        return err;
+    /* Or have trimmed it and come round, or have sealed the log anew. */
+    err = rpmi_log_head_now(log, &now);
+    if (err != 0 || now.trim_lsn > lsn || now.epoch != log->head.epoch)
+        return err;
+    return rpmi_fail(RPM_E_CORRUPT,
+                     "log '%s' needs 'rpm-log repair': its record at %" PRIu64
+                     " is damaged: everything before %" PRIu64 " was durable",
+                     log->name, lsn, proven);
+}
+
+/* May the log end where @end says, if a whole @frame lies behind it? */
+static int check_behind(struct window *window, const struct rpmi_end *end,
+                        const struct rpmi_frame *frame)
+{
+    uint64_t acked = rpmi_frame_acked(frame);
+    int err = allowed(window, frame);
+
+    if (err != 0 || acked <= end->lsn || !rpmi_epoch_belongs(&window->log->head, frame, 0))
+        return err;
+    window->have = 0; /* as in allowed() */
+    return check_lack(window->log, end->lsn, end->before, acked);
+}
+
+/* How far frames are looked for, behind one that ends at @lsn. */
+static uint64_t search_limit(const struct rpm_log *log, const struct rpmi_end *end, uint64_t lsn)
+{
+    uint64_t limit = log->head.trim_lsn + log->capacity;
+    uint64_t bytes = SEARCH_BYTES + 2 * end->longest;
+
+    return lsn >= limit || limit - lsn < bytes ? limit : lsn + bytes;
+}
+
+/* Frames behind the tail, whole or torn: how many that the last writer left are discarded? None of
+ * them may be such as only a newer head allows, or say that what is missing was acknowledged. They
+ * are counted all the same, also where that is known: @damage is RPM_E_CORRUPT. */
+static int count_torn(struct window *window, const struct rpmi_end *end, int damage,
                       struct rpmi_scan_report *report)
 {
     struct rpm_log *log = window->log;
-    uint64_t limit = end - tail < TORN_SEARCH_BYTES ? end : tail + TORN_SEARCH_BYTES;
-    uint64_t lsn = tail;
+    uint64_t limit = search_limit(log, end, end->lsn);
+    uint64_t lsn = end->lsn;
 
     while (lsn < limit) {
         enum rpmi_verdict verdict;
@@ -200,55 +248,79 @@ static int count_torn(struct window *window, uint64_t tail, uint64_t end,
 
         if (err == 0 && verdict == RPMI_FRAME_BLANK)
             err = judge_later(window, lsn, &frame, &verdict);
-        if (err == 0 && verdict == RPMI_FRAME_VALID)
-            err = allowed(window, &frame);
-        if (err != 0)
-            return err;
-        if (verdict != RPMI_FRAME_BLANK && (frame.flags & RPMI_FRAME_PAD) == 0 &&
-            frame.epoch == log->head.epoch && frame.lsn == lsn) {
-            report->torn++;
-            report->stranded += verdict == RPMI_FRAME_VALID;
+        if (err == 0 && verdict == RPMI_FRAME_VALID && damage == 0)
+            damage = check_behind(window, end, &frame);
+        if (err != 0 || (damage != 0 && damage != RPM_E_CORRUPT))
+            return err != 0 ? err : damage;
+        if (verdict != RPMI_FRAME_BLANK && frame.lsn == lsn) {
+            /* A long record that is damaged lies in front of what tells so. */
+            limit = search_limit(log, end, lsn + rpmi_frame_stride(frame.len, frame.flags));
+            if ((frame.flags & RPMI_FRAME_PAD) == 0 && frame.epoch == log->head.epoch) {
+                report->torn++;
+                report->stranded += verdict == RPMI_FRAME_VALID;
+            }
         }
         lsn += verdict == RPMI_FRAME_VALID ? rpmi_frame_stride(frame.len, frame.flags)
                                            : RPMI_LINE_BYTES;
     }
-    return 0;
+    return damage;
+}
+
+/* May the log end there, by its head and by what lies behind? */
+static int check_end(struct window *window, const struct rpmi_end *end,
+                     struct rpmi_scan_report *report)
+{
+    struct rpm_log *log = window->log;
+    int err = 0;
+
+    if (end->lsn < log->head.base_lsn && (log->head.flags & RPMI_HEAD_DURABLE) != 0) {
+        err = check_lack(log, end->lsn, end->before, log->head.base_lsn);
+        window->have = 0; /* as in allowed() */
+    }
+    return err != 0 && err != RPM_E_CORRUPT ? err : count_torn(window, end, err, report);
+}
+
+int rpmi_log_check_end(struct rpm_log *log, const struct rpmi_end *end)
+{
+    struct rpmi_scan_report report = { 0 };
+    struct window window;
+
+    window_open(&window, log);
+    return check_end(&window, end, &report);
 }
 
 int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context,
                   struct rpmi_scan_report *report)
 {
     uint64_t start_ns = log->conn->link->ops->now_ns(log->conn->link);
-    uint64_t end = log->head.trim_lsn + log->capacity;
-    uint32_t before = 0;
+    uint64_t limit = log->head.trim_lsn + log->capacity;
+    struct rpmi_end end = { .lsn = from_lsn };
     struct window window;
-    uint64_t lsn = from_lsn;
     int err;
 
     *report = (struct rpmi_scan_report){ 0 };
     window_open(&window, log);
-    while (lsn < end) {
+    while (end.lsn < limit) {
         enum rpmi_verdict verdict;
         struct rpmi_frame frame;
         uint64_t stride;
 
-        err = judge(&window, lsn, &frame, &verdict);
+        err = judge(&window, end.lsn, &frame, &verdict);
         if (err != 0)
             return err;
-        if (verdict != RPMI_FRAME_VALID || !rpmi_epoch_belongs(&log->head, &frame, before))
+        if (verdict != RPMI_FRAME_VALID || !rpmi_epoch_belongs(&log->head, &frame, end.before))
             break;
         stride = rpmi_frame_stride(frame.len, frame.flags);
-        if (stride > end - lsn)
+        if (stride > limit - end.lsn)
             break;
-        before = frame.epoch;
-        lsn += stride;
+        rpmi_end_pass(&end, &frame);
         report->records += (frame.flags & RPMI_FRAME_PAD) == 0;
         if (visit != NULL)
             visit(context, &frame);
     }
-    report->end_lsn = lsn;
-    err = count_torn(&window, lsn, end, report);
-    report->bytes = window.mapped != NULL ? lsn - from_lsn : window.bytes;
+    report->end_lsn = end.lsn;
+    err = check_end(&window, &end, report);
+    report->bytes = window.mapped != NULL ? end.lsn - from_lsn : window.bytes;
     report->ns = log->conn->link->ops->now_ns(log->conn->link) - start_ns;
     return err;
 }

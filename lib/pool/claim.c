@@ -305,6 +305,7 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
         .trim_lsn = call->bytes,
         .base_lsn = call->lsn,
         .epoch = log->epoch,
+        .flags = RPMI_HEAD_DURABLE, /* by keep() */
     };
     struct rpmi_head_found found[RPMI_HEAD_SLOTS];
     uint32_t best = head_judge(service, log, found);
@@ -353,6 +354,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
                          log->entry.name);
     head.base_lsn = call->lsn;
     head.epoch = log->epoch;
+    head.flags = (call->flags & RPMI_CALL_DURABLE) != 0 ? RPMI_HEAD_DURABLE : 0;
     err = head_replace(service, log, &head);
     log->sealed = err == 0;
     reply->value = head.trim_lsn;

@@ -19,7 +19,7 @@
 
 #define CALL_FLAGS                                                                                 \
     (RPMI_CALL_CREATE | RPMI_CALL_EXCL | RPMI_CALL_TAKEOVER | RPMI_CALL_GUARDED |                  \
-     RPMI_CALL_REPAIR | RPMI_CALL_RESUME)
+     RPMI_CALL_REPAIR | RPMI_CALL_RESUME | RPMI_CALL_DURABLE)
 #define CALL_AT_FLAGS 4
 #define CALL_AT_KEY 8
 #define CALL_AT_OBJECT 12

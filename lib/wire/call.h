@@ -37,8 +37,9 @@ enum rpmi_call_flag {
     RPMI_CALL_GUARDED = 8, /* OPEN of a region: by the claim whose write key is @key; once that has
                               ended, the new key only reads */
     RPMI_CALL_REPAIR = 16, /* CLAIM, SEAL: of a log whose head cannot be read or is an old one */
-    RPMI_CALL_RESUME = 32  /* CLAIM: go on from the claim that was given epoch @lsn; RPM_E_FENCED if
+    RPMI_CALL_RESUME = 32, /* CLAIM: go on from the claim that was given epoch @lsn; RPM_E_FENCED if
                               another claim without this flag came behind it */
+    RPMI_CALL_DURABLE = 64 /* SEAL: everything before @lsn is durable */
 };
 
 struct rpmi_call {

@@ -12,6 +12,9 @@ _Static_assert(RPMI_RECORD_MAX <= RPMI_FRAME_LEN_MAX, "a record's length fits it
 _Static_assert(RPMI_RECORD_MAX + RPMI_FRAME_HEADER_BYTES + RPMI_XPLINE_BYTES <= RPMI_FRAME_LEN_MAX,
                "a pad's length fits its field");
 _Static_assert((RPMI_FRAME_TAG & RPMI_FRAME_FLAGS) == 0, "flags have bits of their own");
-_Static_assert((RPMI_FRAME_TAG & 0xf0u) != 0 && RPMI_FRAME_TAG <= 0xff, "zeros are no frame");
+_Static_assert((RPMI_FRAME_TAG & RPMI_FRAME_TAG_MASK) != 0, "zeros are no frame");
+_Static_assert((RPMI_FRAME_LAG_MAX << RPMI_FRAME_LAG_SHIFT | RPMI_FRAME_TAG_MASK |
+                RPMI_FRAME_FLAGS) == 0xff,
+               "every bit of the tag has its place");
 _Static_assert((RPMI_FRAME_PAD | RPMI_FRAME_XPLINE) == RPMI_FRAME_FLAGS, "every flag is known");
 _Static_assert(RPMI_LINE_BYTES - RPMI_FRAME_HEADER_BYTES == 40, "40 bytes make one line");

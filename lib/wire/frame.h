@@ -30,9 +30,12 @@ enum rpmi_frame_flag {
 
 #define RPMI_FRAME_FLAGS 3u
 
-/* Bits 24-31 of the second word: magic nibble, two version bits, two flag bits. The nibble is not
- * zero, so that zeroed memory is never a frame, not even for LSN 0. */
-#define RPMI_FRAME_TAG 0xa4u
+/* Bits 24-31 of the second word: the lag, two version bits, two flag bits. The version is not zero,
+ * so that zeroed memory is never a frame, not even for LSN 0. */
+#define RPMI_FRAME_TAG 0x04u
+#define RPMI_FRAME_TAG_MASK 0x0cu
+#define RPMI_FRAME_LAG_SHIFT 4
+#define RPMI_FRAME_LAG_MAX 15u
 #define RPMI_FRAME_LEN_MAX 0xffffffu
 
 struct rpmi_frame {
@@ -40,6 +43,7 @@ struct rpmi_frame {
     uint32_t len; /* payload bytes; of a pad frame: the bytes skipped behind its header */
     uint32_t epoch;
     uint32_t flags; /* enum rpmi_frame_flag */
+    uint32_t lag;   /* how far acknowledgements were behind it, see rpmi_frame_lag(); 0: not said */
     uint64_t sum;   /* as stored */
 };
 
@@ -67,10 +71,35 @@ static inline bool rpmi_frame_len_ok(uint32_t len, uint32_t flags)
     return len >= 1 && len <= RPMI_RECORD_MAX;
 }
 
+/* What a frame says of records before it, where all but the last @bytes in front of it were
+ * acknowledged to be durable when it was put together: 1 for none, l for at most 64 * 4^(l - 2); 0
+ * beyond what can be said. */
+static inline uint32_t rpmi_frame_lag(uint64_t bytes)
+{
+    uint32_t lag;
+
+    RPM_ASSERT_SLOW(rpmi_is_aligned(bytes, RPMI_LINE_BYTES));
+    if (bytes == 0)
+        return 1;
+    /* Half the bits of twice the lines less one: of 1, 2 .. 4, 5 .. 16 lines 0, 1, 2. */
+    lag = 2 + (64 - (uint32_t)__builtin_clzll(bytes / (RPMI_LINE_BYTES / 2) - 1)) / 2;
+    return lag <= RPMI_FRAME_LAG_MAX ? lag : 0;
+}
+
+/* The LSN before which everything was acknowledged, by what a whole frame says; 0: it says nothing.
+ */
+static inline uint64_t rpmi_frame_acked(const struct rpmi_frame *frame)
+{
+    uint64_t behind = frame->lag <= 1 ? 0 : (uint64_t)RPMI_LINE_BYTES << 2 * (frame->lag - 2);
+
+    return frame->lag == 0 || behind > frame->lsn ? 0 : frame->lsn - behind;
+}
+
 static inline uint64_t rpmi_frame_word(const struct rpmi_frame *frame)
 {
-    return frame->len | (uint64_t)(RPMI_FRAME_TAG | frame->flags) << 24 |
-           (uint64_t)frame->epoch << 32;
+    uint32_t tag = RPMI_FRAME_TAG | frame->flags | frame->lag << RPMI_FRAME_LAG_SHIFT;
+
+    return frame->len | (uint64_t)tag << 24 | (uint64_t)frame->epoch << 32;
 }
 
 /* The frame's checksum when the payload's own is known. */
@@ -104,6 +133,7 @@ static inline void rpmi_frame_put_with(void *header, const struct rpmi_frame *fr
 
     RPM_ASSERT(rpmi_is_aligned(frame->lsn, RPMI_LINE_BYTES));
     RPM_ASSERT((frame->flags & ~RPMI_FRAME_FLAGS) == 0);
+    RPM_ASSERT_SLOW(frame->lag <= RPMI_FRAME_LAG_MAX);
     RPM_ASSERT(rpmi_frame_len_ok(frame->len, frame->flags));
     rpmi_store64(to, frame->lsn);
     rpmi_store64(to + 8, rpmi_frame_word(frame));
@@ -137,12 +167,13 @@ static inline enum rpmi_verdict rpmi_frame_get(const void *header, uint64_t lsn,
         return RPMI_FRAME_BLANK;
     word = rpmi_load64(from + 8);
     tag = (uint32_t)(word >> 24) & 0xffu;
-    if ((tag & ~RPMI_FRAME_FLAGS) != RPMI_FRAME_TAG)
+    if ((tag & RPMI_FRAME_TAG_MASK) != RPMI_FRAME_TAG)
         return RPMI_FRAME_BLANK;
     frame->lsn = lsn;
     frame->len = (uint32_t)word & RPMI_FRAME_LEN_MAX;
     frame->epoch = (uint32_t)(word >> 32);
     frame->flags = tag & RPMI_FRAME_FLAGS;
+    frame->lag = tag >> RPMI_FRAME_LAG_SHIFT;
     frame->sum = rpmi_load64(from + 16);
     if (!rpmi_frame_len_ok(frame->len, frame->flags) ||
         rpmi_frame_stride(frame->len, frame->flags) > room)

@@ -26,7 +26,7 @@
 #define AT_TRIM 32
 #define AT_BASE 40
 #define AT_EPOCH 48
-#define AT_ZERO 52
+#define AT_FLAGS 52
 #define AT_SUM 56
 
 _Static_assert(AT_SUM + sizeof(uint64_t) == RPMI_HEAD_BYTES, "the sum ends the slot");
@@ -51,7 +51,7 @@ void rpmi_head_put(void *slot, const struct rpmi_head *head)
     rpmi_store64(to + AT_TRIM, head->trim_lsn);
     rpmi_store64(to + AT_BASE, head->base_lsn);
     rpmi_store32(to + AT_EPOCH, head->epoch);
-    rpmi_store32(to + AT_ZERO, 0);
+    rpmi_store32(to + AT_FLAGS, head->flags);
     rpmi_store64(to + AT_SUM, rpmi_sum(to, AT_SUM));
     /* What is written must be what a reader takes: the other half of the pair. */
     RPM_ASSERT_SLOW(judge(to, &again) == NULL && again.turn == head->turn);
@@ -73,7 +73,7 @@ static bool agree(const struct rpmi_head_found *a, const struct rpmi_head_found 
         return false;
     return a->head.turn != b->head.turn ||
            (a->head.trim_lsn == b->head.trim_lsn && a->head.base_lsn == b->head.base_lsn &&
-            a->head.epoch == b->head.epoch);
+            a->head.epoch == b->head.epoch && a->head.flags == b->head.flags);
 }
 
 /* Judge every slot, whatever log it is of. */
@@ -157,7 +157,8 @@ static bool is_sound(const struct rpmi_head *head)
     return head->capacity_bytes >= RPMI_LOG_CAPACITY_MIN &&
            rpmi_is_aligned(head->capacity_bytes, RPMI_PAGE_BYTES) &&
            rpmi_is_aligned(head->trim_lsn, RPMI_LINE_BYTES) &&
-           rpmi_is_aligned(head->base_lsn, RPMI_LINE_BYTES);
+           rpmi_is_aligned(head->base_lsn, RPMI_LINE_BYTES) &&
+           (head->flags & ~(uint32_t)RPMI_HEAD_DURABLE) == 0;
 }
 
 /* NULL if the slot is valid, else what is wrong with it. */
@@ -170,6 +171,7 @@ static const char *judge(const unsigned char *slot, struct rpmi_head *head)
         .trim_lsn = rpmi_load64(slot + AT_TRIM),
         .base_lsn = rpmi_load64(slot + AT_BASE),
         .epoch = rpmi_load32(slot + AT_EPOCH),
+        .flags = rpmi_load32(slot + AT_FLAGS),
     };
 
     if (rpmi_all_zero(slot, RPMI_HEAD_BYTES))
@@ -178,7 +180,7 @@ static const char *judge(const unsigned char *slot, struct rpmi_head *head)
         return "another magic";
     if (rpmi_load64(slot + AT_SUM) != rpmi_sum(slot, AT_SUM))
         return "a wrong checksum";
-    if (rpmi_load32(slot + AT_ZERO) != 0 || !is_sound(&found) || !rpmi_head_in_limits(&found))
+    if (!is_sound(&found) || !rpmi_head_in_limits(&found))
         return "fields out of bounds";
     *head = found;
     return NULL;

@@ -35,6 +35,11 @@ struct rpmi_head {
     uint64_t trim_lsn;       /* oldest record kept */
     uint64_t base_lsn;       /* where the current epoch begins */
     uint32_t epoch;
+    uint32_t flags; /* enum rpmi_head_flag */
+};
+
+enum rpmi_head_flag {
+    RPMI_HEAD_DURABLE = 1 /* everything before base_lsn was durable before this was written */
 };
 
 /* The slot of copy 0 or 1 of the head with this turn. Copies of one head lie 512 bytes apart, so

@@ -83,6 +83,9 @@ const std::vector<Canary> &canaries()
         { RPMI_CANARY_EARLY_STEPS, "steps answered before the drain", { "write_steps" } },
         { RPMI_CANARY_VISIBLE_HEAD, "space freed by a head not durable", { "trim_halfway" } },
         { RPMI_CANARY_ONE_HEAD, "one copy of the head", { "rotten_head" } },
+        { RPMI_CANARY_EARLY_LAG,
+          "acknowledgement claimed of what was posted",
+          { "append_pipelined", "append_shared" } },
     };
 
     return list;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pool_test.cpp: a pool with content of which one thing was changed: a bit, or a line or a page
 // that reads as zeros or as it did earlier. Whatever it is: no record is delivered that was not
-// appended, and no log is delivered as sound without a record in front of which nothing was
-// changed. What is damaged is told, or healed from a copy.
+// appended, no log is delivered as sound with fewer records than were acknowledged, and no writer
+// is let in that would append over them. What is damaged is told, or healed from a copy.
 //
-// Nothing is promised of a region's bytes, which have no checksum, nor of a record that was changed
-// and those behind it: to a reader they look like appends that a power cut tore.
+// Nothing is promised of a region's bytes, which have no checksum, nor of the records at a log's
+// end behind which nothing lies that was appended after their acknowledgement: they look like
+// appends that a power cut tore. A head, or any later record, tells the two apart.
 //
 // LIBRPM_DAMAGE_SEED=N draws other bits; LIBRPM_DAMAGE_ALL=1 takes each bit instead of a few
 // thousand.
@@ -118,7 +119,7 @@ struct Tally {
     unsigned mutants = 0;
     unsigned refused = 0; // the whole pool
     unsigned told = 0;    // of some log
-    unsigned untold = 0;  // a log that ends at the record that was changed
+    unsigned untold = 0;  // records at the end that nothing behind vouches for
     std::vector<std::string> wrong;
 };
 
@@ -134,7 +135,7 @@ class Trial
         tally_.wrong.push_back(mutant_->text() + ": " + what);
     }
     bool is_told(int err, const std::string &what);
-    uint64_t whole(const LogModel &log) const;
+    uint64_t proven(const LogModel &log) const;
     void judge(const LogModel &log, const std::string &who, const std::vector<Record> &found);
     bool read(const LogModel &log, rpm_log *open, std::vector<Record> *found);
     void use_reader(const LogModel &log);
@@ -160,18 +161,15 @@ bool Trial::is_told(int err, const std::string &what)
     return err < 0;
 }
 
-// Everything before this is whole, and so is all that leads to it: pad frames, too.
-uint64_t Trial::whole(const LogModel &log) const
+// Everything before this was acknowledged, as what is left of the log says.
+uint64_t Trial::proven(const LogModel &log) const
 {
-    uint64_t from = log.head_lsn;
+    uint64_t lsn = log.base_lsn;
 
-    for (const Kept &kept : log.kept) {
-        if (mutant_->touches(log.place(from), log.place(from) + kept.lsn - from) ||
-            mutant_->touches(log.place(kept.lsn), log.place(kept.lsn) + kept.end_lsn - kept.lsn))
-            return kept.lsn;
-        from = kept.end_lsn;
-    }
-    return UINT64_MAX;
+    for (const Kept &kept : log.kept)
+        if (!mutant_->touches(log.place(kept.lsn), log.place(kept.lsn) + kept.end_lsn - kept.lsn))
+            lsn = std::max(lsn, kept.proves);
+    return lsn;
 }
 
 void Trial::judge(const LogModel &log, const std::string &who, const std::vector<Record> &found)
@@ -186,7 +184,7 @@ void Trial::judge(const LogModel &log, const std::string &who, const std::vector
     if (found.size() == log.kept.size())
         return;
     tally_.untold++;
-    if (log.kept[found.size()].lsn < whole(log))
+    if (log.kept[found.size()].lsn < proven(log))
         wrong(who + " of " + log.name + " is given " + std::to_string(found.size()) + " of " +
               std::to_string(log.kept.size()) + " records without a word");
 }

@@ -27,7 +27,7 @@ class Builder
     void add(size_t len);
     void add_group(uint32_t n, size_t len);
     void trim(size_t keep);
-    void note(const std::string &data, uint64_t lsn);
+    void note(const std::string &data, uint64_t lsn, uint64_t acked);
     void region(const char *name, bool remove);
     void snapshot()
     {
@@ -61,6 +61,7 @@ void Builder::open(const std::string &name, uint64_t capacity)
     REQUIRE(log_.open(conn_, name.c_str(), opts) == 0);
     now_ = &model(name);
     now_->capacity = capacity;
+    now_->base_lsn = info(log_).tail_lsn;
 }
 
 void Builder::close()
@@ -69,34 +70,47 @@ void Builder::close()
     now_ = nullptr;
 }
 
-void Builder::note(const std::string &data, uint64_t lsn)
+// What a frame at @lsn can say if everything before @acked was acknowledged (FORMAT.md, section 5).
+uint64_t proven_by(uint64_t lsn, uint64_t acked)
+{
+    uint64_t lag = 64;
+
+    while (lag < lsn - acked)
+        lag *= 4;
+    return lsn == acked ? lsn : lag <= lsn ? lsn - lag : 0;
+}
+
+void Builder::note(const std::string &data, uint64_t lsn, uint64_t acked)
 {
     uint64_t end = lsn + rpmi_frame_stride(static_cast<uint32_t>(data.size()), 0);
 
-    now_->kept.push_back({ data, lsn, end });
+    now_->kept.push_back({ data, lsn, end, proven_by(lsn, acked) });
 }
 
 void Builder::add(size_t len)
 {
     std::string data = payload(seed_++, len);
+    uint64_t tail = info(log_).tail_lsn;
     uint64_t lsn;
     int err;
 
     while ((err = rpm_log_append(log_, data.data(), data.size(), &lsn)) == RPM_E_FULL)
         trim(now_->kept.size() / 2);
     REQUIRE(err == 0);
-    note(data, lsn);
+    note(data, lsn, tail);
 }
 
 // Under way together.
 void Builder::add_group(uint32_t n, size_t len)
 {
+    uint64_t tail = info(log_).tail_lsn;
+
     for (uint32_t i = 0; i < n; i++) {
         std::string data = payload(seed_++, len + i);
         uint64_t lsn;
 
         REQUIRE(append_async(log_, data, i, RPM_MORE, &lsn) == 0);
-        note(data, lsn);
+        note(data, lsn, tail);
     }
     REQUIRE(rpm_log_persist(log_) == 0);
     (void)reap(log_, n);
@@ -107,8 +121,7 @@ void Builder::trim(size_t keep)
     std::vector<Kept> &kept = now_->kept;
 
     REQUIRE(keep < kept.size());
-    now_->head_lsn = kept[kept.size() - keep - 1].end_lsn;
-    REQUIRE(rpm_log_trim(log_, now_->head_lsn) == 0);
+    REQUIRE(rpm_log_trim(log_, kept[kept.size() - keep - 1].end_lsn) == 0);
     kept.erase(kept.begin(), kept.end() - static_cast<ptrdiff_t>(keep));
 }
 

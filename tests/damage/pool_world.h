@@ -14,13 +14,14 @@ struct Kept {
     std::string data;
     uint64_t lsn;
     uint64_t end_lsn;
+    uint64_t proves; // everything before this LSN was acknowledged when it was appended
 };
 
 struct LogModel {
     std::string name;
     uint64_t at = 0; // of its header in the pool
     uint64_t capacity = 0;
-    uint64_t head_lsn = 0; // where what is kept begins: at a pad frame or a record
+    uint64_t base_lsn = 0; // where the last writer began
     std::vector<Kept> kept;
 
     // Where a byte at @lsn lies in the pool.

@@ -66,6 +66,7 @@ TEST_CASE("golden: a head slot is its bytes, both ways", "[golden]")
     REQUIRE(head.trim_lsn == 640);
     REQUIRE(head.base_lsn == 1280);
     REQUIRE(head.epoch == 3);
+    REQUIRE(head.flags == RPMI_HEAD_DURABLE);
     rpmi_head_put(made.data(), &head);
     REQUIRE(made == expected);
 }
@@ -102,6 +103,7 @@ static void frame_both_ways(const std::string &name, const rpmi_frame &wanted)
     REQUIRE(frame.len == wanted.len);
     REQUIRE(frame.epoch == wanted.epoch);
     REQUIRE(frame.flags == wanted.flags);
+    REQUIRE(frame.lag == wanted.lag);
     REQUIRE(rpmi_frame_check(&frame, LOG_ID, &expected[24]) == RPMI_FRAME_VALID);
     std::fill(made.begin(), made.begin() + 24, 0xff);
     rpmi_frame_put(made.data(), &wanted, LOG_ID, pad ? nullptr : &made[24]);
@@ -110,9 +112,9 @@ static void frame_both_ways(const std::string &name, const rpmi_frame &wanted)
 
 TEST_CASE("golden: frames are their bytes, both ways", "[golden]")
 {
-    frame_both_ways("frame_line", { 1280, 40, 3, 0, 0 });
-    frame_both_ways("frame_media", { 1536, 300, 3, RPMI_FRAME_XPLINE, 0 });
-    frame_both_ways("frame_pad", { 65344, 168, 3, RPMI_FRAME_PAD, 0 });
+    frame_both_ways("frame_line", { 1280, 40, 3, 0, 1, 0 });
+    frame_both_ways("frame_media", { 1536, 300, 3, RPMI_FRAME_XPLINE, 0, 0 });
+    frame_both_ways("frame_pad", { 65344, 168, 3, RPMI_FRAME_PAD, 5, 0 });
 }
 
 TEST_CASE("golden: a hello is its bytes, both ways", "[golden]")
@@ -264,6 +266,7 @@ TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
     REQUIRE(RPMI_CALL_TAKEOVER == 4);
     REQUIRE(RPMI_CALL_REPAIR == 16);
     REQUIRE(RPMI_CALL_RESUME == 32);
+    REQUIRE(RPMI_CALL_DURABLE == 64);
     REQUIRE(RPM_KIND_DRAM == 3);
     REQUIRE(RPM_KIND_LOCKS == 4);
     REQUIRE(RPM_MEDIUM_DEVDAX == 6);

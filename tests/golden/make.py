@@ -92,21 +92,23 @@ def head(turn=7):
     b.u64(32, 640, "trim LSN")
     b.u64(40, 1280, "base LSN")
     b.u32(48, 3, "epoch")
+    b.u32(52, 1, "flags: durable")
     b.u64(56, xxh3(b.data[0:56]), "checksum of bytes 0 to 55")
     return b
 
 
-def frame(lsn, flags, epoch, payload, pad=0):
+def frame(lsn, lag, flags, epoch, payload, pad=0):
     unit = 256 if flags & 2 else 64
     length = pad if pad else len(payload)
     stride = (24 + length + unit - 1) // unit * unit
-    word = length | (0xa4 | flags) << 24 | epoch << 32
+    tag = lag << 4 | 4 | flags
+    word = length | tag << 24 | epoch << 32
     inner = 0 if pad else xxh3(payload)
     log_id = 0xfedcba9876543210
     b = Block(stride)
     b.u64(0, lsn, "LSN")
     b.raw(8, struct.pack("<I", length)[:3], "length")
-    b.raw(11, bytes([0xa4 | flags]), "tag")
+    b.raw(11, bytes([tag]), f"tag: lag {lag}, version 1, flags {flags}")
     b.u32(12, epoch, "epoch")
     b.u64(16, xxh3(struct.pack("<QQQQ", inner, lsn, word, log_id)),
           "checksum, for log id fedcba9876543210")
@@ -398,11 +400,11 @@ def golden():
         "dirent": ("FORMAT.md section 3: directory entry of a log", dirent()),
         "head": ("FORMAT.md section 4: one head slot", head()),
         "frame_line": ("FORMAT.md section 5: a record of 40 bytes fills one line",
-                       frame(1280, 0, 3, bytes(range(40)))),
+                       frame(1280, 1, 0, 3, bytes(range(40)))),
         "frame_media": ("FORMAT.md section 5: a record of 300 bytes on whole media lines",
-                        frame(1536, 2, 3, bytes(i * 7 % 256 for i in range(300)))),
+                        frame(1536, 0, 2, 3, bytes(i * 7 % 256 for i in range(300)))),
         "frame_pad": ("FORMAT.md section 5: a pad frame of 192 bytes",
-                      frame(65344, 1, 3, b"", pad=168)),
+                      frame(65344, 5, 1, 3, b"", pad=168)),
         "hello": ("FORMAT.md section 6: hello", hello()),
         "welcome": ("FORMAT.md section 6: welcome, door open", welcome()),
         "welcome_refused": ("FORMAT.md section 6: welcome, door shut", welcome_refused()),

@@ -25,7 +25,7 @@ struct Header {
 
 inline Header make_header(const LimitRing &ring, uint64_t payload_sum, size_t len)
 {
-    uint64_t word = len | 0xa4ull << 24 | static_cast<uint64_t>(ring.epoch) << 32;
+    uint64_t word = len | 0x14ull << 24 | static_cast<uint64_t>(ring.epoch) << 32;
     uint64_t block[4] = { payload_sum, ring.lsn, word, ring.log_id };
 
     return { ring.lsn, word, XXH3_64bits(block, sizeof(block)) };

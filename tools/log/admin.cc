@@ -24,13 +24,20 @@ static void row(const char *name, uint64_t value)
     row(name, std::to_string(value));
 }
 
-static struct rpm_log_info read_info(Session &session, const Common &common)
+/* @damage: of a record, which does not keep the rest from being looked at. NULL: it is an error. */
+static struct rpm_log_info read_info(Session &session, const Common &common,
+                                     std::string *damage = nullptr)
 {
     struct rpm_log_info info = rpm_log_info_init();
+    int err;
 
     session.open(common.url);
     session.open_log(common, rpm_log_opts_init());
-    cli::check(common.name, rpm_log_info(session.log.get(), &info));
+    err = rpm_log_info(session.log.get(), &info);
+    if (err == RPM_E_CORRUPT && damage != nullptr)
+        *damage = cli::RpmFailure("scan", err).what();
+    else
+        cli::check(common.name, err);
     return info;
 }
 
@@ -142,14 +149,13 @@ struct Walk {
     std::string damage;
 };
 
-static Walk walk(Session &session, const struct rpm_log_info &info)
+static Walk walk(Session &session, const struct rpm_log_info &info, const std::string &damage)
 {
-    Walk walk;
+    Walk walk{ 0, 0, info.head_lsn, damage };
     rpm_record record;
     uint64_t epoch = 0;
     int found;
 
-    walk.end_lsn = info.head_lsn;
     session.open_reader(0, RPM_VISIBLE);
     while ((found = rpm_reader_next(session.reader.get(), &record)) == 1) {
         if (record.lsn < walk.end_lsn || record.epoch < epoch)
@@ -159,8 +165,11 @@ static Walk walk(Session &session, const struct rpm_log_info &info)
         walk.end_lsn = record.next_lsn;
         epoch = record.epoch;
     }
-    cli::check("verify", found);
-    if (walk.records < info.records)
+    if (found == RPM_E_CORRUPT && walk.damage.empty())
+        walk.damage = cli::RpmFailure("read", found).what();
+    if (found != RPM_E_CORRUPT)
+        cli::check("verify", found);
+    if (walk.damage.empty() && walk.records < info.records)
         walk.damage = "the recovery scan found " + std::to_string(info.records) +
                       " records, the reader " + std::to_string(walk.records);
     return walk;
@@ -193,10 +202,13 @@ static void look_around(Session &session, const Common &common, Walk &found)
 int verify(const Common &common)
 {
     Session session(common);
-    struct rpm_log_info info = read_info(session, common);
-    Walk found = walk(session, info);
+    std::string damage;
+    struct rpm_log_info info = read_info(session, common, &damage);
+    Walk found = walk(session, info, damage);
 
-    if (found.damage.empty() && info.stranded > 0)
+    if (!damage.empty() && info.stranded > 0)
+        found.damage += "; " + std::to_string(info.stranded) + " intact records behind it";
+    else if (found.damage.empty() && info.stranded > 0)
         found.damage = "the frame at " + std::to_string(info.tail_lsn) + " is broken, and " +
                        std::to_string(info.stranded) +
                        " intact records behind it cannot be reached: bytes were damaged, or power "

@@ -41,7 +41,7 @@ enum rpm_error {
     RPM_E_VERSION = -EPROTONOSUPPORT, /* other side or file speaks another version */
     RPM_E_PROTO = -EPROTO,            /* the peer sent what no librpm sends */
     RPM_E_FOREIGN = -EMEDIUMTYPE,     /* the file is not a librpm pool */
-    RPM_E_CORRUPT = -EUCLEAN,         /* a pool structure failed its checksum or its bounds */
+    RPM_E_CORRUPT = -EUCLEAN,         /* a pool structure or a durable record is damaged */
     RPM_E_OPTS = -E2BIG,              /* option struct newer than this library, with a field set */
     RPM_E_REFUSED = -ECONNREFUSED,    /* no server there, or it takes no more clients */
     RPM_E_NOMEM = -ENOMEM,            /* out of memory */

@@ -107,10 +107,12 @@ static inline struct rpm_log_info rpm_log_info_init(void)
  *           level cannot be proven, or not by the method, or the link cannot carry that out:
  *           rpm_last_error() says why), RPM_E_NOSPACE (no room in the pool), RPM_E_LIMIT (too many
  *           objects in the pool, or too many open on this connection), RPM_E_CORRUPT (the log's
- *           head is damaged or older than its records: rpm_log_repair()), RPM_E_INVAL, RPM_E_OPTS,
+ *           head is damaged or older than its records, or with WRITE: a record that was durable is
+ *           damaged, see <librpm/reader.h>; rpm_log_repair()), RPM_E_INVAL, RPM_E_OPTS,
  *           RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
- * Cost:     reads the log from head to tail; allocates all that the log will ever need.
+ * Cost:     reads the log from head to tail, and behind it 1 MiB and twice the longest record;
+ *           allocates all that the log will ever need.
  */
 RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
                                 const struct rpm_log_opts *opts, struct rpm_log **log);
@@ -124,7 +126,8 @@ RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
  *
  * Durable:  on 0 the new head is durable, and only then is the space reused.
  * Errors:   RPM_E_RANGE (beyond the acknowledged tail, or inside a record), RPM_E_FENCED,
- *           RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
+ *           RPM_E_CORRUPT (the head is damaged, or a record that a scan met), RPM_E_LOST,
+ *           RPM_E_TIMEDOUT, RPM_E_IO.
  * Threads:  one per conn.
  * Cost:     one read and one message round trip; read only: a scan of what is trimmed.
  */
@@ -201,9 +204,10 @@ RPM_MUST_CHECK int rpm_log_claim(struct rpm_log *log, uint32_t flags);
  * On a log opened read only this scans for the tail; for a writer it costs nothing.
  *
  * @log   Borrowed.
- * @info  in: its size field; out: the rest.
+ * @info  in: its size field; out: the rest, set on 0, and on RPM_E_CORRUPT of a record.
  *
- * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_CORRUPT.
+ * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_CORRUPT (the head is damaged; or a record, and then
+ *           @info is set: the log is whole up to its tail_lsn, and stranded records lie behind).
  * Threads:  one per conn.
  */
 RPM_MUST_CHECK int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info);

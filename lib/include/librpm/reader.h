@@ -64,9 +64,24 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  *           in flight, and be gone after a power loss.
  * Errors:   RPM_E_TRIMMED (overtaken by a trim), RPM_E_RANGE (from_lsn is not the start of a
  *           record, or what was read before did not survive), RPM_E_CORRUPT (the log's head is
- *           damaged, or older than its records: rpm_log_repair()), RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           damaged, or older than its records, or a record that was durable is damaged:
+ *           rpm_log_repair()), RPM_E_LOST, RPM_E_TIMEDOUT.
+ *
+ * A damaged record is not the tail: RPM_E_CORRUPT, if the head or a record behind it tells that it
+ * was acknowledged at RPM_DURABLE. The head tells that of all that a writer at RPM_DURABLE found
+ * when it opened the log; a record, of those that were acknowledged before it was appended. So
+ * damage is taken for appends that a power cut tore, and the log ends there with 0, only
+ *   - in the last blocking append, or batch, since the log was last opened for writing;
+ *   - in asynchronous appends that were not acknowledged when the last one was made, and up to
+ *     three times as many bytes in front of these;
+ *   - in records appended below RPM_DURABLE, until a writer at RPM_DURABLE opens the log;
+ *   - in the first line of a record longer than 1 MiB and twice the longest in front of it.
+ * A reader that comes to the tail looks behind it the first time, and again where it has waited for
+ * 100 ms without a record: until then it returns 0.
+ *
  * Threads:  one per conn.
- * Cost:     one large read for many records; no allocation.
+ * Cost:     one large read for many records; at the tail, the first time and the more seldom the
+ *           longer it waits, a read of 1 MiB and twice the longest record; no allocation.
  */
 RPM_MUST_CHECK int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record);
 

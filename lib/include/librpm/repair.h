@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repair.h: repair a log that cannot be opened (RPM_E_CORRUPT) because its head is damaged or older
- * than its records.
+ * repair.h: repair a log that cannot be opened or read (RPM_E_CORRUPT) because its head is damaged
+ * or older than its records, or because a record that was durable is damaged.
  *
  * Each record carries its LSN, its length and a checksum, so the records of a log can be found in
  * its ring without the head. A record whose checksum is right is whole; whole records, each of
@@ -116,9 +116,10 @@ static inline struct rpm_repair_report rpm_repair_report_init(void)
  * The repaired log begins at from_lsn if the caller gives one; else where the valid slots of the
  * head say, if a whole record is there; else at the first record of the chain whose last record has
  * the highest epoch, and of several such chains the one with the most records. It ends where the
- * chain ends. If the newest head is lost, records that were trimmed under it may be in the log
- * again. A log that needs no repair is not changed, so the call may be repeated; a repair that was
- * interrupted leaves a log that opens or can be repaired.
+ * chain ends: in front of a damaged record, whose bytes are given up; the records behind it are
+ * kept only by a from_lsn among them. If the newest head is lost, records that were trimmed under
+ * it may be in the log again. A log that needs no repair is not changed, so the call may be
+ * repeated; a repair that was interrupted leaves a log that opens or can be repaired.
  *
  * @conn    Borrowed.
  * @name    of the log, 1..RPM_NAME_MAX bytes. Borrowed.

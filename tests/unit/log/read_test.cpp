@@ -283,6 +283,41 @@ TEST_CASE("read: the tail is looked at alone while nothing changes", "[unit]")
     CHECK(conn.link->stats().read_bytes == bytes + 50 * 64);
 }
 
+TEST_CASE("read: a reader that waits at a damaged record is told so, wherever it came from",
+          "[unit]")
+{
+    EACH_KIND(kind);
+    bool was_there = GENERATE(true, false); // when it was the tail
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 8192);
+    Reader reader(log);
+
+    CAPTURE(was_there);
+    append(log, "one");
+    CHECK(reader.next() == "one");
+    CHECK(reader.next() == "");
+    append(log, "two");
+    if (was_there) {
+        CHECK(reader.next() == "two");
+        CHECK(reader.next() == "");
+    }
+    uint64_t damaged = append(log, "three");
+    append(log, "four");
+    unsigned char &byte = server.pool.bytes[36864 + 4096 + damaged + 25];
+    byte ^= 1;
+    if (!was_there)
+        CHECK(reader.next() == "two");
+    CHECK(reader.next() == ""); // it may be under way
+    server.now_ns += 100000000;
+    CHECK(reader.next() == "RPM_E_CORRUPT");
+    CHECK(reader.next() == "RPM_E_CORRUPT");
+    byte ^= 1;
+    CHECK(reader.next() == "three");
+    CHECK(reader.next() == "four");
+    CHECK(reader.next() == "");
+}
+
 TEST_CASE("read: a new writer's records follow those of the old one", "[unit]")
 {
     EACH_KIND(kind);
@@ -296,8 +331,9 @@ TEST_CASE("read: a new writer's records follow those of the old one", "[unit]")
 
     append(log, "one");
     CHECK(reader.next() == "one");
-    append(log, "torn");
-    append(log, "hidden");
+    for (const char *data : { "torn", "hidden" })
+        REQUIRE(append_async(log, data, 0, RPM_MORE) == 0);
+    REQUIRE(rpm_log_persist(log) == 0);
     server.pool.bytes[36864 + 4096 + 64 + 25] ^= 1;
     CHECK(reader.next() == "");
     log.close();

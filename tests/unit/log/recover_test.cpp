@@ -2,6 +2,7 @@
 #include "unit/log/kinds.h"
 
 extern "C" {
+#include "base/rng.h"
 #include "pool/guard.h"
 
 #include <cstring>
@@ -42,6 +43,53 @@ uint64_t server_turn(const std::vector<unsigned char> &pool)
 
 } // namespace
 
+TEST_CASE("recover: writers of different levels, power cuts, and nothing is called damaged",
+          "[unit]")
+{
+    EACH_KIND(kind);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        Server server;
+        std::vector<std::string> wrote;
+        size_t durable = 0; // the first of them that are
+        rpmi_rng rng;
+
+        CAPTURE(seed);
+        rpmi_rng_seed(&rng, seed);
+        for (unsigned life = 0; life < 8; life++) {
+            bool proves = rpmi_rng_below(&rng, 2) == 0;
+            Conn conn(server, kind.setup, &conn_opts);
+            Log log(conn, "a", WRITER, 8192, proves ? RPM_DURABLE : RPM_VISIBLE);
+            std::vector<Record> found = read_all(log);
+
+            REQUIRE(found.size() >= durable);
+            REQUIRE(found.size() <= wrote.size());
+            for (size_t i = 0; i < found.size(); i++)
+                REQUIRE(found[i].data == wrote[i]);
+            wrote.resize(found.size());
+            durable = proves ? wrote.size() : durable;
+            for (uint64_t n = rpmi_rng_below(&rng, 5); n > 0; n--) {
+                bool wait = rpmi_rng_below(&rng, 2) == 0;
+
+                wrote.push_back(payload(rpmi_rng_next(&rng), 20 + 30 * n)); // each another
+                if (!wait) {
+                    REQUIRE(append_async(log, wrote.back(), 0, RPM_MORE) == 0);
+                    continue;
+                }
+                append(log, wrote.back());
+                durable = proves ? wrote.size() : durable;
+            }
+            if (rpmi_rng_below(&rng, 3) == 0)
+                continue;
+            // Any line may have left the caches before.
+            for (uint64_t at = RING; at < RING + 8192; at += 64)
+                if (rpmi_rng_below(&rng, 2) == 0)
+                    std::memcpy(&server.pool.kept[at], &server.pool.bytes[at], 64);
+            server.power_cut();
+            REQUIRE(server.start() == 0);
+        }
+    }
+}
+
 TEST_CASE("recover: what a torn record hid never comes back to life", "[unit]")
 {
     EACH_KIND(kind);
@@ -51,9 +99,9 @@ TEST_CASE("recover: what a torn record hid never comes back to life", "[unit]")
         Log log(conn, "a", WRITER, 4096);
 
         append(log, "one");
-        append(log, "torn");
-        append(log, "whole"); // at 128
-        append(log, "whole too");
+        for (const char *data : { "torn", "whole", "whole too" }) // at 64, 128, 192
+            REQUIRE(append_async(log, data, 0, RPM_MORE) == 0);
+        REQUIRE(rpm_log_persist(log) == 0);
     }
     server.pool.bytes[RING + 64 + 25] ^= 1;
     {

@@ -196,11 +196,15 @@ TEST_CASE("repair: whole records get out of reach only if that is asked for", "[
     damage_record(server, wrote[12].lsn); // 12 in front of it, 7 behind
     if (!slots)
         damage_slots(server, 15);
+    // Those behind say that it was acknowledged: the log does not end there, as after a power cut.
+    CHECK(open_error(conn, RPM_LOG_WRITE) == RPM_E_CORRUPT);
+    CHECK(std::string(rpm_last_error()).find("'rpm-log repair'") != std::string::npos);
     std::vector<unsigned char> before = server.pool.bytes;
-    // By the head the log ends at the damage, as after a power cut: no repair is needed for that.
-    uint32_t flags = slots ? uint32_t{ RPM_REPAIR_FROM } : 0u;
-    Outcome refused = repair(conn, RPM_REPAIR_WRITE | flags, 0);
+    Outcome refused = repair(conn, RPM_REPAIR_WRITE);
     CHECK(refused.err == RPM_E_CORRUPT);
+    CHECK(refused.report.state == RPM_REPAIR_NEEDED);
+    std::string damaged = "its record at " + std::to_string(wrote[12].lsn) + " is damaged";
+    CHECK((std::string(refused.report.why).find(damaged) != std::string::npos) == slots);
     CHECK(refused.text.find("RPM_REPAIR_DISCARD") != std::string::npos);
     CHECK(refused.report.lost == 7); // fewer, of the same writer
     CHECK(refused.report.done == 0);
@@ -215,13 +219,19 @@ TEST_CASE("repair: whole records get out of reach only if that is asked for", "[
     CHECK(repair(conn, RPM_REPAIR_FROM, 1u << 30).err == RPM_E_RANGE);
     CHECK(server.pool.bytes == before);
     bool behind = GENERATE(true, false);
-    uint64_t from = behind ? wrote[13].lsn : 0;
-    Outcome done = repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD | RPM_REPAIR_FROM, from);
+    uint32_t flags =
+        RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD | (behind ? uint32_t{ RPM_REPAIR_FROM } : 0u);
+    Outcome done = repair(conn, flags, behind ? wrote[13].lsn : 0);
     REQUIRE(done.err == 0);
     CHECK(done.report.done == 1);
+    CHECK(repair(conn).report.state == RPM_REPAIR_SOUND);
     Log log(conn, "a", RPM_LOG_WRITE);
     std::vector<Record> left(wrote.begin() + (behind ? 13 : 0),
                              behind ? wrote.end() : wrote.begin() + 12);
+    CHECK(read_all(log) == left);
+    // What lies behind the cut, whole or not, is not met again.
+    for (unsigned i = 0; i < 3; i++)
+        left.push_back({ "behind", append(log, "behind"), info(log).epoch });
     CHECK(read_all(log) == left);
     CHECK(repair(conn).report.state == RPM_REPAIR_SOUND);
 }
@@ -234,8 +244,12 @@ TEST_CASE("repair: what a writer sealed the log in front of does not come back",
 
     {
         Log log(conn, "a", WRITER, CAPACITY);
-        for (int i = 0; i < 4; i++)
-            wrote.push_back({ "ten bytes.", append(log, "ten bytes."), 1 });
+        for (int i = 0; i < 4; i++) {
+            uint64_t lsn;
+            REQUIRE(append_async(log, "ten bytes.", 0, RPM_MORE, &lsn) == 0);
+            wrote.push_back({ "ten bytes.", lsn, 1 });
+        }
+        REQUIRE(rpm_log_persist(log) == 0);
     }
     damage_record(server, wrote[2].lsn);
     {

@@ -113,9 +113,9 @@ TEST_CASE("trim: an old frame inside what a pad frame skips is no boundary", "[u
         Log log(conn, "a", WRITER, 8192);
 
         append(log, "0");
-        append(log, "64");
-        append(log, "128: left behind");
-        append(log, "192");
+        for (const char *data : { "64", "128: left behind", "192" })
+            REQUIRE(append_async(log, data, 0, RPM_MORE) == 0);
+        REQUIRE(rpm_log_persist(log) == 0);
     }
     server.pool.bytes[36864 + 4096 + 64 + 25] ^= 1;
     {

@@ -163,13 +163,42 @@ TEST_CASE("frame: every value of the tag and length but the known ones is blank"
         bytes[11] = static_cast<unsigned char>(tag);
         taken += rpmi_frame_get(bytes.data(), 64, 1 << 20, &frame) == RPMI_FRAME_VALID;
     }
-    REQUIRE(taken == 3); // record, record of whole media lines, pad
+    REQUIRE(taken == 3 * 16); // record, record of whole media lines, pad, each with any lag
     rpmi_store32(&bytes[8], RPMI_FRAME_TAG << 24);
     REQUIRE(rpmi_frame_get(bytes.data(), 64, UINT64_MAX, &frame) == RPMI_FRAME_BLANK);
     rpmi_store32(&bytes[8], RPMI_FRAME_TAG << 24 | (RPMI_RECORD_MAX + 1));
     REQUIRE(rpmi_frame_get(bytes.data(), 64, UINT64_MAX, &frame) == RPMI_FRAME_BLANK);
     rpmi_store32(&bytes[8], RPMI_FRAME_TAG << 24 | RPMI_RECORD_MAX);
     REQUIRE(rpmi_frame_get(bytes.data(), 64, UINT64_MAX, &frame) == RPMI_FRAME_VALID);
+}
+
+TEST_CASE("frame: the lag never says more than was acknowledged, and at worst a quarter of it",
+          "[unit]")
+{
+    const uint64_t lsn = 1ull << 40;
+
+    for (uint64_t behind = 0; behind <= 64ull << 26;
+         behind = behind < 4096 ? behind + 64 : behind * 3 / 2 / 64 * 64) {
+        rpmi_frame in = record(lsn, 40, 1);
+        rpmi_frame out;
+
+        in.lag = rpmi_frame_lag(behind);
+        auto bytes = made(in);
+        REQUIRE(rpmi_frame_get(bytes.data(), lsn, 64, &out) == RPMI_FRAME_VALID);
+        CAPTURE(behind, in.lag);
+        REQUIRE(in.lag != 0);
+        REQUIRE(out.lag == in.lag);
+        REQUIRE(rpmi_frame_acked(&out) <= lsn - behind);
+        REQUIRE(lsn - rpmi_frame_acked(&out) <= 4 * behind);
+    }
+    REQUIRE(rpmi_frame_lag((64ull << 26) + 64) == 0);
+    rpmi_frame early = record(64, 40, 1); // before the log's begin lies nothing
+    early.lag = 5;
+    REQUIRE(rpmi_frame_acked(&early) == 0);
+    early.lag = 0;
+    REQUIRE(rpmi_frame_acked(&early) == 0);
+    early.lag = 1;
+    REQUIRE(rpmi_frame_acked(&early) == 64);
 }
 
 TEST_CASE("frame: a pad frame covers its stride, and its filling is not looked at", "[unit]")

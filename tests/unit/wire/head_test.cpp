@@ -82,7 +82,7 @@ TEST_CASE("head: a checksum does not excuse fields out of bounds", "[unit]")
         uint64_t value;
     } CASES[] = {
         { 0, 1 },  { 24, 0 },  { 24, 4032 },           { 24, 8192 + 64 },
-        { 32, 1 }, { 40, 63 }, { 48, 1ull << 32 | 5 },
+        { 32, 1 }, { 40, 63 }, { 48, 2ull << 32 | 5 },
     };
 
     for (const auto &test : CASES) {
