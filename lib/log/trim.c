@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define RANGE_TEXT_BYTES 128
+#define RANGE_TEXT_BYTES 192
 
 struct boundary {
     uint64_t lsn;
@@ -50,8 +50,10 @@ static int check_as_writer(struct rpm_log *log, uint64_t lsn)
     int err;
 
     if (lsn > log->acked_lsn)
-        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " lies beyond the acknowledged tail %" PRIu64, lsn,
-                         log->acked_lsn);
+        return rpmi_fail(RPM_E_RANGE,
+                         "%" PRIu64 " lies beyond the acknowledged tail %" PRIu64
+                         ": trim to that at most, or call rpm_log_persist() first",
+                         lsn, log->acked_lsn);
     /* The next frame begins there; it may be held back yet, so its bytes cannot be asked. */
     if (lsn == log->acked_lsn)
         return 0;
