@@ -31,6 +31,12 @@ static inline int whole_lines(const void *dst, size_t len)
     return (((uintptr_t)dst | len) & (LINE - 1)) == 0;
 }
 
+/* Nothing but a body, of whole lines, that go past the caches? */
+static inline int is_lines(const void *dst, size_t body_bytes, size_t len)
+{
+    return body_bytes == len && whole_lines(dst, len) && len > rpmi_cpu.store_max;
+}
+
 /* A pointer @back bytes before @ptr, which only masked or whole loads behind it are made from. */
 static inline const unsigned char *shifted(const void *ptr, size_t back)
 {
@@ -160,7 +166,11 @@ WITH_AVX512 static void write_avx512(void *dst, const void *head, size_t head_by
                                      const void *body, size_t body_bytes, size_t len)
 {
     RPM_ASSERT(head_bytes <= LINE && head_bytes + body_bytes <= len);
-    if (len <= rpmi_cpu.store_max)
+    if (is_lines(dst, body_bytes, len))
+        for (size_t at = 0; at < len; at += LINE)
+            _mm512_stream_si512((void *)((unsigned char *)dst + at),
+                                _mm512_loadu_si512((const unsigned char *)body + at));
+    else if (len <= rpmi_cpu.store_max)
         store_avx512(dst, head, head_bytes, body, body_bytes, len);
     else if (RPMI_LIKELY(whole_lines(dst, len) && len != 0))
         lines_avx512(dst, head, head_bytes, body, body_bytes, len);
@@ -327,7 +337,8 @@ static inline void line_sse2(unsigned char *dst, const unsigned char *from)
             store_line(dst + at, line);                                                            \
             at += LINE;                                                                            \
         }                                                                                          \
-        memset(line, 0, at < len ? LINE : 0);                                                      \
+        if (at < len)                                                                              \
+            memset(line, 0, LINE);                                                                 \
         for (; at < len; at += LINE)                                                               \
             store_line(dst + at, line);                                                            \
     }
@@ -348,21 +359,31 @@ static inline void write_by(rpmi_lines_fn *lines, void *dst, const struct rpmi_g
     }
 }
 
-static void write_avx2(void *dst, const void *head, size_t head_bytes, const void *body,
-                       size_t body_bytes, size_t len)
-{
-    struct rpmi_gather from = { head, head_bytes, body, body_bytes };
+/* A body of whole lines needs no stack frame. */
+#define DEFINE_WRITE(name, attribute, lines, store_line)                                           \
+    __attribute__((noinline)) static void lines##_apart(void *dst, const void *head,               \
+                                                        size_t head_bytes, const void *body,       \
+                                                        size_t body_bytes, size_t len)             \
+    {                                                                                              \
+        struct rpmi_gather from = { head, head_bytes, body, body_bytes };                          \
+                                                                                                   \
+        write_by(lines, dst, &from, len);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    attribute static void name(void *dst, const void *head, size_t head_bytes, const void *body,   \
+                               size_t body_bytes, size_t len)                                      \
+    {                                                                                              \
+        if (!is_lines(dst, body_bytes, len)) {                                                     \
+            lines##_apart(dst, head, head_bytes, body, body_bytes, len);                           \
+            return;                                                                                \
+        }                                                                                          \
+        RPM_ASSERT(head_bytes == 0);                                                               \
+        for (size_t at = 0; at < len; at += LINE)                                                  \
+            store_line((unsigned char *)dst + at, (const unsigned char *)body + at);               \
+    }
 
-    write_by(lines_avx2, dst, &from, len);
-}
-
-static void write_sse2(void *dst, const void *head, size_t head_bytes, const void *body,
-                       size_t body_bytes, size_t len)
-{
-    struct rpmi_gather from = { head, head_bytes, body, body_bytes };
-
-    write_by(lines_sse2, dst, &from, len);
-}
+DEFINE_WRITE(write_avx2, WITH_AVX2, lines_avx2, line_avx2)
+DEFINE_WRITE(write_sse2, , lines_sse2, line_sse2)
 
 #define DEFINE_FLUSH(name, attribute, flush_line)                                                  \
     attribute static void name(const void *ptr, size_t len)                                        \
