@@ -46,6 +46,26 @@ static Address home_of(const Store &store, uint32_t table, uint64_t key)
     return Address::of(store.shard_of(table, key), spec.index, home_bucket(spec.rows_max, key));
 }
 
+/* What a bucket of the key's chain says. Returns the bucket to look into next; 0: none. */
+static uint64_t look_into(Access *access, uint64_t key, Place &place)
+{
+    const Bucket &bucket = access->as<Bucket>();
+
+    /* A slot that was never written is an empty bucket. */
+    if (bucket.used > kBucketEntries)
+        throw Inconsistent{};
+    place.last = access;
+    if (place.room == nullptr && bucket.used < kBucketEntries)
+        place.room = access;
+    for (uint32_t i = 0; i < bucket.used; i++)
+        if (bucket.entry[i].key == key) {
+            place.bucket = access;
+            place.entry = i;
+            return 0;
+        }
+    return bucket.next;
+}
+
 /* Go through the buckets of a key. */
 static Task<Place> look_up(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
 {
@@ -53,26 +73,32 @@ static Task<Place> look_up(Store &store, Accesses &accesses, uint32_t table, uin
     Place place;
 
     for (uint32_t length = 0; length < kChainMax; length++) {
-        Access *access = co_await store.fetch(accesses, at);
-        const Bucket &bucket = access->as<Bucket>();
+        uint64_t next = look_into(co_await store.fetch(accesses, at), key, place);
 
-        /* A slot that was never written is an empty bucket. */
-        if (bucket.used > kBucketEntries)
-            throw Inconsistent{};
-        place.last = access;
-        if (place.room == nullptr && bucket.used < kBucketEntries)
-            place.room = access;
-        for (uint32_t i = 0; i < bucket.used; i++)
-            if (bucket.entry[i].key == key) {
-                place.bucket = access;
-                place.entry = i;
-                co_return place;
-            }
-        if (bucket.next == 0)
+        if (next == 0)
             co_return place;
-        at = Address::of(at.shard(), at.table(), bucket.next);
+        at = Address::of(at.shard(), at.table(), next);
     }
     throw Inconsistent{}; /* buckets of different times can be a circle */
+}
+
+std::optional<uint64_t> hash_find_now(Store &store, Accesses &accesses, uint32_t table,
+                                      uint64_t key)
+{
+    Address at = home_of(store, table, key);
+    Place place;
+
+    for (uint32_t length = 0; length < kChainMax; length++) {
+        Access *access = store.fetch_now(accesses, at, accesses.find(at));
+        uint64_t next = access != nullptr ? look_into(access, key, place) : 0;
+
+        if (place.bucket != nullptr)
+            return place.bucket->as<Bucket>().entry[place.entry].slot;
+        if (next == 0)
+            break;
+        at = Address::of(at.shard(), at.table(), next);
+    }
+    return std::nullopt;
 }
 
 Task<std::optional<uint64_t>> hash_find(Store &store, Accesses &accesses, uint32_t table,

@@ -57,6 +57,11 @@ uint64_t home_bucket(uint64_t rows_max, uint64_t key);
 Task<std::optional<uint64_t>> hash_find(Store &store, Accesses &accesses, uint32_t table,
                                         uint64_t key);
 
+/* The same where that takes no waiting. Nothing: the key is not there, or hash_find() has to be
+ * asked: it finds what was looked at so far among the accesses. */
+std::optional<uint64_t> hash_find_now(Store &store, Accesses &accesses, uint32_t table,
+                                      uint64_t key);
+
 /* Enter a key that is not there. */
 Task<> hash_add(Store &store, Accesses &accesses, uint32_t table, uint64_t key, uint64_t slot);
 

@@ -100,19 +100,44 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
     co_return row;
 }
 
-/* The same of a row that is where it was last seen, if that takes no waiting; else nullptr. */
-static Access *find_row_now(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
+/* By the index of a hash table, if that takes no waiting; else nullptr. */
+static Access *look_up_now(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
 {
-    auto guess = store.cached(table, key);
+    const TableSpec &spec = spec_of(store, table);
+    uint32_t first = accesses.size();
 
-    if (!guess)
+    if (spec.kind != TableKind::hash)
         return nullptr;
 
-    Access *before = accesses.find(*guess);
-    bool used = is_used(before);
-    Access *found = store.fetch_now(accesses, *guess, before);
+    auto slot = hash_find_now(store, accesses, table, key);
 
-    return found != nullptr ? judge(used, found, key) : nullptr;
+    if (!slot)
+        return nullptr;
+
+    Address address = Address::of(store.shard_of(table, key), table, *slot);
+    Access *row = store.fetch_now(accesses, address, accesses.find(address));
+
+    if (row == nullptr || if_it_is(row, key) == nullptr)
+        return nullptr;
+    let_go(accesses, first, spec.index);
+    store.cache(key, address);
+    return row;
+}
+
+/* find_row(), if that takes no waiting; else, or where there is no row, nullptr. */
+static Access *find_row_now(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
+{
+    if (auto guess = store.cached(table, key)) {
+        Access *before = accesses.find(*guess);
+        bool used = is_used(before);
+        Access *found = store.fetch_now(accesses, *guess, before);
+
+        if (found == nullptr)
+            return nullptr;
+        if (Access *row = judge(used, found, key))
+            return row;
+    }
+    return look_up_now(store, accesses, table, key);
 }
 
 void Txn::refuse()
