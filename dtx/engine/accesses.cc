@@ -14,6 +14,7 @@ namespace dtx
 {
 
 static constexpr uint32_t kTableFirst = 64;
+static constexpr uint32_t kFew = 8;
 
 Accesses::Accesses() : table_(kTableFirst)
 {
@@ -24,7 +25,9 @@ Accesses::Accesses() : table_(kTableFirst)
 void Accesses::clear()
 {
     /* What one large transaction needed is not cleared by all small ones after it. */
-    table_.assign(size_ < kTableFirst / 2 ? kTableFirst : table_.size(), 0);
+    if (size_ < kTableFirst / 2 && table_.size() != kTableFirst)
+        table_.resize(kTableFirst);
+    std::fill(table_.begin(), table_.end(), 0);
     size_ = 0;
     block_ = 0;
     used_ = 0;
@@ -34,29 +37,6 @@ void Accesses::clear()
     logged = false;
     behind = false;
     obstacle = 0;
-}
-
-/* Where the address is in the table, or would be. */
-uint32_t Accesses::place(Address address) const
-{
-    uint32_t mask = static_cast<uint32_t>(table_.size()) - 1;
-    uint32_t at = static_cast<uint32_t>(address.word * 0x9e3779b97f4a7c15u >> 32) & mask;
-
-    while (table_[at] != 0) {
-        uint32_t i = table_[at] - 1;
-
-        if ((*chunks_[i / kChunk])[i % kChunk].address == address)
-            break;
-        at = (at + 1) & mask;
-    }
-    return at;
-}
-
-Access *Accesses::find(Address address)
-{
-    uint32_t i = table_[place(address)];
-
-    return i == 0 ? nullptr : &(*this)[i - 1];
 }
 
 void Accesses::grow_table()
@@ -105,11 +85,20 @@ unsigned char *Accesses::take(uint32_t bytes)
 
 const std::vector<Access *> &Accesses::sorted()
 {
-    sorted_.clear();
-    for (uint32_t i = 0; i < size_; i++)
-        sorted_.push_back(&(*this)[i]);
-    std::sort(sorted_.begin(), sorted_.end(),
-              [](const Access *a, const Access *b) { return a->address < b->address; });
+    auto before = [](const Access *a, const Access *b) { return a->address < b->address; };
+
+    sorted_.resize(size_);
+    for (uint32_t i = 0; i < size_; i++) {
+        Access *access = &(*this)[i];
+        uint32_t at = i;
+
+        /* A few find their places at once. */
+        for (; size_ <= kFew && at > 0 && before(access, sorted_[at - 1]); at--)
+            sorted_[at] = sorted_[at - 1];
+        sorted_[at] = access;
+    }
+    if (size_ > kFew)
+        std::sort(sorted_.begin(), sorted_.end(), before);
     return sorted_;
 }
 

@@ -13,7 +13,7 @@
 #ifndef DTX_ENGINE_BEHIND_H
 #define DTX_ENGINE_BEHIND_H
 
-#include "engine/round.h"
+#include "engine/port.h"
 #include <dtx/address.h>
 
 #include <coroutine>
@@ -32,7 +32,7 @@ class Behind
   public:
     struct Commit {
         uint64_t txn = 0;
-        Round::Sent rows;
+        Sent rows;
         std::vector<Address> locked;                        /* by address */
         std::vector<Address> freed;                         /* slots of rows that it erased */
         std::vector<std::pair<uint32_t, uint64_t>> records; /* servers, and LSNs in their logs */

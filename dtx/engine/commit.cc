@@ -244,7 +244,7 @@ void Commit::begin_install(Round &round)
         uint32_t shard = writes_[first]->address.shard();
 
         n = take_patches(first);
-        for (uint32_t copy = 0; copy < store_.placement().copies(shard); copy++)
+        for (uint32_t copy = 0; copy < store_.copies(shard).size(); copy++)
             round.write(shard, copy, patches_);
     }
 }

@@ -225,49 +225,14 @@ void Port::close()
     appended_ = 0;
 }
 
-/* A session that could not join again has nothing open; some of its coroutines may not know yet. */
-[[noreturn, gnu::cold]] static void fail_closed()
+[[gnu::cold]] void fail_closed()
 {
     throw Fenced(RPM_E_LOST, "the connection to a server was closed after an error");
-}
-
-template <class Handle> static inline Handle *used(Handle *handle)
-{
-    if (handle == nullptr) [[unlikely]]
-        fail_closed();
-    return handle;
 }
 
 size_t Port::record_max() const
 {
     return rpm_log_record_max(used(log_));
-}
-
-void Port::read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes)
-{
-    check(rpm_region_read(used(rows_[shard].region), offset, into, bytes), "reading");
-}
-
-void Port::expect(uint32_t shard, uint64_t row, uint64_t row_bytes, uint64_t lock)
-{
-    rpm_region_prefetch(used(rows_[shard].region), row, row_bytes);
-    rpm_region_prefetch(used(locks_[shard].region), lock, sizeof(uint64_t));
-}
-
-void Port::write(uint32_t shard, std::span<const rpm_patch> patches)
-{
-    check(rpm_region_writev(used(rows_[shard].region), patches.data(),
-                            static_cast<uint32_t>(patches.size())),
-          "installing");
-}
-
-uint64_t Port::lock_word(uint32_t shard, uint64_t offset)
-{
-    uint64_t word;
-
-    check(rpm_region_read(used(locks_[shard].region), offset, &word, sizeof(word)),
-          "reading a lock");
-    return word;
 }
 
 void Port::read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes)
@@ -286,14 +251,6 @@ void Port::set_lock_word(uint32_t shard, uint64_t offset, uint64_t word)
 void Port::fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words, uint64_t bytes)
 {
     check(rpm_region_write(used(locks_[shard].region), offset, words, bytes), "filling locks");
-}
-
-uint64_t Port::compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired)
-{
-    uint64_t found;
-
-    check(rpm_region_cas(used(locks_[shard].region), offset, expect, desired, &found), "locking");
-    return found;
 }
 
 Port::Remote &Port::remote_of(const Operation &op)

@@ -12,11 +12,13 @@
 
 #include "engine/view.h"
 #include <dtx/cluster.h>
+#include <dtx/error.h>
 
 #include <librpm.h>
 
 #include <coroutine>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -79,6 +81,13 @@ struct Pending {
     }
 };
 
+/* What a round has sent and has not ended: @pending hears of it, and lists are borrowed until then.
+ * Of a round without operations, nothing. */
+struct Sent {
+    std::shared_ptr<Pending> pending;
+    std::vector<std::vector<rpm_step>> lists;
+};
+
 /* An operation on one shard's rows or locks. */
 struct Operation {
     enum Kind : uint8_t { read, write, read_lock, swap_lock } kind;
@@ -107,6 +116,17 @@ enum class Claim {
     rejoin,  /* create it if need be, fence whoever has it */
     takeover /* fence whoever has it; there need not be one, but for the recoverer's */
 };
+
+/* A session that could not join again has nothing open; some of its coroutines may not know yet.
+ * Throws Fenced. */
+[[noreturn]] void fail_closed();
+
+template <class Handle> inline Handle *used(Handle *handle)
+{
+    if (handle == nullptr) [[unlikely]]
+        fail_closed();
+    return handle;
+}
 
 class Port
 {
@@ -151,15 +171,41 @@ class Port
         return in_order_;
     }
 
-    void read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes);
+    void read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes)
+    {
+        check(rpm_region_read(used(rows_[shard].region), offset, into, bytes), "reading");
+    }
     /* A row and its lock are asked for soon. */
-    void expect(uint32_t shard, uint64_t row, uint64_t row_bytes, uint64_t lock);
-    void write(uint32_t shard, std::span<const rpm_patch> patches);
-    uint64_t lock_word(uint32_t shard, uint64_t offset);
+    void expect(uint32_t shard, uint64_t row, uint64_t row_bytes, uint64_t lock)
+    {
+        rpm_region_prefetch(used(rows_[shard].region), row, row_bytes);
+        rpm_region_prefetch(used(locks_[shard].region), lock, sizeof(uint64_t));
+    }
+    void write(uint32_t shard, std::span<const rpm_patch> patches)
+    {
+        check(rpm_region_writev(used(rows_[shard].region), patches.data(),
+                                static_cast<uint32_t>(patches.size())),
+              "installing");
+    }
+    uint64_t lock_word(uint32_t shard, uint64_t offset)
+    {
+        uint64_t word;
+
+        check(rpm_region_read(used(locks_[shard].region), offset, &word, sizeof(word)),
+              "reading a lock");
+        return word;
+    }
     void read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes);
     void set_lock_word(uint32_t shard, uint64_t offset, uint64_t word);
     void fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words, uint64_t bytes);
-    uint64_t compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired);
+    uint64_t compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired)
+    {
+        uint64_t found;
+
+        check(rpm_region_cas(used(locks_[shard].region), offset, expect, desired, &found),
+              "locking");
+        return found;
+    }
 
     /* Begin an operation; poll() counts @pending down when it has ended. 0, RPM_E_BUSY: poll first,
      * or why not. */

@@ -13,7 +13,7 @@
 #ifndef DTX_ENGINE_ROUND_H
 #define DTX_ENGINE_ROUND_H
 
-#include "engine/port.h"
+#include "engine/store.h"
 #include <dtx/address.h>
 #include <dtx/task.h>
 
@@ -26,8 +26,6 @@
 namespace dtx
 {
 
-class Store;
-
 /* What always goes in one message, and in its answer, which has a word of its own. */
 inline constexpr uint64_t kMessageBytes = 4096;
 inline constexpr uint64_t kAnswerBytes = 4096 - 8;
@@ -35,7 +33,10 @@ inline constexpr uint64_t kAnswerBytes = 4096 - 8;
 class Round
 {
   public:
-    explicit Round(Store &store, Via via = Via::fewest);
+    explicit Round(Store &store, Via via = Via::fewest)
+        : store_(store), joined_(store.joined()), via_(via)
+    {
+    }
     Round(const Round &) = delete;
     Round &operator=(const Round &) = delete;
 
@@ -59,7 +60,7 @@ class Round
     struct Run {
         bool await_ready() const noexcept
         {
-            return round.ops_.empty();
+            return round.is_done();
         }
         bool await_suspend(std::coroutine_handle<> awaiting)
         {
@@ -79,12 +80,6 @@ class Round
         return Run{ *this };
     }
 
-    /* What has been sent and has not ended: @pending hears of it, and lists are borrowed until
-     * then. Of a round without operations, nothing. */
-    struct Sent {
-        std::shared_ptr<Pending> pending;
-        std::vector<std::vector<rpm_step>> lists;
-    };
     /* Awaited: as run(), but for the end of what is sent last, which leave() hands over. Bytes that
      * writes refer to are not borrowed any more then. */
     Run send()
@@ -94,12 +89,12 @@ class Round
     }
     Sent leave()
     {
-        return { std::move(pending_), std::move(lists_) };
+        return far_ ? Sent{ std::move(far_->pending), std::move(far_->lists) } : Sent{};
     }
     /* Is everything done already that was added? */
     bool is_done() const
     {
-        return ops_.empty();
+        return !far_ || far_->ops.empty();
     }
 
   private:
@@ -109,8 +104,28 @@ class Round
         Operation op;
     };
 
-    void check_joined() const;
-    Port *at_once(uint32_t shard);
+    /* Where something has to be waited for. */
+    struct Far {
+        std::vector<Staged> ops;                  /* not begun yet */
+        std::vector<std::vector<rpm_step>> lists; /* by server: what its CPU is asked for now */
+        std::vector<rpm_patch> patches;
+        std::shared_ptr<Pending> pending;
+    };
+
+    [[noreturn]] static void fail_joined();
+    void check_joined() const
+    {
+        if (joined_ != store_.joined()) [[unlikely]]
+            fail_joined();
+    }
+    /* For one more operation on the primary of a shard: where it is done when it is added; nullptr:
+     * when the round is run. */
+    Port *at_once(uint32_t shard)
+    {
+        check_joined();
+        store_.remote()++;
+        return via_ != Via::call ? store_.near(shard) : nullptr;
+    }
     void stage(const Port &port, const Operation &op);
     void stage(const Operation &op); /* on the primary */
     Task<> send_all();
@@ -127,12 +142,48 @@ class Round
     uint64_t joined_;
     Via via_;
     uint32_t stage_ = 0;
-    bool waits_ = true;                        /* for what is sent last */
-    std::vector<Staged> ops_;                  /* not begun yet */
-    std::vector<std::vector<rpm_step>> lists_; /* by server: what its CPU is asked for now */
-    std::vector<rpm_patch> patches_;
-    std::shared_ptr<Pending> pending_;
+    bool waits_ = true; /* for what is sent last */
+    std::optional<Far> far_;
 };
+
+inline void Round::read(Address address, void *bytes, uint32_t count)
+{
+    uint32_t shard = address.shard();
+    uint64_t offset = store_.layout().row_offset(address);
+
+    if (Port *port = at_once(shard))
+        port->read(shard, offset, bytes, count);
+    else
+        stage({ Operation::read, shard, offset, bytes, count });
+}
+
+inline void Round::version(Address address, uint64_t *version)
+{
+    read(address, version, sizeof(*version));
+}
+
+inline void Round::lock_word(Address address, uint64_t *word)
+{
+    uint32_t shard = address.shard();
+    uint64_t offset = store_.layout().lock_offset(address);
+
+    if (Port *port = at_once(shard))
+        *word = port->lock_word(shard, offset);
+    else
+        stage({ Operation::read_lock, shard, offset, word, sizeof(*word) });
+}
+
+inline void Round::compare_and_swap(Address address, uint64_t expect, uint64_t desired,
+                                    uint64_t *found)
+{
+    uint32_t shard = address.shard();
+    uint64_t offset = store_.layout().lock_offset(address);
+
+    if (Port *port = at_once(shard))
+        *found = port->compare_and_swap(shard, offset, expect, desired);
+    else
+        stage({ Operation::swap_lock, shard, offset, found, sizeof(*found), expect, desired });
+}
 
 } // namespace dtx
 #endif

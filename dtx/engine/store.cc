@@ -34,6 +34,7 @@ Store::Store(const Cluster &cluster, Scheduler &scheduler)
 {
     for (uint32_t server = 0; server < cluster.shards(); server++)
         ports_.push_back(std::make_unique<Port>(cluster, server));
+    copies_.resize(cluster.shards());
     near_.resize(cluster.shards());
 }
 
@@ -70,12 +71,21 @@ void Store::open(uint32_t coordinator, Claim claim, const View &view)
         } else {
             port->close();
         }
-    for (uint32_t shard = 0; shard < cluster_.shards(); shard++) {
-        Port *primary = placement_.copies(shard) > 0 ? &port(server_of(shard, 0)) : nullptr;
-        bool near = primary != nullptr && primary->places() && !scheduler_.interleaves();
+    for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
+        find_copies(shard);
+}
 
-        near_[shard] = near ? primary : nullptr;
-    }
+void Store::find_copies(uint32_t shard)
+{
+    std::vector<Port *> &copies = copies_[shard];
+
+    copies.clear();
+    for (uint32_t copy = 0; copy < placement_.copies(shard); copy++)
+        copies.push_back(&port(server_of(shard, copy)));
+
+    bool near = !copies.empty() && copies[0]->places() && !scheduler_.interleaves();
+
+    near_[shard] = near ? copies[0] : nullptr;
 }
 
 void Store::poll(uint64_t idle_until_ns)
@@ -497,30 +507,10 @@ uint32_t Store::shard_of(uint32_t table, uint64_t key) const
     return cluster_.schema().tables()[table].partition(key) % cluster_.shards();
 }
 
-Store::Guess &Store::guess(uint32_t table, uint64_t key)
-{
-    uint64_t mixed = (key ^ uint64_t{ table } << 56) * 0x9e3779b97f4a7c15u;
-
-    return guesses_[static_cast<size_t>((static_cast<unsigned __int128>(mixed) * guesses_.size()) >>
-                                        64)];
-}
-
-std::optional<Address> Store::cached(uint32_t table, uint64_t key) const
-{
-    if (guesses_.empty())
-        return std::nullopt;
-
-    const Guess &found = const_cast<Store *>(this)->guess(table, key);
-
-    if (found.key != key || found.address.table() != table)
-        return std::nullopt;
-    return found.address;
-}
-
 void Store::cache(uint64_t key, Address address)
 {
     if (!guesses_.empty())
-        guess(address.table(), key) = { key, address };
+        guesses_[place_of_guess(address.table(), key)] = { key, address };
 }
 
 void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,

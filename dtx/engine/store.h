@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -103,13 +104,23 @@ class Store
     void expect(Address address);
 
     /* Where a row was when it was last seen, or nothing: a guess. */
-    std::optional<Address> cached(uint32_t table, uint64_t key) const;
+    std::optional<Address> cached(uint32_t table, uint64_t key) const
+    {
+        if (guesses_.empty())
+            return std::nullopt;
+
+        const Guess &found = guesses_[place_of_guess(table, key)];
+
+        if (found.key != key || found.address.table() != table)
+            return std::nullopt;
+        return found.address;
+    }
     void cache(uint64_t key, Address address);
     /* That will be asked for soon. */
     void expect_guess(uint32_t table, uint64_t key)
     {
         if (!guesses_.empty())
-            __builtin_prefetch(&guess(table, key));
+            __builtin_prefetch(&guesses_[place_of_guess(table, key)]);
     }
 
     uint32_t shard_of(uint32_t table, uint64_t key) const;
@@ -149,6 +160,11 @@ class Store
     Port *near(uint32_t shard) const
     {
         return near_[shard];
+    }
+    /* The servers that have a shard, the primary first. */
+    std::span<Port *const> copies(uint32_t shard) const
+    {
+        return copies_[shard];
     }
     uint32_t ports() const
     {
@@ -229,7 +245,13 @@ class Store
     bool is_settled(const Access &access, uint64_t word) const;
     Task<> wait_for_rows(Address address);
     Task<> expect_in_work(const Access &torn);
-    Guess &guess(uint32_t table, uint64_t key);
+    size_t place_of_guess(uint32_t table, uint64_t key) const
+    {
+        uint64_t mixed = (key ^ uint64_t{ table } << 56) * 0x9e3779b97f4a7c15u;
+
+        return static_cast<size_t>((static_cast<unsigned __int128>(mixed) * guesses_.size()) >> 64);
+    }
+    void find_copies(uint32_t shard);
     std::vector<uint64_t> &free_slots(uint32_t shard, uint32_t table);
     void rest(uint64_t until_ns);
     void begin_era(uint64_t heard);
@@ -238,7 +260,8 @@ class Store
     Scheduler &scheduler_;
     Placement placement_;
     std::vector<std::unique_ptr<Port>> ports_;
-    std::vector<Port *> near_; /* by shard */
+    std::vector<std::vector<Port *>> copies_; /* by shard, the primary first */
+    std::vector<Port *> near_;                /* by shard */
     std::vector<Guess> guesses_;
     std::unordered_map<uint64_t, Node> nodes_;      /* by address */
     std::vector<std::vector<uint64_t>> free_;       /* by shard and table */

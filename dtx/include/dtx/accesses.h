@@ -74,7 +74,12 @@ class Accesses
     void clear();
 
     /* The access to an object, or nullptr. */
-    Access *find(Address address);
+    Access *find(Address address)
+    {
+        uint32_t i = table_[place(address)];
+
+        return i == 0 ? nullptr : &(*this)[i - 1];
+    }
 
     /* A new one, with an image of @bytes that holds garbage. There was none. */
     Access *add(Address address, uint32_t bytes);
@@ -117,7 +122,20 @@ class Accesses
 
     unsigned char *take(uint32_t bytes);
     void grow_table();
-    uint32_t place(Address address) const;
+    /* Where the address is in the table, or would be. */
+    uint32_t place(Address address) const
+    {
+        uint32_t mask = static_cast<uint32_t>(table_.size()) - 1;
+        uint32_t at = static_cast<uint32_t>(address.word * 0x9e3779b97f4a7c15u >> 32) & mask;
+
+        for (; table_[at] != 0; at = (at + 1) & mask) {
+            uint32_t i = table_[at] - 1;
+
+            if ((*chunks_[i / kChunk])[i % kChunk].address == address)
+                break;
+        }
+        return at;
+    }
 
     std::vector<std::unique_ptr<std::array<Access, kChunk>>> chunks_;
     uint32_t size_ = 0;
