@@ -148,7 +148,7 @@ TEST_CASE("trace: a file that is cut short or edited is refused with its line", 
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,0,"r",1,1]]})" }),
               ":2: a number out of its range"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"x",1,1]]})" }),
-              ":2: letters"));
+              ":2: an object has letters"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"r",1,0]]})" }),
               ":2: a number out of its range"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"r",3,1]]})" }),
