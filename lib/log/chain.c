@@ -21,10 +21,11 @@ static bool goes_on(const struct rpmi_chain *chain, uint64_t lsn, uint32_t epoch
     return chain->end_lsn == lsn && chain->epoch_last <= epoch;
 }
 
-void rpmi_chains_begin(struct rpmi_chains *chains, uint64_t capacity)
+void rpmi_chains_begin(struct rpmi_chains *chains, uint64_t capacity,
+                       const struct rpmi_known *known)
 {
     RPM_ASSERT(capacity > 0 && rpmi_is_aligned(capacity, RPMI_LINE_BYTES));
-    *chains = (struct rpmi_chains){ .capacity = capacity };
+    *chains = (struct rpmi_chains){ .capacity = capacity, .known = *known };
 }
 
 bool rpmi_chains_expect(const struct rpmi_chains *chains, uint64_t lsn)
@@ -45,18 +46,62 @@ static void append(struct rpmi_chain *chain, const struct rpmi_chain *more)
     chain->epoch_last = more->epoch_last;
 }
 
-/* An entry for a new chain; when all are used, that of the chain which ends first. */
+static bool is_given_up(const struct rpmi_chain *chain, const struct rpmi_known *known)
+{
+    return known->has_head && chain->first_lsn >= known->head.base_lsn &&
+           chain->epoch_last < known->head.epoch;
+}
+
+static bool holds(const struct rpmi_chain *chain, uint64_t lsn)
+{
+    return chain->first_lsn <= lsn && lsn < chain->end_lsn;
+}
+
+enum rank { RANK_TRIMMED, RANK_GIVEN_UP, RANK_PART, RANK_FIRST };
+
+static enum rank rank(const struct rpmi_chains *chains, const struct rpmi_chain *chain)
+{
+    const struct rpmi_known *known = &chains->known;
+
+    if ((known->has_from && holds(chain, known->from_lsn)) ||
+        (known->has_head && holds(chain, known->trim_lsn)))
+        return RANK_FIRST;
+    if ((known->has_head && chain->end_lsn <= known->trim_lsn) ||
+        chain->end_lsn + chains->capacity <= chains->end_lsn)
+        return RANK_TRIMMED;
+    return is_given_up(chain, known) ? RANK_GIVEN_UP : RANK_PART;
+}
+
+/* Is @a less likely than @b to be a part of the log? Of chains of one writer and one length the one
+ * behind: what a power cut left of a burst lies behind the log's end. */
+static bool is_less(const struct rpmi_chains *chains, const struct rpmi_chain *a,
+                    const struct rpmi_chain *b)
+{
+    enum rank rank_a = rank(chains, a);
+    enum rank rank_b = rank(chains, b);
+
+    if (rank_a != rank_b)
+        return rank_a < rank_b;
+    if (a->epoch_last != b->epoch_last)
+        return a->epoch_last < b->epoch_last;
+    if (a->records != b->records)
+        return a->records < b->records;
+    return a->first_lsn > b->first_lsn;
+}
+
+/* An entry for a new chain, which may grow; when all are used, that of the least likely one. */
 static struct rpmi_chain *place(struct rpmi_chains *chains)
 {
-    struct rpmi_chain *oldest = &chains->chain[0];
+    struct rpmi_chain *least = &chains->chain[0];
 
     if (chains->count < RPMI_CHAINS_MAX)
         return &chains->chain[chains->count++];
     for (uint32_t i = 1; i < RPMI_CHAINS_MAX; i++)
-        if (chains->chain[i].end_lsn < oldest->end_lsn)
-            oldest = &chains->chain[i];
-    chains->dropped_records += oldest->records;
-    return oldest;
+        if (is_less(chains, &chains->chain[i], least))
+            least = &chains->chain[i];
+    if (rank(chains, least) >= RANK_PART)
+        chains->dropped_records += least->records;
+    return least;
 }
 
 void rpmi_chains_add(struct rpmi_chains *chains, const struct rpmi_frame *frame)
@@ -124,16 +169,10 @@ bool rpmi_known_allows(const struct rpmi_known *known, const struct rpmi_frame *
                                               : frame->epoch < known->head.epoch;
 }
 
-static bool is_given_up(const struct rpmi_chain *chain, const struct rpmi_known *known)
-{
-    return known->has_head && chain->first_lsn >= known->head.base_lsn &&
-           chain->epoch_last < known->head.epoch;
-}
-
 static bool is_in_chain(const struct rpmi_chains *chains, uint64_t lsn)
 {
     for (uint32_t i = 0; i < chains->count; i++)
-        if (chains->chain[i].first_lsn <= lsn && lsn < chains->chain[i].end_lsn)
+        if (holds(&chains->chain[i], lsn))
             return true;
     return false;
 }

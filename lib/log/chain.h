@@ -32,17 +32,6 @@ struct rpmi_chain {
     uint32_t epoch_last;
 };
 
-struct rpmi_chains {
-    uint64_t capacity;
-    struct rpmi_chain chain[RPMI_CHAINS_MAX];
-    uint32_t count;
-    uint64_t dropped_records; /* of chains that found no entry free: those that end first */
-    uint64_t end_lsn;         /* the highest end of a whole frame */
-    uint32_t epoch;           /* the highest epoch of a whole frame */
-    uint64_t over_lsn;        /* the LSN of the frame added last, */
-    uint64_t over_end;        /* and the position in the ring where it ends */
-};
-
 /* What the head slots and the caller say about the log. */
 struct rpmi_known {
     bool has_head;         /* at least one slot is valid */
@@ -51,6 +40,18 @@ struct rpmi_known {
     bool lacks_start;      /* no whole frame begins at trim_lsn */
     bool has_from;         /* the caller gives the first record's LSN: */
     uint64_t from_lsn;
+};
+
+struct rpmi_chains {
+    uint64_t capacity;
+    struct rpmi_known known;
+    struct rpmi_chain chain[RPMI_CHAINS_MAX];
+    uint32_t count;
+    uint64_t dropped_records; /* of chains that found no entry free and may be a part of the log */
+    uint64_t end_lsn;         /* the highest end of a whole frame */
+    uint32_t epoch;           /* the highest epoch of a whole frame */
+    uint64_t over_lsn;        /* the LSN of the frame added last, */
+    uint64_t over_end;        /* and the position in the ring where it ends */
 };
 
 /* Where the log begins. */
@@ -67,7 +68,11 @@ enum rpmi_fate {
     RPMI_FATE_LOST = 4      /* may have been a part of the log, and is not in what is kept */
 };
 
-void rpmi_chains_begin(struct rpmi_chains *chains, uint64_t capacity);
+/* @known decides which chains are dropped first once there are more than RPMI_CHAINS_MAX: those
+ * that were trimmed, then those that an older writer left, then those of old epochs, then short
+ * ones. The chain at the log's first LSN is never dropped. */
+void rpmi_chains_begin(struct rpmi_chains *chains, uint64_t capacity,
+                       const struct rpmi_known *known);
 /* Add a whole frame. The caller adds frames in the order of their positions in the ring. */
 void rpmi_chains_add(struct rpmi_chains *chains, const struct rpmi_frame *frame);
 /* Would a frame at @lsn continue a chain? */

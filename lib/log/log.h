@@ -306,7 +306,8 @@ int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
 typedef bool rpmi_walk_fn(void *context, const struct rpmi_frame *frame);
 int rpmi_log_walk(struct rpm_log *log, uint64_t lsn, rpmi_walk_fn *go_on, void *context);
 /* Every whole frame of the ring, whatever the head says. */
-int rpmi_log_survey(struct rpm_log *log, struct rpmi_chains *chains);
+int rpmi_log_survey(struct rpm_log *log, const struct rpmi_known *known,
+                    struct rpmi_chains *chains);
 /* Does a frame of this epoch belong at its LSN? @before: epoch of the record in front, 0: none. */
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
                         uint32_t before);

@@ -250,7 +250,7 @@ static int look_at(struct look *look)
     judge_header(look);
     err = try_log(look);
     if (err == 0)
-        err = rpmi_log_survey(look->log, &look->chains);
+        err = rpmi_log_survey(look->log, &look->known, &look->chains);
     if (err == 0)
         err = find_log(look);
     if (err == 0)

@@ -216,7 +216,8 @@ static int check_behind(struct window *window, const struct rpmi_end *end,
     uint64_t acked = rpmi_frame_acked(frame);
     int err = allowed(window, frame);
 
-    if (err != 0 || acked <= end->lsn || !rpmi_epoch_belongs(&window->log->head, frame, 0))
+    if (err != 0 || acked <= end->lsn ||
+        !rpmi_epoch_belongs(&window->log->head, frame, 0))
         return err;
     window->have = 0; /* as in allowed() */
     return check_lack(window->log, end->lsn, end->before, acked);
@@ -366,13 +367,13 @@ static bool is_worth(struct window *window, const struct rpmi_chains *chains, ui
            frame.len <= RPMI_PAGE_BYTES;
 }
 
-int rpmi_log_survey(struct rpm_log *log, struct rpmi_chains *chains)
+int rpmi_log_survey(struct rpm_log *log, const struct rpmi_known *known, struct rpmi_chains *chains)
 {
     uint64_t wasted = 0; /* bytes of frames that turned out to be broken */
     uint64_t position = 0;
     struct window window;
 
-    rpmi_chains_begin(chains, log->capacity);
+    rpmi_chains_begin(chains, log->capacity, known);
     window_open(&window, log);
     while (position < log->capacity) {
         enum rpmi_verdict verdict = RPMI_FRAME_BLANK;

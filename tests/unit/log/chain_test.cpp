@@ -42,7 +42,7 @@ struct Found {
         std::sort(ring.begin(), ring.end(), [](const rpmi_frame &a, const rpmi_frame &b) {
             return a.lsn % CAPACITY < b.lsn % CAPACITY;
         });
-        rpmi_chains_begin(chains.get(), CAPACITY);
+        rpmi_chains_begin(chains.get(), CAPACITY, &known);
         for (const rpmi_frame &one : ring)
             rpmi_chains_add(chains.get(), &one);
         rpmi_chains_end(chains.get());
@@ -228,23 +228,105 @@ TEST_CASE("chain: what a writer sealed the log in front of never counted", "[uni
     CHECK_FALSE(rpmi_known_allows(&found.known, &fresh, 3));
 }
 
-TEST_CASE("chain: more chains than there is room for are counted, the oldest of them", "[unit]")
+namespace
 {
-    std::vector<rpmi_frame> ring;
 
-    rpmi_chains chains;
-    rpmi_chains_begin(&chains, 1 << 20);
-    for (uint64_t i = 0; i < 2 * RPMI_CHAINS_MAX; i++) {
-        rpmi_frame one = frame(128 * i, 1);
-        rpmi_chains_add(&chains, &one);
+// A ring of 1 MiB with a log and, behind it, every second record of a burst that was torn.
+struct Torn {
+    std::unique_ptr<rpmi_chains> chains = std::make_unique<rpmi_chains>();
+    std::vector<rpmi_frame> ring;
+    rpmi_known known = {};
+
+    void tear(uint64_t lsn, uint32_t epoch, unsigned n)
+    {
+        for (unsigned i = 0; i < n; i++)
+            ring.push_back(frame(lsn + 128 * i, epoch));
     }
-    rpmi_chains_end(&chains);
-    CHECK(chains.count == RPMI_CHAINS_MAX);
-    CHECK(chains.dropped_records == RPMI_CHAINS_MAX);
-    for (uint32_t i = 0; i < chains.count; i++)
-        CHECK(chains.chain[i].first_lsn >= 128 * RPMI_CHAINS_MAX);
-    // Nothing at all: the log begins at the beginning.
-    Found none(ring);
+    void head(uint64_t trim, uint64_t base, uint32_t epoch)
+    {
+        known.has_head = true;
+        known.head.trim_lsn = trim;
+        known.head.base_lsn = base;
+        known.head.epoch = epoch;
+        known.trim_lsn = trim;
+    }
+    // How many records the chain that begins at @lsn has; 0: there is none.
+    uint64_t records_at(uint64_t lsn)
+    {
+        rpmi_chains_begin(chains.get(), 1 << 20, &known);
+        for (const rpmi_frame &one : ring)
+            rpmi_chains_add(chains.get(), &one);
+        rpmi_chains_end(chains.get());
+        for (uint32_t i = 0; i < chains->count; i++)
+            if (chains->chain[i].first_lsn == lsn)
+                return chains->chain[i].records;
+        return 0;
+    }
+};
+
+} // namespace
+
+TEST_CASE("chain: of more chains than there is room for, those that are no part go first", "[unit]")
+{
+    Torn torn;
+
+    SECTION("the log is one record, and no newer writer came")
+    {
+        run(torn.ring, 0, 1, 1);
+        torn.tear(128, 1, 140);
+        torn.head(0, 0, 1);
+        CHECK(torn.records_at(0) == 1);
+        CHECK(torn.chains->dropped_records == 141 - RPMI_CHAINS_MAX);
+    }
+    SECTION("a newer writer came, and what was torn is given up")
+    {
+        run(torn.ring, 0, 1, 5);
+        run(torn.ring, 320, 2, 3);
+        torn.tear(640, 1, 140);
+        torn.head(0, 320, 2);
+        CHECK(torn.records_at(0) == 8);
+        CHECK(torn.chains->dropped_records == 0);
+    }
+    SECTION("the log's first record is damaged")
+    {
+        run(torn.ring, 64, 1, 4);
+        run(torn.ring, 320, 2, 3);
+        torn.tear(640, 1, 140);
+        torn.head(0, 320, 2);
+        CHECK(torn.records_at(64) == 7);
+        CHECK(torn.chains->dropped_records == 0);
+    }
+    SECTION("and no slot of the head is valid")
+    {
+        run(torn.ring, 64, 1, 1);
+        run(torn.ring, 192, 1, 2);
+        run(torn.ring, 320, 2, 3);
+        torn.tear(640, 1, 140);
+        CHECK(torn.records_at(192) == 5);
+        CHECK(torn.chains->dropped_records > 0);
+    }
+    SECTION("the caller says where the log begins")
+    {
+        run(torn.ring, 64, 1, 1);
+        for (uint64_t i = 0; i < 140; i++)
+            run(torn.ring, 320 + 192 * i, 2, 2);
+        torn.known.has_from = true;
+        torn.known.from_lsn = 64;
+        CHECK(torn.records_at(64) == 1);
+        CHECK(torn.chains->dropped_records > 0);
+    }
+    SECTION("what is more than a lap old was trimmed")
+    {
+        torn.tear(128, 1, 140);
+        run(torn.ring, (1 << 20) + (1 << 19), 1, 3);
+        torn.tear((1 << 19) + 256, 1, 140);
+        CHECK(torn.records_at((1 << 20) + (1 << 19)) == 3);
+    }
+}
+
+TEST_CASE("chain: a ring without records begins where its head says", "[unit]")
+{
+    Found none({});
     CHECK(none.choose().walk_lsn == 0);
     none.head(640, 640, 4);
     CHECK(none.choose().least_lsn == 640);
