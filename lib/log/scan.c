@@ -217,7 +217,7 @@ static int check_behind(struct window *window, const struct rpmi_end *end,
     int err = allowed(window, frame);
 
     if (err != 0 || acked <= end->lsn ||
-        !rpmi_epoch_belongs(&window->log->head, frame, 0))
+        !rpmi_epoch_belongs(&window->log->head, frame, end->before))
         return err;
     window->have = 0; /* as in allowed() */
     return check_lack(window->log, end->lsn, end->before, acked);

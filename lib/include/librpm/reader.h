@@ -71,11 +71,13 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  * was acknowledged at RPM_DURABLE. The head tells that of all that a writer at RPM_DURABLE found
  * when it opened the log; a record, of those that were acknowledged before it was appended. So
  * damage is taken for appends that a power cut tore, and the log ends there with 0, only
- *   - in the last blocking append, or batch, since the log was last opened for writing;
+ *   - in the last blocking append, or batch, since the log was last opened for writing; or in
+ *     several, if the damage reaches from there to the last one, so that no whole record is behind;
  *   - in asynchronous appends that were not acknowledged when the last one was made, and up to
  *     three times as many bytes in front of these;
  *   - in records appended below RPM_DURABLE, until a writer at RPM_DURABLE opens the log;
- *   - in the first line of a record longer than 1 MiB and twice the longest in front of it.
+ *   - in the first line of a record longer than 1 MiB and twice the longest that this reader read
+ *     before it.
  * A reader that comes to the tail looks behind it the first time, and again where it has waited for
  * 100 ms without a record: until then it returns 0.
  *

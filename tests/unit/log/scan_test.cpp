@@ -164,6 +164,44 @@ TEST_CASE("scan: a trim in front of a damaged record does not hide it", "[unit]"
     CHECK(rpmi_log_scan(log, 0, nullptr, nullptr, &report) == 0); // it may have been overwritten
 }
 
+TEST_CASE("scan: what a repair discarded proves nothing about the records written over it",
+          "[unit]")
+{
+    Kind kind = GENERATE(from_range(two_kinds()));
+    rpm_conn_opts conn_opts = with_method(kind.method);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    std::vector<unsigned char> first;
+
+    CAPTURE(kind.name);
+    {
+        Log log(conn, "a", WRITER, 4096);
+
+        for (uint64_t i = 0; i < 8; i++)
+            append(log, payload(i, 40));
+    }
+    first = server.pool.bytes;
+    server.pool.bytes[RING + 64 + 30] ^= 1;
+    rpm_repair_opts opts = rpm_repair_opts_init();
+    rpm_repair_report report = rpm_repair_report_init();
+    opts.flags = RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD;
+    REQUIRE(rpm_log_repair(conn, "a", &opts, &report) == 0);
+    REQUIRE(report.tail_lsn == 64);
+    {
+        Log log(conn, "a", RPM_LOG_WRITE, 0, RPM_VISIBLE);
+
+        for (uint64_t i = 0; i < 4; i++)
+            append(log, payload(i, 40));
+    }
+    Log(conn, "a", RPM_LOG_WRITE, 0, RPM_VISIBLE); // now 320 is behind what may be lost
+    std::memcpy(&server.pool.bytes[RING + 128], &first[RING + 128], 192); // by a power cut
+    Log log(conn, "a", 0);
+    struct rpm_log_info seen = rpm_log_info_init();
+    CHECK(rpm_log_info(log, &seen) == 0);
+    CHECK(seen.records == 2);
+    CHECK(seen.tail_lsn == 128);
+}
+
 TEST_CASE("scan: what is read piece by piece is judged as what is mapped", "[unit]")
 {
     // Records beyond the bounce buffer of 256 KiB, the ring's end in between.
