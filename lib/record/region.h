@@ -96,7 +96,7 @@ int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
 /* Post what was built. RPM_E_BUSY: nothing was. On 0 a completion follows, or is here already. */
 int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task);
 
-/* As rpmi_region_readable() and rpmi_region_writable(), without a text. */
+/* What rpmi_region_readable() and rpmi_region_writable() decide by, without a text. */
 static inline bool rpmi_region_may_read(const struct rpm_region *region)
 {
     return (region->dead == 0 || region->dead == RPM_E_FENCED) &&

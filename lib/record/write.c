@@ -30,22 +30,22 @@ int rpmi_region_ended(struct rpm_region *region, int status)
 
 int rpmi_region_writable(const struct rpm_region *region)
 {
-    if (RPMI_UNLIKELY(region->claim.log != NULL) && rpmi_claim_is_gone(&region->claim))
+    if (RPMI_LIKELY(rpmi_region_may_write(region)))
+        return 0;
+    if (rpmi_claim_is_gone(&region->claim))
         return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log that guards the region");
-    if (RPMI_UNLIKELY(region->dead != 0))
-        return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
-    return 0;
+    return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
 }
 
 int rpmi_region_readable(const struct rpm_region *region)
 {
-    if (RPMI_UNLIKELY(region->dead != 0 && region->dead != RPM_E_FENCED))
+    if (RPMI_LIKELY(rpmi_region_may_read(region)))
+        return 0;
+    if (region->dead != 0 && region->dead != RPM_E_FENCED)
         return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
-    if (RPMI_UNLIKELY(region->link_generation != region->conn->generation))
+    if (region->link_generation != region->conn->generation)
         return rpmi_fail(RPM_E_LOST, "the region's connection was dialled anew; reopen it");
-    if (RPMI_UNLIKELY(region->conn->link->lost != 0))
-        return rpmi_fail(region->conn->link->lost, "the region's connection was lost; reopen it");
-    return 0;
+    return rpmi_fail(region->conn->link->lost, "the region's connection was lost; reopen it");
 }
 
 int rpmi_region_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len)
