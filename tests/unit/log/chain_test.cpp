@@ -280,20 +280,13 @@ TEST_CASE("chain: of more chains than there is room for, those that are no part 
     }
     SECTION("a newer writer came, and what was torn is given up")
     {
-        run(torn.ring, 0, 1, 5);
+        unsigned damaged = GENERATE(0u, 1u); // of the log's first records
+
+        run(torn.ring, 64 * damaged, 1, 5 - damaged);
         run(torn.ring, 320, 2, 3);
         torn.tear(640, 1, 140);
         torn.head(0, 320, 2);
-        CHECK(torn.records_at(0) == 8);
-        CHECK(torn.chains->dropped_records == 0);
-    }
-    SECTION("the log's first record is damaged")
-    {
-        run(torn.ring, 64, 1, 4);
-        run(torn.ring, 320, 2, 3);
-        torn.tear(640, 1, 140);
-        torn.head(0, 320, 2);
-        CHECK(torn.records_at(64) == 7);
+        CHECK(torn.records_at(64 * damaged) == 8 - damaged);
         CHECK(torn.chains->dropped_records == 0);
     }
     SECTION("and no slot of the head is valid")
