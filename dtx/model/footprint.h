@@ -5,8 +5,9 @@
  * Phases are those of the engine (engine/commit.h): rows are read one after another; all locks in
  * one round and what they protect in the next; what was only read in two more; the redo record on
  * all log servers; the rows on all copies; the locks. By call, a phase is one message to each
- * server, a row and its lock let go are one on the primary, once the other copies have theirs; and
- * one row that is all that was read comes with its lock, and is not looked at again.
+ * server; the primary stores a row and frees its lock by one message, after the other copies have
+ * stored theirs; and a transaction that reads one row alone reads its lock in the same message, and
+ * does not validate it.
  *
  * What hints make of it is asked of the library's planner, never decided here.
  *

@@ -4,8 +4,8 @@
 // what the server was told of views and the description of the tables are changed so, on the
 // server's own shard and on the copy of another one.
 //
-// Whatever it is: a session and whoever looks at the database see each row as it was committed, on
-// each copy, or are told which shard on which server is damaged and what to do.
+// After each change a session and the database's checks read each row as it was committed, on each
+// copy, or end in an error that names the damaged shard, its server and what to do.
 //
 // LIBRPM_DAMAGE_SEED=N draws other bits; LIBRPM_DAMAGE_ALL=1 takes each of them.
 #include "engine/cover.h"

@@ -228,7 +228,7 @@ int verify(const Common &common)
     bool is_written = find_entry(session, common.name, entry) && entry.writer != 0;
     Walk found = walk(session, info, is_written, damage);
 
-    /* A writer's appends may arrive in another order than theirs. */
+    /* The appends of a living writer may arrive out of the order of their LSNs. */
     if (!damage.empty() && info.stranded > 0)
         found.damage += "; " + std::to_string(info.stranded) + " intact records behind it";
     else if (found.damage.empty() && info.stranded > 0 && !is_written)
