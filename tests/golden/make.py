@@ -314,7 +314,7 @@ def steps_answer():
     return b
 
 
-def letter(kind, size, note):
+def message(kind, size, note):
     b = Block(size)
     b.u32(0, kind, "kind: " + note)
     b.u32(4, size, "length")
@@ -330,35 +330,35 @@ def grant(b, at):
     b.u32(at + 32, 3, "grant: read, write")
 
 
-def letter_entry():
-    b = letter(1, 200, "entry")
+def message_entry():
+    b = message(1, 200, "entry")
     b.raw(8, entry().data, "entry")
     return b
 
 
-def letter_welcome():
-    b = letter(2, 472, "welcome")
-    b.u32(424, 64, "letters")
+def message_welcome():
+    b = message(2, 472, "welcome")
+    b.u32(424, 64, "messages")
     grant(b, 432)
     b.raw(8, sealed(b.data[424:472]).data, "sealed welcome")
     return b
 
 
-def letter_call():
-    b = letter(3, 136, "call")
+def message_call():
+    b = message(3, 136, "call")
     b.raw(8, call().data, "call")
     return b
 
 
-def letter_reply():
-    b = letter(4, 368, "reply")
+def message_reply():
+    b = message(4, 368, "reply")
     b.raw(8, reply().data, "reply")
     grant(b, 328)
     return b
 
 
-def letter_work():
-    b = letter(5, 64, "work")
+def message_rpc():
+    b = message(5, 64, "RPC request")
     b.raw(8, b"\x06", "COPY")
     b.raw(9, b"\x24", "flags: durable, cached")
     b.u32(12, 9, "key")
@@ -369,8 +369,8 @@ def letter_work():
     return b
 
 
-def letter_steps():
-    b = letter(5, 160, "work")
+def message_steps():
+    b = message(5, 160, "RPC request")
     b.raw(8, b"\x0a", "STEPS")
     b.raw(9, b"\x04", "flags: durable")
     b.u64(24, 136, "length: of the answer")
@@ -379,16 +379,16 @@ def letter_steps():
     return b
 
 
-def letter_result():
-    b = letter(8, 152, "result")
-    b.u64(8, 1 << 40, "works done")
+def message_result():
+    b = message(8, 152, "result")
+    b.u64(8, 1 << 40, "RPC requests done")
     b.raw(16, steps_answer().data, "answer")
     return b
 
 
-def letter_done():
-    b = letter(6, 24, "done")
-    b.u64(8, 1 << 40, "works")
+def message_done():
+    b = message(6, 24, "done")
+    b.u64(8, 1 << 40, "RPC requests")
     b.u32(16, -116, "status of the last: ESTALE")
     return b
 
@@ -418,18 +418,18 @@ def golden():
         "entry": ("FORMAT.md section 9: entry, secret 'open sesame'", entry()),
         "sealed": ("FORMAT.md section 9: sealed welcome", sealed()),
         "request": ("FORMAT.md section 10: header of a request", request()),
-        "letter_steps": ("FORMAT.md section 11: a work letter with a list", letter_steps()),
-        "letter_result": ("FORMAT.md section 11: a result letter", letter_result()),
+        "message_steps": ("FORMAT.md section 11: an RPC request with a list", message_steps()),
+        "message_result": ("FORMAT.md section 11: a result", message_result()),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
         "steps_answer": ("FORMAT.md section 12: the answer to a list", steps_answer()),
         "request_call": ("FORMAT.md section 10: header of a call", request_call()),
         "answers": ("FORMAT.md section 10: four answers", answers()),
-        "letter_entry": ("FORMAT.md section 11: letter of an entry", letter_entry()),
-        "letter_welcome": ("FORMAT.md section 11: letter of a welcome", letter_welcome()),
-        "letter_call": ("FORMAT.md section 11: letter of a call", letter_call()),
-        "letter_reply": ("FORMAT.md section 11: letter of a reply", letter_reply()),
-        "letter_work": ("FORMAT.md section 11: letter of a work", letter_work()),
-        "letter_done": ("FORMAT.md section 11: letter that counts works", letter_done()),
+        "message_entry": ("FORMAT.md section 11: message of an entry", message_entry()),
+        "message_welcome": ("FORMAT.md section 11: message of a welcome", message_welcome()),
+        "message_call": ("FORMAT.md section 11: message of a call", message_call()),
+        "message_reply": ("FORMAT.md section 11: message of a reply", message_reply()),
+        "message_rpc": ("FORMAT.md section 11: an RPC request", message_rpc()),
+        "message_done": ("FORMAT.md section 11: a count of RPC requests", message_done()),
     }
 
 

@@ -25,10 +25,10 @@ struct Opcodes {
 
         for (unsigned i = 0; i < 16; i++)
             count[i] = verbs->by_opcode[i];
-        works = verbs->works_done;
+        rpcs = verbs->rpcs_done;
     }
     uint64_t count[16] = {};
-    uint64_t works = 0;
+    uint64_t rpcs = 0;
 };
 
 struct Session {
@@ -81,7 +81,7 @@ void append_and_read(const Server &server, Session *session, unsigned n)
     rpm_conn_close(&conn);
 }
 
-// What that did, by its completions. @opcode: of the one that acknowledges; 0: a letter of the far
+// What that did, by its completions. @opcode: of the one that acknowledges; 0: a message of the far
 // CPU does.
 void check_method(const Server &server, Session *session, unsigned opcode)
 {
@@ -94,7 +94,7 @@ void check_method(const Server &server, Session *session, unsigned opcode)
     if (opcode != 0)
         CHECK(after.count[opcode] - before.count[opcode] == 20);
     else
-        CHECK(after.works - before.works >= 20);
+        CHECK(after.rpcs - before.rpcs >= 20);
     if (opcode != kFlush)
         CHECK(after.count[kFlush] == before.count[kFlush]);
 }
@@ -246,7 +246,7 @@ TEST_CASE("method: a COPY of many passes lets others have their turn", "[live]")
                 seen.insert(stats.bytes);
     });
     rpmi_op op = link.op(RPMI_OP_COPY, key, 0, bytes);
-    op.body_bytes = 4096; // one letter, and zeros behind what is in it
+    op.body_bytes = 4096; // one message, and zeros behind what is in it
     int err = link.run(op);
     over = true;
     watcher.join();

@@ -142,7 +142,7 @@ static int make_buffers(struct rpmi_caller *caller)
         mmap(NULL, RPMI_CALLER_BUFFERS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (caller->buffers == MAP_FAILED) {
         caller->buffers = NULL;
-        return rpmi_fail(RPM_E_NOMEM, "no memory for a client's letters");
+        return rpmi_fail(RPM_E_NOMEM, "no memory for a client's messages");
     }
     return rpmi_nic_register(&caller->nic->nic, caller->pd, caller->buffers, RPMI_CALLER_BUFFERS,
                              RPMI_NIC_LOCAL, &caller->buffers_mr);
@@ -166,10 +166,10 @@ static int make_queues(struct rpmi_caller *caller)
     if (err != 0)
         return err;
     for (uint32_t i = 0; i < RPMI_CALLER_RECEIVES; i++)
-        if (!rpmi_letter_receive(caller, i))
-            return rpmi_fail(RPM_E_NOMEM, "no room for a client's letters");
+        if (!rpmi_msg_receive(caller, i))
+            return rpmi_fail(RPM_E_NOMEM, "no room for a client's messages");
     if (ibv_req_notify_cq(caller->cq, 0) != 0)
-        return rpmi_fail(RPM_E_IO, "no notice of a client's letters");
+        return rpmi_fail(RPM_E_IO, "no notice of a client's messages");
     return 0;
 }
 
@@ -252,23 +252,23 @@ void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
 
 static void put_welcome(struct rpmi_caller *caller, const struct rpmi_grant_key *scratch)
 {
-    unsigned char *letter = rpmi_caller_answer_at(caller);
-    unsigned char *at = letter + RPMI_WELCOME_AT_LETTERS;
+    unsigned char *message = rpmi_caller_answer_at(caller);
+    unsigned char *at = message + RPMI_WELCOME_AT_MESSAGES;
 
-    rpmi_letter_head(letter, RPMI_LETTER_WELCOME, RPMI_WELCOME_LETTER);
+    rpmi_msg_head(message, RPMI_MSG_WELCOME, RPMI_WELCOME_MSG);
     rpmi_store32(at, RPMI_CALLER_RECEIVES);
     rpmi_store32(at + 4, 0);
-    rpmi_grant_put(letter + RPMI_WELCOME_AT_GRANT, scratch);
+    rpmi_grant_put(message + RPMI_WELCOME_AT_GRANT, scratch);
     memcpy(caller->talk.beside, at, RPMI_WELCOME_BESIDE);
     caller->talk.beside_bytes = RPMI_WELCOME_BESIDE;
 }
 
 /* False: it is let go. Whoever may not come in is told so, and then stays until it leaves or its
- * time is over: a letter on its way does not survive its queue pair. */
+ * time is over: a message on its way does not survive its queue pair. */
 static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
 {
     struct rpm_server *server = port->port.server;
-    unsigned char *letter = rpmi_caller_answer_at(caller);
+    unsigned char *message = rpmi_caller_answer_at(caller);
     struct rpmi_grant_key scratch = { 0 };
     struct rpmi_welcome welcome;
     struct rpmi_entry entry;
@@ -290,7 +290,7 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
         welcome.depth = RPMI_CALLER_RECEIVES;
     }
     put_welcome(caller, &scratch);
-    if (rpmi_sealed_make(&caller->talk, server->secret, &welcome, letter + RPMI_LETTER_HEAD) != 0)
+    if (rpmi_sealed_make(&caller->talk, server->secret, &welcome, message + RPMI_MSG_HEAD) != 0)
         return false;
     if (err == 0) {
         rpmi_crowd_rise(&port->crowd, index_of(port, caller));
@@ -299,14 +299,14 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
         __atomic_store_n(&caller->state, RPMI_CALLER_LIVE, __ATOMIC_RELEASE);
     }
     caller->refused = err != 0;
-    return rpmi_letter_send(caller, letter, RPMI_WELCOME_LETTER);
+    return rpmi_msg_send(caller, message, RPMI_WELCOME_MSG);
 }
 
 /* Serve a call; keys that it grants are registered before the answer says so, those that it takes
  * back are gone before. */
 static bool answer_call(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
 {
-    unsigned char *letter = rpmi_caller_answer_at(caller);
+    unsigned char *message = rpmi_caller_answer_at(caller);
     struct rpmi_grant_key grant = { 0 };
     struct rpmi_reply reply;
     struct rpmi_call call;
@@ -327,11 +327,11 @@ static bool answer_call(struct rpmi_verbs_port *port, struct rpmi_caller *caller
             return false;
         }
     }
-    rpmi_letter_head(letter, RPMI_LETTER_REPLY, RPMI_REPLY_LETTER);
-    rpmi_reply_put(letter + RPMI_LETTER_HEAD, &reply);
-    rpmi_grant_put(letter + RPMI_REPLY_AT_GRANT, &grant);
+    rpmi_msg_head(message, RPMI_MSG_REPLY, RPMI_REPLY_MSG);
+    rpmi_reply_put(message + RPMI_MSG_HEAD, &reply);
+    rpmi_grant_put(message + RPMI_REPLY_AT_GRANT, &grant);
     __atomic_store_n(&caller->guest.call_state, RPMI_GUEST_IDLE, __ATOMIC_RELEASE);
-    return rpmi_letter_send(caller, letter, RPMI_REPLY_LETTER);
+    return rpmi_msg_send(caller, message, RPMI_REPLY_MSG);
 }
 
 void rpmi_caller_serve(struct rpmi_verbs_port *port, struct rpmi_caller *caller)

@@ -99,16 +99,16 @@ void rpmi_regions_drop_all(struct rpmi_caller *caller)
         (void)rpmi_regions_drop(caller, key);
 }
 
-/* It is told before its memory is taken away, so that it knows why the NIC refuses it: the letter
+/* It is told before its memory is taken away, so that it knows why the NIC refuses it: the message
  * arrives first. If it does not arrive, the connection is lost, which says less and is as safe. */
 static bool fence(struct rpmi_caller *caller, uint32_t key)
 {
-    unsigned char *letter = rpmi_caller_fenced_at(caller, key);
+    unsigned char *message = rpmi_caller_fenced_at(caller, key);
 
     if (caller->write_mr[key] == NULL)
         return true;
-    rpmi_fenced_put(letter, key);
-    (void)rpmi_letter_send(caller, letter, RPMI_FENCED_BYTES);
+    rpmi_fenced_put(message, key);
+    (void)rpmi_msg_send(caller, message, RPMI_FENCED_BYTES);
     return drop(&caller->write_mr[key]);
 }
 

@@ -2,7 +2,7 @@
 /*
  * verbs.h: the server's side of verbs:. Each client has a protection domain, a queue pair and a
  * completion queue of its own, and one registration for each key and right. The NIC carries out
- * reads, writes, atomics and FLUSH by itself; letters come to the engine, which hands entries and
+ * reads, writes, atomics and FLUSH by itself; messages come to the engine, which hands entries and
  * calls to the control thread.
  *
  * Invariants
@@ -18,19 +18,19 @@
 #include "serve/crowd.h"
 #include "serve/port.h"
 #include "serve/serve.h"
-#include "transport/verbs/letter.h"
+#include "transport/verbs/message.h"
 #include "transport/verbs/nic.h"
 
 #include <stdbool.h>
 
 #define RPMI_NICS_MAX 8u
 #define RPMI_CALLER_RECEIVES                                                                       \
-    64u /* letters and writes with immediate data that a client may have out */
-#define RPMI_CALLER_DONES 32u                    /* done letters under way */
+    64u /* messages and writes with immediate data that a client may have out */
+#define RPMI_CALLER_DONES 32u                    /* done messages under way */
 #define RPMI_CALLER_RESULTS RPMI_CALLER_RECEIVES /* answers to lists that were not sent yet */
 #define RPMI_CALLER_SENDS (RPMI_CALLER_DONES + 8u)
 #define RPMI_CALLER_WCS 16u
-#define RPMI_CALLER_FENCED 4u /* fenced letters under way */
+#define RPMI_CALLER_FENCED 4u /* fenced messages under way */
 
 /* A device that clients came through. */
 struct rpmi_serve_nic {
@@ -73,14 +73,14 @@ struct rpmi_caller {
     uint64_t claimed[RPMI_KEYS_MAX]; /* header of the log by whose claim the key writes; 0: none */
 
     /* of the engine */
-    uint64_t works;         /* done */
-    uint64_t told;          /* of those, in letters that went */
-    uint64_t dones;         /* letters that went */
-    uint64_t first_durable; /* work of this batch that promised durability, 0: none */
-    int status;             /* of the last work: nothing is taken after a failure */
+    uint64_t rpcs;          /* done */
+    uint64_t told;          /* of those, in messages that went */
+    uint64_t dones;         /* messages that went */
+    uint64_t first_durable; /* RPC request of this batch that promised durability, 0: none */
+    int status;             /* of the last RPC request: nothing is taken after a failure */
     uint64_t results;       /* answers to lists made */
-    uint64_t results_sent;  /* of those, in letters that went */
-    bool resting;           /* a work too long for one pass: */
+    uint64_t results_sent;  /* of those, in messages that went */
+    bool resting;           /* an RPC request too long for one pass: */
     struct rpmi_op rest;
     uint64_t rest_at;
     struct ibv_wc wc[RPMI_CALLER_WCS]; /* polled, not looked at yet */
@@ -140,49 +140,49 @@ bool rpmi_regions_drop(struct rpmi_caller *caller, uint32_t key);
 void rpmi_regions_drop_all(struct rpmi_caller *caller);
 int rpmi_regions_quiesce(struct rpmi_port *port, uint64_t header_offset);
 
-/* letters.c; by the engine. */
-bool rpmi_letters_ready(struct rpmi_port *port);
-bool rpmi_letters_arm(struct rpmi_port *port);
-void rpmi_letters_take(struct rpmi_port *port, struct rpmi_batch *batch);
-void rpmi_letters_answer(struct rpmi_port *port, const struct rpmi_batch *batch);
-/* By both threads: post receive @i; send a letter that lies in the caller's buffers. */
-bool rpmi_letter_receive(struct rpmi_caller *caller, uint32_t i);
-bool rpmi_letter_send(struct rpmi_caller *caller, unsigned char *letter, uint32_t len);
+/* messages.c; by the engine. */
+bool rpmi_messages_ready(struct rpmi_port *port);
+bool rpmi_messages_arm(struct rpmi_port *port);
+void rpmi_messages_take(struct rpmi_port *port, struct rpmi_batch *batch);
+void rpmi_messages_answer(struct rpmi_port *port, const struct rpmi_batch *batch);
+/* By both threads: post receive @i; send a message that lies in the caller's buffers. */
+bool rpmi_msg_receive(struct rpmi_caller *caller, uint32_t i);
+bool rpmi_msg_send(struct rpmi_caller *caller, unsigned char *message, uint32_t len);
 void rpmi_kick(int fd);
 
 static inline unsigned char *rpmi_caller_receive_at(const struct rpmi_caller *caller, uint32_t i)
 {
-    return caller->buffers + (uint64_t)i * RPMI_LETTER_TO_SERVER;
+    return caller->buffers + (uint64_t)i * RPMI_MSG_TO_SERVER;
 }
 
 static inline unsigned char *rpmi_caller_done_at(const struct rpmi_caller *caller, uint64_t i)
 {
-    return caller->buffers + (uint64_t)RPMI_CALLER_RECEIVES * RPMI_LETTER_TO_SERVER +
+    return caller->buffers + (uint64_t)RPMI_CALLER_RECEIVES * RPMI_MSG_TO_SERVER +
            i % RPMI_CALLER_DONES * RPMI_LINE_BYTES;
 }
 
 static inline unsigned char *rpmi_caller_answer_at(const struct rpmi_caller *caller)
 {
-    return caller->buffers + (uint64_t)RPMI_CALLER_RECEIVES * RPMI_LETTER_TO_SERVER +
+    return caller->buffers + (uint64_t)RPMI_CALLER_RECEIVES * RPMI_MSG_TO_SERVER +
            (uint64_t)RPMI_CALLER_DONES * RPMI_LINE_BYTES;
 }
 
 static inline unsigned char *rpmi_caller_fenced_at(const struct rpmi_caller *caller, uint32_t key)
 {
-    return rpmi_caller_answer_at(caller) + RPMI_LETTER_TO_CLIENT + key % RPMI_CALLER_FENCED * 16u;
+    return rpmi_caller_answer_at(caller) + RPMI_MSG_TO_CLIENT + key % RPMI_CALLER_FENCED * 16u;
 }
 
 /* A result lies here from when its list was carried out until its client has it: then that one may
- * have another work under way, which may use it. */
+ * have another RPC request under way, which may use it. */
 static inline unsigned char *rpmi_caller_result_at(const struct rpmi_caller *caller, uint64_t i)
 {
     return rpmi_caller_fenced_at(caller, 0) + RPMI_CALLER_FENCED * 16u +
-           i % RPMI_CALLER_RESULTS * RPMI_LETTER_TO_CLIENT;
+           i % RPMI_CALLER_RESULTS * RPMI_MSG_TO_CLIENT;
 }
 
 #define RPMI_CALLER_BUFFERS                                                                        \
-    (RPMI_CALLER_RECEIVES * (uint64_t)RPMI_LETTER_TO_SERVER +                                      \
-     RPMI_CALLER_DONES * (uint64_t)RPMI_LINE_BYTES + RPMI_LETTER_TO_CLIENT +                       \
-     RPMI_CALLER_FENCED * 16u + RPMI_CALLER_RESULTS * (uint64_t)RPMI_LETTER_TO_CLIENT)
+    (RPMI_CALLER_RECEIVES * (uint64_t)RPMI_MSG_TO_SERVER +                                         \
+     RPMI_CALLER_DONES * (uint64_t)RPMI_LINE_BYTES + RPMI_MSG_TO_CLIENT +                          \
+     RPMI_CALLER_FENCED * 16u + RPMI_CALLER_RESULTS * (uint64_t)RPMI_MSG_TO_CLIENT)
 
 #endif

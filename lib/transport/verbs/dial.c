@@ -243,13 +243,13 @@ static void forget(struct rpmi_verbs *verbs)
 {
     memset(verbs->key, 0, sizeof(verbs->key));
     memset(verbs->fenced, 0, sizeof(verbs->fenced));
-    verbs->letters = 2; /* until the welcome says how many */
-    verbs->letters_out = 0;
+    verbs->credits = 2; /* until the welcome says how many */
+    verbs->messages_out = 0;
     verbs->posted = verbs->finished = verbs->unsignaled = 0;
-    verbs->works = verbs->works_done = verbs->fence_work = 0;
+    verbs->rpcs = verbs->rpcs_done = verbs->fence_rpc = 0;
     verbs->lists_out = 0;
     verbs->sent_tail = verbs->sent_head = 0;
-    verbs->work_status = verbs->broken_status = 0;
+    verbs->rpc_status = verbs->broken_status = 0;
     verbs->broken = verbs->told_failure = verbs->refusing = false;
     verbs->asking = verbs->welcomed = verbs->replied = false;
     verbs->rest.whole = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * greet.c: the client's half of a greeting, once the queue pair is there: the entry in the first
- * letter, the welcome in the first answer.
+ * message, the welcome in the first answer.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -15,7 +15,7 @@
 
 static int send_entry(struct rpmi_verbs *verbs)
 {
-    unsigned char letter[RPMI_ENTRY_LETTER];
+    unsigned char message[RPMI_ENTRY_MSG];
     struct rpmi_entry entry = {
         .depth = verbs->link.depth,
         .staging_bytes = verbs->stage.bytes,
@@ -26,30 +26,30 @@ static int send_entry(struct rpmi_verbs *verbs)
     err = rpmi_entry_make(&verbs->talk, verbs->secret, &entry);
     if (err != 0)
         return err;
-    rpmi_letter_head(letter, RPMI_LETTER_ENTRY, sizeof(letter));
-    memcpy(letter + RPMI_LETTER_HEAD, verbs->talk.entry, RPMI_ENTRY_BYTES);
-    return rpmi_verbs_send(verbs, letter, sizeof(letter));
+    rpmi_msg_head(message, RPMI_MSG_ENTRY, sizeof(message));
+    memcpy(message + RPMI_MSG_HEAD, verbs->talk.entry, RPMI_ENTRY_BYTES);
+    return rpmi_verbs_send(verbs, message, sizeof(message));
 }
 
 static int take_welcome(struct rpmi_verbs *verbs, struct rpmi_welcome *welcome)
 {
-    const unsigned char *at = verbs->answer + RPMI_WELCOME_AT_LETTERS;
-    uint32_t letters;
+    const unsigned char *at = verbs->answer + RPMI_WELCOME_AT_MESSAGES;
+    uint32_t messages;
     int err;
 
     memcpy(verbs->talk.beside, at, RPMI_WELCOME_BESIDE);
     verbs->talk.beside_bytes = RPMI_WELCOME_BESIDE;
-    err = rpmi_sealed_get(&verbs->talk, verbs->secret, verbs->answer + RPMI_LETTER_HEAD, welcome);
+    err = rpmi_sealed_get(&verbs->talk, verbs->secret, verbs->answer + RPMI_MSG_HEAD, welcome);
     if (err != 0)
         return err;
     if (welcome->status != 0)
         return rpmi_fail(welcome->status, "%s",
                          welcome->text[0] != '\0' ? welcome->text : "the server refused");
-    letters = rpmi_load32(at);
-    if (letters < 2 || letters > RPMI_LETTERS_MAX || rpmi_load32(at + 4) != 0)
-        return rpmi_fail(RPM_E_PROTO, "the server takes %u letters at once: that cannot be",
-                         letters);
-    verbs->letters = letters;
+    messages = rpmi_load32(at);
+    if (messages < 2 || messages > RPMI_MESSAGES_MAX || rpmi_load32(at + 4) != 0)
+        return rpmi_fail(RPM_E_PROTO, "the server takes %u messages at once: that cannot be",
+                         messages);
+    verbs->credits = messages;
     return rpmi_grant_get(verbs->answer + RPMI_WELCOME_AT_GRANT, &verbs->key[RPMI_KEY_SCRATCH]);
 }
 

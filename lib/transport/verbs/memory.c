@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 /* Requests that an op can turn into, on the average: a write with a long tail of zeros and a COPY
- * of many letters take more, and wait for room. */
+ * of many messages take more, and wait for room. */
 #define WRS_EACH 2u
 #define RECEIVES_SPARE 4u
 
@@ -30,10 +30,10 @@ static unsigned char *map(uint64_t bytes)
 int rpmi_verbs_memory_open(struct rpmi_verbs *verbs, uint32_t depth, uint64_t staging_bytes)
 {
     verbs->send_wrs = depth * WRS_EACH + RPMI_CHAIN_MAX;
-    verbs->receives_n = RPMI_LETTERS_MAX + RECEIVES_SPARE;
+    verbs->receives_n = RPMI_MESSAGES_MAX + RECEIVES_SPARE;
     verbs->own_bytes = rpmi_align_up(RPMI_ZEROS_BYTES + RPMI_CALL_SLOT_BYTES +
                                          (uint64_t)verbs->send_wrs * RPMI_SLOT_BYTES +
-                                         (uint64_t)verbs->receives_n * RPMI_LETTER_TO_CLIENT,
+                                         (uint64_t)verbs->receives_n * RPMI_MSG_TO_CLIENT,
                                      RPMI_PAGE_BYTES);
     verbs->stage.bytes = rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES);
     verbs->own = map(verbs->own_bytes);
@@ -73,8 +73,8 @@ int rpmi_verbs_memory_register(struct rpmi_verbs *verbs)
 int rpmi_verbs_receive(struct rpmi_verbs *verbs, uint32_t i)
 {
     struct ibv_sge sge = {
-        .addr = (uintptr_t)(verbs->receives + (uint64_t)i * RPMI_LETTER_TO_CLIENT),
-        .length = RPMI_LETTER_TO_CLIENT,
+        .addr = (uintptr_t)(verbs->receives + (uint64_t)i * RPMI_MSG_TO_CLIENT),
+        .length = RPMI_MSG_TO_CLIENT,
         .lkey = verbs->own_mr->lkey,
     };
     struct ibv_recv_wr wr = {

@@ -3,13 +3,13 @@
  * post.c: ops into work requests, chained behind one doorbell.
  *
  * Invariants
- *   an op is taken when there is room for its requests; of a COPY, which can be long, for the
- * first, and then no other op is taken until the rest of it was posted nothing is aimed outside
- * what a key opens: the far NIC would end the queue pair every so many requests one is reported, or
- * the send queue would never be known to be free
+ *   an op is taken when the send queue and the credits have room for it; a COPY may be long: it is
+ *   taken when its first request has room, and no other op before its last request is posted
+ *   no request is aimed outside what its key opens: the remote NIC would end the queue pair
+ *   one request in every few is signaled, else no completion would ever free the send queue
  *
- * Fences: a READ, an atomic or a FLUSH before a FENCED op is waited for by the NIC; what the far
- * CPU does is waited for here, before the op is taken.
+ * Fences: the NIC waits for a READ, an atomic or a FLUSH before a FENCED op; for what the server
+ * CPU does, has_room() waits before it takes the op.
  *
  * Tests: tests/conform/transport_test.cpp (in tests/live/)
  */
@@ -183,8 +183,8 @@ static struct rpmi_wr *put_write(struct chain *chain, const struct rpmi_op *op,
     }
     if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
         wr->wr.imm_data = htonl(rpmi_imm_make(op->key, op->offset));
-        verbs->works++;
-        verbs->letters_out++;
+        verbs->rpcs++;
+        verbs->messages_out++;
     }
     return wr;
 }
@@ -241,7 +241,7 @@ static struct rpmi_wr *put_atomic(struct chain *chain, const struct rpmi_op *op)
     return wr;
 }
 
-/* What of an op one letter asks for: [from, from + len) of its length, and how many bytes of its
+/* What of an op one message asks for: [from, from + len) of its length, and how many bytes of its
  * head and body travel along. */
 struct piece {
     uint64_t from;
@@ -250,8 +250,8 @@ struct piece {
     uint64_t body_bytes;
 };
 
-static struct rpmi_wr *put_letter(struct chain *chain, const struct rpmi_op *op,
-                                  const struct piece *piece)
+static struct rpmi_wr *put_message(struct chain *chain, const struct rpmi_op *op,
+                                   const struct piece *piece)
 {
     struct rpmi_verbs *verbs = chain->verbs;
     struct rpmi_wr *wr = next_wr(chain, IBV_WR_SEND);
@@ -259,17 +259,17 @@ static struct rpmi_wr *put_letter(struct chain *chain, const struct rpmi_op *op,
     uint64_t data = piece->head_bytes + piece->body_bytes;
     uint64_t skip = piece->from == 0 ? 0 : piece->from - op->head_bytes;
 
-    rpmi_work_put(slot, op, piece->from, piece->len, (uint32_t)data);
+    rpmi_rpc_put(slot, op, piece->from, piece->len, (uint32_t)data);
     if (piece->head_bytes != 0)
-        memcpy(slot + RPMI_WORK_BYTES, op->head, piece->head_bytes);
-    add_sge(wr, slot, RPMI_WORK_BYTES + piece->head_bytes, verbs->own_mr->lkey);
+        memcpy(slot + RPMI_RPC_BYTES, op->head, piece->head_bytes);
+    add_sge(wr, slot, RPMI_RPC_BYTES + piece->head_bytes, verbs->own_mr->lkey);
     if (piece->body_bytes != 0)
         add_sge(wr, (const unsigned char *)op->body + skip, piece->body_bytes,
                 verbs->stage_mr->lkey);
-    if (goes_inline(chain, RPMI_WORK_BYTES + data))
+    if (goes_inline(chain, RPMI_RPC_BYTES + data))
         wr->wr.send_flags |= IBV_SEND_INLINE;
-    verbs->works++;
-    verbs->letters_out++;
+    verbs->rpcs++;
+    verbs->messages_out++;
     return wr;
 }
 
@@ -280,7 +280,7 @@ static struct rpmi_wr *put_persist(struct chain *chain, const struct rpmi_op *op
 
     persist.kind = RPMI_OP_PERSIST;
     persist.head_bytes = 0;
-    return put_letter(chain, &persist, &whole);
+    return put_message(chain, &persist, &whole);
 }
 
 static struct rpmi_wr *put_steps(struct chain *chain, const struct rpmi_op *op)
@@ -288,16 +288,16 @@ static struct rpmi_wr *put_steps(struct chain *chain, const struct rpmi_op *op)
     const struct piece whole = { .len = op->len, .body_bytes = op->body_bytes };
 
     chain->verbs->lists_out++;
-    return put_letter(chain, op, &whole);
+    return put_message(chain, op, &whole);
 }
 
-static uint32_t letters_left(const struct rpmi_verbs *verbs)
+static uint32_t messages_left(const struct rpmi_verbs *verbs)
 {
     /* One is kept for a call. */
-    return verbs->letters_out + 1 < verbs->letters ? verbs->letters - 1 - verbs->letters_out : 0;
+    return verbs->messages_out + 1 < verbs->credits ? verbs->credits - 1 - verbs->messages_out : 0;
 }
 
-/* As many letters of a COPY as there is room for; zeros at its end need no bytes. */
+/* As many messages of a COPY as there is room for; zeros at its end need no bytes. */
 static struct rpmi_wr *put_copy(struct chain *chain, struct rpmi_rest *rest)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -305,10 +305,10 @@ static struct rpmi_wr *put_copy(struct chain *chain, struct rpmi_rest *rest)
     uint64_t data = op->head_bytes + op->body_bytes;
     struct rpmi_wr *wr = NULL;
 
-    while (!rest->whole && letters_left(verbs) > 0 && chain->n < RPMI_CHAIN_MAX &&
+    while (!rest->whole && messages_left(verbs) > 0 && chain->n < RPMI_CHAIN_MAX &&
            verbs->posted - verbs->finished < verbs->send_wrs) {
         uint64_t left = data - rest->at;
-        uint64_t part = left < RPMI_WORK_BODY_MAX ? left : RPMI_WORK_BODY_MAX;
+        uint64_t part = left < RPMI_RPC_BODY_MAX ? left : RPMI_RPC_BODY_MAX;
         uint64_t head = rest->at == 0 ? op->head_bytes : 0;
         struct piece piece = { rest->at, part, head, part - head };
 
@@ -317,7 +317,7 @@ static struct rpmi_wr *put_copy(struct chain *chain, struct rpmi_rest *rest)
             piece.len = op->len - rest->at;
         if (wr != NULL)
             maybe_signal(verbs, wr, false);
-        wr = put_letter(chain, op, &piece);
+        wr = put_message(chain, op, &piece);
         rest->at += part;
     }
     return wr;
@@ -328,7 +328,7 @@ static uint64_t pieces(uint64_t bytes, uint64_t each)
     return bytes == 0 ? 1 : (bytes + each - 1) / each;
 }
 
-/* An IMM whose place does not fit the immediate data goes as a WRITE and a letter. */
+/* An IMM whose place does not fit the immediate data goes as a WRITE and a message. */
 static bool imm_fits(const struct rpmi_op *op)
 {
     return rpmi_imm_fits(op->key, op->offset) &&
@@ -336,7 +336,7 @@ static bool imm_fits(const struct rpmi_op *op)
 }
 
 /* What room an op takes before it can be begun. */
-static bool needs_letter(const struct rpmi_op *op)
+static bool needs_message(const struct rpmi_op *op)
 {
     return op->kind == RPMI_OP_PERSIST || op->kind == RPMI_OP_WRITE_IMM ||
            op->kind == RPMI_OP_COPY || op->kind == RPMI_OP_STEPS;
@@ -346,7 +346,7 @@ static uint64_t requests_of(const struct rpmi_op *op)
 {
     if (op->kind != RPMI_OP_WRITE && op->kind != RPMI_OP_WRITE_IMM)
         return 1;
-    /* Front, body and zeros each on their own, where they have to be; a letter behind an immediate
+    /* Front, body and zeros each on their own, where they have to be; a message behind an immediate
      * that does not fit. */
     return pieces(op->len - op->head_bytes - op->body_bytes, RPMI_ZEROS_BYTES) + 2;
 }
@@ -404,9 +404,9 @@ static bool has_room(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
         return false;
     if (verbs->posted - verbs->finished + requests_of(op) > verbs->send_wrs)
         return false;
-    if (needs_letter(op) && letters_left(verbs) == 0)
+    if (needs_message(op) && messages_left(verbs) == 0)
         return false;
-    return (op->flags & RPMI_OP_FENCED) == 0 || verbs->works_done >= verbs->fence_work;
+    return (op->flags & RPMI_OP_FENCED) == 0 || verbs->rpcs_done >= verbs->fence_rpc;
 }
 
 bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs)
@@ -454,30 +454,30 @@ static struct rpmi_wr *put_op(struct chain *chain, const struct rpmi_op *op)
     }
 }
 
-/* How many works an op comes to, once all of it was posted. */
-static uint64_t works_of(const struct rpmi_op *op)
+/* How many RPC requests an op comes to, once all of it was posted. */
+static uint64_t rpcs_of(const struct rpmi_op *op)
 {
     if (op->kind == RPMI_OP_COPY)
-        return pieces(op->head_bytes + op->body_bytes, RPMI_WORK_BODY_MAX);
-    return needs_letter(op) ? 1 : 0;
+        return pieces(op->head_bytes + op->body_bytes, RPMI_RPC_BODY_MAX);
+    return needs_message(op) ? 1 : 0;
 }
 
 static void take(struct chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
     struct rpmi_verbs_sent *sent = &verbs->sent[verbs->sent_tail++ % verbs->link.depth];
-    uint64_t works = works_of(op);
-    uint64_t last_work = verbs->works + works;
+    uint64_t rpcs = rpcs_of(op);
+    uint64_t last_rpc = verbs->rpcs + rpcs;
     uint32_t first = chain->n;
     struct rpmi_wr *wr = put_op(chain, op);
 
     if ((op->flags & RPMI_OP_FENCED) != 0)
         verbs->chain[first].wr.send_flags |= IBV_SEND_FENCE;
-    maybe_signal(verbs, wr, works == 0 && (op->flags & RPMI_OP_SIGNALED) != 0);
+    maybe_signal(verbs, wr, rpcs == 0 && (op->flags & RPMI_OP_SIGNALED) != 0);
     *sent = (struct rpmi_verbs_sent){
         .id = op->id,
         .wr = wr->wr.wr_id,
-        .work = works != 0 ? last_work : 0,
+        .rpc = rpcs != 0 ? last_rpc : 0,
         .into = op->into,
         .want = op->kind == RPMI_OP_STEPS ? (uint32_t)op->len : 0,
         .key = op->key,
@@ -485,8 +485,8 @@ static void take(struct chain *chain, const struct rpmi_op *op)
         .signaled = (op->flags & RPMI_OP_SIGNALED) != 0,
     };
     if (op->kind == RPMI_OP_PERSIST || op->kind == RPMI_OP_STEPS ||
-        (works != 0 && (op->flags & RPMI_OP_DURABLE) != 0))
-        verbs->fence_work = last_work;
+        (rpcs != 0 && (op->flags & RPMI_OP_DURABLE) != 0))
+        verbs->fence_rpc = last_rpc;
 }
 
 /* The last op taken was a COPY longer than there was room for: go on with it. */
@@ -525,7 +525,7 @@ static void refuse(struct chain *chain, const struct rpmi_op *op, int status)
     verbs->sent[verbs->sent_tail++ % verbs->link.depth] = (struct rpmi_verbs_sent){
         .id = op->id,
         .wr = verbs->posted - 1,
-        .work = verbs->works_done < verbs->works ? verbs->works : 0,
+        .rpc = verbs->rpcs_done < verbs->rpcs ? verbs->rpcs : 0,
         .signaled = true,
         .refused = status,
     };
@@ -588,13 +588,13 @@ int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len)
     struct rpmi_wr *wr;
 
     RPM_ASSERT(len <= RPMI_CALL_SLOT_BYTES);
-    if (verbs->posted - verbs->finished >= verbs->send_wrs || verbs->letters_out >= verbs->letters)
+    if (verbs->posted - verbs->finished >= verbs->send_wrs || verbs->messages_out >= verbs->credits)
         return RPM_E_BUSY;
     memcpy(verbs->call_slot, bytes, len);
     wr = next_wr(&chain, IBV_WR_SEND);
     add_sge(wr, verbs->call_slot, len, verbs->own_mr->lkey);
     maybe_signal(verbs, wr, true);
-    verbs->letters_out++;
+    verbs->messages_out++;
     verbs->asking = true;
     return ring_doorbell(&chain);
 }

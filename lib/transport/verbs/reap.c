@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reap.c: completions and letters in, outcomes out.
+ * reap.c: completions and messages in, outcomes out.
  *
- * Two things end an op: the completion of its last request, or, if the far CPU does it, the letter
- * that counts its work as done. They arrive by different ways, so ops are told in the order they
- * were posted, each when its own end has come. What needs no report is passed over when something
- * later ended, or when its own request is known to be finished.
+ * Two things end an op: the completion of its last request, or, if the far CPU does it, the message
+ * that counts its RPC requests as done. They arrive by different ways, so ops are told in the order
+ * they were posted, each when its own end has come. What needs no report is passed over when
+ * something later ended, or when its own request is known to be finished.
  *
  * When the queue pair fails, the request it failed at gets the reason, all later ones are lost.
  *
@@ -52,7 +52,7 @@ static const char *why(enum ibv_wc_status status)
     case IBV_WC_RETRY_EXC_ERR:
         return "the other machine does not answer (retries exceeded)";
     case IBV_WC_RNR_RETRY_EXC_ERR:
-        return "the server takes no more letters (RNR retries exceeded)";
+        return "the server takes no more messages (RNR retries exceeded)";
     case IBV_WC_WR_FLUSH_ERR:
         return "the connection ended";
     case IBV_WC_REM_ACCESS_ERR:
@@ -81,95 +81,95 @@ static void request_failed(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
     rpmi_verbs_break(verbs, wc->wr_id, status);
 }
 
-/* A list that was not answered, among the works up to @done; NULL: there is none. */
+/* A list that was not answered, among the RPC requests up to @done; NULL: there is none. */
 static struct rpmi_verbs_sent *unanswered(struct rpmi_verbs *verbs, uint64_t done)
 {
     for (uint64_t i = verbs->sent_head; verbs->lists_out > 0 && i != verbs->sent_tail; i++) {
         struct rpmi_verbs_sent *sent = &verbs->sent[i % verbs->link.depth];
 
-        if (sent->want != 0 && sent->work <= done)
+        if (sent->want != 0 && sent->rpc <= done)
             return sent;
     }
     return NULL;
 }
 
-/* So many works, all well but for the last if it has a status. No list ended well without its
- * answer, which came before. */
+/* So many RPC requests, all well but for the last if it has a status. No list ended well without
+ * its answer, which came before. */
 static bool count_done(struct rpmi_verbs *verbs, uint64_t done, int status)
 {
     const struct rpmi_verbs_sent *list = unanswered(verbs, done);
 
-    if (done <= verbs->works_done || done > verbs->works || verbs->work_status != 0 ||
-        (list != NULL && (list->work != done || status == 0)))
+    if (done <= verbs->rpcs_done || done > verbs->rpcs || verbs->rpc_status != 0 ||
+        (list != NULL && (list->rpc != done || status == 0)))
         return false;
-    RPM_ASSERT(done - verbs->works_done <= verbs->letters_out);
-    verbs->letters_out -= (uint32_t)(done - verbs->works_done);
-    verbs->works_done = done;
-    verbs->work_status = status;
+    RPM_ASSERT(done - verbs->rpcs_done <= verbs->messages_out);
+    verbs->messages_out -= (uint32_t)(done - verbs->rpcs_done);
+    verbs->rpcs_done = done;
+    verbs->rpc_status = status;
     return true;
 }
 
-static bool take_done(struct rpmi_verbs *verbs, const unsigned char *letter)
+static bool take_done(struct rpmi_verbs *verbs, const unsigned char *message)
 {
     uint64_t done;
     int32_t status;
 
-    return rpmi_done_get(letter, &done, &status) == 0 && count_done(verbs, done, status);
+    return rpmi_done_get(message, &done, &status) == 0 && count_done(verbs, done, status);
 }
 
-/* The answer to a list, which is done with it and all works before it. */
-static bool take_result(struct rpmi_verbs *verbs, const unsigned char *letter, uint32_t len)
+/* The answer to a list, which is done with it and all RPC requests before it. */
+static bool take_result(struct rpmi_verbs *verbs, const unsigned char *message, uint32_t len)
 {
     struct rpmi_verbs_sent *list;
     uint64_t done;
 
-    if (rpmi_result_get(letter, &done) != 0 || done > verbs->works)
+    if (rpmi_result_get(message, &done) != 0 || done > verbs->rpcs)
         return false;
     list = unanswered(verbs, done);
-    if (list == NULL || list->work != done || list->want != len - RPMI_RESULT_BYTES)
+    if (list == NULL || list->rpc != done || list->want != len - RPMI_RESULT_BYTES)
         return false;
-    memcpy(list->into, letter + RPMI_RESULT_BYTES, list->want);
+    memcpy(list->into, message + RPMI_RESULT_BYTES, list->want);
     list->want = 0;
     verbs->lists_out--;
     return count_done(verbs, done, 0);
 }
 
-static bool take_fenced(struct rpmi_verbs *verbs, const unsigned char *letter)
+static bool take_fenced(struct rpmi_verbs *verbs, const unsigned char *message)
 {
     uint32_t key;
 
-    if (rpmi_fenced_get(letter, &key) != 0)
+    if (rpmi_fenced_get(message, &key) != 0)
         return false;
     verbs->fenced[key] = true;
     return true;
 }
 
-static bool take_answer(struct rpmi_verbs *verbs, const unsigned char *letter, uint32_t len,
+static bool take_answer(struct rpmi_verbs *verbs, const unsigned char *message, uint32_t len,
                         bool *flag)
 {
     if (*flag || !verbs->asking)
         return false;
     verbs->asking = false;
-    memcpy(verbs->answer, letter, len);
-    verbs->letters_out--;
+    memcpy(verbs->answer, message, len);
+    verbs->messages_out--;
     *flag = true;
     return true;
 }
 
-/* False: it is no letter that could come now. */
-static bool take_letter(struct rpmi_verbs *verbs, const unsigned char *letter, uint32_t len)
+/* False: it is no message that could come now. */
+static bool take_message(struct rpmi_verbs *verbs, const unsigned char *message, uint32_t len)
 {
-    switch (rpmi_letter_kind(letter, len)) {
-    case RPMI_LETTER_WELCOME:
-        return take_answer(verbs, letter, len, &verbs->welcomed);
-    case RPMI_LETTER_REPLY:
-        return verbs->welcomed && take_answer(verbs, letter, len, &verbs->replied);
-    case RPMI_LETTER_DONE:
-        return take_done(verbs, letter);
-    case RPMI_LETTER_RESULT:
-        return take_result(verbs, letter, len);
-    case RPMI_LETTER_FENCED:
-        return take_fenced(verbs, letter);
+    switch (rpmi_msg_kind(message, len)) {
+    case RPMI_MSG_WELCOME:
+        return take_answer(verbs, message, len, &verbs->welcomed);
+    case RPMI_MSG_REPLY:
+        return verbs->welcomed && take_answer(verbs, message, len, &verbs->replied);
+    case RPMI_MSG_DONE:
+        return take_done(verbs, message);
+    case RPMI_MSG_RESULT:
+        return take_result(verbs, message, len);
+    case RPMI_MSG_FENCED:
+        return take_fenced(verbs, message);
     default:
         return false;
     }
@@ -181,13 +181,13 @@ static void take_receive(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
 
     RPM_ASSERT(i < verbs->receives_n);
     if (wc->status == IBV_WC_SUCCESS) {
-        const unsigned char *letter = verbs->receives + (uint64_t)i * RPMI_LETTER_TO_CLIENT;
+        const unsigned char *message = verbs->receives + (uint64_t)i * RPMI_MSG_TO_CLIENT;
 
-        if (take_letter(verbs, letter, wc->byte_len)) {
+        if (take_message(verbs, message, wc->byte_len)) {
             if (rpmi_verbs_receive(verbs, i) == 0)
                 return;
         } else {
-            (void)rpmi_fail(RPM_E_PROTO, "the server sent a letter that cannot be");
+            (void)rpmi_fail(RPM_E_PROTO, "the server sent a message that cannot be");
         }
     } else if (verbs->posted != verbs->finished) {
         return; /* a request of ours will say what happened */
@@ -226,24 +226,24 @@ enum fate { UNDER_WAY, ENDED, FAILED };
 /* Of what is not known to have ended, when nothing more will be heard. */
 static enum fate lost(const struct rpmi_verbs *verbs)
 {
-    return verbs->broken || verbs->work_status != 0 ? FAILED : UNDER_WAY;
+    return verbs->broken || verbs->rpc_status != 0 ? FAILED : UNDER_WAY;
 }
 
 /* What has become of an op. */
 static enum fate fate_of(const struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
 {
     if (sent->refused != 0)
-        return sent->wr + 1 <= verbs->finished && sent->work <= verbs->works_done ? FAILED
-                                                                                  : lost(verbs);
-    if (sent->work != 0 && sent->work <= verbs->works_done)
-        return sent->work == verbs->works_done && verbs->work_status != 0 ? FAILED : ENDED;
-    if (sent->work == 0 && sent->wr < verbs->finished)
+        return sent->wr + 1 <= verbs->finished && sent->rpc <= verbs->rpcs_done ? FAILED
+                                                                                : lost(verbs);
+    if (sent->rpc != 0 && sent->rpc <= verbs->rpcs_done)
+        return sent->rpc == verbs->rpcs_done && verbs->rpc_status != 0 ? FAILED : ENDED;
+    if (sent->rpc == 0 && sent->wr < verbs->finished)
         return ENDED;
-    if (verbs->work_status != 0)
+    if (verbs->rpc_status != 0)
         return FAILED;
     /* Nothing that was posted behind a failed request has happened; what was before it and is
      * waited for by nobody else did, but cannot be told from it. */
-    return verbs->broken && (sent->work != 0 || sent->wr >= verbs->broken_wr) ? FAILED : UNDER_WAY;
+    return verbs->broken && (sent->rpc != 0 || sent->wr >= verbs->broken_wr) ? FAILED : UNDER_WAY;
 }
 
 static bool writes(uint8_t kind)
@@ -252,17 +252,17 @@ static bool writes(uint8_t kind)
            kind == RPMI_OP_FAA;
 }
 
-/* Why it failed: the request that broke the queue pair, and the work that the far CPU refused, have
- * their own reasons; the rest are lost. */
+/* Why it failed: the request that broke the queue pair, and the RPC request that the far CPU
+ * refused, have their own reasons; the rest are lost. */
 static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
 {
     int status = RPM_E_LOST;
 
     if (sent->refused != 0)
         return sent->refused;
-    if (verbs->work_status != 0 && sent->work == verbs->works_done)
-        return rpmi_fail(verbs->work_status, "%s", rpmi_far_why(verbs->work_status));
-    if (verbs->broken && sent->work == 0 && !verbs->told_failure) {
+    if (verbs->rpc_status != 0 && sent->rpc == verbs->rpcs_done)
+        return rpmi_fail(verbs->rpc_status, "%s", rpmi_far_why(verbs->rpc_status));
+    if (verbs->broken && sent->rpc == 0 && !verbs->told_failure) {
         verbs->told_failure = true;
         status = verbs->broken_status;
     }
@@ -301,7 +301,7 @@ static void pass_over(struct rpmi_verbs *verbs)
 /* Will nothing more be told but that the link is lost? */
 static bool is_over(const struct rpmi_verbs *verbs)
 {
-    return verbs->broken || verbs->work_status != 0 ||
+    return verbs->broken || verbs->rpc_status != 0 ||
            (verbs->refusing && verbs->sent_head == verbs->sent_tail);
 }
 
@@ -490,7 +490,7 @@ int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns)
 
 static bool flag_ready(const struct rpmi_verbs *verbs, const void *context)
 {
-    return *(const bool *)context || verbs->broken || verbs->work_status != 0;
+    return *(const bool *)context || verbs->broken || verbs->rpc_status != 0;
 }
 
 int rpmi_verbs_wait_flag(struct rpmi_verbs *verbs, const bool *flag, uint64_t deadline_ns)

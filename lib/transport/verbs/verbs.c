@@ -219,25 +219,25 @@ static int verbs_call(struct rpmi_link *link, const struct rpmi_call *call,
                       struct rpmi_reply *reply, uint64_t deadline_ns)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
-    unsigned char letter[RPMI_CALL_LETTER];
+    unsigned char message[RPMI_CALL_MSG];
     int err;
 
-    if (link->lost != 0 || verbs->cq == NULL || verbs->broken || verbs->work_status != 0)
+    if (link->lost != 0 || verbs->cq == NULL || verbs->broken || verbs->rpc_status != 0)
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
-    rpmi_letter_head(letter, RPMI_LETTER_CALL, sizeof(letter));
-    rpmi_call_put(letter + RPMI_LETTER_HEAD, call);
+    rpmi_msg_head(message, RPMI_MSG_CALL, sizeof(message));
+    rpmi_call_put(message + RPMI_MSG_HEAD, call);
     verbs->replied = false;
-    err = rpmi_verbs_send(verbs, letter, sizeof(letter));
+    err = rpmi_verbs_send(verbs, message, sizeof(message));
     while (err == RPM_E_BUSY && rpmi_clock_ns() < deadline_ns) {
         rpmi_verbs_drain(verbs);
-        err = verbs->broken ? RPM_E_LOST : rpmi_verbs_send(verbs, letter, sizeof(letter));
+        err = verbs->broken ? RPM_E_LOST : rpmi_verbs_send(verbs, message, sizeof(message));
     }
     if (err == RPM_E_BUSY)
         err = rpmi_fail(RPM_E_TIMEDOUT, "no room for a call in time");
     if (err == 0)
         err = rpmi_verbs_wait_flag(verbs, &verbs->replied, deadline_ns);
     if (err == 0)
-        err = rpmi_reply_get(verbs->answer + RPMI_LETTER_HEAD, reply);
+        err = rpmi_reply_get(verbs->answer + RPMI_MSG_HEAD, reply);
     if (err == 0)
         err = learn(verbs, call, reply);
     if (err != 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verbs.h: the client side of verbs: one reliable queue pair, one completion queue, registered
- * staging memory. What the NIC carries out needs nobody at the far end; letters do.
+ * staging memory. What the NIC carries out needs nobody at the far end; messages do.
  *
  * Invariants
  *   requests in the send queue <= its length: every one is counted out and in
- *   letters and WRITEs with immediate data under way <= receives that the server posted
- *   a receive of ours is posted again before the room that its letter frees is used
+ *   messages and WRITEs with immediate data under way <= receives that the server posted
+ *   a receive of ours is posted again before the room that its message frees is used
  */
 #ifndef RPMI_VERBS_H
 #define RPMI_VERBS_H
@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "transport/stage.h"
 #include "transport/transport.h"
-#include "transport/verbs/letter.h"
+#include "transport/verbs/message.h"
 #include "transport/verbs/nic.h"
 #include "transport/watch.h"
 #include "wire/greet.h"
@@ -25,19 +25,19 @@
 #define RPMI_VERBS_SPIN_AUTO UINT32_MAX
 #define RPMI_CHAIN_MAX 64u     /* requests behind one doorbell */
 #define RPMI_ZEROS_BYTES 4096u /* that one request can end with */
-#define RPMI_LETTERS_MAX 64u   /* under way, asked for */
-#define RPMI_SLOT_BYTES 512u   /* for each request: a head, a letter's front, a small write */
+#define RPMI_MESSAGES_MAX 64u  /* under way, asked for */
+#define RPMI_SLOT_BYTES 512u   /* for each request: a head, a message's front, a small write */
 #define RPMI_CALL_SLOT_BYTES 256u
 #define RPMI_RECEIVE_ID (1ull << 63) /* in the id of a completion: it is of a receive */
 
-_Static_assert(RPMI_WORK_BYTES + RPMI_LINE_BYTES <= RPMI_SLOT_BYTES, "a letter's front fits");
+_Static_assert(RPMI_RPC_BYTES + RPMI_LINE_BYTES <= RPMI_SLOT_BYTES, "a message's front fits");
 
 /* How the link is set up: options of the URL. */
 struct rpmi_verbs_opts {
     struct rpmi_endpoint to;
     char from[RPMI_HOST_BYTES]; /* our address: picks device, port and GID; "": the route's */
     uint32_t retries;      /* of a packet that nobody acknowledges, 0..7; 7: for ever on some */
-    uint32_t rnr_retries;  /* of a letter that nobody waits for */
+    uint32_t rnr_retries;  /* of a message that nobody waits for */
     uint32_t ack_timeout;  /* 4.096 us << n; 0: the device's */
     uint32_t inline_bytes; /* at most so many are copied into a request */
     uint32_t spin_us;      /* look so long before sleeping; RPMI_VERBS_SPIN_AUTO: by experience */
@@ -55,7 +55,7 @@ struct rpmi_rest {
 struct rpmi_verbs_sent {
     uint64_t id;
     uint64_t wr;   /* number of its last request */
-    uint64_t work; /* number of its last work, 0: the NIC alone */
+    uint64_t rpc;  /* number of its last RPC request, 0: the NIC alone */
     void *into;    /* STEPS: where the answer goes */
     uint32_t want; /* STEPS: bytes of the answer that is to come */
     uint32_t key;
@@ -81,8 +81,8 @@ struct rpmi_verbs {
     struct ibv_pd *parent; /* a thread domain's, or NULL */
     struct rpmi_grant_key key[RPMI_KEYS_MAX];
     bool fenced[RPMI_KEYS_MAX]; /* the server said that a newer writer claimed the log */
-    uint32_t letters;           /* that may be under way */
-    uint32_t letters_out;
+    uint32_t credits;           /* that may be under way */
+    uint32_t messages_out;
 
     /* of its device */
     struct rpmi_nic nic;
@@ -103,9 +103,9 @@ struct rpmi_verbs {
     uint64_t posted;     /* requests */
     uint64_t finished;   /* of those */
     uint64_t unsignaled; /* since the last one that will be reported */
-    uint64_t works;      /* asked for */
-    uint64_t works_done;
-    int work_status;    /* of the last one that was done */
+    uint64_t rpcs;       /* asked for */
+    uint64_t rpcs_done;
+    int rpc_status;     /* of the last one that was done */
     uint32_t lists_out; /* STEPS whose answer has not come */
 
     uint64_t by_opcode[16];       /* completions of ours that went well, by enum ibv_wc_opcode */
@@ -113,7 +113,7 @@ struct rpmi_verbs {
     uint64_t sent_tail;
     uint64_t sent_head; /* ops before it were reported, or need no report */
     struct rpmi_rest rest;
-    uint64_t fence_work;   /* a FENCED op waits until so many works are done */
+    uint64_t fence_rpc;    /* a FENCED op waits until so many RPC requests are done */
     bool wants;            /* the last post ended at an op that found no room */
     struct rpmi_op wanted; /* that one; what it points at is gone */
 
@@ -126,7 +126,7 @@ struct rpmi_verbs {
     bool asking; /* an entry or a call has no answer yet */
     bool welcomed;
     bool replied;
-    unsigned char answer[RPMI_LETTER_TO_CLIENT]; /* a welcome or a reply */
+    unsigned char answer[RPMI_MSG_TO_CLIENT]; /* a welcome or a reply */
 
     uint64_t usual_ns; /* that waits took of late */
     struct rpmi_wr chain[RPMI_CHAIN_MAX];
@@ -161,7 +161,7 @@ int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
 bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs);
 /* Room came free: go on with a COPY that was begun. */
 void rpmi_verbs_continue(struct rpmi_verbs *verbs);
-/* A letter of @len bytes from @bytes: an entry or a call. RPM_E_LOST, RPM_E_BUSY: no room. */
+/* A message of @len bytes from @bytes: an entry or a call. RPM_E_LOST, RPM_E_BUSY: no room. */
 int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len);
 
 /* reap.c */

@@ -1,66 +1,66 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// letter_test.cpp: the bytes of FORMAT.md section 11: letters over a queue pair.
+// message_test.cpp: the bytes of FORMAT.md section 11: messages over a queue pair.
 extern "C" {
 #include "base/bytes.h"
-#include "transport/verbs/letter.h"
+#include "transport/verbs/message.h"
 }
 #include "golden/golden.h"
 
 #include <algorithm>
 
-// A letter of @kind around what section 7 or 9 says, which begins behind its head.
-static Bytes letter_around(enum rpmi_letter_kind kind, const std::string &inner, size_t bytes)
+// A message of @kind around what section 7 or 9 says, which begins behind its head.
+static Bytes message_around(enum rpmi_msg_kind kind, const std::string &inner, size_t bytes)
 {
-    Bytes letter(bytes);
+    Bytes message(bytes);
     Bytes body = golden(inner);
 
-    rpmi_letter_head(letter.data(), kind, static_cast<uint32_t>(bytes));
-    std::copy(body.begin(), body.end(), letter.begin() + RPMI_LETTER_HEAD);
-    return letter;
+    rpmi_msg_head(message.data(), kind, static_cast<uint32_t>(bytes));
+    std::copy(body.begin(), body.end(), message.begin() + RPMI_MSG_HEAD);
+    return message;
 }
 
 static const rpmi_grant_key GRANT = { 0x7f0000001000, 69632, 4096, 0x1234, 0x5678, 3 };
 
-TEST_CASE("golden: letters of entry and call are their bytes", "[golden]")
+TEST_CASE("golden: messages of entry and call are their bytes", "[golden]")
 {
-    Bytes entry = golden("letter_entry");
-    Bytes call = golden("letter_call");
+    Bytes entry = golden("message_entry");
+    Bytes call = golden("message_call");
 
-    CHECK(letter_around(RPMI_LETTER_ENTRY, "entry", RPMI_ENTRY_LETTER) == entry);
-    CHECK(letter_around(RPMI_LETTER_CALL, "call", RPMI_CALL_LETTER) == call);
-    CHECK(rpmi_letter_kind(entry.data(), 200) == 1);
-    CHECK(rpmi_letter_kind(call.data(), 136) == 3);
+    CHECK(message_around(RPMI_MSG_ENTRY, "entry", RPMI_ENTRY_MSG) == entry);
+    CHECK(message_around(RPMI_MSG_CALL, "call", RPMI_CALL_MSG) == call);
+    CHECK(rpmi_msg_kind(entry.data(), 200) == 1);
+    CHECK(rpmi_msg_kind(call.data(), 136) == 3);
 }
 
-TEST_CASE("golden: letters of welcome and reply are their bytes, with what they grant", "[golden]")
+TEST_CASE("golden: messages of welcome and reply are their bytes, with what they grant", "[golden]")
 {
-    Bytes expected = golden("letter_welcome");
-    Bytes made = letter_around(RPMI_LETTER_WELCOME, "sealed", RPMI_WELCOME_LETTER);
+    Bytes expected = golden("message_welcome");
+    Bytes made = message_around(RPMI_MSG_WELCOME, "sealed", RPMI_WELCOME_MSG);
 
     rpmi_talk talk = golden_talk();
     rpmi_welcome welcome = {};
     REQUIRE(rpmi_sealed_get(&talk, SECRET, golden("sealed").data(), &welcome) == 0);
-    rpmi_store32(made.data() + RPMI_WELCOME_AT_LETTERS, 64);
+    rpmi_store32(made.data() + RPMI_WELCOME_AT_MESSAGES, 64);
     rpmi_grant_put(made.data() + RPMI_WELCOME_AT_GRANT, &GRANT);
     talk.beside_bytes = RPMI_WELCOME_BESIDE;
     std::copy(made.end() - RPMI_WELCOME_BESIDE, made.end(), talk.beside);
-    REQUIRE(rpmi_sealed_make(&talk, SECRET, &welcome, made.data() + RPMI_LETTER_HEAD) == 0);
+    REQUIRE(rpmi_sealed_make(&talk, SECRET, &welcome, made.data() + RPMI_MSG_HEAD) == 0);
     CHECK(made == expected);
-    CHECK(rpmi_letter_kind(expected.data(), 472) == 2);
+    CHECK(rpmi_msg_kind(expected.data(), 472) == 2);
 
-    expected = golden("letter_reply");
-    made = letter_around(RPMI_LETTER_REPLY, "reply", RPMI_REPLY_LETTER);
+    expected = golden("message_reply");
+    made = message_around(RPMI_MSG_REPLY, "reply", RPMI_REPLY_MSG);
     rpmi_grant_put(made.data() + RPMI_REPLY_AT_GRANT, &GRANT);
     CHECK(made == expected);
-    CHECK(rpmi_letter_kind(expected.data(), 368) == 4);
+    CHECK(rpmi_msg_kind(expected.data(), 368) == 4);
 }
 
 TEST_CASE("golden: a grant is read as it was written", "[golden]")
 {
-    Bytes letter = golden("letter_reply");
+    Bytes message = golden("message_reply");
     rpmi_grant_key grant = {};
 
-    REQUIRE(rpmi_grant_get(letter.data() + RPMI_REPLY_AT_GRANT, &grant) == 0);
+    REQUIRE(rpmi_grant_get(message.data() + RPMI_REPLY_AT_GRANT, &grant) == 0);
     CHECK(grant.address == GRANT.address);
     CHECK(grant.bytes == GRANT.bytes);
     CHECK(grant.guarded_bytes == GRANT.guarded_bytes);
@@ -69,14 +69,14 @@ TEST_CASE("golden: a grant is read as it was written", "[golden]")
     CHECK(grant.rights == GRANT.rights);
 }
 
-TEST_CASE("golden: a work is its bytes, both ways", "[golden]")
+TEST_CASE("golden: an RPC request is its bytes, both ways", "[golden]")
 {
-    Bytes expected = golden("letter_work");
+    Bytes expected = golden("message_rpc");
     Bytes made(expected.size(), 0xff);
     rpmi_op op = {};
 
-    REQUIRE(rpmi_letter_kind(expected.data(), 64) == 5);
-    REQUIRE(rpmi_work_get(expected.data(), 64, &op) == 0);
+    REQUIRE(rpmi_msg_kind(expected.data(), 64) == 5);
+    REQUIRE(rpmi_rpc_get(expected.data(), 64, &op) == 0);
     CHECK(op.kind == RPMI_OP_COPY);
     CHECK(op.flags == (RPMI_OP_DURABLE | RPMI_OP_CACHED));
     CHECK(op.key == 9);
@@ -84,20 +84,20 @@ TEST_CASE("golden: a work is its bytes, both ways", "[golden]")
     CHECK(op.len == 256);
     CHECK(op.body_bytes == 24);
     CHECK(op.body == expected.data() + 40);
-    rpmi_work_put(made.data(), &op, 0, op.len, 24);
+    rpmi_rpc_put(made.data(), &op, 0, op.len, 24);
     for (unsigned char i = 0; i < 24; i++)
-        made[RPMI_WORK_BYTES + i] = i;
+        made[RPMI_RPC_BYTES + i] = i;
     CHECK(made == expected);
 }
 
-TEST_CASE("golden: a count of works is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a count of RPC requests is its bytes, both ways", "[golden]")
 {
-    Bytes expected = golden("letter_done");
+    Bytes expected = golden("message_done");
     Bytes made(RPMI_DONE_BYTES, 0xff);
     uint64_t done = 0;
     int32_t status = 0;
 
-    REQUIRE(rpmi_letter_kind(expected.data(), 24) == 6);
+    REQUIRE(rpmi_msg_kind(expected.data(), 24) == 6);
     REQUIRE(rpmi_done_get(expected.data(), &done, &status) == 0);
     CHECK(done == 1ull << 40);
     CHECK(status == RPM_E_FENCED);
@@ -105,33 +105,33 @@ TEST_CASE("golden: a count of works is its bytes, both ways", "[golden]")
     CHECK(made == expected);
 }
 
-TEST_CASE("golden: a work with a list is its bytes, both ways", "[golden]")
+TEST_CASE("golden: an RPC request with a list is its bytes, both ways", "[golden]")
 {
-    Bytes expected = golden("letter_steps");
+    Bytes expected = golden("message_steps");
     Bytes list = golden("steps");
     Bytes made(expected.size(), 0xff);
     rpmi_op op = {};
 
-    REQUIRE(rpmi_letter_kind(expected.data(), 160) == 5);
-    REQUIRE(rpmi_work_get(expected.data(), 160, &op) == 0);
+    REQUIRE(rpmi_msg_kind(expected.data(), 160) == 5);
+    REQUIRE(rpmi_rpc_get(expected.data(), 160, &op) == 0);
     CHECK(op.kind == RPMI_OP_STEPS);
     CHECK(op.flags == RPMI_OP_DURABLE);
     CHECK(op.len == 136);
     CHECK(op.body_bytes == list.size());
     CHECK(memcmp(op.body, list.data(), list.size()) == 0);
-    rpmi_work_put(made.data(), &op, 0, op.len, 120);
-    memcpy(made.data() + RPMI_WORK_BYTES, list.data(), list.size());
+    rpmi_rpc_put(made.data(), &op, 0, op.len, 120);
+    memcpy(made.data() + RPMI_RPC_BYTES, list.data(), list.size());
     CHECK(made == expected);
 }
 
 TEST_CASE("golden: a result is its bytes, both ways", "[golden]")
 {
-    Bytes expected = golden("letter_result");
+    Bytes expected = golden("message_result");
     Bytes answer = golden("steps_answer");
     Bytes made(expected.size(), 0xff);
     uint64_t done = 0;
 
-    REQUIRE(rpmi_letter_kind(expected.data(), 152) == RPMI_LETTER_RESULT);
+    REQUIRE(rpmi_msg_kind(expected.data(), 152) == RPMI_MSG_RESULT);
     REQUIRE(rpmi_result_get(expected.data(), &done) == 0);
     CHECK(done == 1ull << 40);
     rpmi_result_put(made.data(), done, static_cast<uint32_t>(answer.size()));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * letters.c: what clients SEND: works are carried out in the engine's batch, entries and calls go
- * to the control thread.
+ * messages.c: what clients SEND: RPC requests are carried out in the engine's batch, entries and
+ * calls go to the control thread.
  *
- * One done letter answers all works of a pass but lists of steps, each of which has its answer in a
- * letter of its own. They go when there is room for them: the count in each is cumulative, so a
- * later one says the same.
+ * One done message answers all RPC requests of a pass but lists of steps, each of which has its
+ * answer in a message of its own. They go when there is room for them: the count in each is
+ * cumulative, so a later one says the same.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -30,11 +30,11 @@ void rpmi_kick(int fd)
     RPM_ASSERT(put == (ssize_t)sizeof(one) || errno == EAGAIN);
 }
 
-bool rpmi_letter_receive(struct rpmi_caller *caller, uint32_t i)
+bool rpmi_msg_receive(struct rpmi_caller *caller, uint32_t i)
 {
     struct ibv_sge sge = {
         .addr = (uintptr_t)rpmi_caller_receive_at(caller, i),
-        .length = RPMI_LETTER_TO_SERVER,
+        .length = RPMI_MSG_TO_SERVER,
         .lkey = caller->buffers_mr->lkey,
     };
     struct ibv_recv_wr wr = { .wr_id = RECEIVE_ID | i, .sg_list = &sge, .num_sge = 1 };
@@ -43,10 +43,10 @@ bool rpmi_letter_receive(struct rpmi_caller *caller, uint32_t i)
     return ibv_post_recv(caller->qp.qp, &wr, &bad) == 0;
 }
 
-bool rpmi_letter_send(struct rpmi_caller *caller, unsigned char *letter, uint32_t len)
+bool rpmi_msg_send(struct rpmi_caller *caller, unsigned char *message, uint32_t len)
 {
     struct ibv_sge sge = {
-        .addr = (uintptr_t)letter,
+        .addr = (uintptr_t)message,
         .length = len,
         .lkey = caller->buffers_mr->lkey,
     };
@@ -70,7 +70,7 @@ static void give_up(struct rpmi_verbs_port *port, struct rpmi_caller *caller, co
     rpmi_kick(port->kick_fd);
 }
 
-/* Carry out as much of the work at hand as a pass may take. */
+/* Carry out as much of the RPC request at hand as a pass may take. */
 static void go_on(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint64_t *room,
                   struct rpmi_batch *batch)
 {
@@ -93,16 +93,16 @@ static void go_on(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint
     caller->resting = err == 0 && caller->rest_at < op->len;
     if (caller->resting)
         return;
-    caller->works++;
+    caller->rpcs++;
     caller->status = err;
     if (op->kind == RPMI_OP_STEPS && err == 0)
-        rpmi_result_put(rpmi_caller_result_at(caller, caller->results++), caller->works,
+        rpmi_result_put(rpmi_caller_result_at(caller, caller->results++), caller->rpcs,
                         (uint32_t)op->len);
     rpmi_count_own(&server->stats.ops, 1);
     if (err != 0)
         rpmi_count_own(&server->stats.rejected, 1);
     else if (rpmi_work_promises(op->kind, op->flags) && caller->first_durable == 0)
-        caller->first_durable = caller->works;
+        caller->first_durable = caller->rpcs;
 }
 
 static void begin(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint64_t *room,
@@ -135,18 +135,18 @@ static bool take_imm(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
     return true;
 }
 
-static bool take_letter(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
-                        const unsigned char *letter, uint32_t len)
+static bool take_message(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+                         const unsigned char *message, uint32_t len)
 {
     uint32_t state = rpmi_caller_state(caller);
     struct rpmi_guest *guest = &caller->guest;
 
     if (__atomic_load_n(&guest->call_state, __ATOMIC_ACQUIRE) != RPMI_GUEST_IDLE)
         return false;
-    if (state == RPMI_CALLER_GREETING && rpmi_letter_kind(letter, len) == RPMI_LETTER_ENTRY)
-        memcpy(caller->talk.entry, letter + RPMI_LETTER_HEAD, RPMI_ENTRY_BYTES);
-    else if (state == RPMI_CALLER_LIVE && rpmi_letter_kind(letter, len) == RPMI_LETTER_CALL)
-        memcpy(guest->call, letter + RPMI_LETTER_HEAD, RPMI_CALL_BYTES);
+    if (state == RPMI_CALLER_GREETING && rpmi_msg_kind(message, len) == RPMI_MSG_ENTRY)
+        memcpy(caller->talk.entry, message + RPMI_MSG_HEAD, RPMI_ENTRY_BYTES);
+    else if (state == RPMI_CALLER_LIVE && rpmi_msg_kind(message, len) == RPMI_MSG_CALL)
+        memcpy(guest->call, message + RPMI_MSG_HEAD, RPMI_CALL_BYTES);
     else
         return false;
     __atomic_store_n(&guest->call_state, RPMI_GUEST_ASKED, __ATOMIC_RELEASE);
@@ -158,16 +158,16 @@ static bool take_letter(struct rpmi_verbs_port *port, struct rpmi_caller *caller
 static bool take_receive(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
                          const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
-    const unsigned char *letter =
+    const unsigned char *message =
         rpmi_caller_receive_at(caller, (uint32_t)(wc->wr_id & ~RECEIVE_ID));
 
     if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
         return rpmi_caller_state(caller) == RPMI_CALLER_LIVE &&
                take_imm(port, caller, wc, room, batch);
-    if (rpmi_letter_kind(letter, wc->byte_len) != RPMI_LETTER_WORK)
-        return take_letter(port, caller, letter, wc->byte_len);
+    if (rpmi_msg_kind(message, wc->byte_len) != RPMI_MSG_RPC)
+        return take_message(port, caller, message, wc->byte_len);
     if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE ||
-        rpmi_work_get(letter, wc->byte_len, &caller->rest) != 0 ||
+        rpmi_rpc_get(message, wc->byte_len, &caller->rest) != 0 ||
         caller->results - caller->results_sent == RPMI_CALLER_RESULTS)
         return false;
     begin(port, caller, room, batch);
@@ -187,8 +187,8 @@ static void take_one(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
     if ((wc->wr_id & RECEIVE_ID) == 0 || caller->status != 0)
         return;
     if (!take_receive(port, caller, wc, room, batch))
-        give_up(port, caller, "it sent a letter that cannot be");
-    else if (!rpmi_letter_receive(caller, (uint32_t)(wc->wr_id & ~RECEIVE_ID)))
+        give_up(port, caller, "it sent a message that cannot be");
+    else if (!rpmi_msg_receive(caller, (uint32_t)(wc->wr_id & ~RECEIVE_ID)))
         give_up(port, caller, "the device takes no receive");
 }
 
@@ -215,7 +215,7 @@ static bool served(const struct rpmi_caller *caller)
 
 static bool must_tell(const struct rpmi_caller *caller)
 {
-    return caller->works != caller->told &&
+    return caller->rpcs != caller->told &&
            __atomic_load_n(&caller->sends, __ATOMIC_RELAXED) < RPMI_CALLER_DONES;
 }
 
@@ -228,7 +228,7 @@ static bool caller_ready(struct rpmi_caller *caller)
     return (caller->resting && caller->status == 0) || must_tell(caller) || poll_cq(caller);
 }
 
-bool rpmi_letters_ready(struct rpmi_port *port)
+bool rpmi_messages_ready(struct rpmi_port *port)
 {
     struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
 
@@ -238,7 +238,7 @@ bool rpmi_letters_ready(struct rpmi_port *port)
     return false;
 }
 
-bool rpmi_letters_arm(struct rpmi_port *port)
+bool rpmi_messages_arm(struct rpmi_port *port)
 {
     struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
     uint32_t nics = __atomic_load_n(&ours->nics_n, __ATOMIC_ACQUIRE);
@@ -253,8 +253,8 @@ bool rpmi_letters_arm(struct rpmi_port *port)
             ibv_ack_cq_events(cq, 1);
     for (uint32_t i = 0; i < ours->callers_n; i++)
         if (served(&ours->callers[i]) && ibv_req_notify_cq(ours->callers[i].cq, 0) != 0)
-            give_up(ours, &ours->callers[i], "no notice of its letters");
-    return rpmi_letters_ready(port);
+            give_up(ours, &ours->callers[i], "no notice of its messages");
+    return rpmi_messages_ready(port);
 }
 
 static void take_from(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
@@ -280,7 +280,7 @@ static void leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
     rpmi_kick(port->kick_fd);
 }
 
-void rpmi_letters_take(struct rpmi_port *port, struct rpmi_batch *batch)
+void rpmi_messages_take(struct rpmi_port *port, struct rpmi_batch *batch)
 {
     struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
 
@@ -298,52 +298,52 @@ void rpmi_letters_take(struct rpmi_port *port, struct rpmi_batch *batch)
 static bool send_results(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
 {
     while (caller->results_sent != caller->results) {
-        unsigned char *letter = rpmi_caller_result_at(caller, caller->results_sent);
-        uint64_t work = 0;
+        unsigned char *message = rpmi_caller_result_at(caller, caller->results_sent);
+        uint64_t rpc = 0;
 
-        if (rpmi_result_get(letter, &work) != 0 || work > caller->works ||
-            (work == caller->works && caller->status != 0)) {
+        if (rpmi_result_get(message, &rpc) != 0 || rpc > caller->rpcs ||
+            (rpc == caller->rpcs && caller->status != 0)) {
             caller->results_sent = caller->results; /* msync failed: nobody hears of it */
             return true;
         }
         if (!must_tell(caller))
             return false;
-        if (!rpmi_letter_send(caller, letter, rpmi_load32(letter + sizeof(uint32_t)))) {
+        if (!rpmi_msg_send(caller, message, rpmi_load32(message + sizeof(uint32_t)))) {
             give_up(port, caller, "the device takes no answer");
             return false;
         }
-        caller->told = work;
+        caller->told = rpc;
         caller->results_sent++;
     }
     return true;
 }
 
-/* msync failed: the first work that counted on it did, and nothing after it is told. */
+/* msync failed: the first RPC request that counted on it did, and nothing after it is told. */
 static void note_sync(struct rpmi_caller *caller, const struct rpmi_batch *batch)
 {
     if (batch->msync_status == 0 || caller->first_durable == 0)
         return;
-    caller->works = caller->first_durable;
+    caller->rpcs = caller->first_durable;
     caller->status = batch->msync_status;
 }
 
-void rpmi_letters_answer(struct rpmi_port *port, const struct rpmi_batch *batch)
+void rpmi_messages_answer(struct rpmi_port *port, const struct rpmi_batch *batch)
 {
     struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
 
     for (uint32_t i = 0; i < ours->callers_n; i++) {
         struct rpmi_caller *caller = &ours->callers[i];
-        unsigned char *letter;
+        unsigned char *message;
 
         if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE || !served(caller))
             continue;
         note_sync(caller, batch);
         if (!send_results(ours, caller) || !must_tell(caller))
             continue;
-        letter = rpmi_caller_done_at(caller, caller->dones++);
-        rpmi_done_put(letter, caller->works, caller->status);
-        caller->told = caller->works;
-        if (!rpmi_letter_send(caller, letter, RPMI_DONE_BYTES))
+        message = rpmi_caller_done_at(caller, caller->dones++);
+        rpmi_done_put(message, caller->rpcs, caller->status);
+        caller->told = caller->rpcs;
+        if (!rpmi_msg_send(caller, message, RPMI_DONE_BYTES))
             give_up(ours, caller, "the device takes no answer");
     }
 }

@@ -2,7 +2,7 @@
 extern "C" {
 #include "base/bytes.h"
 #include "base/err.h"
-#include "transport/verbs/letter.h"
+#include "transport/verbs/message.h"
 }
 #include "support/catch.h"
 
@@ -21,25 +21,25 @@ static rpmi_op sample_copy()
     return op;
 }
 
-// A work letter with @body_bytes bytes behind it.
-static std::vector<unsigned char> work(const rpmi_op &op, uint64_t from, uint64_t len,
-                                       uint32_t body_bytes)
+// an RPC request message with @body_bytes bytes behind it.
+static std::vector<unsigned char> rpc(const rpmi_op &op, uint64_t from, uint64_t len,
+                                      uint32_t body_bytes)
 {
-    std::vector<unsigned char> letter(RPMI_WORK_BYTES + body_bytes, 0x5a);
+    std::vector<unsigned char> message(RPMI_RPC_BYTES + body_bytes, 0x5a);
 
-    rpmi_work_put(letter.data(), &op, from, len, body_bytes);
-    return letter;
+    rpmi_rpc_put(message.data(), &op, from, len, body_bytes);
+    return message;
 }
 
-TEST_CASE("letter: a work comes out as it went in, less the sender's own flags", "[verbs]")
+TEST_CASE("message: an RPC request comes out as it went in, less the sender's own flags", "[verbs]")
 {
     rpmi_op op = sample_copy();
-    std::vector<unsigned char> letter = work(op, 64, 192, 100);
-    uint32_t bytes = static_cast<uint32_t>(letter.size());
+    std::vector<unsigned char> message = rpc(op, 64, 192, 100);
+    uint32_t bytes = static_cast<uint32_t>(message.size());
     rpmi_op found;
 
-    REQUIRE(rpmi_letter_kind(letter.data(), bytes) == RPMI_LETTER_WORK);
-    REQUIRE(rpmi_work_get(letter.data(), bytes, &found) == 0);
+    REQUIRE(rpmi_msg_kind(message.data(), bytes) == RPMI_MSG_RPC);
+    REQUIRE(rpmi_rpc_get(message.data(), bytes, &found) == 0);
     CHECK(found.kind == RPMI_OP_COPY);
     CHECK(found.flags == RPMI_OP_DURABLE);
     CHECK(found.key == 7);
@@ -47,19 +47,19 @@ TEST_CASE("letter: a work comes out as it went in, less the sender's own flags",
     CHECK(found.len == 192);
     CHECK(found.head_bytes == 0);
     CHECK(found.body_bytes == 100);
-    CHECK(found.body == letter.data() + RPMI_WORK_BYTES);
+    CHECK(found.body == message.data() + RPMI_RPC_BYTES);
 }
 
-TEST_CASE("letter: no work is taken that asks for more than it brings", "[verbs]")
+TEST_CASE("message: no RPC request is taken that asks for more than it brings", "[verbs]")
 {
     rpmi_op op = sample_copy();
-    const std::vector<unsigned char> good = work(op, 0, 256, 100);
+    const std::vector<unsigned char> good = rpc(op, 0, 256, 100);
     uint32_t bytes = static_cast<uint32_t>(good.size());
     rpmi_op found;
     auto changed = [&](size_t at, unsigned char to) {
-        std::vector<unsigned char> letter = good;
-        letter[at] = to;
-        return rpmi_work_get(letter.data(), bytes, &found);
+        std::vector<unsigned char> message = good;
+        message[at] = to;
+        return rpmi_rpc_get(message.data(), bytes, &found);
     };
 
     CHECK(changed(8, RPMI_OP_COPY) == 0);
@@ -74,29 +74,29 @@ TEST_CASE("letter: no work is taken that asks for more than it brings", "[verbs]
     CHECK(changed(25, 0) == RPM_E_PROTO);   // shorter than its bytes
     rpmi_op persist = sample_copy();
     persist.kind = RPMI_OP_PERSIST;
-    std::vector<unsigned char> with_bytes = work(persist, 0, 256, 8);
-    CHECK(rpmi_work_get(with_bytes.data(), static_cast<uint32_t>(with_bytes.size()), &found) ==
+    std::vector<unsigned char> with_bytes = rpc(persist, 0, 256, 8);
+    CHECK(rpmi_rpc_get(with_bytes.data(), static_cast<uint32_t>(with_bytes.size()), &found) ==
           RPM_E_PROTO);
 }
 
-TEST_CASE("letter: a list of steps and its answer have bounds of their own", "[verbs]")
+TEST_CASE("message: a list of steps and its answer have bounds of their own", "[verbs]")
 {
     rpmi_op op = {};
     unsigned char list[64] = {};
     rpmi_op found;
     auto taken = [&](uint64_t len, uint32_t body) {
-        std::vector<unsigned char> letter(RPMI_WORK_BYTES + body);
+        std::vector<unsigned char> message(RPMI_RPC_BYTES + body);
 
         op.kind = RPMI_OP_STEPS;
         op.body = list;
-        rpmi_work_put(letter.data(), &op, 0, len, body);
-        return rpmi_work_get(letter.data(), static_cast<uint32_t>(letter.size()), &found);
+        rpmi_rpc_put(message.data(), &op, 0, len, body);
+        return rpmi_rpc_get(message.data(), static_cast<uint32_t>(message.size()), &found);
     };
 
     CHECK(taken(8, 16) == 0); // an answer shorter than its list
     CHECK(found.len == 8);
     CHECK(found.body_bytes == 16);
-    CHECK(taken(RPMI_STEPS_BYTES, RPMI_WORK_BODY_MAX) == 0);
+    CHECK(taken(RPMI_STEPS_BYTES, RPMI_RPC_BODY_MAX) == 0);
     CHECK(taken(7, 16) == RPM_E_PROTO);
     CHECK(taken(RPMI_STEPS_BYTES + 1, 16) == RPM_E_PROTO);
     CHECK(taken(8, 0) == RPM_E_PROTO);
@@ -106,14 +106,14 @@ TEST_CASE("letter: a list of steps and its answer have bounds of their own", "[v
     op.offset = 8;
     CHECK(taken(8, 16) == RPM_E_PROTO);
 
-    std::vector<unsigned char> result(RPMI_RESULT_LETTER + 8);
+    std::vector<unsigned char> result(RPMI_RESULT_MSG + 8);
     uint64_t done = 0;
     for (uint32_t answer : { 0u, 7u, 8u, RPMI_STEPS_BYTES, RPMI_STEPS_BYTES + 1 }) {
         bool fits = answer >= 8 && answer <= RPMI_STEPS_BYTES;
 
         rpmi_result_put(result.data(), 77, answer);
-        CHECK(rpmi_letter_kind(result.data(), RPMI_RESULT_BYTES + answer) ==
-              (fits ? uint32_t{ RPMI_LETTER_RESULT } : 0));
+        CHECK(rpmi_msg_kind(result.data(), RPMI_RESULT_BYTES + answer) ==
+              (fits ? uint32_t{ RPMI_MSG_RESULT } : 0));
     }
     CHECK(rpmi_result_get(result.data(), &done) == 0);
     CHECK(done == 77);
@@ -121,39 +121,39 @@ TEST_CASE("letter: a list of steps and its answer have bounds of their own", "[v
     CHECK(rpmi_result_get(result.data(), &done) == RPM_E_PROTO);
 }
 
-TEST_CASE("letter: a length that is not the kind's own makes it no letter", "[verbs]")
+TEST_CASE("message: a length that is not the kind's own makes it no message", "[verbs]")
 {
-    const std::pair<enum rpmi_letter_kind, uint32_t> all[] = {
-        { RPMI_LETTER_ENTRY, RPMI_ENTRY_LETTER }, { RPMI_LETTER_WELCOME, RPMI_WELCOME_LETTER },
-        { RPMI_LETTER_CALL, RPMI_CALL_LETTER },   { RPMI_LETTER_REPLY, RPMI_REPLY_LETTER },
-        { RPMI_LETTER_DONE, RPMI_DONE_BYTES },    { RPMI_LETTER_FENCED, RPMI_FENCED_BYTES },
+    const std::pair<enum rpmi_msg_kind, uint32_t> all[] = {
+        { RPMI_MSG_ENTRY, RPMI_ENTRY_MSG }, { RPMI_MSG_WELCOME, RPMI_WELCOME_MSG },
+        { RPMI_MSG_CALL, RPMI_CALL_MSG },   { RPMI_MSG_REPLY, RPMI_REPLY_MSG },
+        { RPMI_MSG_DONE, RPMI_DONE_BYTES }, { RPMI_MSG_FENCED, RPMI_FENCED_BYTES },
     };
 
     for (const auto &one : all) {
-        std::vector<unsigned char> letter(one.second + 1);
+        std::vector<unsigned char> message(one.second + 1);
 
         CAPTURE(one.first);
         for (uint32_t len = 0; len <= one.second + 1; len++) {
-            if (len >= RPMI_LETTER_HEAD)
-                rpmi_letter_head(letter.data(), one.first, len);
-            uint32_t kind = rpmi_letter_kind(letter.data(), len);
+            if (len >= RPMI_MSG_HEAD)
+                rpmi_msg_head(message.data(), one.first, len);
+            uint32_t kind = rpmi_msg_kind(message.data(), len);
             CHECK(kind == (len == one.second ? static_cast<uint32_t>(one.first) : 0));
         }
-        rpmi_letter_head(letter.data(), one.first, one.second);
-        CHECK(rpmi_letter_kind(letter.data(), one.second + 1) == 0);
+        rpmi_msg_head(message.data(), one.first, one.second);
+        CHECK(rpmi_msg_kind(message.data(), one.second + 1) == 0);
     }
-    std::vector<unsigned char> letter(RPMI_WORK_LETTER + 1);
-    for (uint32_t len : { RPMI_WORK_BYTES - 1, RPMI_WORK_LETTER + 1 }) {
-        rpmi_letter_head(letter.data(), RPMI_LETTER_WORK, len);
-        CHECK(rpmi_letter_kind(letter.data(), len) == 0);
+    std::vector<unsigned char> message(RPMI_RPC_MSG + 1);
+    for (uint32_t len : { RPMI_RPC_BYTES - 1, RPMI_RPC_MSG + 1 }) {
+        rpmi_msg_head(message.data(), RPMI_MSG_RPC, len);
+        CHECK(rpmi_msg_kind(message.data(), len) == 0);
     }
-    rpmi_store32(letter.data(), 0);
-    CHECK(rpmi_letter_kind(letter.data(), RPMI_LETTER_HEAD) == 0);
-    rpmi_store32(letter.data(), 8);
-    CHECK(rpmi_letter_kind(letter.data(), RPMI_LETTER_HEAD) == 0);
+    rpmi_store32(message.data(), 0);
+    CHECK(rpmi_msg_kind(message.data(), RPMI_MSG_HEAD) == 0);
+    rpmi_store32(message.data(), 8);
+    CHECK(rpmi_msg_kind(message.data(), RPMI_MSG_HEAD) == 0);
 }
 
-TEST_CASE("letter: a key that cannot be is not believed", "[verbs]")
+TEST_CASE("message: a key that cannot be is not believed", "[verbs]")
 {
     const rpmi_grant_key key = { 0x7f0000001000, 8192, 4096, 0x11, 0x22, 7 };
     unsigned char bytes[RPMI_GRANT_BYTES];
@@ -177,14 +177,14 @@ TEST_CASE("letter: a key that cannot be is not believed", "[verbs]")
     CHECK(rpmi_grant_get(bytes, &found) == RPM_E_PROTO);
 }
 
-TEST_CASE("letter: done says how many and how the last one ended", "[verbs]")
+TEST_CASE("message: done says how many and how the last one ended", "[verbs]")
 {
     unsigned char bytes[RPMI_DONE_BYTES];
     uint64_t done;
     int32_t status;
 
     rpmi_done_put(bytes, 1ull << 40, RPM_E_FENCED);
-    REQUIRE(rpmi_letter_kind(bytes, sizeof(bytes)) == RPMI_LETTER_DONE);
+    REQUIRE(rpmi_msg_kind(bytes, sizeof(bytes)) == RPMI_MSG_DONE);
     REQUIRE(rpmi_done_get(bytes, &done, &status) == 0);
     CHECK(done == 1ull << 40);
     CHECK(status == RPM_E_FENCED);
@@ -195,13 +195,13 @@ TEST_CASE("letter: done says how many and how the last one ended", "[verbs]")
     CHECK(rpmi_done_get(bytes, &done, &status) == RPM_E_PROTO);
 }
 
-TEST_CASE("letter: fenced names a key that there can be", "[verbs]")
+TEST_CASE("message: fenced names a key that there can be", "[verbs]")
 {
     unsigned char bytes[RPMI_FENCED_BYTES];
     uint32_t key;
 
     rpmi_fenced_put(bytes, RPMI_KEYS_MAX - 1);
-    REQUIRE(rpmi_letter_kind(bytes, sizeof(bytes)) == RPMI_LETTER_FENCED);
+    REQUIRE(rpmi_msg_kind(bytes, sizeof(bytes)) == RPMI_MSG_FENCED);
     REQUIRE(rpmi_fenced_get(bytes, &key) == 0);
     CHECK(key == RPMI_KEYS_MAX - 1);
     rpmi_store32(bytes + 8, RPMI_KEYS_MAX);
@@ -211,7 +211,7 @@ TEST_CASE("letter: fenced names a key that there can be", "[verbs]")
     CHECK(rpmi_fenced_get(bytes, &key) == RPM_E_PROTO);
 }
 
-TEST_CASE("letter: immediate data holds key and line, where they fit", "[verbs]")
+TEST_CASE("message: immediate data holds key and line, where they fit", "[verbs]")
 {
     CHECK(rpmi_imm_fits(255, (1ull << 30) - 1));
     CHECK_FALSE(rpmi_imm_fits(256, 0));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * letter.c: letters over a queue pair.
+ * message.c: messages over a queue pair.
  *
- * Format: FORMAT.md, section 11.   Tests: tests/unit/transport/verbs/letter_test.cpp
+ * Format: FORMAT.md, section 11.   Tests: tests/unit/transport/verbs/message_test.cpp
  */
-#include "transport/verbs/letter.h"
+#include "transport/verbs/message.h"
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -24,38 +24,38 @@
 #define WORK_AT_BODY 32
 #define WORK_AT_ZERO_TOO 36
 
-void rpmi_letter_head(void *bytes, enum rpmi_letter_kind kind, uint32_t len)
+void rpmi_msg_head(void *bytes, enum rpmi_msg_kind kind, uint32_t len)
 {
     rpmi_store32(bytes, (uint32_t)kind);
     rpmi_store32((unsigned char *)bytes + 4, len);
 }
 
-uint32_t rpmi_letter_kind(const void *bytes, uint32_t len)
+uint32_t rpmi_msg_kind(const void *bytes, uint32_t len)
 {
     static const uint32_t fixed[] = {
-        [RPMI_LETTER_ENTRY] = RPMI_ENTRY_LETTER,
-        [RPMI_LETTER_WELCOME] = RPMI_WELCOME_LETTER,
-        [RPMI_LETTER_CALL] = RPMI_CALL_LETTER,
-        [RPMI_LETTER_REPLY] = RPMI_REPLY_LETTER,
-        [RPMI_LETTER_WORK] = 0,
-        [RPMI_LETTER_DONE] = RPMI_DONE_BYTES,
-        [RPMI_LETTER_FENCED] = RPMI_FENCED_BYTES,
-        [RPMI_LETTER_RESULT] = 0,
+        [RPMI_MSG_ENTRY] = RPMI_ENTRY_MSG,
+        [RPMI_MSG_WELCOME] = RPMI_WELCOME_MSG,
+        [RPMI_MSG_CALL] = RPMI_CALL_MSG,
+        [RPMI_MSG_REPLY] = RPMI_REPLY_MSG,
+        [RPMI_MSG_RPC] = 0,
+        [RPMI_MSG_DONE] = RPMI_DONE_BYTES,
+        [RPMI_MSG_FENCED] = RPMI_FENCED_BYTES,
+        [RPMI_MSG_RESULT] = 0,
     };
     const unsigned char *from = bytes;
     uint32_t kind;
 
-    if (len < RPMI_LETTER_HEAD || rpmi_load32(from + 4) != len)
+    if (len < RPMI_MSG_HEAD || rpmi_load32(from + 4) != len)
         return 0;
     kind = rpmi_load32(from);
     if (kind == 0 || kind >= sizeof(fixed) / sizeof(fixed[0]))
         return 0;
     if (fixed[kind] != 0)
         return len == fixed[kind] ? kind : 0;
-    if (kind == RPMI_LETTER_RESULT)
-        return len >= RPMI_RESULT_BYTES + RPMI_STEPS_ANSWER_HEAD && len <= RPMI_RESULT_LETTER ? kind
-                                                                                              : 0;
-    return len >= RPMI_WORK_BYTES && len <= RPMI_WORK_LETTER ? kind : 0;
+    if (kind == RPMI_MSG_RESULT)
+        return len >= RPMI_RESULT_BYTES + RPMI_STEPS_ANSWER_HEAD && len <= RPMI_RESULT_MSG ? kind
+                                                                                           : 0;
+    return len >= RPMI_RPC_BYTES && len <= RPMI_RPC_MSG ? kind : 0;
 }
 
 void rpmi_grant_put(void *bytes, const struct rpmi_grant_key *key)
@@ -87,14 +87,13 @@ int rpmi_grant_get(const void *bytes, struct rpmi_grant_key *key)
     return 0;
 }
 
-void rpmi_work_put(void *bytes, const struct rpmi_op *op, uint64_t from, uint64_t len,
-                   uint32_t body_bytes)
+void rpmi_rpc_put(void *bytes, const struct rpmi_op *op, uint64_t from, uint64_t len,
+                  uint32_t body_bytes)
 {
     unsigned char *to = bytes;
 
-    RPM_ASSERT(body_bytes <= RPMI_WORK_BODY_MAX &&
-               (body_bytes <= len || op->kind == RPMI_OP_STEPS));
-    rpmi_letter_head(to, RPMI_LETTER_WORK, RPMI_WORK_BYTES + body_bytes);
+    RPM_ASSERT(body_bytes <= RPMI_RPC_BODY_MAX && (body_bytes <= len || op->kind == RPMI_OP_STEPS));
+    rpmi_msg_head(to, RPMI_MSG_RPC, RPMI_RPC_BYTES + body_bytes);
     to[WORK_AT_KIND] = op->kind;
     to[WORK_AT_FLAGS] = op->flags & (RPMI_OP_DURABLE | RPMI_OP_CACHED);
     to[WORK_AT_ZERO] = to[WORK_AT_ZERO + 1] = 0;
@@ -121,7 +120,7 @@ static bool has_shape(const struct rpmi_op *op)
     }
 }
 
-int rpmi_work_get(const void *bytes, uint32_t letter_bytes, struct rpmi_op *op)
+int rpmi_rpc_get(const void *bytes, uint32_t message_bytes, struct rpmi_op *op)
 {
     const unsigned char *from = bytes;
 
@@ -132,24 +131,24 @@ int rpmi_work_get(const void *bytes, uint32_t letter_bytes, struct rpmi_op *op)
     op->offset = rpmi_load64(from + WORK_AT_OFFSET);
     op->len = rpmi_load64(from + WORK_AT_LEN);
     op->body_bytes = rpmi_load32(from + WORK_AT_BODY);
-    op->body = from + RPMI_WORK_BYTES;
+    op->body = from + RPMI_RPC_BYTES;
     if (!has_shape(op) || (op->flags & ~(RPMI_OP_DURABLE | RPMI_OP_CACHED)) != 0 ||
         from[WORK_AT_ZERO] != 0 || from[WORK_AT_ZERO + 1] != 0 ||
         rpmi_load32(from + WORK_AT_ZERO_TOO) != 0 ||
-        op->body_bytes != letter_bytes - RPMI_WORK_BYTES)
+        op->body_bytes != message_bytes - RPMI_RPC_BYTES)
         return RPM_E_PROTO;
     return 0;
 }
 
 void rpmi_result_put(void *bytes, uint64_t done, uint32_t answer_bytes)
 {
-    rpmi_letter_head(bytes, RPMI_LETTER_RESULT, RPMI_RESULT_BYTES + answer_bytes);
-    rpmi_store64((unsigned char *)bytes + RPMI_LETTER_HEAD, done);
+    rpmi_msg_head(bytes, RPMI_MSG_RESULT, RPMI_RESULT_BYTES + answer_bytes);
+    rpmi_store64((unsigned char *)bytes + RPMI_MSG_HEAD, done);
 }
 
 int rpmi_result_get(const void *bytes, uint64_t *done)
 {
-    *done = rpmi_load64((const unsigned char *)bytes + RPMI_LETTER_HEAD);
+    *done = rpmi_load64((const unsigned char *)bytes + RPMI_MSG_HEAD);
     return *done != 0 ? 0 : RPM_E_PROTO;
 }
 
@@ -158,7 +157,7 @@ void rpmi_done_put(void *bytes, uint64_t done, int32_t status)
     unsigned char *to = bytes;
 
     RPM_ASSERT(status <= 0 && status >= -ERRNO_MAX);
-    rpmi_letter_head(to, RPMI_LETTER_DONE, RPMI_DONE_BYTES);
+    rpmi_msg_head(to, RPMI_MSG_DONE, RPMI_DONE_BYTES);
     rpmi_store64(to + 8, done);
     rpmi_store32(to + 16, (uint32_t)status);
     rpmi_store32(to + 20, 0);
@@ -180,7 +179,7 @@ void rpmi_fenced_put(void *bytes, uint32_t key)
     unsigned char *to = bytes;
 
     RPM_ASSERT(key < RPMI_KEYS_MAX);
-    rpmi_letter_head(to, RPMI_LETTER_FENCED, RPMI_FENCED_BYTES);
+    rpmi_msg_head(to, RPMI_MSG_FENCED, RPMI_FENCED_BYTES);
     rpmi_store32(to + 8, key);
     rpmi_store32(to + 12, 0);
 }
