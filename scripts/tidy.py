@@ -23,6 +23,7 @@ import csource
 
 FUNCTION_LINES = 70
 FILE_LINES = 600
+COLUMNS = 100
 NESTING = 4
 PARAMETERS = 6
 HEADER_LINES = 250
@@ -135,6 +136,14 @@ def check_f3(tree):
         lines = tree.texts[path].count('\n')
         if lines > FILE_LINES:
             yield path, f'{lines} lines, limit {FILE_LINES}', ''
+
+
+def check_f2(tree):
+    """no comment reaches past the last column: clang-format leaves comments as they are"""
+    for path in tree.with_suffix(C_LIKE):
+        for i, line in enumerate(tree.texts[path].split('\n'), 1):
+            if len(line) > COLUMNS and re.search(r'^\s*\*|/\*|(?<!:)//', line):
+                yield f'{path}:{i}', f'a comment of {len(line)} columns, limit {COLUMNS}', ''
 
 
 def check_h1(tree):
@@ -390,8 +399,8 @@ def check_words(tree):
 
 
 CHECKS = {
-    'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'E2': check_e2, 'N2': check_n2,
-    'X1': check_x1, 'X5': check_x5, 'B1': check_cmake, 'B4': check_b4, 'DEAD': check_dead,
+    'F2': check_f2, 'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'E2': check_e2,
+    'N2': check_n2, 'X1': check_x1, 'X5': check_x5, 'B1': check_cmake, 'B4': check_b4, 'DEAD': check_dead,
     'FILES': check_files, 'TEXT': check_text, 'WORDS': check_words,
 }
 

@@ -75,6 +75,7 @@ WORD = 'TO' 'DO'
 
 # (check, file, what is appended, or (old, new)). The check must fire, and none but it.
 BREACHES = [
+    ('F2', LIB, '/* ' + 'word ' * 20 + '*/\n'),
     ('F3', LIB, function(lines=71)),
     ('F3', LIB, function(params='int a, int b, int c, int d, int e, int f, int g')),
     ('F3', LIB, function(params='int a', body=nested(5))),
