@@ -56,7 +56,7 @@ static struct rpmi_peer *make_room(struct rpm_server *server, const struct rpmi_
 {
     struct rpmi_peer *peer;
     uint32_t at = 0;
-    bool found = rpmi_crowd_pick(&server->crowd, origin, &at);
+    bool found = rpmi_admission_victim(&server->admission, origin, &at);
 
     RPM_ASSERT(found);
     peer = &server->peers[at];
@@ -98,7 +98,7 @@ static bool let_in(struct rpm_server *server, int sock)
     peer->uid = cred.uid;
     peer->pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
     peer->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
-    rpmi_crowd_sit(&server->crowd, index_of(server, peer), &origin);
+    rpmi_admission_enter(&server->admission, index_of(server, peer), &origin);
     return true;
 }
 
@@ -242,7 +242,7 @@ bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const v
         rpmi_count(&server->stats.refused, 1);
         return false;
     }
-    rpmi_crowd_rise(&server->crowd, index_of(server, peer));
+    rpmi_admission_leave(&server->admission, index_of(server, peer));
     rpmi_count(&server->stats.accepted, 1);
     rpmi_count(&server->stats.clients, 1);
     return true;
@@ -251,7 +251,7 @@ bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const v
 void rpmi_serve_drop(struct rpm_server *server, struct rpmi_peer *peer)
 {
     RPM_ASSERT(peer->sock >= 0);
-    rpmi_crowd_rise(&server->crowd, index_of(server, peer));
+    rpmi_admission_leave(&server->admission, index_of(server, peer));
     if (peer->client != 0) {
         uint32_t freed;
 

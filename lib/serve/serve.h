@@ -13,7 +13,7 @@
 
 #include "pool/service.h"
 #include "region/media.h"
-#include "serve/crowd.h"
+#include "serve/admission.h"
 #include "serve/port.h"
 #include "transport/shm/pulse.h"
 #include "transport/shm/ring.h"
@@ -141,7 +141,7 @@ struct rpm_server {
     struct rpmi_serve_stats stats; /* atomic, relaxed */
     struct rpmi_peer *peers;
     uint32_t peers_max;
-    struct rpmi_crowd crowd; /* those of them that are being greeted */
+    struct rpmi_admission admission; /* those of them that are being greeted */
     struct rpmi_serve_ring *rings;
     struct rpmi_take *takes; /* of the engine's pass, one for each ring */
     uint32_t rings_max;

@@ -169,7 +169,7 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
     server->rings = rpmi_alloc(peers * sizeof(server->rings[0]), RPMI_LINE_BYTES);
     server->takes = rpmi_alloc(peers * sizeof(server->takes[0]), RPMI_LINE_BYTES);
     if (server->peers == NULL || server->rings == NULL || server->takes == NULL ||
-        rpmi_crowd_open(&server->crowd, peers) != 0) {
+        rpmi_admission_open(&server->admission, peers) != 0) {
         rpmi_free(server->takes);
         rpmi_free(server->peers);
         rpmi_free(server->rings);
@@ -343,7 +343,7 @@ void rpm_server_close(struct rpm_server **server)
     rpmi_media_close(&old->pool);
     (void)pthread_mutex_destroy(&old->lock);
     memset(old->secret, 0, sizeof(old->secret));
-    rpmi_crowd_close(&old->crowd);
+    rpmi_admission_close(&old->admission);
     rpmi_free(old->peers);
     rpmi_free(old->rings);
     rpmi_free(old->takes);

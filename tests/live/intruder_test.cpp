@@ -241,8 +241,8 @@ namespace
 {
 
 // A client that says what it likes in its connection request.
-struct Knocker {
-    ~Knocker()
+struct RawConnection {
+    ~RawConnection()
     {
         if (id != nullptr) {
             if (id->qp != nullptr)
@@ -267,8 +267,8 @@ struct Knocker {
         rdma_ack_cm_event(event);
         return got == wanted;
     }
-    void knock(const std::string &host, uint16_t port, const void *bytes, size_t n,
-               sockaddr *from = nullptr)
+    void connect(const std::string &host, uint16_t port, const void *bytes, size_t n,
+                 sockaddr *from = nullptr)
     {
         rdma_addrinfo hints = {};
         rdma_addrinfo *found = nullptr;
@@ -330,20 +330,20 @@ TEST_CASE("intruder: a greeting of another version, or cut short, is turned away
     REQUIRE(rpmi_opening_make(&talk) == 0);
     for (size_t n = 0; n < RPMI_OPENING_BYTES; n++) {
         // The connection manager pads with zeros what is shorter than its field.
-        Knocker knocker;
+        RawConnection raw;
 
         CAPTURE(n);
-        knocker.knock(host, port_of(server), talk.opening, n);
-        CHECK(knocker.got == RDMA_CM_EVENT_REJECTED);
-        int err = rpmi_challenge_get(knocker.said, knocker.len);
+        raw.connect(host, port_of(server), talk.opening, n);
+        CHECK(raw.got == RDMA_CM_EVENT_REJECTED);
+        int err = rpmi_challenge_get(raw.said, raw.len);
         // Without its version it is of version 0.
         CHECK(err == (n == 7 || n == 8 ? RPM_E_VERSION : RPM_E_PROTO));
     }
-    Knocker knocker;
+    RawConnection raw;
     talk.opening[8]++;
-    knocker.knock(host, port_of(server), talk.opening, sizeof(talk.opening));
-    CHECK(knocker.got == RDMA_CM_EVENT_REJECTED);
-    CHECK(rpmi_challenge_get(knocker.said, knocker.len) == RPM_E_VERSION);
+    raw.connect(host, port_of(server), talk.opening, sizeof(talk.opening));
+    CHECK(raw.got == RDMA_CM_EVENT_REJECTED);
+    CHECK(rpmi_challenge_get(raw.said, raw.len) == RPM_E_VERSION);
     CHECK(Link(server).err == 0); // nobody else noticed
 }
 
@@ -354,10 +354,10 @@ TEST_CASE("intruder: a client that connects and says nothing is shown out", "[li
     opts.clients_max = 1;
     Server server(opts);
     rpmi_talk talk;
-    Knocker silent;
+    RawConnection silent;
 
     REQUIRE(rpmi_opening_make(&talk) == 0);
-    silent.knock(env("LIBRPM_LAB_SERVER"), port_of(server), talk.opening, sizeof(talk.opening));
+    silent.connect(env("LIBRPM_LAB_SERVER"), port_of(server), talk.opening, sizeof(talk.opening));
     CHECK(silent.got == RDMA_CM_EVENT_ESTABLISHED);
     CHECK(Link(server.url()).err == 0);
     CHECK(silent.next(RDMA_CM_EVENT_DISCONNECTED)); // within its two seconds
@@ -372,15 +372,15 @@ TEST_CASE("intruder: connections from another address keep nobody out", "[live]"
     const std::string other = "10.9.0.77";
     sockaddr_in from = {};
     rpmi_talk talk;
-    std::deque<std::unique_ptr<Knocker>> held;
+    std::deque<std::unique_ptr<RawConnection>> held;
     unsigned established = 0;
     auto flood = [&] {
-        auto knocker = std::make_unique<Knocker>();
+        auto raw = std::make_unique<RawConnection>();
 
-        knocker->knock(env("LIBRPM_LAB_SERVER"), port_of(server), talk.opening,
-                       sizeof(talk.opening), reinterpret_cast<sockaddr *>(&from));
-        established += knocker->got == RDMA_CM_EVENT_ESTABLISHED;
-        held.push_back(std::move(knocker));
+        raw->connect(env("LIBRPM_LAB_SERVER"), port_of(server), talk.opening, sizeof(talk.opening),
+                     reinterpret_cast<sockaddr *>(&from));
+        established += raw->got == RDMA_CM_EVENT_ESTABLISHED;
+        held.push_back(std::move(raw));
     };
 
     from.sin_family = AF_INET;

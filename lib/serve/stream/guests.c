@@ -35,7 +35,7 @@ static uint32_t index_of(const struct rpmi_stream_port *port, const struct rpmi_
 
 static void free_place(struct rpmi_stream_port *port, struct rpmi_place *place)
 {
-    rpmi_crowd_rise(&port->crowd, index_of(port, place));
+    rpmi_admission_leave(&port->admission, index_of(port, place));
     rpmi_pipe_close(&place->pipe);
     __atomic_store_n(&place->state, RPMI_PLACE_FREE, __ATOMIC_RELEASE);
 }
@@ -62,7 +62,7 @@ static struct rpmi_place *find_place(struct rpmi_stream_port *port,
             __atomic_store_n(&port->high, i + 1, __ATOMIC_RELEASE);
         return place;
     }
-    if (!rpmi_crowd_pick(&port->crowd, origin, &at))
+    if (!rpmi_admission_victim(&port->admission, origin, &at))
         return NULL;
     show_out(port, &port->place[at]);
     return &port->place[at];
@@ -99,7 +99,7 @@ static bool receive_guest(struct rpmi_stream_port *port, int fd)
         rpmi_pipe_close(&place->pipe);
         return true;
     }
-    rpmi_crowd_sit(&port->crowd, index_of(port, place), &origin);
+    rpmi_admission_enter(&port->admission, index_of(port, place), &origin);
     __atomic_store_n(&place->state, RPMI_PLACE_GREETING, __ATOMIC_RELEASE);
     return true;
 }
@@ -149,7 +149,7 @@ static void hand_over(struct rpmi_stream_port *port, struct rpmi_place *place)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = index_of(port, place) };
 
-    rpmi_crowd_rise(&port->crowd, index_of(port, place));
+    rpmi_admission_leave(&port->admission, index_of(port, place));
     (void)epoll_ctl(port->port.control_fd, EPOLL_CTL_DEL, place->pipe.fd, NULL);
     place->watched = EPOLLIN;
     place->got = 0;

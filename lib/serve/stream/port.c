@@ -43,7 +43,7 @@ static void stream_close(struct rpmi_port *base)
     if (port->buffers != NULL)
         (void)munmap(port->buffers,
                      (size_t)port->places * (RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES));
-    rpmi_crowd_close(&port->crowd);
+    rpmi_admission_close(&port->admission);
     rpmi_free(port->place);
     rpmi_free(port);
 }
@@ -55,7 +55,7 @@ static int make_places(struct rpmi_stream_port *port)
     void *base;
 
     port->place = rpmi_alloc(port->places * sizeof(port->place[0]), RPMI_LINE_BYTES);
-    if (port->place == NULL || rpmi_crowd_open(&port->crowd, port->places) != 0)
+    if (port->place == NULL || rpmi_admission_open(&port->admission, port->places) != 0)
         return RPM_E_NOMEM;
     base = mmap(NULL, port->places * each, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -12,7 +12,7 @@
 #ifndef RPMI_SERVE_STREAM_H
 #define RPMI_SERVE_STREAM_H
 
-#include "serve/crowd.h"
+#include "serve/admission.h"
 #include "serve/port.h"
 #include "serve/serve.h"
 #include "transport/stream/name.h"
@@ -87,7 +87,7 @@ struct rpmi_stream_port {
     uint64_t accept_again_ns;    /* no descriptors left: try again then; 0: now */
     struct rpmi_place *place;
     uint32_t places;
-    struct rpmi_crowd crowd; /* those of them that are being greeted */
+    struct rpmi_admission admission; /* those of them that are being greeted */
     unsigned char *buffers;
     uint32_t high;   /* no place in use from here on; atomic */
     uint32_t live;   /* places of the engine; atomic */

@@ -129,7 +129,7 @@ static struct rpmi_caller *find_caller(struct rpmi_verbs_port *port,
     struct rpmi_caller *caller = wait_for_place(port);
     uint32_t at;
 
-    if (caller != NULL || !rpmi_crowd_pick(&port->crowd, origin, &at))
+    if (caller != NULL || !rpmi_admission_victim(&port->admission, origin, &at))
         return caller;
     rpmi_count(&port->port.server->stats.refused, 1);
     rpmi_caller_leave(port, &port->callers[at]);
@@ -220,7 +220,7 @@ static void refuse(struct rpmi_verbs_port *port, struct rdma_cm_id *id, int stat
         (void)rdma_reject(id, talk.challenge, RPMI_CHALLENGE_BYTES);
 }
 
-void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
+void rpmi_caller_admit(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
                        const struct rdma_conn_param *param)
 {
     const struct rpmi_origin origin = rpmi_origin_of_address(rdma_get_peer_addr(id));
@@ -244,7 +244,7 @@ void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
         retire(caller);
         return;
     }
-    rpmi_crowd_sit(&port->crowd, index_of(port, caller), &origin);
+    rpmi_admission_enter(&port->admission, index_of(port, caller), &origin);
     caller->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
     __atomic_store_n(&caller->state, RPMI_CALLER_GREETING, __ATOMIC_RELEASE);
     rpmi_kick(port->engine_kick_fd);
@@ -293,7 +293,7 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
     if (rpmi_sealed_make(&caller->talk, server->secret, &welcome, message + RPMI_MSG_HEAD) != 0)
         return false;
     if (err == 0) {
-        rpmi_crowd_rise(&port->crowd, index_of(port, caller));
+        rpmi_admission_leave(&port->admission, index_of(port, caller));
         caller->probe_at_ns = rpmi_clock_ns() + PROBE_NS;
         __atomic_store_n(&caller->guest.call_state, RPMI_GUEST_IDLE, __ATOMIC_RELEASE);
         __atomic_store_n(&caller->state, RPMI_CALLER_LIVE, __ATOMIC_RELEASE);
@@ -364,7 +364,7 @@ void rpmi_caller_leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
 
     if (state != RPMI_CALLER_GREETING && state != RPMI_CALLER_LIVE)
         return;
-    rpmi_crowd_rise(&port->crowd, index_of(port, caller));
+    rpmi_admission_leave(&port->admission, index_of(port, caller));
     (void)rdma_disconnect(caller->id);
     __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE); /* the engine takes no more of it */
     stop_queue(caller);

@@ -155,7 +155,7 @@ static void port_close(struct rpmi_port *base)
     close_fd(port->engine_kick_fd);
     close_fd(port->port.control_fd);
     close_fd(port->port.engine_fd);
-    rpmi_crowd_close(&port->crowd);
+    rpmi_admission_close(&port->admission);
     rpmi_free(port->callers);
     rpmi_free(port);
 }
@@ -190,7 +190,7 @@ static int port_open(struct rpm_server *server, const struct rpmi_url *url, stru
         (void)snprintf(port->port.pool, sizeof(port->port.pool), "%s", at.pool);
         port->callers_n = server->clients_max + RPMI_GREETERS;
         port->callers = rpmi_alloc(port->callers_n * sizeof(port->callers[0]), RPMI_LINE_BYTES);
-        if (port->callers == NULL || rpmi_crowd_open(&port->crowd, port->callers_n) != 0) {
+        if (port->callers == NULL || rpmi_admission_open(&port->admission, port->callers_n) != 0) {
             port->callers_n = 0;
             err = RPM_E_NOMEM;
         }
@@ -215,7 +215,7 @@ static void take_event(struct rpmi_verbs_port *port, struct rdma_cm_event *event
 
     switch (event->event) {
     case RDMA_CM_EVENT_CONNECT_REQUEST:
-        rpmi_caller_knock(port, event->id, &event->param.conn);
+        rpmi_caller_admit(port, event->id, &event->param.conn);
         break;
     case RDMA_CM_EVENT_ESTABLISHED:
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:

@@ -15,7 +15,7 @@
 #ifndef RPMI_SERVE_VERBS_H
 #define RPMI_SERVE_VERBS_H
 
-#include "serve/crowd.h"
+#include "serve/admission.h"
 #include "serve/port.h"
 #include "serve/serve.h"
 #include "transport/verbs/message.h"
@@ -98,7 +98,7 @@ struct rpmi_verbs_port {
     uint32_t nics_n; /* atomic: grows only */
     struct rpmi_caller *callers;
     uint32_t callers_n;
-    struct rpmi_crowd crowd; /* those of them that are being greeted */
+    struct rpmi_admission admission; /* those of them that are being greeted */
 };
 
 static inline struct rpmi_verbs_port *rpmi_verbs_port_of(struct rpmi_port *port)
@@ -118,7 +118,7 @@ int rpmi_serve_nic_of(struct rpmi_verbs_port *port, struct ibv_context *verbs,
 
 /* caller.c; by the control thread. */
 /* Somebody asks to be connected: accept or refuse @id, which is taken either way. */
-void rpmi_caller_knock(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
+void rpmi_caller_admit(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
                        const struct rdma_conn_param *param);
 /* What the engine handed over. */
 void rpmi_caller_serve(struct rpmi_verbs_port *port, struct rpmi_caller *caller);

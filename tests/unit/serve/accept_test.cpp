@@ -29,7 +29,7 @@ bool serves(const Server &server)
            client.open("probe", RPM_KIND_LOG, 4096).status == 0;
 }
 
-int knock(int sock, int port)
+int try_connect(int sock, int port)
 {
     sockaddr_in to = {};
 
@@ -39,7 +39,7 @@ int knock(int sock, int port)
     return connect(sock, reinterpret_cast<sockaddr *>(&to), sizeof(to));
 }
 
-int knock(int sock, const std::string &path)
+int try_connect(int sock, const std::string &path)
 {
     sockaddr_un to = {};
 
@@ -306,16 +306,16 @@ TEST_CASE("accept: descriptors run out and come free again, whatever the others 
         while (!over && rpm_conn_entry(busy, 0, &entry) >= 0)
             ;
     });
-    // One knocks while the server can have no descriptor for it.
+    // One tries while the server can have no descriptor for it.
     std::string word = tcp ? url : server.url();
-    int knocking = tcp ? socket(AF_INET, SOCK_STREAM, 0) : socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    int late_sock = tcp ? socket(AF_INET, SOCK_STREAM, 0) : socket(AF_UNIX, SOCK_SEQPACKET, 0);
     REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    int next_free = dup(knocking);
+    int next_free = dup(late_sock);
     rlimit none = { static_cast<rlim_t>(next_free), limit.rlim_max };
     close(next_free);
     REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    int knocked = tcp ? knock(knocking, std::stoi(url.substr(url.rfind(':') + 1)))
-                      : knock(knocking, word.substr(word.find(':') + 1));
+    int connected = tcp ? try_connect(late_sock, std::stoi(url.substr(url.rfind(':') + 1)))
+                        : try_connect(late_sock, word.substr(word.find(':') + 1));
     rpmi_clock_sleep_ns(150000000);
     int lifted = setrlimit(RLIMIT_NOFILE, &limit);
     rpm_conn *late = nullptr;
@@ -323,10 +323,10 @@ TEST_CASE("accept: descriptors run out and come free again, whatever the others 
 
     over = true;
     caller.join();
-    CHECK(knocked == 0);
+    CHECK(connected == 0);
     CHECK(lifted == 0);
     CHECK(err == 0);
     rpm_conn_close(&late);
     rpm_conn_close(&busy);
-    close(knocking);
+    close(late_sock);
 }

@@ -19,7 +19,7 @@ namespace
 const size_t kHeld = 100; // connections of a flood at once, more than the server has places
 
 // One more connection that says nothing. -1: not now.
-int knock(const sockaddr *to, socklen_t bytes, const sockaddr *from)
+int try_connect(const sockaddr *to, socklen_t bytes, const sockaddr *from)
 {
     int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -52,9 +52,9 @@ class Flood
         over_ = true;
         thread_.join();
     }
-    uint64_t knocks() const
+    uint64_t tries() const
     {
-        return knocks_;
+        return tries_;
     }
 
   private:
@@ -63,12 +63,12 @@ class Flood
         std::deque<int> held;
 
         while (!over_) {
-            int fd = knock(reinterpret_cast<sockaddr *>(&to_), sizeof(to_),
-                           reinterpret_cast<sockaddr *>(&from_));
+            int fd = try_connect(reinterpret_cast<sockaddr *>(&to_), sizeof(to_),
+                                 reinterpret_cast<sockaddr *>(&from_));
 
             if (fd >= 0) {
                 held.push_back(fd);
-                knocks_++;
+                tries_++;
             }
             if (held.size() > kHeld || (fd < 0 && !held.empty())) {
                 // Hard, so that no port is kept busy by what is over.
@@ -85,7 +85,7 @@ class Flood
     sockaddr_in to_ = {};
     sockaddr_in from_ = {};
     std::atomic<bool> over_{ false };
-    std::atomic<uint64_t> knocks_{ 0 };
+    std::atomic<uint64_t> tries_{ 0 };
     std::thread thread_;
 };
 
@@ -132,7 +132,7 @@ TEST_CASE("flood: connections from another address keep nobody out", "[unit]")
     Server server(opts);
     Flood flood(server);
 
-    while (flood.knocks() < 2 * kHeld)
+    while (flood.tries() < 2 * kHeld)
         rpmi_clock_sleep_ns(1000000);
     check_comes_in(server, 10);
     CHECK(server.stats().refused > kHeld); // it really was one
@@ -159,7 +159,7 @@ TEST_CASE("flood: another process at the same Unix socket keeps nobody out", "[u
 
             if (*fd >= 0)
                 close(*fd);
-            *fd = knock(reinterpret_cast<sockaddr *>(&to), sizeof(to), nullptr);
+            *fd = try_connect(reinterpret_cast<sockaddr *>(&to), sizeof(to), nullptr);
         }
     });
     while (server.stats().refused < 2 * kHeld)

@@ -187,15 +187,15 @@ TEST_CASE("greet: who takes too long is shown out after two seconds", "[unit]")
     check_served(server, "");
 }
 
-TEST_CASE("greet: a crowd that says nothing keeps nobody else out", "[unit]")
+TEST_CASE("greet: silent connections keep no client out", "[unit]")
 {
     support::ServerOpts opts = raw::at_port();
     opts.clients_max = 2;
     Server server(opts);
-    std::vector<std::unique_ptr<Client>> crowd;
+    std::vector<std::unique_ptr<Client>> silent;
 
     for (int i = 0; i < 40; i++)
-        crowd.push_back(std::make_unique<Client>(server));
+        silent.push_back(std::make_unique<Client>(server));
     check_served(server, "");
 }
 
