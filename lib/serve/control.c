@@ -131,7 +131,7 @@ static void resume_accept(struct rpm_server *server)
 static int turn(struct rpm_server *server)
 {
     struct epoll_event events[EVENTS_MAX];
-    int wait_ms = rpmi_ports_turn(server, expire_greeters(server));
+    int wait_ms = rpmi_listeners_turn(server, expire_greeters(server));
     int n;
 
     if (server->accept_again_ns != 0 && (wait_ms < 0 || wait_ms > RPMI_ACCEPT_PAUSE_MS))

@@ -35,7 +35,7 @@ static bool may_spin(const struct rpm_server *server, uint32_t cpu)
 {
     uint32_t high = __atomic_load_n(&server->rings_high, __ATOMIC_ACQUIRE);
 
-    if (cpu == 0 || server->ports_n != 0)
+    if (cpu == 0 || server->listeners_n != 0)
         return true;
     for (uint32_t i = 0; i < high; i++) {
         const struct rpmi_serve_ring *ring = &server->rings[i];
@@ -57,14 +57,14 @@ static bool look(const struct rpm_server *server, uint32_t looks)
 
 /* True: there is something to do. Looks at memory are free, looks at sockets are system calls: a
  * server that makes them for long keeps this CPU from a client, or another server, that has
- * something to say. So one with ports counts them by the clock, and lets others go first; where
+ * something to say. So one with listeners counts them by the clock, and lets others go first; where
  * none waits for the CPU, sched_yield() returns at once. */
 static bool spin(const struct rpm_server *server)
 {
-    bool ports = server->ports_n != 0;
+    bool listeners = server->listeners_n != 0;
     uint64_t until;
 
-    if (!ports && look(server, SPINS_EAGER))
+    if (!listeners && look(server, SPINS_EAGER))
         return true;
     until = rpmi_clock_ns() + RPMI_SPIN_NS;
     while (rpmi_clock_ns() < until && !stopping(server)) {
@@ -73,7 +73,7 @@ static bool spin(const struct rpm_server *server)
                 return true;
             rpmi_cpu_relax();
         }
-        if (ports)
+        if (listeners)
             (void)sched_yield();
     }
     return false;
@@ -89,7 +89,7 @@ static int sleep_till_bell(struct rpm_server *server)
     /* A ring that begins after this look finds us asleep: its client hears of it later. */
     if (__atomic_load_n(&server->rings_high, __ATOMIC_SEQ_CST) != 0)
         (void)rpmi_order_all();
-    if (!rpmi_ports_arm(server) && !rpmi_serve_ready(server) && !stopping(server))
+    if (!rpmi_listeners_arm(server) && !rpmi_serve_ready(server) && !stopping(server))
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
     __atomic_store_n(&server->pulse->engine_sleeps, 0, __ATOMIC_RELAXED);
     if (n < 0 && errno != EINTR)

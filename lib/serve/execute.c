@@ -190,7 +190,7 @@ bool rpmi_serve_ready(const struct rpm_server *server)
         if (state == RPMI_RING_CLOSED || (state == RPMI_RING_LIVE && slot_ready(ring)))
             return true;
     }
-    return rpmi_ports_ready(server);
+    return rpmi_listeners_ready(server);
 }
 
 static void engine_lock(struct rpm_server *server)
@@ -222,15 +222,15 @@ void rpmi_serve_pass(struct rpm_server *server)
             take_from(server, ring, &server->takes[i], &batch);
         ops += server->takes[i].n;
     }
-    for (uint32_t i = 0; i < server->ports_n; i++)
-        server->ports[i]->ops->take(server->ports[i], &batch);
+    for (uint32_t i = 0; i < server->listeners_n; i++)
+        server->listeners[i]->ops->take(server->listeners[i], &batch);
     rpmi_batch_fence(&batch);
     rpmi_serve_unlock(server);
     rpmi_batch_sync(server, &batch);
     for (uint32_t i = 0; i < high; i++)
         if (server->takes[i].n != 0)
             answer(&server->rings[i], &server->takes[i], batch.msync_status);
-    for (uint32_t i = 0; i < server->ports_n; i++)
-        server->ports[i]->ops->answer(server->ports[i], &batch);
+    for (uint32_t i = 0; i < server->listeners_n; i++)
+        server->listeners[i]->ops->answer(server->listeners[i], &batch);
     rpmi_count_own(&server->stats.ops, ops);
 }

@@ -178,9 +178,9 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
     uint64_t epoch = le64toh(__atomic_load_n(&wait.guard->claim, __ATOMIC_RELAXED));
     int err = 0;
 
-    for (uint32_t i = 0; i < server->ports_n && err == 0; i++)
-        if (server->ports[i]->ops->quiesce != NULL)
-            err = server->ports[i]->ops->quiesce(server->ports[i], header_offset);
+    for (uint32_t i = 0; i < server->listeners_n && err == 0; i++)
+        if (server->listeners[i]->ops->quiesce != NULL)
+            err = server->listeners[i]->ops->quiesce(server->listeners[i], header_offset);
     if (err == 0)
         err = wait_for_all(&wait);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guest.c: clients behind a port: let in, served, let go.
+ * guest.c: clients behind a listener: let in, served, let go.
  *
  * Tests: tests/unit/serve/guest_test.cpp
  */
-#include "serve/port.h"
+#include "serve/listener.h"
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -13,21 +13,22 @@
 #include <stdio.h>
 #include <string.h>
 
-void rpmi_guest_refuse(struct rpmi_port *port, int status, struct rpmi_welcome *welcome)
+void rpmi_guest_refuse(struct rpmi_listener *listener, int status, struct rpmi_welcome *welcome)
 {
     RPM_ASSERT(status < 0);
     *welcome = (struct rpmi_welcome){ .version = RPMI_PROTOCOL_VERSION, .status = status };
     welcome->facts = rpm_facts_init();
     (void)snprintf(welcome->text, sizeof(welcome->text), "%s", rpm_last_error());
-    rpmi_count(&port->server->stats.refused, 1);
+    rpmi_count(&listener->server->stats.refused, 1);
 }
 
-static int attach(struct rpmi_port *port, struct rpmi_guest *guest, const struct rpmi_entry *entry)
+static int attach(struct rpmi_listener *listener, struct rpmi_guest *guest,
+                  const struct rpmi_entry *entry)
 {
-    struct rpm_server *server = port->server;
+    struct rpm_server *server = listener->server;
     int err;
 
-    if (entry->pool[0] != '\0' && strcmp(entry->pool, port->pool) != 0)
+    if (entry->pool[0] != '\0' && strcmp(entry->pool, listener->pool) != 0)
         return rpmi_fail(RPM_E_NOENT, "the server has no pool '%s' at this address", entry->pool);
     rpmi_serve_lock(server);
     err = rpmi_service_attach(server->service, &guest->client);
@@ -39,17 +40,17 @@ static int attach(struct rpmi_port *port, struct rpmi_guest *guest, const struct
     return err;
 }
 
-int rpmi_guest_enter(struct rpmi_port *port, struct rpmi_guest *guest,
+int rpmi_guest_enter(struct rpmi_listener *listener, struct rpmi_guest *guest,
                      const struct rpmi_entry *entry, struct rpmi_welcome *welcome)
 {
-    struct rpm_server *server = port->server;
+    struct rpm_server *server = listener->server;
     int err;
 
     RPM_ASSERT(guest->client == 0);
-    err = attach(port, guest, entry);
+    err = attach(listener, guest, entry);
     if (err != 0) {
         guest->client = 0;
-        rpmi_guest_refuse(port, err, welcome);
+        rpmi_guest_refuse(listener, err, welcome);
         return err;
     }
     guest->keys = 0;
@@ -60,17 +61,17 @@ int rpmi_guest_enter(struct rpmi_port *port, struct rpmi_guest *guest,
         .server_epoch = server->server_epoch,
         .pool_bytes = server->pool.mem.bytes,
         .dram_bytes = server->dram.mem.bytes,
-        .facts = port->facts,
+        .facts = listener->facts,
     };
     rpmi_count(&server->stats.accepted, 1);
     rpmi_count(&server->stats.clients, 1);
     return 0;
 }
 
-bool rpmi_guest_serve(struct rpmi_port *port, struct rpmi_guest *guest, struct rpmi_call *call,
-                      struct rpmi_reply *reply)
+bool rpmi_guest_serve(struct rpmi_listener *listener, struct rpmi_guest *guest,
+                      struct rpmi_call *call, struct rpmi_reply *reply)
 {
-    struct rpm_server *server = port->server;
+    struct rpm_server *server = listener->server;
 
     RPM_ASSERT(guest->client != 0);
     if (rpmi_call_get(guest->call, call) != 0)
@@ -86,9 +87,9 @@ bool rpmi_guest_serve(struct rpmi_port *port, struct rpmi_guest *guest, struct r
     return true;
 }
 
-void rpmi_guest_leave(struct rpmi_port *port, struct rpmi_guest *guest)
+void rpmi_guest_leave(struct rpmi_listener *listener, struct rpmi_guest *guest)
 {
-    struct rpm_server *server = port->server;
+    struct rpm_server *server = listener->server;
     uint32_t freed;
 
     if (guest->client == 0)

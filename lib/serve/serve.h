@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * serve.h: a running server. One thread greets clients and answers their control messages, one
- * carries out what their rings and ports ask for. Both use one service; whoever does holds the
+ * carries out what their rings and listeners ask for. Both use one service; whoever does holds the
  * lock.
  *
  * Invariants
@@ -14,7 +14,7 @@
 #include "pool/service.h"
 #include "region/media.h"
 #include "serve/admission.h"
-#include "serve/port.h"
+#include "serve/listener.h"
 #include "transport/shm/pulse.h"
 #include "transport/shm/ring.h"
 #include "wire/hello.h"
@@ -29,7 +29,7 @@
 #define RPMI_ACCEPT_PAUSE_MS 100       /* between tries while no descriptors are left */
 #define RPMI_GREETING_NS 2000000000ull /* a hello must come within 2 s of the connection */
 #define RPMI_GREETERS 16u              /* connections that have not said hello yet */
-#define RPMI_PORTS_MAX 8u              /* addresses besides shm: */
+#define RPMI_LISTENERS_MAX 8u          /* addresses besides shm: */
 #define RPMI_PASS_OPS 64u /* requests taken from one ring before the next has its turn */
 
 enum rpmi_ring_state { RPMI_RING_FREE = 0, RPMI_RING_LIVE = 1, RPMI_RING_CLOSED = 2 };
@@ -53,7 +53,7 @@ enum {
     RPMI_TAG_LISTEN = 1 << 30,
     RPMI_TAG_STOP,
     RPMI_TAG_KICK,
-    RPMI_TAG_PORTS, /* and the number of the port */
+    RPMI_TAG_LISTENERS, /* and the number of the listener */
 };
 
 /* What a pass took from one ring. */
@@ -135,7 +135,7 @@ struct rpm_server {
     char secret[RPMI_SECRET_BYTES];
     struct rpm_facts facts;
     uint32_t ddio;        /* enum rpm_answer: the operator's word, 0: none */
-    const char *tls_cert; /* of ports that are asked to encrypt; borrowed until open returns */
+    const char *tls_cert; /* of listeners that are asked to encrypt; borrowed until open returns */
     bool tls_shown;       /* by one of the addresses at least */
     const char *tls_key;
     struct rpmi_serve_stats stats; /* atomic, relaxed */
@@ -148,8 +148,8 @@ struct rpm_server {
     unsigned char list[RPMI_STEPS_BYTES]; /* the engine's: of steps, being carried out */
     struct rpmi_step steps[RPMI_STEPS_MAX];
     uint32_t rings_high; /* no ring in use from here on; atomic */
-    struct rpmi_port *ports[RPMI_PORTS_MAX];
-    uint32_t ports_n; /* fixed before either loop runs */
+    struct rpmi_listener *listeners[RPMI_LISTENERS_MAX];
+    uint32_t listeners_n; /* fixed before either loop runs */
 };
 
 static inline void rpmi_count(uint64_t *counter, uint64_t add)
@@ -167,13 +167,13 @@ static inline void rpmi_count_own(uint64_t *counter, uint64_t add)
 void rpmi_serve_lock(struct rpm_server *server);
 void rpmi_serve_unlock(struct rpm_server *server);
 
-/* ports.c: listen at every address of a list separated by blanks. What was opened before an error
- * is closed by rpmi_ports_close() and rpmi_sock_name_drop(). */
-int rpmi_ports_open(struct rpm_server *server, const char *list);
-int rpmi_ports_turn(struct rpm_server *server, int wait_ms);
-bool rpmi_ports_ready(const struct rpm_server *server);
-bool rpmi_ports_arm(const struct rpm_server *server); /* True: there is something already */
-void rpmi_ports_close(struct rpm_server *server);
+/* listeners.c: listen at every address of a list separated by blanks. What was opened before an
+ * error is closed by rpmi_ports_close() and rpmi_sock_name_drop(). */
+int rpmi_listeners_open(struct rpm_server *server, const char *list);
+int rpmi_listeners_turn(struct rpm_server *server, int wait_ms);
+bool rpmi_listeners_ready(const struct rpm_server *server);
+bool rpmi_listeners_arm(const struct rpm_server *server); /* True: there is something already */
+void rpmi_listeners_close(struct rpm_server *server);
 
 /* listen.c: take the name and listen. RPM_E_OWNED, RPM_E_INVAL, RPM_E_DENIED, RPM_E_IO. */
 int rpmi_serve_listen(struct rpm_server *server, const struct rpmi_url *url);

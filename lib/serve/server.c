@@ -220,7 +220,7 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
     if (err == 0)
         settle_facts(fresh);
     if (err == 0)
-        err = rpmi_ports_open(fresh, wanted.listen);
+        err = rpmi_listeners_open(fresh, wanted.listen);
     if (err == 0 && fresh->tls_cert != NULL && !fresh->tls_shown)
         err =
             rpmi_fail(RPM_E_INVAL, "a certificate, but no address to show it at: tcp://...,tls=on");
@@ -327,7 +327,7 @@ void rpm_server_close(struct rpm_server **server)
     if (old == NULL)
         return;
     rpmi_sock_name_drop(&old->name);
-    rpmi_ports_close(old);
+    rpmi_listeners_close(old);
     close_peers(old);
     if (old->service != NULL && rpmi_mem_persist(&old->pool.mem, 0, old->pool.mem.bytes) != 0)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",

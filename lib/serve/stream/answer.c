@@ -30,57 +30,58 @@ void rpmi_place_say(struct rpmi_place *place, uint8_t kind, uint32_t value, uint
     place->out_end += RPMI_ANSWER_BYTES;
 }
 
-static void ring_bell(struct rpmi_stream_port *port)
+static void ring_bell(struct rpmi_stream_listener *listener)
 {
     uint64_t one = 1;
 
-    if (write(port->bell, &one, sizeof(one)) < 0)
+    if (write(listener->bell, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
 }
 
-static void set_held(struct rpmi_stream_port *port, struct rpmi_place *place, bool held)
+static void set_held(struct rpmi_stream_listener *listener, struct rpmi_place *place, bool held)
 {
-    port->held += (uint32_t)held;
-    port->held -= (uint32_t)place->held;
+    listener->held += (uint32_t)held;
+    listener->held -= (uint32_t)place->held;
     place->held = held;
 }
 
-void rpmi_place_end(struct rpmi_stream_port *port, struct rpmi_place *place)
+void rpmi_place_end(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     RPM_ASSERT(place->state == RPMI_PLACE_LIVE);
-    rpmi_stream_set_todo(port, place, false);
-    set_held(port, place, false);
+    rpmi_stream_set_todo(listener, place, false);
+    set_held(listener, place, false);
     place->taken = false;
-    (void)epoll_ctl(port->port.engine_fd, EPOLL_CTL_DEL, place->pipe.fd, NULL);
-    __atomic_fetch_sub(&port->live, 1, __ATOMIC_RELAXED);
+    (void)epoll_ctl(listener->base.engine_fd, EPOLL_CTL_DEL, place->pipe.fd, NULL);
+    __atomic_fetch_sub(&listener->live, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&place->state, RPMI_PLACE_DEAD, __ATOMIC_RELEASE);
-    ring_bell(port);
+    ring_bell(listener);
 }
 
 /* A guest whose way out is full is not read from either. */
-static void watch(struct rpmi_stream_port *port, struct rpmi_place *place, uint32_t events)
+static void watch(struct rpmi_stream_listener *listener, struct rpmi_place *place, uint32_t events)
 {
-    struct epoll_event event = { .events = events, .data.u64 = (uint64_t)(place - port->place) };
+    struct epoll_event event = { .events = events,
+                                 .data.u64 = (uint64_t)(place - listener->place) };
 
     if (place->watched == events)
         return;
     place->watched = events;
-    if (epoll_ctl(port->port.engine_fd, EPOLL_CTL_MOD, place->pipe.fd, &event) != 0)
-        rpmi_place_end(port, place);
+    if (epoll_ctl(listener->base.engine_fd, EPOLL_CTL_MOD, place->pipe.fd, &event) != 0)
+        rpmi_place_end(listener, place);
 }
 
-static void stall(struct rpmi_stream_port *port, struct rpmi_place *place, bool moved)
+static void stall(struct rpmi_stream_listener *listener, struct rpmi_place *place, bool moved)
 {
     bool first = __atomic_load_n(&place->stalled_ns, __ATOMIC_RELAXED) == 0;
 
     if (first || moved)
         __atomic_store_n(&place->stalled_ns, rpmi_clock_ns(), __ATOMIC_RELAXED);
     if (first)
-        ring_bell(port); /* it keeps the time */
+        ring_bell(listener); /* it keeps the time */
 }
 
 /* Send what is there to be sent. */
-static void flush(struct rpmi_stream_port *port, struct rpmi_place *place)
+static void flush(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     bool moved = false;
 
@@ -90,7 +91,7 @@ static void flush(struct rpmi_stream_port *port, struct rpmi_place *place)
         int64_t sent = rpmi_pipe_send(&place->pipe, &iov, 1);
 
         if (sent < 0) {
-            rpmi_place_end(port, place);
+            rpmi_place_end(listener, place);
             return;
         }
         if (sent == 0)
@@ -101,23 +102,23 @@ static void flush(struct rpmi_stream_port *port, struct rpmi_place *place)
     if (place->out_from == place->out_end) {
         place->out_from = place->out_end = 0;
         if (place->choked) /* a READ may be half answered, with nothing more to come in */
-            rpmi_stream_set_todo(port, place, true);
+            rpmi_stream_set_todo(listener, place, true);
         place->choked = false;
         __atomic_store_n(&place->stalled_ns, 0, __ATOMIC_RELAXED);
-        watch(port, place, EPOLLIN);
+        watch(listener, place, EPOLLIN);
         return;
     }
-    stall(port, place, moved);
+    stall(listener, place, moved);
     memmove(place->out, place->out + place->out_from, place->out_end - place->out_from);
     place->out_end -= place->out_from;
     place->out_from = 0;
     place->choked = true;
-    rpmi_stream_set_todo(port, place, false);
-    watch(port, place, EPOLLOUT);
+    rpmi_stream_set_todo(listener, place, false);
+    watch(listener, place, EPOLLOUT);
 }
 
 /* Take in what is there, as far as there is room. */
-static void receive(struct rpmi_stream_port *port, struct rpmi_place *place)
+static void receive(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     int64_t got;
 
@@ -133,30 +134,30 @@ static void receive(struct rpmi_stream_port *port, struct rpmi_place *place)
     got = rpmi_pipe_recv(&place->pipe, place->in + place->in_end,
                          RPMI_STREAM_TAKE_BYTES - place->in_end);
     if (got < 0) {
-        rpmi_place_end(port, place);
+        rpmi_place_end(listener, place);
         return;
     }
     place->in_end += (uint32_t)got;
-    set_held(port, place, rpmi_pipe_holds(&place->pipe));
+    set_held(listener, place, rpmi_pipe_holds(&place->pipe));
     if (got == 0)
         return;
-    port->last = (uint32_t)(place - port->place);
-    rpmi_stream_set_todo(port, place, true);
+    listener->last = (uint32_t)(place - listener->place);
+    rpmi_stream_set_todo(listener, place, true);
 }
 
 /* The control thread has something for us: guests, replies. */
-static void hear_nudge(struct rpmi_stream_port *port)
+static void hear_nudge(struct rpmi_stream_listener *listener)
 {
-    uint32_t high = __atomic_load_n(&port->high, __ATOMIC_ACQUIRE);
+    uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
-    port->nudges_seen = __atomic_load_n(&port->nudges, __ATOMIC_ACQUIRE);
+    listener->nudges_seen = __atomic_load_n(&listener->nudges, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < high; i++) {
-        struct rpmi_place *place = &port->place[i];
+        struct rpmi_place *place = &listener->place[i];
         struct rpmi_guest *guest = &place->guest;
 
         if (rpmi_place_state(place) != RPMI_PLACE_LIVE)
             continue;
-        set_held(port, place, rpmi_pipe_holds(&place->pipe));
+        set_held(listener, place, rpmi_pipe_holds(&place->pipe));
         if (__atomic_load_n(&guest->call_state, __ATOMIC_ACQUIRE) != RPMI_GUEST_ANSWERED)
             continue;
         rpmi_place_say(place, RPMI_ANSWER_REPLY, RPMI_REPLY_BYTES, 0);
@@ -164,73 +165,75 @@ static void hear_nudge(struct rpmi_stream_port *port)
         place->out_end += RPMI_REPLY_BYTES;
         __atomic_store_n(&guest->call_state, RPMI_GUEST_IDLE, __ATOMIC_RELAXED);
         if (!place->choked)
-            flush(port, place);
+            flush(listener, place);
     }
 }
 
-static void hear_guest(struct rpmi_stream_port *port, struct rpmi_place *place, uint32_t events)
+static void hear_guest(struct rpmi_stream_listener *listener, struct rpmi_place *place,
+                       uint32_t events)
 {
     if (rpmi_place_state(place) != RPMI_PLACE_LIVE)
         return;
     if (place->choked && (events & (EPOLLHUP | EPOLLERR)) != 0)
-        rpmi_place_end(port, place);
+        rpmi_place_end(listener, place);
     else if (place->choked)
-        flush(port, place);
+        flush(listener, place);
     else
-        receive(port, place);
+        receive(listener, place);
 }
 
 /* What TLS took off a socket in one go and nobody has asked for. */
-static void hear_held(struct rpmi_stream_port *port)
+static void hear_held(struct rpmi_stream_listener *listener)
 {
-    uint32_t high = __atomic_load_n(&port->high, __ATOMIC_ACQUIRE);
+    uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 0; i < high; i++) {
-        struct rpmi_place *place = &port->place[i];
+        struct rpmi_place *place = &listener->place[i];
 
         if (rpmi_place_state(place) == RPMI_PLACE_LIVE && place->held && !place->choked)
-            receive(port, place);
+            receive(listener, place);
     }
 }
 
 /* A single guest is asked without asking for whom there is something first. */
-static bool hear_only_guest(struct rpmi_stream_port *port)
+static bool hear_only_guest(struct rpmi_stream_listener *listener)
 {
-    struct rpmi_place *place = &port->place[port->last];
+    struct rpmi_place *place = &listener->place[listener->last];
 
-    if (__atomic_load_n(&port->live, __ATOMIC_ACQUIRE) != 1 ||
+    if (__atomic_load_n(&listener->live, __ATOMIC_ACQUIRE) != 1 ||
         rpmi_place_state(place) != RPMI_PLACE_LIVE || place->choked)
         return false;
-    receive(port, place);
+    receive(listener, place);
     return true;
 }
 
-void rpmi_stream_look(struct rpmi_stream_port *port)
+void rpmi_stream_look(struct rpmi_stream_listener *listener)
 {
     struct epoll_event events[EVENTS_MAX];
     int n;
 
-    if (__atomic_load_n(&port->nudges, __ATOMIC_ACQUIRE) != port->nudges_seen)
-        hear_nudge(port);
-    if (port->turns++ % LOOK_EVERY != 0 || __atomic_load_n(&port->live, __ATOMIC_ACQUIRE) == 0)
+    if (__atomic_load_n(&listener->nudges, __ATOMIC_ACQUIRE) != listener->nudges_seen)
+        hear_nudge(listener);
+    if (listener->turns++ % LOOK_EVERY != 0 ||
+        __atomic_load_n(&listener->live, __ATOMIC_ACQUIRE) == 0)
         return;
-    if (port->held != 0)
-        hear_held(port);
-    if (hear_only_guest(port))
+    if (listener->held != 0)
+        hear_held(listener);
+    if (hear_only_guest(listener))
         return;
-    n = epoll_wait(port->port.engine_fd, events, EVENTS_MAX, 0);
+    n = epoll_wait(listener->base.engine_fd, events, EVENTS_MAX, 0);
     for (int i = 0; i < n; i++)
-        if (events[i].data.u64 < port->places)
-            hear_guest(port, &port->place[events[i].data.u64], events[i].events);
+        if (events[i].data.u64 < listener->places)
+            hear_guest(listener, &listener->place[events[i].data.u64], events[i].events);
 }
 
-void rpmi_stream_answer(struct rpmi_port *base, const struct rpmi_batch *batch)
+void rpmi_stream_answer(struct rpmi_listener *base, const struct rpmi_batch *batch)
 {
-    struct rpmi_stream_port *port = rpmi_stream_port_of(base);
-    uint32_t high = __atomic_load_n(&port->high, __ATOMIC_ACQUIRE);
+    struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
+    uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 0; i < high; i++) {
-        struct rpmi_place *place = &port->place[i];
+        struct rpmi_place *place = &listener->place[i];
 
         if (rpmi_place_state(place) != RPMI_PLACE_LIVE || !place->taken)
             continue;
@@ -241,6 +244,6 @@ void rpmi_stream_answer(struct rpmi_port *base, const struct rpmi_batch *batch)
         if (place->told != place->next)
             rpmi_place_say(place, RPMI_ANSWER_DONE, 0, place->next);
         place->told = place->next;
-        flush(port, place);
+        flush(listener, place);
     }
 }

@@ -87,17 +87,17 @@ static int step_opening(struct rpmi_place *place)
     return status != 0 ? status : err != 0 ? err : 1;
 }
 
-static int let_in(struct rpmi_stream_port *port, struct rpmi_place *place,
+static int let_in(struct rpmi_stream_listener *listener, struct rpmi_place *place,
                   struct rpmi_welcome *welcome)
 {
     struct rpmi_entry entry;
-    int err = rpmi_entry_get(&place->talk, port->port.server->secret, &entry);
+    int err = rpmi_entry_get(&place->talk, listener->base.server->secret, &entry);
 
     if (err != 0) {
-        rpmi_guest_refuse(&port->port, err, welcome);
+        rpmi_guest_refuse(&listener->base, err, welcome);
         return err;
     }
-    err = rpmi_guest_enter(&port->port, &place->guest, &entry, welcome);
+    err = rpmi_guest_enter(&listener->base, &place->guest, &entry, welcome);
     if (err == 0) {
         welcome->depth = rpmi_ring_slots(entry.depth);
         welcome->staging_bytes = entry.staging_bytes;
@@ -105,7 +105,7 @@ static int let_in(struct rpmi_stream_port *port, struct rpmi_place *place,
     return err;
 }
 
-static int step_entry(struct rpmi_stream_port *port, struct rpmi_place *place)
+static int step_entry(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     unsigned char sealed[RPMI_SEALED_BYTES];
     struct rpmi_welcome welcome;
@@ -114,14 +114,14 @@ static int step_entry(struct rpmi_stream_port *port, struct rpmi_place *place)
 
     if (done <= 0)
         return done;
-    done = let_in(port, place, &welcome);
-    err = rpmi_sealed_make(&place->talk, port->port.server->secret, &welcome, sealed);
+    done = let_in(listener, place, &welcome);
+    err = rpmi_sealed_make(&place->talk, listener->base.server->secret, &welcome, sealed);
     if (err == 0 && !say(place, sealed, sizeof(sealed)))
         err = RPM_E_LOST;
     return done != 0 ? done : err != 0 ? err : 1;
 }
 
-int rpmi_stream_greet(struct rpmi_stream_port *port, struct rpmi_place *place)
+int rpmi_stream_greet(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     int done = 1;
 
@@ -137,7 +137,7 @@ int rpmi_stream_greet(struct rpmi_stream_port *port, struct rpmi_place *place)
             place->step = done > 0 ? RPMI_GREET_ENTRY : place->step;
             break;
         default:
-            return step_entry(port, place);
+            return step_entry(listener, place);
         }
     return done;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guests.c: the control thread's work at a stream port: whoever comes in, asks, stalls or goes.
+ * guests.c: the control thread's work at a stream listener: whoever comes in, asks, stalls or goes.
  *
  * Invariants
  *   a guest's service ends only after the engine said that it is done with it
@@ -28,44 +28,45 @@
 
 enum { TAG_BELL = 1 << 30, TAG_LISTEN };
 
-static uint32_t index_of(const struct rpmi_stream_port *port, const struct rpmi_place *place)
+static uint32_t index_of(const struct rpmi_stream_listener *listener,
+                         const struct rpmi_place *place)
 {
-    return (uint32_t)(place - port->place);
+    return (uint32_t)(place - listener->place);
 }
 
-static void free_place(struct rpmi_stream_port *port, struct rpmi_place *place)
+static void free_place(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
-    rpmi_admission_leave(&port->admission, index_of(port, place));
+    rpmi_admission_leave(&listener->admission, index_of(listener, place));
     rpmi_pipe_close(&place->pipe);
     __atomic_store_n(&place->state, RPMI_PLACE_FREE, __ATOMIC_RELEASE);
 }
 
-static void show_out(struct rpmi_stream_port *port, struct rpmi_place *place)
+static void show_out(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     if (place->step != RPMI_GREET_ENTRY) /* else it was counted with its refusal */
-        rpmi_count(&port->port.server->stats.refused, 1);
-    free_place(port, place);
+        rpmi_count(&listener->base.server->stats.refused, 1);
+    free_place(listener, place);
 }
 
 /* A free place, or that of one who has not been let in. NULL: all are taken by clients. */
-static struct rpmi_place *find_place(struct rpmi_stream_port *port,
+static struct rpmi_place *find_place(struct rpmi_stream_listener *listener,
                                      const struct rpmi_origin *origin)
 {
     uint32_t at;
 
-    for (uint32_t i = 0; i < port->places; i++) {
-        struct rpmi_place *place = &port->place[i];
+    for (uint32_t i = 0; i < listener->places; i++) {
+        struct rpmi_place *place = &listener->place[i];
 
         if (rpmi_place_state(place) != RPMI_PLACE_FREE)
             continue;
-        if (i >= port->high)
-            __atomic_store_n(&port->high, i + 1, __ATOMIC_RELEASE);
+        if (i >= listener->high)
+            __atomic_store_n(&listener->high, i + 1, __ATOMIC_RELEASE);
         return place;
     }
-    if (!rpmi_admission_victim(&port->admission, origin, &at))
+    if (!rpmi_admission_victim(&listener->admission, origin, &at))
         return NULL;
-    show_out(port, &port->place[at]);
-    return &port->place[at];
+    show_out(listener, &listener->place[at]);
+    return &listener->place[at];
 }
 
 /* All but the buffers, which stay where they are, and the state, which the engine looks at. */
@@ -80,54 +81,54 @@ static void clear_place(struct rpmi_place *place)
     place->out = out;
 }
 
-static bool receive_guest(struct rpmi_stream_port *port, int fd)
+static bool receive_guest(struct rpmi_stream_listener *listener, int fd)
 {
     const struct rpmi_origin origin = rpmi_origin_of_socket(fd);
-    struct rpmi_place *place = find_place(port, &origin);
+    struct rpmi_place *place = find_place(listener, &origin);
     struct epoll_event event = { .events = EPOLLIN };
 
     if (place == NULL)
         return false;
     clear_place(place);
     place->pipe.fd = fd;
-    rpmi_pipe_tune(&place->pipe, port->name.timeout_ms);
-    place->step = port->show != NULL ? RPMI_GREET_TLS : RPMI_GREET_OPENING;
+    rpmi_pipe_tune(&place->pipe, listener->name.timeout_ms);
+    place->step = listener->show != NULL ? RPMI_GREET_TLS : RPMI_GREET_OPENING;
     place->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
-    event.data.u64 = index_of(port, place);
-    if ((port->show != NULL && rpmi_tls_greet(port->show, &place->pipe) != 0) ||
-        epoll_ctl(port->port.control_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+    event.data.u64 = index_of(listener, place);
+    if ((listener->show != NULL && rpmi_tls_greet(listener->show, &place->pipe) != 0) ||
+        epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         rpmi_pipe_close(&place->pipe);
         return true;
     }
-    rpmi_admission_enter(&port->admission, index_of(port, place), &origin);
+    rpmi_admission_enter(&listener->admission, index_of(listener, place), &origin);
     __atomic_store_n(&place->state, RPMI_PLACE_GREETING, __ATOMIC_RELEASE);
     return true;
 }
 
-static void watch_listeners(struct rpmi_stream_port *port, bool on)
+static void watch_sockets(struct rpmi_stream_listener *listener, bool on)
 {
     struct epoll_event event = { .events = on ? EPOLLIN : 0 };
 
-    port->accept_again_ns = on ? 0 : rpmi_clock_ns() + RPMI_ACCEPT_PAUSE_MS * NS_IN_MS;
-    for (uint32_t i = 0; i < port->listeners; i++) {
+    listener->accept_again_ns = on ? 0 : rpmi_clock_ns() + RPMI_ACCEPT_PAUSE_MS * NS_IN_MS;
+    for (uint32_t i = 0; i < listener->listen_fds; i++) {
         event.data.u64 = TAG_LISTEN + i;
-        (void)epoll_ctl(port->port.control_fd, EPOLL_CTL_MOD, port->listener[i], &event);
+        (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_MOD, listener->listen_fd[i], &event);
     }
 }
 
-static void accept_guests(struct rpmi_stream_port *port, int listener)
+static void accept_guests(struct rpmi_stream_listener *listener, int listen_fd)
 {
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            if (receive_guest(port, fd))
+            if (receive_guest(listener, fd))
                 continue;
-            rpmi_count(&port->port.server->stats.refused, 1);
+            rpmi_count(&listener->base.server->stats.refused, 1);
             (void)close(fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             rpmi_diag(RPM_DIAG_WARNING, "cannot accept a client for now: %s", strerror(errno));
-            watch_listeners(port, false);
+            watch_sockets(listener, false);
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
@@ -135,84 +136,84 @@ static void accept_guests(struct rpmi_stream_port *port, int listener)
     }
 }
 
-void rpmi_stream_nudge(struct rpmi_stream_port *port)
+void rpmi_stream_nudge(struct rpmi_stream_listener *listener)
 {
     uint64_t one = 1;
 
-    __atomic_fetch_add(&port->nudges, 1, __ATOMIC_RELEASE);
-    if (write(port->nudge, &one, sizeof(one)) < 0)
+    __atomic_fetch_add(&listener->nudges, 1, __ATOMIC_RELEASE);
+    if (write(listener->nudge, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
 }
 
 /* From now on the engine's. */
-static void hand_over(struct rpmi_stream_port *port, struct rpmi_place *place)
+static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.u64 = index_of(port, place) };
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = index_of(listener, place) };
 
-    rpmi_admission_leave(&port->admission, index_of(port, place));
-    (void)epoll_ctl(port->port.control_fd, EPOLL_CTL_DEL, place->pipe.fd, NULL);
+    rpmi_admission_leave(&listener->admission, index_of(listener, place));
+    (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_DEL, place->pipe.fd, NULL);
     place->watched = EPOLLIN;
     place->got = 0;
-    __atomic_fetch_add(&port->live, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&listener->live, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&place->state, RPMI_PLACE_LIVE, __ATOMIC_RELEASE);
     /* Not watched, it would never be heard of: then hanging up is all there is to do. */
-    if (epoll_ctl(port->port.engine_fd, EPOLL_CTL_ADD, place->pipe.fd, &event) != 0)
+    if (epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, place->pipe.fd, &event) != 0)
         (void)shutdown(place->pipe.fd, SHUT_RDWR);
-    rpmi_stream_nudge(port);
+    rpmi_stream_nudge(listener);
 }
 
-static void greet(struct rpmi_stream_port *port, struct rpmi_place *place)
+static void greet(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     int done;
 
     if (rpmi_place_state(place) != RPMI_PLACE_GREETING)
         return;
-    done = rpmi_stream_greet(port, place);
+    done = rpmi_stream_greet(listener, place);
     if (done > 0) {
-        hand_over(port, place);
+        hand_over(listener, place);
     } else if (done < 0) {
-        rpmi_guest_leave(&port->port, &place->guest);
-        show_out(port, place);
+        rpmi_guest_leave(&listener->base, &place->guest);
+        show_out(listener, place);
     }
 }
 
-static void serve_call(struct rpmi_stream_port *port, struct rpmi_place *place)
+static void serve_call(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     struct rpmi_reply reply;
     struct rpmi_call call;
 
-    if (!rpmi_guest_serve(&port->port, &place->guest, &call, &reply)) {
+    if (!rpmi_guest_serve(&listener->base, &place->guest, &call, &reply)) {
         (void)shutdown(place->pipe.fd, SHUT_RDWR);
         return;
     }
     rpmi_reply_put(place->guest.reply, &reply);
     __atomic_store_n(&place->guest.call_state, RPMI_GUEST_ANSWERED, __ATOMIC_RELEASE);
-    rpmi_stream_nudge(port);
+    rpmi_stream_nudge(listener);
 }
 
 /* The engine rang: somebody asks, or is gone. */
-static void answer_bell(struct rpmi_stream_port *port)
+static void answer_bell(struct rpmi_stream_listener *listener)
 {
     uint64_t count;
 
-    if (read(port->bell, &count, sizeof(count)) < 0)
+    if (read(listener->bell, &count, sizeof(count)) < 0)
         return;
-    for (uint32_t i = 0; i < port->high; i++) {
-        struct rpmi_place *place = &port->place[i];
+    for (uint32_t i = 0; i < listener->high; i++) {
+        struct rpmi_place *place = &listener->place[i];
         uint32_t state = rpmi_place_state(place);
 
         if (state == RPMI_PLACE_LIVE &&
             __atomic_load_n(&place->guest.call_state, __ATOMIC_ACQUIRE) == RPMI_GUEST_ASKED)
-            serve_call(port, place);
+            serve_call(listener, place);
         if (state == RPMI_PLACE_DEAD) {
-            rpmi_guest_leave(&port->port, &place->guest);
-            free_place(port, place);
+            rpmi_guest_leave(&listener->base, &place->guest);
+            free_place(listener, place);
         }
     }
 }
 
 /* When the time of this guest is up; 0: never. */
-static uint64_t due_ns(const struct rpmi_stream_port *port, const struct rpmi_place *place)
+static uint64_t due_ns(const struct rpmi_stream_listener *listener, const struct rpmi_place *place)
 {
     uint64_t stalled = __atomic_load_n(&place->stalled_ns, __ATOMIC_RELAXED);
 
@@ -220,21 +221,21 @@ static uint64_t due_ns(const struct rpmi_stream_port *port, const struct rpmi_pl
     case RPMI_PLACE_GREETING:
         return place->greet_by_ns;
     case RPMI_PLACE_LIVE:
-        return stalled == 0 ? 0 : stalled + (uint64_t)port->name.timeout_ms * NS_IN_MS;
+        return stalled == 0 ? 0 : stalled + (uint64_t)listener->name.timeout_ms * NS_IN_MS;
     default:
         return 0;
     }
 }
 
 /* Out of patience with whoever does not greet, or does not read. Milliseconds to the next. */
-static int expire(struct rpmi_stream_port *port)
+static int expire(struct rpmi_stream_listener *listener)
 {
     uint64_t now = rpmi_clock_ns();
-    int wait_ms = port->accept_again_ns != 0 ? RPMI_ACCEPT_PAUSE_MS : -1;
+    int wait_ms = listener->accept_again_ns != 0 ? RPMI_ACCEPT_PAUSE_MS : -1;
 
-    for (uint32_t i = 0; i < port->high; i++) {
-        struct rpmi_place *place = &port->place[i];
-        uint64_t due = due_ns(port, place);
+    for (uint32_t i = 0; i < listener->high; i++) {
+        struct rpmi_place *place = &listener->place[i];
+        uint64_t due = due_ns(listener, place);
         int left_ms;
 
         if (due == 0)
@@ -243,7 +244,7 @@ static int expire(struct rpmi_stream_port *port)
             left_ms = (int)((due - now) / NS_IN_MS) + 1;
             wait_ms = wait_ms < 0 || left_ms < wait_ms ? left_ms : wait_ms;
         } else if (rpmi_place_state(place) == RPMI_PLACE_GREETING) {
-            show_out(port, place);
+            show_out(listener, place);
         } else {
             __atomic_store_n(&place->stalled_ns, 0, __ATOMIC_RELAXED);
             rpmi_diag(RPM_DIAG_NOTICE, "client %u does not read its answers: dropped",
@@ -254,49 +255,50 @@ static int expire(struct rpmi_stream_port *port)
     return wait_ms;
 }
 
-int rpmi_stream_turn(struct rpmi_port *base)
+int rpmi_stream_turn(struct rpmi_listener *base)
 {
-    struct rpmi_stream_port *port = rpmi_stream_port_of(base);
+    struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
     struct epoll_event events[EVENTS_MAX];
     int n = epoll_wait(base->control_fd, events, EVENTS_MAX, 0);
 
     for (int i = 0; i < n; i++) {
         uint64_t tag = events[i].data.u64;
 
-        if (tag < port->places)
-            greet(port, &port->place[tag]);
+        if (tag < listener->places)
+            greet(listener, &listener->place[tag]);
         else if (tag == TAG_BELL)
-            answer_bell(port);
+            answer_bell(listener);
         else
-            accept_guests(port, port->listener[tag - TAG_LISTEN]);
+            accept_guests(listener, listener->listen_fd[tag - TAG_LISTEN]);
     }
-    if (port->accept_again_ns != 0 && rpmi_clock_ns() >= port->accept_again_ns)
-        watch_listeners(port, true);
-    return expire(port);
+    if (listener->accept_again_ns != 0 && rpmi_clock_ns() >= listener->accept_again_ns)
+        watch_sockets(listener, true);
+    return expire(listener);
 }
 
-int rpmi_stream_watch(struct rpmi_stream_port *port)
+int rpmi_stream_watch(struct rpmi_stream_listener *listener)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = TAG_BELL };
 
-    if (epoll_ctl(port->port.control_fd, EPOLL_CTL_ADD, port->bell, &event) != 0)
+    if (epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->bell, &event) != 0)
         return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
-    for (uint32_t i = 0; i < port->listeners; i++) {
+    for (uint32_t i = 0; i < listener->listen_fds; i++) {
         event.data.u64 = TAG_LISTEN + i;
-        if (epoll_ctl(port->port.control_fd, EPOLL_CTL_ADD, port->listener[i], &event) != 0)
+        if (epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->listen_fd[i], &event) !=
+            0)
             return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
     }
     return 0;
 }
 
-void rpmi_stream_farewell(struct rpmi_stream_port *port)
+void rpmi_stream_farewell(struct rpmi_stream_listener *listener)
 {
-    for (uint32_t i = 0; i < port->high; i++) {
-        struct rpmi_place *place = &port->place[i];
+    for (uint32_t i = 0; i < listener->high; i++) {
+        struct rpmi_place *place = &listener->place[i];
 
         if (rpmi_place_state(place) == RPMI_PLACE_FREE)
             continue;
-        rpmi_guest_leave(&port->port, &place->guest);
-        free_place(port, place);
+        rpmi_guest_leave(&listener->base, &place->guest);
+        free_place(listener, place);
     }
 }

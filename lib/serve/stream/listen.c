@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listen.c: the sockets of a stream port: one of a Unix name, or one for each address of a host.
+ * listen.c: the sockets of a stream listener: one of a Unix name, or one for each address of a
+ * host.
  *
  * Tests: tests/unit/serve/stream/port_test.cpp
  */
@@ -21,9 +22,9 @@
 
 #define BACKLOG 4096 /* a flood fills it; whoever finds no room asks again a second later */
 
-static int listen_failed(const struct rpmi_stream_port *port, int err)
+static int listen_failed(const struct rpmi_stream_listener *listener, int err)
 {
-    const struct rpmi_endpoint *endpoint = &port->name.endpoint;
+    const struct rpmi_endpoint *endpoint = &listener->name.endpoint;
     int status = err == EADDRINUSE               ? RPM_E_OWNED
                  : err == EACCES || err == EPERM ? RPM_E_DENIED
                  : err == EADDRNOTAVAIL          ? RPM_E_INVAL
@@ -55,7 +56,7 @@ static int open_listener(const struct addrinfo *at, const struct sockaddr_storag
     return err;
 }
 
-static in_port_t *port_of(struct sockaddr_storage *name)
+static in_port_t *listener_of(struct sockaddr_storage *name)
 {
     return name->ss_family == AF_INET6 ? &((struct sockaddr_in6 *)(void *)name)->sin6_port
                                        : &((struct sockaddr_in *)(void *)name)->sin_port;
@@ -70,30 +71,31 @@ static bool is_loopback(const struct sockaddr_storage *name)
 }
 
 /* Port 0 is chosen once, by the first address; the others have the same. */
-static int add_listener(struct rpmi_stream_port *port, const struct addrinfo *at, in_port_t *chosen)
+static int add_socket(struct rpmi_stream_listener *listener, const struct addrinfo *at,
+                      in_port_t *chosen)
 {
     struct sockaddr_storage name = { 0 };
     socklen_t bytes = sizeof(name);
-    int *fd = &port->listener[port->listeners];
+    int *fd = &listener->listen_fd[listener->listen_fds];
     int err;
 
     memcpy(&name, at->ai_addr, at->ai_addrlen);
     if (*chosen != 0)
-        *port_of(&name) = *chosen;
+        *listener_of(&name) = *chosen;
     err = open_listener(at, &name, fd);
     if (err != 0)
         return err;
-    port->listeners++;
+    listener->listen_fds++;
     if (getsockname(*fd, (struct sockaddr *)&name, &bytes) != 0)
         return errno;
-    *chosen = *port_of(&name);
-    port->open_to_all = port->open_to_all || !is_loopback(&name);
+    *chosen = *listener_of(&name);
+    listener->open_to_all = listener->open_to_all || !is_loopback(&name);
     return 0;
 }
 
-static int listen_far(struct rpmi_stream_port *port)
+static int listen_far(struct rpmi_stream_listener *listener)
 {
-    struct rpmi_endpoint *endpoint = &port->name.endpoint;
+    struct rpmi_endpoint *endpoint = &listener->name.endpoint;
     const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
                                      .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     const char *host = strcmp(endpoint->host, "*") == 0 ? NULL : endpoint->host;
@@ -105,29 +107,29 @@ static int listen_far(struct rpmi_stream_port *port)
     if (err != 0)
         return rpmi_fail(RPM_E_INVAL, "no address of '%s' is known: %s", endpoint->host,
                          gai_strerror(err));
-    for (const struct addrinfo *at = found; at != NULL && port->listeners < RPMI_STREAM_LISTENERS;
-         at = at->ai_next) {
-        err = add_listener(port, at, &chosen);
+    for (const struct addrinfo *at = found;
+         at != NULL && listener->listen_fds < RPMI_STREAM_SOCKETS; at = at->ai_next) {
+        err = add_socket(listener, at, &chosen);
         if (err != 0)
             failed = err;
     }
     freeaddrinfo(found);
     /* A host without IPv6 has its addresses in the table all the same. */
-    if (port->listeners == 0 || failed == EADDRINUSE)
-        return listen_failed(port, failed);
+    if (listener->listen_fds == 0 || failed == EADDRINUSE)
+        return listen_failed(listener, failed);
     (void)snprintf(endpoint->port, sizeof(endpoint->port), "%u", ntohs(chosen));
     return 0;
 }
 
-static int listen_local(struct rpmi_stream_port *port)
+static int listen_local(struct rpmi_stream_listener *listener)
 {
     int err;
 
-    memcpy(port->local.path, port->name.path, sizeof(port->local.path));
-    err = rpmi_sock_name_listen(&port->local, SOCK_STREAM, port->port.server->socket_mode);
+    memcpy(listener->local.path, listener->name.path, sizeof(listener->local.path));
+    err = rpmi_sock_name_listen(&listener->local, SOCK_STREAM, listener->base.server->socket_mode);
     if (err == 0) {
-        port->listener[0] = port->local.listen_fd;
-        port->listeners = 1;
+        listener->listen_fd[0] = listener->local.listen_fd;
+        listener->listen_fds = 1;
     }
     return err;
 }
@@ -152,7 +154,7 @@ static bool is_reachable(const struct ifaddrs *one, int family)
             !IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)&name)->sin6_addr));
 }
 
-/* An address at which a client finds a port that listens at every address of this machine: of
+/* An address at which a client finds a server that listens at every address of this machine: of
  * IPv4 if there is one, and of an interface that other machines may reach. */
 static void name_host(char *host, size_t bytes)
 {
@@ -174,12 +176,12 @@ static void name_host(char *host, size_t bytes)
 }
 
 /* As a client dials it. */
-static void name_url(struct rpmi_stream_port *port)
+static void name_url(struct rpmi_stream_listener *listener)
 {
-    const struct rpmi_endpoint *endpoint = &port->name.endpoint;
+    const struct rpmi_endpoint *endpoint = &listener->name.endpoint;
     char own[INET6_ADDRSTRLEN];
     const char *host = endpoint->host;
-    char *url = port->port.url;
+    char *url = listener->base.url;
     bool brackets;
 
     if (is_every_address(host)) {
@@ -187,32 +189,32 @@ static void name_url(struct rpmi_stream_port *port)
         host = own;
     }
     brackets = strchr(host, ':') != NULL;
-    if (port->name.local)
-        (void)snprintf(url, RPMI_URL_BYTES_MAX, "unix:%s", port->local.path);
+    if (listener->name.local)
+        (void)snprintf(url, RPMI_URL_BYTES_MAX, "unix:%s", listener->local.path);
     else
         (void)snprintf(url, RPMI_URL_BYTES_MAX, "tcp://%s%s%s:%s%s%s", brackets ? "[" : "", host,
                        brackets ? "]" : "", endpoint->port, endpoint->pool[0] != '\0' ? "/" : "",
                        endpoint->pool);
 }
 
-int rpmi_stream_listen(struct rpmi_stream_port *port)
+int rpmi_stream_listen(struct rpmi_stream_listener *listener)
 {
-    int err = port->name.local ? listen_local(port) : listen_far(port);
+    int err = listener->name.local ? listen_local(listener) : listen_far(listener);
 
     if (err == 0)
-        name_url(port);
-    if (err == 0 && port->open_to_all && port->port.server->secret[0] == '\0')
+        name_url(listener);
+    if (err == 0 && listener->open_to_all && listener->base.server->secret[0] == '\0')
         rpmi_diag(RPM_DIAG_WARNING,
                   "port %s of %s takes clients from other machines, and asks for no secret",
-                  port->name.endpoint.port, port->name.endpoint.host);
+                  listener->name.endpoint.port, listener->name.endpoint.host);
     return err;
 }
 
-void rpmi_stream_unlisten(struct rpmi_stream_port *port)
+void rpmi_stream_unlisten(struct rpmi_stream_listener *listener)
 {
-    if (!port->name.local)
-        for (uint32_t i = 0; i < port->listeners; i++)
-            (void)close(port->listener[i]);
-    rpmi_sock_name_drop(&port->local);
-    port->listeners = 0;
+    if (!listener->name.local)
+        for (uint32_t i = 0; i < listener->listen_fds; i++)
+            (void)close(listener->listen_fd[i]);
+    rpmi_sock_name_drop(&listener->local);
+    listener->listen_fds = 0;
 }

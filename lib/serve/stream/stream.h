@@ -13,13 +13,13 @@
 #define RPMI_SERVE_STREAM_H
 
 #include "serve/admission.h"
-#include "serve/port.h"
+#include "serve/listener.h"
 #include "serve/serve.h"
 #include "transport/stream/name.h"
 #include "transport/stream/pipe.h"
 #include "wire/stream.h"
 
-#define RPMI_STREAM_LISTENERS 4u
+#define RPMI_STREAM_SOCKETS 4u
 #define RPMI_STREAM_TAKE_BYTES (128u << 10) /* of one guest, before another has its turn */
 #define RPMI_STREAM_OUT_BYTES (64u << 10)
 /* In the way out there is always room for this: a count, a failed msync, a reply. */
@@ -74,12 +74,12 @@ struct rpmi_place {
     uint64_t stalled_ns; /* since when nothing gets out, 0: it does; atomic */
 };
 
-struct rpmi_stream_port {
-    struct rpmi_port port;
+struct rpmi_stream_listener {
+    struct rpmi_listener base;
     struct rpmi_stream_name name;
     struct ssl_ctx_st *show; /* NULL: no TLS */
-    int listener[RPMI_STREAM_LISTENERS];
-    uint32_t listeners;
+    int listen_fd[RPMI_STREAM_SOCKETS];
+    uint32_t listen_fds;
     struct rpmi_sock_name local; /* of a Unix socket */
     bool open_to_all;            /* not only to this machine */
     int bell;                    /* engine to control thread */
@@ -101,9 +101,9 @@ struct rpmi_stream_port {
     uint32_t last;  /* place that something came from last */
 };
 
-static inline struct rpmi_stream_port *rpmi_stream_port_of(struct rpmi_port *port)
+static inline struct rpmi_stream_listener *rpmi_stream_listener_of(struct rpmi_listener *listener)
 {
-    return (struct rpmi_stream_port *)(void *)port;
+    return (struct rpmi_stream_listener *)(void *)listener;
 }
 
 static inline uint32_t rpmi_place_state(const struct rpmi_place *place)
@@ -112,30 +112,31 @@ static inline uint32_t rpmi_place_state(const struct rpmi_place *place)
 }
 
 /* listen.c: RPM_E_INVAL, RPM_E_OWNED, RPM_E_DENIED, RPM_E_IO. */
-int rpmi_stream_listen(struct rpmi_stream_port *port);
-void rpmi_stream_unlisten(struct rpmi_stream_port *port);
+int rpmi_stream_listen(struct rpmi_stream_listener *listener);
+void rpmi_stream_unlisten(struct rpmi_stream_listener *listener);
 
 /* greet.c: go on with a greeting. 1: the client is in, 0: more is to come, or why it is to be shown
  * out. */
-int rpmi_stream_greet(struct rpmi_stream_port *port, struct rpmi_place *place);
+int rpmi_stream_greet(struct rpmi_stream_listener *listener, struct rpmi_place *place);
 
 /* guests.c: watch the listeners and the bell; the control thread's turn; the end of all guests. */
-int rpmi_stream_watch(struct rpmi_stream_port *port);
-int rpmi_stream_turn(struct rpmi_port *port);
-void rpmi_stream_farewell(struct rpmi_stream_port *port);
+int rpmi_stream_watch(struct rpmi_stream_listener *listener);
+int rpmi_stream_turn(struct rpmi_listener *listener);
+void rpmi_stream_farewell(struct rpmi_stream_listener *listener);
 /* To the engine: look at the places. */
-void rpmi_stream_nudge(struct rpmi_stream_port *port);
+void rpmi_stream_nudge(struct rpmi_stream_listener *listener);
 
 /* take.c */
-void rpmi_stream_take(struct rpmi_port *port, struct rpmi_batch *batch);
-void rpmi_stream_set_todo(struct rpmi_stream_port *port, struct rpmi_place *place, bool todo);
+void rpmi_stream_take(struct rpmi_listener *listener, struct rpmi_batch *batch);
+void rpmi_stream_set_todo(struct rpmi_stream_listener *listener, struct rpmi_place *place,
+                          bool todo);
 
 /* answer.c */
-void rpmi_stream_answer(struct rpmi_port *port, const struct rpmi_batch *batch);
+void rpmi_stream_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);
 void rpmi_place_say(struct rpmi_place *place, uint8_t kind, uint32_t value, uint64_t request);
 /* Look at the sockets, if it is time: take in, send on. */
-void rpmi_stream_look(struct rpmi_stream_port *port);
+void rpmi_stream_look(struct rpmi_stream_listener *listener);
 /* Nothing more of this guest's. */
-void rpmi_place_end(struct rpmi_stream_port *port, struct rpmi_place *place);
+void rpmi_place_end(struct rpmi_stream_listener *listener, struct rpmi_place *place);
 
 #endif

@@ -27,10 +27,11 @@
 
 enum outcome { WAITS = 0, ENDED = 1, STOPS = 2 };
 
-void rpmi_stream_set_todo(struct rpmi_stream_port *port, struct rpmi_place *place, bool todo)
+void rpmi_stream_set_todo(struct rpmi_stream_listener *listener, struct rpmi_place *place,
+                          bool todo)
 {
-    port->todo += (uint32_t)todo;
-    port->todo -= (uint32_t)place->todo;
+    listener->todo += (uint32_t)todo;
+    listener->todo -= (uint32_t)place->todo;
     place->todo = todo;
 }
 
@@ -72,7 +73,7 @@ static inline uint32_t out_wanted(const struct rpmi_begun *begun)
 }
 
 /* The control thread carries it out, and the reply comes when it comes. */
-static enum outcome take_call(struct rpmi_stream_port *port, struct rpmi_place *place)
+static enum outcome take_call(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     struct rpmi_guest *guest = &place->guest;
     uint64_t one = 1;
@@ -81,14 +82,14 @@ static enum outcome take_call(struct rpmi_stream_port *port, struct rpmi_place *
         return WAITS;
     if (__atomic_load_n(&guest->call_state, __ATOMIC_ACQUIRE) != RPMI_GUEST_IDLE) {
         rpmi_diag(RPM_DIAG_NOTICE, "client %u calls twice at once: dropped", guest->client);
-        rpmi_place_end(port, place);
+        rpmi_place_end(listener, place);
         return STOPS;
     }
     memcpy(guest->call, place->in + place->in_from + RPMI_REQUEST_BYTES, RPMI_CALL_BYTES);
     place->in_from += RPMI_REQUEST_BYTES + RPMI_CALL_BYTES;
     place->begun.here = false;
     __atomic_store_n(&guest->call_state, RPMI_GUEST_ASKED, __ATOMIC_RELEASE);
-    if (write(port->bell, &one, sizeof(one)) < 0)
+    if (write(listener->bell, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
     return ENDED;
 }
@@ -197,10 +198,11 @@ static inline void end_request(struct rpm_server *server, struct rpmi_place *pla
 }
 
 /* Go on with the request that was begun, as far as possible. */
-static inline enum outcome carry_out(struct rpmi_stream_port *port, struct rpmi_place *place,
-                                     uint64_t *room, struct rpmi_batch *batch)
+static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
+                                     struct rpmi_place *place, uint64_t *room,
+                                     struct rpmi_batch *batch)
 {
-    struct rpm_server *server = port->port.server;
+    struct rpm_server *server = listener->base.server;
     struct rpmi_begun *begun = &place->begun;
     const struct rpmi_request *request = &begun->request;
     int status = place->post_status;
@@ -229,7 +231,7 @@ static inline enum outcome carry_out(struct rpmi_stream_port *port, struct rpmi_
 }
 
 /* The next header, and what must be here with it before the request is begun. */
-static inline enum outcome begin(struct rpmi_stream_port *port, struct rpmi_place *place)
+static inline enum outcome begin(struct rpmi_stream_listener *listener, struct rpmi_place *place)
 {
     struct rpmi_begun *begun = &place->begun;
     struct rpmi_request *request = &begun->request;
@@ -239,13 +241,13 @@ static inline enum outcome begin(struct rpmi_stream_port *port, struct rpmi_plac
     if (RPMI_UNLIKELY(rpmi_request_get(place->in + place->in_from, request) != 0)) {
         rpmi_diag(RPM_DIAG_NOTICE, "client %u sends %s: dropped", place->guest.client,
                   rpm_last_error());
-        rpmi_place_end(port, place);
+        rpmi_place_end(listener, place);
         return STOPS;
     }
     begun->body = 0;
     begun->carried = 0;
     if (request->kind == RPMI_REQUEST_CALL)
-        return take_call(port, place);
+        return take_call(listener, place);
     if (here(place) < RPMI_REQUEST_BYTES + request->head_bytes + body_wanted(begun))
         return WAITS;
     place->in_from += RPMI_REQUEST_BYTES;
@@ -263,7 +265,7 @@ static bool skip(struct rpmi_place *place)
     return place->skip == 0;
 }
 
-static void take_from(struct rpmi_stream_port *port, struct rpmi_place *place,
+static void take_from(struct rpmi_stream_listener *listener, struct rpmi_place *place,
                       struct rpmi_batch *batch)
 {
     uint64_t room = PASS_BYTES;        /* never too little for a head, which is not cut */
@@ -275,26 +277,26 @@ static void take_from(struct rpmi_stream_port *port, struct rpmi_place *place,
         if (RPMI_UNLIKELY(place->skip != 0) && !skip(place))
             outcome = WAITS;
         else if (!place->begun.here)
-            outcome = begin(port, place);
+            outcome = begin(listener, place);
         else if (here(place) < body_wanted(&place->begun))
             outcome = WAITS;
         else
-            outcome = carry_out(port, place, &room, batch);
+            outcome = carry_out(listener, place, &room, batch);
     }
     if (outcome == WAITS)
-        rpmi_stream_set_todo(port, place, false);
+        rpmi_stream_set_todo(listener, place, false);
 }
 
-void rpmi_stream_take(struct rpmi_port *base, struct rpmi_batch *batch)
+void rpmi_stream_take(struct rpmi_listener *base, struct rpmi_batch *batch)
 {
-    struct rpmi_stream_port *port = rpmi_stream_port_of(base);
-    uint32_t high = __atomic_load_n(&port->high, __ATOMIC_ACQUIRE);
+    struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
+    uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
-    rpmi_stream_look(port);
-    for (uint32_t i = 0; i < high && port->todo != 0; i++) {
-        struct rpmi_place *place = &port->place[i];
+    rpmi_stream_look(listener);
+    for (uint32_t i = 0; i < high && listener->todo != 0; i++) {
+        struct rpmi_place *place = &listener->place[i];
 
         if (rpmi_place_state(place) == RPMI_PLACE_LIVE && place->todo)
-            take_from(port, place, batch);
+            take_from(listener, place, batch);
     }
 }

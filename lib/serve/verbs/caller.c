@@ -31,27 +31,29 @@
 #define LEAVE_NS 100000000u  /* most that the engine should take to leave a place */
 #define LEAVE_NAP_NS 20000u
 
-static uint32_t index_of(const struct rpmi_verbs_port *port, const struct rpmi_caller *caller)
+static uint32_t index_of(const struct rpmi_verbs_listener *listener,
+                         const struct rpmi_caller *caller)
 {
-    return (uint32_t)(caller - port->callers);
+    return (uint32_t)(caller - listener->callers);
 }
 
-static struct rpmi_caller *find_state(struct rpmi_verbs_port *port, enum rpmi_caller_state state)
+static struct rpmi_caller *find_state(struct rpmi_verbs_listener *listener,
+                                      enum rpmi_caller_state state)
 {
-    for (uint32_t i = 0; i < port->callers_n; i++)
-        if (rpmi_caller_state(&port->callers[i]) == state)
-            return &port->callers[i];
+    for (uint32_t i = 0; i < listener->callers_n; i++)
+        if (rpmi_caller_state(&listener->callers[i]) == state)
+            return &listener->callers[i];
     return NULL;
 }
 
-static void leave_without_engine(struct rpmi_verbs_port *port)
+static void leave_without_engine(struct rpmi_verbs_listener *listener)
 {
-    struct rpm_server *server = port->port.server;
+    struct rpm_server *server = listener->base.server;
 
     rpmi_serve_lock(server);
-    for (uint32_t i = 0; i < port->callers_n && server->engine_runs == 0; i++)
-        if (rpmi_caller_state(&port->callers[i]) == RPMI_CALLER_CLOSED)
-            __atomic_store_n(&port->callers[i].state, RPMI_CALLER_LEFT, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < listener->callers_n && server->engine_runs == 0; i++)
+        if (rpmi_caller_state(&listener->callers[i]) == RPMI_CALLER_CLOSED)
+            __atomic_store_n(&listener->callers[i].state, RPMI_CALLER_LEFT, __ATOMIC_RELEASE);
     rpmi_serve_unlock(server);
 }
 
@@ -79,41 +81,41 @@ static void retire(struct rpmi_caller *caller)
     __atomic_store_n(&caller->state, RPMI_CALLER_FREE, __ATOMIC_RELEASE);
 }
 
-bool rpmi_callers_retire(struct rpmi_verbs_port *port)
+bool rpmi_callers_retire(struct rpmi_verbs_listener *listener)
 {
     uint32_t done = 0;
 
-    leave_without_engine(port);
-    for (uint32_t i = 0; i < port->callers_n; i++) {
-        if (rpmi_caller_state(&port->callers[i]) != RPMI_CALLER_LEFT)
+    leave_without_engine(listener);
+    for (uint32_t i = 0; i < listener->callers_n; i++) {
+        if (rpmi_caller_state(&listener->callers[i]) != RPMI_CALLER_LEFT)
             continue;
         if (done++ == RETIRES_MAX)
             return true;
-        retire(&port->callers[i]);
+        retire(&listener->callers[i]);
     }
     return false;
 }
 
-void rpmi_callers_farewell(struct rpmi_verbs_port *port)
+void rpmi_callers_farewell(struct rpmi_verbs_listener *listener)
 {
-    for (uint32_t i = 0; i < port->callers_n; i++)
-        rpmi_caller_leave(port, &port->callers[i]);
-    while (rpmi_callers_retire(port))
+    for (uint32_t i = 0; i < listener->callers_n; i++)
+        rpmi_caller_leave(listener, &listener->callers[i]);
+    while (rpmi_callers_retire(listener))
         ;
-    RPM_ASSERT(find_state(port, RPMI_CALLER_CLOSED) == NULL);
+    RPM_ASSERT(find_state(listener, RPMI_CALLER_CLOSED) == NULL);
 }
 
 /* A place that is free, or that the engine is about to leave. */
-static struct rpmi_caller *wait_for_place(struct rpmi_verbs_port *port)
+static struct rpmi_caller *wait_for_place(struct rpmi_verbs_listener *listener)
 {
     uint64_t deadline = rpmi_clock_ns() + LEAVE_NS;
-    struct rpmi_caller *caller = find_state(port, RPMI_CALLER_FREE);
+    struct rpmi_caller *caller = find_state(listener, RPMI_CALLER_FREE);
 
     while (caller == NULL && rpmi_clock_ns() < deadline) {
-        bool coming = find_state(port, RPMI_CALLER_CLOSED) != NULL;
+        bool coming = find_state(listener, RPMI_CALLER_CLOSED) != NULL;
 
-        (void)rpmi_callers_retire(port);
-        caller = find_state(port, RPMI_CALLER_FREE);
+        (void)rpmi_callers_retire(listener);
+        caller = find_state(listener, RPMI_CALLER_FREE);
         if (caller == NULL && !coming)
             break;
         if (caller == NULL)
@@ -123,17 +125,17 @@ static struct rpmi_caller *wait_for_place(struct rpmi_verbs_port *port)
 }
 
 /* NULL: all are taken by clients, or the engine is too busy to leave one. */
-static struct rpmi_caller *find_caller(struct rpmi_verbs_port *port,
+static struct rpmi_caller *find_caller(struct rpmi_verbs_listener *listener,
                                        const struct rpmi_origin *origin)
 {
-    struct rpmi_caller *caller = wait_for_place(port);
+    struct rpmi_caller *caller = wait_for_place(listener);
     uint32_t at;
 
-    if (caller != NULL || !rpmi_admission_victim(&port->admission, origin, &at))
+    if (caller != NULL || !rpmi_admission_victim(&listener->admission, origin, &at))
         return caller;
-    rpmi_count(&port->port.server->stats.refused, 1);
-    rpmi_caller_leave(port, &port->callers[at]);
-    return wait_for_place(port);
+    rpmi_count(&listener->base.server->stats.refused, 1);
+    rpmi_caller_leave(listener, &listener->callers[at]);
+    return wait_for_place(listener);
 }
 
 static int make_buffers(struct rpmi_caller *caller)
@@ -173,13 +175,13 @@ static int make_queues(struct rpmi_caller *caller)
     return 0;
 }
 
-static int set_up(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+static int set_up(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
                   const struct rdma_conn_param *param)
 {
     int err = rpmi_opening_get(param->private_data, param->private_data_len);
 
     if (err == 0)
-        err = rpmi_serve_nic_of(port, caller->id->verbs, &caller->nic);
+        err = rpmi_serve_nic_of(listener, caller->id->verbs, &caller->nic);
     if (err != 0)
         return err;
     memcpy(caller->talk.opening, param->private_data, RPMI_OPENING_BYTES);
@@ -210,44 +212,44 @@ static int accept_caller(struct rpmi_caller *caller, const struct rdma_conn_para
 }
 
 /* Say no, with the reason where there is room for one. */
-static void refuse(struct rpmi_verbs_port *port, struct rdma_cm_id *id, int status)
+static void refuse(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id, int status)
 {
     struct rpmi_talk talk = { 0 };
 
     rpmi_diag(RPM_DIAG_NOTICE, "a client was refused: %s", rpm_last_error());
-    rpmi_count(&port->port.server->stats.refused, 1);
+    rpmi_count(&listener->base.server->stats.refused, 1);
     if (rpmi_challenge_make(&talk, status) == 0)
         (void)rdma_reject(id, talk.challenge, RPMI_CHALLENGE_BYTES);
 }
 
-void rpmi_caller_admit(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
+void rpmi_caller_admit(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id,
                        const struct rdma_conn_param *param)
 {
     const struct rpmi_origin origin = rpmi_origin_of_address(rdma_get_peer_addr(id));
-    struct rpmi_caller *caller = find_caller(port, &origin);
+    struct rpmi_caller *caller = find_caller(listener, &origin);
     int err;
 
     if (caller == NULL) {
         (void)rpmi_fail(RPM_E_REFUSED, "there is no place for another client");
-        refuse(port, id, RPM_E_REFUSED);
+        refuse(listener, id, RPM_E_REFUSED);
         (void)rdma_destroy_id(id);
         return;
     }
     memset(caller, 0, sizeof(*caller));
     caller->id = id;
     id->context = caller;
-    err = set_up(port, caller, param);
+    err = set_up(listener, caller, param);
     if (err == 0)
         err = accept_caller(caller, param);
     if (err != 0) {
-        refuse(port, id, err);
+        refuse(listener, id, err);
         retire(caller);
         return;
     }
-    rpmi_admission_enter(&port->admission, index_of(port, caller), &origin);
+    rpmi_admission_enter(&listener->admission, index_of(listener, caller), &origin);
     caller->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
     __atomic_store_n(&caller->state, RPMI_CALLER_GREETING, __ATOMIC_RELEASE);
-    rpmi_kick(port->engine_kick_fd);
+    rpmi_kick(listener->engine_kick_fd);
 }
 
 static void put_welcome(struct rpmi_caller *caller, const struct rpmi_grant_key *scratch)
@@ -265,9 +267,9 @@ static void put_welcome(struct rpmi_caller *caller, const struct rpmi_grant_key 
 
 /* False: it is let go. Whoever may not come in is told so, and then stays until it leaves or its
  * time is over: a message on its way does not survive its queue pair. */
-static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+static bool greet(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller)
 {
-    struct rpm_server *server = port->port.server;
+    struct rpm_server *server = listener->base.server;
     unsigned char *message = rpmi_caller_answer_at(caller);
     struct rpmi_grant_key scratch = { 0 };
     struct rpmi_welcome welcome;
@@ -275,14 +277,14 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
     int err = rpmi_entry_get(&caller->talk, server->secret, &entry);
 
     if (err != 0)
-        rpmi_guest_refuse(&port->port, err, &welcome);
+        rpmi_guest_refuse(&listener->base, err, &welcome);
     else
-        err = rpmi_guest_enter(&port->port, &caller->guest, &entry, &welcome);
+        err = rpmi_guest_enter(&listener->base, &caller->guest, &entry, &welcome);
     if (err == 0) {
-        err = rpmi_regions_grant(port, caller, RPMI_KEY_SCRATCH, &scratch);
+        err = rpmi_regions_grant(listener, caller, RPMI_KEY_SCRATCH, &scratch);
         if (err != 0) {
-            rpmi_guest_leave(&port->port, &caller->guest);
-            rpmi_guest_refuse(&port->port, err, &welcome);
+            rpmi_guest_leave(&listener->base, &caller->guest);
+            rpmi_guest_refuse(&listener->base, err, &welcome);
         }
     }
     if (err == 0) {
@@ -293,7 +295,7 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
     if (rpmi_sealed_make(&caller->talk, server->secret, &welcome, message + RPMI_MSG_HEAD) != 0)
         return false;
     if (err == 0) {
-        rpmi_admission_leave(&port->admission, index_of(port, caller));
+        rpmi_admission_leave(&listener->admission, index_of(listener, caller));
         caller->probe_at_ns = rpmi_clock_ns() + PROBE_NS;
         __atomic_store_n(&caller->guest.call_state, RPMI_GUEST_IDLE, __ATOMIC_RELEASE);
         __atomic_store_n(&caller->state, RPMI_CALLER_LIVE, __ATOMIC_RELEASE);
@@ -304,7 +306,7 @@ static bool greet(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
 
 /* Serve a call; keys that it grants are registered before the answer says so, those that it takes
  * back are gone before. */
-static bool answer_call(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller)
 {
     unsigned char *message = rpmi_caller_answer_at(caller);
     struct rpmi_grant_key grant = { 0 };
@@ -317,10 +319,10 @@ static bool answer_call(struct rpmi_verbs_port *port, struct rpmi_caller *caller
         call.key < RPMI_KEYS_MAX && call.key != RPMI_KEY_SCRATCH &&
         !rpmi_regions_drop(caller, call.key))
         return false;
-    if (!rpmi_guest_serve(&port->port, &caller->guest, &call, &reply))
+    if (!rpmi_guest_serve(&listener->base, &caller->guest, &call, &reply))
         return false;
     if (reply.status == 0 && (call.kind == RPMI_CALL_OPEN || call.kind == RPMI_CALL_CLAIM)) {
-        err = rpmi_regions_grant(port, caller, reply.key, &grant);
+        err = rpmi_regions_grant(listener, caller, reply.key, &grant);
         if (err != 0) {
             /* The key is useless: the client closes nothing that it never got, so it leaves. */
             rpmi_diag(RPM_DIAG_WARNING, "a client loses its connection: %s", rpm_last_error());
@@ -334,19 +336,19 @@ static bool answer_call(struct rpmi_verbs_port *port, struct rpmi_caller *caller
     return rpmi_msg_send(caller, message, RPMI_REPLY_MSG);
 }
 
-void rpmi_caller_serve(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+void rpmi_caller_serve(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller)
 {
     uint32_t state = rpmi_caller_state(caller);
     bool stays = true;
 
     if (__atomic_load_n(&caller->guest.call_state, __ATOMIC_ACQUIRE) == RPMI_GUEST_ASKED) {
         if (state == RPMI_CALLER_GREETING && !caller->refused)
-            stays = greet(port, caller);
+            stays = greet(listener, caller);
         else if (state == RPMI_CALLER_LIVE)
-            stays = answer_call(port, caller);
+            stays = answer_call(listener, caller);
     }
     if (!stays || __atomic_load_n(&caller->gone, __ATOMIC_ACQUIRE) != 0)
-        rpmi_caller_leave(port, caller);
+        rpmi_caller_leave(listener, caller);
 }
 
 /* Into error: the NIC answers nothing of it any more. */
@@ -358,20 +360,20 @@ static void stop_queue(struct rpmi_caller *caller)
         rpmi_diag(RPM_DIAG_WARNING, "a queue pair cannot be stopped: %s", strerror(errno));
 }
 
-void rpmi_caller_leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+void rpmi_caller_leave(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller)
 {
     uint32_t state = rpmi_caller_state(caller);
 
     if (state != RPMI_CALLER_GREETING && state != RPMI_CALLER_LIVE)
         return;
-    rpmi_admission_leave(&port->admission, index_of(port, caller));
+    rpmi_admission_leave(&listener->admission, index_of(listener, caller));
     (void)rdma_disconnect(caller->id);
     __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE); /* the engine takes no more of it */
     stop_queue(caller);
     rpmi_regions_drop_all(caller);
-    rpmi_guest_leave(&port->port, &caller->guest);
+    rpmi_guest_leave(&listener->base, &caller->guest);
     __atomic_store_n(&caller->state, RPMI_CALLER_CLOSED, __ATOMIC_RELEASE);
-    rpmi_kick(port->engine_kick_fd);
+    rpmi_kick(listener->engine_kick_fd);
 }
 
 /* An empty write: it touches nothing, and is not acknowledged by a machine that is gone. */

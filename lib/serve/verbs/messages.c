@@ -63,18 +63,19 @@ bool rpmi_msg_send(struct rpmi_caller *caller, unsigned char *message, uint32_t 
 }
 
 /* The control thread is told; it lets the client go. */
-static void give_up(struct rpmi_verbs_port *port, struct rpmi_caller *caller, const char *why)
+static void give_up(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+                    const char *why)
 {
     rpmi_diag(RPM_DIAG_DEBUG, "client %u is let go: %s", caller->guest.client, why);
     __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE);
-    rpmi_kick(port->kick_fd);
+    rpmi_kick(listener->kick_fd);
 }
 
 /* Carry out as much of the RPC request at hand as a pass may take. */
-static void go_on(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint64_t *room,
+static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller, uint64_t *room,
                   struct rpmi_batch *batch)
 {
-    struct rpm_server *server = port->port.server;
+    struct rpm_server *server = listener->base.server;
     struct rpmi_op *op = &caller->rest;
     struct rpmi_part part = { caller->rest_at, op->len - caller->rest_at };
     int err;
@@ -105,15 +106,15 @@ static void go_on(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint
         caller->first_durable = caller->rpcs;
 }
 
-static void begin(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint64_t *room,
+static void begin(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller, uint64_t *room,
                   struct rpmi_batch *batch)
 {
     caller->rest_at = 0;
-    go_on(port, caller, room, batch);
+    go_on(listener, caller, room, batch);
 }
 
 /* A write with immediate data: the NIC put it there, we bring it to the domain. */
-static bool take_imm(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+static bool take_imm(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
                      const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
     uint32_t imm = ntohl(wc->imm_data);
@@ -127,15 +128,15 @@ static bool take_imm(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
         .len = (uint64_t)wc->byte_len + RPMI_LINE_BYTES - 1,
     };
     /* It may have begun anywhere in its first line; what lies behind the object is not its own. */
-    if (rpmi_service_extent(port->port.server->service, caller->guest.client, op->key, &extent) ==
-            0 &&
+    if (rpmi_service_extent(listener->base.server->service, caller->guest.client, op->key,
+                            &extent) == 0 &&
         op->offset < extent.bytes && op->len > extent.bytes - op->offset)
         op->len = extent.bytes - op->offset;
-    begin(port, caller, room, batch);
+    begin(listener, caller, room, batch);
     return true;
 }
 
-static bool take_message(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+static bool take_message(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
                          const unsigned char *message, uint32_t len)
 {
     uint32_t state = rpmi_caller_state(caller);
@@ -150,12 +151,12 @@ static bool take_message(struct rpmi_verbs_port *port, struct rpmi_caller *calle
     else
         return false;
     __atomic_store_n(&guest->call_state, RPMI_GUEST_ASKED, __ATOMIC_RELEASE);
-    rpmi_kick(port->kick_fd);
+    rpmi_kick(listener->kick_fd);
     return true;
 }
 
 /* False: nothing that a client may send. */
-static bool take_receive(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+static bool take_receive(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
                          const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
     const unsigned char *message =
@@ -163,33 +164,33 @@ static bool take_receive(struct rpmi_verbs_port *port, struct rpmi_caller *calle
 
     if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
         return rpmi_caller_state(caller) == RPMI_CALLER_LIVE &&
-               take_imm(port, caller, wc, room, batch);
+               take_imm(listener, caller, wc, room, batch);
     if (rpmi_msg_kind(message, wc->byte_len) != RPMI_MSG_RPC)
-        return take_message(port, caller, message, wc->byte_len);
+        return take_message(listener, caller, message, wc->byte_len);
     if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE ||
         rpmi_rpc_get(message, wc->byte_len, &caller->rest) != 0 ||
         caller->results - caller->results_sent == RPMI_CALLER_RESULTS)
         return false;
-    begin(port, caller, room, batch);
+    begin(listener, caller, room, batch);
     return true;
 }
 
-static void take_one(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+static void take_one(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
                      const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
     if ((wc->wr_id & RECEIVE_ID) == 0)
         __atomic_fetch_sub(&caller->sends, 1, __ATOMIC_RELAXED);
     if (wc->status != IBV_WC_SUCCESS) {
-        give_up(port, caller, ibv_wc_status_str(wc->status));
+        give_up(listener, caller, ibv_wc_status_str(wc->status));
         return;
     }
     /* After a failure nothing more is taken: the client has to come anew. */
     if ((wc->wr_id & RECEIVE_ID) == 0 || caller->status != 0)
         return;
-    if (!take_receive(port, caller, wc, room, batch))
-        give_up(port, caller, "it sent a message that cannot be");
+    if (!take_receive(listener, caller, wc, room, batch))
+        give_up(listener, caller, "it sent a message that cannot be");
     else if (!rpmi_msg_receive(caller, (uint32_t)(wc->wr_id & ~RECEIVE_ID)))
-        give_up(port, caller, "the device takes no receive");
+        give_up(listener, caller, "the device takes no receive");
 }
 
 /* Is there a completion to look at? */
@@ -228,9 +229,9 @@ static bool caller_ready(struct rpmi_caller *caller)
     return (caller->resting && caller->status == 0) || must_tell(caller) || poll_cq(caller);
 }
 
-bool rpmi_messages_ready(struct rpmi_port *port)
+bool rpmi_messages_ready(struct rpmi_listener *listener)
 {
-    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+    struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
     for (uint32_t i = 0; i < ours->callers_n; i++)
         if (caller_ready(&ours->callers[i]))
@@ -238,9 +239,9 @@ bool rpmi_messages_ready(struct rpmi_port *port)
     return false;
 }
 
-bool rpmi_messages_arm(struct rpmi_port *port)
+bool rpmi_messages_arm(struct rpmi_listener *listener)
 {
-    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+    struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
     uint32_t nics = __atomic_load_n(&ours->nics_n, __ATOMIC_ACQUIRE);
     struct ibv_cq *cq;
     uint64_t count;
@@ -254,10 +255,10 @@ bool rpmi_messages_arm(struct rpmi_port *port)
     for (uint32_t i = 0; i < ours->callers_n; i++)
         if (served(&ours->callers[i]) && ibv_req_notify_cq(ours->callers[i].cq, 0) != 0)
             give_up(ours, &ours->callers[i], "no notice of its messages");
-    return rpmi_messages_ready(port);
+    return rpmi_messages_ready(listener);
 }
 
-static void take_from(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
+static void take_from(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
                       struct rpmi_batch *batch)
 {
     uint64_t room = PASS_BYTES;
@@ -265,24 +266,24 @@ static void take_from(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
 
     caller->first_durable = 0;
     if (caller->resting && caller->status == 0)
-        go_on(port, caller, &room, batch);
+        go_on(listener, caller, &room, batch);
     while (served(caller) && (!caller->resting || caller->status != 0) && left > 0 && room > 0 &&
            poll_cq(caller)) {
-        take_one(port, caller, &caller->wc[caller->wc_at++], &room, batch);
+        take_one(listener, caller, &caller->wc[caller->wc_at++], &room, batch);
         left--;
     }
 }
 
 /* Not looked at from now on. */
-static void leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+static void leave(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller)
 {
     __atomic_store_n(&caller->state, RPMI_CALLER_LEFT, __ATOMIC_RELEASE);
-    rpmi_kick(port->kick_fd);
+    rpmi_kick(listener->kick_fd);
 }
 
-void rpmi_messages_take(struct rpmi_port *port, struct rpmi_batch *batch)
+void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch)
 {
-    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+    struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
     for (uint32_t i = 0; i < ours->callers_n; i++) {
         struct rpmi_caller *caller = &ours->callers[i];
@@ -295,7 +296,7 @@ void rpmi_messages_take(struct rpmi_port *port, struct rpmi_batch *batch)
 }
 
 /* Answers to lists, as far as there is room. False: some are left. */
-static bool send_results(struct rpmi_verbs_port *port, struct rpmi_caller *caller)
+static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller)
 {
     while (caller->results_sent != caller->results) {
         unsigned char *message = rpmi_caller_result_at(caller, caller->results_sent);
@@ -309,7 +310,7 @@ static bool send_results(struct rpmi_verbs_port *port, struct rpmi_caller *calle
         if (!must_tell(caller))
             return false;
         if (!rpmi_msg_send(caller, message, rpmi_load32(message + sizeof(uint32_t)))) {
-            give_up(port, caller, "the device takes no answer");
+            give_up(listener, caller, "the device takes no answer");
             return false;
         }
         caller->told = rpc;
@@ -327,9 +328,9 @@ static void note_sync(struct rpmi_caller *caller, const struct rpmi_batch *batch
     caller->status = batch->msync_status;
 }
 
-void rpmi_messages_answer(struct rpmi_port *port, const struct rpmi_batch *batch)
+void rpmi_messages_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch)
 {
-    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+    struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
     for (uint32_t i = 0; i < ours->callers_n; i++) {
         struct rpmi_caller *caller = &ours->callers[i];

@@ -17,10 +17,10 @@
 #include <sys/epoll.h>
 
 /* Does the device take all of the pool with this access? */
-static int try_pool(struct rpmi_verbs_port *port, const struct rpmi_serve_nic *nic,
+static int try_pool(struct rpmi_verbs_listener *listener, const struct rpmi_serve_nic *nic,
                     struct ibv_pd *pd, uint32_t access)
 {
-    struct rpmi_media *pool = &port->port.server->pool;
+    struct rpmi_media *pool = &listener->base.server->pool;
     struct ibv_mr *mr = NULL;
     int err = rpmi_nic_register(&nic->nic, pd, pool->base, pool->mem.bytes, access, &mr);
 
@@ -29,23 +29,23 @@ static int try_pool(struct rpmi_verbs_port *port, const struct rpmi_serve_nic *n
     return err;
 }
 
-static int try_out(struct rpmi_verbs_port *port, struct rpmi_serve_nic *nic)
+static int try_out(struct rpmi_verbs_listener *listener, struct rpmi_serve_nic *nic)
 {
-    const struct rpm_server *server = port->port.server;
+    const struct rpm_server *server = listener->base.server;
     struct ibv_pd *pd = ibv_alloc_pd(nic->nic.verbs);
     int err;
 
     if (pd == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no protection domain: %s", strerror(errno));
-    err = try_pool(port, nic, pd, RPMI_NIC_READ);
+    err = try_pool(listener, nic, pd, RPMI_NIC_READ);
     if (err == 0) {
-        nic->writes = try_pool(port, nic, pd, RPMI_NIC_WRITE) == 0;
+        nic->writes = try_pool(listener, nic, pd, RPMI_NIC_WRITE) == 0;
         /* What is not persistent by a probe takes no FLUSH to persistence, whatever the device
          * would say about it. */
         nic->flushes = nic->writes && nic->nic.flush &&
                        (server->pool.facts.medium == RPM_MEDIUM_DEVDAX ||
                         server->pool.facts.medium == RPM_MEDIUM_FSDAX) &&
-                       try_pool(port, nic, pd, RPMI_NIC_READ | RPMI_NIC_FLUSH) == 0;
+                       try_pool(listener, nic, pd, RPMI_NIC_READ | RPMI_NIC_FLUSH) == 0;
         if (!nic->writes)
             rpmi_diag(RPM_DIAG_NOTICE, "%s; clients send their bytes to the server's CPU instead",
                       rpm_last_error());
@@ -73,7 +73,7 @@ static void settle_facts(const struct rpm_server *server, struct rpmi_serve_nic 
         facts->methods |= 1u << RPM_METHOD_FLUSH;
 }
 
-static int open_channel(struct rpmi_verbs_port *port, struct rpmi_serve_nic *nic)
+static int open_channel(struct rpmi_verbs_listener *listener, struct rpmi_serve_nic *nic)
 {
     struct epoll_event event = { .events = EPOLLIN };
     int flags;
@@ -83,35 +83,35 @@ static int open_channel(struct rpmi_verbs_port *port, struct rpmi_serve_nic *nic
         return rpmi_fail(RPM_E_NOMEM, "no completion channel: %s", strerror(errno));
     flags = fcntl(nic->channel->fd, F_GETFL);
     if (flags >= 0 && fcntl(nic->channel->fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
-        epoll_ctl(port->port.engine_fd, EPOLL_CTL_ADD, nic->channel->fd, &event) == 0)
+        epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, nic->channel->fd, &event) == 0)
         return 0;
     (void)ibv_destroy_comp_channel(nic->channel);
     return rpmi_fail(RPM_E_IO, "cannot watch a completion channel: %s", strerror(errno));
 }
 
-int rpmi_serve_nic_of(struct rpmi_verbs_port *port, struct ibv_context *verbs,
+int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *verbs,
                       struct rpmi_serve_nic **nic)
 {
-    struct rpmi_serve_nic *fresh = &port->nics[port->nics_n % RPMI_NICS_MAX];
+    struct rpmi_serve_nic *fresh = &listener->nics[listener->nics_n % RPMI_NICS_MAX];
     int err;
 
-    for (uint32_t i = 0; i < port->nics_n; i++)
-        if (port->nics[i].nic.verbs == verbs) {
-            *nic = &port->nics[i];
+    for (uint32_t i = 0; i < listener->nics_n; i++)
+        if (listener->nics[i].nic.verbs == verbs) {
+            *nic = &listener->nics[i];
             return 0;
         }
-    if (port->nics_n == RPMI_NICS_MAX)
-        return rpmi_fail(RPM_E_LIMIT, "one port serves through %u devices", RPMI_NICS_MAX);
+    if (listener->nics_n == RPMI_NICS_MAX)
+        return rpmi_fail(RPM_E_LIMIT, "one listener serves through %u devices", RPMI_NICS_MAX);
     memset(fresh, 0, sizeof(*fresh));
     err = rpmi_nic_probe(verbs, &fresh->nic);
     if (err == 0)
-        err = try_out(port, fresh);
+        err = try_out(listener, fresh);
     if (err == 0)
-        err = open_channel(port, fresh);
+        err = open_channel(listener, fresh);
     if (err != 0)
         return err;
-    settle_facts(port->port.server, fresh);
-    __atomic_store_n(&port->nics_n, port->nics_n + 1, __ATOMIC_RELEASE);
+    settle_facts(listener->base.server, fresh);
+    __atomic_store_n(&listener->nics_n, listener->nics_n + 1, __ATOMIC_RELEASE);
     *nic = fresh;
     return 0;
 }

@@ -21,10 +21,10 @@ static int register_part(struct rpmi_caller *caller, unsigned char *base, uint64
     return rpmi_nic_register(&caller->nic->nic, caller->pd, base, bytes, access, mr);
 }
 
-static int register_key(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint32_t key,
-                        const struct rpmi_extent *extent)
+static int register_key(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+                        uint32_t key, const struct rpmi_extent *extent)
 {
-    struct rpm_server *server = port->port.server;
+    struct rpm_server *server = listener->base.server;
     bool pool = extent->area == RPMI_AREA_POOL;
     unsigned char *base = (pool ? server->pool.base : server->dram.base) + extent->offset;
     uint32_t reading = RPMI_NIC_READ;
@@ -44,10 +44,10 @@ static int register_key(struct rpmi_verbs_port *port, struct rpmi_caller *caller
     return err;
 }
 
-int rpmi_regions_grant(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint32_t key,
-                       struct rpmi_grant_key *grant)
+int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+                       uint32_t key, struct rpmi_grant_key *grant)
 {
-    struct rpm_server *server = port->port.server;
+    struct rpm_server *server = listener->base.server;
     struct rpmi_extent extent;
     int err;
 
@@ -55,7 +55,7 @@ int rpmi_regions_grant(struct rpmi_verbs_port *port, struct rpmi_caller *caller,
     err = rpmi_service_extent(server->service, caller->guest.client, key, &extent);
     rpmi_serve_unlock(server);
     if (err == 0)
-        err = register_key(port, caller, key, &extent);
+        err = register_key(listener, caller, key, &extent);
     if (err != 0) {
         (void)rpmi_regions_drop(caller, key);
         return err;
@@ -112,9 +112,9 @@ static bool fence(struct rpmi_caller *caller, uint32_t key)
     return drop(&caller->write_mr[key]);
 }
 
-int rpmi_regions_quiesce(struct rpmi_port *port, uint64_t header_offset)
+int rpmi_regions_quiesce(struct rpmi_listener *listener, uint64_t header_offset)
 {
-    struct rpmi_verbs_port *ours = rpmi_verbs_port_of(port);
+    struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
     for (uint32_t i = 0; i < ours->callers_n; i++) {
         struct rpmi_caller *caller = &ours->callers[i];

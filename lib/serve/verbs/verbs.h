@@ -16,7 +16,7 @@
 #define RPMI_SERVE_VERBS_H
 
 #include "serve/admission.h"
-#include "serve/port.h"
+#include "serve/listener.h"
 #include "serve/serve.h"
 #include "transport/verbs/message.h"
 #include "transport/verbs/nic.h"
@@ -88,10 +88,10 @@ struct rpmi_caller {
     uint32_t wc_at;
 };
 
-struct rpmi_verbs_port {
-    struct rpmi_port port;
+struct rpmi_verbs_listener {
+    struct rpmi_listener base;
     struct rdma_event_channel *events;
-    struct rdma_cm_id *listener;
+    struct rdma_cm_id *listen_id;
     int kick_fd;        /* the engine has something for the control thread */
     int engine_kick_fd; /* and the other way round */
     struct rpmi_serve_nic nics[RPMI_NICS_MAX];
@@ -101,9 +101,9 @@ struct rpmi_verbs_port {
     struct rpmi_admission admission; /* those of them that are being greeted */
 };
 
-static inline struct rpmi_verbs_port *rpmi_verbs_port_of(struct rpmi_port *port)
+static inline struct rpmi_verbs_listener *rpmi_verbs_listener_of(struct rpmi_listener *listener)
 {
-    return (struct rpmi_verbs_port *)(void *)port;
+    return (struct rpmi_verbs_listener *)(void *)listener;
 }
 
 static inline uint32_t rpmi_caller_state(const struct rpmi_caller *caller)
@@ -113,38 +113,38 @@ static inline uint32_t rpmi_caller_state(const struct rpmi_caller *caller)
 
 /* nics.c: what is known of a device, tried out on the pool when it is new. RPM_E_NOCAP (this
  * memory cannot be had through it), RPM_E_NOMEM, RPM_E_LIMIT, RPM_E_IO. */
-int rpmi_serve_nic_of(struct rpmi_verbs_port *port, struct ibv_context *verbs,
+int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *verbs,
                       struct rpmi_serve_nic **nic);
 
 /* caller.c; by the control thread. */
 /* Somebody asks to be connected: accept or refuse @id, which is taken either way. */
-void rpmi_caller_admit(struct rpmi_verbs_port *port, struct rdma_cm_id *id,
+void rpmi_caller_admit(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id,
                        const struct rdma_conn_param *param);
 /* What the engine handed over. */
-void rpmi_caller_serve(struct rpmi_verbs_port *port, struct rpmi_caller *caller);
+void rpmi_caller_serve(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller);
 /* The client is gone, or has to go. */
-void rpmi_caller_leave(struct rpmi_verbs_port *port, struct rpmi_caller *caller);
+void rpmi_caller_leave(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller);
 /* Look whether a silent client's machine still answers. */
 void rpmi_caller_probe(struct rpmi_caller *caller);
 /* Give places back that the engine has left, a few at a time. True: there are more. */
-bool rpmi_callers_retire(struct rpmi_verbs_port *port);
-/* The port closes, and no loop runs: give all places back. */
-void rpmi_callers_farewell(struct rpmi_verbs_port *port);
+bool rpmi_callers_retire(struct rpmi_verbs_listener *listener);
+/* The listener closes, and no loop runs: give all places back. */
+void rpmi_callers_farewell(struct rpmi_verbs_listener *listener);
 
 /* regions.c; by the control thread. */
 /* Register what @key opens. RPM_E_NOMEM, RPM_E_TOOBIG, RPM_E_NOCAP. */
-int rpmi_regions_grant(struct rpmi_verbs_port *port, struct rpmi_caller *caller, uint32_t key,
-                       struct rpmi_grant_key *grant);
+int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+                       uint32_t key, struct rpmi_grant_key *grant);
 /* False: the device does not let go of it. */
 bool rpmi_regions_drop(struct rpmi_caller *caller, uint32_t key);
 void rpmi_regions_drop_all(struct rpmi_caller *caller);
-int rpmi_regions_quiesce(struct rpmi_port *port, uint64_t header_offset);
+int rpmi_regions_quiesce(struct rpmi_listener *listener, uint64_t header_offset);
 
 /* messages.c; by the engine. */
-bool rpmi_messages_ready(struct rpmi_port *port);
-bool rpmi_messages_arm(struct rpmi_port *port);
-void rpmi_messages_take(struct rpmi_port *port, struct rpmi_batch *batch);
-void rpmi_messages_answer(struct rpmi_port *port, const struct rpmi_batch *batch);
+bool rpmi_messages_ready(struct rpmi_listener *listener);
+bool rpmi_messages_arm(struct rpmi_listener *listener);
+void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch);
+void rpmi_messages_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);
 /* By both threads: post receive @i; send a message that lies in the caller's buffers. */
 bool rpmi_msg_receive(struct rpmi_caller *caller, uint32_t i);
 bool rpmi_msg_send(struct rpmi_caller *caller, unsigned char *message, uint32_t len);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clients behind a port, without anything that carries their messages.
+// Clients behind a listener, without anything that carries their messages.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -11,8 +11,8 @@ extern "C" {
 namespace
 {
 
-struct Port : rpmi_port {
-    explicit Port(const support::Server &from) : rpmi_port{}
+struct Listener : rpmi_listener {
+    explicit Listener(const support::Server &from) : rpmi_listener{}
     {
         server = from.get();
         strcpy(pool, "main");
@@ -29,7 +29,7 @@ rpmi_entry wish(const char *pool)
     return entry;
 }
 
-rpmi_reply ask(Port &port, rpmi_guest &guest, uint32_t kind, uint32_t key = 0)
+rpmi_reply ask(Listener &listener, rpmi_guest &guest, uint32_t kind, uint32_t key = 0)
 {
     rpmi_call call = {};
     rpmi_reply reply = {};
@@ -43,33 +43,33 @@ rpmi_reply ask(Port &port, rpmi_guest &guest, uint32_t kind, uint32_t key = 0)
         strcpy(call.name, "region");
     }
     rpmi_call_put(guest.call, &call);
-    REQUIRE(rpmi_guest_serve(&port, &guest, &call, &reply));
+    REQUIRE(rpmi_guest_serve(&listener, &guest, &call, &reply));
     return reply;
 }
 
 } // namespace
 
-TEST_CASE("guest: a guest names the pool of the port, or none", "[serve]")
+TEST_CASE("guest: a guest names the pool of the listener, or none", "[serve]")
 {
     support::Server server;
-    Port port(server);
+    Listener listener(server);
     rpmi_welcome welcome;
 
     for (const char *pool : { "", "main" }) {
         rpmi_guest guest = {};
         rpmi_entry entry = wish(pool);
 
-        REQUIRE(rpmi_guest_enter(&port, &guest, &entry, &welcome) == 0);
+        REQUIRE(rpmi_guest_enter(&listener, &guest, &entry, &welcome) == 0);
         CHECK(welcome.client == guest.client);
         CHECK(welcome.client != 0);
         CHECK(server.stats().clients == 1);
-        rpmi_guest_leave(&port, &guest);
+        rpmi_guest_leave(&listener, &guest);
         CHECK(guest.client == 0);
         CHECK(server.stats().clients == 0);
     }
     rpmi_guest guest = {};
     rpmi_entry entry = wish("other");
-    CHECK(rpmi_guest_enter(&port, &guest, &entry, &welcome) == RPM_E_NOENT);
+    CHECK(rpmi_guest_enter(&listener, &guest, &entry, &welcome) == RPM_E_NOENT);
     CHECK(welcome.status == RPM_E_NOENT);
     CHECK(std::string(welcome.text).find("other") != std::string::npos);
     CHECK(guest.client == 0);
@@ -81,53 +81,53 @@ TEST_CASE("guest: one guest more than the server takes is refused with a reason"
     support::ServerOpts opts;
     opts.clients_max = 1;
     support::Server server(opts);
-    Port port(server);
+    Listener listener(server);
     rpmi_guest first = {};
     rpmi_guest second = {};
     rpmi_entry entry = wish("");
     rpmi_welcome welcome;
 
-    REQUIRE(rpmi_guest_enter(&port, &first, &entry, &welcome) == 0);
-    CHECK(rpmi_guest_enter(&port, &second, &entry, &welcome) == RPM_E_REFUSED);
+    REQUIRE(rpmi_guest_enter(&listener, &first, &entry, &welcome) == 0);
+    CHECK(rpmi_guest_enter(&listener, &second, &entry, &welcome) == RPM_E_REFUSED);
     CHECK(std::string(welcome.text).find("1 clients") != std::string::npos);
-    rpmi_guest_leave(&port, &first);
-    CHECK(rpmi_guest_enter(&port, &second, &entry, &welcome) == 0);
-    rpmi_guest_leave(&port, &second);
+    rpmi_guest_leave(&listener, &first);
+    CHECK(rpmi_guest_enter(&listener, &second, &entry, &welcome) == 0);
+    rpmi_guest_leave(&listener, &second);
 }
 
 TEST_CASE("guest: a guest that leaves with keys in hand counts as dead", "[serve]")
 {
     support::Server server;
-    Port port(server);
+    Listener listener(server);
     rpmi_entry entry = wish("");
     rpmi_welcome welcome;
     rpmi_guest guest = {};
 
-    REQUIRE(rpmi_guest_enter(&port, &guest, &entry, &welcome) == 0);
-    rpmi_reply reply = ask(port, guest, RPMI_CALL_OPEN);
+    REQUIRE(rpmi_guest_enter(&listener, &guest, &entry, &welcome) == 0);
+    rpmi_reply reply = ask(listener, guest, RPMI_CALL_OPEN);
     REQUIRE(reply.status == 0);
-    CHECK(ask(port, guest, RPMI_CALL_CLOSE, reply.key).status == 0);
-    rpmi_guest_leave(&port, &guest);
+    CHECK(ask(listener, guest, RPMI_CALL_CLOSE, reply.key).status == 0);
+    rpmi_guest_leave(&listener, &guest);
     CHECK(server.stats().died == 0);
 
-    REQUIRE(rpmi_guest_enter(&port, &guest, &entry, &welcome) == 0);
-    REQUIRE(ask(port, guest, RPMI_CALL_OPEN).status == 0);
-    rpmi_guest_leave(&port, &guest);
+    REQUIRE(rpmi_guest_enter(&listener, &guest, &entry, &welcome) == 0);
+    REQUIRE(ask(listener, guest, RPMI_CALL_OPEN).status == 0);
+    rpmi_guest_leave(&listener, &guest);
     CHECK(server.stats().died == 1);
 }
 
 TEST_CASE("guest: what is no call lets the guest go", "[serve]")
 {
     support::Server server;
-    Port port(server);
+    Listener listener(server);
     rpmi_entry entry = wish("");
     rpmi_welcome welcome;
     rpmi_guest guest = {};
     rpmi_call call;
     rpmi_reply reply;
 
-    REQUIRE(rpmi_guest_enter(&port, &guest, &entry, &welcome) == 0);
+    REQUIRE(rpmi_guest_enter(&listener, &guest, &entry, &welcome) == 0);
     memset(guest.call, 0xff, sizeof(guest.call));
-    CHECK_FALSE(rpmi_guest_serve(&port, &guest, &call, &reply));
-    rpmi_guest_leave(&port, &guest);
+    CHECK_FALSE(rpmi_guest_serve(&listener, &guest, &call, &reply));
+    rpmi_guest_leave(&listener, &guest);
 }

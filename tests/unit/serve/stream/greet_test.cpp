@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a stream port greets: whoever does not know the words, or the secret, stays outside, and
+// How a stream listener greets: whoever does not know the words, or the secret, stays outside, and
 // nobody else notices.
 #include "raw.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// raw.h: a client that speaks to a stream port by hand, so that it can misbehave.
+// raw.h: a client that speaks to a stream listener by hand, so that it can misbehave.
 #ifndef TESTS_UNIT_SERVE_STREAM_RAW_H
 #define TESTS_UNIT_SERVE_STREAM_RAW_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port.h: one address besides shm: that a server listens at, and how requests come in there.
- * Clients behind a port are strangers from another machine: they are greeted (wire/greet.h), hold
- * keys, and have their memory touched by nobody.
+ * listener.h: one address besides shm: that a server listens at, and how requests come in there.
+ * Clients behind a listener are strangers from another machine: they are greeted (wire/greet.h),
+ * hold keys, and have their memory touched by nobody.
  *
  * The control thread greets, serves calls and lets go; the engine carries out requests. What they
  * hand each other is in struct rpmi_guest.
  */
-#ifndef RPMI_PORT_H
-#define RPMI_PORT_H
+#ifndef RPMI_LISTENER_H
+#define RPMI_LISTENER_H
 
 #include "base/url.h"
 #include "serve/work.h"
@@ -19,45 +19,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rpmi_port;
+struct rpmi_listener;
 
-struct rpmi_port_ops {
+struct rpmi_listener_ops {
     const char *scheme;
 
     /* Listen. Owns nothing on failure. RPM_E_INVAL, RPM_E_OWNED, RPM_E_NOCAP, RPM_E_DENIED,
      * RPM_E_NOMEM, RPM_E_IO. The pool is not formatted yet: its bytes may be looked at by nobody.
      */
-    int (*open)(struct rpm_server *server, const struct rpmi_url *url, struct rpmi_port **port);
+    int (*open)(struct rpm_server *server, const struct rpmi_url *url,
+                struct rpmi_listener **listener);
 
     /* Control thread: control_fd was readable, or the time came that the last turn named. Returns
      * how many milliseconds later the next turn is wanted at the latest, -1: whenever. */
-    int (*turn)(struct rpmi_port *port);
+    int (*turn)(struct rpmi_listener *listener);
 
     /* Engine: is there something to take? Cheap, never blocks. */
-    bool (*ready)(struct rpmi_port *port);
+    bool (*ready)(struct rpmi_listener *listener);
 
     /* Engine, about to sleep on engine_fd: see to it that it becomes readable when there is
      * something. True: there is something already. NULL: it always does. */
-    bool (*arm)(struct rpmi_port *port);
+    bool (*arm)(struct rpmi_listener *listener);
 
     /* Engine, under the server's lock: carry out what is there, for a bounded time. */
-    void (*take)(struct rpmi_port *port, struct rpmi_batch *batch);
+    void (*take)(struct rpmi_listener *listener, struct rpmi_batch *batch);
 
     /* Engine, without the lock, after the drain and the msync: answer what was taken. */
-    void (*answer)(struct rpmi_port *port, const struct rpmi_batch *batch);
+    void (*answer)(struct rpmi_listener *listener, const struct rpmi_batch *batch);
 
     /* Control thread, under the lock: what an older writer of the log there may still have on its
      * way must not land after this. RPM_E_OWNED: it may. NULL: every write is judged when it
      * lands. */
-    int (*quiesce)(struct rpmi_port *port, uint64_t header_offset);
+    int (*quiesce)(struct rpmi_listener *listener, uint64_t header_offset);
 
     /* Let every guest go and stop listening. No loop runs any more. */
-    void (*close)(struct rpmi_port *port);
+    void (*close)(struct rpmi_listener *listener);
 };
 
-/* Embedded first in every port's own struct; ops and server are set by who opens it. */
-struct rpmi_port {
-    const struct rpmi_port_ops *ops;
+/* Embedded first in every listener's own struct; ops and server are set by who opens it. */
+struct rpmi_listener {
+    const struct rpmi_listener_ops *ops;
     struct rpm_server *server;
     int control_fd;               /* readable: turn() has something to do */
     int engine_fd;                /* readable: there may be something to take; -1: never */
@@ -69,7 +70,7 @@ struct rpmi_port {
 /* A call on its way from the engine, which receives it, to the control thread, and back. */
 enum rpmi_guest_call { RPMI_GUEST_IDLE = 0, RPMI_GUEST_ASKED = 1, RPMI_GUEST_ANSWERED = 2 };
 
-/* A client behind a port. Embedded in what the port keeps for each. */
+/* A client behind a listener. Embedded in what the listener keeps for each. */
 struct rpmi_guest {
     uint32_t client;     /* id, 0: not let in */
     uint32_t keys;       /* granted and not given back */
@@ -80,21 +81,21 @@ struct rpmi_guest {
 
 /* guest.c; all by the control thread. */
 
-/* Let a client in (its call_state is the port's to set): judge the pool it names, attach it, fill
- * in @welcome but for mode, depth and staging_bytes. On an error @welcome is a refusal that says
- * why. */
-int rpmi_guest_enter(struct rpmi_port *port, struct rpmi_guest *guest,
+/* Let a client in (its call_state is the listener's to set): judge the pool it names, attach it,
+ * fill in @welcome but for mode, depth and staging_bytes. On an error @welcome is a refusal that
+ * says why. */
+int rpmi_guest_enter(struct rpmi_listener *listener, struct rpmi_guest *guest,
                      const struct rpmi_entry *entry, struct rpmi_welcome *welcome);
 
 /* A refusal with the text of the last error. */
-void rpmi_guest_refuse(struct rpmi_port *port, int status, struct rpmi_welcome *welcome);
+void rpmi_guest_refuse(struct rpmi_listener *listener, int status, struct rpmi_welcome *welcome);
 
 /* Serve the call in @guest->call. False: it was none, let the guest go. The caller puts @reply into
- * @guest->reply, when it has added to it what the port has to add. */
-bool rpmi_guest_serve(struct rpmi_port *port, struct rpmi_guest *guest, struct rpmi_call *call,
-                      struct rpmi_reply *reply);
+ * @guest->reply, when it has added to it what the listener has to add. */
+bool rpmi_guest_serve(struct rpmi_listener *listener, struct rpmi_guest *guest,
+                      struct rpmi_call *call, struct rpmi_reply *reply);
 
 /* The client is gone, and nothing of it lands any more: end its claims, keys and locks. */
-void rpmi_guest_leave(struct rpmi_port *port, struct rpmi_guest *guest);
+void rpmi_guest_leave(struct rpmi_listener *listener, struct rpmi_guest *guest);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stream ports from opening to closing: names, addresses, and what they are called to clients.
+// Stream listeners from opening to closing: names, addresses, and what they are called to clients.
 #include "raw.h"
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ void note(void *, rpm_diag_level, const char *text)
 
 } // namespace
 
-TEST_CASE("port: port 0 is chosen, and can be asked for", "[unit]")
+TEST_CASE("listener: port 0 is chosen, and can be asked for", "[unit]")
 {
     std::string url;
 
@@ -68,7 +68,7 @@ TEST_CASE("port: port 0 is chosen, and can be asked for", "[unit]")
     CHECK(url.compare(0, 12, "tcp://[::1]:") == 0);
 }
 
-TEST_CASE("port: several addresses, each told, none after the last", "[unit]")
+TEST_CASE("listener: several addresses, each told, none after the last", "[unit]")
 {
     support::ServerOpts opts = raw::at_port();
     support::Dir dir;
@@ -84,7 +84,7 @@ TEST_CASE("port: several addresses, each told, none after the last", "[unit]")
     CHECK(rpm_server_url(server.get(), 1, url, 8) == RPM_E_TOOBIG);
 }
 
-TEST_CASE("port: an address that is taken, and one that is not ours", "[unit]")
+TEST_CASE("listener: an address that is taken, and one that is not ours", "[unit]")
 {
     Server server(raw::at_port());
     support::Dir dir;
@@ -101,7 +101,7 @@ TEST_CASE("port: an address that is taken, and one that is not ours", "[unit]")
     CHECK(access((dir / "file").c_str(), F_OK) == 0); // left alone
 }
 
-TEST_CASE("port: a Unix socket is its owner's, and is owned by one server", "[unit]")
+TEST_CASE("listener: a Unix socket is its owner's, and is owned by one server", "[unit]")
 {
     support::ServerOpts opts;
     support::Dir dir;
@@ -119,7 +119,7 @@ TEST_CASE("port: a Unix socket is its owner's, and is owned by one server", "[un
     CHECK(open_at("unix:" + dir / "stream") == 0);
 }
 
-TEST_CASE("port: one that other machines reach without a secret is warned about", "[unit]")
+TEST_CASE("listener: one that other machines reach without a secret is warned about", "[unit]")
 {
     rpm_diag_sink(note, nullptr, RPM_DIAG_WARNING);
     said.clear();
@@ -132,7 +132,7 @@ TEST_CASE("port: one that other machines reach without a secret is warned about"
     rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
 }
 
-TEST_CASE("port: every address of this machine is one port", "[unit]")
+TEST_CASE("listener: every address of this machine is one port", "[unit]")
 {
     std::string url;
 

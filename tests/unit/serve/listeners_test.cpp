@@ -17,7 +17,8 @@ static int open_at(const std::string &listen)
     return err;
 }
 
-TEST_CASE("ports: a server listens at a list of addresses, and says which one it cannot", "[serve]")
+TEST_CASE("listeners: a server listens at a list of addresses, and says which one it cannot",
+          "[serve]")
 {
     support::Dir dir;
     std::string shm = "shm:" + dir / "socket";
@@ -34,7 +35,7 @@ TEST_CASE("ports: a server listens at a list of addresses, and says which one it
     CHECK(open_at("shm:" + std::string(2000, 'x')) == RPM_E_INVAL);
 }
 
-TEST_CASE("ports: an address that cannot be had leaves nothing behind", "[serve]")
+TEST_CASE("listeners: an address that cannot be had leaves nothing behind", "[serve]")
 {
     support::Dir dir;
     std::string shm = "shm:" + dir / "socket";

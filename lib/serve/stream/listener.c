@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listener.c: a stream listener from opening to closing, as listener.h wants it.
+ *
+ * Tests: tests/unit/serve/stream/listener_test.cpp
+ */
+#include "serve/stream/stream.h"
+
+#include "base/diag.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "transport/stream/tls.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define TAG_NUDGE UINT32_MAX
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+static void stream_close(struct rpmi_listener *base)
+{
+    struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
+
+    rpmi_stream_unlisten(listener);
+    if (listener->place != NULL)
+        rpmi_stream_farewell(listener);
+    close_fd(&listener->bell);
+    close_fd(&listener->nudge);
+    close_fd(&base->control_fd);
+    close_fd(&base->engine_fd);
+    rpmi_tls_forget(&listener->show);
+    if (listener->buffers != NULL)
+        (void)munmap(listener->buffers,
+                     (size_t)listener->places * (RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES));
+    rpmi_admission_close(&listener->admission);
+    rpmi_free(listener->place);
+    rpmi_free(listener);
+}
+
+/* Buffers are touched by whoever has a guest only; the rest is address space. */
+static int make_places(struct rpmi_stream_listener *listener)
+{
+    const size_t each = RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES;
+    void *base;
+
+    listener->place = rpmi_alloc(listener->places * sizeof(listener->place[0]), RPMI_LINE_BYTES);
+    if (listener->place == NULL || rpmi_admission_open(&listener->admission, listener->places) != 0)
+        return RPM_E_NOMEM;
+    base = mmap(NULL, listener->places * each, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return rpmi_fail(RPM_E_NOMEM, "no memory for %u guests: %s", listener->places,
+                         strerror(errno));
+    listener->buffers = base;
+    for (uint32_t i = 0; i < listener->places; i++) {
+        listener->place[i].pipe.fd = -1;
+        listener->place[i].in = listener->buffers + i * each;
+        listener->place[i].out = listener->place[i].in + RPMI_STREAM_TAKE_BYTES;
+    }
+    return 0;
+}
+
+static int make_events(struct rpmi_stream_listener *listener)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = TAG_NUDGE };
+
+    listener->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->base.control_fd = epoll_create1(EPOLL_CLOEXEC);
+    listener->base.engine_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (listener->bell < 0 || listener->nudge < 0 || listener->base.control_fd < 0 ||
+        listener->base.engine_fd < 0 ||
+        epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, listener->nudge, &event) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot open a listener's descriptors: %s", strerror(errno));
+    return 0;
+}
+
+static int make_tls(struct rpmi_stream_listener *listener, const struct rpmi_url *url)
+{
+    struct rpm_server *server = listener->base.server;
+    const char *asked = rpmi_url_get(url, "tls", "off");
+
+    if (strcmp(asked, "off") == 0)
+        return 0;
+    if (strcmp(asked, "on") != 0)
+        return rpmi_fail(RPM_E_INVAL, "tls=%s: on or off", asked);
+    if (server->tls_cert == NULL)
+        return rpmi_fail(RPM_E_INVAL, "tls=on takes a certificate and its key");
+    server->tls_shown = true;
+    return rpmi_tls_show(server->tls_cert, server->tls_key, &listener->show);
+}
+
+static int stream_open(struct rpm_server *server, const struct rpmi_url *url,
+                       struct rpmi_listener **listener)
+{
+    struct rpmi_stream_listener *fresh = rpmi_alloc(sizeof(*fresh), RPMI_LINE_BYTES);
+    int err;
+
+    if (fresh == NULL)
+        return RPM_E_NOMEM;
+    fresh->base.server = server;
+    fresh->base.control_fd = fresh->base.engine_fd = fresh->bell = fresh->nudge = -1;
+    fresh->local.listen_fd = fresh->local.lock_fd = -1;
+    fresh->places = server->clients_max + RPMI_GREETERS;
+    err = rpmi_stream_name_get(url, true, &fresh->name);
+    if (err == 0)
+        err = make_tls(fresh, url);
+    if (err == 0)
+        err = make_places(fresh);
+    if (err == 0)
+        err = make_events(fresh);
+    if (err == 0)
+        err = rpmi_stream_listen(fresh);
+    if (err == 0)
+        err = rpmi_stream_watch(fresh);
+    if (err != 0) {
+        stream_close(&fresh->base);
+        return err;
+    }
+    memcpy(fresh->base.pool, fresh->name.endpoint.pool, sizeof(fresh->base.pool));
+    fresh->base.facts = server->facts;
+    fresh->base.facts.methods &= ~(1u << RPM_METHOD_STORE);
+    *listener = &fresh->base;
+    return 0;
+}
+
+static bool stream_ready(struct rpmi_listener *base)
+{
+    struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
+
+    if (listener->todo == 0)
+        rpmi_stream_look(listener);
+    return listener->todo != 0;
+}
+
+/* The sockets, and the control thread's nudge, are in the set that the engine sleeps on. What was
+ * nudged before is seen by the look that follows; that look is a real one. */
+static bool stream_arm(struct rpmi_listener *base)
+{
+    struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
+    uint64_t count;
+
+    (void)!read(listener->nudge, &count, sizeof(count));
+    listener->turns = 0;
+    return listener->held != 0;
+}
+
+const struct rpmi_listener_ops rpmi_tcp_listener = {
+    .scheme = "tcp",
+    .open = stream_open,
+    .turn = rpmi_stream_turn,
+    .ready = stream_ready,
+    .arm = stream_arm,
+    .take = rpmi_stream_take,
+    .answer = rpmi_stream_answer,
+    .close = stream_close,
+};
+
+const struct rpmi_listener_ops rpmi_unix_listener = {
+    .scheme = "unix",
+    .open = stream_open,
+    .turn = rpmi_stream_turn,
+    .ready = stream_ready,
+    .arm = stream_arm,
+    .take = rpmi_stream_take,
+    .answer = rpmi_stream_answer,
+    .close = stream_close,
+};

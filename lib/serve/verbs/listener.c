@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listener.c: a server's address on RDMA devices: listen, hear of connections, greet, let go.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "serve/verbs/verbs.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/endpoint.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define BACKLOG 1024 /* what the kernel allows for; without a place there, a client is refused */
+#define TURN_MS 1000 /* with clients: their machines are looked after */
+
+static int no_device(const struct rpmi_endpoint *at)
+{
+    return rpmi_fail(RPM_E_NOCAP,
+                     "no RDMA device has the address %s; rpm-probe --devices lists what there is",
+                     at->host);
+}
+
+static int bind_failed(const struct rpmi_endpoint *at)
+{
+    if (errno == EADDRINUSE)
+        return rpmi_fail(RPM_E_OWNED, "another server listens at %s:%s", at->host, at->port);
+    if (errno == EACCES || errno == EPERM)
+        return rpmi_fail(RPM_E_DENIED, "may not listen at %s:%s", at->host, at->port);
+    if (errno == ENODEV || errno == EADDRNOTAVAIL)
+        return no_device(at);
+    return rpmi_fail(RPM_E_IO, "cannot listen at %s:%s: %s", at->host, at->port, strerror(errno));
+}
+
+/* As a client dials it, with the port that it became. */
+static void put_url(struct rpmi_verbs_listener *listener, const struct rpmi_endpoint *at)
+{
+    bool bracket = strchr(at->host, ':') != NULL;
+
+    (void)snprintf(listener->base.url, sizeof(listener->base.url), "verbs://%s%s%s:%u%s%s",
+                   bracket ? "[" : "", at->host, bracket ? "]" : "",
+                   (unsigned)ntohs(rdma_get_src_port(listener->listen_id)),
+                   at->pool[0] != '\0' ? "/" : "", at->pool);
+}
+
+static bool is_any(const struct sockaddr *address)
+{
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
+    const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
+
+    return address->sa_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr)
+                                          : four->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/* Every address of every device: of IPv6 and of IPv4, or of IPv4 where there is nothing else. */
+static int bind_all(struct rpmi_verbs_listener *listener, const struct rpmi_endpoint *at)
+{
+    in_port_t number = htons((uint16_t)strtoul(at->port, NULL, 10));
+    struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = number };
+    struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = number };
+    int only = 0;
+
+    (void)rdma_set_option(listener->listen_id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
+                          sizeof(only));
+    if (rdma_bind_addr(listener->listen_id, (struct sockaddr *)&six) == 0 ||
+        (errno != EADDRINUSE && rdma_bind_addr(listener->listen_id, (struct sockaddr *)&four) == 0))
+        return 0;
+    return bind_failed(at);
+}
+
+static int bind_one(struct rpmi_verbs_listener *listener, const struct rpmi_endpoint *at)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
+    struct addrinfo *found;
+    int err = getaddrinfo(at->host, at->port, &hints, &found);
+
+    if (err != 0)
+        return rpmi_fail(RPM_E_INVAL, "%s: %s", at->host, gai_strerror(err));
+    if (rdma_bind_addr(listener->listen_id, found->ai_addr) != 0)
+        err = bind_failed(at);
+    else if (listener->listen_id->verbs == NULL && !is_any(found->ai_addr))
+        err = no_device(at); /* the kernel takes some addresses that no device has: 127.0.0.1 */
+    freeaddrinfo(found);
+    return err;
+}
+
+static int listen_at(struct rpmi_verbs_listener *listener, const struct rpmi_endpoint *at)
+{
+    int err = strcmp(at->host, "*") == 0 ? bind_all(listener, at) : bind_one(listener, at);
+
+    if (err == 0 && rdma_listen(listener->listen_id, BACKLOG) != 0)
+        err = bind_failed(at);
+    if (err == 0)
+        put_url(listener, at);
+    return err;
+}
+
+static int open_events(struct rpmi_verbs_listener *listener)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    int flags;
+
+    listener->events = rdma_create_event_channel();
+    if (listener->events == NULL)
+        return rpmi_fail(RPM_E_NOCAP, "this kernel has no RDMA connection manager: %s",
+                         strerror(errno));
+    flags = fcntl(listener->events->fd, F_GETFL);
+    listener->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->engine_kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->base.control_fd = epoll_create1(EPOLL_CLOEXEC);
+    listener->base.engine_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (flags < 0 || fcntl(listener->events->fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+        listener->kick_fd < 0 || listener->engine_kick_fd < 0 || listener->base.control_fd < 0 ||
+        listener->base.engine_fd < 0 ||
+        epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->events->fd, &event) != 0 ||
+        epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->kick_fd, &event) != 0 ||
+        epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, listener->engine_kick_fd, &event) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot open a listener's descriptors: %s", strerror(errno));
+    if (rdma_create_id(listener->events, &listener->listen_id, NULL, RDMA_PS_TCP) != 0)
+        return rpmi_fail(RPM_E_NOMEM, "no connection identifier: %s", strerror(errno));
+    return 0;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static void listener_close(struct rpmi_listener *base)
+{
+    struct rpmi_verbs_listener *listener = rpmi_verbs_listener_of(base);
+
+    rpmi_callers_farewell(listener);
+    if (listener->listen_id != NULL)
+        (void)rdma_destroy_id(listener->listen_id);
+    for (uint32_t i = 0; i < listener->nics_n; i++)
+        (void)ibv_destroy_comp_channel(listener->nics[i].channel);
+    if (listener->events != NULL)
+        rdma_destroy_event_channel(listener->events);
+    close_fd(listener->kick_fd);
+    close_fd(listener->engine_kick_fd);
+    close_fd(listener->base.control_fd);
+    close_fd(listener->base.engine_fd);
+    rpmi_admission_close(&listener->admission);
+    rpmi_free(listener->callers);
+    rpmi_free(listener);
+}
+
+/* One address: its device is tried out now, so that what it cannot do is known at the start. */
+static int try_device(struct rpmi_verbs_listener *listener)
+{
+    struct rpmi_serve_nic *nic;
+
+    listener->base.facts = rpm_facts_init();
+    if (listener->listen_id->verbs == NULL)
+        return 0;
+    if (rpmi_serve_nic_of(listener, listener->listen_id->verbs, &nic) != 0)
+        return RPM_E_NOCAP;
+    listener->base.facts = nic->facts;
+    return 0;
+}
+
+static int listener_open(struct rpm_server *server, const struct rpmi_url *url,
+                         struct rpmi_listener **made)
+{
+    struct rpmi_verbs_listener *listener = rpmi_alloc(sizeof(*listener), RPMI_LINE_BYTES);
+    struct rpmi_endpoint at;
+    int err = rpmi_url_known(url, NULL, 0);
+
+    if (listener == NULL)
+        return RPM_E_NOMEM;
+    listener->kick_fd = listener->engine_kick_fd = listener->base.control_fd =
+        listener->base.engine_fd = -1;
+    listener->base.server = server;
+    if (err == 0)
+        err = rpmi_endpoint_parse(url->address, &at);
+    if (err == 0) {
+        (void)snprintf(listener->base.pool, sizeof(listener->base.pool), "%s", at.pool);
+        listener->callers_n = server->clients_max + RPMI_GREETERS;
+        listener->callers =
+            rpmi_alloc(listener->callers_n * sizeof(listener->callers[0]), RPMI_LINE_BYTES);
+        if (listener->callers == NULL ||
+            rpmi_admission_open(&listener->admission, listener->callers_n) != 0) {
+            listener->callers_n = 0;
+            err = RPM_E_NOMEM;
+        }
+    }
+    if (err == 0)
+        err = open_events(listener);
+    if (err == 0)
+        err = listen_at(listener, &at);
+    if (err == 0)
+        err = try_device(listener);
+    if (err != 0) {
+        listener_close(&listener->base);
+        return err;
+    }
+    *made = &listener->base;
+    return 0;
+}
+
+static void take_event(struct rpmi_verbs_listener *listener, struct rdma_cm_event *event)
+{
+    struct rpmi_caller *caller = event->id != listener->listen_id ? event->id->context : NULL;
+
+    switch (event->event) {
+    case RDMA_CM_EVENT_CONNECT_REQUEST:
+        rpmi_caller_admit(listener, event->id, &event->param.conn);
+        break;
+    case RDMA_CM_EVENT_ESTABLISHED:
+    case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+        break;
+    default:
+        if (caller != NULL)
+            __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE);
+        else
+            rpmi_diag(RPM_DIAG_WARNING, "a listener heard of %s", rdma_event_str(event->event));
+        break;
+    }
+}
+
+/* An identifier is destroyed only when its events were acknowledged: what they ask for is done
+ * after, except for a request, whose private data lies in the event. */
+static void take_events(struct rpmi_verbs_listener *listener)
+{
+    struct rdma_cm_event *event;
+
+    while (rdma_get_cm_event(listener->events, &event) == 0) {
+        take_event(listener, event);
+        (void)rdma_ack_cm_event(event);
+    }
+}
+
+static bool overdue(const struct rpmi_caller *caller)
+{
+    return rpmi_caller_state(caller) == RPMI_CALLER_GREETING &&
+           rpmi_clock_ns() >= caller->greet_by_ns;
+}
+
+static int listener_turn(struct rpmi_listener *base)
+{
+    struct rpmi_verbs_listener *listener = rpmi_verbs_listener_of(base);
+    bool some = false;
+    bool more;
+    uint64_t count;
+
+    if (read(listener->kick_fd, &count, sizeof(count)) < 0)
+        RPM_ASSERT(errno == EAGAIN);
+    take_events(listener);
+    more = rpmi_callers_retire(listener);
+    for (uint32_t i = 0; i < listener->callers_n; i++) {
+        struct rpmi_caller *caller = &listener->callers[i];
+
+        if (rpmi_caller_state(caller) == RPMI_CALLER_FREE)
+            continue;
+        some = true;
+        if (overdue(caller)) {
+            rpmi_count(&base->server->stats.refused, 1);
+            rpmi_caller_leave(listener, caller);
+        }
+        rpmi_caller_probe(caller);
+        rpmi_caller_serve(listener, caller);
+    }
+    return more ? 0 : some ? TURN_MS : -1;
+}
+
+const struct rpmi_listener_ops rpmi_verbs_listener = {
+    .scheme = "verbs",
+    .open = listener_open,
+    .turn = listener_turn,
+    .ready = rpmi_messages_ready,
+    .arm = rpmi_messages_arm,
+    .take = rpmi_messages_take,
+    .answer = rpmi_messages_answer,
+    .quiesce = rpmi_regions_quiesce,
+    .close = listener_close,
+};
