@@ -26,11 +26,11 @@
 
 #define OTHERS_MAY_CONNECT 0022u /* connecting takes the right to write */
 
-static struct rpmi_peer *free_peer(struct rpm_server *server)
+static struct rpmi_shm_session *free_session(struct rpm_server *server)
 {
-    for (uint32_t i = 0; i < server->peers_max; i++)
-        if (server->peers[i].sock < 0)
-            return &server->peers[i];
+    for (uint32_t i = 0; i < server->sessions_max; i++)
+        if (server->sessions[i].sock < 0)
+            return &server->sessions[i];
     return NULL;
 }
 
@@ -45,37 +45,38 @@ static void refuse_at_door(int sock, int status, const char *text)
     (void)rpmi_sock_send(sock, bytes, sizeof(bytes), NULL, 0, 0);
 }
 
-static uint32_t index_of(const struct rpm_server *server, const struct rpmi_peer *peer)
+static uint32_t index_of(const struct rpm_server *server, const struct rpmi_shm_session *session)
 {
-    return (uint32_t)(peer - server->peers);
+    return (uint32_t)(session - server->sessions);
 }
 
 /* No place is left, so RPMI_GREETERS or more of them have said nothing yet. One of those makes
  * room: a hello follows a connection at once. */
-static struct rpmi_peer *make_room(struct rpm_server *server, const struct rpmi_origin *origin)
+static struct rpmi_shm_session *make_room(struct rpm_server *server,
+                                          const struct rpmi_origin *origin)
 {
-    struct rpmi_peer *peer;
+    struct rpmi_shm_session *session;
     uint32_t at = 0;
     bool found = rpmi_admission_victim(&server->admission, origin, &at);
 
     RPM_ASSERT(found);
-    peer = &server->peers[at];
-    refuse_at_door(peer->sock, RPM_E_REFUSED, "others wait, and you said nothing");
+    session = &server->sessions[at];
+    refuse_at_door(session->sock, RPM_E_REFUSED, "others wait, and you said nothing");
     rpmi_count(&server->stats.refused, 1);
-    rpmi_serve_drop(server, peer);
-    return peer;
+    rpmi_serve_drop(server, session);
+    return session;
 }
 
-static bool known_user(const struct rpm_server *server, const struct ucred *peer)
+static bool known_user(const struct rpm_server *server, const struct ucred *session)
 {
-    return peer->uid == geteuid() || peer->uid == 0 ||
+    return session->uid == geteuid() || session->uid == 0 ||
            (server->socket_mode & OTHERS_MAY_CONNECT) != 0;
 }
 
 static bool let_in(struct rpm_server *server, int sock)
 {
     struct epoll_event event = { .events = EPOLLIN };
-    struct rpmi_peer *peer = free_peer(server);
+    struct rpmi_shm_session *session = free_session(server);
     struct rpmi_origin origin;
     struct ucred cred;
     socklen_t bytes = sizeof(cred);
@@ -87,18 +88,18 @@ static bool let_in(struct rpm_server *server, int sock)
         return false;
     }
     origin = (struct rpmi_origin){ cred.uid, (uint64_t)cred.pid };
-    if (peer == NULL)
-        peer = make_room(server, &origin);
-    event.data.u64 = index_of(server, peer);
+    if (session == NULL)
+        session = make_room(server, &origin);
+    event.data.u64 = index_of(server, session);
     if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, sock, &event) != 0)
         return false;
-    memset(peer, 0, sizeof(*peer));
-    peer->sock = sock;
-    peer->pid = cred.pid;
-    peer->uid = cred.uid;
-    peer->pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
-    peer->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
-    rpmi_admission_enter(&server->admission, index_of(server, peer), &origin);
+    memset(session, 0, sizeof(*session));
+    session->sock = sock;
+    session->pid = cred.pid;
+    session->uid = cred.uid;
+    session->pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
+    session->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    rpmi_admission_enter(&server->admission, index_of(server, session), &origin);
     return true;
 }
 
@@ -135,11 +136,11 @@ static bool same_secret(const char *ours, const char *theirs)
 }
 
 /* The mode to grant, or an error. */
-static int choose_mode(const struct rpm_server *server, const struct rpmi_peer *peer,
+static int choose_mode(const struct rpm_server *server, const struct rpmi_shm_session *session,
                        const struct rpmi_hello *hello)
 {
-    bool may =
-        (server->flags & RPM_SERVER_NO_DIRECT) == 0 && (peer->uid == geteuid() || peer->uid == 0);
+    bool may = (server->flags & RPM_SERVER_NO_DIRECT) == 0 &&
+               (session->uid == geteuid() || session->uid == 0);
 
     if (hello->mode == RPMI_MODE_RING)
         return RPMI_MODE_RING;
@@ -164,20 +165,20 @@ static int judge_hello(const struct rpm_server *server, const void *bytes, size_
     return 0;
 }
 
-static int admit(struct rpm_server *server, struct rpmi_peer *peer)
+static int admit(struct rpm_server *server, struct rpmi_shm_session *session)
 {
     int err;
 
     rpmi_serve_lock(server);
-    err = rpmi_service_attach(server->service, &peer->client);
-    if (err == 0 && peer->ring != NULL) {
-        peer->ring->client = peer->client;
-        __atomic_store_n(&peer->ring->state, RPMI_RING_LIVE, __ATOMIC_RELEASE);
+    err = rpmi_service_attach(server->service, &session->client);
+    if (err == 0 && session->ring != NULL) {
+        session->ring->client = session->client;
+        __atomic_store_n(&session->ring->state, RPMI_RING_LIVE, __ATOMIC_RELEASE);
     }
     rpmi_serve_unlock(server);
-    if (err != 0 && peer->ring != NULL) {
-        rpmi_serve_ring_retire(peer->ring);
-        peer->ring = NULL;
+    if (err != 0 && session->ring != NULL) {
+        rpmi_serve_ring_retire(session->ring);
+        session->ring = NULL;
     }
     if (err == RPM_E_LIMIT)
         return rpmi_fail(RPM_E_REFUSED,
@@ -186,28 +187,28 @@ static int admit(struct rpm_server *server, struct rpmi_peer *peer)
     return err;
 }
 
-static int grant(struct rpm_server *server, struct rpmi_peer *peer, const struct rpmi_hello *hello,
-                 struct rpmi_welcome *welcome, int fds[RPMI_FDS])
+static int grant(struct rpm_server *server, struct rpmi_shm_session *session,
+                 const struct rpmi_hello *hello, struct rpmi_welcome *welcome, int fds[RPMI_FDS])
 {
-    int mode = choose_mode(server, peer, hello);
+    int mode = choose_mode(server, session, hello);
     int err = mode < 0 ? mode : 0;
 
     if (err == 0 && mode == RPMI_MODE_RING)
-        err = rpmi_serve_ring_open(server, hello, peer->sock, &peer->ring);
+        err = rpmi_serve_ring_open(server, hello, session->sock, &session->ring);
     if (err == 0)
-        err = admit(server, peer);
+        err = admit(server, session);
     if (err != 0)
         return err;
     fds[RPMI_FD_PULSE] = server->pulse_fd;
     welcome->mode = (uint32_t)mode;
-    welcome->client = peer->client;
+    welcome->client = session->client;
     welcome->server_epoch = server->server_epoch;
     welcome->facts = server->facts;
     if (mode == RPMI_MODE_RING) {
-        fds[RPMI_FD_RING] = peer->ring->fd;
-        fds[RPMI_FD_BELL] = peer->ring->bell;
-        welcome->depth = peer->ring->ring.slots;
-        welcome->staging_bytes = peer->ring->ring.staging_bytes;
+        fds[RPMI_FD_RING] = session->ring->fd;
+        fds[RPMI_FD_BELL] = session->ring->bell;
+        welcome->depth = session->ring->ring.slots;
+        welcome->staging_bytes = session->ring->ring.staging_bytes;
         welcome->facts.methods &= ~(1u << RPM_METHOD_STORE);
     } else {
         fds[RPMI_FD_POOL] = server->pool.fd;
@@ -219,58 +220,58 @@ static int grant(struct rpm_server *server, struct rpmi_peer *peer, const struct
     return 0;
 }
 
-bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const void *bytes,
-                      size_t len)
+bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_shm_session *session,
+                      const void *bytes, size_t len)
 {
     struct rpmi_welcome welcome = { .version = RPMI_PROTOCOL_VERSION };
     unsigned char answer[RPMI_WELCOME_BYTES];
     struct rpmi_hello hello;
     int fds[RPMI_FDS];
 
-    RPM_ASSERT(peer->client == 0);
+    RPM_ASSERT(session->client == 0);
     welcome.facts = rpm_facts_init();
     welcome.status = judge_hello(server, bytes, len, &hello);
     if (welcome.status == 0)
-        welcome.status = grant(server, peer, &hello, &welcome, fds);
+        welcome.status = grant(server, session, &hello, &welcome, fds);
     memset(hello.secret, 0, sizeof(hello.secret));
     if (welcome.status != 0)
         (void)snprintf(welcome.text, sizeof(welcome.text), "%s", rpm_last_error());
     rpmi_welcome_put(answer, &welcome);
-    if (rpmi_sock_send(peer->sock, answer, sizeof(answer), fds, welcome.status == 0 ? RPMI_FDS : 0,
-                       0) != 0 ||
+    if (rpmi_sock_send(session->sock, answer, sizeof(answer), fds,
+                       welcome.status == 0 ? RPMI_FDS : 0, 0) != 0 ||
         welcome.status != 0) {
         rpmi_count(&server->stats.refused, 1);
         return false;
     }
-    rpmi_admission_leave(&server->admission, index_of(server, peer));
+    rpmi_admission_leave(&server->admission, index_of(server, session));
     rpmi_count(&server->stats.accepted, 1);
     rpmi_count(&server->stats.clients, 1);
     return true;
 }
 
-void rpmi_serve_drop(struct rpm_server *server, struct rpmi_peer *peer)
+void rpmi_serve_drop(struct rpm_server *server, struct rpmi_shm_session *session)
 {
-    RPM_ASSERT(peer->sock >= 0);
-    rpmi_admission_leave(&server->admission, index_of(server, peer));
-    if (peer->client != 0) {
+    RPM_ASSERT(session->sock >= 0);
+    rpmi_admission_leave(&server->admission, index_of(server, session));
+    if (session->client != 0) {
         uint32_t freed;
 
         rpmi_serve_lock(server);
-        freed = rpmi_service_detach(server->service, peer->client);
-        if (peer->ring != NULL)
-            rpmi_serve_ring_close(server, peer->ring);
+        freed = rpmi_service_detach(server->service, session->client);
+        if (session->ring != NULL)
+            rpmi_serve_ring_close(server, session->ring);
         rpmi_serve_unlock(server);
         rpmi_count(&server->stats.locks_freed, freed);
         rpmi_count(&server->stats.clients, (uint64_t)-1);
-        if (peer->keys != 0)
+        if (session->keys != 0)
             rpmi_count(&server->stats.died, 1);
     }
-    (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, peer->sock, NULL);
-    (void)shutdown(peer->sock, SHUT_RDWR); /* the engine may hold it a little longer */
-    (void)close(peer->sock);
-    if (peer->pidfd >= 0)
-        (void)close(peer->pidfd);
-    peer->sock = -1;
-    peer->ring = NULL;
-    peer->client = 0;
+    (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, session->sock, NULL);
+    (void)shutdown(session->sock, SHUT_RDWR); /* the engine may hold it a little longer */
+    (void)close(session->sock);
+    if (session->pidfd >= 0)
+        (void)close(session->pidfd);
+    session->sock = -1;
+    session->ring = NULL;
+    session->client = 0;
 }

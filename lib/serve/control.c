@@ -21,30 +21,30 @@
 #define EVENTS_MAX 32
 #define MESSAGE_MAX (RPMI_HELLO_BYTES > RPMI_CALL_BYTES ? RPMI_HELLO_BYTES : RPMI_CALL_BYTES)
 
-/* What a peer holds, for the count of the dead and for the fence. */
-static void note(struct rpmi_peer *peer, const struct rpmi_call *call,
+/* What a session holds, for the count of the dead and for the fence. */
+static void note(struct rpmi_shm_session *session, const struct rpmi_call *call,
                  const struct rpmi_reply *reply)
 {
     if (reply->status != 0)
         return;
     if (call->kind == RPMI_CALL_OPEN) {
-        peer->keys++;
+        session->keys++;
     } else if (call->kind == RPMI_CALL_CLAIM) {
-        peer->keys++;
-        if (peer->ring == NULL)
-            peer->claim[reply->key % RPMI_KEYS_MAX] = (struct rpmi_peer_claim){
+        session->keys++;
+        if (session->ring == NULL)
+            session->claim[reply->key % RPMI_KEYS_MAX] = (struct rpmi_shm_claim){
                 .header_offset = reply->offset,
                 .epoch = reply->epoch,
             };
     } else if (call->kind == RPMI_CALL_CLOSE) {
-        peer->keys--;
-        peer->claim[call->key % RPMI_KEYS_MAX].header_offset = 0;
+        session->keys--;
+        session->claim[call->key % RPMI_KEYS_MAX].header_offset = 0;
     }
 }
 
-/* False: drop the peer. */
-static bool serve_call(struct rpm_server *server, struct rpmi_peer *peer, const void *bytes,
-                       size_t len)
+/* False: drop the session. */
+static bool serve_call(struct rpm_server *server, struct rpmi_shm_session *session,
+                       const void *bytes, size_t len)
 {
     unsigned char answer[RPMI_REPLY_BYTES];
     struct rpmi_reply reply;
@@ -53,12 +53,12 @@ static bool serve_call(struct rpm_server *server, struct rpmi_peer *peer, const 
     if (len != RPMI_CALL_BYTES || rpmi_call_get(bytes, &call) != 0)
         return false;
     rpmi_serve_lock(server);
-    rpmi_service_call(server->service, peer->client, &call, &reply);
+    rpmi_service_call(server->service, session->client, &call, &reply);
     rpmi_serve_unlock(server);
-    note(peer, &call, &reply);
+    note(session, &call, &reply);
     rpmi_count(&server->stats.calls, 1);
     rpmi_reply_put(answer, &reply);
-    return rpmi_sock_send(peer->sock, answer, sizeof(answer), NULL, 0, 0) == 0;
+    return rpmi_sock_send(session->sock, answer, sizeof(answer), NULL, 0, 0) == 0;
 }
 
 /* No room for control data: descriptors that come along are thrown away by the kernel. */
@@ -75,25 +75,25 @@ static ssize_t take_message(int sock, unsigned char *bytes, size_t room)
     return got;
 }
 
-static void serve_peer(struct rpm_server *server, struct rpmi_peer *peer)
+static void serve_session(struct rpm_server *server, struct rpmi_shm_session *session)
 {
     unsigned char bytes[MESSAGE_MAX];
     ssize_t got;
     bool stays;
 
-    if (peer->sock < 0)
+    if (session->sock < 0)
         return;
-    got = take_message(peer->sock, bytes, sizeof(bytes));
+    got = take_message(session->sock, bytes, sizeof(bytes));
     if (got == 0)
         return;
     if (got < 0)
         stays = false;
-    else if (peer->client == 0)
-        stays = rpmi_serve_greet(server, peer, bytes, (size_t)got);
+    else if (session->client == 0)
+        stays = rpmi_serve_greet(server, session, bytes, (size_t)got);
     else
-        stays = serve_call(server, peer, bytes, (size_t)got);
+        stays = serve_call(server, session, bytes, (size_t)got);
     if (!stays)
-        rpmi_serve_drop(server, peer);
+        rpmi_serve_drop(server, session);
 }
 
 static int expire_greeters(struct rpm_server *server)
@@ -101,18 +101,18 @@ static int expire_greeters(struct rpm_server *server)
     uint64_t now = rpmi_clock_ns();
     int wait_ms = -1;
 
-    for (uint32_t i = 0; i < server->peers_max; i++) {
-        struct rpmi_peer *peer = &server->peers[i];
+    for (uint32_t i = 0; i < server->sessions_max; i++) {
+        struct rpmi_shm_session *session = &server->sessions[i];
         int left_ms;
 
-        if (peer->sock < 0 || peer->client != 0)
+        if (session->sock < 0 || session->client != 0)
             continue;
-        if (peer->greet_by_ns <= now) {
+        if (session->greet_by_ns <= now) {
             rpmi_count(&server->stats.refused, 1);
-            rpmi_serve_drop(server, peer);
+            rpmi_serve_drop(server, session);
             continue;
         }
-        left_ms = (int)((peer->greet_by_ns - now) / 1000000u) + 1;
+        left_ms = (int)((session->greet_by_ns - now) / 1000000u) + 1;
         if (wait_ms < 0 || left_ms < wait_ms)
             wait_ms = left_ms;
     }
@@ -144,8 +144,8 @@ static int turn(struct rpm_server *server)
     for (int i = 0; i < n; i++) {
         uint64_t tag = events[i].data.u64;
 
-        if (tag < server->peers_max)
-            serve_peer(server, &server->peers[tag]);
+        if (tag < server->sessions_max)
+            serve_session(server, &server->sessions[tag]);
         else if (tag == RPMI_TAG_LISTEN)
             rpmi_serve_accept(server);
     }
@@ -155,9 +155,9 @@ static int turn(struct rpm_server *server)
 /* Who sleeps on its socket hears of the end now, not when the server is closed. */
 static void hang_up(struct rpm_server *server)
 {
-    for (uint32_t i = 0; i < server->peers_max; i++)
-        if (server->peers[i].sock >= 0)
-            (void)shutdown(server->peers[i].sock, SHUT_RDWR);
+    for (uint32_t i = 0; i < server->sessions_max; i++)
+        if (server->sessions[i].sock >= 0)
+            (void)shutdown(server->sessions[i].sock, SHUT_RDWR);
 }
 
 int rpm_server_run(struct rpm_server *server)

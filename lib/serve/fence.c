@@ -76,20 +76,20 @@ static bool kill_holder(const struct wait *wait, uint32_t slot)
 {
     struct rpm_server *server = wait->server;
 
-    for (uint32_t i = 0; i < server->peers_max; i++) {
-        struct rpmi_peer *peer = &server->peers[i];
+    for (uint32_t i = 0; i < server->sessions_max; i++) {
+        struct rpmi_shm_session *session = &server->sessions[i];
 
-        if (peer->sock < 0 || peer->pidfd < 0 || peer->pid == getpid())
+        if (session->sock < 0 || session->pidfd < 0 || session->pid == getpid())
             continue;
         for (uint32_t k = 0; k < RPMI_KEYS_MAX; k++) {
-            const struct rpmi_peer_claim *claim = &peer->claim[k];
+            const struct rpmi_shm_claim *claim = &session->claim[k];
 
             if (claim->header_offset != wait->header_offset ||
                 claim->epoch % RPMI_GUARD_SLOTS != slot)
                 continue;
             rpmi_diag(RPM_DIAG_WARNING, "killing process %d: fenced, and does not stop writing",
-                      (int)peer->pid);
-            return syscall(SYS_pidfd_send_signal, peer->pidfd, SIGKILL, NULL, 0) == 0;
+                      (int)session->pid);
+            return syscall(SYS_pidfd_send_signal, session->pidfd, SIGKILL, NULL, 0) == 0;
         }
     }
     return false;

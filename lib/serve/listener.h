@@ -5,7 +5,7 @@
  * hold keys, and have their memory touched by nobody.
  *
  * The control thread greets, serves calls and lets go; the engine carries out requests. What they
- * hand each other is in struct rpmi_guest.
+ * hand each other is in struct rpmi_session.
  */
 #ifndef RPMI_LISTENER_H
 #define RPMI_LISTENER_H
@@ -52,7 +52,7 @@ struct rpmi_listener_ops {
      * lands. */
     int (*quiesce)(struct rpmi_listener *listener, uint64_t header_offset);
 
-    /* Let every guest go and stop listening. No loop runs any more. */
+    /* Let every client go and stop listening. No loop runs any more. */
     void (*close)(struct rpmi_listener *listener);
 };
 
@@ -68,34 +68,34 @@ struct rpmi_listener {
 };
 
 /* A call on its way from the engine, which receives it, to the control thread, and back. */
-enum rpmi_guest_call { RPMI_GUEST_IDLE = 0, RPMI_GUEST_ASKED = 1, RPMI_GUEST_ANSWERED = 2 };
+enum rpmi_session_call { RPMI_SESSION_IDLE = 0, RPMI_SESSION_ASKED = 1, RPMI_SESSION_ANSWERED = 2 };
 
-/* A client behind a listener. Embedded in what the listener keeps for each. */
-struct rpmi_guest {
+/* A client session. Embedded first in the session of each kind of listener. */
+struct rpmi_session {
     uint32_t client;     /* id, 0: not let in */
     uint32_t keys;       /* granted and not given back */
-    uint32_t call_state; /* enum rpmi_guest_call; atomic: says whose the two messages are */
+    uint32_t call_state; /* enum rpmi_session_call; atomic: says whose the two messages are */
     unsigned char call[RPMI_CALL_BYTES];
     unsigned char reply[RPMI_REPLY_BYTES];
 };
 
-/* guest.c; all by the control thread. */
+/* session.c; all by the control thread. */
 
 /* Let a client in (its call_state is the listener's to set): judge the pool it names, attach it,
  * fill in @welcome but for mode, depth and staging_bytes. On an error @welcome is a refusal that
  * says why. */
-int rpmi_guest_enter(struct rpmi_listener *listener, struct rpmi_guest *guest,
-                     const struct rpmi_entry *entry, struct rpmi_welcome *welcome);
+int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
+                       const struct rpmi_entry *entry, struct rpmi_welcome *welcome);
 
 /* A refusal with the text of the last error. */
-void rpmi_guest_refuse(struct rpmi_listener *listener, int status, struct rpmi_welcome *welcome);
+void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_welcome *welcome);
 
-/* Serve the call in @guest->call. False: it was none, let the guest go. The caller puts @reply into
- * @guest->reply, when it has added to it what the listener has to add. */
-bool rpmi_guest_serve(struct rpmi_listener *listener, struct rpmi_guest *guest,
-                      struct rpmi_call *call, struct rpmi_reply *reply);
+/* Serve the call in @session->call. False: it was none, end the session. The
+ * listener puts @reply into @session->reply, with what it adds to it. */
+bool rpmi_session_serve(struct rpmi_listener *listener, struct rpmi_session *session,
+                        struct rpmi_call *call, struct rpmi_reply *reply);
 
 /* The client is gone, and nothing of it lands any more: end its claims, keys and locks. */
-void rpmi_guest_leave(struct rpmi_listener *listener, struct rpmi_guest *guest);
+void rpmi_session_leave(struct rpmi_listener *listener, struct rpmi_session *session);
 
 #endif

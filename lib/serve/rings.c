@@ -91,7 +91,8 @@ static int hang_bell(struct rpm_server *server, struct rpmi_serve_ring *ring)
     return 0;
 }
 
-/* The control thread closes its own when the peer leaves; the engine may be about to send then. */
+/* The control thread closes its own when the session leaves; the engine may be about to send
+ * then. */
 static int keep_socket(struct rpmi_serve_ring *ring, int sock)
 {
     ring->sock = fcntl(sock, F_DUPFD_CLOEXEC, 0);

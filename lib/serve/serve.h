@@ -5,7 +5,7 @@
  * lock.
  *
  * Invariants
- *   a peer's ring is unmapped by the engine only (or at close), so it never vanishes in use
+ *   a session's ring is unmapped by the engine only (or at close), so it never vanishes in use
  *   no request of a client is carried out after its detach: the state is looked at under the lock
  */
 #ifndef RPMI_SERVE_H
@@ -45,10 +45,10 @@ struct rpmi_serve_ring {
     struct rpmi_slot whole; /* that request, if there are any */
     int fd;
     int bell;
-    int sock; /* the peer's, once more: the engine tells of events by it */
+    int sock; /* the session's, once more: the engine tells of events by it */
 };
 
-/* What an epoll event of the control thread is about; below are peers. */
+/* What an epoll event of the control thread is about; below are sessions. */
 enum {
     RPMI_TAG_LISTEN = 1 << 30,
     RPMI_TAG_STOP,
@@ -65,14 +65,14 @@ struct rpmi_take {
 
 _Static_assert(RPMI_PASS_OPS <= 64, "a bit for each");
 
-/* A claim on a log that a direct peer holds, or held until another was fenced in. */
-struct rpmi_peer_claim {
+/* A claim on a log that a direct session holds, or held until another was fenced in. */
+struct rpmi_shm_claim {
     uint64_t header_offset; /* 0: none */
     uint32_t epoch;
 };
 
-struct rpmi_peer {
-    int sock; /* -1: free place */
+struct rpmi_shm_session {
+    int sock; /* -1: free session */
     int pidfd;
     pid_t pid;
     uid_t uid;
@@ -80,7 +80,7 @@ struct rpmi_peer {
     uint32_t keys;   /* granted and not given back */
     uint64_t greet_by_ns;
     struct rpmi_serve_ring *ring; /* NULL: direct */
-    struct rpmi_peer_claim claim[RPMI_KEYS_MAX];
+    struct rpmi_shm_claim claim[RPMI_KEYS_MAX];
 };
 
 /* A log whose fenced writer did not stop in time. */
@@ -139,8 +139,8 @@ struct rpm_server {
     bool tls_shown;       /* by one of the addresses at least */
     const char *tls_key;
     struct rpmi_serve_stats stats; /* atomic, relaxed */
-    struct rpmi_peer *peers;
-    uint32_t peers_max;
+    struct rpmi_shm_session *sessions;
+    uint32_t sessions_max;
     struct rpmi_admission admission; /* those of them that are being greeted */
     struct rpmi_serve_ring *rings;
     struct rpmi_take *takes; /* of the engine's pass, one for each ring */
@@ -184,9 +184,9 @@ void rpmi_sock_name_drop(struct rpmi_sock_name *name);
 /* accept.c */
 void rpmi_serve_accept(struct rpm_server *server);
 /* A message from one that has not been greeted. False: drop it. */
-bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_peer *peer, const void *bytes,
-                      size_t len);
-void rpmi_serve_drop(struct rpm_server *server, struct rpmi_peer *peer);
+bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_shm_session *session,
+                      const void *bytes, size_t len);
+void rpmi_serve_drop(struct rpm_server *server, struct rpmi_shm_session *session);
 
 /* rings.c */
 int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hello, int sock,

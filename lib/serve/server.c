@@ -160,26 +160,26 @@ static void settle_facts(struct rpm_server *server)
 
 static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
 {
-    uint32_t peers = opts->clients_max + RPMI_GREETERS;
+    uint32_t sessions = opts->clients_max + RPMI_GREETERS;
     struct rpm_server *server = rpmi_alloc(sizeof(*server), RPMI_LINE_BYTES);
 
     if (server == NULL)
         return NULL;
-    server->peers = rpmi_alloc(peers * sizeof(server->peers[0]), RPMI_LINE_BYTES);
-    server->rings = rpmi_alloc(peers * sizeof(server->rings[0]), RPMI_LINE_BYTES);
-    server->takes = rpmi_alloc(peers * sizeof(server->takes[0]), RPMI_LINE_BYTES);
-    if (server->peers == NULL || server->rings == NULL || server->takes == NULL ||
-        rpmi_admission_open(&server->admission, peers) != 0) {
+    server->sessions = rpmi_alloc(sessions * sizeof(server->sessions[0]), RPMI_LINE_BYTES);
+    server->rings = rpmi_alloc(sessions * sizeof(server->rings[0]), RPMI_LINE_BYTES);
+    server->takes = rpmi_alloc(sessions * sizeof(server->takes[0]), RPMI_LINE_BYTES);
+    if (server->sessions == NULL || server->rings == NULL || server->takes == NULL ||
+        rpmi_admission_open(&server->admission, sessions) != 0) {
         rpmi_free(server->takes);
-        rpmi_free(server->peers);
+        rpmi_free(server->sessions);
         rpmi_free(server->rings);
         rpmi_free(server);
         return NULL;
     }
-    server->peers_max = peers;
-    server->rings_max = peers;
-    for (uint32_t i = 0; i < peers; i++)
-        server->peers[i].sock = -1;
+    server->sessions_max = sessions;
+    server->rings_max = sessions;
+    for (uint32_t i = 0; i < sessions; i++)
+        server->sessions[i].sock = -1;
     server->name.listen_fd = server->name.lock_fd = server->guard_fd = server->stop_fd = -1;
     server->kick_fd = server->epoll_fd = server->engine_epoll_fd = server->pulse_fd = -1;
     server->flags = opts->flags;
@@ -310,11 +310,11 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static void close_peers(struct rpm_server *server)
+static void close_sessions(struct rpm_server *server)
 {
-    for (uint32_t i = 0; i < server->peers_max; i++)
-        if (server->peers[i].sock >= 0)
-            rpmi_serve_drop(server, &server->peers[i]);
+    for (uint32_t i = 0; i < server->sessions_max; i++)
+        if (server->sessions[i].sock >= 0)
+            rpmi_serve_drop(server, &server->sessions[i]);
     for (uint32_t i = 0; i < server->rings_max; i++)
         if (server->rings[i].state == RPMI_RING_CLOSED)
             rpmi_serve_ring_retire(&server->rings[i]);
@@ -328,7 +328,7 @@ void rpm_server_close(struct rpm_server **server)
         return;
     rpmi_sock_name_drop(&old->name);
     rpmi_listeners_close(old);
-    close_peers(old);
+    close_sessions(old);
     if (old->service != NULL && rpmi_mem_persist(&old->pool.mem, 0, old->pool.mem.bytes) != 0)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",
                   rpm_last_error());
@@ -344,7 +344,7 @@ void rpm_server_close(struct rpm_server **server)
     (void)pthread_mutex_destroy(&old->lock);
     memset(old->secret, 0, sizeof(old->secret));
     rpmi_admission_close(&old->admission);
-    rpmi_free(old->peers);
+    rpmi_free(old->sessions);
     rpmi_free(old->rings);
     rpmi_free(old->takes);
     rpmi_free(old);

@@ -81,8 +81,8 @@ ANSWERS = {
     "long": (5, 255, [(3, 65, 0, 65)]),
 }
 
-# Steps of stream_guest_fuzz.cpp, see step() there.
-STREAM_GUEST = {
+# Steps of stream_session_fuzz.cpp, see step() there.
+STREAM_SESSION = {
     "served": [(9, 63), (0, 1, 0, 1, 1, 0, 0, 1), (12, 7), (3, 132, 1, 0, 8, 24, 9, 1, 1)],
     "half": [(12, 63), (3, 132, 0, 0, 200, 0, 0, 1, 0, 100), (6,), (0,)],
     "deaf": [(12, 63), (1, 0, 0, 0, 255, 1, 1), (12, 1, 0, 0, 0, 255, 1, 1)] * 3,
@@ -157,7 +157,7 @@ def inputs():
         seeds["zeros"] = bytes(len(data))
         seeds["empty"] = b""
     for target, seeds in (("service", SERVICE), ("sock", SOCK), ("shm_accept", SHM_ACCEPT),
-                          ("pool", POOL_EDITS), ("stream_guest", STREAM_GUEST)):
+                          ("pool", POOL_EDITS), ("stream_session", STREAM_SESSION)):
         found[target] = {name: bytes(b for step in steps for b in step)
                          for name, steps in seeds.items()}
     found["sock"]["welcome"] += block["welcome"]

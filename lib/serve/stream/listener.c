@@ -33,7 +33,7 @@ static void stream_close(struct rpmi_listener *base)
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
 
     rpmi_stream_unlisten(listener);
-    if (listener->place != NULL)
+    if (listener->session != NULL)
         rpmi_stream_farewell(listener);
     close_fd(&listener->bell);
     close_fd(&listener->nudge);
@@ -42,31 +42,33 @@ static void stream_close(struct rpmi_listener *base)
     rpmi_tls_forget(&listener->show);
     if (listener->buffers != NULL)
         (void)munmap(listener->buffers,
-                     (size_t)listener->places * (RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES));
+                     (size_t)listener->sessions * (RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES));
     rpmi_admission_close(&listener->admission);
-    rpmi_free(listener->place);
+    rpmi_free(listener->session);
     rpmi_free(listener);
 }
 
-/* Buffers are touched by whoever has a guest only; the rest is address space. */
-static int make_places(struct rpmi_stream_listener *listener)
+/* Buffers are touched by whoever has a client only; the rest is address space. */
+static int make_sessions(struct rpmi_stream_listener *listener)
 {
     const size_t each = RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES;
     void *base;
 
-    listener->place = rpmi_alloc(listener->places * sizeof(listener->place[0]), RPMI_LINE_BYTES);
-    if (listener->place == NULL || rpmi_admission_open(&listener->admission, listener->places) != 0)
+    listener->session =
+        rpmi_alloc(listener->sessions * sizeof(listener->session[0]), RPMI_LINE_BYTES);
+    if (listener->session == NULL ||
+        rpmi_admission_open(&listener->admission, listener->sessions) != 0)
         return RPM_E_NOMEM;
-    base = mmap(NULL, listener->places * each, PROT_READ | PROT_WRITE,
+    base = mmap(NULL, listener->sessions * each, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
-        return rpmi_fail(RPM_E_NOMEM, "no memory for %u guests: %s", listener->places,
+        return rpmi_fail(RPM_E_NOMEM, "no memory for %u clients: %s", listener->sessions,
                          strerror(errno));
     listener->buffers = base;
-    for (uint32_t i = 0; i < listener->places; i++) {
-        listener->place[i].pipe.fd = -1;
-        listener->place[i].in = listener->buffers + i * each;
-        listener->place[i].out = listener->place[i].in + RPMI_STREAM_TAKE_BYTES;
+    for (uint32_t i = 0; i < listener->sessions; i++) {
+        listener->session[i].pipe.fd = -1;
+        listener->session[i].in = listener->buffers + i * each;
+        listener->session[i].out = listener->session[i].in + RPMI_STREAM_TAKE_BYTES;
     }
     return 0;
 }
@@ -112,12 +114,12 @@ static int stream_open(struct rpm_server *server, const struct rpmi_url *url,
     fresh->base.server = server;
     fresh->base.control_fd = fresh->base.engine_fd = fresh->bell = fresh->nudge = -1;
     fresh->local.listen_fd = fresh->local.lock_fd = -1;
-    fresh->places = server->clients_max + RPMI_GREETERS;
+    fresh->sessions = server->clients_max + RPMI_GREETERS;
     err = rpmi_stream_name_get(url, true, &fresh->name);
     if (err == 0)
         err = make_tls(fresh, url);
     if (err == 0)
-        err = make_places(fresh);
+        err = make_sessions(fresh);
     if (err == 0)
         err = make_events(fresh);
     if (err == 0)

@@ -4,9 +4,9 @@
  * and lets go; the engine reads requests and writes answers.
  *
  * Invariants
- *   a place belongs to the control thread until it is LIVE, to the engine until it is DEAD, then to
- *   the control thread again; nobody else touches its buffers, and only the control thread closes
- *   no thread ever waits on a guest's socket, and what a guest makes us keep is bounded
+ *   a session belongs to the control thread until it is LIVE, to the engine until it is DEAD, then
+ *   to the control thread again; nobody else touches its buffers, and only the control thread
+ *   closes no thread ever waits on a client's socket, and what a client makes us keep is bounded
  *   what a batch answers leaves only after the batch's drain
  */
 #ifndef RPMI_SERVE_STREAM_H
@@ -20,16 +20,16 @@
 #include "wire/stream.h"
 
 #define RPMI_STREAM_SOCKETS 4u
-#define RPMI_STREAM_TAKE_BYTES (128u << 10) /* of one guest, before another has its turn */
+#define RPMI_STREAM_TAKE_BYTES (128u << 10) /* of one client, before another has its turn */
 #define RPMI_STREAM_OUT_BYTES (64u << 10)
 /* In the way out there is always room for this: a count, a failed msync, a reply. */
 #define RPMI_STREAM_RESERVE (3u * RPMI_ANSWER_BYTES + RPMI_REPLY_BYTES)
 
-enum rpmi_place_state {
-    RPMI_PLACE_FREE = 0,
-    RPMI_PLACE_GREETING = 1,
-    RPMI_PLACE_LIVE = 2,
-    RPMI_PLACE_DEAD = 3
+enum rpmi_stream_session_state {
+    RPMI_STREAM_SESSION_FREE = 0,
+    RPMI_STREAM_SESSION_GREETING = 1,
+    RPMI_STREAM_SESSION_LIVE = 2,
+    RPMI_STREAM_SESSION_DEAD = 3
 };
 
 enum rpmi_greet_step { RPMI_GREET_TLS = 0, RPMI_GREET_OPENING = 1, RPMI_GREET_ENTRY = 2 };
@@ -42,9 +42,9 @@ struct rpmi_begun {
     uint32_t body;    /* of its body, taken in */
 };
 
-struct rpmi_place {
-    struct rpmi_guest guest;
-    uint32_t state; /* enum rpmi_place_state; atomic */
+struct rpmi_stream_session {
+    struct rpmi_session base;
+    uint32_t state; /* enum rpmi_stream_session_state; atomic */
     struct rpmi_pipe pipe;
 
     /* While it is greeted. */
@@ -85,20 +85,20 @@ struct rpmi_stream_listener {
     int bell;                    /* engine to control thread */
     int nudge;                   /* control thread to engine */
     uint64_t accept_again_ns;    /* no descriptors left: try again then; 0: now */
-    struct rpmi_place *place;
-    uint32_t places;
+    struct rpmi_stream_session *session;
+    uint32_t sessions;
     struct rpmi_admission admission; /* those of them that are being greeted */
     unsigned char *buffers;
-    uint32_t high;   /* no place in use from here on; atomic */
-    uint32_t live;   /* places of the engine; atomic */
+    uint32_t high;   /* no session in use from here on; atomic */
+    uint32_t live;   /* sessions of the engine; atomic */
     uint32_t nudges; /* sent; atomic */
 
     /* The engine's. */
     uint32_t nudges_seen;
     uint32_t turns; /* since it looked at the sockets */
-    uint32_t todo;  /* places with something to carry out */
-    uint32_t held;  /* places whose TLS holds bytes */
-    uint32_t last;  /* place that something came from last */
+    uint32_t todo;  /* sessions with something to carry out */
+    uint32_t held;  /* sessions whose TLS holds bytes */
+    uint32_t last;  /* session that something came from last */
 };
 
 static inline struct rpmi_stream_listener *rpmi_stream_listener_of(struct rpmi_listener *listener)
@@ -106,9 +106,9 @@ static inline struct rpmi_stream_listener *rpmi_stream_listener_of(struct rpmi_l
     return (struct rpmi_stream_listener *)(void *)listener;
 }
 
-static inline uint32_t rpmi_place_state(const struct rpmi_place *place)
+static inline uint32_t rpmi_stream_session_state(const struct rpmi_stream_session *session)
 {
-    return __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&session->state, __ATOMIC_ACQUIRE);
 }
 
 /* listen.c: RPM_E_INVAL, RPM_E_OWNED, RPM_E_DENIED, RPM_E_IO. */
@@ -117,26 +117,29 @@ void rpmi_stream_unlisten(struct rpmi_stream_listener *listener);
 
 /* greet.c: go on with a greeting. 1: the client is in, 0: more is to come, or why it is to be shown
  * out. */
-int rpmi_stream_greet(struct rpmi_stream_listener *listener, struct rpmi_place *place);
+int rpmi_stream_greet(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session);
 
-/* guests.c: watch the listeners and the bell; the control thread's turn; the end of all guests. */
+/* sessions.c: watch the listeners and the bell; the control thread's turn; the end of all
+ * clients. */
 int rpmi_stream_watch(struct rpmi_stream_listener *listener);
 int rpmi_stream_turn(struct rpmi_listener *listener);
 void rpmi_stream_farewell(struct rpmi_stream_listener *listener);
-/* To the engine: look at the places. */
+/* To the engine: look at the sessions. */
 void rpmi_stream_nudge(struct rpmi_stream_listener *listener);
 
 /* take.c */
 void rpmi_stream_take(struct rpmi_listener *listener, struct rpmi_batch *batch);
-void rpmi_stream_set_todo(struct rpmi_stream_listener *listener, struct rpmi_place *place,
-                          bool todo);
+void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
+                          struct rpmi_stream_session *session, bool todo);
 
 /* answer.c */
 void rpmi_stream_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);
-void rpmi_place_say(struct rpmi_place *place, uint8_t kind, uint32_t value, uint64_t request);
+void rpmi_stream_session_say(struct rpmi_stream_session *session, uint8_t kind, uint32_t value,
+                             uint64_t request);
 /* Look at the sockets, if it is time: take in, send on. */
 void rpmi_stream_look(struct rpmi_stream_listener *listener);
-/* Nothing more of this guest's. */
-void rpmi_place_end(struct rpmi_stream_listener *listener, struct rpmi_place *place);
+/* Nothing more of this client's. */
+void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
+                             struct rpmi_stream_session *session);
 
 #endif

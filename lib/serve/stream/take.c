@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * take.c: requests of stream guests into the engine's batch. All that came in of a guest is carried
- * out at once; a body longer than the buffer is carried out piece by piece as it comes.
+ * take.c: requests of stream clients into the engine's batch. All that came in of a client is
+ * carried out at once; a body longer than the buffer is carried out piece by piece as it comes.
  *
  * Invariants
  *   a request is judged when its header is read, and by the service at each piece
  *   nothing is carried out whose answer would find no room
- *   a pass spends a bounded time on one guest
+ *   a pass spends a bounded time on one client
  *
  * Tests: tests/unit/serve/stream/take_test.cpp, tests/conform/transport_test.cpp
  */
@@ -21,28 +21,28 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PASS_BYTES (1u << 20) /* of one guest in one pass: a fraction of a millisecond */
+#define PASS_BYTES (1u << 20) /* of one client in one pass: a fraction of a millisecond */
 #define OP_COST 64u           /* of those, what a request takes beside its bytes */
 #define CHUNK_BYTES 16384u    /* a body is not begun, or gone on with, for less */
 
 enum outcome { WAITS = 0, ENDED = 1, STOPS = 2 };
 
-void rpmi_stream_set_todo(struct rpmi_stream_listener *listener, struct rpmi_place *place,
-                          bool todo)
+void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
+                          struct rpmi_stream_session *session, bool todo)
 {
     listener->todo += (uint32_t)todo;
-    listener->todo -= (uint32_t)place->todo;
-    place->todo = todo;
+    listener->todo -= (uint32_t)session->todo;
+    session->todo = todo;
 }
 
-static inline uint32_t here(const struct rpmi_place *place)
+static inline uint32_t here(const struct rpmi_stream_session *session)
 {
-    return place->in_end - place->in_from;
+    return session->in_end - session->in_from;
 }
 
-static inline uint32_t out_room(const struct rpmi_place *place)
+static inline uint32_t out_room(const struct rpmi_stream_session *session)
 {
-    uint32_t room = RPMI_STREAM_OUT_BYTES - place->out_end;
+    uint32_t room = RPMI_STREAM_OUT_BYTES - session->out_end;
 
     return room > RPMI_STREAM_RESERVE ? room - RPMI_STREAM_RESERVE : 0;
 }
@@ -73,50 +73,51 @@ static inline uint32_t out_wanted(const struct rpmi_begun *begun)
 }
 
 /* The control thread carries it out, and the reply comes when it comes. */
-static enum outcome take_call(struct rpmi_stream_listener *listener, struct rpmi_place *place)
+static enum outcome take_call(struct rpmi_stream_listener *listener,
+                              struct rpmi_stream_session *session)
 {
-    struct rpmi_guest *guest = &place->guest;
+    struct rpmi_session *base = &session->base;
     uint64_t one = 1;
 
-    if (here(place) < RPMI_REQUEST_BYTES + RPMI_CALL_BYTES)
+    if (here(session) < RPMI_REQUEST_BYTES + RPMI_CALL_BYTES)
         return WAITS;
-    if (__atomic_load_n(&guest->call_state, __ATOMIC_ACQUIRE) != RPMI_GUEST_IDLE) {
-        rpmi_diag(RPM_DIAG_NOTICE, "client %u calls twice at once: dropped", guest->client);
-        rpmi_place_end(listener, place);
+    if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_IDLE) {
+        rpmi_diag(RPM_DIAG_NOTICE, "client %u calls twice at once: dropped", base->client);
+        rpmi_stream_session_end(listener, session);
         return STOPS;
     }
-    memcpy(guest->call, place->in + place->in_from + RPMI_REQUEST_BYTES, RPMI_CALL_BYTES);
-    place->in_from += RPMI_REQUEST_BYTES + RPMI_CALL_BYTES;
-    place->begun.here = false;
-    __atomic_store_n(&guest->call_state, RPMI_GUEST_ASKED, __ATOMIC_RELEASE);
+    memcpy(base->call, session->in + session->in_from + RPMI_REQUEST_BYTES, RPMI_CALL_BYTES);
+    session->in_from += RPMI_REQUEST_BYTES + RPMI_CALL_BYTES;
+    session->begun.here = false;
+    __atomic_store_n(&base->call_state, RPMI_SESSION_ASKED, __ATOMIC_RELEASE);
     if (write(listener->bell, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
     return ENDED;
 }
 
 /* Of the body, as far as it is wanted. */
-static inline uint32_t body_here(const struct rpmi_place *place)
+static inline uint32_t body_here(const struct rpmi_stream_session *session)
 {
-    const struct rpmi_begun *begun = &place->begun;
+    const struct rpmi_begun *begun = &session->begun;
     uint32_t head = begun->carried == 0 ? begun->request.head_bytes : 0;
     uint32_t left = begun->request.body_bytes - begun->body;
 
-    return left < here(place) - head ? left : here(place) - head;
+    return left < here(session) - head ? left : here(session) - head;
 }
 
 /* What can be carried out now: as much as is here of what is sent, as much as has room of what is
  * asked for, and never more than the pass has time for. */
-static inline struct rpmi_part next_part(const struct rpmi_place *place, uint64_t room)
+static inline struct rpmi_part next_part(const struct rpmi_stream_session *session, uint64_t room)
 {
-    const struct rpmi_begun *begun = &place->begun;
+    const struct rpmi_begun *begun = &session->begun;
     const struct rpmi_request *request = &begun->request;
     struct rpmi_part part = { .from = begun->carried, .len = request->len - begun->carried };
-    uint32_t body = body_here(place);
+    uint32_t body = body_here(session);
 
     if (request->kind == RPMI_OP_STEPS)
         return part;
-    if (request->kind == RPMI_OP_READ && out_room(place) - RPMI_ANSWER_BYTES < room)
-        room = out_room(place) - RPMI_ANSWER_BYTES;
+    if (request->kind == RPMI_OP_READ && out_room(session) - RPMI_ANSWER_BYTES < room)
+        room = out_room(session) - RPMI_ANSWER_BYTES;
     if (RPMI_UNLIKELY(begun->body + body < request->body_bytes)) {
         uint64_t sent = (begun->carried == 0 ? request->head_bytes : 0) + (uint64_t)body;
 
@@ -129,12 +130,13 @@ static inline struct rpmi_part next_part(const struct rpmi_place *place, uint64_
 
 /* The request in the shape that work.c takes. Body and into are where byte 0 of them would lie,
  * had all of it been here. */
-static inline void op_of(struct rpmi_place *place, const struct rpmi_part *part, struct rpmi_op *op)
+static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_part *part,
+                         struct rpmi_op *op)
 {
-    const struct rpmi_begun *begun = &place->begun;
+    const struct rpmi_begun *begun = &session->begun;
     const struct rpmi_request *request = &begun->request;
-    unsigned char *at = place->in + place->in_from;
-    unsigned char *result = place->out + place->out_end + RPMI_ANSWER_BYTES;
+    unsigned char *at = session->in + session->in_from;
+    unsigned char *result = session->out + session->out_end + RPMI_ANSWER_BYTES;
 
     op->kind = request->kind;
     op->flags = request->flags;
@@ -154,137 +156,140 @@ static inline void op_of(struct rpmi_place *place, const struct rpmi_part *part,
 }
 
 /* Result bytes lie in the way out already, behind where their header goes. */
-static inline void announce_result(struct rpmi_place *place, const struct rpmi_part *part)
+static inline void announce_result(struct rpmi_stream_session *session,
+                                   const struct rpmi_part *part)
 {
-    const struct rpmi_request *request = &place->begun.request;
+    const struct rpmi_request *request = &session->begun.request;
 
     if ((request->kind != RPMI_OP_READ && request->kind != RPMI_OP_STEPS && !is_atomic(request)) ||
         part->len == 0)
         return;
-    rpmi_place_say(place, RPMI_ANSWER_DATA, (uint32_t)part->len, place->next);
-    place->out_end += (uint32_t)part->len;
+    rpmi_stream_session_say(session, RPMI_ANSWER_DATA, (uint32_t)part->len, session->next);
+    session->out_end += (uint32_t)part->len;
 }
 
 /* Step over what was carried out. */
-static inline void consume(struct rpmi_place *place, const struct rpmi_part *part)
+static inline void consume(struct rpmi_stream_session *session, const struct rpmi_part *part)
 {
-    struct rpmi_begun *begun = &place->begun;
+    struct rpmi_begun *begun = &session->begun;
     uint32_t head = begun->carried == 0 ? begun->request.head_bytes : 0;
-    uint32_t body = body_here(place);
+    uint32_t body = body_here(session);
 
     if (begun->request.kind != RPMI_OP_STEPS && body != 0 && part->len - head < body)
         body = (uint32_t)part->len - head;
-    place->in_from += head + body;
+    session->in_from += head + body;
     begun->body += body;
     begun->carried += part->len;
 }
 
 /* What fails in a post fails the rest of it. */
-static inline void end_request(struct rpm_server *server, struct rpmi_place *place, int status)
+static inline void end_request(struct rpm_server *server, struct rpmi_stream_session *session,
+                               int status)
 {
-    struct rpmi_begun *begun = &place->begun;
+    struct rpmi_begun *begun = &session->begun;
 
     if (RPMI_UNLIKELY(status != 0)) {
         if (begun->carried == 0)
-            place->in_from += begun->request.head_bytes;
-        rpmi_place_say(place, RPMI_ANSWER_FAIL, (uint32_t)status, place->next);
+            session->in_from += begun->request.head_bytes;
+        rpmi_stream_session_say(session, RPMI_ANSWER_FAIL, (uint32_t)status, session->next);
         rpmi_count_own(&server->stats.rejected, 1);
     }
-    place->skip = begun->request.body_bytes - begun->body;
-    place->post_status = (begun->request.flags & RPMI_REQUEST_LAST) != 0 ? 0 : status;
+    session->skip = begun->request.body_bytes - begun->body;
+    session->post_status = (begun->request.flags & RPMI_REQUEST_LAST) != 0 ? 0 : status;
     begun->here = false;
-    place->next++;
+    session->next++;
     rpmi_count_own(&server->stats.ops, 1);
 }
 
 /* Go on with the request that was begun, as far as possible. */
 static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
-                                     struct rpmi_place *place, uint64_t *room,
+                                     struct rpmi_stream_session *session, uint64_t *room,
                                      struct rpmi_batch *batch)
 {
     struct rpm_server *server = listener->base.server;
-    struct rpmi_begun *begun = &place->begun;
+    struct rpmi_begun *begun = &session->begun;
     const struct rpmi_request *request = &begun->request;
-    int status = place->post_status;
+    int status = session->post_status;
 
-    if (out_room(place) < out_wanted(begun))
+    if (out_room(session) < out_wanted(begun))
         return STOPS;
-    place->taken = true;
+    session->taken = true;
     if (RPMI_LIKELY(status == 0)) {
-        struct rpmi_part part = next_part(place, *room);
+        struct rpmi_part part = next_part(session, *room);
         struct rpmi_op op;
 
-        op_of(place, &part, &op);
-        status = rpmi_work_do(server, place->guest.client, &op, &part, batch);
+        op_of(session, &part, &op);
+        status = rpmi_work_do(server, session->base.client, &op, &part, batch);
         *room -= part.len + OP_COST < *room ? part.len + OP_COST : *room;
         if (RPMI_LIKELY(status == 0)) {
-            announce_result(place, &part);
-            consume(place, &part);
-            if (place->promised == 0 && rpmi_work_promises(request->kind, request->flags))
-                place->promised = place->next + 1;
+            announce_result(session, &part);
+            consume(session, &part);
+            if (session->promised == 0 && rpmi_work_promises(request->kind, request->flags))
+                session->promised = session->next + 1;
             if (RPMI_UNLIKELY(begun->carried < request->len))
                 return ENDED;
         }
     }
-    end_request(server, place, status);
+    end_request(server, session, status);
     return ENDED;
 }
 
 /* The next header, and what must be here with it before the request is begun. */
-static inline enum outcome begin(struct rpmi_stream_listener *listener, struct rpmi_place *place)
+static inline enum outcome begin(struct rpmi_stream_listener *listener,
+                                 struct rpmi_stream_session *session)
 {
-    struct rpmi_begun *begun = &place->begun;
+    struct rpmi_begun *begun = &session->begun;
     struct rpmi_request *request = &begun->request;
 
-    if (here(place) < RPMI_REQUEST_BYTES)
+    if (here(session) < RPMI_REQUEST_BYTES)
         return WAITS;
-    if (RPMI_UNLIKELY(rpmi_request_get(place->in + place->in_from, request) != 0)) {
-        rpmi_diag(RPM_DIAG_NOTICE, "client %u sends %s: dropped", place->guest.client,
+    if (RPMI_UNLIKELY(rpmi_request_get(session->in + session->in_from, request) != 0)) {
+        rpmi_diag(RPM_DIAG_NOTICE, "client %u sends %s: dropped", session->base.client,
                   rpm_last_error());
-        rpmi_place_end(listener, place);
+        rpmi_stream_session_end(listener, session);
         return STOPS;
     }
     begun->body = 0;
     begun->carried = 0;
     if (request->kind == RPMI_REQUEST_CALL)
-        return take_call(listener, place);
-    if (here(place) < RPMI_REQUEST_BYTES + request->head_bytes + body_wanted(begun))
+        return take_call(listener, session);
+    if (here(session) < RPMI_REQUEST_BYTES + request->head_bytes + body_wanted(begun))
         return WAITS;
-    place->in_from += RPMI_REQUEST_BYTES;
+    session->in_from += RPMI_REQUEST_BYTES;
     begun->here = true;
     return ENDED;
 }
 
 /* Bytes of a request that failed. False: more of them are to come. */
-static bool skip(struct rpmi_place *place)
+static bool skip(struct rpmi_stream_session *session)
 {
-    uint64_t n = place->skip < here(place) ? place->skip : here(place);
+    uint64_t n = session->skip < here(session) ? session->skip : here(session);
 
-    place->in_from += (uint32_t)n;
-    place->skip -= n;
-    return place->skip == 0;
+    session->in_from += (uint32_t)n;
+    session->skip -= n;
+    return session->skip == 0;
 }
 
-static void take_from(struct rpmi_stream_listener *listener, struct rpmi_place *place,
+static void take_from(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
                       struct rpmi_batch *batch)
 {
     uint64_t room = PASS_BYTES;        /* never too little for a head, which is not cut */
     uint32_t left = 2 * RPMI_PASS_OPS; /* to begin or to carry out */
     enum outcome outcome = ENDED;
 
-    place->promised = 0;
+    session->promised = 0;
     while (outcome == ENDED && room >= RPMI_LINE_BYTES && left-- > 0) {
-        if (RPMI_UNLIKELY(place->skip != 0) && !skip(place))
+        if (RPMI_UNLIKELY(session->skip != 0) && !skip(session))
             outcome = WAITS;
-        else if (!place->begun.here)
-            outcome = begin(listener, place);
-        else if (here(place) < body_wanted(&place->begun))
+        else if (!session->begun.here)
+            outcome = begin(listener, session);
+        else if (here(session) < body_wanted(&session->begun))
             outcome = WAITS;
         else
-            outcome = carry_out(listener, place, &room, batch);
+            outcome = carry_out(listener, session, &room, batch);
     }
     if (outcome == WAITS)
-        rpmi_stream_set_todo(listener, place, false);
+        rpmi_stream_set_todo(listener, session, false);
 }
 
 void rpmi_stream_take(struct rpmi_listener *base, struct rpmi_batch *batch)
@@ -294,9 +299,9 @@ void rpmi_stream_take(struct rpmi_listener *base, struct rpmi_batch *batch)
 
     rpmi_stream_look(listener);
     for (uint32_t i = 0; i < high && listener->todo != 0; i++) {
-        struct rpmi_place *place = &listener->place[i];
+        struct rpmi_stream_session *session = &listener->session[i];
 
-        if (rpmi_place_state(place) == RPMI_PLACE_LIVE && place->todo)
-            take_from(listener, place, batch);
+        if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_LIVE && session->todo)
+            take_from(listener, session, batch);
     }
 }

@@ -24,7 +24,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define BACKLOG 1024 /* what the kernel allows for; without a place there, a client is refused */
+#define BACKLOG 1024 /* what the kernel allows for; beyond it, a client is refused */
 #define TURN_MS 1000 /* with clients: their machines are looked after */
 
 static int no_device(const struct rpmi_endpoint *at)
@@ -144,7 +144,7 @@ static void listener_close(struct rpmi_listener *base)
 {
     struct rpmi_verbs_listener *listener = rpmi_verbs_listener_of(base);
 
-    rpmi_callers_farewell(listener);
+    rpmi_verbs_sessions_farewell(listener);
     if (listener->listen_id != NULL)
         (void)rdma_destroy_id(listener->listen_id);
     for (uint32_t i = 0; i < listener->nics_n; i++)
@@ -156,7 +156,7 @@ static void listener_close(struct rpmi_listener *base)
     close_fd(listener->base.control_fd);
     close_fd(listener->base.engine_fd);
     rpmi_admission_close(&listener->admission);
-    rpmi_free(listener->callers);
+    rpmi_free(listener->sessions);
     rpmi_free(listener);
 }
 
@@ -190,12 +190,12 @@ static int listener_open(struct rpm_server *server, const struct rpmi_url *url,
         err = rpmi_endpoint_parse(url->address, &at);
     if (err == 0) {
         (void)snprintf(listener->base.pool, sizeof(listener->base.pool), "%s", at.pool);
-        listener->callers_n = server->clients_max + RPMI_GREETERS;
-        listener->callers =
-            rpmi_alloc(listener->callers_n * sizeof(listener->callers[0]), RPMI_LINE_BYTES);
-        if (listener->callers == NULL ||
-            rpmi_admission_open(&listener->admission, listener->callers_n) != 0) {
-            listener->callers_n = 0;
+        listener->sessions_n = server->clients_max + RPMI_GREETERS;
+        listener->sessions =
+            rpmi_alloc(listener->sessions_n * sizeof(listener->sessions[0]), RPMI_LINE_BYTES);
+        if (listener->sessions == NULL ||
+            rpmi_admission_open(&listener->admission, listener->sessions_n) != 0) {
+            listener->sessions_n = 0;
             err = RPM_E_NOMEM;
         }
     }
@@ -215,18 +215,19 @@ static int listener_open(struct rpm_server *server, const struct rpmi_url *url,
 
 static void take_event(struct rpmi_verbs_listener *listener, struct rdma_cm_event *event)
 {
-    struct rpmi_caller *caller = event->id != listener->listen_id ? event->id->context : NULL;
+    struct rpmi_verbs_session *session =
+        event->id != listener->listen_id ? event->id->context : NULL;
 
     switch (event->event) {
     case RDMA_CM_EVENT_CONNECT_REQUEST:
-        rpmi_caller_admit(listener, event->id, &event->param.conn);
+        rpmi_verbs_session_admit(listener, event->id, &event->param.conn);
         break;
     case RDMA_CM_EVENT_ESTABLISHED:
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
         break;
     default:
-        if (caller != NULL)
-            __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE);
+        if (session != NULL)
+            __atomic_store_n(&session->gone, 1, __ATOMIC_RELEASE);
         else
             rpmi_diag(RPM_DIAG_WARNING, "a listener heard of %s", rdma_event_str(event->event));
         break;
@@ -245,10 +246,10 @@ static void take_events(struct rpmi_verbs_listener *listener)
     }
 }
 
-static bool overdue(const struct rpmi_caller *caller)
+static bool overdue(const struct rpmi_verbs_session *session)
 {
-    return rpmi_caller_state(caller) == RPMI_CALLER_GREETING &&
-           rpmi_clock_ns() >= caller->greet_by_ns;
+    return rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_GREETING &&
+           rpmi_clock_ns() >= session->greet_by_ns;
 }
 
 static int listener_turn(struct rpmi_listener *base)
@@ -261,19 +262,19 @@ static int listener_turn(struct rpmi_listener *base)
     if (read(listener->kick_fd, &count, sizeof(count)) < 0)
         RPM_ASSERT(errno == EAGAIN);
     take_events(listener);
-    more = rpmi_callers_retire(listener);
-    for (uint32_t i = 0; i < listener->callers_n; i++) {
-        struct rpmi_caller *caller = &listener->callers[i];
+    more = rpmi_verbs_sessions_retire(listener);
+    for (uint32_t i = 0; i < listener->sessions_n; i++) {
+        struct rpmi_verbs_session *session = &listener->sessions[i];
 
-        if (rpmi_caller_state(caller) == RPMI_CALLER_FREE)
+        if (rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_FREE)
             continue;
         some = true;
-        if (overdue(caller)) {
+        if (overdue(session)) {
             rpmi_count(&base->server->stats.refused, 1);
-            rpmi_caller_leave(listener, caller);
+            rpmi_verbs_session_leave(listener, session);
         }
-        rpmi_caller_probe(caller);
-        rpmi_caller_serve(listener, caller);
+        rpmi_verbs_session_probe(session);
+        rpmi_verbs_session_serve(listener, session);
     }
     return more ? 0 : some ? TURN_MS : -1;
 }

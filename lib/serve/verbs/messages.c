@@ -30,96 +30,96 @@ void rpmi_kick(int fd)
     RPM_ASSERT(put == (ssize_t)sizeof(one) || errno == EAGAIN);
 }
 
-bool rpmi_msg_receive(struct rpmi_caller *caller, uint32_t i)
+bool rpmi_msg_receive(struct rpmi_verbs_session *session, uint32_t i)
 {
     struct ibv_sge sge = {
-        .addr = (uintptr_t)rpmi_caller_receive_at(caller, i),
+        .addr = (uintptr_t)rpmi_verbs_receive_at(session, i),
         .length = RPMI_MSG_TO_SERVER,
-        .lkey = caller->buffers_mr->lkey,
+        .lkey = session->buffers_mr->lkey,
     };
     struct ibv_recv_wr wr = { .wr_id = RECEIVE_ID | i, .sg_list = &sge, .num_sge = 1 };
     struct ibv_recv_wr *bad;
 
-    return ibv_post_recv(caller->qp.qp, &wr, &bad) == 0;
+    return ibv_post_recv(session->qp.qp, &wr, &bad) == 0;
 }
 
-bool rpmi_msg_send(struct rpmi_caller *caller, unsigned char *message, uint32_t len)
+bool rpmi_msg_send(struct rpmi_verbs_session *session, unsigned char *message, uint32_t len)
 {
     struct ibv_sge sge = {
         .addr = (uintptr_t)message,
         .length = len,
-        .lkey = caller->buffers_mr->lkey,
+        .lkey = session->buffers_mr->lkey,
     };
     struct ibv_send_wr wr = {
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_SEND,
-        .send_flags = IBV_SEND_SIGNALED | (len <= caller->qp.inline_bytes ? IBV_SEND_INLINE : 0),
+        .send_flags = IBV_SEND_SIGNALED | (len <= session->qp.inline_bytes ? IBV_SEND_INLINE : 0),
     };
     struct ibv_send_wr *bad;
 
-    __atomic_fetch_add(&caller->sends, 1, __ATOMIC_RELAXED);
-    return ibv_post_send(caller->qp.qp, &wr, &bad) == 0;
+    __atomic_fetch_add(&session->sends, 1, __ATOMIC_RELAXED);
+    return ibv_post_send(session->qp.qp, &wr, &bad) == 0;
 }
 
 /* The control thread is told; it lets the client go. */
-static void give_up(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+static void give_up(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                     const char *why)
 {
-    rpmi_diag(RPM_DIAG_DEBUG, "client %u is let go: %s", caller->guest.client, why);
-    __atomic_store_n(&caller->gone, 1, __ATOMIC_RELEASE);
+    rpmi_diag(RPM_DIAG_DEBUG, "client %u is let go: %s", session->base.client, why);
+    __atomic_store_n(&session->gone, 1, __ATOMIC_RELEASE);
     rpmi_kick(listener->kick_fd);
 }
 
 /* Carry out as much of the RPC request at hand as a pass may take. */
-static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller, uint64_t *room,
-                  struct rpmi_batch *batch)
+static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
+                  uint64_t *room, struct rpmi_batch *batch)
 {
     struct rpm_server *server = listener->base.server;
-    struct rpmi_op *op = &caller->rest;
-    struct rpmi_part part = { caller->rest_at, op->len - caller->rest_at };
+    struct rpmi_op *op = &session->rest;
+    struct rpmi_part part = { session->rest_at, op->len - session->rest_at };
     int err;
 
     /* The bytes of a COPY lie in a receive that is used again: they go in the first part. */
     if (part.len > *room && rpmi_work_in_parts(op->kind)) {
         part.len = *room > op->body_bytes ? *room : op->body_bytes;
-        if (part.len > op->len - caller->rest_at)
-            part.len = op->len - caller->rest_at;
+        if (part.len > op->len - session->rest_at)
+            part.len = op->len - session->rest_at;
     }
     if (op->kind == RPMI_OP_STEPS)
-        op->into = rpmi_caller_result_at(caller, caller->results) + RPMI_RESULT_BYTES;
-    err = rpmi_work_do(server, caller->guest.client, op, &part, batch);
+        op->into = rpmi_verbs_result_at(session, session->results) + RPMI_RESULT_BYTES;
+    err = rpmi_work_do(server, session->base.client, op, &part, batch);
     *room -= part.len < *room ? part.len : *room;
-    caller->rest_at += part.len;
-    caller->resting = err == 0 && caller->rest_at < op->len;
-    if (caller->resting)
+    session->rest_at += part.len;
+    session->resting = err == 0 && session->rest_at < op->len;
+    if (session->resting)
         return;
-    caller->rpcs++;
-    caller->status = err;
+    session->rpcs++;
+    session->status = err;
     if (op->kind == RPMI_OP_STEPS && err == 0)
-        rpmi_result_put(rpmi_caller_result_at(caller, caller->results++), caller->rpcs,
+        rpmi_result_put(rpmi_verbs_result_at(session, session->results++), session->rpcs,
                         (uint32_t)op->len);
     rpmi_count_own(&server->stats.ops, 1);
     if (err != 0)
         rpmi_count_own(&server->stats.rejected, 1);
-    else if (rpmi_work_promises(op->kind, op->flags) && caller->first_durable == 0)
-        caller->first_durable = caller->rpcs;
+    else if (rpmi_work_promises(op->kind, op->flags) && session->first_durable == 0)
+        session->first_durable = session->rpcs;
 }
 
-static void begin(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller, uint64_t *room,
-                  struct rpmi_batch *batch)
+static void begin(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
+                  uint64_t *room, struct rpmi_batch *batch)
 {
-    caller->rest_at = 0;
-    go_on(listener, caller, room, batch);
+    session->rest_at = 0;
+    go_on(listener, session, room, batch);
 }
 
 /* A write with immediate data: the NIC put it there, we bring it to the domain. */
-static bool take_imm(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+static bool take_imm(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                      const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
     uint32_t imm = ntohl(wc->imm_data);
     struct rpmi_extent extent;
-    struct rpmi_op *op = &caller->rest;
+    struct rpmi_op *op = &session->rest;
 
     *op = (struct rpmi_op){
         .kind = RPMI_OP_PERSIST,
@@ -128,113 +128,113 @@ static bool take_imm(struct rpmi_verbs_listener *listener, struct rpmi_caller *c
         .len = (uint64_t)wc->byte_len + RPMI_LINE_BYTES - 1,
     };
     /* It may have begun anywhere in its first line; what lies behind the object is not its own. */
-    if (rpmi_service_extent(listener->base.server->service, caller->guest.client, op->key,
+    if (rpmi_service_extent(listener->base.server->service, session->base.client, op->key,
                             &extent) == 0 &&
         op->offset < extent.bytes && op->len > extent.bytes - op->offset)
         op->len = extent.bytes - op->offset;
-    begin(listener, caller, room, batch);
+    begin(listener, session, room, batch);
     return true;
 }
 
-static bool take_message(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+static bool take_message(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                          const unsigned char *message, uint32_t len)
 {
-    uint32_t state = rpmi_caller_state(caller);
-    struct rpmi_guest *guest = &caller->guest;
+    uint32_t state = rpmi_verbs_session_state(session);
+    struct rpmi_session *base = &session->base;
 
-    if (__atomic_load_n(&guest->call_state, __ATOMIC_ACQUIRE) != RPMI_GUEST_IDLE)
+    if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_IDLE)
         return false;
-    if (state == RPMI_CALLER_GREETING && rpmi_msg_kind(message, len) == RPMI_MSG_ENTRY)
-        memcpy(caller->talk.entry, message + RPMI_MSG_HEAD, RPMI_ENTRY_BYTES);
-    else if (state == RPMI_CALLER_LIVE && rpmi_msg_kind(message, len) == RPMI_MSG_CALL)
-        memcpy(guest->call, message + RPMI_MSG_HEAD, RPMI_CALL_BYTES);
+    if (state == RPMI_VERBS_SESSION_GREETING && rpmi_msg_kind(message, len) == RPMI_MSG_ENTRY)
+        memcpy(session->talk.entry, message + RPMI_MSG_HEAD, RPMI_ENTRY_BYTES);
+    else if (state == RPMI_VERBS_SESSION_LIVE && rpmi_msg_kind(message, len) == RPMI_MSG_CALL)
+        memcpy(base->call, message + RPMI_MSG_HEAD, RPMI_CALL_BYTES);
     else
         return false;
-    __atomic_store_n(&guest->call_state, RPMI_GUEST_ASKED, __ATOMIC_RELEASE);
+    __atomic_store_n(&base->call_state, RPMI_SESSION_ASKED, __ATOMIC_RELEASE);
     rpmi_kick(listener->kick_fd);
     return true;
 }
 
 /* False: nothing that a client may send. */
-static bool take_receive(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+static bool take_receive(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                          const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
     const unsigned char *message =
-        rpmi_caller_receive_at(caller, (uint32_t)(wc->wr_id & ~RECEIVE_ID));
+        rpmi_verbs_receive_at(session, (uint32_t)(wc->wr_id & ~RECEIVE_ID));
 
     if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-        return rpmi_caller_state(caller) == RPMI_CALLER_LIVE &&
-               take_imm(listener, caller, wc, room, batch);
+        return rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_LIVE &&
+               take_imm(listener, session, wc, room, batch);
     if (rpmi_msg_kind(message, wc->byte_len) != RPMI_MSG_RPC)
-        return take_message(listener, caller, message, wc->byte_len);
-    if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE ||
-        rpmi_rpc_get(message, wc->byte_len, &caller->rest) != 0 ||
-        caller->results - caller->results_sent == RPMI_CALLER_RESULTS)
+        return take_message(listener, session, message, wc->byte_len);
+    if (rpmi_verbs_session_state(session) != RPMI_VERBS_SESSION_LIVE ||
+        rpmi_rpc_get(message, wc->byte_len, &session->rest) != 0 ||
+        session->results - session->results_sent == RPMI_VERBS_RESULTS)
         return false;
-    begin(listener, caller, room, batch);
+    begin(listener, session, room, batch);
     return true;
 }
 
-static void take_one(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+static void take_one(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                      const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
     if ((wc->wr_id & RECEIVE_ID) == 0)
-        __atomic_fetch_sub(&caller->sends, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&session->sends, 1, __ATOMIC_RELAXED);
     if (wc->status != IBV_WC_SUCCESS) {
-        give_up(listener, caller, ibv_wc_status_str(wc->status));
+        give_up(listener, session, ibv_wc_status_str(wc->status));
         return;
     }
     /* After a failure nothing more is taken: the client has to come anew. */
-    if ((wc->wr_id & RECEIVE_ID) == 0 || caller->status != 0)
+    if ((wc->wr_id & RECEIVE_ID) == 0 || session->status != 0)
         return;
-    if (!take_receive(listener, caller, wc, room, batch))
-        give_up(listener, caller, "it sent a message that cannot be");
-    else if (!rpmi_msg_receive(caller, (uint32_t)(wc->wr_id & ~RECEIVE_ID)))
-        give_up(listener, caller, "the device takes no receive");
+    if (!take_receive(listener, session, wc, room, batch))
+        give_up(listener, session, "it sent a message that cannot be");
+    else if (!rpmi_msg_receive(session, (uint32_t)(wc->wr_id & ~RECEIVE_ID)))
+        give_up(listener, session, "the device takes no receive");
 }
 
 /* Is there a completion to look at? */
-static bool poll_cq(struct rpmi_caller *caller)
+static bool poll_cq(struct rpmi_verbs_session *session)
 {
     int n;
 
-    if (caller->wc_at < caller->wc_n)
+    if (session->wc_at < session->wc_n)
         return true;
-    n = ibv_poll_cq(caller->cq, (int)RPMI_CALLER_WCS, caller->wc);
-    caller->wc_at = 0;
-    caller->wc_n = n > 0 ? (uint32_t)n : 0;
+    n = ibv_poll_cq(session->cq, (int)RPMI_VERBS_WCS, session->wc);
+    session->wc_at = 0;
+    session->wc_n = n > 0 ? (uint32_t)n : 0;
     return n > 0;
 }
 
-static bool served(const struct rpmi_caller *caller)
+static bool served(const struct rpmi_verbs_session *session)
 {
-    uint32_t state = rpmi_caller_state(caller);
+    uint32_t state = rpmi_verbs_session_state(session);
 
-    return (state == RPMI_CALLER_GREETING || state == RPMI_CALLER_LIVE) &&
-           __atomic_load_n(&caller->gone, __ATOMIC_RELAXED) == 0;
+    return (state == RPMI_VERBS_SESSION_GREETING || state == RPMI_VERBS_SESSION_LIVE) &&
+           __atomic_load_n(&session->gone, __ATOMIC_RELAXED) == 0;
 }
 
-static bool must_tell(const struct rpmi_caller *caller)
+static bool must_tell(const struct rpmi_verbs_session *session)
 {
-    return caller->rpcs != caller->told &&
-           __atomic_load_n(&caller->sends, __ATOMIC_RELAXED) < RPMI_CALLER_DONES;
+    return session->rpcs != session->told &&
+           __atomic_load_n(&session->sends, __ATOMIC_RELAXED) < RPMI_VERBS_DONES;
 }
 
-static bool caller_ready(struct rpmi_caller *caller)
+static bool session_ready(struct rpmi_verbs_session *session)
 {
-    if (rpmi_caller_state(caller) == RPMI_CALLER_CLOSED)
+    if (rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_CLOSED)
         return true;
-    if (!served(caller))
+    if (!served(session))
         return false;
-    return (caller->resting && caller->status == 0) || must_tell(caller) || poll_cq(caller);
+    return (session->resting && session->status == 0) || must_tell(session) || poll_cq(session);
 }
 
 bool rpmi_messages_ready(struct rpmi_listener *listener)
 {
     struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
-    for (uint32_t i = 0; i < ours->callers_n; i++)
-        if (caller_ready(&ours->callers[i]))
+    for (uint32_t i = 0; i < ours->sessions_n; i++)
+        if (session_ready(&ours->sessions[i]))
             return true;
     return false;
 }
@@ -252,32 +252,32 @@ bool rpmi_messages_arm(struct rpmi_listener *listener)
     for (uint32_t i = 0; i < nics; i++)
         while (ibv_get_cq_event(ours->nics[i].channel, &cq, &context) == 0)
             ibv_ack_cq_events(cq, 1);
-    for (uint32_t i = 0; i < ours->callers_n; i++)
-        if (served(&ours->callers[i]) && ibv_req_notify_cq(ours->callers[i].cq, 0) != 0)
-            give_up(ours, &ours->callers[i], "no notice of its messages");
+    for (uint32_t i = 0; i < ours->sessions_n; i++)
+        if (served(&ours->sessions[i]) && ibv_req_notify_cq(ours->sessions[i].cq, 0) != 0)
+            give_up(ours, &ours->sessions[i], "no notice of its messages");
     return rpmi_messages_ready(listener);
 }
 
-static void take_from(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+static void take_from(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                       struct rpmi_batch *batch)
 {
     uint64_t room = PASS_BYTES;
-    uint32_t left = RPMI_CALLER_RECEIVES;
+    uint32_t left = RPMI_VERBS_RECEIVES;
 
-    caller->first_durable = 0;
-    if (caller->resting && caller->status == 0)
-        go_on(listener, caller, &room, batch);
-    while (served(caller) && (!caller->resting || caller->status != 0) && left > 0 && room > 0 &&
-           poll_cq(caller)) {
-        take_one(listener, caller, &caller->wc[caller->wc_at++], &room, batch);
+    session->first_durable = 0;
+    if (session->resting && session->status == 0)
+        go_on(listener, session, &room, batch);
+    while (served(session) && (!session->resting || session->status != 0) && left > 0 && room > 0 &&
+           poll_cq(session)) {
+        take_one(listener, session, &session->wc[session->wc_at++], &room, batch);
         left--;
     }
 }
 
 /* Not looked at from now on. */
-static void leave(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller)
+static void leave(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
-    __atomic_store_n(&caller->state, RPMI_CALLER_LEFT, __ATOMIC_RELEASE);
+    __atomic_store_n(&session->state, RPMI_VERBS_SESSION_LEFT, __ATOMIC_RELEASE);
     rpmi_kick(listener->kick_fd);
 }
 
@@ -285,66 +285,66 @@ void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch
 {
     struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
-    for (uint32_t i = 0; i < ours->callers_n; i++) {
-        struct rpmi_caller *caller = &ours->callers[i];
+    for (uint32_t i = 0; i < ours->sessions_n; i++) {
+        struct rpmi_verbs_session *session = &ours->sessions[i];
 
-        if (rpmi_caller_state(caller) == RPMI_CALLER_CLOSED)
-            leave(ours, caller);
-        else if (served(caller))
-            take_from(ours, caller, batch);
+        if (rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_CLOSED)
+            leave(ours, session);
+        else if (served(session))
+            take_from(ours, session, batch);
     }
 }
 
 /* Answers to lists, as far as there is room. False: some are left. */
-static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller)
+static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
-    while (caller->results_sent != caller->results) {
-        unsigned char *message = rpmi_caller_result_at(caller, caller->results_sent);
+    while (session->results_sent != session->results) {
+        unsigned char *message = rpmi_verbs_result_at(session, session->results_sent);
         uint64_t rpc = 0;
 
-        if (rpmi_result_get(message, &rpc) != 0 || rpc > caller->rpcs ||
-            (rpc == caller->rpcs && caller->status != 0)) {
-            caller->results_sent = caller->results; /* msync failed: nobody hears of it */
+        if (rpmi_result_get(message, &rpc) != 0 || rpc > session->rpcs ||
+            (rpc == session->rpcs && session->status != 0)) {
+            session->results_sent = session->results; /* msync failed: nobody hears of it */
             return true;
         }
-        if (!must_tell(caller))
+        if (!must_tell(session))
             return false;
-        if (!rpmi_msg_send(caller, message, rpmi_load32(message + sizeof(uint32_t)))) {
-            give_up(listener, caller, "the device takes no answer");
+        if (!rpmi_msg_send(session, message, rpmi_load32(message + sizeof(uint32_t)))) {
+            give_up(listener, session, "the device takes no answer");
             return false;
         }
-        caller->told = rpc;
-        caller->results_sent++;
+        session->told = rpc;
+        session->results_sent++;
     }
     return true;
 }
 
 /* msync failed: the first RPC request that counted on it did, and nothing after it is told. */
-static void note_sync(struct rpmi_caller *caller, const struct rpmi_batch *batch)
+static void note_sync(struct rpmi_verbs_session *session, const struct rpmi_batch *batch)
 {
-    if (batch->msync_status == 0 || caller->first_durable == 0)
+    if (batch->msync_status == 0 || session->first_durable == 0)
         return;
-    caller->rpcs = caller->first_durable;
-    caller->status = batch->msync_status;
+    session->rpcs = session->first_durable;
+    session->status = batch->msync_status;
 }
 
 void rpmi_messages_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch)
 {
     struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
-    for (uint32_t i = 0; i < ours->callers_n; i++) {
-        struct rpmi_caller *caller = &ours->callers[i];
+    for (uint32_t i = 0; i < ours->sessions_n; i++) {
+        struct rpmi_verbs_session *session = &ours->sessions[i];
         unsigned char *message;
 
-        if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE || !served(caller))
+        if (rpmi_verbs_session_state(session) != RPMI_VERBS_SESSION_LIVE || !served(session))
             continue;
-        note_sync(caller, batch);
-        if (!send_results(ours, caller) || !must_tell(caller))
+        note_sync(session, batch);
+        if (!send_results(ours, session) || !must_tell(session))
             continue;
-        message = rpmi_caller_done_at(caller, caller->dones++);
-        rpmi_done_put(message, caller->rpcs, caller->status);
-        caller->told = caller->rpcs;
-        if (!rpmi_msg_send(caller, message, RPMI_DONE_BYTES))
-            give_up(ours, caller, "the device takes no answer");
+        message = rpmi_verbs_done_at(session, session->dones++);
+        rpmi_done_put(message, session->rpcs, session->status);
+        session->told = session->rpcs;
+        if (!rpmi_msg_send(session, message, RPMI_DONE_BYTES))
+            give_up(ours, session, "the device takes no answer");
     }
 }

@@ -15,13 +15,13 @@
 #include <errno.h>
 #include <string.h>
 
-static int register_part(struct rpmi_caller *caller, unsigned char *base, uint64_t bytes,
+static int register_part(struct rpmi_verbs_session *session, unsigned char *base, uint64_t bytes,
                          uint32_t access, struct ibv_mr **mr)
 {
-    return rpmi_nic_register(&caller->nic->nic, caller->pd, base, bytes, access, mr);
+    return rpmi_nic_register(&session->nic->nic, session->pd, base, bytes, access, mr);
 }
 
-static int register_key(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+static int register_key(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                         uint32_t key, const struct rpmi_extent *extent)
 {
     struct rpm_server *server = listener->base.server;
@@ -31,20 +31,21 @@ static int register_key(struct rpmi_verbs_listener *listener, struct rpmi_caller
     uint32_t writing = 0;
     int err;
 
-    if (pool && caller->nic->flushes)
+    if (pool && session->nic->flushes)
         reading |= RPMI_NIC_FLUSH;
-    if ((extent->rights & RPMI_RIGHT_WRITE) != 0 && (!pool || caller->nic->writes))
+    if ((extent->rights & RPMI_RIGHT_WRITE) != 0 && (!pool || session->nic->writes))
         writing |= RPMI_NIC_WRITE;
     if ((extent->rights & RPMI_RIGHT_ATOMIC) != 0)
         writing |= RPMI_NIC_ATOMIC;
-    err = register_part(caller, base, extent->bytes, reading, &caller->read_mr[key]);
+    err = register_part(session, base, extent->bytes, reading, &session->read_mr[key]);
     if (err == 0 && writing != 0)
-        err = register_part(caller, base + extent->guarded_bytes,
-                            extent->bytes - extent->guarded_bytes, writing, &caller->write_mr[key]);
+        err =
+            register_part(session, base + extent->guarded_bytes,
+                          extent->bytes - extent->guarded_bytes, writing, &session->write_mr[key]);
     return err;
 }
 
-int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                        uint32_t key, struct rpmi_grant_key *grant)
 {
     struct rpm_server *server = listener->base.server;
@@ -52,21 +53,21 @@ int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_caller 
     int err;
 
     rpmi_serve_lock(server);
-    err = rpmi_service_extent(server->service, caller->guest.client, key, &extent);
+    err = rpmi_service_extent(server->service, session->base.client, key, &extent);
     rpmi_serve_unlock(server);
     if (err == 0)
-        err = register_key(listener, caller, key, &extent);
+        err = register_key(listener, session, key, &extent);
     if (err != 0) {
-        (void)rpmi_regions_drop(caller, key);
+        (void)rpmi_regions_drop(session, key);
         return err;
     }
-    caller->claimed[key] = extent.claim_header;
+    session->claimed[key] = extent.claim_header;
     *grant = (struct rpmi_grant_key){
-        .address = (uintptr_t)caller->read_mr[key]->addr,
+        .address = (uintptr_t)session->read_mr[key]->addr,
         .bytes = extent.bytes,
         .guarded_bytes = extent.guarded_bytes,
-        .read_rkey = caller->read_mr[key]->rkey,
-        .write_rkey = caller->write_mr[key] != NULL ? caller->write_mr[key]->rkey : 0,
+        .read_rkey = session->read_mr[key]->rkey,
+        .write_rkey = session->write_mr[key] != NULL ? session->write_mr[key]->rkey : 0,
         .rights = extent.rights,
     };
     return 0;
@@ -84,45 +85,45 @@ static bool drop(struct ibv_mr **mr)
     return true;
 }
 
-bool rpmi_regions_drop(struct rpmi_caller *caller, uint32_t key)
+bool rpmi_regions_drop(struct rpmi_verbs_session *session, uint32_t key)
 {
-    bool read = drop(&caller->read_mr[key]);
-    bool write = drop(&caller->write_mr[key]);
+    bool read = drop(&session->read_mr[key]);
+    bool write = drop(&session->write_mr[key]);
 
-    caller->claimed[key] = 0;
+    session->claimed[key] = 0;
     return read && write;
 }
 
-void rpmi_regions_drop_all(struct rpmi_caller *caller)
+void rpmi_regions_drop_all(struct rpmi_verbs_session *session)
 {
     for (uint32_t key = 0; key < RPMI_KEYS_MAX; key++)
-        (void)rpmi_regions_drop(caller, key);
+        (void)rpmi_regions_drop(session, key);
 }
 
 /* It is told before its memory is taken away, so that it knows why the NIC refuses it: the message
  * arrives first. If it does not arrive, the connection is lost, which says less and is as safe. */
-static bool fence(struct rpmi_caller *caller, uint32_t key)
+static bool fence(struct rpmi_verbs_session *session, uint32_t key)
 {
-    unsigned char *message = rpmi_caller_fenced_at(caller, key);
+    unsigned char *message = rpmi_verbs_fenced_at(session, key);
 
-    if (caller->write_mr[key] == NULL)
+    if (session->write_mr[key] == NULL)
         return true;
     rpmi_fenced_put(message, key);
-    (void)rpmi_msg_send(caller, message, RPMI_FENCED_BYTES);
-    return drop(&caller->write_mr[key]);
+    (void)rpmi_msg_send(session, message, RPMI_FENCED_BYTES);
+    return drop(&session->write_mr[key]);
 }
 
 int rpmi_regions_quiesce(struct rpmi_listener *listener, uint64_t header_offset)
 {
     struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
-    for (uint32_t i = 0; i < ours->callers_n; i++) {
-        struct rpmi_caller *caller = &ours->callers[i];
+    for (uint32_t i = 0; i < ours->sessions_n; i++) {
+        struct rpmi_verbs_session *session = &ours->sessions[i];
 
-        if (rpmi_caller_state(caller) != RPMI_CALLER_LIVE)
+        if (rpmi_verbs_session_state(session) != RPMI_VERBS_SESSION_LIVE)
             continue;
         for (uint32_t key = 0; key < RPMI_KEYS_MAX; key++)
-            if (caller->claimed[key] == header_offset && !fence(caller, key))
+            if (session->claimed[key] == header_offset && !fence(session, key))
                 return rpmi_fail(RPM_E_OWNED, "an older writer's memory cannot be taken back");
     }
     return 0;

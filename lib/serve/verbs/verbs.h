@@ -24,13 +24,13 @@
 #include <stdbool.h>
 
 #define RPMI_NICS_MAX 8u
-#define RPMI_CALLER_RECEIVES                                                                       \
+#define RPMI_VERBS_RECEIVES                                                                        \
     64u /* messages and writes with immediate data that a client may have out */
-#define RPMI_CALLER_DONES 32u                    /* done messages under way */
-#define RPMI_CALLER_RESULTS RPMI_CALLER_RECEIVES /* answers to lists that were not sent yet */
-#define RPMI_CALLER_SENDS (RPMI_CALLER_DONES + 8u)
-#define RPMI_CALLER_WCS 16u
-#define RPMI_CALLER_FENCED 4u /* fenced messages under way */
+#define RPMI_VERBS_DONES 32u                   /* done messages under way */
+#define RPMI_VERBS_RESULTS RPMI_VERBS_RECEIVES /* answers to lists that were not sent yet */
+#define RPMI_VERBS_SENDS (RPMI_VERBS_DONES + 8u)
+#define RPMI_VERBS_WCS 16u
+#define RPMI_VERBS_FENCED 4u /* fenced messages under way */
 
 /* A device that clients came through. */
 struct rpmi_serve_nic {
@@ -42,17 +42,17 @@ struct rpmi_serve_nic {
 };
 
 /* By the control thread, but for CLOSED -> LEFT: by the engine while it runs. */
-enum rpmi_caller_state {
-    RPMI_CALLER_FREE = 0,
-    RPMI_CALLER_GREETING = 1,
-    RPMI_CALLER_LIVE = 2,
-    RPMI_CALLER_CLOSED = 3,
-    RPMI_CALLER_LEFT = 4
+enum rpmi_verbs_session_state {
+    RPMI_VERBS_SESSION_FREE = 0,
+    RPMI_VERBS_SESSION_GREETING = 1,
+    RPMI_VERBS_SESSION_LIVE = 2,
+    RPMI_VERBS_SESSION_CLOSED = 3,
+    RPMI_VERBS_SESSION_LEFT = 4
 };
 
-struct rpmi_caller {
-    struct rpmi_guest guest;
-    uint32_t state; /* enum rpmi_caller_state; atomic */
+struct rpmi_verbs_session {
+    struct rpmi_session base;
+    uint32_t state; /* enum rpmi_verbs_session_state; atomic */
     uint32_t gone;  /* the engine saw its queue pair fail; atomic */
     uint32_t sends; /* under way; atomic */
     struct rdma_cm_id *id;
@@ -83,7 +83,7 @@ struct rpmi_caller {
     bool resting;           /* an RPC request too long for one pass: */
     struct rpmi_op rest;
     uint64_t rest_at;
-    struct ibv_wc wc[RPMI_CALLER_WCS]; /* polled, not looked at yet */
+    struct ibv_wc wc[RPMI_VERBS_WCS]; /* polled, not looked at yet */
     uint32_t wc_n;
     uint32_t wc_at;
 };
@@ -96,8 +96,8 @@ struct rpmi_verbs_listener {
     int engine_kick_fd; /* and the other way round */
     struct rpmi_serve_nic nics[RPMI_NICS_MAX];
     uint32_t nics_n; /* atomic: grows only */
-    struct rpmi_caller *callers;
-    uint32_t callers_n;
+    struct rpmi_verbs_session *sessions;
+    uint32_t sessions_n;
     struct rpmi_admission admission; /* those of them that are being greeted */
 };
 
@@ -106,9 +106,9 @@ static inline struct rpmi_verbs_listener *rpmi_verbs_listener_of(struct rpmi_lis
     return (struct rpmi_verbs_listener *)(void *)listener;
 }
 
-static inline uint32_t rpmi_caller_state(const struct rpmi_caller *caller)
+static inline uint32_t rpmi_verbs_session_state(const struct rpmi_verbs_session *session)
 {
-    return __atomic_load_n(&caller->state, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&session->state, __ATOMIC_ACQUIRE);
 }
 
 /* nics.c: what is known of a device, tried out on the pool when it is new. RPM_E_NOCAP (this
@@ -116,28 +116,30 @@ static inline uint32_t rpmi_caller_state(const struct rpmi_caller *caller)
 int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *verbs,
                       struct rpmi_serve_nic **nic);
 
-/* caller.c; by the control thread. */
+/* session.c; by the control thread. */
 /* Somebody asks to be connected: accept or refuse @id, which is taken either way. */
-void rpmi_caller_admit(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id,
-                       const struct rdma_conn_param *param);
+void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id,
+                              const struct rdma_conn_param *param);
 /* What the engine handed over. */
-void rpmi_caller_serve(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller);
+void rpmi_verbs_session_serve(struct rpmi_verbs_listener *listener,
+                              struct rpmi_verbs_session *session);
 /* The client is gone, or has to go. */
-void rpmi_caller_leave(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller);
+void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
+                              struct rpmi_verbs_session *session);
 /* Look whether a silent client's machine still answers. */
-void rpmi_caller_probe(struct rpmi_caller *caller);
-/* Give places back that the engine has left, a few at a time. True: there are more. */
-bool rpmi_callers_retire(struct rpmi_verbs_listener *listener);
-/* The listener closes, and no loop runs: give all places back. */
-void rpmi_callers_farewell(struct rpmi_verbs_listener *listener);
+void rpmi_verbs_session_probe(struct rpmi_verbs_session *session);
+/* Free sessions that the engine has left, a few at a time. True: there are more. */
+bool rpmi_verbs_sessions_retire(struct rpmi_verbs_listener *listener);
+/* The listener closes, and no loop runs: free all sessions. */
+void rpmi_verbs_sessions_farewell(struct rpmi_verbs_listener *listener);
 
 /* regions.c; by the control thread. */
 /* Register what @key opens. RPM_E_NOMEM, RPM_E_TOOBIG, RPM_E_NOCAP. */
-int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_caller *caller,
+int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                        uint32_t key, struct rpmi_grant_key *grant);
 /* False: the device does not let go of it. */
-bool rpmi_regions_drop(struct rpmi_caller *caller, uint32_t key);
-void rpmi_regions_drop_all(struct rpmi_caller *caller);
+bool rpmi_regions_drop(struct rpmi_verbs_session *session, uint32_t key);
+void rpmi_regions_drop_all(struct rpmi_verbs_session *session);
 int rpmi_regions_quiesce(struct rpmi_listener *listener, uint64_t header_offset);
 
 /* messages.c; by the engine. */
@@ -145,44 +147,48 @@ bool rpmi_messages_ready(struct rpmi_listener *listener);
 bool rpmi_messages_arm(struct rpmi_listener *listener);
 void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch);
 void rpmi_messages_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);
-/* By both threads: post receive @i; send a message that lies in the caller's buffers. */
-bool rpmi_msg_receive(struct rpmi_caller *caller, uint32_t i);
-bool rpmi_msg_send(struct rpmi_caller *caller, unsigned char *message, uint32_t len);
+/* By both threads: post receive @i; send a message that lies in the session's buffers. */
+bool rpmi_msg_receive(struct rpmi_verbs_session *session, uint32_t i);
+bool rpmi_msg_send(struct rpmi_verbs_session *session, unsigned char *message, uint32_t len);
 void rpmi_kick(int fd);
 
-static inline unsigned char *rpmi_caller_receive_at(const struct rpmi_caller *caller, uint32_t i)
+static inline unsigned char *rpmi_verbs_receive_at(const struct rpmi_verbs_session *session,
+                                                   uint32_t i)
 {
-    return caller->buffers + (uint64_t)i * RPMI_MSG_TO_SERVER;
+    return session->buffers + (uint64_t)i * RPMI_MSG_TO_SERVER;
 }
 
-static inline unsigned char *rpmi_caller_done_at(const struct rpmi_caller *caller, uint64_t i)
+static inline unsigned char *rpmi_verbs_done_at(const struct rpmi_verbs_session *session,
+                                                uint64_t i)
 {
-    return caller->buffers + (uint64_t)RPMI_CALLER_RECEIVES * RPMI_MSG_TO_SERVER +
-           i % RPMI_CALLER_DONES * RPMI_LINE_BYTES;
+    return session->buffers + (uint64_t)RPMI_VERBS_RECEIVES * RPMI_MSG_TO_SERVER +
+           i % RPMI_VERBS_DONES * RPMI_LINE_BYTES;
 }
 
-static inline unsigned char *rpmi_caller_answer_at(const struct rpmi_caller *caller)
+static inline unsigned char *rpmi_verbs_answer_at(const struct rpmi_verbs_session *session)
 {
-    return caller->buffers + (uint64_t)RPMI_CALLER_RECEIVES * RPMI_MSG_TO_SERVER +
-           (uint64_t)RPMI_CALLER_DONES * RPMI_LINE_BYTES;
+    return session->buffers + (uint64_t)RPMI_VERBS_RECEIVES * RPMI_MSG_TO_SERVER +
+           (uint64_t)RPMI_VERBS_DONES * RPMI_LINE_BYTES;
 }
 
-static inline unsigned char *rpmi_caller_fenced_at(const struct rpmi_caller *caller, uint32_t key)
+static inline unsigned char *rpmi_verbs_fenced_at(const struct rpmi_verbs_session *session,
+                                                  uint32_t key)
 {
-    return rpmi_caller_answer_at(caller) + RPMI_MSG_TO_CLIENT + key % RPMI_CALLER_FENCED * 16u;
+    return rpmi_verbs_answer_at(session) + RPMI_MSG_TO_CLIENT + key % RPMI_VERBS_FENCED * 16u;
 }
 
 /* A result lies here from when its list was carried out until its client has it: then that one may
  * have another RPC request under way, which may use it. */
-static inline unsigned char *rpmi_caller_result_at(const struct rpmi_caller *caller, uint64_t i)
+static inline unsigned char *rpmi_verbs_result_at(const struct rpmi_verbs_session *session,
+                                                  uint64_t i)
 {
-    return rpmi_caller_fenced_at(caller, 0) + RPMI_CALLER_FENCED * 16u +
-           i % RPMI_CALLER_RESULTS * RPMI_MSG_TO_CLIENT;
+    return rpmi_verbs_fenced_at(session, 0) + RPMI_VERBS_FENCED * 16u +
+           i % RPMI_VERBS_RESULTS * RPMI_MSG_TO_CLIENT;
 }
 
-#define RPMI_CALLER_BUFFERS                                                                        \
-    (RPMI_CALLER_RECEIVES * (uint64_t)RPMI_MSG_TO_SERVER +                                         \
-     RPMI_CALLER_DONES * (uint64_t)RPMI_LINE_BYTES + RPMI_MSG_TO_CLIENT +                          \
-     RPMI_CALLER_FENCED * 16u + RPMI_CALLER_RESULTS * (uint64_t)RPMI_MSG_TO_CLIENT)
+#define RPMI_VERBS_BUFFERS                                                                         \
+    (RPMI_VERBS_RECEIVES * (uint64_t)RPMI_MSG_TO_SERVER +                                          \
+     RPMI_VERBS_DONES * (uint64_t)RPMI_LINE_BYTES + RPMI_MSG_TO_CLIENT + RPMI_VERBS_FENCED * 16u + \
+     RPMI_VERBS_RESULTS * (uint64_t)RPMI_MSG_TO_CLIENT)
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests on a stream: what is carried out, what is refused, and what ends a guest.
+// Requests on a stream: what is carried out, what is refused, and what ends a session.
 #include "raw.h"
 
 extern "C" {
@@ -16,9 +16,9 @@ namespace
 
 constexpr int kLastDurable = int{ RPMI_OP_DURABLE } | int{ RPMI_REQUEST_LAST };
 
-// A guest with a region to write to.
-struct Guest : Client {
-    explicit Guest(const Server &server, uint64_t bytes = 1 << 20) : Client(server)
+// A client with a region to write to.
+struct Writer : Client {
+    explicit Writer(const Server &server, uint64_t bytes = 1 << 20) : Client(server)
     {
         REQUIRE(greet() == 0);
         key = region("region", bytes);
@@ -62,51 +62,51 @@ Bytes body_of(const Bytes &request)
 TEST_CASE("take: a write is carried out and counted", "[unit]")
 {
     Server server(raw::at_port());
-    Guest guest(server);
-    Bytes write = request(RPMI_OP_COPY, guest.key, 100, 300, 300, kLastDurable);
+    Writer writer(server);
+    Bytes write = request(RPMI_OP_COPY, writer.key, 100, 300, 300, kLastDurable);
 
-    REQUIRE(guest.send(write));
-    CHECK(guest.done() == 1);
-    CHECK(guest.read(100, 300, 1) == body_of(write));
+    REQUIRE(writer.send(write));
+    CHECK(writer.done() == 1);
+    CHECK(writer.read(100, 300, 1) == body_of(write));
     CHECK(server.stats().ops == 2);
 }
 
 TEST_CASE("take: many requests sent at once are answered by one count", "[unit]")
 {
     Server server(raw::at_port());
-    Guest guest(server);
+    Writer writer(server);
     Bytes all;
 
     for (uint64_t i = 0; i < 32; i++) {
-        Bytes one = request(RPMI_OP_COPY, guest.key, 64 * i, 64, 64);
+        Bytes one = request(RPMI_OP_COPY, writer.key, 64 * i, 64, 64);
 
         all.insert(all.end(), one.begin(), one.end());
     }
-    REQUIRE(guest.send(all));
+    REQUIRE(writer.send(all));
     uint64_t counted = 0;
     uint32_t answers = 0;
     while (counted < 32) {
-        counted = guest.done();
+        counted = writer.done();
         answers++;
     }
     CHECK(counted == 32);
     CHECK(answers <= 4); // in one piece, unless the machine tore it up
 }
 
-TEST_CASE("take: a guest with much to ask has its turn, and then the others", "[unit]")
+TEST_CASE("take: a client with much to ask has its turn, and then the others", "[unit]")
 {
     const uint64_t requests = 2000; // half of what fits into the way in
     Server server(raw::at_port());
-    Guest guest(server);
-    Bytes one = request(RPMI_OP_PERSIST, guest.key, 0, 64);
+    Writer writer(server);
+    Bytes one = request(RPMI_OP_PERSIST, writer.key, 0, 64);
     Bytes all;
 
     for (uint64_t i = 0; i < requests; i++)
         all.insert(all.end(), one.begin(), one.end());
-    REQUIRE(guest.send(all));
-    // One count for each pass: how much of this guest's the pass carried out.
+    REQUIRE(writer.send(all));
+    // One count for each pass: how much of this client's the pass carried out.
     for (uint64_t counted = 0, next = 0; counted < requests; counted = next) {
-        next = guest.done();
+        next = writer.done();
         REQUIRE(next > counted);
         CHECK(next - counted <= RPMI_PASS_OPS);
     }
@@ -115,90 +115,90 @@ TEST_CASE("take: a guest with much to ask has its turn, and then the others", "[
 TEST_CASE("take: a request that comes byte by byte is the same request", "[unit]")
 {
     Server server(raw::at_port());
-    Guest guest(server);
-    Bytes write = request(RPMI_OP_COPY, guest.key, 0, 100, 80);
+    Writer writer(server);
+    Bytes write = request(RPMI_OP_COPY, writer.key, 0, 100, 80);
 
     for (unsigned char byte : write)
-        REQUIRE(guest.send(&byte, 1));
-    CHECK(guest.done() == 1);
+        REQUIRE(writer.send(&byte, 1));
+    CHECK(writer.done() == 1);
     Bytes want = body_of(write);
     want.resize(100); // zeros behind the body
-    CHECK(guest.read(0, 100, 1) == want);
+    CHECK(writer.read(0, 100, 1) == want);
 }
 
 TEST_CASE("take: bodies and results longer than any buffer", "[unit]")
 {
     Server server(raw::at_port());
-    Guest guest(server, 3 << 20);
-    Bytes write = request(RPMI_OP_COPY, guest.key, 64, 2500000, 2400001, kLastDurable);
+    Writer writer(server, 3 << 20);
+    Bytes write = request(RPMI_OP_COPY, writer.key, 64, 2500000, 2400001, kLastDurable);
 
-    REQUIRE(guest.send(write));
-    CHECK(guest.done() == 1);
+    REQUIRE(writer.send(write));
+    CHECK(writer.done() == 1);
     Bytes want = body_of(write);
     want.resize(2500000);
-    CHECK(guest.read(64, 2500000, 1) == want);
+    CHECK(writer.read(64, 2500000, 1) == want);
 }
 
 TEST_CASE("take: what is refused changes nothing, has its reason, and is stepped over", "[unit]")
 {
     Server server(raw::at_port());
-    Guest guest(server);
+    Writer writer(server);
     struct {
         Bytes bytes;
         int status;
     } const bad[] = {
-        { request(RPMI_OP_COPY, guest.key, (1 << 20) - 10, 300000, 300000), RPM_E_RANGE },
-        { request(RPMI_OP_COPY, guest.key, UINT64_MAX - 3, 64, 64), RPM_E_RANGE },
+        { request(RPMI_OP_COPY, writer.key, (1 << 20) - 10, 300000, 300000), RPM_E_RANGE },
+        { request(RPMI_OP_COPY, writer.key, UINT64_MAX - 3, 64, 64), RPM_E_RANGE },
         { request(RPMI_OP_COPY, 200, 0, 64, 64), RPM_E_DENIED },
         { request(RPMI_OP_COPY, UINT32_MAX, 0, 64, 64), RPM_E_DENIED },
-        { request(RPMI_OP_READ, guest.key, 1 << 20, 64), RPM_E_RANGE },
-        { request(RPMI_OP_READ, guest.key, 0, RPMI_BODY_MAX), RPM_E_RANGE },
-        { request(RPMI_OP_PERSIST, guest.key, 8, UINT64_MAX), RPM_E_RANGE },
-        { request(RPMI_OP_WRITE, guest.key, 8, UINT64_MAX, 8), RPM_E_RANGE },
+        { request(RPMI_OP_READ, writer.key, 1 << 20, 64), RPM_E_RANGE },
+        { request(RPMI_OP_READ, writer.key, 0, RPMI_BODY_MAX), RPM_E_RANGE },
+        { request(RPMI_OP_PERSIST, writer.key, 8, UINT64_MAX), RPM_E_RANGE },
+        { request(RPMI_OP_WRITE, writer.key, 8, UINT64_MAX, 8), RPM_E_RANGE },
         { request(RPMI_OP_COPY, RPMI_KEY_SCRATCH, 0, 64, 64), RPM_E_DENIED },
     };
     uint64_t number = 0;
 
     for (const auto &one : bad) {
         CAPTURE(number);
-        REQUIRE(guest.send(one.bytes));
-        rpmi_answer found = guest.answer();
+        REQUIRE(writer.send(one.bytes));
+        rpmi_answer found = writer.answer();
         CHECK(found.kind == RPMI_ANSWER_FAIL);
         CHECK(found.request == number);
         CHECK(static_cast<int32_t>(found.value) == one.status);
-        CHECK(guest.done() == ++number);
+        CHECK(writer.done() == ++number);
     }
     CHECK(server.stats().rejected == number);
-    CHECK(guest.read(0, 64, number) == Bytes(64));
+    CHECK(writer.read(0, 64, number) == Bytes(64));
 }
 
 TEST_CASE("take: what fails in a post fails the rest of it, and no other post", "[unit]")
 {
     Server server(raw::at_port());
-    Guest guest(server);
+    Writer writer(server);
     Bytes all = request(RPMI_OP_COPY, 200, 0, 64, 64, 0);
-    Bytes rest = request(RPMI_OP_COPY, guest.key, 0, 64, 64);
-    Bytes next = request(RPMI_OP_COPY, guest.key, 64, 64, 64);
+    Bytes rest = request(RPMI_OP_COPY, writer.key, 0, 64, 64);
+    Bytes next = request(RPMI_OP_COPY, writer.key, 64, 64, 64);
 
     all.insert(all.end(), rest.begin(), rest.end());
     all.insert(all.end(), next.begin(), next.end());
-    REQUIRE(guest.send(all));
+    REQUIRE(writer.send(all));
     for (uint64_t i = 0; i < 2; i++) {
-        rpmi_answer found = guest.answer();
+        rpmi_answer found = writer.answer();
 
         CHECK(found.kind == RPMI_ANSWER_FAIL);
         CHECK(found.request == i);
         CHECK(static_cast<int32_t>(found.value) == RPM_E_DENIED);
     }
-    CHECK(guest.done() == 3);
-    CHECK(guest.read(0, 64, 3) == Bytes(64));
-    CHECK(guest.read(64, 64, 4) == body_of(next));
+    CHECK(writer.done() == 3);
+    CHECK(writer.read(0, 64, 3) == Bytes(64));
+    CHECK(writer.read(64, 64, 4) == body_of(next));
 }
 
-TEST_CASE("take: what no librpm sends ends the guest, and nobody else", "[unit]")
+TEST_CASE("take: what no librpm sends ends its session, and no other", "[unit]")
 {
     Server server(raw::at_port());
-    Guest good(server);
+    Writer good(server);
     std::vector<Bytes> wrong;
 
     for (unsigned kind : { 0u, 4u, 5u, 7u, 10u, 127u, 129u, 255u }) {
@@ -221,7 +221,7 @@ TEST_CASE("take: what no librpm sends ends the guest, and nobody else", "[unit]"
     CHECK(server.stats().clients == 1);
 }
 
-TEST_CASE("take: a second call while one is under way ends the guest", "[unit]")
+TEST_CASE("take: a second call while one is under way ends the session", "[unit]")
 {
     Server server(raw::at_port());
     Client client(server);
@@ -237,7 +237,7 @@ TEST_CASE("take: a second call while one is under way ends the guest", "[unit]")
     CHECK(client.dropped());
 }
 
-TEST_CASE("take: a call that is none ends the guest", "[unit]")
+TEST_CASE("take: a call that is none ends the session", "[unit]")
 {
     Server server(raw::at_port());
     Client client(server);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stream_guest_fuzz.cpp: what foreign clients send to the stream listener of a running server:
+// stream_session_fuzz.cpp: what foreign clients send to the stream listener of a running server:
 // greetings and requests with some bytes changed, bodies that never end, answers that nobody reads,
 // connections that come and go. Afterwards a well-behaved client is served at once, and the server
 // holds no descriptor more than before.

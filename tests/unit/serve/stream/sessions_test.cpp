@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Guests that stall, stop in the middle or go: they are let go, and nobody waits for them.
+// Clients that stall, stop in the middle or leave: their sessions end, and no other client waits.
 #include "raw.h"
 
 #include <functional>
@@ -24,7 +24,8 @@ bool comes_true(const std::function<bool()> &what)
 
 } // namespace
 
-TEST_CASE("guests: who does not read its answers is dropped, others are served", "[unit]")
+TEST_CASE("sessions: a client that does not read its answers is dropped, others are served",
+          "[unit]")
 {
     // Over TCP the kernel would have patience with it for so long as well, and no longer.
     support::Dir dir;
@@ -48,7 +49,7 @@ TEST_CASE("guests: who does not read its answers is dropped, others are served",
     CHECK(good.region("third", 4096) != 0);
 }
 
-TEST_CASE("guests: a slow reader that goes on reading stays", "[unit]")
+TEST_CASE("sessions: a slow reader that goes on reading stays", "[unit]")
 {
     Server server(raw::at_port(",timeout_ms=1000"));
     Client slow(server);
@@ -73,7 +74,7 @@ TEST_CASE("guests: a slow reader that goes on reading stays", "[unit]")
     CHECK(server.stats().clients == 1);
 }
 
-TEST_CASE("guests: one that stops in the middle of a request harms nobody", "[unit]")
+TEST_CASE("sessions: a client that stops in the middle of a request harms no other", "[unit]")
 {
     Server server(raw::at_port());
     Client half(server);
@@ -94,7 +95,7 @@ TEST_CASE("guests: one that stops in the middle of a request harms nobody", "[un
     CHECK(good.answer().kind == RPMI_ANSWER_DONE);
 }
 
-TEST_CASE("guests: places are used again and again", "[unit]")
+TEST_CASE("sessions: sessions are used again and again", "[unit]")
 {
     support::ServerOpts opts = raw::at_port();
     opts.clients_max = 1;
@@ -112,15 +113,15 @@ TEST_CASE("guests: places are used again and again", "[unit]")
     CHECK(server.stats().accepted > 50);
 }
 
-TEST_CASE("guests: a server that ends hangs up on everybody", "[unit]")
+TEST_CASE("sessions: a server that ends disconnects every client", "[unit]")
 {
     Server server(raw::at_port());
-    Client guest(server);
+    Client client(server);
     Client greeting(server);
 
-    REQUIRE(guest.greet() == 0);
+    REQUIRE(client.greet() == 0);
     REQUIRE(greeting.open() == 0);
     server.stop();
-    CHECK(guest.dropped());
+    CHECK(client.dropped());
     CHECK(greeting.dropped());
 }

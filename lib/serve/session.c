@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guest.c: clients behind a listener: let in, served, let go.
+ * session.c: a client session behind a listener: begun, served, ended.
  *
- * Tests: tests/unit/serve/guest_test.cpp
+ * Tests: tests/unit/serve/session_test.cpp
  */
 #include "serve/listener.h"
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void rpmi_guest_refuse(struct rpmi_listener *listener, int status, struct rpmi_welcome *welcome)
+void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_welcome *welcome)
 {
     RPM_ASSERT(status < 0);
     *welcome = (struct rpmi_welcome){ .version = RPMI_PROTOCOL_VERSION, .status = status };
@@ -22,7 +22,7 @@ void rpmi_guest_refuse(struct rpmi_listener *listener, int status, struct rpmi_w
     rpmi_count(&listener->server->stats.refused, 1);
 }
 
-static int attach(struct rpmi_listener *listener, struct rpmi_guest *guest,
+static int attach(struct rpmi_listener *listener, struct rpmi_session *session,
                   const struct rpmi_entry *entry)
 {
     struct rpm_server *server = listener->server;
@@ -31,7 +31,7 @@ static int attach(struct rpmi_listener *listener, struct rpmi_guest *guest,
     if (entry->pool[0] != '\0' && strcmp(entry->pool, listener->pool) != 0)
         return rpmi_fail(RPM_E_NOENT, "the server has no pool '%s' at this address", entry->pool);
     rpmi_serve_lock(server);
-    err = rpmi_service_attach(server->service, &guest->client);
+    err = rpmi_service_attach(server->service, &session->client);
     rpmi_serve_unlock(server);
     if (err == RPM_E_LIMIT)
         return rpmi_fail(RPM_E_REFUSED,
@@ -40,24 +40,24 @@ static int attach(struct rpmi_listener *listener, struct rpmi_guest *guest,
     return err;
 }
 
-int rpmi_guest_enter(struct rpmi_listener *listener, struct rpmi_guest *guest,
-                     const struct rpmi_entry *entry, struct rpmi_welcome *welcome)
+int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
+                       const struct rpmi_entry *entry, struct rpmi_welcome *welcome)
 {
     struct rpm_server *server = listener->server;
     int err;
 
-    RPM_ASSERT(guest->client == 0);
-    err = attach(listener, guest, entry);
+    RPM_ASSERT(session->client == 0);
+    err = attach(listener, session, entry);
     if (err != 0) {
-        guest->client = 0;
-        rpmi_guest_refuse(listener, err, welcome);
+        session->client = 0;
+        rpmi_session_refuse(listener, err, welcome);
         return err;
     }
-    guest->keys = 0;
+    session->keys = 0;
     *welcome = (struct rpmi_welcome){
         .version = RPMI_PROTOCOL_VERSION,
         .mode = RPMI_MODE_RING,
-        .client = guest->client,
+        .client = session->client,
         .server_epoch = server->server_epoch,
         .pool_bytes = server->pool.mem.bytes,
         .dram_bytes = server->dram.mem.bytes,
@@ -68,38 +68,38 @@ int rpmi_guest_enter(struct rpmi_listener *listener, struct rpmi_guest *guest,
     return 0;
 }
 
-bool rpmi_guest_serve(struct rpmi_listener *listener, struct rpmi_guest *guest,
-                      struct rpmi_call *call, struct rpmi_reply *reply)
+bool rpmi_session_serve(struct rpmi_listener *listener, struct rpmi_session *session,
+                        struct rpmi_call *call, struct rpmi_reply *reply)
 {
     struct rpm_server *server = listener->server;
 
-    RPM_ASSERT(guest->client != 0);
-    if (rpmi_call_get(guest->call, call) != 0)
+    RPM_ASSERT(session->client != 0);
+    if (rpmi_call_get(session->call, call) != 0)
         return false;
     rpmi_serve_lock(server);
-    rpmi_service_call(server->service, guest->client, call, reply);
+    rpmi_service_call(server->service, session->client, call, reply);
     rpmi_serve_unlock(server);
     if (reply->status == 0 && (call->kind == RPMI_CALL_OPEN || call->kind == RPMI_CALL_CLAIM))
-        guest->keys++;
+        session->keys++;
     else if (reply->status == 0 && call->kind == RPMI_CALL_CLOSE)
-        guest->keys--;
+        session->keys--;
     rpmi_count(&server->stats.calls, 1);
     return true;
 }
 
-void rpmi_guest_leave(struct rpmi_listener *listener, struct rpmi_guest *guest)
+void rpmi_session_leave(struct rpmi_listener *listener, struct rpmi_session *session)
 {
     struct rpm_server *server = listener->server;
     uint32_t freed;
 
-    if (guest->client == 0)
+    if (session->client == 0)
         return;
     rpmi_serve_lock(server);
-    freed = rpmi_service_detach(server->service, guest->client);
+    freed = rpmi_service_detach(server->service, session->client);
     rpmi_serve_unlock(server);
     rpmi_count(&server->stats.locks_freed, freed);
     rpmi_count(&server->stats.clients, (uint64_t)-1);
-    if (guest->keys != 0)
+    if (session->keys != 0)
         rpmi_count(&server->stats.died, 1);
-    guest->client = 0;
+    session->client = 0;
 }

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sessions.c: the control thread's work at a stream listener: whoever comes in, asks, stalls or
+ * goes.
+ *
+ * Invariants
+ *   a client's session ends only after the engine said that it is done with it
+ *   one that has to go is hung up on; the engine notices, and says so
+ *
+ * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/unit/serve/stream/greet_test.cpp
+ */
+#include "serve/stream/stream.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "transport/stream/tls.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 32
+#define ACCEPTS_MAX 16 /* at once, before others have their turn */
+#define NS_IN_MS 1000000u
+
+enum { TAG_BELL = 1 << 30, TAG_LISTEN };
+
+static uint32_t index_of(const struct rpmi_stream_listener *listener,
+                         const struct rpmi_stream_session *session)
+{
+    return (uint32_t)(session - listener->session);
+}
+
+static void free_session(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+{
+    rpmi_admission_leave(&listener->admission, index_of(listener, session));
+    rpmi_pipe_close(&session->pipe);
+    __atomic_store_n(&session->state, RPMI_STREAM_SESSION_FREE, __ATOMIC_RELEASE);
+}
+
+static void show_out(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+{
+    if (session->step != RPMI_GREET_ENTRY) /* else it was counted with its refusal */
+        rpmi_count(&listener->base.server->stats.refused, 1);
+    free_session(listener, session);
+}
+
+/* A free session, or that of one who has not been let in. NULL: all are taken by clients. */
+static struct rpmi_stream_session *find_session(struct rpmi_stream_listener *listener,
+                                                const struct rpmi_origin *origin)
+{
+    uint32_t at;
+
+    for (uint32_t i = 0; i < listener->sessions; i++) {
+        struct rpmi_stream_session *session = &listener->session[i];
+
+        if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_FREE)
+            continue;
+        if (i >= listener->high)
+            __atomic_store_n(&listener->high, i + 1, __ATOMIC_RELEASE);
+        return session;
+    }
+    if (!rpmi_admission_victim(&listener->admission, origin, &at))
+        return NULL;
+    show_out(listener, &listener->session[at]);
+    return &listener->session[at];
+}
+
+/* All but the buffers, which stay where they are, and the state, which the engine looks at. */
+static void clear_session(struct rpmi_stream_session *session)
+{
+    unsigned char *in = session->in;
+    unsigned char *out = session->out;
+
+    memset(&session->base, 0, sizeof(session->base));
+    memset(&session->pipe, 0, sizeof(*session) - offsetof(struct rpmi_stream_session, pipe));
+    session->in = in;
+    session->out = out;
+}
+
+static bool begin_session(struct rpmi_stream_listener *listener, int fd)
+{
+    const struct rpmi_origin origin = rpmi_origin_of_socket(fd);
+    struct rpmi_stream_session *session = find_session(listener, &origin);
+    struct epoll_event event = { .events = EPOLLIN };
+
+    if (session == NULL)
+        return false;
+    clear_session(session);
+    session->pipe.fd = fd;
+    rpmi_pipe_tune(&session->pipe, listener->name.timeout_ms);
+    session->step = listener->show != NULL ? RPMI_GREET_TLS : RPMI_GREET_OPENING;
+    session->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    event.data.u64 = index_of(listener, session);
+    if ((listener->show != NULL && rpmi_tls_greet(listener->show, &session->pipe) != 0) ||
+        epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        rpmi_pipe_close(&session->pipe);
+        return true;
+    }
+    rpmi_admission_enter(&listener->admission, index_of(listener, session), &origin);
+    __atomic_store_n(&session->state, RPMI_STREAM_SESSION_GREETING, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void watch_sockets(struct rpmi_stream_listener *listener, bool on)
+{
+    struct epoll_event event = { .events = on ? EPOLLIN : 0 };
+
+    listener->accept_again_ns = on ? 0 : rpmi_clock_ns() + RPMI_ACCEPT_PAUSE_MS * NS_IN_MS;
+    for (uint32_t i = 0; i < listener->listen_fds; i++) {
+        event.data.u64 = TAG_LISTEN + i;
+        (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_MOD, listener->listen_fd[i], &event);
+    }
+}
+
+static void accept_clients(struct rpmi_stream_listener *listener, int listen_fd)
+{
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd >= 0) {
+            if (begin_session(listener, fd))
+                continue;
+            rpmi_count(&listener->base.server->stats.refused, 1);
+            (void)close(fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            rpmi_diag(RPM_DIAG_WARNING, "cannot accept a client for now: %s", strerror(errno));
+            watch_sockets(listener, false);
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
+    }
+}
+
+void rpmi_stream_nudge(struct rpmi_stream_listener *listener)
+{
+    uint64_t one = 1;
+
+    __atomic_fetch_add(&listener->nudges, 1, __ATOMIC_RELEASE);
+    if (write(listener->nudge, &one, sizeof(one)) < 0)
+        RPM_ASSERT(errno == EAGAIN);
+}
+
+/* From now on the engine's. */
+static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = index_of(listener, session) };
+
+    rpmi_admission_leave(&listener->admission, index_of(listener, session));
+    (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_DEL, session->pipe.fd, NULL);
+    session->watched = EPOLLIN;
+    session->got = 0;
+    __atomic_fetch_add(&listener->live, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&session->state, RPMI_STREAM_SESSION_LIVE, __ATOMIC_RELEASE);
+    /* Not watched, it would never be heard of: then hanging up is all there is to do. */
+    if (epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, session->pipe.fd, &event) != 0)
+        (void)shutdown(session->pipe.fd, SHUT_RDWR);
+    rpmi_stream_nudge(listener);
+}
+
+static void greet(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+{
+    int done;
+
+    if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_GREETING)
+        return;
+    done = rpmi_stream_greet(listener, session);
+    if (done > 0) {
+        hand_over(listener, session);
+    } else if (done < 0) {
+        rpmi_session_leave(&listener->base, &session->base);
+        show_out(listener, session);
+    }
+}
+
+static void serve_call(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+{
+    struct rpmi_reply reply;
+    struct rpmi_call call;
+
+    if (!rpmi_session_serve(&listener->base, &session->base, &call, &reply)) {
+        (void)shutdown(session->pipe.fd, SHUT_RDWR);
+        return;
+    }
+    rpmi_reply_put(session->base.reply, &reply);
+    __atomic_store_n(&session->base.call_state, RPMI_SESSION_ANSWERED, __ATOMIC_RELEASE);
+    rpmi_stream_nudge(listener);
+}
+
+/* The engine rang: somebody asks, or is gone. */
+static void answer_bell(struct rpmi_stream_listener *listener)
+{
+    uint64_t count;
+
+    if (read(listener->bell, &count, sizeof(count)) < 0)
+        return;
+    for (uint32_t i = 0; i < listener->high; i++) {
+        struct rpmi_stream_session *session = &listener->session[i];
+        uint32_t state = rpmi_stream_session_state(session);
+
+        if (state == RPMI_STREAM_SESSION_LIVE &&
+            __atomic_load_n(&session->base.call_state, __ATOMIC_ACQUIRE) == RPMI_SESSION_ASKED)
+            serve_call(listener, session);
+        if (state == RPMI_STREAM_SESSION_DEAD) {
+            rpmi_session_leave(&listener->base, &session->base);
+            free_session(listener, session);
+        }
+    }
+}
+
+/* When the time of this client is up; 0: never. */
+static uint64_t due_ns(const struct rpmi_stream_listener *listener,
+                       const struct rpmi_stream_session *session)
+{
+    uint64_t stalled = __atomic_load_n(&session->stalled_ns, __ATOMIC_RELAXED);
+
+    switch (rpmi_stream_session_state(session)) {
+    case RPMI_STREAM_SESSION_GREETING:
+        return session->greet_by_ns;
+    case RPMI_STREAM_SESSION_LIVE:
+        return stalled == 0 ? 0 : stalled + (uint64_t)listener->name.timeout_ms * NS_IN_MS;
+    default:
+        return 0;
+    }
+}
+
+/* Out of patience with whoever does not greet, or does not read. Milliseconds to the next. */
+static int expire(struct rpmi_stream_listener *listener)
+{
+    uint64_t now = rpmi_clock_ns();
+    int wait_ms = listener->accept_again_ns != 0 ? RPMI_ACCEPT_PAUSE_MS : -1;
+
+    for (uint32_t i = 0; i < listener->high; i++) {
+        struct rpmi_stream_session *session = &listener->session[i];
+        uint64_t due = due_ns(listener, session);
+        int left_ms;
+
+        if (due == 0)
+            continue;
+        if (due > now) {
+            left_ms = (int)((due - now) / NS_IN_MS) + 1;
+            wait_ms = wait_ms < 0 || left_ms < wait_ms ? left_ms : wait_ms;
+        } else if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_GREETING) {
+            show_out(listener, session);
+        } else {
+            __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
+            rpmi_diag(RPM_DIAG_NOTICE, "client %u does not read its answers: dropped",
+                      session->base.client);
+            (void)shutdown(session->pipe.fd, SHUT_RDWR);
+        }
+    }
+    return wait_ms;
+}
+
+int rpmi_stream_turn(struct rpmi_listener *base)
+{
+    struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
+    struct epoll_event events[EVENTS_MAX];
+    int n = epoll_wait(base->control_fd, events, EVENTS_MAX, 0);
+
+    for (int i = 0; i < n; i++) {
+        uint64_t tag = events[i].data.u64;
+
+        if (tag < listener->sessions)
+            greet(listener, &listener->session[tag]);
+        else if (tag == TAG_BELL)
+            answer_bell(listener);
+        else
+            accept_clients(listener, listener->listen_fd[tag - TAG_LISTEN]);
+    }
+    if (listener->accept_again_ns != 0 && rpmi_clock_ns() >= listener->accept_again_ns)
+        watch_sockets(listener, true);
+    return expire(listener);
+}
+
+int rpmi_stream_watch(struct rpmi_stream_listener *listener)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = TAG_BELL };
+
+    if (epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->bell, &event) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
+    for (uint32_t i = 0; i < listener->listen_fds; i++) {
+        event.data.u64 = TAG_LISTEN + i;
+        if (epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->listen_fd[i], &event) !=
+            0)
+            return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
+    }
+    return 0;
+}
+
+void rpmi_stream_farewell(struct rpmi_stream_listener *listener)
+{
+    for (uint32_t i = 0; i < listener->high; i++) {
+        struct rpmi_stream_session *session = &listener->session[i];
+
+        if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_FREE)
+            continue;
+        rpmi_session_leave(&listener->base, &session->base);
+        free_session(listener, session);
+    }
+}

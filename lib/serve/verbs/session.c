@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session.c: a client of verbs: from its connection request until its session is free again.
+ *
+ * Letting go, in this order: the queue pair into error, so that the NIC carries out nothing more of
+ * it; its registrations away; its keys, claims and locks; last, once the engine has left it, the
+ * queues.
+ *
+ * Invariant: a session is freed once, by the control thread. While no engine runs, that thread
+ * also does what the engine does to leave; which of the two it is cannot change under the lock.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "serve/verbs/verbs.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SENDS_SPARE 8u
+#define RETRIES 6u           /* 7 is for ever on some devices */
+#define PROBE_NS 5000000000u /* between two looks whether a client's machine lives */
+#define RETIRES_MAX 4u       /* sessions freed before others have their turn */
+#define LEAVE_NS 100000000u  /* most that the engine should take to leave a session */
+#define LEAVE_NAP_NS 20000u
+
+static uint32_t index_of(const struct rpmi_verbs_listener *listener,
+                         const struct rpmi_verbs_session *session)
+{
+    return (uint32_t)(session - listener->sessions);
+}
+
+static struct rpmi_verbs_session *find_state(struct rpmi_verbs_listener *listener,
+                                             enum rpmi_verbs_session_state state)
+{
+    for (uint32_t i = 0; i < listener->sessions_n; i++)
+        if (rpmi_verbs_session_state(&listener->sessions[i]) == state)
+            return &listener->sessions[i];
+    return NULL;
+}
+
+static void leave_without_engine(struct rpmi_verbs_listener *listener)
+{
+    struct rpm_server *server = listener->base.server;
+
+    rpmi_serve_lock(server);
+    for (uint32_t i = 0; i < listener->sessions_n && server->engine_runs == 0; i++)
+        if (rpmi_verbs_session_state(&listener->sessions[i]) == RPMI_VERBS_SESSION_CLOSED)
+            __atomic_store_n(&listener->sessions[i].state, RPMI_VERBS_SESSION_LEFT,
+                             __ATOMIC_RELEASE);
+    rpmi_serve_unlock(server);
+}
+
+/* Destroy what there is of it. */
+static void retire(struct rpmi_verbs_session *session)
+{
+    if (session->qp.qp != NULL)
+        rdma_destroy_qp(session->id);
+    if (session->cq != NULL)
+        (void)ibv_destroy_cq(session->cq);
+    if (session->buffers_mr != NULL)
+        (void)ibv_dereg_mr(session->buffers_mr);
+    if (session->buffers != NULL)
+        (void)munmap(session->buffers, RPMI_VERBS_BUFFERS);
+    if (session->pd != NULL)
+        (void)ibv_dealloc_pd(session->pd);
+    if (session->id != NULL)
+        (void)rdma_destroy_id(session->id);
+    session->qp = (struct rpmi_qp){ 0 };
+    session->cq = NULL;
+    session->buffers_mr = NULL;
+    session->buffers = NULL;
+    session->pd = NULL;
+    session->id = NULL;
+    __atomic_store_n(&session->state, RPMI_VERBS_SESSION_FREE, __ATOMIC_RELEASE);
+}
+
+bool rpmi_verbs_sessions_retire(struct rpmi_verbs_listener *listener)
+{
+    uint32_t done = 0;
+
+    leave_without_engine(listener);
+    for (uint32_t i = 0; i < listener->sessions_n; i++) {
+        if (rpmi_verbs_session_state(&listener->sessions[i]) != RPMI_VERBS_SESSION_LEFT)
+            continue;
+        if (done++ == RETIRES_MAX)
+            return true;
+        retire(&listener->sessions[i]);
+    }
+    return false;
+}
+
+void rpmi_verbs_sessions_farewell(struct rpmi_verbs_listener *listener)
+{
+    for (uint32_t i = 0; i < listener->sessions_n; i++)
+        rpmi_verbs_session_leave(listener, &listener->sessions[i]);
+    while (rpmi_verbs_sessions_retire(listener))
+        ;
+    RPM_ASSERT(find_state(listener, RPMI_VERBS_SESSION_CLOSED) == NULL);
+}
+
+/* A session that is free, or that the engine is about to leave. */
+static struct rpmi_verbs_session *wait_for_session(struct rpmi_verbs_listener *listener)
+{
+    uint64_t deadline = rpmi_clock_ns() + LEAVE_NS;
+    struct rpmi_verbs_session *session = find_state(listener, RPMI_VERBS_SESSION_FREE);
+
+    while (session == NULL && rpmi_clock_ns() < deadline) {
+        bool coming = find_state(listener, RPMI_VERBS_SESSION_CLOSED) != NULL;
+
+        (void)rpmi_verbs_sessions_retire(listener);
+        session = find_state(listener, RPMI_VERBS_SESSION_FREE);
+        if (session == NULL && !coming)
+            break;
+        if (session == NULL)
+            rpmi_clock_sleep_ns(LEAVE_NAP_NS);
+    }
+    return session;
+}
+
+/* NULL: all are taken by clients, or the engine is too busy to leave one. */
+static struct rpmi_verbs_session *find_session(struct rpmi_verbs_listener *listener,
+                                               const struct rpmi_origin *origin)
+{
+    struct rpmi_verbs_session *session = wait_for_session(listener);
+    uint32_t at;
+
+    if (session != NULL || !rpmi_admission_victim(&listener->admission, origin, &at))
+        return session;
+    rpmi_count(&listener->base.server->stats.refused, 1);
+    rpmi_verbs_session_leave(listener, &listener->sessions[at]);
+    return wait_for_session(listener);
+}
+
+static int make_buffers(struct rpmi_verbs_session *session)
+{
+    session->buffers =
+        mmap(NULL, RPMI_VERBS_BUFFERS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (session->buffers == MAP_FAILED) {
+        session->buffers = NULL;
+        return rpmi_fail(RPM_E_NOMEM, "no memory for a client's messages");
+    }
+    return rpmi_nic_register(&session->nic->nic, session->pd, session->buffers, RPMI_VERBS_BUFFERS,
+                             RPMI_NIC_LOCAL, &session->buffers_mr);
+}
+
+static int make_queues(struct rpmi_verbs_session *session)
+{
+    struct rpmi_qp_wish wish = {
+        .send_wrs = RPMI_VERBS_SENDS + SENDS_SPARE,
+        .recv_wrs = RPMI_VERBS_RECEIVES,
+    };
+    int err;
+
+    session->cq = ibv_create_cq(session->nic->nic.verbs, (int)(wish.send_wrs + wish.recv_wrs), NULL,
+                                session->nic->channel, 0);
+    if (session->cq == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no completion queue: %s", strerror(errno));
+    wish.pd = session->pd;
+    wish.cq = session->cq;
+    err = rpmi_qp_create(session->id, &wish, &session->qp);
+    if (err != 0)
+        return err;
+    for (uint32_t i = 0; i < RPMI_VERBS_RECEIVES; i++)
+        if (!rpmi_msg_receive(session, i))
+            return rpmi_fail(RPM_E_NOMEM, "no room for a client's messages");
+    if (ibv_req_notify_cq(session->cq, 0) != 0)
+        return rpmi_fail(RPM_E_IO, "no notice of a client's messages");
+    return 0;
+}
+
+static int set_up(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
+                  const struct rdma_conn_param *param)
+{
+    int err = rpmi_opening_get(param->private_data, param->private_data_len);
+
+    if (err == 0)
+        err = rpmi_serve_nic_of(listener, session->id->verbs, &session->nic);
+    if (err != 0)
+        return err;
+    memcpy(session->talk.opening, param->private_data, RPMI_OPENING_BYTES);
+    session->pd = ibv_alloc_pd(session->nic->nic.verbs);
+    if (session->pd == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no protection domain: %s", strerror(errno));
+    err = make_buffers(session);
+    if (err == 0)
+        err = make_queues(session);
+    return err != 0 ? err : rpmi_challenge_make(&session->talk, 0);
+}
+
+static int accept_client(struct rpmi_verbs_session *session, const struct rdma_conn_param *theirs)
+{
+    uint8_t reads = session->nic->nic.reads_max;
+    struct rdma_conn_param param = {
+        .private_data = session->talk.challenge,
+        .private_data_len = RPMI_CHALLENGE_BYTES,
+        .responder_resources = theirs->initiator_depth < reads ? theirs->initiator_depth : reads,
+        .initiator_depth = 1,
+        .retry_count = RETRIES,
+        .rnr_retry_count = RETRIES,
+    };
+
+    if (rdma_accept(session->id, &param) != 0)
+        return rpmi_fail(RPM_E_IO, "cannot accept a client: %s", strerror(errno));
+    return 0;
+}
+
+/* Say no, with the reason where there is room for one. */
+static void refuse(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id, int status)
+{
+    struct rpmi_talk talk = { 0 };
+
+    rpmi_diag(RPM_DIAG_NOTICE, "a client was refused: %s", rpm_last_error());
+    rpmi_count(&listener->base.server->stats.refused, 1);
+    if (rpmi_challenge_make(&talk, status) == 0)
+        (void)rdma_reject(id, talk.challenge, RPMI_CHALLENGE_BYTES);
+}
+
+void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id,
+                              const struct rdma_conn_param *param)
+{
+    const struct rpmi_origin origin = rpmi_origin_of_address(rdma_get_peer_addr(id));
+    struct rpmi_verbs_session *session = find_session(listener, &origin);
+    int err;
+
+    if (session == NULL) {
+        (void)rpmi_fail(
+            RPM_E_REFUSED,
+            "no session is free: the server has its maximum of clients (rpm-server --clients)");
+        refuse(listener, id, RPM_E_REFUSED);
+        (void)rdma_destroy_id(id);
+        return;
+    }
+    memset(session, 0, sizeof(*session));
+    session->id = id;
+    id->context = session;
+    err = set_up(listener, session, param);
+    if (err == 0)
+        err = accept_client(session, param);
+    if (err != 0) {
+        refuse(listener, id, err);
+        retire(session);
+        return;
+    }
+    rpmi_admission_enter(&listener->admission, index_of(listener, session), &origin);
+    session->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    __atomic_store_n(&session->state, RPMI_VERBS_SESSION_GREETING, __ATOMIC_RELEASE);
+    rpmi_kick(listener->engine_kick_fd);
+}
+
+static void put_welcome(struct rpmi_verbs_session *session, const struct rpmi_grant_key *scratch)
+{
+    unsigned char *message = rpmi_verbs_answer_at(session);
+    unsigned char *at = message + RPMI_WELCOME_AT_MESSAGES;
+
+    rpmi_msg_head(message, RPMI_MSG_WELCOME, RPMI_WELCOME_MSG);
+    rpmi_store32(at, RPMI_VERBS_RECEIVES);
+    rpmi_store32(at + 4, 0);
+    rpmi_grant_put(message + RPMI_WELCOME_AT_GRANT, scratch);
+    memcpy(session->talk.beside, at, RPMI_WELCOME_BESIDE);
+    session->talk.beside_bytes = RPMI_WELCOME_BESIDE;
+}
+
+/* False: it is let go. Whoever may not come in is told so, and then stays until it leaves or its
+ * time is over: a message on its way does not survive its queue pair. */
+static bool greet(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
+{
+    struct rpm_server *server = listener->base.server;
+    unsigned char *message = rpmi_verbs_answer_at(session);
+    struct rpmi_grant_key scratch = { 0 };
+    struct rpmi_welcome welcome;
+    struct rpmi_entry entry;
+    int err = rpmi_entry_get(&session->talk, server->secret, &entry);
+
+    if (err != 0)
+        rpmi_session_refuse(&listener->base, err, &welcome);
+    else
+        err = rpmi_session_enter(&listener->base, &session->base, &entry, &welcome);
+    if (err == 0) {
+        err = rpmi_regions_grant(listener, session, RPMI_KEY_SCRATCH, &scratch);
+        if (err != 0) {
+            rpmi_session_leave(&listener->base, &session->base);
+            rpmi_session_refuse(&listener->base, err, &welcome);
+        }
+    }
+    if (err == 0) {
+        welcome.facts = session->nic->facts;
+        welcome.depth = RPMI_VERBS_RECEIVES;
+    }
+    put_welcome(session, &scratch);
+    if (rpmi_sealed_make(&session->talk, server->secret, &welcome, message + RPMI_MSG_HEAD) != 0)
+        return false;
+    if (err == 0) {
+        rpmi_admission_leave(&listener->admission, index_of(listener, session));
+        session->probe_at_ns = rpmi_clock_ns() + PROBE_NS;
+        __atomic_store_n(&session->base.call_state, RPMI_SESSION_IDLE, __ATOMIC_RELEASE);
+        __atomic_store_n(&session->state, RPMI_VERBS_SESSION_LIVE, __ATOMIC_RELEASE);
+    }
+    session->refused = err != 0;
+    return rpmi_msg_send(session, message, RPMI_WELCOME_MSG);
+}
+
+/* Serve a call; keys that it grants are registered before the answer says so, those that it takes
+ * back are gone before. */
+static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
+{
+    unsigned char *message = rpmi_verbs_answer_at(session);
+    struct rpmi_grant_key grant = { 0 };
+    struct rpmi_reply reply;
+    struct rpmi_call call;
+    int err;
+
+    /* Nothing of a key that is being closed may land once its space can be another's. */
+    if (rpmi_call_get(session->base.call, &call) == 0 && call.kind == RPMI_CALL_CLOSE &&
+        call.key < RPMI_KEYS_MAX && call.key != RPMI_KEY_SCRATCH &&
+        !rpmi_regions_drop(session, call.key))
+        return false;
+    if (!rpmi_session_serve(&listener->base, &session->base, &call, &reply))
+        return false;
+    if (reply.status == 0 && (call.kind == RPMI_CALL_OPEN || call.kind == RPMI_CALL_CLAIM)) {
+        err = rpmi_regions_grant(listener, session, reply.key, &grant);
+        if (err != 0) {
+            /* The key is useless: the client closes nothing that it never got, so it leaves. */
+            rpmi_diag(RPM_DIAG_WARNING, "a client loses its connection: %s", rpm_last_error());
+            return false;
+        }
+    }
+    rpmi_msg_head(message, RPMI_MSG_REPLY, RPMI_REPLY_MSG);
+    rpmi_reply_put(message + RPMI_MSG_HEAD, &reply);
+    rpmi_grant_put(message + RPMI_REPLY_AT_GRANT, &grant);
+    __atomic_store_n(&session->base.call_state, RPMI_SESSION_IDLE, __ATOMIC_RELEASE);
+    return rpmi_msg_send(session, message, RPMI_REPLY_MSG);
+}
+
+void rpmi_verbs_session_serve(struct rpmi_verbs_listener *listener,
+                              struct rpmi_verbs_session *session)
+{
+    uint32_t state = rpmi_verbs_session_state(session);
+    bool stays = true;
+
+    if (__atomic_load_n(&session->base.call_state, __ATOMIC_ACQUIRE) == RPMI_SESSION_ASKED) {
+        if (state == RPMI_VERBS_SESSION_GREETING && !session->refused)
+            stays = greet(listener, session);
+        else if (state == RPMI_VERBS_SESSION_LIVE)
+            stays = answer_call(listener, session);
+    }
+    if (!stays || __atomic_load_n(&session->gone, __ATOMIC_ACQUIRE) != 0)
+        rpmi_verbs_session_leave(listener, session);
+}
+
+/* Into error: the NIC answers nothing of it any more. */
+static void stop_queue(struct rpmi_verbs_session *session)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+    if (ibv_modify_qp(session->qp.qp, &attr, IBV_QP_STATE) != 0)
+        rpmi_diag(RPM_DIAG_WARNING, "a queue pair cannot be stopped: %s", strerror(errno));
+}
+
+void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
+                              struct rpmi_verbs_session *session)
+{
+    uint32_t state = rpmi_verbs_session_state(session);
+
+    if (state != RPMI_VERBS_SESSION_GREETING && state != RPMI_VERBS_SESSION_LIVE)
+        return;
+    rpmi_admission_leave(&listener->admission, index_of(listener, session));
+    (void)rdma_disconnect(session->id);
+    __atomic_store_n(&session->gone, 1, __ATOMIC_RELEASE); /* the engine takes no more of it */
+    stop_queue(session);
+    rpmi_regions_drop_all(session);
+    rpmi_session_leave(&listener->base, &session->base);
+    __atomic_store_n(&session->state, RPMI_VERBS_SESSION_CLOSED, __ATOMIC_RELEASE);
+    rpmi_kick(listener->engine_kick_fd);
+}
+
+/* An empty write: it touches nothing, and is not acknowledged by a machine that is gone. */
+void rpmi_verbs_session_probe(struct rpmi_verbs_session *session)
+{
+    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
+    struct ibv_send_wr *bad;
+
+    if (rpmi_verbs_session_state(session) != RPMI_VERBS_SESSION_LIVE ||
+        rpmi_clock_ns() < session->probe_at_ns)
+        return;
+    session->probe_at_ns = rpmi_clock_ns() + PROBE_NS;
+    __atomic_fetch_add(&session->sends, 1, __ATOMIC_RELAXED);
+    if (ibv_post_send(session->qp.qp, &wr, &bad) != 0)
+        __atomic_store_n(&session->gone, 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Clients behind a listener, without anything that carries their messages.
+#include "support/catch.h"
+#include "support/server.h"
+
+extern "C" {
+#include "serve/serve.h"
+}
+#include <cstring>
+
+namespace
+{
+
+struct Listener : rpmi_listener {
+    explicit Listener(const support::Server &from) : rpmi_listener{}
+    {
+        server = from.get();
+        strcpy(pool, "main");
+        facts = rpm_facts_init();
+    }
+};
+
+rpmi_entry wish(const char *pool)
+{
+    rpmi_entry entry = {};
+
+    entry.depth = 16;
+    strcpy(entry.pool, pool);
+    return entry;
+}
+
+rpmi_reply ask(Listener &listener, rpmi_session &session, uint32_t kind, uint32_t key = 0)
+{
+    rpmi_call call = {};
+    rpmi_reply reply = {};
+
+    call.kind = kind;
+    call.key = key;
+    call.object = RPM_KIND_REGION;
+    if (kind == RPMI_CALL_OPEN) {
+        call.flags = RPMI_CALL_CREATE;
+        call.bytes = 4096;
+        strcpy(call.name, "region");
+    }
+    rpmi_call_put(session.call, &call);
+    REQUIRE(rpmi_session_serve(&listener, &session, &call, &reply));
+    return reply;
+}
+
+} // namespace
+
+TEST_CASE("session: a client names the pool of the listener, or none", "[serve]")
+{
+    support::Server server;
+    Listener listener(server);
+    rpmi_welcome welcome;
+
+    for (const char *pool : { "", "main" }) {
+        rpmi_session session = {};
+        rpmi_entry entry = wish(pool);
+
+        REQUIRE(rpmi_session_enter(&listener, &session, &entry, &welcome) == 0);
+        CHECK(welcome.client == session.client);
+        CHECK(welcome.client != 0);
+        CHECK(server.stats().clients == 1);
+        rpmi_session_leave(&listener, &session);
+        CHECK(session.client == 0);
+        CHECK(server.stats().clients == 0);
+    }
+    rpmi_session session = {};
+    rpmi_entry entry = wish("other");
+    CHECK(rpmi_session_enter(&listener, &session, &entry, &welcome) == RPM_E_NOENT);
+    CHECK(welcome.status == RPM_E_NOENT);
+    CHECK(std::string(welcome.text).find("other") != std::string::npos);
+    CHECK(session.client == 0);
+    CHECK(server.stats().refused == 1);
+}
+
+TEST_CASE("session: one client more than the server takes is refused with a reason", "[serve]")
+{
+    support::ServerOpts opts;
+    opts.clients_max = 1;
+    support::Server server(opts);
+    Listener listener(server);
+    rpmi_session first = {};
+    rpmi_session second = {};
+    rpmi_entry entry = wish("");
+    rpmi_welcome welcome;
+
+    REQUIRE(rpmi_session_enter(&listener, &first, &entry, &welcome) == 0);
+    CHECK(rpmi_session_enter(&listener, &second, &entry, &welcome) == RPM_E_REFUSED);
+    CHECK(std::string(welcome.text).find("1 clients") != std::string::npos);
+    rpmi_session_leave(&listener, &first);
+    CHECK(rpmi_session_enter(&listener, &second, &entry, &welcome) == 0);
+    rpmi_session_leave(&listener, &second);
+}
+
+TEST_CASE("session: a client that leaves with keys in hand counts as dead", "[serve]")
+{
+    support::Server server;
+    Listener listener(server);
+    rpmi_entry entry = wish("");
+    rpmi_welcome welcome;
+    rpmi_session session = {};
+
+    REQUIRE(rpmi_session_enter(&listener, &session, &entry, &welcome) == 0);
+    rpmi_reply reply = ask(listener, session, RPMI_CALL_OPEN);
+    REQUIRE(reply.status == 0);
+    CHECK(ask(listener, session, RPMI_CALL_CLOSE, reply.key).status == 0);
+    rpmi_session_leave(&listener, &session);
+    CHECK(server.stats().died == 0);
+
+    REQUIRE(rpmi_session_enter(&listener, &session, &entry, &welcome) == 0);
+    REQUIRE(ask(listener, session, RPMI_CALL_OPEN).status == 0);
+    rpmi_session_leave(&listener, &session);
+    CHECK(server.stats().died == 1);
+}
+
+TEST_CASE("session: what is no call ends the session", "[serve]")
+{
+    support::Server server;
+    Listener listener(server);
+    rpmi_entry entry = wish("");
+    rpmi_welcome welcome;
+    rpmi_session session = {};
+    rpmi_call call;
+    rpmi_reply reply;
+
+    REQUIRE(rpmi_session_enter(&listener, &session, &entry, &welcome) == 0);
+    memset(session.call, 0xff, sizeof(session.call));
+    CHECK_FALSE(rpmi_session_serve(&listener, &session, &call, &reply));
+    rpmi_session_leave(&listener, &session);
+}
