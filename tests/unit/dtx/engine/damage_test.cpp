@@ -10,6 +10,7 @@
 #include <dtx/layout.h>
 #include <dtx/ordered_index.h>
 
+#include <algorithm>
 #include <cstring>
 
 using dtx::Address;
@@ -57,6 +58,20 @@ class Spoiler
 
         REQUIRE(rpm_region_write(region_, cluster_.layout().row_offset(address), zeros.data(),
                                  zeros.size()) == 0);
+    }
+
+    // What was there.
+    std::vector<unsigned char> zero_line(uint64_t offset)
+    {
+        std::vector<unsigned char> before(64);
+
+        REQUIRE(rpm_region_read(region_, offset, before.data(), before.size()) == 0);
+        put(offset, std::vector<unsigned char>(64));
+        return before;
+    }
+    void put(uint64_t offset, const std::vector<unsigned char> &bytes)
+    {
+        REQUIRE(rpm_region_write(region_, offset, bytes.data(), bytes.size()) == 0);
     }
 
   private:
@@ -170,6 +185,46 @@ TEST_CASE("dtx: an index that leads to a row that is not there is damaged, or th
     CHECK(code_of(session, [&](Txn &txn) -> Task<bool> {
               co_return co_await txn.insert(table, 99, Account{ 1 });
           }) == 0);
+}
+
+TEST_CASE("dtx: an index of which a line reads as zeros is damaged, its first line, too", "[unit]")
+{
+    Database db(1, {}, Tables(60)); // several rows in each bucket and node
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+    uint32_t index = table.number + 1;
+    uint32_t bytes = db.cluster->layout().table(index).slot_bytes;
+    std::vector<uint64_t> lines;
+
+    fill(db, table);
+    db.cluster->each_object(index, 0, [&](Address at, const unsigned char *image, uint32_t) {
+        std::vector<uint64_t> own;
+
+        for (uint64_t line = 0; line < bytes; line += 64)
+            if (std::any_of(image + line, image + line + 64, [](int byte) { return byte != 0; }))
+                own.push_back(db.cluster->layout().row_offset(at) + line);
+        if (own.size() > 1) // else all of it reads as zeros, as one that was never written
+            lines.insert(lines.end(), own.begin(), own.end());
+    });
+    REQUIRE(lines.size() > 2);
+    for (uint64_t line : lines) {
+        Spoiler spoiler(*db.cluster);
+        std::vector<unsigned char> before = spoiler.zero_line(line);
+        Session session(*db.cluster, 1);
+        unsigned told = 0;
+
+        for (uint64_t key = 0; key < kRows; key++) {
+            bool there = false;
+            int code = code_of(session, [&](Txn &txn) -> Task<bool> {
+                there = (co_await txn.read(table, key)).has_value();
+                co_return true;
+            });
+
+            CHECK((code == RPM_E_CORRUPT || (code == 0 && there)));
+            told += code == RPM_E_CORRUPT ? 1 : 0;
+        }
+        CHECK(told > 0);
+        spoiler.put(line, before);
+    }
 }
 
 TEST_CASE("dtx: a tree whose nodes do not fit together is damaged, whatever it is used for",
