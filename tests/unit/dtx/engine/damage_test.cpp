@@ -309,6 +309,61 @@ TEST_CASE("dtx: slots that are in use are not handed out, whatever their word sa
         CHECK(read(session, table, key) == 0);
 }
 
+TEST_CASE("dtx: a slot that was locked and never written is not damaged", "[unit]")
+{
+    dtx::Options options;
+
+    options.lease_us = 1000; // the next session gets past the locks
+
+    Database db(1, options, Tables(640));
+    auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Store store(*db.cluster, scheduler);
+    uint64_t ended = 0; // a transaction of a session that is gone
+    uint64_t locked = 0;
+    auto each = [&](auto heard) {
+        for (uint32_t part : { table.number, table.number + 1 })
+            db.cluster->each_object(part, 0,
+                                    [&](Address at, const unsigned char *image, uint32_t bytes) {
+                                        CHECK(dtx::is_whole(image, bytes));
+                                        heard(at, dtx::header_of(image));
+                                    });
+    };
+
+    {
+        Session session(*db.cluster, 2);
+
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.insert(table, kRows, Account{ 1 });
+                }) == Status::committed);
+    }
+    each([&](Address, const dtx::ObjectHeader &header) { ended = std::max(ended, header.writer); });
+    store.open(0, dtx::Claim::none);
+    each([&](Address at, const dtx::ObjectHeader &header) {
+        uint64_t lock = db.cluster->layout().lock_offset(at);
+
+        if (header.version == 0 && store.port(0).compare_and_swap(0, lock, 0, ended) == 0)
+            locked++;
+    });
+    CHECK(locked > 1000);
+
+    Session session(*db.cluster, 1);
+
+    /* Their slots are handed out, freed, and handed out again. */
+    for (int round = 0; round < 2; round++) {
+        fill(db, table);
+        each([](Address, const dtx::ObjectHeader &) {});
+        for (uint64_t key = 0; key < kRows; key++)
+            CHECK(read(session, table, key) == 0);
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    for (uint64_t key = 0; key < kRows; key++)
+                        AWAIT_CHECK(co_await txn.erase(table, key));
+                    co_return true;
+                }) == Status::committed);
+        each([](Address, const dtx::ObjectHeader &) {});
+    }
+}
+
 TEST_CASE("dtx: one damaged place does not take back what a server was told", "[unit]")
 {
     uint64_t place = GENERATE(0u, 1u);
