@@ -17,7 +17,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "serve/work.h"
+#include "serve/request.h"
 #include "transport/op.h"
 #include "transport/shm/sock.h"
 
@@ -30,7 +30,7 @@
 #define PASS_BYTES (1u << 20) /* of one ring in one pass: a fraction of a millisecond */
 #define LOCK_NAP_NS 20000u
 
-/* The request in the shape that work.c takes. Head and body stay where they are: a client that
+/* The request in the shape that request.c takes. Head and body stay where they are: a client that
  * scribbles over them harms its own bytes only. */
 static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_slot *slot,
                         uint32_t index, struct rpmi_op *op)
@@ -86,10 +86,10 @@ static int in_post(struct rpm_server *server, struct rpmi_serve_ring *ring,
 
         status = op_of(ring, slot, index, &op);
         if (RPMI_LIKELY(status == 0))
-            status = rpmi_work_do(server, ring->client, &op, &part, batch);
+            status = rpmi_request_do(server, ring->client, &op, &part, batch);
         *room -= part.len;
         if (RPMI_UNLIKELY(status == 0 && part.from + part.len < slot->len) &&
-            rpmi_work_in_parts(slot->kind)) {
+            rpmi_request_in_parts(slot->kind)) {
             ring->carried += part.len;
             ring->whole = *slot;
             return 1;
@@ -138,7 +138,7 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
         if (RPMI_UNLIKELY(status != 0)) {
             fail_request(ring, ring->next, status);
             rpmi_count_own(&server->stats.rejected, 1);
-        } else if (rpmi_work_promises(slot.kind, slot.flags)) {
+        } else if (rpmi_request_promises(slot.kind, slot.flags)) {
             take->durable |= 1ull << take->n;
         }
         take->n++;

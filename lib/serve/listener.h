@@ -11,7 +11,7 @@
 #define RPMI_LISTENER_H
 
 #include "base/url.h"
-#include "serve/work.h"
+#include "serve/request.h"
 #include "wire/call.h"
 #include "wire/greet.h"
 

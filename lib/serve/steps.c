@@ -10,7 +10,7 @@
  *
  * Tests: tests/unit/serve/steps_test.cpp, tests/conform/steps_test.cpp
  */
-#include "serve/work.h"
+#include "serve/request.h"
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -93,7 +93,7 @@ static int act_write(struct walk *walk, const struct rpmi_step *step)
         publish(walk);
     else
         walk->stored = true;
-    return rpmi_work_do(walk->server, walk->client, &op, &whole, walk->batch);
+    return rpmi_request_do(walk->server, walk->client, &op, &whole, walk->batch);
 }
 
 static int act(void *context, const struct rpmi_step *step, void *result)
@@ -107,12 +107,12 @@ static int act(void *context, const struct rpmi_step *step, void *result)
     if (step->kind == RPMI_STEP_WRITE)
         return act_write(walk, step);
     if (step->kind == RPMI_STEP_READ) {
-        rpmi_work_load(walk->server, span_of(walk, step), result, step->len);
+        rpmi_request_load(walk->server, span_of(walk, step), result, step->len);
         return 0;
     }
     publish(walk);
     op = op_of(walk, step);
-    found = rpmi_work_change(walk->server, span_of(walk, step), &op);
+    found = rpmi_request_change(walk->server, span_of(walk, step), &op);
     memcpy(result, &found, sizeof(found));
     return 0;
 }
@@ -120,8 +120,8 @@ static int act(void *context, const struct rpmi_step *step, void *result)
 _Static_assert((int)RPMI_STEP_DURABLE == (int)RPMI_OP_DURABLE, "same numbers");
 _Static_assert((int)RPMI_STEP_CACHED == (int)RPMI_OP_CACHED, "same numbers");
 
-int rpmi_work_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
-                    struct rpmi_batch *batch)
+int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                       struct rpmi_batch *batch)
 {
     struct walk walk;
     struct rpmi_stepper stepper = { &walk, server->steps, may, act };

@@ -128,7 +128,7 @@ static inline struct rpmi_part next_part(const struct rpmi_stream_session *sessi
     return part;
 }
 
-/* The request in the shape that work.c takes. Body and into are where byte 0 of them would lie,
+/* The request in the shape that request.c takes. Body and into are where byte 0 of them would lie,
  * had all of it been here. */
 static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_part *part,
                          struct rpmi_op *op)
@@ -219,12 +219,12 @@ static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
         struct rpmi_op op;
 
         op_of(session, &part, &op);
-        status = rpmi_work_do(server, session->base.client, &op, &part, batch);
+        status = rpmi_request_do(server, session->base.client, &op, &part, batch);
         *room -= part.len + OP_COST < *room ? part.len + OP_COST : *room;
         if (RPMI_LIKELY(status == 0)) {
             announce_result(session, &part);
             consume(session, &part);
-            if (session->promised == 0 && rpmi_work_promises(request->kind, request->flags))
+            if (session->promised == 0 && rpmi_request_promises(request->kind, request->flags))
                 session->promised = session->next + 1;
             if (RPMI_UNLIKELY(begun->carried < request->len))
                 return ENDED;

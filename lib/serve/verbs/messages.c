@@ -81,14 +81,14 @@ static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
     int err;
 
     /* The bytes of a COPY lie in a receive that is used again: they go in the first part. */
-    if (part.len > *room && rpmi_work_in_parts(op->kind)) {
+    if (part.len > *room && rpmi_request_in_parts(op->kind)) {
         part.len = *room > op->body_bytes ? *room : op->body_bytes;
         if (part.len > op->len - session->rest_at)
             part.len = op->len - session->rest_at;
     }
     if (op->kind == RPMI_OP_STEPS)
         op->into = rpmi_verbs_result_at(session, session->results) + RPMI_RESULT_BYTES;
-    err = rpmi_work_do(server, session->base.client, op, &part, batch);
+    err = rpmi_request_do(server, session->base.client, op, &part, batch);
     *room -= part.len < *room ? part.len : *room;
     session->rest_at += part.len;
     session->resting = err == 0 && session->rest_at < op->len;
@@ -102,7 +102,7 @@ static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
     rpmi_count_own(&server->stats.ops, 1);
     if (err != 0)
         rpmi_count_own(&server->stats.rejected, 1);
-    else if (rpmi_work_promises(op->kind, op->flags) && session->first_durable == 0)
+    else if (rpmi_request_promises(op->kind, op->flags) && session->first_durable == 0)
         session->first_durable = session->rpcs;
 }
 

@@ -4,8 +4,8 @@
 #include "support/server.h"
 
 extern "C" {
+#include "serve/request.h"
 #include "serve/serve.h"
-#include "serve/work.h"
 }
 
 namespace
@@ -84,7 +84,7 @@ struct Bench {
         op.body_bytes = list.size();
         op.into = answer.data();
         op.len = answer.size();
-        return rpmi_work_do(server, client, &op, &part, &batch);
+        return rpmi_request_do(server, client, &op, &part, &batch);
     }
     void renew()
     {

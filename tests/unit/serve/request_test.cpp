@@ -3,8 +3,8 @@
 #include "support/server.h"
 
 extern "C" {
+#include "serve/request.h"
 #include "serve/serve.h"
-#include "serve/work.h"
 }
 
 namespace
@@ -74,7 +74,7 @@ struct Bench {
         op.offset = offset;
         op.len = op.body_bytes = bytes.size();
         op.body = bytes.data();
-        REQUIRE(rpmi_work_do(server, client, &op, &whole, &batch) == 0);
+        REQUIRE(rpmi_request_do(server, client, &op, &whole, &batch) == 0);
     }
     // Will the batch make these bytes durable?
     bool covers(uint64_t offset, uint64_t len) const
@@ -97,7 +97,8 @@ struct Bench {
 
 } // namespace
 
-TEST_CASE("work: more ranges than a batch has room for wait for its end like the others", "[unit]")
+TEST_CASE("request: more ranges than a batch has room for wait for its end like the others",
+          "[unit]")
 {
     Bench bench;
 
@@ -119,7 +120,7 @@ TEST_CASE("work: more ranges than a batch has room for wait for its end like the
     CHECK(bench.batch.dirty_n == 0);
 }
 
-TEST_CASE("work: a range goes to the one it is nearest to, and no further", "[unit]")
+TEST_CASE("request: a range goes to the one it is nearest to, and no further", "[unit]")
 {
     Bench bench;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * work.c: requests on the pool and on DRAM words, by this CPU.
+ * request.c: requests on the pool and on DRAM words, by this CPU.
  *
  * Invariant: every access is judged by the service, under its lock, at the moment it is made.
  *
- * Tests: tests/unit/serve/work_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
  */
-#include "serve/work.h"
+#include "serve/request.h"
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -122,8 +122,8 @@ static int do_write(struct rpm_server *server, uint32_t client, const struct rpm
     return 0;
 }
 
-void rpmi_work_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
-                    uint64_t len)
+void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
+                       uint64_t len)
 {
     const unsigned char *from = place(server, span);
     uint64_t word;
@@ -146,7 +146,7 @@ static int do_read(struct rpm_server *server, uint32_t client, const struct rpmi
     if (err != 0)
         return err;
     span.offset += part->from;
-    rpmi_work_load(server, &span, (unsigned char *)op->into + part->from, part->len);
+    rpmi_request_load(server, &span, (unsigned char *)op->into + part->from, part->len);
     return 0;
 }
 
@@ -164,8 +164,8 @@ static int do_persist(struct rpm_server *server, uint32_t client, const struct r
     return 0;
 }
 
-uint64_t rpmi_work_change(struct rpm_server *server, const struct rpmi_span *span,
-                          const struct rpmi_op *op)
+uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
+                             const struct rpmi_op *op)
 {
     uint64_t *word = (uint64_t *)(void *)place(server, span);
     uint64_t found = op->expect;
@@ -189,13 +189,13 @@ static int do_atomic(struct rpm_server *server, uint32_t client, const struct rp
         return err;
     if (span.area != RPMI_AREA_DRAM || !rpmi_is_aligned(span.offset, sizeof(uint64_t)))
         return RPM_E_DENIED;
-    found = rpmi_work_change(server, &span, op);
+    found = rpmi_request_change(server, &span, op);
     memcpy(op->into, &found, sizeof(found));
     return 0;
 }
 
-int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
-                 const struct rpmi_part *part, struct rpmi_batch *batch)
+int rpmi_request_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                    const struct rpmi_part *part, struct rpmi_batch *batch)
 {
     switch (op->kind) {
     case RPMI_OP_WRITE:
@@ -209,7 +209,7 @@ int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_o
     case RPMI_OP_FAA:
         return do_atomic(server, client, op);
     case RPMI_OP_STEPS:
-        return rpmi_work_steps(server, client, op, batch);
+        return rpmi_request_steps(server, client, op, batch);
     default:
         return RPM_E_NOCAP;
     }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * work.h: what a client may ask the server's CPU to do with memory, whatever carried the request
+ * request.h: what a client may ask the server's CPU to do with memory, whatever carried the request
  * here: judged by the service, carried out, and made durable by the end of a batch.
  *
  * A batch is what the engine takes in one pass, from all clients: one drain for all of it, then the
  * answers. What came from a client is in private memory by now, or is only copied and never judged.
  *
- * Tests: tests/unit/serve/work_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
  */
-#ifndef RPMI_WORK_H
-#define RPMI_WORK_H
+#ifndef RPMI_SERVE_REQUEST_H
+#define RPMI_SERVE_REQUEST_H
 
 #include "pool/service.h"
 #include "transport/op.h"
@@ -45,27 +45,27 @@ struct rpmi_part {
  * COPY, READ and PERSIST can be cut, CAS, FAA and STEPS cannot. 0, or RPM_E_FENCED, RPM_E_DENIED,
  * RPM_E_RANGE, RPM_E_NOCAP, RPM_E_PROTO.
  */
-int rpmi_work_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
-                 const struct rpmi_part *part, struct rpmi_batch *batch);
+int rpmi_request_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                    const struct rpmi_part *part, struct rpmi_batch *batch);
 
 /* What was judged: bytes there into @into, an aligned word in one go; change a word of DRAM,
  * aligned, and return what it was. */
-void rpmi_work_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
-                    uint64_t len);
-uint64_t rpmi_work_change(struct rpm_server *server, const struct rpmi_span *span,
-                          const struct rpmi_op *op);
+void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
+                       uint64_t len);
+uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
+                             const struct rpmi_op *op);
 
 /* steps.c: the same for a STEPS, whose body may be another's to change. */
-int rpmi_work_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
-                    struct rpmi_batch *batch);
+int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                       struct rpmi_batch *batch);
 
 /* Does a success of this request promise that bytes are durable? */
-static inline bool rpmi_work_promises(uint8_t kind, uint8_t flags)
+static inline bool rpmi_request_promises(uint8_t kind, uint8_t flags)
 {
     return kind == RPMI_OP_PERSIST || (flags & RPMI_OP_DURABLE) != 0;
 }
 
-static inline bool rpmi_work_in_parts(uint8_t kind)
+static inline bool rpmi_request_in_parts(uint8_t kind)
 {
     return kind == RPMI_OP_WRITE || kind == RPMI_OP_COPY || kind == RPMI_OP_READ ||
            kind == RPMI_OP_PERSIST;
