@@ -199,7 +199,7 @@ static int grant(struct rpm_server *server, struct rpmi_shm_session *session,
         err = admit(server, session);
     if (err != 0)
         return err;
-    fds[RPMI_FD_PULSE] = server->pulse_fd;
+    fds[RPMI_FD_LIVENESS] = server->liveness_fd;
     welcome->mode = (uint32_t)mode;
     welcome->client = session->client;
     welcome->server_epoch = server->server_epoch;

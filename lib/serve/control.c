@@ -166,10 +166,10 @@ int rpm_server_run(struct rpm_server *server)
 
     int err = 0;
 
-    rpmi_pulse_begin(server->pulse);
+    rpmi_liveness_begin(server->liveness);
     while (err == 0 && __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) == 0)
         err = turn(server);
-    rpmi_pulse_end(server->pulse);
+    rpmi_liveness_end(server->liveness);
     hang_up(server);
     rpmi_mac_thread_end();
     return err;

@@ -85,13 +85,13 @@ static int sleep_till_bell(struct rpm_server *server)
     uint64_t count;
     int n = 0;
 
-    __atomic_store_n(&server->pulse->engine_sleeps, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&server->liveness->engine_sleeps, 1, __ATOMIC_SEQ_CST);
     /* A ring that begins after this look finds us asleep: its client hears of it later. */
     if (__atomic_load_n(&server->rings_high, __ATOMIC_SEQ_CST) != 0)
         (void)rpmi_order_all();
     if (!rpmi_listeners_arm(server) && !rpmi_serve_ready(server) && !stopping(server))
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
-    __atomic_store_n(&server->pulse->engine_sleeps, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&server->liveness->engine_sleeps, 0, __ATOMIC_RELAXED);
     if (n < 0 && errno != EINTR)
         return rpmi_fail(RPM_E_IO, "cannot wait for bells: %s", strerror(errno));
     if (n > 0 && read(server->kick_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
@@ -116,7 +116,7 @@ int rpm_server_engine(struct rpm_server *server)
     uint32_t cpu = rpmi_order_cpu();
     int err = 0;
 
-    __atomic_store_n(&server->pulse->engine_cpu, cpu, __ATOMIC_RELAXED);
+    __atomic_store_n(&server->liveness->engine_cpu, cpu, __ATOMIC_RELAXED);
     set_running(server, true);
     while (err == 0 && !stopping(server)) {
         if (rpmi_serve_ready(server) || (may_spin(server, cpu) && spin(server)))

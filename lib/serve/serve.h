@@ -15,7 +15,7 @@
 #include "region/media.h"
 #include "serve/admission.h"
 #include "serve/listener.h"
-#include "transport/shm/pulse.h"
+#include "transport/shm/liveness.h"
 #include "transport/shm/ring.h"
 #include "wire/hello.h"
 #include "wire/steps.h"
@@ -115,8 +115,8 @@ struct rpm_server {
     struct rpmi_service *service;
     pthread_mutex_t lock; /* over service */
     uint32_t wanted;      /* the control thread waits for the lock: the engine stays off it */
-    struct rpmi_pulse *pulse;
-    int pulse_fd;
+    struct rpmi_liveness *liveness;
+    int liveness_fd;
     struct rpmi_sock_name name; /* of shm: */
     int guard_fd; /* the pool file once more, to look whether a guard slot's holder lives */
     int stop_fd;

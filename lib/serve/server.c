@@ -138,11 +138,11 @@ static int open_events(struct rpm_server *server)
     if (err == 0)
         err = watch(server->engine_epoll_fd, server->kick_fd, RPMI_TAG_KICK);
     if (err == 0)
-        err = rpmi_pulse_open(&server->pulse, &server->pulse_fd);
+        err = rpmi_liveness_open(&server->liveness, &server->liveness_fd);
     if (err == 0)
-        server->pulse->light = rpmi_order_register() ? 1 : 0;
+        server->liveness->light = rpmi_order_register() ? 1 : 0;
     if (err == 0)
-        server->pulse->events = 1;
+        server->liveness->events = 1;
     return err;
 }
 
@@ -181,7 +181,7 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
     for (uint32_t i = 0; i < sessions; i++)
         server->sessions[i].sock = -1;
     server->name.listen_fd = server->name.lock_fd = server->guard_fd = server->stop_fd = -1;
-    server->kick_fd = server->epoll_fd = server->engine_epoll_fd = server->pulse_fd = -1;
+    server->kick_fd = server->epoll_fd = server->engine_epoll_fd = server->liveness_fd = -1;
     server->flags = opts->flags;
     server->clients_max = opts->clients_max;
     server->socket_mode = opts->socket_mode;
@@ -333,7 +333,7 @@ void rpm_server_close(struct rpm_server **server)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",
                   rpm_last_error());
     rpmi_service_close(&old->service);
-    rpmi_pulse_close(old->pulse, old->pulse_fd);
+    rpmi_liveness_close(old->liveness, old->liveness_fd);
     close_fd(&old->guard_fd);
     close_fd(&old->stop_fd);
     close_fd(&old->kick_fd);

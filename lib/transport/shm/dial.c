@@ -100,7 +100,7 @@ static int check_lent(const struct rpmi_grant *grant)
 {
     bool ring = grant->welcome.mode == RPMI_MODE_RING;
 
-    for (int i = RPMI_FD_PULSE; i <= (ring ? RPMI_FD_RING : RPMI_FD_PULSE); i++) {
+    for (int i = RPMI_FD_LIVENESS; i <= (ring ? RPMI_FD_RING : RPMI_FD_LIVENESS); i++) {
         int seals = fcntl(grant->fds[i], F_GET_SEALS);
 
         if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)

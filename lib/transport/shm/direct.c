@@ -357,7 +357,7 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
 
     if (RPMI_UNLIKELY(link->lost != 0))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
-    if (RPMI_UNLIKELY(!rpmi_pulse_lives(shm->pulse)))
+    if (RPMI_UNLIKELY(!rpmi_liveness_alive(shm->liveness)))
         return rpmi_shm_lose(shm);
     for (uint32_t i = 0; i < n && err == 0; i++) {
         const struct rpmi_op *op = &ops[i];
@@ -388,7 +388,7 @@ __attribute__((noinline)) static void look_for_followers(struct rpmi_direct *dir
 
 static inline bool is_open(const struct rpmi_shm *shm)
 {
-    return shm->link.lost == 0 && rpmi_pulse_lives(shm->pulse);
+    return shm->link.lost == 0 && rpmi_liveness_alive(shm->liveness);
 }
 
 static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool alone, bool cached)

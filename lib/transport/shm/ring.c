@@ -8,7 +8,7 @@
  *
  * Waiting: spin, first without pauses (a pause costs more than the whole round trip), then with,
  * then sleep on the counter. Never yield: on a busy machine that gives the CPU to everybody but
- * the engine. The sleep is cut into slices in which the server's pulse is looked at.
+ * the engine. The sleep is cut into slices in which the client looks at the liveness page.
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/serve/ring_test.cpp
  */
@@ -32,7 +32,7 @@
 
 #define SPINS_AT_ONCE 64u /* looks between two looks at the clock */
 #define SPINS_EAGER 4096u /* looks before the first pause: a few microseconds */
-#define SLICE_NS 5000000u /* asleep at most this long before the pulse is looked at */
+#define SLICE_NS 5000000u /* asleep at most this long between two looks at the liveness page */
 
 static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
 {
@@ -238,7 +238,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
         __atomic_store_n(&ring->ring.slot[index].turn, (uint32_t)ring->posted, __ATOMIC_RELEASE);
     }
     rpmi_order_self(shm->light);
-    if (RPMI_UNLIKELY(__atomic_load_n(&shm->pulse->engine_sleeps, __ATOMIC_RELAXED) != 0) &&
+    if (RPMI_UNLIKELY(__atomic_load_n(&shm->liveness->engine_sleeps, __ATOMIC_RELAXED) != 0) &&
         n != 0) {
         uint64_t one = 1;
 
@@ -297,7 +297,7 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
 
     if (link->lost != 0)
         return RPM_E_LOST;
-    lives = rpmi_pulse_lives(shm->pulse);
+    lives = rpmi_liveness_alive(shm->liveness);
     /* Broken, and all that was posted counts as ended: the engine has no more say. */
     if (!(ring->broken && ring->done == ring->posted) && !refresh(ring)) {
         link->lost = RPM_E_LOST;
@@ -322,13 +322,13 @@ static bool ready(struct rpmi_shm *shm)
     struct rpmi_ring_client *ring = &shm->ring;
 
     return __atomic_load_n(&ring->ring.head->done, __ATOMIC_ACQUIRE) != ring->reaped ||
-           !rpmi_pulse_lives(shm->pulse);
+           !rpmi_liveness_alive(shm->liveness);
 }
 
 static bool may_spin(const struct rpmi_shm *shm)
 {
     return shm->ring.cpu == 0 ||
-           shm->ring.cpu != __atomic_load_n(&shm->pulse->engine_cpu, __ATOMIC_RELAXED);
+           shm->ring.cpu != __atomic_load_n(&shm->liveness->engine_cpu, __ATOMIC_RELAXED);
 }
 
 static bool spin(struct rpmi_shm *shm, uint64_t until_ns)

@@ -28,7 +28,7 @@ int rpmi_shm_lose(struct rpmi_shm *shm)
 {
     if (shm->link.lost == 0)
         shm->link.lost = RPM_E_LOST;
-    return rpmi_fail(RPM_E_LOST, (rpmi_pulse_word(shm->pulse) & FUTEX_OWNER_DIED) != 0
+    return rpmi_fail(RPM_E_LOST, (rpmi_liveness_word(shm->liveness) & FUTEX_OWNER_DIED) != 0
                                      ? "the server died"
                                      : "the server ended");
 }
@@ -64,17 +64,17 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
 static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 {
     const struct rpmi_welcome *welcome = &grant->welcome;
-    int err = rpmi_pulse_map(grant->fds[RPMI_FD_PULSE], &shm->pulse);
+    int err = rpmi_liveness_map(grant->fds[RPMI_FD_LIVENESS], &shm->liveness);
 
     if (err != 0)
         return err;
-    shm->light = rpmi_order_register() && shm->pulse->light != 0;
+    shm->light = rpmi_order_register() && shm->liveness->light != 0;
     shm->mode = welcome->mode;
     err = welcome->mode == RPMI_MODE_DIRECT ? rpmi_direct_attach(shm, grant)
                                             : rpmi_ring_attach(shm, grant);
     if (err != 0) {
-        rpmi_pulse_unmap(shm->pulse);
-        shm->pulse = NULL;
+        rpmi_liveness_unmap(shm->liveness);
+        shm->liveness = NULL;
         return err;
     }
     shm->sock = grant->sock;
@@ -96,8 +96,8 @@ static void detach(struct rpmi_shm *shm)
     if (shm->sock >= 0) /* last: the server takes it for our end */
         (void)close(shm->sock);
     shm->sock = -1;
-    rpmi_pulse_unmap(shm->pulse);
-    shm->pulse = NULL;
+    rpmi_liveness_unmap(shm->liveness);
+    shm->liveness = NULL;
 }
 
 static int shm_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
@@ -135,7 +135,7 @@ free_shm:
 
 static int watch_socket(const struct rpmi_shm *shm)
 {
-    if (shm->watch.on && shm->mode == RPMI_MODE_RING && shm->pulse->events == 0)
+    if (shm->watch.on && shm->mode == RPMI_MODE_RING && shm->liveness->events == 0)
         return rpmi_fail(RPM_E_NOCAP, "the server is too old to tell of events");
     return rpmi_watch_add(&shm->watch, shm->sock);
 }
@@ -173,7 +173,7 @@ static int shm_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
 
-    if (shm->pulse != NULL)
+    if (shm->liveness != NULL)
         detach(shm);
     link->lost = RPM_E_LOST;
     shm->hello.mode = shm->mode;
@@ -204,7 +204,7 @@ static int shm_call(struct rpmi_link *link, const struct rpmi_call *call, struct
     int got;
     int err;
 
-    if (link->lost != 0 || shm->pulse == NULL)
+    if (link->lost != 0 || shm->liveness == NULL)
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
     rpmi_call_put(bytes, call);
     err = rpmi_sock_send(shm->sock, bytes, RPMI_CALL_BYTES, NULL, 0, deadline_ns);
@@ -253,7 +253,7 @@ static void shm_close(struct rpmi_link *link)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
 
-    if (shm->pulse != NULL)
+    if (shm->liveness != NULL)
         detach(shm);
     if (shm->mode == RPMI_MODE_DIRECT) {
         (void)munmap(shm->stage.base, shm->stage.bytes);
@@ -325,7 +325,7 @@ static int shm_arm(struct rpmi_link *link, uint64_t *by_ns)
         return rpmi_ring_arm(link, by_ns);
     if (link->lost != 0)
         return 1;
-    if (rpmi_pulse_lives(shm->pulse) && rpmi_shm_take_events(shm))
+    if (rpmi_liveness_alive(shm->liveness) && rpmi_shm_take_events(shm))
         return 0;
     (void)rpmi_shm_lose(shm);
     return 1;

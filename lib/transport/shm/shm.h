@@ -8,8 +8,8 @@
 
 #include "pool/guard.h"
 #include "region/cpu_copy.h"
+#include "transport/shm/liveness.h"
 #include "transport/shm/path.h"
-#include "transport/shm/pulse.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/sock.h"
 #include "transport/stage.h"
@@ -23,7 +23,7 @@
 
 /* Descriptors of a welcome: the control page first, then by mode. */
 enum {
-    RPMI_FD_PULSE = 0,
+    RPMI_FD_LIVENESS = 0,
     RPMI_FD_POOL = 1, /* direct */
     RPMI_FD_DRAM = 2,
     RPMI_FD_RING = 1, /* ring */
@@ -79,7 +79,7 @@ struct rpmi_ring_client {
 
 struct rpmi_shm {
     struct rpmi_link link;
-    const struct rpmi_pulse *pulse;
+    const struct rpmi_liveness *liveness;
     int sock;
     struct rpmi_watch watch;
     bool light;              /* membarrier on both sides */

@@ -6,7 +6,7 @@
 extern "C" {
 #include "base/clock.h"
 #include "region/cpu_copy.h"
-#include "transport/shm/pulse.h"
+#include "transport/shm/liveness.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/sock.h"
 #include "transport/transport.h"
@@ -103,13 +103,13 @@ void send_welcome(int sock, const std::function<void(rpmi_welcome *)> &change)
 
 // A ring as a server would lend it, but for what the case changes.
 struct Lent {
-    rpmi_pulse *pulse = nullptr;
+    rpmi_liveness *liveness = nullptr;
     int fds[3] = { -1, -1, -1 }; // control page, ring, bell
 
     Lent(int seals, int bell)
     {
-        REQUIRE(rpmi_pulse_open(&pulse, &fds[0]) == 0);
-        rpmi_pulse_begin(pulse);
+        REQUIRE(rpmi_liveness_open(&liveness, &fds[0]) == 0);
+        rpmi_liveness_begin(liveness);
         fds[1] = memfd_create("lent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         REQUIRE(ftruncate(fds[1], static_cast<off_t>(rpmi_ring_bytes(64, 1 << 20))) == 0);
         REQUIRE(fcntl(fds[1], F_ADD_SEALS, seals) == 0);
@@ -118,8 +118,8 @@ struct Lent {
     Lent(const Lent &) = delete;
     ~Lent()
     {
-        rpmi_pulse_end(pulse);
-        rpmi_pulse_close(pulse, fds[0]);
+        rpmi_liveness_end(liveness);
+        rpmi_liveness_close(liveness, fds[0]);
         close(fds[1]);
     }
     void send(int sock) const
@@ -273,7 +273,7 @@ TEST_CASE("dial: a bell that is full keeps nobody", "[unit]")
     std::promise<void> over;
     FakeServer server([&](int sock) {
         Lent lent(F_SEAL_SHRINK, pipe_fds[1]);
-        lent.pulse->engine_sleeps = 1;
+        lent.liveness->engine_sleeps = 1;
         take_hello(sock);
         lent.send(sock);
         over.get_future().wait();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pulse.c: the page that tells clients that the server lives. See pulse.h.
+ * liveness.c: the page that tells clients that the server lives. See liveness.h.
  *
- * Tests: tests/unit/transport/shm/pulse_test.cpp, tests/kill/
+ * Tests: tests/unit/transport/shm/liveness_test.cpp, tests/kill/
  */
-#include "transport/shm/pulse.h"
+#include "transport/shm/liveness.h"
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -37,9 +37,9 @@ static int mutex_init(pthread_mutex_t *mutex)
     return err;
 }
 
-int rpmi_pulse_open(struct rpmi_pulse **pulse, int *fd)
+int rpmi_liveness_open(struct rpmi_liveness **liveness, int *fd)
 {
-    int page = memfd_create("librpm-pulse", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int page = memfd_create("librpm-liveness", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     void *ptr;
 
     if (page < 0 || ftruncate(page, RPMI_PAGE_BYTES) != 0)
@@ -50,9 +50,9 @@ int rpmi_pulse_open(struct rpmi_pulse **pulse, int *fd)
     if (fcntl(page, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
         0)
         goto unmap_page;
-    if (mutex_init(&((struct rpmi_pulse *)ptr)->life) != 0)
+    if (mutex_init(&((struct rpmi_liveness *)ptr)->life) != 0)
         goto unmap_page;
-    *pulse = ptr;
+    *liveness = ptr;
     *fd = page;
     return 0;
 
@@ -64,35 +64,35 @@ close_page:
     return rpmi_fail(RPM_E_NOMEM, "cannot make the server's control page: %s", strerror(errno));
 }
 
-void rpmi_pulse_close(struct rpmi_pulse *pulse, int fd)
+void rpmi_liveness_close(struct rpmi_liveness *liveness, int fd)
 {
-    if (pulse != NULL) {
-        (void)pthread_mutex_destroy(&pulse->life);
-        (void)munmap(pulse, RPMI_PAGE_BYTES);
+    if (liveness != NULL) {
+        (void)pthread_mutex_destroy(&liveness->life);
+        (void)munmap(liveness, RPMI_PAGE_BYTES);
     }
     if (fd >= 0)
         (void)close(fd);
 }
 
-void rpmi_pulse_begin(struct rpmi_pulse *pulse)
+void rpmi_liveness_begin(struct rpmi_liveness *liveness)
 {
-    int err = pthread_mutex_lock(&pulse->life);
+    int err = pthread_mutex_lock(&liveness->life);
 
     if (err == EOWNERDEAD) /* an earlier control thread of this process ended without a word */
-        err = pthread_mutex_consistent(&pulse->life);
+        err = pthread_mutex_consistent(&liveness->life);
     RPM_ASSERT(err == 0);
-    RPM_ASSERT(rpmi_pulse_lives(pulse));
+    RPM_ASSERT(rpmi_liveness_alive(liveness));
 }
 
-void rpmi_pulse_end(struct rpmi_pulse *pulse)
+void rpmi_liveness_end(struct rpmi_liveness *liveness)
 {
-    int err = pthread_mutex_unlock(&pulse->life);
+    int err = pthread_mutex_unlock(&liveness->life);
 
     RPM_ASSERT(err == 0);
-    RPM_ASSERT(!rpmi_pulse_lives(pulse));
+    RPM_ASSERT(!rpmi_liveness_alive(liveness));
 }
 
-int rpmi_pulse_map(int fd, const struct rpmi_pulse **pulse)
+int rpmi_liveness_map(int fd, const struct rpmi_liveness **liveness)
 {
     struct stat st;
     void *ptr;
@@ -102,12 +102,12 @@ int rpmi_pulse_map(int fd, const struct rpmi_pulse **pulse)
     ptr = mmap(NULL, RPMI_PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
     if (ptr == MAP_FAILED)
         return rpmi_fail(RPM_E_NOMEM, "cannot map the server's control page: %s", strerror(errno));
-    *pulse = ptr;
+    *liveness = ptr;
     return 0;
 }
 
-void rpmi_pulse_unmap(const struct rpmi_pulse *pulse)
+void rpmi_liveness_unmap(const struct rpmi_liveness *liveness)
 {
-    if (pulse != NULL)
-        (void)munmap((void *)(uintptr_t)pulse, RPMI_PAGE_BYTES);
+    if (liveness != NULL)
+        (void)munmap((void *)(uintptr_t)liveness, RPMI_PAGE_BYTES);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pulse.h: a page through which clients see, without a system call, that the server lives.
+ * liveness.h: a page through which clients see, without a system call, that the server lives.
  *
  * It holds a robust mutex that the server's control thread keeps locked. When a thread dies in
  * whatever way, the kernel walks its list of robust mutexes and marks the first word of each
@@ -9,8 +9,8 @@
  *
  * Clients map the page read only; the memory file is sealed against writers other than the server.
  */
-#ifndef RPMI_SHM_PULSE_H
-#define RPMI_SHM_PULSE_H
+#ifndef RPMI_SHM_LIVENESS_H
+#define RPMI_SHM_LIVENESS_H
 
 #include "base/limits.h"
 
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rpmi_pulse {
+struct rpmi_liveness {
     pthread_mutex_t life; /* its first int is the futex word, in glibc and in musl's ABI alike */
     __attribute__((aligned(RPMI_LINE_BYTES)))
     uint32_t engine_sleeps; /* ring the doorbell after a post */
@@ -28,31 +28,31 @@ struct rpmi_pulse {
     uint32_t events;        /* 1: the engine tells a ring client that asks, RPMI_WAITS_EVENT */
 };
 
-_Static_assert(sizeof(struct rpmi_pulse) <= RPMI_PAGE_BYTES, "one page");
+_Static_assert(sizeof(struct rpmi_liveness) <= RPMI_PAGE_BYTES, "one page");
 
 /* Server: the page, and a descriptor of it to hand out. RPM_E_NOMEM. */
-int rpmi_pulse_open(struct rpmi_pulse **pulse, int *fd);
+int rpmi_liveness_open(struct rpmi_liveness **liveness, int *fd);
 
 /* Server: unmap and close. Safe on NULL and -1. */
-void rpmi_pulse_close(struct rpmi_pulse *pulse, int fd);
+void rpmi_liveness_close(struct rpmi_liveness *liveness, int fd);
 
-/* Server: this thread's life is the server's from now on; until rpmi_pulse_end(). */
-void rpmi_pulse_begin(struct rpmi_pulse *pulse);
-void rpmi_pulse_end(struct rpmi_pulse *pulse);
+/* Server: this thread's life is the server's from now on; until rpmi_liveness_end(). */
+void rpmi_liveness_begin(struct rpmi_liveness *liveness);
+void rpmi_liveness_end(struct rpmi_liveness *liveness);
 
 /* Client: map what the server handed out. RPM_E_PROTO: it is not such a page. RPM_E_NOMEM. */
-int rpmi_pulse_map(int fd, const struct rpmi_pulse **pulse);
+int rpmi_liveness_map(int fd, const struct rpmi_liveness **liveness);
 
-void rpmi_pulse_unmap(const struct rpmi_pulse *pulse);
+void rpmi_liveness_unmap(const struct rpmi_liveness *liveness);
 
-static inline uint32_t rpmi_pulse_word(const struct rpmi_pulse *pulse)
+static inline uint32_t rpmi_liveness_word(const struct rpmi_liveness *liveness)
 {
-    return __atomic_load_n((const uint32_t *)(const void *)&pulse->life, __ATOMIC_ACQUIRE);
+    return __atomic_load_n((const uint32_t *)(const void *)&liveness->life, __ATOMIC_ACQUIRE);
 }
 
-static inline bool rpmi_pulse_lives(const struct rpmi_pulse *pulse)
+static inline bool rpmi_liveness_alive(const struct rpmi_liveness *liveness)
 {
-    return (rpmi_pulse_word(pulse) & FUTEX_TID_MASK) != 0;
+    return (rpmi_liveness_word(liveness) & FUTEX_TID_MASK) != 0;
 }
 
 #endif
