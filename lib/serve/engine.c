@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mac.h"
-#include "transport/shm/order.h"
+#include "transport/shm/membarrier.h"
 
 #include <sched.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static int sleep_till_bell(struct rpm_server *server)
     __atomic_store_n(&server->liveness->engine_sleeps, 1, __ATOMIC_SEQ_CST);
     /* A ring that begins after this look finds us asleep: its client hears of it later. */
     if (__atomic_load_n(&server->rings_high, __ATOMIC_SEQ_CST) != 0)
-        (void)rpmi_order_all();
+        (void)rpmi_membarrier_all();
     if (!rpmi_listeners_arm(server) && !rpmi_serve_ready(server) && !stopping(server))
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
     __atomic_store_n(&server->liveness->engine_sleeps, 0, __ATOMIC_RELAXED);
@@ -113,7 +113,7 @@ int rpm_server_engine(struct rpm_server *server)
 {
     rpmi_begin();
 
-    uint32_t cpu = rpmi_order_cpu();
+    uint32_t cpu = rpmi_bound_cpu();
     int err = 0;
 
     __atomic_store_n(&server->liveness->engine_cpu, cpu, __ATOMIC_RELAXED);

@@ -21,7 +21,7 @@
 #include "base/diag.h"
 #include "base/err.h"
 #include "pool/guard.h"
-#include "transport/shm/order.h"
+#include "transport/shm/membarrier.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -173,7 +173,7 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
             (struct rpmi_guard *)(void *)(server->pool.base + header_offset + RPMI_GUARD_OFFSET),
         .header_offset = header_offset,
         .deadline_ns = fence_deadline(server, header_offset),
-        .ordered = rpmi_order_all(),
+        .ordered = rpmi_membarrier_all(),
     };
     uint64_t epoch = le64toh(__atomic_load_n(&wait.guard->claim, __ATOMIC_RELAXED));
     int err = 0;

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "base/rng.h"
-#include "transport/shm/order.h"
+#include "transport/shm/membarrier.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static int open_events(struct rpm_server *server)
     if (err == 0)
         err = rpmi_liveness_open(&server->liveness, &server->liveness_fd);
     if (err == 0)
-        server->liveness->light = rpmi_order_register() ? 1 : 0;
+        server->liveness->light = rpmi_membarrier_register() ? 1 : 0;
     if (err == 0)
         server->liveness->events = 1;
     return err;

@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "pool/service.h"
 #include "region/cpu_copy.h"
-#include "transport/shm/order.h"
+#include "transport/shm/membarrier.h"
 #include "wire/steps.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static inline int bracket_open(struct bracket *bracket, const struct rpmi_shm_ke
     if (!still_claimed(key))
         return fenced();
     __atomic_store_n(busy_word(key), 1, __ATOMIC_RELAXED);
-    rpmi_order_self(light);
+    rpmi_membarrier_self(light);
     bracket->key = key;
     if (RPMI_LIKELY(still_claimed(key)))
         return 0;

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "transport/far.h"
-#include "transport/shm/order.h"
+#include "transport/shm/membarrier.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -100,7 +100,7 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     ring->broken = false;
     ring->bell = grant->fds[RPMI_FD_BELL];
     grant->fds[RPMI_FD_BELL] = -1;
-    ring->cpu = rpmi_order_cpu();
+    ring->cpu = rpmi_bound_cpu();
     __atomic_store_n(&ring->ring.head->cpu, ring->cpu, __ATOMIC_RELAXED);
     __atomic_store_n(&ring->ring.head->fences, shm->light ? 0 : 1, __ATOMIC_RELEASE);
     return 0;
@@ -237,7 +237,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
         ring->posted++;
         __atomic_store_n(&ring->ring.slot[index].turn, (uint32_t)ring->posted, __ATOMIC_RELEASE);
     }
-    rpmi_order_self(shm->light);
+    rpmi_membarrier_self(shm->light);
     if (RPMI_UNLIKELY(__atomic_load_n(&shm->liveness->engine_sleeps, __ATOMIC_RELAXED) != 0) &&
         n != 0) {
         uint64_t one = 1;
@@ -352,7 +352,7 @@ static void sleep_on(struct rpmi_shm *shm, uint64_t ns)
     struct rpmi_ring_head *head = ring->ring.head;
 
     __atomic_store_n(&head->waits, RPMI_WAITS_FUTEX, __ATOMIC_SEQ_CST);
-    (void)rpmi_order_all();
+    (void)rpmi_membarrier_all();
     if (!ready(shm)) {
         shm->link.stats.sleeps++;
         (void)syscall(SYS_futex, (uint32_t *)(void *)&head->done, FUTEX_WAIT,
@@ -376,7 +376,7 @@ int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns)
         return 1;
     if (rpmi_shm_take_events(shm)) {
         __atomic_store_n(&ring->ring.head->waits, RPMI_WAITS_EVENT, __ATOMIC_SEQ_CST);
-        (void)rpmi_order_all();
+        (void)rpmi_membarrier_all();
         return ready(shm) ? 1 : 0;
     }
     /* Let go by a server that lives. What it had done by then is all it ever did. */

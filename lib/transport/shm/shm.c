@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "transport/far.h"
-#include "transport/shm/order.h"
+#include "transport/shm/membarrier.h"
 
 #include <errno.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 
     if (err != 0)
         return err;
-    shm->light = rpmi_order_register() && shm->liveness->light != 0;
+    shm->light = rpmi_membarrier_register() && shm->liveness->light != 0;
     shm->mode = welcome->mode;
     err = welcome->mode == RPMI_MODE_DIRECT ? rpmi_direct_attach(shm, grant)
                                             : rpmi_ring_attach(shm, grant);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * order.c: membarrier. See order.h.
+ * membarrier.c: the membarrier system call. See membarrier.h.
  *
  * Tests: tests/conform/fence_test.cpp
  */
-#include "transport/shm/order.h"
+#include "transport/shm/membarrier.h"
 
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ static long membarrier(int command)
     return syscall(__NR_membarrier, command, 0, 0);
 }
 
-uint32_t rpmi_order_cpu(void)
+uint32_t rpmi_bound_cpu(void)
 {
     cpu_set_t set;
 
@@ -28,12 +28,12 @@ uint32_t rpmi_order_cpu(void)
     return 0;
 }
 
-bool rpmi_order_register(void)
+bool rpmi_membarrier_register(void)
 {
     return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 }
 
-bool rpmi_order_all(void)
+bool rpmi_membarrier_all(void)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;

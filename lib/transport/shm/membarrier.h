@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * membarrier.h: order a store before a load of another word, at the cost of the rarer of two sides.
+ *
+ * Twice here one side stores A and loads B on every operation, while the other side stores B and
+ * loads A once in a while: a writer against a claimer (guard.h), a poster against an engine that
+ * goes to sleep. One of the two must see the other's store. That takes a full fence on both sides,
+ * or no fence on the frequent side and a membarrier on the rare one, by which the kernel makes
+ * every CPU that runs a registered process go through a full fence.
+ */
+#ifndef RPMI_SHM_MEMBARRIER_H
+#define RPMI_SHM_MEMBARRIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The CPU that this thread is bound to, plus 1; 0 if it may run on several. When a client and the
+ * engine are bound to the same CPU, neither may spin: it would keep the other from running. */
+uint32_t rpmi_bound_cpu(void);
+
+/* Register this process. False: the kernel cannot, use full fences. */
+bool rpmi_membarrier_register(void);
+
+/* The rare side. False: the kernel did not do it; the frequent side must have fenced itself. */
+bool rpmi_membarrier_all(void);
+
+/* The frequent side. @light: both sides agreed on membarrier. */
+static inline void rpmi_membarrier_self(bool light)
+{
+    if (light)
+        __asm__ volatile("" ::: "memory");
+    else
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+#endif
