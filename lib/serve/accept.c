@@ -206,7 +206,7 @@ static int grant(struct rpm_server *server, struct rpmi_shm_session *session,
     welcome->facts = server->facts;
     if (mode == RPMI_MODE_RING) {
         fds[RPMI_FD_RING] = session->ring->fd;
-        fds[RPMI_FD_BELL] = session->ring->bell;
+        fds[RPMI_FD_NOTIFY] = session->ring->notify_fd;
         welcome->depth = session->ring->ring.slots;
         welcome->staging_bytes = session->ring->ring.staging_bytes;
         welcome->facts.methods &= ~(1u << RPM_METHOD_STORE);

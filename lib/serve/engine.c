@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * engine.c: the engine's loop: pass after pass while there is something to do, then spin a little,
- * then sleep until a bell rings.
+ * then sleep until an eventfd or a socket wakes it.
  *
  * Going to sleep: say so, order that against every poster, look once more. A poster stores its
  * request, then looks whether we sleep; so either we see the request or it sees us asleep.
@@ -79,7 +79,7 @@ static bool spin(const struct rpm_server *server)
     return false;
 }
 
-static int sleep_till_bell(struct rpm_server *server)
+static int sleep_till_notified(struct rpm_server *server)
 {
     struct epoll_event events[EVENTS_MAX];
     uint64_t count;
@@ -93,9 +93,9 @@ static int sleep_till_bell(struct rpm_server *server)
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
     __atomic_store_n(&server->liveness->engine_sleeps, 0, __ATOMIC_RELAXED);
     if (n < 0 && errno != EINTR)
-        return rpmi_fail(RPM_E_IO, "cannot wait for bells: %s", strerror(errno));
+        return rpmi_fail(RPM_E_IO, "cannot wait for clients' notifications: %s", strerror(errno));
     if (n > 0 && read(server->kick_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-        return rpmi_fail(RPM_E_IO, "cannot read the engine's own bell: %s", strerror(errno));
+        return rpmi_fail(RPM_E_IO, "cannot read the engine's eventfd: %s", strerror(errno));
     return 0;
 }
 
@@ -122,7 +122,7 @@ int rpm_server_engine(struct rpm_server *server)
         if (rpmi_serve_ready(server) || (may_spin(server, cpu) && spin(server)))
             rpmi_serve_pass(server);
         else if (!stopping(server))
-            err = sleep_till_bell(server);
+            err = sleep_till_notified(server);
     }
     set_running(server, false);
     rpmi_mac_thread_end();

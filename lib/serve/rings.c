@@ -78,16 +78,17 @@ static int map_memory(struct rpmi_serve_ring *ring, uint32_t slots, uint64_t sta
     return 0;
 }
 
-/* Each client has a bell of its own, watched by edge and never read: nobody can silence another's,
- * and none can block the engine. */
-static int hang_bell(struct rpm_server *server, struct rpmi_serve_ring *ring)
+/* Each client notifies the engine by an eventfd of its own, which the engine watches edge-triggered
+ * and never reads: a client can neither suppress another client's notification nor block the
+ * engine. */
+static int open_notify_fd(struct rpm_server *server, struct rpmi_serve_ring *ring)
 {
     struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = 0 };
 
-    ring->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ring->bell < 0 ||
-        epoll_ctl(server->engine_epoll_fd, EPOLL_CTL_ADD, ring->bell, &event) != 0)
-        return rpmi_fail(RPM_E_NOMEM, "no doorbell: %s", strerror(errno));
+    ring->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ring->notify_fd < 0 ||
+        epoll_ctl(server->engine_epoll_fd, EPOLL_CTL_ADD, ring->notify_fd, &event) != 0)
+        return rpmi_fail(RPM_E_NOMEM, "no eventfd for a ring: %s", strerror(errno));
     return 0;
 }
 
@@ -112,11 +113,11 @@ int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hel
     if (fresh == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no place for another ring");
     fresh->ring.head = NULL;
-    fresh->bell = -1;
+    fresh->notify_fd = -1;
     fresh->sock = -1;
     err = map_memory(fresh, rpmi_ring_slots(hello->depth), hello->staging_bytes);
     if (err == 0)
-        err = hang_bell(server, fresh);
+        err = open_notify_fd(server, fresh);
     if (err == 0)
         err = keep_socket(fresh, sock);
     if (err != 0) {
@@ -137,7 +138,7 @@ void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ri
 
     RPM_ASSERT(__atomic_load_n(&ring->state, __ATOMIC_RELAXED) != RPMI_RING_CLOSED);
     /* Closing our descriptor would not end the watch: the client may keep its own open. */
-    (void)epoll_ctl(server->engine_epoll_fd, EPOLL_CTL_DEL, ring->bell, NULL);
+    (void)epoll_ctl(server->engine_epoll_fd, EPOLL_CTL_DEL, ring->notify_fd, NULL);
     __atomic_store_n(&ring->state, RPMI_RING_CLOSED, __ATOMIC_RELEASE);
     if (write(server->kick_fd, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
@@ -153,12 +154,12 @@ void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring)
     ring->ring.head = NULL;
     if (ring->fd >= 0)
         (void)close(ring->fd);
-    if (ring->bell >= 0)
-        (void)close(ring->bell);
+    if (ring->notify_fd >= 0)
+        (void)close(ring->notify_fd);
     if (ring->sock >= 0)
         (void)close(ring->sock);
     ring->fd = -1;
-    ring->bell = -1;
+    ring->notify_fd = -1;
     ring->sock = -1;
     __atomic_store_n(&ring->state, RPMI_RING_FREE, __ATOMIC_RELEASE);
 }

@@ -44,7 +44,7 @@ struct rpmi_serve_ring {
     uint64_t carried;       /* bytes of the next request that were carried out already */
     struct rpmi_slot whole; /* that request, if there are any */
     int fd;
-    int bell;
+    int notify_fd;
     int sock; /* the session's, once more: the engine tells of events by it */
 };
 

@@ -157,7 +157,7 @@ class Client
                              welcome.staging_bytes);
         }
         for (int i = 0; i < n; i++) {
-            if (i == RPMI_FD_BELL && got == RPMI_WELCOME_BYTES)
+            if (i == RPMI_FD_NOTIFY && got == RPMI_WELCOME_BYTES)
                 (void)!eventfd_write(fds[i], 1); // what was posted before is looked at
             close(fds[i]);
         }

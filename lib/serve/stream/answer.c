@@ -31,11 +31,11 @@ void rpmi_stream_session_say(struct rpmi_stream_session *session, uint8_t kind, 
     session->out_end += RPMI_ANSWER_BYTES;
 }
 
-static void ring_bell(struct rpmi_stream_listener *listener)
+static void notify_control(struct rpmi_stream_listener *listener)
 {
     uint64_t one = 1;
 
-    if (write(listener->bell, &one, sizeof(one)) < 0)
+    if (write(listener->control_notify_fd, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
 }
 
@@ -57,7 +57,7 @@ void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
     (void)epoll_ctl(listener->base.engine_fd, EPOLL_CTL_DEL, session->pipe.fd, NULL);
     __atomic_fetch_sub(&listener->live, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&session->state, RPMI_STREAM_SESSION_DEAD, __ATOMIC_RELEASE);
-    ring_bell(listener);
+    notify_control(listener);
 }
 
 /* A client whose way out is full is not read from either. */
@@ -82,7 +82,7 @@ static void stall(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
     if (first || moved)
         __atomic_store_n(&session->stalled_ns, rpmi_clock_ns(), __ATOMIC_RELAXED);
     if (first)
-        ring_bell(listener); /* it keeps the time */
+        notify_control(listener); /* it keeps the time */
 }
 
 /* Send what is there to be sent. */
@@ -151,11 +151,11 @@ static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_se
 }
 
 /* The control thread has something for us: clients, replies. */
-static void hear_nudge(struct rpmi_stream_listener *listener)
+static void hear_control(struct rpmi_stream_listener *listener)
 {
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
-    listener->nudges_seen = __atomic_load_n(&listener->nudges, __ATOMIC_ACQUIRE);
+    listener->notices_seen = __atomic_load_n(&listener->notices, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < high; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
         struct rpmi_session *base = &session->base;
@@ -218,8 +218,8 @@ void rpmi_stream_look(struct rpmi_stream_listener *listener)
     struct epoll_event events[EVENTS_MAX];
     int n;
 
-    if (__atomic_load_n(&listener->nudges, __ATOMIC_ACQUIRE) != listener->nudges_seen)
-        hear_nudge(listener);
+    if (__atomic_load_n(&listener->notices, __ATOMIC_ACQUIRE) != listener->notices_seen)
+        hear_control(listener);
     if (listener->turns++ % LOOK_EVERY != 0 ||
         __atomic_load_n(&listener->live, __ATOMIC_ACQUIRE) == 0)
         return;

@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define TAG_NUDGE UINT32_MAX
+#define TAG_NOTIFY UINT32_MAX
 
 static void close_fd(int *fd)
 {
@@ -35,8 +35,8 @@ static void stream_close(struct rpmi_listener *base)
     rpmi_stream_unlisten(listener);
     if (listener->session != NULL)
         rpmi_stream_farewell(listener);
-    close_fd(&listener->bell);
-    close_fd(&listener->nudge);
+    close_fd(&listener->control_notify_fd);
+    close_fd(&listener->engine_notify_fd);
     close_fd(&base->control_fd);
     close_fd(&base->engine_fd);
     rpmi_tls_forget(&listener->show);
@@ -75,15 +75,15 @@ static int make_sessions(struct rpmi_stream_listener *listener)
 
 static int make_events(struct rpmi_stream_listener *listener)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.u64 = TAG_NUDGE };
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = TAG_NOTIFY };
 
-    listener->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    listener->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->control_notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->engine_notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     listener->base.control_fd = epoll_create1(EPOLL_CLOEXEC);
     listener->base.engine_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (listener->bell < 0 || listener->nudge < 0 || listener->base.control_fd < 0 ||
-        listener->base.engine_fd < 0 ||
-        epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, listener->nudge, &event) != 0)
+    if (listener->control_notify_fd < 0 || listener->engine_notify_fd < 0 ||
+        listener->base.control_fd < 0 || listener->base.engine_fd < 0 ||
+        epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, listener->engine_notify_fd, &event) != 0)
         return rpmi_fail(RPM_E_IO, "cannot open a listener's descriptors: %s", strerror(errno));
     return 0;
 }
@@ -112,7 +112,8 @@ static int stream_open(struct rpm_server *server, const struct rpmi_url *url,
     if (fresh == NULL)
         return RPM_E_NOMEM;
     fresh->base.server = server;
-    fresh->base.control_fd = fresh->base.engine_fd = fresh->bell = fresh->nudge = -1;
+    fresh->base.control_fd = fresh->base.engine_fd = fresh->control_notify_fd =
+        fresh->engine_notify_fd = -1;
     fresh->local.listen_fd = fresh->local.lock_fd = -1;
     fresh->sessions = server->clients_max + RPMI_GREETERS;
     err = rpmi_stream_name_get(url, true, &fresh->name);
@@ -146,14 +147,14 @@ static bool stream_ready(struct rpmi_listener *base)
     return listener->todo != 0;
 }
 
-/* The sockets, and the control thread's nudge, are in the set that the engine sleeps on. What was
- * nudged before is seen by the look that follows; that look is a real one. */
+/* The engine's epoll set holds the sockets and the control thread's eventfd. What the control
+ * thread notified before is seen by the look that follows, which asks the sockets. */
 static bool stream_arm(struct rpmi_listener *base)
 {
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
     uint64_t count;
 
-    (void)!read(listener->nudge, &count, sizeof(count));
+    (void)!read(listener->engine_notify_fd, &count, sizeof(count));
     listener->turns = 0;
     return listener->held != 0;
 }

@@ -27,7 +27,7 @@
 #define ACCEPTS_MAX 16 /* at once, before others have their turn */
 #define NS_IN_MS 1000000u
 
-enum { TAG_BELL = 1 << 30, TAG_LISTEN };
+enum { TAG_NOTIFY = 1 << 30, TAG_LISTEN };
 
 static uint32_t index_of(const struct rpmi_stream_listener *listener,
                          const struct rpmi_stream_session *session)
@@ -137,12 +137,12 @@ static void accept_clients(struct rpmi_stream_listener *listener, int listen_fd)
     }
 }
 
-void rpmi_stream_nudge(struct rpmi_stream_listener *listener)
+void rpmi_stream_notify_engine(struct rpmi_stream_listener *listener)
 {
     uint64_t one = 1;
 
-    __atomic_fetch_add(&listener->nudges, 1, __ATOMIC_RELEASE);
-    if (write(listener->nudge, &one, sizeof(one)) < 0)
+    __atomic_fetch_add(&listener->notices, 1, __ATOMIC_RELEASE);
+    if (write(listener->engine_notify_fd, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
 }
 
@@ -160,7 +160,7 @@ static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_stream_
     /* Not watched, it would never be heard of: then hanging up is all there is to do. */
     if (epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, session->pipe.fd, &event) != 0)
         (void)shutdown(session->pipe.fd, SHUT_RDWR);
-    rpmi_stream_nudge(listener);
+    rpmi_stream_notify_engine(listener);
 }
 
 static void greet(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
@@ -189,15 +189,15 @@ static void serve_call(struct rpmi_stream_listener *listener, struct rpmi_stream
     }
     rpmi_reply_put(session->base.reply, &reply);
     __atomic_store_n(&session->base.call_state, RPMI_SESSION_ANSWERED, __ATOMIC_RELEASE);
-    rpmi_stream_nudge(listener);
+    rpmi_stream_notify_engine(listener);
 }
 
 /* The engine rang: somebody asks, or is gone. */
-static void answer_bell(struct rpmi_stream_listener *listener)
+static void serve_notified(struct rpmi_stream_listener *listener)
 {
     uint64_t count;
 
-    if (read(listener->bell, &count, sizeof(count)) < 0)
+    if (read(listener->control_notify_fd, &count, sizeof(count)) < 0)
         return;
     for (uint32_t i = 0; i < listener->high; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
@@ -268,8 +268,8 @@ int rpmi_stream_turn(struct rpmi_listener *base)
 
         if (tag < listener->sessions)
             greet(listener, &listener->session[tag]);
-        else if (tag == TAG_BELL)
-            answer_bell(listener);
+        else if (tag == TAG_NOTIFY)
+            serve_notified(listener);
         else
             accept_clients(listener, listener->listen_fd[tag - TAG_LISTEN]);
     }
@@ -280,9 +280,10 @@ int rpmi_stream_turn(struct rpmi_listener *base)
 
 int rpmi_stream_watch(struct rpmi_stream_listener *listener)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.u64 = TAG_BELL };
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = TAG_NOTIFY };
 
-    if (epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->bell, &event) != 0)
+    if (epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->control_notify_fd, &event) !=
+        0)
         return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
     for (uint32_t i = 0; i < listener->listen_fds; i++) {
         event.data.u64 = TAG_LISTEN + i;

@@ -82,19 +82,19 @@ struct rpmi_stream_listener {
     uint32_t listen_fds;
     struct rpmi_sock_name local; /* of a Unix socket */
     bool open_to_all;            /* not only to this machine */
-    int bell;                    /* engine to control thread */
-    int nudge;                   /* control thread to engine */
+    int control_notify_fd;       /* engine to control thread */
+    int engine_notify_fd;        /* control thread to engine */
     uint64_t accept_again_ns;    /* no descriptors left: try again then; 0: now */
     struct rpmi_stream_session *session;
     uint32_t sessions;
     struct rpmi_admission admission; /* those of them that are being greeted */
     unsigned char *buffers;
-    uint32_t high;   /* no session in use from here on; atomic */
-    uint32_t live;   /* sessions of the engine; atomic */
-    uint32_t nudges; /* sent; atomic */
+    uint32_t high;    /* no session in use from here on; atomic */
+    uint32_t live;    /* sessions of the engine; atomic */
+    uint32_t notices; /* sent; atomic */
 
     /* The engine's. */
-    uint32_t nudges_seen;
+    uint32_t notices_seen;
     uint32_t turns; /* since it looked at the sockets */
     uint32_t todo;  /* sessions with something to carry out */
     uint32_t held;  /* sessions whose TLS holds bytes */
@@ -119,13 +119,13 @@ void rpmi_stream_unlisten(struct rpmi_stream_listener *listener);
  * out. */
 int rpmi_stream_greet(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session);
 
-/* sessions.c: watch the listeners and the bell; the control thread's turn; the end of all
+/* sessions.c: watch the sockets and the eventfd; the control thread's turn; the end of all
  * clients. */
 int rpmi_stream_watch(struct rpmi_stream_listener *listener);
 int rpmi_stream_turn(struct rpmi_listener *listener);
 void rpmi_stream_farewell(struct rpmi_stream_listener *listener);
 /* To the engine: look at the sessions. */
-void rpmi_stream_nudge(struct rpmi_stream_listener *listener);
+void rpmi_stream_notify_engine(struct rpmi_stream_listener *listener);
 
 /* take.c */
 void rpmi_stream_take(struct rpmi_listener *listener, struct rpmi_batch *batch);

@@ -90,7 +90,7 @@ static enum outcome take_call(struct rpmi_stream_listener *listener,
     session->in_from += RPMI_REQUEST_BYTES + RPMI_CALL_BYTES;
     session->begun.here = false;
     __atomic_store_n(&base->call_state, RPMI_SESSION_ASKED, __ATOMIC_RELEASE);
-    if (write(listener->bell, &one, sizeof(one)) < 0)
+    if (write(listener->control_notify_fd, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
     return ENDED;
 }

@@ -94,7 +94,7 @@ static int judge_welcome(const struct rpmi_shm *shm, const struct rpmi_grant *gr
     return 0;
 }
 
-/* Memory that could be taken away again would end us by SIGBUS, a bell that is full would stop us.
+/* Memory that shrinks would end this process by SIGBUS; a full eventfd that blocks would stop it.
  * The pool of a direct link is a file: it cannot be sealed. */
 static int check_lent(const struct rpmi_grant *grant)
 {
@@ -106,8 +106,9 @@ static int check_lent(const struct rpmi_grant *grant)
         if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
             return rpmi_fail(RPM_E_PROTO, "the server lends memory that it could take away again");
     }
-    if (ring && fcntl(grant->fds[RPMI_FD_BELL], F_SETFL, O_NONBLOCK) != 0)
-        return rpmi_fail(RPM_E_PROTO, "the server's bell cannot be used: %s", strerror(errno));
+    if (ring && fcntl(grant->fds[RPMI_FD_NOTIFY], F_SETFL, O_NONBLOCK) != 0)
+        return rpmi_fail(RPM_E_PROTO, "the server's eventfd cannot be set to O_NONBLOCK: %s",
+                         strerror(errno));
     return 0;
 }
 

@@ -22,7 +22,7 @@
 struct rpmi_liveness {
     pthread_mutex_t life; /* its first int is the futex word, in glibc and in musl's ABI alike */
     __attribute__((aligned(RPMI_LINE_BYTES)))
-    uint32_t engine_sleeps; /* ring the doorbell after a post */
+    uint32_t engine_sleeps; /* a client notifies it after a post */
     uint32_t engine_cpu;    /* that it is bound to, plus 1; 0: several */
     uint32_t light;         /* 1: the server orders its clients by membarrier, see fence.h */
     uint32_t events;        /* 1: the engine tells a ring client that asks, RPMI_WAITS_EVENT */

@@ -98,8 +98,8 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     ring->done = 0;
     ring->failures = 0;
     ring->broken = false;
-    ring->bell = grant->fds[RPMI_FD_BELL];
-    grant->fds[RPMI_FD_BELL] = -1;
+    ring->notify_fd = grant->fds[RPMI_FD_NOTIFY];
+    grant->fds[RPMI_FD_NOTIFY] = -1;
     ring->cpu = rpmi_bound_cpu();
     __atomic_store_n(&ring->ring.head->cpu, ring->cpu, __ATOMIC_RELAXED);
     __atomic_store_n(&ring->ring.head->fences, shm->light ? 0 : 1, __ATOMIC_RELEASE);
@@ -108,9 +108,9 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 
 void rpmi_ring_detach(struct rpmi_shm *shm)
 {
-    if (shm->ring.bell >= 0)
-        (void)close(shm->ring.bell);
-    shm->ring.bell = -1;
+    if (shm->ring.notify_fd >= 0)
+        (void)close(shm->ring.notify_fd);
+    shm->ring.notify_fd = -1;
 }
 
 static inline uint32_t staged(const struct rpmi_ring *ring, const void *ptr, uint64_t bytes)
@@ -243,7 +243,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
         uint64_t one = 1;
 
         /* Full of earlier rings: the engine will wake by those. */
-        if (write(ring->bell, &one, sizeof(one)) < 0 && errno != EAGAIN)
+        if (write(ring->notify_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
             return rpmi_shm_lose(shm);
     }
     return (int)n;

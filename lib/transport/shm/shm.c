@@ -112,7 +112,7 @@ static int shm_connect(const struct rpmi_url *url, const struct rpmi_link_opts *
         return RPM_E_NOMEM;
     shm->sock = -1;
     shm->direct.lock_fd = -1;
-    shm->ring.bell = -1;
+    shm->ring.notify_fd = -1;
     err = parse_url(url, shm);
     if (err == 0)
         err = take_opts(opts, shm);

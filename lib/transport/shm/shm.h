@@ -27,7 +27,7 @@ enum {
     RPMI_FD_POOL = 1, /* direct */
     RPMI_FD_DRAM = 2,
     RPMI_FD_RING = 1, /* ring */
-    RPMI_FD_BELL = 2,
+    RPMI_FD_NOTIFY = 2,
     RPMI_FDS = 3
 };
 
@@ -73,7 +73,7 @@ struct rpmi_ring_client {
     uint64_t failures; /* seen so far */
     bool broken;       /* a request failed for good: the later ones count as lost */
     uint32_t cpu;      /* that we are bound to, plus 1 */
-    int bell;
+    int notify_fd;
     struct rpmi_sent *sent; /* one for each slot */
 };
 

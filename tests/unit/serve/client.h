@@ -165,7 +165,7 @@ class RawClient
         memcpy(static_cast<void *>(to), &slot, sizeof(slot));
         posted++;
         __atomic_store_n(&to->turn, static_cast<uint32_t>(posted), __ATOMIC_SEQ_CST);
-        (void)!write(fds_[RPMI_FD_BELL], &one, sizeof(one));
+        (void)!write(fds_[RPMI_FD_NOTIFY], &one, sizeof(one));
     }
     // Status of the oldest request that was not waited for.
     int outcome()

@@ -319,26 +319,26 @@ TEST_CASE("ring: random scribbling over all of it leaves server and neighbours a
                 bad.ring.slot[next].turn = static_cast<uint32_t>(next + 1);
             }
         }
-        (void)!write(bad.fd(RPMI_FD_BELL), &one, sizeof(one));
+        (void)!write(bad.fd(RPMI_FD_NOTIFY), &one, sizeof(one));
         REQUIRE(good.run(good.read(0, 4096, 8192)) == 0);
         CHECK(std::string(reinterpret_cast<char *>(good.ring.staging) + 8192, 4096) ==
               std::string(4096, 'g'));
     }
 }
 
-TEST_CASE("ring: a bell that its client empties or blocks does not stop the engine", "[unit]")
+TEST_CASE("ring: an eventfd that its client empties or fills does not stop the engine", "[unit]")
 {
     Server server;
     Ringer good(server, "good");
     Ringer bad(server, "bad");
     uint64_t most = UINT64_MAX - 1;
 
-    int flags = fcntl(bad.fd(RPMI_FD_BELL), F_GETFL);
-    REQUIRE(fcntl(bad.fd(RPMI_FD_BELL), F_SETFL, flags & ~O_NONBLOCK) == 0);
-    (void)!write(bad.fd(RPMI_FD_BELL), &most, sizeof(most));
+    int flags = fcntl(bad.fd(RPMI_FD_NOTIFY), F_GETFL);
+    REQUIRE(fcntl(bad.fd(RPMI_FD_NOTIFY), F_SETFL, flags & ~O_NONBLOCK) == 0);
+    (void)!write(bad.fd(RPMI_FD_NOTIFY), &most, sizeof(most));
     rpmi_clock_sleep_ns(5000000); // long enough for the engine to sleep
     CHECK(good.run(good.write(0, 64)) == 0);
-    (void)!read(bad.fd(RPMI_FD_BELL), &most, sizeof(most));
+    (void)!read(bad.fd(RPMI_FD_NOTIFY), &most, sizeof(most));
     rpmi_clock_sleep_ns(5000000);
     CHECK(good.run(good.write(0, 64)) == 0);
     CHECK(bad.run(bad.write(0, 64)) == 0);
@@ -365,7 +365,9 @@ int watched()
 
 } // namespace
 
-TEST_CASE("ring: the bell of a client that left wakes nobody, though it keeps it", "[unit]")
+TEST_CASE(
+    "ring: the eventfd of a client that left does not wake the engine, though the client keeps it",
+    "[unit]")
 {
     Server server;
     int before = watched();
@@ -374,7 +376,7 @@ TEST_CASE("ring: the bell of a client that left wakes nobody, though it keeps it
         Ringer client(server);
 
         CHECK(watched() == before + 2);
-        kept = dup(client.fd(RPMI_FD_BELL));
+        kept = dup(client.fd(RPMI_FD_NOTIFY));
         REQUIRE(kept >= 0);
     }
     CHECK(eventually([&] { return watched() == before; }));
@@ -503,7 +505,7 @@ TEST_CASE("ring: an engine that starts while places are given back gives none ba
         if (ring != nullptr) {
             // What was given to somebody is nobody else's to give back.
             CHECK(fcntl(ring->fd, F_GETFD) >= 0);
-            CHECK(fcntl(ring->bell, F_GETFD) >= 0);
+            CHECK(fcntl(ring->notify_fd, F_GETFD) >= 0);
             CHECK(ring->ring.head != nullptr);
         }
         rpm_server_stop(server);

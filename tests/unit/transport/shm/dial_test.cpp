@@ -104,16 +104,16 @@ void send_welcome(int sock, const std::function<void(rpmi_welcome *)> &change)
 // A ring as a server would lend it, but for what the case changes.
 struct Lent {
     rpmi_liveness *liveness = nullptr;
-    int fds[3] = { -1, -1, -1 }; // control page, ring, bell
+    int fds[3] = { -1, -1, -1 }; // liveness page, ring, eventfd
 
-    Lent(int seals, int bell)
+    Lent(int seals, int notify_fd)
     {
         REQUIRE(rpmi_liveness_open(&liveness, &fds[0]) == 0);
         rpmi_liveness_begin(liveness);
         fds[1] = memfd_create("lent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         REQUIRE(ftruncate(fds[1], static_cast<off_t>(rpmi_ring_bytes(64, 1 << 20))) == 0);
         REQUIRE(fcntl(fds[1], F_ADD_SEALS, seals) == 0);
-        fds[2] = bell;
+        fds[2] = notify_fd;
     }
     Lent(const Lent &) = delete;
     ~Lent()
@@ -240,13 +240,13 @@ TEST_CASE("dial: a grant without what it grants", "[unit]")
 
 TEST_CASE("dial: memory that could be taken away again is not mapped", "[unit]")
 {
-    int bell = eventfd(0, EFD_CLOEXEC);
+    int notify_fd = eventfd(0, EFD_CLOEXEC);
 
     for (int seals : { F_SEAL_SHRINK, F_SEAL_GROW }) {
         bool kept = seals == F_SEAL_SHRINK;
         std::promise<void> over;
         FakeServer server([&](int sock) {
-            Lent lent(seals, bell);
+            Lent lent(seals, notify_fd);
             take_hello(sock);
             lent.send(sock);
             over.get_future().wait();
@@ -257,10 +257,10 @@ TEST_CASE("dial: memory that could be taken away again is not mapped", "[unit]")
         CHECK((std::string(rpm_last_error()).find("take away") != std::string::npos) == !kept);
         over.set_value();
     }
-    close(bell);
+    close(notify_fd);
 }
 
-TEST_CASE("dial: a bell that is full keeps nobody", "[unit]")
+TEST_CASE("dial: a full eventfd does not block a client", "[unit]")
 {
     int pipe_fds[2];
     char byte = 0;
