@@ -64,7 +64,8 @@ std::string Tracer::line_of(const Attempt &attempt)
         objects.push_back({ address.shard(), table.payload_bytes, access->bytes,
                             (access->fresh && !access->reused ? "" : "r") +
                                 std::string(access->settled ? "l" : "") +
-                                (access->seen ? "s" : "") + (access->written ? "w" : ""),
+                                (access->seen ? "s" : "") + (access->written ? "w" : "") +
+                                (access->taken ? "t" : ""),
                             address.table(), number });
         if (access->written)
             writes_.push_back(access);

@@ -3,11 +3,11 @@
  * commit.cc: the phases of a commit, each by operations on far memory alone.
  *
  * Invariants
- *   locks are taken in the order of addresses, and never waited for
+ *   a commit takes its locks in the order of addresses; no lock is waited for
  *   a lock is looked at before the version that it protects
  *   no row is touched before the redo record is safe, no lock let go before the rows are
- *   an exception after accesses.begun is set may leave locks: the session joins again, which
- *   breaks them
+ *   an exception while accesses.begun is set may leave locks: the session joins again, which
+ *   frees them
  *
  * Tests: tests/unit/dtx/engine/commit_test.cpp
  */
@@ -58,13 +58,15 @@ void Commit::begin_lock(Round &round)
         Access *access = writes_[tried_];
 
         access->word = 0;
-        if (!store_.canary(kCanaryLock))
+        access->current = access->version;
+        if (!access->taken && !store_.canary(kCanaryLock))
             round.compare_and_swap(access->address, 0, accesses_.txn, &access->word);
         free = access->word == 0;
     }
     round.then();
     for (size_t i = 0; free && i < writes_.size(); i++)
-        round.version(writes_[i]->address, &writes_[i]->current);
+        if (!writes_[i]->taken)
+            round.version(writes_[i]->address, &writes_[i]->current);
 }
 
 bool Commit::end_lock()
@@ -93,7 +95,7 @@ bool Commit::is_looked_at(const Access *access) const
 {
     TableKind kind = store_.cluster().schema().tables()[access->address.table()].kind;
 
-    return !store_.canary(kCanaryValidate) &&
+    return !access->taken && !store_.canary(kCanaryValidate) &&
            (!store_.canary(kCanaryPhantom) ||
             (kind != TableKind::buckets && kind != TableKind::nodes));
 }
@@ -123,7 +125,7 @@ void Commit::begin_validate(Round &round)
 /* Were the reads one state of the database, even if they have changed since? */
 bool Commit::is_settled() const
 {
-    return reads_.size() == 1 && reads_.front()->settled;
+    return reads_.size() == 1 && (reads_.front()->settled || reads_.front()->taken);
 }
 
 bool Commit::end_validate()
@@ -158,16 +160,25 @@ void Commit::make_versions()
     }
 }
 
-/* Before anything is locked: will all log servers take the record? */
-void Commit::check_size() const
+/* Before the commit locks anything: why a log server will not take the record, or nothing. */
+std::optional<Error> Commit::too_big() const
 {
     size_t bytes = redo_bytes(writes_);
 
     for (uint32_t server : log_servers_)
         if (bytes > store_.port(server).record_max())
-            throw Error(RPM_E_TOOBIG, "a transaction writes " + std::to_string(bytes) +
-                                          " bytes; a log record has at most " +
-                                          std::to_string(store_.port(server).record_max()));
+            return Error(RPM_E_TOOBIG, "a transaction writes " + std::to_string(bytes) +
+                                           " bytes; a log record has at most " +
+                                           std::to_string(store_.port(server).record_max()));
+    return std::nullopt;
+}
+
+/* With no lock left, so that the session need not join again. */
+Task<> Commit::refuse(Error error)
+{
+    co_await unlock();
+    accesses_.begun = false;
+    throw error;
 }
 
 /* Into one log. A full one is trimmed. False: all that is in it is still needed, others must end
@@ -323,19 +334,22 @@ Task<bool> Commit::give_up()
 Task<bool> Commit::is_as_read()
 {
     Round validating(store_, store_.phases().validate);
+    bool holds = store_.canary(kCanaryGiveUp);
 
     for (Access *access : writes_)
         if (access->seen)
             reads_.push_back(access);
-    if (is_settled())
-        co_return true;
-    if (!store_.behind().empty())
-        co_await wait_for_own();
-    check_joined();
-    accesses_.begun = true;
-    begin_validate(validating);
-    co_await validating.run();
-    co_return end_validate();
+    if (!holds && !is_settled()) {
+        if (!store_.behind().empty())
+            co_await wait_for_own();
+        check_joined();
+        accesses_.begun = true;
+        begin_validate(validating);
+        co_await validating.run();
+    }
+    holds = holds || is_settled() || end_validate();
+    co_await unlock();
+    co_return holds;
 }
 
 /* Can one message both lock and validate? A server carries out its steps in order, so all locks are
@@ -409,7 +423,8 @@ Task<bool> Commit::run()
         co_await wait_for_own();
     check_joined();
     if (!writes_.empty()) {
-        check_size();
+        if (std::optional<Error> error = too_big())
+            co_await refuse(*error);
         accesses_.begun = true;
         begin_lock(locking);
         if (together) {

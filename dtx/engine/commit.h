@@ -7,7 +7,8 @@
  * after that the version is still the one that was read: a transaction that wrote the object in
  * between, and whose effect this one has seen, held the lock then or had changed the version. A
  * transaction that read a single object, together with its lock in one message, needs no
- * validation: store.cc is_settled() says why.
+ * validation: store.cc is_settled() says why. Nor does a row that the transaction has locked by the
+ * message that read it: no other transaction can have written it since.
  *
  * If several servers are involved, all locks are taken before the first read is validated. If one
  * server has all objects, one message does both, in that order.
@@ -34,10 +35,12 @@
 
 #include "engine/store.h"
 #include <dtx/accesses.h>
+#include <dtx/error.h>
 #include <dtx/task.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace dtx
@@ -57,9 +60,13 @@ class Commit
      * RPM_E_TOOBIG, for a transaction larger than a log record, which had no effect. */
     Task<bool> run();
 
-    /* Instead of run(): validate the reads only. True: every object is unlocked and still has the
+    /* Instead of run(): validate the reads, then free the locks of what was locked when it was
+     * read. True: when that was looked at, every other object was unlocked and still had the
      * version that was read, so the reads are one state of the database. */
     Task<bool> is_as_read();
+
+    /* Instead of run(): free the locks of what was locked when it was read. False. */
+    Task<bool> give_up();
 
   private:
     void begin_lock(Round &round);
@@ -72,7 +79,8 @@ class Commit
     bool is_free(const Access *access);
     bool is_looked_at(const Access *access) const;
     void check_joined() const;
-    void check_size() const;
+    std::optional<Error> too_big() const;
+    Task<> refuse(Error error);
     void make_versions();
     bool log_now();
     Task<> log_rest();
@@ -86,7 +94,6 @@ class Commit
     Task<> wait_for_own();
     void leave_behind(Round &installing);
     bool unlock_now();
-    Task<bool> give_up();
     void trim();
 
     Store &store_;

@@ -260,13 +260,16 @@ Task<bool> Session::conclude(Accesses &accesses, Wish wish, std::exception_ptr t
     bool rejoins = wish == Wish::join_again || wish == Wish::fail;
 
     try {
-        if (wish == Wish::commit || wish == Wish::give_up) {
+        if (wish == Wish::commit || wish == Wish::give_up ||
+            (wish == Wish::run_again && accesses.begun)) {
             Commit commit(state_->store, accesses, state_->log_servers);
 
             if (wish == Wish::commit)
                 holds = co_await commit.run();
+            else if (wish == Wish::give_up)
+                holds = co_await commit.is_as_read();
             else
-                holds = state_->store.canary(kCanaryGiveUp) || co_await commit.is_as_read();
+                holds = co_await commit.give_up();
             if (holds)
                 ending = wish == Wish::commit ? Ending::commit : Ending::abort;
         }

@@ -297,9 +297,9 @@ void Store::expect(Address address)
                 layout().table(address.table()).slot_bytes, layout().lock_offset(address));
 }
 
-/* Whoever writes an object holds its lock: one that is torn, and the same after its lock was found
- * free, nobody is writing. */
-Task<> Store::expect_in_work(const Access &torn)
+/* A transaction writes an object only while it holds the object's lock. So an object that is torn,
+ * and the same after the server found its lock with @owner, 0 or this transaction, is damaged. */
+Task<> Store::expect_in_work(const Access &torn, uint64_t owner)
 {
     std::vector<unsigned char> again(torn.bytes);
     uint64_t word = 0;
@@ -309,7 +309,7 @@ Task<> Store::expect_in_work(const Access &torn)
     round.then();
     round.read(torn.address, again.data(), torn.bytes);
     co_await round.run();
-    if (word == 0 && !canary(kCanaryLock) && std::equal(again.begin(), again.end(), torn.image))
+    if (word == owner && !canary(kCanaryLock) && std::equal(again.begin(), again.end(), torn.image))
         expect_whole(cluster_, torn.address, again.data(), torn.bytes);
 }
 
@@ -385,7 +385,7 @@ Task<Access *> Store::fetch_far(Accesses &accesses, Address address)
         }
         if (tries == kTornTries) {
             if (word == 0)
-                co_await expect_in_work(*access);
+                co_await expect_in_work(*access, 0);
             accesses.obstacle = word;
             throw Conflict{};
         }
@@ -393,6 +393,65 @@ Task<Access *> Store::fetch_far(Accesses &accesses, Address address)
     }
     access->seen = !access->fresh;
     co_return access;
+}
+
+/* Can one message lock the row and read it? A server's CPU carries out its steps in order. */
+bool Store::locks_first(Address address, uint32_t bytes)
+{
+    return phases().execute != Via::one_sided && phases().lock != Via::one_sided &&
+           sizeof(uint64_t) + bytes <= kAnswerBytes &&
+           (scheduler_.interleaves() || is_far(address));
+}
+
+/* When a session joins again it frees its locks: an attempt that began before takes none after
+ * that. While this session holds the lock no other session writes the row, so the row is whole,
+ * unless another session has taken over from this one between the two steps. */
+Task<Access *> Store::fetch_locked(Accesses &accesses, Address address)
+{
+    uint32_t bytes = layout().table(address.table()).slot_bytes;
+
+    if (accesses.find(address) != nullptr || !locks_first(address, bytes))
+        co_return co_await fetch(accesses, address);
+    while (behind_.has(address))
+        co_await wait_behind();
+    co_await scheduler_.step();
+    if (accesses.joined != joined_)
+        throw Fenced(RPM_E_FENCED, "begun before the session joined again");
+
+    Access *access = accesses.add(address, bytes);
+    Round round(*this, phases().lock);
+
+    accesses.begun = true;
+    if (!canary(kCanaryLock))
+        round.compare_and_swap(address, 0, accesses.txn, &access->word);
+    round.then();
+    round.read(address, access->image, bytes);
+    co_await round.run();
+    if (access->word != 0) {
+        accesses.obstacle = access->word;
+        throw Conflict{};
+    }
+    access->locked = access->taken = access->written = access->seen = true;
+    if (!take_image(access)) {
+        co_await expect_in_work(*access, accesses.txn);
+        throw Conflict{};
+    }
+    co_return access;
+}
+
+Task<> Store::unlock(const Accesses &accesses, Access &access)
+{
+    int err = RPM_E_BUSY;
+
+    access.taken = access.written = false;
+    while (err == RPM_E_BUSY && !canary(kCanaryLock)) {
+        err = accesses.joined != joined_ ? int(RPM_E_FENCED)
+                                         : send_unlock(access.address, accesses.txn);
+        if (err == RPM_E_BUSY)
+            co_await scheduler_.turn();
+    }
+    access.locked = false;
+    check(canary(kCanaryLock) ? 0 : err, "letting go of a lock");
 }
 
 Task<> Store::bring(Accesses &accesses, const std::vector<Address> &addresses)

@@ -61,7 +61,16 @@ class Store
         return AtOnce(Fetch{ *this, accesses, address });
     }
 
-    /* The same where that takes no waiting, else nullptr. @access: what accesses.find() says. */
+    /* Awaited: as fetch(), and where that spares the commit a round trip, the message that reads
+     * the row locks it until the transaction ends: the access is taken, and counts as written.
+     * Throws Conflict if another transaction holds the lock. */
+    Task<Access *> fetch_locked(Accesses &accesses, Address address);
+
+    /* Free the lock of a taken access that holds another row than the one looked for. The
+     * transaction does not write it. */
+    Task<> unlock(const Accesses &accesses, Access &access);
+
+    /* As fetch() where that takes no waiting, else nullptr. @access: what accesses.find() says. */
     Access *fetch_now(Accesses &accesses, Address address, Access *access);
 
     /* Bring those objects that this transaction does not have yet, in one round trip, before it
@@ -242,9 +251,10 @@ class Store
 
     Task<Access *> fetch_far(Accesses &accesses, Address address);
     bool looks_first(Accesses &accesses, uint32_t bytes) const;
+    bool locks_first(Address address, uint32_t bytes);
     bool is_settled(const Access &access, uint64_t word) const;
     Task<> wait_for_rows(Address address);
-    Task<> expect_in_work(const Access &torn);
+    Task<> expect_in_work(const Access &torn, uint64_t owner);
     size_t place_of_guess(uint32_t table, uint64_t key) const
     {
         uint64_t mixed = (key ^ uint64_t{ table } << 56) * 0x9e3779b97f4a7c15u;

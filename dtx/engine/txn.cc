@@ -39,11 +39,16 @@ static Access *if_it_is(Access *row, uint64_t key)
     return row->valid() && row->header().key == key ? row : nullptr;
 }
 
-/* The row in a slot, likewise. */
-static Task<Access *> row_at(Store &store, Accesses &accesses, Address address, uint64_t key)
+/* The row in a slot, likewise. @updates: locked, if that spares a round trip. */
+static Task<Access *> row_at(Store &store, Accesses &accesses, Address address, uint64_t key,
+                             bool updates = false)
 {
-    Access *row = co_await store.fetch(accesses, address);
+    Access *row = nullptr;
 
+    if (updates)
+        row = co_await store.fetch_locked(accesses, address);
+    else
+        row = co_await store.fetch(accesses, address);
     co_return if_it_is(row, key);
 }
 
@@ -72,17 +77,26 @@ static Access *judge(bool used, Access *found, uint64_t key)
     return row;
 }
 
-static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
+static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table, uint64_t key,
+                               bool updates)
 {
     uint32_t shard = store.shard_of(table, key);
 
     if (auto guess = store.cached(table, key)) {
         bool used = is_used(accesses.find(*guess));
-        Access *found = co_await store.fetch(accesses, *guess);
+        Access *found = nullptr;
+
+        if (updates)
+            found = co_await store.fetch_locked(accesses, *guess);
+        else
+            found = co_await store.fetch(accesses, *guess);
+
         Access *row = judge(used, found, key);
 
         if (row != nullptr)
             co_return row;
+        if (!used && found->taken)
+            co_await store.unlock(accesses, *found);
     }
     uint32_t first = accesses.size();
     auto slot = co_await look_up(store, accesses, table, key);
@@ -90,7 +104,7 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
     if (!slot)
         co_return nullptr;
 
-    Access *row = co_await row_at(store, accesses, Address::of(shard, table, *slot), key);
+    Access *row = co_await row_at(store, accesses, Address::of(shard, table, *slot), key, updates);
 
     /* The index and the row were read at different times, and it was deleted in between. */
     if (row == nullptr)
@@ -147,17 +161,25 @@ void Txn::refuse()
                 "await each before the next, or prefetch() the rows of both");
 }
 
-const Access *Txn::find_now(uint32_t table, uint64_t key)
+const Access *Txn::find_now(uint32_t table, uint64_t key, bool updates)
 {
+    Access *row;
+
     expect_idle();
-    return find_row_now(session_.store(), accesses_, table, key);
+    row = find_row_now(session_.store(), accesses_, table, key);
+    if (updates && row != nullptr)
+        row->written = true;
+    return row;
 }
 
-Task<const Access *> Txn::find(uint32_t table, uint64_t key)
+Task<const Access *> Txn::find(uint32_t table, uint64_t key, bool updates)
 {
     Alone alone(*this);
+    Access *row = co_await find_row(session_.store(), accesses_, table, key, updates);
 
-    co_return co_await find_row(session_.store(), accesses_, table, key);
+    if (updates && row != nullptr)
+        row->written = true;
+    co_return row;
 }
 
 Task<const Access *> Txn::at(uint32_t table, uint64_t key, uint64_t slot)
@@ -191,7 +213,7 @@ Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
 {
     Alone alone(*this);
 
-    co_return change(co_await find_row(session_.store(), accesses_, table, key), table, row);
+    co_return change(co_await find_row(session_.store(), accesses_, table, key, false), table, row);
 }
 
 Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)

@@ -7,6 +7,7 @@
 #include "model/footprint.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -168,14 +169,17 @@ class Scribe
 
 using Objects = std::vector<const Object *>;
 
-/* @locks: where locks are, if that of what is seen is read before it. */
-void execute(Scribe &scribe, const Attempt &attempt, std::optional<uint32_t> locks, bool call)
+/* @locks: where locks are, if that of what is seen is read before it. @takes: what was taken is. */
+void execute(Scribe &scribe, const Attempt &attempt, std::optional<uint32_t> locks, bool takes,
+             bool call)
 {
     for (const Object &object : attempt.objects) {
         if (!object.read)
             continue;
         scribe.then();
-        if (locks && object.seen)
+        if (takes && object.taken)
+            scribe.swap(object, RPM_ROLE_TAKE, call);
+        else if (locks && object.seen)
             scribe.read(object, kWordBytes, *locks, call);
         scribe.read(object, scribe.row_bytes(object), RPM_LOAD_NVM, call);
     }
@@ -287,7 +291,8 @@ Script script_of(const Attempt &attempt, const Trace &trace, const Setting &sett
                  const Carried &carried, uint32_t turn)
 {
     Scribe scribe(trace, setting, carried, turn);
-    Objects writes, looked;
+    Objects writes, looked, unlocked;
+    bool takes = setting.phases.execute && setting.phases.lock;
     bool settles = setting.phases.execute && setting.phases.validate && attempt.is_lone_read();
 
     for (const Object &object : attempt.objects) {
@@ -296,10 +301,12 @@ Script script_of(const Attempt &attempt, const Trace &trace, const Setting &sett
         else if (object.seen)
             looked.push_back(&object);
     }
-    execute(scribe, attempt, settles ? std::optional(carried.locks) : std::nullopt,
+    execute(scribe, attempt, settles ? std::optional(carried.locks) : std::nullopt, takes,
             setting.phases.execute);
-    if (!writes.empty())
-        lock(scribe, writes, setting.phases.lock);
+    std::copy_if(writes.begin(), writes.end(), std::back_inserter(unlocked),
+                 [takes](const Object *object) { return !takes || !object->taken; });
+    if (!unlocked.empty())
+        lock(scribe, unlocked, setting.phases.lock);
     if (!looked.empty() && !settles)
         validate(scribe, looked, carried.locks, setting.phases.validate);
     if (!writes.empty()) {

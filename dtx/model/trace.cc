@@ -50,6 +50,7 @@ uint64_t Attempt::remote(uint32_t replicas, bool durable) const
 
     for (const Object &object : objects) {
         count += (object.read ? 1 : 0) + (object.settled ? 1 : 0);
+        count -= committed && object.taken ? 1 : 0; /* not looked at: it was locked */
         settled |= object.seen && object.settled;
     }
     if (!is_lone_read() || !settled)
@@ -106,10 +107,13 @@ Object object_of(const Json &json, uint32_t servers, uint32_t tables)
     object.seen = letters.find('s') != std::string::npos;
     object.written = letters.find('w') != std::string::npos;
     object.settled = letters.find('l') != std::string::npos;
+    object.taken = letters.find('t') != std::string::npos;
     object.table = number(json.at(4), 0, tables - 1);
     object.number = number(json.at(5), 1, kObjectsMax);
-    if (letters.find_first_not_of("rlsw") != std::string::npos)
-        throw std::runtime_error("an object has letters other than r, l, s and w");
+    if (letters.find_first_not_of("rlswt") != std::string::npos)
+        throw std::runtime_error("an object has letters other than r, l, s, w and t");
+    if (object.taken && !(object.read && object.written))
+        throw std::runtime_error("an object that was taken and not read and written");
     return object;
 }
 

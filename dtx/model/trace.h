@@ -11,11 +11,11 @@
  *
  * An object is [shard, bytes of its payload, bytes of its slot, letters, table, number]: r it was
  * read, s what was seen has to be so still at the commit, unless it is all that was seen and l, its
- * lock was found free in the message that read it, w it was written; objects are numbered from 1 as
- * the run meets with them. log_bytes are of the redo
- * record, remote counts the engine's operations on servers: attempts that explain less than 97 % of
- * it are refused. What is left are nodes above the leaves of an ordered index, which are read for
- * the way and not kept.
+ * lock was found free in the message that read it, w it was written, t its lock was taken in the
+ * message that read it; objects are numbered from 1 as the run meets with them. log_bytes are of
+ * the redo record, remote counts the engine's operations on servers: attempts that explain less
+ * than 97 % of it are refused. What is left are nodes above the leaves of an ordered index, which
+ * are read for the way and not kept.
  *
  * Tests: tests/unit/dtx/model/trace_test.cpp
  */
@@ -39,6 +39,7 @@ struct Object {
     uint32_t table;
     uint32_t number; /* the same for the same object */
     bool settled = false;
+    bool taken = false;
 };
 
 struct Attempt {

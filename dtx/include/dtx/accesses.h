@@ -31,6 +31,7 @@ struct Access {
     bool seen;            /* its contents were used: must not have changed at the commit */
     bool written;         /* goes into the log and into the slot */
     bool locked;          /* we hold its lock */
+    bool taken;           /* the message that read the row has locked it */
     bool fresh;           /* a new row's slot, free again if this transaction does not commit */
     bool reused;          /* a fresh slot that this session had read before */
     bool freed;           /* an erased row's slot: this session may reuse it after the commit */
@@ -103,7 +104,7 @@ class Accesses
 
     uint64_t txn = 0;
     uint64_t begin_ns = 0;
-    bool begun = false;        /* its commit has sent requests: it may hold locks */
+    bool begun = false;        /* it has sent requests that lock: it may hold locks */
     bool maybe_logged = false; /* a log may hold the redo record; without logs: a row of it may be
                                   installed */
     bool logged = false;       /* all logs hold it; without logs: all rows are installed. It is

@@ -20,7 +20,7 @@ Task<bool> Operations::read(Txn &txn, uint64_t record)
 Task<bool> Operations::update(Txn &txn, uint64_t record)
 {
     uint64_t key = key_of(record);
-    auto value = co_await txn.read(records_, key);
+    auto value = co_await txn.read_for_update(records_, key);
 
     need(value.has_value(), "a record is missing");
     make_value(key, count_of(*value) + 1, value_);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/commit.h"
 
+#include "support/rounds.h"
 #include "unit/dtx/engine/database.h"
 #include <dtx/error.h>
 #include <dtx/scheduler.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
+#include <thread>
 
 using dtx::Session;
 using dtx::Status;
@@ -308,4 +311,247 @@ TEST_CASE("dtx: over a link a row that is read alone takes one round trip", "[un
               (void)co_await txn.read(sorted, 1);
               co_return true;
           }) == 2 + 1); // both are looked at again
+}
+
+namespace
+{
+
+// Two accounts, which one session knows, on a link that is waited for.
+struct Updates {
+    Updates()
+    {
+        put(db, session, 1, 1);
+        put(db, session, 2, 1);
+        (void)get(db, session, 1);
+    }
+    // Between a NIC that frees a lock and a CPU that takes it there is no order.
+    static dtx::Options options(const std::string &link)
+    {
+        dtx::Options options;
+
+        if (link == "sim")
+            options.phases = dtx::Phases::parse("call");
+        return options;
+    }
+    auto add(uint64_t key, bool commits = true) const
+    {
+        return [accounts = db.tables.accounts, key, commits](Txn &txn) -> Task<bool> {
+            auto row = co_await txn.read_for_update(accounts, key);
+
+            if (row)
+                co_await txn.write(accounts, key, Account{ row->cents + 1 });
+            co_return commits;
+        };
+    }
+    // By adding to it.
+    bool is_free(uint64_t key)
+    {
+        CHECK(now(other, add(key)) == Status::committed);
+        return other.counters().conflicts == 0;
+    }
+
+    std::string link{ GENERATE(",mode=ring", "tcp", "sim") };
+    Database db{ 2, options(link), Tables(), link };
+    Session session{ *db.cluster, 0 };
+    Session other{ *db.cluster, 1 };
+};
+
+} // namespace
+
+TEST_CASE("dtx: a row that is read for update is locked by the message that reads it", "[unit]")
+{
+    Updates updates;
+    auto &[link, db, session, other] = updates;
+    auto add = [&](uint64_t key, bool commits = true) { return updates.add(key, commits); };
+    auto is_free = [&](uint64_t key) { return updates.is_free(key); };
+
+    CAPTURE(updates.link);
+    SECTION("it is there at once, and after that only the record is waited for")
+    {
+        uint64_t before = session.counters().round_trips;
+
+        CHECK(now(session, add(1)) == Status::committed);
+        CHECK(session.counters().round_trips - before == 2);
+        CHECK(get(db, other, 1) == 2);
+        CHECK(is_free(1));
+    }
+    SECTION("a body that gives up, or throws, lets go of it")
+    {
+        CHECK(now(session, add(1, false)) == Status::aborted);
+        CHECK_THROWS_AS(now(session,
+                            [&](Txn &txn) -> Task<bool> {
+                                (void)co_await txn.read_for_update(db.tables.accounts, 1);
+                                throw std::runtime_error("of the program");
+                            }),
+                        std::runtime_error);
+        CHECK(session.counters().rejoined == 0);
+        CHECK(is_free(1));
+        CHECK(get(db, other, 1) == 2);
+    }
+    SECTION("an attempt that is in vain lets go of it")
+    {
+        auto outer = [&](Txn &txn) -> Task<bool> {
+            (void)co_await txn.read(db.tables.accounts, 2);
+            co_return co_await add(1)(txn);
+        };
+        dtx::Outcome outcome = around(session, outer, [&] { CHECK(is_free(2)); });
+
+        CHECK(outcome.status == Status::committed);
+        CHECK(outcome.conflicts == 1);
+        CHECK(is_free(1));
+        CHECK(get(db, other, 1) == 3);
+    }
+}
+
+TEST_CASE("dtx: what cannot be updated is let go of", "[unit]")
+{
+    Updates updates;
+    auto &[link, db, session, other] = updates;
+    auto accounts = db.tables.accounts;
+    auto add = [&](uint64_t key) { return updates.add(key); };
+    auto is_free = [&](uint64_t key) { return updates.is_free(key); };
+
+    CAPTURE(updates.link);
+    SECTION("what is in the place of the row is not written, and let go of")
+    {
+        REQUIRE(now(other, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.erase(accounts, 1);
+                }) == Status::committed);
+        put(db, other, 9, 5);
+        CHECK(now(session, add(1)) == Status::committed); // there is none
+        CHECK(get(db, other, 9) == 5);
+        CHECK(is_free(9));
+        CHECK(get(db, session, 9) == 6);
+        // Nor is it in the way of what comes there.
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.erase(accounts, 2);
+                }) == Status::committed);
+        CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+                  auto row = co_await txn.read_for_update(accounts, 2);
+
+                  if (row)
+                      co_return false;
+                  co_return co_await txn.insert(accounts, 2, Account{ 7 });
+              }) == Status::committed);
+        CHECK(get(db, other, 2) == 7);
+    }
+    SECTION("a row that another holds is not waited for")
+    {
+        uint64_t met = 0;
+
+        (void)around(session, add(1), [&] {
+            Session third(*db.cluster, 2);
+            bool first = true;
+
+            CHECK(now(third, [&](Txn &txn) -> Task<bool> {
+                      if (!std::exchange(first, false))
+                          co_return false;
+                      (void)co_await add(2)(txn);
+                      co_return co_await add(1)(txn);
+                  }) == Status::aborted);
+            met = third.counters().conflicts;
+            CHECK(is_free(2)); // although that attempt ended in the middle
+        });
+        CHECK(met == 1);
+        CHECK(is_free(1));
+        CHECK(get(db, other, 1) == 3);
+    }
+}
+
+TEST_CASE("dtx: a row that was read for update is free again after the transaction was refused",
+          "[unit]")
+{
+    Database db(1, {}, Tables(20000), "tcp");
+    Session session(*db.cluster, 0);
+    Session other(*db.cluster, 1);
+    auto add = [&](Txn &txn) -> Task<bool> {
+        auto row = co_await txn.read_for_update(db.tables.accounts, 1);
+
+        co_return co_await txn.write(db.tables.accounts, 1, Account{ row->cents + 1 });
+    };
+
+    put(db, other, 1, 1);
+    (void)get(db, session, 1);
+    CHECK_THROWS_AS(session.transact_now([&](Txn &txn) -> Task<bool> {
+        (void)co_await add(txn);
+        for (uint64_t key = 2; key < 4000; key++)
+            AWAIT_REQUIRE(co_await txn.insert(db.tables.accounts, key, Account{ 1 }));
+        co_return true;
+    }),
+                    dtx::Error);
+    CHECK(session.counters().rejoined == 0);
+    CHECK(now(other, add) == Status::committed);
+    CHECK(other.counters().conflicts == 0);
+    CHECK(get(db, session, 1) == 2);
+}
+
+TEST_CASE("dtx: an owner that is slow between its read for update and its commit loses its lock",
+          "[unit]")
+{
+    std::string link = GENERATE(",mode=ring", "tcp");
+    dtx::Options options;
+
+    options.durable = GENERATE(true, false);
+    options.lease_us = 50000;
+    Database db(2, options, Tables(), link);
+    Session owner(*db.cluster, 0);
+    Session other(*db.cluster, 1);
+    auto add = [&](Txn &txn) -> Task<bool> {
+        auto row = co_await txn.read_for_update(db.tables.accounts, 1);
+
+        co_return co_await txn.write(db.tables.accounts, 1, Account{ row->cents + 1 });
+    };
+
+    CAPTURE(link, options.durable);
+    put(db, owner, 1, 0);
+
+    dtx::Outcome outcome =
+        around(owner, add, [&] { REQUIRE(now(other, add) == Status::committed); });
+
+    // The first message of its commit is the record, or without a log the row, and it is refused.
+    CHECK(outcome.status == Status::unknown);
+    CHECK(owner.counters().rejoined == 1);
+    CHECK(other.counters().conflicts > 0);
+    CHECK(get(db, other, 1) == 1);
+    CHECK(now(owner, add) == Status::committed);
+    CHECK(get(db, other, 1) == 2);
+}
+
+TEST_CASE("dtx: sessions that lock rows in opposite orders get in, each in its turn", "[unit]")
+{
+    constexpr uint32_t kSessions = 2;
+    Database db(2, {}, Tables(), "tcp");
+    std::vector<std::thread> threads;
+    std::atomic<uint64_t> conflicts{ 0 };
+    auto add = [&](Txn &txn, uint64_t key) -> Task<bool> {
+        auto row = co_await txn.read_for_update(db.tables.accounts, key);
+
+        co_return co_await txn.write(db.tables.accounts, key, Account{ row->cents + 1 });
+    };
+
+    {
+        Session session(*db.cluster, 10);
+
+        put(db, session, 1, 0);
+        put(db, session, 2, 0);
+    }
+    for (uint32_t t = 0; t < kSessions; t++)
+        threads.emplace_back([&, t] {
+            Session session(*db.cluster, t);
+
+            for (uint64_t i = 0; i < rounds(300); i++)
+                (void)session.transact_now([&](Txn &txn) -> Task<bool> {
+                    (void)co_await add(txn, t + 1);
+                    co_return co_await add(txn, 2 - t);
+                });
+            conflicts += session.counters().conflicts;
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+
+    Session session(*db.cluster, 10);
+
+    CAPTURE(conflicts);
+    CHECK(get(db, session, 1) == int64_t(kSessions * rounds(300)));
+    CHECK(get(db, session, 2) == int64_t(kSessions * rounds(300)));
 }

@@ -143,6 +143,13 @@ int read(Session &session, dtx::Table<Account> table, uint64_t key)
     });
 }
 
+int update(Session &session, dtx::Table<Account> table, uint64_t key)
+{
+    return code_of(session, [&](Txn &txn) -> Task<bool> {
+        co_return (co_await txn.read_for_update(table, key)).has_value();
+    });
+}
+
 } // namespace
 
 TEST_CASE("dtx: a row that is torn and that nobody writes is damaged", "[unit]")
@@ -158,9 +165,14 @@ TEST_CASE("dtx: a row that is torn and that nobody writes is damaged", "[unit]")
         spoiler.flip(at + sizeof(dtx::ObjectHeader));
     }
     Session session(*db.cluster, 1);
+    Session other(*db.cluster, 2);
 
     CHECK(read(session, table, 7) == RPM_E_CORRUPT);
     CHECK(read(session, table, 7) == RPM_E_CORRUPT);
+    CHECK(update(session, table, 7) == RPM_E_CORRUPT);
+    CHECK(update(other, table, 7) == RPM_E_CORRUPT); // which the first one has unlocked
+    CHECK(other.counters().conflicts == 0);
+    CHECK(session.counters().rejoined == 0);
     CHECK(read(session, table, 8) == 0);
 }
 

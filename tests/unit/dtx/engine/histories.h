@@ -106,8 +106,12 @@ template <class Table> dtx::Task<void> random_step(dtx::Txn &txn, Table table, d
         break;
     case 2:
     case 3: {
-        auto row = co_await txn.read(table, key);
+        std::optional<Account> row;
 
+        if (chance.below(2) == 0)
+            row = co_await txn.read(table, key);
+        else
+            row = co_await txn.read_for_update(table, key);
         if (row)
             (void)co_await txn.write(table, key, Account{ row->cents + 1 });
         break;

@@ -189,6 +189,28 @@ TEST_CASE("footprint: by call a lone read is one message, with the lock before t
     CHECK(phases(script(reads, trace, setting_of("all", "call"))) == 2 + 1);
 }
 
+TEST_CASE("footprint: by call, what was locked when it was read is locked so", "[unit]")
+{
+    Trace trace = trace_of(3, 2);
+    Attempt moves = MOVES;
+
+    moves.objects.erase(moves.objects.begin(), moves.objects.begin() + 2);
+    for (Object &object : moves.objects)
+        object.taken = true;
+    Script made = script(moves, trace, setting_of("all", "call"));
+    CHECK(phases(made) == 2 + 1 + 1 + 1); // two reads, log, backups, primaries with their locks
+    CHECK(count(made, RPM_LOAD_CAS, RPM_LOAD_DRAM) == 4);
+    CHECK(runs(made, 3));
+    for (const char *phases_of : { "one-sided", "hybrid" }) {
+        Attempt plain = moves;
+
+        for (Object &object : plain.objects)
+            object.taken = false;
+        CHECK(script(moves, trace, setting_of("all", phases_of)).size() ==
+              script(plain, trace, setting_of("all", phases_of)).size());
+    }
+}
+
 TEST_CASE("footprint: hybrid leaves only commits to the far CPU", "[unit]")
 {
     Script made = script(MOVES, trace_of(3, 1), setting_of("all", "hybrid"));

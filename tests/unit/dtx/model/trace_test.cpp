@@ -101,7 +101,18 @@ TEST_CASE("trace: what came with its lock, alone, is not looked at again", "[uni
     trace = read({ HEAD, two, end(1, 4 + 2 * 2) });
     CHECK_FALSE(trace.attempts[0].is_lone_read());
     two.replace(two.find("\"rls\""), 5, "\"rlsx\"");
-    CHECK(has(wrong({ HEAD, two, end(1, 4) }), "letters other than r, l, s and w"));
+    CHECK(has(wrong({ HEAD, two, end(1, 4) }), "letters other than r, l, s, w and t"));
+}
+
+TEST_CASE("trace: what was locked when it was read is not looked at", "[unit]")
+{
+    std::string taken = WRITES;
+
+    taken.replace(taken.find("\"rsw\""), 5, "\"rswt\"");
+    CHECK(read({ HEAD, taken, end(1, 11) }).attempts[0].objects[2].taken);
+    CHECK(has(wrong({ HEAD, taken, end(1, 12) }), "the attempts explain 11"));
+    taken.replace(taken.find("\"rswt\""), 6, "\"rst\"");
+    CHECK(has(wrong({ HEAD, taken, end(1, 11) }), "taken and not read and written"));
 }
 
 TEST_CASE("trace: as if only one table were far", "[unit]")

@@ -296,7 +296,7 @@ TEST_CASE("ycsb: its checks notice a wrong value, a lost and a misplaced update"
 
 TEST_CASE("ycsb: its checks notice an engine that leaves out a rule")
 {
-    for (uint32_t canary : { kCanaryNone, kCanaryValidate, kCanaryDropCommit }) {
+    for (uint32_t canary : { kCanaryNone, kCanaryLock, kCanaryDropCommit }) {
         support::Ground ground(1, 64 << 20);
         Parameters parameters = few('f', false, 1);
         dtx::Options rules;
