@@ -36,12 +36,12 @@ static struct rpmi_shm_session *free_session(struct rpm_server *server)
 
 static void refuse_at_door(int sock, int status, const char *text)
 {
-    struct rpmi_welcome welcome = { .version = RPMI_PROTOCOL_VERSION, .status = status };
-    unsigned char bytes[RPMI_WELCOME_BYTES];
+    struct rpmi_accept accepted = { .version = RPMI_PROTOCOL_VERSION, .status = status };
+    unsigned char bytes[RPMI_ACCEPT_BYTES];
 
-    welcome.facts = rpm_facts_init();
-    (void)snprintf(welcome.text, sizeof(welcome.text), "%s", text);
-    rpmi_welcome_put(bytes, &welcome);
+    accepted.facts = rpm_facts_init();
+    (void)snprintf(accepted.text, sizeof(accepted.text), "%s", text);
+    rpmi_accept_put(bytes, &accepted);
     (void)rpmi_sock_send(sock, bytes, sizeof(bytes), NULL, 0, 0);
 }
 
@@ -50,8 +50,8 @@ static uint32_t index_of(const struct rpm_server *server, const struct rpmi_shm_
     return (uint32_t)(session - server->sessions);
 }
 
-/* No place is left, so RPMI_GREETERS or more of them have said nothing yet. One of those makes
- * room: a hello follows a connection at once. */
+/* No place is left, so RPMI_ADMISSION_SPARE or more of them have said nothing yet. One of those
+ * makes room: a hello follows a connection at once. */
 static struct rpmi_shm_session *make_room(struct rpm_server *server,
                                           const struct rpmi_origin *origin)
 {
@@ -98,7 +98,7 @@ static bool let_in(struct rpm_server *server, int sock)
     session->pid = cred.pid;
     session->uid = cred.uid;
     session->pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
-    session->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    session->handshake_by_ns = rpmi_clock_ns() + RPMI_HANDSHAKE_NS;
     rpmi_admission_enter(&server->admission, index_of(server, session), &origin);
     return true;
 }
@@ -188,7 +188,7 @@ static int admit(struct rpm_server *server, struct rpmi_shm_session *session)
 }
 
 static int grant(struct rpm_server *server, struct rpmi_shm_session *session,
-                 const struct rpmi_hello *hello, struct rpmi_welcome *welcome, int fds[RPMI_FDS])
+                 const struct rpmi_hello *hello, struct rpmi_accept *accepted, int fds[RPMI_FDS])
 {
     int mode = choose_mode(server, session, hello);
     int err = mode < 0 ? mode : 0;
@@ -200,46 +200,46 @@ static int grant(struct rpm_server *server, struct rpmi_shm_session *session,
     if (err != 0)
         return err;
     fds[RPMI_FD_LIVENESS] = server->liveness_fd;
-    welcome->mode = (uint32_t)mode;
-    welcome->client = session->client;
-    welcome->server_epoch = server->server_epoch;
-    welcome->facts = server->facts;
+    accepted->mode = (uint32_t)mode;
+    accepted->client = session->client;
+    accepted->server_epoch = server->server_epoch;
+    accepted->facts = server->facts;
     if (mode == RPMI_MODE_RING) {
         fds[RPMI_FD_RING] = session->ring->fd;
         fds[RPMI_FD_NOTIFY] = session->ring->notify_fd;
-        welcome->depth = session->ring->ring.slots;
-        welcome->staging_bytes = session->ring->ring.staging_bytes;
-        welcome->facts.methods &= ~(1u << RPM_METHOD_STORE);
+        accepted->depth = session->ring->ring.slots;
+        accepted->staging_bytes = session->ring->ring.staging_bytes;
+        accepted->facts.methods &= ~(1u << RPM_METHOD_STORE);
     } else {
         fds[RPMI_FD_POOL] = server->pool.fd;
         fds[RPMI_FD_DRAM] = server->dram.fd;
-        welcome->pool_bytes = server->pool.mem.bytes;
-        welcome->dram_bytes = server->dram.mem.bytes;
-        welcome->facts.methods = 1u << RPM_METHOD_STORE;
+        accepted->pool_bytes = server->pool.mem.bytes;
+        accepted->dram_bytes = server->dram.mem.bytes;
+        accepted->facts.methods = 1u << RPM_METHOD_STORE;
     }
     return 0;
 }
 
-bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_shm_session *session,
-                      const void *bytes, size_t len)
+bool rpmi_serve_handshake(struct rpm_server *server, struct rpmi_shm_session *session,
+                          const void *bytes, size_t len)
 {
-    struct rpmi_welcome welcome = { .version = RPMI_PROTOCOL_VERSION };
-    unsigned char answer[RPMI_WELCOME_BYTES];
+    struct rpmi_accept accepted = { .version = RPMI_PROTOCOL_VERSION };
+    unsigned char answer[RPMI_ACCEPT_BYTES];
     struct rpmi_hello hello;
     int fds[RPMI_FDS];
 
     RPM_ASSERT(session->client == 0);
-    welcome.facts = rpm_facts_init();
-    welcome.status = judge_hello(server, bytes, len, &hello);
-    if (welcome.status == 0)
-        welcome.status = grant(server, session, &hello, &welcome, fds);
+    accepted.facts = rpm_facts_init();
+    accepted.status = judge_hello(server, bytes, len, &hello);
+    if (accepted.status == 0)
+        accepted.status = grant(server, session, &hello, &accepted, fds);
     memset(hello.secret, 0, sizeof(hello.secret));
-    if (welcome.status != 0)
-        (void)snprintf(welcome.text, sizeof(welcome.text), "%s", rpm_last_error());
-    rpmi_welcome_put(answer, &welcome);
+    if (accepted.status != 0)
+        (void)snprintf(accepted.text, sizeof(accepted.text), "%s", rpm_last_error());
+    rpmi_accept_put(answer, &accepted);
     if (rpmi_sock_send(session->sock, answer, sizeof(answer), fds,
-                       welcome.status == 0 ? RPMI_FDS : 0, 0) != 0 ||
-        welcome.status != 0) {
+                       accepted.status == 0 ? RPMI_FDS : 0, 0) != 0 ||
+        accepted.status != 0) {
         rpmi_count(&server->stats.refused, 1);
         return false;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.c: the control thread's loop: connections, greetings, control messages. One message a
+ * control.c: the control thread's loop: connections, handshakes, control messages. One message a
  * turn from each client, and no wait on any of them: a client that does not read its answers is
  * dropped.
  *
@@ -89,14 +89,14 @@ static void serve_session(struct rpm_server *server, struct rpmi_shm_session *se
     if (got < 0)
         stays = false;
     else if (session->client == 0)
-        stays = rpmi_serve_greet(server, session, bytes, (size_t)got);
+        stays = rpmi_serve_handshake(server, session, bytes, (size_t)got);
     else
         stays = serve_call(server, session, bytes, (size_t)got);
     if (!stays)
         rpmi_serve_drop(server, session);
 }
 
-static int expire_greeters(struct rpm_server *server)
+static int expire_handshakes(struct rpm_server *server)
 {
     uint64_t now = rpmi_clock_ns();
     int wait_ms = -1;
@@ -107,12 +107,12 @@ static int expire_greeters(struct rpm_server *server)
 
         if (session->sock < 0 || session->client != 0)
             continue;
-        if (session->greet_by_ns <= now) {
+        if (session->handshake_by_ns <= now) {
             rpmi_count(&server->stats.refused, 1);
             rpmi_serve_drop(server, session);
             continue;
         }
-        left_ms = (int)((session->greet_by_ns - now) / 1000000u) + 1;
+        left_ms = (int)((session->handshake_by_ns - now) / 1000000u) + 1;
         if (wait_ms < 0 || left_ms < wait_ms)
             wait_ms = left_ms;
     }
@@ -131,7 +131,7 @@ static void resume_accept(struct rpm_server *server)
 static int turn(struct rpm_server *server)
 {
     struct epoll_event events[EVENTS_MAX];
-    int wait_ms = rpmi_listeners_turn(server, expire_greeters(server));
+    int wait_ms = rpmi_listeners_turn(server, expire_handshakes(server));
     int n;
 
     if (server->accept_again_ns != 0 && (wait_ms < 0 || wait_ms > RPMI_ACCEPT_PAUSE_MS))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * listener.h: one address besides shm: that a server listens at, and how requests come in there.
- * Clients behind a listener are strangers from another machine: they are greeted (wire/greet.h),
- * hold keys, and have their memory touched by nobody.
+ * Clients behind a listener are strangers from another machine: they are greeted
+ * (wire/handshake.h), hold keys, and have their memory touched by nobody.
  *
- * The control thread greets, serves calls and lets go; the engine carries out requests. What they
+ * The control thread makes the handshake, serves calls and ends sessions; the engine carries out
+ * requests. What they
  * hand each other is in struct rpmi_session.
  */
 #ifndef RPMI_LISTENER_H
@@ -13,7 +14,7 @@
 #include "base/url.h"
 #include "serve/request.h"
 #include "wire/call.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 
 #include <librpm/facts.h>
 #include <stdbool.h>
@@ -82,13 +83,13 @@ struct rpmi_session {
 /* session.c; all by the control thread. */
 
 /* Let a client in (its call_state is the listener's to set): judge the pool it names, attach it,
- * fill in @welcome but for mode, depth and staging_bytes. On an error @welcome is a refusal that
+ * fill in @accepted but for mode, depth and staging_bytes. On an error @accepted is a refusal that
  * says why. */
 int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
-                       const struct rpmi_entry *entry, struct rpmi_welcome *welcome);
+                       const struct rpmi_auth *auth, struct rpmi_accept *accepted);
 
 /* A refusal with the text of the last error. */
-void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_welcome *welcome);
+void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_accept *accepted);
 
 /* Serve the call in @session->call. False: it was none, end the session. The
  * listener puts @reply into @session->reply, with what it adds to it. */

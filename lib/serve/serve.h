@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serve.h: a running server. One thread greets clients and answers their control messages, one
+ * serve.h: a running server. One thread makes handshakes and answers control messages, one
  * carries out what their rings and listeners ask for. Both use one service; whoever does holds the
  * lock.
  *
@@ -26,10 +26,10 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#define RPMI_ACCEPT_PAUSE_MS 100       /* between tries while no descriptors are left */
-#define RPMI_GREETING_NS 2000000000ull /* a hello must come within 2 s of the connection */
-#define RPMI_GREETERS 16u              /* connections that have not said hello yet */
-#define RPMI_LISTENERS_MAX 8u          /* addresses besides shm: */
+#define RPMI_ACCEPT_PAUSE_MS 100        /* between tries while no descriptors are left */
+#define RPMI_HANDSHAKE_NS 2000000000ull /* a hello must come within 2 s of the connection */
+#define RPMI_ADMISSION_SPARE 16u        /* connections that have not said hello yet */
+#define RPMI_LISTENERS_MAX 8u           /* addresses besides shm: */
 #define RPMI_PASS_OPS 64u /* requests taken from one ring before the next has its turn */
 
 enum rpmi_ring_state { RPMI_RING_FREE = 0, RPMI_RING_LIVE = 1, RPMI_RING_CLOSED = 2 };
@@ -76,9 +76,9 @@ struct rpmi_shm_session {
     int pidfd;
     pid_t pid;
     uid_t uid;
-    uint32_t client; /* 0: not greeted yet */
+    uint32_t client; /* 0: in its handshake */
     uint32_t keys;   /* granted and not given back */
-    uint64_t greet_by_ns;
+    uint64_t handshake_by_ns;
     struct rpmi_serve_ring *ring; /* NULL: direct */
     struct rpmi_shm_claim claim[RPMI_KEYS_MAX];
 };
@@ -141,7 +141,7 @@ struct rpm_server {
     struct rpmi_serve_stats stats; /* atomic, relaxed */
     struct rpmi_shm_session *sessions;
     uint32_t sessions_max;
-    struct rpmi_admission admission; /* those of them that are being greeted */
+    struct rpmi_admission admission; /* those of them that are in their handshake */
     struct rpmi_serve_ring *rings;
     struct rpmi_take *takes; /* of the engine's pass, one for each ring */
     uint32_t rings_max;
@@ -183,9 +183,9 @@ void rpmi_sock_name_drop(struct rpmi_sock_name *name);
 
 /* accept.c */
 void rpmi_serve_accept(struct rpm_server *server);
-/* A message from one that has not been greeted. False: drop it. */
-bool rpmi_serve_greet(struct rpm_server *server, struct rpmi_shm_session *session,
-                      const void *bytes, size_t len);
+/* A message from one that has not finished its handshake. False: drop it. */
+bool rpmi_serve_handshake(struct rpm_server *server, struct rpmi_shm_session *session,
+                          const void *bytes, size_t len);
 void rpmi_serve_drop(struct rpm_server *server, struct rpmi_shm_session *session);
 
 /* rings.c */

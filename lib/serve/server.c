@@ -160,7 +160,7 @@ static void settle_facts(struct rpm_server *server)
 
 static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
 {
-    uint32_t sessions = opts->clients_max + RPMI_GREETERS;
+    uint32_t sessions = opts->clients_max + RPMI_ADMISSION_SPARE;
     struct rpm_server *server = rpmi_alloc(sizeof(*server), RPMI_LINE_BYTES);
 
     if (server == NULL)

@@ -13,23 +13,23 @@
 #include <stdio.h>
 #include <string.h>
 
-void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_welcome *welcome)
+void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_accept *accepted)
 {
     RPM_ASSERT(status < 0);
-    *welcome = (struct rpmi_welcome){ .version = RPMI_PROTOCOL_VERSION, .status = status };
-    welcome->facts = rpm_facts_init();
-    (void)snprintf(welcome->text, sizeof(welcome->text), "%s", rpm_last_error());
+    *accepted = (struct rpmi_accept){ .version = RPMI_PROTOCOL_VERSION, .status = status };
+    accepted->facts = rpm_facts_init();
+    (void)snprintf(accepted->text, sizeof(accepted->text), "%s", rpm_last_error());
     rpmi_count(&listener->server->stats.refused, 1);
 }
 
 static int attach(struct rpmi_listener *listener, struct rpmi_session *session,
-                  const struct rpmi_entry *entry)
+                  const struct rpmi_auth *auth)
 {
     struct rpm_server *server = listener->server;
     int err;
 
-    if (entry->pool[0] != '\0' && strcmp(entry->pool, listener->pool) != 0)
-        return rpmi_fail(RPM_E_NOENT, "the server has no pool '%s' at this address", entry->pool);
+    if (auth->pool[0] != '\0' && strcmp(auth->pool, listener->pool) != 0)
+        return rpmi_fail(RPM_E_NOENT, "the server has no pool '%s' at this address", auth->pool);
     rpmi_serve_lock(server);
     err = rpmi_service_attach(server->service, &session->client);
     rpmi_serve_unlock(server);
@@ -41,20 +41,20 @@ static int attach(struct rpmi_listener *listener, struct rpmi_session *session,
 }
 
 int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
-                       const struct rpmi_entry *entry, struct rpmi_welcome *welcome)
+                       const struct rpmi_auth *auth, struct rpmi_accept *accepted)
 {
     struct rpm_server *server = listener->server;
     int err;
 
     RPM_ASSERT(session->client == 0);
-    err = attach(listener, session, entry);
+    err = attach(listener, session, auth);
     if (err != 0) {
         session->client = 0;
-        rpmi_session_refuse(listener, err, welcome);
+        rpmi_session_refuse(listener, err, accepted);
         return err;
     }
     session->keys = 0;
-    *welcome = (struct rpmi_welcome){
+    *accepted = (struct rpmi_accept){
         .version = RPMI_PROTOCOL_VERSION,
         .mode = RPMI_MODE_RING,
         .client = session->client,

@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define HELLO_MAGIC 0x4f4c4c45484d5052ull   /* "RPMHELLO" */
-#define WELCOME_MAGIC 0x4d434c45574d5052ull /* "RPMWELCM" */
+#define HELLO_MAGIC 0x4f4c4c45484d5052ull  /* "RPMHELLO" */
+#define ACCEPT_MAGIC 0x4d434c45574d5052ull /* "RPMWELCM" */
 #define AT_VERSION 8
 #define PREFIX_BYTES 12 /* magic and version */
 
@@ -32,27 +32,27 @@
 #define HELLO_AT_SECRET 32
 #define HELLO_AT_REST 160
 
-#define WELCOME_AT_STATUS 12
-#define WELCOME_AT_MODE 16
-#define WELCOME_AT_CLIENT 20
-#define WELCOME_AT_EPOCH 24
-#define WELCOME_AT_DEPTH 28
-#define WELCOME_AT_STAGING 32
-#define WELCOME_AT_POOL 40
-#define WELCOME_AT_DRAM 48
-#define WELCOME_AT_FACTS 56
-#define WELCOME_AT_ZERO 108
-#define WELCOME_AT_TEXT 112
-#define WELCOME_AT_REST 272
+#define ACCEPT_AT_STATUS 12
+#define ACCEPT_AT_MODE 16
+#define ACCEPT_AT_CLIENT 20
+#define ACCEPT_AT_EPOCH 24
+#define ACCEPT_AT_DEPTH 28
+#define ACCEPT_AT_STAGING 32
+#define ACCEPT_AT_POOL 40
+#define ACCEPT_AT_DRAM 48
+#define ACCEPT_AT_FACTS 56
+#define ACCEPT_AT_ZERO 108
+#define ACCEPT_AT_TEXT 112
+#define ACCEPT_AT_REST 272
 
 #define FACTS 13
 #define ERRNO_MAX 4095
 
 _Static_assert(HELLO_AT_SECRET + RPMI_SECRET_BYTES == HELLO_AT_REST, "a secret fits its field");
 _Static_assert(HELLO_AT_REST < RPMI_HELLO_BYTES, "a hello has room left");
-_Static_assert(WELCOME_AT_FACTS + 4 * FACTS == WELCOME_AT_ZERO, "facts fit their field");
-_Static_assert(WELCOME_AT_TEXT + RPMI_WELCOME_TEXT_BYTES == WELCOME_AT_REST, "a text fits");
-_Static_assert(WELCOME_AT_REST < RPMI_WELCOME_BYTES, "a welcome has room left");
+_Static_assert(ACCEPT_AT_FACTS + 4 * FACTS == ACCEPT_AT_ZERO, "facts fit their field");
+_Static_assert(ACCEPT_AT_TEXT + RPMI_ACCEPT_TEXT_BYTES == ACCEPT_AT_REST, "a text fits");
+_Static_assert(ACCEPT_AT_REST < RPMI_ACCEPT_BYTES, "an accept message has room left");
 /* A field added to struct rpm_facts is added to the message too, or left out on purpose here. */
 _Static_assert(sizeof(struct rpm_facts) == (sizeof(size_t) + 4 * FACTS + _Alignof(size_t) - 1) /
                                                _Alignof(size_t) * _Alignof(size_t),
@@ -62,7 +62,7 @@ static int prefix_get(const unsigned char *from, size_t len, uint64_t magic, con
 static void facts_put(unsigned char *to, const struct rpm_facts *facts);
 static bool facts_get(const unsigned char *from, struct rpm_facts *facts);
 static bool facts_are_sound(const struct rpm_facts *facts);
-static bool welcome_is_sound(const struct rpmi_welcome *welcome);
+static bool accept_is_sound(const struct rpmi_accept *accepted);
 
 void rpmi_hello_put(void *bytes, const struct rpmi_hello *hello)
 {
@@ -102,52 +102,53 @@ int rpmi_hello_get(const void *bytes, size_t len, struct rpmi_hello *hello)
     return 0;
 }
 
-void rpmi_welcome_put(void *bytes, const struct rpmi_welcome *welcome)
+void rpmi_accept_put(void *bytes, const struct rpmi_accept *accepted)
 {
     unsigned char *to = bytes;
 
-    RPM_ASSERT(welcome_is_sound(welcome));
-    memset(to, 0, RPMI_WELCOME_BYTES);
-    rpmi_store64(to, WELCOME_MAGIC);
-    rpmi_store32(to + AT_VERSION, welcome->version);
-    rpmi_store32(to + WELCOME_AT_STATUS, (uint32_t)welcome->status);
-    rpmi_store32(to + WELCOME_AT_MODE, welcome->mode);
-    rpmi_store32(to + WELCOME_AT_CLIENT, welcome->client);
-    rpmi_store32(to + WELCOME_AT_EPOCH, welcome->server_epoch);
-    rpmi_store32(to + WELCOME_AT_DEPTH, welcome->depth);
-    rpmi_store64(to + WELCOME_AT_STAGING, welcome->staging_bytes);
-    rpmi_store64(to + WELCOME_AT_POOL, welcome->pool_bytes);
-    rpmi_store64(to + WELCOME_AT_DRAM, welcome->dram_bytes);
-    facts_put(to + WELCOME_AT_FACTS, &welcome->facts);
-    rpmi_text_put(to + WELCOME_AT_TEXT, RPMI_WELCOME_TEXT_BYTES, welcome->text);
+    RPM_ASSERT(accept_is_sound(accepted));
+    memset(to, 0, RPMI_ACCEPT_BYTES);
+    rpmi_store64(to, ACCEPT_MAGIC);
+    rpmi_store32(to + AT_VERSION, accepted->version);
+    rpmi_store32(to + ACCEPT_AT_STATUS, (uint32_t)accepted->status);
+    rpmi_store32(to + ACCEPT_AT_MODE, accepted->mode);
+    rpmi_store32(to + ACCEPT_AT_CLIENT, accepted->client);
+    rpmi_store32(to + ACCEPT_AT_EPOCH, accepted->server_epoch);
+    rpmi_store32(to + ACCEPT_AT_DEPTH, accepted->depth);
+    rpmi_store64(to + ACCEPT_AT_STAGING, accepted->staging_bytes);
+    rpmi_store64(to + ACCEPT_AT_POOL, accepted->pool_bytes);
+    rpmi_store64(to + ACCEPT_AT_DRAM, accepted->dram_bytes);
+    facts_put(to + ACCEPT_AT_FACTS, &accepted->facts);
+    rpmi_text_put(to + ACCEPT_AT_TEXT, RPMI_ACCEPT_TEXT_BYTES, accepted->text);
 }
 
-int rpmi_welcome_get(const void *bytes, size_t len, struct rpmi_welcome *welcome)
+int rpmi_accept_get(const void *bytes, size_t len, struct rpmi_accept *accepted)
 {
     const unsigned char *from = bytes;
-    struct rpmi_welcome found = { .version = RPMI_PROTOCOL_VERSION };
-    int err = prefix_get(from, len, WELCOME_MAGIC, "welcome");
+    struct rpmi_accept found = { .version = RPMI_PROTOCOL_VERSION };
+    int err = prefix_get(from, len, ACCEPT_MAGIC, "accept");
 
     if (err != 0)
         return err;
-    if (len != RPMI_WELCOME_BYTES)
-        return rpmi_fail(RPM_E_PROTO, "a welcome has %u bytes, not %zu", RPMI_WELCOME_BYTES, len);
-    found.status = (int32_t)rpmi_load32(from + WELCOME_AT_STATUS);
-    found.mode = rpmi_load32(from + WELCOME_AT_MODE);
-    found.client = rpmi_load32(from + WELCOME_AT_CLIENT);
-    found.server_epoch = rpmi_load32(from + WELCOME_AT_EPOCH);
-    found.depth = rpmi_load32(from + WELCOME_AT_DEPTH);
-    found.staging_bytes = rpmi_load64(from + WELCOME_AT_STAGING);
-    found.pool_bytes = rpmi_load64(from + WELCOME_AT_POOL);
-    found.dram_bytes = rpmi_load64(from + WELCOME_AT_DRAM);
-    if (!rpmi_text_get(from + WELCOME_AT_TEXT, RPMI_WELCOME_TEXT_BYTES, found.text))
-        return rpmi_fail(RPM_E_PROTO, "a welcome with an unterminated text");
-    if (!facts_get(from + WELCOME_AT_FACTS, &found.facts) || !welcome_is_sound(&found))
-        return rpmi_fail(RPM_E_PROTO, "a welcome with fields out of bounds");
-    if (rpmi_load32(from + WELCOME_AT_ZERO) != 0 ||
-        !rpmi_all_zero(from + WELCOME_AT_REST, RPMI_WELCOME_BYTES - WELCOME_AT_REST))
-        return rpmi_fail(RPM_E_PROTO, "a welcome with reserved bytes in use");
-    *welcome = found;
+    if (len != RPMI_ACCEPT_BYTES)
+        return rpmi_fail(RPM_E_PROTO, "an accept message has %u bytes, not %zu", RPMI_ACCEPT_BYTES,
+                         len);
+    found.status = (int32_t)rpmi_load32(from + ACCEPT_AT_STATUS);
+    found.mode = rpmi_load32(from + ACCEPT_AT_MODE);
+    found.client = rpmi_load32(from + ACCEPT_AT_CLIENT);
+    found.server_epoch = rpmi_load32(from + ACCEPT_AT_EPOCH);
+    found.depth = rpmi_load32(from + ACCEPT_AT_DEPTH);
+    found.staging_bytes = rpmi_load64(from + ACCEPT_AT_STAGING);
+    found.pool_bytes = rpmi_load64(from + ACCEPT_AT_POOL);
+    found.dram_bytes = rpmi_load64(from + ACCEPT_AT_DRAM);
+    if (!rpmi_text_get(from + ACCEPT_AT_TEXT, RPMI_ACCEPT_TEXT_BYTES, found.text))
+        return rpmi_fail(RPM_E_PROTO, "an accept message with an unterminated text");
+    if (!facts_get(from + ACCEPT_AT_FACTS, &found.facts) || !accept_is_sound(&found))
+        return rpmi_fail(RPM_E_PROTO, "an accept message with fields out of bounds");
+    if (rpmi_load32(from + ACCEPT_AT_ZERO) != 0 ||
+        !rpmi_all_zero(from + ACCEPT_AT_REST, RPMI_ACCEPT_BYTES - ACCEPT_AT_REST))
+        return rpmi_fail(RPM_E_PROTO, "an accept message with reserved bytes in use");
+    *accepted = found;
     return 0;
 }
 
@@ -223,12 +224,12 @@ static bool facts_are_sound(const struct rpm_facts *facts)
 }
 
 /* A refusal speaks by its status and text alone; a grant has a client and a mode. */
-static bool welcome_is_sound(const struct rpmi_welcome *welcome)
+static bool accept_is_sound(const struct rpmi_accept *accepted)
 {
-    if (welcome->status > 0 || welcome->status < -ERRNO_MAX || welcome->mode > RPMI_MODE_RING)
+    if (accepted->status > 0 || accepted->status < -ERRNO_MAX || accepted->mode > RPMI_MODE_RING)
         return false;
-    if (!facts_are_sound(&welcome->facts))
+    if (!facts_are_sound(&accepted->facts))
         return false;
-    return welcome->status != 0 ||
-           (welcome->client != 0 && welcome->server_epoch != 0 && welcome->mode != RPMI_MODE_AUTO);
+    return accepted->status != 0 || (accepted->client != 0 && accepted->server_epoch != 0 &&
+                                     accepted->mode != RPMI_MODE_AUTO);
 }

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #define RPMI_HELLO_BYTES 256u
-#define RPMI_WELCOME_BYTES 384u
+#define RPMI_ACCEPT_BYTES 384u
 #define RPMI_PROTOCOL_VERSION 1u
 #define RPMI_SECRET_BYTES 128u
-#define RPMI_WELCOME_TEXT_BYTES 160u
+#define RPMI_ACCEPT_TEXT_BYTES 160u
 
 enum rpmi_mode { RPMI_MODE_AUTO = 0, RPMI_MODE_DIRECT = 1, RPMI_MODE_RING = 2 };
 
@@ -26,7 +26,7 @@ struct rpmi_hello {
     char secret[RPMI_SECRET_BYTES]; /* NUL-terminated, "" for none */
 };
 
-struct rpmi_welcome {
+struct rpmi_accept {
     uint32_t version;
     int32_t status;         /* 0, or why the door stays shut */
     uint32_t mode;          /* granted */
@@ -37,14 +37,14 @@ struct rpmi_welcome {
     uint64_t pool_bytes;
     uint64_t dram_bytes;
     struct rpm_facts facts;
-    char text[RPMI_WELCOME_TEXT_BYTES];
+    char text[RPMI_ACCEPT_TEXT_BYTES];
 };
 
 void rpmi_hello_put(void *bytes, const struct rpmi_hello *hello);
-void rpmi_welcome_put(void *bytes, const struct rpmi_welcome *welcome);
+void rpmi_accept_put(void *bytes, const struct rpmi_accept *accepted);
 
 /* 0, RPM_E_PROTO (not a hello), RPM_E_VERSION (a hello of another version). */
 int rpmi_hello_get(const void *bytes, size_t len, struct rpmi_hello *hello);
-int rpmi_welcome_get(const void *bytes, size_t len, struct rpmi_welcome *welcome);
+int rpmi_accept_get(const void *bytes, size_t len, struct rpmi_accept *accepted);
 
 #endif

@@ -61,7 +61,7 @@ SERVICE = {
 }
 
 # Packets of sock_fuzz.cpp: descriptors, their kind, room, length / 2, bytes.
-SOCK = {"welcome": [(3, 0, 1, 192)], "many": [(9, 1, 1, 4), (7,)], "long": [(0, 0, 8, 9), (1, 2, 1, 3)]}
+SOCK = {"accept": [(3, 0, 1, 192)], "many": [(9, 1, 1, 4), (7,)], "long": [(0, 0, 8, 9), (1, 2, 1, 3)]}
 
 # Steps of shm_accept_fuzz.cpp, see step() there.
 SHM_ACCEPT = {
@@ -134,13 +134,13 @@ def inputs():
                  "single": bytes(64) + heads((7,)) + bytes(128)},
         "frame": {name: struct.pack("<Q", lsn[name]) + block[name] for name in lsn},
         "hello": {"whole": block["hello"]},
-        "welcome": {"open": block["welcome"], "shut": block["welcome_refused"]},
+        "accept": {"open": block["accept"], "shut": block["accept_refused"]},
         "call": {"whole": block["call"]},
         "reply": {"whole": block["reply"]},
         "request": {
-            "whole": block["request"] + block["answers"][:16] + block["entry"] + block["challenge"],
-            "call": block["request_call"] + block["answers"][16:32] + block["entry"] +
-                    block["opening"]},
+            "whole": block["request"] + block["answers"][:16] + block["auth"] + block["challenge"],
+            "call": block["request_call"] + block["answers"][16:32] + block["auth"] +
+                    block["net_hello"]},
         "steps": {"whole": struct.pack("<H", 136) + bytes(8) + block["steps"],
                   "denied": struct.pack("<H", 136) + b"\4" + bytes(7) + block["steps"],
                   "ends": struct.pack("<H", 136) + b"\0\0\0\7" + bytes(4) + block["steps"]},
@@ -160,7 +160,7 @@ def inputs():
                           ("pool", POOL_EDITS), ("stream_session", STREAM_SESSION)):
         found[target] = {name: bytes(b for step in steps for b in step)
                          for name, steps in seeds.items()}
-    found["sock"]["welcome"] += block["welcome"]
+    found["sock"]["accept"] += block["accept"]
     found["sock"]["long"] += bytes(100)
     for target, texts in TEXTS.items():
         found[target] = {f"text{i:02}": text.encode() for i, text in enumerate(texts)}

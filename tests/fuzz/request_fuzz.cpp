@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// request_fuzz.cpp: the headers of a request and of an answer on a stream, and a greeting, from
+// request_fuzz.cpp: the headers of a request and of an answer on a stream, and a handshake, from
 // anybody. What is accepted has one encoding only, and lengths that can be added up.
 //
-// Input: a request, an answer, an entry, a challenge or an opening.
+// Input: a request, an answer, an auth message, a challenge or a hello.
 extern "C" {
 #include "base/err.h"
 #include "base/limits.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 #include "wire/stream.h"
 }
 #include "fuzz.h"
@@ -39,31 +39,31 @@ static void check_answer(const uint8_t *bytes)
     FUZZ_CHECK(memcmp(again, bytes, sizeof(again)) == 0);
 }
 
-static_assert(RPMI_CHALLENGE_BYTES <= RPMI_OPENING_BYTES, "room for either");
+static_assert(RPMI_CHALLENGE_BYTES <= RPMI_NET_HELLO_BYTES, "room for either");
 
-static void check_greeting(const uint8_t *entry, const uint8_t *challenge)
+static void check_handshake(const uint8_t *auth, const uint8_t *challenge)
 {
-    rpmi_talk talk = {};
-    rpmi_entry found = {};
+    rpmi_transcript transcript = {};
+    rpmi_auth found = {};
     int err = rpmi_challenge_get(challenge, RPMI_CHALLENGE_BYTES);
 
     FUZZ_CHECK(err <= 0);
-    err = rpmi_opening_get(challenge, RPMI_OPENING_BYTES);
+    err = rpmi_net_hello_get(challenge, RPMI_NET_HELLO_BYTES);
     FUZZ_CHECK(err == 0 || err == RPM_E_PROTO || err == RPM_E_VERSION);
-    memcpy(talk.entry, entry, sizeof(talk.entry));
-    err = rpmi_entry_get(&talk, "nobody guesses this", &found);
+    memcpy(transcript.auth, auth, sizeof(transcript.auth));
+    err = rpmi_auth_get(&transcript, "nobody guesses this", &found);
     FUZZ_CHECK(err == RPM_E_PROTO || err == RPM_E_VERSION || err == RPM_E_DENIED);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const size_t total =
-        RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES + RPMI_ENTRY_BYTES + RPMI_OPENING_BYTES;
+        RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES + RPMI_AUTH_BYTES + RPMI_NET_HELLO_BYTES;
     auto bytes = fuzz_copy(data, size, total);
-    const uint8_t *entry = bytes.get() + RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES;
+    const uint8_t *auth = bytes.get() + RPMI_REQUEST_BYTES + RPMI_ANSWER_BYTES;
 
     check_request(bytes.get());
     check_answer(bytes.get() + RPMI_REQUEST_BYTES);
-    check_greeting(entry, entry + RPMI_ENTRY_BYTES);
+    check_handshake(auth, auth + RPMI_AUTH_BYTES);
     return 0;
 }

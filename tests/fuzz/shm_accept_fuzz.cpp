@@ -138,26 +138,26 @@ class Client
         (void)!sendmsg(sock_, &msg, MSG_DONTWAIT | MSG_NOSIGNAL); // it may have shut us out
     }
 
-    // The next packet; maps the ring that comes with a welcome. Its length, or an error.
+    // The next packet; maps the ring that comes with an accept message. Its length, or an error.
     int receive(unsigned char *bytes, size_t room, uint64_t wait_ns)
     {
         int fds[RPMI_SOCK_FDS_MAX];
-        rpmi_welcome welcome;
+        rpmi_accept accepted;
         int n = 0;
         int got = rpmi_sock_recv(sock_, bytes, room, fds, &n, rpmi_clock_ns() + wait_ns);
 
-        if (got == RPMI_WELCOME_BYTES && n == RPMI_FDS && base_ == nullptr &&
-            rpmi_welcome_get(bytes, RPMI_WELCOME_BYTES, &welcome) == 0 &&
-            welcome.mode == RPMI_MODE_RING) {
-            uint64_t ring_bytes = rpmi_ring_bytes(welcome.depth, welcome.staging_bytes);
+        if (got == RPMI_ACCEPT_BYTES && n == RPMI_FDS && base_ == nullptr &&
+            rpmi_accept_get(bytes, RPMI_ACCEPT_BYTES, &accepted) == 0 &&
+            accepted.mode == RPMI_MODE_RING) {
+            uint64_t ring_bytes = rpmi_ring_bytes(accepted.depth, accepted.staging_bytes);
             base_ =
                 mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[RPMI_FD_RING], 0);
             FUZZ_CHECK(base_ != MAP_FAILED);
-            rpmi_ring_layout(&ring_, static_cast<unsigned char *>(base_), welcome.depth,
-                             welcome.staging_bytes);
+            rpmi_ring_layout(&ring_, static_cast<unsigned char *>(base_), accepted.depth,
+                             accepted.staging_bytes);
         }
         for (int i = 0; i < n; i++) {
-            if (i == RPMI_FD_NOTIFY && got == RPMI_WELCOME_BYTES)
+            if (i == RPMI_FD_NOTIFY && got == RPMI_ACCEPT_BYTES)
                 (void)!eventfd_write(fds[i], 1); // what was posted before is looked at
             close(fds[i]);
         }
@@ -269,7 +269,7 @@ static void check_served(const Host &host)
     unsigned char bytes[RPMI_HELLO_BYTES] = {};
     unsigned char answer[1024];
     rpmi_hello hello = {};
-    rpmi_welcome welcome = {};
+    rpmi_accept accepted = {};
     rpmi_call call = {};
     rpmi_reply reply;
     Client client;
@@ -283,10 +283,10 @@ static void check_served(const Host &host)
         client.arrive(host);
         rpmi_hello_put(bytes, &hello);
         client.send(bytes, RPMI_HELLO_BYTES, 0);
-        FUZZ_CHECK(client.receive(answer, sizeof(answer), SOON_NS) == RPMI_WELCOME_BYTES);
-        FUZZ_CHECK(rpmi_welcome_get(answer, RPMI_WELCOME_BYTES, &welcome) == 0);
-    } while (welcome.status == RPM_E_REFUSED);
-    FUZZ_CHECK(welcome.status == 0);
+        FUZZ_CHECK(client.receive(answer, sizeof(answer), SOON_NS) == RPMI_ACCEPT_BYTES);
+        FUZZ_CHECK(rpmi_accept_get(answer, RPMI_ACCEPT_BYTES, &accepted) == 0);
+    } while (accepted.status == RPM_E_REFUSED);
+    FUZZ_CHECK(accepted.status == 0);
     call.kind = RPMI_CALL_LIST;
     call.lsn = 1000; // past the last
     rpmi_call_put(bytes, &call);

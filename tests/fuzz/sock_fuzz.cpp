@@ -66,7 +66,7 @@ static void receive(int sock, const uint8_t *sent, size_t len, size_t room, int 
 {
     std::unique_ptr<uint8_t[]> bytes(new uint8_t[room]);
     int fds[RPMI_SOCK_FDS_MAX];
-    rpmi_welcome welcome;
+    rpmi_accept accepted;
     int n = 0;
     int got = rpmi_sock_recv(sock, bytes.get(), room, fds, &n, rpmi_clock_ns() + WAIT_NS);
 
@@ -83,7 +83,7 @@ static void receive(int sock, const uint8_t *sent, size_t len, size_t room, int 
         FUZZ_CHECK((fcntl(fds[i], F_GETFD) & FD_CLOEXEC) != 0);
         close(fds[i]);
     }
-    (void)rpmi_welcome_get(bytes.get(), len, &welcome);
+    (void)rpmi_accept_get(bytes.get(), len, &accepted);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (size >= 4) {
         int fds_sent = data[0] % FDS_SENT_MAX;
         unsigned kind = data[1];
-        size_t room = 1 + (data[2] % 8 == 0 ? data[2] : 2u * RPMI_WELCOME_BYTES - data[2]);
+        size_t room = 1 + (data[2] % 8 == 0 ? data[2] : 2u * RPMI_ACCEPT_BYTES - data[2]);
         size_t len = data[3] % 4 == 0 ? data[3] / 4u : data[3] * 2u;
 
         data += 4;

@@ -17,7 +17,7 @@ extern "C" {
 static const uint32_t SLOTS = 16;
 static const uint64_t STAGED = 4096;
 
-// A client that was let in, without having been greeted.
+// A client behind its handshake, which did not take place.
 struct Client {
     rpmi_stream stream = {};
     std::vector<rpmi_stream_sent> slots{ SLOTS };

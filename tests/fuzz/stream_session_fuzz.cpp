@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // stream_session_fuzz.cpp: what foreign clients send to the stream listener of a running server:
-// greetings and requests with some bytes changed, bodies that never end, answers that nobody reads,
-// connections that come and go. Afterwards a well-behaved client is served at once, and the server
-// holds no descriptor more than before.
+// handshakes and requests with some bytes changed, bodies that never end, answers that nobody
+// reads, connections that come and go. Afterwards a well-behaved client is served at once, and the
+// server holds no descriptor more than before.
 //
 // Input: steps; each begins with a byte for the client and what it does.
 extern "C" {
@@ -10,7 +10,7 @@ extern "C" {
 #include "transport/op.h"
 #include "transport/stream/pipe.h"
 #include "transport/transport.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 #include "wire/stream.h"
 }
 #include "../support/descriptors.h"
@@ -131,26 +131,26 @@ class Client
 };
 
 // From the first message to the last, with some bytes changed if it is not @sound.
-static void greet(const Client &client, Input &input, bool sound)
+static void handshake(const Client &client, Input &input, bool sound)
 {
     unsigned char sealed[RPMI_SEALED_BYTES];
-    rpmi_entry entry = {};
-    rpmi_talk talk;
+    rpmi_auth auth = {};
+    rpmi_transcript transcript;
 
-    entry.depth = 1u + input.byte();
-    entry.staging_bytes = 4096;
-    FUZZ_CHECK(rpmi_opening_make(&talk) == 0);
+    auth.depth = 1u + input.byte();
+    auth.staging_bytes = 4096;
+    FUZZ_CHECK(rpmi_net_hello_make(&transcript) == 0);
     if (!sound && input.byte() % 2 == 0)
-        input.change(talk.opening, sizeof(talk.opening));
-    client.send(talk.opening, sizeof(talk.opening));
+        input.change(transcript.hello, sizeof(transcript.hello));
+    client.send(transcript.hello, sizeof(transcript.hello));
     if (!sound && input.byte() % 2 == 0)
         return;
-    if (!client.read_all(talk.challenge, sizeof(talk.challenge)))
+    if (!client.read_all(transcript.challenge, sizeof(transcript.challenge)))
         return;
-    FUZZ_CHECK(rpmi_entry_make(&talk, "", &entry) == 0);
+    FUZZ_CHECK(rpmi_auth_make(&transcript, "", &auth) == 0);
     if (!sound)
-        input.change(talk.entry, sizeof(talk.entry));
-    client.send(talk.entry, sizeof(talk.entry));
+        input.change(transcript.auth, sizeof(transcript.auth));
+    client.send(transcript.auth, sizeof(transcript.auth));
     if (sound)
         (void)client.read_all(sealed, sizeof(sealed));
 }
@@ -213,7 +213,7 @@ static void step(const Host &host, Client *clients, Input &input)
 
     if (!client.here()) {
         client.arrive(host);
-        greet(client, input, what / CLIENTS % 4 != 0);
+        handshake(client, input, what / CLIENTS % 4 != 0);
     }
     switch (what / CLIENTS % 8) {
     case 0:

@@ -133,48 +133,48 @@ TEST_CASE("golden: a hello is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a welcome is its bytes, both ways", "[golden]")
+TEST_CASE("golden: an accept message is its bytes, both ways", "[golden]")
 {
-    Bytes expected = golden("welcome");
-    Bytes made(RPMI_WELCOME_BYTES);
-    rpmi_welcome welcome = {};
+    Bytes expected = golden("accept");
+    Bytes made(RPMI_ACCEPT_BYTES);
+    rpmi_accept accepted = {};
 
-    REQUIRE(rpmi_welcome_get(expected.data(), expected.size(), &welcome) == 0);
-    REQUIRE(welcome.status == 0);
-    REQUIRE(welcome.mode == RPMI_MODE_DIRECT);
-    REQUIRE(welcome.client == 11);
-    REQUIRE(welcome.server_epoch == 12);
-    REQUIRE(welcome.depth == 256);
-    REQUIRE(welcome.staging_bytes == 8 << 20);
-    REQUIRE(welcome.pool_bytes == 1 << 30);
-    REQUIRE(welcome.dram_bytes == 1 << 20);
-    REQUIRE(welcome.facts.medium == RPM_MEDIUM_TMPFS);
-    REQUIRE(welcome.facts.domain == RPM_DOMAIN_ADR);
-    REQUIRE(welcome.facts.domain_declared == 1);
-    REQUIRE(welcome.facts.ddio == RPM_UNKNOWN);
-    REQUIRE(welcome.facts.native_flush == RPM_NO);
-    REQUIRE(welcome.facts.atomic_write == RPM_YES);
-    REQUIRE(welcome.facts.memory_window == RPM_NO);
-    REQUIRE(welcome.facts.granularity_bytes == 64);
-    REQUIRE(welcome.facts.line_bytes == 256);
-    REQUIRE(welcome.facts.methods == (1u << RPM_METHOD_WRITE | 1u << RPM_METHOD_STORE));
-    REQUIRE(welcome.facts.memory_node == 0);
-    REQUIRE(welcome.facts.port_node == -1);
-    REQUIRE(welcome.facts.modelled == 1);
-    rpmi_welcome_put(made.data(), &welcome);
+    REQUIRE(rpmi_accept_get(expected.data(), expected.size(), &accepted) == 0);
+    REQUIRE(accepted.status == 0);
+    REQUIRE(accepted.mode == RPMI_MODE_DIRECT);
+    REQUIRE(accepted.client == 11);
+    REQUIRE(accepted.server_epoch == 12);
+    REQUIRE(accepted.depth == 256);
+    REQUIRE(accepted.staging_bytes == 8 << 20);
+    REQUIRE(accepted.pool_bytes == 1 << 30);
+    REQUIRE(accepted.dram_bytes == 1 << 20);
+    REQUIRE(accepted.facts.medium == RPM_MEDIUM_TMPFS);
+    REQUIRE(accepted.facts.domain == RPM_DOMAIN_ADR);
+    REQUIRE(accepted.facts.domain_declared == 1);
+    REQUIRE(accepted.facts.ddio == RPM_UNKNOWN);
+    REQUIRE(accepted.facts.native_flush == RPM_NO);
+    REQUIRE(accepted.facts.atomic_write == RPM_YES);
+    REQUIRE(accepted.facts.memory_window == RPM_NO);
+    REQUIRE(accepted.facts.granularity_bytes == 64);
+    REQUIRE(accepted.facts.line_bytes == 256);
+    REQUIRE(accepted.facts.methods == (1u << RPM_METHOD_WRITE | 1u << RPM_METHOD_STORE));
+    REQUIRE(accepted.facts.memory_node == 0);
+    REQUIRE(accepted.facts.port_node == -1);
+    REQUIRE(accepted.facts.modelled == 1);
+    rpmi_accept_put(made.data(), &accepted);
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a refusing welcome is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a refusing accept message is its bytes, both ways", "[golden]")
 {
-    Bytes expected = golden("welcome_refused");
-    Bytes made(RPMI_WELCOME_BYTES);
-    rpmi_welcome welcome = {};
+    Bytes expected = golden("accept_refused");
+    Bytes made(RPMI_ACCEPT_BYTES);
+    rpmi_accept accepted = {};
 
-    REQUIRE(rpmi_welcome_get(expected.data(), expected.size(), &welcome) == 0);
-    REQUIRE(welcome.status == RPM_E_DENIED);
-    REQUIRE(std::string(welcome.text) == "wrong secret");
-    rpmi_welcome_put(made.data(), &welcome);
+    REQUIRE(rpmi_accept_get(expected.data(), expected.size(), &accepted) == 0);
+    REQUIRE(accepted.status == RPM_E_DENIED);
+    REQUIRE(std::string(accepted.text) == "wrong secret");
+    rpmi_accept_put(made.data(), &accepted);
     REQUIRE(made == expected);
 }
 

@@ -6,7 +6,7 @@
 #include "support/catch.h"
 
 extern "C" {
-#include "wire/greet.h"
+#include "wire/handshake.h"
 }
 
 #include <cstring>
@@ -48,21 +48,21 @@ inline Bytes golden(const std::string &name)
 
 const char *const SECRET = "open sesame";
 
-// What was said in the golden files, up to the entry.
-inline rpmi_talk golden_talk()
+// What was said in the golden files, up to the auth message.
+inline rpmi_transcript golden_transcript()
 {
-    rpmi_talk talk = {};
-    Bytes opening = golden("opening");
+    rpmi_transcript transcript = {};
+    Bytes hello = golden("net_hello");
     Bytes challenge = golden("challenge");
-    Bytes entry = golden("entry");
+    Bytes auth = golden("auth");
 
-    REQUIRE(opening.size() == RPMI_OPENING_BYTES);
+    REQUIRE(hello.size() == RPMI_NET_HELLO_BYTES);
     REQUIRE(challenge.size() == RPMI_CHALLENGE_BYTES);
-    REQUIRE(entry.size() == RPMI_ENTRY_BYTES);
-    memcpy(talk.opening, opening.data(), opening.size());
-    memcpy(talk.challenge, challenge.data(), challenge.size());
-    memcpy(talk.entry, entry.data(), entry.size());
-    return talk;
+    REQUIRE(auth.size() == RPMI_AUTH_BYTES);
+    memcpy(transcript.hello, hello.data(), hello.size());
+    memcpy(transcript.challenge, challenge.data(), challenge.size());
+    memcpy(transcript.auth, auth.data(), auth.size());
+    return transcript;
 }
 
 #endif

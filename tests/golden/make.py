@@ -177,7 +177,7 @@ def hello():
     return b
 
 
-def welcome():
+def accept():
     b = Block(384)
     b.raw(0, b"RPMWELCM", "magic")
     b.u32(8, 1, "protocol version")
@@ -198,7 +198,7 @@ def welcome():
     return b
 
 
-def welcome_refused():
+def accept_refused():
     b = Block(384)
     b.raw(0, b"RPMWELCM", "magic")
     b.u32(8, 1, "protocol version")
@@ -212,7 +212,7 @@ def proof(secret, parts):
     return hmac.new(secret, message, hashlib.sha256).digest()
 
 
-def opening():
+def net_hello():
     b = Block(40)
     b.raw(0, b"RPMOPEN\0", "magic")
     b.u32(8, 1, "version")
@@ -233,23 +233,23 @@ def challenge(status=0):
 SECRET = b"open sesame"
 
 
-def entry():
+def auth():
     b = Block(192)
     b.raw(0, b"RPMETRY\0", "magic")
     b.u32(8, 1, "version")
     b.u32(12, 256, "depth")
     b.u64(16, 8 << 20, "staging bytes")
     b.text(24, "main", "pool")
-    b.raw(160, proof(SECRET, [b"librpm client\0", opening().data, challenge().data,
+    b.raw(160, proof(SECRET, [b"librpm client\0", net_hello().data, challenge().data,
                               b.data[:160]]), "proof")
     return b
 
 
 def sealed(*beside):
     b = Block(416)
-    b.raw(0, welcome().data, "welcome")
-    b.raw(384, proof(SECRET, [b"librpm server\0", opening().data, challenge().data,
-                              entry().data, b.data[:384], *beside]), "proof")
+    b.raw(0, accept().data, "accept")
+    b.raw(384, proof(SECRET, [b"librpm server\0", net_hello().data, challenge().data,
+                              auth().data, b.data[:384], *beside]), "proof")
     return b
 
 
@@ -330,17 +330,17 @@ def grant(b, at):
     b.u32(at + 32, 3, "grant: read, write")
 
 
-def message_entry():
-    b = message(1, 200, "entry")
-    b.raw(8, entry().data, "entry")
+def message_auth():
+    b = message(1, 200, "auth")
+    b.raw(8, auth().data, "auth")
     return b
 
 
-def message_welcome():
-    b = message(2, 472, "welcome")
+def message_accept():
+    b = message(2, 472, "accept")
     b.u32(424, 64, "messages")
     grant(b, 432)
-    b.raw(8, sealed(b.data[424:472]).data, "sealed welcome")
+    b.raw(8, sealed(b.data[424:472]).data, "sealed accept")
     return b
 
 
@@ -406,17 +406,17 @@ def golden():
         "frame_pad": ("FORMAT.md section 5: a pad frame of 192 bytes",
                       frame(65344, 5, 1, 3, b"", pad=168)),
         "hello": ("FORMAT.md section 6: hello", hello()),
-        "welcome": ("FORMAT.md section 6: welcome, door open", welcome()),
-        "welcome_refused": ("FORMAT.md section 6: welcome, door shut", welcome_refused()),
+        "accept": ("FORMAT.md section 6: accept, granted", accept()),
+        "accept_refused": ("FORMAT.md section 6: accept, refused", accept_refused()),
         "call": ("FORMAT.md section 7: call", call()),
         "call_guarded": ("FORMAT.md section 7: call, OPEN with a guard", call_guarded()),
         "call_resume": ("FORMAT.md section 7: call, CLAIM that resumes", call_resume()),
         "reply": ("FORMAT.md section 7: reply", reply()),
-        "opening": ("FORMAT.md section 9: opening", opening()),
+        "net_hello": ("FORMAT.md section 9: hello", net_hello()),
         "challenge": ("FORMAT.md section 9: challenge", challenge()),
-        "challenge_refused": ("FORMAT.md section 9: challenge, door shut", challenge(-93)),
-        "entry": ("FORMAT.md section 9: entry, secret 'open sesame'", entry()),
-        "sealed": ("FORMAT.md section 9: sealed welcome", sealed()),
+        "challenge_refused": ("FORMAT.md section 9: challenge, refused", challenge(-93)),
+        "auth": ("FORMAT.md section 9: auth, secret 'open sesame'", auth()),
+        "sealed": ("FORMAT.md section 9: sealed accept", sealed()),
         "request": ("FORMAT.md section 10: header of a request", request()),
         "message_steps": ("FORMAT.md section 11: an RPC request with a list", message_steps()),
         "message_result": ("FORMAT.md section 11: a result", message_result()),
@@ -424,8 +424,8 @@ def golden():
         "steps_answer": ("FORMAT.md section 12: the answer to a list", steps_answer()),
         "request_call": ("FORMAT.md section 10: header of a call", request_call()),
         "answers": ("FORMAT.md section 10: four answers", answers()),
-        "message_entry": ("FORMAT.md section 11: message of an entry", message_entry()),
-        "message_welcome": ("FORMAT.md section 11: message of a welcome", message_welcome()),
+        "message_auth": ("FORMAT.md section 11: message of an auth", message_auth()),
+        "message_accept": ("FORMAT.md section 11: message of an accept", message_accept()),
         "message_call": ("FORMAT.md section 11: message of a call", message_call()),
         "message_reply": ("FORMAT.md section 11: message of a reply", message_reply()),
         "message_rpc": ("FORMAT.md section 11: an RPC request", message_rpc()),

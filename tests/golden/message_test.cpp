@@ -21,30 +21,30 @@ static Bytes message_around(enum rpmi_msg_kind kind, const std::string &inner, s
 
 static const rpmi_grant_key GRANT = { 0x7f0000001000, 69632, 4096, 0x1234, 0x5678, 3 };
 
-TEST_CASE("golden: messages of entry and call are their bytes", "[golden]")
+TEST_CASE("golden: messages of auth and call are their bytes", "[golden]")
 {
-    Bytes entry = golden("message_entry");
+    Bytes auth = golden("message_auth");
     Bytes call = golden("message_call");
 
-    CHECK(message_around(RPMI_MSG_ENTRY, "entry", RPMI_ENTRY_MSG) == entry);
+    CHECK(message_around(RPMI_MSG_AUTH, "auth", RPMI_AUTH_MSG) == auth);
     CHECK(message_around(RPMI_MSG_CALL, "call", RPMI_CALL_MSG) == call);
-    CHECK(rpmi_msg_kind(entry.data(), 200) == 1);
+    CHECK(rpmi_msg_kind(auth.data(), 200) == 1);
     CHECK(rpmi_msg_kind(call.data(), 136) == 3);
 }
 
-TEST_CASE("golden: messages of welcome and reply are their bytes, with what they grant", "[golden]")
+TEST_CASE("golden: messages of accept and reply are their bytes, with what they grant", "[golden]")
 {
-    Bytes expected = golden("message_welcome");
-    Bytes made = message_around(RPMI_MSG_WELCOME, "sealed", RPMI_WELCOME_MSG);
+    Bytes expected = golden("message_accept");
+    Bytes made = message_around(RPMI_MSG_ACCEPT, "sealed", RPMI_ACCEPT_MSG);
 
-    rpmi_talk talk = golden_talk();
-    rpmi_welcome welcome = {};
-    REQUIRE(rpmi_sealed_get(&talk, SECRET, golden("sealed").data(), &welcome) == 0);
-    rpmi_store32(made.data() + RPMI_WELCOME_AT_MESSAGES, 64);
-    rpmi_grant_put(made.data() + RPMI_WELCOME_AT_GRANT, &GRANT);
-    talk.beside_bytes = RPMI_WELCOME_BESIDE;
-    std::copy(made.end() - RPMI_WELCOME_BESIDE, made.end(), talk.beside);
-    REQUIRE(rpmi_sealed_make(&talk, SECRET, &welcome, made.data() + RPMI_MSG_HEAD) == 0);
+    rpmi_transcript transcript = golden_transcript();
+    rpmi_accept accepted = {};
+    REQUIRE(rpmi_sealed_get(&transcript, SECRET, golden("sealed").data(), &accepted) == 0);
+    rpmi_store32(made.data() + RPMI_ACCEPT_AT_MESSAGES, 64);
+    rpmi_grant_put(made.data() + RPMI_ACCEPT_AT_GRANT, &GRANT);
+    transcript.beside_bytes = RPMI_ACCEPT_BESIDE;
+    std::copy(made.end() - RPMI_ACCEPT_BESIDE, made.end(), transcript.beside);
+    REQUIRE(rpmi_sealed_make(&transcript, SECRET, &accepted, made.data() + RPMI_MSG_HEAD) == 0);
     CHECK(made == expected);
     CHECK(rpmi_msg_kind(expected.data(), 472) == 2);
 

@@ -1,61 +1,62 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stream_test.cpp: the bytes of FORMAT.md sections 9 and 10: the greeting between machines, and
+// stream_test.cpp: the bytes of FORMAT.md sections 9 and 10: the handshake between machines, and
 // what travels on a stream.
 extern "C" {
 #include "transport/op.h"
 #include "wire/call.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 #include "wire/stream.h"
 }
 #include "golden/golden.h"
 
 #include <cstring>
 
-TEST_CASE("golden: opening and challenge are their bytes, but for what is random", "[golden]")
+TEST_CASE("golden: hello and challenge are their bytes, but for what is random", "[golden]")
 {
-    rpmi_talk talk = golden_talk();
+    rpmi_transcript transcript = golden_transcript();
     Bytes refused = golden("challenge_refused");
-    rpmi_talk made;
+    rpmi_transcript made;
 
-    REQUIRE(rpmi_opening_get(talk.opening, sizeof(talk.opening)) == 0);
-    REQUIRE(rpmi_challenge_get(talk.challenge, sizeof(talk.challenge)) == 0);
+    REQUIRE(rpmi_net_hello_get(transcript.hello, sizeof(transcript.hello)) == 0);
+    REQUIRE(rpmi_challenge_get(transcript.challenge, sizeof(transcript.challenge)) == 0);
     REQUIRE(rpmi_challenge_get(refused.data(), refused.size()) == RPM_E_VERSION);
-    REQUIRE(rpmi_opening_make(&made) == 0);
-    REQUIRE(memcmp(made.opening, talk.opening, 16) == 0);
+    REQUIRE(rpmi_net_hello_make(&made) == 0);
+    REQUIRE(memcmp(made.hello, transcript.hello, 16) == 0);
     REQUIRE(rpmi_challenge_make(&made, 0) == 0);
-    REQUIRE(memcmp(made.challenge, talk.challenge, 16) == 0);
+    REQUIRE(memcmp(made.challenge, transcript.challenge, 16) == 0);
     REQUIRE(rpmi_challenge_make(&made, RPM_E_VERSION) == 0);
     REQUIRE(memcmp(made.challenge, refused.data(), 16) == 0);
 }
 
-TEST_CASE("golden: an entry is its bytes, both ways, proof and all", "[golden]")
+TEST_CASE("golden: an auth message is its bytes, both ways, proof and all", "[golden]")
 {
-    rpmi_talk talk = golden_talk();
-    rpmi_talk made = talk;
-    rpmi_entry entry = {};
+    rpmi_transcript transcript = golden_transcript();
+    rpmi_transcript made = transcript;
+    rpmi_auth auth = {};
 
-    REQUIRE(rpmi_entry_get(&talk, SECRET, &entry) == 0);
-    REQUIRE(entry.depth == 256);
-    REQUIRE(entry.staging_bytes == 8 << 20);
-    REQUIRE(std::string(entry.pool) == "main");
-    REQUIRE(rpmi_entry_get(&talk, "open barley", &entry) == RPM_E_DENIED);
-    memset(made.entry, 0xff, sizeof(made.entry));
-    REQUIRE(rpmi_entry_make(&made, SECRET, &entry) == 0);
-    REQUIRE(memcmp(made.entry, talk.entry, sizeof(talk.entry)) == 0);
+    REQUIRE(rpmi_auth_get(&transcript, SECRET, &auth) == 0);
+    REQUIRE(auth.depth == 256);
+    REQUIRE(auth.staging_bytes == 8 << 20);
+    REQUIRE(std::string(auth.pool) == "main");
+    REQUIRE(rpmi_auth_get(&transcript, "open barley", &auth) == RPM_E_DENIED);
+    memset(made.auth, 0xff, sizeof(made.auth));
+    REQUIRE(rpmi_auth_make(&made, SECRET, &auth) == 0);
+    REQUIRE(memcmp(made.auth, transcript.auth, sizeof(transcript.auth)) == 0);
 }
 
-TEST_CASE("golden: a sealed welcome is its bytes, both ways, proof and all", "[golden]")
+TEST_CASE("golden: a sealed accept message is its bytes, both ways, proof and all", "[golden]")
 {
-    rpmi_talk talk = golden_talk();
+    rpmi_transcript transcript = golden_transcript();
     Bytes expected = golden("sealed");
     Bytes made(RPMI_SEALED_BYTES);
-    rpmi_welcome welcome = {};
+    rpmi_accept accepted = {};
 
     REQUIRE(expected.size() == RPMI_SEALED_BYTES);
-    REQUIRE(rpmi_sealed_get(&talk, SECRET, expected.data(), &welcome) == 0);
-    REQUIRE(welcome.client == 11);
-    REQUIRE(rpmi_sealed_get(&talk, "open barley", expected.data(), &welcome) == RPM_E_DENIED);
-    REQUIRE(rpmi_sealed_make(&talk, SECRET, &welcome, made.data()) == 0);
+    REQUIRE(rpmi_sealed_get(&transcript, SECRET, expected.data(), &accepted) == 0);
+    REQUIRE(accepted.client == 11);
+    REQUIRE(rpmi_sealed_get(&transcript, "open barley", expected.data(), &accepted) ==
+            RPM_E_DENIED);
+    REQUIRE(rpmi_sealed_make(&transcript, SECRET, &accepted, made.data()) == 0);
     REQUIRE(made == expected);
 }
 

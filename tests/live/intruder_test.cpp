@@ -320,28 +320,28 @@ uint16_t port_of(const Server &server)
 
 } // namespace
 
-TEST_CASE("intruder: a greeting of another version, or cut short, is turned away", "[live]")
+TEST_CASE("intruder: a handshake of another version, or cut short, is turned away", "[live]")
 {
     NEEDS_VERBS("it is one of RDMA connections");
     Server server;
     const std::string host = host_of(server);
-    rpmi_talk talk;
+    rpmi_transcript transcript;
 
-    REQUIRE(rpmi_opening_make(&talk) == 0);
-    for (size_t n = 0; n < RPMI_OPENING_BYTES; n++) {
+    REQUIRE(rpmi_net_hello_make(&transcript) == 0);
+    for (size_t n = 0; n < RPMI_NET_HELLO_BYTES; n++) {
         // The connection manager pads with zeros what is shorter than its field.
         RawConnection raw;
 
         CAPTURE(n);
-        raw.connect(host, port_of(server), talk.opening, n);
+        raw.connect(host, port_of(server), transcript.hello, n);
         CHECK(raw.got == RDMA_CM_EVENT_REJECTED);
         int err = rpmi_challenge_get(raw.said, raw.len);
         // Without its version it is of version 0.
         CHECK(err == (n == 7 || n == 8 ? RPM_E_VERSION : RPM_E_PROTO));
     }
     RawConnection raw;
-    talk.opening[8]++;
-    raw.connect(host, port_of(server), talk.opening, sizeof(talk.opening));
+    transcript.hello[8]++;
+    raw.connect(host, port_of(server), transcript.hello, sizeof(transcript.hello));
     CHECK(raw.got == RDMA_CM_EVENT_REJECTED);
     CHECK(rpmi_challenge_get(raw.said, raw.len) == RPM_E_VERSION);
     CHECK(Link(server).err == 0); // nobody else noticed
@@ -353,11 +353,12 @@ TEST_CASE("intruder: a client that connects and says nothing is shown out", "[li
     ServerOpts opts;
     opts.clients_max = 1;
     Server server(opts);
-    rpmi_talk talk;
+    rpmi_transcript transcript;
     RawConnection silent;
 
-    REQUIRE(rpmi_opening_make(&talk) == 0);
-    silent.connect(env("LIBRPM_LAB_SERVER"), port_of(server), talk.opening, sizeof(talk.opening));
+    REQUIRE(rpmi_net_hello_make(&transcript) == 0);
+    silent.connect(env("LIBRPM_LAB_SERVER"), port_of(server), transcript.hello,
+                   sizeof(transcript.hello));
     CHECK(silent.got == RDMA_CM_EVENT_ESTABLISHED);
     CHECK(Link(server.url()).err == 0);
     CHECK(silent.next(RDMA_CM_EVENT_DISCONNECTED)); // within its two seconds
@@ -371,14 +372,14 @@ TEST_CASE("intruder: connections from another address keep nobody out", "[live]"
     Server server(opts);
     const std::string other = "10.9.0.77";
     sockaddr_in from = {};
-    rpmi_talk talk;
+    rpmi_transcript transcript;
     std::deque<std::unique_ptr<RawConnection>> held;
     unsigned established = 0;
     auto flood = [&] {
         auto raw = std::make_unique<RawConnection>();
 
-        raw->connect(env("LIBRPM_LAB_SERVER"), port_of(server), talk.opening, sizeof(talk.opening),
-                     reinterpret_cast<sockaddr *>(&from));
+        raw->connect(env("LIBRPM_LAB_SERVER"), port_of(server), transcript.hello,
+                     sizeof(transcript.hello), reinterpret_cast<sockaddr *>(&from));
         established += raw->got == RDMA_CM_EVENT_ESTABLISHED;
         held.push_back(std::move(raw));
     };
@@ -386,10 +387,10 @@ TEST_CASE("intruder: connections from another address keep nobody out", "[live]"
     from.sin_family = AF_INET;
     REQUIRE(inet_pton(AF_INET, other.c_str(), &from.sin_addr) == 1);
     REQUIRE(std::system(("ip addr add " + other + "/24 dev lab1").c_str()) == 0);
-    REQUIRE(rpmi_opening_make(&talk) == 0);
-    for (unsigned i = 0; i < RPMI_GREETERS + 1; i++) // as many as there are places
+    REQUIRE(rpmi_net_hello_make(&transcript) == 0);
+    for (unsigned i = 0; i < RPMI_ADMISSION_SPARE + 1; i++) // as many as there are places
         flood();
-    REQUIRE(established == RPMI_GREETERS + 1);
+    REQUIRE(established == RPMI_ADMISSION_SPARE + 1);
     // All within the two seconds that each of them has.
     CHECK(Link(server.url()).err == 0);
     flood();

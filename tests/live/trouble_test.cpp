@@ -168,7 +168,7 @@ TEST_CASE("trouble: a limit of locked memory that is too low says how to raise i
     CHECK(text.find("ulimit -l") != std::string::npos);
 }
 
-TEST_CASE("trouble: a server that stops answering in the middle of a greeting", "[live]")
+TEST_CASE("trouble: a server that stops answering in the middle of a handshake", "[live]")
 {
     // It listens, and no thread of it runs: the connection is never accepted.
     rpm_server *server = nullptr;
@@ -196,7 +196,7 @@ TEST_CASE("trouble: an engine that hangs costs a deadline, not the client", "[li
     REQUIRE(rpm_server_url(server, 0, url, sizeof(url)) == 0);
     std::thread control([server] { (void)!rpm_server_run(server); });
     opts.timeout_us = 500000;
-    CHECK(rpm_conn_open(url, &opts, &conn) == RPM_E_TIMEDOUT); // no engine reads its entry
+    CHECK(rpm_conn_open(url, &opts, &conn) == RPM_E_TIMEDOUT); // no engine reads its auth message
     rpm_server_stop(server);
     control.join();
     rpm_server_close(&server);

@@ -115,7 +115,7 @@ static int stream_open(struct rpm_server *server, const struct rpmi_url *url,
     fresh->base.control_fd = fresh->base.engine_fd = fresh->control_notify_fd =
         fresh->engine_notify_fd = -1;
     fresh->local.listen_fd = fresh->local.lock_fd = -1;
-    fresh->sessions = server->clients_max + RPMI_GREETERS;
+    fresh->sessions = server->clients_max + RPMI_ADMISSION_SPARE;
     err = rpmi_stream_name_get(url, true, &fresh->name);
     if (err == 0)
         err = make_tls(fresh, url);

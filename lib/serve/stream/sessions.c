@@ -7,7 +7,7 @@
  *   a client's session ends only after the engine said that it is done with it
  *   one that has to go is hung up on; the engine notices, and says so
  *
- * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/unit/serve/stream/greet_test.cpp
+ * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/unit/serve/stream/handshake_test.cpp
  */
 #include "serve/stream/stream.h"
 
@@ -44,7 +44,7 @@ static void free_session(struct rpmi_stream_listener *listener, struct rpmi_stre
 
 static void show_out(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
-    if (session->step != RPMI_GREET_ENTRY) /* else it was counted with its refusal */
+    if (session->step != RPMI_HANDSHAKE_AUTH) /* else it was counted with its refusal */
         rpmi_count(&listener->base.server->stats.refused, 1);
     free_session(listener, session);
 }
@@ -93,16 +93,16 @@ static bool begin_session(struct rpmi_stream_listener *listener, int fd)
     clear_session(session);
     session->pipe.fd = fd;
     rpmi_pipe_tune(&session->pipe, listener->name.timeout_ms);
-    session->step = listener->show != NULL ? RPMI_GREET_TLS : RPMI_GREET_OPENING;
-    session->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
+    session->step = listener->show != NULL ? RPMI_HANDSHAKE_TLS : RPMI_HANDSHAKE_HELLO;
+    session->handshake_by_ns = rpmi_clock_ns() + RPMI_HANDSHAKE_NS;
     event.data.u64 = index_of(listener, session);
-    if ((listener->show != NULL && rpmi_tls_greet(listener->show, &session->pipe) != 0) ||
+    if ((listener->show != NULL && rpmi_tls_handshake(listener->show, &session->pipe) != 0) ||
         epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         rpmi_pipe_close(&session->pipe);
         return true;
     }
     rpmi_admission_enter(&listener->admission, index_of(listener, session), &origin);
-    __atomic_store_n(&session->state, RPMI_STREAM_SESSION_GREETING, __ATOMIC_RELEASE);
+    __atomic_store_n(&session->state, RPMI_STREAM_SESSION_HANDSHAKE, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -163,13 +163,13 @@ static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_stream_
     rpmi_stream_notify_engine(listener);
 }
 
-static void greet(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+static void handshake(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     int done;
 
-    if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_GREETING)
+    if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_HANDSHAKE)
         return;
-    done = rpmi_stream_greet(listener, session);
+    done = rpmi_stream_handshake(listener, session);
     if (done > 0) {
         hand_over(listener, session);
     } else if (done < 0) {
@@ -220,8 +220,8 @@ static uint64_t due_ns(const struct rpmi_stream_listener *listener,
     uint64_t stalled = __atomic_load_n(&session->stalled_ns, __ATOMIC_RELAXED);
 
     switch (rpmi_stream_session_state(session)) {
-    case RPMI_STREAM_SESSION_GREETING:
-        return session->greet_by_ns;
+    case RPMI_STREAM_SESSION_HANDSHAKE:
+        return session->handshake_by_ns;
     case RPMI_STREAM_SESSION_LIVE:
         return stalled == 0 ? 0 : stalled + (uint64_t)listener->name.timeout_ms * NS_IN_MS;
     default:
@@ -229,7 +229,8 @@ static uint64_t due_ns(const struct rpmi_stream_listener *listener,
     }
 }
 
-/* Out of patience with whoever does not greet, or does not read. Milliseconds to the next. */
+/* End the sessions whose client is late with its handshake, or has not read its answers for
+ * timeout_ms. Returns the milliseconds until the next deadline. */
 static int expire(struct rpmi_stream_listener *listener)
 {
     uint64_t now = rpmi_clock_ns();
@@ -245,7 +246,7 @@ static int expire(struct rpmi_stream_listener *listener)
         if (due > now) {
             left_ms = (int)((due - now) / NS_IN_MS) + 1;
             wait_ms = wait_ms < 0 || left_ms < wait_ms ? left_ms : wait_ms;
-        } else if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_GREETING) {
+        } else if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_HANDSHAKE) {
             show_out(listener, session);
         } else {
             __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
@@ -267,7 +268,7 @@ int rpmi_stream_turn(struct rpmi_listener *base)
         uint64_t tag = events[i].data.u64;
 
         if (tag < listener->sessions)
-            greet(listener, &listener->session[tag]);
+            handshake(listener, &listener->session[tag]);
         else if (tag == TAG_NOTIFY)
             serve_notified(listener);
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h: the server's end of tcp: and unix:. The control thread accepts, greets, serves calls
- * and lets go; the engine reads requests and writes answers.
+ * stream.h: the server's end of tcp: and unix:. The control thread accepts, makes the handshake,
+ * serves calls and ends sessions; the engine reads requests and writes answers.
  *
  * Invariants
  *   a session belongs to the control thread until it is LIVE, to the engine until it is DEAD, then
@@ -27,12 +27,16 @@
 
 enum rpmi_stream_session_state {
     RPMI_STREAM_SESSION_FREE = 0,
-    RPMI_STREAM_SESSION_GREETING = 1,
+    RPMI_STREAM_SESSION_HANDSHAKE = 1,
     RPMI_STREAM_SESSION_LIVE = 2,
     RPMI_STREAM_SESSION_DEAD = 3
 };
 
-enum rpmi_greet_step { RPMI_GREET_TLS = 0, RPMI_GREET_OPENING = 1, RPMI_GREET_ENTRY = 2 };
+enum rpmi_handshake_step {
+    RPMI_HANDSHAKE_TLS = 0,
+    RPMI_HANDSHAKE_HELLO = 1,
+    RPMI_HANDSHAKE_AUTH = 2
+};
 
 /* A request that was begun and not ended in one pass. */
 struct rpmi_begun {
@@ -47,11 +51,11 @@ struct rpmi_stream_session {
     uint32_t state; /* enum rpmi_stream_session_state; atomic */
     struct rpmi_pipe pipe;
 
-    /* While it is greeted. */
-    enum rpmi_greet_step step;
+    /* During the handshake. */
+    enum rpmi_handshake_step step;
     uint32_t got; /* bytes of the message that is awaited */
-    uint64_t greet_by_ns;
-    struct rpmi_talk talk;
+    uint64_t handshake_by_ns;
+    struct rpmi_transcript transcript;
 
     /* The engine's. */
     unsigned char *in;
@@ -87,7 +91,7 @@ struct rpmi_stream_listener {
     uint64_t accept_again_ns;    /* no descriptors left: try again then; 0: now */
     struct rpmi_stream_session *session;
     uint32_t sessions;
-    struct rpmi_admission admission; /* those of them that are being greeted */
+    struct rpmi_admission admission; /* those of them that are in their handshake */
     unsigned char *buffers;
     uint32_t high;    /* no session in use from here on; atomic */
     uint32_t live;    /* sessions of the engine; atomic */
@@ -115,9 +119,10 @@ static inline uint32_t rpmi_stream_session_state(const struct rpmi_stream_sessio
 int rpmi_stream_listen(struct rpmi_stream_listener *listener);
 void rpmi_stream_unlisten(struct rpmi_stream_listener *listener);
 
-/* greet.c: go on with a greeting. 1: the client is in, 0: more is to come, or why it is to be shown
- * out. */
-int rpmi_stream_greet(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session);
+/* handshake.c: go on with a handshake. 1: the client is in, 0: more is to come, or why it is to be
+ * shown out. */
+int rpmi_stream_handshake(struct rpmi_stream_listener *listener,
+                          struct rpmi_stream_session *session);
 
 /* sessions.c: watch the sockets and the eventfd; the control thread's turn; the end of all
  * clients. */

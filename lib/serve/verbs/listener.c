@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.c: a server's address on RDMA devices: listen, hear of connections, greet, let go.
+ * listener.c: a server's address on RDMA devices: listen, take connection requests, end sessions.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -190,7 +190,7 @@ static int listener_open(struct rpm_server *server, const struct rpmi_url *url,
         err = rpmi_endpoint_parse(url->address, &at);
     if (err == 0) {
         (void)snprintf(listener->base.pool, sizeof(listener->base.pool), "%s", at.pool);
-        listener->sessions_n = server->clients_max + RPMI_GREETERS;
+        listener->sessions_n = server->clients_max + RPMI_ADMISSION_SPARE;
         listener->sessions =
             rpmi_alloc(listener->sessions_n * sizeof(listener->sessions[0]), RPMI_LINE_BYTES);
         if (listener->sessions == NULL ||
@@ -248,8 +248,8 @@ static void take_events(struct rpmi_verbs_listener *listener)
 
 static bool overdue(const struct rpmi_verbs_session *session)
 {
-    return rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_GREETING &&
-           rpmi_clock_ns() >= session->greet_by_ns;
+    return rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_HANDSHAKE &&
+           rpmi_clock_ns() >= session->handshake_by_ns;
 }
 
 static int listener_turn(struct rpmi_listener *base)

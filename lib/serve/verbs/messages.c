@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * messages.c: what clients SEND: RPC requests are carried out in the engine's batch, entries and
- * calls go to the control thread.
+ * messages.c: what clients SEND: RPC requests are carried out in the engine's batch, auth messages
+ * and calls go to the control thread.
  *
  * One done message answers all RPC requests of a pass but lists of steps, each of which has its
  * answer in a message of its own. They go when there is room for them: the count in each is
@@ -144,8 +144,8 @@ static bool take_message(struct rpmi_verbs_listener *listener, struct rpmi_verbs
 
     if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_IDLE)
         return false;
-    if (state == RPMI_VERBS_SESSION_GREETING && rpmi_msg_kind(message, len) == RPMI_MSG_ENTRY)
-        memcpy(session->talk.entry, message + RPMI_MSG_HEAD, RPMI_ENTRY_BYTES);
+    if (state == RPMI_VERBS_SESSION_HANDSHAKE && rpmi_msg_kind(message, len) == RPMI_MSG_AUTH)
+        memcpy(session->transcript.auth, message + RPMI_MSG_HEAD, RPMI_AUTH_BYTES);
     else if (state == RPMI_VERBS_SESSION_LIVE && rpmi_msg_kind(message, len) == RPMI_MSG_CALL)
         memcpy(base->call, message + RPMI_MSG_HEAD, RPMI_CALL_BYTES);
     else
@@ -210,7 +210,7 @@ static bool served(const struct rpmi_verbs_session *session)
 {
     uint32_t state = rpmi_verbs_session_state(session);
 
-    return (state == RPMI_VERBS_SESSION_GREETING || state == RPMI_VERBS_SESSION_LIVE) &&
+    return (state == RPMI_VERBS_SESSION_HANDSHAKE || state == RPMI_VERBS_SESSION_LIVE) &&
            __atomic_load_n(&session->gone, __ATOMIC_RELAXED) == 0;
 }
 

@@ -179,27 +179,27 @@ static int make_queues(struct rpmi_verbs_session *session)
 static int set_up(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                   const struct rdma_conn_param *param)
 {
-    int err = rpmi_opening_get(param->private_data, param->private_data_len);
+    int err = rpmi_net_hello_get(param->private_data, param->private_data_len);
 
     if (err == 0)
         err = rpmi_serve_nic_of(listener, session->id->verbs, &session->nic);
     if (err != 0)
         return err;
-    memcpy(session->talk.opening, param->private_data, RPMI_OPENING_BYTES);
+    memcpy(session->transcript.hello, param->private_data, RPMI_NET_HELLO_BYTES);
     session->pd = ibv_alloc_pd(session->nic->nic.verbs);
     if (session->pd == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no protection domain: %s", strerror(errno));
     err = make_buffers(session);
     if (err == 0)
         err = make_queues(session);
-    return err != 0 ? err : rpmi_challenge_make(&session->talk, 0);
+    return err != 0 ? err : rpmi_challenge_make(&session->transcript, 0);
 }
 
 static int accept_client(struct rpmi_verbs_session *session, const struct rdma_conn_param *theirs)
 {
     uint8_t reads = session->nic->nic.reads_max;
     struct rdma_conn_param param = {
-        .private_data = session->talk.challenge,
+        .private_data = session->transcript.challenge,
         .private_data_len = RPMI_CHALLENGE_BYTES,
         .responder_resources = theirs->initiator_depth < reads ? theirs->initiator_depth : reads,
         .initiator_depth = 1,
@@ -215,12 +215,12 @@ static int accept_client(struct rpmi_verbs_session *session, const struct rdma_c
 /* Say no, with the reason where there is room for one. */
 static void refuse(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id, int status)
 {
-    struct rpmi_talk talk = { 0 };
+    struct rpmi_transcript transcript = { 0 };
 
     rpmi_diag(RPM_DIAG_NOTICE, "a client was refused: %s", rpm_last_error());
     rpmi_count(&listener->base.server->stats.refused, 1);
-    if (rpmi_challenge_make(&talk, status) == 0)
-        (void)rdma_reject(id, talk.challenge, RPMI_CHALLENGE_BYTES);
+    if (rpmi_challenge_make(&transcript, status) == 0)
+        (void)rdma_reject(id, transcript.challenge, RPMI_CHALLENGE_BYTES);
 }
 
 void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id,
@@ -250,52 +250,53 @@ void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_
         return;
     }
     rpmi_admission_enter(&listener->admission, index_of(listener, session), &origin);
-    session->greet_by_ns = rpmi_clock_ns() + RPMI_GREETING_NS;
-    __atomic_store_n(&session->state, RPMI_VERBS_SESSION_GREETING, __ATOMIC_RELEASE);
+    session->handshake_by_ns = rpmi_clock_ns() + RPMI_HANDSHAKE_NS;
+    __atomic_store_n(&session->state, RPMI_VERBS_SESSION_HANDSHAKE, __ATOMIC_RELEASE);
     rpmi_kick(listener->engine_kick_fd);
 }
 
-static void put_welcome(struct rpmi_verbs_session *session, const struct rpmi_grant_key *scratch)
+static void put_accept(struct rpmi_verbs_session *session, const struct rpmi_grant_key *scratch)
 {
     unsigned char *message = rpmi_verbs_answer_at(session);
-    unsigned char *at = message + RPMI_WELCOME_AT_MESSAGES;
+    unsigned char *at = message + RPMI_ACCEPT_AT_MESSAGES;
 
-    rpmi_msg_head(message, RPMI_MSG_WELCOME, RPMI_WELCOME_MSG);
+    rpmi_msg_head(message, RPMI_MSG_ACCEPT, RPMI_ACCEPT_MSG);
     rpmi_store32(at, RPMI_VERBS_RECEIVES);
     rpmi_store32(at + 4, 0);
-    rpmi_grant_put(message + RPMI_WELCOME_AT_GRANT, scratch);
-    memcpy(session->talk.beside, at, RPMI_WELCOME_BESIDE);
-    session->talk.beside_bytes = RPMI_WELCOME_BESIDE;
+    rpmi_grant_put(message + RPMI_ACCEPT_AT_GRANT, scratch);
+    memcpy(session->transcript.beside, at, RPMI_ACCEPT_BESIDE);
+    session->transcript.beside_bytes = RPMI_ACCEPT_BESIDE;
 }
 
 /* False: it is let go. Whoever may not come in is told so, and then stays until it leaves or its
  * time is over: a message on its way does not survive its queue pair. */
-static bool greet(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
+static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     struct rpm_server *server = listener->base.server;
     unsigned char *message = rpmi_verbs_answer_at(session);
     struct rpmi_grant_key scratch = { 0 };
-    struct rpmi_welcome welcome;
-    struct rpmi_entry entry;
-    int err = rpmi_entry_get(&session->talk, server->secret, &entry);
+    struct rpmi_accept accepted;
+    struct rpmi_auth auth;
+    int err = rpmi_auth_get(&session->transcript, server->secret, &auth);
 
     if (err != 0)
-        rpmi_session_refuse(&listener->base, err, &welcome);
+        rpmi_session_refuse(&listener->base, err, &accepted);
     else
-        err = rpmi_session_enter(&listener->base, &session->base, &entry, &welcome);
+        err = rpmi_session_enter(&listener->base, &session->base, &auth, &accepted);
     if (err == 0) {
         err = rpmi_regions_grant(listener, session, RPMI_KEY_SCRATCH, &scratch);
         if (err != 0) {
             rpmi_session_leave(&listener->base, &session->base);
-            rpmi_session_refuse(&listener->base, err, &welcome);
+            rpmi_session_refuse(&listener->base, err, &accepted);
         }
     }
     if (err == 0) {
-        welcome.facts = session->nic->facts;
-        welcome.depth = RPMI_VERBS_RECEIVES;
+        accepted.facts = session->nic->facts;
+        accepted.depth = RPMI_VERBS_RECEIVES;
     }
-    put_welcome(session, &scratch);
-    if (rpmi_sealed_make(&session->talk, server->secret, &welcome, message + RPMI_MSG_HEAD) != 0)
+    put_accept(session, &scratch);
+    if (rpmi_sealed_make(&session->transcript, server->secret, &accepted,
+                         message + RPMI_MSG_HEAD) != 0)
         return false;
     if (err == 0) {
         rpmi_admission_leave(&listener->admission, index_of(listener, session));
@@ -304,7 +305,7 @@ static bool greet(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
         __atomic_store_n(&session->state, RPMI_VERBS_SESSION_LIVE, __ATOMIC_RELEASE);
     }
     session->refused = err != 0;
-    return rpmi_msg_send(session, message, RPMI_WELCOME_MSG);
+    return rpmi_msg_send(session, message, RPMI_ACCEPT_MSG);
 }
 
 /* Serve a call; keys that it grants are registered before the answer says so, those that it takes
@@ -346,8 +347,8 @@ void rpmi_verbs_session_serve(struct rpmi_verbs_listener *listener,
     bool stays = true;
 
     if (__atomic_load_n(&session->base.call_state, __ATOMIC_ACQUIRE) == RPMI_SESSION_ASKED) {
-        if (state == RPMI_VERBS_SESSION_GREETING && !session->refused)
-            stays = greet(listener, session);
+        if (state == RPMI_VERBS_SESSION_HANDSHAKE && !session->refused)
+            stays = handshake(listener, session);
         else if (state == RPMI_VERBS_SESSION_LIVE)
             stays = answer_call(listener, session);
     }
@@ -369,7 +370,7 @@ void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
 {
     uint32_t state = rpmi_verbs_session_state(session);
 
-    if (state != RPMI_VERBS_SESSION_GREETING && state != RPMI_VERBS_SESSION_LIVE)
+    if (state != RPMI_VERBS_SESSION_HANDSHAKE && state != RPMI_VERBS_SESSION_LIVE)
         return;
     rpmi_admission_leave(&listener->admission, index_of(listener, session));
     (void)rdma_disconnect(session->id);

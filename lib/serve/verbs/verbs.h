@@ -2,8 +2,8 @@
 /*
  * verbs.h: the server's side of verbs:. Each client has a protection domain, a queue pair and a
  * completion queue of its own, and one registration for each key and right. The NIC carries out
- * reads, writes, atomics and FLUSH by itself; messages come to the engine, which hands entries and
- * calls to the control thread.
+ * reads, writes, atomics and FLUSH by itself; messages come to the engine, which hands auth
+ * messages and calls to the control thread.
  *
  * Invariants
  *   what a key opened is registered for nobody else, and not any more once its close is answered
@@ -44,7 +44,7 @@ struct rpmi_serve_nic {
 /* By the control thread, but for CLOSED -> LEFT: by the engine while it runs. */
 enum rpmi_verbs_session_state {
     RPMI_VERBS_SESSION_FREE = 0,
-    RPMI_VERBS_SESSION_GREETING = 1,
+    RPMI_VERBS_SESSION_HANDSHAKE = 1,
     RPMI_VERBS_SESSION_LIVE = 2,
     RPMI_VERBS_SESSION_CLOSED = 3,
     RPMI_VERBS_SESSION_LEFT = 4
@@ -62,10 +62,10 @@ struct rpmi_verbs_session {
     struct rpmi_qp qp;
     struct ibv_mr *buffers_mr;
     unsigned char *buffers; /* receives, dones, answer, fenced, results */
-    uint64_t greet_by_ns;
+    uint64_t handshake_by_ns;
     bool refused;         /* and told so: it is to leave */
     uint64_t probe_at_ns; /* when to see whether it lives */
-    struct rpmi_talk talk;
+    struct rpmi_transcript transcript;
 
     /* of the control thread */
     struct ibv_mr *read_mr[RPMI_KEYS_MAX];
@@ -98,7 +98,7 @@ struct rpmi_verbs_listener {
     uint32_t nics_n; /* atomic: grows only */
     struct rpmi_verbs_session *sessions;
     uint32_t sessions_n;
-    struct rpmi_admission admission; /* those of them that are being greeted */
+    struct rpmi_admission admission; /* those of them that are in their handshake */
 };
 
 static inline struct rpmi_verbs_listener *rpmi_verbs_listener_of(struct rpmi_listener *listener)

@@ -75,21 +75,22 @@ static int check_server(int sock, const char *path, bool ours)
     return rpmi_fail(RPM_E_DENIED, "the server at %s belongs to another user", path);
 }
 
-static int judge_welcome(const struct rpmi_shm *shm, const struct rpmi_grant *grant, int fds)
+static int judge_accept(const struct rpmi_shm *shm, const struct rpmi_grant *grant, int fds)
 {
-    const struct rpmi_welcome *welcome = &grant->welcome;
+    const struct rpmi_accept *accepted = &grant->accepted;
 
-    if (welcome->status != 0)
-        return rpmi_fail(welcome->status, "%s",
-                         welcome->text[0] != '\0' ? welcome->text : "the server refused");
+    if (accepted->status != 0)
+        return rpmi_fail(accepted->status, "%s",
+                         accepted->text[0] != '\0' ? accepted->text : "the server refused");
     if (fds != RPMI_FDS)
         return rpmi_fail(RPM_E_PROTO, "the server sent %d descriptors, not %d", fds, RPMI_FDS);
-    if (shm->hello.mode != RPMI_MODE_AUTO && welcome->mode != shm->hello.mode)
+    if (shm->hello.mode != RPMI_MODE_AUTO && accepted->mode != shm->hello.mode)
         return rpmi_fail(RPM_E_PROTO, "the server granted another mode than was asked for");
-    if (welcome->mode == RPMI_MODE_RING && (welcome->depth < 2 || welcome->depth > RPMI_DEPTH_MAX ||
-                                            (welcome->depth & (welcome->depth - 1)) != 0 ||
-                                            welcome->staging_bytes < shm->hello.staging_bytes ||
-                                            welcome->staging_bytes > RPMI_STAGING_MAX))
+    if (accepted->mode == RPMI_MODE_RING &&
+        (accepted->depth < 2 || accepted->depth > RPMI_DEPTH_MAX ||
+         (accepted->depth & (accepted->depth - 1)) != 0 ||
+         accepted->staging_bytes < shm->hello.staging_bytes ||
+         accepted->staging_bytes > RPMI_STAGING_MAX))
         return rpmi_fail(RPM_E_PROTO, "the server granted a ring that cannot be");
     return 0;
 }
@@ -98,7 +99,7 @@ static int judge_welcome(const struct rpmi_shm *shm, const struct rpmi_grant *gr
  * The pool of a direct link is a file: it cannot be sealed. */
 static int check_lent(const struct rpmi_grant *grant)
 {
-    bool ring = grant->welcome.mode == RPMI_MODE_RING;
+    bool ring = grant->accepted.mode == RPMI_MODE_RING;
 
     for (int i = RPMI_FD_LIVENESS; i <= (ring ? RPMI_FD_RING : RPMI_FD_LIVENESS); i++) {
         int seals = fcntl(grant->fds[i], F_GET_SEALS);
@@ -114,7 +115,7 @@ static int check_lent(const struct rpmi_grant *grant)
 
 static int shake_hands(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant)
 {
-    unsigned char bytes[RPMI_WELCOME_BYTES];
+    unsigned char bytes[RPMI_ACCEPT_BYTES];
     int fds[RPMI_SOCK_FDS_MAX];
     int n = 0;
     int got;
@@ -128,9 +129,9 @@ static int shake_hands(const struct rpmi_shm *shm, uint64_t deadline_ns, struct 
     got = rpmi_sock_recv(grant->sock, bytes, sizeof(bytes), fds, &n, deadline_ns);
     if (got < 0)
         return got;
-    err = rpmi_welcome_get(bytes, (size_t)got, &grant->welcome);
+    err = rpmi_accept_get(bytes, (size_t)got, &grant->accepted);
     if (err == 0)
-        err = judge_welcome(shm, grant, n);
+        err = judge_accept(shm, grant, n);
     for (int i = 0; i < n; i++) {
         if (err == 0 && i < RPMI_FDS)
             grant->fds[i] = fds[i];

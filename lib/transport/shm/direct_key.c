@@ -70,7 +70,7 @@ static int stage_alloc(struct rpmi_shm *shm)
 
 int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 {
-    const struct rpmi_welcome *welcome = &grant->welcome;
+    const struct rpmi_accept *accepted = &grant->accepted;
     struct rpmi_direct *direct = &shm->direct;
     bool fresh = shm->stage.base == NULL;
     int err;
@@ -79,25 +79,25 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     if (direct->lock_fd < 0)
         return rpmi_fail(RPM_E_NOCAP, "cannot open the pool for locks: %s; mode=ring needs none",
                          strerror(errno));
-    if (welcome->facts.domain == RPM_DOMAIN_ADR && !rpmi_cpu.can_flush) {
+    if (accepted->facts.domain == RPM_DOMAIN_ADR && !rpmi_cpu.can_flush) {
         err =
             rpmi_fail(RPM_E_NOCAP, "the server lends a pool in the domain ADR, and this program's "
                                    "CPU has no instruction to flush it: connect with mode=ring");
         goto close_lock;
     }
-    err = map_file(grant->fds[RPMI_FD_POOL], welcome->pool_bytes, welcome->facts.medium,
+    err = map_file(grant->fds[RPMI_FD_POOL], accepted->pool_bytes, accepted->facts.medium,
                    &direct->pool);
     if (err != 0)
         goto close_lock;
-    err = map_file(grant->fds[RPMI_FD_DRAM], welcome->dram_bytes, RPM_MEDIUM_DRAM, &direct->dram);
+    err = map_file(grant->fds[RPMI_FD_DRAM], accepted->dram_bytes, RPM_MEDIUM_DRAM, &direct->dram);
     if (err != 0)
         goto unmap_pool;
     err = stage_alloc(shm);
     if (err != 0)
         goto unmap_dram;
-    direct->pool_bytes = welcome->pool_bytes;
-    direct->dram_bytes = welcome->dram_bytes;
-    direct->past_cache = welcome->facts.domain == RPM_DOMAIN_ADR;
+    direct->pool_bytes = accepted->pool_bytes;
+    direct->dram_bytes = accepted->dram_bytes;
+    direct->past_cache = accepted->facts.domain == RPM_DOMAIN_ADR;
     memset(direct->key, 0, sizeof(direct->key));
     direct->key[RPMI_KEY_SCRATCH] = (struct rpmi_shm_key){
         .base = direct->scratch,
@@ -111,9 +111,9 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     return 0;
 
 unmap_dram:
-    (void)munmap(direct->dram, welcome->dram_bytes);
+    (void)munmap(direct->dram, accepted->dram_bytes);
 unmap_pool:
-    (void)munmap(direct->pool, welcome->pool_bytes);
+    (void)munmap(direct->pool, accepted->pool_bytes);
 close_lock:
     (void)close(direct->lock_fd);
     direct->lock_fd = -1;

@@ -36,7 +36,7 @@
 
 static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
 {
-    uint64_t bytes = rpmi_ring_bytes(grant->welcome.depth, grant->welcome.staging_bytes);
+    uint64_t bytes = rpmi_ring_bytes(grant->accepted.depth, grant->accepted.staging_bytes);
     struct stat st;
     void *base;
 
@@ -45,7 +45,7 @@ static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
     base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, grant->fds[RPMI_FD_RING], 0);
     if (base == MAP_FAILED)
         return rpmi_fail(RPM_E_NOMEM, "cannot map the ring: %s", strerror(errno));
-    rpmi_ring_layout(ring, base, grant->welcome.depth, grant->welcome.staging_bytes);
+    rpmi_ring_layout(ring, base, grant->accepted.depth, grant->accepted.staging_bytes);
     return 0;
 }
 

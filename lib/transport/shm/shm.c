@@ -63,15 +63,15 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
 /* Take over what was granted. The socket stays the grant's on failure. */
 static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 {
-    const struct rpmi_welcome *welcome = &grant->welcome;
+    const struct rpmi_accept *accepted = &grant->accepted;
     int err = rpmi_liveness_map(grant->fds[RPMI_FD_LIVENESS], &shm->liveness);
 
     if (err != 0)
         return err;
     shm->light = rpmi_membarrier_register() && shm->liveness->light != 0;
-    shm->mode = welcome->mode;
-    err = welcome->mode == RPMI_MODE_DIRECT ? rpmi_direct_attach(shm, grant)
-                                            : rpmi_ring_attach(shm, grant);
+    shm->mode = accepted->mode;
+    err = accepted->mode == RPMI_MODE_DIRECT ? rpmi_direct_attach(shm, grant)
+                                             : rpmi_ring_attach(shm, grant);
     if (err != 0) {
         rpmi_liveness_unmap(shm->liveness);
         shm->liveness = NULL;
@@ -79,9 +79,9 @@ static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     }
     shm->sock = grant->sock;
     grant->sock = -1;
-    shm->link.facts = welcome->facts;
-    shm->link.client = welcome->client;
-    shm->link.server_epoch = welcome->server_epoch;
+    shm->link.facts = accepted->facts;
+    shm->link.client = accepted->client;
+    shm->link.server_epoch = accepted->server_epoch;
     shm->link.lost = 0;
     return 0;
 }
@@ -162,7 +162,7 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 
     if (err != 0)
         return err;
-    err = rpmi_far_same_ground(&link->facts, &grant.welcome.facts);
+    err = rpmi_far_same_ground(&link->facts, &grant.accepted.facts);
     if (err == 0)
         err = attach_again(shm, &grant);
     rpmi_grant_drop(&grant);

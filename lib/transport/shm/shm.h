@@ -21,7 +21,7 @@
 #include <librpm/facts.h>
 #include <stdbool.h>
 
-/* Descriptors of a welcome: the control page first, then by mode. */
+/* Descriptors of an accept message: the control page first, then by mode. */
 enum {
     RPMI_FD_LIVENESS = 0,
     RPMI_FD_POOL = 1, /* direct */
@@ -100,7 +100,7 @@ static inline struct rpmi_shm *rpmi_shm_of(struct rpmi_link *link)
 /* dial.c: what a server answered. */
 struct rpmi_grant {
     int sock;
-    struct rpmi_welcome welcome;
+    struct rpmi_accept accepted;
     int fds[RPMI_FDS];
 };
 

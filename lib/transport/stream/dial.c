@@ -150,14 +150,14 @@ static int shake_tls(const struct rpmi_stream *stream, uint64_t deadline_ns, str
     return err < 0 ? err : 0;
 }
 
-static int judge_welcome(const struct rpmi_stream *stream, const struct rpmi_welcome *welcome)
+static int judge_accept(const struct rpmi_stream *stream, const struct rpmi_accept *accepted)
 {
-    if (welcome->status != 0)
-        return rpmi_fail(welcome->status, "%s",
-                         welcome->text[0] != '\0' ? welcome->text : "the server refused");
-    if (welcome->mode != RPMI_MODE_RING || welcome->depth < stream->entry.depth ||
-        welcome->depth < 2 || welcome->depth > RPMI_DEPTH_MAX ||
-        (welcome->depth & (welcome->depth - 1)) != 0)
+    if (accepted->status != 0)
+        return rpmi_fail(accepted->status, "%s",
+                         accepted->text[0] != '\0' ? accepted->text : "the server refused");
+    if (accepted->mode != RPMI_MODE_RING || accepted->depth < stream->auth.depth ||
+        accepted->depth < 2 || accepted->depth > RPMI_DEPTH_MAX ||
+        (accepted->depth & (accepted->depth - 1)) != 0)
         return rpmi_fail(RPM_E_PROTO, "the server granted a stream that cannot be");
     return 0;
 }
@@ -181,29 +181,29 @@ static int receive_challenge(struct rpmi_pipe *pipe, uint64_t deadline_ns,
 }
 
 static int shake_hands(const struct rpmi_stream *stream, uint64_t deadline_ns,
-                       struct rpmi_pipe *pipe, struct rpmi_welcome *welcome)
+                       struct rpmi_pipe *pipe, struct rpmi_accept *accepted)
 {
     unsigned char sealed[RPMI_SEALED_BYTES];
-    struct rpmi_talk talk;
-    int err = rpmi_opening_make(&talk);
+    struct rpmi_transcript transcript;
+    int err = rpmi_net_hello_make(&transcript);
 
     if (err == 0)
-        err = rpmi_pipe_send_all(pipe, talk.opening, sizeof(talk.opening), deadline_ns);
+        err = rpmi_pipe_send_all(pipe, transcript.hello, sizeof(transcript.hello), deadline_ns);
     if (err == 0)
-        err = receive_challenge(pipe, deadline_ns, talk.challenge);
+        err = receive_challenge(pipe, deadline_ns, transcript.challenge);
     if (err == 0)
-        err = rpmi_entry_make(&talk, stream->secret, &stream->entry);
+        err = rpmi_auth_make(&transcript, stream->secret, &stream->auth);
     if (err == 0)
-        err = rpmi_pipe_send_all(pipe, talk.entry, sizeof(talk.entry), deadline_ns);
+        err = rpmi_pipe_send_all(pipe, transcript.auth, sizeof(transcript.auth), deadline_ns);
     if (err == 0)
         err = rpmi_pipe_recv_all(pipe, sealed, sizeof(sealed), deadline_ns);
     if (err == 0)
-        err = rpmi_sealed_get(&talk, stream->secret, sealed, welcome);
-    return err == 0 ? judge_welcome(stream, welcome) : err;
+        err = rpmi_sealed_get(&transcript, stream->secret, sealed, accepted);
+    return err == 0 ? judge_accept(stream, accepted) : err;
 }
 
 int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, struct rpmi_pipe *pipe,
-                     struct rpmi_welcome *welcome)
+                     struct rpmi_accept *accepted)
 {
     int err;
 
@@ -218,7 +218,7 @@ int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, str
     if (stream->trust != NULL)
         err = shake_tls(stream, deadline_ns, pipe);
     if (err == 0)
-        err = shake_hands(stream, deadline_ns, pipe, welcome);
+        err = shake_hands(stream, deadline_ns, pipe, accepted);
     if (err != 0)
         rpmi_pipe_close(pipe);
     return err;

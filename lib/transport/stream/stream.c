@@ -23,9 +23,9 @@
 static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_stream *stream)
 {
     stream->gathers = opts->gathers;
-    stream->entry.depth = opts->depth;
-    stream->entry.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
-    (void)memcpy(stream->entry.pool, stream->name.endpoint.pool, sizeof(stream->entry.pool));
+    stream->auth.depth = opts->depth;
+    stream->auth.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
+    (void)memcpy(stream->auth.pool, stream->name.endpoint.pool, sizeof(stream->auth.pool));
     return rpmi_far_take_opts(opts, stream->secret);
 }
 
@@ -45,7 +45,7 @@ static int take_memory(struct rpmi_stream *stream, uint32_t slots)
     stream->slot = rpmi_alloc(slots * sizeof(stream->slot[0]), RPMI_LINE_BYTES);
     stream->piece = rpmi_alloc(stream->piece_room, sizeof(uint64_t));
     stream->in = rpmi_alloc(RPMI_STREAM_IN_BYTES, sizeof(uint64_t));
-    stream->stage.bytes = stream->entry.staging_bytes;
+    stream->stage.bytes = stream->auth.staging_bytes;
     stream->stage.base = rpmi_alloc(stream->stage.bytes, RPMI_PAGE_BYTES);
     if (stream->slot == NULL || stream->piece == NULL || stream->in == NULL ||
         stream->stage.base == NULL)
@@ -68,7 +68,7 @@ static void stream_free(struct rpmi_stream *stream)
 
 /* Begin to count anew on a connection that was just made. */
 static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
-                   const struct rpmi_welcome *welcome)
+                   const struct rpmi_accept *accepted)
 {
     stream->pipe = *pipe;
     stream->posted = stream->sent = stream->done = stream->reaped = 0;
@@ -80,10 +80,10 @@ static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
     stream->data_left = 0;
     stream->call.wanted = stream->call.here = false;
     stream->watches_room = false;
-    stream->link.facts = welcome->facts;
+    stream->link.facts = accepted->facts;
     stream->link.flags = RPMI_LINK_STEPS | RPMI_LINK_COUNTS;
-    stream->link.client = welcome->client;
-    stream->link.server_epoch = welcome->server_epoch;
+    stream->link.client = accepted->client;
+    stream->link.server_epoch = accepted->server_epoch;
     stream->link.lost = 0;
 }
 
@@ -92,7 +92,7 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
 {
     uint64_t deadline = rpmi_clock_ns() + opts->timeout_us * 1000u;
     struct rpmi_stream *stream = rpmi_alloc(sizeof(*stream), RPMI_LINE_BYTES);
-    struct rpmi_welcome welcome;
+    struct rpmi_accept accepted;
     struct rpmi_pipe pipe;
     int err;
 
@@ -104,10 +104,10 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
     if (err == 0)
         err = take_opts(opts, stream);
     if (err == 0)
-        err = rpmi_stream_dial(stream, deadline, &pipe, &welcome);
+        err = rpmi_stream_dial(stream, deadline, &pipe, &accepted);
     if (err == 0) {
-        err = take_memory(stream, welcome.depth);
-        attach(stream, &pipe, &welcome);
+        err = take_memory(stream, accepted.depth);
+        attach(stream, &pipe, &accepted);
     }
     if (err == 0)
         *link = &stream->link;
@@ -116,8 +116,8 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
     return err;
 }
 
-/* Does what was made for the first welcome hold for this one? */
-static int same_ground(const struct rpmi_stream *stream, const struct rpmi_welcome *now)
+/* Does what was made for the first accept message hold for this one? */
+static int same_ground(const struct rpmi_stream *stream, const struct rpmi_accept *now)
 {
     if (stream->slots != now->depth)
         return rpmi_fail(RPM_E_NOCAP, "the server came back with another depth: open anew");
@@ -127,18 +127,18 @@ static int same_ground(const struct rpmi_stream *stream, const struct rpmi_welco
 static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 {
     struct rpmi_stream *stream = rpmi_stream_of(link);
-    struct rpmi_welcome welcome;
+    struct rpmi_accept accepted;
     struct rpmi_pipe pipe;
-    int err = rpmi_stream_dial(stream, deadline_ns, &pipe, &welcome);
+    int err = rpmi_stream_dial(stream, deadline_ns, &pipe, &accepted);
 
     if (err != 0)
         return err;
-    err = same_ground(stream, &welcome);
+    err = same_ground(stream, &accepted);
     if (err != 0) {
         rpmi_pipe_close(&pipe);
         return err;
     }
-    attach(stream, &pipe, &welcome);
+    attach(stream, &pipe, &accepted);
     err = rpmi_watch_add(&stream->watch, stream->pipe.fd);
     if (err != 0) {
         rpmi_pipe_close(&stream->pipe);

@@ -4,7 +4,7 @@
  * from staging memory; answers come back as one count, with failures and results in between.
  *
  * Invariants
- *   reaped <= done <= sent <= posted <= reaped + slots, all counted from the greeting
+ *   reaped <= done <= sent <= posted <= reaped + slots, all counted from the handshake
  *   a slot is reused only when its request was reaped, so all of it was sent before
  *   the client believes nothing: a count, a length, a result is judged before it is used
  */
@@ -16,7 +16,7 @@
 #include "transport/stream/pipe.h"
 #include "transport/transport.h"
 #include "transport/watch.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 #include "wire/stream.h"
 
 #define RPMI_STREAM_IN_BYTES 65536u
@@ -49,7 +49,7 @@ struct rpmi_stream {
     bool watches_room; /* for requests that did not go out yet */
     struct rpmi_stream_name name;
     struct ssl_ctx_st *trust; /* NULL: no TLS */
-    struct rpmi_entry entry;  /* repeated at a reconnect */
+    struct rpmi_auth auth;    /* repeated at a reconnect */
     char secret[RPMI_SECRET_BYTES];
     struct rpmi_stage stage;
     bool spins;
@@ -97,7 +97,7 @@ static inline void rpmi_stream_count_sent(struct rpmi_stream *stream, uint64_t b
 /* dial.c: connect and be let in. Owns nothing on failure. RPM_E_REFUSED, RPM_E_DENIED,
  * RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_PROTO, RPM_E_VERSION, or what the server says. */
 int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, struct rpmi_pipe *pipe,
-                     struct rpmi_welcome *welcome);
+                     struct rpmi_accept *accepted);
 
 /* send.c */
 int rpmi_stream_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);

@@ -236,7 +236,7 @@ int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pi
     return 0;
 }
 
-int rpmi_tls_greet(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe)
+int rpmi_tls_handshake(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe)
 {
     int err = attach(ctx, pipe);
 

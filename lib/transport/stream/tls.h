@@ -29,7 +29,7 @@ void rpmi_tls_forget(struct ssl_ctx_st **ctx);
 int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pipe);
 
 /* The same, as a server. RPM_E_NOMEM. */
-int rpmi_tls_greet(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe);
+int rpmi_tls_handshake(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe);
 
 /* Go on with the handshake, without waiting. 1: done, 0: not yet, RPM_E_LOST, RPM_E_DENIED: not
  * whom we trust, RPM_E_PROTO: no TLS there, or none that we speak. */

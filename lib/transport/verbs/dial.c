@@ -100,7 +100,7 @@ static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *e
     }
 }
 
-/* Wait for one event. What comes with it goes to @talk's challenge. */
+/* Wait for one event. What comes with it goes to @transcript's challenge. */
 static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint64_t deadline_ns)
 {
     struct rdma_cm_event *event;
@@ -115,7 +115,8 @@ static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint6
             err = rpmi_fail(RPM_E_PROTO, "whoever serves at %s:%s is no librpm server",
                             verbs->opts.to.host, verbs->opts.to.port);
         else
-            memcpy(verbs->talk.challenge, event->param.conn.private_data, RPMI_CHALLENGE_BYTES);
+            memcpy(verbs->transcript.challenge, event->param.conn.private_data,
+                   RPMI_CHALLENGE_BYTES);
     }
     (void)rdma_ack_cm_event(event);
     return err;
@@ -220,8 +221,8 @@ static int use_device(struct rpmi_verbs *verbs)
 static int establish(struct rpmi_verbs *verbs, uint64_t deadline_ns)
 {
     struct rdma_conn_param param = {
-        .private_data = verbs->talk.opening,
-        .private_data_len = RPMI_OPENING_BYTES,
+        .private_data = verbs->transcript.hello,
+        .private_data_len = RPMI_NET_HELLO_BYTES,
         .responder_resources = 1, /* nobody reads from us */
         .initiator_depth = verbs->nic.reads_out,
         .retry_count = (uint8_t)verbs->opts.retries,
@@ -243,7 +244,7 @@ static void forget(struct rpmi_verbs *verbs)
 {
     memset(verbs->key, 0, sizeof(verbs->key));
     memset(verbs->fenced, 0, sizeof(verbs->fenced));
-    verbs->credits = 2; /* until the welcome says how many */
+    verbs->credits = 2; /* until the accept message says how many */
     verbs->messages_out = 0;
     verbs->posted = verbs->finished = verbs->unsignaled = 0;
     verbs->rpcs = verbs->rpcs_done = verbs->fence_rpc = 0;
@@ -251,14 +252,14 @@ static void forget(struct rpmi_verbs *verbs)
     verbs->sent_tail = verbs->sent_head = 0;
     verbs->rpc_status = verbs->broken_status = 0;
     verbs->broken = verbs->told_failure = verbs->refusing = false;
-    verbs->asking = verbs->welcomed = verbs->replied = false;
+    verbs->asking = verbs->accepted = verbs->replied = false;
     verbs->rest.whole = true;
     verbs->wants = false;
 }
 
 static int try_address(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadline_ns)
 {
-    int err = rpmi_opening_make(&verbs->talk);
+    int err = rpmi_net_hello_make(&verbs->transcript);
 
     if (err != 0)
         return err;
@@ -278,7 +279,7 @@ static int try_address(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t d
     return err;
 }
 
-int rpmi_verbs_dial(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_welcome *welcome)
+int rpmi_verbs_dial(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_accept *accepted)
 {
     struct addrinfo *found;
     int err = look_up(verbs->opts.to.host, verbs->opts.to.port, AF_UNSPEC, &found);
@@ -290,7 +291,7 @@ int rpmi_verbs_dial(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_
         forget(verbs);
         err = try_address(verbs, at->ai_addr, deadline_ns);
         if (err == 0)
-            err = rpmi_verbs_greet(verbs, deadline_ns, welcome);
+            err = rpmi_verbs_handshake(verbs, deadline_ns, accepted);
         if (err != 0)
             rpmi_verbs_hang_up(verbs);
     }

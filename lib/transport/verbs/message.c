@@ -33,8 +33,8 @@ void rpmi_msg_head(void *bytes, enum rpmi_msg_kind kind, uint32_t len)
 uint32_t rpmi_msg_kind(const void *bytes, uint32_t len)
 {
     static const uint32_t fixed[] = {
-        [RPMI_MSG_ENTRY] = RPMI_ENTRY_MSG,
-        [RPMI_MSG_WELCOME] = RPMI_WELCOME_MSG,
+        [RPMI_MSG_AUTH] = RPMI_AUTH_MSG,
+        [RPMI_MSG_ACCEPT] = RPMI_ACCEPT_MSG,
         [RPMI_MSG_CALL] = RPMI_CALL_MSG,
         [RPMI_MSG_REPLY] = RPMI_REPLY_MSG,
         [RPMI_MSG_RPC] = 0,

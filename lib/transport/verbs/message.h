@@ -3,8 +3,9 @@
  * message.h: what client and server SEND each other over a queue pair. Reads and writes of memory
  * need no message; a message asks the far CPU for something, or answers.
  *
- *   entry    client  greet.h's entry, the first message
- *   welcome  server  greet.h's sealed welcome, how many messages may be under way, the scratch key
+ *   auth     client  handshake.h's entry, the first message
+ *   accept   server  handshake.h's sealed accept message, how many messages may be under way, the
+ *                    scratch key
  *   call     client  call.h's call
  *   reply    server  call.h's reply, and the key that it grants
  *   RPC      client  PERSIST, COPY or STEPS, with the bytes of a COPY, the list of a STEPS
@@ -23,7 +24,7 @@
 
 #include "transport/op.h"
 #include "wire/call.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 #include "wire/steps.h"
 
 #include <stdbool.h>
@@ -37,32 +38,32 @@
 #define RPMI_FENCED_BYTES 16u
 #define RPMI_RESULT_BYTES 16u /* a result without the answer */
 
-#define RPMI_ENTRY_MSG (RPMI_MSG_HEAD + RPMI_ENTRY_BYTES)
-#define RPMI_WELCOME_MSG (RPMI_MSG_HEAD + RPMI_SEALED_BYTES + 8u + RPMI_GRANT_BYTES)
+#define RPMI_AUTH_MSG (RPMI_MSG_HEAD + RPMI_AUTH_BYTES)
+#define RPMI_ACCEPT_MSG (RPMI_MSG_HEAD + RPMI_SEALED_BYTES + 8u + RPMI_GRANT_BYTES)
 #define RPMI_CALL_MSG (RPMI_MSG_HEAD + RPMI_CALL_BYTES)
 #define RPMI_REPLY_MSG (RPMI_MSG_HEAD + RPMI_REPLY_BYTES + RPMI_GRANT_BYTES)
 #define RPMI_RPC_MSG (RPMI_RPC_BYTES + RPMI_RPC_BODY_MAX)
 #define RPMI_RESULT_MSG (RPMI_RESULT_BYTES + RPMI_STEPS_BYTES)
 
 /* Where things lie in the two that are made of others. */
-#define RPMI_WELCOME_AT_MESSAGES (RPMI_MSG_HEAD + RPMI_SEALED_BYTES)
-#define RPMI_WELCOME_AT_GRANT (RPMI_WELCOME_AT_MESSAGES + 8u)
-#define RPMI_WELCOME_BESIDE (RPMI_WELCOME_MSG - RPMI_WELCOME_AT_MESSAGES) /* proven as well */
+#define RPMI_ACCEPT_AT_MESSAGES (RPMI_MSG_HEAD + RPMI_SEALED_BYTES)
+#define RPMI_ACCEPT_AT_GRANT (RPMI_ACCEPT_AT_MESSAGES + 8u)
+#define RPMI_ACCEPT_BESIDE (RPMI_ACCEPT_MSG - RPMI_ACCEPT_AT_MESSAGES) /* proven as well */
 #define RPMI_REPLY_AT_GRANT (RPMI_MSG_HEAD + RPMI_REPLY_BYTES)
 
 #define RPMI_MSG_TO_CLIENT 4160u /* room for the longest */
 #define RPMI_MSG_TO_SERVER 4160u
 
-_Static_assert(RPMI_WELCOME_MSG <= RPMI_MSG_TO_CLIENT, "a welcome fits");
-_Static_assert(RPMI_WELCOME_BESIDE <= RPMI_BESIDE_BYTES_MAX, "so does what a proof is made of");
+_Static_assert(RPMI_ACCEPT_MSG <= RPMI_MSG_TO_CLIENT, "an accept message fits");
+_Static_assert(RPMI_ACCEPT_BESIDE <= RPMI_BESIDE_BYTES_MAX, "so does what a proof is made of");
 _Static_assert(RPMI_REPLY_MSG <= RPMI_MSG_TO_CLIENT, "a reply fits");
 _Static_assert(RPMI_RESULT_MSG <= RPMI_MSG_TO_CLIENT, "a result fits");
 _Static_assert(RPMI_STEPS_BYTES <= RPMI_RPC_BODY_MAX, "a list goes in one message");
 _Static_assert(RPMI_RPC_MSG <= RPMI_MSG_TO_SERVER, "an RPC request fits");
 
 enum rpmi_msg_kind {
-    RPMI_MSG_ENTRY = 1,
-    RPMI_MSG_WELCOME = 2,
+    RPMI_MSG_AUTH = 1,
+    RPMI_MSG_ACCEPT = 2,
     RPMI_MSG_CALL = 3,
     RPMI_MSG_REPLY = 4,
     RPMI_MSG_RPC = 5,

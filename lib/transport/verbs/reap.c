@@ -160,10 +160,10 @@ static bool take_answer(struct rpmi_verbs *verbs, const unsigned char *message, 
 static bool take_message(struct rpmi_verbs *verbs, const unsigned char *message, uint32_t len)
 {
     switch (rpmi_msg_kind(message, len)) {
-    case RPMI_MSG_WELCOME:
-        return take_answer(verbs, message, len, &verbs->welcomed);
+    case RPMI_MSG_ACCEPT:
+        return take_answer(verbs, message, len, &verbs->accepted);
     case RPMI_MSG_REPLY:
-        return verbs->welcomed && take_answer(verbs, message, len, &verbs->replied);
+        return verbs->accepted && take_answer(verbs, message, len, &verbs->replied);
     case RPMI_MSG_DONE:
         return take_done(verbs, message);
     case RPMI_MSG_RESULT:

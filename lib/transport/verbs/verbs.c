@@ -96,9 +96,9 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_verbs *verbs
     return rpmi_verbs_memory_open(verbs, opts->depth < 2 ? 2 : opts->depth, opts->staging_bytes);
 }
 
-static void settle(struct rpmi_verbs *verbs, const struct rpmi_welcome *welcome)
+static void settle(struct rpmi_verbs *verbs, const struct rpmi_accept *accepted)
 {
-    verbs->link.facts = welcome->facts;
+    verbs->link.facts = accepted->facts;
     verbs->link.flags = RPMI_LINK_STEPS;
     if (verbs->qp.ex == NULL || !verbs->nic.atomic_write)
         verbs->link.facts.atomic_write = RPM_NO;
@@ -106,8 +106,8 @@ static void settle(struct rpmi_verbs *verbs, const struct rpmi_welcome *welcome)
         verbs->link.facts.native_flush = RPM_NO; /* the far end has it, we do not */
         verbs->link.facts.methods &= ~(1u << RPM_METHOD_FLUSH);
     }
-    verbs->link.client = welcome->client;
-    verbs->link.server_epoch = welcome->server_epoch;
+    verbs->link.client = accepted->client;
+    verbs->link.server_epoch = accepted->server_epoch;
     verbs->link.lost = 0;
 }
 
@@ -123,7 +123,7 @@ static int verbs_connect(const struct rpmi_url *url, const struct rpmi_link_opts
 {
     struct rpmi_verbs *verbs = rpmi_alloc(sizeof(*verbs), RPMI_LINE_BYTES);
     uint64_t deadline = rpmi_clock_ns() + opts->timeout_us * 1000u;
-    struct rpmi_welcome welcome;
+    struct rpmi_accept accepted;
     int err;
 
     if (verbs == NULL)
@@ -132,12 +132,12 @@ static int verbs_connect(const struct rpmi_url *url, const struct rpmi_link_opts
     if (err == 0)
         err = take_opts(opts, verbs);
     if (err == 0)
-        err = rpmi_verbs_dial(verbs, deadline, &welcome);
+        err = rpmi_verbs_dial(verbs, deadline, &accepted);
     if (err != 0) {
         verbs_free(verbs);
         return err;
     }
-    settle(verbs, &welcome);
+    settle(verbs, &accepted);
     *link = &verbs->link;
     return 0;
 }
@@ -165,12 +165,12 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
     struct rpm_facts before = verbs->link.facts;
-    struct rpmi_welcome welcome;
-    int err = rpmi_verbs_dial(verbs, deadline_ns, &welcome);
+    struct rpmi_accept accepted;
+    int err = rpmi_verbs_dial(verbs, deadline_ns, &accepted);
 
     if (err != 0)
         return err;
-    settle(verbs, &welcome);
+    settle(verbs, &accepted);
     err = rpmi_far_same_ground(&before, &verbs->link.facts);
     if (err == 0)
         err = watch_both(verbs);

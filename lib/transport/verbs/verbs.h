@@ -18,7 +18,7 @@
 #include "transport/verbs/message.h"
 #include "transport/verbs/nic.h"
 #include "transport/watch.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 
 #include <stdbool.h>
 
@@ -69,7 +69,7 @@ struct rpmi_verbs {
     struct rpmi_verbs_opts opts;
     struct rpmi_watch watch;
     char secret[RPMI_SECRET_BYTES];
-    struct rpmi_talk talk;
+    struct rpmi_transcript transcript;
 
     /* of one connection */
     struct rdma_event_channel *events;
@@ -123,10 +123,10 @@ struct rpmi_verbs {
     bool told_failure; /* somebody was told the reason */
     bool refusing;     /* an op was refused: nothing is taken any more */
 
-    bool asking; /* an entry or a call has no answer yet */
-    bool welcomed;
+    bool asking; /* an auth message or a call has no answer yet */
+    bool accepted;
     bool replied;
-    unsigned char answer[RPMI_MSG_TO_CLIENT]; /* a welcome or a reply */
+    unsigned char answer[RPMI_MSG_TO_CLIENT]; /* an accept message or a reply */
 
     uint64_t usual_ns; /* that waits took of late */
     struct rpmi_wr chain[RPMI_CHAIN_MAX];
@@ -137,15 +137,16 @@ static inline struct rpmi_verbs *rpmi_verbs_of(struct rpmi_link *link)
     return (struct rpmi_verbs *)(void *)link;
 }
 
-/* dial.c: a connection to the server, up to the welcome. Owns nothing on failure. RPM_E_REFUSED,
- * RPM_E_TIMEDOUT, RPM_E_DENIED, RPM_E_VERSION, RPM_E_PROTO, RPM_E_LOST, RPM_E_NOCAP, RPM_E_NOMEM,
- * or what the server says. */
-int rpmi_verbs_dial(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_welcome *welcome);
+/* dial.c: a connection to the server, up to the accept message. Owns nothing on failure.
+ * RPM_E_REFUSED, RPM_E_TIMEDOUT, RPM_E_DENIED, RPM_E_VERSION, RPM_E_PROTO, RPM_E_LOST, RPM_E_NOCAP,
+ * RPM_E_NOMEM, or what the server says. */
+int rpmi_verbs_dial(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_accept *accepted);
 /* Release all that dial made. Safe at any stage of it. */
 void rpmi_verbs_hang_up(struct rpmi_verbs *verbs);
 
-/* greet.c: from an established queue pair to a welcome. */
-int rpmi_verbs_greet(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_welcome *welcome);
+/* handshake.c: from an established queue pair to an accept message. */
+int rpmi_verbs_handshake(struct rpmi_verbs *verbs, uint64_t deadline_ns,
+                         struct rpmi_accept *accepted);
 
 /* memory.c: buffers of our own and staging memory, and their registration. */
 int rpmi_verbs_memory_open(struct rpmi_verbs *verbs, uint32_t depth, uint64_t staging_bytes);
@@ -161,7 +162,8 @@ int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
 bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs);
 /* Room came free: go on with a COPY that was begun. */
 void rpmi_verbs_continue(struct rpmi_verbs *verbs);
-/* A message of @len bytes from @bytes: an entry or a call. RPM_E_LOST, RPM_E_BUSY: no room. */
+/* A message of @len bytes from @bytes: an auth message or a call. RPM_E_LOST, RPM_E_BUSY: no
+ * room. */
 int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len);
 
 /* reap.c */

@@ -89,11 +89,11 @@ TEST_CASE("accept: a hello of another version is told so", "[unit]")
     rpmi_hello_put(bytes, &hello);
     bytes[8]++; // the version
     REQUIRE(client.send(bytes, sizeof(bytes)));
-    unsigned char answer[RPMI_WELCOME_BYTES];
+    unsigned char answer[RPMI_ACCEPT_BYTES];
     REQUIRE(recv(client.sock(), answer, sizeof(answer), 0) == sizeof(answer));
-    rpmi_welcome welcome;
-    REQUIRE(rpmi_welcome_get(answer, sizeof(answer), &welcome) == 0);
-    CHECK(welcome.status == RPM_E_VERSION);
+    rpmi_accept accepted;
+    REQUIRE(rpmi_accept_get(answer, sizeof(answer), &accepted) == 0);
+    CHECK(accepted.status == RPM_E_VERSION);
     CHECK(client.dropped());
 }
 
@@ -142,13 +142,12 @@ TEST_CASE("accept: one client too many is refused with a word, and let in when o
     }
     RawClient late(server);
     CHECK(late.hello(RPMI_MODE_AUTO) == RPM_E_REFUSED);
-    CHECK(std::string(late.welcome.text).find("3 clients") != std::string::npos);
+    CHECK(std::string(late.accepted.text).find("3 clients") != std::string::npos);
     clients.pop_back();
     CHECK(eventually([&] { return RawClient(server).hello(RPMI_MODE_AUTO) == 0; }));
 }
 
-TEST_CASE("accept: a flood of silent connections does not keep the greeted from being served",
-          "[unit]")
+TEST_CASE("accept: a flood of silent connections does not keep clients from being served", "[unit]")
 {
     ServerOpts opts;
     opts.clients_max = 2;
@@ -179,7 +178,7 @@ TEST_CASE("accept: a flood of silent connections does not keep others from comin
     CHECK(silent.front()->dropped());
     for (int i = 0; i < 100; i++)
         silent.push_back(std::make_unique<RawClient>(server));
-    CHECK(good.open("a", RPM_KIND_LOG, 4096).status == 0); // who was greeted makes no room
+    CHECK(good.open("a", RPM_KIND_LOG, 4096).status == 0); // an authenticated client is not evicted
 }
 
 TEST_CASE("accept: the secret decides", "[unit]")
@@ -210,7 +209,7 @@ TEST_CASE("accept: a server that never lends its mapping says so, and grants a r
 
     CHECK(insists.hello(RPMI_MODE_DIRECT) == RPM_E_NOCAP);
     REQUIRE(any.hello(RPMI_MODE_AUTO) == 0);
-    CHECK(any.welcome.mode == RPMI_MODE_RING);
+    CHECK(any.accepted.mode == RPMI_MODE_RING);
 }
 
 TEST_CASE("accept: left to choose, memory gives direct and a disk gives the ring", "[unit]")
@@ -223,11 +222,11 @@ TEST_CASE("accept: left to choose, memory gives direct and a disk gives the ring
     RawClient safe(file);
 
     REQUIRE(fast.hello(RPMI_MODE_AUTO) == 0);
-    CHECK(fast.welcome.mode == RPMI_MODE_DIRECT);
-    CHECK(fast.welcome.facts.methods == 1u << RPM_METHOD_STORE);
+    CHECK(fast.accepted.mode == RPMI_MODE_DIRECT);
+    CHECK(fast.accepted.facts.methods == 1u << RPM_METHOD_STORE);
     REQUIRE(safe.hello(RPMI_MODE_AUTO) == 0);
-    if (safe.welcome.facts.domain == RPM_DOMAIN_MSYNC)
-        CHECK(safe.welcome.mode == RPMI_MODE_RING);
+    if (safe.accepted.facts.domain == RPM_DOMAIN_MSYNC)
+        CHECK(safe.accepted.mode == RPMI_MODE_RING);
 }
 
 TEST_CASE("accept: rings that cannot be are refused", "[unit]")
@@ -272,7 +271,7 @@ TEST_CASE("accept: a client that goes without a word is counted, its locks freed
     REQUIRE(client.open("locks", RPM_KIND_LOCKS, 64).status == 0);
     client.map_ring();
     rpmi_slot take = {};
-    uint64_t word = uint64_t{ client.welcome.client } << 32 | client.welcome.server_epoch;
+    uint64_t word = uint64_t{ client.accepted.client } << 32 | client.accepted.server_epoch;
     take.kind = RPMI_OP_CAS;
     take.key = 1;
     memcpy(take.head + 8, &word, sizeof(word));

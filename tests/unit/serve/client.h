@@ -83,12 +83,12 @@ class RawClient
         return false;
     }
 
-    // Status of the welcome, or what went wrong on the way.
+    // Status of the accept message, or what went wrong on the way.
     int hello(uint32_t mode, const std::string &secret = "", uint32_t depth = 64,
               uint64_t staging = 1 << 16)
     {
         rpmi_hello hello = {};
-        unsigned char bytes[RPMI_WELCOME_BYTES];
+        unsigned char bytes[RPMI_ACCEPT_BYTES];
         int n = 0;
 
         hello.version = RPMI_PROTOCOL_VERSION;
@@ -105,8 +105,8 @@ class RawClient
             return got;
         for (int i = 0; i < n; i++)
             fds_[i] = fds[i];
-        int err = rpmi_welcome_get(bytes, static_cast<size_t>(got), &welcome);
-        return err != 0 ? err : welcome.status;
+        int err = rpmi_accept_get(bytes, static_cast<size_t>(got), &accepted);
+        return err != 0 ? err : accepted.status;
     }
 
     rpmi_reply call(const rpmi_call &call)
@@ -146,12 +146,12 @@ class RawClient
 
     void map_ring()
     {
-        uint64_t ring_bytes = rpmi_ring_bytes(welcome.depth, welcome.staging_bytes);
+        uint64_t ring_bytes = rpmi_ring_bytes(accepted.depth, accepted.staging_bytes);
         base_ =
             mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds_[RPMI_FD_RING], 0);
         REQUIRE(base_ != MAP_FAILED);
-        rpmi_ring_layout(&ring, static_cast<unsigned char *>(base_), welcome.depth,
-                         welcome.staging_bytes);
+        rpmi_ring_layout(&ring, static_cast<unsigned char *>(base_), accepted.depth,
+                         accepted.staging_bytes);
         ring.head->fences = 1;
     }
     // Post one request, alone.
@@ -187,7 +187,7 @@ class RawClient
         return sock_;
     }
 
-    rpmi_welcome welcome = {};
+    rpmi_accept accepted = {};
     rpmi_ring ring = {};
     uint64_t posted = 0;
     uint64_t waited = 0;

@@ -20,13 +20,13 @@ struct Listener : rpmi_listener {
     }
 };
 
-rpmi_entry wish(const char *pool)
+rpmi_auth wish(const char *pool)
 {
-    rpmi_entry entry = {};
+    rpmi_auth auth = {};
 
-    entry.depth = 16;
-    strcpy(entry.pool, pool);
-    return entry;
+    auth.depth = 16;
+    strcpy(auth.pool, pool);
+    return auth;
 }
 
 rpmi_reply ask(Listener &listener, rpmi_session &session, uint32_t kind, uint32_t key = 0)
@@ -53,25 +53,25 @@ TEST_CASE("session: a client names the pool of the listener, or none", "[serve]"
 {
     support::Server server;
     Listener listener(server);
-    rpmi_welcome welcome;
+    rpmi_accept accepted;
 
     for (const char *pool : { "", "main" }) {
         rpmi_session session = {};
-        rpmi_entry entry = wish(pool);
+        rpmi_auth auth = wish(pool);
 
-        REQUIRE(rpmi_session_enter(&listener, &session, &entry, &welcome) == 0);
-        CHECK(welcome.client == session.client);
-        CHECK(welcome.client != 0);
+        REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
+        CHECK(accepted.client == session.client);
+        CHECK(accepted.client != 0);
         CHECK(server.stats().clients == 1);
         rpmi_session_leave(&listener, &session);
         CHECK(session.client == 0);
         CHECK(server.stats().clients == 0);
     }
     rpmi_session session = {};
-    rpmi_entry entry = wish("other");
-    CHECK(rpmi_session_enter(&listener, &session, &entry, &welcome) == RPM_E_NOENT);
-    CHECK(welcome.status == RPM_E_NOENT);
-    CHECK(std::string(welcome.text).find("other") != std::string::npos);
+    rpmi_auth auth = wish("other");
+    CHECK(rpmi_session_enter(&listener, &session, &auth, &accepted) == RPM_E_NOENT);
+    CHECK(accepted.status == RPM_E_NOENT);
+    CHECK(std::string(accepted.text).find("other") != std::string::npos);
     CHECK(session.client == 0);
     CHECK(server.stats().refused == 1);
 }
@@ -84,14 +84,14 @@ TEST_CASE("session: one client more than the server takes is refused with a reas
     Listener listener(server);
     rpmi_session first = {};
     rpmi_session second = {};
-    rpmi_entry entry = wish("");
-    rpmi_welcome welcome;
+    rpmi_auth auth = wish("");
+    rpmi_accept accepted;
 
-    REQUIRE(rpmi_session_enter(&listener, &first, &entry, &welcome) == 0);
-    CHECK(rpmi_session_enter(&listener, &second, &entry, &welcome) == RPM_E_REFUSED);
-    CHECK(std::string(welcome.text).find("1 clients") != std::string::npos);
+    REQUIRE(rpmi_session_enter(&listener, &first, &auth, &accepted) == 0);
+    CHECK(rpmi_session_enter(&listener, &second, &auth, &accepted) == RPM_E_REFUSED);
+    CHECK(std::string(accepted.text).find("1 clients") != std::string::npos);
     rpmi_session_leave(&listener, &first);
-    CHECK(rpmi_session_enter(&listener, &second, &entry, &welcome) == 0);
+    CHECK(rpmi_session_enter(&listener, &second, &auth, &accepted) == 0);
     rpmi_session_leave(&listener, &second);
 }
 
@@ -99,18 +99,18 @@ TEST_CASE("session: a client that leaves with keys in hand counts as dead", "[se
 {
     support::Server server;
     Listener listener(server);
-    rpmi_entry entry = wish("");
-    rpmi_welcome welcome;
+    rpmi_auth auth = wish("");
+    rpmi_accept accepted;
     rpmi_session session = {};
 
-    REQUIRE(rpmi_session_enter(&listener, &session, &entry, &welcome) == 0);
+    REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
     rpmi_reply reply = ask(listener, session, RPMI_CALL_OPEN);
     REQUIRE(reply.status == 0);
     CHECK(ask(listener, session, RPMI_CALL_CLOSE, reply.key).status == 0);
     rpmi_session_leave(&listener, &session);
     CHECK(server.stats().died == 0);
 
-    REQUIRE(rpmi_session_enter(&listener, &session, &entry, &welcome) == 0);
+    REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
     REQUIRE(ask(listener, session, RPMI_CALL_OPEN).status == 0);
     rpmi_session_leave(&listener, &session);
     CHECK(server.stats().died == 1);
@@ -120,13 +120,13 @@ TEST_CASE("session: what is no call ends the session", "[serve]")
 {
     support::Server server;
     Listener listener(server);
-    rpmi_entry entry = wish("");
-    rpmi_welcome welcome;
+    rpmi_auth auth = wish("");
+    rpmi_accept accepted;
     rpmi_session session = {};
     rpmi_call call;
     rpmi_reply reply;
 
-    REQUIRE(rpmi_session_enter(&listener, &session, &entry, &welcome) == 0);
+    REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
     memset(session.call, 0xff, sizeof(session.call));
     CHECK_FALSE(rpmi_session_serve(&listener, &session, &call, &reply));
     rpmi_session_leave(&listener, &session);

@@ -22,33 +22,33 @@ static rpmi_hello sample_hello()
     return hello;
 }
 
-static rpmi_welcome sample_welcome()
+static rpmi_accept sample_accept()
 {
-    rpmi_welcome welcome = {};
+    rpmi_accept accepted = {};
 
-    welcome.version = RPMI_PROTOCOL_VERSION;
-    welcome.mode = RPMI_MODE_DIRECT;
-    welcome.client = 1;
-    welcome.server_epoch = 2;
-    welcome.depth = 3;
-    welcome.staging_bytes = 4ull << 32;
-    welcome.pool_bytes = 5ull << 32;
-    welcome.dram_bytes = 6ull << 32;
-    welcome.facts = rpm_facts_init();
-    welcome.facts.medium = RPM_MEDIUM_TMPFS;
-    welcome.facts.domain = RPM_DOMAIN_ADR;
-    welcome.facts.domain_declared = 1;
-    welcome.facts.ddio = RPM_UNKNOWN;
-    welcome.facts.native_flush = RPM_NO;
-    welcome.facts.atomic_write = RPM_YES;
-    welcome.facts.memory_window = RPM_NO;
-    welcome.facts.granularity_bytes = 64;
-    welcome.facts.line_bytes = 256;
-    welcome.facts.methods = 1u << RPM_METHOD_STORE;
-    welcome.facts.memory_node = 1;
-    welcome.facts.port_node = -1;
-    welcome.facts.modelled = 1;
-    return welcome;
+    accepted.version = RPMI_PROTOCOL_VERSION;
+    accepted.mode = RPMI_MODE_DIRECT;
+    accepted.client = 1;
+    accepted.server_epoch = 2;
+    accepted.depth = 3;
+    accepted.staging_bytes = 4ull << 32;
+    accepted.pool_bytes = 5ull << 32;
+    accepted.dram_bytes = 6ull << 32;
+    accepted.facts = rpm_facts_init();
+    accepted.facts.medium = RPM_MEDIUM_TMPFS;
+    accepted.facts.domain = RPM_DOMAIN_ADR;
+    accepted.facts.domain_declared = 1;
+    accepted.facts.ddio = RPM_UNKNOWN;
+    accepted.facts.native_flush = RPM_NO;
+    accepted.facts.atomic_write = RPM_YES;
+    accepted.facts.memory_window = RPM_NO;
+    accepted.facts.granularity_bytes = 64;
+    accepted.facts.line_bytes = 256;
+    accepted.facts.methods = 1u << RPM_METHOD_STORE;
+    accepted.facts.memory_node = 1;
+    accepted.facts.port_node = -1;
+    accepted.facts.modelled = 1;
+    return accepted;
 }
 
 TEST_CASE("hello: what is put comes back", "[unit]")
@@ -105,15 +105,15 @@ TEST_CASE("hello: fields that no librpm sends are refused", "[unit]")
     }
 }
 
-TEST_CASE("welcome: what is put comes back, facts included", "[unit]")
+TEST_CASE("accept: what is put comes back, facts included", "[unit]")
 {
-    unsigned char bytes[RPMI_WELCOME_BYTES];
-    rpmi_welcome in = sample_welcome();
-    rpmi_welcome out = {};
+    unsigned char bytes[RPMI_ACCEPT_BYTES];
+    rpmi_accept in = sample_accept();
+    rpmi_accept out = {};
 
     memset(bytes, 0xff, sizeof(bytes));
-    rpmi_welcome_put(bytes, &in);
-    REQUIRE(rpmi_welcome_get(bytes, sizeof(bytes), &out) == 0);
+    rpmi_accept_put(bytes, &in);
+    REQUIRE(rpmi_accept_get(bytes, sizeof(bytes), &out) == 0);
     REQUIRE(memcmp(&in.facts, &out.facts, sizeof(in.facts)) == 0);
     REQUIRE(out.mode == in.mode);
     REQUIRE(out.client == in.client);
@@ -124,22 +124,22 @@ TEST_CASE("welcome: what is put comes back, facts included", "[unit]")
     REQUIRE(out.dram_bytes == in.dram_bytes);
 }
 
-TEST_CASE("welcome: a refusal needs a status and a text only", "[unit]")
+TEST_CASE("accept: a refusal needs a status and a text only", "[unit]")
 {
-    unsigned char bytes[RPMI_WELCOME_BYTES];
-    rpmi_welcome in = {};
-    rpmi_welcome out = {};
+    unsigned char bytes[RPMI_ACCEPT_BYTES];
+    rpmi_accept in = {};
+    rpmi_accept out = {};
 
     in.version = RPMI_PROTOCOL_VERSION;
     in.status = RPM_E_DENIED;
     strcpy(in.text, "wrong secret");
-    rpmi_welcome_put(bytes, &in);
-    REQUIRE(rpmi_welcome_get(bytes, sizeof(bytes), &out) == 0);
+    rpmi_accept_put(bytes, &in);
+    REQUIRE(rpmi_accept_get(bytes, sizeof(bytes), &out) == 0);
     REQUIRE(out.status == RPM_E_DENIED);
     REQUIRE(std::string(out.text) == "wrong secret");
 }
 
-TEST_CASE("welcome: fields that no librpm sends are refused", "[unit]")
+TEST_CASE("accept: fields that no librpm sends are refused", "[unit]")
 {
     static const struct {
         unsigned at;
@@ -155,39 +155,39 @@ TEST_CASE("welcome: fields that no librpm sends are refused", "[unit]")
     };
 
     for (const auto &test : CASES) {
-        unsigned char bytes[RPMI_WELCOME_BYTES];
-        rpmi_welcome welcome = sample_welcome();
-        rpmi_welcome out = {};
+        unsigned char bytes[RPMI_ACCEPT_BYTES];
+        rpmi_accept accepted = sample_accept();
+        rpmi_accept out = {};
 
-        rpmi_welcome_put(bytes, &welcome);
+        rpmi_accept_put(bytes, &accepted);
         rpmi_store32(bytes + test.at, test.value);
         CAPTURE(test.at, test.value);
-        REQUIRE(rpmi_welcome_get(bytes, sizeof(bytes), &out) == RPM_E_PROTO);
+        REQUIRE(rpmi_accept_get(bytes, sizeof(bytes), &out) == RPM_E_PROTO);
         REQUIRE(out.version == 0);
     }
 }
 
-TEST_CASE("welcome: lengths and versions are judged as a hello's", "[unit]")
+TEST_CASE("accept: lengths and versions are judged as a hello's", "[unit]")
 {
-    unsigned char bytes[RPMI_WELCOME_BYTES + 1] = {};
-    rpmi_welcome welcome = sample_welcome();
+    unsigned char bytes[RPMI_ACCEPT_BYTES + 1] = {};
+    rpmi_accept accepted = sample_accept();
 
-    rpmi_welcome_put(bytes, &welcome);
-    REQUIRE(rpmi_welcome_get(bytes, RPMI_WELCOME_BYTES - 1, &welcome) == RPM_E_PROTO);
-    REQUIRE(rpmi_welcome_get(bytes, RPMI_WELCOME_BYTES + 1, &welcome) == RPM_E_PROTO);
+    rpmi_accept_put(bytes, &accepted);
+    REQUIRE(rpmi_accept_get(bytes, RPMI_ACCEPT_BYTES - 1, &accepted) == RPM_E_PROTO);
+    REQUIRE(rpmi_accept_get(bytes, RPMI_ACCEPT_BYTES + 1, &accepted) == RPM_E_PROTO);
     REQUIRE(rpmi_hello_get(bytes, RPMI_HELLO_BYTES, nullptr) == RPM_E_PROTO);
     rpmi_store32(bytes + 8, 7);
-    REQUIRE(rpmi_welcome_get(bytes, 12, &welcome) == RPM_E_VERSION);
+    REQUIRE(rpmi_accept_get(bytes, 12, &accepted) == RPM_E_VERSION);
 }
 
 TEST_CASE("hello: our own nonsense is an assertion", "[unit]")
 {
-    unsigned char bytes[RPMI_WELCOME_BYTES];
+    unsigned char bytes[RPMI_ACCEPT_BYTES];
     rpmi_hello hello = sample_hello();
-    rpmi_welcome welcome = sample_welcome();
+    rpmi_accept accepted = sample_accept();
 
     hello.mode = 9;
     REQUIRE(death_of([&] { rpmi_hello_put(bytes, &hello); }) != "");
-    welcome.client = 0;
-    REQUIRE(death_of([&] { rpmi_welcome_put(bytes, &welcome); }) != "");
+    accepted.client = 0;
+    REQUIRE(death_of([&] { rpmi_accept_put(bytes, &accepted); }) != "");
 }

@@ -10,7 +10,7 @@ extern "C" {
 #include "transport/op.h"
 #include "transport/stream/pipe.h"
 #include "wire/call.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 #include "wire/stream.h"
 }
 #include <arpa/inet.h>
@@ -112,34 +112,35 @@ class Client
     // Up to the challenge; its status.
     int open()
     {
-        REQUIRE(rpmi_opening_make(&talk) == 0);
-        REQUIRE(send(talk.opening, sizeof(talk.opening)));
-        int err = receive(talk.challenge, sizeof(talk.challenge));
-        return err != 0 ? err : rpmi_challenge_get(talk.challenge, sizeof(talk.challenge));
+        REQUIRE(rpmi_net_hello_make(&transcript) == 0);
+        REQUIRE(send(transcript.hello, sizeof(transcript.hello)));
+        int err = receive(transcript.challenge, sizeof(transcript.challenge));
+        return err != 0 ? err
+                        : rpmi_challenge_get(transcript.challenge, sizeof(transcript.challenge));
     }
     void make_entry(const std::string &secret = "", const char *pool = "")
     {
-        rpmi_entry entry = {};
+        rpmi_auth auth = {};
 
-        entry.depth = 64;
-        entry.staging_bytes = 1 << 20;
-        strcpy(entry.pool, pool);
-        REQUIRE(rpmi_entry_make(&talk, secret.c_str(), &entry) == 0);
+        auth.depth = 64;
+        auth.staging_bytes = 1 << 20;
+        strcpy(auth.pool, pool);
+        REQUIRE(rpmi_auth_make(&transcript, secret.c_str(), &auth) == 0);
     }
-    // Status of the welcome, or what went wrong on the way.
+    // Status of the accept message, or what went wrong on the way.
     int enter(const std::string &secret = "", const char *pool = "")
     {
         unsigned char sealed[RPMI_SEALED_BYTES];
 
         make_entry(secret, pool);
-        if (!send(talk.entry, sizeof(talk.entry)))
+        if (!send(transcript.auth, sizeof(transcript.auth)))
             return RPM_E_LOST;
         int err = receive(sealed, sizeof(sealed));
         if (err == 0)
-            err = rpmi_sealed_get(&talk, secret.c_str(), sealed, &welcome);
-        return err != 0 ? err : welcome.status;
+            err = rpmi_sealed_get(&transcript, secret.c_str(), sealed, &accepted);
+        return err != 0 ? err : accepted.status;
     }
-    int greet(const std::string &secret = "", const char *pool = "")
+    int handshake(const std::string &secret = "", const char *pool = "")
     {
         int err = open();
 
@@ -194,8 +195,8 @@ class Client
     }
 
     rpmi_pipe pipe = { -1, nullptr };
-    rpmi_talk talk = {};
-    rpmi_welcome welcome = {};
+    rpmi_transcript transcript = {};
+    rpmi_accept accepted = {};
 };
 
 // A request's header, and a body of @body bytes behind it.

@@ -35,8 +35,8 @@ TEST_CASE("sessions: a client that does not read its answers is dropped, others 
     Client deaf(server);
     Client good(server);
 
-    REQUIRE(deaf.greet() == 0);
-    REQUIRE(good.greet() == 0);
+    REQUIRE(deaf.handshake() == 0);
+    REQUIRE(good.handshake() == 0);
     uint32_t key = deaf.region("region", 1 << 20);
     Bytes read = request(RPMI_OP_READ, key, 0, 1 << 20);
     int small = 4096;
@@ -57,7 +57,7 @@ TEST_CASE("sessions: a slow reader that goes on reading stays", "[unit]")
     const uint64_t total = 16u << 20;
     uint64_t got = 0;
 
-    REQUIRE(slow.greet() == 0);
+    REQUIRE(slow.handshake() == 0);
     uint32_t key = slow.region("region", 1 << 20);
     Bytes read = request(RPMI_OP_READ, key, 0, 1 << 20);
     for (int i = 0; i < 16; i++)
@@ -80,11 +80,11 @@ TEST_CASE("sessions: a client that stops in the middle of a request harms no oth
     Client half(server);
     Client good(server);
 
-    REQUIRE(half.greet() == 0);
+    REQUIRE(half.handshake() == 0);
     uint32_t key = half.region("region", 1 << 20);
     Bytes write = request(RPMI_OP_COPY, key, 0, 100000, 100000);
     REQUIRE(half.send(write.data(), write.size() / 2));
-    REQUIRE(good.greet() == 0);
+    REQUIRE(good.handshake() == 0);
     CHECK(good.region("region", 1 << 20) != 0);
     CHECK(server.stats().clients == 2);
     half.leave();
@@ -103,7 +103,7 @@ TEST_CASE("sessions: sessions are used again and again", "[unit]")
 
     for (int i = 0; i < 100; i++) {
         Client client(server);
-        int err = i % 3 == 0 ? client.open() : client.greet();
+        int err = i % 3 == 0 ? client.open() : client.handshake();
 
         CAPTURE(i);
         REQUIRE(err == 0);
@@ -117,11 +117,11 @@ TEST_CASE("sessions: a server that ends disconnects every client", "[unit]")
 {
     Server server(raw::at_port());
     Client client(server);
-    Client greeting(server);
+    Client in_handshake(server);
 
-    REQUIRE(client.greet() == 0);
-    REQUIRE(greeting.open() == 0);
+    REQUIRE(client.handshake() == 0);
+    REQUIRE(in_handshake.open() == 0);
     server.stop();
     CHECK(client.dropped());
-    CHECK(greeting.dropped());
+    CHECK(in_handshake.dropped());
 }

@@ -20,7 +20,7 @@ constexpr int kLastDurable = int{ RPMI_OP_DURABLE } | int{ RPMI_REQUEST_LAST };
 struct Writer : Client {
     explicit Writer(const Server &server, uint64_t bytes = 1 << 20) : Client(server)
     {
-        REQUIRE(greet() == 0);
+        REQUIRE(handshake() == 0);
         key = region("region", bytes);
     }
     // The count that the next answer gives.
@@ -213,7 +213,7 @@ TEST_CASE("take: what no librpm sends ends its session, and no other", "[unit]")
         Client bad(server);
 
         CAPTURE(int(bytes[0]), int(bytes[2]), int(bytes[24]));
-        REQUIRE(bad.greet() == 0);
+        REQUIRE(bad.handshake() == 0);
         REQUIRE(bad.send(bytes));
         REQUIRE(bad.dropped());
     }
@@ -227,7 +227,7 @@ TEST_CASE("take: a second call while one is under way ends the session", "[unit]
     Client client(server);
     rpmi_call call = {};
 
-    REQUIRE(client.greet() == 0);
+    REQUIRE(client.handshake() == 0);
     call.kind = RPMI_CALL_LIST;
     Bytes bytes = Client::call_bytes(call);
     Bytes many;
@@ -243,7 +243,7 @@ TEST_CASE("take: a call that is none ends the session", "[unit]")
     Client client(server);
     rpmi_call call = {};
 
-    REQUIRE(client.greet() == 0);
+    REQUIRE(client.handshake() == 0);
     call.kind = RPMI_CALL_LIST;
     Bytes bytes = Client::call_bytes(call);
     bytes[RPMI_REQUEST_BYTES] = 99; // its kind

@@ -84,20 +84,20 @@ void take_hello(int sock)
     (void)!read(sock, bytes, sizeof(bytes));
 }
 
-void send_welcome(int sock, const std::function<void(rpmi_welcome *)> &change)
+void send_accept(int sock, const std::function<void(rpmi_accept *)> &change)
 {
-    rpmi_welcome welcome = {};
-    unsigned char bytes[RPMI_WELCOME_BYTES];
+    rpmi_accept accepted = {};
+    unsigned char bytes[RPMI_ACCEPT_BYTES];
 
-    welcome.version = RPMI_PROTOCOL_VERSION;
-    welcome.mode = RPMI_MODE_RING;
-    welcome.client = 1;
-    welcome.server_epoch = 1;
-    welcome.depth = 64;
-    welcome.staging_bytes = 1 << 20;
-    welcome.facts = rpm_facts_init();
-    change(&welcome);
-    rpmi_welcome_put(bytes, &welcome);
+    accepted.version = RPMI_PROTOCOL_VERSION;
+    accepted.mode = RPMI_MODE_RING;
+    accepted.client = 1;
+    accepted.server_epoch = 1;
+    accepted.depth = 64;
+    accepted.staging_bytes = 1 << 20;
+    accepted.facts = rpm_facts_init();
+    change(&accepted);
+    rpmi_accept_put(bytes, &accepted);
     (void)!write(sock, bytes, sizeof(bytes));
 }
 
@@ -124,16 +124,16 @@ struct Lent {
     }
     void send(int sock) const
     {
-        rpmi_welcome welcome = {};
-        unsigned char bytes[RPMI_WELCOME_BYTES];
+        rpmi_accept accepted = {};
+        unsigned char bytes[RPMI_ACCEPT_BYTES];
 
-        welcome.version = RPMI_PROTOCOL_VERSION;
-        welcome.mode = RPMI_MODE_RING;
-        welcome.client = welcome.server_epoch = 1;
-        welcome.depth = 64;
-        welcome.staging_bytes = 1 << 20;
-        welcome.facts = rpm_facts_init();
-        rpmi_welcome_put(bytes, &welcome);
+        accepted.version = RPMI_PROTOCOL_VERSION;
+        accepted.mode = RPMI_MODE_RING;
+        accepted.client = accepted.server_epoch = 1;
+        accepted.depth = 64;
+        accepted.staging_bytes = 1 << 20;
+        accepted.facts = rpm_facts_init();
+        rpmi_accept_put(bytes, &accepted);
         (void)rpmi_sock_send(sock, bytes, sizeof(bytes), fds, 3, 0);
     }
 };
@@ -182,11 +182,11 @@ TEST_CASE("dial: a server that says nothing costs the deadline and no more", "[u
     CHECK(rpmi_clock_ns() - start < 5000000000);
 }
 
-TEST_CASE("dial: garbage, a short welcome, another version", "[unit]")
+TEST_CASE("dial: garbage, a short accept message, another version", "[unit]")
 {
     FakeServer garbage([](int sock) {
         take_hello(sock);
-        std::string bytes(RPMI_WELCOME_BYTES, 'g');
+        std::string bytes(RPMI_ACCEPT_BYTES, 'g');
         (void)!write(sock, bytes.data(), bytes.size());
     });
     FakeServer shorter([](int sock) {
@@ -195,12 +195,12 @@ TEST_CASE("dial: garbage, a short welcome, another version", "[unit]")
     });
     FakeServer longer([](int sock) {
         take_hello(sock);
-        std::string bytes(4 * RPMI_WELCOME_BYTES, 'g');
+        std::string bytes(4 * RPMI_ACCEPT_BYTES, 'g');
         (void)!write(sock, bytes.data(), bytes.size());
     });
     FakeServer version([](int sock) {
         take_hello(sock);
-        send_welcome(sock, [](rpmi_welcome *welcome) { welcome->version++; });
+        send_accept(sock, [](rpmi_accept *accepted) { accepted->version++; });
     });
 
     CHECK(garbage.connect() == RPM_E_PROTO);
@@ -213,9 +213,9 @@ TEST_CASE("dial: a refusal says why", "[unit]")
 {
     FakeServer refusing([](int sock) {
         take_hello(sock);
-        send_welcome(sock, [](rpmi_welcome *welcome) {
-            welcome->status = RPM_E_DENIED;
-            strcpy(welcome->text, "not you");
+        send_accept(sock, [](rpmi_accept *accepted) {
+            accepted->status = RPM_E_DENIED;
+            strcpy(accepted->text, "not you");
         });
     });
 
@@ -227,11 +227,11 @@ TEST_CASE("dial: a grant without what it grants", "[unit]")
 {
     FakeServer nothing([](int sock) {
         take_hello(sock);
-        send_welcome(sock, [](rpmi_welcome *) {});
+        send_accept(sock, [](rpmi_accept *) {});
     });
     FakeServer odd([](int sock) {
         take_hello(sock);
-        send_welcome(sock, [](rpmi_welcome *welcome) { welcome->depth = 65; });
+        send_accept(sock, [](rpmi_accept *accepted) { accepted->depth = 65; });
     });
 
     CHECK(nothing.connect() == RPM_E_PROTO);

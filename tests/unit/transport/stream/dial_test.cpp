@@ -56,7 +56,7 @@ TEST_CASE("dial: nobody there, no such host, a URL that names nobody", "[unit]")
 
 TEST_CASE("dial: of several addresses each is tried", "[unit]")
 {
-    Server server([](Session &session) { session.greet(); });
+    Server server([](Session &session) { session.handshake(); });
     std::string url = server.url();
 
     CHECK(dial("tcp://two.test" + url.substr(url.rfind(':')), 3000000) == 0);
@@ -122,9 +122,9 @@ TEST_CASE("dial: noise, another version, a refusal", "[unit]")
         session.send(bytes.data(), bytes.size());
     });
     Server explains([](Session &session) {
-        session.welcome.status = RPM_E_DENIED;
-        strcpy(session.welcome.text, "not on a Sunday");
-        session.greet();
+        session.accepted.status = RPM_E_DENIED;
+        strcpy(session.accepted.text, "not on a Sunday");
+        session.handshake();
     });
 
     CHECK(noise.try_dial() == RPM_E_PROTO);
@@ -136,16 +136,17 @@ TEST_CASE("dial: noise, another version, a refusal", "[unit]")
 
 TEST_CASE("dial: a server that does not know the secret is not believed", "[unit]")
 {
-    Server impostor([](Session &session) { session.greet(); });
+    Server impostor([](Session &session) { session.handshake(); });
     Server replay([](Session &session) {
         Bytes bytes = session.challenge();
 
         session.send(bytes.data(), bytes.size());
-        session.receive(session.talk.entry, sizeof(session.talk.entry));
+        session.receive(session.transcript.auth, sizeof(session.transcript.auth));
         bytes.assign(RPMI_SEALED_BYTES, 0);
-        rpmi_welcome_put(bytes.data(), &session.welcome);
+        rpmi_accept_put(bytes.data(), &session.accepted);
         // the proof of the client, sent back to it
-        memcpy(bytes.data() + RPMI_WELCOME_BYTES, session.talk.entry + RPMI_ENTRY_BYTES - 32, 32);
+        memcpy(bytes.data() + RPMI_ACCEPT_BYTES, session.transcript.auth + RPMI_AUTH_BYTES - 32,
+               32);
         session.send(bytes.data(), bytes.size());
     });
 
@@ -153,20 +154,20 @@ TEST_CASE("dial: a server that does not know the secret is not believed", "[unit
     CHECK(replay.try_dial(3000000, "open sesame") == RPM_E_DENIED);
 }
 
-TEST_CASE("dial: a welcome that cannot be", "[unit]")
+TEST_CASE("dial: an accept message that cannot be", "[unit]")
 {
-    const std::function<void(rpmi_welcome *)> changes[] = {
-        [](rpmi_welcome *welcome) { welcome->mode = RPMI_MODE_DIRECT; },
-        [](rpmi_welcome *welcome) { welcome->depth = 63; },
-        [](rpmi_welcome *welcome) { welcome->depth = 32; },
-        [](rpmi_welcome *welcome) { welcome->depth = 96; },
-        [](rpmi_welcome *welcome) { welcome->depth = 1u << 31; },
+    const std::function<void(rpmi_accept *)> changes[] = {
+        [](rpmi_accept *accepted) { accepted->mode = RPMI_MODE_DIRECT; },
+        [](rpmi_accept *accepted) { accepted->depth = 63; },
+        [](rpmi_accept *accepted) { accepted->depth = 32; },
+        [](rpmi_accept *accepted) { accepted->depth = 96; },
+        [](rpmi_accept *accepted) { accepted->depth = 1u << 31; },
     };
 
     for (const auto &change : changes) {
         Server server([&change](Session &session) {
-            change(&session.welcome);
-            session.greet();
+            change(&session.accepted);
+            session.handshake();
         });
 
         CHECK(server.try_dial() == RPM_E_PROTO);

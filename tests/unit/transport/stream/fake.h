@@ -9,7 +9,7 @@ extern "C" {
 #include "base/clock.h"
 #include "transport/stream/pipe.h"
 #include "transport/transport.h"
-#include "wire/greet.h"
+#include "wire/handshake.h"
 #include "wire/stream.h"
 }
 #include <arpa/inet.h>
@@ -36,19 +36,19 @@ inline uint64_t soon(uint64_t ms = 3000)
 // The server's end of a connection.
 struct Session {
     rpmi_pipe pipe;
-    rpmi_talk talk = {};
-    rpmi_welcome welcome = {};
+    rpmi_transcript transcript = {};
+    rpmi_accept accepted = {};
 
     explicit Session(int fd) : pipe{ fd, nullptr }
     {
-        welcome.version = RPMI_PROTOCOL_VERSION;
-        welcome.mode = RPMI_MODE_RING;
-        welcome.client = 1;
-        welcome.server_epoch = 1;
-        welcome.depth = 64;
-        welcome.staging_bytes = 1 << 20;
-        welcome.facts = rpm_facts_init();
-        welcome.facts.methods = 1u << RPM_METHOD_COPY;
+        accepted.version = RPMI_PROTOCOL_VERSION;
+        accepted.mode = RPMI_MODE_RING;
+        accepted.client = 1;
+        accepted.server_epoch = 1;
+        accepted.depth = 64;
+        accepted.staging_bytes = 1 << 20;
+        accepted.facts = rpm_facts_init();
+        accepted.facts.methods = 1u << RPM_METHOD_COPY;
     }
     Session(const Session &) = delete;
     ~Session()
@@ -65,20 +65,21 @@ struct Session {
     }
     Bytes challenge(int status = 0)
     {
-        if (!receive(talk.opening, sizeof(talk.opening)) || rpmi_challenge_make(&talk, status) != 0)
+        if (!receive(transcript.hello, sizeof(transcript.hello)) ||
+            rpmi_challenge_make(&transcript, status) != 0)
             return {};
-        return { talk.challenge, talk.challenge + sizeof(talk.challenge) };
+        return { transcript.challenge, transcript.challenge + sizeof(transcript.challenge) };
     }
     Bytes sealed(const char *secret = "")
     {
         Bytes bytes(RPMI_SEALED_BYTES);
 
-        if (!receive(talk.entry, sizeof(talk.entry)) ||
-            rpmi_sealed_make(&talk, secret, &welcome, bytes.data()) != 0)
+        if (!receive(transcript.auth, sizeof(transcript.auth)) ||
+            rpmi_sealed_make(&transcript, secret, &accepted, bytes.data()) != 0)
             return {};
         return bytes;
     }
-    bool greet()
+    bool handshake()
     {
         Bytes bytes = challenge();
         bool ok = !bytes.empty() && send(bytes.data(), bytes.size());

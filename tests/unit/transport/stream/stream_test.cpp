@@ -81,7 +81,7 @@ std::function<void(Session &)> after_three(std::function<void(Session &)> answer
     return [answer](Session &session) {
         char bytes[SENT];
 
-        if (!session.greet() || !session.receive(bytes, sizeof(bytes)))
+        if (!session.handshake() || !session.receive(bytes, sizeof(bytes)))
             return;
         answer(session);
         session.drain();
@@ -250,7 +250,7 @@ TEST_CASE("stream: a server that stops keeps nobody beyond a deadline", "[unit]"
 {
     std::atomic<bool> over{ false };
     Server server([&over](Session &session) {
-        session.greet();
+        session.handshake();
         while (!over)
             rpmi_clock_sleep_ns(1000000);
     });
@@ -289,7 +289,7 @@ TEST_CASE("stream: a server that hangs up in a call loses the link", "[unit]")
     Server server([](Session &session) {
         char bytes[SENT + RPMI_REQUEST_BYTES + RPMI_CALL_BYTES];
 
-        session.greet();
+        session.handshake();
         session.receive(bytes, sizeof(bytes));
         session.say(RPMI_ANSWER_REPLY, RPMI_REPLY_BYTES, 0);
         session.send(bytes, 100); // of 320
@@ -311,7 +311,7 @@ TEST_CASE("stream: a server that stops in the middle of an answer loses the link
     Server server(dir / "socket", [&over](Session &session) {
         char bytes[SENT];
 
-        if (!session.greet() || !session.receive(bytes, sizeof(bytes)))
+        if (!session.handshake() || !session.receive(bytes, sizeof(bytes)))
             return;
         shutdown(session.pipe.fd, SHUT_RD);
         session.say(RPMI_ANSWER_DONE, 0, 1);

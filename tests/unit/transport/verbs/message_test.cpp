@@ -124,7 +124,7 @@ TEST_CASE("message: a list of steps and its answer have bounds of their own", "[
 TEST_CASE("message: a length that is not the kind's own makes it no message", "[verbs]")
 {
     const std::pair<enum rpmi_msg_kind, uint32_t> all[] = {
-        { RPMI_MSG_ENTRY, RPMI_ENTRY_MSG }, { RPMI_MSG_WELCOME, RPMI_WELCOME_MSG },
+        { RPMI_MSG_AUTH, RPMI_AUTH_MSG },   { RPMI_MSG_ACCEPT, RPMI_ACCEPT_MSG },
         { RPMI_MSG_CALL, RPMI_CALL_MSG },   { RPMI_MSG_REPLY, RPMI_REPLY_MSG },
         { RPMI_MSG_DONE, RPMI_DONE_BYTES }, { RPMI_MSG_FENCED, RPMI_FENCED_BYTES },
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a stream listener greets: whoever does not know the words, or the secret, stays outside, and
-// nobody else notices.
+// How a stream listener makes handshakes: a client without the words, or the secret, is refused,
+// and nobody else notices.
 #include "raw.h"
 
 #include <memory>
@@ -18,7 +18,7 @@ void check_served(const Server &server, const std::string &secret)
 {
     Client good(server);
 
-    CHECK(good.greet(secret) == 0);
+    CHECK(good.handshake(secret) == 0);
     CHECK(good.region("check", 4096) != 0);
 }
 
@@ -29,21 +29,21 @@ uint64_t refused(const Server &server)
 
 } // namespace
 
-TEST_CASE("greet: who knows the secret is welcome, and told what it gets", "[unit]")
+TEST_CASE("handshake: who knows the secret is let in, and told what it gets", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
     Client client(server);
 
-    REQUIRE(client.greet(SECRET, "pool") == 0);
-    CHECK(client.welcome.client != 0);
-    CHECK(client.welcome.depth == 64);
-    CHECK(client.welcome.facts.ddio == RPM_NO);
-    CHECK((client.welcome.facts.methods & 1u << RPM_METHOD_COPY) != 0);
-    CHECK((client.welcome.facts.methods & 1u << RPM_METHOD_STORE) == 0);
+    REQUIRE(client.handshake(SECRET, "pool") == 0);
+    CHECK(client.accepted.client != 0);
+    CHECK(client.accepted.depth == 64);
+    CHECK(client.accepted.facts.ddio == RPM_NO);
+    CHECK((client.accepted.facts.methods & 1u << RPM_METHOD_COPY) != 0);
+    CHECK((client.accepted.facts.methods & 1u << RPM_METHOD_STORE) == 0);
     CHECK(server.stats().clients == 1);
 }
 
-TEST_CASE("greet: a wrong secret, a missing one, one too many", "[unit]")
+TEST_CASE("handshake: a wrong secret, a missing one, one too many", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
     Server open_to_all(raw::at_port());
@@ -51,42 +51,42 @@ TEST_CASE("greet: a wrong secret, a missing one, one too many", "[unit]")
     Client missing(server);
     Client surplus(open_to_all);
 
-    CHECK(wrong.greet("open barley") == RPM_E_DENIED);
+    CHECK(wrong.handshake("open barley") == RPM_E_DENIED);
     CHECK(wrong.dropped());
-    CHECK(missing.greet() == RPM_E_DENIED);
-    CHECK(surplus.greet(SECRET) == RPM_E_DENIED);
+    CHECK(missing.handshake() == RPM_E_DENIED);
+    CHECK(surplus.handshake(SECRET) == RPM_E_DENIED);
     CHECK(refused(server) == 2);
     CHECK(server.stats().clients == 0);
     check_served(server, SECRET);
 }
 
-TEST_CASE("greet: another pool than the one served there", "[unit]")
+TEST_CASE("handshake: another pool than the one served there", "[unit]")
 {
     Server server(raw::at_port());
     Client client(server);
 
-    CHECK(client.greet("", "other") == RPM_E_NOENT);
-    CHECK(std::string(client.welcome.text).find("other") != std::string::npos);
+    CHECK(client.handshake("", "other") == RPM_E_NOENT);
+    CHECK(std::string(client.accepted.text).find("other") != std::string::npos);
     CHECK(client.dropped());
     check_served(server, "");
 }
 
-TEST_CASE("greet: a greeting cut short at every byte lets nobody in", "[unit]")
+TEST_CASE("handshake: a handshake cut short at every byte lets nobody in", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
 
-    for (size_t cut = 0; cut < RPMI_OPENING_BYTES + RPMI_ENTRY_BYTES; cut++) {
+    for (size_t cut = 0; cut < RPMI_NET_HELLO_BYTES + RPMI_AUTH_BYTES; cut++) {
         Client client(server);
 
         CAPTURE(cut);
-        if (cut < RPMI_OPENING_BYTES) {
-            REQUIRE(rpmi_opening_make(&client.talk) == 0);
-            REQUIRE((cut == 0 || client.send(client.talk.opening, cut)));
+        if (cut < RPMI_NET_HELLO_BYTES) {
+            REQUIRE(rpmi_net_hello_make(&client.transcript) == 0);
+            REQUIRE((cut == 0 || client.send(client.transcript.hello, cut)));
         } else {
             REQUIRE(client.open() == 0);
             client.make_entry(SECRET);
-            size_t rest = cut - RPMI_OPENING_BYTES;
-            REQUIRE((rest == 0 || client.send(client.talk.entry, rest)));
+            size_t rest = cut - RPMI_NET_HELLO_BYTES;
+            REQUIRE((rest == 0 || client.send(client.transcript.auth, rest)));
         }
         shutdown(client.pipe.fd, SHUT_WR);
         REQUIRE(client.dropped());
@@ -95,64 +95,64 @@ TEST_CASE("greet: a greeting cut short at every byte lets nobody in", "[unit]")
     check_served(server, SECRET);
 }
 
-TEST_CASE("greet: another version is told that it is another version", "[unit]")
+TEST_CASE("handshake: another version is told that it is another version", "[unit]")
 {
     Server server(raw::at_port());
     Client client(server);
     int32_t status;
 
-    REQUIRE(rpmi_opening_make(&client.talk) == 0);
-    client.talk.opening[8] = 2;
-    REQUIRE(client.send(client.talk.opening, sizeof(client.talk.opening)));
-    REQUIRE(client.receive(client.talk.challenge, sizeof(client.talk.challenge)) == 0);
-    memcpy(&status, client.talk.challenge + 12, sizeof(status));
+    REQUIRE(rpmi_net_hello_make(&client.transcript) == 0);
+    client.transcript.hello[8] = 2;
+    REQUIRE(client.send(client.transcript.hello, sizeof(client.transcript.hello)));
+    REQUIRE(client.receive(client.transcript.challenge, sizeof(client.transcript.challenge)) == 0);
+    memcpy(&status, client.transcript.challenge + 12, sizeof(status));
     CHECK(status == RPM_E_VERSION);
     CHECK(client.dropped());
     check_served(server, "");
 }
 
-TEST_CASE("greet: every changed bit of an entry is found out", "[unit]")
+TEST_CASE("handshake: every changed bit of an auth message is found out", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
 
-    for (size_t at = 0; at < RPMI_ENTRY_BYTES; at += 5) {
+    for (size_t at = 0; at < RPMI_AUTH_BYTES; at += 5) {
         Client client(server);
         unsigned char sealed[RPMI_SEALED_BYTES];
 
         CAPTURE(at);
         REQUIRE(client.open() == 0);
         client.make_entry(SECRET);
-        client.talk.entry[at] ^= 4;
-        REQUIRE(client.send(client.talk.entry, sizeof(client.talk.entry)));
+        client.transcript.auth[at] ^= 4;
+        REQUIRE(client.send(client.transcript.auth, sizeof(client.transcript.auth)));
         if (client.receive(sealed, sizeof(sealed)) == 0)
-            REQUIRE(rpmi_welcome_get(sealed, RPMI_WELCOME_BYTES, &client.welcome) == 0);
+            REQUIRE(rpmi_accept_get(sealed, RPMI_ACCEPT_BYTES, &client.accepted) == 0);
         else
-            client.welcome.status = RPM_E_LOST;
-        REQUIRE(client.welcome.status < 0);
+            client.accepted.status = RPM_E_LOST;
+        REQUIRE(client.accepted.status < 0);
         REQUIRE(client.dropped());
     }
     CHECK(server.stats().accepted == 0);
 }
 
-TEST_CASE("greet: a recorded entry opens no door", "[unit]")
+TEST_CASE("handshake: a recorded auth message opens no door", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
     Client first(server);
     Client second(server);
     unsigned char sealed[RPMI_SEALED_BYTES];
 
-    REQUIRE(first.greet(SECRET) == 0);
-    REQUIRE(second.send(first.talk.opening, sizeof(first.talk.opening)));
-    REQUIRE(second.receive(second.talk.challenge, sizeof(second.talk.challenge)) == 0);
-    REQUIRE(second.send(first.talk.entry, sizeof(first.talk.entry)));
+    REQUIRE(first.handshake(SECRET) == 0);
+    REQUIRE(second.send(first.transcript.hello, sizeof(first.transcript.hello)));
+    REQUIRE(second.receive(second.transcript.challenge, sizeof(second.transcript.challenge)) == 0);
+    REQUIRE(second.send(first.transcript.auth, sizeof(first.transcript.auth)));
     REQUIRE(second.receive(sealed, sizeof(sealed)) == 0);
-    REQUIRE(rpmi_welcome_get(sealed, RPMI_WELCOME_BYTES, &second.welcome) == 0);
-    CHECK(second.welcome.status == RPM_E_DENIED);
+    REQUIRE(rpmi_accept_get(sealed, RPMI_ACCEPT_BYTES, &second.accepted) == 0);
+    CHECK(second.accepted.status == RPM_E_DENIED);
     CHECK(second.dropped());
     CHECK(server.stats().accepted == 1);
 }
 
-TEST_CASE("greet: noise, and other protocols, are shown out", "[unit]")
+TEST_CASE("handshake: noise, and other protocols, are shown out", "[unit]")
 {
     Server server(raw::at_port());
     std::string get = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: somebody\r\n\r\n";
@@ -167,16 +167,16 @@ TEST_CASE("greet: noise, and other protocols, are shown out", "[unit]")
     check_served(server, "");
 }
 
-TEST_CASE("greet: who takes too long is shown out after two seconds", "[unit]")
+TEST_CASE("handshake: who takes too long is shown out after two seconds", "[unit]")
 {
     Server server(raw::at_port());
     Client silent(server);
     Client slow(server);
     uint64_t start = rpmi_clock_ns();
 
-    REQUIRE(rpmi_opening_make(&slow.talk) == 0);
+    REQUIRE(rpmi_net_hello_make(&slow.transcript) == 0);
     for (size_t i = 0; i < 12 && rpmi_clock_ns() - start < 2900000000ull; i++) {
-        if (!slow.send(slow.talk.opening + i, 1)) // one byte now and then
+        if (!slow.send(slow.transcript.hello + i, 1)) // one byte now and then
             break;
         rpmi_clock_sleep_ns(200000000);
     }
@@ -187,7 +187,7 @@ TEST_CASE("greet: who takes too long is shown out after two seconds", "[unit]")
     check_served(server, "");
 }
 
-TEST_CASE("greet: silent connections keep no client out", "[unit]")
+TEST_CASE("handshake: silent connections keep no client out", "[unit]")
 {
     support::ServerOpts opts = raw::at_port();
     opts.clients_max = 2;
@@ -199,7 +199,7 @@ TEST_CASE("greet: silent connections keep no client out", "[unit]")
     check_served(server, "");
 }
 
-TEST_CASE("greet: one client more than the server takes is refused with a reason", "[unit]")
+TEST_CASE("handshake: one client more than the server takes is refused with a reason", "[unit]")
 {
     support::ServerOpts opts = raw::at_port();
     opts.clients_max = 2;
@@ -208,13 +208,13 @@ TEST_CASE("greet: one client more than the server takes is refused with a reason
     Client two(server);
     Client three(server);
 
-    REQUIRE(one.greet() == 0);
-    REQUIRE(two.greet() == 0);
-    CHECK(three.greet() == RPM_E_REFUSED);
-    CHECK(std::string(three.welcome.text).find("2 clients") != std::string::npos);
+    REQUIRE(one.handshake() == 0);
+    REQUIRE(two.handshake() == 0);
+    CHECK(three.handshake() == RPM_E_REFUSED);
+    CHECK(std::string(three.accepted.text).find("2 clients") != std::string::npos);
     one.leave();
     for (int i = 0; i < 2000 && server.stats().clients != 1; i++)
         rpmi_clock_sleep_ns(1000000);
     Client four(server);
-    CHECK(four.greet() == 0);
+    CHECK(four.handshake() == 0);
 }

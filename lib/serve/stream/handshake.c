@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * greet.c: let a client in that came over a stream, step by step, never waiting for it.
+ * handshake.c: let a client in that came over a stream, step by step, never waiting for it.
  *
  * Whoever comes in the clear where TLS is spoken, or the other way round, is told so in the words
  * that it understands.
  *
- * Tests: tests/unit/serve/stream/greet_test.cpp
+ * Tests: tests/unit/serve/stream/handshake_test.cpp
  */
 #include "serve/stream/stream.h"
 
@@ -71,16 +71,16 @@ static int step_tls(struct rpmi_stream_session *session)
     return done;
 }
 
-static int step_opening(struct rpmi_stream_session *session)
+static int step_hello(struct rpmi_stream_session *session)
 {
-    int status = fill(session, session->talk.opening, RPMI_OPENING_BYTES);
+    int status = fill(session, session->transcript.hello, RPMI_NET_HELLO_BYTES);
     int err;
 
     if (status <= 0)
         return status;
-    status = rpmi_opening_get(session->talk.opening, RPMI_OPENING_BYTES);
-    err = rpmi_challenge_make(&session->talk, status);
-    if (err == 0 && !say(session, session->talk.challenge, RPMI_CHALLENGE_BYTES))
+    status = rpmi_net_hello_get(session->transcript.hello, RPMI_NET_HELLO_BYTES);
+    err = rpmi_challenge_make(&session->transcript, status);
+    if (err == 0 && !say(session, session->transcript.challenge, RPMI_CHALLENGE_BYTES))
         err = RPM_E_LOST;
     if (status != 0)
         hear_out(session);
@@ -88,56 +88,57 @@ static int step_opening(struct rpmi_stream_session *session)
 }
 
 static int let_in(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
-                  struct rpmi_welcome *welcome)
+                  struct rpmi_accept *accepted)
 {
-    struct rpmi_entry entry;
-    int err = rpmi_entry_get(&session->talk, listener->base.server->secret, &entry);
+    struct rpmi_auth auth;
+    int err = rpmi_auth_get(&session->transcript, listener->base.server->secret, &auth);
 
     if (err != 0) {
-        rpmi_session_refuse(&listener->base, err, welcome);
+        rpmi_session_refuse(&listener->base, err, accepted);
         return err;
     }
-    err = rpmi_session_enter(&listener->base, &session->base, &entry, welcome);
+    err = rpmi_session_enter(&listener->base, &session->base, &auth, accepted);
     if (err == 0) {
-        welcome->depth = rpmi_ring_slots(entry.depth);
-        welcome->staging_bytes = entry.staging_bytes;
+        accepted->depth = rpmi_ring_slots(auth.depth);
+        accepted->staging_bytes = auth.staging_bytes;
     }
     return err;
 }
 
-static int step_entry(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+static int step_auth(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     unsigned char sealed[RPMI_SEALED_BYTES];
-    struct rpmi_welcome welcome;
-    int done = fill(session, session->talk.entry, RPMI_ENTRY_BYTES);
+    struct rpmi_accept accepted;
+    int done = fill(session, session->transcript.auth, RPMI_AUTH_BYTES);
     int err;
 
     if (done <= 0)
         return done;
-    done = let_in(listener, session, &welcome);
-    err = rpmi_sealed_make(&session->talk, listener->base.server->secret, &welcome, sealed);
+    done = let_in(listener, session, &accepted);
+    err = rpmi_sealed_make(&session->transcript, listener->base.server->secret, &accepted, sealed);
     if (err == 0 && !say(session, sealed, sizeof(sealed)))
         err = RPM_E_LOST;
     return done != 0 ? done : err != 0 ? err : 1;
 }
 
-int rpmi_stream_greet(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+int rpmi_stream_handshake(struct rpmi_stream_listener *listener,
+                          struct rpmi_stream_session *session)
 {
     int done = 1;
 
-    RPM_ASSERT(rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_GREETING);
+    RPM_ASSERT(rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_HANDSHAKE);
     while (done > 0)
         switch (session->step) {
-        case RPMI_GREET_TLS:
+        case RPMI_HANDSHAKE_TLS:
             done = step_tls(session);
-            session->step = done > 0 ? RPMI_GREET_OPENING : session->step;
+            session->step = done > 0 ? RPMI_HANDSHAKE_HELLO : session->step;
             break;
-        case RPMI_GREET_OPENING:
-            done = step_opening(session);
-            session->step = done > 0 ? RPMI_GREET_ENTRY : session->step;
+        case RPMI_HANDSHAKE_HELLO:
+            done = step_hello(session);
+            session->step = done > 0 ? RPMI_HANDSHAKE_AUTH : session->step;
             break;
         default:
-            return step_entry(listener, session);
+            return step_auth(listener, session);
         }
     return done;
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * handshake.c: the client's half of a handshake, once the queue pair is there: the auth message in
+ * the first message, the accept message in the first answer.
+ *
+ * Tests: tests/live/ (a device is needed)
+ */
+#include "transport/verbs/verbs.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int send_auth(struct rpmi_verbs *verbs)
+{
+    unsigned char message[RPMI_AUTH_MSG];
+    struct rpmi_auth auth = {
+        .depth = verbs->link.depth,
+        .staging_bytes = verbs->stage.bytes,
+    };
+    int err;
+
+    (void)snprintf(auth.pool, sizeof(auth.pool), "%s", verbs->opts.to.pool);
+    err = rpmi_auth_make(&verbs->transcript, verbs->secret, &auth);
+    if (err != 0)
+        return err;
+    rpmi_msg_head(message, RPMI_MSG_AUTH, sizeof(message));
+    memcpy(message + RPMI_MSG_HEAD, verbs->transcript.auth, RPMI_AUTH_BYTES);
+    return rpmi_verbs_send(verbs, message, sizeof(message));
+}
+
+static int take_accept(struct rpmi_verbs *verbs, struct rpmi_accept *accepted)
+{
+    const unsigned char *at = verbs->answer + RPMI_ACCEPT_AT_MESSAGES;
+    uint32_t messages;
+    int err;
+
+    memcpy(verbs->transcript.beside, at, RPMI_ACCEPT_BESIDE);
+    verbs->transcript.beside_bytes = RPMI_ACCEPT_BESIDE;
+    err =
+        rpmi_sealed_get(&verbs->transcript, verbs->secret, verbs->answer + RPMI_MSG_HEAD, accepted);
+    if (err != 0)
+        return err;
+    if (accepted->status != 0)
+        return rpmi_fail(accepted->status, "%s",
+                         accepted->text[0] != '\0' ? accepted->text : "the server refused");
+    messages = rpmi_load32(at);
+    if (messages < 2 || messages > RPMI_MESSAGES_MAX || rpmi_load32(at + 4) != 0)
+        return rpmi_fail(RPM_E_PROTO, "the server takes %u messages at once: that cannot be",
+                         messages);
+    verbs->credits = messages;
+    return rpmi_grant_get(verbs->answer + RPMI_ACCEPT_AT_GRANT, &verbs->key[RPMI_KEY_SCRATCH]);
+}
+
+int rpmi_verbs_handshake(struct rpmi_verbs *verbs, uint64_t deadline_ns,
+                         struct rpmi_accept *accepted)
+{
+    int err = rpmi_challenge_get(verbs->transcript.challenge, RPMI_CHALLENGE_BYTES);
+
+    if (err == 0)
+        err = send_auth(verbs);
+    if (err == 0)
+        err = rpmi_verbs_wait_flag(verbs, &verbs->accepted, deadline_ns);
+    return err != 0 ? err : take_accept(verbs, accepted);
+}

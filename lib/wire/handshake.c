@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * handshake.c: the four messages of a handshake.
+ *
+ * Invariants
+ *   magic and version lie at the same place in every version, and are judged first
+ *   nothing of an auth message is believed before its proof was
+ *
+ * Format: FORMAT.md, section 9.   Tests: tests/unit/wire/handshake_test.cpp
+ */
+#include "wire/handshake.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "wire/field.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NET_HELLO_MAGIC 0x4e45504f4d5052ull /* "RPMOPEN" */
+#define CHALLENGE_MAGIC 0x4c4148434d5052ull /* "RPMCHAL" */
+#define AUTH_MAGIC 0x595254454d5052ull      /* "RPMETRY" */
+
+#define AT_VERSION 8
+#define AT_STATUS 12 /* of a challenge; zero in a hello */
+#define AT_NONCE 16
+#define AT_END 32 /* of a hello: the magic, inverted. What carries it may pad what was cut short */
+
+#define AUTH_AT_DEPTH 12
+#define AUTH_AT_STAGING 16
+#define AUTH_AT_POOL 24
+#define AUTH_AT_REST 88
+#define AUTH_AT_MAC 160
+
+#define ERRNO_MAX 4095
+
+_Static_assert(AT_END + 8 == RPMI_NET_HELLO_BYTES, "a mark ends a hello");
+_Static_assert(AT_NONCE + RPMI_NONCE_BYTES == RPMI_CHALLENGE_BYTES, "a nonce ends a challenge");
+_Static_assert(AUTH_AT_POOL + RPM_NAME_MAX + 1 == AUTH_AT_REST, "a pool's name fits");
+_Static_assert(AUTH_AT_MAC + RPMI_MAC_BYTES == RPMI_AUTH_BYTES, "a proof ends an auth message");
+
+static int prefix_get(const unsigned char *from, uint64_t magic, const char *what)
+{
+    uint32_t version;
+
+    if (rpmi_load64(from) != magic)
+        return rpmi_fail(RPM_E_PROTO, "the other side's message is not %s", what);
+    version = rpmi_load32(from + AT_VERSION);
+    if (version != RPMI_HANDSHAKE_VERSION)
+        return rpmi_fail(RPM_E_VERSION, "the other side has handshake version %" PRIu32 ", not %u",
+                         version, RPMI_HANDSHAKE_VERSION);
+    return 0;
+}
+
+int rpmi_net_hello_make(struct rpmi_transcript *transcript)
+{
+    memset(transcript, 0, sizeof(*transcript));
+    rpmi_store64(transcript->hello, NET_HELLO_MAGIC);
+    rpmi_store32(transcript->hello + AT_VERSION, RPMI_HANDSHAKE_VERSION);
+    rpmi_store64(transcript->hello + AT_END, ~NET_HELLO_MAGIC);
+    return rpmi_nonce(transcript->hello + AT_NONCE);
+}
+
+int rpmi_net_hello_get(const void *bytes, size_t len)
+{
+    const unsigned char *from = bytes;
+    int err;
+
+    if (len < RPMI_NET_HELLO_BYTES)
+        return rpmi_fail(RPM_E_PROTO, "a hello of %zu bytes", len);
+    err = prefix_get(from, NET_HELLO_MAGIC, "a hello");
+    if (err == 0 && rpmi_load32(from + AT_STATUS) != 0)
+        err = rpmi_fail(RPM_E_PROTO, "a hello with reserved bytes in use");
+    if (err == 0 && rpmi_load64(from + AT_END) != ~NET_HELLO_MAGIC)
+        err = rpmi_fail(RPM_E_PROTO, "a hello that was cut short");
+    return err;
+}
+
+int rpmi_challenge_make(struct rpmi_transcript *transcript, int status)
+{
+    RPM_ASSERT(status <= 0 && status >= -ERRNO_MAX);
+    rpmi_store64(transcript->challenge, CHALLENGE_MAGIC);
+    rpmi_store32(transcript->challenge + AT_VERSION, RPMI_HANDSHAKE_VERSION);
+    rpmi_store32(transcript->challenge + AT_STATUS, (uint32_t)status);
+    return rpmi_nonce(transcript->challenge + AT_NONCE);
+}
+
+int rpmi_challenge_get(const void *bytes, size_t len)
+{
+    const unsigned char *from = bytes;
+    int32_t status;
+    int err;
+
+    if (len < RPMI_CHALLENGE_BYTES)
+        return rpmi_fail(RPM_E_PROTO, "a challenge of %zu bytes", len);
+    err = prefix_get(from, CHALLENGE_MAGIC, "a challenge");
+    if (err != 0)
+        return err;
+    status = (int32_t)rpmi_load32(from + AT_STATUS);
+    if (status > 0 || status < -ERRNO_MAX)
+        return rpmi_fail(RPM_E_PROTO, "a challenge with a status out of bounds");
+    return status == 0 ? 0 : rpmi_fail(status, "the server refused: %s", rpm_strerror(status));
+}
+
+static int auth_mac(const struct rpmi_transcript *transcript, const char *secret,
+                    unsigned char mac[RPMI_MAC_BYTES])
+{
+    static const char who[] = "librpm client";
+    const struct rpmi_chunk chunks[] = {
+        { who, sizeof(who) },
+        { transcript->hello, sizeof(transcript->hello) },
+        { transcript->challenge, sizeof(transcript->challenge) },
+        { transcript->auth, AUTH_AT_MAC },
+    };
+
+    return rpmi_mac(secret, chunks, sizeof(chunks) / sizeof(chunks[0]), mac);
+}
+
+int rpmi_auth_make(struct rpmi_transcript *transcript, const char *secret,
+                   const struct rpmi_auth *auth)
+{
+    unsigned char *to = transcript->auth;
+
+    memset(to, 0, RPMI_AUTH_BYTES);
+    rpmi_store64(to, AUTH_MAGIC);
+    rpmi_store32(to + AT_VERSION, RPMI_HANDSHAKE_VERSION);
+    rpmi_store32(to + AUTH_AT_DEPTH, auth->depth);
+    rpmi_store64(to + AUTH_AT_STAGING, auth->staging_bytes);
+    rpmi_text_put(to + AUTH_AT_POOL, sizeof(auth->pool), auth->pool);
+    return auth_mac(transcript, secret, to + AUTH_AT_MAC);
+}
+
+int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
+                  struct rpmi_auth *auth)
+{
+    const unsigned char *from = transcript->auth;
+    unsigned char mac[RPMI_MAC_BYTES];
+    struct rpmi_auth found;
+    int err = prefix_get(from, AUTH_MAGIC, "an auth message");
+
+    if (err == 0)
+        err = auth_mac(transcript, secret, mac);
+    if (err != 0)
+        return err;
+    if (!rpmi_mac_same(mac, from + AUTH_AT_MAC))
+        return rpmi_fail(RPM_E_DENIED, "the secret is not the server's");
+    found.depth = rpmi_load32(from + AUTH_AT_DEPTH);
+    found.staging_bytes = rpmi_load64(from + AUTH_AT_STAGING);
+    if (!rpmi_text_get(from + AUTH_AT_POOL, sizeof(found.pool), found.pool) ||
+        !rpmi_all_zero(from + AUTH_AT_REST, AUTH_AT_MAC - AUTH_AT_REST))
+        return rpmi_fail(RPM_E_PROTO, "an auth message with reserved bytes in use");
+    if (found.depth == 0 || found.depth > RPMI_DEPTH_MAX)
+        return rpmi_fail(RPM_E_PROTO, "an auth message that wishes for depth %" PRIu32,
+                         found.depth);
+    *auth = found;
+    return 0;
+}
+
+static int sealed_mac(const struct rpmi_transcript *transcript, const char *secret,
+                      const unsigned char *sealed, unsigned char mac[RPMI_MAC_BYTES])
+{
+    static const char who[] = "librpm server";
+    const struct rpmi_chunk chunks[] = {
+        { who, sizeof(who) },
+        { transcript->hello, sizeof(transcript->hello) },
+        { transcript->challenge, sizeof(transcript->challenge) },
+        { transcript->auth, sizeof(transcript->auth) },
+        { sealed, RPMI_ACCEPT_BYTES },
+        { transcript->beside, transcript->beside_bytes },
+    };
+    size_t n = sizeof(chunks) / sizeof(chunks[0]);
+
+    RPM_ASSERT(transcript->beside_bytes <= RPMI_BESIDE_BYTES_MAX);
+    if (transcript->beside_bytes == 0)
+        n--;
+    return rpmi_mac(secret, chunks, n, mac);
+}
+
+int rpmi_sealed_make(const struct rpmi_transcript *transcript, const char *secret,
+                     const struct rpmi_accept *accepted, unsigned char sealed[RPMI_SEALED_BYTES])
+{
+    rpmi_accept_put(sealed, accepted);
+    memset(sealed + RPMI_ACCEPT_BYTES, 0, RPMI_MAC_BYTES);
+    /* Whoever is refused gets nothing to try secrets on. */
+    if (accepted->status != 0)
+        return 0;
+    return sealed_mac(transcript, secret, sealed, sealed + RPMI_ACCEPT_BYTES);
+}
+
+int rpmi_sealed_get(const struct rpmi_transcript *transcript, const char *secret,
+                    const unsigned char sealed[RPMI_SEALED_BYTES], struct rpmi_accept *accepted)
+{
+    unsigned char mac[RPMI_MAC_BYTES];
+    int err = rpmi_accept_get(sealed, RPMI_ACCEPT_BYTES, accepted);
+
+    /* Whoever has the wrong secret could not tell a refusal from a lie. */
+    if (err != 0 || accepted->status != 0)
+        return err;
+    err = sealed_mac(transcript, secret, sealed, mac);
+    if (err != 0)
+        return err;
+    if (!rpmi_mac_same(mac, sealed + RPMI_ACCEPT_BYTES))
+        return rpmi_fail(RPM_E_DENIED, "the server does not know the secret");
+    return 0;
+}

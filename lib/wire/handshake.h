@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * handshake.h: how a client from another machine is let in, in four messages, before it may do
+ * anything else. What travels is a proof that both know the secret, never the secret.
+ *
+ *   hello      client   version, 16 random bytes          fits private data of a connection request
+ *   challenge  server   version, status, 16 random bytes  fits that of its acceptance or refusal
+ *   auth       client   wishes, pool, proof               over all that was said so far
+ *   accept     server   hello.h's accept message, proof   over all that was said so far, this
+ *                       message,
+ *                                                         and what travels beside it
+ *
+ * Each proof covers the other side's random bytes, so a recorded conversation opens no door; each
+ * says who is speaking, so that a proof cannot be sent back to where it came from.
+ *
+ * Format: FORMAT.md, section 9.   Tests: tests/unit/wire/handshake_test.cpp
+ */
+#ifndef RPMI_HANDSHAKE_H
+#define RPMI_HANDSHAKE_H
+
+#include "base/mac.h"
+#include "wire/hello.h"
+
+#include <librpm/conn.h>
+#include <stdint.h>
+
+#define RPMI_NET_HELLO_BYTES 40u
+#define RPMI_CHALLENGE_BYTES 32u
+#define RPMI_AUTH_BYTES 192u
+#define RPMI_SEALED_BYTES (RPMI_ACCEPT_BYTES + RPMI_MAC_BYTES) /* an accept message and its proof */
+#define RPMI_BESIDE_BYTES_MAX 64u
+#define RPMI_HANDSHAKE_VERSION 1u
+
+_Static_assert(RPMI_NET_HELLO_BYTES <= 56, "private data of a connection request");
+_Static_assert(RPMI_CHALLENGE_BYTES <= 148, "private data of a refusal");
+
+struct rpmi_auth {
+    uint32_t depth;              /* requests outstanding, wished for */
+    uint64_t staging_bytes;      /* wished for */
+    char pool[RPM_NAME_MAX + 1]; /* "": whichever the server has */
+};
+
+/* What was said so far, as it travelled. */
+struct rpmi_transcript {
+    unsigned char hello[RPMI_NET_HELLO_BYTES];
+    unsigned char challenge[RPMI_CHALLENGE_BYTES];
+    unsigned char auth[RPMI_AUTH_BYTES];
+    unsigned char beside[RPMI_BESIDE_BYTES_MAX]; /* what travels with the accept message */
+    uint32_t beside_bytes;                       /* 0: nothing does */
+};
+
+/* Begin a conversation: fill @transcript->hello. RPM_E_IO. */
+int rpmi_net_hello_make(struct rpmi_transcript *transcript);
+
+/* 0, RPM_E_PROTO (not a hello), RPM_E_VERSION (of another version). */
+int rpmi_net_hello_get(const void *bytes, size_t len);
+
+/* Answer: fill @transcript->challenge, a refusal if @status is not 0. RPM_E_IO. */
+int rpmi_challenge_make(struct rpmi_transcript *transcript, int status);
+
+/* 0, RPM_E_PROTO, RPM_E_VERSION, or the server's refusal. */
+int rpmi_challenge_get(const void *bytes, size_t len);
+
+/* Fill @transcript->auth, with its proof. RPM_E_NOMEM. */
+int rpmi_auth_make(struct rpmi_transcript *transcript, const char *secret,
+                   const struct rpmi_auth *auth);
+
+/* Judge @transcript->auth: 0, RPM_E_PROTO, RPM_E_DENIED (wrong secret), RPM_E_NOMEM. */
+int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
+                  struct rpmi_auth *auth);
+
+/* An accept message with its proof, also of @transcript->beside, into @sealed. RPM_E_NOMEM. */
+int rpmi_sealed_make(const struct rpmi_transcript *transcript, const char *secret,
+                     const struct rpmi_accept *accepted, unsigned char sealed[RPMI_SEALED_BYTES]);
+
+/* 0 (then look at the accept message's status), RPM_E_PROTO, RPM_E_VERSION, RPM_E_DENIED: the
+ * server does not know the secret, or @transcript->beside is not what it sent; a refusal is
+ * believed unproven. */
+int rpmi_sealed_get(const struct rpmi_transcript *transcript, const char *secret,
+                    const unsigned char sealed[RPMI_SEALED_BYTES], struct rpmi_accept *accepted);
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// accept_fuzz.cpp: the first message of a server, of any length. What is accepted has one
+// encoding only: the one that came in.
+extern "C" {
+#include "base/err.h"
+#include "wire/hello.h"
+}
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    auto bytes = fuzz_copy(data, size, size);
+    auto again = fuzz_copy(nullptr, 0, RPMI_ACCEPT_BYTES);
+    rpmi_accept accepted;
+    int err = rpmi_accept_get(bytes.get(), size, &accepted);
+
+    FUZZ_CHECK(err == 0 || err == RPM_E_PROTO || err == RPM_E_VERSION);
+    if (err != 0)
+        return 0;
+    FUZZ_CHECK(size == RPMI_ACCEPT_BYTES);
+    rpmi_accept_put(again.get(), &accepted);
+    FUZZ_CHECK(memcmp(again.get(), bytes.get(), RPMI_ACCEPT_BYTES) == 0);
+    return 0;
+}
