@@ -21,7 +21,7 @@
 
 #define NET_HELLO_MAGIC 0x4e45504f4d5052ull /* "RPMOPEN" */
 #define CHALLENGE_MAGIC 0x4c4148434d5052ull /* "RPMCHAL" */
-#define AUTH_MAGIC 0x595254454d5052ull      /* "RPMETRY" */
+#define AUTH_MAGIC 0x485455414d5052ull      /* "RPMAUTH" */
 
 #define AT_VERSION 8
 #define AT_STATUS 12 /* of a challenge; zero in a hello */
@@ -49,7 +49,9 @@ static int prefix_get(const unsigned char *from, uint64_t magic, const char *wha
         return rpmi_fail(RPM_E_PROTO, "the other side's message is not %s", what);
     version = rpmi_load32(from + AT_VERSION);
     if (version != RPMI_HANDSHAKE_VERSION)
-        return rpmi_fail(RPM_E_VERSION, "the other side has handshake version %" PRIu32 ", not %u",
+        return rpmi_fail(RPM_E_VERSION,
+                         "the other side has handshake version %" PRIu32
+                         ", this side version %u: update the older librpm",
                          version, RPMI_HANDSHAKE_VERSION);
     return 0;
 }

@@ -215,7 +215,7 @@ def proof(secret, parts):
 def net_hello():
     b = Block(40)
     b.raw(0, b"RPMOPEN\0", "magic")
-    b.u32(8, 1, "version")
+    b.u32(8, 2, "version")
     b.raw(16, bytes(range(16)), "nonce")
     b.raw(32, bytes(255 - byte for byte in b"RPMOPEN\0"), "end")
     return b
@@ -224,7 +224,7 @@ def net_hello():
 def challenge(status=0):
     b = Block(32)
     b.raw(0, b"RPMCHAL\0", "magic")
-    b.u32(8, 1, "version")
+    b.u32(8, 2, "version")
     b.u32(12, status, "status")
     b.raw(16, bytes(range(100, 116)), "nonce")
     return b
@@ -235,8 +235,8 @@ SECRET = b"open sesame"
 
 def auth():
     b = Block(192)
-    b.raw(0, b"RPMETRY\0", "magic")
-    b.u32(8, 1, "version")
+    b.raw(0, b"RPMAUTH\0", "magic")
+    b.u32(8, 2, "version")
     b.u32(12, 256, "depth")
     b.u64(16, 8 << 20, "staging bytes")
     b.text(24, "main", "pool")

@@ -187,10 +187,26 @@ TEST_CASE("handshake: messages of another version or kind, or cut short, are tol
     REQUIRE(rpmi_net_hello_make(&transcript) == 0);
     REQUIRE(rpmi_challenge_make(&transcript, 0) == 0);
     CHECK(rpmi_challenge_get(transcript.hello, sizeof(transcript.hello)) == RPM_E_PROTO);
-    rpmi_store32(transcript.hello + 8, RPMI_HANDSHAKE_VERSION + 1);
-    rpmi_store32(transcript.challenge + 8, RPMI_HANDSHAKE_VERSION + 1);
-    CHECK(rpmi_net_hello_get(transcript.hello, sizeof(transcript.hello)) == RPM_E_VERSION);
-    CHECK(rpmi_challenge_get(transcript.challenge, sizeof(transcript.challenge)) == RPM_E_VERSION);
+    for (uint32_t other : { RPMI_HANDSHAKE_VERSION - 1, RPMI_HANDSHAKE_VERSION + 1 }) {
+        const std::string named = "handshake version " + std::to_string(other);
+
+        rpmi_store32(transcript.hello + 8, other);
+        rpmi_store32(transcript.challenge + 8, other);
+        CHECK(rpmi_net_hello_get(transcript.hello, sizeof(transcript.hello)) == RPM_E_VERSION);
+        CHECK(std::string(rpm_last_error()).find(named) != std::string::npos);
+        CHECK(rpmi_challenge_get(transcript.challenge, sizeof(transcript.challenge)) ==
+              RPM_E_VERSION);
+    }
+}
+
+TEST_CASE("handshake: the magic of a pool's directory entry is not that of an auth message",
+          "[wire]")
+{
+    rpmi_transcript transcript = sample_transcript("");
+    rpmi_auth auth;
+
+    memcpy(transcript.auth, "RPMETRY", 8);
+    CHECK(rpmi_auth_get(&transcript, "", &auth) == RPM_E_PROTO);
 }
 
 TEST_CASE("handshake: a server's refusal in its challenge is passed on", "[wire]")

@@ -97,12 +97,13 @@ TEST_CASE("handshake: a handshake cut short at every byte lets nobody in", "[uni
 
 TEST_CASE("handshake: another version is told that it is another version", "[unit]")
 {
+    unsigned char other = GENERATE(RPMI_HANDSHAKE_VERSION - 1, RPMI_HANDSHAKE_VERSION + 1);
     Server server(raw::at_port());
     Client client(server);
     int32_t status;
 
     REQUIRE(rpmi_net_hello_make(&client.transcript) == 0);
-    client.transcript.hello[8] = 2;
+    client.transcript.hello[8] = other;
     REQUIRE(client.send(client.transcript.hello, sizeof(client.transcript.hello)));
     REQUIRE(client.receive(client.transcript.challenge, sizeof(client.transcript.challenge)) == 0);
     memcpy(&status, client.transcript.challenge + 12, sizeof(status));

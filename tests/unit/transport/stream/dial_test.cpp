@@ -113,7 +113,7 @@ TEST_CASE("dial: noise, another version, a refusal", "[unit]")
     Server newer([](Session &session) {
         Bytes bytes = session.challenge();
 
-        bytes[8] = 2;
+        bytes[8] = RPMI_HANDSHAKE_VERSION + 1;
         session.send(bytes.data(), bytes.size());
     });
     Server refuses([](Session &session) {
