@@ -12,13 +12,20 @@ namespace dtx::bench
 namespace
 {
 
-history::Status status_of(Status status)
+/* A body that gave up acted on its reads, which the session has validated: a transaction that
+ * committed without a write. */
+bool gave_up(const Attempt &attempt)
 {
-    switch (status) {
+    return attempt.status == Status::aborted && attempt.holds;
+}
+
+history::Status status_of(const Attempt &attempt)
+{
+    switch (attempt.status) {
     case Status::committed:
         return history::Status::kCommitted;
     case Status::aborted:
-        return history::Status::kAborted;
+        return gave_up(attempt) ? history::Status::kCommitted : history::Status::kAborted;
     default:
         return history::Status::kUnknown;
     }
@@ -36,13 +43,13 @@ void Scribe::ended(const Attempt &attempt)
     writes_.clear();
     for (const Access *access : attempt.accesses) {
         uint64_t object = access->address.word;
-        /* An attempt that was given up may not have come to make versions. */
+        /* An attempt that ended in a conflict may not have come to make versions. */
         uint64_t made =
             attempt.status == Status::aborted ? access->version + 1 : access->header().version;
 
         if (access->seen)
             reads_.push_back({ object, access->version, access->writer });
-        if (access->written) {
+        if (access->written && !gave_up(attempt)) {
             writes_.push_back({ object, made, 0 });
             written_.insert(object);
         }
@@ -51,7 +58,7 @@ void Scribe::ended(const Attempt &attempt)
     entry.session = first_ + attempt.lane;
     entry.begin_ns = attempt.begin_ns;
     entry.end_ns = attempt.end_ns;
-    entry.status = status_of(attempt.status);
+    entry.status = status_of(attempt);
     entry.reads = reads_;
     entry.writes = writes_;
     recorder_.record(entry);
