@@ -63,6 +63,7 @@ BANS = (
     (r'\b(strcpy|strcat|sprintf|vsprintf|gets|alloca) ?\(', USER_FOLDERS, (), 'no bound'),
     (r'^\s*#\s*if 0\b', USER_FOLDERS + ('tests',), (), 'dead code'),
 )
+TAG = re.compile(r'^[ \t]*(?:(?:static|const|typedef) )*(?:struct|enum|union) (\w+)\s*\{', re.M)
 LEFTOVERS = re.compile(r'\b(%s)\b|\b%s\b' % ('|'.join(('TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK')),
                                              '[Ss]t' 'ub'))
 MACHINE_PATHS = re.compile(r'(?:^|[^A-Za-z0-9._/-])/(?:wo' r'rk|fa' r'rm|ho' r'me)/\w|/tmp/bui' r'ld-')
@@ -230,6 +231,19 @@ def check_n2(tree):
             yield f'{path}:{line_of(code, match.start())}', f'typedef of a {match.group(1)}', ''
         for match in re.finditer(r'\b(rpmi?_\w+_t|(?<=struct )\w+_t)\b', code):
             yield f'{path}:{line_of(code, match.start())}', f'{match.group(1)} ends in _t', ''
+
+
+def check_tags(tree):
+    """one tag of a struct, an enum or a union has one definition in the whole library"""
+    first = {}
+    for path in tree.with_suffix(('.c', '.h')):
+        if not path.startswith('lib/'):
+            continue
+        for match in TAG.finditer(tree.texts[path]):
+            place = f'{path}:{line_of(tree.texts[path], match.start(1))}'
+            if match.group(1) in first:
+                yield place, f'{match.group(1)} is defined at {first[match.group(1)]} too', match.group(1)
+            first.setdefault(match.group(1), place)
 
 
 def check_x1(tree):
@@ -400,8 +414,9 @@ def check_words(tree):
 
 CHECKS = {
     'F2': check_f2, 'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'E2': check_e2,
-    'N2': check_n2, 'X1': check_x1, 'X5': check_x5, 'B1': check_cmake, 'B4': check_b4, 'DEAD': check_dead,
-    'FILES': check_files, 'TEXT': check_text, 'WORDS': check_words,
+    'N2': check_n2, 'TAGS': check_tags, 'X1': check_x1, 'X5': check_x5, 'B1': check_cmake,
+    'B4': check_b4, 'DEAD': check_dead, 'FILES': check_files, 'TEXT': check_text,
+    'WORDS': check_words,
 }
 
 

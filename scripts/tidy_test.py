@@ -75,6 +75,7 @@ WORD = 'TO' 'DO'
 
 # (check, file, what is appended, or (old, new)). The check must fire, and none but it.
 BREACHES = [
+    ('TAGS', LIB, 'struct shape {\n    int a;\n};\nstatic const struct shape {\n    int b;\n} x;\n'),
     ('F2', LIB, '/* ' + 'word ' * 20 + '*/\n'),
     ('F3', LIB, function(lines=71)),
     ('F3', LIB, function(params='int a, int b, int c, int d, int e, int f, int g')),

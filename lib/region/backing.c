@@ -38,7 +38,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-struct walk {
+struct mount_walk {
     const char *devices;
     dev_t dev[RPMI_BACKING_MAX]; /* [0, looked) were examined, [looked, n) are to be */
     uint32_t looked;
@@ -47,8 +47,8 @@ struct walk {
     char *why;   /* "": nothing unknown was met */
 };
 
-__attribute__((format(printf, 2, 3))) static void unknown(struct walk *walk, const char *format,
-                                                          ...)
+__attribute__((format(printf, 2, 3))) static void unknown(struct mount_walk *walk,
+                                                          const char *format, ...)
 {
     va_list args;
 
@@ -59,7 +59,7 @@ __attribute__((format(printf, 2, 3))) static void unknown(struct walk *walk, con
     va_end(args);
 }
 
-static void push(struct walk *walk, dev_t dev)
+static void push(struct mount_walk *walk, dev_t dev)
 {
     for (uint32_t i = 0; i < walk->n; i++)
         if (walk->dev[i] == dev)
@@ -71,7 +71,7 @@ static void push(struct walk *walk, dev_t dev)
 }
 
 /* A number pair such as "259:3" in a file of sysfs. */
-static void push_number(struct walk *walk, const char *path)
+static void push_number(struct mount_walk *walk, const char *path)
 {
     unsigned first;
     unsigned second;
@@ -85,7 +85,7 @@ static void push_number(struct walk *walk, const char *path)
 }
 
 /* The "dev" of each entry of a directory of sysfs. */
-static void push_each(struct walk *walk, const char *path, const char *name)
+static void push_each(struct mount_walk *walk, const char *path, const char *name)
 {
     bool some = false;
     struct dirent *entry;
@@ -107,7 +107,7 @@ static void push_each(struct walk *walk, const char *path, const char *name)
 }
 
 /* The devices of a Btrfs: it may have several, and st_dev is none of them. */
-static void push_btrfs(struct walk *walk, int fd)
+static void push_btrfs(struct mount_walk *walk, int fd)
 {
     struct btrfs_ioctl_fs_info_args info = { 0 };
     char path[96];
@@ -125,7 +125,7 @@ static void push_btrfs(struct walk *walk, int fd)
     push_each(walk, path, "Btrfs");
 }
 
-static void look_at_disk_fs(struct walk *walk, int fd, const struct statfs *fs)
+static void look_at_disk_fs(struct mount_walk *walk, int fd, const struct statfs *fs)
 {
     struct rpmi_mount mount;
     struct stat st;
@@ -142,7 +142,7 @@ static void look_at_disk_fs(struct walk *walk, int fd, const struct statfs *fs)
         push(walk, st.st_dev);
 }
 
-static void look_at_fs(struct walk *walk, int fd, const struct statfs *fs)
+static void look_at_fs(struct mount_walk *walk, int fd, const struct statfs *fs)
 {
     struct rpmi_mount mount;
 
@@ -169,7 +169,7 @@ static void look_at_fs(struct walk *walk, int fd, const struct statfs *fs)
 }
 
 /* An overlay writes to its upper layer, which is not an overlay itself. */
-static void look_at_file(struct walk *walk, int fd)
+static void look_at_file(struct mount_walk *walk, int fd)
 {
     struct statfs fs = { 0 };
     int upper;
@@ -196,7 +196,7 @@ static uint64_t kernel_number(dev_t dev)
 }
 
 /* The file behind a loop device: sysfs has its path, the driver its device and inode number. */
-static void look_at_loop(struct walk *walk, const char *dir, const char *name)
+static void look_at_loop(struct mount_walk *walk, const char *dir, const char *name)
 {
     char path[RPMI_BACKING_PATH];
     char target[RPMI_BACKING_PATH];
@@ -229,7 +229,7 @@ static bool starts_with(const char *name, const char *prefix)
 }
 
 /* @dir is a whole disk's directory below /sys/devices. */
-static void look_at_disk(struct walk *walk, const char *dir)
+static void look_at_disk(struct mount_walk *walk, const char *dir)
 {
     const char *name = strrchr(dir, '/') + 1;
     char slaves[RPMI_BACKING_PATH];
@@ -250,7 +250,7 @@ static void look_at_disk(struct walk *walk, const char *dir)
                 name);
 }
 
-static void look_at_device(struct walk *walk, dev_t dev)
+static void look_at_device(struct mount_walk *walk, dev_t dev)
 {
     char path[RPMI_BACKING_PATH];
     char part[RPMI_BACKING_PATH];
@@ -270,7 +270,7 @@ static void look_at_device(struct walk *walk, dev_t dev)
 }
 
 /* Examine all devices; those below a device are added at the end of the list. */
-static void finish(struct walk *walk, struct rpmi_backing *backing)
+static void finish(struct mount_walk *walk, struct rpmi_backing *backing)
 {
     while (walk->looked < walk->n)
         look_at_device(walk, walk->dev[walk->looked++]);
@@ -282,7 +282,7 @@ static void finish(struct walk *walk, struct rpmi_backing *backing)
 
 void rpmi_backing_of(int fd, struct rpmi_backing *backing)
 {
-    struct walk walk = { .devices = "/sys/dev/block", .why = backing->why };
+    struct mount_walk walk = { .devices = "/sys/dev/block", .why = backing->why };
 
     backing->why[0] = '\0';
     look_at_file(&walk, fd);
@@ -291,7 +291,7 @@ void rpmi_backing_of(int fd, struct rpmi_backing *backing)
 
 void rpmi_backing_of_device(const char *devices, dev_t dev, struct rpmi_backing *backing)
 {
-    struct walk walk = { .devices = devices, .why = backing->why };
+    struct mount_walk walk = { .devices = devices, .why = backing->why };
 
     backing->why[0] = '\0';
     push(&walk, dev);

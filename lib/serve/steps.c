@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <string.h>
 
-struct walk {
+struct serve_walk {
     struct rpm_server *server;
     uint32_t client;
     bool durable; /* the request may promise that */
@@ -39,7 +39,7 @@ static const struct {
     [RPMI_STEP_FAA] = { RPMI_OP_FAA, RPMI_RIGHT_ATOMIC },
 };
 
-static struct rpmi_span *span_of(struct walk *walk, const struct rpmi_step *step)
+static struct rpmi_span *span_of(struct serve_walk *walk, const struct rpmi_step *step)
 {
     ptrdiff_t i = step - walk->server->steps;
 
@@ -49,7 +49,7 @@ static struct rpmi_span *span_of(struct walk *walk, const struct rpmi_step *step
 
 static int may(void *context, const struct rpmi_step *step)
 {
-    struct walk *walk = context;
+    struct serve_walk *walk = context;
     struct rpmi_span *span = span_of(walk, step);
     uint8_t right = kinds[step->kind].right;
     int err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
@@ -61,7 +61,7 @@ static int may(void *context, const struct rpmi_step *step)
     return err;
 }
 
-static struct rpmi_op op_of(const struct walk *walk, const struct rpmi_step *step)
+static struct rpmi_op op_of(const struct serve_walk *walk, const struct rpmi_step *step)
 {
     return (struct rpmi_op){
         .kind = kinds[step->kind].op,
@@ -77,14 +77,14 @@ static struct rpmi_op op_of(const struct walk *walk, const struct rpmi_step *ste
 }
 
 /* Others must not see what this step does before they see what was stored. */
-static void publish(struct walk *walk)
+static void publish(struct serve_walk *walk)
 {
     if (walk->stored)
         rpmi_batch_fence(walk->batch);
     walk->stored = false;
 }
 
-static int act_write(struct walk *walk, const struct rpmi_step *step)
+static int act_write(struct serve_walk *walk, const struct rpmi_step *step)
 {
     struct rpmi_op op = op_of(walk, step);
     struct rpmi_part whole = { .len = step->len };
@@ -98,7 +98,7 @@ static int act_write(struct walk *walk, const struct rpmi_step *step)
 
 static int act(void *context, const struct rpmi_step *step, void *result)
 {
-    struct walk *walk = context;
+    struct serve_walk *walk = context;
     struct rpmi_op op;
     uint64_t found;
 
@@ -123,7 +123,7 @@ _Static_assert((int)RPMI_STEP_CACHED == (int)RPMI_OP_CACHED, "same numbers");
 int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                        struct rpmi_batch *batch)
 {
-    struct walk walk;
+    struct serve_walk walk;
     struct rpmi_stepper stepper = { &walk, server->steps, may, act };
 
     walk.server = server;

@@ -22,7 +22,7 @@
 
 /* Events one client can have pending: each packet and its duplicate, acknowledgements, answers,
  * and one of each other kind for each queue pair, old timers included. */
-uint32_t rpmi_client_events(const struct rpmi_client *client)
+uint32_t rpmi_client_events(const struct rpmi_sim_client *client)
 {
     return 2 * PACKETS_ALL + RPMI_SIM_ACKS + client->room + 16 * RPMI_SIM_QPS;
 }
@@ -32,7 +32,7 @@ bool rpmi_kind_answers(uint32_t kind)
     return kind != RPMI_SIM_WRITE && kind != RPMI_SIM_PROBE;
 }
 
-struct rpmi_packet *rpmi_packet_take(struct rpmi_client *client)
+struct rpmi_packet *rpmi_packet_take(struct rpmi_sim_client *client)
 {
     struct rpmi_packet *packet = client->spare;
 
@@ -47,7 +47,7 @@ struct rpmi_packet *rpmi_packet_take(struct rpmi_client *client)
 
 void rpmi_packet_drop(struct rpmi_packet *packet)
 {
-    struct rpmi_client *client = packet->client;
+    struct rpmi_sim_client *client = packet->client;
 
     RPM_ASSERT(packet->refs > 0);
     if (--packet->refs > 0)
@@ -59,7 +59,7 @@ void rpmi_packet_drop(struct rpmi_packet *packet)
     rpmi_requester_kick(client);
 }
 
-static void packets_prepare(struct rpmi_client *client)
+static void packets_prepare(struct rpmi_sim_client *client)
 {
     for (uint32_t i = 0; i < PACKETS_ALL; i++) {
         client->packet[i].client = client;
@@ -70,7 +70,7 @@ static void packets_prepare(struct rpmi_client *client)
     }
 }
 
-void rpmi_client_destroy(struct rpmi_client *client)
+void rpmi_client_destroy(struct rpmi_sim_client *client)
 {
     if (client == NULL)
         return;
@@ -79,9 +79,9 @@ void rpmi_client_destroy(struct rpmi_client *client)
     rpmi_free(client);
 }
 
-static struct rpmi_client *client_make(void)
+static struct rpmi_sim_client *client_make(void)
 {
-    struct rpmi_client *client = rpmi_alloc(sizeof(*client), 64);
+    struct rpmi_sim_client *client = rpmi_alloc(sizeof(*client), 64);
 
     if (client == NULL)
         return NULL;
@@ -95,10 +95,10 @@ static struct rpmi_client *client_make(void)
 }
 
 /* One that was closed and of which nothing is left anywhere. */
-static struct rpmi_client *client_reuse(struct rpmi_world *world)
+static struct rpmi_sim_client *client_reuse(struct rpmi_world *world)
 {
     for (uint32_t i = 0; i < world->clients; i++) {
-        struct rpmi_client *client = world->client[i];
+        struct rpmi_sim_client *client = world->client[i];
 
         if (client->state == RPMI_CLIENT_LEFT && !client->attached && client->packets == 0 &&
             !client->packet[RPMI_SIM_PACKETS].listed &&
@@ -110,9 +110,9 @@ static struct rpmi_client *client_reuse(struct rpmi_world *world)
     return NULL;
 }
 
-static int slots_reserve(struct rpmi_client *client, uint32_t depth)
+static int slots_reserve(struct rpmi_sim_client *client, uint32_t depth)
 {
-    struct rpmi_slot *slot;
+    struct rpmi_sim_slot *slot;
     uint32_t room = depth + 1; /* one more for a control message */
 
     if (room <= client->room)
@@ -127,9 +127,9 @@ static int slots_reserve(struct rpmi_client *client, uint32_t depth)
 }
 
 int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
-                     struct rpmi_client **out)
+                     struct rpmi_sim_client **out)
 {
-    struct rpmi_client *client = client_reuse(world);
+    struct rpmi_sim_client *client = client_reuse(world);
     bool fresh = client == NULL;
 
     RPM_ASSERT(server < world->servers && depth > 0 && depth <= RPMI_DEPTH_MAX);
@@ -163,12 +163,12 @@ int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
     return 0;
 }
 
-static void send_to_manager(struct rpmi_client *client, uint32_t kind, uint64_t in_ns)
+static void send_to_manager(struct rpmi_sim_client *client, uint32_t kind, uint64_t in_ns)
 {
     rpmi_world_push(client->world, RPMI_EV_DIAL, client->index, client->gen, in_ns, kind);
 }
 
-int rpmi_client_dial(struct rpmi_client *client)
+int rpmi_client_dial(struct rpmi_sim_client *client)
 {
     struct rpmi_world *world = client->world;
 
@@ -200,9 +200,9 @@ static uint64_t packets_for(const struct rpmi_ask *ask)
     return (ask->len + RPMI_SIM_MTU_BYTES - 1) / RPMI_SIM_MTU_BYTES;
 }
 
-void rpmi_client_post(struct rpmi_client *client, const struct rpmi_ask *ask)
+void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_ask *ask)
 {
-    struct rpmi_slot *slot = &client->slot[client->tail % client->room];
+    struct rpmi_sim_slot *slot = &client->slot[client->tail % client->room];
     uint8_t qp = (ask->flags & RPMI_SIM_OTHER_QP) != 0 ? 1 : 0;
     struct rpmi_requester *requester = &client->requester[qp];
 
@@ -224,22 +224,22 @@ void rpmi_client_post(struct rpmi_client *client, const struct rpmi_ask *ask)
     rpmi_requester_kick(client);
 }
 
-static bool quiet(const struct rpmi_slot *slot)
+static bool quiet(const struct rpmi_sim_slot *slot)
 {
     if (!slot->done || (slot->ask.flags & RPMI_SIM_SILENT) != 0)
         return slot->done;
     return slot->status == 0 && (slot->ask.flags & RPMI_SIM_SIGNALED) == 0;
 }
 
-static void pass_over_quiet(struct rpmi_client *client)
+static void pass_over_quiet(struct rpmi_sim_client *client)
 {
     while (client->head < client->tail && quiet(&client->slot[client->head % client->room]))
         client->head++;
 }
 
-bool rpmi_client_reap(struct rpmi_client *client, uint64_t *id, int *status)
+bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status)
 {
-    const struct rpmi_slot *slot;
+    const struct rpmi_sim_slot *slot;
 
     pass_over_quiet(client);
     if (client->head == client->tail)
@@ -254,7 +254,7 @@ bool rpmi_client_reap(struct rpmi_client *client, uint64_t *id, int *status)
     return true;
 }
 
-bool rpmi_client_ready(struct rpmi_client *client)
+bool rpmi_client_ready(struct rpmi_sim_client *client)
 {
     pass_over_quiet(client);
     if (client->head == client->tail)
@@ -262,9 +262,9 @@ bool rpmi_client_ready(struct rpmi_client *client)
     return client->slot[client->head % client->room].done;
 }
 
-struct rpmi_slot *rpmi_client_waits(struct rpmi_client *client, uint32_t gen, uint64_t op)
+struct rpmi_sim_slot *rpmi_client_waits(struct rpmi_sim_client *client, uint32_t gen, uint64_t op)
 {
-    struct rpmi_slot *slot;
+    struct rpmi_sim_slot *slot;
 
     if (gen != client->gen || client->state != RPMI_CLIENT_OPEN || op < client->head ||
         op >= client->tail)
@@ -273,13 +273,13 @@ struct rpmi_slot *rpmi_client_waits(struct rpmi_client *client, uint32_t gen, ui
     return slot->done ? NULL : slot;
 }
 
-void rpmi_client_lose(struct rpmi_client *client, int why)
+void rpmi_client_lose(struct rpmi_sim_client *client, int why)
 {
     RPM_ASSERT(why < 0);
     if (client->lost == 0)
         client->lost = why;
     for (uint64_t op = client->head; op < client->tail; op++) {
-        struct rpmi_slot *slot = &client->slot[op % client->room];
+        struct rpmi_sim_slot *slot = &client->slot[op % client->room];
 
         if (!slot->done) {
             slot->done = true;
@@ -288,7 +288,7 @@ void rpmi_client_lose(struct rpmi_client *client, int why)
     }
 }
 
-static void leave(struct rpmi_client *client, uint64_t in_ns)
+static void leave(struct rpmi_sim_client *client, uint64_t in_ns)
 {
     rpmi_client_lose(client, RPM_E_LOST);
     client->connected = false;
@@ -307,7 +307,7 @@ static uint64_t notice_ns(struct rpmi_world *world)
     return rpmi_rng_below(&world->rng, soon ? GONE_SOON_NS : GONE_AFTER_NS);
 }
 
-void rpmi_client_kill(struct rpmi_client *client)
+void rpmi_client_kill(struct rpmi_sim_client *client)
 {
     client->kill_at = 0;
     if (client->dead)
@@ -316,7 +316,7 @@ void rpmi_client_kill(struct rpmi_client *client)
     leave(client, notice_ns(client->world));
 }
 
-void rpmi_client_close(struct rpmi_client *client)
+void rpmi_client_close(struct rpmi_sim_client *client)
 {
     const struct rpmi_delays *ns = &client->world->preset.ns;
 

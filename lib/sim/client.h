@@ -41,7 +41,7 @@ struct rpmi_ask {
     uint64_t id;
 };
 
-struct rpmi_slot {
+struct rpmi_sim_slot {
     struct rpmi_ask ask;
     uint64_t psn; /* of the first packet */
     uint64_t packets;
@@ -69,7 +69,7 @@ enum rpmi_client_state {
     RPMI_CLIENT_LEFT = 2 /* closed; the server may still hold packets */
 };
 
-struct rpmi_client {
+struct rpmi_sim_client {
     struct rpmi_world *world;
     struct rpmi_machine *machine;
     uint16_t index;
@@ -103,7 +103,7 @@ struct rpmi_client {
     uint32_t packets; /* in use */
 
     /* Ops. */
-    struct rpmi_slot *slot;
+    struct rpmi_sim_slot *slot;
     uint32_t depth;
     uint32_t room; /* slots allocated */
     uint64_t head;
@@ -114,60 +114,60 @@ struct rpmi_client {
 
 /* A new client machine with room for @depth ops; not connected yet. RPM_E_NOMEM, RPM_E_LIMIT. */
 int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
-                     struct rpmi_client **client);
+                     struct rpmi_sim_client **client);
 
 /* Ask the server for queue pairs; ops outstanding are forgotten. Then let events happen until
  * dialling is false: connected, or refused. RPM_E_NOMEM. */
-int rpmi_client_dial(struct rpmi_client *client);
+int rpmi_client_dial(struct rpmi_sim_client *client);
 
 /* Ops that may still be posted. */
-static inline uint32_t rpmi_client_free(const struct rpmi_client *client)
+static inline uint32_t rpmi_client_free(const struct rpmi_sim_client *client)
 {
     return client->depth - (uint32_t)(client->tail - client->head);
 }
 
 /* Take one op; there is room and the link is not lost. */
-void rpmi_client_post(struct rpmi_client *client, const struct rpmi_ask *ask);
+void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_ask *ask);
 
 /* The next report: true and what it says; ops that need none are passed over. */
-bool rpmi_client_reap(struct rpmi_client *client, uint64_t *id, int *status);
+bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status);
 
 /* Is there a report to reap, or none to come because the link is lost? */
-bool rpmi_client_ready(struct rpmi_client *client);
+bool rpmi_client_ready(struct rpmi_sim_client *client);
 
 /* The machine dies: what was not sent never leaves. The server finds out some time later. */
-void rpmi_client_kill(struct rpmi_client *client);
+void rpmi_client_kill(struct rpmi_sim_client *client);
 
 /* The link is given up by its user. What was sent goes on. */
-void rpmi_client_close(struct rpmi_client *client);
+void rpmi_client_close(struct rpmi_sim_client *client);
 
 /* For the world: events that a client can have pending; and its end. */
-uint32_t rpmi_client_events(const struct rpmi_client *client);
-void rpmi_client_destroy(struct rpmi_client *client);
+uint32_t rpmi_client_events(const struct rpmi_sim_client *client);
+void rpmi_client_destroy(struct rpmi_sim_client *client);
 
 /* Nothing works any more, because of @why: every outstanding op ends. */
-void rpmi_client_lose(struct rpmi_client *client, int why);
+void rpmi_client_lose(struct rpmi_sim_client *client, int why);
 
 /* Requester side, see requester.c. */
-void rpmi_requester_kick(struct rpmi_client *client);
-bool rpmi_requester_send(struct rpmi_client *client, uint32_t gen);
-bool rpmi_requester_ack(struct rpmi_client *client, uint32_t gen, uint64_t arg, bool go_back);
-bool rpmi_requester_answer(struct rpmi_client *client, uint32_t gen, uint64_t op);
-bool rpmi_requester_timer(struct rpmi_client *client, uint32_t gen, uint32_t qp);
+void rpmi_requester_kick(struct rpmi_sim_client *client);
+bool rpmi_requester_send(struct rpmi_sim_client *client, uint32_t gen);
+bool rpmi_requester_ack(struct rpmi_sim_client *client, uint32_t gen, uint64_t arg, bool go_back);
+bool rpmi_requester_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_t op);
+bool rpmi_requester_timer(struct rpmi_sim_client *client, uint32_t gen, uint32_t qp);
 
 /* From the server: all packets below @psn of @qp arrived; or, those from @psn on did not. */
-void rpmi_send_ack(struct rpmi_client *client, uint32_t gen, uint32_t qp, uint64_t psn,
+void rpmi_send_ack(struct rpmi_sim_client *client, uint32_t gen, uint32_t qp, uint64_t psn,
                    bool go_back);
 
 /* From the server: the outcome of an op. */
-void rpmi_send_answer(struct rpmi_client *client, uint32_t gen, uint64_t op, int status);
+void rpmi_send_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_t op, int status);
 
 /* Packets. */
-struct rpmi_packet *rpmi_packet_take(struct rpmi_client *client);
+struct rpmi_packet *rpmi_packet_take(struct rpmi_sim_client *client);
 void rpmi_packet_drop(struct rpmi_packet *packet);
 
 /* The op a far answer speaks of, if the client still waits for it. */
-struct rpmi_slot *rpmi_client_waits(struct rpmi_client *client, uint32_t gen, uint64_t op);
+struct rpmi_sim_slot *rpmi_client_waits(struct rpmi_sim_client *client, uint32_t gen, uint64_t op);
 
 /* Does this kind end with an answer rather than with an acknowledgement? */
 bool rpmi_kind_answers(uint32_t kind);

@@ -37,8 +37,8 @@ static void tick(struct rpmi_machine *machine, uint64_t arg)
 /* A buffer empties. */
 static void stream_land(struct rpmi_machine *machine, uint32_t i)
 {
-    struct rpmi_cpu *cpu = &machine->cpu;
-    struct rpmi_stream stream = cpu->stream[i];
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
+    struct rpmi_sim_stream stream = cpu->stream[i];
     struct rpmi_piece piece = { stream.offset, stream.data, stream.bytes };
 
     cpu->stream[i] = cpu->stream[--cpu->streams];
@@ -47,20 +47,20 @@ static void stream_land(struct rpmi_machine *machine, uint32_t i)
 
 /* Buffers that hold bytes of these lines empty first. There is one for each line at most, so the
  * order in which they do is nobody's business. */
-static void settle_lines(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
+static void settle_lines(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                          uint64_t len)
 {
     uint64_t first = rpmi_align_down(offset, RPMI_LINE_BYTES);
     uint64_t end = rpmi_align_up(offset + len, RPMI_LINE_BYTES);
-    struct rpmi_cpu *cpu = &machine->cpu;
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
 
     for (uint32_t i = cpu->streams; place == RPMI_PLACE_POOL && i-- > 0;)
         if (cpu->stream[i].offset >= first && cpu->stream[i].offset < end)
             stream_land(machine, i);
 }
 
-void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset, void *to,
-                   uint64_t len)
+void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                   void *to, uint64_t len)
 {
     settle_lines(machine, place, offset, len);
     memcpy(to, rpmi_sim_media_at(&machine->media, place, offset, len), len);
@@ -76,7 +76,7 @@ static void store_dram(struct rpmi_machine *machine, uint64_t offset, const void
     tick(machine, offset);
 }
 
-void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
+void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                     const void *from, uint64_t len)
 {
     const unsigned char *bytes = from;
@@ -98,7 +98,7 @@ void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_place place, uint64_
     }
 }
 
-uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
+uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                       uint64_t expect, uint64_t desired)
 {
     unsigned char bytes[sizeof(uint64_t)];
@@ -123,12 +123,12 @@ static void stream_out(struct rpmi_machine *machine)
 
 void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from, uint64_t len)
 {
-    struct rpmi_cpu *cpu = &machine->cpu;
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
     const unsigned char *bytes = from;
 
     for (uint64_t at = 0; at < len;) {
         uint32_t part = rpmi_line_part(offset + at, len - at);
-        struct rpmi_stream *stream;
+        struct rpmi_sim_stream *stream;
 
         if (!spend(machine, machine->world->preset.ns.store))
             return;
@@ -229,7 +229,7 @@ static bool sync_pages(struct rpmi_machine *machine, uint32_t first, uint32_t en
     return rpmi_cpu_fence(machine);
 }
 
-int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
+int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                      uint64_t len)
 {
     uint32_t first = (uint32_t)(offset / RPMI_LINE_BYTES);

@@ -17,19 +17,19 @@
 
 #define RPMI_SIM_STREAM_LINES 12u /* write-combining buffers of a core */
 
-struct rpmi_stream {
+struct rpmi_sim_stream {
     uint64_t offset; /* in the pool */
     uint32_t bytes;
     unsigned char data[RPMI_LINE_BYTES];
 };
 
-struct rpmi_cpu {
+struct rpmi_sim_cpu {
     struct rpmi_packets inbox;
     bool busy;
     bool armed; /* an event is pending */
     uint32_t streams;
-    struct rpmi_stream stream[RPMI_SIM_STREAM_LINES]; /* stored, not yet out of the buffers */
-    unsigned char answer[RPMI_STEPS_BYTES];           /* to the list that is being carried out */
+    struct rpmi_sim_stream stream[RPMI_SIM_STREAM_LINES]; /* stored, not yet out of the buffers */
+    unsigned char answer[RPMI_STEPS_BYTES]; /* to the list that is being carried out */
     struct rpmi_step steps[RPMI_STEPS_MAX];
 
     /* For tests, NULL otherwise: between two steps of this core, what users' code on other machines
@@ -44,15 +44,15 @@ struct rpmi_machine;
 void rpmi_cpu_enter(struct rpmi_machine *machine);
 void rpmi_cpu_leave(struct rpmi_machine *machine);
 
-void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset, void *to,
-                   uint64_t len);
-void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
+void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                   void *to, uint64_t len);
+void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                     const void *from, uint64_t len);
 
 /* Write back what was visible of the range, and fence. 0, or RPM_E_IO: the power went. */
-int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
+int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                      uint64_t len);
-uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_place place, uint64_t offset,
+uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                       uint64_t expect, uint64_t desired);
 
 /* Non-temporal stores into the pool; visible and durable once they leave the core's buffers. */

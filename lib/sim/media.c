@@ -45,8 +45,8 @@ void rpmi_sim_media_close(struct rpmi_sim_media *media)
     memset(media, 0, sizeof(*media));
 }
 
-const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media, enum rpmi_place place,
-                                       uint64_t offset, uint64_t len)
+const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media,
+                                       enum rpmi_sim_place place, uint64_t offset, uint64_t len)
 {
     if (place == RPMI_PLACE_DRAM) {
         RPM_ASSERT(rpmi_in_bounds(offset, len, media->dram_bytes));
@@ -63,7 +63,7 @@ static bool durable_on_arrival(const struct rpmi_preset *preset, enum rpmi_write
     return rpmi_preset_at_once(preset, writer == RPMI_BY_NIC);
 }
 
-bool rpmi_sim_media_land(struct rpmi_sim_media *media, enum rpmi_place place,
+bool rpmi_sim_media_land(struct rpmi_sim_media *media, enum rpmi_sim_place place,
                          const struct rpmi_piece *piece, enum rpmi_writer writer,
                          struct rpmi_rng *rng)
 {

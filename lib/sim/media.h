@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum rpmi_place { RPMI_PLACE_POOL = 0, RPMI_PLACE_DRAM = 1 };
+enum rpmi_sim_place { RPMI_PLACE_POOL = 0, RPMI_PLACE_DRAM = 1 };
 
 /* Who writes: it decides whether the cache is in the way. */
 enum rpmi_writer {
@@ -27,7 +27,7 @@ enum rpmi_writer {
 
 /* Where an access lands. */
 struct rpmi_spot {
-    enum rpmi_place place;
+    enum rpmi_sim_place place;
     uint64_t offset;
 };
 
@@ -54,11 +54,11 @@ int rpmi_sim_media_open(struct rpmi_sim_media *media, const struct rpmi_preset *
 void rpmi_sim_media_close(struct rpmi_sim_media *media);
 
 /* The bytes as every reader sees them. The range was checked. */
-const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media, enum rpmi_place place,
-                                       uint64_t offset, uint64_t len);
+const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media,
+                                       enum rpmi_sim_place place, uint64_t offset, uint64_t len);
 
 /* A write inside one line arrives. Returns true when it left the line dirty. */
-bool rpmi_sim_media_land(struct rpmi_sim_media *media, enum rpmi_place place,
+bool rpmi_sim_media_land(struct rpmi_sim_media *media, enum rpmi_sim_place place,
                          const struct rpmi_piece *piece, enum rpmi_writer writer,
                          struct rpmi_rng *rng);
 

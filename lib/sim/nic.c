@@ -16,13 +16,13 @@
 #define LATE_ONE_IN 16u  /* packets that linger; a coarse choice */
 #define STUCK_ONE_IN 64u /* messages that stop halfway */
 
-static struct rpmi_responder *responder_of(struct rpmi_client *client, uint32_t qp)
+static struct rpmi_responder *responder_of(struct rpmi_sim_client *client, uint32_t qp)
 {
     RPM_ASSERT(qp < RPMI_SIM_QPS);
     return &client->responder[qp];
 }
 
-static bool serves(const struct rpmi_client *client, uint32_t qp, uint32_t gen)
+static bool serves(const struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
     const struct rpmi_responder *responder = &client->responder[qp];
 
@@ -38,7 +38,7 @@ static uint64_t linger(struct rpmi_world *world, uint32_t one_in)
     return rpmi_rng_below(&world->rng, ns->nic);
 }
 
-static void arm_issue(struct rpmi_client *client, uint32_t qp, uint64_t in_ns)
+static void arm_issue(struct rpmi_sim_client *client, uint32_t qp, uint64_t in_ns)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
 
@@ -48,7 +48,7 @@ static void arm_issue(struct rpmi_client *client, uint32_t qp, uint64_t in_ns)
     rpmi_world_push(client->world, RPMI_EV_ISSUE, client->index, responder->gen, in_ns, qp);
 }
 
-static void arm_read(struct rpmi_client *client, uint32_t qp, uint64_t in_ns)
+static void arm_read(struct rpmi_sim_client *client, uint32_t qp, uint64_t in_ns)
 {
     rpmi_world_push(client->world, RPMI_EV_READ, client->index, responder_of(client, qp)->gen,
                     in_ns, qp);
@@ -63,7 +63,7 @@ static void drop_received(struct rpmi_responder *responder)
     responder->cut = 0;
 }
 
-void rpmi_nic_ready(struct rpmi_client *client, uint32_t qp, uint32_t gen)
+void rpmi_nic_ready(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
 
@@ -73,7 +73,7 @@ void rpmi_nic_ready(struct rpmi_client *client, uint32_t qp, uint32_t gen)
     responder->gen = gen;
 }
 
-void rpmi_nic_reset(struct rpmi_client *client, uint32_t qp)
+void rpmi_nic_reset(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
 
@@ -83,7 +83,7 @@ void rpmi_nic_reset(struct rpmi_client *client, uint32_t qp)
 }
 
 /* The queue pair goes into its error state: the op is refused, nothing more is taken. */
-static void refuse(struct rpmi_client *client, uint32_t qp, uint64_t op, int status)
+static void refuse(struct rpmi_sim_client *client, uint32_t qp, uint64_t op, int status)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
 
@@ -101,7 +101,7 @@ static bool touches_memory(uint32_t kind)
 
 void rpmi_nic_arrive(struct rpmi_packet *packet)
 {
-    struct rpmi_client *client = packet->client;
+    struct rpmi_sim_client *client = packet->client;
     struct rpmi_responder *responder = responder_of(client, packet->qp);
     struct rpmi_spot spot;
     int err;
@@ -156,7 +156,7 @@ static int issue_part(struct rpmi_packet *packet, uint32_t *cut)
 }
 
 /* Tell the far CPU; the notice follows the message's own data. Passes the packet on. */
-static void issue_notice(struct rpmi_client *client, uint32_t qp)
+static void issue_notice(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
     struct rpmi_tlp tlp = { .kind = RPMI_TLP_NOTICE, .qp = (uint8_t)qp, .gen = responder->gen };
@@ -167,7 +167,7 @@ static void issue_notice(struct rpmi_client *client, uint32_t qp)
     rpmi_pcie_push(client->machine, &tlp);
 }
 
-static uint64_t issue_write(struct rpmi_client *client, uint32_t qp, struct rpmi_packet *packet)
+static uint64_t issue_write(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_packet *packet)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
 
@@ -192,7 +192,7 @@ static uint64_t issue_write(struct rpmi_client *client, uint32_t qp, struct rpmi
 }
 
 /* A READ, FLUSH or atomic waits here while later packets go on. */
-static void set_aside(struct rpmi_client *client, uint32_t qp)
+static void set_aside(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
     struct rpmi_packet *packet = rpmi_packets_take(&responder->received);
@@ -212,7 +212,7 @@ static void set_aside(struct rpmi_client *client, uint32_t qp)
         arm_read(client, qp, linger(client->world, LATE_ONE_IN / 2));
 }
 
-bool rpmi_nic_issue(struct rpmi_client *client, uint32_t qp, uint32_t gen)
+bool rpmi_nic_issue(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
     struct rpmi_packet *packet = responder->received.head;

@@ -27,7 +27,7 @@ enum rpmi_read_state {
 struct rpmi_read {
     uint8_t kind;
     uint8_t state; /* enum rpmi_read_state */
-    uint8_t place; /* enum rpmi_place, once going */
+    uint8_t place; /* enum rpmi_sim_place, once going */
     uint32_t key;
     uint64_t op;
     uint64_t offset; /* within the key's object; in the place once going */
@@ -56,19 +56,19 @@ struct rpmi_responder {
 struct rpmi_machine;
 
 /* Queue pair @qp of @client begins to serve dialling @gen. */
-void rpmi_nic_ready(struct rpmi_client *client, uint32_t qp, uint32_t gen);
+void rpmi_nic_ready(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen);
 
 /* It ends: what was received and not yet handed to PCIe is dropped. */
-void rpmi_nic_reset(struct rpmi_client *client, uint32_t qp);
+void rpmi_nic_reset(struct rpmi_sim_client *client, uint32_t qp);
 
 /* A packet comes off the wire; takes over one reference. */
 void rpmi_nic_arrive(struct rpmi_packet *packet);
 
 /* Events. False: nothing happened. */
-bool rpmi_nic_issue(struct rpmi_client *client, uint32_t qp, uint32_t gen);
-bool rpmi_nic_read(struct rpmi_client *client, uint32_t qp, uint32_t gen);
+bool rpmi_nic_issue(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen);
+bool rpmi_nic_read(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen);
 
 /* The oldest READ of the queue pair has left the PCIe queue: all before it has landed. */
-void rpmi_nic_pushed(struct rpmi_client *client, uint32_t qp, uint32_t gen);
+void rpmi_nic_pushed(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen);
 
 #endif

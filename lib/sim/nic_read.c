@@ -16,7 +16,7 @@
 
 #define CHUNK_LINES 8u /* of a READ, at most, at one instant */
 
-static struct rpmi_read *oldest(struct rpmi_client *client, uint32_t qp, uint32_t gen)
+static struct rpmi_read *oldest(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_responder *responder = &client->responder[qp];
 
@@ -26,14 +26,14 @@ static struct rpmi_read *oldest(struct rpmi_client *client, uint32_t qp, uint32_
     return &responder->read[responder->read_first];
 }
 
-static void again(struct rpmi_client *client, uint32_t qp, uint64_t in_ns)
+static void again(struct rpmi_sim_client *client, uint32_t qp, uint64_t in_ns)
 {
     rpmi_world_push(client->world, RPMI_EV_READ, client->index, client->responder[qp].gen, in_ns,
                     qp);
 }
 
 /* The oldest one is answered; the next may start. */
-static void finish(struct rpmi_client *client, uint32_t qp, int status)
+static void finish(struct rpmi_sim_client *client, uint32_t qp, int status)
 {
     struct rpmi_responder *responder = &client->responder[qp];
     uint64_t op = responder->read[responder->read_first].op;
@@ -50,7 +50,7 @@ static void finish(struct rpmi_client *client, uint32_t qp, int status)
         again(client, qp, rpmi_rng_below(&client->world->rng, client->world->preset.ns.nic));
 }
 
-static void start(struct rpmi_client *client, uint32_t qp, struct rpmi_read *read)
+static void start(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read *read)
 {
     struct rpmi_tlp tlp = { .kind = RPMI_TLP_READ, .qp = (uint8_t)qp };
 
@@ -68,7 +68,7 @@ static void start(struct rpmi_client *client, uint32_t qp, struct rpmi_read *rea
     rpmi_pcie_push(client->machine, &tlp);
 }
 
-void rpmi_nic_pushed(struct rpmi_client *client, uint32_t qp, uint32_t gen)
+void rpmi_nic_pushed(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_read *read = oldest(client, qp, gen);
     struct rpmi_wanted wanted;
@@ -95,14 +95,14 @@ void rpmi_nic_pushed(struct rpmi_client *client, uint32_t qp, uint32_t gen)
     again(client, qp, client->world->preset.ns.read);
 }
 
-static unsigned char *result_of(struct rpmi_client *client, uint32_t qp, uint64_t op)
+static unsigned char *result_of(struct rpmi_sim_client *client, uint32_t qp, uint64_t op)
 {
-    struct rpmi_slot *slot = rpmi_client_waits(client, client->responder[qp].gen, op);
+    struct rpmi_sim_slot *slot = rpmi_client_waits(client, client->responder[qp].gen, op);
 
     return slot == NULL ? NULL : slot->ask.into;
 }
 
-static void read_some(struct rpmi_client *client, uint32_t qp, struct rpmi_read *read)
+static void read_some(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read *read)
 {
     struct rpmi_world *world = client->world;
     uint64_t lines = 1 + rpmi_rng_below(&world->rng, CHUNK_LINES);
@@ -122,7 +122,7 @@ static void read_some(struct rpmi_client *client, uint32_t qp, struct rpmi_read 
         again(client, qp, lines * world->preset.ns.line);
 }
 
-static void flush_some(struct rpmi_client *client, uint32_t qp, struct rpmi_read *read)
+static void flush_some(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read *read)
 {
     struct rpmi_world *world = client->world;
     struct rpmi_cache *cache = &client->machine->media.cache;
@@ -142,7 +142,7 @@ static void flush_some(struct rpmi_client *client, uint32_t qp, struct rpmi_read
     again(client, qp, world->preset.ns.line);
 }
 
-static void atomic(struct rpmi_client *client, uint32_t qp, const struct rpmi_read *read)
+static void atomic(struct rpmi_sim_client *client, uint32_t qp, const struct rpmi_read *read)
 {
     struct rpmi_machine *machine = client->machine;
     unsigned char *into = result_of(client, qp, read->op);
@@ -161,7 +161,7 @@ static void atomic(struct rpmi_client *client, uint32_t qp, const struct rpmi_re
     finish(client, qp, 0);
 }
 
-bool rpmi_nic_read(struct rpmi_client *client, uint32_t qp, uint32_t gen)
+bool rpmi_nic_read(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_read *read = oldest(client, qp, gen);
 

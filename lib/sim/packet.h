@@ -49,11 +49,11 @@ enum rpmi_sim_flag {
     RPMI_SIM_SILENT = 128 /* never reported: somebody waits for this op itself */
 };
 
-struct rpmi_client;
+struct rpmi_sim_client;
 
 struct rpmi_packet {
     struct rpmi_packet *next; /* in the one list it is in */
-    struct rpmi_client *client;
+    struct rpmi_sim_client *client;
     uint32_t gen; /* dialling of the client that sent it */
     uint8_t refs;
     uint8_t kind;  /* enum rpmi_sim_kind */

@@ -25,7 +25,7 @@ enum rpmi_tlp_kind {
 struct rpmi_tlp {
     uint8_t kind; /* enum rpmi_tlp_kind */
     uint8_t qp;
-    uint8_t place; /* enum rpmi_place */
+    uint8_t place; /* enum rpmi_sim_place */
     uint8_t left;  /* bit for each line that has not landed */
     uint32_t gen;
     uint32_t from; /* first byte in the packet's payload */
@@ -33,7 +33,7 @@ struct rpmi_tlp {
     uint64_t offset; /* in the place */
     uint64_t ready_ns;
     struct rpmi_packet *packet; /* one reference; NULL for READ */
-    struct rpmi_client *client;
+    struct rpmi_sim_client *client;
 };
 
 struct rpmi_pcie {

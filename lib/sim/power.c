@@ -68,7 +68,7 @@ static void arrive_received(struct rpmi_machine *machine)
     struct rpmi_world *world = machine->world;
 
     for (uint32_t i = 0; i < world->clients * RPMI_SIM_QPS; i++) {
-        struct rpmi_client *client = world->client[i / RPMI_SIM_QPS];
+        struct rpmi_sim_client *client = world->client[i / RPMI_SIM_QPS];
         const struct rpmi_responder *responder = &client->responder[i % RPMI_SIM_QPS];
         uint32_t from = responder->cut;
 
@@ -86,7 +86,7 @@ static void arrive_received(struct rpmi_machine *machine)
 static void arrive_streams(struct rpmi_machine *machine)
 {
     for (uint32_t i = 0; i < machine->cpu.streams; i++) {
-        const struct rpmi_stream *stream = &machine->cpu.stream[i];
+        const struct rpmi_sim_stream *stream = &machine->cpu.stream[i];
         struct rpmi_piece piece = { stream->offset, stream->data, stream->bytes };
 
         arrive(machine, RPMI_PLACE_POOL, &piece);
@@ -162,7 +162,7 @@ static void stop_serving(struct rpmi_machine *machine)
 
     machine->serving = false;
     for (uint32_t i = 0; i < world->clients; i++) {
-        struct rpmi_client *client = world->client[i];
+        struct rpmi_sim_client *client = world->client[i];
 
         if (client->machine != machine)
             continue;

@@ -26,7 +26,7 @@
 #define CHAIN_MAX 8u /* files that inherit from one another */
 
 /* A preset and what it inherits from, the last one first to apply. */
-struct chain {
+struct preset_chain {
     struct rpmi_preset_file file[CHAIN_MAX];
     char name[CHAIN_MAX][RPMI_PRESET_NAME_MAX];
     char *room[CHAIN_MAX]; /* text of those that were read; NULL for embedded ones */
@@ -114,7 +114,7 @@ static int base_name(const struct rpmi_preset_file *file, char base[RPMI_PRESET_
 }
 
 /* Find the text of the chain's next file, whose name is set. */
-static int fetch(struct chain *chain)
+static int fetch(struct preset_chain *chain)
 {
     struct rpmi_preset_file *file = &chain->file[chain->files];
 
@@ -132,7 +132,7 @@ static int fetch(struct chain *chain)
     return unknown(file->name);
 }
 
-static int follow(struct chain *chain)
+static int follow(struct preset_chain *chain)
 {
     char base[RPMI_PRESET_NAME_MAX];
     int err = fetch(chain);
@@ -153,7 +153,7 @@ static int follow(struct chain *chain)
 int rpmi_preset_read(const char *spec, struct rpmi_preset *preset)
 {
     size_t len = strcspn(spec, ",;");
-    struct chain *chain;
+    struct preset_chain *chain;
     int err = 0;
 
     if (len >= RPMI_PRESET_NAME_MAX)

@@ -16,13 +16,13 @@
 #include "base/bytes.h"
 #include "sim/world.h"
 
-static struct rpmi_slot *slot_of(struct rpmi_client *client, uint64_t op)
+static struct rpmi_sim_slot *slot_of(struct rpmi_sim_client *client, uint64_t op)
 {
     RPM_ASSERT(op >= client->head && op < client->tail);
     return &client->slot[op % client->room];
 }
 
-void rpmi_requester_kick(struct rpmi_client *client)
+void rpmi_requester_kick(struct rpmi_sim_client *client)
 {
     struct rpmi_world *world = client->world;
     uint64_t in_ns = world->preset.ns.post;
@@ -36,10 +36,10 @@ void rpmi_requester_kick(struct rpmi_client *client)
 }
 
 /* Does an earlier op of the same queue pair still wait for an answer? */
-static bool held_back(struct rpmi_client *client, uint64_t op, uint32_t qp)
+static bool held_back(struct rpmi_sim_client *client, uint64_t op, uint32_t qp)
 {
     for (uint64_t i = client->head; i < op; i++) {
-        const struct rpmi_slot *slot = slot_of(client, i);
+        const struct rpmi_sim_slot *slot = slot_of(client, i);
 
         if (slot->qp == qp && !slot->done && rpmi_kind_answers(slot->ask.kind))
             return true;
@@ -48,7 +48,7 @@ static bool held_back(struct rpmi_client *client, uint64_t op, uint32_t qp)
 }
 
 /* The op whose packet is next on this queue pair; NULL when there is none, or it has to wait. */
-static struct rpmi_slot *next_op(struct rpmi_client *client, uint32_t qp)
+static struct rpmi_sim_slot *next_op(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_requester *requester = &client->requester[qp];
 
@@ -57,7 +57,7 @@ static struct rpmi_slot *next_op(struct rpmi_client *client, uint32_t qp)
     if (requester->send_op < client->head)
         requester->send_op = client->head;
     for (; requester->send_op < client->tail; requester->send_op++) {
-        struct rpmi_slot *slot = slot_of(client, requester->send_op);
+        struct rpmi_sim_slot *slot = slot_of(client, requester->send_op);
 
         if (slot->qp != qp || requester->send >= slot->psn + slot->packets)
             continue;
@@ -71,7 +71,7 @@ static struct rpmi_slot *next_op(struct rpmi_client *client, uint32_t qp)
 }
 
 /* Copy the payload's bytes from @at on: head, then body, then zeros. */
-static void gather(const struct rpmi_slot *slot, uint64_t at, unsigned char *to, uint64_t len)
+static void gather(const struct rpmi_sim_slot *slot, uint64_t at, unsigned char *to, uint64_t len)
 {
     const struct rpmi_ask *ask = &slot->ask;
     uint64_t n;
@@ -95,8 +95,8 @@ static void gather(const struct rpmi_slot *slot, uint64_t at, unsigned char *to,
         memset(to, 0, len);
 }
 
-static void packet_fill(struct rpmi_packet *packet, struct rpmi_client *client,
-                        const struct rpmi_slot *slot, uint32_t qp)
+static void packet_fill(struct rpmi_packet *packet, struct rpmi_sim_client *client,
+                        const struct rpmi_sim_slot *slot, uint32_t qp)
 {
     struct rpmi_requester *requester = &client->requester[qp];
     uint64_t at = (requester->send - slot->psn) * RPMI_SIM_MTU_BYTES;
@@ -121,7 +121,7 @@ static void packet_fill(struct rpmi_packet *packet, struct rpmi_client *client,
 }
 
 /* Put the packet on the wire, whatever becomes of it there. */
-static void transmit(struct rpmi_client *client, struct rpmi_packet *packet)
+static void transmit(struct rpmi_sim_client *client, struct rpmi_packet *packet)
 {
     struct rpmi_world *world = client->world;
     const struct rpmi_delays *ns = &world->preset.ns;
@@ -147,7 +147,7 @@ static void transmit(struct rpmi_client *client, struct rpmi_packet *packet)
                     (uint64_t)(packet - client->packet));
 }
 
-static void timer_start(struct rpmi_client *client, uint32_t qp)
+static void timer_start(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_requester *requester = &client->requester[qp];
 
@@ -159,10 +159,10 @@ static void timer_start(struct rpmi_client *client, uint32_t qp)
                     client->world->preset.ns.retry, qp);
 }
 
-static bool send_one(struct rpmi_client *client, uint32_t qp)
+static bool send_one(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_requester *requester = &client->requester[qp];
-    struct rpmi_slot *slot = next_op(client, qp);
+    struct rpmi_sim_slot *slot = next_op(client, qp);
     struct rpmi_packet *packet;
 
     if (slot == NULL && !requester->probe)
@@ -186,7 +186,7 @@ static bool send_one(struct rpmi_client *client, uint32_t qp)
     return true;
 }
 
-bool rpmi_requester_send(struct rpmi_client *client, uint32_t gen)
+bool rpmi_requester_send(struct rpmi_sim_client *client, uint32_t gen)
 {
     if (gen != client->gen || client->dead || !client->connected)
         return false;
@@ -207,7 +207,7 @@ bool rpmi_requester_send(struct rpmi_client *client, uint32_t gen)
     return false;
 }
 
-static void rewind_to(struct rpmi_client *client, uint32_t qp, uint64_t psn)
+static void rewind_to(struct rpmi_sim_client *client, uint32_t qp, uint64_t psn)
 {
     struct rpmi_requester *requester = &client->requester[qp];
 
@@ -216,7 +216,7 @@ static void rewind_to(struct rpmi_client *client, uint32_t qp, uint64_t psn)
 }
 
 /* All packets below @psn have arrived. */
-static void acknowledge(struct rpmi_client *client, uint32_t qp, uint64_t psn)
+static void acknowledge(struct rpmi_sim_client *client, uint32_t qp, uint64_t psn)
 {
     struct rpmi_requester *requester = &client->requester[qp];
 
@@ -229,7 +229,7 @@ static void acknowledge(struct rpmi_client *client, uint32_t qp, uint64_t psn)
     if (requester->send < psn)
         rewind_to(client, qp, psn);
     for (uint64_t op = client->head; op < client->tail; op++) {
-        struct rpmi_slot *slot = slot_of(client, op);
+        struct rpmi_sim_slot *slot = slot_of(client, op);
 
         if (slot->qp != qp || slot->done)
             continue;
@@ -240,7 +240,7 @@ static void acknowledge(struct rpmi_client *client, uint32_t qp, uint64_t psn)
 }
 
 /* @arg: queue pair, then packet number. */
-bool rpmi_requester_ack(struct rpmi_client *client, uint32_t gen, uint64_t arg, bool go_back)
+bool rpmi_requester_ack(struct rpmi_sim_client *client, uint32_t gen, uint64_t arg, bool go_back)
 {
     uint32_t qp = arg & 1u;
     uint64_t psn = arg >> 1;
@@ -263,7 +263,7 @@ bool rpmi_requester_ack(struct rpmi_client *client, uint32_t gen, uint64_t arg, 
  * already; earlier ones are still answered. If the op itself has been reported, the first one that
  * has not bears the reason.
  */
-static void refuse(struct rpmi_client *client, uint64_t op, int status)
+static void refuse(struct rpmi_sim_client *client, uint64_t op, int status)
 {
     if (client->lost != 0)
         return;
@@ -274,18 +274,18 @@ static void refuse(struct rpmi_client *client, uint64_t op, int status)
         return;
     acknowledge(client, slot_of(client, op)->qp, slot_of(client, op)->psn);
     for (uint64_t i = op; i < client->tail; i++) {
-        struct rpmi_slot *slot = slot_of(client, i);
+        struct rpmi_sim_slot *slot = slot_of(client, i);
 
         slot->done = true;
         slot->status = i == op ? status : RPM_E_LOST;
     }
 }
 
-bool rpmi_requester_answer(struct rpmi_client *client, uint32_t gen, uint64_t arg)
+bool rpmi_requester_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_t arg)
 {
     uint64_t op = arg >> 8;
     int status = -(int)(arg & 0xff);
-    struct rpmi_slot *slot;
+    struct rpmi_sim_slot *slot;
 
     if (gen != client->gen || client->dead || client->state != RPMI_CLIENT_OPEN)
         return false;
@@ -302,7 +302,7 @@ bool rpmi_requester_answer(struct rpmi_client *client, uint32_t gen, uint64_t ar
     return true;
 }
 
-static bool anything_open(struct rpmi_client *client, uint32_t qp)
+static bool anything_open(struct rpmi_sim_client *client, uint32_t qp)
 {
     for (uint64_t op = client->head; op < client->tail; op++)
         if (slot_of(client, op)->qp == qp && !slot_of(client, op)->done)
@@ -310,7 +310,7 @@ static bool anything_open(struct rpmi_client *client, uint32_t qp)
     return false;
 }
 
-bool rpmi_requester_timer(struct rpmi_client *client, uint32_t gen, uint32_t qp)
+bool rpmi_requester_timer(struct rpmi_sim_client *client, uint32_t gen, uint32_t qp)
 {
     struct rpmi_requester *requester = &client->requester[qp];
     bool silent;
@@ -337,7 +337,7 @@ bool rpmi_requester_timer(struct rpmi_client *client, uint32_t gen, uint32_t qp)
     return true;
 }
 
-void rpmi_send_ack(struct rpmi_client *client, uint32_t gen, uint32_t qp, uint64_t psn,
+void rpmi_send_ack(struct rpmi_sim_client *client, uint32_t gen, uint32_t qp, uint64_t psn,
                    bool go_back)
 {
     struct rpmi_world *world = client->world;
@@ -353,10 +353,10 @@ void rpmi_send_ack(struct rpmi_client *client, uint32_t gen, uint32_t qp, uint64
                     psn << 1 | qp);
 }
 
-void rpmi_send_answer(struct rpmi_client *client, uint32_t gen, uint64_t op, int status)
+void rpmi_send_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_t op, int status)
 {
     struct rpmi_world *world = client->world;
-    struct rpmi_slot *slot = rpmi_client_waits(client, gen, op);
+    struct rpmi_sim_slot *slot = rpmi_client_waits(client, gen, op);
     uint64_t at = world->now_ns + world->preset.ns.network;
 
     RPM_ASSERT(status <= 0 && status > -256);

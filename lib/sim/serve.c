@@ -17,7 +17,7 @@
 
 static void arm(struct rpmi_machine *machine)
 {
-    struct rpmi_cpu *cpu = &machine->cpu;
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
 
     if (cpu->busy || cpu->armed || cpu->inbox.head == NULL)
         return;
@@ -58,7 +58,7 @@ static bool wait_for_pcie(struct rpmi_machine *machine)
     return machine->running;
 }
 
-static void forget(struct rpmi_client *client)
+static void forget(struct rpmi_sim_client *client)
 {
     struct rpmi_machine *machine = client->machine;
     const struct rpmi_host *host = &machine->world->opts.host;
@@ -74,7 +74,7 @@ static void forget(struct rpmi_client *client)
     host->detach(host->context, machine->index, client->id);
 }
 
-static void welcome(struct rpmi_client *client)
+static void welcome(struct rpmi_sim_client *client)
 {
     struct rpmi_machine *machine = client->machine;
     const struct rpmi_host *host = &machine->world->opts.host;
@@ -122,7 +122,7 @@ static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *
 
 /* Only under ADR has a payload to leave the caches, and CACHED asks for stores and write-backs. */
 static bool is_streamed(const struct rpmi_machine *machine, const struct rpmi_packet *packet,
-                        enum rpmi_place place)
+                        enum rpmi_sim_place place)
 {
     return machine->world->preset.domain == RPM_DOMAIN_ADR && place == RPMI_PLACE_POOL &&
            (packet->flags & RPMI_SIM_DURABLE) != 0 && (packet->flags & RPMI_SIM_CACHED) == 0;
@@ -157,9 +157,9 @@ static void copy_payload(struct rpmi_machine *machine, const struct rpmi_packet 
 static void run_service(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
     const struct rpmi_host *host = &machine->world->opts.host;
-    struct rpmi_client *client = packet->client;
+    struct rpmi_sim_client *client = packet->client;
     unsigned char reply[RPMI_REPLY_BYTES];
-    struct rpmi_slot *slot;
+    struct rpmi_sim_slot *slot;
 
     host->call(host->context, machine->index, client->id, packet->data, reply);
     if (!rpmi_cpu_fence(machine) || !wait_for_pcie(machine))
@@ -173,9 +173,9 @@ static void run_service(struct rpmi_machine *machine, const struct rpmi_packet *
 /* The list comes in packets; what it brings back is the client's when the answer is. */
 static void carry_out_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
-    struct rpmi_client *client = packet->client;
+    struct rpmi_sim_client *client = packet->client;
     uint64_t from = packet->offset - packet->op_offset;
-    struct rpmi_slot *slot;
+    struct rpmi_sim_slot *slot;
     int err;
 
     RPM_ASSERT(rpmi_in_bounds(from, packet->bytes, sizeof(client->list)));
@@ -191,7 +191,7 @@ static void carry_out_steps(struct rpmi_machine *machine, const struct rpmi_pack
 
 static void serve(struct rpmi_machine *machine, struct rpmi_packet *packet)
 {
-    struct rpmi_client *client = packet->client;
+    struct rpmi_sim_client *client = packet->client;
 
     if (packet->kind == RPMI_SIM_DIAL || packet->kind == RPMI_SIM_GONE) {
         packet->listed = false;
@@ -216,7 +216,7 @@ static void serve(struct rpmi_machine *machine, struct rpmi_packet *packet)
 
 bool rpmi_cpu_serve(struct rpmi_machine *machine)
 {
-    struct rpmi_cpu *cpu = &machine->cpu;
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
     struct rpmi_packet *packet;
     bool manager;
 
@@ -237,7 +237,7 @@ bool rpmi_cpu_serve(struct rpmi_machine *machine)
 
 void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain)
 {
-    struct rpmi_cpu *cpu = &machine->cpu;
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
     struct rpmi_packet *packet;
 
     while ((packet = rpmi_packets_take(&cpu->inbox)) != NULL) {
@@ -246,7 +246,7 @@ void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain)
             rpmi_packet_drop(packet);
     }
     for (uint32_t i = 0; drain && i < cpu->streams; i++) {
-        const struct rpmi_stream *stream = &cpu->stream[i];
+        const struct rpmi_sim_stream *stream = &cpu->stream[i];
         struct rpmi_piece piece = { stream->offset, stream->data, stream->bytes };
 
         rpmi_machine_land(machine, RPMI_PLACE_POOL, &piece, RPMI_BY_STREAM);

@@ -15,17 +15,17 @@
 #include "base/canary.h"
 #include "sim/world.h"
 
-struct walk {
+struct sim_walk {
     struct rpmi_machine *machine;
     const struct rpmi_packet *packet;
 };
 
-static bool is_durable(const struct walk *walk, const struct rpmi_step *step)
+static bool is_durable(const struct sim_walk *walk, const struct rpmi_step *step)
 {
     return (step->flags & walk->packet->flags & RPMI_SIM_DURABLE) != 0;
 }
 
-static int locate(const struct walk *walk, const struct rpmi_step *step, struct rpmi_spot *spot)
+static int locate(const struct sim_walk *walk, const struct rpmi_step *step, struct rpmi_spot *spot)
 {
     static const uint32_t kinds[] = {
         [RPMI_STEP_READ] = RPMI_SIM_READ,
@@ -50,7 +50,7 @@ static int may(void *context, const struct rpmi_step *step)
     return locate(context, step, &spot);
 }
 
-static bool is_streamed(const struct walk *walk, const struct rpmi_step *step,
+static bool is_streamed(const struct sim_walk *walk, const struct rpmi_step *step,
                         const struct rpmi_spot *spot)
 {
     return walk->machine->world->preset.domain == RPM_DOMAIN_ADR &&
@@ -73,7 +73,7 @@ static uint64_t add(struct rpmi_machine *machine, const struct rpmi_spot *spot, 
     return found;
 }
 
-static void write(const struct walk *walk, const struct rpmi_step *step,
+static void write(const struct sim_walk *walk, const struct rpmi_step *step,
                   const struct rpmi_spot *spot)
 {
     if (is_streamed(walk, step, spot))
@@ -84,7 +84,7 @@ static void write(const struct walk *walk, const struct rpmi_step *step,
 
 static int act(void *context, const struct rpmi_step *step, void *result)
 {
-    const struct walk *walk = context;
+    const struct sim_walk *walk = context;
     struct rpmi_machine *machine = walk->machine;
     struct rpmi_spot spot = { 0 };
     int err = locate(walk, step, &spot);
@@ -108,7 +108,7 @@ static int act(void *context, const struct rpmi_step *step, void *result)
 }
 
 /* What was streamed leaves the buffers; what was stored is written back, range by range. */
-static int drain(const struct walk *walk, const void *list, uint32_t bytes, uint32_t done)
+static int drain(const struct sim_walk *walk, const void *list, uint32_t bytes, uint32_t done)
 {
     struct rpmi_machine *machine = walk->machine;
     struct rpmi_steps steps;
@@ -132,7 +132,7 @@ static int drain(const struct walk *walk, const void *list, uint32_t bytes, uint
 
 int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
-    struct walk walk = { .machine = machine, .packet = packet };
+    struct sim_walk walk = { .machine = machine, .packet = packet };
     struct rpmi_stepper stepper = { &walk, machine->cpu.steps, may, act };
     const unsigned char *list = packet->client->list;
     unsigned char *answer = machine->cpu.answer;

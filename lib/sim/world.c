@@ -148,7 +148,7 @@ static void fire(struct rpmi_world *world)
             rpmi_power_cut(machine, machine->cut);
     }
     for (uint32_t i = 0; i < world->clients; i++) {
-        struct rpmi_client *client = world->client[i];
+        struct rpmi_sim_client *client = world->client[i];
 
         if (client->kill_at != 0 && client->kill_at <= world->events)
             rpmi_client_kill(client);
@@ -192,7 +192,7 @@ static bool evict(struct rpmi_machine *machine)
     return machine->powered && rpmi_cache_evict(&machine->media.cache, &machine->world->rng);
 }
 
-static bool dial(struct rpmi_client *client, uint32_t gen, uint64_t kind)
+static bool dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind)
 {
     struct rpmi_packet *packet =
         &client->packet[RPMI_SIM_PACKETS + (kind == RPMI_SIM_DIAL ? 0u : 1u)];
@@ -213,7 +213,7 @@ static bool dial(struct rpmi_client *client, uint32_t gen, uint64_t kind)
     return true;
 }
 
-static bool welcomed(struct rpmi_client *client, uint32_t gen, uint64_t err)
+static bool welcomed(struct rpmi_sim_client *client, uint32_t gen, uint64_t err)
 {
     if (gen != client->gen || !client->dialling)
         return false;
@@ -226,7 +226,7 @@ static bool welcomed(struct rpmi_client *client, uint32_t gen, uint64_t err)
 
 static bool happen_client(struct rpmi_world *world, const struct rpmi_event *event)
 {
-    struct rpmi_client *client = world->client[event->who];
+    struct rpmi_sim_client *client = world->client[event->who];
 
     switch (event->kind) {
     case RPMI_EV_SEND:
@@ -267,7 +267,7 @@ static bool happen(struct rpmi_world *world, const struct rpmi_event *event)
     }
 }
 
-void rpmi_world_kill_at(struct rpmi_client *client, uint64_t events)
+void rpmi_world_kill_at(struct rpmi_sim_client *client, uint64_t events)
 {
     client->kill_at = events == 0 ? 0 : client->world->events + events;
     rearm(client->world);
@@ -308,7 +308,7 @@ void rpmi_world_run_until(struct rpmi_world *world, uint64_t at_ns)
         world->now_ns = at_ns;
 }
 
-void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place,
+void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
                        const struct rpmi_piece *piece, enum rpmi_writer writer)
 {
     struct rpmi_world *world = machine->world;
@@ -322,7 +322,7 @@ void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place,
                     rpmi_rng_below(&world->rng, world->preset.ns.evict), 0);
 }
 
-int rpmi_machine_access(struct rpmi_client *client, const struct rpmi_wanted *wanted,
+int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_wanted *wanted,
                         struct rpmi_spot *spot)
 {
     const struct rpmi_machine *machine = client->machine;

@@ -74,7 +74,7 @@ struct rpmi_machine {
     uint32_t evictions; /* pending events */
     struct rpmi_sim_media media;
     struct rpmi_pcie pcie;
-    struct rpmi_cpu cpu;
+    struct rpmi_sim_cpu cpu;
 };
 
 struct rpmi_world {
@@ -88,7 +88,7 @@ struct rpmi_world {
     uint32_t depth; /* of steps inside steps */
     uint32_t servers;
     struct rpmi_machine *machine;
-    struct rpmi_client *client[RPMI_SIM_CLIENTS_MAX];
+    struct rpmi_sim_client *client[RPMI_SIM_CLIENTS_MAX];
     uint32_t clients;
     struct rpmi_preset preset;
 };
@@ -117,7 +117,7 @@ void rpmi_world_cut_at(struct rpmi_world *world, uint32_t server, uint64_t event
                        enum rpmi_cut cut);
 
 /* Arm the death of a client machine after @events further events; 0: disarm. */
-void rpmi_world_kill_at(struct rpmi_client *client, uint64_t events);
+void rpmi_world_kill_at(struct rpmi_sim_client *client, uint64_t events);
 
 /* Something happened that is not in the queue: count it, and let a cut fire. */
 void rpmi_world_tick(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
@@ -128,11 +128,11 @@ void rpmi_world_push(struct rpmi_world *world, enum rpmi_event_kind kind, uint32
                      uint32_t gen, uint64_t in_ns, uint64_t arg);
 
 /* A write lands in a machine's memory; now and then the line is evicted later. */
-void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_place place,
+void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
                        const struct rpmi_piece *piece, enum rpmi_writer writer);
 
 /* May a client's op touch this? Refuses for clients that are not attached. */
-int rpmi_machine_access(struct rpmi_client *client, const struct rpmi_wanted *wanted,
+int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_wanted *wanted,
                         struct rpmi_spot *spot);
 
 /* The same for the whole op that a packet belongs to; @spot is where the packet's payload goes. */

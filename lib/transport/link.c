@@ -16,13 +16,13 @@
 
 #include <string.h>
 
-struct chain {
+struct link_chain {
     const struct rpmi_wrapper *wrapper[RPMI_WRAPS_MAX];
     uint32_t n;
 };
 
 /* "trace+count" into a chain. */
-static int chain_parse(const char *text, struct chain *chain)
+static int chain_parse(const char *text, struct link_chain *chain)
 {
     const char *at = text;
 
@@ -44,7 +44,7 @@ static int chain_parse(const char *text, struct chain *chain)
     }
 }
 
-static bool is_wrapper_key(const struct chain *chain, const char *key)
+static bool is_wrapper_key(const struct link_chain *chain, const char *key)
 {
     if (strcmp(key, "wrap") == 0)
         return true;
@@ -56,7 +56,7 @@ static bool is_wrapper_key(const struct chain *chain, const char *key)
 }
 
 /* What is left for the provider. The strings stay where they are, in @url. */
-static void url_without_wrappers(const struct rpmi_url *url, const struct chain *chain,
+static void url_without_wrappers(const struct rpmi_url *url, const struct link_chain *chain,
                                  struct rpmi_url *bare)
 {
     *bare = *url;
@@ -70,7 +70,7 @@ static void url_without_wrappers(const struct rpmi_url *url, const struct chain 
     }
 }
 
-static int chain_put_on(const struct chain *chain, const struct rpmi_url *url,
+static int chain_put_on(const struct link_chain *chain, const struct rpmi_url *url,
                         struct rpmi_link **link)
 {
     for (uint32_t i = 0; i < chain->n; i++) {
@@ -88,7 +88,7 @@ static int chain_put_on(const struct chain *chain, const struct rpmi_url *url,
 int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link)
 {
     const char *names = rpmi_url_get(url, "wrap", NULL);
-    struct chain chain;
+    struct link_chain chain;
     int err;
 
     if (names == NULL)
@@ -100,7 +100,7 @@ int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link)
 int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct rpmi_link **link)
 {
     const struct rpmi_transport_ops *ops;
-    struct chain chain = { .n = 0 };
+    struct link_chain chain = { .n = 0 };
     struct rpmi_link *opened = NULL;
     struct rpmi_url url;
     struct rpmi_url bare;

@@ -224,7 +224,7 @@ void Run::revive()
 bool Run::haunted() const
 {
     for (uint32_t i = 0; i < sim_->world->clients; i++) {
-        const rpmi_client *client = sim_->world->client[i];
+        const rpmi_sim_client *client = sim_->world->client[i];
 
         if (client->attached && (client->dead || client->state != RPMI_CLIENT_OPEN))
             return true;
@@ -299,7 +299,7 @@ void Run::epilogue()
 
 Meanwhile::Meanwhile(Run &run, std::function<void()> act) : run_(run), act_(std::move(act))
 {
-    rpmi_cpu *cpu = &run_.sim()->world->machine[0].cpu;
+    rpmi_sim_cpu *cpu = &run_.sim()->world->machine[0].cpu;
 
     cpu->meanwhile = happen;
     cpu->context = this;

@@ -24,7 +24,7 @@ static uint16_t *chain_of(struct rpmi_buffer *buffer, uint32_t line)
     return &buffer->index[line * 2654435761u >> 20 & (RPMI_BUFFER_INDEX - 1)];
 }
 
-struct rpmi_entry *rpmi_buffer_find(struct rpmi_buffer *buffer, uint32_t line)
+struct rpmi_buffer_entry *rpmi_buffer_find(struct rpmi_buffer *buffer, uint32_t line)
 {
     uint16_t at = *chain_of(buffer, line);
 
@@ -33,10 +33,10 @@ struct rpmi_entry *rpmi_buffer_find(struct rpmi_buffer *buffer, uint32_t line)
     return at == 0 ? NULL : &buffer->entry[at - 1];
 }
 
-struct rpmi_entry *rpmi_buffer_take(struct rpmi_buffer *buffer, uint32_t line)
+struct rpmi_buffer_entry *rpmi_buffer_take(struct rpmi_buffer *buffer, uint32_t line)
 {
     uint16_t *head = chain_of(buffer, line);
-    struct rpmi_entry *entry;
+    struct rpmi_buffer_entry *entry;
     uint16_t at;
 
     RPM_ASSERT(buffer->spares > 0);
@@ -51,7 +51,7 @@ struct rpmi_entry *rpmi_buffer_take(struct rpmi_buffer *buffer, uint32_t line)
     return entry;
 }
 
-void rpmi_buffer_give(struct rpmi_buffer *buffer, struct rpmi_entry *entry)
+void rpmi_buffer_give(struct rpmi_buffer *buffer, struct rpmi_buffer_entry *entry)
 {
     uint16_t at = (uint16_t)(entry - buffer->entry);
     uint16_t *link = chain_of(buffer, entry->line);
@@ -68,12 +68,12 @@ void rpmi_buffer_give(struct rpmi_buffer *buffer, struct rpmi_entry *entry)
     entry->held = 0;
 }
 
-struct rpmi_entry *rpmi_buffer_any(struct rpmi_buffer *buffer, struct rpmi_rng *rng)
+struct rpmi_buffer_entry *rpmi_buffer_any(struct rpmi_buffer *buffer, struct rpmi_rng *rng)
 {
     uint32_t start = (uint32_t)rpmi_rng_below(rng, buffer->useds);
 
     for (uint32_t i = 0; i < buffer->useds; i++) {
-        struct rpmi_entry *entry = &buffer->entry[buffer->used[(start + i) % buffer->useds]];
+        struct rpmi_buffer_entry *entry = &buffer->entry[buffer->used[(start + i) % buffer->useds]];
 
         if (!entry->busy)
             return entry;

@@ -17,7 +17,7 @@
 
 struct rpmi_rng;
 
-struct rpmi_entry {
+struct rpmi_buffer_entry {
     uint32_t line; /* of the media */
     uint8_t held;  /* which of its 64-byte lines are there */
     bool busy;     /* it is being written, or read: it stays */
@@ -26,7 +26,7 @@ struct rpmi_entry {
 };
 
 struct rpmi_buffer {
-    struct rpmi_entry entry[RPMI_BUFFER_MOST];
+    struct rpmi_buffer_entry entry[RPMI_BUFFER_MOST];
     uint16_t used[RPMI_BUFFER_MOST]; /* in no order */
     uint16_t used_at[RPMI_BUFFER_MOST];
     uint16_t spare[RPMI_BUFFER_MOST];
@@ -38,13 +38,13 @@ struct rpmi_buffer {
 void rpmi_buffer_open(struct rpmi_buffer *buffer, uint32_t entries);
 
 /* NULL when it is not there. */
-struct rpmi_entry *rpmi_buffer_find(struct rpmi_buffer *buffer, uint32_t line);
+struct rpmi_buffer_entry *rpmi_buffer_find(struct rpmi_buffer *buffer, uint32_t line);
 
 /* There is a spare entry. */
-struct rpmi_entry *rpmi_buffer_take(struct rpmi_buffer *buffer, uint32_t line);
-void rpmi_buffer_give(struct rpmi_buffer *buffer, struct rpmi_entry *entry);
+struct rpmi_buffer_entry *rpmi_buffer_take(struct rpmi_buffer *buffer, uint32_t line);
+void rpmi_buffer_give(struct rpmi_buffer *buffer, struct rpmi_buffer_entry *entry);
 
 /* One that is not busy, by chance; NULL when all are. */
-struct rpmi_entry *rpmi_buffer_any(struct rpmi_buffer *buffer, struct rpmi_rng *rng);
+struct rpmi_buffer_entry *rpmi_buffer_any(struct rpmi_buffer *buffer, struct rpmi_rng *rng);
 
 #endif

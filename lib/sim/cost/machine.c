@@ -14,7 +14,7 @@
  */
 #include "sim/cost/play.h"
 
-static struct rpmi_machine *machine_of(const struct rpmi_play *play, uint32_t coroutine)
+static struct rpmi_play_machine *machine_of(const struct rpmi_play *play, uint32_t coroutine)
 {
     if (play->load.machines == 0)
         return NULL;
@@ -105,7 +105,7 @@ static uint64_t message_ps(const struct rpmi_params *params, uint64_t under_way)
 uint64_t rpmi_machine_leave(struct rpmi_rig *rig, uint32_t slot, uint64_t bytes)
 {
     struct rpmi_play *play = rig->play;
-    struct rpmi_machine *machine = machine_of(play, rig->slot[slot].coroutine);
+    struct rpmi_play_machine *machine = machine_of(play, rig->slot[slot].coroutine);
     uint64_t at_ps;
 
     machine->under_way++;
@@ -133,7 +133,7 @@ void rpmi_machine_poll(struct rpmi_rig *rig, uint32_t slot)
 {
     struct rpmi_play *play = rig->play;
     const struct rpmi_slot_op *op = &rig->slot[slot];
-    struct rpmi_machine *machine = machine_of(play, op->coroutine);
+    struct rpmi_play_machine *machine = machine_of(play, op->coroutine);
     uint64_t at_ps = rig->now_ps;
 
     if (machine != NULL) {

@@ -46,11 +46,11 @@ static uint8_t all_of(const struct rpmi_module *module)
     return (uint8_t)((1u << module->share) - 1);
 }
 
-static struct rpmi_entry *oldest_full(struct rpmi_module *module)
+static struct rpmi_buffer_entry *oldest_full(struct rpmi_module *module)
 {
     while (module->fulls > 0) {
         uint16_t at = module->full[module->full_head];
-        struct rpmi_entry *entry = &module->dirty.entry[at];
+        struct rpmi_buffer_entry *entry = &module->dirty.entry[at];
 
         module->is_full[at] = false;
         module->full_head = (module->full_head + 1) % RPMI_BUFFER_MOST;
@@ -64,7 +64,7 @@ static struct rpmi_entry *oldest_full(struct rpmi_module *module)
 /* What the media do next. False: nothing. */
 static bool choose(struct rpmi_module *module)
 {
-    struct rpmi_entry *entry;
+    struct rpmi_buffer_entry *entry;
 
     if (module->works > 0) {
         module->current = module->work[module->work_head];
@@ -80,7 +80,7 @@ static bool choose(struct rpmi_module *module)
     return true;
 }
 
-static uint64_t write_back(struct rpmi_module *module, struct rpmi_entry *entry)
+static uint64_t write_back(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
 {
     uint32_t missing = module->share - (uint32_t)__builtin_popcount(entry->held);
     uint64_t spared_ps = missing * module->fill_ps;
@@ -99,7 +99,7 @@ static uint64_t write_back(struct rpmi_module *module, struct rpmi_entry *entry)
 /* How long it takes. */
 static uint64_t begin(struct rpmi_rig *rig, struct rpmi_module *module)
 {
-    struct rpmi_entry *entry;
+    struct rpmi_buffer_entry *entry;
 
     switch (module->current.kind) {
     case RPMI_WORK_READ:
@@ -142,7 +142,7 @@ static void want_room(struct rpmi_module *module)
 static void drain(struct rpmi_rig *rig, struct rpmi_module *module)
 {
     const struct rpmi_line *line = &module->queue[module->queue_head];
-    struct rpmi_entry *entry;
+    struct rpmi_buffer_entry *entry;
 
     if (module->draining || module->queued == 0)
         return;
@@ -178,9 +178,9 @@ void rpmi_module_write(struct rpmi_rig *rig, struct rpmi_module *module, uint64_
 }
 
 /* What was read of a media line is part of it when it is written. */
-static void merge(struct rpmi_module *module, struct rpmi_entry *entry)
+static void merge(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
 {
-    struct rpmi_entry *clean = rpmi_buffer_find(&module->clean, entry->line);
+    struct rpmi_buffer_entry *clean = rpmi_buffer_find(&module->clean, entry->line);
 
     if (clean == NULL || clean->busy)
         return;
@@ -206,7 +206,7 @@ static void note_full(struct rpmi_module *module, uint16_t at)
 }
 
 /* A line is in the module, and joins its entry or takes one. */
-static void join(struct rpmi_module *module, struct rpmi_entry *entry, uint64_t arg)
+static void join(struct rpmi_module *module, struct rpmi_buffer_entry *entry, uint64_t arg)
 {
     uint32_t number = RPMI_LINE_NUMBER(arg);
 
@@ -227,7 +227,7 @@ static void join(struct rpmi_module *module, struct rpmi_entry *entry, uint64_t 
 void rpmi_module_drained(struct rpmi_rig *rig, struct rpmi_module *module)
 {
     uint64_t arg = module->queue[module->queue_head].arg;
-    struct rpmi_entry *entry =
+    struct rpmi_buffer_entry *entry =
         rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(arg) / module->share);
     struct rpmi_line line;
 
@@ -250,7 +250,7 @@ void rpmi_module_drained(struct rpmi_rig *rig, struct rpmi_module *module)
     go_on(rig, module);
 }
 
-static bool has(struct rpmi_entry *entry, uint32_t number, uint32_t share)
+static bool has(struct rpmi_buffer_entry *entry, uint32_t number, uint32_t share)
 {
     return entry != NULL && (entry->held & 1u << number % share) != 0;
 }
@@ -259,7 +259,7 @@ static bool has(struct rpmi_entry *entry, uint32_t number, uint32_t share)
 static void expect(struct rpmi_rig *rig, struct rpmi_module *module, uint32_t line)
 {
     if (module->clean.spares == 0) {
-        struct rpmi_entry *old = rpmi_buffer_any(&module->clean, &rig->rng);
+        struct rpmi_buffer_entry *old = rpmi_buffer_any(&module->clean, &rig->rng);
 
         if (old == NULL)
             return;
@@ -291,8 +291,8 @@ void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t
 {
     uint32_t number = RPMI_LINE_NUMBER(arg);
     uint32_t line = number / module->share;
-    struct rpmi_entry *dirty = rpmi_buffer_find(&module->dirty, line);
-    struct rpmi_entry *clean = rpmi_buffer_find(&module->clean, line);
+    struct rpmi_buffer_entry *dirty = rpmi_buffer_find(&module->dirty, line);
+    struct rpmi_buffer_entry *clean = rpmi_buffer_find(&module->clean, line);
     struct rpmi_work work = { .kind = RPMI_WORK_READ, .number = number, .owner = owner };
 
     module->count.reads++;
@@ -315,8 +315,8 @@ void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t
 static void have_read(struct rpmi_rig *rig, struct rpmi_module *module)
 {
     uint32_t line = module->current.number / module->share;
-    struct rpmi_entry *entry = rpmi_buffer_find(&module->clean, line);
-    struct rpmi_entry *dirty = rpmi_buffer_find(&module->dirty, line);
+    struct rpmi_buffer_entry *entry = rpmi_buffer_find(&module->clean, line);
+    struct rpmi_buffer_entry *dirty = rpmi_buffer_find(&module->dirty, line);
 
     answer(rig, module, module->current.owner, module->current.number, module->read_tail_ps);
     if (entry == NULL)

@@ -36,7 +36,7 @@ struct rpmi_cue {
 };
 
 /* A word that transactions have in common. */
-struct rpmi_word {
+struct rpmi_play_word {
     uint32_t holder; /* coroutine + 1; 0: free */
     uint32_t changes;
 };
@@ -76,7 +76,7 @@ struct rpmi_bell {
 };
 
 /* A client machine. */
-struct rpmi_machine {
+struct rpmi_play_machine {
     struct rpmi_wire wire_out, nic_out, wire_in;
     uint64_t under_way; /* messages */
 };
@@ -97,9 +97,9 @@ struct rpmi_play {
     struct rpmi_coroutine *coroutine;
     uint32_t coroutines; /* of all threads */
     struct rpmi_thread *thread;
-    struct rpmi_machine *machine;
+    struct rpmi_play_machine *machine;
     struct rpmi_bell *bell;                    /* of each machine */
-    struct rpmi_word *word;                    /* 1 to load.words */
+    struct rpmi_play_word *word;               /* 1 to load.words */
     struct rpmi_look *look;                    /* of all coroutines */
     uint32_t looks;                            /* of each, at most */
     struct rpmi_fifo spare[RPMI_PLAY_SERVERS]; /* slots of no operation */

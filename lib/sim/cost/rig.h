@@ -30,7 +30,7 @@
 #define RPMI_RIG_SLOTS 65536u /* operations of clients under way */
 
 /* Who waits for a line: in the top bits of an owner word; the rest is that part's own number. */
-enum rpmi_owner {
+enum rpmi_cost_owner {
     RPMI_OWNER_NONE = 0,
     RPMI_OWNER_CORE = 1,    /* a core's line: core */
     RPMI_OWNER_INBOUND = 2, /* the root complex's: place in its queue */
@@ -40,7 +40,7 @@ enum rpmi_owner {
 };
 
 #define RPMI_OWNER(kind, index) ((uint32_t)(kind) << 28 | (uint32_t)(index))
-#define RPMI_OWNER_KIND(owner) ((enum rpmi_owner)((owner) >> 28))
+#define RPMI_OWNER_KIND(owner) ((enum rpmi_cost_owner)((owner) >> 28))
 #define RPMI_OWNER_INDEX(owner) ((owner)&0x0fffffffu)
 
 enum rpmi_rig_event {

@@ -26,7 +26,7 @@ static struct rpmi_look *look_at(struct rpmi_play *play, struct rpmi_coroutine *
     return look;
 }
 
-static bool is_anothers(const struct rpmi_word *word, uint32_t coroutine)
+static bool is_anothers(const struct rpmi_play_word *word, uint32_t coroutine)
 {
     return word->holder != 0 && word->holder != coroutine + 1;
 }
@@ -37,7 +37,7 @@ void rpmi_play_touch(struct rpmi_rig *rig, uint32_t slot)
     uint32_t coroutine = rig->slot[slot].coroutine;
     struct rpmi_coroutine *its = &play->coroutine[coroutine];
     const struct rpmi_act *work = rig->slot[slot].work;
-    struct rpmi_word *word = &play->word[work->word];
+    struct rpmi_play_word *word = &play->word[work->word];
     uint32_t role = play->cue[work - play->work].role;
 
     if (role == RPM_ROLE_GIVE) {

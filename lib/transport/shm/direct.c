@@ -242,7 +242,7 @@ static inline void drain(struct bracket *bracket)
 }
 
 /* A list of steps on its way through this CPU. */
-struct walk {
+struct direct_walk {
     struct rpmi_shm *shm;
     struct bracket *bracket;
 };
@@ -272,7 +272,7 @@ static struct rpmi_op op_of(const struct rpmi_step *step)
 /* Opens the bracket of what is guarded: from then on nobody is let in before us. */
 static int step_may(void *context, const struct rpmi_step *step)
 {
-    struct walk *walk = context;
+    struct direct_walk *walk = context;
     struct rpmi_op op = op_of(step);
     uint32_t rights = step->kind == RPMI_STEP_READ    ? RPMI_RIGHT_READ
                       : step->kind == RPMI_STEP_WRITE ? RPMI_RIGHT_WRITE
@@ -303,7 +303,7 @@ static bool step_publishes(const struct rpmi_direct *direct, const struct rpmi_s
 
 static int step_act(void *context, const struct rpmi_step *step, void *result)
 {
-    struct walk *walk = context;
+    struct direct_walk *walk = context;
     struct rpmi_op op = op_of(step);
 
     op.into = result;
@@ -323,7 +323,7 @@ static int step_act(void *context, const struct rpmi_step *step, void *result)
 
 static int do_steps(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
 {
-    struct walk walk = { .shm = shm, .bracket = bracket };
+    struct direct_walk walk = { .shm = shm, .bracket = bracket };
     struct rpmi_stepper stepper = { &walk, shm->direct.steps, step_may, step_act };
     int err = rpmi_steps_walk(&stepper, op->body, op->body_bytes, op->into, op->len);
 

@@ -16,7 +16,7 @@
 /* Dial and let the world go on until there is an answer, or time is up. */
 static int dial(struct rpmi_sim_link *ours, uint64_t deadline_ns)
 {
-    struct rpmi_client *client = ours->client;
+    struct rpmi_sim_client *client = ours->client;
     struct rpmi_world *world = ours->sim->world;
     int err = rpmi_client_dial(client);
 

@@ -150,8 +150,8 @@ void rpmi_far_close(struct rpmi_far *far)
     rpmi_service_close(&far->service);
 }
 
-static void mem_bind(struct rpmi_far_mem *mem, struct rpmi_machine *machine, enum rpmi_place place,
-                     uint64_t bytes)
+static void mem_bind(struct rpmi_far_mem *mem, struct rpmi_machine *machine,
+                     enum rpmi_sim_place place, uint64_t bytes)
 {
     mem->mem.ops = &FAR_OPS;
     mem->mem.bytes = bytes;

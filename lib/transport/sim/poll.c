@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 
-static int reap(struct rpmi_client *client, struct rpmi_done *done, uint32_t n)
+static int reap(struct rpmi_sim_client *client, struct rpmi_done *done, uint32_t n)
 {
     uint32_t count = 0;
 
@@ -24,7 +24,7 @@ static int reap(struct rpmi_client *client, struct rpmi_done *done, uint32_t n)
 int rpmi_sim_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
 {
     struct rpmi_sim_link *ours = rpmi_sim_link_of(link);
-    struct rpmi_client *client = ours->client;
+    struct rpmi_sim_client *client = ours->client;
     int count = reap(client, done, n);
 
     if (count == 0 && !rpmi_client_ready(client)) {

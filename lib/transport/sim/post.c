@@ -72,7 +72,7 @@ static void ask_fill(const struct rpmi_op *op, struct rpmi_ask *ask)
 int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
 {
     struct rpmi_sim_link *ours = rpmi_sim_link_of(link);
-    struct rpmi_client *client = ours->client;
+    struct rpmi_sim_client *client = ours->client;
     uint32_t taken = 0;
 
     link->lost = client->lost;
@@ -100,9 +100,9 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
 /* The world goes on until the op with this number has ended. */
 static int wait_for(struct rpmi_sim_link *ours, uint64_t number, uint64_t deadline_ns)
 {
-    struct rpmi_client *client = ours->client;
+    struct rpmi_sim_client *client = ours->client;
     struct rpmi_world *world = ours->sim->world;
-    const struct rpmi_slot *slot = &client->slot[number % client->room];
+    const struct rpmi_sim_slot *slot = &client->slot[number % client->room];
 
     while (!slot->done && rpmi_world_step_until(world, deadline_ns))
         ;
@@ -116,7 +116,7 @@ int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct r
                   uint64_t deadline_ns)
 {
     struct rpmi_sim_link *ours = rpmi_sim_link_of(link);
-    struct rpmi_client *client = ours->client;
+    struct rpmi_sim_client *client = ours->client;
     struct rpmi_ask ask = { .kind = RPMI_SIM_CALL,
                             .flags = RPMI_SIM_SILENT,
                             .len = RPMI_CALL_BYTES,

@@ -22,7 +22,7 @@
 struct rpmi_far_mem {
     struct rpmi_mem mem;
     struct rpmi_machine *machine;
-    enum rpmi_place place;
+    enum rpmi_sim_place place;
 };
 
 /* The server process of one machine. */
@@ -52,7 +52,7 @@ struct rpmi_sim_link {
     struct rpmi_link link;
     struct rpm_sim *sim;
     bool owns_world;
-    struct rpmi_client *client;
+    struct rpmi_sim_client *client;
     struct rpmi_staged *staged;
     uint64_t staged_bytes;
     uint64_t staging_bytes;

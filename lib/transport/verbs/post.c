@@ -25,13 +25,13 @@
 enum { RIGHT_READ = 1, RIGHT_WRITE = 2, RIGHT_ATOMIC = 4 };
 
 /* One post: requests that no doorbell was rung for yet. */
-struct chain {
+struct wr_chain {
     struct rpmi_verbs *verbs;
     uint32_t n;
     bool plain; /* one piece of memory to each request, and nothing copied into it */
 };
 
-static int ring_doorbell(struct chain *chain)
+static int ring_doorbell(struct wr_chain *chain)
 {
     int err = 0;
 
@@ -48,7 +48,7 @@ static unsigned char *slot_of(const struct rpmi_verbs *verbs, uint64_t number)
     return verbs->slots + number % verbs->send_wrs * RPMI_SLOT_BYTES;
 }
 
-static struct rpmi_wr *next_wr(struct chain *chain, enum ibv_wr_opcode opcode)
+static struct rpmi_wr *next_wr(struct wr_chain *chain, enum ibv_wr_opcode opcode)
 {
     struct rpmi_verbs *verbs = chain->verbs;
     struct rpmi_wr *wr = &verbs->chain[chain->n++];
@@ -88,7 +88,7 @@ static void add_sge(struct rpmi_wr *wr, const void *from, uint64_t bytes, uint32
 }
 
 /* Small things are copied into the request: the NIC need not come back for them. */
-static bool goes_inline(const struct chain *chain, uint64_t bytes)
+static bool goes_inline(const struct wr_chain *chain, uint64_t bytes)
 {
     const struct rpmi_verbs *verbs = chain->verbs;
 
@@ -104,7 +104,7 @@ static void aim(const struct rpmi_verbs *verbs, const struct rpmi_op *op, uint64
                               : verbs->key[op->key].write_rkey;
 }
 
-static struct rpmi_wr *put_piece(struct chain *chain, const struct rpmi_op *op, uint64_t from,
+static struct rpmi_wr *put_piece(struct wr_chain *chain, const struct rpmi_op *op, uint64_t from,
                                  const void *bytes, uint64_t len)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -118,7 +118,7 @@ static struct rpmi_wr *put_piece(struct chain *chain, const struct rpmi_op *op, 
 }
 
 /* As it lies; or its front out of a slot, the rest of its body from where it lies, its zeros. */
-static struct rpmi_wr *put_plain_write(struct chain *chain, const struct rpmi_op *op)
+static struct rpmi_wr *put_plain_write(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
     unsigned char *slot = slot_of(verbs, verbs->posted);
@@ -152,7 +152,7 @@ static struct rpmi_wr *put_plain_write(struct chain *chain, const struct rpmi_op
 }
 
 /* Head, body, and zeros as far as one request reaches; the rest of the zeros in more requests. */
-static struct rpmi_wr *put_write(struct chain *chain, const struct rpmi_op *op,
+static struct rpmi_wr *put_write(struct wr_chain *chain, const struct rpmi_op *op,
                                  enum ibv_wr_opcode opcode)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -189,7 +189,7 @@ static struct rpmi_wr *put_write(struct chain *chain, const struct rpmi_op *op,
     return wr;
 }
 
-static struct rpmi_wr *put_read(struct chain *chain, const struct rpmi_op *op)
+static struct rpmi_wr *put_read(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_READ);
 
@@ -198,7 +198,7 @@ static struct rpmi_wr *put_read(struct chain *chain, const struct rpmi_op *op)
     return wr;
 }
 
-static struct rpmi_wr *put_flush(struct chain *chain, const struct rpmi_op *op)
+static struct rpmi_wr *put_flush(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_READ);
 
@@ -208,7 +208,7 @@ static struct rpmi_wr *put_flush(struct chain *chain, const struct rpmi_op *op)
 }
 
 /* The word is taken out of the slot while it is posted. */
-static struct rpmi_wr *put_word(struct chain *chain, const struct rpmi_op *op)
+static struct rpmi_wr *put_word(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
     struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_WRITE);
@@ -226,7 +226,7 @@ static struct rpmi_wr *put_word(struct chain *chain, const struct rpmi_op *op)
     return wr;
 }
 
-static struct rpmi_wr *put_atomic(struct chain *chain, const struct rpmi_op *op)
+static struct rpmi_wr *put_atomic(struct wr_chain *chain, const struct rpmi_op *op)
 {
     const struct rpmi_grant_key *key = &chain->verbs->key[op->key];
     bool cas = op->kind == RPMI_OP_CAS;
@@ -250,7 +250,7 @@ struct piece {
     uint64_t body_bytes;
 };
 
-static struct rpmi_wr *put_message(struct chain *chain, const struct rpmi_op *op,
+static struct rpmi_wr *put_message(struct wr_chain *chain, const struct rpmi_op *op,
                                    const struct piece *piece)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -273,7 +273,7 @@ static struct rpmi_wr *put_message(struct chain *chain, const struct rpmi_op *op
     return wr;
 }
 
-static struct rpmi_wr *put_persist(struct chain *chain, const struct rpmi_op *op)
+static struct rpmi_wr *put_persist(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_op persist = *op;
     const struct piece whole = { .len = op->len };
@@ -283,7 +283,7 @@ static struct rpmi_wr *put_persist(struct chain *chain, const struct rpmi_op *op
     return put_message(chain, &persist, &whole);
 }
 
-static struct rpmi_wr *put_steps(struct chain *chain, const struct rpmi_op *op)
+static struct rpmi_wr *put_steps(struct wr_chain *chain, const struct rpmi_op *op)
 {
     const struct piece whole = { .len = op->len, .body_bytes = op->body_bytes };
 
@@ -298,7 +298,7 @@ static uint32_t messages_left(const struct rpmi_verbs *verbs)
 }
 
 /* As many messages of a COPY as there is room for; zeros at its end need no bytes. */
-static struct rpmi_wr *put_copy(struct chain *chain, struct rpmi_rest *rest)
+static struct rpmi_wr *put_copy(struct wr_chain *chain, struct rpmi_rest *rest)
 {
     struct rpmi_verbs *verbs = chain->verbs;
     const struct rpmi_op *op = &rest->op;
@@ -423,7 +423,7 @@ static int too_large(const struct rpmi_op *op)
                      (unsigned long long)op->len);
 }
 
-static struct rpmi_wr *put_op(struct chain *chain, const struct rpmi_op *op)
+static struct rpmi_wr *put_op(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_wr *wr;
 
@@ -462,7 +462,7 @@ static uint64_t rpcs_of(const struct rpmi_op *op)
     return needs_message(op) ? 1 : 0;
 }
 
-static void take(struct chain *chain, const struct rpmi_op *op)
+static void take(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
     struct rpmi_verbs_sent *sent = &verbs->sent[verbs->sent_tail++ % verbs->link.depth];
@@ -492,7 +492,7 @@ static void take(struct chain *chain, const struct rpmi_op *op)
 /* The last op taken was a COPY longer than there was room for: go on with it. */
 void rpmi_verbs_continue(struct rpmi_verbs *verbs)
 {
-    struct chain chain = { .verbs = verbs };
+    struct wr_chain chain = { .verbs = verbs };
     struct rpmi_wr *wr = put_copy(&chain, &verbs->rest);
 
     if (wr == NULL)
@@ -514,7 +514,7 @@ static bool is_by_newer(const struct rpmi_op *ops, uint32_t n)
 
 /* An op that cannot be posted, behind others that were: it fails when they have ended. So do those
  * of the same post behind it. */
-static void refuse(struct chain *chain, const struct rpmi_op *op, int status)
+static void refuse(struct wr_chain *chain, const struct rpmi_op *op, int status)
 {
     struct rpmi_verbs *verbs = chain->verbs;
 
@@ -533,7 +533,7 @@ static void refuse(struct chain *chain, const struct rpmi_op *op, int status)
 }
 
 /* Take one op into the chain. 1: taken, 0: there is no room, or why it never can be. */
-static int take_next(struct chain *chain, const struct rpmi_op *op)
+static int take_next(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
     int err = judge(verbs, op);
@@ -562,7 +562,7 @@ static int take_next(struct chain *chain, const struct rpmi_op *op)
 int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
-    struct chain chain = { .verbs = verbs };
+    struct wr_chain chain = { .verbs = verbs };
     uint32_t taken = 0;
     int got = 1;
 
@@ -584,7 +584,7 @@ int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
 
 int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len)
 {
-    struct chain chain = { .verbs = verbs };
+    struct wr_chain chain = { .verbs = verbs };
     struct rpmi_wr *wr;
 
     RPM_ASSERT(len <= RPMI_CALL_SLOT_BYTES);

@@ -49,7 +49,7 @@ class Bench
 
     ~Bench()
     {
-        for (rpmi_client *client : clients)
+        for (rpmi_sim_client *client : clients)
             if (client->state == RPMI_CLIENT_OPEN)
                 rpmi_client_close(client);
         rpmi_world_close(&world);
@@ -69,9 +69,9 @@ class Bench
         return &world->machine[server];
     }
 
-    rpmi_client *dial(uint32_t server = 0, uint32_t depth = 64)
+    rpmi_sim_client *dial(uint32_t server = 0, uint32_t depth = 64)
     {
-        rpmi_client *client = nullptr;
+        rpmi_sim_client *client = nullptr;
 
         if (rpmi_client_open(world, server, depth, &client) != 0)
             throw std::runtime_error("no client");
@@ -84,7 +84,7 @@ class Bench
     }
 
     // An op with everything that most tests leave alone; its id is its number at the client.
-    static rpmi_ask ask(rpmi_client *client, uint32_t kind, uint64_t offset, uint64_t len,
+    static rpmi_ask ask(rpmi_sim_client *client, uint32_t kind, uint64_t offset, uint64_t len,
                         uint32_t flags = RPMI_SIM_SIGNALED)
     {
         rpmi_ask it = {};
@@ -98,7 +98,7 @@ class Bench
         return it;
     }
 
-    uint64_t post(rpmi_client *client, const rpmi_ask &it)
+    uint64_t post(rpmi_sim_client *client, const rpmi_ask &it)
     {
         uint64_t number = client->tail;
 
@@ -106,8 +106,9 @@ class Bench
         return number;
     }
 
-    uint64_t write(rpmi_client *client, uint64_t offset, const std::vector<unsigned char> &bytes,
-                   uint32_t flags = RPMI_SIM_SIGNALED, uint32_t kind = RPMI_SIM_WRITE)
+    uint64_t write(rpmi_sim_client *client, uint64_t offset,
+                   const std::vector<unsigned char> &bytes, uint32_t flags = RPMI_SIM_SIGNALED,
+                   uint32_t kind = RPMI_SIM_WRITE)
     {
         rpmi_ask it = ask(client, kind, offset, bytes.size(), flags);
 
@@ -116,7 +117,7 @@ class Bench
         return post(client, it);
     }
 
-    uint64_t read(rpmi_client *client, uint64_t offset, std::vector<unsigned char> &into,
+    uint64_t read(rpmi_sim_client *client, uint64_t offset, std::vector<unsigned char> &into,
                   uint32_t flags = RPMI_SIM_SIGNALED)
     {
         rpmi_ask it = ask(client, RPMI_SIM_READ, offset, into.size(), flags);
@@ -126,7 +127,7 @@ class Bench
     }
 
     // All reports there are now.
-    static std::vector<Done> reap(rpmi_client *client)
+    static std::vector<Done> reap(rpmi_sim_client *client)
     {
         std::vector<Done> all;
         Done one = {};
@@ -137,7 +138,7 @@ class Bench
     }
 
     // Events until this op is done; false when it never is.
-    bool run_to(rpmi_client *client, uint64_t number)
+    bool run_to(rpmi_sim_client *client, uint64_t number)
     {
         while (number >= client->head && !client->slot[number % client->room].done)
             if (!rpmi_world_step(world))
@@ -145,7 +146,7 @@ class Bench
         return true;
     }
 
-    int status_of(rpmi_client *client, uint64_t number)
+    int status_of(rpmi_sim_client *client, uint64_t number)
     {
         return run_to(client, number) ? client->slot[number % client->room].status : 1;
     }
@@ -167,7 +168,7 @@ class Bench
     }
 
     rpmi_world *world = nullptr;
-    std::vector<rpmi_client *> clients;
+    std::vector<rpmi_sim_client *> clients;
     bool revoked = false;
     uint32_t attached = 0;
     uint32_t detached = 0;

@@ -9,7 +9,7 @@ TEST_CASE("client: dialling ends connected, or refused with the reason", "[unit]
 {
     Bench bench("adr");
 
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     REQUIRE(client->connected);
     REQUIRE(client->lost == 0);
     REQUIRE(client->epoch == 7);
@@ -25,7 +25,7 @@ TEST_CASE("client: dialling ends connected, or refused with the reason", "[unit]
 TEST_CASE("client: unsignaled ops are reported only when they fail", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto data = pattern(64, 1);
 
     bench.write(client, 4096, data, 0);
@@ -52,7 +52,7 @@ TEST_CASE("client: a dead one sends nothing more, and the server finds out", "[u
 
     for (uint64_t seed = 1; seed < 60; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(20000, 1);
 
         bench.write(client, 4096, data);
@@ -80,7 +80,7 @@ TEST_CASE("client: closing tells the server, and the memory is used again", "[un
     Bench bench("adr");
 
     for (int i = 0; i < 300; i++) {
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(64, 1);
 
         REQUIRE(bench.status_of(client, bench.write(client, 4096, data)) == 0);
@@ -95,7 +95,7 @@ TEST_CASE("client: closing tells the server, and the memory is used again", "[un
 TEST_CASE("client: opening survives every lack of memory", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = nullptr;
+    rpmi_sim_client *client = nullptr;
     uint64_t nth = 1;
 
     for (;; nth++) {
@@ -120,7 +120,7 @@ TEST_CASE("client: opening survives every lack of memory", "[unit]")
 TEST_CASE("client: nothing is allocated between opening and closing", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto data = pattern(3000, 1);
 
     rpmi_mem_freeze();

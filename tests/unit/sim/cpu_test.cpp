@@ -85,7 +85,7 @@ TEST_CASE("cpu: persist promises what was there when it was called", "[unit]")
     // DROP after persist keeps the persisted generation even if a newer one came meanwhile.
     for (uint64_t seed = 1; seed < 100; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         std::vector<unsigned char> one(512, 1), two(512, 2);
 
         {

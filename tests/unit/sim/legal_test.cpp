@@ -35,7 +35,7 @@ struct Way {
 };
 
 // Post a write and what acknowledges it; the number of the op that does.
-uint64_t submit(Bench &bench, rpmi_client *client, const Way &way, uint64_t offset,
+uint64_t submit(Bench &bench, rpmi_sim_client *client, const Way &way, uint64_t offset,
                 const std::vector<unsigned char> &bytes)
 {
     rpm_method method = way.method;
@@ -98,7 +98,7 @@ std::vector<unsigned char> with(std::vector<unsigned char> image, size_t at,
 bool try_cut(const Platform &platform, const Way &way, uint64_t seed, uint64_t cut_at, Tally &tally)
 {
     Bench bench(platform.preset, seed);
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     const uint64_t base = 4096;
     const size_t sizes[] = { 200, seed % 3 == 0 ? 40u : 1496u, 64 };
     const size_t places[] = { seed % 5 * 24, seed % 5 * 24 + 8, seed % 5 * 24 + 16 + sizes[1] };

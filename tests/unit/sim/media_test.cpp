@@ -17,7 +17,7 @@ struct Machine {
         rpmi_sim_media_close(&media);
     }
 
-    bool land(rpmi_place place, uint64_t offset, rpmi_writer writer)
+    bool land(rpmi_sim_place place, uint64_t offset, rpmi_writer writer)
     {
         static const unsigned char bytes[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
         rpmi_piece piece = { offset, bytes, 8 };

@@ -6,7 +6,7 @@ TEST_CASE("nic_read: a READ of any length returns what is visible", "[unit]")
     for (const char *preset : { "adr", "msync" })
         for (size_t len : { 1u, 63u, 64u, 500u, 9000u }) {
             Bench bench(preset, len);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(len, 1);
             std::vector<unsigned char> into(len);
 
@@ -19,7 +19,7 @@ TEST_CASE("nic_read: a READ of any length returns what is visible", "[unit]")
 TEST_CASE("nic_read: atomics change the word, return the old one, and are not durable", "[unit]")
 {
     Bench bench("adr-noddio");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     uint64_t found = 99;
     rpmi_ask cas = Bench::ask(client, RPMI_SIM_CAS, 4096, 8);
 
@@ -46,7 +46,7 @@ TEST_CASE("nic_read: an atomic that is not 8 aligned bytes is refused", "[unit]"
 {
     for (uint64_t offset : { 4096u, 4100u }) {
         Bench bench("adr");
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         uint64_t found;
         rpmi_ask faa = Bench::ask(client, RPMI_SIM_FAA, offset, offset == 4096 ? 16 : 8);
 
@@ -92,7 +92,7 @@ TEST_CASE("nic_read: FLUSH makes its own range durable and no other", "[unit]")
 
     for (uint64_t seed = 1; seed < 60; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(256, 1);
 
         bench.write(client, 4096, data, 0);
@@ -110,7 +110,7 @@ TEST_CASE("nic_read: more READs than the responder has room for are all answered
           "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     std::vector<unsigned char> into(64);
 
     for (uint32_t i = 0; i < 3 * RPMI_SIM_READS; i++)

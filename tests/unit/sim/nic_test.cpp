@@ -6,7 +6,7 @@ TEST_CASE("nic: a WRITE lands whole, wherever it begins and however long it is",
     for (const char *preset : { "adr", "adr-noddio", "eadr", "msync" })
         for (uint64_t len : { 1u, 7u, 64u, 65u, 1023u, 1024u, 1025u, 5000u, 20000u }) {
             Bench bench(preset, len);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(len, 1);
 
             CAPTURE(preset, len);
@@ -26,7 +26,7 @@ TEST_CASE("nic: the acknowledgement leaves before the bytes are placed", "[unit]
 
     for (uint64_t seed = 1; seed < 100 && !acked_first; seed++) {
         Bench bench("adr-noddio", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(64, 1);
 
         REQUIRE(bench.status_of(client, bench.write(client, 4096, data)) == 0);
@@ -41,7 +41,7 @@ TEST_CASE("nic: the client may reuse its memory once the WRITE has completed", "
 {
     for (uint64_t seed = 1; seed < 50; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(3000, 1);
         auto kept = data;
 
@@ -55,7 +55,7 @@ TEST_CASE("nic: the client may reuse its memory once the WRITE has completed", "
 TEST_CASE("nic: head, body and zeros are gathered into one WRITE", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     unsigned char head[64];
     std::vector<unsigned char> body(2000, 2);
     rpmi_ask ask = Bench::ask(client, RPMI_SIM_WRITE, 4096, 3072);
@@ -93,7 +93,7 @@ TEST_CASE("nic: a refused op ends with the reason, later ones are lost, earlier 
         for (uint32_t kind : { RPMI_SIM_WRITE, RPMI_SIM_READ, RPMI_SIM_PERSIST, RPMI_SIM_FLUSH,
                                RPMI_SIM_WRITE_IMM, RPMI_SIM_COPY }) {
             Bench bench("adr", kind);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             std::vector<unsigned char> bytes(64, 1);
             rpmi_ask bad = Bench::ask(client, kind, row.offset, 64, 0);
 
@@ -123,7 +123,7 @@ TEST_CASE("nic: a key revoked while a WRITE waits in the NIC stops it", "[unit]"
 {
     for (uint64_t seed = 1; seed < 100; seed++) {
         Bench bench("adr-noddio", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(64, 1);
         std::vector<unsigned char> into(1);
         rpmi_ask ask = Bench::ask(client, RPMI_SIM_WRITE, 4096, 64);
@@ -149,7 +149,7 @@ TEST_CASE("nic: packets of an earlier dialling are not taken", "[unit]")
 {
     for (uint64_t seed = 1; seed < 40; seed++) {
         Bench bench("adr", seed, [](rpmi_world_opts &opts) { opts.delay_ns = 100000; });
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(64, 1);
 
         bench.write(client, 4096, data);

@@ -13,7 +13,7 @@ const uint64_t FLAG = 8192;
 bool dependent_write(uint64_t seed, uint32_t flag_flags, uint64_t cut_at, bool &broken)
 {
     Bench bench("adr-noddio", seed);
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto data = pattern(600, 1);
     std::vector<unsigned char> flag(8, 0xff);
     std::vector<unsigned char> into(1);
@@ -59,7 +59,7 @@ TEST_CASE("order: a READ returns every WRITE before it, and sometimes one after 
 
     for (uint64_t seed = 1; seed < 200; seed++) {
         Bench bench(seed % 2 == 0 ? "adr" : "adr-noddio", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         std::vector<unsigned char> one(8, 1), two(8, 2), into(8);
 
         bench.write(client, DATA, one, 0);
@@ -77,7 +77,7 @@ TEST_CASE("order: a fenced WRITE is never seen by the READ before it", "[unit]")
 {
     for (uint64_t seed = 1; seed < 200; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         std::vector<unsigned char> one(8, 1), two(8, 2), into(8);
 
         bench.write(client, DATA, one, 0);
@@ -93,7 +93,7 @@ TEST_CASE("order: a fence also waits for a message's answer", "[unit]")
 {
     for (uint64_t seed = 1; seed < 100; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(64, 1);
         std::vector<unsigned char> flag(8, 0xff);
 
@@ -113,7 +113,7 @@ TEST_CASE("order: the other queue pair is not ordered with the first", "[unit]")
 
     for (uint64_t seed = 1; seed < 200; seed++) {
         Bench bench("adr-noddio", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         std::vector<unsigned char> one(8, 1), into(8);
 
         bench.write(client, DATA, one, 0);
@@ -131,7 +131,7 @@ TEST_CASE("order: a READ of no bytes pushes nothing", "[unit]")
 
     for (uint64_t seed = 1; seed < 200 && !lost; seed++) {
         Bench bench("adr-noddio", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(256, 1);
         std::vector<unsigned char> none;
 
@@ -151,7 +151,7 @@ TEST_CASE("order: completions are reported in the order of posting, over both qu
             opts.delay_ns = 3000;
             opts.loss_ppm = 30000;
         });
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         std::vector<unsigned char> into(64);
         auto data = pattern(100, 1);
         std::vector<Done> all;
@@ -181,8 +181,8 @@ TEST_CASE("order: once a revocation is answered nothing of the old key lands", "
 
     for (uint64_t seed = 1; seed < 300; seed++) {
         Bench bench("adr-noddio", seed);
-        rpmi_client *old_writer = bench.dial();
-        rpmi_client *claimer = bench.dial();
+        rpmi_sim_client *old_writer = bench.dial();
+        rpmi_sim_client *claimer = bench.dial();
         auto data = pattern(1000, 1);
         rpmi_ask write = Bench::ask(old_writer, RPMI_SIM_WRITE, DATA, data.size());
         rpmi_ask call = Bench::ask(claimer, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
@@ -220,8 +220,8 @@ TEST_CASE("order: a long READ may see what never was there at one instant", "[un
 
     for (uint64_t seed = 1; seed < 400 && !later_without_earlier; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *reader = bench.dial();
-        rpmi_client *writer = bench.dial();
+        rpmi_sim_client *reader = bench.dial();
+        rpmi_sim_client *writer = bench.dial();
         std::vector<unsigned char> one(8, 1), into(16384);
 
         bench.read(reader, DATA, into, 0);

@@ -5,7 +5,7 @@ namespace
 {
 
 // A write of @bytes at @offset, in the queue of the first machine.
-rpmi_packet *push(Bench &bench, rpmi_client *client, uint64_t offset, uint32_t bytes)
+rpmi_packet *push(Bench &bench, rpmi_sim_client *client, uint64_t offset, uint32_t bytes)
 {
     rpmi_packet *packet = rpmi_packet_take(client);
     rpmi_tlp tlp = {};
@@ -30,7 +30,7 @@ TEST_CASE("pcie: a transaction lands line by line, in any order, one event each"
 
     for (uint64_t seed = 1; seed < 40; seed++) {
         Bench bench("adr-noddio", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
 
         push(bench, client, 4096, 256);
         while (bench.machine()->pcie.lines < 2)
@@ -52,7 +52,7 @@ TEST_CASE("pcie: an earlier transaction has landed before a later one begins", "
 {
     for (uint64_t seed = 1; seed < 40; seed++) {
         Bench bench("adr-noddio", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
 
         push(bench, client, 4096, 256);
         push(bench, client, 8192, 256);
@@ -66,7 +66,7 @@ TEST_CASE("pcie: pieces cover exactly the bytes of a write, and partial words ar
           "[unit]")
 {
     Bench bench("adr-noddio");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
 
     push(bench, client, 4096 + 10, 100);
     bench.run_dry();
@@ -80,7 +80,7 @@ TEST_CASE("pcie: pieces cover exactly the bytes of a write, and partial words ar
 TEST_CASE("pcie: dropping lets go of every packet", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
 
     for (int i = 0; i < 5; i++)
         push(bench, client, 4096, 64);

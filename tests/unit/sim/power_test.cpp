@@ -129,7 +129,7 @@ TEST_CASE("power: bytes in the NIC are lost by DROP, kept by NONE, torn by TEAR"
     for (uint64_t seed = 1; seed < 120; seed++)
         for (rpmi_cut cut : CUTS) {
             Bench bench("adr-noddio", seed);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto bytes = pattern(64, 1);
 
             bench.write(client, 4096, bytes);
@@ -159,7 +159,7 @@ TEST_CASE("power: bytes in the PCIe queue and in a core's buffers count as under
     for (uint64_t seed = 1; seed < 60; seed++)
         for (rpmi_cut cut : CUTS) {
             Bench bench("adr-noddio", seed);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(256, 1);
 
             bench.write(client, 4096, data);
@@ -194,7 +194,7 @@ TEST_CASE("power: bytes in the PCIe queue and in a core's buffers count as under
 TEST_CASE("power: a killed server keeps its memory and caches, not its DRAM", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto bytes = pattern(200, 1);
     rpmi_ask word = Bench::ask(client, RPMI_SIM_FAA, 0, 8);
     unsigned char found[8];
@@ -250,7 +250,7 @@ TEST_CASE("power: a kill can be armed, and ends what the server process was doin
 TEST_CASE("power: a client's death can be armed", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto bytes = pattern(64, 1);
 
     rpmi_world_kill_at(client, 2);
@@ -278,7 +278,7 @@ TEST_CASE("power: a killed server's core empties its buffers", "[unit]")
 TEST_CASE("power: after a cut the client's ops end as lost, and a new dialling works", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto bytes = pattern(64, 1);
     uint64_t number = bench.write(client, 4096, bytes);
 

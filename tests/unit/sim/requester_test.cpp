@@ -12,7 +12,7 @@ void hard_way(uint64_t seed, uint32_t loss_ppm, uint32_t duplicate_ppm, uint32_t
         opts.duplicate_ppm = duplicate_ppm;
         opts.delay_ns = delay_ns;
     });
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     std::vector<std::vector<unsigned char>> data;
     std::vector<unsigned char> into(700);
 
@@ -52,7 +52,7 @@ TEST_CASE("requester: duplicates and delay change nothing", "[unit]")
 TEST_CASE("requester: a network that loses everything ends in a lost link", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto data = pattern(64, 1);
 
     bench.world->opts.loss_ppm = 1000000;
@@ -67,7 +67,7 @@ TEST_CASE("requester: a network that loses everything ends in a lost link", "[un
 TEST_CASE("requester: an answer that takes long is waited for while the server lives", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     rpmi_ask call = Bench::ask(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
 
     bench.on_call = [&](uint32_t, const unsigned char *, unsigned char *reply) {
@@ -86,7 +86,7 @@ TEST_CASE("requester: an answer that takes long is waited for while the server l
 TEST_CASE("requester: nothing lingers: a quiet world comes to an end", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto data = pattern(64, 1);
 
     bench.write(client, 4096, data, 0);

@@ -4,8 +4,8 @@
 TEST_CASE("serve: PERSIST brings a range of anybody's writes to the domain", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *writer = bench.dial();
-    rpmi_client *other = bench.dial();
+    rpmi_sim_client *writer = bench.dial();
+    rpmi_sim_client *other = bench.dial();
     auto data = pattern(3000, 1);
     std::vector<unsigned char> into(1);
 
@@ -24,7 +24,7 @@ TEST_CASE("serve: without DURABLE the answer promises only that others see it", 
     for (uint64_t seed = 1; seed < 40; seed++)
         for (uint32_t kind : { RPMI_SIM_COPY, RPMI_SIM_WRITE_IMM }) {
             Bench bench("adr", seed);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(2500, 1);
 
             REQUIRE(bench.status_of(client,
@@ -43,7 +43,7 @@ TEST_CASE("serve: a COPY of many packets is durable once, after the last", "[uni
     for (uint64_t seed = 1; seed < 60; seed++)
         for (uint32_t cached : { 0u, uint32_t(RPMI_SIM_CACHED) }) {
             Bench bench(presets[seed % 3], seed);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(30000, 1);
             uint32_t flags = RPMI_SIM_SIGNALED | RPMI_SIM_DURABLE | cached;
 
@@ -85,7 +85,7 @@ TEST_CASE("serve: a cached COPY goes by way of the cache and is written back", "
     for (uint32_t cached : { 0u, uint32_t(RPMI_SIM_CACHED) })
         for (const char *preset : { "adr", "eadr" }) {
             Bench bench(preset);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(640, 1);
             uint32_t flags = RPMI_SIM_SIGNALED | RPMI_SIM_DURABLE | cached;
             bool adr = preset == std::string("adr");
@@ -105,7 +105,7 @@ TEST_CASE("serve: a call runs after the ops posted before it, and its reply come
 {
     for (uint64_t seed = 1; seed < 60; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(64, 1);
         rpmi_ask call = Bench::ask(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
         uint32_t called_by = 0;
@@ -129,7 +129,7 @@ TEST_CASE("serve: a call runs after the ops posted before it, and its reply come
 TEST_CASE("serve: no answer leaves when the power goes inside the service", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     rpmi_ask call = Bench::ask(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
     int steps = 0;
 
@@ -151,8 +151,8 @@ TEST_CASE("serve: no answer leaves when the power goes inside the service", "[un
 TEST_CASE("serve: the world goes on while the far CPU works", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *one = bench.dial();
-    rpmi_client *two = bench.dial();
+    rpmi_sim_client *one = bench.dial();
+    rpmi_sim_client *two = bench.dial();
     auto data = pattern(64, 1);
     rpmi_ask call = Bench::ask(one, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
     bool landed = false;
@@ -177,7 +177,7 @@ TEST_CASE("serve: when a client is detached nothing of it can land any more", "[
     for (uint64_t seed = 1; seed < 60; seed++)
         for (uint32_t kind : { RPMI_SIM_COPY, RPMI_SIM_WRITE }) {
             Bench bench("adr", seed);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(6000, 1);
 
             bench.write(client, 4096, data, RPMI_SIM_SIGNALED | RPMI_SIM_DURABLE, kind);
@@ -198,7 +198,7 @@ TEST_CASE("serve: when a client is detached nothing of it can land any more", "[
 TEST_CASE("serve: a new dialling first ends the client that was", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     uint32_t id = client->id;
 
     REQUIRE(rpmi_client_dial(client) == 0);

@@ -44,7 +44,7 @@ struct List {
         step.operand = operand;
         add(step);
     }
-    uint64_t post(Bench &bench, rpmi_client *client, uint32_t flags = RPMI_SIM_DURABLE)
+    uint64_t post(Bench &bench, rpmi_sim_client *client, uint32_t flags = RPMI_SIM_DURABLE)
     {
         rpmi_ask ask =
             Bench::ask(client, RPMI_SIM_STEPS, 0, bytes.size(), RPMI_SIM_SIGNALED | flags);
@@ -83,7 +83,7 @@ TEST_CASE("steps: a list of several packets is carried out once it is there", "[
                 opts.loss_ppm = 50000;
                 opts.duplicate_ppm = 50000;
             });
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(2500, 1);
 
             memset(bench.machine()->media.dram, 0, DRAM_BYTES);
@@ -115,7 +115,7 @@ TEST_CASE("steps: what was written is seen before an atomic behind it", "[unit]"
     for (bool cached : { false, true })
         for (uint64_t seed = 1; seed < 40; seed++) {
             Bench bench("adr", seed);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             Watch watch = { &bench, pattern(600, 1) };
             List list;
 
@@ -139,7 +139,7 @@ TEST_CASE("steps: what was written is seen before an atomic behind it", "[unit]"
 TEST_CASE("steps: refused with nothing done, and a list that ends early", "[unit]")
 {
     Bench bench("adr");
-    rpmi_client *client = bench.dial();
+    rpmi_sim_client *client = bench.dial();
     auto data = pattern(64, 1);
     List ends;
     List late;
@@ -163,7 +163,7 @@ TEST_CASE("steps: with the power gone at any event nothing answered is missing",
     for (const char *preset : PRESETS)
         for (uint64_t at = 1; at < 200; at++) {
             Bench bench(preset, at);
-            rpmi_client *client = bench.dial();
+            rpmi_sim_client *client = bench.dial();
             auto data = pattern(700, 1);
             List list;
             uint64_t number;

@@ -24,7 +24,7 @@ uint64_t busy_world(uint64_t seed, uint64_t *contents)
         bench.dial(i % 2);
     rpmi_world_cut_at(bench.world, 1, 400, RPMI_CUT_TEAR);
     for (unsigned n = 0; n < 10; n++)
-        for (rpmi_client *client : bench.clients) {
+        for (rpmi_sim_client *client : bench.clients) {
             if (client->lost != 0)
                 continue;
             bench.write(client, 4096 + client->index * 1024u, data);
@@ -61,7 +61,7 @@ TEST_CASE("world: a cut fires after exactly the event it was armed for", "[unit]
 {
     for (uint64_t after = 1; after < 30; after++) {
         Bench bench("adr");
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(3000, 1);
 
         bench.write(client, 4096, data);
@@ -76,7 +76,7 @@ TEST_CASE("world: a cut fires after exactly the event it was armed for", "[unit]
 TEST_CASE("world: a cut can be disarmed, and hits only its machine", "[unit]")
 {
     Bench bench("adr", 1, [](rpmi_world_opts &opts) { opts.servers = 2; });
-    rpmi_client *client = bench.dial(0);
+    rpmi_sim_client *client = bench.dial(0);
     auto data = pattern(64, 1);
 
     rpmi_world_cut_at(bench.world, 0, 3, RPMI_CUT_DROP);
@@ -100,7 +100,7 @@ TEST_CASE("world: nothing happens later than it was allowed to", "[unit]")
 {
     for (uint64_t seed = 1; seed < 50; seed++) {
         Bench bench("adr", seed, [](rpmi_world_opts &opts) { opts.loss_ppm = 100000; });
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(2000, 1);
 
         for (int i = 0; i < 10; i++)
@@ -161,7 +161,7 @@ TEST_CASE("world: dirty lines are evicted sooner or later, without anybody askin
 
     for (uint64_t seed = 1; seed < 100; seed++) {
         Bench bench("adr", seed);
-        rpmi_client *client = bench.dial();
+        rpmi_sim_client *client = bench.dial();
         auto data = pattern(2048, 1);
 
         REQUIRE(bench.status_of(client, bench.write(client, 4096, data)) == 0);

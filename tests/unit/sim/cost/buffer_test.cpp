@@ -32,7 +32,7 @@ TEST_CASE("buffer: what is taken is found until it is given back", "[unit]")
     rpmi_rng_seed(&rng, 9);
     for (int i = 0; i < 20000; i++) {
         uint32_t line = static_cast<uint32_t>(rpmi_rng_below(&rng, 4000)) * 4096;
-        rpmi_entry *entry = rpmi_buffer_find(buffer, line);
+        rpmi_buffer_entry *entry = rpmi_buffer_find(buffer, line);
 
         REQUIRE((entry != nullptr) == (there.count(line) == 1));
         if (entry != nullptr) {

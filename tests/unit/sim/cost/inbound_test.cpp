@@ -23,7 +23,7 @@ class Root : public Bench
     }
 
     // When an event of a kind first happens from now on; UINT64_MAX: never. Stops before it.
-    uint64_t until(rpmi_rig_event kind, rpmi_owner owner)
+    uint64_t until(rpmi_rig_event kind, rpmi_cost_owner owner)
     {
         while (rig->queue.count > 0 && rig->queue.heap[0].kind != RPMI_RIG_FETCHED) {
             const rpmi_event *next = &rig->queue.heap[0];
