@@ -15,8 +15,8 @@ elseif(LIBRPM_SANITIZE MATCHES "^(address|undefined|address,undefined|thread)$")
     target_compile_options(rpm_build INTERFACE -fsanitize=${LIBRPM_SANITIZE}
         -fno-sanitize-recover=all -fno-omit-frame-pointer
         # GCC documents these as prone to false alarms beside sanitizers; plain builds have them on.
-        -Wno-maybe-uninitialized -Wno-stringop-overread)
-    if(LIBRPM_SANITIZE STREQUAL "thread")
+        $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overread>)
+    if(LIBRPM_SANITIZE STREQUAL "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         # It does not model fences. Ours order stores that another mapping sees, and it cannot
         # relate two mappings of one page anyway.
         target_compile_options(rpm_build INTERFACE -Wno-tsan)
@@ -41,7 +41,8 @@ function(rpm_library name)
     target_include_directories(${name} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 PkgConfig::OPENSSL numa Threads::Threads
+    target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 PkgConfig::OPENSSL Threads::Threads
+        $<$<BOOL:${LIBRPM_NUMA}>:numa>
         $<BUILD_INTERFACE:rpm_build> $<BUILD_INTERFACE:rpm_product>)
     rpm_rdma(${name})
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
@@ -70,6 +71,8 @@ endfunction()
 # rpm_threaded_tests, those with several threads, under TSan as well.
 add_custom_target(rpm_quick_tests)
 add_custom_target(rpm_threaded_tests)
+# rpm_library_tests: those of lib/, which every other way to build it is tested by.
+add_custom_target(rpm_library_tests)
 # What scripts/cross builds for another architecture and runs by an emulator: all but unit_base, which
 # starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out
 # neither as a kernel does; the guest of tests/live/lab/arm64 runs these two.
@@ -102,6 +105,10 @@ function(rpm_test name)
         target_precompile_headers(${name} REUSE_FROM rpm_catch_header)
         add_dependencies(rpm_quick_tests ${name})
         list(APPEND arg_LABEL quick)
+        if(name MATCHES "^(unit_|golden_format|conform_)" AND NOT name MATCHES "^unit_dtx")
+            add_dependencies(rpm_library_tests ${name})
+            list(APPEND arg_LABEL library)
+        endif()
     endif()
     if(CMAKE_CROSSCOMPILING AND name MATCHES "${RPM_CROSS}")
         add_dependencies(rpm_cross_tests ${name})
@@ -133,7 +140,9 @@ function(rpm_program name)
     # Relative also before it is installed: the linker makes the build id of all that it writes.
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
         BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${name})
+    if(LIBRPM_INSTALL)
+        install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${name})
+    endif()
     set_property(GLOBAL APPEND PROPERTY RPM_PROGRAMS ${name})
     rpm_completion(${name})
 endfunction()
@@ -151,10 +160,12 @@ function(rpm_completion name)
         COMMAND ${name} --completion zsh >${dir}/zsh/_${name}
         DEPENDS ${name} COMMENT "Making the completions of ${name}")
     add_custom_target(${name}-completion ALL DEPENDS ${dir}/bash/${name} ${dir}/zsh/_${name})
-    install(FILES ${dir}/bash/${name} COMPONENT ${name}
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-    install(FILES ${dir}/zsh/_${name} COMPONENT ${name}
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    if(LIBRPM_INSTALL)
+        install(FILES ${dir}/bash/${name} COMPONENT ${name}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+        install(FILES ${dir}/zsh/_${name} COMPONENT ${name}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    endif()
 endfunction()
 
 # rpm_example(NAME SOURCES file...): a small program that sees only the public headers. Its output

@@ -63,8 +63,8 @@ static const char *ddio_say(const struct rpm_facts *facts, const struct rpm_requ
     };
     static const char *const on[] = {
         [RPM_UNKNOWN] = "DDIO is not known, and messages want it on",
-        [RPM_NO] = "DDIO is off, and messages want it on: use a port that has it, or leave them "
-                   "for one-sided writes",
+        [RPM_NO] =
+            "DDIO is off, and messages want it on: use a port that has it, or write one-sided",
         [RPM_YES] = "DDIO is on, as messages want it",
     };
     uint32_t ddio = facts->ddio <= RPM_YES ? facts->ddio : RPM_UNKNOWN;

@@ -20,12 +20,12 @@
 #include "base/mem.h"
 #include "region/cpu_copy.h"
 #include "region/media_map.h"
+#include "region/numa.h"
 #include "region/probe.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libpmem2.h>
-#include <numa.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -119,14 +119,6 @@ static int map_pmem2(struct rpmi_media *media, const char *path)
     return 0;
 }
 
-static int bind_to_node(struct rpmi_media *media, int node)
-{
-    if (numa_available() < 0 || node > numa_max_node() || node < 0)
-        return rpmi_fail(RPM_E_INVAL, "this machine has no NUMA node %d", node);
-    numa_tonode_memory(media->base, media->mem.bytes, node);
-    return 0;
-}
-
 /* Allocate everything now, and make the page tables, as far as the kernel knows how. */
 static int reserve_room(struct rpmi_media *media, const char *path)
 {
@@ -190,7 +182,7 @@ int rpmi_media_map(struct rpmi_media *media, const struct rpmi_media_opts *opts)
     if (err == 0)
         err = settle_domain(media, opts->domain);
     if (err == 0 && opts->numa_node > 0)
-        err = bind_to_node(media, opts->numa_node - 1);
+        err = rpmi_numa_bind(media->base, media->mem.bytes, opts->numa_node - 1);
     if (err == 0)
         err = reserve_room(media, opts->path);
     return err;
@@ -231,7 +223,7 @@ int rpmi_media_open(const struct rpmi_media_opts *opts, struct rpmi_media *media
     if (fresh.facts.medium == RPM_MEDIUM_FSDAX || fresh.facts.medium == RPM_MEDIUM_DEVDAX)
         fresh.facts.line_bytes = RPMI_XPLINE_BYTES;
     else if (fresh.facts.memory_node < 0)
-        fresh.facts.memory_node = rpmi_probe_node(fresh.base);
+        fresh.facts.memory_node = rpmi_numa_node_of(fresh.base);
     *media = fresh;
     return 0;
 }

@@ -17,8 +17,6 @@
 #include <fcntl.h>
 #include <libpmem2.h>
 #include <linux/magic.h>
-#include <numa.h>
-#include <numaif.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,17 +144,6 @@ enum rpm_domain rpmi_probe_bus_domain(void)
     }
     (void)closedir(dir);
     return worst;
-}
-
-int rpmi_probe_node(const void *ptr)
-{
-    int node = -1;
-
-    if (numa_available() < 0)
-        return -1;
-    if (get_mempolicy(&node, NULL, 0, (void *)(uintptr_t)ptr, MPOL_F_NODE | MPOL_F_ADDR) != 0)
-        return -1;
-    return node;
 }
 
 /* The first RDMA device's directory below /sys/class/infiniband. */

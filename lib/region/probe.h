@@ -26,9 +26,6 @@ enum rpm_domain rpmi_probe_domain(enum rpm_medium medium, uint32_t granularity_b
 /* Domain that the NVDIMM bus reports in sysfs; RPM_DOMAIN_NONE when it reports nothing. */
 enum rpm_domain rpmi_probe_bus_domain(void);
 
-/* NUMA node that holds the page at @ptr, which was touched before; -1 unknown. */
-int rpmi_probe_node(const void *ptr);
-
 /* Node of the first RDMA device; -1: none, or unknown. */
 int rpmi_probe_port_node(void);
 

@@ -4,9 +4,17 @@
 list(JOIN PMEM2_STATIC_LDFLAGS " " pmem2)
 list(JOIN OPENSSL_STATIC_LDFLAGS " " openssl)
 list(JOIN RDMA_STATIC_LDFLAGS " " rdma)
+set(numa)
+if(LIBRPM_NUMA)
+    set(numa -lnuma)
+endif()
 file(RELATIVE_PATH LIBRPM_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_PREFIX})
-set(LIBRPM_PC_LIBS "${pmem2} ${openssl} ${rdma} -lnuma -pthread")
+set(LIBRPM_PC_PRIVATE "${pmem2} ${openssl} ${rdma} ${numa} -pthread")
+set(LIBRPM_PC_LIBS)
+if(NOT BUILD_SHARED_LIBS)
+    set(LIBRPM_PC_LIBS "${LIBRPM_PC_PRIVATE}") # there is no shared library that brings them
+endif()
 configure_file(librpm.pc.in librpm.pc @ONLY)
 
 # With the prefix of the installation, which need not be that of the configuration.

@@ -286,9 +286,15 @@ inline std::vector<std::string> servers()
 
     if (support::is_remote())
         return { support::test_url() };
-    if (wanted == nullptr)
-        return { "sim adr",  "sim adr-noddio", "sim eadr",   "sim msync", "shm direct",
-                 "shm ring", "tcp plain",      "unix plain", "tcp tls" };
+    if (wanted == nullptr) {
+        std::vector<std::string> all = {
+            "sim adr",    "sim adr-noddio", "sim eadr",  "sim msync",
+            "shm direct", "shm ring",       "tcp plain", "unix plain"
+        };
+        if (RPMI_WITH_TLS)
+            all.push_back("tcp tls");
+        return all;
+    }
     REQUIRE(std::string(wanted) == "verbs");
     return { "verbs dram", "verbs devdax" };
 }

@@ -1,11 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# rdma.cmake: rdma-core, and what its headers know. What a device can do is asked at run time; native
-# FLUSH and ATOMIC WRITE must be in the headers as well.
+# parts.cmake: the libraries that librpm is made with, and the parts of it that can be left out with
+# the libraries that they need. In the place of a part that is left out no_*.c is compiled, which
+# refuses with RPM_E_NOCAP and says how to build it.
+option(LIBRPM_RDMA "verbs: addresses; needs rdma-core" ON)
+option(LIBRPM_TLS "TLS over tcp:; needs libssl beside libcrypto" ON)
+option(LIBRPM_NUMA "pools that are bound to a NUMA node; needs libnuma" ON)
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(PMEM2 REQUIRED IMPORTED_TARGET libpmem2)
+set(openssl libcrypto)
+if(LIBRPM_TLS)
+    set(openssl openssl)
+endif()
+pkg_check_modules(OPENSSL REQUIRED IMPORTED_TARGET ${openssl})
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
+if(LIBRPM_NUMA)
+    find_library(NUMA_LIBRARY numa REQUIRED)
+endif()
+
+# rpm_rdma(NAME): rdma-core, and what its headers know. What a device can do is asked at run time;
+# native FLUSH and ATOMIC WRITE must be in the headers as well.
 #
 # LIBRPM_RDMA_PREFIX: where a newer rdma-core lies than the system's, for its headers alone: programs
 # are linked with the system's libraries, and find the newer ones where they run.
+if(NOT LIBRPM_RDMA)
+    function(rpm_rdma name)
+    endfunction()
+    return()
+endif()
 set(LIBRPM_RDMA_PREFIX "" CACHE PATH "headers of another rdma-core: PREFIX/include/infiniband")
-find_package(PkgConfig REQUIRED)
 pkg_check_modules(RDMA REQUIRED IMPORTED_TARGET librdmacm libibverbs)
 
 include(CheckSourceCompiles)
