@@ -32,7 +32,7 @@ enum rpmi_event_kind {
 };
 
 struct rpmi_event {
-    uint64_t at; /* nanoseconds in a world, picoseconds in a rig */
+    uint64_t at; /* nanoseconds in a world, picoseconds in a server model */
     uint64_t order;
     uint16_t kind; /* enum rpmi_event_kind */
     uint16_t who;  /* client, or machine: by kind */

@@ -9,44 +9,47 @@
  * Tests: tests/unit/sim/cost/client_test.cpp
  */
 #include "sim/cost/play.h"
-#include "sim/cost/rig.h"
+#include "sim/cost/server_model.h"
 
 #define PART_BYTES                                                                                 \
     24u /* of a call's part but the first: as an item of the published port's log                  \
          */
 
-static uint64_t message_bytes(const struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
+static uint64_t message_bytes(const struct rpmi_server_model *server, uint32_t slot,
+                              enum rpmi_message message)
 {
     if (message == RPMI_MESSAGE_WRITE)
-        return rig->slot[slot].work->written;
-    return message == RPMI_MESSAGE_CALL ? rpmi_rig_client_call_bytes(rig, slot) : 0;
+        return server->slot[slot].work->written;
+    return message == RPMI_MESSAGE_CALL ? rpmi_server_client_call_bytes(server, slot) : 0;
 }
 
 /* A message leaves the client; the server's port takes messages as they come. */
-static void send(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps, enum rpmi_message message)
+static void send(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps,
+                 enum rpmi_message message)
 {
-    const struct rpmi_params *params = rig->params;
+    const struct rpmi_params *params = server->params;
 
-    if (rig->play != NULL && rpmi_machine_has_port(rig->play))
-        rpmi_rig_at(rig, at_ps, RPMI_RIG_LEAVE, message, 0, slot);
+    if (server->play != NULL && rpmi_machine_has_port(server->play))
+        rpmi_server_at(server, at_ps, RPMI_COST_EV_LEAVE, message, 0, slot);
     else
-        rpmi_rig_at(rig, at_ps + params->nic_latency + params->network_latency, RPMI_RIG_ARRIVE,
-                    message, 0, slot);
+        rpmi_server_at(server, at_ps + params->nic_latency + params->network_latency,
+                       RPMI_COST_EV_ARRIVE, message, 0, slot);
 }
 
 /* Of machines that have a port of their own: it takes messages as they come. */
-void rpmi_rig_client_leave(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
+void rpmi_server_client_leave(struct rpmi_server_model *server, uint32_t slot,
+                              enum rpmi_message message)
 {
-    const struct rpmi_params *params = rig->params;
-    uint64_t at_ps = rpmi_machine_leave(rig, slot, message_bytes(rig, slot, message));
+    const struct rpmi_params *params = server->params;
+    uint64_t at_ps = rpmi_machine_leave(server, slot, message_bytes(server, slot, message));
 
-    rpmi_rig_at(rig, at_ps + params->nic_latency + params->network_latency, RPMI_RIG_ARRIVE,
-                message, 0, slot);
+    rpmi_server_at(server, at_ps + params->nic_latency + params->network_latency,
+                   RPMI_COST_EV_ARRIVE, message, 0, slot);
 }
 
-static uint64_t fetch_ps(const struct rpmi_rig *rig, bool chain, uint64_t bytes)
+static uint64_t fetch_ps(const struct rpmi_server_model *server, bool chain, uint64_t bytes)
 {
-    const struct rpmi_params *params = rig->params;
+    const struct rpmi_params *params = server->params;
 
     return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
 }
@@ -61,26 +64,26 @@ static uint64_t payload_of(const struct rpmi_slot_op *op)
     return bytes;
 }
 
-uint64_t rpmi_rig_client_call_bytes(const struct rpmi_rig *rig, uint32_t slot)
+uint64_t rpmi_server_client_call_bytes(const struct rpmi_server_model *server, uint32_t slot)
 {
-    const struct rpmi_slot_op *op = &rig->slot[slot];
+    const struct rpmi_slot_op *op = &server->slot[slot];
 
     return payload_of(op) + RPMI_LINE_BYTES + (op->works - 1) * PART_BYTES;
 }
 
-static void post_call(struct rpmi_rig *rig, uint32_t slot, uint64_t at_ps)
+static void post_call(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps)
 {
-    uint64_t bytes = rpmi_rig_client_call_bytes(rig, slot);
+    uint64_t bytes = rpmi_server_client_call_bytes(server, slot);
 
-    send(rig, slot, at_ps + fetch_ps(rig, false, bytes), RPMI_MESSAGE_CALL);
+    send(server, slot, at_ps + fetch_ps(server, false, bytes), RPMI_MESSAGE_CALL);
 }
 
 /* The thread posts. */
-static uint64_t pass(struct rpmi_rig *rig, uint32_t slot, uint64_t busy_ps)
+static uint64_t pass(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
 {
-    return rig->play != NULL
-               ? rpmi_machine_post(rig, slot, busy_ps)
-               : rpmi_wire_pass(&rig->thread[rig->slot[slot].thread], rig->now_ps, busy_ps);
+    return server->play != NULL ? rpmi_machine_post(server, slot, busy_ps)
+                                : rpmi_wire_pass(&server->thread[server->slot[slot].thread],
+                                                 server->now_ps, busy_ps);
 }
 
 /* A one-sided write. */
@@ -89,76 +92,77 @@ static bool writes(const struct rpmi_slot_op *op)
     return op->write && op->work->by == RPM_BY_NIC && op->work->op != RPM_LOAD_CAS;
 }
 
-uint64_t rpmi_rig_client_post_ps(const struct rpmi_rig *rig, uint32_t slot)
+uint64_t rpmi_server_client_post_ps(const struct rpmi_server_model *server, uint32_t slot)
 {
-    const struct rpmi_slot_op *op = &rig->slot[slot];
+    const struct rpmi_slot_op *op = &server->slot[slot];
     bool chain = writes(op) && op->work->persist == RPM_PERSIST_CHAIN;
 
-    return (chain ? 2 : 1) * rig->params->nic_post;
+    return (chain ? 2 : 1) * server->params->nic_post;
 }
 
-void rpmi_rig_client_send(struct rpmi_rig *rig, uint32_t slot)
+void rpmi_server_client_send(struct rpmi_server_model *server, uint32_t slot)
 {
-    const struct rpmi_slot_op *op = &rig->slot[slot];
+    const struct rpmi_slot_op *op = &server->slot[slot];
     bool chain = writes(op) && op->work->persist == RPM_PERSIST_CHAIN;
-    uint64_t at_ps = pass(rig, slot, rpmi_rig_client_post_ps(rig, slot));
+    uint64_t at_ps = pass(server, slot, rpmi_server_client_post_ps(server, slot));
 
     if (op->work->by == RPM_BY_CALL) {
-        post_call(rig, slot, at_ps);
+        post_call(server, slot, at_ps);
     } else if (writes(op) && !op->flushing) {
-        at_ps += fetch_ps(rig, chain, op->work->written);
-        send(rig, slot, at_ps, RPMI_MESSAGE_WRITE);
+        at_ps += fetch_ps(server, chain, op->work->written);
+        send(server, slot, at_ps, RPMI_MESSAGE_WRITE);
         if (chain)
-            send(rig, slot, at_ps, RPMI_MESSAGE_READ);
+            send(server, slot, at_ps, RPMI_MESSAGE_READ);
     } else {
-        send(rig, slot, at_ps, RPMI_MESSAGE_READ);
+        send(server, slot, at_ps, RPMI_MESSAGE_READ);
     }
 }
 
-void rpmi_rig_client_post(struct rpmi_rig *rig, uint32_t slot)
+void rpmi_server_client_post(struct rpmi_server_model *server, uint32_t slot)
 {
-    struct rpmi_slot_op *op = &rig->slot[slot];
+    struct rpmi_slot_op *op = &server->slot[slot];
 
-    op->start_ps = rig->now_ps;
-    op->address = rpmi_load_address(rig, op->thread);
-    op->write = rpmi_load_writes(rig);
+    op->start_ps = server->now_ps;
+    op->address = rpmi_load_address(server, op->thread);
+    op->write = rpmi_load_writes(server);
     op->flushing = false;
-    rpmi_rig_client_send(rig, slot);
+    rpmi_server_client_send(server, slot);
 }
 
-void rpmi_rig_client_arrive(struct rpmi_rig *rig, uint32_t slot, enum rpmi_message message)
+void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
+                               enum rpmi_message message)
 {
-    const struct rpmi_params *params = rig->params;
-    uint64_t bytes = message_bytes(rig, slot, message);
+    const struct rpmi_params *params = server->params;
+    uint64_t bytes = message_bytes(server, slot, message);
     uint64_t at_ps =
-        rpmi_wire_pass(&rig->wire_in, rig->now_ps, rpmi_rate_ps(bytes, params->network_rate));
+        rpmi_wire_pass(&server->wire_in, server->now_ps, rpmi_rate_ps(bytes, params->network_rate));
 
-    at_ps = rpmi_wire_pass(&rig->nic_in, at_ps, params->nic_message);
-    rpmi_rig_at(rig, at_ps + params->nic_latency, RPMI_RIG_MESSAGE, message, 0, slot);
+    at_ps = rpmi_wire_pass(&server->nic_in, at_ps, params->nic_message);
+    rpmi_server_at(server, at_ps + params->nic_latency, RPMI_COST_EV_MESSAGE, message, 0, slot);
 }
 
-void rpmi_rig_client_done(struct rpmi_rig *rig, uint32_t slot)
+void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
 {
-    struct rpmi_slot_op *op = &rig->slot[slot];
+    struct rpmi_slot_op *op = &server->slot[slot];
 
-    if (rig->play != NULL)
-        rpmi_machine_poll(rig, slot);
+    if (server->play != NULL)
+        rpmi_machine_poll(server, slot);
     if (writes(op) && op->work->persist == RPM_PERSIST_WAIT &&
         !op->flushing) { /* the second round trip */
         op->flushing = true;
         op->rings = true;
-        if (rig->play != NULL)
-            rpmi_machine_send(rig, slot);
+        if (server->play != NULL)
+            rpmi_machine_send(server, slot);
         else
-            rpmi_rig_client_send(rig, slot);
+            rpmi_server_client_send(server, slot);
         return;
     }
-    if (rig->play != NULL) {
-        rpmi_play_done(rig, slot);
+    if (server->play != NULL) {
+        rpmi_play_done(server, slot);
         return;
     }
-    rpmi_rig_finish(rig, op->start_ps, rig->now_ps);
-    rpmi_rig_client_post(rig, slot);
+    rpmi_server_finish(server, op->start_ps, server->now_ps);
+    rpmi_server_client_post(server, slot);
 }
 
 /* What its parts are to bring back; else a status. */
@@ -172,18 +176,18 @@ static uint64_t answer_bytes(const struct rpmi_slot_op *op)
     return bytes != 0 ? bytes : RPMI_LINE_BYTES / 4;
 }
 
-void rpmi_rig_client_reply(struct rpmi_rig *rig, uint32_t slot, uint64_t in_ps)
+void rpmi_server_client_reply(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps)
 {
-    uint64_t bytes = answer_bytes(&rig->slot[slot]);
+    uint64_t bytes = answer_bytes(&server->slot[slot]);
 
-    rpmi_rig_nic_answer(rig, slot, in_ps + fetch_ps(rig, false, bytes) + rig->params->nic_latency,
-                        bytes);
+    rpmi_server_nic_answer(
+        server, slot, in_ps + fetch_ps(server, false, bytes) + server->params->nic_latency, bytes);
 }
 
-void rpmi_rig_client_start(struct rpmi_rig *rig)
+void rpmi_server_client_start(struct rpmi_server_model *server)
 {
-    for (uint32_t i = 0; i < rig->slots; i++) {
-        rig->slot[i].thread = i / rig->load.depth;
-        rpmi_rig_at(rig, rpmi_rng_below(&rig->rng, 1000000), RPMI_RIG_POST, 0, 0, i);
+    for (uint32_t i = 0; i < server->slots; i++) {
+        server->slot[i].thread = i / server->load.depth;
+        rpmi_server_at(server, rpmi_rng_below(&server->rng, 1000000), RPMI_COST_EV_POST, 0, 0, i);
     }
 }

@@ -10,12 +10,12 @@
  *
  * Tests: tests/unit/sim/cost/inbound_test.cpp
  */
-#include "sim/cost/rig.h"
+#include "sim/cost/server_model.h"
 
-static struct rpmi_inbound *entry_at(struct rpmi_rig *rig, uint32_t nth)
+static struct rpmi_inbound *entry_at(struct rpmi_server_model *server, uint32_t nth)
 {
-    RPM_ASSERT(nth < rig->inbound_count);
-    return &rig->inbound[(rig->inbound_head + nth) % rig->inbound_room];
+    RPM_ASSERT(nth < server->inbound_count);
+    return &server->inbound[(server->inbound_head + nth) % server->inbound_room];
 }
 
 static uint64_t first_of(const struct rpmi_inbound *entry)
@@ -31,97 +31,98 @@ static uint32_t lines_of(const struct rpmi_inbound *entry)
 }
 
 /* Send the reads for partial lines. */
-static void start(struct rpmi_rig *rig, struct rpmi_inbound *entry, uint32_t place)
+static void start(struct rpmi_server_model *server, struct rpmi_inbound *entry, uint32_t place)
 {
     uint64_t line = first_of(entry);
 
     for (uint32_t i = 0; i < lines_of(entry); i++, line++) {
         if (!rpmi_line_is_partial(line, entry->address, entry->address + entry->bytes))
             continue;
-        rig->partial_words++;
-        if (rig->ddio && (entry->dram || rpmi_llc_has(&rig->llc, line)))
+        server->partial_words++;
+        if (server->ddio && (entry->dram || rpmi_llc_has(&server->llc, line)))
             continue;
         entry->reads++;
-        rpmi_rig_memory_read(rig, entry->dram, line, RPMI_OWNER(RPMI_OWNER_INBOUND, place), 0);
+        rpmi_server_memory_read(server, entry->dram, line, RPMI_OWNER(RPMI_OWNER_INBOUND, place),
+                                0);
     }
 }
 
-static void start_ahead(struct rpmi_rig *rig)
+static void start_ahead(struct rpmi_server_model *server)
 {
-    while (rig->inbound_started < rig->inbound_count &&
-           rig->inbound_ahead < rig->params->inbound_lines) {
-        struct rpmi_inbound *entry = entry_at(rig, rig->inbound_started);
+    while (server->inbound_started < server->inbound_count &&
+           server->inbound_ahead < server->params->inbound_lines) {
+        struct rpmi_inbound *entry = entry_at(server, server->inbound_started);
 
-        start(rig, entry, (uint32_t)(entry - rig->inbound));
-        rig->inbound_ahead += lines_of(entry);
-        rig->inbound_started++;
+        start(server, entry, (uint32_t)(entry - server->inbound));
+        server->inbound_ahead += lines_of(entry);
+        server->inbound_started++;
     }
 }
 
 /* False: a line is on its way to a controller that has yet to accept it. */
-static bool place(struct rpmi_rig *rig, const struct rpmi_inbound *entry, uint64_t line)
+static bool place(struct rpmi_server_model *server, const struct rpmi_inbound *entry, uint64_t line)
 {
-    if (rig->ddio) {
-        if (entry->dram || rpmi_llc_has(&rig->llc, line))
+    if (server->ddio) {
+        if (entry->dram || rpmi_llc_has(&server->llc, line))
             return true;
-        line = rpmi_llc_fill(&rig->llc, line, &rig->rng);
+        line = rpmi_llc_fill(&server->llc, line, &server->rng);
         if (line == UINT64_MAX)
             return true;
     }
-    rpmi_rig_memory_write(rig, entry->dram, line, RPMI_OWNER(RPMI_OWNER_INBOUND, 0), 0);
+    rpmi_server_memory_write(server, entry->dram, line, RPMI_OWNER(RPMI_OWNER_INBOUND, 0), 0);
     return false;
 }
 
-static void leave(struct rpmi_rig *rig)
+static void leave(struct rpmi_server_model *server)
 {
-    struct rpmi_inbound entry = *entry_at(rig, 0);
+    struct rpmi_inbound entry = *entry_at(server, 0);
 
-    rig->inbound_ahead -= lines_of(&entry);
-    rig->inbound_started--;
-    rig->inbound_head = (rig->inbound_head + 1) % rig->inbound_room;
-    rig->inbound_count--;
+    server->inbound_ahead -= lines_of(&entry);
+    server->inbound_started--;
+    server->inbound_head = (server->inbound_head + 1) % server->inbound_room;
+    server->inbound_count--;
     if (entry.bytes == 0)
-        rpmi_rig_nic_fetch(rig, entry.slot);
+        rpmi_server_nic_fetch(server, entry.slot);
     else if (entry.call)
-        rpmi_rig_core_call(rig, entry.slot);
-    rpmi_rig_nic_left(rig, &entry);
+        rpmi_server_core_call(server, entry.slot);
+    rpmi_server_nic_left(server, &entry);
 }
 
-static void go_on(struct rpmi_rig *rig)
+static void go_on(struct rpmi_server_model *server)
 {
-    start_ahead(rig);
-    while (!rig->inbound_busy && rig->inbound_count > 0) {
-        struct rpmi_inbound *entry = entry_at(rig, 0);
+    start_ahead(server);
+    while (!server->inbound_busy && server->inbound_count > 0) {
+        struct rpmi_inbound *entry = entry_at(server, 0);
 
         if (entry->reads > 0)
             return;
         if (entry->placed == lines_of(entry)) {
-            leave(rig);
-            start_ahead(rig);
+            leave(server);
+            start_ahead(server);
             continue;
         }
-        rig->inbound_busy = !place(rig, entry, first_of(entry) + entry->placed++);
+        server->inbound_busy = !place(server, entry, first_of(entry) + entry->placed++);
     }
 }
 
-void rpmi_rig_inbound_push(struct rpmi_rig *rig, const struct rpmi_inbound *entry)
+void rpmi_server_inbound_push(struct rpmi_server_model *server, const struct rpmi_inbound *entry)
 {
-    RPM_ASSERT(rig->inbound_count < rig->inbound_room);
-    rig->inbound_count++;
-    *entry_at(rig, rig->inbound_count - 1) = *entry;
-    go_on(rig);
+    RPM_ASSERT(server->inbound_count < server->inbound_room);
+    server->inbound_count++;
+    *entry_at(server, server->inbound_count - 1) = *entry;
+    go_on(server);
 }
 
-void rpmi_rig_inbound_read_back(struct rpmi_rig *rig, uint32_t place)
+void rpmi_server_inbound_read_back(struct rpmi_server_model *server, uint32_t place)
 {
-    RPM_ASSERT(place < rig->inbound_room && rig->inbound[place].reads > 0);
-    rig->inbound[place].reads--;
-    go_on(rig);
+    RPM_ASSERT(place < server->inbound_room && server->inbound[place].reads > 0);
+    server->inbound[place].reads--;
+    go_on(server);
 }
 
-void rpmi_rig_inbound_placed(struct rpmi_rig *rig)
+void rpmi_server_inbound_placed(struct rpmi_server_model *server)
 {
-    RPM_ASSERT(rig->inbound_busy);
-    rig->inbound_busy = false;
-    go_on(rig);
+    RPM_ASSERT(server->inbound_busy);
+    server->inbound_busy = false;
+    go_on(server);
 }

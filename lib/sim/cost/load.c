@@ -8,7 +8,7 @@
  * Tests: tests/unit/sim/cost/load_test.cpp
  */
 #include "base/err.h"
-#include "sim/cost/rig.h"
+#include "sim/cost/server_model.h"
 
 #define BYTES_MOST ((uint64_t)1 << 20)
 #define REGION_MOST ((uint64_t)64 << 30)
@@ -88,11 +88,11 @@ static int check_counts(const struct rpm_load *load)
 {
     uint64_t slots = (uint64_t)load->threads * load->depth;
 
-    if (load->threads > 4096 || load->depth > 64 || slots > RPMI_RIG_SLOTS)
+    if (load->threads > 4096 || load->depth > 64 || slots > RPMI_SERVER_SLOTS)
         return refuse("threads are at most 4096, of depth at most 64", load->threads);
-    if (load->by == RPM_BY_CORE && (load->threads > RPMI_RIG_CORES || load->depth != 1))
+    if (load->by == RPM_BY_CORE && (load->threads > RPMI_SERVER_CORES || load->depth != 1))
         return refuse("cores are at most 64, one operation each at a time", load->threads);
-    if (load->by == RPM_BY_CALL && load->cores > RPMI_RIG_CORES)
+    if (load->by == RPM_BY_CALL && load->cores > RPMI_SERVER_CORES)
         return refuse("cores are at most 64", load->cores);
     if (load->ops > OPS_MOST)
         return refuse("ops are at most 16 Mi", load->ops);
@@ -122,31 +122,31 @@ uint64_t rpmi_load_written(const struct rpm_load *load)
     return (load->bytes + load->pad_bytes - 1) / load->pad_bytes * load->pad_bytes;
 }
 
-bool rpmi_load_writes(struct rpmi_rig *rig)
+bool rpmi_load_writes(struct rpmi_server_model *server)
 {
-    if (rig->load.op == RPM_LOAD_MIX)
-        return rpmi_rng_below(&rig->rng, 100) < rig->load.write_percent;
-    return rig->load.op != RPM_LOAD_READ;
+    if (server->load.op == RPM_LOAD_MIX)
+        return rpmi_rng_below(&server->rng, 100) < server->load.write_percent;
+    return server->load.op != RPM_LOAD_READ;
 }
 
 /* The same offset, on one module only. */
-static uint64_t on_one(const struct rpmi_rig *rig, uint32_t thread, uint64_t offset)
+static uint64_t on_one(const struct rpmi_server_model *server, uint32_t thread, uint64_t offset)
 {
-    uint64_t chunk = rig->params->interleave;
-    uint64_t module = rig->load.one_dimm == 2 ? thread % rig->modules : 0;
+    uint64_t chunk = server->params->interleave;
+    uint64_t module = server->load.one_dimm == 2 ? thread % server->modules : 0;
 
-    return (offset / chunk * rig->modules + module) * chunk + offset % chunk;
+    return (offset / chunk * server->modules + module) * chunk + offset % chunk;
 }
 
 /* Where operation number @nth of an area begins: none spans two chunks if it is to be on one. */
-static uint64_t offset_of(const struct rpmi_rig *rig, uint64_t nth)
+static uint64_t offset_of(const struct rpmi_server_model *server, uint64_t nth)
 {
-    const struct rpmi_places *places = &rig->places;
-    uint64_t align = rig->load.align_bytes;
+    const struct rpmi_places *places = &server->places;
+    uint64_t align = server->load.align_bytes;
 
-    if (rig->load.one_dimm == 0)
+    if (server->load.one_dimm == 0)
         return nth * align;
-    return nth / places->of_chunk * rig->params->interleave + nth % places->of_chunk * align;
+    return nth / places->of_chunk * server->params->interleave + nth % places->of_chunk * align;
 }
 
 static uint64_t starts_in(const struct rpm_load *load, uint64_t bytes)
@@ -154,12 +154,12 @@ static uint64_t starts_in(const struct rpm_load *load, uint64_t bytes)
     return (bytes - load->skew_bytes - rpmi_load_written(load)) / load->align_bytes + 1;
 }
 
-void rpmi_load_places(struct rpmi_rig *rig)
+void rpmi_load_places(struct rpmi_server_model *server)
 {
-    const struct rpm_load *load = &rig->load;
-    struct rpmi_places *places = &rig->places;
-    uint64_t chunk = rig->params->interleave;
-    uint64_t stripe = rig->modules * chunk;
+    const struct rpm_load *load = &server->load;
+    struct rpmi_places *places = &server->places;
+    uint64_t chunk = server->params->interleave;
+    uint64_t stripe = server->modules * chunk;
 
     places->area_bytes = load->region_bytes / load->threads / stripe * stripe;
     if (load->one_dimm == 0) {
@@ -173,20 +173,20 @@ void rpmi_load_places(struct rpmi_rig *rig)
     RPM_ASSERT(places->of_area > 0 && places->of_region >= places->of_area);
 }
 
-uint64_t rpmi_load_address(struct rpmi_rig *rig, uint32_t thread)
+uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread)
 {
-    const struct rpm_load *load = &rig->load;
-    const struct rpmi_places *places = &rig->places;
+    const struct rpm_load *load = &server->load;
+    const struct rpmi_places *places = &server->places;
     uint64_t offset;
 
     if (load->pattern == RPM_LOAD_RANDOM) {
-        offset = offset_of(rig, rpmi_rng_below(&rig->rng, places->of_region));
-        return (load->one_dimm != 0 ? on_one(rig, thread, offset) : offset) + load->skew_bytes;
+        offset = offset_of(server, rpmi_rng_below(&server->rng, places->of_region));
+        return (load->one_dimm != 0 ? on_one(server, thread, offset) : offset) + load->skew_bytes;
     }
-    offset = offset_of(rig, rig->position[thread]);
-    rig->position[thread] = (rig->position[thread] + 1) % places->of_area;
+    offset = offset_of(server, server->position[thread]);
+    server->position[thread] = (server->position[thread] + 1) % places->of_area;
     if (load->one_dimm != 0)
-        offset = on_one(rig, thread, offset);
+        offset = on_one(server, thread, offset);
     return thread * places->area_bytes + offset + load->skew_bytes;
 }
 
@@ -197,32 +197,32 @@ static bool goes_on(const struct rpm_load *load, uint64_t address)
 }
 
 /* Lines that a long run would have left in the cache. */
-static void fill_cache(struct rpmi_rig *rig)
+static void fill_cache(struct rpmi_server_model *server)
 {
-    uint64_t lines = 4ull * rig->llc.sets * rig->llc.ways;
+    uint64_t lines = 4ull * server->llc.sets * server->llc.ways;
     uint32_t thread = 0;
 
     while (lines > 0) {
-        uint64_t address = rpmi_load_address(rig, thread);
-        uint64_t end = address + rpmi_load_written(&rig->load);
+        uint64_t address = rpmi_load_address(server, thread);
+        uint64_t end = address + rpmi_load_written(&server->load);
 
         for (uint64_t at = address / RPMI_LINE_BYTES; at * RPMI_LINE_BYTES < end; at++) {
-            if (!rpmi_llc_has(&rig->llc, at))
-                rpmi_llc_fill(&rig->llc, at, &rig->rng);
-            lines -= lines > 0 && !goes_on(&rig->load, address);
+            if (!rpmi_llc_has(&server->llc, at))
+                rpmi_llc_fill(&server->llc, at, &server->rng);
+            lines -= lines > 0 && !goes_on(&server->load, address);
         }
-        thread = (thread + 1) % rig->load.threads;
+        thread = (thread + 1) % server->load.threads;
     }
 }
 
-void rpmi_load_start(struct rpmi_rig *rig)
+void rpmi_load_start(struct rpmi_server_model *server)
 {
-    const struct rpm_load *load = &rig->load;
+    const struct rpm_load *load = &server->load;
 
     for (uint32_t i = 0; i < load->threads; i++)
-        rig->position[i] = rpmi_rng_below(&rig->rng, rig->places.of_area);
+        server->position[i] = rpmi_rng_below(&server->rng, server->places.of_area);
     if (load->op == RPM_LOAD_READ || load->memory == RPM_LOAD_DRAM)
         return;
-    if (load->by == RPM_BY_NIC ? rig->ddio : load->copy == RPM_COPY_STORE)
-        fill_cache(rig);
+    if (load->by == RPM_BY_NIC ? server->ddio : load->copy == RPM_COPY_STORE)
+        fill_cache(server);
 }

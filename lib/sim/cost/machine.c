@@ -52,43 +52,44 @@ static uint64_t ring(const struct rpmi_params *params, struct rpmi_bell *bell, u
 
 /* A shared doorbell serves threads in the order of the times at which they come to it: schedule an
  * event for when this thread has prepared its post. */
-void rpmi_machine_send(struct rpmi_rig *rig, uint32_t slot)
+void rpmi_machine_send(struct rpmi_server_model *server, uint32_t slot)
 {
-    struct rpmi_play *play = rig->play;
-    uint32_t thread = rpmi_play_thread(play, rig->slot[slot].coroutine);
-    uint64_t busy_ps = rpmi_rig_client_post_ps(rig, slot);
+    struct rpmi_play *play = server->play;
+    uint32_t thread = rpmi_play_thread(play, server->slot[slot].coroutine);
+    uint64_t busy_ps = rpmi_server_client_post_ps(server, slot);
 
     if (play->load.doorbells == 0)
-        rpmi_rig_client_send(rig, slot);
+        rpmi_server_client_send(server, slot);
     else
-        rpmi_rig_at(rig, rpmi_wire_pass(&play->thread[thread].time, rig->now_ps, busy_ps) - busy_ps,
-                    RPMI_RIG_SEND, 0, 0, slot);
+        rpmi_server_at(
+            server, rpmi_wire_pass(&play->thread[thread].time, server->now_ps, busy_ps) - busy_ps,
+            RPMI_COST_EV_SEND, 0, 0, slot);
 }
 
-void rpmi_machine_come(struct rpmi_rig *rig, uint32_t slot)
+void rpmi_machine_come(struct rpmi_server_model *server, uint32_t slot)
 {
-    const struct rpmi_play *play = rig->play;
-    uint32_t thread = rpmi_play_thread(play, rig->slot[slot].coroutine);
+    const struct rpmi_play *play = server->play;
+    uint32_t thread = rpmi_play_thread(play, server->slot[slot].coroutine);
 
-    if (play->thread[thread].rings_ps > rig->now_ps) /* for another of its coroutines */
-        rpmi_rig_at(rig, play->thread[thread].rings_ps, RPMI_RIG_SEND, 0, 0, slot);
+    if (play->thread[thread].rings_ps > server->now_ps) /* for another of its coroutines */
+        rpmi_server_at(server, play->thread[thread].rings_ps, RPMI_COST_EV_SEND, 0, 0, slot);
     else
-        rpmi_rig_client_send(rig, slot);
+        rpmi_server_client_send(server, slot);
 }
 
-uint64_t rpmi_machine_post(struct rpmi_rig *rig, uint32_t slot, uint64_t busy_ps)
+uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
 {
-    struct rpmi_play *play = rig->play;
-    uint32_t coroutine = rig->slot[slot].coroutine;
+    struct rpmi_play *play = server->play;
+    uint32_t coroutine = server->slot[slot].coroutine;
     struct rpmi_thread *thread = &play->thread[rpmi_play_thread(play, coroutine)];
-    uint64_t end_ps = rig->now_ps + busy_ps;
+    uint64_t end_ps = server->now_ps + busy_ps;
     uint64_t rung_ps;
 
     if (play->load.doorbells == 0)
-        return rpmi_wire_pass(&thread->time, rig->now_ps, busy_ps);
-    if (!rig->slot[slot].rings)
+        return rpmi_wire_pass(&thread->time, server->now_ps, busy_ps);
+    if (!server->slot[slot].rings)
         return end_ps;
-    rung_ps = ring(play->params, bell_of(play, coroutine), rig->now_ps, busy_ps);
+    rung_ps = ring(play->params, bell_of(play, coroutine), server->now_ps, busy_ps);
     thread->time.free_ps += rung_ps - end_ps; /* it waits so long, see rpmi_machine_send() */
     thread->rings_ps = rung_ps;
     return rung_ps;
@@ -102,14 +103,14 @@ static uint64_t message_ps(const struct rpmi_params *params, uint64_t under_way)
     return params->nic_message + (beyond == 0 ? 0 : params->request_miss * beyond / under_way);
 }
 
-uint64_t rpmi_machine_leave(struct rpmi_rig *rig, uint32_t slot, uint64_t bytes)
+uint64_t rpmi_machine_leave(struct rpmi_server_model *server, uint32_t slot, uint64_t bytes)
 {
-    struct rpmi_play *play = rig->play;
-    struct rpmi_play_machine *machine = machine_of(play, rig->slot[slot].coroutine);
+    struct rpmi_play *play = server->play;
+    struct rpmi_play_machine *machine = machine_of(play, server->slot[slot].coroutine);
     uint64_t at_ps;
 
     machine->under_way++;
-    at_ps = rpmi_wire_pass(&machine->nic_out, rig->now_ps,
+    at_ps = rpmi_wire_pass(&machine->nic_out, server->now_ps,
                            message_ps(play->params, machine->under_way));
     return rpmi_wire_pass(&machine->wire_out, at_ps,
                           rpmi_rate_ps(bytes, play->params->network_rate));
@@ -129,12 +130,12 @@ static uint32_t messages(const struct rpmi_slot_op *op)
                : 1;
 }
 
-void rpmi_machine_poll(struct rpmi_rig *rig, uint32_t slot)
+void rpmi_machine_poll(struct rpmi_server_model *server, uint32_t slot)
 {
-    struct rpmi_play *play = rig->play;
-    const struct rpmi_slot_op *op = &rig->slot[slot];
+    struct rpmi_play *play = server->play;
+    const struct rpmi_slot_op *op = &server->slot[slot];
     struct rpmi_play_machine *machine = machine_of(play, op->coroutine);
-    uint64_t at_ps = rig->now_ps;
+    uint64_t at_ps = server->now_ps;
 
     if (machine != NULL) {
         RPM_ASSERT(machine->under_way >= messages(op));

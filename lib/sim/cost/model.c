@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "sim/cost/play.h"
-#include "sim/cost/rig.h"
+#include "sim/cost/server_model.h"
 #include "sim/preset.h"
 
 struct rpm_model {
@@ -66,18 +66,18 @@ int rpm_model_run(const struct rpm_model *model, const struct rpm_load *theirs,
     rpmi_begin();
 
     struct rpm_load load = rpm_load_init();
-    struct rpmi_rig *rig;
+    struct rpmi_server_model *server;
     struct rpm_cost cost;
     int err;
 
     RPM_ASSERT(model != NULL && theirs_cost != NULL);
     err = rpmi_opts_in(&load, sizeof(load), theirs);
     if (err == 0)
-        err = rpmi_rig_open(&model->preset.cost, model->preset.ddio, &load, &rig);
+        err = rpmi_server_open(&model->preset.cost, model->preset.ddio, &load, &server);
     if (err != 0)
         return err;
-    rpmi_rig_run(rig, &cost);
-    rpmi_rig_close(&rig);
+    rpmi_server_run(server, &cost);
+    rpmi_server_close(&server);
     return rpmi_opts_out(theirs_cost, &cost, sizeof(cost));
 }
 

@@ -13,7 +13,7 @@
  *
  * Tests: tests/unit/sim/cost/module_test.cpp
  */
-#include "sim/cost/rig.h"
+#include "sim/cost/server_model.h"
 
 void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
                       const struct rpmi_params *params)
@@ -97,7 +97,7 @@ static uint64_t write_back(struct rpmi_module *module, struct rpmi_buffer_entry 
 }
 
 /* How long it takes. */
-static uint64_t begin(struct rpmi_rig *rig, struct rpmi_module *module)
+static uint64_t begin(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     struct rpmi_buffer_entry *entry;
 
@@ -113,18 +113,19 @@ static uint64_t begin(struct rpmi_rig *rig, struct rpmi_module *module)
         return write_back(module, &module->dirty.entry[module->current_entry]);
     default:
         RPM_ASSERT(module->current.kind == RPMI_WORK_EVICT);
-        entry = rpmi_buffer_any(&module->dirty, &rig->rng);
+        entry = rpmi_buffer_any(&module->dirty, &server->rng);
         RPM_ASSERT(entry != NULL); /* one at a time is written, and it has left */
         return write_back(module, entry);
     }
 }
 
-static void go_on(struct rpmi_rig *rig, struct rpmi_module *module)
+static void go_on(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     if (module->busy || !choose(module))
         return;
     module->busy = true;
-    rpmi_rig_at(rig, rig->now_ps + begin(rig, module), RPMI_RIG_MEDIA, module->number, 0, 0);
+    rpmi_server_at(server, server->now_ps + begin(server, module), RPMI_COST_EV_MEDIA,
+                   module->number, 0, 0);
 }
 
 /* Ask for a free entry, once. */
@@ -139,7 +140,7 @@ static void want_room(struct rpmi_module *module)
 }
 
 /* The oldest line of the queue sets out for the buffer, where there is room for it. */
-static void drain(struct rpmi_rig *rig, struct rpmi_module *module)
+static void drain(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     const struct rpmi_line *line = &module->queue[module->queue_head];
     struct rpmi_buffer_entry *entry;
@@ -151,26 +152,28 @@ static void drain(struct rpmi_rig *rig, struct rpmi_module *module)
         want_room(module);
     else if (entry == NULL || !entry->busy) {
         module->draining = true;
-        rpmi_rig_at(rig, rig->now_ps + module->line_ps, RPMI_RIG_DRAIN, module->number, 0, 0);
+        rpmi_server_at(server, server->now_ps + module->line_ps, RPMI_COST_EV_DRAIN, module->number,
+                       0, 0);
     }
-    go_on(rig, module);
+    go_on(server, module);
 }
 
-static void accept(struct rpmi_rig *rig, struct rpmi_module *module, const struct rpmi_line *line)
+static void accept(struct rpmi_server_model *server, struct rpmi_module *module,
+                   const struct rpmi_line *line)
 {
     module->queue[(module->queue_head + module->queued++) % RPMI_MODULE_QUEUE] = *line;
     module->count.writes++;
-    drain(rig, module);
-    rpmi_rig_memory_accepted(rig, line->owner);
+    drain(server, module);
+    rpmi_server_memory_accepted(server, line->owner);
 }
 
-void rpmi_module_write(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t arg,
+void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
                        uint32_t owner)
 {
     struct rpmi_line line = { arg, owner };
 
     if (module->queued < module->queue_lines && module->outsides == 0) {
-        accept(rig, module, &line);
+        accept(server, module, &line);
         return;
     }
     RPM_ASSERT(module->outsides < RPMI_MODULE_OUTSIDE);
@@ -224,7 +227,7 @@ static void join(struct rpmi_module *module, struct rpmi_buffer_entry *entry, ui
         want_room(module);
 }
 
-void rpmi_module_drained(struct rpmi_rig *rig, struct rpmi_module *module)
+void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     uint64_t arg = module->queue[module->queue_head].arg;
     struct rpmi_buffer_entry *entry =
@@ -239,15 +242,15 @@ void rpmi_module_drained(struct rpmi_rig *rig, struct rpmi_module *module)
     module->queued--;
     join(module, entry, arg);
     if (module->outsides > 0) {
-        uint32_t at = (uint32_t)rpmi_rng_below(&rig->rng, module->outsides);
+        uint32_t at = (uint32_t)rpmi_rng_below(&server->rng, module->outsides);
 
         line = module->outside[at];
         module->outside[at] = module->outside[--module->outsides];
-        accept(rig, module, &line);
+        accept(server, module, &line);
     } else {
-        drain(rig, module);
+        drain(server, module);
     }
-    go_on(rig, module);
+    go_on(server, module);
 }
 
 static bool has(struct rpmi_buffer_entry *entry, uint32_t number, uint32_t share)
@@ -256,10 +259,10 @@ static bool has(struct rpmi_buffer_entry *entry, uint32_t number, uint32_t share
 }
 
 /* A media line is asked for: a place for it once it is read, if one is to be had. */
-static void expect(struct rpmi_rig *rig, struct rpmi_module *module, uint32_t line)
+static void expect(struct rpmi_server_model *server, struct rpmi_module *module, uint32_t line)
 {
     if (module->clean.spares == 0) {
-        struct rpmi_buffer_entry *old = rpmi_buffer_any(&module->clean, &rig->rng);
+        struct rpmi_buffer_entry *old = rpmi_buffer_any(&module->clean, &server->rng);
 
         if (old == NULL)
             return;
@@ -269,11 +272,12 @@ static void expect(struct rpmi_rig *rig, struct rpmi_module *module, uint32_t li
 }
 
 /* Reads that complete a part of a line are for no owner: nobody waits, nothing is to happen. */
-static void answer(struct rpmi_rig *rig, const struct rpmi_module *module, uint32_t owner,
-                   uint32_t number, uint64_t in_ps)
+static void answer(struct rpmi_server_model *server, const struct rpmi_module *module,
+                   uint32_t owner, uint32_t number, uint64_t in_ps)
 {
     if (owner != RPMI_OWNER_NONE)
-        rpmi_rig_at(rig, rig->now_ps + in_ps, RPMI_RIG_DATA, module->number, owner, number);
+        rpmi_server_at(server, server->now_ps + in_ps, RPMI_COST_EV_DATA, module->number, owner,
+                       number);
 }
 
 static void wait_for(struct rpmi_module *module, uint32_t owner, uint32_t number)
@@ -286,7 +290,7 @@ static void wait_for(struct rpmi_module *module, uint32_t owner, uint32_t number
     module->joined[module->joins++] = line;
 }
 
-void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t arg,
+void rpmi_module_read(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
                       uint32_t owner)
 {
     uint32_t number = RPMI_LINE_NUMBER(arg);
@@ -298,7 +302,7 @@ void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t
     module->count.reads++;
     if (has(dirty, number, module->share) || (dirty != NULL && dirty->whole) ||
         has(clean, number, module->share)) {
-        answer(rig, module, owner, number, module->hit_ps);
+        answer(server, module, owner, number, module->hit_ps);
         return;
     }
     if (clean != NULL) {
@@ -306,19 +310,19 @@ void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t
         wait_for(module, owner, number);
         return;
     }
-    expect(rig, module, line);
+    expect(server, module, line);
     work_add(module, &work);
-    go_on(rig, module);
+    go_on(server, module);
 }
 
 /* The media have read a line: for who asked, and for those who joined. */
-static void have_read(struct rpmi_rig *rig, struct rpmi_module *module)
+static void have_read(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     uint32_t line = module->current.number / module->share;
     struct rpmi_buffer_entry *entry = rpmi_buffer_find(&module->clean, line);
     struct rpmi_buffer_entry *dirty = rpmi_buffer_find(&module->dirty, line);
 
-    answer(rig, module, module->current.owner, module->current.number, module->read_tail_ps);
+    answer(server, module, module->current.owner, module->current.number, module->read_tail_ps);
     if (entry == NULL)
         return;
     entry->held = all_of(module);
@@ -330,25 +334,25 @@ static void have_read(struct rpmi_rig *rig, struct rpmi_module *module)
             i++;
             continue;
         }
-        answer(rig, module, module->joined[i].owner, RPMI_LINE_NUMBER(module->joined[i].arg),
+        answer(server, module, module->joined[i].owner, RPMI_LINE_NUMBER(module->joined[i].arg),
                module->read_tail_ps);
         module->joined[i] = module->joined[--module->joins];
     }
 }
 
-void rpmi_module_media(struct rpmi_rig *rig, struct rpmi_module *module)
+void rpmi_module_media(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     uint8_t kind = module->current.kind;
 
     RPM_ASSERT(module->busy);
     module->busy = false;
     if (kind == RPMI_WORK_READ) {
-        have_read(rig, module);
+        have_read(server, module);
     } else if (kind != RPMI_WORK_CHARGE) {
         rpmi_buffer_give(&module->dirty, &module->dirty.entry[module->current_entry]);
         if (kind == RPMI_WORK_EVICT)
             module->evicting = false;
     }
-    drain(rig, module);
-    go_on(rig, module);
+    drain(server, module);
+    go_on(server, module);
 }

@@ -23,8 +23,8 @@
 #define RPMI_MODULE_WORK 16384u   /* most things the media have to do */
 
 struct rpmi_line {
-    uint64_t arg;   /* number and flags, see rig.h */
-    uint32_t owner; /* see rig.h */
+    uint64_t arg;   /* number and flags, see server_model.h */
+    uint32_t owner; /* see server_model.h */
 };
 
 enum rpmi_work_kind {
@@ -83,19 +83,19 @@ struct rpmi_module {
     struct rpmi_module_counts count;
 };
 
-struct rpmi_rig;
+struct rpmi_server_model;
 struct rpmi_params;
 
 /* @module is zero. */
 void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
                       const struct rpmi_params *params);
 
-/* What the rig's queue of events brings. */
-void rpmi_module_write(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t arg,
+/* What the server model's event queue calls. */
+void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
                        uint32_t owner);
-void rpmi_module_read(struct rpmi_rig *rig, struct rpmi_module *module, uint64_t arg,
+void rpmi_module_read(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
                       uint32_t owner);
-void rpmi_module_drained(struct rpmi_rig *rig, struct rpmi_module *module);
-void rpmi_module_media(struct rpmi_rig *rig, struct rpmi_module *module);
+void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *module);
+void rpmi_module_media(struct rpmi_server_model *server, struct rpmi_module *module);
 
 #endif

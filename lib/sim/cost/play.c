@@ -18,13 +18,13 @@
 #define WARM_UP_LEAST 2048u
 #define IN_VAIN_MOST 500000u /* attempts that fail, one after another */
 
-static uint32_t server_of(const struct rpmi_play *play, const struct rpmi_rig *rig)
+static uint32_t index_of(const struct rpmi_play *play, const struct rpmi_server_model *server)
 {
-    uint32_t server = 0;
+    uint32_t index = 0;
 
-    while (play->rig[server] != rig)
-        server++;
-    return server;
+    while (play->server[index] != server)
+        index++;
+    return index;
 }
 
 static bool reserve(struct rpmi_play *play)
@@ -52,8 +52,8 @@ static bool reserve(struct rpmi_play *play)
            play->position != NULL && play->latency_ps != NULL;
 }
 
-/* What a server's rig needs to know of the load. */
-static struct rpm_load server_load(const struct rpmi_play *play, uint32_t server, bool ddio)
+/* What a server model needs to know of the load. */
+static struct rpm_load server_load(const struct rpmi_play *play, uint32_t index, bool ddio)
 {
     struct rpm_load load = rpm_load_init();
 
@@ -72,15 +72,15 @@ static struct rpm_load server_load(const struct rpmi_play *play, uint32_t server
     load.ddio = ddio ? RPM_YES : RPM_NO;
     load.writers_max = play->load.writers_max;
     load.ops = 1;
-    load.seed = play->load.seed + server;
+    load.seed = play->load.seed + index;
     return load;
 }
 
-static int open_server(struct rpmi_play *play, uint32_t server, uint32_t slots, bool ddio)
+static int open_server(struct rpmi_play *play, uint32_t index, uint32_t slots, bool ddio)
 {
-    struct rpm_load load = server_load(play, server, ddio);
-    struct rpmi_fifo *spare = &play->spare[server];
-    int err = rpmi_rig_open_server(play->params, &load, slots, play, &play->rig[server]);
+    struct rpm_load load = server_load(play, index, ddio);
+    struct rpmi_fifo *spare = &play->spare[index];
+    int err = rpmi_server_open_server(play->params, &load, slots, play, &play->server[index]);
 
     if (err != 0)
         return err;
@@ -152,7 +152,7 @@ void rpmi_play_close(struct rpmi_play **out)
     if (play == NULL)
         return;
     for (uint32_t i = 0; i < RPMI_PLAY_SERVERS; i++) {
-        rpmi_rig_close(&play->rig[i]);
+        rpmi_server_close(&play->server[i]);
         rpmi_free(play->spare[i].word);
     }
     rpmi_free(play->script);
@@ -171,10 +171,10 @@ void rpmi_play_close(struct rpmi_play **out)
 }
 
 /* A thread has a log of its own on each server, behind the rows, and goes round in it. */
-static uint64_t in_log(struct rpmi_play *play, uint32_t thread, uint32_t server,
+static uint64_t in_log(struct rpmi_play *play, uint32_t thread, uint32_t index,
                        const struct rpmi_act *work)
 {
-    uint64_t *position = &play->position[thread * play->load.servers + server];
+    uint64_t *position = &play->position[thread * play->load.servers + index];
     uint64_t at = (*position + work->align - 1) / work->align * work->align;
 
     if (at + work->written > RPMI_PLAY_LOG)
@@ -183,23 +183,24 @@ static uint64_t in_log(struct rpmi_play *play, uint32_t thread, uint32_t server,
     return play->load.region_bytes + thread * RPMI_PLAY_LOG + at;
 }
 
-static uint64_t address_of(struct rpmi_play *play, uint32_t thread, uint32_t server,
+static uint64_t address_of(struct rpmi_play *play, uint32_t thread, uint32_t index,
                            const struct rpmi_act *work)
 {
     uint64_t bytes =
         work->memory == RPM_LOAD_DRAM ? play->load.dram_bytes : play->load.region_bytes;
 
     if (work->pattern == RPM_LOAD_SEQUENTIAL)
-        return in_log(play, thread, server, work);
+        return in_log(play, thread, index, work);
     return rpmi_rng_below(&play->rng, (bytes - work->written) / work->align + 1) * work->align;
 }
 
-uint64_t rpmi_play_address(struct rpmi_rig *rig, uint32_t slot, const struct rpmi_act *work)
+uint64_t rpmi_play_address(struct rpmi_server_model *server, uint32_t slot,
+                           const struct rpmi_act *work)
 {
-    struct rpmi_play *play = rig->play;
+    struct rpmi_play *play = server->play;
 
-    return address_of(play, rpmi_play_thread(play, rig->slot[slot].coroutine), server_of(play, rig),
-                      work);
+    return address_of(play, rpmi_play_thread(play, server->slot[slot].coroutine),
+                      index_of(play, server), work);
 }
 
 static bool same_call(const struct rpmi_play *play, uint32_t a, uint32_t b)
@@ -213,16 +214,16 @@ static bool same_call(const struct rpmi_play *play, uint32_t a, uint32_t b)
 static uint32_t post(struct rpmi_play *play, uint32_t coroutine, uint32_t first, uint32_t end,
                      uint64_t *rung)
 {
-    uint32_t server = play->cue[first].server;
-    struct rpmi_rig *rig = play->rig[server];
-    uint32_t slot = rpmi_fifo_pop(&play->spare[server]);
-    struct rpmi_slot_op *op = &rig->slot[slot];
+    uint32_t index = play->cue[first].server;
+    struct rpmi_server_model *server = play->server[index];
+    uint32_t slot = rpmi_fifo_pop(&play->spare[index]);
+    struct rpmi_slot_op *op = &server->slot[slot];
 
     op->work = &play->work[first];
     op->works = 1;
     op->coroutine = coroutine;
-    op->rings = (*rung >> server & 1) == 0;
-    *rung |= 1ull << server;
+    op->rings = (*rung >> index & 1) == 0;
+    *rung |= 1ull << index;
     play->coroutine[coroutine].pending++;
     play->thread[rpmi_play_thread(play, coroutine)].under_way++;
     op->flushing = false;
@@ -231,10 +232,10 @@ static uint32_t post(struct rpmi_play *play, uint32_t coroutine, uint32_t first,
         op->write = op->write || op->work[op->works].op != RPM_LOAD_READ;
         op->works++;
     }
-    op->address = address_of(play, rpmi_play_thread(play, coroutine), server, op->work);
-    rig->now_ps = play->now_ps; /* no event of it is due before that */
+    op->address = address_of(play, rpmi_play_thread(play, coroutine), index, op->work);
+    server->now_ps = play->now_ps; /* no event of it is due before that */
     op->start_ps = play->now_ps;
-    rpmi_machine_send(rig, slot);
+    rpmi_machine_send(server, slot);
     play->requests += op->write && op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_WRITE &&
                               op->work->persist != RPM_PERSIST_NONE
                           ? 2
@@ -356,7 +357,7 @@ void rpmi_play_begin(struct rpmi_play *play, uint32_t coroutine)
 static void begin_anew(struct rpmi_play *play, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &play->coroutine[coroutine];
-    struct rpmi_rig *rig = play->rig[0];
+    struct rpmi_server_model *server = play->server[0];
     uint64_t free_ps = play->thread[rpmi_play_thread(play, coroutine)].time.free_ps;
     uint64_t rest_ps = rpmi_play_rest(play, coroutine);
 
@@ -368,8 +369,8 @@ static void begin_anew(struct rpmi_play *play, uint32_t coroutine)
     its->again = true;
     its->looks = 0;
     its->next = play->script[its->script].first;
-    rig->now_ps = play->now_ps; /* as in post() */
-    rpmi_rig_at(rig, free_ps + rest_ps, RPMI_RIG_POST, 0, 0, coroutine);
+    server->now_ps = play->now_ps; /* as in post() */
+    rpmi_server_at(server, free_ps + rest_ps, RPMI_COST_EV_POST, 0, 0, coroutine);
 }
 
 static void begin_counting(struct rpmi_play *play)
@@ -379,7 +380,7 @@ static void begin_counting(struct rpmi_play *play)
     play->before_failures = play->failures;
     play->before_bytes = play->bytes;
     for (uint32_t i = 0; i < play->load.servers; i++)
-        rpmi_rig_counters(play->rig[i], &play->before[i]);
+        rpmi_server_counters(play->server[i], &play->before[i]);
 }
 
 static void finish(struct rpmi_play *play, uint32_t coroutine)
@@ -396,20 +397,20 @@ static void finish(struct rpmi_play *play, uint32_t coroutine)
     if (play->load.pause_ns == 0)
         rpmi_play_begin(play, coroutine);
     else
-        rpmi_rig_at(play->rig[0], end_ps + play->load.pause_ns * 1000, RPMI_RIG_POST, 0, 0,
-                    coroutine);
+        rpmi_server_at(play->server[0], end_ps + play->load.pause_ns * 1000, RPMI_COST_EV_POST, 0,
+                       0, coroutine);
     if (play->finished == play->warm_up)
         begin_counting(play);
 }
 
-void rpmi_play_done(struct rpmi_rig *rig, uint32_t slot)
+void rpmi_play_done(struct rpmi_server_model *server, uint32_t slot)
 {
-    struct rpmi_play *play = rig->play;
-    uint32_t coroutine = rig->slot[slot].coroutine;
+    struct rpmi_play *play = server->play;
+    uint32_t coroutine = server->slot[slot].coroutine;
     struct rpmi_coroutine *its = &play->coroutine[coroutine];
     struct rpmi_thread *thread = &play->thread[rpmi_play_thread(play, coroutine)];
 
-    rpmi_fifo_push(&play->spare[server_of(play, rig)], slot);
+    rpmi_fifo_push(&play->spare[index_of(play, server)], slot);
     RPM_ASSERT(its->pending > 0 && thread->under_way > 0);
     its->pending--;
     thread->under_way--;
@@ -426,16 +427,16 @@ void rpmi_play_done(struct rpmi_rig *rig, uint32_t slot)
         post_or_wait(play, coroutine);
         return;
     }
-    rig = play->rig[0];
-    rig->now_ps = play->now_ps; /* as in post() */
+    server = play->server[0];
+    server->now_ps = play->now_ps; /* as in post() */
     finish(play, coroutine);
 }
 
 /* Lines that one-sided writes of a long run would have left in a server's cache. */
-static void fill_cache(struct rpmi_play *play, uint32_t server)
+static void fill_cache(struct rpmi_play *play, uint32_t index)
 {
-    struct rpmi_rig *rig = play->rig[server];
-    uint64_t lines = 4ull * rig->llc.sets * rig->llc.ways;
+    struct rpmi_server_model *server = play->server[index];
+    uint64_t lines = 4ull * server->llc.sets * server->llc.ways;
     uint64_t tries = lines;
 
     for (; lines > 0 && tries > 0; tries--) {
@@ -446,13 +447,13 @@ static void fill_cache(struct rpmi_play *play, uint32_t server)
         uint64_t at, end;
 
         if (work->op != RPM_LOAD_WRITE || work->by != RPM_BY_NIC || work->memory != RPM_LOAD_NVM ||
-            play->cue[which].server != server)
+            play->cue[which].server != index)
             continue;
-        at = address_of(play, thread, server, work);
+        at = address_of(play, thread, index, work);
         end = at + work->written;
         for (at /= RPMI_LINE_BYTES; at * RPMI_LINE_BYTES < end; at++) {
-            if (!rpmi_llc_has(&rig->llc, at))
-                (void)rpmi_llc_fill(&rig->llc, at, &rig->rng);
+            if (!rpmi_llc_has(&server->llc, at))
+                (void)rpmi_llc_fill(&server->llc, at, &server->rng);
             lines -= lines > 0;
         }
     }
@@ -463,34 +464,35 @@ void rpmi_play_start(struct rpmi_play *play)
     for (uint32_t i = 0; i < play->load.threads * play->load.servers; i++)
         play->position[i] = rpmi_rng_below(&play->rng, RPMI_PLAY_LOG);
     for (uint32_t i = 0; i < play->load.servers; i++) {
-        rpmi_rig_core_start(play->rig[i]);
-        if (play->rig[i]->ddio)
+        rpmi_server_core_start(play->server[i]);
+        if (play->server[i]->ddio)
             fill_cache(play, i);
     }
     for (uint32_t i = 0; i < play->coroutines; i++)
         play->coroutine[i].look = &play->look[(uint64_t)i * play->looks];
     for (uint32_t i = 0; i < play->coroutines; i++) /* not all in the same picosecond */
-        rpmi_rig_at(play->rig[0], rpmi_rng_below(&play->rng, 1000000), RPMI_RIG_POST, 0, 0, i);
+        rpmi_server_at(play->server[0], rpmi_rng_below(&play->rng, 1000000), RPMI_COST_EV_POST, 0,
+                       0, i);
 }
 
 /* The earliest event of all servers; of two at a time, that of the first. */
 void rpmi_play_step(struct rpmi_play *play)
 {
     uint64_t next_ps = UINT64_MAX;
-    uint32_t server = 0;
+    uint32_t index = 0;
     bool more;
 
     for (uint32_t i = 0; i < play->load.servers; i++) {
-        uint64_t at_ps = rpmi_queue_next(&play->rig[i]->queue);
+        uint64_t at_ps = rpmi_queue_next(&play->server[i]->queue);
 
         if (at_ps < next_ps) {
             next_ps = at_ps;
-            server = i;
+            index = i;
         }
     }
     RPM_ASSERT(next_ps >= play->now_ps && next_ps < UINT64_MAX);
     play->now_ps = next_ps;
-    more = rpmi_rig_step(play->rig[server]);
+    more = rpmi_server_step(play->server[index]);
     RPM_ASSERT(more);
 }
 
@@ -507,15 +509,15 @@ static void sum_up(struct rpmi_play *play, struct rpm_cost *cost)
         const struct rpm_cost *before = &play->before[i];
         struct rpm_cost after;
 
-        rpmi_rig_counters(play->rig[i], &after);
+        rpmi_server_counters(play->server[i], &after);
         cost->media_read_bytes += after.media_read_bytes - before->media_read_bytes;
         cost->media_write_bytes += after.media_write_bytes - before->media_write_bytes;
         cost->module_read_bytes += after.module_read_bytes - before->module_read_bytes;
         cost->module_write_bytes += after.module_write_bytes - before->module_write_bytes;
         cost->partial_words += after.partial_words - before->partial_words;
-        cost->events += play->rig[i]->events;
+        cost->events += play->server[i]->events;
     }
-    rpmi_rig_latencies(play->latency_ps, cost);
+    rpmi_server_latencies(play->latency_ps, cost);
 }
 
 int rpmi_play_run(struct rpmi_play *play, struct rpm_cost *cost)

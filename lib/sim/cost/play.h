@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * play.h: transactions on several servers: coroutines of client threads carry out scripts, each
- * server is a rig, and one clock goes through all.
+ * server is a server model, and all share one clock.
  *
  * Invariants
  *   a coroutine posts a phase when the last operation of the one before has ended, not earlier
@@ -12,7 +12,7 @@
 #ifndef RPMI_SIM_COST_PLAY_H
 #define RPMI_SIM_COST_PLAY_H
 
-#include "sim/cost/rig.h"
+#include "sim/cost/server_model.h"
 
 #include <librpm/script.h>
 
@@ -84,7 +84,7 @@ struct rpmi_play_machine {
 struct rpmi_play {
     const struct rpmi_params *params;
     struct rpm_script_load load; /* with defaults; the caller's scripts are not used any more */
-    struct rpmi_rig *rig[RPMI_PLAY_SERVERS];
+    struct rpmi_server_model *server[RPMI_PLAY_SERVERS];
     uint64_t now_ps;
     struct rpmi_rng rng;
 
@@ -143,22 +143,23 @@ static inline uint32_t rpmi_play_thread(const struct rpmi_play *play, uint32_t c
     return coroutine / play->load.coroutines;
 }
 
-/* rig.c, client.c and core.c ask. */
+/* server_model.c, client.c and core.c ask. */
 void rpmi_play_begin(struct rpmi_play *play, uint32_t coroutine);
-void rpmi_play_done(struct rpmi_rig *rig, uint32_t slot);
-uint64_t rpmi_play_address(struct rpmi_rig *rig, uint32_t slot, const struct rpmi_act *work);
+void rpmi_play_done(struct rpmi_server_model *server, uint32_t slot);
+uint64_t rpmi_play_address(struct rpmi_server_model *server, uint32_t slot,
+                           const struct rpmi_act *work);
 
 /* machine.c: a thread is to post; posts, which takes so long; a message leaves; a thread sees a
  * completion. */
 bool rpmi_machine_has_port(const struct rpmi_play *play);
-void rpmi_machine_send(struct rpmi_rig *rig, uint32_t slot); /* what the slot says */
-void rpmi_machine_come(struct rpmi_rig *rig, uint32_t slot); /* to the doorbell */
-uint64_t rpmi_machine_post(struct rpmi_rig *rig, uint32_t slot, uint64_t busy_ps);
-uint64_t rpmi_machine_leave(struct rpmi_rig *rig, uint32_t slot, uint64_t bytes);
-void rpmi_machine_poll(struct rpmi_rig *rig, uint32_t slot);
+void rpmi_machine_send(struct rpmi_server_model *server, uint32_t slot); /* what the slot says */
+void rpmi_machine_come(struct rpmi_server_model *server, uint32_t slot); /* to the doorbell */
+uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps);
+uint64_t rpmi_machine_leave(struct rpmi_server_model *server, uint32_t slot, uint64_t bytes);
+void rpmi_machine_poll(struct rpmi_server_model *server, uint32_t slot);
 
 /* words.c: the operation's word, when a NIC carries the operation out. */
-void rpmi_play_touch(struct rpmi_rig *rig, uint32_t slot);
+void rpmi_play_touch(struct rpmi_server_model *server, uint32_t slot);
 /* Does this work give back a word that the coroutine holds? */
 bool rpmi_play_holds(const struct rpmi_play *play, uint32_t coroutine, uint32_t work);
 /* Picoseconds until it begins anew after a failure. */

@@ -49,7 +49,7 @@ static int check_load(const struct rpm_script_load *load)
         return refuse("threads are at most 4096, of at most 64 coroutines", load->threads);
     if (load->machines > load->threads)
         return refuse("more machines than threads", load->machines);
-    if (load->cores > RPMI_RIG_CORES)
+    if (load->cores > RPMI_SERVER_CORES)
         return refuse("cores are at most 64", load->cores);
     if (load->ddio > RPM_YES || load->far > 1)
         return refuse("ddio is 0 to 2, far 0 or 1", load->ddio);

@@ -31,12 +31,12 @@ static bool is_anothers(const struct rpmi_play_word *word, uint32_t coroutine)
     return word->holder != 0 && word->holder != coroutine + 1;
 }
 
-void rpmi_play_touch(struct rpmi_rig *rig, uint32_t slot)
+void rpmi_play_touch(struct rpmi_server_model *server, uint32_t slot)
 {
-    struct rpmi_play *play = rig->play;
-    uint32_t coroutine = rig->slot[slot].coroutine;
+    struct rpmi_play *play = server->play;
+    uint32_t coroutine = server->slot[slot].coroutine;
     struct rpmi_coroutine *its = &play->coroutine[coroutine];
-    const struct rpmi_act *work = rig->slot[slot].work;
+    const struct rpmi_act *work = server->slot[slot].work;
     struct rpmi_play_word *word = &play->word[work->word];
     uint32_t role = play->cue[work - play->work].role;
 

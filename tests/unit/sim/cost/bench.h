@@ -6,7 +6,7 @@
 extern "C" {
 #include "base/err.h"
 #include "base/mem.h"
-#include "sim/cost/rig.h"
+#include "sim/cost/server_model.h"
 #include "sim/preset.h"
 }
 #include "support/catch.h"
@@ -44,13 +44,13 @@ class Bench
     explicit Bench(const rpm_load &load = rpm_load_init(), const std::string &preset = "hints")
         : params(params_of(preset))
     {
-        if (rpmi_rig_open(&params, true, &load, &rig) != 0)
+        if (rpmi_server_open(&params, true, &load, &server) != 0)
             throw std::runtime_error(rpm_last_error());
     }
 
     ~Bench()
     {
-        rpmi_rig_close(&rig);
+        rpmi_server_close(&server);
     }
 
     Bench(const Bench &) = delete;
@@ -59,13 +59,13 @@ class Bench
     // What one event is, then the event.
     bool step(rpmi_event *what = nullptr)
     {
-        if (rig->queue.count == 0)
+        if (server->queue.count == 0)
             return false;
-        if (rig->queue.heap[0].kind == RPMI_RIG_DATA)
-            data.push_back(rig->queue.heap[0]);
+        if (server->queue.heap[0].kind == RPMI_COST_EV_DATA)
+            data.push_back(server->queue.heap[0]);
         if (what != nullptr)
-            *what = rig->queue.heap[0];
-        return rpmi_rig_step(rig);
+            *what = server->queue.heap[0];
+        return rpmi_server_step(server);
     }
 
     // Until nothing is left to happen: for what does not begin again by itself.
@@ -80,24 +80,24 @@ class Bench
         rpm_cost cost = rpm_cost_init();
 
         rpmi_mem_freeze();
-        rpmi_rig_run(rig, &cost);
+        rpmi_server_run(server, &cost);
         rpmi_mem_thaw();
         return cost;
     }
 
     rpmi_module *module(uint32_t index = 0)
     {
-        return &rig->module[index];
+        return &server->module[index];
     }
 
     // A 64-byte line of module 0, now.
     void write(uint64_t line, uint64_t flags = 0)
     {
-        rpmi_module_write(rig, module(), line | flags, RPMI_OWNER_NONE);
+        rpmi_module_write(server, module(), line | flags, RPMI_OWNER_NONE);
     }
 
     const rpmi_params params;
-    rpmi_rig *rig = nullptr;
+    rpmi_server_model *server = nullptr;
     std::vector<rpmi_event> data; // lines that came back
 };
 

@@ -135,14 +135,14 @@ TEST_CASE("client: a message that can go does not wait for one that cannot", "[u
     uint64_t read_ps = there(0) + fetch(256, HINTS.dram_latency) + back(256);
     uint64_t finished = 0;
     uint64_t late = 0;
-    rpmi_rig_start(bench.rig);
+    rpmi_server_start(bench.server);
     while (finished < 2000) {
-        rpmi_event next = bench.rig->queue.heap[0];
+        rpmi_event next = bench.server->queue.heap[0];
 
-        if (next.kind == RPMI_RIG_DONE && !bench.rig->slot[next.arg].write)
-            late += next.at - bench.rig->slot[next.arg].start_ps > read_ps + 60000;
+        if (next.kind == RPMI_COST_EV_DONE && !bench.server->slot[next.arg].write)
+            late += next.at - bench.server->slot[next.arg].start_ps > read_ps + 60000;
         REQUIRE(bench.step());
-        finished = bench.rig->finished;
+        finished = bench.server->finished;
     }
     CHECK(late == 0);
 }

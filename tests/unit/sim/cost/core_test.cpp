@@ -55,10 +55,10 @@ TEST_CASE("core: loads without a fence overlap, so many and no more", "[unit]")
     CHECK(many.duration_ps / many.ops < params_of("hints").read_line + 200);
 
     Bench bench(load);
-    rpmi_rig_start(bench.rig);
+    rpmi_server_start(bench.server);
     for (int i = 0; i < 10000; i++) {
         REQUIRE(bench.step());
-        REQUIRE(bench.rig->core[0].under_way <= bench.params.reads_in_flight);
+        REQUIRE(bench.server->core[0].under_way <= bench.params.reads_in_flight);
     }
 }
 
@@ -114,14 +114,14 @@ TEST_CASE("core: lines under way are no more than its fill buffers", "[unit]")
         load.fence_bytes = UINT64_MAX;
         load.one_dimm = 1;
         Bench bench(load);
-        rpmi_rig_start(bench.rig);
+        rpmi_server_start(bench.server);
         for (int i = 0; i < 30000; i++) {
             REQUIRE(bench.step());
             for (uint32_t core = 0; core < 8; core++) {
-                REQUIRE(bench.rig->core[core].under_way <= bench.params.fill_buffers);
-                REQUIRE(bench.rig->core[core].fills <= bench.params.fill_buffers);
-                reached |= bench.rig->core[core].under_way == bench.params.fill_buffers ||
-                           bench.rig->core[core].fills == bench.params.fill_buffers;
+                REQUIRE(bench.server->core[core].under_way <= bench.params.fill_buffers);
+                REQUIRE(bench.server->core[core].fills <= bench.params.fill_buffers);
+                reached |= bench.server->core[core].under_way == bench.params.fill_buffers ||
+                           bench.server->core[core].fills == bench.params.fill_buffers;
             }
         }
         CHECK(reached);
@@ -138,16 +138,17 @@ TEST_CASE("core: no more than so many stream to one module at a time", "[unit]")
         load.bytes = 256;
         load.writers_max = most;
         Bench bench(load);
-        rpmi_rig_start(bench.rig);
+        rpmi_server_start(bench.server);
         for (int i = 0; i < 20000; i++) {
-            uint32_t writers[RPMI_RIG_MODULES] = {};
+            uint32_t writers[RPMI_SERVER_MODULES] = {};
 
             REQUIRE(bench.step());
             for (uint32_t core = 0; core < 24; core++) {
-                const rpmi_core *at = &bench.rig->core[core];
+                const rpmi_core *at = &bench.server->core[core];
 
                 if (at->under_way > 0)
-                    writers[rpmi_rig_memory_module(bench.rig, false, at->begin / 64)->number]++;
+                    writers[rpmi_server_memory_module(bench.server, false, at->begin / 64)
+                                ->number]++;
             }
             for (uint32_t module = 0; module < 6; module++) {
                 REQUIRE((most == 0 || writers[module] <= most));
@@ -228,18 +229,18 @@ TEST_CASE("core: calls are all served, by cores that do one at a time", "[unit]"
         load.one_dimm = 1;
         load.writers_max = most;
         Bench bench(load);
-        rpmi_rig_start(bench.rig);
+        rpmi_server_start(bench.server);
         for (int i = 0; i < 30000; i++) {
             REQUIRE(bench.step(&what));
-            if (what.kind == RPMI_RIG_DONE)
+            if (what.kind == RPMI_COST_EV_DONE)
                 done[what.arg]++;
             for (uint32_t a = 0; a < 3; a++)
                 for (uint32_t b = 0; b < a; b++)
-                    REQUIRE((bench.rig->core[a].slot == UINT32_MAX ||
-                             bench.rig->core[a].slot != bench.rig->core[b].slot));
-            if (bench.rig->calls.count > 0) // none waits while a core has nothing to do
+                    REQUIRE((bench.server->core[a].slot == UINT32_MAX ||
+                             bench.server->core[a].slot != bench.server->core[b].slot));
+            if (bench.server->calls.count > 0) // none waits while a core has nothing to do
                 for (uint32_t core = 0; core < 3; core++)
-                    REQUIRE(bench.rig->core[core].slot != UINT32_MAX);
+                    REQUIRE(bench.server->core[core].slot != UINT32_MAX);
         }
         for (int count : done)
             CHECK(count > 100);

@@ -17,16 +17,16 @@ class Root : public Bench
 
         entry.address = address;
         entry.bytes = bytes;
-        rig->inbound_bytes += bytes == 0 ? 0 : bytes < 64 ? 64 : bytes;
-        rig->slot[0].write = true;
-        rpmi_rig_inbound_push(rig, &entry);
+        server->inbound_bytes += bytes == 0 ? 0 : bytes < 64 ? 64 : bytes;
+        server->slot[0].write = true;
+        rpmi_server_inbound_push(server, &entry);
     }
 
     // When an event of a kind first happens from now on; UINT64_MAX: never. Stops before it.
-    uint64_t until(rpmi_rig_event kind, rpmi_cost_owner owner)
+    uint64_t until(rpmi_cost_event kind, rpmi_cost_owner owner)
     {
-        while (rig->queue.count > 0 && rig->queue.heap[0].kind != RPMI_RIG_FETCHED) {
-            const rpmi_event *next = &rig->queue.heap[0];
+        while (server->queue.count > 0 && server->queue.heap[0].kind != RPMI_COST_EV_FETCHED) {
+            const rpmi_event *next = &server->queue.heap[0];
 
             if (next->kind == kind && RPMI_OWNER_KIND(next->gen) == owner)
                 return next->at;
@@ -35,12 +35,12 @@ class Root : public Bench
         return UINT64_MAX;
     }
 
-    uint32_t pending(rpmi_rig_event kind) const
+    uint32_t pending(rpmi_cost_event kind) const
     {
         uint32_t count = 0;
 
-        for (uint32_t i = 0; i < rig->queue.count; i++)
-            count += rig->queue.heap[i].kind == kind;
+        for (uint32_t i = 0; i < server->queue.count; i++)
+            count += server->queue.heap[i].kind == kind;
         return count;
     }
 
@@ -61,8 +61,8 @@ const char *SLOW = "hints,wpq_lines=1 lines,buffer_lines=1 lines,media_write=10 
 void clog(Root &root)
 {
     for (uint64_t line = 400; line < 404; line++)
-        rpmi_module_write(root.rig, root.module(), line * 4, RPMI_OWNER_NONE);
-    while (root.rig->queue.heap[0].kind != RPMI_RIG_MEDIA)
+        rpmi_module_write(root.server, root.module(), line * 4, RPMI_OWNER_NONE);
+    while (root.server->queue.heap[0].kind != RPMI_COST_EV_MEDIA)
         root.step();
 }
 
@@ -75,10 +75,10 @@ TEST_CASE("inbound: past the caches a READ waits until the WRITE before it is ac
     clog(root);
     root.push(0, 64);
     root.push(0, 0);
-    uint64_t at_ps = root.until(RPMI_RIG_READ, RPMI_OWNER_FETCH);
+    uint64_t at_ps = root.until(RPMI_COST_EV_READ, RPMI_OWNER_FETCH);
     CHECK(at_ps >= 10000000);
     CHECK(at_ps != UINT64_MAX);
-    CHECK(root.rig->inbound_count == 0);
+    CHECK(root.server->inbound_count == 0);
 }
 
 TEST_CASE("inbound: in the cache a READ waits for no module", "[unit]")
@@ -88,26 +88,26 @@ TEST_CASE("inbound: in the cache a READ waits for no module", "[unit]")
     clog(root);
     root.push(0, 64);
     root.push(0, 0);
-    CHECK(root.until(RPMI_RIG_READ, RPMI_OWNER_FETCH) == root.rig->now_ps);
-    CHECK(root.rig->now_ps < 10000);
-    CHECK(rpmi_llc_has(&root.rig->llc, 0));
+    CHECK(root.until(RPMI_COST_EV_READ, RPMI_OWNER_FETCH) == root.server->now_ps);
+    CHECK(root.server->now_ps < 10000);
+    CHECK(rpmi_llc_has(&root.server->llc, 0));
 }
 
 TEST_CASE("inbound: what the cache gives up must be accepted first", "[unit]")
 {
     Root root(true, SLOW);
-    uint64_t sets = root.rig->llc.sets;
+    uint64_t sets = root.server->llc.sets;
 
     clog(root);
     for (uint64_t way = 0; way < root.params.ddio_ways; way++)
-        rpmi_llc_fill(&root.rig->llc, way * sets, &root.rig->rng);
+        rpmi_llc_fill(&root.server->llc, way * sets, &root.server->rng);
     root.push(sets * root.params.ddio_ways * 64, 64);
     root.push(0, 0);
     // Lines of set 0 belong to various modules; one is given up, and written.
-    CHECK(root.pending(RPMI_RIG_WRITE) == 1);
-    REQUIRE(root.until(RPMI_RIG_READ, RPMI_OWNER_FETCH) != UINT64_MAX);
-    CHECK(rpmi_llc_has(&root.rig->llc, sets * root.params.ddio_ways));
-    CHECK(rpmi_llc_has(&root.rig->llc, 0) + rpmi_llc_has(&root.rig->llc, sets) == 1);
+    CHECK(root.pending(RPMI_COST_EV_WRITE) == 1);
+    REQUIRE(root.until(RPMI_COST_EV_READ, RPMI_OWNER_FETCH) != UINT64_MAX);
+    CHECK(rpmi_llc_has(&root.server->llc, sets * root.params.ddio_ways));
+    CHECK(rpmi_llc_has(&root.server->llc, 0) + rpmi_llc_has(&root.server->llc, sets) == 1);
 }
 
 TEST_CASE("inbound: part of a line is read first, unless the cache has it", "[unit]")
@@ -117,13 +117,13 @@ TEST_CASE("inbound: part of a line is read first, unless the cache has it", "[un
             Root root(ddio);
 
             if (cached)
-                rpmi_llc_fill(&root.rig->llc, 0, &root.rig->rng);
+                rpmi_llc_fill(&root.server->llc, 0, &root.server->rng);
             root.push(16, 16);
-            CHECK(root.rig->partial_words == 1);
-            CHECK(root.pending(RPMI_RIG_READ) == (ddio && cached ? 0 : 1));
+            CHECK(root.server->partial_words == 1);
+            CHECK(root.pending(RPMI_COST_EV_READ) == (ddio && cached ? 0 : 1));
             root.settle();
-            CHECK(root.rig->inbound_count == 0);
-            CHECK(root.rig->inbound_bytes == 0);
+            CHECK(root.server->inbound_count == 0);
+            CHECK(root.server->inbound_bytes == 0);
         }
 }
 
@@ -132,13 +132,13 @@ TEST_CASE("inbound: of a longer write the ends may be parts", "[unit]")
     Root root(false);
 
     root.push(0, 256);
-    CHECK(root.rig->partial_words == 0);
+    CHECK(root.server->partial_words == 0);
     root.settle();
     root.push(256 + 32, 192);
-    CHECK(root.rig->partial_words == 2);
+    CHECK(root.server->partial_words == 2);
     root.settle();
     root.push(512 + 32, 160);
-    CHECK(root.rig->partial_words == 3);
+    CHECK(root.server->partial_words == 3);
     root.settle();
     CHECK(root.module()->count.writes == 4 + 4 + 3);
     CHECK(root.module()->count.reads == 3);
@@ -150,10 +150,10 @@ TEST_CASE("inbound: a later write does not pass one that waits for a read", "[un
 
     root.push(16, 16);
     root.push(1 << 20, 64);
-    CHECK(root.pending(RPMI_RIG_WRITE) == 0);
-    CHECK(root.until(RPMI_RIG_WRITE, RPMI_OWNER_INBOUND) == root.params.media_latency);
+    CHECK(root.pending(RPMI_COST_EV_WRITE) == 0);
+    CHECK(root.until(RPMI_COST_EV_WRITE, RPMI_OWNER_INBOUND) == root.params.media_latency);
     root.settle();
-    CHECK(root.rig->inbound_count == 0);
+    CHECK(root.server->inbound_count == 0);
 }
 
 TEST_CASE("inbound: reads are sent ahead for so many lines", "[unit]")
@@ -162,13 +162,13 @@ TEST_CASE("inbound: reads are sent ahead for so many lines", "[unit]")
 
     for (uint64_t i = 0; i < 8; i++)
         root.push(i * 4096 + 16, 16);
-    CHECK(root.pending(RPMI_RIG_READ) == 3);
+    CHECK(root.pending(RPMI_COST_EV_READ) == 3);
     while (root.step())
-        REQUIRE(root.rig->inbound_ahead <= 3);
-    CHECK(root.rig->inbound_count == 0);
-    CHECK(root.rig->inbound_ahead == 0);
-    CHECK(root.rig->inbound_started == 0);
-    CHECK(root.rig->partial_words == 8);
+        REQUIRE(root.server->inbound_ahead <= 3);
+    CHECK(root.server->inbound_count == 0);
+    CHECK(root.server->inbound_ahead == 0);
+    CHECK(root.server->inbound_started == 0);
+    CHECK(root.server->partial_words == 8);
 }
 
 TEST_CASE("inbound: whole lines need no read, parts of them do", "[unit]")

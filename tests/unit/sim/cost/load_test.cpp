@@ -166,10 +166,10 @@ TEST_CASE("load: every operation lies in the region, on its module, at its align
         }
         Bench bench(load);
         std::vector<std::set<uint64_t>> seen(load.threads);
-        rpmi_load_start(bench.rig);
+        rpmi_load_start(bench.server);
         for (int i = 0; i < 3000; i++) {
             uint32_t thread = static_cast<uint32_t>(i) % load.threads;
-            uint64_t address = rpmi_load_address(bench.rig, thread);
+            uint64_t address = rpmi_load_address(bench.server, thread);
             uint64_t last = address + rpmi_load_written(&load) - 1;
 
             REQUIRE(address >= load.skew_bytes);
@@ -220,13 +220,13 @@ TEST_CASE("load: sequential operations follow each other and wrap in their area"
     load.bytes = 256;
     load.region_bytes = 120000; // an area of 49152 B, 192 operations, for each thread
     Bench bench(load);
-    rpmi_load_start(bench.rig);
+    rpmi_load_start(bench.server);
     for (uint32_t thread = 0; thread < 2; thread++) {
-        uint64_t before = rpmi_load_address(bench.rig, thread);
+        uint64_t before = rpmi_load_address(bench.server, thread);
         std::set<uint64_t> all = { before };
 
         for (int i = 0; i < 191; i++) {
-            uint64_t address = rpmi_load_address(bench.rig, thread);
+            uint64_t address = rpmi_load_address(bench.server, thread);
 
             REQUIRE((address == before + 256 || address == thread * 49152u));
             before = address;
@@ -246,7 +246,7 @@ TEST_CASE("load: random operations begin everywhere in the region", "[unit]")
     Bench bench(load);
     std::set<uint64_t> all;
     for (int i = 0; i < 20000; i++)
-        all.insert(rpmi_load_address(bench.rig, 0));
+        all.insert(rpmi_load_address(bench.server, 0));
     CHECK(all.size() == 1000);
     CHECK(*all.rbegin() == 999 * 64);
 }
@@ -258,10 +258,10 @@ TEST_CASE("load: the cache begins full of what is written, and only where it is 
         Bench bench(load);
         uint64_t lines = 0;
 
-        rpmi_load_start(bench.rig);
-        for (uint64_t i = 0; i < uint64_t{ bench.rig->llc.sets } * bench.rig->llc.ways; i++)
-            lines += bench.rig->llc.tag[i] != 0;
-        return 1000 * lines / (uint64_t{ bench.rig->llc.sets } * bench.rig->llc.ways);
+        rpmi_load_start(bench.server);
+        for (uint64_t i = 0; i < uint64_t{ bench.server->llc.sets } * bench.server->llc.ways; i++)
+            lines += bench.server->llc.tag[i] != 0;
+        return 1000 * lines / (uint64_t{ bench.server->llc.sets } * bench.server->llc.ways);
     };
 
     CHECK(filled(load) == 0);

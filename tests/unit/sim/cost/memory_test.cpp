@@ -7,10 +7,10 @@ TEST_CASE("memory: chunks of the interleaving take turns over the modules", "[un
     uint64_t chunk = bench.params.interleave / RPMI_LINE_BYTES;
 
     for (uint64_t line = 0; line < 20 * chunk; line += chunk / 2) {
-        CHECK(rpmi_rig_memory_module(bench.rig, false, line)->number ==
+        CHECK(rpmi_server_memory_module(bench.server, false, line)->number ==
               line / chunk % bench.params.dimms);
-        CHECK(rpmi_rig_memory_module(bench.rig, true, line)->number ==
-              RPMI_RIG_MODULES + line / chunk % bench.params.dimms);
+        CHECK(rpmi_server_memory_module(bench.server, true, line)->number ==
+              RPMI_SERVER_MODULES + line / chunk % bench.params.dimms);
     }
 }
 
@@ -26,19 +26,19 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
         uint64_t half_ps = far != 0 ? 25000 : 0;
 
         for (uint64_t i = 0; i < 3; i++)
-            rpmi_rig_memory_write(bench.rig, false, i, RPMI_OWNER_NONE, 7000);
+            rpmi_server_memory_write(bench.server, false, i, RPMI_OWNER_NONE, 7000);
         for (uint64_t i = 1; i <= 3; i++) {
             do {
                 REQUIRE(bench.step(&what));
-            } while (what.kind != RPMI_RIG_WRITE);
+            } while (what.kind != RPMI_COST_EV_WRITE);
             CHECK(what.at == 7000 + half_ps + i * line_ps);
             CHECK((what.arg & RPMI_LINE_REMOTE) == (far != 0 ? RPMI_LINE_REMOTE : 0));
         }
         bench.settle();
-        uint64_t now_ps = bench.rig->now_ps;
-        rpmi_rig_memory_read(bench.rig, false, 999, RPMI_OWNER_NONE, 0);
+        uint64_t now_ps = bench.server->now_ps;
+        rpmi_server_memory_read(bench.server, false, 999, RPMI_OWNER_NONE, 0);
         REQUIRE(bench.step(&what));
-        CHECK(what.kind == RPMI_RIG_READ);
+        CHECK(what.kind == RPMI_COST_EV_READ);
         CHECK(what.at == now_ps + line_ps + 2 * half_ps); // there and back
     }
 }

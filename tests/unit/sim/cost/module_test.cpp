@@ -15,17 +15,18 @@ std::string plain(const char *media_read = "40 ns", const char *media_fill = "10
 // A read that someone waits for; the answer is left in bench.data.
 void read(Bench &bench, uint64_t line)
 {
-    bench.rig->slot[0].lines = 1;
-    bench.rig->slot[0].line = 0;
-    bench.rig->slot[0].end = 0;
-    rpmi_module_read(bench.rig, bench.module(), line, RPMI_OWNER(RPMI_OWNER_FETCH, 0));
+    bench.server->slot[0].lines = 1;
+    bench.server->slot[0].line = 0;
+    bench.server->slot[0].end = 0;
+    rpmi_module_read(bench.server, bench.module(), line, RPMI_OWNER(RPMI_OWNER_FETCH, 0));
 }
 
 void settle_memory(Bench &bench)
 {
-    while (bench.rig->queue.count > 0 && bench.rig->queue.heap[0].kind != RPMI_RIG_FETCHED)
+    while (bench.server->queue.count > 0 &&
+           bench.server->queue.heap[0].kind != RPMI_COST_EV_FETCHED)
         bench.step();
-    bench.rig->queue.count = 0;
+    bench.server->queue.count = 0;
 }
 
 rpm_load reads()
@@ -45,7 +46,7 @@ TEST_CASE("module: four lines of one media line cost one write of the media", "[
     CHECK(bench.module()->count.writes == 4);
     CHECK(bench.module()->count.media_writes == 1);
     CHECK(bench.module()->count.media_reads == 0);
-    CHECK(bench.rig->now_ps == 4 * 1000 + 100000);
+    CHECK(bench.server->now_ps == 4 * 1000 + 100000);
 }
 
 TEST_CASE("module: parts of media lines cost a write each, and a read", "[unit]")
@@ -82,7 +83,7 @@ TEST_CASE("module: a line that the media took meanwhile is written again", "[uni
         bench.write(line * 4);
     for (int drains = 0; drains < 5;) {
         REQUIRE(bench.step(&what));
-        drains += what.kind == RPMI_RIG_DRAIN;
+        drains += what.kind == RPMI_COST_EV_DRAIN;
     }
     REQUIRE(bench.module()->busy);
     uint32_t line = bench.module()->dirty.entry[bench.module()->current_entry].line;
@@ -90,7 +91,7 @@ TEST_CASE("module: a line that the media took meanwhile is written again", "[uni
     // On the bus since before the media began.
     bench.write(line * 4 + 1);
     bench.module()->draining = true;
-    rpmi_module_drained(bench.rig, bench.module());
+    rpmi_module_drained(bench.server, bench.module());
     CHECK(bench.module()->queued == 1);
     bench.settle();
     CHECK(bench.module()->queued == 0);
@@ -140,9 +141,9 @@ TEST_CASE("module: reads of one media line join, of others follow at the media's
     Bench bench(reads(), plain());
 
     for (uint64_t line : { 0, 1, 2, 4, 8 })
-        rpmi_module_read(bench.rig, bench.module(), line, RPMI_OWNER(RPMI_OWNER_FETCH, 0));
-    bench.rig->slot[0].lines = 5;
-    bench.rig->slot[0].end = 0;
+        rpmi_module_read(bench.server, bench.module(), line, RPMI_OWNER(RPMI_OWNER_FETCH, 0));
+    bench.server->slot[0].lines = 5;
+    bench.server->slot[0].end = 0;
     settle_memory(bench);
     REQUIRE(bench.data.size() == 5);
     CHECK(bench.data[2].at == 300000);
@@ -168,7 +169,7 @@ TEST_CASE("module: a line just written is read from the buffer", "[unit]")
 
     bench.write(5);
     bench.settle();
-    uint64_t then_ps = bench.rig->now_ps;
+    uint64_t then_ps = bench.server->now_ps;
     read(bench, 5);
     settle_memory(bench);
     REQUIRE(bench.data.size() == 1);
@@ -193,9 +194,9 @@ TEST_CASE("module: what was read before spares a write some time", "[unit]")
             bench.write(line * 4);
         }
         while (bench.step(&what)) {
-            if (what.kind == RPMI_RIG_DRAIN)
+            if (what.kind == RPMI_COST_EV_DRAIN)
                 begun_ps = what.at;
-            if (what.kind == RPMI_RIG_MEDIA)
+            if (what.kind == RPMI_COST_EV_MEDIA)
                 ended_ps = what.at;
         }
         CHECK(ended_ps - begun_ps == 100000 - 3 * fill_ns * 1000);
@@ -209,8 +210,8 @@ TEST_CASE("module: reads that nobody waits for leave no event", "[unit]")
     Bench bench(reads(), plain());
 
     for (uint64_t i = 0; i < 100000; i++)
-        rpmi_module_read(bench.rig, bench.module(), i % 4, RPMI_OWNER_NONE);
-    CHECK(bench.rig->queue.count == 1);
+        rpmi_module_read(bench.server, bench.module(), i % 4, RPMI_OWNER_NONE);
+    CHECK(bench.server->queue.count == 1);
     bench.settle();
     CHECK(bench.data.empty());
     CHECK(bench.module()->count.reads == 100000);
@@ -226,7 +227,7 @@ TEST_CASE("module: another socket's line keeps the media busy for its directory"
     bench.settle();
     CHECK(bench.module()->count.media_writes == 1);
     CHECK(bench.module()->count.media_reads == 1);
-    CHECK(bench.rig->now_ps == 1000 + 140000);
+    CHECK(bench.server->now_ps == 1000 + 140000);
 
     Bench without(reads(), plain("40 ns", "10 ns", "0 writes"));
     without.write(0, RPMI_LINE_REMOTE);

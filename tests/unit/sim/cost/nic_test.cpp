@@ -21,12 +21,12 @@ TEST_CASE("nic: atomics never have more units than there are", "[unit]")
 {
     Bench bench(many(RPM_LOAD_CAS));
 
-    rpmi_rig_start(bench.rig);
+    rpmi_server_start(bench.server);
     for (int i = 0; i < 20000; i++) {
         REQUIRE(bench.step());
-        REQUIRE(bench.rig->atomics.under_way <= bench.params.nic_atomics);
+        REQUIRE(bench.server->atomics.under_way <= bench.params.nic_atomics);
     }
-    CHECK(bench.rig->atomics.under_way == bench.params.nic_atomics);
+    CHECK(bench.server->atomics.under_way == bench.params.nic_atomics);
 }
 
 TEST_CASE("nic: atomics are as fast as their units turn over", "[unit]")
@@ -82,12 +82,12 @@ TEST_CASE("nic: reads of memory under way are no more than it can have", "[unit]
     rpmi_params params = params_of("hints");
     Bench bench(many(RPM_LOAD_READ));
 
-    rpmi_rig_start(bench.rig);
+    rpmi_server_start(bench.server);
     for (int i = 0; i < 20000; i++) {
         REQUIRE(bench.step());
-        REQUIRE(bench.rig->reads.under_way <= bench.params.nic_reads);
+        REQUIRE(bench.server->reads.under_way <= bench.params.nic_reads);
     }
-    CHECK(bench.rig->reads.under_way == bench.params.nic_reads);
+    CHECK(bench.server->reads.under_way == bench.params.nic_reads);
 
     rpm_cost few = cost_of(many(RPM_LOAD_READ), "hints,nic_reads=4 requests");
     uint64_t trip_ps = params.pcie_read + params.dram_latency;
@@ -102,10 +102,10 @@ TEST_CASE("nic: a large read asks for some lines at a time", "[unit]")
     load.bytes = 1 << 20;
     load.ops = 10;
     Bench bench(load);
-    rpmi_rig_start(bench.rig);
-    while (bench.rig->finished < 3) {
+    rpmi_server_start(bench.server);
+    while (bench.server->finished < 3) {
         REQUIRE(bench.step());
-        REQUIRE(bench.rig->slot[0].lines <= RPMI_FETCH_LINES);
+        REQUIRE(bench.server->slot[0].lines <= RPMI_FETCH_LINES);
     }
     uint64_t reads = 0;
     for (uint32_t i = 0; i < 6; i++)
@@ -131,10 +131,10 @@ TEST_CASE("nic: payloads cross PCIe in pieces that no boundary divides", "[unit]
         load.align_bytes = 4096;
         load.skew_bytes = want.skew;
         Bench bench(load, "hints,pcie_payload=" + std::to_string(want.payload) + " B");
-        rpmi_rig_start(bench.rig);
-        while (bench.rig->finished < 1)
+        rpmi_server_start(bench.server);
+        while (bench.server->finished < 1)
             REQUIRE(bench.step());
-        CHECK(bench.rig->tlps == want.count);
+        CHECK(bench.server->tlps == want.count);
     }
 }
 
@@ -146,13 +146,13 @@ TEST_CASE("nic: what is not placed fills its buffer, and no more than that", "[u
 
     load.memory = RPM_LOAD_NVM;
     Bench bench(load, "hints,nic_buffer=8192 B");
-    rpmi_rig_start(bench.rig);
+    rpmi_server_start(bench.server);
     for (int i = 0; i < 60000; i++) {
         REQUIRE(bench.step());
-        REQUIRE(bench.rig->inbound_bytes < 8192 + 1000 + 128);
-        REQUIRE(bench.rig->inbound_count <= bench.rig->inbound_room);
-        most = bench.rig->inbound_bytes > most ? bench.rig->inbound_bytes : most;
-        waiting = bench.rig->backlog.count > waiting ? bench.rig->backlog.count : waiting;
+        REQUIRE(bench.server->inbound_bytes < 8192 + 1000 + 128);
+        REQUIRE(bench.server->inbound_count <= bench.server->inbound_room);
+        most = bench.server->inbound_bytes > most ? bench.server->inbound_bytes : most;
+        waiting = bench.server->backlog.count > waiting ? bench.server->backlog.count : waiting;
     }
     CHECK(most >= 8192);
     CHECK(waiting > 100);
@@ -169,13 +169,13 @@ TEST_CASE("nic: an answer that is ready does not wait for one that is yet to com
         bench.params.network_latency + bench.params.nic_latency + bench.params.completion;
     rpmi_event what;
 
-    rpmi_rig_nic_answer(bench.rig, 0, 1000000, 1200);
-    rpmi_rig_nic_answer(bench.rig, 1, 0, 0);
+    rpmi_server_nic_answer(bench.server, 0, 1000000, 1200);
+    rpmi_server_nic_answer(bench.server, 1, 0, 0);
     REQUIRE(bench.step(&what));
     CHECK(what.arg == 1);
     CHECK(what.at == wire_ps + back_ps);
     do {
         REQUIRE(bench.step(&what));
-    } while (what.kind != RPMI_RIG_DONE || what.arg != 0);
+    } while (what.kind != RPMI_COST_EV_DONE || what.arg != 0);
     CHECK(what.at == wire_ps + 1000000 + back_ps);
 }

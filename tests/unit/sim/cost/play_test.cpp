@@ -237,9 +237,9 @@ TEST_CASE("play: swaps and reads have units of their own in the NIC", "[unit]")
     rpmi_play_start(run);
     for (uint64_t i = 0; i < 200000; i++) {
         rpmi_play_step(run);
-        swaps = std::max(swaps, run->rig[0]->atomics.under_way);
-        REQUIRE(run->rig[0]->atomics.under_way <= HINTS.nic_atomics);
-        REQUIRE(run->rig[0]->reads.under_way <= HINTS.nic_reads);
+        swaps = std::max(swaps, run->server[0]->atomics.under_way);
+        REQUIRE(run->server[0]->atomics.under_way <= HINTS.nic_atomics);
+        REQUIRE(run->server[0]->reads.under_way <= HINTS.nic_reads);
     }
     CHECK(swaps == HINTS.nic_atomics);
     rpmi_play_close(&run);

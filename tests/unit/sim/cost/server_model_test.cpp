@@ -130,7 +130,7 @@ std::string any_preset(rpmi_rng *rng)
 
 } // namespace
 
-TEST_CASE("rig: the same seed gives the same result, another one another", "[unit]")
+TEST_CASE("server model: the same seed gives the same result, another one another", "[unit]")
 {
     for (rpm_load_by by : { RPM_BY_CORE, RPM_BY_NIC, RPM_BY_CALL }) {
         rpm_load load = clients(by, RPM_LOAD_WRITE, 64);
@@ -146,7 +146,7 @@ TEST_CASE("rig: the same seed gives the same result, another one another", "[uni
     }
 }
 
-TEST_CASE("rig: percentiles are by nearest rank", "[unit]")
+TEST_CASE("server model: percentiles are by nearest rank", "[unit]")
 {
     for (uint64_t ops : { 1, 2, 3, 10, 99, 1000, 1001, 2500 }) {
         rpm_load load = clients(RPM_BY_NIC, RPM_LOAD_MIX, 16);
@@ -155,18 +155,18 @@ TEST_CASE("rig: percentiles are by nearest rank", "[unit]")
         load.ops = ops;
         rpm_cost cost = cost_of(load);
         Bench bench(load);
-        rpmi_rig_start(bench.rig);
-        while (bench.rig->finished < bench.rig->warm_up + ops)
+        rpmi_server_start(bench.server);
+        while (bench.server->finished < bench.server->warm_up + ops)
             REQUIRE(bench.step());
         auto rank = [&](uint64_t per_mille) {
             uint64_t least = UINT64_MAX;
 
             for (uint64_t i = 0; i < ops; i++) {
-                uint64_t value = bench.rig->latency_ps[i];
+                uint64_t value = bench.server->latency_ps[i];
                 uint64_t reached = 0;
 
                 for (uint64_t j = 0; j < ops; j++)
-                    reached += bench.rig->latency_ps[j] <= value;
+                    reached += bench.server->latency_ps[j] <= value;
                 if (reached * 1000 >= ops * per_mille)
                     least = std::min(least, value);
             }
@@ -174,7 +174,7 @@ TEST_CASE("rig: percentiles are by nearest rank", "[unit]")
         };
         uint64_t sum_ps = 0;
         for (uint64_t i = 0; i < ops; i++)
-            sum_ps += bench.rig->latency_ps[i];
+            sum_ps += bench.server->latency_ps[i];
 
         CAPTURE(ops);
         CHECK(cost.p50_ps == rank(500));
@@ -187,7 +187,7 @@ TEST_CASE("rig: percentiles are by nearest rank", "[unit]")
     }
 }
 
-TEST_CASE("rig: the warm-up counts for nothing but events", "[unit]")
+TEST_CASE("server model: the warm-up counts for nothing but events", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
 
@@ -198,18 +198,18 @@ TEST_CASE("rig: the warm-up counts for nothing but events", "[unit]")
         rpm_cost cost = bench.run();
 
         // a NIC's buffer, four times, is more than a quarter of either
-        CHECK(bench.rig->warm_up == 4 * 262016 / 64);
-        CHECK(bench.rig->finished == ops + bench.rig->warm_up);
+        CHECK(bench.server->warm_up == 4 * 262016 / 64);
+        CHECK(bench.server->finished == ops + bench.server->warm_up);
         CHECK(cost.partial_words == ops);
         CHECK(cost.module_write_bytes == ops * 64);
         CHECK(cost.media_write_bytes <= (ops + 1) * 256);
         CHECK(cost.bytes == ops * 16);
         CHECK(cost.duration_ps == ops * cost.p50_ps);
-        CHECK(cost.events > (ops + bench.rig->warm_up) * 7);
+        CHECK(cost.events > (ops + bench.server->warm_up) * 7);
     }
 }
 
-TEST_CASE("rig: a short run of a busy NIC says what a long one says", "[unit]")
+TEST_CASE("server model: a short run of a busy NIC says what a long one says", "[unit]")
 {
     rpm_load load = clients(RPM_BY_NIC, RPM_LOAD_WRITE, 64);
     const char *large = "hints,nic_buffer=2 MiB"; // takes 32768 operations to fill
@@ -224,7 +224,7 @@ TEST_CASE("rig: a short run of a busy NIC says what a long one says", "[unit]")
     CHECK(each_brief == Approx(each_lasting).epsilon(0.03));
 }
 
-TEST_CASE("rig: results are the same on any machine", "[unit]")
+TEST_CASE("server model: results are the same on any machine", "[unit]")
 {
     rpm_load wait = clients(RPM_BY_NIC, RPM_LOAD_WRITE, 16);
     rpm_load chain = clients(RPM_BY_NIC, RPM_LOAD_WRITE, 64);
@@ -271,7 +271,7 @@ TEST_CASE("rig: results are the same on any machine", "[unit]")
     }
 }
 
-TEST_CASE("rig: any load on any platform runs to its end", "[unit]")
+TEST_CASE("server model: any load on any platform runs to its end", "[unit]")
 {
     rpmi_rng rng;
     int ran = 0;
@@ -295,7 +295,7 @@ TEST_CASE("rig: any load on any platform runs to its end", "[unit]")
         REQUIRE(cost.ops == load.ops);
         REQUIRE(cost.max_ps >= cost.p50_ps);
         REQUIRE(cost.mean_ps <= cost.max_ps);
-        for (uint32_t i = 0; i < 2 * RPMI_RIG_MODULES; i++) {
+        for (uint32_t i = 0; i < 2 * RPMI_SERVER_MODULES; i++) {
             const rpmi_module *module = bench.module(i);
 
             if (module->share == 0) // not there
@@ -308,7 +308,7 @@ TEST_CASE("rig: any load on any platform runs to its end", "[unit]")
     }
 }
 
-TEST_CASE("rig: the largest loads have room", "[unit]")
+TEST_CASE("server model: the largest loads have room", "[unit]")
 {
     struct Large {
         rpm_load_by by;
@@ -346,10 +346,10 @@ TEST_CASE("rig: the largest loads have room", "[unit]")
         Bench bench(load, "hints,nic_reads=128 requests,nic_atomics=64 units,fill_buffers=64 lines,"
                           "reads_in_flight=64 lines");
         rpmi_mem_freeze();
-        rpmi_rig_start(bench.rig);
-        for (int i = 0; i < 400000 && bench.rig->finished < 3000; i++)
+        rpmi_server_start(bench.server);
+        for (int i = 0; i < 400000 && bench.server->finished < 3000; i++)
             REQUIRE(bench.step());
         rpmi_mem_thaw();
-        CHECK(bench.rig->queue.count <= bench.rig->queue.room);
+        CHECK(bench.server->queue.count <= bench.server->queue.room);
     }
 }
