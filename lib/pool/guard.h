@@ -3,7 +3,7 @@
  * guard.h: the lines in a log's header through which a direct writer, whose mapping nobody can take
  * away, is shut out. They live in the pool, so that they outlast the server process.
  *
- * The claim word holds the epoch that may write. A direct writer brackets its stores:
+ * The claim word holds the epoch that may write. A direct writer stores in a guarded section:
  *   busy[slot] = 1; check claim == my epoch; store, fence; busy[slot] = 0
  * with slot = epoch % RPMI_GUARD_SLOTS. While it holds a claim it also holds a lock (OFD) on the
  * byte of the pool file at header offset + slot. A claimer raises the claim word, orders that

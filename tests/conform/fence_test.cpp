@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fenced direct writer adds nothing any more: whether it runs, sleeps inside its bracket, was
-// killed there, or outlived the server that it was connected to.
+// A fenced direct writer adds nothing any more: whether it runs, sleeps inside its guarded section,
+// was killed there, or outlived the server that it was connected to.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -125,7 +125,7 @@ class Child
         for (int fd : { to_[0], to_[1], from_[0], from_[1] })
             close(fd);
     }
-    // Let it connect and claim; true when it has, and is in its bracket.
+    // Let it connect and claim; true when it has, and is in its guarded section.
     bool go(const std::string &url)
     {
         char byte = 0;
@@ -271,7 +271,8 @@ TEST_CASE("fence: a ring client's claim fences a direct writer", "[conform]")
     CHECK(old.write(0, line, 64) == RPM_E_FENCED);
 }
 
-TEST_CASE("fence: a writer killed within its bracket does not keep anybody out", "[conform]")
+TEST_CASE("fence: a writer killed in its guarded section does not block the next claim",
+          "[conform]")
 {
     Child child(stay);
     Server server;
@@ -284,7 +285,7 @@ TEST_CASE("fence: a writer killed within its bracket does not keep anybody out",
     CHECK(fresh.write(0, line, 64) == 0);
 }
 
-TEST_CASE("fence: a writer stopped within its bracket is not passed over", "[conform]")
+TEST_CASE("fence: a writer stopped in its guarded section is not passed over", "[conform]")
 {
     Child child(stay);
     ServerOpts opts;

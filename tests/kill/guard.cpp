@@ -180,7 +180,7 @@ class Round
         nap(mix(state_) % 3000 * 1000);
         old_.signal(SIGSTOP);
     }
-    // Stopped within its bracket it is passed by nobody: it has to come out first.
+    // Stopped in its guarded section it blocks every claim until it has left the section.
     void take_over()
     {
         int err = new_.claim(url_.c_str());
@@ -271,7 +271,7 @@ int run(const Options &options)
                trouble.c_str());
         fflush(stdout);
     }
-    printf("seed %llu, rounds %llu, stopped within a bracket %llu, wrong %llu\n",
+    printf("seed %llu, rounds %llu, stopped in a guarded section %llu, wrong %llu\n",
            static_cast<unsigned long long>(options.seed),
            static_cast<unsigned long long>(options.rounds), static_cast<unsigned long long>(inside),
            static_cast<unsigned long long>(wrong));

@@ -327,7 +327,7 @@ class Round
 
         writer_.signal(SIGSTOP);
         int err = recovery.open(bench_, bench_->ground.mode, 0);
-        if (err == RPM_E_OWNED) { // stopped within its bracket: nobody may pass
+        if (err == RPM_E_OWNED) { // stopped in its guarded section: no claim is granted
             writer_.signal(SIGCONT);
             return;
         }

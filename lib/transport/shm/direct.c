@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * direct.c: the server's memory mapped here; this CPU does the stores, flushes and fences that a
- * NIC and the far CPU would do.
+ * NIC and the server CPU would do.
  *
- * A post that writes to a claimed log, or to a region that a claim guards, is bracketed by the
- * writer's guard (pool/guard.h): nobody can take the mapping away, so the writer itself looks
- * whether it may still write, and says while it does. The way out has a fence before it: stores
- * past the caches may otherwise become visible after the word that says they are done.
+ * A post that writes to a claimed log, or to a region that a claim guards, is a guarded section
+ * (pool/guard.h). No other process can take the mapping away, so the writer itself checks whether
+ * its claim still holds, and shows in the log's header that it is writing. A fence ends the
+ * section: stores past the caches may otherwise become visible after the word that says they are
+ * done.
  *
  * Invariants
  *   nothing outside the object of a key is touched, whatever the op says
- *   no store to a log or to what its claim guards, and no atomic, happens outside its bracket
- *   a post that finds the server dead does nothing
+ *   no store to a log or to what its claim guards, and no atomic, happens outside its guarded
+ *   section a post that finds the server dead does nothing
  *
  * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp, tests/kill/
  */
@@ -31,9 +32,9 @@
 
 #define FOLLOW_TURNS 128u /* lone writes between two looks for followers: some 25 us */
 
-/* What one post has open. */
-struct bracket {
-    const struct rpmi_shm_key *key; /* whose guard we are in; NULL: none */
+/* The guarded section that a post is in. */
+struct guarded_section {
+    const struct rpmi_shm_key *key; /* NULL: not in a section */
     bool unfenced;                  /* stores past the caches since the last fence */
 };
 
@@ -47,15 +48,15 @@ static inline bool still_claimed(const struct rpmi_shm_key *key)
     return le64toh(__atomic_load_n(&key->guard->claim, __ATOMIC_ACQUIRE)) == key->epoch;
 }
 
-static inline void bracket_close(struct bracket *bracket)
+static inline void section_leave(struct guarded_section *section)
 {
-    if (bracket->unfenced) {
+    if (section->unfenced) {
         rpmi_cpu_fence();
-        bracket->unfenced = false;
+        section->unfenced = false;
     }
-    if (bracket->key != NULL)
-        __atomic_store_n(busy_word(bracket->key), 0, __ATOMIC_RELEASE);
-    bracket->key = NULL;
+    if (section->key != NULL)
+        __atomic_store_n(busy_word(section->key), 0, __ATOMIC_RELEASE);
+    section->key = NULL;
 }
 
 __attribute__((cold)) static int fenced(void)
@@ -63,21 +64,22 @@ __attribute__((cold)) static int fenced(void)
     return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log");
 }
 
-static inline int bracket_open(struct bracket *bracket, const struct rpmi_shm_key *key, bool light)
+static inline int section_enter(struct guarded_section *section, const struct rpmi_shm_key *key,
+                                bool light)
 {
-    if (bracket->key != NULL) {
-        if (bracket->key->guard == key->guard && bracket->key->epoch == key->epoch)
+    if (section->key != NULL) {
+        if (section->key->guard == key->guard && section->key->epoch == key->epoch)
             return 0;
-        bracket_close(bracket);
+        section_leave(section);
     }
     if (!still_claimed(key))
         return fenced();
     __atomic_store_n(busy_word(key), 1, __ATOMIC_RELAXED);
     rpmi_membarrier_self(light);
-    bracket->key = key;
+    section->key = key;
     if (RPMI_LIKELY(still_claimed(key)))
         return 0;
-    bracket_close(bracket);
+    section_leave(section);
     return fenced();
 }
 
@@ -120,7 +122,8 @@ find_op(const struct rpmi_direct *direct, const struct rpmi_op *op, uint32_t rig
     return find(direct, op->key, rights, op->offset, op->len, err);
 }
 
-static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op,
+                           struct guarded_section *section)
 {
     int err = 0;
     const struct rpmi_shm_key *key = find_op(&shm->direct, op, RPMI_RIGHT_WRITE, &err);
@@ -132,7 +135,7 @@ static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op, struc
     if (op->offset < key->guarded_bytes)
         return refuse_op(op, RPM_E_DENIED);
     if (key->guard != NULL) {
-        err = bracket_open(bracket, key, shm->light);
+        err = section_enter(section, key, shm->light);
         if (err != 0)
             return err;
     }
@@ -141,7 +144,7 @@ static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op, struc
             (op->flags & RPMI_OP_CACHED) != 0 ? rpmi_cpu.back_write : rpmi_cpu.nt_write;
 
         write(key->base + op->offset, op->head, op->head_bytes, op->body, op->body_bytes, op->len);
-        bracket->unfenced = true;
+        section->unfenced = true;
     } else {
         rpmi_plain_write(key->base + op->offset, op->head, op->head_bytes, op->body, op->body_bytes,
                          op->len);
@@ -149,7 +152,8 @@ static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op, struc
     return 0;
 }
 
-static int do_persist(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+static int do_persist(struct rpmi_shm *shm, const struct rpmi_op *op,
+                      struct guarded_section *section)
 {
     int err = 0;
     const struct rpmi_shm_key *key = find_op(&shm->direct, op, RPMI_RIGHT_READ, &err);
@@ -170,7 +174,7 @@ static int do_persist(struct rpmi_shm *shm, const struct rpmi_op *op, struct bra
         break;
     }
     rpmi_cpu_fence();
-    bracket->unfenced = false;
+    section->unfenced = false;
     return 0;
 }
 
@@ -193,9 +197,9 @@ static inline int do_read(struct rpmi_shm *shm, uint32_t id, uint64_t offset, vo
     return 0;
 }
 
-/* The word that an atomic is for, in its bracket, or NULL and @err. */
+/* The word that an atomic is for, in its guarded section, or NULL and @err. */
 static inline uint64_t *find_word(struct rpmi_shm *shm, uint32_t id, uint64_t offset,
-                                  struct bracket *bracket, int *err)
+                                  struct guarded_section *section, int *err)
 {
     const struct rpmi_shm_key *key =
         find(&shm->direct, id, RPMI_RIGHT_ATOMIC, offset, sizeof(uint64_t), err);
@@ -207,7 +211,7 @@ static inline uint64_t *find_word(struct rpmi_shm *shm, uint32_t id, uint64_t of
         return NULL;
     }
     if (key->guard != NULL) {
-        *err = bracket_open(bracket, key, shm->light);
+        *err = section_enter(section, key, shm->light);
         if (*err != 0)
             return NULL;
     }
@@ -221,10 +225,11 @@ static inline uint64_t swap(uint64_t *word, uint64_t expect, uint64_t desired)
     return expect;
 }
 
-static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op,
+                     struct guarded_section *section)
 {
     int err = 0;
-    uint64_t *word = find_word(shm, op->key, op->offset, bracket, &err);
+    uint64_t *word = find_word(shm, op->key, op->offset, section, &err);
     uint64_t found;
 
     if (word == NULL)
@@ -235,16 +240,16 @@ static int do_atomic(struct rpmi_shm *shm, const struct rpmi_op *op, struct brac
     return 0;
 }
 
-static inline void drain(struct bracket *bracket)
+static inline void drain(struct guarded_section *section)
 {
     rpmi_cpu_fence();
-    bracket->unfenced = false;
+    section->unfenced = false;
 }
 
 /* A list of steps on its way through this CPU. */
 struct direct_walk {
     struct rpmi_shm *shm;
-    struct bracket *bracket;
+    struct guarded_section *section;
 };
 
 static struct rpmi_op op_of(const struct rpmi_step *step)
@@ -269,7 +274,7 @@ static struct rpmi_op op_of(const struct rpmi_step *step)
     };
 }
 
-/* Opens the bracket of what is guarded: from then on nobody is let in before us. */
+/* Enters the guarded section: until it is left, no other claim is granted. */
 static int step_may(void *context, const struct rpmi_step *step)
 {
     struct direct_walk *walk = context;
@@ -288,7 +293,7 @@ static int step_may(void *context, const struct rpmi_step *step)
         return refuse_op(&op, RPM_E_DENIED);
     if (rights == RPMI_RIGHT_ATOMIC && !rpmi_is_aligned(op.offset, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
-    return key->guard != NULL ? bracket_open(walk->bracket, key, walk->shm->light) : 0;
+    return key->guard != NULL ? section_enter(walk->section, key, walk->shm->light) : 0;
 }
 
 /* Is it seen by others that what was written before has to be seen as well? */
@@ -307,43 +312,43 @@ static int step_act(void *context, const struct rpmi_step *step, void *result)
     struct rpmi_op op = op_of(step);
 
     op.into = result;
-    if (walk->bracket->unfenced && step_publishes(&walk->shm->direct, step))
-        drain(walk->bracket);
+    if (walk->section->unfenced && step_publishes(&walk->shm->direct, step))
+        drain(walk->section);
     /* What a step sees is not older than what the one before it saw. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     switch (op.kind) {
     case RPMI_OP_READ:
         return do_read(walk->shm, op.key, op.offset, op.into, op.len);
     case RPMI_OP_WRITE:
-        return do_write(walk->shm, &op, walk->bracket);
+        return do_write(walk->shm, &op, walk->section);
     default:
-        return do_atomic(walk->shm, &op, walk->bracket);
+        return do_atomic(walk->shm, &op, walk->section);
     }
 }
 
-static int do_steps(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+static int do_steps(struct rpmi_shm *shm, const struct rpmi_op *op, struct guarded_section *section)
 {
-    struct direct_walk walk = { .shm = shm, .bracket = bracket };
+    struct direct_walk walk = { .shm = shm, .section = section };
     struct rpmi_stepper stepper = { &walk, shm->direct.steps, step_may, step_act };
     int err = rpmi_steps_walk(&stepper, op->body, op->body_bytes, op->into, op->len);
 
-    if (bracket->unfenced || (op->flags & RPMI_OP_DURABLE) != 0)
-        drain(bracket);
+    if (section->unfenced || (op->flags & RPMI_OP_DURABLE) != 0)
+        drain(section);
     return err;
 }
 
-static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct bracket *bracket)
+static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct guarded_section *section)
 {
     switch (op->kind) {
     case RPMI_OP_READ:
         return do_read(shm, op->key, op->offset, op->into, op->len);
     case RPMI_OP_PERSIST:
-        return do_persist(shm, op, bracket);
+        return do_persist(shm, op, section);
     case RPMI_OP_CAS:
     case RPMI_OP_FAA:
-        return do_atomic(shm, op, bracket);
+        return do_atomic(shm, op, section);
     case RPMI_OP_STEPS:
-        return do_steps(shm, op, bracket);
+        return do_steps(shm, op, section);
     default:
         return refuse_op(op, RPM_E_NOCAP);
     }
@@ -352,7 +357,7 @@ static int do_other(struct rpmi_shm *shm, const struct rpmi_op *op, struct brack
 int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
-    struct bracket bracket = { 0 };
+    struct guarded_section section = { 0 };
     int err = 0;
 
     if (RPMI_UNLIKELY(link->lost != 0))
@@ -363,14 +368,14 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
         const struct rpmi_op *op = &ops[i];
 
         if (op->kind == RPMI_OP_WRITE) {
-            err = do_write(shm, op, &bracket);
+            err = do_write(shm, op, &section);
         } else if (op->kind == RPMI_OP_DRAIN) {
-            drain(&bracket);
+            drain(&section);
         } else {
-            err = do_other(shm, op, &bracket);
+            err = do_other(shm, op, &section);
         }
     }
-    bracket_close(&bracket);
+    section_leave(&section);
     return err != 0 ? err : (int)n;
 }
 
@@ -396,14 +401,14 @@ static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool 
     struct rpmi_shm *shm = rpmi_shm_of(link);
     struct rpmi_direct *direct = &shm->direct;
     const struct rpmi_shm_key *key = &direct->key[id % RPMI_KEYS_MAX];
-    struct bracket bracket = { 0 };
+    struct guarded_section section = { 0 };
 
     RPM_ASSERT(direct->lane == NULL);
     if (RPMI_UNLIKELY(!is_open(shm) || id >= RPMI_KEYS_MAX || key->base == NULL ||
                       key->guard == NULL || (key->rights & RPMI_RIGHT_WRITE) == 0 ||
                       bytes > key->bytes))
         return RPM_E_DENIED;
-    if (RPMI_UNLIKELY(bracket_open(&bracket, key, shm->light) != 0))
+    if (RPMI_UNLIKELY(section_enter(&section, key, shm->light) != 0))
         return RPM_E_FENCED;
     direct->lane = key;
     direct->lane_bytes = bytes;
@@ -450,9 +455,9 @@ static void lane_body(struct rpmi_link *link, uint64_t offset, const void *body,
 static void lane_leave(struct rpmi_link *link)
 {
     struct rpmi_direct *direct = &rpmi_shm_of(link)->direct;
-    struct bracket bracket = { .key = direct->lane, .unfenced = true };
+    struct guarded_section section = { .key = direct->lane, .unfenced = true };
 
-    bracket_close(&bracket);
+    section_leave(&section);
     direct->lane = NULL;
 }
 
@@ -479,14 +484,14 @@ static int lane_swap(struct rpmi_link *link, uint32_t id, uint64_t offset, uint6
                      uint64_t desired, uint64_t *found)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
-    struct bracket bracket = { 0 };
+    struct guarded_section section = { 0 };
     int err = RPM_E_LOST;
-    uint64_t *word = RPMI_LIKELY(is_open(shm)) ? find_word(shm, id, offset, &bracket, &err) : NULL;
+    uint64_t *word = RPMI_LIKELY(is_open(shm)) ? find_word(shm, id, offset, &section, &err) : NULL;
 
     if (word == NULL)
         return err;
     *found = swap(word, expect, desired);
-    bracket_close(&bracket);
+    section_leave(&section);
     return 0;
 }
 
