@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 11_steps.c: what takes several round trips otherwise in one, by the far CPU.
+ * 11_steps.c: what takes several round trips otherwise in one, by the server CPU.
  *
  * Two accounts are locked and read by one list of steps, and written back and set free by another:
  * nobody sees a lock free before its account is in place.

@@ -168,7 +168,7 @@ void rpmi_conn_pause(struct rpm_conn *conn, uint64_t ns, uint64_t deadline_ns);
 /* Post and wait for the last op, which this signals. */
 int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n);
 
-/* Read far memory into @into, anywhere, through the bounce buffer where need be. */
+/* Read remote memory into @into, anywhere, through the bounce buffer where need be. */
 int rpmi_conn_read(struct rpm_conn *conn, uint32_t key, uint64_t offset, void *into, uint64_t len);
 
 /* Bring ranges to the plan's level and wait. */

@@ -161,7 +161,7 @@ int rpm_conn_turn(struct rpm_conn *conn)
 
 int rpmi_conn_give_up(struct rpm_conn *conn)
 {
-    (void)rpmi_fail(RPM_E_TIMEDOUT, "the far end did not answer in time");
+    (void)rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer in time");
     return lose(conn, RPM_E_TIMEDOUT);
 }
 

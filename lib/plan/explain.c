@@ -78,7 +78,7 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
         return "native flush of";
     case RPMI_OP_PERSIST:
         return plan->method == RPM_METHOD_STORE ? "flush by the near CPU of"
-                                                : "message: the far CPU flushes";
+                                                : "message: the server CPU flushes";
     default:
         return "fence by the near CPU";
     }

@@ -6,7 +6,7 @@
  *   levels nest: what is legal at a level is legal at every lower one
  *   a cell says yes only for what the published ordering rules prove (PCIe: a read pushes posted
  *   writes ahead of it to the memory controller, not out of a cache; RC: a completion of WRITE says
- *   that the far NIC has the bytes, not where they are)
+ *   that the remote NIC has the bytes, not where they are)
  *   unknown facts count as the worse case, and facts that contradict each other prove nothing
  *
  * Tests: tests/unit/plan/legal_test.cpp pins every cell; tests/crash/ tries them in the model.
@@ -26,19 +26,19 @@ struct cell {
 
 /* clang-format off */
 #define WRITE_NO \
-    { NO, "a WRITE completion only says that the far NIC took the bytes, not where they are" }
+    { NO, "a WRITE completion only says that the remote NIC took the bytes, not where they are" }
 #define OTHER_NO \
     { NO, "queue pairs have no order between them: the READ may overtake the WRITE" }
 #define MSYNC_NIC \
-    { NO, "bytes end in a page cache: only an msync by the far CPU brings them to the device" }
+    { NO, "bytes end in a page cache: only an msync by the server CPU brings them to the device" }
 #define FORGETS \
     { NO, "this memory forgets when the power goes: it has no persistence domain" }
-#define CPU_FLUSH { YES, "the far CPU flushes the range out of its caches before it answers" }
-#define CPU_FENCE { YES, "CPU caches survive, so the far CPU needs no more than a fence to answer" }
-#define CPU_MSYNC { YES, "the far CPU calls msync on the range before it answers" }
-#define CPU_COPY { YES, "what the far CPU copies has left its caches before it answers" }
-#define CPU_COPY_EADR { YES, "CPU caches survive: the far CPU copies and fences, then answers" }
-#define CPU_COPY_MSYNC { YES, "the far CPU copies and calls msync before it answers" }
+#define CPU_FLUSH { YES, "the server CPU flushes the range out of its caches before it answers" }
+#define CPU_FENCE { YES, "CPU caches survive, so the server CPU needs no more than a fence to answer" }
+#define CPU_MSYNC { YES, "the server CPU calls msync on the range before it answers" }
+#define CPU_COPY { YES, "what the server CPU copies has left its caches before it answers" }
+#define CPU_COPY_EADR { YES, "CPU caches survive: the server CPU copies and fences, then answers" }
+#define CPU_COPY_MSYNC { YES, "the server CPU copies and calls msync before it answers" }
 #define NIC_FLUSH { IF_FLUSH, "the NIC answers a FLUSH once the bytes are in the persistence domain" }
 #define STORED { YES, "stores past the near CPU's cache are in the memory controller after a fence" }
 
@@ -119,7 +119,7 @@ int rpmi_outlives_process(const struct rpm_facts *facts)
     return 1;
 }
 
-/* Is the answer a proof that the bytes are in far memory? */
+/* Is the answer a proof that the bytes are in remote memory? */
 static int reaches_visible(const struct rpm_facts *facts, enum rpm_method method,
                            const char **reason)
 {

@@ -11,7 +11,7 @@ enum rpmi_platform {
     RPMI_PLATFORM_ADR_DDIO = 0,    /* inbound writes may stop in a CPU cache, which power takes */
     RPMI_PLATFORM_ADR_NO_DDIO = 1, /* inbound writes go to the memory controller */
     RPMI_PLATFORM_EADR = 2,        /* CPU caches survive too */
-    RPMI_PLATFORM_MSYNC = 3,       /* page cache: only the far CPU can bring it to the device */
+    RPMI_PLATFORM_MSYNC = 3,       /* page cache: only the server CPU can bring it to the device */
     RPMI_PLATFORM_NONE = 4,        /* nothing survives */
     RPMI_PLATFORMS = 5
 };

@@ -36,7 +36,7 @@ struct rpmi_plan {
     uint32_t copy;        /* H4: enum rpm_copy, 0: no CPU copies */
 };
 
-/* A contiguous piece of far memory. */
+/* A contiguous piece of remote memory. */
 struct rpmi_range {
     uint64_t offset;
     uint64_t len;

@@ -22,9 +22,9 @@ static const char *way_out(const struct rpm_facts *facts, enum rpm_level level)
         return "declare a persistence domain if there is one (rpm-server --domain), or back the "
                "pool with a file on a disk or with persistent memory";
     case RPMI_PLATFORM_MSYNC:
-        return "let the far CPU do it: connect with mode=ring";
+        return "let the server CPU do it: connect with mode=ring";
     case RPMI_PLATFORM_ADR_DDIO:
-        return "switch DDIO off at the server's port and declare it, or let the far CPU flush "
+        return "switch DDIO off at the server's port and declare it, or let the server CPU flush "
                "(methods copy, message, immediate)";
     default:
         return "leave the method open: the cheapest legal one is then taken";
@@ -81,7 +81,7 @@ int rpmi_refuse(const struct rpm_facts *facts, enum rpm_method insisted, enum rp
     if (insisted != RPM_METHOD_DEFAULT)
         return refuse_insisted(facts, insisted, level);
     if (legal == 0) {
-        /* The far CPU can do most: what stops it, stops all. */
+        /* The server CPU can do most: what stops it, stops all. */
         (void)rpm_legal(facts, RPM_METHOD_MESSAGE, level, &reason);
         return rpmi_fail(RPM_E_NOCAP, "level %s cannot be proven: %s; %s", rpm_level_name(level),
                          reason, way_out(facts, level));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_ddio.c: H3: DDIO is off where a NIC alone writes persistent memory, and on where the far CPU
- * takes part. Bytes that go through the CPU cache leave it line by line in no order, and each line
- * costs the medium a read, a change and a write of four. Messages are polled from that cache, and
- * a far CPU that copies or flushes does so in order.
+ * rule_ddio.c: H3: DDIO is off where a NIC alone writes persistent memory, and on where the server
+ * CPU takes part. Bytes that go through the CPU cache leave it line by line in no order, and each
+ * line costs the medium a read, a change and a write of four. Messages are polled from that cache,
+ * and a server CPU that copies or flushes does so in order.
  *
  * What is legal is decided by the facts (legal.c), never by what is wanted here.
  *

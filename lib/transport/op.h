@@ -10,16 +10,17 @@
 #include <stdint.h>
 
 enum rpmi_op_kind {
-    RPMI_OP_WRITE = 1,     /* head, body, then zeros up to len, into far memory */
-    RPMI_OP_READ = 2,      /* len bytes of far memory into @into; pushes earlier WRITEs */
-    RPMI_OP_PERSIST = 3,   /* message: far CPU flushes [offset, offset + len), then answers */
+    RPMI_OP_WRITE = 1,     /* head, body, then zeros up to len, into remote memory */
+    RPMI_OP_READ = 2,      /* len bytes of remote memory into @into; pushes earlier WRITEs */
+    RPMI_OP_PERSIST = 3,   /* message: server CPU flushes [offset, offset + len), then answers */
     RPMI_OP_FLUSH = 4,     /* native FLUSH(persistence) of [offset, offset + len) by the NIC */
-    RPMI_OP_WRITE_IMM = 5, /* WRITE; far CPU is told, flushes it, then answers */
-    RPMI_OP_COPY = 6,  /* message with the bytes; far CPU copies past its caches, fences, answers */
-    RPMI_OP_DRAIN = 7, /* near CPU fences its own non-temporal stores (direct mapping only) */
-    RPMI_OP_CAS = 8,   /* 8 bytes at offset: expect -> operand; old value into @into */
-    RPMI_OP_FAA = 9,   /* 8 bytes at offset: += operand; old value into @into */
-    RPMI_OP_STEPS = 10, /* message: far CPU carries out the list (wire/steps.h) that is the body,
+    RPMI_OP_WRITE_IMM = 5, /* WRITE; server CPU is told, flushes it, then answers */
+    RPMI_OP_COPY =
+        6, /* message with the bytes; server CPU copies past its caches, fences, answers */
+    RPMI_OP_DRAIN = 7,  /* near CPU fences its own non-temporal stores (direct mapping only) */
+    RPMI_OP_CAS = 8,    /* 8 bytes at offset: expect -> operand; old value into @into */
+    RPMI_OP_FAA = 9,    /* 8 bytes at offset: += operand; old value into @into */
+    RPMI_OP_STEPS = 10, /* message: server CPU carries out the list (wire/steps.h) that is the body,
                            then answers with @len bytes into @into */
     RPMI_OP_KINDS = 11
 };
@@ -42,9 +43,9 @@ struct rpmi_op {
     uint8_t kind;        /* enum rpmi_op_kind */
     uint8_t flags;       /* enum rpmi_op_flag */
     uint16_t head_bytes; /* at most RPMI_LINE_BYTES */
-    uint32_t key;        /* granted by the far end */
+    uint32_t key;        /* granted by the server */
     uint64_t offset;     /* bytes from the start of the key's object */
-    uint64_t len;        /* bytes at the far end; at least head_bytes + body_bytes */
+    uint64_t len;        /* bytes at the server; at least head_bytes + body_bytes */
     const void *head;    /* gathered first; borrowed until post returns */
     const void *body;    /* gathered second; see RPMI_LINK_PLACES_ON_POST for how long borrowed */
     uint64_t body_bytes;

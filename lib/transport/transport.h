@@ -134,7 +134,7 @@ struct rpmi_link {
     uint32_t flags;               /* enum rpmi_link_flag */
     const struct rpmi_lane *lane; /* NULL: there is none, use post(); wrappers have none */
     uint32_t depth;               /* ops outstanding at most */
-    uint32_t client;              /* our id at the far end */
+    uint32_t client;              /* our id at the server */
     uint32_t server_epoch;
     int lost;                    /* 0, or why the link is no good any more */
     struct rpm_conn_stats stats; /* kept by the link's user; by the link: sleeps and, with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call.h: control messages between a client and the far end: everything about objects and epochs
+ * call.h: control messages between a client and the server: everything about objects and epochs
  * that is not a plain read or write of memory.
  *
  * Format: FORMAT.md, section 7.   Tests: tests/unit/wire/call_test.cpp

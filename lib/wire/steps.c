@@ -190,7 +190,7 @@ int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done)
     uint32_t found = rpmi_load32(answer);
 
     if (found > n || rpmi_load32((const unsigned char *)answer + sizeof(found)) != 0)
-        return rpmi_fail(RPM_E_PROTO, "the far end says that it did %u steps of %u", found, n);
+        return rpmi_fail(RPM_E_PROTO, "the server says that it did %u steps of %u", found, n);
     *done = found;
     return 0;
 }

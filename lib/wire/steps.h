@@ -35,7 +35,7 @@ enum rpmi_step_flag {
 struct rpmi_step {
     uint8_t kind;  /* enum rpmi_step_kind */
     uint8_t flags; /* enum rpmi_step_flag */
-    uint16_t len;  /* bytes at the far end, at least 1; of a CAS or FAA 8 */
+    uint16_t len;  /* bytes at the server, at least 1; of a CAS or FAA 8 */
     uint32_t key;
     uint64_t offset;
     uint64_t expect;  /* CAS, READ with MUST */

@@ -29,7 +29,7 @@ struct rpmi_request {
     uint16_t head_bytes; /* follow the header; CAS, FAA: expect and operand */
     uint32_t key;
     uint64_t offset;
-    uint64_t len;        /* bytes at the far end, at least head_bytes + body_bytes; STEPS: of the
+    uint64_t len;        /* bytes at the server, at least head_bytes + body_bytes; STEPS: of the
                             answer */
     uint32_t body_bytes; /* follow the head */
 };

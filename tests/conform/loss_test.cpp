@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// loss_test.cpp: what transport.h promises when an op is refused or the far end goes away.
+// loss_test.cpp: what transport.h promises when an op is refused or the server goes away.
 #include "conform/ground.h"
 
 #include <cstring>

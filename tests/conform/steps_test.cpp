@@ -242,7 +242,7 @@ TEST_CASE("steps: as many, and as long, as may be, and not more", "[conform]")
 }
 
 // Past the library's own checks, which would send none of these.
-TEST_CASE("steps: what the far end refuses it refuses with nothing done", "[conform]")
+TEST_CASE("steps: what the server refuses it refuses with nothing done", "[conform]")
 {
     struct {
         const char *what;

@@ -329,7 +329,7 @@ TEST_CASE("transport: staging memory is aligned, bounded and given back", "[conf
     CHECK(ground.ops->stage(ground.link, STAGING * 4) == nullptr);
 }
 
-TEST_CASE("transport: a peek shows far memory, or nothing", "[conform]")
+TEST_CASE("transport: a peek shows remote memory, or nothing", "[conform]")
 {
     EVERYWHERE();
     const void *seen;

@@ -71,7 +71,7 @@ TEST_CASE("crash: hints change nothing about what survives", "[crash]")
               scaled(RUNS_FEW)) == 0);
 }
 
-// Only where the far CPU copies has H4 a part.
+// Only where the server CPU copies has H4 a part.
 TEST_CASE("crash: copies through the caches, written back, lose nothing", "[crash]")
 {
     CHECK(explore_all(some({ "append_pipelined", "append_more", "wrap", "large", "resume" }),

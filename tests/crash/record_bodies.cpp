@@ -41,7 +41,7 @@ static void write_async(Run &run)
     user.poll(true);
 }
 
-// By the far CPU: what it answers for is durable, whatever becomes of the rest.
+// By the server CPU: what it answers for is durable, whatever becomes of the rest.
 static void write_steps(Run &run)
 {
     RegionUser user(run, FIRST, region_of(run, "r", 2048));

@@ -295,7 +295,7 @@ static void reader_trims(Run &run)
     for (unsigned i = 0; i < 2; i++) {
         run.must(rpm_log_open(run.client(SECOND + i), "a", nullptr, &log), "open to read");
         oracle.trim_asked(1024 * (i + 1));
-        // It dies, now and then while the far end is about its trim.
+        // It dies, now and then while the server is about its trim.
         rpm_sim_kill_client_at(run.client(SECOND + i), 20 + run.chance.below(60));
         if (rpm_log_trim(log, 1024 * (i + 1)) == 0)
             oracle.trim_acked(1024 * (i + 1));
@@ -311,9 +311,9 @@ static void fill(Writer &writer)
     }
 }
 
-// The log is full. While the far end is about a reader's trim, which others see before it is
+// The log is full. While the server is about a reader's trim, which others see before it is
 // durable, the writer wants room, and the power goes. If the old head comes back, so must what it
-// keeps. The writer does not wait long for a far end that is busy with the trim.
+// keeps. The writer does not wait long for a server that is busy with the trim.
 static void trim_halfway(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");

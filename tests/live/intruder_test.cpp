@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who gets in nowhere: a wrong secret, a forged key, an access outside its object, a client that
-// uses another's key, a writer that was fenced and goes on writing. The far NIC is what refuses:
+// uses another's key, a writer that was fenced and goes on writing. The remote NIC is what refuses:
 // every check of our own side is bent out of the way first.
 #include "live/live.h"
 
@@ -88,7 +88,7 @@ TEST_CASE("intruder: a forged key changes and shows nothing", "[live]")
     CHECK(target.unchanged());
 }
 
-TEST_CASE("intruder: an access outside its object is refused by the far NIC", "[live]")
+TEST_CASE("intruder: an access outside its object is refused by the remote NIC", "[live]")
 {
     NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;

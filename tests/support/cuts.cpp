@@ -18,7 +18,7 @@ namespace cuts
 
 static const uint64_t POOL_BYTES = 96u << 10;
 static const uint64_t DRAM_BYTES = 4096;
-static const uint64_t TIMEOUT_US = 20000; // of the model: far above what a healthy far end needs
+static const uint64_t TIMEOUT_US = 20000; // of the model: far above what a healthy server needs
 static const int RECOVERIES_MAX = 64;
 
 static_assert(static_cast<int>(Fault::kill) == RPM_CUT_KILL, "power cuts and kill share numbers");

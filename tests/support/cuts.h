@@ -72,7 +72,7 @@ class Chance
     uint64_t state_;
 };
 
-// The far end is gone because a fault fired: the body ends here.
+// The server is gone because a fault fired: the body ends here.
 struct Lost {
 };
 

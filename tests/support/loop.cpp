@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// loop.cpp: see loop.h. The ops table of a link, and what each op does at the far end.
+// loop.cpp: see loop.h. The ops table of a link, and what each op does at the server.
 #include "support/loop.h"
 
 extern "C" {
@@ -96,7 +96,7 @@ static void atomic(const rpmi_op &op, Mem &mem, uint64_t at)
     memcpy(op.into, &found, sizeof(found));
 }
 
-// What an op does at the far end, once it may.
+// What an op does at the server, once it may.
 void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn)
 {
     const rpmi_op &op = pending.op;
@@ -146,7 +146,7 @@ static int carry_out(Link *link, const Pending &pending, bool torn)
     err = rpmi_service_access(link->server->service, link->link.client, op.key, op.offset, op.len,
                               rights_of(op.kind), &span);
     if (err != 0)
-        return rpmi_fail(err, "the far end refused an op");
+        return rpmi_fail(err, "the server refused an op");
     if (link->on_op)
         link->on_op(op);
     act(link, pending, span, torn);
@@ -207,7 +207,7 @@ int post_placing(Link *link, const rpmi_op *ops, uint32_t n)
         int err;
 
         if (link->broken || ends_here(link, pending))
-            return link->link.lost = rpmi_fail(RPM_E_LOST, "the far end is gone");
+            return link->link.lost = rpmi_fail(RPM_E_LOST, "the server is gone");
         err = carry_out(link, pending, false);
         if (err != 0)
             return err;
@@ -306,7 +306,7 @@ static int link_wait(rpmi_link *base, uint64_t deadline_ns)
 static int lost_call(Link *link)
 {
     link->drop();
-    return rpmi_fail(RPM_E_LOST, "the far end is gone");
+    return rpmi_fail(RPM_E_LOST, "the server is gone");
 }
 
 // Through the wire format both ways, as every real link does.

@@ -35,7 +35,7 @@ namespace loop
 struct Server;
 struct Link;
 
-// Memory of the far end: what is visible, and what would survive.
+// Memory of the server: what is visible, and what would survive.
 struct Mem {
     rpmi_mem mem; // first: the service sees this
     std::vector<unsigned char> bytes;
@@ -127,7 +127,7 @@ struct Link {
     std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
     std::function<void()> on_pause;
     std::function<void()> on_call;              // just before a call is served
-    std::function<void()> on_drop;              // just before the far end hears of the loss
+    std::function<void()> on_drop;              // just before the server hears of the loss
     std::function<void(const rpmi_op &)> on_op; // just before an op is carried out
     uint64_t (*clock)(void) = nullptr;          // instead of the virtual one
 
@@ -197,7 +197,7 @@ struct Log {
     void close();
 };
 
-// Between the files of this: rights that an op takes, what it does at the far end, and a list.
+// Between the files of this: rights that an op takes, what it does at the server, and a list.
 Link *link_of(rpmi_link *link);
 const rpmi_lane *lane_table();
 bool due(uint64_t &count); // of a fault: is it now?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// loop_steps.cpp: see loop.h. Lists of steps at the far end.
+// loop_steps.cpp: see loop.h. Lists of steps at the server.
 #include "support/loop.h"
 
 extern "C" {
@@ -9,7 +9,7 @@ extern "C" {
 namespace loop
 {
 
-// A list of steps, by the far end's CPU.
+// A list of steps, by the server CPU.
 struct Walk {
     Link *link;
     bool durable;

@@ -89,7 +89,7 @@ class RegionUser
     void write(uint64_t offset, size_t len);
     void writev(const std::vector<Piece> &pieces);
     void async(uint64_t offset, size_t len);
-    // By the far CPU, one behind the other.
+    // By the server CPU, one behind the other.
     void steps(const std::vector<Piece> &pieces, bool async);
     void poll(bool all);
     void persist();

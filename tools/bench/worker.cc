@@ -244,7 +244,7 @@ void Worker::pipeline()
 {
     uint64_t submitted = 0;
     uint64_t completed = 0;
-    uint64_t heard = now_ns(); /* of the far end */
+    uint64_t heard = now_ns(); /* of the server */
 
     while (going_on() || completed < submitted) {
         uint32_t room = static_cast<uint32_t>(done_.size());

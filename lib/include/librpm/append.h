@@ -58,7 +58,7 @@ struct rpm_completion {
  *           then settle), RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_DENIED (log open read only), RPM_E_IO.
  * Threads:  one per conn.
  * Cost:     one write and one flush on the wire, one round trip; no allocation; no system call
- *           on shm: unless the far end sleeps. When full, one message.
+ *           on shm: unless the server sleeps. When full, one message.
  * Source:   H9; lib/plan/rule_chain.c.
  */
 RPM_MUST_CHECK int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *lsn);

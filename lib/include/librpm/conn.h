@@ -20,7 +20,7 @@ extern "C" {
 
 struct rpm_conn;
 
-/* How the far end and the NIC are spared, <librpm/stats.h> counts it. */
+/* How the server and the NIC are spared, <librpm/stats.h> counts it. */
 enum rpm_pace {
     RPM_PACE_THROTTLE = 1, /* hold back what would slow the NIC down: a limit on the operations
                               outstanding, found by trying, again and again. For many connections
@@ -142,7 +142,7 @@ RPM_MUST_CHECK int rpm_conn_fd(struct rpm_conn *conn);
  * of the connection; of what others write it tells nothing. It sends appends that were kept unsent
  * under the conditions of rpm_log_poll().
  *
- * A far end that is gone without a word is noticed as in a blocking call: nothing has ended for
+ * A server that is gone without a word is noticed as in a blocking call: nothing has ended for
  * timeout_us although something was under way. The descriptor is readable then, and this call gives
  * the connection up.
  *
@@ -172,7 +172,7 @@ RPM_MUST_CHECK int rpm_conn_arm(struct rpm_conn *conn);
 RPM_MUST_CHECK int rpm_conn_turn(struct rpm_conn *conn);
 
 /**
- * rpm_conn_facts: the platform at the far end, as exchanged when the connection was made.
+ * rpm_conn_facts: the platform at the server, as exchanged when the connection was made.
  *
  * @conn   Borrowed.
  * @facts  in: its size field; out: the rest.

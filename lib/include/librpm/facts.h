@@ -30,9 +30,9 @@ enum rpm_method {
     RPM_METHOD_WRITE = 1,      /* WRITE, wait for its completion */
     RPM_METHOD_READ = 2,       /* WRITE then READ, same queue pair */
     RPM_METHOD_READ_OTHER = 3, /* WRITE, READ on another queue pair: never legal */
-    RPM_METHOD_MESSAGE = 4,    /* WRITE then message; far CPU flushes the range; ack */
-    RPM_METHOD_IMMEDIATE = 5,  /* WRITE_WITH_IMM; far CPU flushes; ack */
-    RPM_METHOD_COPY = 6,       /* message into a DRAM ring; far CPU copies non-temporally; ack */
+    RPM_METHOD_MESSAGE = 4,    /* WRITE then message; server CPU flushes the range; ack */
+    RPM_METHOD_IMMEDIATE = 5,  /* WRITE_WITH_IMM; server CPU flushes; ack */
+    RPM_METHOD_COPY = 6,       /* message into a DRAM ring; server CPU copies non-temporally; ack */
     RPM_METHOD_FLUSH = 7,      /* WRITE then native RDMA FLUSH(persistence) */
     RPM_METHOD_STORE = 8,      /* shared mapping: near CPU stores non-temporally and fences */
     RPM_METHOD_COUNT = 9
@@ -43,7 +43,7 @@ enum rpm_medium {
     RPM_MEDIUM_DRAM = 1,  /* anonymous memory: dies with the server process */
     RPM_MEDIUM_HUGE = 2,  /* huge pages */
     RPM_MEDIUM_TMPFS = 3, /* file in memory: outlives the process, not the power */
-    RPM_MEDIUM_FILE = 4,  /* file on a block device: far CPU must msync */
+    RPM_MEDIUM_FILE = 4,  /* file on a block device: server CPU must msync */
     RPM_MEDIUM_FSDAX = 5, /* file on persistent memory, mapped with MAP_SYNC */
     RPM_MEDIUM_DEVDAX = 6 /* character device of persistent memory */
 };

@@ -56,7 +56,7 @@ static inline struct rpm_request rpm_request_init(void)
  */
 RPM_MUST_CHECK int rpm_hints_parse(const char *text, uint32_t *hints);
 
-/* How a CPU, near or far, moves bytes into the pool. */
+/* How a CPU, of the client or the server, moves bytes into the pool. */
 enum rpm_copy {
     RPM_COPY_STREAM = 1, /* non-temporal stores, wherever they are the faster ones */
     RPM_COPY_CLWB = 2,   /* cached stores, each line written back */

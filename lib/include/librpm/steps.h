@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.h: steps by the far CPU. A short list of operations on regions of one connection, which the
- * far end's CPU carries out for us one after the other, in one message and one round trip: reads,
+ * steps.h: steps by the server CPU. A short list of operations on regions of one connection, which
+ * the server CPU carries out for us one after the other, in one message and one round trip: reads,
  * writes, and atomics on volatile words, the later ones only if the earlier ones found what they
  * had to. On a direct link the near CPU carries them out, with the same meaning.
  *
@@ -78,7 +78,7 @@ struct rpm_step {
  *           RPM_E_IO, RPM_E_TIMEDOUT, RPM_E_PROTO.
  * Threads:  one per conn; each step's word is atomic against every other client of this server.
  * Cost:     one message each way and one copy; no allocation; does not wait.
- * Source:   H4 for how bytes leave the far CPU's caches; lib/serve/steps.c.
+ * Source:   H4 for how bytes leave the server CPU's caches; lib/serve/steps.c.
  */
 RPM_MUST_CHECK int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps,
                                    uint32_t n, void *context);

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "transport/far.h"
+#include "transport/remote.h"
 #include "transport/shm/membarrier.h"
 
 #include <errno.h>
@@ -281,7 +281,7 @@ static int reap(struct rpmi_ring_client *ring, struct rpmi_done *done, uint32_t 
 
         ring->reaped++;
         if (RPMI_UNLIKELY(status != 0))
-            (void)rpmi_fail(status, "%s", rpmi_far_why(status));
+            (void)rpmi_fail(status, "%s", rpmi_remote_why(status));
         if (status != 0 || ring->sent[index].signaled)
             done[count++] = (struct rpmi_done){ .id = ring->sent[index].id, .status = status };
     }

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "transport/far.h"
+#include "transport/remote.h"
 #include "transport/shm/membarrier.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
     shm->hello.version = RPMI_PROTOCOL_VERSION;
     shm->hello.depth = opts->depth;
     shm->hello.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
-    return rpmi_far_take_opts(opts, shm->hello.secret);
+    return rpmi_remote_take_opts(opts, shm->hello.secret);
 }
 
 /* Take over what was granted. The socket stays the grant's on failure. */
@@ -162,7 +162,7 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 
     if (err != 0)
         return err;
-    err = rpmi_far_same_ground(&link->facts, &grant.accepted.facts);
+    err = rpmi_remote_same_facts(&link->facts, &grant.accepted.facts);
     if (err == 0)
         err = attach_again(shm, &grant);
     rpmi_grant_drop(&grant);
@@ -177,7 +177,7 @@ static int shm_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
         detach(shm);
     link->lost = RPM_E_LOST;
     shm->hello.mode = shm->mode;
-    return rpmi_far_redial(link, redial, deadline_ns);
+    return rpmi_remote_redial(link, redial, deadline_ns);
 }
 
 /* The answer, past events that were told of meanwhile. */

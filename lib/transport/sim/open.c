@@ -57,11 +57,11 @@ int rpm_sim_open(const struct rpm_sim_opts *theirs, struct rpm_sim **out)
     sim = rpmi_alloc(sizeof(*sim), 64);
     if (sim == NULL)
         return RPM_E_NOMEM;
-    opts.host = rpmi_far_host(sim);
+    opts.host = rpmi_sim_server_host(sim);
     err = rpmi_world_open(&opts, &sim->world);
     if (err == 0) {
         sim->servers = opts.servers;
-        err = rpmi_far_open(sim, opts.seed);
+        err = rpmi_sim_server_open(sim, opts.seed);
     }
     if (err != 0) {
         rpm_sim_close(&sim);
@@ -79,7 +79,7 @@ void rpm_sim_close(struct rpm_sim **out)
         return;
     RPM_ASSERT(sim->links == 0);
     for (uint32_t i = 0; i < sim->servers; i++)
-        rpmi_far_close(&sim->far[i]);
+        rpmi_sim_server_close(&sim->server[i]);
     rpmi_world_close(&sim->world);
     rpmi_free(sim);
     *out = NULL;
@@ -115,7 +115,7 @@ int rpm_sim_restart(struct rpm_sim *sim, uint32_t server)
     if (machine_of(sim, server)->serving)
         return 0;
     rpmi_world_tick(sim->world, RPMI_EV_POWER, server, UINT64_MAX - 1);
-    return rpmi_far_start(&sim->far[server]);
+    return rpmi_sim_server_start(&sim->server[server]);
 }
 
 int rpm_sim_step(struct rpm_sim *sim)

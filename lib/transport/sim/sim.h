@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h: the device model as a transport: a world with real pool services on its far CPUs, and
+ * sim.h: the device model as a transport: a world with real pool services on its server CPUs, and
  * links that are client machines in it.
  *
  * Invariants
@@ -19,16 +19,16 @@
 #include <librpm/sim.h>
 
 /* One area of a machine as the service sees it: through that machine's CPU. */
-struct rpmi_far_mem {
+struct rpmi_sim_mem {
     struct rpmi_mem mem;
     struct rpmi_machine *machine;
     enum rpmi_sim_place place;
 };
 
 /* The server process of one machine. */
-struct rpmi_far {
-    struct rpmi_far_mem pool;
-    struct rpmi_far_mem dram;
+struct rpmi_sim_server {
+    struct rpmi_sim_mem pool;
+    struct rpmi_sim_mem dram;
     struct rpmi_service *service; /* NULL: none ran yet, or it would not start */
     struct rpmi_rng entropy;
     uint32_t epoch;
@@ -36,7 +36,7 @@ struct rpmi_far {
 
 struct rpm_sim {
     struct rpmi_world *world;
-    struct rpmi_far far[RPMI_SIM_SERVERS_MAX];
+    struct rpmi_sim_server server[RPMI_SIM_SERVERS_MAX];
     uint32_t servers;
     uint32_t links; /* open */
 };
@@ -61,14 +61,14 @@ struct rpmi_sim_link {
 extern const struct rpmi_transport_ops rpmi_sim_transport;
 
 /* Format the pool of every machine and start its server process. */
-int rpmi_far_open(struct rpm_sim *sim, uint64_t seed);
+int rpmi_sim_server_open(struct rpm_sim *sim, uint64_t seed);
 
 /* Start the server process of a machine that has none. RPM_E_LOST: the power went meanwhile. */
-int rpmi_far_start(struct rpmi_far *far);
-void rpmi_far_close(struct rpmi_far *far);
+int rpmi_sim_server_start(struct rpmi_sim_server *server);
+void rpmi_sim_server_close(struct rpmi_sim_server *server);
 
 /* What the model calls back; its context is the sim. */
-struct rpmi_host rpmi_far_host(struct rpm_sim *sim);
+struct rpmi_host rpmi_sim_server_host(struct rpm_sim *sim);
 
 /* A link to a server of a world. Errors as connect. */
 int rpmi_sim_link_open(struct rpm_sim *sim, uint32_t server, const struct rpmi_link_opts *opts,

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
-#include "transport/far.h"
+#include "transport/remote.h"
 
 #include <string.h>
 
@@ -207,7 +207,7 @@ static int reap(struct rpmi_stream *stream, struct rpmi_done *done, uint32_t n)
 
         stream->reaped++;
         if (RPMI_UNLIKELY(status != 0))
-            (void)rpmi_fail(status, "%s", rpmi_far_why(status));
+            (void)rpmi_fail(status, "%s", rpmi_remote_why(status));
         if (status != 0 || slot->signaled)
             done[count++] = (struct rpmi_done){ .id = slot->id, .status = status };
     }

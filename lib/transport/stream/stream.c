@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "transport/far.h"
+#include "transport/remote.h"
 #include "transport/stream/tls.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_stream *stre
     stream->auth.depth = opts->depth;
     stream->auth.staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_PAGE_BYTES);
     (void)memcpy(stream->auth.pool, stream->name.endpoint.pool, sizeof(stream->auth.pool));
-    return rpmi_far_take_opts(opts, stream->secret);
+    return rpmi_remote_take_opts(opts, stream->secret);
 }
 
 static int take_url(const struct rpmi_url *url, struct rpmi_stream *stream)
@@ -121,7 +121,7 @@ static int same_ground(const struct rpmi_stream *stream, const struct rpmi_accep
 {
     if (stream->slots != now->depth)
         return rpmi_fail(RPM_E_NOCAP, "the server came back with another depth: open anew");
-    return rpmi_far_same_ground(&stream->link.facts, &now->facts);
+    return rpmi_remote_same_facts(&stream->link.facts, &now->facts);
 }
 
 static int redial(struct rpmi_link *link, uint64_t deadline_ns)
@@ -154,7 +154,7 @@ static int stream_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     rpmi_watch_drop(&stream->watch, stream->pipe.fd);
     rpmi_pipe_close(&stream->pipe);
     link->lost = RPM_E_LOST;
-    return rpmi_far_redial(link, redial, deadline_ns);
+    return rpmi_remote_redial(link, redial, deadline_ns);
 }
 
 /* Let answers in, and requests out, until there is a reply. */

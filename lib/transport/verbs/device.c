@@ -93,7 +93,7 @@ int rpmi_device_none(const struct rpmi_device_roots *roots)
 static void judge_flush(const struct ibv_device_attr_ex *attr, const struct rpmi_nic *nic,
                         struct rpm_device *device)
 {
-    static const char instead[] = "READ with DDIO off, or the far CPU, makes bytes durable";
+    static const char instead[] = "READ with DDIO off, or the server CPU, makes bytes durable";
 
     if (nic->flush)
         rpmi_device_yes(device, RPM_DEVICE_FLUSH);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * message.h: what client and server SEND each other over a queue pair. Reads and writes of memory
- * need no message; a message asks the far CPU for something, or answers.
+ * need no message; a message asks the server CPU for something, or answers.
  *
  *   auth     client  handshake.h's entry, the first message
  *   accept   server  handshake.h's sealed accept message, how many messages may be under way, the

@@ -385,7 +385,7 @@ static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
         return rpmi_fail(RPM_E_NOCAP, "this link does not carry operation %u", op->kind);
     RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES);
     if (op->kind == RPMI_OP_STEPS)
-        return 0; /* the far end judges each step */
+        return 0; /* the server judges each step */
     key = &verbs->key[op->key % RPMI_KEYS_MAX];
     if (op->key >= RPMI_KEYS_MAX || (key->rights & right) != right)
         return rpmi_fail(RPM_E_DENIED, "key %u does not carry that right", op->key);

@@ -2,10 +2,10 @@
 /*
  * reap.c: completions and messages in, outcomes out.
  *
- * Two things end an op: the completion of its last request, or, if the far CPU does it, the message
- * that counts its RPC requests as done. They arrive by different ways, so ops are told in the order
- * they were posted, each when its own end has come. What needs no report is passed over when
- * something later ended, or when its own request is known to be finished.
+ * Two things end an op: the completion of its last request, or, if the server CPU does it, the
+ * message that counts its RPC requests as done. They arrive by different ways, so ops are told in
+ * the order they were posted, each when its own end has come. What needs no report is passed over
+ * when something later ended, or when its own request is known to be finished.
  *
  * When the queue pair fails, the request it failed at gets the reason, all later ones are lost.
  *
@@ -18,7 +18,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "transport/far.h"
+#include "transport/remote.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -56,7 +56,7 @@ static const char *why(enum ibv_wc_status status)
     case IBV_WC_WR_FLUSH_ERR:
         return "the connection ended";
     case IBV_WC_REM_ACCESS_ERR:
-        return "the far NIC refused the access: the server is ending, or a newer writer claimed "
+        return "the remote NIC refused the access: the server is ending, or a newer writer claimed "
                "the log";
     default:
         return ibv_wc_status_str(status);
@@ -252,7 +252,7 @@ static bool writes(uint8_t kind)
            kind == RPMI_OP_FAA;
 }
 
-/* Why it failed: the request that broke the queue pair, and the RPC request that the far CPU
+/* Why it failed: the request that broke the queue pair, and the RPC request that the server CPU
  * refused, have their own reasons; the rest are lost. */
 static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
 {
@@ -261,7 +261,7 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
     if (sent->refused != 0)
         return sent->refused;
     if (verbs->rpc_status != 0 && sent->rpc == verbs->rpcs_done)
-        return rpmi_fail(verbs->rpc_status, "%s", rpmi_far_why(verbs->rpc_status));
+        return rpmi_fail(verbs->rpc_status, "%s", rpmi_remote_why(verbs->rpc_status));
     if (verbs->broken && sent->rpc == 0 && !verbs->told_failure) {
         verbs->told_failure = true;
         status = verbs->broken_status;

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "transport/far.h"
+#include "transport/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static int parse_url(const struct rpmi_url *url, struct rpmi_verbs_opts *opts)
 
 static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_verbs *verbs)
 {
-    int err = rpmi_far_take_opts(opts, verbs->secret);
+    int err = rpmi_remote_take_opts(opts, verbs->secret);
 
     if (err != 0)
         return err;
@@ -103,7 +103,7 @@ static void settle(struct rpmi_verbs *verbs, const struct rpmi_accept *accepted)
     if (verbs->qp.ex == NULL || !verbs->nic.atomic_write)
         verbs->link.facts.atomic_write = RPM_NO;
     if (verbs->qp.ex == NULL || !verbs->nic.flush) {
-        verbs->link.facts.native_flush = RPM_NO; /* the far end has it, we do not */
+        verbs->link.facts.native_flush = RPM_NO; /* the server has it, we do not */
         verbs->link.facts.methods &= ~(1u << RPM_METHOD_FLUSH);
     }
     verbs->link.client = accepted->client;
@@ -171,7 +171,7 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
     if (err != 0)
         return err;
     settle(verbs, &accepted);
-    err = rpmi_far_same_ground(&before, &verbs->link.facts);
+    err = rpmi_remote_same_facts(&before, &verbs->link.facts);
     if (err == 0)
         err = watch_both(verbs);
     if (err == 0)
@@ -186,7 +186,7 @@ static int verbs_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
 {
     rpmi_verbs_hang_up(rpmi_verbs_of(link));
     link->lost = RPM_E_LOST;
-    return rpmi_far_redial(link, redial, deadline_ns);
+    return rpmi_remote_redial(link, redial, deadline_ns);
 }
 
 /* What an answer grants or takes back. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verbs.h: the client side of verbs: one reliable queue pair, one completion queue, registered
- * staging memory. What the NIC carries out needs nobody at the far end; messages do.
+ * staging memory. What the NIC carries out does not need the server CPU; messages do.
  *
  * Invariants
  *   requests in the send queue <= its length: every one is counted out and in

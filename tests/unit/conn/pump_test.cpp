@@ -283,7 +283,7 @@ TEST_CASE("pump: a link that takes ops one by one gets them all", "[unit]")
     CHECK(pumped.conn.link->ops == 40);
 }
 
-TEST_CASE("pump: WAIT holds the rest back until the far end has answered", "[unit]")
+TEST_CASE("pump: WAIT holds the rest back until the server has answered", "[unit]")
 {
     Pumped pumped;
     uint64_t at = 0;

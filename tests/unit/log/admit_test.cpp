@@ -14,7 +14,7 @@ namespace
 constexpr uint64_t HEADER = 36864; // of the first log in a pool
 }
 
-TEST_CASE("admit: only a full ring asks the far end where the log begins", "[unit]")
+TEST_CASE("admit: only a full ring asks the server where the log begins", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -57,7 +57,7 @@ TEST_CASE("admit: space is reused only once the trim that freed it is durable", 
     CHECK(rpm_log_trim(log, 640) == RPM_E_IO);
     bool heals = GENERATE(false, true);
     if (heals)
-        append(log, "new"); // the far end made it durable before it answered
+        append(log, "new"); // the server made it durable before it answered
     other.close();
     log.close();
     server.power_cut();

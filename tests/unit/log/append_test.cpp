@@ -308,7 +308,7 @@ TEST_CASE("append: staging memory of odd size takes the largest record", "[unit]
 
 TEST_CASE("append: nothing is read from staging memory that was given away again", "[unit]")
 {
-    // Payloads are looked at when the far end carries the op out: all must arrive whole.
+    // Payloads are looked at when the server carries the op out: all must arrive whole.
     EACH_KIND(kind);
     rpm_log_opts opts = rpm_log_opts_init();
     Server server;

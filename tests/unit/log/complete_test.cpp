@@ -3,7 +3,7 @@
 
 using namespace loop;
 
-TEST_CASE("complete: each append completes once, in order, however the far end dawdles", "[unit]")
+TEST_CASE("complete: each append completes once, in order, however the server dawdles", "[unit]")
 {
     EACH_KIND(kind);
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -153,7 +153,7 @@ TEST_CASE("complete: unknown completions not yet polled are outcomes only; good 
     CHECK(done[0].status == 0);
 }
 
-TEST_CASE("complete: a far end that does not answer is a deadline, not a hang", "[unit]")
+TEST_CASE("complete: a server that does not answer is a deadline, not a hang", "[unit]")
 {
     EACH_KIND(kind);
     if (kind.setup.places)

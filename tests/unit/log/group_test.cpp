@@ -55,7 +55,7 @@ TEST_CASE("group: each method turns one record into its ops", "[unit]")
             CHECK(ops[i].kind == row.kinds[i]);
         CHECK(ops[0].len == 128);
         CHECK(ops[0].offset == 4096);
-        // Header, payload and zeros lie in one piece; what copies at the far end needs no zeros.
+        // Header, payload and zeros lie in one piece; what copies at the server needs no zeros.
         CHECK(ops[0].head_bytes == 0);
         CHECK(ops[0].body_bytes == (row.method == RPM_METHOD_COPY ? 124 : 128));
         CHECK((ops.back().flags & RPMI_OP_SIGNALED) != 0);

@@ -55,7 +55,7 @@ size_t random_length(rpmi_rng *rng)
 
 } // namespace
 
-TEST_CASE("lane: the far memory is the same as the ordinary way leaves it", "[unit]")
+TEST_CASE("lane: the remote memory is the same as the ordinary way leaves it", "[unit]")
 {
     uint32_t line_bytes = GENERATE(64u, 256u);
     World lane(true, line_bytes);

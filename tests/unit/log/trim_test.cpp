@@ -150,7 +150,7 @@ TEST_CASE("trim: the new head is durable when it is answered", "[unit]")
     CHECK(info(after).records == 25);
 }
 
-TEST_CASE("trim: a far end that cannot make it durable says so, and nothing is reused", "[unit]")
+TEST_CASE("trim: a server that cannot make it durable says so, and nothing is reused", "[unit]")
 {
     Server server;
     Conn conn(server, placing());

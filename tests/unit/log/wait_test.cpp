@@ -53,7 +53,7 @@ TEST_CASE("wait: a limit of the caller's ends nothing, the connection's does", "
     CHECK(server.now_ns - begin < 600000);
     CHECK(conn.link->link.lost == 0);
     CHECK(wait_for(log, done, 8, 1, 0) == 0);
-    // Short waits add up: the far end has been silent for a millisecond at the fourth.
+    // Short waits add up: the server has been silent for a millisecond at the fourth.
     int n = 0;
     for (int i = 0; i < 4 && n == 0; i++)
         n = wait_for(log, done, 8, 1, 300);

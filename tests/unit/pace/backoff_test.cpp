@@ -11,8 +11,8 @@ extern "C" {
 namespace
 {
 
-// Clients that want one lock. Each try, and each release, is an atomic that the far NIC carries out
-// in turn, one in so many nanoseconds, half a round trip after it was sent.
+// Clients that want one lock. Each try, and each release, is an atomic that the remote NIC carries
+// out in turn, one in so many nanoseconds, half a round trip after it was sent.
 struct World {
     struct Event {
         uint64_t at_ns;

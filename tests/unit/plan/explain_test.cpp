@@ -115,7 +115,7 @@ TEST_CASE("explain: each method has its ops", "[unit]")
           "cost: 1 op, 1 round trip\n");
     CHECK(wire(eadr(RPM_METHOD_MESSAGE), request) ==
           "op 1: write 128 bytes <- method message; H6\n"
-          "op 2: message: the far CPU flushes the range of 128 bytes <- method message; H9\n"
+          "op 2: message: the server CPU flushes the range of 128 bytes <- method message; H9\n"
           "cost: 2 ops, 1 round trip\n");
 }
 

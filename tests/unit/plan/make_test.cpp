@@ -66,7 +66,7 @@ TEST_CASE("make: one-sided, all hints off", "[unit]")
     CHECK(plan.chained == 0);
 }
 
-TEST_CASE("make: the far CPU copies, hints on and off", "[unit]")
+TEST_CASE("make: the server CPU copies, hints on and off", "[unit]")
 {
     rpm_request request = request_of(RPM_REQUEST_APPEND);
     rpm_plan plan = made(nvm(RPM_YES, RPM_METHOD_COPY), request);

@@ -21,7 +21,7 @@ TEST_CASE("refuse: no domain tells how to declare one", "[unit]")
     CHECK_THAT(rpm_last_error(), Contains("rpm-server --domain"));
 }
 
-TEST_CASE("refuse: DDIO on tells to switch it off or to ask the far CPU", "[unit]")
+TEST_CASE("refuse: DDIO on tells to switch it off or to ask the server CPU", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_YES, bit(RPM_METHOD_READ));
 

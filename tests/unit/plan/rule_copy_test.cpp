@@ -50,7 +50,7 @@ TEST_CASE("rule_copy: nothing is written back where caches survive or nothing do
     CHECK(plan_of(nvm(domain, RPM_METHOD_COPY), without(request, 4)).copy == RPM_COPY_STORE);
 }
 
-TEST_CASE("rule_copy: below durable the far CPU leaves bytes in its caches", "[unit]")
+TEST_CASE("rule_copy: below durable the server CPU leaves bytes in its caches", "[unit]")
 {
     rpm_request request = request_of(RPM_REQUEST_APPEND, GENERATE(RPM_VISIBLE, RPM_PROCESS));
     rpm_facts facts = nvm(RPM_DOMAIN_ADR, RPM_METHOD_COPY);

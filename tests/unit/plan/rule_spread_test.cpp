@@ -23,7 +23,7 @@ bool spreads(const rpm_facts &facts, const rpm_request &request)
 
 } // namespace
 
-TEST_CASE("rule_spread: H2 spreads what the far CPU writes", "[unit]")
+TEST_CASE("rule_spread: H2 spreads what the server CPU writes", "[unit]")
 {
     rpm_request request =
         request_of(GENERATE(RPM_REQUEST_APPEND, RPM_REQUEST_BATCH, RPM_REQUEST_WRITE));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "unit/pool/far.h"
+#include "unit/pool/server.h"
 
 extern "C" {
 #include "base/rng.h"
@@ -10,7 +10,7 @@ namespace
 
 constexpr uint64_t HEADER = 36864;
 
-struct ClaimFar : Far {
+struct ClaimFar : PoolServer {
     uint32_t me = client();
     uint32_t you = client();
     uint32_t mine;
@@ -36,214 +36,218 @@ struct ClaimFar : Far {
 TEST_CASE("claim: the first gets the log, the second is refused, a takeover shuts the first out",
           "[unit]")
 {
-    ClaimFar far;
+    ClaimFar server;
     uint64_t claims;
     uint64_t fenced;
 
-    rpmi_reply first = far.claim(far.me, far.mine);
+    rpmi_reply first = server.claim(server.me, server.mine);
     REQUIRE(first.status == 0);
     CHECK(first.epoch == 1);
-    CHECK(far.guard() == 1);
-    CHECK(far.access(far.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == 0);
-    CHECK(far.access(far.me, first.key, 4095, 64, RPMI_RIGHT_WRITE) == RPM_E_DENIED); // the header
-    CHECK(far.claim(far.you, far.yours).status == RPM_E_OWNED);
-    CHECK(far.claim(far.me, far.mine).status == RPM_E_OWNED);
+    CHECK(server.guard() == 1);
+    CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == 0);
+    CHECK(server.access(server.me, first.key, 4095, 64, RPMI_RIGHT_WRITE) ==
+          RPM_E_DENIED); // the header
+    CHECK(server.claim(server.you, server.yours).status == RPM_E_OWNED);
+    CHECK(server.claim(server.me, server.mine).status == RPM_E_OWNED);
 
-    rpmi_reply second = far.claim(far.you, far.yours, RPMI_CALL_TAKEOVER);
+    rpmi_reply second = server.claim(server.you, server.yours, RPMI_CALL_TAKEOVER);
     REQUIRE(second.status == 0);
     CHECK(second.epoch == 2);
-    CHECK(far.access(far.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == RPM_E_FENCED);
-    CHECK(far.access(far.me, first.key, 4096, 64, RPMI_RIGHT_READ) == RPM_E_FENCED);
-    CHECK(far.access(far.me, far.mine, 4096, 64, RPMI_RIGHT_READ) == 0);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, first.key).status == RPM_E_FENCED);
-    rpmi_service_counters(far.service, &claims, &fenced);
+    CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == RPM_E_FENCED);
+    CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_READ) == RPM_E_FENCED);
+    CHECK(server.access(server.me, server.mine, 4096, 64, RPMI_RIGHT_READ) == 0);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, first.key).status == RPM_E_FENCED);
+    rpmi_service_counters(server.service, &claims, &fenced);
     CHECK(claims == 2);
     CHECK(fenced == 1);
 
     // Giving the revoked key back does not end the other's claim; giving the live one does.
-    CHECK(far.with_key(far.me, RPMI_CALL_CLOSE, first.key).status == 0);
-    CHECK(far.claim(far.me, far.mine).status == RPM_E_OWNED);
-    CHECK(far.with_key(far.you, RPMI_CALL_CLOSE, second.key).status == 0);
-    CHECK(far.claim(far.me, far.mine).epoch == 3);
+    CHECK(server.with_key(server.me, RPMI_CALL_CLOSE, first.key).status == 0);
+    CHECK(server.claim(server.me, server.mine).status == RPM_E_OWNED);
+    CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, second.key).status == 0);
+    CHECK(server.claim(server.me, server.mine).epoch == 3);
 }
 
 TEST_CASE("claim: one that resumes is granted until another writer claims, over restarts too",
           "[unit]")
 {
-    ClaimFar far;
-    rpmi_reply first = far.claim(far.me, far.mine);
+    ClaimFar server;
+    rpmi_reply first = server.claim(server.me, server.mine);
     auto resume = [&](uint32_t client, uint32_t key) {
-        return far.with_key(client, RPMI_CALL_CLAIM, key, first.epoch, RPMI_CALL_RESUME);
+        return server.with_key(client, RPMI_CALL_CLAIM, key, first.epoch, RPMI_CALL_RESUME);
     };
 
     REQUIRE(first.status == 0);
     for (uint32_t again = 1; again <= 3; again++) // the client has not heard of those before
-        CHECK(resume(far.you, far.yours).epoch == first.epoch + again);
-    REQUIRE(far.reborn() == 0);
-    far.me = far.client();
-    far.mine = far.open(far.me, "log", RPM_KIND_LOG).key;
-    far.you = far.client();
-    far.yours = far.open(far.you, "log", RPM_KIND_LOG).key;
-    CHECK(resume(far.me, far.mine).epoch == first.epoch + 4);
-    rpmi_reply other = far.claim(far.you, far.yours, RPMI_CALL_TAKEOVER);
+        CHECK(resume(server.you, server.yours).epoch == first.epoch + again);
+    REQUIRE(server.reborn() == 0);
+    server.me = server.client();
+    server.mine = server.open(server.me, "log", RPM_KIND_LOG).key;
+    server.you = server.client();
+    server.yours = server.open(server.you, "log", RPM_KIND_LOG).key;
+    CHECK(resume(server.me, server.mine).epoch == first.epoch + 4);
+    rpmi_reply other = server.claim(server.you, server.yours, RPMI_CALL_TAKEOVER);
     REQUIRE(other.status == 0);
-    CHECK(resume(far.me, far.mine).status == RPM_E_FENCED);
-    CHECK(far.guard() == other.epoch);
-    CHECK(far.with_key(far.you, RPMI_CALL_SEAL, other.key).status == 0); // it was not fenced
-    REQUIRE(far.reborn() == 0);
-    far.me = far.client();
-    far.mine = far.open(far.me, "log", RPM_KIND_LOG).key;
-    CHECK(resume(far.me, far.mine).status == RPM_E_FENCED);
+    CHECK(resume(server.me, server.mine).status == RPM_E_FENCED);
+    CHECK(server.guard() == other.epoch);
+    CHECK(server.with_key(server.you, RPMI_CALL_SEAL, other.key).status == 0); // it was not fenced
+    REQUIRE(server.reborn() == 0);
+    server.me = server.client();
+    server.mine = server.open(server.me, "log", RPM_KIND_LOG).key;
+    CHECK(resume(server.me, server.mine).status == RPM_E_FENCED);
 }
 
 TEST_CASE("claim: a client that goes takes its claim with it", "[unit]")
 {
-    ClaimFar far;
+    ClaimFar server;
 
-    REQUIRE(far.claim(far.me, far.mine).status == 0);
-    rpmi_service_detach(far.service, far.me);
-    rpmi_reply next = far.claim(far.you, far.yours);
+    REQUIRE(server.claim(server.me, server.mine).status == 0);
+    rpmi_service_detach(server.service, server.me);
+    rpmi_reply next = server.claim(server.you, server.yours);
     CHECK(next.status == 0);
     CHECK(next.epoch == 2);
 }
 
 TEST_CASE("claim: an epoch is handed out once, sealed or not, over restarts too", "[unit]")
 {
-    ClaimFar far;
+    ClaimFar server;
 
-    CHECK(far.claim(far.me, far.mine).epoch == 1);
-    REQUIRE(far.reborn() == 0);
-    uint32_t me = far.client();
-    uint32_t key = far.open(me, "log", RPM_KIND_LOG).key;
-    CHECK(far.claim(me, key).epoch == 2);
+    CHECK(server.claim(server.me, server.mine).epoch == 1);
+    REQUIRE(server.reborn() == 0);
+    uint32_t me = server.client();
+    uint32_t key = server.open(me, "log", RPM_KIND_LOG).key;
+    CHECK(server.claim(me, key).epoch == 2);
     // The guard's word has no checksum: lower than the head's epoch it is not believed.
-    rpmi_service_detach(far.service, me);
-    me = far.client();
-    key = far.open(me, "log", RPM_KIND_LOG).key;
-    rpmi_reply third = far.claim(me, key);
-    REQUIRE(far.with_key(me, RPMI_CALL_SEAL, third.key).status == 0);
-    rpmi_service_detach(far.service, me);
-    rpmi_store64(&far.pool.bytes[HEADER + RPMI_GUARD_OFFSET], 0);
-    me = far.client();
-    key = far.open(me, "log", RPM_KIND_LOG).key;
-    CHECK(far.claim(me, key).epoch == 4);
-    rpmi_service_detach(far.service, me);
+    rpmi_service_detach(server.service, me);
+    me = server.client();
+    key = server.open(me, "log", RPM_KIND_LOG).key;
+    rpmi_reply third = server.claim(me, key);
+    REQUIRE(server.with_key(me, RPMI_CALL_SEAL, third.key).status == 0);
+    rpmi_service_detach(server.service, me);
+    rpmi_store64(&server.pool.bytes[HEADER + RPMI_GUARD_OFFSET], 0);
+    me = server.client();
+    key = server.open(me, "log", RPM_KIND_LOG).key;
+    CHECK(server.claim(me, key).epoch == 4);
+    rpmi_service_detach(server.service, me);
     for (uint64_t word : { uint64_t(UINT32_MAX), uint64_t(1) << 32, UINT64_MAX }) {
-        rpmi_store64(&far.pool.bytes[HEADER + RPMI_GUARD_OFFSET], word);
-        me = far.client();
-        key = far.open(me, "log", RPM_KIND_LOG).key;
-        CHECK(far.claim(me, key).status == RPM_E_CORRUPT); // used up
-        rpmi_service_detach(far.service, me);
+        rpmi_store64(&server.pool.bytes[HEADER + RPMI_GUARD_OFFSET], word);
+        me = server.client();
+        key = server.open(me, "log", RPM_KIND_LOG).key;
+        CHECK(server.claim(me, key).status == RPM_E_CORRUPT); // used up
+        rpmi_service_detach(server.service, me);
     }
 }
 
 TEST_CASE("claim: only logs, with a key of one's own", "[unit]")
 {
-    ClaimFar far;
-    uint32_t region = far.open(far.me, "r", RPM_KIND_REGION, 100).key;
+    ClaimFar server;
+    uint32_t region = server.open(server.me, "r", RPM_KIND_REGION, 100).key;
 
-    CHECK(far.claim(far.me, region).status == RPM_E_DENIED);
-    CHECK(far.claim(far.me, 77).status == RPM_E_DENIED);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, far.mine).status == RPM_E_DENIED);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, region).status == RPM_E_DENIED);
-    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, region, 64).status == RPM_E_DENIED);
-    CHECK(far.guard() == 0);
+    CHECK(server.claim(server.me, region).status == RPM_E_DENIED);
+    CHECK(server.claim(server.me, 77).status == RPM_E_DENIED);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, server.mine).status == RPM_E_DENIED);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, region).status == RPM_E_DENIED);
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, region, 64).status == RPM_E_DENIED);
+    CHECK(server.guard() == 0);
 }
 
 TEST_CASE("claim: sealing sets base and epoch, once for a claim, within bounds", "[unit]")
 {
-    ClaimFar far;
-    rpmi_reply claim = far.claim(far.me, far.mine);
+    ClaimFar server;
+    rpmi_reply claim = server.claim(server.me, server.mine);
 
     for (uint64_t lsn : { uint64_t(1), uint64_t(8192 + 64), UINT64_MAX, UINT64_MAX - 63 })
-        CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, lsn).status == RPM_E_RANGE);
-    CHECK(far.head(HEADER).epoch == 0);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
-    rpmi_head head = far.head(HEADER);
+        CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, lsn).status == RPM_E_RANGE);
+    CHECK(server.head(HEADER).epoch == 0);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
+    rpmi_head head = server.head(HEADER);
     CHECK(head.epoch == 1);
     CHECK(head.base_lsn == 640);
     CHECK(head.turn == 2);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 640).status == RPM_E_DENIED);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == RPM_E_DENIED);
 }
 
 TEST_CASE("claim: trims only go up, and stay within the ring", "[unit]")
 {
-    ClaimFar far;
+    ClaimFar server;
 
-    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 8192 + 64).status == RPM_E_RANGE);
-    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 100).status == RPM_E_RANGE);
-    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, UINT64_MAX - 63).status == RPM_E_RANGE);
-    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 8192).status == 0);
-    CHECK(far.with_key(far.you, RPMI_CALL_TRIM, far.yours, 640).status == 0); // lower: nothing
-    CHECK(far.head(HEADER).trim_lsn == 8192);
-    rpmi_reply claim = far.claim(far.me, far.mine);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 8128).status == RPM_E_RANGE);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 8192).status == 0);
-    CHECK(far.head(HEADER).trim_lsn == 8192);
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 8192 + 64).status == RPM_E_RANGE);
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 100).status == RPM_E_RANGE);
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, UINT64_MAX - 63).status ==
+          RPM_E_RANGE);
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 8192).status == 0);
+    CHECK(server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 640).status ==
+          0); // lower: nothing
+    CHECK(server.head(HEADER).trim_lsn == 8192);
+    rpmi_reply claim = server.claim(server.me, server.mine);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 8128).status == RPM_E_RANGE);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 8192).status == 0);
+    CHECK(server.head(HEADER).trim_lsn == 8192);
 }
 
 TEST_CASE("claim: power fails at any persist, and the head is the old one or the new one", "[unit]")
 {
     for (uint32_t step = 1; step < 12; step++) {
-        ClaimFar far;
+        ClaimFar server;
         uint64_t trimmed = 0;
         uint32_t sealed = 0;
         rpmi_reply claim;
 
         CAPTURE(step);
-        far.pool.fail_persist_at = step;
-        claim = far.claim(far.me, far.mine);
-        if (claim.status == 0 && far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 4096).status == 0)
+        server.pool.fail_persist_at = step;
+        claim = server.claim(server.me, server.mine);
+        if (claim.status == 0 &&
+            server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 4096).status == 0)
             sealed = 1;
         for (uint64_t lsn = 64; lsn <= 640; lsn += 64)
-            if (far.with_key(far.me, RPMI_CALL_TRIM, far.mine, lsn).status == 0)
+            if (server.with_key(server.me, RPMI_CALL_TRIM, server.mine, lsn).status == 0)
                 trimmed = lsn;
             else
                 break;
-        far.pool.fail_persist_at = 0;
-        REQUIRE(far.reborn() == 0);
-        rpmi_head head = far.head(HEADER);
+        server.pool.fail_persist_at = 0;
+        REQUIRE(server.reborn() == 0);
+        rpmi_head head = server.head(HEADER);
         // What was answered holds; what was not may.
         CHECK(head.trim_lsn >= trimmed);
         CHECK(head.trim_lsn <= trimmed + 64);
         CHECK(head.epoch >= sealed);
-        uint32_t me = far.client();
-        uint32_t key = far.open(me, "log", RPM_KIND_LOG).key;
-        CHECK(far.claim(me, key).epoch == (claim.status == 0 ? 2 : 1));
+        uint32_t me = server.client();
+        uint32_t key = server.open(me, "log", RPM_KIND_LOG).key;
+        CHECK(server.claim(me, key).epoch == (claim.status == 0 ? 2 : 1));
     }
 }
 
 TEST_CASE("claim: after a failed persist nothing is answered before the head is durable", "[unit]")
 {
-    ClaimFar far;
+    ClaimFar server;
 
-    far.pool.fail_persist_at = 1;
-    CHECK(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 640).status == RPM_E_IO);
-    CHECK(far.head(HEADER).trim_lsn == 640);
-    far.pool.fail_persist_at = 1;
-    CHECK(far.with_key(far.you, RPMI_CALL_TRIM, far.yours, 0).status == RPM_E_IO);
-    rpmi_reply reply = far.with_key(far.you, RPMI_CALL_TRIM, far.yours, 0);
+    server.pool.fail_persist_at = 1;
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 640).status == RPM_E_IO);
+    CHECK(server.head(HEADER).trim_lsn == 640);
+    server.pool.fail_persist_at = 1;
+    CHECK(server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 0).status == RPM_E_IO);
+    rpmi_reply reply = server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 0);
     CHECK(reply.status == 0);
     CHECK(reply.value == 640);
-    REQUIRE(far.reborn() == 0);
-    CHECK(far.head(HEADER).trim_lsn == 640);
+    REQUIRE(server.reborn() == 0);
+    CHECK(server.head(HEADER).trim_lsn == 640);
 }
 
 TEST_CASE("claim: any byte of the heads flipped leaves the head, and it is mended", "[unit]")
 {
-    ClaimFar far;
-    rpmi_reply claim = far.claim(far.me, far.mine);
+    ClaimFar server;
+    rpmi_reply claim = server.claim(server.me, server.mine);
 
-    REQUIRE(far.with_key(far.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
-    REQUIRE(far.with_key(far.me, RPMI_CALL_TRIM, far.mine, 64).status == 0);
-    rpmi_service_detach(far.service, far.me);
-    std::vector<unsigned char> good = far.pool.bytes;
+    REQUIRE(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
+    REQUIRE(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 64).status == 0);
+    rpmi_service_detach(server.service, server.me);
+    std::vector<unsigned char> good = server.pool.bytes;
 
     rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
     for (uint64_t at = 0; at < 2048; at++) {
-        far.pool.bytes = good;
-        far.pool.bytes[HEADER + at] ^= 0x41;
-        rpmi_reply next = far.claim(far.you, far.yours);
+        server.pool.bytes = good;
+        server.pool.bytes[HEADER + at] ^= 0x41;
+        rpmi_reply next = server.claim(server.you, server.yours);
         CAPTURE(at);
         // The claim word is eight bytes without a checksum: higher epochs, or none left.
         if (next.status == 0)
@@ -251,23 +255,24 @@ TEST_CASE("claim: any byte of the heads flipped leaves the head, and it is mende
         else
             CHECK((next.status == RPM_E_CORRUPT && at >= RPMI_GUARD_OFFSET));
         if (next.status == 0) {
-            CHECK(memcmp(&far.pool.bytes[HEADER + 256], &good[HEADER + 256], 64) == 0);
-            CHECK(memcmp(&far.pool.bytes[HEADER + 768], &good[HEADER + 768], 64) == 0);
-            CHECK(far.head(HEADER).trim_lsn == 64);
-            CHECK(far.head(HEADER).base_lsn == 640);
-            CHECK(far.with_key(far.you, RPMI_CALL_SEAL, next.key, 640).status == 0);
-            CHECK(far.with_key(far.you, RPMI_CALL_CLOSE, next.key).status == 0);
+            CHECK(memcmp(&server.pool.bytes[HEADER + 256], &good[HEADER + 256], 64) == 0);
+            CHECK(memcmp(&server.pool.bytes[HEADER + 768], &good[HEADER + 768], 64) == 0);
+            CHECK(server.head(HEADER).trim_lsn == 64);
+            CHECK(server.head(HEADER).base_lsn == 640);
+            CHECK(server.with_key(server.you, RPMI_CALL_SEAL, next.key, 640).status == 0);
+            CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, next.key).status == 0);
         }
     }
     // All of them, and all but one of an older one: nothing is believed.
     for (uint64_t at = 0; at < 64; at++) {
-        far.pool.bytes = good;
-        far.pool.bytes[HEADER + at] ^= 1;
-        far.pool.bytes[HEADER + 512 + at] ^= 1;
-        far.pool.bytes[HEADER + 256 + at] ^= 1;
-        far.pool.bytes[HEADER + 768 + at] ^= at % 2;
-        CHECK(far.claim(far.you, far.yours).status == RPM_E_CORRUPT);
-        CHECK(far.with_key(far.you, RPMI_CALL_TRIM, far.yours, 128).status == RPM_E_CORRUPT);
+        server.pool.bytes = good;
+        server.pool.bytes[HEADER + at] ^= 1;
+        server.pool.bytes[HEADER + 512 + at] ^= 1;
+        server.pool.bytes[HEADER + 256 + at] ^= 1;
+        server.pool.bytes[HEADER + 768 + at] ^= at % 2;
+        CHECK(server.claim(server.you, server.yours).status == RPM_E_CORRUPT);
+        CHECK(server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 128).status ==
+              RPM_E_CORRUPT);
     }
     rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
 }
@@ -319,23 +324,23 @@ TEST_CASE("claim: an older direct writer that will not stop is said to be in the
 
 TEST_CASE("claim: a head that cannot be counted on is refused, and stays", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
-    rpmi_reply log = far.open(me, "log", RPM_KIND_LOG, 8192);
+    PoolServer server;
+    uint32_t me = server.client();
+    rpmi_reply log = server.open(me, "log", RPM_KIND_LOG, 8192);
     uint64_t header = log.offset;
-    rpmi_head head = far.head(header);
+    rpmi_head head = server.head(header);
 
     REQUIRE(log.status == 0);
     head.turn = RPMI_HEAD_LIMIT - 1;
     for (uint32_t copy = 0; copy < RPMI_HEAD_COPIES; copy++)
-        rpmi_head_put(&far.pool.bytes[header + 256 * uint64_t{ rpmi_head_slot(head.turn, copy) }],
-                      &head);
-    rpmi_reply claim = far.with_key(me, RPMI_CALL_CLAIM, log.key);
+        rpmi_head_put(
+            &server.pool.bytes[header + 256 * uint64_t{ rpmi_head_slot(head.turn, copy) }], &head);
+    rpmi_reply claim = server.with_key(me, RPMI_CALL_CLAIM, log.key);
     REQUIRE(claim.status == 0);
-    CHECK(far.with_key(me, RPMI_CALL_SEAL, claim.key, 0).status == RPM_E_CORRUPT);
-    CHECK(far.with_key(me, RPMI_CALL_TRIM, log.key, 64).status == RPM_E_CORRUPT);
-    CHECK(far.head(header).turn == head.turn);
-    CHECK(far.head(header).trim_lsn == 0);
+    CHECK(server.with_key(me, RPMI_CALL_SEAL, claim.key, 0).status == RPM_E_CORRUPT);
+    CHECK(server.with_key(me, RPMI_CALL_TRIM, log.key, 64).status == RPM_E_CORRUPT);
+    CHECK(server.head(header).turn == head.turn);
+    CHECK(server.head(header).trim_lsn == 0);
 }
 
 namespace
@@ -401,41 +406,41 @@ struct RepairFar : ClaimFar {
 
 TEST_CASE("claim: a head that is gone is named with its reason, and can be repaired", "[unit]")
 {
-    RepairFar far;
+    RepairFar server;
     uint32_t slots = GENERATE(15u, 13u, 7u, 1u, 0u);
     uint64_t word = GENERATE(uint64_t{ 1 }, UINT64_MAX, uint64_t{ UINT32_MAX });
     bool sound = slots < 2 && word == 1;
 
     CAPTURE(slots, word);
     rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
-    far.damage(slots);
-    rpmi_store64(&far.pool.bytes[HEADER + RPMI_GUARD_OFFSET], word);
+    server.damage(slots);
+    rpmi_store64(&server.pool.bytes[HEADER + RPMI_GUARD_OFFSET], word);
     if (!sound) {
-        rpmi_reply refused = far.claim(far.you, far.yours);
+        rpmi_reply refused = server.claim(server.you, server.yours);
         CHECK(refused.status == RPM_E_CORRUPT);
         CHECK(std::string(refused.text).find("needs 'rpm-log repair': ") != std::string::npos);
         CHECK((std::string(refused.text).find(slots == 15 ? "slot 0 has a wrong checksum" : "") !=
                std::string::npos));
     }
-    rpmi_reply claim = far.repair_claim(7);
+    rpmi_reply claim = server.repair_claim(7);
     REQUIRE(claim.status == 0);
     CHECK(claim.epoch == 8);
-    CHECK(far.repair_seal(claim.key, 64, 640).status == 0);
-    far.check_whole(64, 640, 8);
-    CHECK(far.with_key(far.you, RPMI_CALL_CLOSE, claim.key).status == 0);
-    rpmi_reply next = far.claim(far.me, far.mine);
+    CHECK(server.repair_seal(claim.key, 64, 640).status == 0);
+    server.check_whole(64, 640, 8);
+    CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, claim.key).status == 0);
+    rpmi_reply next = server.claim(server.me, server.mine);
     CHECK(next.epoch == 9);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, next.key, 640).status == 0);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, next.key, 640).status == 0);
     rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
 }
 
 TEST_CASE("claim: a repair keeps to the log's limits and to what valid slots say", "[unit]")
 {
-    RepairFar far;
+    RepairFar server;
 
-    far.damage(4 + 8);
-    CHECK(far.repair_claim(UINT32_MAX).status == RPM_E_CORRUPT);
-    rpmi_reply claim = far.repair_claim(0);
+    server.damage(4 + 8);
+    CHECK(server.repair_claim(UINT32_MAX).status == RPM_E_CORRUPT);
+    rpmi_reply claim = server.repair_claim(0);
     REQUIRE(claim.status == 0);
     CHECK(claim.epoch == 2); // above that of the valid slots
     for (auto [trim, base] : std::vector<std::pair<uint64_t, uint64_t>>{
@@ -447,20 +452,21 @@ TEST_CASE("claim: a repair keeps to the log's limits and to what valid slots say
              { RPMI_HEAD_LIMIT, RPMI_HEAD_LIMIT }, // never reached
              { UINT64_MAX - 63, UINT64_MAX - 63 } }) {
         CAPTURE(trim, base);
-        CHECK(far.repair_seal(claim.key, trim, base).status == RPM_E_RANGE);
+        CHECK(server.repair_seal(claim.key, trim, base).status == RPM_E_RANGE);
     }
-    CHECK(far.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == 0);
-    far.check_whole(8192 - 64, 8192 + 640, 2);
-    CHECK(far.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == RPM_E_DENIED);
+    CHECK(server.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == 0);
+    server.check_whole(8192 - 64, 8192 + 640, 2);
+    CHECK(server.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == RPM_E_DENIED);
     // A living writer is not repaired away, unless that is asked for.
-    CHECK(far.with_key(far.you, RPMI_CALL_CLOSE, claim.key).status == 0);
-    rpmi_reply writer = far.claim(far.me, far.mine);
+    CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, claim.key).status == 0);
+    rpmi_reply writer = server.claim(server.me, server.mine);
     REQUIRE(writer.status == 0);
-    CHECK(far.repair_claim(0).status == RPM_E_OWNED);
-    claim = far.repair_claim(0, RPMI_CALL_TAKEOVER);
+    CHECK(server.repair_claim(0).status == RPM_E_OWNED);
+    claim = server.repair_claim(0, RPMI_CALL_TAKEOVER);
     REQUIRE(claim.status == 0);
     CHECK(claim.epoch == 4);
-    CHECK(far.with_key(far.me, RPMI_CALL_SEAL, writer.key, 8192 + 640).status == RPM_E_FENCED);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, writer.key, 8192 + 640).status ==
+          RPM_E_FENCED);
 }
 
 TEST_CASE("claim: a repair that a power cut ends early left a log that opens, or is repaired again",
@@ -475,37 +481,37 @@ TEST_CASE("claim: a repair that a power cut ends early left a log that opens, or
     // The claim word; what is kept of the ring, in one piece or two; two pairs of slots.
     for (uint32_t persist = 1; persist <= 5; persist++) {
         for (uint64_t seed = 0; seed < 40; seed++) {
-            RepairFar far;
+            RepairFar server;
             rpmi_rng rng;
 
             CAPTURE(persist, seed);
-            far.damage(slots);
-            far.pool.fail_persist_at = persist;
-            rpmi_reply claim = far.repair_claim(7);
+            server.damage(slots);
+            server.pool.fail_persist_at = persist;
+            rpmi_reply claim = server.repair_claim(7);
             if (claim.status == 0)
-                CHECK(far.repair_seal(claim.key, 8128, 8320).status ==
+                CHECK(server.repair_seal(claim.key, 8128, 8320).status ==
                       (persist <= 5 ? RPM_E_IO : 0));
             // Power fails: of what was not persisted any words arrived.
             rpmi_rng_seed(&rng, seed);
             for (size_t at = HEADER; at < HEADER + 4096; at += 8)
                 if (rpmi_rng_below(&rng, 2) == 0)
-                    memcpy(&far.pool.kept[at], &far.pool.bytes[at], 8);
-            REQUIRE(far.reborn() == 0);
-            far.you = far.client();
-            far.yours = far.open(far.you, "log", RPM_KIND_LOG).key;
-            rpmi_reply next = far.claim(far.you, far.yours);
+                    memcpy(&server.pool.kept[at], &server.pool.bytes[at], 8);
+            REQUIRE(server.reborn() == 0);
+            server.you = server.client();
+            server.yours = server.open(server.you, "log", RPM_KIND_LOG).key;
+            rpmi_reply next = server.claim(server.you, server.yours);
             if (next.status == 0) {
-                uint64_t trim = far.head(HEADER).trim_lsn;
+                uint64_t trim = server.head(HEADER).trim_lsn;
                 CHECK((trim == 8128 || (slots != 15 && trim <= 64)));
                 opened++;
                 continue;
             }
             CHECK(next.status == RPM_E_CORRUPT);
-            next = far.repair_claim(7);
+            next = server.repair_claim(7);
             REQUIRE(next.status == 0);
             CHECK(next.epoch >= 8);
-            CHECK(far.repair_seal(next.key, 8128, 8320).status == 0);
-            far.check_whole(8128, 8320, next.epoch);
+            CHECK(server.repair_seal(next.key, 8128, 8320).status == 0);
+            server.check_whole(8128, 8320, next.epoch);
             again++;
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "unit/pool/far.h"
+#include "unit/pool/server.h"
 
 namespace
 {

@@ -1,134 +1,134 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "unit/pool/far.h"
+#include "unit/pool/server.h"
 
 TEST_CASE("keys: a key opens its object, within bounds and rights, and nothing else", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
-    uint32_t you = far.client();
-    rpmi_reply log = far.open(me, "log", RPM_KIND_LOG, 8192);
-    rpmi_reply region = far.open(me, "region", RPM_KIND_REGION, 100);
-    rpmi_reply dram = far.open(me, "dram", RPM_KIND_DRAM, 64);
-    rpmi_reply locks = far.open(me, "locks", RPM_KIND_LOCKS, 64);
+    PoolServer server;
+    uint32_t me = server.client();
+    uint32_t you = server.client();
+    rpmi_reply log = server.open(me, "log", RPM_KIND_LOG, 8192);
+    rpmi_reply region = server.open(me, "region", RPM_KIND_REGION, 100);
+    rpmi_reply dram = server.open(me, "dram", RPM_KIND_DRAM, 64);
+    rpmi_reply locks = server.open(me, "locks", RPM_KIND_LOCKS, 64);
     rpmi_span span = {};
 
-    CHECK(far.access(me, log.key, 0, 8192 + 4096, RPMI_RIGHT_READ, &span) == 0);
+    CHECK(server.access(me, log.key, 0, 8192 + 4096, RPMI_RIGHT_READ, &span) == 0);
     CHECK(span.offset == log.offset);
-    CHECK(far.access(me, log.key, 4096, 1, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
-    CHECK(far.access(me, log.key, 4096, 8192 + 1, RPMI_RIGHT_READ) == RPM_E_RANGE);
-    CHECK(far.access(me, region.key, 0, 100, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE) == 0);
-    CHECK(far.access(me, region.key, 100, 0, RPMI_RIGHT_READ) == 0);
-    CHECK(far.access(me, region.key, 100, 1, RPMI_RIGHT_READ) == RPM_E_RANGE);
-    CHECK(far.access(me, region.key, 1, 100, RPMI_RIGHT_READ) == RPM_E_RANGE);
-    CHECK(far.access(me, region.key, UINT64_MAX, 2, RPMI_RIGHT_READ) == RPM_E_RANGE);
-    CHECK(far.access(me, region.key, 8, UINT64_MAX - 7, RPMI_RIGHT_READ) == RPM_E_RANGE);
-    CHECK(far.access(me, region.key, 0, 8, RPMI_RIGHT_ATOMIC) == RPM_E_DENIED);
-    CHECK(far.access(me, dram.key, 56, 8, RPMI_RIGHT_ATOMIC, &span) == 0);
+    CHECK(server.access(me, log.key, 4096, 1, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
+    CHECK(server.access(me, log.key, 4096, 8192 + 1, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(server.access(me, region.key, 0, 100, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE) == 0);
+    CHECK(server.access(me, region.key, 100, 0, RPMI_RIGHT_READ) == 0);
+    CHECK(server.access(me, region.key, 100, 1, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(server.access(me, region.key, 1, 100, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(server.access(me, region.key, UINT64_MAX, 2, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(server.access(me, region.key, 8, UINT64_MAX - 7, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(server.access(me, region.key, 0, 8, RPMI_RIGHT_ATOMIC) == RPM_E_DENIED);
+    CHECK(server.access(me, dram.key, 56, 8, RPMI_RIGHT_ATOMIC, &span) == 0);
     CHECK(span.area == RPMI_AREA_DRAM);
-    CHECK(far.access(me, dram.key, 4, 8, RPMI_RIGHT_ATOMIC) == RPM_E_INVAL);
-    CHECK(far.access(me, dram.key, 64, 8, RPMI_RIGHT_ATOMIC) == RPM_E_RANGE);
-    CHECK(far.access(me, locks.key, 0, 8, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
-    CHECK(far.access(me, locks.key, 0, 8, RPMI_RIGHT_ATOMIC) == 0);
+    CHECK(server.access(me, dram.key, 4, 8, RPMI_RIGHT_ATOMIC) == RPM_E_INVAL);
+    CHECK(server.access(me, dram.key, 64, 8, RPMI_RIGHT_ATOMIC) == RPM_E_RANGE);
+    CHECK(server.access(me, locks.key, 0, 8, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
+    CHECK(server.access(me, locks.key, 0, 8, RPMI_RIGHT_ATOMIC) == 0);
 
-    CHECK(far.access(you, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
-    CHECK(far.access(me + 1000, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
-    CHECK(far.access(0, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
-    CHECK(far.access(me, 99, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
-    CHECK(far.access(me, 256, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
-    CHECK(far.access(me, UINT32_MAX, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(server.access(you, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(server.access(me + 1000, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(server.access(0, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(server.access(me, 99, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(server.access(me, 256, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(server.access(me, UINT32_MAX, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
 }
 
 TEST_CASE("keys: key 0 is a scratch line to read from", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
+    PoolServer server;
+    uint32_t me = server.client();
     rpmi_span span = {};
 
-    CHECK(far.access(me, 0, 0, 64, RPMI_RIGHT_READ, &span) == 0);
+    CHECK(server.access(me, 0, 0, 64, RPMI_RIGHT_READ, &span) == 0);
     CHECK(span.area == RPMI_AREA_DRAM);
     CHECK(span.offset == 0);
-    CHECK(far.access(me, 0, 1, 64, RPMI_RIGHT_READ) == RPM_E_RANGE);
-    CHECK(far.access(me, 0, 0, 8, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
-    CHECK(far.access(me, 0, 0, 8, RPMI_RIGHT_ATOMIC) == RPM_E_DENIED);
-    CHECK(far.with_key(me, RPMI_CALL_CLOSE, 0).status == RPM_E_DENIED);
-    CHECK(far.with_key(me, RPMI_CALL_CLAIM, 0).status == RPM_E_DENIED);
+    CHECK(server.access(me, 0, 1, 64, RPMI_RIGHT_READ) == RPM_E_RANGE);
+    CHECK(server.access(me, 0, 0, 8, RPMI_RIGHT_WRITE) == RPM_E_DENIED);
+    CHECK(server.access(me, 0, 0, 8, RPMI_RIGHT_ATOMIC) == RPM_E_DENIED);
+    CHECK(server.with_key(me, RPMI_CALL_CLOSE, 0).status == RPM_E_DENIED);
+    CHECK(server.with_key(me, RPMI_CALL_CLAIM, 0).status == RPM_E_DENIED);
 }
 
 TEST_CASE("keys: given back, a key is void, and can be granted anew", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
-    rpmi_reply region = far.open(me, "region", RPM_KIND_REGION, 100);
+    PoolServer server;
+    uint32_t me = server.client();
+    rpmi_reply region = server.open(me, "region", RPM_KIND_REGION, 100);
 
-    CHECK(far.with_key(me, RPMI_CALL_CLOSE, region.key).status == 0);
-    CHECK(far.with_key(me, RPMI_CALL_CLOSE, region.key).status == RPM_E_DENIED);
-    CHECK(far.with_key(me, RPMI_CALL_CLOSE, 256).status == RPM_E_DENIED);
-    CHECK(far.with_key(me, RPMI_CALL_CLOSE, UINT32_MAX).status == RPM_E_DENIED);
-    CHECK(far.access(me, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
-    CHECK(far.open(me, "region", RPM_KIND_REGION).key == region.key);
+    CHECK(server.with_key(me, RPMI_CALL_CLOSE, region.key).status == 0);
+    CHECK(server.with_key(me, RPMI_CALL_CLOSE, region.key).status == RPM_E_DENIED);
+    CHECK(server.with_key(me, RPMI_CALL_CLOSE, 256).status == RPM_E_DENIED);
+    CHECK(server.with_key(me, RPMI_CALL_CLOSE, UINT32_MAX).status == RPM_E_DENIED);
+    CHECK(server.access(me, region.key, 0, 8, RPMI_RIGHT_READ) == RPM_E_DENIED);
+    CHECK(server.open(me, "region", RPM_KIND_REGION).key == region.key);
 }
 
 TEST_CASE("keys: one client may have 255, and what has no key is not created", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
+    PoolServer server;
+    uint32_t me = server.client();
 
     for (int i = 0; i < 255; i++)
-        REQUIRE(far.open(me, "r", RPM_KIND_REGION, 100).status == 0);
-    CHECK(far.open(me, "r", RPM_KIND_REGION).status == RPM_E_LIMIT);
-    CHECK(far.open(me, "other", RPM_KIND_REGION, 100).status == RPM_E_LIMIT);
-    CHECK(far.list(me).size() == 1);
-    rpmi_service_detach(far.service, me);
-    CHECK(far.remove(far.client(), "r").status == 0); // no key is left
+        REQUIRE(server.open(me, "r", RPM_KIND_REGION, 100).status == 0);
+    CHECK(server.open(me, "r", RPM_KIND_REGION).status == RPM_E_LIMIT);
+    CHECK(server.open(me, "other", RPM_KIND_REGION, 100).status == RPM_E_LIMIT);
+    CHECK(server.list(me).size() == 1);
+    rpmi_service_detach(server.service, me);
+    CHECK(server.remove(server.client(), "r").status == 0); // no key is left
 }
 
 TEST_CASE("keys: clients come and go, and no id comes twice", "[unit]")
 {
-    Far far;
+    PoolServer server;
     std::map<uint32_t, int> seen;
     std::vector<uint32_t> now;
 
     for (int i = 0; i < 8; i++)
-        now.push_back(far.client());
+        now.push_back(server.client());
     uint32_t one_more = 77;
-    CHECK(rpmi_service_attach(far.service, &one_more) == RPM_E_LIMIT);
+    CHECK(rpmi_service_attach(server.service, &one_more) == RPM_E_LIMIT);
     CHECK(one_more == 77);
     for (uint32_t id : now)
         seen[id]++;
     for (size_t i = 0; i < 1000; i++) {
         uint32_t gone = now[i % 8];
 
-        CHECK(rpmi_service_detach(far.service, gone) == 0);
-        CHECK(rpmi_service_detach(far.service, gone) == 0); // once is enough
-        CHECK(far.open(gone, "x", RPM_KIND_LOG, 4096).status == RPM_E_DENIED);
-        now[i % 8] = far.client();
+        CHECK(rpmi_service_detach(server.service, gone) == 0);
+        CHECK(rpmi_service_detach(server.service, gone) == 0); // once is enough
+        CHECK(server.open(gone, "x", RPM_KIND_LOG, 4096).status == RPM_E_DENIED);
+        now[i % 8] = server.client();
         seen[now[i % 8]]++;
     }
     CHECK(seen.size() == 1008);
-    rpmi_client *place = rpmi_client_find(far.service, now[0]);
+    rpmi_client *place = rpmi_client_find(server.service, now[0]);
     REQUIRE(place != nullptr);
-    CHECK(now[7] < 1100);                  // as many as came, about
-    far.service->last_id = UINT32_MAX - 2; // the last two ids that there are
+    CHECK(now[7] < 1100);                     // as many as came, about
+    server.service->last_id = UINT32_MAX - 2; // the last two ids that there are
     for (uint32_t id : now)
-        rpmi_service_detach(far.service, id);
-    CHECK(far.client() == UINT32_MAX - 1);
-    CHECK(far.client() == UINT32_MAX);
-    CHECK(rpmi_service_attach(far.service, &one_more) == RPM_E_REFUSED); // ids are used up
+        rpmi_service_detach(server.service, id);
+    CHECK(server.client() == UINT32_MAX - 1);
+    CHECK(server.client() == UINT32_MAX);
+    CHECK(rpmi_service_attach(server.service, &one_more) == RPM_E_REFUSED); // ids are used up
     CHECK(std::string(rpm_last_error()).find("restart it") != std::string::npos);
 }
 
 TEST_CASE("keys: locks of a client that goes are freed, all of them and no others", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
-    uint32_t you = far.client();
-    rpmi_reply one = far.open(me, "one", RPM_KIND_LOCKS, 80);
-    rpmi_reply two = far.open(me, "two", RPM_KIND_LOCKS, 800);
-    rpmi_reply words = far.open(me, "words", RPM_KIND_DRAM, 80);
-    uint64_t mine = static_cast<uint64_t>(me) << 32 | far.epoch;
-    uint64_t yours = static_cast<uint64_t>(you) << 32 | far.epoch;
+    PoolServer server;
+    uint32_t me = server.client();
+    uint32_t you = server.client();
+    rpmi_reply one = server.open(me, "one", RPM_KIND_LOCKS, 80);
+    rpmi_reply two = server.open(me, "two", RPM_KIND_LOCKS, 800);
+    rpmi_reply words = server.open(me, "words", RPM_KIND_DRAM, 80);
+    uint64_t mine = static_cast<uint64_t>(me) << 32 | server.epoch;
+    uint64_t yours = static_cast<uint64_t>(you) << 32 | server.epoch;
     auto word = [&](const rpmi_reply &table, uint64_t index) {
-        return reinterpret_cast<uint64_t *>(&far.dram.bytes[table.offset + index * 8]);
+        return reinterpret_cast<uint64_t *>(&server.dram.bytes[table.offset + index * 8]);
     };
 
     *word(one, 0) = mine;
@@ -136,20 +136,20 @@ TEST_CASE("keys: locks of a client that goes are freed, all of them and no other
     *word(one, 5) = yours;
     *word(two, 99) = mine;
     *word(words, 3) = mine; // no lock: a number that looks like one
-    CHECK(rpmi_service_detach(far.service, me) == 3);
+    CHECK(rpmi_service_detach(server.service, me) == 3);
     CHECK(*word(one, 0) == 0);
     CHECK(*word(one, 9) == 0);
     CHECK(*word(two, 99) == 0);
     CHECK(*word(one, 5) == yours);
     CHECK(*word(words, 3) == mine);
-    CHECK(rpmi_service_detach(far.service, you) == 1);
+    CHECK(rpmi_service_detach(server.service, you) == 1);
 }
 
 namespace
 {
 
 // A log, and a region and words that @me's claim of it guards.
-struct GuardFar : Far {
+struct GuardFar : PoolServer {
     uint32_t me = client();
     uint32_t you = client();
     uint32_t log;
@@ -211,58 +211,62 @@ struct GuardFar : Far {
 
 TEST_CASE("keys: a guarded one writes until another claims the log, and reads on", "[unit]")
 {
-    GuardFar far;
-    uint32_t free = far.open(far.me, "region", RPM_KIND_REGION).key;
-    uint32_t theirs = far.open(far.you, "log", RPM_KIND_LOG).key;
-    rpmi_reply header = far.open(far.me, "log", RPM_KIND_LOG);
+    GuardFar server;
+    uint32_t free = server.open(server.me, "region", RPM_KIND_REGION).key;
+    uint32_t theirs = server.open(server.you, "log", RPM_KIND_LOG).key;
+    rpmi_reply header = server.open(server.me, "log", RPM_KIND_LOG);
 
-    CHECK(far.writes(far.region) == 0);
-    CHECK(far.swaps() == 0);
-    CHECK(far.extent(far.region).claim_header == header.offset);
-    CHECK(far.extent(far.words).claim_header == header.offset);
-    CHECK(far.extent(far.claim).claim_header == header.offset);
-    CHECK(far.extent(free).claim_header == 0);
-    CHECK(far.extent(far.log).claim_header == 0);
-    CHECK(far.with_key(far.you, RPMI_CALL_CLAIM, theirs).status == RPM_E_OWNED);
-    CHECK(far.writes(far.region) == 0);
-    REQUIRE(far.with_key(far.you, RPMI_CALL_CLAIM, theirs, 0, RPMI_CALL_TAKEOVER).status == 0);
-    far.check_fenced();
-    CHECK(far.writes(free) == 0);
+    CHECK(server.writes(server.region) == 0);
+    CHECK(server.swaps() == 0);
+    CHECK(server.extent(server.region).claim_header == header.offset);
+    CHECK(server.extent(server.words).claim_header == header.offset);
+    CHECK(server.extent(server.claim).claim_header == header.offset);
+    CHECK(server.extent(free).claim_header == 0);
+    CHECK(server.extent(server.log).claim_header == 0);
+    CHECK(server.with_key(server.you, RPMI_CALL_CLAIM, theirs).status == RPM_E_OWNED);
+    CHECK(server.writes(server.region) == 0);
+    REQUIRE(server.with_key(server.you, RPMI_CALL_CLAIM, theirs, 0, RPMI_CALL_TAKEOVER).status ==
+            0);
+    server.check_fenced();
+    CHECK(server.writes(free) == 0);
     // Nor does a fenced key come back to life.
-    rpmi_service_detach(far.service, far.you);
-    CHECK(far.with_key(far.me, RPMI_CALL_CLAIM, far.log).status == 0);
-    far.check_fenced();
-    CHECK(far.with_key(far.me, RPMI_CALL_CLOSE, far.region).status == 0);
-    CHECK(far.open(far.me, "region", RPM_KIND_REGION).key == far.region);
-    CHECK(far.writes(far.region) == 0);
+    rpmi_service_detach(server.service, server.you);
+    CHECK(server.with_key(server.me, RPMI_CALL_CLAIM, server.log).status == 0);
+    server.check_fenced();
+    CHECK(server.with_key(server.me, RPMI_CALL_CLOSE, server.region).status == 0);
+    CHECK(server.open(server.me, "region", RPM_KIND_REGION).key == server.region);
+    CHECK(server.writes(server.region) == 0);
 }
 
 TEST_CASE("keys: a guarded one writes no more when the claim was given back or renewed", "[unit]")
 {
     bool renewed = GENERATE(false, true);
-    GuardFar far;
+    GuardFar server;
 
     CAPTURE(renewed);
     if (renewed)
-        CHECK(far.with_key(far.me, RPMI_CALL_CLAIM, far.log, 0, RPMI_CALL_TAKEOVER).status == 0);
+        CHECK(
+            server.with_key(server.me, RPMI_CALL_CLAIM, server.log, 0, RPMI_CALL_TAKEOVER).status ==
+            0);
     else
-        CHECK(far.with_key(far.me, RPMI_CALL_CLOSE, far.claim).status == 0);
-    far.check_fenced();
+        CHECK(server.with_key(server.me, RPMI_CALL_CLOSE, server.claim).status == 0);
+    server.check_fenced();
 }
 
 TEST_CASE("keys: only a claim of one's own guards, and only regions", "[unit]")
 {
-    GuardFar far;
-    uint32_t theirs = far.open(far.you, "log", RPM_KIND_LOG).key;
-    uint32_t dead = far.claim;
+    GuardFar server;
+    uint32_t theirs = server.open(server.you, "log", RPM_KIND_LOG).key;
+    uint32_t dead = server.claim;
 
-    CHECK(far.guarded("new", RPM_KIND_REGION, far.log).status == RPM_E_DENIED);
-    CHECK(far.guarded("new", RPM_KIND_REGION, far.region).status == RPM_E_DENIED);
-    CHECK(far.guarded("new", RPM_KIND_REGION, 77).status == RPM_E_DENIED);
-    CHECK(far.guarded("new", RPM_KIND_REGION, UINT32_MAX).status == RPM_E_DENIED);
-    CHECK(far.guarded("new", RPM_KIND_LOG).status == RPM_E_INVAL);
-    CHECK(far.guarded("new", RPM_KIND_LOCKS).status == RPM_E_INVAL);
-    REQUIRE(far.with_key(far.you, RPMI_CALL_CLAIM, theirs, 0, RPMI_CALL_TAKEOVER).status == 0);
-    CHECK(far.guarded("new", RPM_KIND_REGION, dead).status == RPM_E_FENCED);
-    CHECK(far.list(far.me) == std::vector<std::string>{ "log", "region", "words" });
+    CHECK(server.guarded("new", RPM_KIND_REGION, server.log).status == RPM_E_DENIED);
+    CHECK(server.guarded("new", RPM_KIND_REGION, server.region).status == RPM_E_DENIED);
+    CHECK(server.guarded("new", RPM_KIND_REGION, 77).status == RPM_E_DENIED);
+    CHECK(server.guarded("new", RPM_KIND_REGION, UINT32_MAX).status == RPM_E_DENIED);
+    CHECK(server.guarded("new", RPM_KIND_LOG).status == RPM_E_INVAL);
+    CHECK(server.guarded("new", RPM_KIND_LOCKS).status == RPM_E_INVAL);
+    REQUIRE(server.with_key(server.you, RPMI_CALL_CLAIM, theirs, 0, RPMI_CALL_TAKEOVER).status ==
+            0);
+    CHECK(server.guarded("new", RPM_KIND_REGION, dead).status == RPM_E_FENCED);
+    CHECK(server.list(server.me) == std::vector<std::string>{ "log", "region", "words" });
 }

@@ -1,68 +1,68 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "unit/pool/far.h"
+#include "unit/pool/server.h"
 
 TEST_CASE("service: what nobody sends is answered, not believed", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
+    PoolServer server;
+    uint32_t me = server.client();
 
     for (uint32_t kind : { 0u, uint32_t(RPMI_CALL_KINDS), 77u, UINT32_MAX })
-        CHECK(far.with_key(me, kind, 0).status == RPM_E_PROTO);
-    CHECK(far.with_key(me + 8, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
-    CHECK(far.with_key(0, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
-    CHECK(far.remove(me, "").status == RPM_E_NAME);
-    CHECK(far.remove(me, "nobody").status == RPM_E_NOENT);
+        CHECK(server.with_key(me, kind, 0).status == RPM_E_PROTO);
+    CHECK(server.with_key(me + 8, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
+    CHECK(server.with_key(0, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
+    CHECK(server.remove(me, "").status == RPM_E_NAME);
+    CHECK(server.remove(me, "nobody").status == RPM_E_NOENT);
 }
 
 TEST_CASE("service: a list tells kind, size and writer of each object", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
-    rpmi_reply log = far.open(me, "log", RPM_KIND_LOG, 8192);
+    PoolServer server;
+    uint32_t me = server.client();
+    rpmi_reply log = server.open(me, "log", RPM_KIND_LOG, 8192);
 
-    REQUIRE(far.open(me, "locks", RPM_KIND_LOCKS, 80).status == 0);
-    rpmi_reply entry = far.with_key(me, RPMI_CALL_LIST, 0, 0);
+    REQUIRE(server.open(me, "locks", RPM_KIND_LOCKS, 80).status == 0);
+    rpmi_reply entry = server.with_key(me, RPMI_CALL_LIST, 0, 0);
     CHECK(std::string(entry.name) == "log");
     CHECK(entry.object == RPM_KIND_LOG);
     CHECK(entry.bytes == 8192);
     CHECK(entry.writer == 0);
-    REQUIRE(far.with_key(me, RPMI_CALL_CLAIM, log.key).status == 0);
-    CHECK(far.with_key(me, RPMI_CALL_LIST, 0, 0).writer == me);
-    CHECK(far.with_key(me, RPMI_CALL_LIST, 0, 1).bytes == 80);
-    CHECK(far.with_key(me, RPMI_CALL_LIST, 0, 2).status == RPM_E_RANGE);
-    CHECK(far.with_key(me, RPMI_CALL_LIST, 0, UINT64_MAX).status == RPM_E_RANGE);
+    REQUIRE(server.with_key(me, RPMI_CALL_CLAIM, log.key).status == 0);
+    CHECK(server.with_key(me, RPMI_CALL_LIST, 0, 0).writer == me);
+    CHECK(server.with_key(me, RPMI_CALL_LIST, 0, 1).bytes == 80);
+    CHECK(server.with_key(me, RPMI_CALL_LIST, 0, 2).status == RPM_E_RANGE);
+    CHECK(server.with_key(me, RPMI_CALL_LIST, 0, UINT64_MAX).status == RPM_E_RANGE);
 }
 
 TEST_CASE("service: an owner lives while it is attached, in this run of the server", "[unit]")
 {
-    Far far;
-    uint32_t me = far.client();
-    uint32_t you = far.client();
+    PoolServer server;
+    uint32_t me = server.client();
+    uint32_t you = server.client();
     auto alive = [&](uint32_t client, uint32_t epoch) {
         rpmi_reply reply =
-            far.with_key(me, RPMI_CALL_OWNER, 0, static_cast<uint64_t>(client) << 32 | epoch);
+            server.with_key(me, RPMI_CALL_OWNER, 0, static_cast<uint64_t>(client) << 32 | epoch);
         CHECK(reply.status == 0);
         return reply.value;
     };
 
-    CHECK(alive(me, far.epoch) == 1);
-    CHECK(alive(you, far.epoch) == 1);
-    CHECK(alive(you, far.epoch + 1) == 0);
-    CHECK(alive(you + 8, far.epoch) == 0);
-    CHECK(alive(0, far.epoch) == 0);
-    rpmi_service_detach(far.service, you);
-    CHECK(alive(you, far.epoch) == 0);
+    CHECK(alive(me, server.epoch) == 1);
+    CHECK(alive(you, server.epoch) == 1);
+    CHECK(alive(you, server.epoch + 1) == 0);
+    CHECK(alive(you + 8, server.epoch) == 0);
+    CHECK(alive(0, server.epoch) == 0);
+    rpmi_service_detach(server.service, you);
+    CHECK(alive(you, server.epoch) == 0);
 }
 
 TEST_CASE("service: no memory at start is an error, and nothing else", "[unit]")
 {
-    Far far;
+    PoolServer server;
 
-    rpmi_service_close(&far.service);
+    rpmi_service_close(&server.service);
     rpmi_mem_fail_at(1);
-    CHECK(far.start() == RPM_E_NOMEM);
-    CHECK(far.service == nullptr);
-    CHECK(far.start() == 0);
+    CHECK(server.start() == RPM_E_NOMEM);
+    CHECK(server.service == nullptr);
+    CHECK(server.start() == 0);
 }
 
 namespace
@@ -101,14 +101,14 @@ TEST_CASE("service: random calls keep what holds for all of them", "[unit]")
 {
     // Several clients, all kinds of calls with plausible and wild arguments.
     for (uint64_t seed = 1; seed <= 30; seed++) {
-        Far far(512 << 10);
+        PoolServer server(512 << 10);
         std::vector<uint32_t> clients;
         rpmi_rng rng;
 
         CAPTURE(seed);
         rpmi_rng_seed(&rng, seed);
         for (int i = 0; i < 4; i++)
-            clients.push_back(far.client());
+            clients.push_back(server.client());
         for (int turn = 0; turn < 2000; turn++) {
             uint64_t who = rpmi_rng_below(&rng, 4);
             rpmi_call call = {};
@@ -123,15 +123,15 @@ TEST_CASE("service: random calls keep what holds for all of them", "[unit]")
             call.lsn = 64 * rpmi_rng_below(&rng, 200);
             memcpy(call.name, name.c_str(), name.size() + 1);
             if (rpmi_rng_below(&rng, 60) == 0) {
-                rpmi_service_detach(far.service, clients[who]);
-                clients[who] = far.client();
+                rpmi_service_detach(server.service, clients[who]);
+                clients[who] = server.client();
             }
-            rpmi_service_call(far.service, clients[who], &call, &reply);
+            rpmi_service_call(server.service, clients[who], &call, &reply);
             REQUIRE(reply.status <= 0);
 
-            REQUIRE(is_sound(far.service));
+            REQUIRE(is_sound(server.service));
         }
-        rpmi_service_close(&far.service);
-        REQUIRE(far.start() == 0); // what is visible is sound
+        rpmi_service_close(&server.service);
+        REQUIRE(server.start() == 0); // what is visible is sound
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// region.h: an open region and its bytes at the far end.
+// region.h: an open region and its bytes at the server.
 #ifndef TESTS_UNIT_RECORD_REGION_H
 #define TESTS_UNIT_RECORD_REGION_H
 

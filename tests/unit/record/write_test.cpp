@@ -237,7 +237,7 @@ TEST_CASE("write: a word behind AFTER is placed whole, and waits for a FLUSH by 
         { RPM_METHOD_FLUSH, RPM_YES, 200, 16, false, true },
         { RPM_METHOD_READ, RPM_YES, 200, 8, true, true }, // may overtake a READ
         { RPM_METHOD_MESSAGE, RPM_YES, 200, 8, true, true },
-        { RPM_METHOD_COPY, RPM_YES, 200, 8, false, true }, // the far CPU writes
+        { RPM_METHOD_COPY, RPM_YES, 200, 8, false, true }, // the server CPU writes
     };
 
     for (const auto &one : all) {
@@ -396,7 +396,7 @@ TEST_CASE("write: lost at any op, every completion still comes, and closing is s
     CHECK(lost > 10);
 }
 
-TEST_CASE("write: a far end that does not answer is a deadline", "[unit]")
+TEST_CASE("write: a server that does not answer is a deadline", "[unit]")
 {
     Server server;
     Conn conn(server, queued());

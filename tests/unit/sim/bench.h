@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench.h: a world of the device model with a far end made of a few lines: key 1 is the pool, key 2
+// bench.h: a world of the device model with a server made of a few lines: key 1 is the pool, key 2
 // the pool until it is revoked, key 0 is DRAM. No pool format, no service.
 #ifndef TESTS_UNIT_SIM_BENCH_H
 #define TESTS_UNIT_SIM_BENCH_H

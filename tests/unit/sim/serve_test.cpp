@@ -148,7 +148,7 @@ TEST_CASE("serve: no answer leaves when the power goes inside the service", "[un
         REQUIRE(bench.pool(4096 + i * 64, 1)[0] == (i < 2 ? '1' : 0));
 }
 
-TEST_CASE("serve: the world goes on while the far CPU works", "[unit]")
+TEST_CASE("serve: the world goes on while the server CPU works", "[unit]")
 {
     Bench bench("adr");
     rpmi_sim_client *one = bench.dial();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists of steps on the far CPU of a modelled machine.
+// Lists of steps on the server CPU of a modelled machine.
 #include "unit/sim/bench.h"
 
 namespace

@@ -211,7 +211,7 @@ TEST_CASE("footprint: by call, what was locked when it was read is locked so", "
     }
 }
 
-TEST_CASE("footprint: hybrid leaves only commits to the far CPU", "[unit]")
+TEST_CASE("footprint: hybrid leaves only commits to the server CPU", "[unit]")
 {
     Script made = script(MOVES, trace_of(3, 1), setting_of("all", "hybrid"));
 

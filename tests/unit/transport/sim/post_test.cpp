@@ -71,7 +71,7 @@ TEST_CASE("sim call: a deadline ends a call whose answer does not come", "[unit]
     REQUIRE(reply.status == 0); // it had been carried out all the same
 }
 
-TEST_CASE("sim post: a COPY that is to be cached goes by way of the far cache", "[unit]")
+TEST_CASE("sim post: a COPY that is to be cached goes by way of the server cache", "[unit]")
 {
     for (uint32_t cached : { 0u, uint32_t(RPMI_OP_CACHED) }) {
         Ground ground;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 extern "C" {
 #include "base/clock.h"
-#include "transport/far.h"
+#include "transport/remote.h"
 #include "transport/stage.h"
 }
 #include "support/catch.h"
@@ -9,33 +9,33 @@ extern "C" {
 #include <librpm/error.h>
 #include <string>
 
-TEST_CASE("far: each refusal has its own sentence, any other status its name's", "[unit]")
+TEST_CASE("remote: each refusal has its own sentence, any other status its name's", "[unit]")
 {
-    CHECK(std::string(rpmi_far_why(RPM_E_FENCED)) == "a newer writer claimed the log");
-    CHECK(std::string(rpmi_far_why(RPM_E_DENIED)) == "the server knows no such key or right");
-    CHECK(std::string(rpmi_far_why(RPM_E_RANGE)) == "outside the object");
-    CHECK(std::string(rpmi_far_why(RPM_E_IO)) == "the server could not make it durable");
-    CHECK(std::string(rpmi_far_why(RPM_E_LOST)) == rpm_strerror(RPM_E_LOST));
+    CHECK(std::string(rpmi_remote_why(RPM_E_FENCED)) == "a newer writer claimed the log");
+    CHECK(std::string(rpmi_remote_why(RPM_E_DENIED)) == "the server knows no such key or right");
+    CHECK(std::string(rpmi_remote_why(RPM_E_RANGE)) == "outside the object");
+    CHECK(std::string(rpmi_remote_why(RPM_E_IO)) == "the server could not make it durable");
+    CHECK(std::string(rpmi_remote_why(RPM_E_LOST)) == rpm_strerror(RPM_E_LOST));
 }
 
-TEST_CASE("far: ground is the same if all that plans rest on is", "[unit]")
+TEST_CASE("remote: facts are the same if all that plans rest on is", "[unit]")
 {
     rpm_facts before = rpm_facts_init();
     rpm_facts now = before;
 
-    CHECK(rpmi_far_same_ground(&before, &now) == 0);
+    CHECK(rpmi_remote_same_facts(&before, &now) == 0);
     for (uint32_t rpm_facts::*field :
          { &rpm_facts::domain, &rpm_facts::methods, &rpm_facts::medium, &rpm_facts::ddio }) {
         now = before;
         now.*field += 1;
-        CHECK(rpmi_far_same_ground(&before, &now) == RPM_E_NOCAP);
+        CHECK(rpmi_remote_same_facts(&before, &now) == RPM_E_NOCAP);
     }
     now = before;
     now.port_node = 1;
-    CHECK(rpmi_far_same_ground(&before, &now) == 0);
+    CHECK(rpmi_remote_same_facts(&before, &now) == 0);
 }
 
-TEST_CASE("far: what no client can have is refused, a secret is copied whole", "[unit]")
+TEST_CASE("remote: what no client can have is refused, a secret is copied whole", "[unit]")
 {
     std::string longest(RPMI_SECRET_BYTES - 1, 's');
     std::string too_long = longest + "s";
@@ -43,25 +43,25 @@ TEST_CASE("far: what no client can have is refused, a secret is copied whole", "
     char secret[RPMI_SECRET_BYTES];
 
     memset(secret, 'x', sizeof(secret));
-    CHECK(rpmi_far_take_opts(&opts, secret) == 0);
+    CHECK(rpmi_remote_take_opts(&opts, secret) == 0);
     CHECK(secret == longest);
     opts.secret = nullptr;
-    CHECK(rpmi_far_take_opts(&opts, secret) == 0);
+    CHECK(rpmi_remote_take_opts(&opts, secret) == 0);
     CHECK(secret[0] == '\0');
     opts.secret = too_long.c_str();
-    CHECK(rpmi_far_take_opts(&opts, secret) == RPM_E_INVAL);
+    CHECK(rpmi_remote_take_opts(&opts, secret) == RPM_E_INVAL);
     opts.secret = nullptr;
     for (uint32_t depth : { 0u, RPMI_DEPTH_MAX + 1 }) {
         opts.depth = depth;
-        CHECK(rpmi_far_take_opts(&opts, secret) == RPM_E_INVAL);
+        CHECK(rpmi_remote_take_opts(&opts, secret) == RPM_E_INVAL);
     }
     opts.depth = RPMI_DEPTH_MAX;
     for (uint64_t bytes : { uint64_t{ 0 }, uint64_t{ RPMI_STAGING_MAX + 1 } }) {
         opts.staging_bytes = bytes;
-        CHECK(rpmi_far_take_opts(&opts, secret) == RPM_E_INVAL);
+        CHECK(rpmi_remote_take_opts(&opts, secret) == RPM_E_INVAL);
     }
     opts.staging_bytes = RPMI_STAGING_MAX;
-    CHECK(rpmi_far_take_opts(&opts, secret) == 0);
+    CHECK(rpmi_remote_take_opts(&opts, secret) == 0);
 }
 
 namespace
@@ -77,24 +77,24 @@ int dial(rpmi_link *, uint64_t)
 
 } // namespace
 
-TEST_CASE("far: dialled again while nobody serves, and for no other reason", "[unit]")
+TEST_CASE("remote: dialled again while no server answers, and for no other reason", "[unit]")
 {
     rpmi_link link = {};
 
     for (int status : { RPM_E_REFUSED, RPM_E_LOST }) {
         answer = status;
         dials = 0;
-        CHECK(rpmi_far_redial(&link, dial, rpmi_clock_ns() + 10000000000u) == 0);
+        CHECK(rpmi_remote_redial(&link, dial, rpmi_clock_ns() + 10000000000u) == 0);
         CHECK(dials == 3);
     }
     for (int status : { RPM_E_DENIED, RPM_E_VERSION, RPM_E_NOCAP, RPM_E_TIMEDOUT }) {
         answer = status;
         dials = 0;
-        CHECK(rpmi_far_redial(&link, dial, rpmi_clock_ns() + 10000000000u) == status);
+        CHECK(rpmi_remote_redial(&link, dial, rpmi_clock_ns() + 10000000000u) == status);
         CHECK(dials == 1);
     }
     answer = RPM_E_REFUSED;
     dials = 0;
-    CHECK(rpmi_far_redial(&link, dial, rpmi_clock_ns()) == RPM_E_REFUSED);
+    CHECK(rpmi_remote_redial(&link, dial, rpmi_clock_ns()) == RPM_E_REFUSED);
     CHECK(dials == 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ground.h"
 
-TEST_CASE("far: the service's objects survive a cut after any event of making one", "[unit]")
+TEST_CASE("server: the service's objects survive a cut after any event of making one", "[unit]")
 {
     uint64_t cuts = 0;
     uint64_t there = 0;
@@ -40,7 +40,7 @@ TEST_CASE("far: the service's objects survive a cut after any event of making on
     REQUIRE(there < cuts);
 }
 
-TEST_CASE("far: garbage in a control message is answered, not believed", "[unit]")
+TEST_CASE("server: garbage in a control message is answered, not believed", "[unit]")
 {
     Ground ground;
     rpmi_link *link = ground.connect();
@@ -63,7 +63,7 @@ TEST_CASE("far: garbage in a control message is answered, not believed", "[unit]
     Ground::region(link);
 }
 
-TEST_CASE("far: each run of a server has another epoch", "[unit]")
+TEST_CASE("server: each run of a server has another epoch", "[unit]")
 {
     Ground ground;
     rpmi_link *link = ground.connect();
@@ -75,14 +75,14 @@ TEST_CASE("far: each run of a server has another epoch", "[unit]")
     REQUIRE(link->server_epoch != epoch);
 }
 
-TEST_CASE("far: a pool whose superblock is gone does not start, and says so", "[unit]")
+TEST_CASE("server: a pool whose superblock is gone does not start, and says so", "[unit]")
 {
     Ground ground;
 
     rpm_sim_kill_server(ground.sim, 0);
     memset(ground.sim->world->machine[0].media.pool, 0x55, 4096);
     REQUIRE(rpm_sim_restart(ground.sim, 0) < 0);
-    REQUIRE(ground.sim->far[0].service == nullptr);
+    REQUIRE(ground.sim->server[0].service == nullptr);
     rpmi_link_opts opts = Ground::link_opts();
     rpmi_link *link = nullptr;
     REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_REFUSED);

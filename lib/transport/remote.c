@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * far.c: what clients of every server have in common.
+ * remote.c: what clients of every server have in common.
  *
- * Tests: tests/unit/transport/far_test.cpp
+ * Tests: tests/unit/transport/remote_test.cpp
  */
-#include "transport/far.h"
+#include "transport/remote.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -15,7 +15,7 @@
 
 #define REDIAL_NS 5000000u /* between tries while nobody serves */
 
-const char *rpmi_far_why(int status)
+const char *rpmi_remote_why(int status)
 {
     switch (status) {
     case RPM_E_FENCED:
@@ -31,7 +31,7 @@ const char *rpmi_far_why(int status)
     }
 }
 
-int rpmi_far_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES])
+int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES])
 {
     size_t len = opts->secret == NULL ? 0 : strlen(opts->secret);
 
@@ -47,16 +47,17 @@ int rpmi_far_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRE
     return 0;
 }
 
-int rpmi_far_same_ground(const struct rpm_facts *before, const struct rpm_facts *now)
+int rpmi_remote_same_facts(const struct rpm_facts *before, const struct rpm_facts *now)
 {
     if (before->domain == now->domain && before->methods == now->methods &&
         before->medium == now->medium && before->ddio == now->ddio)
         return 0;
-    return rpmi_fail(RPM_E_NOCAP, "the server came back on other ground: open anew");
+    return rpmi_fail(RPM_E_NOCAP, "the server came back with other facts (domain, medium, DDIO or "
+                                  "methods): open a new connection");
 }
 
-int rpmi_far_redial(struct rpmi_link *link, int (*dial)(struct rpmi_link *, uint64_t deadline_ns),
-                    uint64_t deadline_ns)
+int rpmi_remote_redial(struct rpmi_link *link,
+                       int (*dial)(struct rpmi_link *, uint64_t deadline_ns), uint64_t deadline_ns)
 {
     for (;;) {
         int err = dial(link, deadline_ns);

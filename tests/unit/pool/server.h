@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// far.h: a pool service and its clients, spoken to in control messages.
-#ifndef TESTS_UNIT_POOL_FAR_H
-#define TESTS_UNIT_POOL_FAR_H
+// server.h: a pool service and its clients, spoken to in control messages.
+#ifndef TESTS_UNIT_POOL_SERVER_H
+#define TESTS_UNIT_POOL_SERVER_H
 
 #include "support/loop.h"
 
@@ -10,7 +10,7 @@ extern "C" {
 #include "pool/state.h"
 }
 
-struct Far : loop::Server {
+struct PoolServer : loop::Server {
     using loop::Server::Server;
 
     uint32_t client()
