@@ -8,7 +8,7 @@
  *
  * Tests: tests/unit/sim/cost/client_test.cpp
  */
-#include "sim/cost/play.h"
+#include "sim/cost/cluster_model.h"
 #include "sim/cost/server_model.h"
 
 #define PART_BYTES                                                                                 \
@@ -29,7 +29,7 @@ static void send(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps
 {
     const struct rpmi_params *params = server->params;
 
-    if (server->play != NULL && rpmi_machine_has_port(server->play))
+    if (server->cluster != NULL && rpmi_machine_has_port(server->cluster))
         rpmi_server_at(server, at_ps, RPMI_COST_EV_LEAVE, message, 0, slot);
     else
         rpmi_server_at(server, at_ps + params->nic_latency + params->network_latency,
@@ -81,9 +81,9 @@ static void post_call(struct rpmi_server_model *server, uint32_t slot, uint64_t 
 /* The thread posts. */
 static uint64_t pass(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
 {
-    return server->play != NULL ? rpmi_machine_post(server, slot, busy_ps)
-                                : rpmi_wire_pass(&server->thread[server->slot[slot].thread],
-                                                 server->now_ps, busy_ps);
+    return server->cluster != NULL ? rpmi_machine_post(server, slot, busy_ps)
+                                   : rpmi_wire_pass(&server->thread[server->slot[slot].thread],
+                                                    server->now_ps, busy_ps);
 }
 
 /* A one-sided write. */
@@ -145,20 +145,20 @@ void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_slot_op *op = &server->slot[slot];
 
-    if (server->play != NULL)
+    if (server->cluster != NULL)
         rpmi_machine_poll(server, slot);
     if (writes(op) && op->work->persist == RPM_PERSIST_WAIT &&
         !op->flushing) { /* the second round trip */
         op->flushing = true;
         op->rings = true;
-        if (server->play != NULL)
+        if (server->cluster != NULL)
             rpmi_machine_send(server, slot);
         else
             rpmi_server_client_send(server, slot);
         return;
     }
-    if (server->play != NULL) {
-        rpmi_play_done(server, slot);
+    if (server->cluster != NULL) {
+        rpmi_cluster_done(server, slot);
         return;
     }
     rpmi_server_finish(server, op->start_ps, server->now_ps);

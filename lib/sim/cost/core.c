@@ -10,7 +10,7 @@
  *
  * Tests: tests/unit/sim/cost/core_test.cpp
  */
-#include "sim/cost/play.h"
+#include "sim/cost/cluster_model.h"
 #include "sim/cost/server_model.h"
 
 static bool is_store(const struct rpmi_core *core)
@@ -164,7 +164,7 @@ static void begin_next(struct rpmi_server_model *server, struct rpmi_core *core)
 static void begin_part(struct rpmi_server_model *server, struct rpmi_core *core, uint64_t address)
 {
     core->writes = core->work->op == RPM_LOAD_WRITE;
-    if (server->play == NULL)
+    if (server->cluster == NULL)
         core->writes = server->slot[core->slot].write;
     core->wrote = core->wrote || core->writes;
     begin(server, core, address, core->writes ? core->work->written : core->work->bytes);
@@ -177,7 +177,7 @@ static bool next_part(struct rpmi_server_model *server, struct rpmi_core *core)
     place_given(server, core);
     core->works--;
     core->work++;
-    begin_part(server, core, rpmi_play_address(server, core->slot, core->work));
+    begin_part(server, core, rpmi_cluster_address(server, core->slot, core->work));
     return true;
 }
 

@@ -12,28 +12,29 @@
  *
  * Tests: tests/unit/sim/cost/machine_test.cpp
  */
-#include "sim/cost/play.h"
+#include "sim/cost/cluster_model.h"
 
-static struct rpmi_play_machine *machine_of(const struct rpmi_play *play, uint32_t coroutine)
+static struct rpmi_client_machine *machine_of(const struct rpmi_cluster_model *cluster,
+                                              uint32_t coroutine)
 {
-    if (play->load.machines == 0)
+    if (cluster->load.machines == 0)
         return NULL;
-    return &play->machine[rpmi_play_thread(play, coroutine) % play->load.machines];
+    return &cluster->machine[rpmi_cluster_thread(cluster, coroutine) % cluster->load.machines];
 }
 
-bool rpmi_machine_has_port(const struct rpmi_play *play)
+bool rpmi_machine_has_port(const struct rpmi_cluster_model *cluster)
 {
-    return play->load.machines != 0;
+    return cluster->load.machines != 0;
 }
 
 /* The threads of a machine are assigned to its doorbells round-robin. */
-static struct rpmi_bell *bell_of(const struct rpmi_play *play, uint32_t coroutine)
+static struct rpmi_bell *bell_of(const struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
-    uint32_t thread = rpmi_play_thread(play, coroutine);
-    uint32_t machine = thread % play->load.machines;
-    uint32_t nth = thread / play->load.machines % play->load.doorbells;
+    uint32_t thread = rpmi_cluster_thread(cluster, coroutine);
+    uint32_t machine = thread % cluster->load.machines;
+    uint32_t nth = thread / cluster->load.machines % cluster->load.doorbells;
 
-    return &play->bell[machine * play->load.doorbells + nth];
+    return &cluster->bell[machine * cluster->load.doorbells + nth];
 }
 
 /* When a post that takes @busy_ps ends, of a core that comes to the doorbell at @at_ps. */
@@ -54,42 +55,43 @@ static uint64_t ring(const struct rpmi_params *params, struct rpmi_bell *bell, u
  * event for when this thread has prepared its post. */
 void rpmi_machine_send(struct rpmi_server_model *server, uint32_t slot)
 {
-    struct rpmi_play *play = server->play;
-    uint32_t thread = rpmi_play_thread(play, server->slot[slot].coroutine);
+    struct rpmi_cluster_model *cluster = server->cluster;
+    uint32_t thread = rpmi_cluster_thread(cluster, server->slot[slot].coroutine);
     uint64_t busy_ps = rpmi_server_client_post_ps(server, slot);
 
-    if (play->load.doorbells == 0)
+    if (cluster->load.doorbells == 0)
         rpmi_server_client_send(server, slot);
     else
-        rpmi_server_at(
-            server, rpmi_wire_pass(&play->thread[thread].time, server->now_ps, busy_ps) - busy_ps,
-            RPMI_COST_EV_SEND, 0, 0, slot);
+        rpmi_server_at(server,
+                       rpmi_wire_pass(&cluster->thread[thread].time, server->now_ps, busy_ps) -
+                           busy_ps,
+                       RPMI_COST_EV_SEND, 0, 0, slot);
 }
 
 void rpmi_machine_come(struct rpmi_server_model *server, uint32_t slot)
 {
-    const struct rpmi_play *play = server->play;
-    uint32_t thread = rpmi_play_thread(play, server->slot[slot].coroutine);
+    const struct rpmi_cluster_model *cluster = server->cluster;
+    uint32_t thread = rpmi_cluster_thread(cluster, server->slot[slot].coroutine);
 
-    if (play->thread[thread].rings_ps > server->now_ps) /* for another of its coroutines */
-        rpmi_server_at(server, play->thread[thread].rings_ps, RPMI_COST_EV_SEND, 0, 0, slot);
+    if (cluster->thread[thread].rings_ps > server->now_ps) /* for another of its coroutines */
+        rpmi_server_at(server, cluster->thread[thread].rings_ps, RPMI_COST_EV_SEND, 0, 0, slot);
     else
         rpmi_server_client_send(server, slot);
 }
 
 uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
 {
-    struct rpmi_play *play = server->play;
+    struct rpmi_cluster_model *cluster = server->cluster;
     uint32_t coroutine = server->slot[slot].coroutine;
-    struct rpmi_thread *thread = &play->thread[rpmi_play_thread(play, coroutine)];
+    struct rpmi_thread *thread = &cluster->thread[rpmi_cluster_thread(cluster, coroutine)];
     uint64_t end_ps = server->now_ps + busy_ps;
     uint64_t rung_ps;
 
-    if (play->load.doorbells == 0)
+    if (cluster->load.doorbells == 0)
         return rpmi_wire_pass(&thread->time, server->now_ps, busy_ps);
     if (!server->slot[slot].rings)
         return end_ps;
-    rung_ps = ring(play->params, bell_of(play, coroutine), server->now_ps, busy_ps);
+    rung_ps = ring(cluster->params, bell_of(cluster, coroutine), server->now_ps, busy_ps);
     thread->time.free_ps += rung_ps - end_ps; /* it waits so long, see rpmi_machine_send() */
     thread->rings_ps = rung_ps;
     return rung_ps;
@@ -105,15 +107,15 @@ static uint64_t message_ps(const struct rpmi_params *params, uint64_t under_way)
 
 uint64_t rpmi_machine_leave(struct rpmi_server_model *server, uint32_t slot, uint64_t bytes)
 {
-    struct rpmi_play *play = server->play;
-    struct rpmi_play_machine *machine = machine_of(play, server->slot[slot].coroutine);
+    struct rpmi_cluster_model *cluster = server->cluster;
+    struct rpmi_client_machine *machine = machine_of(cluster, server->slot[slot].coroutine);
     uint64_t at_ps;
 
     machine->under_way++;
     at_ps = rpmi_wire_pass(&machine->nic_out, server->now_ps,
-                           message_ps(play->params, machine->under_way));
+                           message_ps(cluster->params, machine->under_way));
     return rpmi_wire_pass(&machine->wire_out, at_ps,
-                          rpmi_rate_ps(bytes, play->params->network_rate));
+                          rpmi_rate_ps(bytes, cluster->params->network_rate));
 }
 
 static uint64_t answered_bytes(const struct rpmi_slot_op *op)
@@ -132,17 +134,17 @@ static uint32_t messages(const struct rpmi_slot_op *op)
 
 void rpmi_machine_poll(struct rpmi_server_model *server, uint32_t slot)
 {
-    struct rpmi_play *play = server->play;
+    struct rpmi_cluster_model *cluster = server->cluster;
     const struct rpmi_slot_op *op = &server->slot[slot];
-    struct rpmi_play_machine *machine = machine_of(play, op->coroutine);
+    struct rpmi_client_machine *machine = machine_of(cluster, op->coroutine);
     uint64_t at_ps = server->now_ps;
 
     if (machine != NULL) {
         RPM_ASSERT(machine->under_way >= messages(op));
         machine->under_way -= messages(op);
         at_ps = rpmi_wire_pass(&machine->wire_in, at_ps,
-                               rpmi_rate_ps(answered_bytes(op), play->params->network_rate));
+                               rpmi_rate_ps(answered_bytes(op), cluster->params->network_rate));
     }
-    (void)rpmi_wire_pass(&play->thread[rpmi_play_thread(play, op->coroutine)].time, at_ps,
-                         play->params->nic_poll);
+    (void)rpmi_wire_pass(&cluster->thread[rpmi_cluster_thread(cluster, op->coroutine)].time, at_ps,
+                         cluster->params->nic_poll);
 }

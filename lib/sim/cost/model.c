@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
-#include "sim/cost/play.h"
+#include "sim/cost/cluster_model.h"
 #include "sim/cost/server_model.h"
 #include "sim/preset.h"
 
@@ -87,18 +87,18 @@ int rpm_model_run_scripts(const struct rpm_model *model, const struct rpm_script
     rpmi_begin();
 
     struct rpm_script_load load = rpm_script_load_init();
-    struct rpmi_play *play;
+    struct rpmi_cluster_model *cluster;
     struct rpm_cost cost;
     int err;
 
     RPM_ASSERT(model != NULL && theirs != NULL && theirs_cost != NULL);
     err = rpmi_opts_in(&load, sizeof(load), theirs);
     if (err == 0)
-        err = rpmi_play_open(&model->preset.cost, model->preset.ddio, &load, &play);
+        err = rpmi_cluster_open(&model->preset.cost, model->preset.ddio, &load, &cluster);
     if (err != 0)
         return err;
-    err = rpmi_play_run(play, &cost);
-    rpmi_play_close(&play);
+    err = rpmi_cluster_run(cluster, &cost);
+    rpmi_cluster_close(&cluster);
     if (err != 0)
         return err;
     return rpmi_opts_out(theirs_cost, &cost, sizeof(cost));

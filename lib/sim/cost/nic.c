@@ -9,7 +9,7 @@
  *
  * Tests: tests/unit/sim/cost/nic_test.cpp
  */
-#include "sim/cost/play.h"
+#include "sim/cost/cluster_model.h"
 #include "sim/cost/server_model.h"
 
 static uint64_t pcie_ps(const struct rpmi_server_model *server, uint64_t bytes)
@@ -153,8 +153,8 @@ void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uin
 
 static void touch(struct rpmi_server_model *server, uint32_t slot)
 {
-    if (server->play != NULL && server->slot[slot].work->word != 0)
-        rpmi_play_touch(server, slot);
+    if (server->cluster != NULL && server->slot[slot].work->word != 0)
+        rpmi_cluster_touch(server, slot);
 }
 
 static void handle(struct rpmi_server_model *server, uint32_t slot, enum rpmi_message message)

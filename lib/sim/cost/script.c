@@ -5,7 +5,7 @@
  * Tests: tests/unit/sim/cost/script_test.cpp
  */
 #include "base/err.h"
-#include "sim/cost/play.h"
+#include "sim/cost/cluster_model.h"
 
 #define SCRIPTS_MOST 65536u
 #define WORKS_MOST ((uint64_t)1 << 22)
@@ -43,7 +43,7 @@ static void defaults(struct rpm_script_load *load)
 
 static int check_load(const struct rpm_script_load *load)
 {
-    if (load->servers > RPMI_PLAY_SERVERS)
+    if (load->servers > RPMI_CLUSTER_SERVERS)
         return refuse("at most 64 servers", load->servers);
     if (load->threads > 4096 || load->coroutines > 64)
         return refuse("threads are at most 4096, of at most 64 coroutines", load->threads);
@@ -129,7 +129,7 @@ static int check_taken(const struct rpm_script *script, uint32_t nth)
         taken += other->role == RPM_ROLE_TAKE && (other == op || other->phase < op->phase);
         given += other->role == RPM_ROLE_GIVE && (other == op || other->phase > op->phase);
     }
-    if (gives > RPMI_PLAY_PHASE)
+    if (gives > RPMI_CLUSTER_PHASE)
         return refuse("a script has at most 64 operations with the role GIVE", gives);
     if (taken != 1 || given != 1)
         return refuse("a word is taken once and given back once, in a later phase", op->word);
@@ -156,7 +156,7 @@ static int check_script(const struct rpm_script *script, const struct rpm_script
         if (op->phase != before && (i == 0 || op->phase != before + 1))
             return refuse("phases begin with 0 and grow by 1", op->phase);
         in_phase = op->phase == before ? in_phase + 1 : 1;
-        if (in_phase > RPMI_PLAY_PHASE)
+        if (in_phase > RPMI_CLUSTER_PHASE)
             return refuse("a phase has at most 64 operations", op->phase);
     }
     return 0;
@@ -206,26 +206,26 @@ static void take_op(const struct rpm_script_op *op, struct rpmi_act *work)
                                .align = or_else(op->align_bytes, RPMI_LINE_BYTES) };
 }
 
-void rpmi_script_take(struct rpmi_play *play)
+void rpmi_script_take(struct rpmi_cluster_model *cluster)
 {
-    for (uint32_t i = 0; i < play->load.count; i++) {
-        const struct rpm_script *theirs = &play->load.scripts[i];
-        struct rpmi_script *script = &play->script[i];
+    for (uint32_t i = 0; i < cluster->load.count; i++) {
+        const struct rpm_script *theirs = &cluster->load.scripts[i];
+        struct rpmi_script *script = &cluster->script[i];
 
-        play->weights += theirs->weight;
-        *script = (struct rpmi_script){ .first = play->works,
+        cluster->weights += theirs->weight;
+        *script = (struct rpmi_script){ .first = cluster->works,
                                         .count = theirs->count,
-                                        .until = play->weights };
+                                        .until = cluster->weights };
         for (uint32_t k = 0; k < theirs->count; k++) {
-            take_op(&theirs->ops[k], &play->work[play->works]);
-            play->cue[play->works].phase = theirs->ops[k].phase;
-            play->cue[play->works].server = theirs->ops[k].server;
-            play->cue[play->works].role = theirs->ops[k].role;
+            take_op(&theirs->ops[k], &cluster->work[cluster->works]);
+            cluster->cue[cluster->works].phase = theirs->ops[k].phase;
+            cluster->cue[cluster->works].server = theirs->ops[k].server;
+            cluster->cue[cluster->works].role = theirs->ops[k].role;
             script->bytes += theirs->ops[k].bytes;
-            play->works++;
+            cluster->works++;
         }
     }
-    play->load.scripts = NULL;
+    cluster->load.scripts = NULL;
 }
 
 uint32_t rpmi_script_looks(const struct rpm_script_load *load)
@@ -242,15 +242,16 @@ uint32_t rpmi_script_looks(const struct rpm_script_load *load)
     return most;
 }
 
-static uint32_t widest_of(const struct rpmi_play *play, const struct rpmi_script *script)
+static uint32_t widest_of(const struct rpmi_cluster_model *cluster,
+                          const struct rpmi_script *script)
 {
-    uint32_t at[RPMI_PLAY_SERVERS] = { 0 };
+    uint32_t at[RPMI_CLUSTER_SERVERS] = { 0 };
     uint32_t widest = 0;
 
     uint32_t given = 0;
 
     for (uint32_t i = 0; i < script->count; i++) {
-        const struct rpmi_cue *cue = &play->cue[script->first + i];
+        const struct rpmi_cue *cue = &cluster->cue[script->first + i];
 
         if (i > 0 && cue->phase != cue[-1].phase)
             memset(at, 0, sizeof(at));
@@ -261,15 +262,15 @@ static uint32_t widest_of(const struct rpmi_play *play, const struct rpmi_script
     return given > widest ? given : widest;
 }
 
-uint32_t rpmi_script_widest(const struct rpmi_play *play)
+uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster)
 {
     uint32_t widest = 0;
 
-    for (uint32_t i = 0; i < play->load.count; i++) {
-        uint32_t one = widest_of(play, &play->script[i]);
+    for (uint32_t i = 0; i < cluster->load.count; i++) {
+        uint32_t one = widest_of(cluster, &cluster->script[i]);
 
         widest = one > widest ? one : widest;
     }
-    RPM_ASSERT(widest > 0 && widest <= RPMI_PLAY_PHASE);
+    RPM_ASSERT(widest > 0 && widest <= RPMI_CLUSTER_PHASE);
     return widest;
 }

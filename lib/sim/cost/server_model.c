@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "sim/cost/play.h"
+#include "sim/cost/cluster_model.h"
 
 #include <stdlib.h>
 
@@ -68,7 +68,7 @@ static int reserve(struct rpmi_server_model *server, uint64_t clients)
 static int open_cache(struct rpmi_server_model *server)
 {
     const struct rpmi_params *params = server->params;
-    bool nic = server->load.by == RPM_BY_NIC || server->play != NULL;
+    bool nic = server->load.by == RPM_BY_NIC || server->cluster != NULL;
 
     return rpmi_llc_open(&server->llc, params->llc_bytes / RPMI_LINE_BYTES / params->llc_ways,
                          nic ? params->ddio_ways : params->llc_ways, params->llc_victims);
@@ -164,15 +164,16 @@ int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct r
 }
 
 int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_load *load,
-                            uint32_t slots, struct rpmi_play *play, struct rpmi_server_model **out)
+                            uint32_t slots, struct rpmi_cluster_model *cluster,
+                            struct rpmi_server_model **out)
 {
     struct rpmi_server_model *server = new_server(params, load);
     int err;
 
-    RPM_ASSERT(play != NULL && load->by == RPM_BY_CALL);
+    RPM_ASSERT(cluster != NULL && load->by == RPM_BY_CALL);
     if (server == NULL)
         return RPM_E_NOMEM;
-    server->play = play;
+    server->cluster = cluster;
     err = furnish(server, slots);
     if (err != 0) {
         rpmi_server_close(&server);
@@ -270,8 +271,8 @@ static void happen(struct rpmi_server_model *server, const struct rpmi_event *ev
         rpmi_server_core_event(server, event->who);
         return;
     case RPMI_COST_EV_POST:
-        if (server->play != NULL)
-            rpmi_play_begin(server->play, slot);
+        if (server->cluster != NULL)
+            rpmi_cluster_begin(server->cluster, slot);
         else
             rpmi_server_client_post(server, slot);
         return;

@@ -127,7 +127,7 @@ struct rpmi_inbound {
     bool call; /* a core learns of it */
 };
 
-struct rpmi_play; /* see play.h */
+struct rpmi_cluster_model; /* see cluster_model.h */
 
 enum rpmi_message { RPMI_MESSAGE_WRITE = 0, RPMI_MESSAGE_READ = 1, RPMI_MESSAGE_CALL = 2 };
 
@@ -160,8 +160,8 @@ struct rpmi_places {
 struct rpmi_server_model {
     const struct rpmi_params *params;
     struct rpm_load load;
-    struct rpmi_act work;   /* of the load */
-    struct rpmi_play *play; /* of which this is one server; NULL: the load is all there is */
+    struct rpmi_act work;               /* of the load */
+    struct rpmi_cluster_model *cluster; /* that this server is part of; NULL: none */
     bool ddio;
     uint64_t now_ps;
     uint64_t events;
@@ -206,10 +206,10 @@ struct rpmi_server_model {
 int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
                      struct rpmi_server_model **server);
 
-/* One server of a play with at most @slots operations of clients under way. Of @load, only what
+/* One server of @cluster with at most @slots operations of clients under way. Of @load, only what
  * describes the server and the largest write are used. */
 int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_load *load,
-                            uint32_t slots, struct rpmi_play *play,
+                            uint32_t slots, struct rpmi_cluster_model *cluster,
                             struct rpmi_server_model **server);
 void rpmi_server_counters(const struct rpmi_server_model *server, struct rpm_cost *cost);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "play.h"
+#include "cluster.h"
 
 #include "support/rounds.h"
 
@@ -9,15 +9,15 @@ namespace
 const rpmi_params HINTS = params_of("hints");
 
 // One client machine whose threads read 8 bytes of DRAM at a time.
-Play reader(uint32_t threads, uint32_t coroutines)
+Cluster reader(uint32_t threads, uint32_t coroutines)
 {
-    Play play({ { in_dram(op_of(0, RPM_LOAD_READ, 8)) } });
+    Cluster cluster({ { in_dram(op_of(0, RPM_LOAD_READ, 8)) } });
 
-    play.load.machines = 1;
-    play.load.threads = threads;
-    play.load.coroutines = coroutines;
-    play.load.transactions = rounds(40000);
-    return play;
+    cluster.load.machines = 1;
+    cluster.load.threads = threads;
+    cluster.load.coroutines = coroutines;
+    cluster.load.transactions = rounds(40000);
+    return cluster;
 }
 
 double mops(const rpm_cost &cost)
@@ -25,30 +25,30 @@ double mops(const rpm_cost &cost)
     return static_cast<double>(cost.ops) * 1e6 / static_cast<double>(cost.duration_ps);
 }
 
-double mops(Play &play, uint32_t doorbells)
+double mops(Cluster &cluster, uint32_t doorbells)
 {
-    play.load.doorbells = doorbells;
-    return mops(play.run());
+    cluster.load.doorbells = doorbells;
+    return mops(cluster.run());
 }
 
 } // namespace
 
 TEST_CASE("machine: a doorbell of its own costs a thread nothing", "[unit]")
 {
-    Play one = reader(1, 8);
+    Cluster one = reader(1, 8);
 
     one.load.doorbells = 0;
     uint64_t without = one.run().duration_ps;
     one.load.doorbells = 12;
     CHECK(one.run().duration_ps == without);
-    Play twelve = reader(12, 8);
+    Cluster twelve = reader(12, 8);
     CHECK(mops(twelve, 12) == mops(twelve, 0));
 }
 
 TEST_CASE("machine: threads that share a doorbell post one after another, and slower", "[unit]")
 {
-    Play four = reader(48, 8);
-    Play eight = reader(96, 8);
+    Cluster four = reader(48, 8);
+    Cluster eight = reader(96, 8);
 
     // what the two numbers of the preset were computed from
     CHECK(mops(four, 12) == Approx(29.4).epsilon(0.1));
@@ -59,8 +59,8 @@ TEST_CASE("machine: threads that share a doorbell post one after another, and sl
 TEST_CASE("machine: a phase rings once for each server", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
-    Play two({ { read, read } });
-    Play one = reader(96, 8);
+    Cluster two({ { read, read } });
+    Cluster one = reader(96, 8);
 
     two.load.machines = 1;
     two.load.threads = 96;
@@ -71,8 +71,8 @@ TEST_CASE("machine: a phase rings once for each server", "[unit]")
 
 TEST_CASE("machine: more requests under way than the NIC holds slow it down", "[unit]")
 {
-    Play few = reader(72, 16);
-    Play many = reader(96, 32);
+    Cluster few = reader(72, 16);
+    Cluster many = reader(96, 32);
 
     REQUIRE(72 * 16 <= HINTS.request_cache);
     CHECK(mops(few, 0) > 0.9 * 1e6 / static_cast<double>(HINTS.nic_message));
@@ -83,15 +83,15 @@ TEST_CASE("machine: more requests under way than the NIC holds slow it down", "[
 
 TEST_CASE("machine: a thread has no more under way than it may", "[unit]")
 {
-    Play eight = reader(1, 8);
-    Play many = reader(1, 64);
+    Cluster eight = reader(1, 8);
+    Cluster many = reader(1, 64);
 
     many.load.outstanding_max = 8;
     CHECK(mops(many.run()) == Approx(mops(eight.run())).epsilon(0.03));
     // a phase that is larger goes alone
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
-    Play wide({ Ops(6, read) });
-    Play alone({ Ops(6, read) });
+    Cluster wide({ Ops(6, read) });
+    Cluster alone({ Ops(6, read) });
     wide.load.coroutines = 8;
     wide.load.outstanding_max = 5;
     CHECK(mops(wide.run()) == Approx(mops(alone.run())).epsilon(0.03));

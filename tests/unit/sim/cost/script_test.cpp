@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "play.h"
+#include "cluster.h"
 
 #include <functional>
 
@@ -172,19 +172,19 @@ TEST_CASE("script: words that do not fit their operations are refused with the r
 
 TEST_CASE("script: so many operations are under way at a server at most", "[unit]")
 {
-    Play play(
+    Cluster cluster(
         { { op_of(0, RPM_LOAD_READ, 8), op_of(0, RPM_LOAD_READ, 8, 1), op_of(1, RPM_LOAD_READ, 8),
             op_of(1, RPM_LOAD_READ, 8), op_of(2, RPM_LOAD_READ, 8), op_of(2, RPM_LOAD_READ, 8, 1) },
           { op_of(0, RPM_LOAD_READ, 8, 1) } });
     rpmi_params params = params_of("hints");
-    rpmi_play *run;
+    rpmi_cluster_model *run;
 
-    play.load.servers = 2;
-    run = play.open(params);
+    cluster.load.servers = 2;
+    run = cluster.open(params);
     CHECK(rpmi_script_widest(run) == 2);
     CHECK(run->works == 7);
-    rpmi_play_close(&run);
-    Play wide({ Ops(64, op_of(0, RPM_LOAD_READ, 8)) });
+    rpmi_cluster_close(&run);
+    Cluster wide({ Ops(64, op_of(0, RPM_LOAD_READ, 8)) });
     wide.load.threads = 4096;
     wide.load.coroutines = 2;
     CHECK_THROWS(wide.open(params));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "play.h"
+#include "cluster.h"
 
 namespace
 {
@@ -29,13 +29,13 @@ Ops locked(uint32_t word = 1)
              at(op_of(2, RPM_LOAD_CAS, 8), RPM_ROLE_GIVE, word) };
 }
 
-Play crowd(std::vector<Ops> ops, uint32_t threads, uint32_t words = 1)
+Cluster crowd(std::vector<Ops> ops, uint32_t threads, uint32_t words = 1)
 {
-    Play play(std::move(ops));
+    Cluster cluster(std::move(ops));
 
-    play.load.threads = threads;
-    play.load.words = words;
-    return play;
+    cluster.load.threads = threads;
+    cluster.load.words = words;
+    return cluster;
 }
 
 double mops(const rpm_cost &cost)
@@ -55,17 +55,17 @@ TEST_CASE("words: alone nothing fails", "[unit]")
 TEST_CASE("words: a swap fails if another came between, and each that succeeds is one change",
           "[unit]")
 {
-    Play play = crowd({ { look(0), swap(1) } }, 8);
+    Cluster cluster = crowd({ { look(0), swap(1) } }, 8);
     rpmi_params params = params_of("hints");
-    rpmi_play *open = play.open(params);
+    rpmi_cluster_model *open = cluster.open(params);
     rpm_cost cost = rpm_cost_init();
 
-    REQUIRE(rpmi_play_run(open, &cost) == 0);
+    REQUIRE(rpmi_cluster_run(open, &cost) == 0);
     CHECK(cost.failures > cost.ops);
     // those under way may have swapped and not heard of it
     CHECK(open->word[1].changes >= open->finished);
     CHECK(open->word[1].changes <= open->finished + 8);
-    rpmi_play_close(&open);
+    rpmi_cluster_close(&open);
 }
 
 TEST_CASE("words: one transaction at a time holds a lock", "[unit]")
@@ -86,17 +86,17 @@ TEST_CASE("words: who fails gives back what it holds, unchanged", "[unit]")
 
     both.insert(both.begin() + 1, other[0]); // takes 1 and 2 in one phase
     both.push_back(other[2]);
-    Play play = crowd({ both, other }, 8, 2);
-    play.load.backoff_ns = play.load.backoff_max_ns = 2000;
+    Cluster cluster = crowd({ both, other }, 8, 2);
+    cluster.load.backoff_ns = cluster.load.backoff_max_ns = 2000;
     rpmi_params params = params_of("hints");
-    rpmi_play *open = play.open(params);
+    rpmi_cluster_model *open = cluster.open(params);
     rpm_cost cost = rpm_cost_init();
 
-    REQUIRE(rpmi_play_run(open, &cost) == 0); // it ends: nothing is held for ever
+    REQUIRE(rpmi_cluster_run(open, &cost) == 0); // it ends: nothing is held for ever
     CHECK(cost.failures > 0);
     CHECK(open->word[1].changes <= open->finished + 8);
     CHECK(open->word[1].changes >= open->finished / 4);
-    rpmi_play_close(&open);
+    rpmi_cluster_close(&open);
 }
 
 TEST_CASE("words: a look fails at a lock, and at a change since the first look", "[unit]")
@@ -112,18 +112,18 @@ TEST_CASE("words: a look fails at a lock, and at a change since the first look",
 TEST_CASE("words: a NIC swaps one word no faster than one unit does", "[unit]")
 {
     uint64_t unit = HINTS.pcie_read + HINTS.dram_latency + HINTS.nic_atomic;
-    Play one = crowd({ { swap(0) } }, 32);
-    Play ten = crowd({ { swap(0, 1) },
-                       { swap(0, 2) },
-                       { swap(0, 3) },
-                       { swap(0, 4) },
-                       { swap(0, 5) },
-                       { swap(0, 6) },
-                       { swap(0, 7) },
-                       { swap(0, 8) },
-                       { swap(0, 9) },
-                       { swap(0, 10) } },
-                     32, 10);
+    Cluster one = crowd({ { swap(0) } }, 32);
+    Cluster ten = crowd({ { swap(0, 1) },
+                          { swap(0, 2) },
+                          { swap(0, 3) },
+                          { swap(0, 4) },
+                          { swap(0, 5) },
+                          { swap(0, 6) },
+                          { swap(0, 7) },
+                          { swap(0, 8) },
+                          { swap(0, 9) },
+                          { swap(0, 10) } },
+                        32, 10);
 
     CHECK(mops(one.run()) <= 1e6 / static_cast<double>(unit));
     CHECK(mops(one.run()) > 0.8 * 1e6 / static_cast<double>(unit));
@@ -137,13 +137,13 @@ TEST_CASE("words: transactions that never end are told, not waited for", "[unit]
     held.insert(held.begin() + 2, look(2, 2)); // of a word that it looks at and changes itself
     held.insert(held.begin(), look(0, 2));
     held.insert(held.begin() + 2, swap(0, 2));
-    Play play = crowd({ held }, 1, 2);
-    CHECK_THROWS_WITH(play.run(), Catch::Contains("no transaction has ended"));
+    Cluster cluster = crowd({ held }, 1, 2);
+    CHECK_THROWS_WITH(cluster.run(), Catch::Contains("no transaction has ended"));
 }
 
 TEST_CASE("words: a rest after a failure spares attempts", "[unit]")
 {
-    Play hot = crowd({ { look(0), swap(1) } }, 64);
+    Cluster hot = crowd({ { look(0), swap(1) } }, 64);
     rpm_cost without = hot.run();
 
     hot.load.backoff_ns = 1700;

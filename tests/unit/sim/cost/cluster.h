@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// play.h: scripts on modelled servers.
-#ifndef TESTS_UNIT_SIM_COST_PLAY_H
-#define TESTS_UNIT_SIM_COST_PLAY_H
+// cluster.h: scripts on modelled servers.
+#ifndef TESTS_UNIT_SIM_COST_CLUSTER_H
+#define TESTS_UNIT_SIM_COST_CLUSTER_H
 
 #include "bench.h"
 
 extern "C" {
-#include "sim/cost/play.h"
+#include "sim/cost/cluster_model.h"
 }
 
 using Ops = std::vector<rpm_script_op>;
@@ -36,10 +36,10 @@ inline rpm_script_op by_call(rpm_script_op op)
 }
 
 // A load of scripts of equal weight; one thread, one coroutine, DDIO off.
-class Play
+class Cluster
 {
   public:
-    explicit Play(std::vector<Ops> ops) : ops_(std::move(ops))
+    explicit Cluster(std::vector<Ops> ops) : ops_(std::move(ops))
     {
         for (const Ops &each : ops_)
             scripts_.push_back({ each.data(), static_cast<uint32_t>(each.size()), 1 });
@@ -53,28 +53,28 @@ class Play
         return scripts_;
     }
 
-    rpmi_play *open(const rpmi_params &params)
+    rpmi_cluster_model *open(const rpmi_params &params)
     {
-        rpmi_play *play = nullptr;
+        rpmi_cluster_model *cluster = nullptr;
 
         load.scripts = scripts_.data();
         load.count = static_cast<uint32_t>(scripts_.size());
-        if (rpmi_play_open(&params, true, &load, &play) != 0)
+        if (rpmi_cluster_open(&params, true, &load, &cluster) != 0)
             throw std::runtime_error(rpm_last_error());
-        return play;
+        return cluster;
     }
 
     rpm_cost run(const std::string &preset = "hints")
     {
         rpmi_params params = params_of(preset);
-        rpmi_play *play = open(params);
+        rpmi_cluster_model *cluster = open(params);
         rpm_cost cost = rpm_cost_init();
         int err;
 
         rpmi_mem_freeze();
-        err = rpmi_play_run(play, &cost);
+        err = rpmi_cluster_run(cluster, &cost);
         rpmi_mem_thaw();
-        rpmi_play_close(&play);
+        rpmi_cluster_close(&cluster);
         if (err != 0)
             throw std::runtime_error(rpm_last_error());
         return cost;
@@ -89,7 +89,7 @@ class Play
 
 inline rpm_cost cost_of(const Ops &ops)
 {
-    return Play({ ops }).run();
+    return Cluster({ ops }).run();
 }
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "play.h"
+#include "cluster.h"
 
 namespace
 {
@@ -30,7 +30,8 @@ double rate(const rpm_cost &cost)
 
 } // namespace
 
-TEST_CASE("play: one operation takes as long as it does in a load, and the thread's part", "[unit]")
+TEST_CASE("cluster model: one operation takes as long as it does in a load, and the thread's part",
+          "[unit]")
 {
     rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 64);
     auto latency = [](const rpm_script_op &op) {
@@ -57,7 +58,7 @@ TEST_CASE("play: one operation takes as long as it does in a load, and the threa
           alone(RPM_BY_CALL, RPM_LOAD_READ, 64, RPM_LOAD_DRAM) + TAKEN);
 }
 
-TEST_CASE("play: what is in one phase overlaps, and phases follow each other", "[unit]")
+TEST_CASE("cluster model: what is in one phase overlaps, and phases follow each other", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
     rpm_script_op later = read;
@@ -72,17 +73,17 @@ TEST_CASE("play: what is in one phase overlaps, and phases follow each other", "
     CHECK(both.requests == 2 * both.ops);
 }
 
-TEST_CASE("play: the server of a later phase waits for that of an earlier one", "[unit]")
+TEST_CASE("cluster model: the server of a later phase waits for that of an earlier one", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
     rpm_script_op other = in_dram(op_of(1, RPM_LOAD_READ, 8, 1));
-    Play play({ { read, other } });
+    Cluster cluster({ { read, other } });
 
-    play.load.servers = 2;
-    CHECK(play.run().p50_ps == 2 * cost_of({ read }).p50_ps);
+    cluster.load.servers = 2;
+    CHECK(cluster.run().p50_ps == 2 * cost_of({ read }).p50_ps);
 }
 
-TEST_CASE("play: calls of a phase to one server are one message", "[unit]")
+TEST_CASE("cluster model: calls of a phase to one server are one message", "[unit]")
 {
     rpm_script_op read = by_call(in_dram(op_of(0, RPM_LOAD_READ, 64)));
     Ops ops(5, read);
@@ -96,20 +97,20 @@ TEST_CASE("play: calls of a phase to one server are one message", "[unit]")
     CHECK(five.p50_ps > one.p50_ps);
     CHECK(five.p50_ps < 2 * one.p50_ps);
     ops[2].server = 1; // between the others: three messages
-    Play play({ ops });
-    play.load.servers = 2;
-    CHECK(play.run().requests == 3 * play.load.transactions);
+    Cluster cluster({ ops });
+    cluster.load.servers = 2;
+    CHECK(cluster.run().requests == 3 * cluster.load.transactions);
 }
 
-TEST_CASE("play: a call that writes anything ends with a fence, once", "[unit]")
+TEST_CASE("cluster model: a call that writes anything ends with a fence, once", "[unit]")
 {
     rpm_script_op write = by_call(op_of(0, RPM_LOAD_WRITE, 64));
     rpm_script_op read = by_call(in_dram(op_of(0, RPM_LOAD_READ, 64)));
     auto latency = [](const Ops &ops) {
-        Play play({ ops });
+        Cluster cluster({ ops });
 
-        play.load.ddio = RPM_YES; // messages are at hand
-        return play.run().p50_ps;
+        cluster.load.ddio = RPM_YES; // messages are at hand
+        return cluster.run().p50_ps;
     };
     uint64_t one = latency({ write });
     uint64_t two = latency({ write, write });
@@ -121,31 +122,31 @@ TEST_CASE("play: a call that writes anything ends with a fence, once", "[unit]")
     CHECK(cost_of({ write, write }).module_write_bytes == 2 * 64 * 2000);
 }
 
-TEST_CASE("play: a thread is no faster than its posts, polls and switches", "[unit]")
+TEST_CASE("cluster model: a thread is no faster than its posts, polls and switches", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
-    Play play({ { read, read } });
+    Cluster cluster({ { read, read } });
 
-    play.load.coroutines = 64;
-    rpm_cost cost = play.run();
+    cluster.load.coroutines = 64;
+    rpm_cost cost = cluster.run();
     uint64_t busy = 2 * (HINTS.nic_post + HINTS.nic_poll) + HINTS.client_switch;
     CHECK(cost.duration_ps / cost.ops >= busy);
     CHECK(cost.duration_ps / cost.ops <= busy * 101 / 100);
 }
 
-TEST_CASE("play: threads beside each other get more done until a NIC is full", "[unit]")
+TEST_CASE("cluster model: threads beside each other get more done until a NIC is full", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
-    Play play({ { read } });
-    auto with = [&play](uint32_t threads, uint32_t machines) {
-        play.load.threads = threads;
-        play.load.machines = machines;
-        return rate(play.run());
+    Cluster cluster({ { read } });
+    auto with = [&cluster](uint32_t threads, uint32_t machines) {
+        cluster.load.threads = threads;
+        cluster.load.machines = machines;
+        return rate(cluster.run());
     };
 
-    play.load.coroutines = 8;
-    play.load.transactions = 20000;
-    play.load.servers = 1;
+    cluster.load.coroutines = 8;
+    cluster.load.transactions = 20000;
+    cluster.load.servers = 1;
     double one = with(1, 0);
     CHECK(with(4, 0) > 3.9 * one);
     CHECK(with(4, 1) > 3.9 * one);
@@ -154,23 +155,23 @@ TEST_CASE("play: threads beside each other get more done until a NIC is full", "
     CHECK(with(96, 96) <= 1.01 * most);
 }
 
-TEST_CASE("play: two servers do more than one, but not over one client machine", "[unit]")
+TEST_CASE("cluster model: two servers do more than one, but not over one client machine", "[unit]")
 {
     rpm_script_op here = in_dram(op_of(0, RPM_LOAD_READ, 8));
     rpm_script_op there = in_dram(op_of(0, RPM_LOAD_READ, 8, 1));
-    Play play({ { here }, { there } });
+    Cluster cluster({ { here }, { there } });
     double most = 1e12 / static_cast<double>(HINTS.nic_message);
 
-    play.load.servers = 2;
-    play.load.threads = 96;
-    play.load.coroutines = 8;
-    play.load.transactions = 20000;
-    CHECK(rate(play.run()) > 1.7 * most);
-    play.load.machines = 1;
-    CHECK(rate(play.run()) <= 1.01 * most);
+    cluster.load.servers = 2;
+    cluster.load.threads = 96;
+    cluster.load.coroutines = 8;
+    cluster.load.transactions = 20000;
+    CHECK(rate(cluster.run()) > 1.7 * most);
+    cluster.load.machines = 1;
+    CHECK(rate(cluster.run()) <= 1.01 * most);
 }
 
-TEST_CASE("play: a write with its READ is two messages, chained or not", "[unit]")
+TEST_CASE("cluster model: a write with its READ is two messages, chained or not", "[unit]")
 {
     rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 64);
 
@@ -181,40 +182,40 @@ TEST_CASE("play: a write with its READ is two messages, chained or not", "[unit]
     CHECK(cost_of({ write }).requests == 4000);
 }
 
-TEST_CASE("play: with pauses less is done, in less time each", "[unit]")
+TEST_CASE("cluster model: with pauses less is done, in less time each", "[unit]")
 {
     rpm_script_op swap = in_dram(op_of(0, RPM_LOAD_CAS, 8));
-    Play play({ { swap } });
+    Cluster cluster({ { swap } });
 
-    play.load.threads = 64;
-    play.load.coroutines = 4;
-    play.load.transactions = 20000;
-    rpm_cost busy = play.run();
-    play.load.pause_ns = 100000;
-    rpm_cost idle = play.run();
+    cluster.load.threads = 64;
+    cluster.load.coroutines = 4;
+    cluster.load.transactions = 20000;
+    rpm_cost busy = cluster.run();
+    cluster.load.pause_ns = 100000;
+    rpm_cost idle = cluster.run();
     CHECK(rate(idle) < 1.01 * 256 / 100e-6);
     CHECK(rate(idle) > 0.9 * 256 / 105e-6);
     CHECK(idle.p50_ps < busy.p50_ps);
 }
 
-TEST_CASE("play: logs fill media lines, random rows do not", "[unit]")
+TEST_CASE("cluster model: logs fill media lines, random rows do not", "[unit]")
 {
     rpm_script_op row = op_of(0, RPM_LOAD_WRITE, 64);
     rpm_script_op log = row;
 
     row.persist = log.persist = RPM_PERSIST_CHAIN;
     log.pattern = RPM_LOAD_SEQUENTIAL;
-    Play rows({ { row } });
-    Play logs({ { log } });
-    for (Play *play : { &rows, &logs }) {
-        play->load.threads = 4;
-        play->load.transactions = 20000;
+    Cluster rows({ { row } });
+    Cluster logs({ { log } });
+    for (Cluster *cluster : { &rows, &logs }) {
+        cluster->load.threads = 4;
+        cluster->load.transactions = 20000;
     }
     CHECK(rows.run().media_write_bytes > 3 * 20000 * 64);
     CHECK(logs.run().media_write_bytes < 20000 * 64 * 3 / 2);
 }
 
-TEST_CASE("play: what is not padded is read before it is written", "[unit]")
+TEST_CASE("cluster model: what is not padded is read before it is written", "[unit]")
 {
     rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 16);
 
@@ -224,61 +225,61 @@ TEST_CASE("play: what is not padded is read before it is written", "[unit]")
     CHECK(cost_of({ write }).bytes == 2000 * 16);
 }
 
-TEST_CASE("play: swaps and reads have units of their own in the NIC", "[unit]")
+TEST_CASE("cluster model: swaps and reads have units of their own in the NIC", "[unit]")
 {
     rpm_script_op swap = in_dram(op_of(0, RPM_LOAD_CAS, 8));
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
-    Play play({ { swap }, { read } });
-    rpmi_play *run;
+    Cluster cluster({ { swap }, { read } });
+    rpmi_cluster_model *run;
     uint32_t swaps = 0;
 
-    play.load.threads = 200;
-    run = play.open(HINTS);
-    rpmi_play_start(run);
+    cluster.load.threads = 200;
+    run = cluster.open(HINTS);
+    rpmi_cluster_start(run);
     for (uint64_t i = 0; i < 200000; i++) {
-        rpmi_play_step(run);
+        rpmi_cluster_step(run);
         swaps = std::max(swaps, run->server[0]->atomics.under_way);
         REQUIRE(run->server[0]->atomics.under_way <= HINTS.nic_atomics);
         REQUIRE(run->server[0]->reads.under_way <= HINTS.nic_reads);
     }
     CHECK(swaps == HINTS.nic_atomics);
-    rpmi_play_close(&run);
+    rpmi_cluster_close(&run);
 }
 
-TEST_CASE("play: scripts are drawn by their weights", "[unit]")
+TEST_CASE("cluster model: scripts are drawn by their weights", "[unit]")
 {
-    Play play({ { in_dram(op_of(0, RPM_LOAD_READ, 1)) },
-                { in_dram(op_of(0, RPM_LOAD_READ, 101)) },
-                { in_dram(op_of(0, RPM_LOAD_READ, 65536)) } });
+    Cluster cluster({ { in_dram(op_of(0, RPM_LOAD_READ, 1)) },
+                      { in_dram(op_of(0, RPM_LOAD_READ, 101)) },
+                      { in_dram(op_of(0, RPM_LOAD_READ, 65536)) } });
 
-    play.scripts()[0].weight = 3;
-    play.scripts()[2].weight = 0;
-    play.load.transactions = 20000;
-    rpm_cost cost = play.run();
+    cluster.scripts()[0].weight = 3;
+    cluster.scripts()[2].weight = 0;
+    cluster.load.transactions = 20000;
+    rpm_cost cost = cluster.run();
     double mean = static_cast<double>(cost.bytes) / 20000;
     CHECK(mean > 26 - 1.5);
     CHECK(mean < 26 + 1.5);
 }
 
-TEST_CASE("play: the same seed is the same run, another seed is another", "[unit]")
+TEST_CASE("cluster model: the same seed is the same run, another seed is another", "[unit]")
 {
     rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 300);
     rpm_script_op call = by_call(op_of(1, RPM_LOAD_WRITE, 300, 1));
-    Play play({ { write, call } });
+    Cluster cluster({ { write, call } });
 
-    play.load.servers = 2;
-    play.load.threads = 7;
-    play.load.coroutines = 3;
-    play.load.ddio = RPM_YES;
-    rpm_cost first = play.run();
-    rpm_cost again = play.run();
+    cluster.load.servers = 2;
+    cluster.load.threads = 7;
+    cluster.load.coroutines = 3;
+    cluster.load.ddio = RPM_YES;
+    rpm_cost first = cluster.run();
+    rpm_cost again = cluster.run();
     CHECK(memcmp(&first, &again, sizeof(first)) == 0);
-    play.load.seed = 2;
-    again = play.run();
+    cluster.load.seed = 2;
+    again = cluster.run();
     CHECK(memcmp(&first, &again, sizeof(first)) != 0);
 }
 
-TEST_CASE("play: through the library's door it is the same", "[unit]")
+TEST_CASE("cluster model: through the library's door it is the same", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
     rpm_script script = { &read, 1, 1 };
