@@ -35,7 +35,7 @@ static bool reserve(struct rpmi_cluster_model *cluster)
 
     cluster->script = rpmi_alloc(load->count * sizeof(*cluster->script), 64);
     cluster->work = rpmi_alloc(works * sizeof(*cluster->work), 64);
-    cluster->cue = rpmi_alloc(works * sizeof(*cluster->cue), 64);
+    cluster->step = rpmi_alloc(works * sizeof(*cluster->step), 64);
     cluster->coroutine = rpmi_alloc(cluster->coroutines * sizeof(*cluster->coroutine), 64);
     cluster->thread = rpmi_alloc(load->threads * sizeof(*cluster->thread), 64);
     cluster->machine = rpmi_alloc((load->machines + 1) * sizeof(*cluster->machine), 64);
@@ -47,7 +47,7 @@ static bool reserve(struct rpmi_cluster_model *cluster)
     cluster->position =
         rpmi_alloc((uint64_t)load->threads * load->servers * sizeof(*cluster->position), 64);
     cluster->latency_ps = rpmi_alloc(load->transactions * sizeof(*cluster->latency_ps), 64);
-    return cluster->script != NULL && cluster->work != NULL && cluster->cue != NULL &&
+    return cluster->script != NULL && cluster->work != NULL && cluster->step != NULL &&
            cluster->coroutine != NULL && cluster->thread != NULL && cluster->machine != NULL &&
            cluster->bell != NULL && cluster->word != NULL && cluster->look != NULL &&
            cluster->position != NULL && cluster->latency_ps != NULL;
@@ -161,7 +161,7 @@ void rpmi_cluster_close(struct rpmi_cluster_model **out)
     }
     rpmi_free(cluster->script);
     rpmi_free(cluster->work);
-    rpmi_free(cluster->cue);
+    rpmi_free(cluster->step);
     rpmi_free(cluster->coroutine);
     rpmi_free(cluster->thread);
     rpmi_free(cluster->machine);
@@ -210,7 +210,7 @@ uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
 static bool same_call(const struct rpmi_cluster_model *cluster, uint32_t a, uint32_t b)
 {
     return cluster->work[a].by == RPM_BY_CALL && cluster->work[b].by == RPM_BY_CALL &&
-           cluster->cue[a].server == cluster->cue[b].server;
+           cluster->step[a].server == cluster->step[b].server;
 }
 
 /* One message: a work, or those of a call. Returns how many. The first of a phase to a server rings
@@ -218,7 +218,7 @@ static bool same_call(const struct rpmi_cluster_model *cluster, uint32_t a, uint
 static uint32_t post(struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t first,
                      uint32_t end, uint64_t *rung)
 {
-    uint32_t index = cluster->cue[first].server;
+    uint32_t index = cluster->step[first].server;
     struct rpmi_server_model *server = cluster->server[index];
     uint32_t slot = rpmi_fifo_pop(&cluster->spare[index]);
     struct rpmi_slot_op *op = &server->slot[slot];
@@ -260,7 +260,7 @@ static uint32_t phase_end(const struct rpmi_cluster_model *cluster,
     uint32_t end = its->next;
 
     while (end < script_end(cluster, its) &&
-           cluster->cue[end].phase == cluster->cue[its->next].phase)
+           cluster->step[end].phase == cluster->step[its->next].phase)
         end++;
     return end;
 }
@@ -455,7 +455,7 @@ static void fill_cache(struct rpmi_cluster_model *cluster, uint32_t index)
         uint64_t at, end;
 
         if (work->op != RPM_LOAD_WRITE || work->by != RPM_BY_NIC || work->memory != RPM_LOAD_NVM ||
-            cluster->cue[which].server != index)
+            cluster->step[which].server != index)
             continue;
         at = address_of(cluster, thread, index, work);
         end = at + work->written;

@@ -28,8 +28,8 @@ struct rpmi_script {
     uint64_t bytes; /* that it asks for */
 };
 
-/* Where a work belongs. */
-struct rpmi_cue {
+/* A step of a script: where and when one of its works is carried out, and what for. */
+struct rpmi_script_step {
     uint32_t phase;
     uint32_t server;
     uint32_t role; /* enum rpm_script_role */
@@ -90,7 +90,7 @@ struct rpmi_cluster_model {
 
     struct rpmi_script *script;
     struct rpmi_act *work;
-    struct rpmi_cue *cue; /* of each work */
+    struct rpmi_script_step *step; /* of each work */
     uint32_t works;
     uint64_t weights; /* their sum */
 
@@ -135,7 +135,7 @@ int rpmi_cluster_open(const struct rpmi_params *params, bool ddio,
 void rpmi_cluster_close(struct rpmi_cluster_model **cluster);
 /* Runs the load. RPM_E_INVAL: no transaction commits, all of them meet conflicts at their words. */
 int rpmi_cluster_run(struct rpmi_cluster_model *cluster, struct rpm_cost *cost);
-/* A run, event by event: start, then steps. */
+/* A run, event by event: starts it; handles the next event of all servers. */
 void rpmi_cluster_start(struct rpmi_cluster_model *cluster);
 void rpmi_cluster_step(struct rpmi_cluster_model *cluster);
 

@@ -218,9 +218,9 @@ void rpmi_script_take(struct rpmi_cluster_model *cluster)
                                         .until = cluster->weights };
         for (uint32_t k = 0; k < theirs->count; k++) {
             take_op(&theirs->ops[k], &cluster->work[cluster->works]);
-            cluster->cue[cluster->works].phase = theirs->ops[k].phase;
-            cluster->cue[cluster->works].server = theirs->ops[k].server;
-            cluster->cue[cluster->works].role = theirs->ops[k].role;
+            cluster->step[cluster->works].phase = theirs->ops[k].phase;
+            cluster->step[cluster->works].server = theirs->ops[k].server;
+            cluster->step[cluster->works].role = theirs->ops[k].role;
             script->bytes += theirs->ops[k].bytes;
             cluster->works++;
         }
@@ -251,13 +251,13 @@ static uint32_t widest_of(const struct rpmi_cluster_model *cluster,
     uint32_t given = 0;
 
     for (uint32_t i = 0; i < script->count; i++) {
-        const struct rpmi_cue *cue = &cluster->cue[script->first + i];
+        const struct rpmi_script_step *step = &cluster->step[script->first + i];
 
-        if (i > 0 && cue->phase != cue[-1].phase)
+        if (i > 0 && step->phase != step[-1].phase)
             memset(at, 0, sizeof(at));
-        if (++at[cue->server] > widest)
-            widest = at[cue->server];
-        given += cue->role == RPM_ROLE_GIVE;
+        if (++at[step->server] > widest)
+            widest = at[step->server];
+        given += step->role == RPM_ROLE_GIVE;
     }
     return given > widest ? given : widest;
 }

@@ -218,7 +218,7 @@ void rpmi_server_latencies(uint64_t *latency_ps, struct rpm_cost *cost);
 void rpmi_server_close(struct rpmi_server_model **server);
 void rpmi_server_run(struct rpmi_server_model *server, struct rpm_cost *cost);
 
-/* A run, event by event: start, then steps. A step is one event; false: no event is left. */
+/* A run, event by event: starts it; handles the next event. False: no event is left. */
 void rpmi_server_start(struct rpmi_server_model *server);
 bool rpmi_server_step(struct rpmi_server_model *server);
 void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_cost_event kind,

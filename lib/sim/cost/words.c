@@ -39,7 +39,7 @@ void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot)
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
     const struct rpmi_act *work = server->slot[slot].work;
     struct rpmi_shared_word *word = &cluster->word[work->word];
-    uint32_t role = cluster->cue[work - cluster->work].role;
+    uint32_t role = cluster->step[work - cluster->work].role;
 
     if (role == RPM_ROLE_GIVE) {
         RPM_ASSERT(word->holder == coroutine + 1);
@@ -58,7 +58,7 @@ void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot)
 
 bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t work)
 {
-    return cluster->cue[work].role == RPM_ROLE_GIVE &&
+    return cluster->step[work].role == RPM_ROLE_GIVE &&
            cluster->word[cluster->work[work].word].holder == coroutine + 1;
 }
 
