@@ -19,7 +19,7 @@ static uint64_t message_bytes(const struct rpmi_server_model *server, uint32_t s
                               enum rpmi_message message)
 {
     if (message == RPMI_MESSAGE_WRITE)
-        return server->slot[slot].work->written;
+        return server->slot[slot].op_class->written;
     return message == RPMI_MESSAGE_CALL ? rpmi_server_client_call_bytes(server, slot) : 0;
 }
 
@@ -59,8 +59,8 @@ static uint64_t payload_of(const struct rpmi_slot_op *op)
 {
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; op->write && i < op->works; i++)
-        bytes += op->work[i].op == RPM_LOAD_READ ? 0 : op->work[i].bytes;
+    for (uint32_t i = 0; op->write && i < op->op_classes; i++)
+        bytes += op->op_class[i].op == RPM_LOAD_READ ? 0 : op->op_class[i].bytes;
     return bytes;
 }
 
@@ -68,7 +68,7 @@ uint64_t rpmi_server_client_call_bytes(const struct rpmi_server_model *server, u
 {
     const struct rpmi_slot_op *op = &server->slot[slot];
 
-    return payload_of(op) + RPMI_LINE_BYTES + (op->works - 1) * PART_BYTES;
+    return payload_of(op) + RPMI_LINE_BYTES + (op->op_classes - 1) * PART_BYTES;
 }
 
 static void post_call(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps)
@@ -89,13 +89,13 @@ static uint64_t pass(struct rpmi_server_model *server, uint32_t slot, uint64_t b
 /* A one-sided write. */
 static bool writes(const struct rpmi_slot_op *op)
 {
-    return op->write && op->work->by == RPM_BY_NIC && op->work->op != RPM_LOAD_CAS;
+    return op->write && op->op_class->by == RPM_BY_NIC && op->op_class->op != RPM_LOAD_CAS;
 }
 
 uint64_t rpmi_server_client_post_ps(const struct rpmi_server_model *server, uint32_t slot)
 {
     const struct rpmi_slot_op *op = &server->slot[slot];
-    bool chain = writes(op) && op->work->persist == RPM_PERSIST_CHAIN;
+    bool chain = writes(op) && op->op_class->persist == RPM_PERSIST_CHAIN;
 
     return (chain ? 2 : 1) * server->params->nic_post;
 }
@@ -103,13 +103,13 @@ uint64_t rpmi_server_client_post_ps(const struct rpmi_server_model *server, uint
 void rpmi_server_client_send(struct rpmi_server_model *server, uint32_t slot)
 {
     const struct rpmi_slot_op *op = &server->slot[slot];
-    bool chain = writes(op) && op->work->persist == RPM_PERSIST_CHAIN;
+    bool chain = writes(op) && op->op_class->persist == RPM_PERSIST_CHAIN;
     uint64_t at_ps = pass(server, slot, rpmi_server_client_post_ps(server, slot));
 
-    if (op->work->by == RPM_BY_CALL) {
+    if (op->op_class->by == RPM_BY_CALL) {
         post_call(server, slot, at_ps);
     } else if (writes(op) && !op->flushing) {
-        at_ps += fetch_ps(server, chain, op->work->written);
+        at_ps += fetch_ps(server, chain, op->op_class->written);
         send(server, slot, at_ps, RPMI_MESSAGE_WRITE);
         if (chain)
             send(server, slot, at_ps, RPMI_MESSAGE_READ);
@@ -147,7 +147,7 @@ void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
 
     if (server->cluster != NULL)
         rpmi_machine_poll(server, slot);
-    if (writes(op) && op->work->persist == RPM_PERSIST_WAIT &&
+    if (writes(op) && op->op_class->persist == RPM_PERSIST_WAIT &&
         !op->flushing) { /* the second round trip */
         op->flushing = true;
         op->rings = true;
@@ -170,9 +170,9 @@ static uint64_t answer_bytes(const struct rpmi_slot_op *op)
 {
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < op->works; i++)
-        if (op->works > 1 ? op->work[i].op != RPM_LOAD_WRITE : !op->write)
-            bytes += op->work[i].bytes;
+    for (uint32_t i = 0; i < op->op_classes; i++)
+        if (op->op_classes > 1 ? op->op_class[i].op != RPM_LOAD_WRITE : !op->write)
+            bytes += op->op_class[i].bytes;
     return bytes != 0 ? bytes : RPMI_LINE_BYTES / 4;
 }
 

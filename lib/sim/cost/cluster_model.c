@@ -31,11 +31,11 @@ static uint32_t index_of(const struct rpmi_cluster_model *cluster,
 static bool reserve(struct rpmi_cluster_model *cluster)
 {
     const struct rpm_script_load *load = &cluster->load;
-    uint64_t works = rpmi_script_works(load);
+    uint64_t op_classes = rpmi_script_op_classes(load);
 
     cluster->script = rpmi_alloc(load->count * sizeof(*cluster->script), 64);
-    cluster->work = rpmi_alloc(works * sizeof(*cluster->work), 64);
-    cluster->step = rpmi_alloc(works * sizeof(*cluster->step), 64);
+    cluster->op_class = rpmi_alloc(op_classes * sizeof(*cluster->op_class), 64);
+    cluster->step = rpmi_alloc(op_classes * sizeof(*cluster->step), 64);
     cluster->coroutine = rpmi_alloc(cluster->coroutines * sizeof(*cluster->coroutine), 64);
     cluster->thread = rpmi_alloc(load->threads * sizeof(*cluster->thread), 64);
     cluster->machine = rpmi_alloc((load->machines + 1) * sizeof(*cluster->machine), 64);
@@ -47,7 +47,7 @@ static bool reserve(struct rpmi_cluster_model *cluster)
     cluster->position =
         rpmi_alloc((uint64_t)load->threads * load->servers * sizeof(*cluster->position), 64);
     cluster->latency_ps = rpmi_alloc(load->transactions * sizeof(*cluster->latency_ps), 64);
-    return cluster->script != NULL && cluster->work != NULL && cluster->step != NULL &&
+    return cluster->script != NULL && cluster->op_class != NULL && cluster->step != NULL &&
            cluster->coroutine != NULL && cluster->thread != NULL && cluster->machine != NULL &&
            cluster->bell != NULL && cluster->word != NULL && cluster->look != NULL &&
            cluster->position != NULL && cluster->latency_ps != NULL;
@@ -64,8 +64,9 @@ static struct rpm_load server_load(const struct rpmi_cluster_model *cluster, uin
     load.copy = RPM_COPY_STREAM;
     load.bytes = RPMI_LINE_BYTES;
     load.fence_bytes = 1;
-    for (uint32_t i = 0; i < cluster->works; i++)
-        load.bytes = cluster->work[i].written > load.bytes ? cluster->work[i].written : load.bytes;
+    for (uint32_t i = 0; i < cluster->op_classes; i++)
+        load.bytes =
+            cluster->op_class[i].written > load.bytes ? cluster->op_class[i].written : load.bytes;
     load.pad_bytes = 1;
     load.threads = 1;
     load.depth = 1;
@@ -160,7 +161,7 @@ void rpmi_cluster_close(struct rpmi_cluster_model **out)
         rpmi_free(cluster->spare[i].word);
     }
     rpmi_free(cluster->script);
-    rpmi_free(cluster->work);
+    rpmi_free(cluster->op_class);
     rpmi_free(cluster->step);
     rpmi_free(cluster->coroutine);
     rpmi_free(cluster->thread);
@@ -176,45 +177,46 @@ void rpmi_cluster_close(struct rpmi_cluster_model **out)
 
 /* A thread has a log of its own on each server, behind the rows, and goes round in it. */
 static uint64_t in_log(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
-                       const struct rpmi_act *work)
+                       const struct rpmi_op_class *op_class)
 {
     uint64_t *position = &cluster->position[thread * cluster->load.servers + index];
-    uint64_t at = (*position + work->align - 1) / work->align * work->align;
+    uint64_t at = (*position + op_class->align - 1) / op_class->align * op_class->align;
 
-    if (at + work->written > RPMI_CLUSTER_LOG)
+    if (at + op_class->written > RPMI_CLUSTER_LOG)
         at = 0;
-    *position = at + work->written;
+    *position = at + op_class->written;
     return cluster->load.region_bytes + thread * RPMI_CLUSTER_LOG + at;
 }
 
 static uint64_t address_of(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
-                           const struct rpmi_act *work)
+                           const struct rpmi_op_class *op_class)
 {
     uint64_t bytes =
-        work->memory == RPM_LOAD_DRAM ? cluster->load.dram_bytes : cluster->load.region_bytes;
+        op_class->memory == RPM_LOAD_DRAM ? cluster->load.dram_bytes : cluster->load.region_bytes;
 
-    if (work->pattern == RPM_LOAD_SEQUENTIAL)
-        return in_log(cluster, thread, index, work);
-    return rpmi_rng_below(&cluster->rng, (bytes - work->written) / work->align + 1) * work->align;
+    if (op_class->pattern == RPM_LOAD_SEQUENTIAL)
+        return in_log(cluster, thread, index, op_class);
+    return rpmi_rng_below(&cluster->rng, (bytes - op_class->written) / op_class->align + 1) *
+           op_class->align;
 }
 
 uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
-                              const struct rpmi_act *work)
+                              const struct rpmi_op_class *op_class)
 {
     struct rpmi_cluster_model *cluster = server->cluster;
 
     return address_of(cluster, rpmi_cluster_thread(cluster, server->slot[slot].coroutine),
-                      index_of(cluster, server), work);
+                      index_of(cluster, server), op_class);
 }
 
 static bool same_call(const struct rpmi_cluster_model *cluster, uint32_t a, uint32_t b)
 {
-    return cluster->work[a].by == RPM_BY_CALL && cluster->work[b].by == RPM_BY_CALL &&
+    return cluster->op_class[a].by == RPM_BY_CALL && cluster->op_class[b].by == RPM_BY_CALL &&
            cluster->step[a].server == cluster->step[b].server;
 }
 
-/* One message: a work, or those of a call. Returns how many. The first of a phase to a server rings
- * the doorbell for all. */
+/* Posts one message: an operation, or all those of a call. Returns how many. The first message of a
+ * phase to a server rings the doorbell for all. */
 static uint32_t post(struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t first,
                      uint32_t end, uint64_t *rung)
 {
@@ -223,29 +225,29 @@ static uint32_t post(struct rpmi_cluster_model *cluster, uint32_t coroutine, uin
     uint32_t slot = rpmi_fifo_pop(&cluster->spare[index]);
     struct rpmi_slot_op *op = &server->slot[slot];
 
-    op->work = &cluster->work[first];
-    op->works = 1;
+    op->op_class = &cluster->op_class[first];
+    op->op_classes = 1;
     op->coroutine = coroutine;
     op->rings = (*rung >> index & 1) == 0;
     *rung |= 1ull << index;
     cluster->coroutine[coroutine].pending++;
     cluster->thread[rpmi_cluster_thread(cluster, coroutine)].under_way++;
     op->flushing = false;
-    op->write = op->work->op != RPM_LOAD_READ;
-    while (first + op->works < end && same_call(cluster, first, first + op->works)) {
-        op->write = op->write || op->work[op->works].op != RPM_LOAD_READ;
-        op->works++;
+    op->write = op->op_class->op != RPM_LOAD_READ;
+    while (first + op->op_classes < end && same_call(cluster, first, first + op->op_classes)) {
+        op->write = op->write || op->op_class[op->op_classes].op != RPM_LOAD_READ;
+        op->op_classes++;
     }
-    op->address = address_of(cluster, rpmi_cluster_thread(cluster, coroutine), index, op->work);
+    op->address = address_of(cluster, rpmi_cluster_thread(cluster, coroutine), index, op->op_class);
     server->now_ps = cluster->now_ps; /* no event of it is due before that */
     op->start_ps = cluster->now_ps;
     rpmi_machine_send(server, slot);
-    cluster->requests += op->write && op->work->by == RPM_BY_NIC &&
-                                 op->work->op == RPM_LOAD_WRITE &&
-                                 op->work->persist != RPM_PERSIST_NONE
+    cluster->requests += op->write && op->op_class->by == RPM_BY_NIC &&
+                                 op->op_class->op == RPM_LOAD_WRITE &&
+                                 op->op_class->persist != RPM_PERSIST_NONE
                              ? 2
                              : 1;
-    return op->works;
+    return op->op_classes;
 }
 
 static uint32_t script_end(const struct rpmi_cluster_model *cluster,
@@ -450,15 +452,15 @@ static void fill_cache(struct rpmi_cluster_model *cluster, uint32_t index)
     for (; lines > 0 && tries > 0; tries--) {
         const struct rpmi_script *script = &cluster->script[draw(cluster)];
         uint64_t which = script->first + rpmi_rng_below(&cluster->rng, script->count);
-        const struct rpmi_act *work = &cluster->work[which];
+        const struct rpmi_op_class *op_class = &cluster->op_class[which];
         uint32_t thread = (uint32_t)rpmi_rng_below(&cluster->rng, cluster->load.threads);
         uint64_t at, end;
 
-        if (work->op != RPM_LOAD_WRITE || work->by != RPM_BY_NIC || work->memory != RPM_LOAD_NVM ||
-            cluster->step[which].server != index)
+        if (op_class->op != RPM_LOAD_WRITE || op_class->by != RPM_BY_NIC ||
+            op_class->memory != RPM_LOAD_NVM || cluster->step[which].server != index)
             continue;
-        at = address_of(cluster, thread, index, work);
-        end = at + work->written;
+        at = address_of(cluster, thread, index, op_class);
+        end = at + op_class->written;
         for (at /= RPMI_LINE_BYTES; at * RPMI_LINE_BYTES < end; at++) {
             if (!rpmi_llc_has(&server->llc, at))
                 (void)rpmi_llc_fill(&server->llc, at, &server->rng);

@@ -20,7 +20,7 @@
 #define RPMI_CLUSTER_PHASE 64u               /* operations of one */
 #define RPMI_CLUSTER_LOG ((uint64_t)1 << 20) /* of a thread on a server, see address_of() */
 
-/* A script as it is carried out: some of all works. */
+/* A script as it is carried out: a range of the cluster's operation classes. */
 struct rpmi_script {
     uint32_t first;
     uint32_t count;
@@ -28,7 +28,7 @@ struct rpmi_script {
     uint64_t bytes; /* that it asks for */
 };
 
-/* A step of a script: where and when one of its works is carried out, and what for. */
+/* A step of a script: where and when its operation is carried out, and what for. */
 struct rpmi_script_step {
     uint32_t phase;
     uint32_t server;
@@ -50,7 +50,7 @@ struct rpmi_look {
 struct rpmi_coroutine {
     uint64_t start_ps;
     uint32_t script;
-    uint32_t next;    /* work */
+    uint32_t next;    /* step */
     uint32_t pending; /* messages of its phase under way */
     uint32_t waiting; /* coroutine + 1 that may post after this one, see rpmi_thread */
     uint32_t failures;
@@ -89,9 +89,9 @@ struct rpmi_cluster_model {
     struct rpmi_rng rng;
 
     struct rpmi_script *script;
-    struct rpmi_act *work;
-    struct rpmi_script_step *step; /* of each work */
-    uint32_t works;
+    struct rpmi_op_class *op_class; /* one for each operation of each script */
+    struct rpmi_script_step *step;  /* of each operation class */
+    uint32_t op_classes;
     uint64_t weights; /* their sum */
 
     struct rpmi_coroutine *coroutine;
@@ -121,8 +121,8 @@ struct rpmi_cluster_model {
 
 /* script.c: defaults, and refusals. Then room for all scripts is known. */
 int rpmi_script_check(struct rpm_script_load *load);
-uint64_t rpmi_script_works(const struct rpm_script_load *load);
-/* The scripts as works of the cluster, which has room for them. */
+uint64_t rpmi_script_op_classes(const struct rpm_script_load *load);
+/* Writes the scripts' operations to @cluster, which has room for them. */
 void rpmi_script_take(struct rpmi_cluster_model *cluster);
 /* Most operations that a phase has under way at one server. */
 uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster);
@@ -149,7 +149,7 @@ static inline uint32_t rpmi_cluster_thread(const struct rpmi_cluster_model *clus
 void rpmi_cluster_begin(struct rpmi_cluster_model *cluster, uint32_t coroutine);
 void rpmi_cluster_done(struct rpmi_server_model *server, uint32_t slot);
 uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
-                              const struct rpmi_act *work);
+                              const struct rpmi_op_class *op_class);
 
 /* machine.c: a thread prepares a post, comes to the doorbell, posts for @busy_ps; its message
  * leaves the machine; it polls the completion. */
@@ -162,9 +162,9 @@ void rpmi_machine_poll(struct rpmi_server_model *server, uint32_t slot);
 
 /* words.c: the operation's word, when a NIC carries the operation out. */
 void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot);
-/* Does this work give back a word that the coroutine holds? */
+/* Does this step give back a word that the coroutine holds? */
 bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t coroutine,
-                        uint32_t work);
+                        uint32_t step);
 /* Picoseconds until it begins anew after a failure. */
 uint64_t rpmi_cluster_rest(struct rpmi_cluster_model *cluster, uint32_t coroutine);
 

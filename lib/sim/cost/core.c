@@ -15,17 +15,17 @@
 
 static bool is_store(const struct rpmi_core *core)
 {
-    return core->work->copy == RPM_COPY_STORE;
+    return core->op_class->copy == RPM_COPY_STORE;
 }
 
 static bool is_clwb(const struct rpmi_core *core)
 {
-    return core->work->copy == RPM_COPY_CLWB;
+    return core->op_class->copy == RPM_COPY_CLWB;
 }
 
 static bool is_dram(const struct rpmi_core *core)
 {
-    return core->work->memory == RPM_LOAD_DRAM;
+    return core->op_class->memory == RPM_LOAD_DRAM;
 }
 
 static uint64_t pace_ps(const struct rpmi_server_model *server, const struct rpmi_core *core)
@@ -156,28 +156,28 @@ static void begin_next(struct rpmi_server_model *server, struct rpmi_core *core)
 
     core->writes = rpmi_load_writes(server);
     core->wrote = core->writes;
-    begin(server, core, address, core->writes ? core->work->written : core->work->bytes);
+    begin(server, core, address, core->writes ? core->op_class->written : core->op_class->bytes);
 }
 
 /* Part after part of a call, without waiting for the one before. A swap of a core is a load: the
  * word is in its cache then. */
 static void begin_part(struct rpmi_server_model *server, struct rpmi_core *core, uint64_t address)
 {
-    core->writes = core->work->op == RPM_LOAD_WRITE;
+    core->writes = core->op_class->op == RPM_LOAD_WRITE;
     if (server->cluster == NULL)
         core->writes = server->slot[core->slot].write;
     core->wrote = core->wrote || core->writes;
-    begin(server, core, address, core->writes ? core->work->written : core->work->bytes);
+    begin(server, core, address, core->writes ? core->op_class->written : core->op_class->bytes);
 }
 
 static bool next_part(struct rpmi_server_model *server, struct rpmi_core *core)
 {
-    if (core->slot == UINT32_MAX || core->works == 0)
+    if (core->slot == UINT32_MAX || core->op_classes == 0)
         return false;
     place_given(server, core);
-    core->works--;
-    core->work++;
-    begin_part(server, core, rpmi_cluster_address(server, core->slot, core->work));
+    core->op_classes--;
+    core->op_class++;
+    begin_part(server, core, rpmi_cluster_address(server, core->slot, core->op_class));
     return true;
 }
 
@@ -267,8 +267,8 @@ void rpmi_server_core_event(struct rpmi_server_model *server, uint32_t index)
     else if (server->load.by == RPM_BY_CALL && core->over) {
         const struct rpmi_slot_op *op = &server->slot[core->slot];
 
-        core->work = op->work;
-        core->works = op->works - 1;
+        core->op_class = op->op_class;
+        core->op_classes = op->op_classes - 1;
         core->wrote = false;
         core->unfenced = 0;
         begin_part(server, core, op->address);
@@ -361,7 +361,7 @@ void rpmi_server_core_start(struct rpmi_server_model *server)
         struct rpmi_core *core = &server->core[i];
 
         core->slot = UINT32_MAX;
-        core->work = &server->work;
+        core->op_class = &server->op_class;
         core->idle = calls;
         core->over = true;
         if (!calls) /* not all in the same picosecond */

@@ -120,14 +120,15 @@ uint64_t rpmi_machine_leave(struct rpmi_server_model *server, uint32_t slot, uin
 
 static uint64_t answered_bytes(const struct rpmi_slot_op *op)
 {
-    return op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_READ ? op->work->bytes : 0;
+    return op->op_class->by == RPM_BY_NIC && op->op_class->op == RPM_LOAD_READ ? op->op_class->bytes
+                                                                               : 0;
 }
 
 /* Messages of the request that has ended: a chain has two that end at once. */
 static uint32_t messages(const struct rpmi_slot_op *op)
 {
-    return op->write && op->work->by == RPM_BY_NIC && op->work->op == RPM_LOAD_WRITE &&
-                   op->work->persist == RPM_PERSIST_CHAIN
+    return op->write && op->op_class->by == RPM_BY_NIC && op->op_class->op == RPM_LOAD_WRITE &&
+                   op->op_class->persist == RPM_PERSIST_CHAIN
                ? 2
                : 1;
 }

@@ -19,7 +19,7 @@ static uint64_t pcie_ps(const struct rpmi_server_model *server, uint64_t bytes)
 
 static bool is_atomic(const struct rpmi_slot_op *op)
 {
-    return op->work->op == RPM_LOAD_CAS;
+    return op->op_class->op == RPM_LOAD_CAS;
 }
 
 /* What a transaction takes of the NIC's buffer until it has left the root complex. */
@@ -79,7 +79,7 @@ static bool word_is_busy(const struct rpmi_server_model *server, uint32_t word)
 static bool start_atomic(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_fetches *atomics = &server->atomics;
-    uint32_t word = server->slot[slot].work->word;
+    uint32_t word = server->slot[slot].op_class->word;
 
     if (atomics->under_way >= server->params->nic_atomics || word_is_busy(server, word))
         return false;
@@ -95,7 +95,7 @@ static void end_atomic(struct rpmi_server_model *server, uint32_t slot)
     bool passed_over = false; /* then all go round, to stay in their order */
     uint32_t i = 0;
 
-    while (server->atomic_word[i] != server->slot[slot].work->word)
+    while (server->atomic_word[i] != server->slot[slot].op_class->word)
         i++;
     RPM_ASSERT(i < atomics->under_way);
     server->atomic_word[i] = server->atomic_word[--atomics->under_way];
@@ -153,20 +153,21 @@ void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uin
 
 static void touch(struct rpmi_server_model *server, uint32_t slot)
 {
-    if (server->cluster != NULL && server->slot[slot].work->word != 0)
+    if (server->cluster != NULL && server->slot[slot].op_class->word != 0)
         rpmi_cluster_touch(server, slot);
 }
 
 static void handle(struct rpmi_server_model *server, uint32_t slot, enum rpmi_message message)
 {
     const struct rpmi_slot_op *op = &server->slot[slot];
-    const struct rpmi_act *work = op->work;
+    const struct rpmi_op_class *op_class = op->op_class;
 
     switch (message) {
     case RPMI_MESSAGE_WRITE:
-        push(server, slot, op->address, work->written, work->memory == RPM_LOAD_DRAM, false);
+        push(server, slot, op->address, op_class->written, op_class->memory == RPM_LOAD_DRAM,
+             false);
         touch(server, slot);
-        if (work->persist != RPM_PERSIST_CHAIN)
+        if (op_class->persist != RPM_PERSIST_CHAIN)
             rpmi_server_nic_answer(server, slot, 0, 0);
         return;
     case RPMI_MESSAGE_CALL: /* payload and request, then the notice for the core */
@@ -216,7 +217,7 @@ static bool is_flush(const struct rpmi_slot_op *op)
 
 static bool reads_dram(const struct rpmi_slot_op *op)
 {
-    return (is_flush(op) ? op->work->flush_memory : op->work->memory) == RPM_LOAD_DRAM;
+    return (is_flush(op) ? op->op_class->flush_memory : op->op_class->memory) == RPM_LOAD_DRAM;
 }
 
 /* The next lines of it; a large read asks for some at a time. */
@@ -239,7 +240,7 @@ static uint64_t fetched_bytes(const struct rpmi_slot_op *op)
 {
     if (is_flush(op))
         return 1;
-    return is_atomic(op) ? 8 : op->work->bytes;
+    return is_atomic(op) ? 8 : op->op_class->bytes;
 }
 
 void rpmi_server_nic_fetch(struct rpmi_server_model *server, uint32_t slot)
@@ -287,7 +288,7 @@ void rpmi_server_nic_changed(struct rpmi_server_model *server, uint32_t slot)
 {
     const struct rpmi_slot_op *op = &server->slot[slot];
 
-    push(server, slot, op->address, 8, op->work->memory == RPM_LOAD_DRAM, false);
+    push(server, slot, op->address, 8, op->op_class->memory == RPM_LOAD_DRAM, false);
     touch(server, slot);
     end_atomic(server, slot);
     rpmi_server_nic_answer(server, slot, server->params->nic_latency, 8);

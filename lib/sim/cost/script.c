@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * script.c: what a load of scripts asks for: checked once, then as works side by side.
+ * script.c: what a load of scripts asks for: checked once, then written to the cluster as
+ * operation classes and steps.
  *
  * Tests: tests/unit/sim/cost/script_test.cpp
  */
@@ -8,7 +9,7 @@
 #include "sim/cost/cluster_model.h"
 
 #define SCRIPTS_MOST 65536u
-#define WORKS_MOST ((uint64_t)1 << 22)
+#define OP_CLASSES_MOST ((uint64_t)1 << 22)
 #define BYTES_MOST ((uint32_t)1 << 16)
 #define REGION_MOST ((uint64_t)64 << 30)
 #define REGION_LEAST ((uint64_t)1 << 20)
@@ -162,13 +163,13 @@ static int check_script(const struct rpm_script *script, const struct rpm_script
     return 0;
 }
 
-uint64_t rpmi_script_works(const struct rpm_script_load *load)
+uint64_t rpmi_script_op_classes(const struct rpm_script_load *load)
 {
-    uint64_t works = 0;
+    uint64_t op_classes = 0;
 
     for (uint32_t i = 0; i < load->count; i++)
-        works += load->scripts[i].count;
-    return works;
+        op_classes += load->scripts[i].count;
+    return op_classes;
 }
 
 int rpmi_script_check(struct rpm_script_load *load)
@@ -184,26 +185,26 @@ int rpmi_script_check(struct rpm_script_load *load)
     }
     if (err == 0 && weights == 0)
         return refuse("none has a weight", weights);
-    if (err == 0 && rpmi_script_works(load) > WORKS_MOST)
-        return refuse("all together have at most 4 Mi operations", rpmi_script_works(load));
+    if (err == 0 && rpmi_script_op_classes(load) > OP_CLASSES_MOST)
+        return refuse("all together have at most 4 Mi operations", rpmi_script_op_classes(load));
     return err;
 }
 
-static void take_op(const struct rpm_script_op *op, struct rpmi_act *work)
+static void take_op(const struct rpm_script_op *op, struct rpmi_op_class *op_class)
 {
     uint64_t pad = or_else(op->pad_bytes, 1);
 
-    *work = (struct rpmi_act){ .by = op->by,
-                               .op = op->op,
-                               .copy = (uint32_t)or_else(op->copy, RPM_COPY_STREAM),
-                               .persist = op->persist,
-                               .memory = op->memory,
-                               .flush_memory = op->flush_memory,
-                               .pattern = op->pattern,
-                               .word = op->word,
-                               .bytes = op->bytes,
-                               .written = (op->bytes + pad - 1) / pad * pad,
-                               .align = or_else(op->align_bytes, RPMI_LINE_BYTES) };
+    *op_class = (struct rpmi_op_class){ .by = op->by,
+                                        .op = op->op,
+                                        .copy = (uint32_t)or_else(op->copy, RPM_COPY_STREAM),
+                                        .persist = op->persist,
+                                        .memory = op->memory,
+                                        .flush_memory = op->flush_memory,
+                                        .pattern = op->pattern,
+                                        .word = op->word,
+                                        .bytes = op->bytes,
+                                        .written = (op->bytes + pad - 1) / pad * pad,
+                                        .align = or_else(op->align_bytes, RPMI_LINE_BYTES) };
 }
 
 void rpmi_script_take(struct rpmi_cluster_model *cluster)
@@ -213,16 +214,16 @@ void rpmi_script_take(struct rpmi_cluster_model *cluster)
         struct rpmi_script *script = &cluster->script[i];
 
         cluster->weights += theirs->weight;
-        *script = (struct rpmi_script){ .first = cluster->works,
+        *script = (struct rpmi_script){ .first = cluster->op_classes,
                                         .count = theirs->count,
                                         .until = cluster->weights };
         for (uint32_t k = 0; k < theirs->count; k++) {
-            take_op(&theirs->ops[k], &cluster->work[cluster->works]);
-            cluster->step[cluster->works].phase = theirs->ops[k].phase;
-            cluster->step[cluster->works].server = theirs->ops[k].server;
-            cluster->step[cluster->works].role = theirs->ops[k].role;
+            take_op(&theirs->ops[k], &cluster->op_class[cluster->op_classes]);
+            cluster->step[cluster->op_classes].phase = theirs->ops[k].phase;
+            cluster->step[cluster->op_classes].server = theirs->ops[k].server;
+            cluster->step[cluster->op_classes].role = theirs->ops[k].role;
             script->bytes += theirs->ops[k].bytes;
-            cluster->works++;
+            cluster->op_classes++;
         }
     }
     cluster->load.scripts = NULL;

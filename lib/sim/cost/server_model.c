@@ -118,18 +118,18 @@ static int furnish(struct rpmi_server_model *server, uint64_t clients)
     return err;
 }
 
-static void work_of(const struct rpm_load *load, struct rpmi_act *work)
+static void op_class_of(const struct rpm_load *load, struct rpmi_op_class *op_class)
 {
-    *work = (struct rpmi_act){ .by = load->by,
-                               .op = load->op,
-                               .copy = load->copy,
-                               .persist = load->persist,
-                               .memory = load->memory,
-                               .flush_memory = load->flush_memory,
-                               .pattern = load->pattern,
-                               .bytes = load->bytes,
-                               .written = rpmi_load_written(load),
-                               .align = load->align_bytes };
+    *op_class = (struct rpmi_op_class){ .by = load->by,
+                                        .op = load->op,
+                                        .copy = load->copy,
+                                        .persist = load->persist,
+                                        .memory = load->memory,
+                                        .flush_memory = load->flush_memory,
+                                        .pattern = load->pattern,
+                                        .bytes = load->bytes,
+                                        .written = rpmi_load_written(load),
+                                        .align = load->align_bytes };
 }
 
 int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
@@ -152,10 +152,10 @@ int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct r
         rpmi_server_close(&server);
         return err;
     }
-    work_of(&server->load, &server->work);
+    op_class_of(&server->load, &server->op_class);
     for (uint32_t i = 0; i < server->slots; i++) {
-        server->slot[i].work = &server->work;
-        server->slot[i].works = 1;
+        server->slot[i].op_class = &server->op_class;
+        server->slot[i].op_classes = 1;
     }
     rpmi_load_places(server);
     server->warm_up = warm_up(params, &server->load);

@@ -74,9 +74,9 @@ struct rpmi_core {
     uint32_t under_way; /* lines that a fence waits for */
     uint32_t fills;     /* reads for ownership */
     uint32_t slot;      /* that it serves, for calls */
-    const struct rpmi_act *work;
-    uint32_t works;  /* behind it, for calls */
-    uint16_t module; /* it holds a place of, with writers_max */
+    const struct rpmi_op_class *op_class;
+    uint32_t op_classes; /* of the call, that follow it */
+    uint16_t module;     /* it holds a place of, with writers_max */
     bool writes;
     bool wrote; /* so did something since the call was taken up, or does now */
     bool over;  /* the operation is; the next event begins another */
@@ -85,8 +85,8 @@ struct rpmi_core {
     bool holds; /* such a place */
 };
 
-/* What operations that are alike do. */
-struct rpmi_act {
+/* A class of operations: what they do, all alike. */
+struct rpmi_op_class {
     uint32_t by;           /* enum rpm_load_by */
     uint32_t op;           /* enum rpm_load_op */
     uint32_t copy;         /* enum rpm_copy */
@@ -102,8 +102,8 @@ struct rpmi_act {
 
 /* One operation of a client. */
 struct rpmi_slot_op {
-    const struct rpmi_act *work; /* of a call, one after another */
-    uint32_t works;
+    const struct rpmi_op_class *op_class; /* of a call: those of its parts */
+    uint32_t op_classes;
     uint32_t coroutine; /* scripts: whose it is */
     uint64_t start_ps;
     uint64_t address;
@@ -160,7 +160,7 @@ struct rpmi_places {
 struct rpmi_server_model {
     const struct rpmi_params *params;
     struct rpm_load load;
-    struct rpmi_act work;               /* of the load */
+    struct rpmi_op_class op_class;      /* of the load */
     struct rpmi_cluster_model *cluster; /* that this server is part of; NULL: none */
     bool ddio;
     uint64_t now_ps;

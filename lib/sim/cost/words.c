@@ -37,9 +37,9 @@ void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot)
     struct rpmi_cluster_model *cluster = server->cluster;
     uint32_t coroutine = server->slot[slot].coroutine;
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
-    const struct rpmi_act *work = server->slot[slot].work;
-    struct rpmi_shared_word *word = &cluster->word[work->word];
-    uint32_t role = cluster->step[work - cluster->work].role;
+    const struct rpmi_op_class *op_class = server->slot[slot].op_class;
+    struct rpmi_shared_word *word = &cluster->word[op_class->word];
+    uint32_t role = cluster->step[op_class - cluster->op_class].role;
 
     if (role == RPM_ROLE_GIVE) {
         RPM_ASSERT(word->holder == coroutine + 1);
@@ -48,7 +48,7 @@ void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot)
         return;
     }
     if (is_anothers(word, coroutine) ||
-        (role != RPM_ROLE_TAKE && look_at(cluster, its, work->word)->changes != word->changes))
+        (role != RPM_ROLE_TAKE && look_at(cluster, its, op_class->word)->changes != word->changes))
         its->failed = true;
     else if (role == RPM_ROLE_TAKE)
         word->holder = coroutine + 1;
@@ -56,10 +56,10 @@ void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot)
         word->changes++;
 }
 
-bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t work)
+bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t step)
 {
-    return cluster->step[work].role == RPM_ROLE_GIVE &&
-           cluster->word[cluster->work[work].word].holder == coroutine + 1;
+    return cluster->step[step].role == RPM_ROLE_GIVE &&
+           cluster->word[cluster->op_class[step].word].holder == coroutine + 1;
 }
 
 uint64_t rpmi_cluster_rest(struct rpmi_cluster_model *cluster, uint32_t coroutine)

@@ -182,7 +182,7 @@ TEST_CASE("script: so many operations are under way at a server at most", "[unit
     cluster.load.servers = 2;
     run = cluster.open(params);
     CHECK(rpmi_script_widest(run) == 2);
-    CHECK(run->works == 7);
+    CHECK(run->op_classes == 7);
     rpmi_cluster_close(&run);
     Cluster wide({ Ops(64, op_of(0, RPM_LOAD_READ, 8)) });
     wide.load.threads = 4096;
