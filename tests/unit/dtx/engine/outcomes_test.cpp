@@ -250,12 +250,19 @@ Told one_fault(Database &db, const std::string &kind, uint32_t server, int nth, 
 
 } // namespace
 
+// Each operation of a commit fails once, over each link, in each way, on each server, with the log
+// and without. Where kSlow holds, all of that is done in mapped memory only; over a ring and over
+// tcp each operation fails in one way on each server, with the log.
 TEST_CASE("dtx: whatever fails in a commit, both rows can be written afterwards", "[unit]")
 {
     std::string mode = GENERATE(",mode=direct", ",mode=ring", "tcp");
     std::string kind = GENERATE("refuse", "lost", "unacked");
     uint32_t server = GENERATE(0u, 1u);
     bool durable = GENERATE(true, false);
+
+    if (kSlow && mode != ",mode=direct" && !(durable && kind == (server == 0 ? "lost" : "unacked")))
+        return;
+
     Database db(2, without_lease(durable), Tables(), mode);
     Session second(*db.cluster, 1);
     std::map<Told, int> count;
