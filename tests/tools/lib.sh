@@ -28,6 +28,41 @@ json() {
     }
 }
 
+# await COMMAND...: until the command succeeds. False: it did not for a minute.
+await() {
+    local end=$((SECONDS + 60))
+    until "$@" 2>/dev/null; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.05
+    done
+}
+
+# more_lines N FILE: than N are in it.
+more_lines() {
+    [ "$(wc -l <"$2")" -gt "$1" ]
+}
+
+# gone PID
+gone() {
+    ! kill -0 "$1"
+}
+
+# await_text FILE PATTERN: until a line of the file has it.
+await_text() {
+    await grep -q -e "$2" "$1"
+}
+
+# await_handler PID PROGRAM SIGNAL: until the process is the program and handles the signal, of that
+# number; one that comes earlier is ignored, or ends it without a word.
+await_handler() {
+    await handles "$@"
+}
+handles() {
+    local caught
+    [ "/proc/$1/exe" -ef "$2" ] && caught=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$1/status") &&
+        ((0x$caught >> ($3 - 1) & 1))
+}
+
 finish() {
     [ "$failures" = 0 ] || exit 1
     echo "passed"

@@ -1,21 +1,22 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: BSD-3-Clause
 # servers.sh: rpm-servers with pools in $dir, by name. Sourced, with $server and $dir set.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 declare -A server_pids
 
 # start_servers NAME...: serve $dir/NAME.pool, made if it is not there, at shm:$dir/NAME.
 start_servers() {
-    local name i
+    local name
     for name in "$@"; do
         "$server" --pool "$dir/$name.pool" --size "${pool_size:-64M}" --listen "shm:$dir/$name" \
             --domain adr --dram "${dram_size:-8M}" --quiet 2>>"$dir/diag" &
         server_pids[$name]=$!
     done
     for name in "$@"; do
-        for ((i = 0; i < 500; i++)); do
-            [ -S "$dir/$name" ] && break
-            sleep 0.02
-        done
+        await [ -S "$dir/$name" ] || {
+            echo "FAILED: no server comes up at $dir/$name: $(cat "$dir/diag")"
+            exit 1
+        }
     done
 }
 
