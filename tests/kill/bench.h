@@ -67,20 +67,28 @@ inline bool is_here(const Ground &ground)
     return is_verbs(ground.mode) == (std::getenv("LIBRPM_CONFORM") != nullptr);
 }
 
-// A port of this machine's that nobody listens at.
+// A port of this machine's that nothing listens at, below those that the kernel gives to programs
+// that ask for any (32768 and up): such a program could have it while a server that was killed is
+// started again.
 inline std::string free_port()
 {
-    sockaddr_in address = {};
-    socklen_t bytes = sizeof(address);
-    int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    static uint16_t next = static_cast<uint16_t>(20000 + getpid() % 750 * 16);
 
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(sock, reinterpret_cast<sockaddr *>(&address), bytes) != 0 ||
-        getsockname(sock, reinterpret_cast<sockaddr *>(&address), &bytes) != 0)
-        throw std::runtime_error("no port to listen at");
-    close(sock);
-    return std::to_string(ntohs(address.sin_port));
+    for (int i = 0; i < 1000; i++) {
+        sockaddr_in address = {};
+        int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        uint16_t port = next;
+
+        next = port < 32000 ? static_cast<uint16_t>(port + 1) : 20000;
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(port);
+        int err = bind(sock, reinterpret_cast<sockaddr *>(&address), sizeof(address));
+        close(sock);
+        if (err == 0)
+            return std::to_string(port);
+    }
+    throw std::runtime_error("no port to listen at");
 }
 
 // One pool with its server, kept over all its rounds.

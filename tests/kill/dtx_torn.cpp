@@ -84,7 +84,7 @@ class Round
         unlink(name.c_str());
         servers_[which].start({ server_, "--pool", name + ".pool", "--size", "16M", "--listen",
                                 "shm:" + name, "--domain", "adr", "--dram", "4M", "--quiet" });
-        for (int i = 0; i < 2000 && access(name.c_str(), F_OK) != 0; i++)
+        for (int i = 0; i < 12000 && access(name.c_str(), F_OK) != 0; i++)
             nanosleep(&pause, nullptr);
     }
     uint64_t chance(uint64_t below)

@@ -58,7 +58,7 @@ struct Party {
         conn_opts.timeout_us = 10000000;
         opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_TAKEOVER;
         opts.capacity_bytes = 64 << 10;
-        for (int i = 0; i < 1000 && err == RPM_E_REFUSED; i++) { // the server starts
+        for (int i = 0; i < 12000 && err == RPM_E_REFUSED; i++) { // the server starts
             err = rpm_conn_open(url, &conn_opts, &conn);
             if (err == RPM_E_REFUSED)
                 nap(5000000);
@@ -184,8 +184,9 @@ class Round
     void take_over()
     {
         int err = new_.claim(url_.c_str());
+        uint64_t until = now_ns() + 60000 * kMs;
 
-        for (int i = 0; i < 100 && err == RPM_E_OWNED; i++) {
+        while (err == RPM_E_OWNED && now_ns() < until) {
             inside_ = true;
             old_.signal(SIGCONT);
             nap(1000000);
@@ -210,7 +211,7 @@ class Round
     void let_go_on()
     {
         old_.signal(SIGCONT);
-        int code = old_.wait(10000 * kMs);
+        int code = old_.wait(60000 * kMs);
         if (code == -1) {
             check();
             complain("the writer goes on", 0);
