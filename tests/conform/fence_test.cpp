@@ -31,7 +31,7 @@ class Writer
     {
         rpmi_link_opts opts = {};
 
-        opts.timeout_us = 5000000;
+        opts.timeout_us = 30000000;
         opts.depth = 64;
         opts.staging_bytes = 1 << 16;
         err = rpmi_link_open(url.c_str(), &opts, &link);
@@ -314,9 +314,9 @@ TEST_CASE("fence: whoever claims again does not wait again, nor make others wait
     uint64_t start = rpmi_clock_ns();
     CHECK(fresh.claim() == RPM_E_OWNED);
     CHECK(rpmi_clock_ns() - start >= kSecond);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 60; i++)
         CHECK(fresh.claim() == RPM_E_OWNED);
-    CHECK(rpmi_clock_ns() - start < 10 * kSecond);
+    CHECK(rpmi_clock_ns() - start < 30 * kSecond);
     child.end();
     CHECK(fresh.claim() == 0);
 }

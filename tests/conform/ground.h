@@ -33,6 +33,7 @@ namespace conform
 {
 
 const uint64_t SECOND = 1000000000;
+const uint64_t PATIENCE = 30 * SECOND; // a busy machine stretches what takes a millisecond
 const uint32_t DEPTH = 16;
 const uint64_t STAGING = 256 << 10;
 const uint64_t REGION = 64 << 10;
@@ -422,7 +423,7 @@ class Ground
     {
         uint32_t sent = 0;
         uint32_t want = 0;
-        uint64_t deadline = now() + 5 * SECOND;
+        uint64_t deadline = now() + PATIENCE;
         int failed = 0;
 
         for (const rpmi_op &op : list)

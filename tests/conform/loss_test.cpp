@@ -57,7 +57,7 @@ rpmi_op op_of(const Ground &ground, const Bad &bad)
 
 void redial(Ground &ground)
 {
-    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + 5 * SECOND) == 0);
+    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + PATIENCE) == 0);
     REQUIRE(ground.link->lost == 0);
     ground.open_objects();
 }
@@ -66,7 +66,7 @@ void redial(Ground &ground)
 std::vector<rpmi_done> drain(Ground &ground)
 {
     std::vector<rpmi_done> all;
-    uint64_t deadline = ground.now() + 20 * SECOND;
+    uint64_t deadline = ground.now() + PATIENCE;
 
     for (;;) {
         rpmi_done done[4];
@@ -131,7 +131,7 @@ TEST_CASE("loss: a reconnect voids keys and forgets what was outstanding", "[con
     REQUIRE(ground.exec({ ground.write(0, 64) }) == 0);
     op = ground.write(64, 64);
     REQUIRE(ground.ops->post(ground.link, &op, 1) == 1);
-    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + 5 * SECOND) == 0);
+    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + PATIENCE) == 0);
     CHECK(ground.ops->poll(ground.link, &done, 1) == 0);
     op.key = old;
     CHECK(ground.exec({ op }) == RPM_E_DENIED);

@@ -33,7 +33,7 @@ struct Client {
         rpmi_link *link = nullptr;
         rpmi_link_opts link_opts;
 
-        opts.timeout_us = 5000000;
+        opts.timeout_us = 30000000;
         REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
         REQUIRE(server->connect(wrap, &link, link_opts) == 0);
         REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);

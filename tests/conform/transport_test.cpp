@@ -111,7 +111,7 @@ TEST_CASE("transport: completions come in order, one for each signalled op", "[c
     EVERYWHERE();
     std::vector<uint64_t> want;
     std::vector<uint64_t> got;
-    uint64_t deadline = ground.now() + 5 * SECOND;
+    uint64_t deadline = ground.now() + PATIENCE;
     uint64_t next = 0;
 
     if (ground.places())
@@ -160,7 +160,7 @@ TEST_CASE("transport: a full queue takes no more, and goes on once it is drained
     CHECK(taken <= static_cast<int>(ground.link->depth));
     for (int round = 0; round < 3; round++) {
         uint32_t want = static_cast<uint32_t>(taken);
-        uint64_t deadline = ground.now() + 5 * SECOND;
+        uint64_t deadline = ground.now() + PATIENCE;
 
         while (want > 0) {
             rpmi_done done[7];
@@ -178,7 +178,7 @@ TEST_CASE("transport: a full queue takes no more, and goes on once it is drained
 TEST_CASE("transport: unsignalled ops give their room back", "[conform]")
 {
     EVERYWHERE();
-    uint64_t deadline = ground.now() + 5 * SECOND;
+    uint64_t deadline = ground.now() + PATIENCE;
     rpmi_op op = ground.write(0, 64);
     uint32_t posted = 0;
 

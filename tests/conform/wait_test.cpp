@@ -19,7 +19,7 @@ struct Writer {
     rpm_conn *conn = nullptr;
     rpm_log *log = nullptr;
 
-    explicit Writer(const std::string &what, uint64_t timeout_us = 5000000) : server(serve(what))
+    explicit Writer(const std::string &what, uint64_t timeout_us = 30000000) : server(serve(what))
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_log_opts log_opts = rpm_log_opts_init();

@@ -113,7 +113,7 @@ class Names
     {
         int err = RPM_E_OWNED;
 
-        for (int i = 0; i < 500 && err == RPM_E_OWNED; i++) {
+        for (int i = 0; i < 3000 && err == RPM_E_OWNED; i++) {
             err = rpm_conn_remove(conn, name.c_str());
             if (err == RPM_E_OWNED)
                 std::this_thread::sleep_for(std::chrono::milliseconds(10));
