@@ -106,7 +106,7 @@ TEST_CASE("accept: who connects and says nothing is shown out after two seconds"
     CHECK(serves(server));
     CHECK(silent.dropped());
     CHECK(rpmi_clock_ns() - start > 1900000000u);
-    CHECK(rpmi_clock_ns() - start < 8000000000u);
+    CHECK(rpmi_clock_ns() - start < 20000000000u);
     CHECK(serves(server));
 }
 

@@ -10,7 +10,7 @@ int open_url(const std::string &url)
     rpmi_link *link = nullptr;
     int err;
 
-    opts.timeout_us = 100000;
+    opts.timeout_us = 20000000;
     opts.depth = 64;
     opts.staging_bytes = 1 << 20;
     err = rpmi_link_open(url.c_str(), &opts, &link);

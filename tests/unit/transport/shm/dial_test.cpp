@@ -54,7 +54,7 @@ class FakeServer
         close(listen_);
     }
     // With @use: what is done with the link before it is closed.
-    int connect(uint64_t timeout_us = 200000, const std::function<void(rpmi_link *)> &use = {})
+    int connect(uint64_t timeout_us = 20000000, const std::function<void(rpmi_link *)> &use = {})
     {
         rpmi_link_opts opts = {};
         rpmi_link *link = nullptr;
@@ -146,7 +146,7 @@ TEST_CASE("dial: nobody there, nothing but a file there, no right to connect", "
     rpmi_link_opts opts = {};
     rpmi_link *link = nullptr;
 
-    opts.timeout_us = 100000;
+    opts.timeout_us = 20000000;
     opts.depth = 64;
     opts.staging_bytes = 1 << 20;
     CHECK(rpmi_link_open(("shm:" + dir / "none").c_str(), &opts, &link) == RPM_E_REFUSED);
@@ -179,7 +179,7 @@ TEST_CASE("dial: a server that says nothing costs the deadline and no more", "[u
     uint64_t start = rpmi_clock_ns();
 
     CHECK(silent.connect(100000) == RPM_E_TIMEDOUT);
-    CHECK(rpmi_clock_ns() - start < 5000000000);
+    CHECK(rpmi_clock_ns() - start < 20000000000);
 }
 
 TEST_CASE("dial: garbage, a short accept message, another version", "[unit]")
@@ -280,7 +280,7 @@ TEST_CASE("dial: a full eventfd does not block a client", "[unit]")
     });
     int posted = 0;
 
-    CHECK(server.connect(200000, [&](rpmi_link *link) {
+    CHECK(server.connect(20000000, [&](rpmi_link *link) {
         rpmi_op op = {};
 
         op.kind = RPMI_OP_PERSIST;

@@ -25,7 +25,7 @@ extern "C" int getaddrinfo(const char *host, const char *port, const addrinfo *w
 namespace
 {
 
-int dial(const std::string &url, uint64_t timeout_us = 200000)
+int dial(const std::string &url, uint64_t timeout_us = 20000000)
 {
     rpmi_link_opts opts = {};
     rpmi_link *link = nullptr;
@@ -59,7 +59,7 @@ TEST_CASE("dial: of several addresses each is tried", "[unit]")
     Server server([](Session &session) { session.handshake(); });
     std::string url = server.url();
 
-    CHECK(dial("tcp://two.test" + url.substr(url.rfind(':')), 3000000) == 0);
+    CHECK(dial("tcp://two.test" + url.substr(url.rfind(':'))) == 0);
     CHECK(dial("tcp://two.test:1/pool") == RPM_E_REFUSED); // at neither
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("dial: a server that says nothing is given up in time", "[unit]")
         uint64_t start = rpmi_clock_ns();
 
         CHECK(server.try_dial(100000) == RPM_E_TIMEDOUT);
-        CHECK(rpmi_clock_ns() - start < 3000000000ull);
+        CHECK(rpmi_clock_ns() - start < 20000000000ull);
     }
 }
 
@@ -150,8 +150,8 @@ TEST_CASE("dial: a server that does not know the secret is not believed", "[unit
         session.send(bytes.data(), bytes.size());
     });
 
-    CHECK(impostor.try_dial(3000000, "open sesame") == RPM_E_DENIED);
-    CHECK(replay.try_dial(3000000, "open sesame") == RPM_E_DENIED);
+    CHECK(impostor.try_dial(60000000, "open sesame") == RPM_E_DENIED);
+    CHECK(replay.try_dial(60000000, "open sesame") == RPM_E_DENIED);
 }
 
 TEST_CASE("dial: an accept message that cannot be", "[unit]")

@@ -142,7 +142,7 @@ class Server
     {
         return url_;
     }
-    int dial(rpmi_link **link, uint64_t timeout_us = 3000000, const char *secret = nullptr)
+    int dial(rpmi_link **link, uint64_t timeout_us = 60000000, const char *secret = nullptr)
     {
         rpmi_link_opts opts = {};
 
@@ -153,7 +153,7 @@ class Server
         return rpmi_link_open(url_.c_str(), &opts, link);
     }
     // Whether it can be dialled, and nothing more.
-    int try_dial(uint64_t timeout_us = 3000000, const char *secret = nullptr)
+    int try_dial(uint64_t timeout_us = 60000000, const char *secret = nullptr)
     {
         rpmi_link *link = nullptr;
         int err = dial(&link, timeout_us, secret);

@@ -35,7 +35,7 @@ int dial(const std::string &url, std::string *why = nullptr, rpmi_link **kept = 
     rpmi_link_opts opts = {};
     rpmi_link *link = nullptr;
 
-    opts.timeout_us = 3000000;
+    opts.timeout_us = 30000000;
     opts.depth = 64;
     opts.staging_bytes = 1 << 20;
     int err = rpmi_link_open(url.c_str(), &opts, &link);
