@@ -62,6 +62,9 @@ TEST_CASE("dtx: each rule that is left out is found out by the checker", "[unit]
         GENERATE(dtx::kCanaryValidate, dtx::kCanaryLock, dtx::kCanaryVersion, dtx::kCanaryPhantom,
                  dtx::kCanaryDropCommit, dtx::kCanaryGiveUp, dtx::kCanaryUnlockEarly);
 
+    /* It shows first after hundreds of histories. */
+    if (kSlow && canary == dtx::kCanaryGiveUp)
+        return;
     CAPTURE(canary);
     CHECK(verdicts(1, canary == dtx::kCanaryGiveUp ? 500 : 100, canary) != "");
 }
