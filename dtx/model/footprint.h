@@ -23,7 +23,7 @@
 namespace dtx::model
 {
 
-/* Which phases ask the far CPU. */
+/* Which phases ask the server CPU. */
 struct Phases {
     bool execute = false;
     bool lock = false;

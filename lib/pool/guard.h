@@ -33,7 +33,7 @@
 
 /* At RPMI_GUARD_OFFSET of the log's header; claim on a line of its own. */
 struct rpmi_guard {
-    uint64_t claim; /* epoch allowed to write; raised by the far end only, durably */
+    uint64_t claim; /* epoch allowed to write; raised by the server only, durably */
     /* Readers that follow the tail count here now and then, so that a writer, who looks at this
      * line anyway, knows that its lines are read as soon as they are written; volatile. */
     uint64_t followed;

@@ -193,7 +193,7 @@ int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uin
     object = &service->objects[entry->object];
     if (!rpmi_in_bounds(offset, len, object->entry.bytes))
         return RPM_E_RANGE;
-    /* A log's header belongs to the far end alone. */
+    /* A log's header belongs to the server alone. */
     if (object->entry.kind == RPM_KIND_LOG && (rights & RPMI_RIGHT_WRITE) != 0 &&
         offset < RPMI_LOG_HEADER_BYTES)
         return RPM_E_DENIED;

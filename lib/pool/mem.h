@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mem.h: memory as the far end's CPU sees it: load, store, and bring a range to its persistence
+ * mem.h: memory as the server CPU sees it: load, store, and bring a range to its persistence
  * domain. Real memory and the device model both look like this to the pool.
  */
 #ifndef RPMI_POOL_MEM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.h: what the far end's CPU does for clients: objects, keys, claims, epochs, trims. The
+ * service.h: what the server CPU does for clients: objects, keys, claims, epochs, trims. The
  * same code behind every transport; it sees memory only through rpmi_mem.
  *
  * Invariants

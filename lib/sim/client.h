@@ -88,7 +88,7 @@ struct rpmi_sim_client {
     uint32_t id;   /* at the service */
     uint64_t boot; /* of the machine that gave the id */
     struct rpmi_responder responder[RPMI_SIM_QPS];
-    unsigned char list[RPMI_STEPS_BYTES]; /* of steps, as far as it came; at the far CPU */
+    unsigned char list[RPMI_STEPS_BYTES]; /* of steps, as far as it came; at the server CPU */
 
     /* The NIC. */
     struct rpmi_requester requester[RPMI_SIM_QPS];

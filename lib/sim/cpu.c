@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu.c: memory as the far CPU sees it: cached stores, write-backs, non-temporal stores, fences.
+ * cpu.c: memory as the server CPU sees it: cached stores, write-backs, non-temporal stores, fences.
  *
  * Invariants
  *   a store is visible at once; what is durable when is the media's business

@@ -155,7 +155,7 @@ static int issue_part(struct rpmi_packet *packet, uint32_t *cut)
     return 0;
 }
 
-/* Tell the far CPU; the notice follows the message's own data. Passes the packet on. */
+/* Tell the server CPU; the notice follows the message's own data. Passes the packet on. */
 static void issue_notice(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_responder *responder = responder_of(client, qp);

@@ -4,8 +4,8 @@
  * carries its own copy of the payload: the client may reuse its memory as soon as the op has
  * completed, which on real hardware happens before the bytes are placed.
  *
- * Invariant: a packet is given back when the network, the NIC, the PCIe queue and the far CPU have
- * all let go of it; each holds one reference.
+ * Invariant: a packet is given back when the network, the NIC, the PCIe queue and the server CPU
+ * have all let go of it; each holds one reference.
  *
  * Tests: tests/unit/sim/nic_test.cpp
  */
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define RPMI_SIM_MTU_BYTES 1024u
-#define RPMI_SIM_PACKETS 32u /* of one client, in the network and in the far NIC together */
+#define RPMI_SIM_PACKETS 32u /* of one client, in the network and in the server's NIC together */
 #define RPMI_SIM_QPS 2u
 
 /* The first ten are transport/op.h's kinds, by the same numbers. */
@@ -33,7 +33,7 @@ enum rpmi_sim_kind {
     RPMI_SIM_CAS = 8,
     RPMI_SIM_FAA = 9,
     RPMI_SIM_STEPS = 10,
-    RPMI_SIM_CALL = 11,  /* control message for the far end's service */
+    RPMI_SIM_CALL = 11,  /* control message for the server's service */
     RPMI_SIM_PROBE = 12, /* is anybody there? */
     RPMI_SIM_DIAL = 13,  /* connection manager: make queue pairs */
     RPMI_SIM_GONE = 14   /* connection manager: the client is no more */
@@ -60,7 +60,7 @@ struct rpmi_packet {
     uint8_t flags; /* enum rpmi_sim_flag */
     uint8_t qp;
     bool last;   /* of its op */
-    bool listed; /* connection manager's packets: waiting at the far CPU */
+    bool listed; /* connection manager's packets: waiting at the server CPU */
     uint32_t key;
     uint32_t bytes; /* of payload here */
     uint64_t psn;

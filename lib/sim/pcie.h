@@ -19,7 +19,7 @@
 enum rpmi_tlp_kind {
     RPMI_TLP_WRITE = 1, /* payload for memory */
     RPMI_TLP_READ = 2,  /* start of the oldest READ, FLUSH or atomic of a queue pair */
-    RPMI_TLP_NOTICE = 3 /* a message for the far CPU */
+    RPMI_TLP_NOTICE = 3 /* a message for the server CPU */
 };
 
 struct rpmi_tlp {

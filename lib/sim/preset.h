@@ -26,7 +26,7 @@
     X(pcie_slow, "most that one may wait for credits on top")                                      \
     X(line, "next cache line of a transaction")                                                    \
     X(read, "memory read by the NIC, a few lines")                                                 \
-    X(wake, "far CPU notices a message")                                                           \
+    X(wake, "server CPU notices a message")                                                        \
     X(store, "cached store of one line")                                                           \
     X(writeback, "clwb of one line until it is in the controller's queue")                         \
     X(stream, "non-temporal store of one line until there")                                        \

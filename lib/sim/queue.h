@@ -22,11 +22,11 @@ enum rpmi_event_kind {
     RPMI_EV_ISSUE = 7,    /* server NIC turns a received packet into PCIe transactions */
     RPMI_EV_READ = 8,     /* server NIC goes on with a READ, FLUSH or atomic */
     RPMI_EV_PCIE = 9,     /* a transaction comes out of the PCIe queue */
-    RPMI_EV_CPU = 10,     /* far CPU takes up a message */
+    RPMI_EV_CPU = 10,     /* server CPU takes up a message */
     RPMI_EV_EVICT = 11,   /* the cache writes some dirty line back */
     RPMI_EV_DIAL = 12,    /* connection request or farewell reaches the server */
     RPMI_EV_WELCOME = 13, /* its answer reaches the client */
-    RPMI_EV_STEP = 14,    /* inside a far CPU's work: store, write-back, fence */
+    RPMI_EV_STEP = 14,    /* inside a server CPU's work: store, write-back, fence */
     RPMI_EV_POWER = 15,   /* cut, kill, restart */
     RPMI_EV_KINDS = 16
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serve.c: messages, one after another, on the far CPU: flush a range, copy a payload, run the
+ * serve.c: messages, one after another, on the server CPU: flush a range, copy a payload, run the
  * service, welcome and bury clients.
  *
  * Invariants

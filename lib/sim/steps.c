@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c: a list of steps on the far CPU. Each store is an event of its own: the power may go, and
- * the NIC goes on, in between.
+ * steps.c: a list of steps on the server CPU. Each store is an event of its own: the power may go,
+ * and the NIC goes on, in between.
  *
  * Invariants
  *   every step is judged before the first one is carried out; no message is served meanwhile, so

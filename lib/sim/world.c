@@ -5,7 +5,7 @@
  * Invariants
  *   every choice is drawn from the world's one source of chance, in the order of events
  *   an event that finds nothing to do is not counted: a cut after it would repeat the one before
- *   a step inside a step happens only from within a far CPU's work, once for each machine
+ *   a step inside a step happens only from within a server CPU's work, once for each machine
  *
  * Tests: tests/unit/sim/world_test.cpp
  */

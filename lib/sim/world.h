@@ -32,7 +32,7 @@ struct rpmi_wanted {
     uint64_t len;
 };
 
-/* What the far end's software does. Given by the world's owner; the model knows no pool. */
+/* What the server's software does. Given by the world's owner; the model knows no pool. */
 struct rpmi_host {
     void *context;
 

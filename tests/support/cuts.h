@@ -181,7 +181,7 @@ class Run
     std::vector<std::unique_ptr<Oracle>> oracles_;
 };
 
-// Clients' code runs while the far core does not. What is given here is the exception: it happens
+// Clients' code runs while the server CPU does not. What is given here is the exception: it happens
 // between any two steps of that core, as if on another machine, until end(), which throws what it
 // threw.
 class Meanwhile

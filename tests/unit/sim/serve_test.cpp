@@ -57,7 +57,7 @@ TEST_CASE("serve: a COPY of many packets is durable once, after the last", "[uni
 namespace
 {
 
-// What the far core holds while it works.
+// What the server CPU holds while it works.
 struct Watch {
     explicit Watch(Bench &bench) : machine(bench.machine())
     {
