@@ -2,7 +2,7 @@
 /*
  * registry.c: the list of providers and the list of wrappers. A new one is one line here.
  *
- * Invariant: a table handed out is total: no op in it is NULL.
+ * Invariant: a table handed out is complete: no op in it is NULL.
  *
  * Tests: tests/unit/transport/link_test.cpp
  */
@@ -36,29 +36,29 @@ enum {
 };
 
 static struct rpmi_transport_ops completed[PROVIDERS];
-static const struct rpmi_transport_ops *total[PROVIDERS];
-static pthread_once_t total_once = PTHREAD_ONCE_INIT;
+static const struct rpmi_transport_ops *table[PROVIDERS];
+static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
-static void make_total(void)
+static void make_tables(void)
 {
     for (int i = 0; i < PROVIDERS; i++) {
         completed[i] = *providers[i];
         rpmi_transport_complete(&completed[i]);
-        /* A table that was total already keeps its address: a provider knows its links by it. */
-        total[i] = memcmp(&completed[i], providers[i], sizeof(completed[i])) == 0 ? providers[i]
+        /* A table that was complete already keeps its address: a provider knows its links by it. */
+        table[i] = memcmp(&completed[i], providers[i], sizeof(completed[i])) == 0 ? providers[i]
                                                                                   : &completed[i];
     }
 }
 
 const struct rpmi_transport_ops *rpmi_registry_find(const char *scheme)
 {
-    int err = pthread_once(&total_once, make_total);
+    int err = pthread_once(&tables_once, make_tables);
 
     RPM_ASSERT(err == 0);
     RPM_ASSERT(scheme != NULL);
     for (int i = 0; i < PROVIDERS; i++)
-        if (strcmp(total[i]->scheme, scheme) == 0)
-            return total[i];
+        if (strcmp(table[i]->scheme, scheme) == 0)
+            return table[i];
     return NULL;
 }
 

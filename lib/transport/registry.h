@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-/* The total table of a provider, or NULL for an unknown scheme. Static. */
+/* The complete table of a provider, or NULL for an unknown scheme. Static. */
 const struct rpmi_transport_ops *rpmi_registry_find(const char *scheme);
 
 /* A wrapper by the first @len bytes of @name, or NULL. Static. */

@@ -147,7 +147,7 @@ struct rpmi_link {
  */
 int rpmi_link_open(const char *url, const struct rpmi_link_opts *opts, struct rpmi_link **link);
 
-/* Fill every missing op with one that returns RPM_E_NOCAP (or NULL, or nothing). */
+/* default_ops.c: fill every missing op with one that returns RPM_E_NOCAP (or NULL, or nothing). */
 void rpmi_transport_complete(struct rpmi_transport_ops *ops);
 
 #endif

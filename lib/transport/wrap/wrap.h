@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wrap.h: a link around a link. A wrapper has the total table of its own; what it does not change
+ * wrap.h: a link around a link. A wrapper has a complete table of its own; what it does not change
  * is handed to the inner link as it is, so wrappers stack in any order on any provider.
  *
  * Invariants
@@ -39,7 +39,7 @@ extern const struct rpmi_wrapper rpmi_wrap_delay; /* delay.c */
  * built so far, and still the caller's to close. */
 int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link);
 
-/* Fill in the outer link. @ops must be total. */
+/* Fill in the outer link. @ops must be complete. */
 void rpmi_wrap_init(struct rpmi_wrap *wrap, const struct rpmi_transport_ops *ops,
                     struct rpmi_link *inner);
 

@@ -6,7 +6,7 @@ extern "C" {
 
 #include <string>
 
-TEST_CASE("registry: every provider's table is total", "[unit]")
+TEST_CASE("registry: every provider's table is complete", "[unit]")
 {
     for (const char *scheme : { "sim", "shm" }) {
         const rpmi_transport_ops *ops = rpmi_registry_find(scheme);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * total.c: stand-ins for ops that a provider does not have, so that callers never test for NULL.
+ * default_ops.c: default operations for what a provider does not implement, so that callers never
+ * test for NULL.
  *
  * What is missing answers RPM_E_NOCAP, NULL or nothing. Time is the exception: a provider without
  * a clock of its own lives in real time.
  *
- * Tests: tests/unit/transport/link_test.cpp
+ * Tests: tests/unit/transport/default_ops_test.cpp
  */
 #include "base/assert.h"
 #include "base/clock.h"
@@ -101,10 +102,10 @@ static void no_close(struct rpmi_link *link)
     (void)link;
 }
 
-#define FILL(op, stand_in)                                                                         \
+#define FILL(op, default_op)                                                                       \
     do {                                                                                           \
         if (ops->op == NULL)                                                                       \
-            ops->op = (stand_in);                                                                  \
+            ops->op = (default_op);                                                                \
     } while (0)
 
 void rpmi_transport_complete(struct rpmi_transport_ops *ops)
