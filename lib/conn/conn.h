@@ -45,7 +45,7 @@ struct rpmi_owner {
 
 /* For a user with an event loop. The descriptor is an epoll set: what the link watches, a timer. */
 struct rpmi_events {
-    int epoll_fd; /* -1: nobody asked */
+    int epoll_fd; /* -1: not asked for */
     int timer_fd;
     uint64_t timer_ns; /* when it goes off, 0: not at all */
     uint64_t ended;    /* completions when we last looked */
@@ -60,7 +60,8 @@ struct rpmi_due {
 struct rpm_conn {
     struct rpmi_link *link;
     struct rpmi_credit credit;
-    uint32_t freely; /* ops up to which a post asks nobody; 0: the throttle is asked each time */
+    uint32_t
+        freely; /* ops that a post may add without asking; 0: the throttle is asked each time */
     uint32_t unsignaled;  /* ops posted since the last signaled one */
     struct rpmi_due *due; /* ring of depth: signaled ops in order */
     uint32_t due_first;

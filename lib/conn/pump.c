@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pump.c: ops out, completions in, each to its owner. A failed op ends the link for everybody on
- * it, as on a queue pair.
+ * pump.c: ops out, completions in, each to its owner. A failed op ends the link for all its owners,
+ * as on a queue pair.
  *
  * Credits: an op that is not signaled has no completion of its own, so its credit comes back with
- * the next signaled one. If credits run out while nothing signaled is outstanding (somebody left a
+ * the next signaled one. If credits run out while nothing signaled is outstanding (an owner left a
  * long run of RPM_MORE), a nudge, one signaled READ of the scratch word, brings them back; one
  * credit is always kept for it.
  *
@@ -13,7 +13,7 @@
  * middle of another post must not, and uses reap() and await().
  *
  * Throttle: with one, every post asks admit(). It holds a post back only while a completion is to
- * come that may make room, so that nobody waits for nothing, however large the post.
+ * come that may make room, so that no caller waits in vain, however large the post.
  *
  * Tests: tests/unit/conn/pump_test.cpp
  */
@@ -52,7 +52,7 @@ void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner)
     conn->owners_open--;
 }
 
-/* Why one op failed is its owner's business; to everybody else the link is lost, or too late. */
+/* The owner of a failed op gets its status; every other owner gets RPM_E_LOST or RPM_E_TIMEDOUT. */
 static int lose(struct rpm_conn *conn, int status)
 {
     if (conn->link->lost != RPM_E_LOST && conn->link->lost != RPM_E_TIMEDOUT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * accept.c: who comes in, and what is granted. Whoever says nothing, or anything but a hello, is
- * shown out; nobody else notices.
+ * accept.c: connections on shm:, and what their hello is granted. A client that sends nothing, or
+ * anything but a hello, is disconnected; no other session is affected.
  *
  * Invariants
  *   the mapping is lent only to the server's own user, or root
@@ -50,8 +50,8 @@ static uint32_t index_of(const struct rpm_server *server, const struct rpmi_shm_
     return (uint32_t)(session - server->sessions);
 }
 
-/* No place is left, so RPMI_ADMISSION_SPARE or more of them have said nothing yet. One of those
- * makes room: a hello follows a connection at once. */
+/* No session is free, so RPMI_ADMISSION_SPARE or more connections wait for a hello. One of those
+ * is evicted: an honest client sends its hello at once. */
 static struct rpmi_shm_session *make_room(struct rpm_server *server,
                                           const struct rpmi_origin *origin)
 {
@@ -61,7 +61,9 @@ static struct rpmi_shm_session *make_room(struct rpm_server *server,
 
     RPM_ASSERT(found);
     session = &server->sessions[at];
-    refuse_at_door(session->sock, RPM_E_REFUSED, "others wait, and you said nothing");
+    refuse_at_door(
+        session->sock, RPM_E_REFUSED,
+        "evicted: the server has no free session, and no hello came on this one; connect again");
     rpmi_count(&server->stats.refused, 1);
     rpmi_serve_drop(server, session);
     return session;

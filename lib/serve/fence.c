@@ -42,7 +42,7 @@ struct wait {
     bool killed;
 };
 
-/* Nobody alive holds the slot. */
+/* No living process holds the slot. */
 static bool holder_is_dead(const struct wait *wait, uint32_t slot)
 {
     struct flock lock = {
@@ -134,8 +134,8 @@ static struct rpmi_stuck *find_stuck(struct rpm_server *server, uint64_t header_
     return NULL;
 }
 
-/* The time that a writer has to stop runs once. Whoever claims again later only has a look: others
- * wait for their answers meanwhile. */
+/* The time that a writer has to stop runs once. A later claim does not wait again, it only looks:
+ * other clients wait for their answers meanwhile. */
 static uint64_t fence_deadline(struct rpm_server *server, uint64_t header_offset)
 {
     const struct rpmi_stuck *stuck = find_stuck(server, header_offset);
@@ -192,8 +192,8 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
     return 0;
 }
 
-/* Somebody alive holds a lock for an object that lies there. If the kernel cannot tell, nobody
- * could take one either. */
+/* A living client holds a lock for an object that lies there. If the kernel cannot tell, no client
+ * could have taken one either. */
 static bool is_leased(const struct rpm_server *server, uint64_t offset, uint64_t bytes)
 {
     struct flock lock = {

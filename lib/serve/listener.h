@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * listener.h: one address besides shm: that a server listens at, and how requests come in there.
- * Clients behind a listener are strangers from another machine: they are greeted
- * (wire/handshake.h), hold keys, and have their memory touched by nobody.
+ * Clients behind a listener come from any machine: they authenticate (wire/handshake.h), hold keys,
+ * and share no memory with the server.
  *
  * The control thread makes the handshake, serves calls and ends sessions; the engine carries out
- * requests. What they
- * hand each other is in struct rpmi_session.
+ * requests. The two hand calls and replies to each other in struct rpmi_session.
  */
 #ifndef RPMI_LISTENER_H
 #define RPMI_LISTENER_H
@@ -26,7 +25,7 @@ struct rpmi_listener_ops {
     const char *scheme;
 
     /* Listen. Owns nothing on failure. RPM_E_INVAL, RPM_E_OWNED, RPM_E_NOCAP, RPM_E_DENIED,
-     * RPM_E_NOMEM, RPM_E_IO. The pool is not formatted yet: its bytes may be looked at by nobody.
+     * RPM_E_NOMEM, RPM_E_IO. The pool is not formatted yet: open does not read its bytes.
      */
     int (*open)(struct rpm_server *server, const struct rpmi_url *url,
                 struct rpmi_listener **listener);

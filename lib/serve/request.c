@@ -36,7 +36,7 @@ static uint64_t growth(const struct rpmi_dirty *range, const struct rpmi_dirty *
 }
 
 /* There is room for so many ranges, and no msync here: others wait for the lock. What lies between
- * two ranges that become one is made durable as well, which takes time but harms nobody. */
+ * two ranges that become one is made durable as well, which costs time and nothing else. */
 static void add_dirty(struct rpmi_batch *batch, uint64_t offset, uint64_t len)
 {
     struct rpmi_dirty add = {

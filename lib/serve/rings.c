@@ -21,8 +21,8 @@
 #define PLACE_NS 1000000000u /* most a pass of the engine should take */
 #define PLACE_NAP_NS 100000u
 
-/* Without an engine nobody else gives places back. It begins and ends under the lock, so it does
- * neither meanwhile. */
+/* While no engine runs, the control thread frees closed rings. The engine begins and ends under the
+ * lock, so it does neither meanwhile. */
 static void give_back_places(struct rpm_server *server)
 {
     rpmi_serve_lock(server);
@@ -47,9 +47,9 @@ static struct rpmi_serve_ring *free_place(struct rpm_server *server)
     return NULL;
 }
 
-/* There are more places than clients, so what is missing was left and waits for the engine, which
- * may be busy with a slow medium. Whoever comes now waits too: told that there is no place, one
- * client that comes and goes in a loop would shut out the others. */
+/* There are more rings than clients, so a missing one is closed and waits for the engine, which may
+ * be busy with a slow medium. A new client waits for it too: were it refused, a client that
+ * connects and leaves in a loop would shut out the others. */
 static struct rpmi_serve_ring *wait_for_place(struct rpm_server *server)
 {
     uint64_t deadline = rpmi_clock_ns() + PLACE_NS;
@@ -146,7 +146,7 @@ void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ri
 
 void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring)
 {
-    /* Closed, it is still whole: nobody else gives it back. */
+    /* Closed, it is still whole: only this function frees it. */
     RPM_ASSERT(__atomic_load_n(&ring->state, __ATOMIC_RELAXED) != RPMI_RING_CLOSED ||
                ring->ring.head != NULL);
     if (ring->ring.head != NULL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serve.h: a running server. One thread makes handshakes and answers control messages, one
- * carries out what their rings and listeners ask for. Both use one service; whoever does holds the
- * lock.
+ * serve.h: a running server. The control thread makes handshakes and answers control messages,
+ * the engine carries out what clients ask for through rings and listeners. Both use one service,
+ * each under the server's lock.
  *
  * Invariants
  *   a session's ring is unmapped by the engine only (or at close), so it never vanishes in use
@@ -192,7 +192,7 @@ void rpmi_serve_drop(struct rpm_server *server, struct rpmi_shm_session *session
 int rpmi_serve_ring_open(struct rpm_server *server, const struct rpmi_hello *hello, int sock,
                          struct rpmi_serve_ring **ring);
 void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ring);
-/* Unmap a closed ring: the engine, or anybody while no engine runs. */
+/* Unmap a closed ring: by the engine, or by the control thread while no engine runs. */
 void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring);
 
 /* fence.c: the service's quiesce and vacate hooks; @context is the server. */

@@ -29,7 +29,8 @@
 #define DRAM_DEFAULT (1u << 20)
 #define CLIENTS_DEFAULT 64u
 #define FENCE_DEFAULT_US 1000000u
-#define BREATH_NS 20000u /* asleep, or we would have the lock again before anybody woke up */
+#define BREATH_NS                                                                                  \
+    20000u /* asleep, or this thread would have the lock again before a waiter woke up */
 
 static int check_opts(struct rpm_server_opts *opts)
 {
@@ -201,8 +202,12 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
 
     struct rpm_server_opts wanted = rpm_server_opts_init();
     struct rpm_server *fresh;
-    int err = opts == NULL ? rpmi_fail(RPM_E_INVAL, "a server has no defaults to live by")
-                           : rpmi_opts_in(&wanted, sizeof(wanted), opts);
+    int err =
+        opts == NULL
+            ? rpmi_fail(
+                  RPM_E_INVAL,
+                  "options are missing: a server needs at least an address to listen at and a pool")
+            : rpmi_opts_in(&wanted, sizeof(wanted), opts);
 
     if (err == 0)
         err = check_opts(&wanted);
@@ -222,8 +227,9 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
     if (err == 0)
         err = rpmi_listeners_open(fresh, wanted.listen);
     if (err == 0 && fresh->tls_cert != NULL && !fresh->tls_shown)
-        err =
-            rpmi_fail(RPM_E_INVAL, "a certificate, but no address to show it at: tcp://...,tls=on");
+        err = rpmi_fail(
+            RPM_E_INVAL,
+            "a certificate was given, but no address uses it: add ,tls=on to a tcp:// address");
     if (err == 0)
         err = open_service(fresh, &wanted); /* formats: after all that may fail for others' sake */
     if (err != 0) {

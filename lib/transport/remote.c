@@ -13,7 +13,7 @@
 #include <librpm/error.h>
 #include <string.h>
 
-#define REDIAL_NS 5000000u /* between tries while nobody serves */
+#define REDIAL_NS 5000000u /* between tries while no server listens */
 
 const char *rpmi_remote_why(int status)
 {

@@ -19,7 +19,7 @@ int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SE
  * another one by its facts. */
 int rpmi_remote_same_facts(const struct rpm_facts *before, const struct rpm_facts *now);
 
-/* Dial until it works, while nobody serves there, at most until @deadline_ns. Blocks. */
+/* Dial until it works, while no server listens there, at most until @deadline_ns. Blocks. */
 int rpmi_remote_redial(struct rpmi_link *link,
                        int (*dial)(struct rpmi_link *, uint64_t deadline_ns), uint64_t deadline_ns);
 

@@ -31,7 +31,7 @@ enum rpmi_link_flag {
      * untouched until the completion.
      */
     RPMI_LINK_PLACES_ON_POST = 1,
-    RPMI_LINK_STEPS = 2, /* it takes STEPS: whoever carries them out does so in one go */
+    RPMI_LINK_STEPS = 2, /* it takes STEPS: the server carries a list out in one go */
     RPMI_LINK_COUNTS = 4 /* it counts messages and bytes itself; else its user counts ops */
 };
 
@@ -55,7 +55,7 @@ struct rpmi_lane {
     void (*body)(struct rpmi_link *link, uint64_t offset, const void *body, uint64_t body_bytes,
                  uint64_t len);
     void (*leave)(struct rpmi_link *link);
-    /* Not of a writer: whoever reads the log of @key stands at its tail and waits for more. */
+    /* By a reader of the log of @key, not its writer: it stands at the tail and waits for more. */
     void (*follow)(struct rpmi_link *link, uint32_t key);
     /* One READ, one CAS, without enter(). 0; else nothing has happened, and post() says why. */
     int (*read)(struct rpmi_link *link, uint32_t key, uint64_t offset, void *into, uint64_t len);

@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 struct rpmi_watch {
-    bool on; /* somebody asked */
+    bool on; /* asked for */
     int epoll_fd;
 };
 
-/* Put @fd in, for reading. Nothing happens while nobody asked. RPM_E_NOMEM. */
+/* Put @fd in, for reading. Does nothing unless events were asked for. RPM_E_NOMEM. */
 int rpmi_watch_add(const struct rpmi_watch *watch, int fd);
 
 /* Watch a descriptor that is in for writing too, or no more. */

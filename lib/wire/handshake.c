@@ -185,7 +185,7 @@ int rpmi_sealed_make(const struct rpmi_transcript *transcript, const char *secre
 {
     rpmi_accept_put(sealed, accepted);
     memset(sealed + RPMI_ACCEPT_BYTES, 0, RPMI_MAC_BYTES);
-    /* Whoever is refused gets nothing to try secrets on. */
+    /* No proof for a refused client: it could try secrets on it. */
     if (accepted->status != 0)
         return 0;
     return sealed_mac(transcript, secret, sealed, sealed + RPMI_ACCEPT_BYTES);
@@ -197,7 +197,7 @@ int rpmi_sealed_get(const struct rpmi_transcript *transcript, const char *secret
     unsigned char mac[RPMI_MAC_BYTES];
     int err = rpmi_accept_get(sealed, RPMI_ACCEPT_BYTES, accepted);
 
-    /* Whoever has the wrong secret could not tell a refusal from a lie. */
+    /* Refusals are unauthenticated. */
     if (err != 0 || accepted->status != 0)
         return err;
     err = sealed_mac(transcript, secret, sealed, mac);

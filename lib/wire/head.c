@@ -151,7 +151,7 @@ bool rpmi_head_in_limits(const struct rpmi_head *head)
            head->base_lsn < RPMI_HEAD_LIMIT;
 }
 
-/* What holds for every head, whoever made it. */
+/* What holds for every head, of any origin. */
 static bool is_sound(const struct rpmi_head *head)
 {
     return head->capacity_bytes >= RPMI_LOG_CAPACITY_MIN &&

@@ -4,7 +4,7 @@
  *
  * Invariants
  *   a step that was taken lies within the list, and what it brings back within the answer
- *   keys and offsets are judged by whoever knows them
+ *   keys and offsets are judged by the service, which knows them
  *
  * Format: FORMAT.md, section 12.   Tests: tests/unit/wire/steps_test.cpp
  */

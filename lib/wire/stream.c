@@ -4,7 +4,7 @@
  *
  * Invariants
  *   lengths that were judged here can be added up without overflow
- *   keys, offsets and counts are judged by whoever knows them
+ *   keys, offsets and counts are judged by the service, which knows them
  *
  * Format: FORMAT.md, section 10.   Tests: tests/unit/wire/stream_test.cpp
  */

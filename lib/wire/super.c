@@ -226,7 +226,7 @@ static bool super_is_sound(const struct rpmi_super *super)
 
 /*
  * Zeros, or what a cut in the middle of formatting leaves: no magic yet, and of the rest every word
- * either still zero or already right. Anything else without magic is somebody else's file.
+ * either still zero or already right. Anything else without magic is not a pool.
  */
 static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
                          const struct rpmi_super *found)

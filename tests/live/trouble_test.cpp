@@ -29,10 +29,10 @@ int connect_to(const std::string &url)
 
 } // namespace
 
-TEST_CASE("trouble: nobody serves at a wrong port", "[live]")
+TEST_CASE("trouble: no server listens at a wrong port", "[live]")
 {
     CHECK(connect_to("verbs://" + env("LIBRPM_LAB_SERVER") + ":1/main") == RPM_E_REFUSED);
-    CHECK(said("nobody serves"));
+    CHECK(said("no server listens"));
 }
 
 TEST_CASE("trouble: an address without a route, or without a device, is said so", "[live]")
@@ -78,7 +78,7 @@ TEST_CASE("trouble: all addresses are those of IPv4 and of IPv6, one is one", "[
         INFO(rpm_last_error());
         CHECK(six == (host == "*" ? 0 : RPM_E_REFUSED));
         if (six != 0)
-            CHECK(said("nobody serves"));
+            CHECK(said("no server listens"));
     }
 }
 

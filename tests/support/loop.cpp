@@ -353,7 +353,7 @@ static int attach(Link *link)
     int err;
 
     if (!server->up)
-        return rpmi_fail(RPM_E_REFUSED, "nobody serves there");
+        return rpmi_fail(RPM_E_REFUSED, "no server listens there");
     err = rpmi_service_attach(server->service, &link->link.client);
     if (err != 0)
         return rpmi_fail(RPM_E_REFUSED, "too many clients");

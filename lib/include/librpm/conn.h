@@ -63,7 +63,7 @@ struct rpm_entry {
     char name[RPM_NAME_MAX + 1];
     uint32_t kind;   /* enum rpm_kind */
     uint64_t bytes;  /* log: capacity; region: length; locks: 8 x their number */
-    uint32_t writer; /* log: client id that holds it for writing, 0: nobody */
+    uint32_t writer; /* log: client id that holds it for writing, 0: none */
 };
 
 static inline struct rpm_entry rpm_entry_init(void)
@@ -110,7 +110,8 @@ RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *op
  * Durable:  changes nothing.
  * Errors:   as rpm_conn_open(); the connection stays lost and the call may be repeated.
  * Threads:  one per conn.
- * Cost:     blocks up to timeout_us, retrying while nobody serves there; a try that began before
+ * Cost:     blocks up to timeout_us, retrying while no server listens there; a try that began
+ * before
  *           that looks its name up to the end, as rpm_conn_open() does.
  */
 RPM_MUST_CHECK int rpm_conn_reconnect(struct rpm_conn *conn);

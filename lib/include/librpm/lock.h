@@ -3,7 +3,7 @@
  * lock.h: a table of locks in server DRAM. A lock word carries its owner and the owner's epoch, so
  * that a lock whose owner died can be recognised and broken. The server frees a dead client's
  * locks itself when it notices, and only after nothing that client had sent can land any more:
- * whoever has the lock then has what it protects to itself (<librpm/region.h>).
+ * the client that has the lock then has what it protects to itself (<librpm/region.h>).
  */
 #ifndef LIBRPM_LOCK_H
 #define LIBRPM_LOCK_H
@@ -64,7 +64,7 @@ uint64_t rpm_locks_count(const struct rpm_locks *locks);
 RPM_MUST_CHECK int rpm_lock_try(struct rpm_locks *locks, uint64_t index);
 
 /**
- * rpm_lock_acquire: take a lock, waiting for whoever holds it.
+ * rpm_lock_acquire: take a lock, waiting for its owner.
  *
  * Between two tries it waits, the longer the more of this connection's tries have failed lately,
  * so that tries do not queue up in front of the release. With RPM_PACE_EAGER it does not.
@@ -73,7 +73,7 @@ RPM_MUST_CHECK int rpm_lock_try(struct rpm_locks *locks, uint64_t index);
  * @index  0..rpm_locks_count() - 1.
  *
  * Durable:  never.
- * Errors:   RPM_E_OWNED (held by the caller, or still by somebody after the connection's timeout),
+ * Errors:   RPM_E_OWNED (held by the caller, or still by its owner after the connection's timeout),
  *           RPM_E_RANGE, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one compare-and-swap, one round trip, for each try; blocks up to the timeout.
@@ -114,7 +114,7 @@ RPM_MUST_CHECK int rpm_lock_owner(struct rpm_locks *locks, uint64_t index,
  * @locks  Borrowed.
  * @index  0..rpm_locks_count() - 1.
  *
- * Errors:   RPM_E_OWNED (the owner lives, or somebody else was faster), RPM_E_RANGE, RPM_E_LOST,
+ * Errors:   RPM_E_OWNED (the owner lives, or another client was faster), RPM_E_RANGE, RPM_E_LOST,
  *           RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     as rpm_lock_owner() and one compare-and-swap.

@@ -11,8 +11,8 @@
  * was lost or closed, may land later in the same way, over what others wrote meanwhile, until the
  * server has cleaned up after it; from then on nothing of it lands. The clean-up is over when one
  * of its locks is free or rpm_lock_owner() calls it gone, when it has reconnected, and when the
- * server was restarted. So what several clients write belongs under a lock: whoever gets that of a
- * dead client finds bytes that stay as they are.
+ * server was restarted. So what several clients write belongs under a lock: a client that gets that
+ * of a dead client finds bytes that stay as they are.
  *
  * Guarded, a region is fenced as a log is (rpm_region_opts.claim): when another client's
  * rpm_log_open() of that log has returned 0, nothing is written, nor any word changed, through the
@@ -183,7 +183,7 @@ RPM_MUST_CHECK int rpm_region_read(struct rpm_region *region, uint64_t offset, v
 void rpm_region_prefetch(struct rpm_region *region, uint64_t offset, size_t len);
 
 /**
- * rpm_region_persist: bring a span, whoever wrote it, to the region's level.
+ * rpm_region_persist: bring a span, written by any client, to the region's level.
  *
  * @region  Borrowed.
  * @offset  bytes from the start of the region.

@@ -25,7 +25,7 @@ struct rpm_conn_stats {
     uint64_t throttle_limit;   /* operations that may be outstanding now; 0: not throttled */
     uint64_t throttle_changes; /* of that limit */
     uint64_t throttle_held;    /* posts that it held back */
-    uint64_t backoffs;         /* waits for a lock that somebody else held */
+    uint64_t backoffs;         /* waits for a lock that another client held */
     uint64_t backoff_ns;       /* time in them */
     uint64_t steps;            /* lists of steps posted */
     uint64_t messages;         /* tcp: sends to the socket; other links: operations posted; 0 on

@@ -187,7 +187,7 @@ static void hear_session(struct rpmi_stream_listener *listener, struct rpmi_stre
         receive(listener, session);
 }
 
-/* What TLS took off a socket in one go and nobody has asked for. */
+/* Bytes that TLS took off a socket and no receive has asked for yet. */
 static void hear_held(struct rpmi_stream_listener *listener)
 {
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);

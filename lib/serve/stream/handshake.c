@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * handshake.c: let a client in that came over a stream, step by step, never waiting for it.
+ * handshake.c: the server's half of the handshake over a stream, step by step, never waiting for
+ * the client.
  *
- * Whoever comes in the clear where TLS is spoken, or the other way round, is told so in the words
- * that it understands.
+ * A client that speaks in the clear to a listener with TLS gets a TLS alert; one that speaks TLS to
+ * a listener without gets a challenge that refuses it.
  *
  * Tests: tests/unit/serve/stream/handshake_test.cpp
  */

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BACKLOG 4096 /* a flood fills it; whoever finds no room asks again a second later */
+#define BACKLOG 4096 /* a flood fills it; a client that finds it full tries again a second later */
 
 static int listen_failed(const struct rpmi_stream_listener *listener, int err)
 {

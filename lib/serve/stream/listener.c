@@ -48,7 +48,7 @@ static void stream_close(struct rpmi_listener *base)
     rpmi_free(listener);
 }
 
-/* Buffers are touched by whoever has a client only; the rest is address space. */
+/* Only the buffers of sessions in use are touched; the rest is address space. */
 static int make_sessions(struct rpmi_stream_listener *listener)
 {
     const size_t each = RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES;

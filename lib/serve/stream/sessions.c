@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sessions.c: the control thread's work at a stream listener: whoever comes in, asks, stalls or
- * goes.
+ * sessions.c: the control thread's part of a stream listener: accept, handshake, calls, stalled
+ * clients, the end of sessions.
  *
  * Invariants
  *   a client's session ends only after the engine said that it is done with it
- *   one that has to go is hung up on; the engine notices, and says so
+ *   to disconnect a client, the control thread shuts its socket; the engine acknowledges
  *
  * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/unit/serve/stream/handshake_test.cpp
  */
@@ -192,7 +192,7 @@ static void serve_call(struct rpmi_stream_listener *listener, struct rpmi_stream
     rpmi_stream_notify_engine(listener);
 }
 
-/* The engine rang: somebody asks, or is gone. */
+/* The engine notified: a client made a call, or a session has ended. */
 static void serve_notified(struct rpmi_stream_listener *listener)
 {
     uint64_t count;

@@ -5,8 +5,9 @@
  *
  * Invariants
  *   a session belongs to the control thread until it is LIVE, to the engine until it is DEAD, then
- *   to the control thread again; nobody else touches its buffers, and only the control thread
- *   closes no thread ever waits on a client's socket, and what a client makes us keep is bounded
+ *   to the control thread again; only its owner touches its buffers, and only the control thread
+ *   closes its socket
+ *   no thread ever waits on a client's socket, and what the server keeps for a client is bounded
  *   what a batch answers leaves only after the batch's drain
  */
 #ifndef RPMI_SERVE_STREAM_H
@@ -66,7 +67,7 @@ struct rpmi_stream_session {
     bool held;   /* TLS holds bytes that epoll does not know of */
     bool taken;  /* in this batch */
     struct rpmi_begun begun;
-    uint64_t skip; /* of a request that failed: bytes still to come, for nobody */
+    uint64_t skip; /* of a request that failed: bytes still to come, to be skipped */
     int32_t post_status;
     uint64_t next;     /* request to begin */
     uint64_t told;     /* the last count sent */

@@ -304,7 +304,7 @@ static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_verbs
 
         if (rpmi_result_get(message, &rpc) != 0 || rpc > session->rpcs ||
             (rpc == session->rpcs && session->status != 0)) {
-            session->results_sent = session->results; /* msync failed: nobody hears of it */
+            session->results_sent = session->results; /* msync failed: not to be sent */
             return true;
         }
         if (!must_tell(session))

@@ -268,8 +268,8 @@ static void put_accept(struct rpmi_verbs_session *session, const struct rpmi_gra
     session->transcript.beside_bytes = RPMI_ACCEPT_BESIDE;
 }
 
-/* False: it is let go. Whoever may not come in is told so, and then stays until it leaves or its
- * time is over: a message on its way does not survive its queue pair. */
+/* False: the session ends at once. A refused client is told why, and its session stays until the
+ * client leaves or its time is over: a message on its way does not survive its queue pair. */
 static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     struct rpm_server *server = listener->base.server;

@@ -6,7 +6,8 @@
  * messages and calls to the control thread.
  *
  * Invariants
- *   what a key opened is registered for nobody else, and not any more once its close is answered
+ *   what a key opened is registered for its client only, and deregistered before its close is
+ *   answered
  *   nothing of a client lands after its state is CLOSED: its queue pair is in error before
  *   the engine alone looks into completion queues, and never again once it has set LEFT
  *   queues are made and destroyed by the control thread, without the server's lock: a device takes
@@ -117,7 +118,7 @@ int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *
                       struct rpmi_serve_nic **nic);
 
 /* session.c; by the control thread. */
-/* Somebody asks to be connected: accept or refuse @id, which is taken either way. */
+/* A connection request: accept or refuse @id, which is taken either way. */
 void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id,
                               const struct rdma_conn_param *param);
 /* What the engine handed over. */

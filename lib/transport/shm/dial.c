@@ -24,7 +24,7 @@ static int connect_failed(const char *path, int err)
     case ENOENT:
     case ECONNREFUSED:
     case ENOTDIR:
-        return rpmi_fail(RPM_E_REFUSED, "nobody serves at %s: %s", path, strerror(err));
+        return rpmi_fail(RPM_E_REFUSED, "no server listens at %s: %s", path, strerror(err));
     case EACCES:
     case EPERM:
         return rpmi_fail(RPM_E_DENIED, "may not connect to %s: %s", path, strerror(err));
@@ -91,7 +91,12 @@ static int judge_accept(const struct rpmi_shm *shm, const struct rpmi_grant *gra
          (accepted->depth & (accepted->depth - 1)) != 0 ||
          accepted->staging_bytes < shm->hello.staging_bytes ||
          accepted->staging_bytes > RPMI_STAGING_MAX))
-        return rpmi_fail(RPM_E_PROTO, "the server granted a ring that cannot be");
+        return rpmi_fail(
+            RPM_E_PROTO,
+            "invalid ring size: %u slots (2..%u, a power of two), staging of %llu bytes "
+            "(%llu..%llu)",
+            accepted->depth, RPMI_DEPTH_MAX, (unsigned long long)accepted->staging_bytes,
+            (unsigned long long)shm->hello.staging_bytes, (unsigned long long)RPMI_STAGING_MAX);
     return 0;
 }
 

@@ -7,7 +7,7 @@
  *   a key's memory lies inside what is mapped, whatever the server said
  *   while a claim is held, so is the lock of its guard slot: it is how others see that we live
  *   while a key of the pool is held, so is a lock of its object: before the first access, for the
- *   space may be given to another object once nobody holds one
+ *   space may be given to another object once no client holds one
  *
  * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp
  */
@@ -245,8 +245,8 @@ static void end_lease(const struct rpmi_direct *direct, const unsigned char *bas
         RPM_ASSERT(errno != EINVAL);
 }
 
-/* Nobody sees any more whether we live: what the claim guarded is not written to any more. No epoch
- * is 0. */
+/* Without the lock, no claimer can see that this process lives: it no longer writes to what the
+ * claim guarded. No epoch is 0. */
 static void end_claim(struct rpmi_direct *direct, const struct rpmi_shm_key *claim)
 {
     if (lock_bytes(direct->lock_fd, claim->lock_at, 1, F_UNLCK) != 0)

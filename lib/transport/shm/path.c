@@ -2,8 +2,8 @@
 /*
  * path.c: where the socket of a name lies. Server and client ask the same function.
  *
- * A directory that anybody may create, such as one below /tmp, is used only if it belongs to us
- * and nobody else can write to it.
+ * A directory that any user may create, such as one below /tmp, is used only if it belongs to this
+ * user and no other user can write to it.
  *
  * Tests: tests/unit/transport/shm/path_test.cpp
  */

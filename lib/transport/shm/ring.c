@@ -7,8 +7,9 @@
  * their own. Nothing here needs a fence on x86 while both sides are awake.
  *
  * Waiting: spin, first without pauses (a pause costs more than the whole round trip), then with,
- * then sleep on the counter. Never yield: on a busy machine that gives the CPU to everybody but
- * the engine. The sleep is cut into slices in which the client looks at the liveness page.
+ * then sleep on the counter. Never yield: on a busy machine that gives the CPU to every
+ * process but the engine. The sleep is cut into slices in which the client looks at the liveness
+ * page.
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/serve/ring_test.cpp
  */

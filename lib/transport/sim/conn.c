@@ -30,7 +30,8 @@ static int dial(struct rpmi_sim_link *ours, uint64_t deadline_ns)
         return rpmi_fail(RPM_E_TIMEDOUT, "sim: server %u does not answer", client->machine->index);
     }
     if (client->refused == RPM_E_REFUSED)
-        return rpmi_fail(RPM_E_REFUSED, "sim: nobody serves on server %u", client->machine->index);
+        return rpmi_fail(RPM_E_REFUSED, "sim: no server listens on machine %u",
+                         client->machine->index);
     if (client->refused != 0)
         return client->refused;
     ours->link.client = client->id;

@@ -129,7 +129,7 @@ int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct r
     link->lost = client->lost;
     if (client->lost != 0)
         return RPM_E_LOST;
-    rpmi_client_ready(client); /* passes over earlier calls: nobody may have polled since */
+    rpmi_client_ready(client); /* passes over earlier calls, which may not have been polled yet */
     rpmi_call_put(client->call, call);
     rpmi_client_post(client, &ask);
     err = wait_for(ours, number, deadline_ns);

@@ -39,7 +39,7 @@ static int connect_failed(const struct rpmi_stream_name *name, int err)
     case ENOENT:
     case ECONNREFUSED:
     case ENOTDIR:
-        return rpmi_fail(RPM_E_REFUSED, "nobody serves at %s: %s", where, strerror(err));
+        return rpmi_fail(RPM_E_REFUSED, "no server listens at %s: %s", where, strerror(err));
     case EACCES:
     case EPERM:
         return rpmi_fail(RPM_E_DENIED, "may not connect to %s: %s", where, strerror(err));

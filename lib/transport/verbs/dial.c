@@ -57,7 +57,7 @@ static int next_event(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rdm
     return 0;
 }
 
-/* The kernel's own refusal: somebody serves at that port, but not at this address. */
+/* The kernel's own refusal: a server listens at that port, but not at this address. */
 static bool says_nothing(const struct rdma_conn_param *conn)
 {
     const unsigned char *bytes = conn->private_data;
@@ -83,7 +83,7 @@ static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *e
             if (err != 0)
                 return err;
         }
-        return rpmi_fail(RPM_E_REFUSED, "nobody serves at %s:%s (reason %d)", host, port,
+        return rpmi_fail(RPM_E_REFUSED, "no server listens at %s:%s (reason %d)", host, port,
                          event->status);
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -112,7 +112,7 @@ static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint6
         err = refused(verbs, event);
     } else if (wanted == RDMA_CM_EVENT_ESTABLISHED) {
         if (event->param.conn.private_data_len < RPMI_CHALLENGE_BYTES)
-            err = rpmi_fail(RPM_E_PROTO, "whoever serves at %s:%s is no librpm server",
+            err = rpmi_fail(RPM_E_PROTO, "what listens at %s:%s is not a librpm server",
                             verbs->opts.to.host, verbs->opts.to.port);
         else
             memcpy(verbs->transcript.challenge, event->param.conn.private_data,
@@ -223,7 +223,7 @@ static int establish(struct rpmi_verbs *verbs, uint64_t deadline_ns)
     struct rdma_conn_param param = {
         .private_data = verbs->transcript.hello,
         .private_data_len = RPMI_NET_HELLO_BYTES,
-        .responder_resources = 1, /* nobody reads from us */
+        .responder_resources = 1, /* the server never READs from a client */
         .initiator_depth = verbs->nic.reads_out,
         .retry_count = (uint8_t)verbs->opts.retries,
         .rnr_retry_count = (uint8_t)verbs->opts.rnr_retries,

@@ -38,9 +38,9 @@ void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status)
     verbs->broken_status = status;
 }
 
-/* What a failed request says about the op that it was for. Not why an access was refused: the
- * memory is taken away from a fenced writer, and from everybody when the server ends. Whoever was a
- * writer hears at rpm_log_resume() whether there is another. */
+/* What a failed request says about the op that it was for. It does not say why an access was
+ * refused: the server deregisters a fenced writer's memory, and all memory when it ends. A writer
+ * learns from rpm_log_resume() whether there is another writer. */
 static int status_of(enum ibv_wc_status status)
 {
     return status == IBV_WC_REM_OP_ERR ? RPM_E_IO : RPM_E_LOST;
@@ -241,8 +241,8 @@ static enum fate fate_of(const struct rpmi_verbs *verbs, const struct rpmi_verbs
         return ENDED;
     if (verbs->rpc_status != 0)
         return FAILED;
-    /* Nothing that was posted behind a failed request has happened; what was before it and is
-     * waited for by nobody else did, but cannot be told from it. */
+    /* No request behind a failed one has happened. Unsignaled ones before it have, but cannot be
+     * told from it. */
     return verbs->broken && (sent->rpc != 0 || sent->wr >= verbs->broken_wr) ? FAILED : UNDER_WAY;
 }
 
@@ -407,7 +407,7 @@ static bool spin(struct rpmi_verbs *verbs, ready_fn *ready, const void *context,
 }
 
 /* A little longer than waits use to take, where that is no long time: a sleep then costs more than
- * it spares. Where they take long, or somebody said how long to look, so long. */
+ * it spares. Where they take long, or the user said how long to spin, that long. */
 static uint64_t spin_for(const struct rpmi_verbs *verbs)
 {
     if (verbs->opts.spin_us != RPMI_VERBS_SPIN_AUTO)

@@ -36,12 +36,12 @@ _Static_assert(RPMI_RPC_BYTES + RPMI_LINE_BYTES <= RPMI_SLOT_BYTES, "a message's
 struct rpmi_verbs_opts {
     struct rpmi_endpoint to;
     char from[RPMI_HOST_BYTES]; /* our address: picks device, port and GID; "": the route's */
-    uint32_t retries;      /* of a packet that nobody acknowledges, 0..7; 7: for ever on some */
-    uint32_t rnr_retries;  /* of a message that nobody waits for */
-    uint32_t ack_timeout;  /* 4.096 us << n; 0: the device's */
-    uint32_t inline_bytes; /* at most so many are copied into a request */
-    uint32_t spin_us;      /* look so long before sleeping; RPMI_VERBS_SPIN_AUTO: by experience */
-    bool thread_domain;    /* ask the provider for a doorbell of our own */
+    uint32_t retries;           /* of an unacknowledged packet, 0..7; 7: for ever on some */
+    uint32_t rnr_retries;       /* of a SEND that finds no receive */
+    uint32_t ack_timeout;       /* 4.096 us << n; 0: the device's */
+    uint32_t inline_bytes;      /* at most so many are copied into a request */
+    uint32_t spin_us;   /* look so long before sleeping; RPMI_VERBS_SPIN_AUTO: by experience */
+    bool thread_domain; /* ask the provider for a doorbell of our own */
 };
 
 /* A COPY that was not posted to its end yet. */
@@ -120,7 +120,7 @@ struct rpmi_verbs {
     bool broken; /* the queue pair failed: what is not finished never will be */
     uint64_t broken_wr;
     int broken_status; /* of that request; of all later ones RPM_E_LOST */
-    bool told_failure; /* somebody was told the reason */
+    bool told_failure; /* an op was given the reason */
     bool refusing;     /* an op was refused: nothing is taken any more */
 
     bool asking; /* an auth message or a call has no answer yet */

@@ -121,7 +121,7 @@ TEST_CASE("conn: every allocation may fail, and nothing leaks", "[unit]")
     CHECK(server.links.empty());
 }
 
-TEST_CASE("conn: dialled again while nobody serves, until somebody does", "[unit]")
+TEST_CASE("conn: dialled again while no server listens, until one does", "[unit]")
 {
     Server server;
     Conn conn(server, queued());

@@ -75,7 +75,7 @@ TEST_CASE("sim conn: connecting survives every lack of memory", "[unit]")
     link->ops->close(link);
 }
 
-TEST_CASE("sim conn: nobody serves: refused, and time has passed", "[unit]")
+TEST_CASE("sim conn: no server listens: refused, and time has passed", "[unit]")
 {
     Ground ground;
     rpmi_link_opts opts = Ground::link_opts();
