@@ -3,7 +3,7 @@
  * server.c: a server from opening to closing.
  *
  * Invariants
- *   nothing is changed by an open that fails; who connects before run() waits in the queue
+ *   an open that fails changes nothing; a client that connects before run() waits in the queue
  *   a stop is seen by both loops: its descriptor stays readable
  *
  * Tests: tests/unit/serve/server_test.cpp

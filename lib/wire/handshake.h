@@ -7,8 +7,7 @@
  *   challenge  server   version, status, 16 random bytes  fits that of its acceptance or refusal
  *   auth       client   wishes, pool, proof               over all that was said so far
  *   accept     server   hello.h's accept message, proof   over all that was said so far, this
- *                       message,
- *                                                         and what travels beside it
+ *                                                         message, and what travels beside it
  *
  * Each proof covers the other side's random bytes, so a recorded conversation opens no door; each
  * says who is speaking, so that a proof cannot be sent back to where it came from.

@@ -12,7 +12,8 @@
  * Invariants
  *   nothing outside the object of a key is touched, whatever the op says
  *   no store to a log or to what its claim guards, and no atomic, happens outside its guarded
- *   section a post that finds the server dead does nothing
+ *   section
+ *   a post that finds the server dead does nothing
  *
  * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp, tests/kill/
  */

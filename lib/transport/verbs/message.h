@@ -3,7 +3,7 @@
  * message.h: what client and server SEND each other over a queue pair. Reads and writes of memory
  * need no message; a message asks the server CPU for something, or answers.
  *
- *   auth     client  handshake.h's entry, the first message
+ *   auth     client  handshake.h's auth message, the first one
  *   accept   server  handshake.h's sealed accept message, how many messages may be under way, the
  *                    scratch key
  *   call     client  call.h's call
