@@ -196,8 +196,8 @@ uint32_t rpmi_ring_ranges(const struct rpm_log *log, uint64_t from, uint64_t to,
 /* Largest payload for which a place can be found in an empty ring of this capacity. */
 uint64_t rpmi_ring_record_max(uint64_t capacity);
 
-/* sound.c: true, or an assertion fails. Takes time in proportion to what is outstanding: meant for
- * RPM_ASSERT_SLOW. */
+/* invariants.c: true, or an assertion fails. Takes time in proportion to what is outstanding: meant
+ * for RPM_ASSERT_SLOW. */
 bool rpmi_log_sound(const struct rpm_log *log);
 
 /* Room in front of a staged payload: its frame's header goes there, and the payload stays aligned

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sound.c: the invariants of log.h, as code. Each step that leaves a log behind for the next one
- * asserts them in the testing library, so every test, power cut and random world looks for them.
+ * invariants.c: the invariants of log.h, as code. Each function that leaves a log in a state for
+ * the next one asserts them in the testing library, so every test, power cut and random world
+ * checks them.
  *
- * Tests: tests/unit/log/sound_test.cpp
+ * Tests: tests/unit/log/invariants_test.cpp
  */
 #include "log/log.h"
 

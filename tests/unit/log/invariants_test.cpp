@@ -60,8 +60,9 @@ const Spoil SPOILS[] = {
 
 } // namespace
 
-TEST_CASE("sound: a log with every queue in use passes, and each thing that can be wrong is seen",
-          "[unit]")
+TEST_CASE(
+    "invariants: a log with every queue in use passes, and each thing that can be wrong is seen",
+    "[unit]")
 {
     Server server;
     Conn conn(server, queued());
