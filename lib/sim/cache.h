@@ -2,7 +2,7 @@
 /*
  * cache.h: bytes that are visible but not yet in the persistence domain, line by line: a CPU cache
  * under ADR, a page cache over a block device. Every older content that the media may still hold,
- * or may have got by an eviction nobody saw, is kept until the line is written back.
+ * or may have got by an eviction that left no trace, is kept until the line is written back.
  *
  * Invariants
  *   a clean line has no version, and what is seen of it is what is durable

@@ -46,7 +46,7 @@ static void stream_land(struct rpmi_machine *machine, uint32_t i)
 }
 
 /* Buffers that hold bytes of these lines empty first. There is one for each line at most, so the
- * order in which they do is nobody's business. */
+ * order in which they do makes no difference. */
 static void settle_lines(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                          uint64_t len)
 {
@@ -115,7 +115,7 @@ uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, u
     return old;
 }
 
-/* One buffer empties; which one nobody knows. */
+/* One buffer, chosen at random, empties. */
 static void stream_out(struct rpmi_machine *machine)
 {
     stream_land(machine, (uint32_t)rpmi_rng_below(&machine->world->rng, machine->cpu.streams));

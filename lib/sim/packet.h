@@ -34,7 +34,7 @@ enum rpmi_sim_kind {
     RPMI_SIM_FAA = 9,
     RPMI_SIM_STEPS = 10,
     RPMI_SIM_CALL = 11,  /* control message for the server's service */
-    RPMI_SIM_PROBE = 12, /* is anybody there? */
+    RPMI_SIM_PROBE = 12, /* no payload: is the server still there? */
     RPMI_SIM_DIAL = 13,  /* connection manager: make queue pairs */
     RPMI_SIM_GONE = 14   /* connection manager: the client is no more */
 };
@@ -46,7 +46,7 @@ enum rpmi_sim_flag {
     RPMI_SIM_DURABLE = 4,
     RPMI_SIM_OTHER_QP = 8,
     RPMI_SIM_CACHED = 32,
-    RPMI_SIM_SILENT = 128 /* never reported: somebody waits for this op itself */
+    RPMI_SIM_SILENT = 128 /* never reported: its caller waits for this op itself */
 };
 
 struct rpmi_sim_client;

@@ -3,7 +3,7 @@
  * power.c: which bytes outlive a power cut.
  *
  * What is not in the persistence domain is of two kinds: dirty lines, whose older contents may
- * have been written back at any time without anybody seeing it; and bytes still under way from the
+ * have been written back at any time without a trace; and bytes still under way from the
  * NIC or in the core's buffers. The latter are first entered as the newest contents of their lines;
  * then each unit of the media (a line; a sector) gets, by chance, what it held at some moment.
  *
@@ -155,7 +155,7 @@ static void settle(struct rpmi_machine *machine, enum rpmi_cut cut)
     }
 }
 
-/* Nobody serves any more: queue pairs, messages and transactions go. */
+/* The server process is gone, and with it queue pairs, messages and transactions. */
 static void stop_serving(struct rpmi_machine *machine)
 {
     struct rpmi_world *world = machine->world;

@@ -94,7 +94,7 @@ struct rpmi_world {
 };
 
 /* RPM_E_INVAL (preset, servers, sizes), RPM_E_NOMEM, others of rpmi_preset_read(). Machines are
- * powered, nobody serves yet. */
+ * powered, but no server process runs yet. */
 int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **world);
 
 /* Safe on NULL. Every client is closed. */

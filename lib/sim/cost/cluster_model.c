@@ -278,7 +278,7 @@ static void post_phase(struct rpmi_cluster_model *cluster, uint32_t coroutine)
         its->next += post(cluster, coroutine, its->next, end, &rung);
 }
 
-/* May the coroutine's next phase be under way beside what its thread has? */
+/* Do the messages of the coroutine's next phase fit its thread's outstanding_max? */
 static bool has_room(const struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     const struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
@@ -304,7 +304,7 @@ static void post_or_wait(struct rpmi_cluster_model *cluster, uint32_t coroutine)
     thread->last = coroutine + 1;
 }
 
-/* Some of its thread's messages have ended: those that wait go on, in their order. */
+/* Some of the thread's messages have ended: posts for its waiting coroutines, in their order. */
 static void let_in(struct rpmi_cluster_model *cluster, struct rpmi_thread *thread)
 {
     while (thread->first != 0 && has_room(cluster, thread->first - 1)) {
@@ -315,7 +315,7 @@ static void let_in(struct rpmi_cluster_model *cluster, struct rpmi_thread *threa
     }
 }
 
-/* All that it holds, in one phase. False: it holds nothing. */
+/* Releases all words that the coroutine holds, in one phase. False: it holds none. */
 static bool give_back(struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
@@ -363,7 +363,7 @@ void rpmi_cluster_begin(struct rpmi_cluster_model *cluster, uint32_t coroutine)
     post_or_wait(cluster, coroutine);
 }
 
-/* From where it began, after a rest. */
+/* Runs the coroutine's script again from its first phase, after a backoff. */
 static void begin_anew(struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];

@@ -271,7 +271,7 @@ static void expect(struct rpmi_server_model *server, struct rpmi_module *module,
     rpmi_buffer_take(&module->clean, line)->busy = true;
 }
 
-/* Reads that complete a part of a line are for no owner: nobody waits, nothing is to happen. */
+/* Reads that complete a part of a line have no owner: no part of the server waits for them. */
 static void answer(struct rpmi_server_model *server, const struct rpmi_module *module,
                    uint32_t owner, uint32_t number, uint64_t in_ps)
 {

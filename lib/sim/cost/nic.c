@@ -88,7 +88,7 @@ static bool start_atomic(struct rpmi_server_model *server, uint32_t slot)
     return true;
 }
 
-/* Those that wait, in their order, as far as there are units, and words that are free. */
+/* Ends an atomic; starts waiting ones in order, while there are units and their words are free. */
 static void end_atomic(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_fetches *atomics = &server->atomics;

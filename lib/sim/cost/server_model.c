@@ -216,7 +216,7 @@ void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_
     rpmi_queue_push(&server->queue, &event);
 }
 
-/* Who asked for a line has it. */
+/* A line was read: hands it to the part that asked for it. */
 static void data(struct rpmi_server_model *server, const struct rpmi_event *event)
 {
     uint32_t index = RPMI_OWNER_INDEX(event->gen);

@@ -30,7 +30,7 @@
 #define RPMI_SERVER_UNITS 64u    /* for atomics, of a NIC */
 #define RPMI_SERVER_SLOTS 65536u /* operations of clients under way */
 
-/* Who waits for a line: in the top bits of an owner word; the rest is that part's own number. */
+/* The part that waits for a line, in the top bits of an owner word; the rest is its own number. */
 enum rpmi_cost_owner {
     RPMI_OWNER_NONE = 0,
     RPMI_OWNER_CORE = 1,    /* a core's line: core */
@@ -76,13 +76,13 @@ struct rpmi_core {
     uint32_t slot;      /* that it serves, for calls */
     const struct rpmi_op_class *op_class;
     uint32_t op_classes; /* of the call, that follow it */
-    uint16_t module;     /* it holds a place of, with writers_max */
+    uint16_t module;     /* that it may write to, with writers_max */
     bool writes;
-    bool wrote; /* so did something since the call was taken up, or does now */
-    bool over;  /* the operation is; the next event begins another */
+    bool wrote; /* something of the call was or is a write */
+    bool over;  /* the operation has ended; the next event begins another */
     bool idle;  /* waits for a call, or for a place at a module */
     bool armed; /* an event is pending */
-    bool holds; /* such a place */
+    bool holds; /* one of the writers_max places at that module */
 };
 
 /* A class of operations: what they do, all alike. */
@@ -112,7 +112,7 @@ struct rpmi_slot_op {
     uint64_t end;
     uint32_t lines; /* of it still to come back */
     bool write;
-    bool rings;    /* scripts: its post rings the doorbell, for those of its phase behind it, too */
+    bool rings;    /* scripts: its post rings the doorbell, also for later ones of its phase */
     bool flushing; /* the write is acknowledged, its READ is under way */
 };
 
@@ -121,10 +121,10 @@ struct rpmi_inbound {
     uint64_t address;
     uint32_t bytes; /* 0: a read request, which pushes the writes before it */
     uint32_t slot;
-    uint32_t reads;  /* lines that must come before this may be written */
-    uint32_t placed; /* lines that were */
+    uint32_t reads;  /* lines to be read before this may be written */
+    uint32_t placed; /* lines placed so far */
     bool dram;
-    bool call; /* a core learns of it */
+    bool call; /* a core takes it up once it is placed */
 };
 
 struct rpmi_cluster_model; /* see cluster_model.h */
