@@ -426,7 +426,11 @@ void Port::retire(uint64_t lsn)
         }
     while (kept_first_ < kept_.size() && kept_[kept_first_].retired)
         retired_lsn_ = kept_[kept_first_++].lsn;
-    if (kept_first_ > 1024 && kept_first_ * 2 > kept_.size()) {
+    if (kept_first_ == kept_.size()) {
+        /* Mostly: the next record is noted in memory that is still in the cache. */
+        kept_.clear();
+        kept_first_ = 0;
+    } else if (kept_first_ > 1024 && kept_first_ * 2 > kept_.size()) {
         kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(kept_first_));
         kept_first_ = 0;
     }
