@@ -566,12 +566,6 @@ uint32_t Store::shard_of(uint32_t table, uint64_t key) const
     return cluster_.schema().tables()[table].partition(key) % cluster_.shards();
 }
 
-void Store::cache(uint64_t key, Address address)
-{
-    if (!guesses_.empty())
-        guesses_[place_of_guess(address.table(), key)] = { key, address };
-}
-
 void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,
                   uint32_t bytes)
 {

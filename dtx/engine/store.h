@@ -8,6 +8,7 @@
 #define DTX_ENGINE_STORE_H
 
 #include "engine/behind.h"
+#include "engine/guesses.h"
 #include "engine/port.h"
 #include "engine/view.h"
 #include <dtx/accesses.h>
@@ -112,24 +113,10 @@ class Store
     /* It will be fetched, and locked, soon: where it is mapped, its lines are on their way. */
     void expect(Address address);
 
-    /* Where a row was when it was last seen, or nothing: a guess. */
-    std::optional<Address> cached(uint32_t table, uint64_t key) const
+    /* Where rows were when they were last seen. */
+    Guesses &guesses()
     {
-        if (guesses_.empty())
-            return std::nullopt;
-
-        const Guess &found = guesses_[place_of_guess(table, key)];
-
-        if (found.key != key || found.address.table() != table)
-            return std::nullopt;
-        return found.address;
-    }
-    void cache(uint64_t key, Address address);
-    /* That will be asked for soon. */
-    void expect_guess(uint32_t table, uint64_t key)
-    {
-        if (!guesses_.empty())
-            __builtin_prefetch(&guesses_[place_of_guess(table, key)]);
+        return guesses_;
     }
 
     uint32_t shard_of(uint32_t table, uint64_t key) const;
@@ -244,23 +231,12 @@ class Store
     std::function<Task<std::vector<uint64_t>>(Address word, uint64_t many)> hand_out;
 
   private:
-    struct Guess {
-        uint64_t key = 0;
-        Address address; /* 0, a word: nothing here */
-    };
-
     Task<Access *> fetch_far(Accesses &accesses, Address address);
     bool looks_first(Accesses &accesses, uint32_t bytes) const;
     bool locks_first(Address address, uint32_t bytes);
     bool is_settled(const Access &access, uint64_t word) const;
     Task<> wait_for_rows(Address address);
     Task<> expect_in_work(const Access &torn, uint64_t owner);
-    size_t place_of_guess(uint32_t table, uint64_t key) const
-    {
-        uint64_t mixed = (key ^ uint64_t{ table } << 56) * 0x9e3779b97f4a7c15u;
-
-        return static_cast<size_t>((static_cast<unsigned __int128>(mixed) * guesses_.size()) >> 64);
-    }
     void find_copies(uint32_t shard);
     std::vector<uint64_t> &free_slots(uint32_t shard, uint32_t table);
     void rest(uint64_t until_ns);
@@ -272,7 +248,7 @@ class Store
     std::vector<std::unique_ptr<Port>> ports_;
     std::vector<std::vector<Port *>> copies_; /* by shard, the primary first */
     std::vector<Port *> near_;                /* by shard */
-    std::vector<Guess> guesses_;
+    Guesses guesses_;
     std::unordered_map<uint64_t, Node> nodes_;      /* by address */
     std::vector<std::vector<uint64_t>> free_;       /* by shard and table */
     std::optional<Address> surplus_;                /* where it was met last */

@@ -82,7 +82,7 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
 {
     uint32_t shard = store.shard_of(table, key);
 
-    if (auto guess = store.cached(table, key)) {
+    if (auto guess = store.guesses().find(table, key)) {
         bool used = is_used(accesses.find(*guess));
         Access *found = nullptr;
 
@@ -110,7 +110,7 @@ static Task<Access *> find_row(Store &store, Accesses &accesses, uint32_t table,
     if (row == nullptr)
         throw Inconsistent{};
     let_go(accesses, first, spec_of(store, table).index);
-    store.cache(key, row->address);
+    store.guesses().note(key, row->address);
     co_return row;
 }
 
@@ -134,14 +134,14 @@ static Access *look_up_now(Store &store, Accesses &accesses, uint32_t table, uin
     if (row == nullptr || if_it_is(row, key) == nullptr)
         return nullptr;
     let_go(accesses, first, spec.index);
-    store.cache(key, address);
+    store.guesses().note(key, address);
     return row;
 }
 
 /* find_row(), if that takes no waiting; else, or where there is no row, nullptr. */
 static Access *find_row_now(Store &store, Accesses &accesses, uint32_t table, uint64_t key)
 {
-    if (auto guess = store.cached(table, key)) {
+    if (auto guess = store.guesses().find(table, key)) {
         Access *before = accesses.find(*guess);
         bool used = is_used(before);
         Access *found = store.fetch_now(accesses, *guess, before);
@@ -235,7 +235,7 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
         co_await hash_add(store, accesses_, table, key, slot);
     else
         co_await ordered_add(store, accesses_, table, key, slot);
-    store.cache(key, fresh->address);
+    store.guesses().note(key, fresh->address);
     co_return true;
 }
 
@@ -302,9 +302,9 @@ bool Txn::prefetch_now(std::span<const Wanted> rows)
     bool near = true;
 
     for (const Wanted &row : rows)
-        store.expect_guess(row.table, row.key);
+        store.guesses().expect(row.table, row.key);
     for (const Wanted &row : rows)
-        if (auto address = store.cached(row.table, row.key)) {
+        if (auto address = store.guesses().find(row.table, row.key)) {
             near = near && !store.is_far(*address);
             if (near)
                 store.expect(*address);
@@ -319,7 +319,8 @@ Task<std::monostate> Txn::prefetch_far(std::span<const Wanted> rows)
     std::vector<Address> far;
 
     for (const Wanted &row : rows)
-        if (auto address = store.cached(row.table, row.key); address && store.is_far(*address))
+        if (auto address = store.guesses().find(row.table, row.key);
+            address && store.is_far(*address))
             far.push_back(*address);
     co_await store.bring(accesses_, far);
     co_return std::monostate{};

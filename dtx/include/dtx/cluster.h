@@ -37,7 +37,7 @@ struct Options {
     bool durable = true;             /* off: no redo log and nothing flushed, for comparison */
     uint32_t coordinators = 64;      /* sessions at once, 1 to kCoordinatorsMax */
     uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */
-    uint32_t guesses = 1 << 18;      /* of where rows are, in each session; 24 bytes each */
+    uint32_t guesses = 1 << 18;      /* of where rows are, in each session; 16 bytes each */
     uint32_t conflicts_max = 0;      /* conflicts of one transaction, after which it throws Error,
                                         RPM_E_BUSY; 0: no limit. A lock that the same attempt still
                                         holds counts once until lease_us have passed */
