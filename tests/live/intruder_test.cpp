@@ -183,6 +183,7 @@ TEST_CASE("intruder: a fenced writer that goes on writing cannot change a byte",
         }
         REQUIRE(fresh.run(fresh.op(RPMI_OP_WRITE, fresh.reply.key, RPMI_LOG_HEADER_BYTES, 64)) ==
                 0);
+        REQUIRE(live::was_told_of_fence(old.link));
         std::memset(old.bytes, 0x22, 4096);
         CHECK(old.run(old.op(RPMI_OP_WRITE, old.reply.key, RPMI_LOG_HEADER_BYTES, 4096)) ==
               RPM_E_FENCED);
@@ -212,6 +213,8 @@ TEST_CASE("intruder: a fenced writer hears so when it resumes", "[live]")
         REQUIRE(rpm_log_open(conn[i], server.name("log").c_str(), &opts, &log[i]) == 0);
         REQUIRE(rpm_log_append(log[i], "mine", 4, nullptr) == 0);
     }
+    if (live::is_verbs())
+        REQUIRE(live::was_told_of_fence(conn[0]->link));
     CHECK(rpm_log_append(log[0], "late", 4, nullptr) == RPM_E_FENCED);
     REQUIRE(rpm_conn_reconnect(conn[0]) == 0);
     CHECK(rpm_log_resume(log[0], outcomes, 256, &count) == RPM_E_FENCED);

@@ -14,6 +14,8 @@ extern "C" {
 #include "conn/conn.h"
 #include "transport/verbs/verbs.h"
 }
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -163,6 +165,22 @@ inline ServerOpts on_devdax(uint32_t ddio)
     opts.domain = 0;
     opts.ddio = ddio;
     return opts;
+}
+
+// Has the server's message come that a newer writer claimed a log of this client? Its queue pair is
+// not that of the answer to the claim, so it can come later. Polling takes it in.
+inline bool was_told_of_fence(rpmi_link *link)
+{
+    const bool *fenced = rpmi_verbs_of(link)->fenced;
+    uint64_t deadline = rpmi_clock_ns() + 20 * kSecond;
+    rpmi_done done = {};
+
+    while (std::find(fenced, fenced + RPMI_KEYS_MAX, true) == fenced + RPMI_KEYS_MAX) {
+        if (rpmi_clock_ns() > deadline || link->ops->poll(link, &done, 1) != 0)
+            return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
 }
 
 // One below the connection: keys as the server granted them can be bent here.
