@@ -50,8 +50,8 @@ static uint32_t index_of(const struct rpm_server *server, const struct rpmi_shm_
     return (uint32_t)(session - server->sessions);
 }
 
-/* No session is free, so RPMI_ADMISSION_SPARE or more connections wait for a hello. One of those
- * is evicted: an honest client sends its hello at once. */
+/* No session is free, so RPMI_ADMISSION_SPARE or more connections have sent no hello yet. Evict one
+ * of those: an honest client sends its hello at once. */
 static struct rpmi_shm_session *make_room(struct rpm_server *server,
                                           const struct rpmi_origin *origin)
 {
@@ -125,7 +125,7 @@ void rpmi_serve_accept(struct rpm_server *server)
     }
 }
 
-/* Takes the same time wherever they differ. */
+/* In the same time wherever the two differ, so that a client cannot guess byte by byte. */
 static bool same_secret(const char *ours, const char *theirs)
 {
     unsigned char differs = 0;
@@ -269,7 +269,7 @@ void rpmi_serve_drop(struct rpm_server *server, struct rpmi_shm_session *session
             rpmi_count(&server->stats.died, 1);
     }
     (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, session->sock, NULL);
-    (void)shutdown(session->sock, SHUT_RDWR); /* the engine may hold it a little longer */
+    (void)shutdown(session->sock, SHUT_RDWR); /* the engine's duplicate may live a little longer */
     (void)close(session->sock);
     if (session->pidfd >= 0)
         (void)close(session->pidfd);

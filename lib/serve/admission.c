@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admission.c: which unauthenticated connection makes room for a new one. All by the control
- * thread.
+ * admission.c: which unauthenticated connection a new one evicts. Called by the control thread
+ * only.
  *
  * Invariant: same_net and same_host of a taken entry count the taken entries of its net and host.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.c: the control thread's loop: connections, handshakes, control messages. One message a
- * turn from each client, and no wait on any of them: a client that does not read its answers is
- * dropped.
+ * control.c: the control thread's loop: connections, handshakes, control messages. It takes one
+ * message a turn from each client and waits for none: it drops a client that does not read its
+ * answers.
  *
  * Tests: tests/unit/serve/accept_test.cpp, tests/unit/serve/server_test.cpp
  */
@@ -61,7 +61,7 @@ static bool serve_call(struct rpm_server *server, struct rpmi_shm_session *sessi
     return rpmi_sock_send(session->sock, answer, sizeof(answer), NULL, 0, 0) == 0;
 }
 
-/* No room for control data: descriptors that come along are thrown away by the kernel. */
+/* No room for control data: the kernel discards descriptors that a client sends along. */
 static ssize_t take_message(int sock, unsigned char *bytes, size_t room)
 {
     struct iovec iov = { .iov_base = bytes, .iov_len = room };
@@ -152,7 +152,7 @@ static int turn(struct rpm_server *server)
     return 0;
 }
 
-/* Who sleeps on its socket hears of the end now, not when the server is closed. */
+/* A client that sleeps on its socket learns of the end now, not when the server is closed. */
 static void hang_up(struct rpm_server *server)
 {
     for (uint32_t i = 0; i < server->sessions_max; i++)

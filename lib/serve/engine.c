@@ -3,8 +3,9 @@
  * engine.c: the engine's loop: pass after pass while there is something to do, then spin a little,
  * then sleep until an eventfd or a socket wakes it.
  *
- * Going to sleep: say so, order that against every poster, look once more. A poster stores its
- * request, then looks whether we sleep; so either we see the request or it sees us asleep.
+ * Going to sleep: the engine sets engine_sleeps, orders that store against every client's (by a
+ * membarrier), and looks for requests once more. A client stores its request, then reads
+ * engine_sleeps. So either the engine sees the request, or the client sees it asleep and wakes it.
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/serve/ring_test.cpp
  */
@@ -30,7 +31,7 @@ static bool stopping(const struct rpm_server *server)
     return __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Not if every client is bound to the one CPU that we are bound to. */
+/* Not if every client is bound to the CPU that the engine is bound to: spinning would keep it. */
 static bool may_spin(const struct rpm_server *server, uint32_t cpu)
 {
     uint32_t high = __atomic_load_n(&server->rings_high, __ATOMIC_ACQUIRE);
@@ -55,10 +56,10 @@ static bool look(const struct rpm_server *server, uint32_t looks)
     return false;
 }
 
-/* True: there is something to do. Looks at memory are free, looks at sockets are system calls: a
- * server that makes them for long keeps this CPU from a client, or another server, that has
- * something to say. So one with listeners counts them by the clock, and lets others go first; where
- * none waits for the CPU, sched_yield() returns at once. */
+/* True: there is something to do. A look at memory costs little, a look at sockets is a system
+ * call: an engine that repeats it keeps the CPU from the client, or the other server, that is about
+ * to send. So with listeners the engine spins by the clock only, and yields between looks; where no
+ * thread waits for the CPU, sched_yield() returns at once. */
 static bool spin(const struct rpm_server *server)
 {
     bool listeners = server->listeners_n != 0;
@@ -86,7 +87,8 @@ static int sleep_till_notified(struct rpm_server *server)
     int n = 0;
 
     __atomic_store_n(&server->liveness->engine_sleeps, 1, __ATOMIC_SEQ_CST);
-    /* A ring that begins after this look finds us asleep: its client hears of it later. */
+    /* The client of a ring that begins after this look learns of the ring later, so it finds the
+     * engine asleep. */
     if (__atomic_load_n(&server->rings_high, __ATOMIC_SEQ_CST) != 0)
         (void)rpmi_membarrier_all();
     if (!rpmi_listeners_arm(server) && !rpmi_serve_ready(server) && !stopping(server))
@@ -99,8 +101,8 @@ static int sleep_till_notified(struct rpm_server *server)
     return 0;
 }
 
-/* What a client leaves behind is given back by us, or by the control thread while we do not run:
- * by one of the two, so each must know for certain which. */
+/* The engine frees what a client leaves behind; while it does not run, the control thread does.
+ * Changed under the lock, so that both know for certain which of them it is. */
 static void set_running(struct rpm_server *server, bool runs)
 {
     rpmi_serve_lock(server);

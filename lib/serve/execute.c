@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * execute.c: carry out what rings ask for. One pass takes what is there from every ring, drains
- * once, and then answers: the more clients, the fewer drains each.
+ * execute.c: the engine's pass. It carries out the waiting requests of every ring and listener,
+ * fences (drains) their stores once, and then answers: the more clients, the fewer fences each.
  *
  * Invariants
  *   a request is copied out of shared memory before it is judged, and only the copy is used
  *   an answer is stored after the drain (or msync) that it promises
  *   a pass spends a bounded time on one ring: long requests are carried out in parts
- *   what the lock protects is visible to all before it is let go: a claimer that waits for it will
- *   see every store of the writer it fences
+ *   stores made under the lock are visible to all CPUs before the engine releases it: a claimer
+ *   that waits for the lock sees every store of the writer it fences
  *
  * Tests: tests/unit/serve/ring_test.cpp, tests/conform/transport_test.cpp
  */
@@ -30,8 +30,8 @@
 #define PASS_BYTES (1u << 20) /* of one ring in one pass: a fraction of a millisecond */
 #define LOCK_NAP_NS 20000u
 
-/* The request in the shape that request.c takes. Head and body stay where they are: a client that
- * scribbles over them harms its own bytes only. */
+/* The request in the shape that request.c takes. Head and body stay in shared memory: a client that
+ * overwrites them meanwhile spoils its own bytes only. */
 static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_slot *slot,
                         uint32_t index, struct rpmi_op *op)
 {
@@ -42,7 +42,7 @@ static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_sl
 
     if (RPMI_UNLIKELY(!rpmi_in_bounds(slot->body, staged, ring->ring.staging_bytes)))
         return RPM_E_RANGE;
-    /* The answer to a list has a place of its own. */
+    /* The answer to a list lies elsewhere than the list. */
     if (RPMI_UNLIKELY(steps && !rpmi_in_bounds(slot->offset, slot->len, ring->ring.staging_bytes)))
         return RPM_E_RANGE;
     op->kind = slot->kind;
@@ -62,7 +62,7 @@ static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_sl
     return 0;
 }
 
-/* What is left of a request, as far as @room goes. */
+/* What is left of a request, at most @room bytes. */
 static inline struct rpmi_part next_part(const struct rpmi_serve_ring *ring,
                                          const struct rpmi_slot *slot, uint64_t room)
 {
@@ -73,7 +73,8 @@ static inline struct rpmi_part next_part(const struct rpmi_serve_ring *ring,
     return part;
 }
 
-/* What fails in a post fails the rest of it. 1: not all of it was carried out yet. */
+/* After a failed request the rest of its post fails too. 1: the request is not carried out to its
+ * end yet. */
 static int in_post(struct rpm_server *server, struct rpmi_serve_ring *ring,
                    const struct rpmi_slot *slot, uint32_t index, uint64_t *room,
                    struct rpmi_batch *batch)
@@ -118,7 +119,7 @@ static void fail_request(struct rpmi_serve_ring *ring, uint64_t request, int sta
 static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
                       struct rpmi_take *take, struct rpmi_batch *batch)
 {
-    uint64_t room = PASS_BYTES; /* never too little for a head, which is not cut */
+    uint64_t room = PASS_BYTES; /* a head is never cut: the loop ends when less than one is left */
 
     take->first = ring->next;
     take->n = 0;
@@ -128,10 +129,10 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
         struct rpmi_slot slot = ring->ring.slot[index];
         int status;
 
-        /* The compiler may not go back to the original for what it has in the copy. */
+        /* Keeps the compiler from reading the shared original again instead of the copy. */
         __asm__ volatile("" : "+m"(slot));
         if (RPMI_UNLIKELY(ring->carried != 0))
-            slot = ring->whole; /* as it was judged when it began */
+            slot = ring->whole; /* the copy that was judged when the request began */
         status = in_post(server, ring, &slot, index, &room, batch);
         if (RPMI_UNLIKELY(status > 0))
             return;
@@ -146,8 +147,8 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
     }
 }
 
-/* An event is told of once for each time it was asked for: the client takes it in before it asks
- * again. A full socket has an event in it already. */
+/* One event for each time that the client asked: it takes the event in before it asks again. If the
+ * socket is full, an event is in it already. */
 static void wake(struct rpmi_serve_ring *ring, uint32_t waits)
 {
     struct rpmi_ring_head *head = ring->ring.head;

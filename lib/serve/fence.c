@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fence.c: wait until no older direct writer of a log is between its check and its fence, or until
- * no direct client maps an object any more.
+ * fence.c: wait until no older direct writer of a log is in its guarded section (between its check
+ * of the claim word and its fence), or until no direct client holds an object open any more.
  *
- * The claim word was raised before. A membarrier then makes every writer that is registered see it,
- * or us see its busy word. What is busy becomes idle by itself within a few microseconds, unless
- * its process was stopped or killed; the lock of its slot, which the kernel releases when it dies,
- * tells which. This holds for writers of an earlier server on the same pool too: the words and the
- * locks are the pool's.
+ * The service has raised the claim word before. After a membarrier, each registered writer sees the
+ * new word, or the server sees the writer's busy word. A busy writer becomes idle within a few
+ * microseconds, unless its process was stopped or killed; the file lock of its slot, which the
+ * kernel releases when the process dies, tells which. This holds for writers of an earlier server
+ * on the same pool too: the words and the locks are the pool's.
  *
- * The lock over the service is let go while we wait: other clients' rings go on. The service is
- * between two steps of a claim then, with the older key revoked already.
+ * The control thread releases the lock over the service while it waits here, so that the engine
+ * serves other clients. The service is between two steps of a claim then; it has revoked the older
+ * key already.
  *
  * Tests: tests/conform/fence_test.cpp, tests/kill/
  */
@@ -31,14 +32,14 @@
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 1000000u
-#define VACATE_NS 100000000u /* between a client's last word and its last lock */
+#define VACATE_NS 100000000u /* a client that closed an object may hold its lock so long after */
 
 struct wait {
     struct rpm_server *server;
     struct rpmi_guard *guard;
     uint64_t header_offset;
     uint64_t deadline_ns;
-    bool ordered; /* membarrier worked: an idle word can be believed */
+    bool ordered; /* membarrier worked: a busy word of 0 proves that the writer is idle */
     bool killed;
 };
 
@@ -71,7 +72,7 @@ static bool slot_is_quiet(const struct wait *wait, uint32_t slot)
     return true;
 }
 
-/* Kill the direct client that holds the slot, if it is connected to us and not ourselves. */
+/* Kill the direct client that holds the slot, if it is connected and not this very process. */
 static bool kill_holder(const struct wait *wait, uint32_t slot)
 {
     struct rpm_server *server = wait->server;
@@ -102,7 +103,7 @@ static void nap(struct wait *wait, uint64_t ns)
     rpmi_serve_lock(wait->server);
 }
 
-/* Out of time: once more with force, if that is allowed. */
+/* Out of time: with --fence kill, kill the writer and wait once more. True: give up. */
 static bool give_up(struct wait *wait, uint32_t slot)
 {
     if ((wait->server->flags & RPM_SERVER_FENCE_KILL) == 0 || wait->killed ||
@@ -134,8 +135,8 @@ static struct rpmi_stuck *find_stuck(struct rpm_server *server, uint64_t header_
     return NULL;
 }
 
-/* The time that a writer has to stop runs once. A later claim does not wait again, it only looks:
- * other clients wait for their answers meanwhile. */
+/* A writer gets its time to stop once. A later claim of the same log only looks and does not wait
+ * again: the control thread answers no other client while it waits. */
 static uint64_t fence_deadline(struct rpm_server *server, uint64_t header_offset)
 {
     const struct rpmi_stuck *stuck = find_stuck(server, header_offset);
@@ -192,8 +193,8 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
     return 0;
 }
 
-/* A living client holds a lock for an object that lies there. If the kernel cannot tell, no client
- * could have taken one either. */
+/* Does a living client hold a lock for an object that lies there? If the kernel has no such locks,
+ * no client could take one either. */
 static bool is_leased(const struct rpm_server *server, uint64_t offset, uint64_t bytes)
 {
     struct flock lock = {

@@ -2,8 +2,8 @@
 /*
  * listen.c: take a name and listen there.
  *
- * The name is owned by a lock on a file beside the socket, so that a socket left behind by a dead
- * server is told from one that is served without connecting to it.
+ * The server owns the name by a lock on a file beside the socket. A server that finds the socket
+ * and can take the lock knows, without connecting, that the socket's server is dead.
  *
  * Tests: tests/unit/serve/server_test.cpp
  */
@@ -111,7 +111,7 @@ void rpmi_sock_name_drop(struct rpmi_sock_name *name)
     }
     if (name->lock_fd >= 0) {
         lock_path(name->path, lock, sizeof(lock));
-        if (name->taken) /* else it is another server's */
+        if (name->taken) /* else the file is another server's */
             (void)unlink(lock);
         (void)close(name->lock_fd);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.h: one address besides shm: that a server listens at, and how requests come in there.
+ * listener.h: one address besides shm: that a server listens at, and how requests arrive there.
  * Clients behind a listener come from any machine: they authenticate (wire/handshake.h), hold keys,
  * and share no memory with the server.
  *
@@ -30,15 +30,15 @@ struct rpmi_listener_ops {
     int (*open)(struct rpm_server *server, const struct rpmi_url *url,
                 struct rpmi_listener **listener);
 
-    /* Control thread: control_fd was readable, or the time came that the last turn named. Returns
-     * how many milliseconds later the next turn is wanted at the latest, -1: whenever. */
+    /* Control thread: control_fd was readable, or the time has come that the last turn returned.
+     * Returns after how many milliseconds the next turn must come at the latest, -1: no limit. */
     int (*turn)(struct rpmi_listener *listener);
 
     /* Engine: is there something to take? Cheap, never blocks. */
     bool (*ready)(struct rpmi_listener *listener);
 
-    /* Engine, about to sleep on engine_fd: see to it that it becomes readable when there is
-     * something. True: there is something already. NULL: it always does. */
+    /* Engine, about to sleep on engine_fd: arrange that it becomes readable when there is something
+     * to take. True: there is something already. NULL: it always becomes readable. */
     bool (*arm)(struct rpmi_listener *listener);
 
     /* Engine, under the server's lock: carry out what is there, for a bounded time. */
@@ -47,22 +47,21 @@ struct rpmi_listener_ops {
     /* Engine, without the lock, after the drain and the msync: answer what was taken. */
     void (*answer)(struct rpmi_listener *listener, const struct rpmi_batch *batch);
 
-    /* Control thread, under the lock: what an older writer of the log there may still have on its
-     * way must not land after this. RPM_E_OWNED: it may. NULL: every write is judged when it
-     * lands. */
+    /* Control thread, under the lock: no write that an older writer of the log there has under way
+     * may land after this. RPM_E_OWNED: one may. NULL: every write is judged when it lands. */
     int (*quiesce)(struct rpmi_listener *listener, uint64_t header_offset);
 
-    /* Let every client go and stop listening. No loop runs any more. */
+    /* Disconnect every client and stop listening. Neither loop runs any more. */
     void (*close)(struct rpmi_listener *listener);
 };
 
-/* Embedded first in every listener's own struct; ops and server are set by who opens it. */
+/* Embedded first in every listener's own struct; listeners.c sets ops and server. */
 struct rpmi_listener {
     const struct rpmi_listener_ops *ops;
     struct rpm_server *server;
     int control_fd;               /* readable: turn() has something to do */
     int engine_fd;                /* readable: there may be something to take; -1: never */
-    char pool[RPM_NAME_MAX + 1];  /* the name that clients may ask for */
+    char pool[RPM_NAME_MAX + 1];  /* the pool name that clients may ask for */
     char url[RPMI_URL_BYTES_MAX]; /* where clients find it; filled in by open */
     struct rpm_facts facts;       /* what clients here are told; filled in by open */
 };
@@ -70,9 +69,9 @@ struct rpmi_listener {
 /* A call on its way from the engine, which receives it, to the control thread, and back. */
 enum rpmi_session_call { RPMI_SESSION_IDLE = 0, RPMI_SESSION_ASKED = 1, RPMI_SESSION_ANSWERED = 2 };
 
-/* A client session. Embedded first in the session of each kind of listener. */
+/* A client session. Embedded first in the session struct of each kind of listener. */
 struct rpmi_session {
-    uint32_t client;     /* id, 0: not let in */
+    uint32_t client;     /* id, 0: not accepted */
     uint32_t keys;       /* granted and not given back */
     uint32_t call_state; /* enum rpmi_session_call; atomic: says whose the two messages are */
     unsigned char call[RPMI_CALL_BYTES];
@@ -81,21 +80,21 @@ struct rpmi_session {
 
 /* session.c; all by the control thread. */
 
-/* Let a client in (its call_state is the listener's to set): judge the pool it names, attach it,
- * fill in @accepted but for mode, depth and staging_bytes. On an error @accepted is a refusal that
- * says why. */
+/* Accept a client (the listener sets its call_state): judge the pool it names, attach it, fill in
+ * @accepted but for mode, depth and staging_bytes. On an error @accepted is a refusal that says
+ * why. */
 int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
                        const struct rpmi_auth *auth, struct rpmi_accept *accepted);
 
 /* A refusal with the text of the last error. */
 void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_accept *accepted);
 
-/* Serve the call in @session->call. False: it was none, end the session. The
- * listener puts @reply into @session->reply, with what it adds to it. */
+/* Serve the call in @session->call. False: it is no valid call, end the session. The listener puts
+ * @reply into @session->reply, with what it adds to it. */
 bool rpmi_session_serve(struct rpmi_listener *listener, struct rpmi_session *session,
                         struct rpmi_call *call, struct rpmi_reply *reply);
 
-/* The client is gone, and nothing of it lands any more: end its claims, keys and locks. */
+/* The client is gone, and no write of it can land any more: end its claims, keys and locks. */
 void rpmi_session_leave(struct rpmi_listener *listener, struct rpmi_session *session);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listeners.c: the addresses a server listens at: one shm: name at most, and listeners. The list of
- * kinds of listeners is here; a new one is one line.
+ * listeners.c: the addresses a server listens at: at most one shm: name, and listeners. The list of
+ * kinds of listeners is here; a new kind is one line.
  *
  * Tests: tests/unit/serve/listeners_test.cpp
  */

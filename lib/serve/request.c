@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.c: requests on the pool and on DRAM words, by this CPU.
+ * request.c: requests on the pool and on DRAM words, carried out by the server CPU.
  *
- * Invariant: every access is judged by the service, under its lock, at the moment it is made.
+ * Invariant: the service judges every access, under the server's lock, at the moment it is made.
  *
  * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
  */
@@ -35,8 +35,9 @@ static uint64_t growth(const struct rpmi_dirty *range, const struct rpmi_dirty *
     return (both.end - both.first) - (range->end - range->first);
 }
 
-/* There is room for so many ranges, and no msync here: others wait for the lock. What lies between
- * two ranges that become one is made durable as well, which costs time and nothing else. */
+/* The batch has room for RPMI_DIRTY_MAX ranges, and no msync is made here, because clients wait for
+ * the lock: a range too many is joined to another. The bytes between the two are then made durable
+ * as well, which costs time and nothing else. */
 static void add_dirty(struct rpmi_batch *batch, uint64_t offset, uint64_t len)
 {
     struct rpmi_dirty add = {

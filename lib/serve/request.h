@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.h: what a client may ask the server's CPU to do with memory, whatever carried the request
- * here: judged by the service, carried out, and made durable by the end of a batch.
+ * request.h: what a client may ask the server CPU to do with memory, by whatever carrier the
+ * request came: judged by the service, carried out, and made durable by the end of a batch.
  *
  * A batch is what the engine takes in one pass, from all clients: one drain for all of it, then the
- * answers. What came from a client is in private memory by now, or is only copied and never judged.
+ * answers. Bytes that are judged lie in the server's private memory by now; bytes that the client
+ * can still change are only copied.
  *
  * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
  */
@@ -40,22 +41,22 @@ struct rpmi_part {
 };
 
 /*
- * Carry out @part of @op for @client; the caller holds the server's lock and has seen to it that
- * head, body and into hold what @op says. A head is not cut: it lies in the first part. WRITE,
+ * Carry out @part of @op for @client; the caller holds the server's lock and has checked that head,
+ * body and into have room for what @op says. A head is not cut: it lies in the first part. WRITE,
  * COPY, READ and PERSIST can be cut, CAS, FAA and STEPS cannot. 0, or RPM_E_FENCED, RPM_E_DENIED,
  * RPM_E_RANGE, RPM_E_NOCAP, RPM_E_PROTO.
  */
 int rpmi_request_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                     const struct rpmi_part *part, struct rpmi_batch *batch);
 
-/* What was judged: bytes there into @into, an aligned word in one go; change a word of DRAM,
- * aligned, and return what it was. */
+/* On a @span that the service allowed: read its bytes into @into, an aligned word by one load;
+ * change an aligned word of DRAM and return what it was. */
 void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
                        uint64_t len);
 uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
                              const struct rpmi_op *op);
 
-/* steps.c: the same for a STEPS, whose body may be another's to change. */
+/* steps.c: the same for a STEPS; its client may be able to change the body meanwhile. */
 int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                        struct rpmi_batch *batch);
 
@@ -78,10 +79,10 @@ static inline void rpmi_batch_begin(struct rpmi_batch *batch)
     batch->msync_status = 0;
 }
 
-/* The drain: under the lock. */
+/* The drain: fence what the batch stored. Under the lock. */
 void rpmi_batch_fence(struct rpmi_batch *batch);
 
-/* The slow part of making durable, msync: without the lock. Then msync_status counts. */
+/* The slow part of making durable, msync: without the lock. Afterwards msync_status is valid. */
 void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch);
 
 #endif

@@ -47,9 +47,9 @@ static struct rpmi_serve_ring *free_place(struct rpm_server *server)
     return NULL;
 }
 
-/* There are more rings than clients, so a missing one is closed and waits for the engine, which may
- * be busy with a slow medium. A new client waits for it too: were it refused, a client that
- * connects and leaves in a loop would shut out the others. */
+/* There are more rings than clients, so if no ring is free, some are closed and wait for the engine
+ * to free them; it may be busy with a slow medium. Wait for it: if new clients were refused
+ * meanwhile, a client that connects and leaves in a loop would shut out the others. */
 static struct rpmi_serve_ring *wait_for_place(struct rpm_server *server)
 {
     uint64_t deadline = rpmi_clock_ns() + PLACE_NS;
@@ -92,8 +92,8 @@ static int open_notify_fd(struct rpm_server *server, struct rpmi_serve_ring *rin
     return 0;
 }
 
-/* The control thread closes its own when the session leaves; the engine may be about to send
- * then. */
+/* A duplicate for the engine: it may be about to send when the control thread closes the session's
+ * own. */
 static int keep_socket(struct rpmi_serve_ring *ring, int sock)
 {
     ring->sock = fcntl(sock, F_DUPFD_CLOEXEC, 0);
@@ -146,7 +146,7 @@ void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ri
 
 void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring)
 {
-    /* Closed, it is still whole: only this function frees it. */
+    /* A closed ring is still mapped: only this function unmaps it. */
     RPM_ASSERT(__atomic_load_n(&ring->state, __ATOMIC_RELAXED) != RPMI_RING_CLOSED ||
                ring->ring.head != NULL);
     if (ring->ring.head != NULL)

@@ -27,10 +27,10 @@
 #include <sys/un.h>
 
 #define RPMI_ACCEPT_PAUSE_MS 100        /* between tries while no descriptors are left */
-#define RPMI_HANDSHAKE_NS 2000000000ull /* a hello must come within 2 s of the connection */
-#define RPMI_ADMISSION_SPARE 16u        /* connections that have not said hello yet */
-#define RPMI_LISTENERS_MAX 8u           /* addresses besides shm: */
-#define RPMI_PASS_OPS 64u /* requests taken from one ring before the next has its turn */
+#define RPMI_HANDSHAKE_NS 2000000000ull /* from the connection to the end of the handshake */
+#define RPMI_ADMISSION_SPARE 16u /* sessions beyond clients_max, for unauthenticated clients */
+#define RPMI_LISTENERS_MAX 8u    /* addresses besides shm: */
+#define RPMI_PASS_OPS 64u        /* requests taken from one ring before the next has its turn */
 
 enum rpmi_ring_state { RPMI_RING_FREE = 0, RPMI_RING_LIVE = 1, RPMI_RING_CLOSED = 2 };
 
@@ -39,21 +39,21 @@ struct rpmi_serve_ring {
     uint32_t client;
     struct rpmi_ring ring;
     uint64_t next;          /* request to carry out */
-    uint64_t failures;      /* our own count: the shared one could be scribbled over */
-    int32_t post_status;    /* an earlier request of the same post failed */
+    uint64_t failures;      /* our own count: a client can overwrite the shared one */
+    int32_t post_status;    /* why an earlier request of the same post failed; 0: none did */
     uint64_t carried;       /* bytes of the next request that were carried out already */
-    struct rpmi_slot whole; /* that request, if there are any */
+    struct rpmi_slot whole; /* that request, while carried is not 0 */
     int fd;
     int notify_fd;
-    int sock; /* the session's, once more: the engine tells of events by it */
+    int sock; /* a duplicate of the session's: the engine sends events on it */
 };
 
-/* What an epoll event of the control thread is about; below are sessions. */
+/* What an epoll event of the control thread is about; a lower tag is the number of a session. */
 enum {
     RPMI_TAG_LISTEN = 1 << 30,
     RPMI_TAG_STOP,
     RPMI_TAG_KICK,
-    RPMI_TAG_LISTENERS, /* and the number of the listener */
+    RPMI_TAG_LISTENERS, /* plus the number of the listener */
 };
 
 /* What a pass took from one ring. */
@@ -65,7 +65,7 @@ struct rpmi_take {
 
 _Static_assert(RPMI_PASS_OPS <= 64, "a bit for each");
 
-/* A claim on a log that a direct session holds, or held until another was fenced in. */
+/* A claim on a log that a direct session holds, or held until a newer claim fenced it. */
 struct rpmi_shm_claim {
     uint64_t header_offset; /* 0: none */
     uint32_t epoch;
@@ -101,7 +101,7 @@ struct rpmi_serve_stats {
     uint64_t locks_freed;
 };
 
-/* A Unix socket that is listened at, and the lock that owns its name. */
+/* A Unix socket that the server listens at, and the file lock by which it owns the name. */
 struct rpmi_sock_name {
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
     int listen_fd; /* -1: none */
@@ -114,11 +114,11 @@ struct rpm_server {
     struct rpmi_media dram;
     struct rpmi_service *service;
     pthread_mutex_t lock; /* over service */
-    uint32_t wanted;      /* the control thread waits for the lock: the engine stays off it */
+    uint32_t wanted;      /* the control thread waits for the lock: the engine lets it go first */
     struct rpmi_liveness *liveness;
     int liveness_fd;
     struct rpmi_sock_name name; /* of shm: */
-    int guard_fd; /* the pool file once more, to look whether a guard slot's holder lives */
+    int guard_fd; /* the pool file opened again: whether a guard slot's lock is held */
     int stop_fd;
     int kick_fd; /* wakes the engine for housekeeping */
     int epoll_fd;
@@ -134,9 +134,9 @@ struct rpm_server {
     uint64_t accept_again_ns; /* no descriptors left: try again then; 0: now */
     char secret[RPMI_SECRET_BYTES];
     struct rpm_facts facts;
-    uint32_t ddio;        /* enum rpm_answer: the operator's word, 0: none */
+    uint32_t ddio;        /* enum rpm_answer: as the operator declared it, 0: not declared */
     const char *tls_cert; /* of listeners that are asked to encrypt; borrowed until open returns */
-    bool tls_shown;       /* by one of the addresses at least */
+    bool tls_shown;       /* at least one address uses the certificate */
     const char *tls_key;
     struct rpmi_serve_stats stats; /* atomic, relaxed */
     struct rpmi_shm_session *sessions;
@@ -163,16 +163,16 @@ static inline void rpmi_count_own(uint64_t *counter, uint64_t add)
     __atomic_store_n(counter, *counter + add, __ATOMIC_RELAXED);
 }
 
-/* The control thread's way to the service. */
+/* The lock over the service, taken ahead of the engine: for the control thread. */
 void rpmi_serve_lock(struct rpm_server *server);
 void rpmi_serve_unlock(struct rpm_server *server);
 
-/* listeners.c: listen at every address of a list separated by blanks. What was opened before an
- * error is closed by rpmi_ports_close() and rpmi_sock_name_drop(). */
+/* listeners.c: listen at every address of a list separated by blanks. After an error
+ * rpmi_listeners_close() and rpmi_sock_name_drop() close what was opened before it. */
 int rpmi_listeners_open(struct rpm_server *server, const char *list);
 int rpmi_listeners_turn(struct rpm_server *server, int wait_ms);
 bool rpmi_listeners_ready(const struct rpm_server *server);
-bool rpmi_listeners_arm(const struct rpm_server *server); /* True: there is something already */
+bool rpmi_listeners_arm(const struct rpm_server *server); /* True: requests are there already */
 void rpmi_listeners_close(struct rpm_server *server);
 
 /* listen.c: take the name and listen. RPM_E_OWNED, RPM_E_INVAL, RPM_E_DENIED, RPM_E_IO. */
@@ -183,7 +183,7 @@ void rpmi_sock_name_drop(struct rpmi_sock_name *name);
 
 /* accept.c */
 void rpmi_serve_accept(struct rpm_server *server);
-/* A message from one that has not finished its handshake. False: drop it. */
+/* A message from a client that has not finished its handshake. False: drop the session. */
 bool rpmi_serve_handshake(struct rpm_server *server, struct rpmi_shm_session *session,
                           const void *bytes, size_t len);
 void rpmi_serve_drop(struct rpm_server *server, struct rpmi_shm_session *session);
@@ -195,13 +195,13 @@ void rpmi_serve_ring_close(struct rpm_server *server, struct rpmi_serve_ring *ri
 /* Unmap a closed ring: by the engine, or by the control thread while no engine runs. */
 void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring);
 
-/* fence.c: the service's quiesce and vacate hooks; @context is the server. */
+/* fence.c: the quiesce and vacate hooks of the service; @context is the server. */
 int rpmi_serve_quiesce(void *context, uint64_t header_offset);
 int rpmi_serve_vacate(void *context, uint64_t offset, uint64_t bytes);
-/* server.c: and its breathe hook: the engine has the lock for a moment. */
+/* server.c: the breathe hook of the service: lets the engine have the lock for a moment. */
 void rpmi_serve_breathe(void *context);
 
-/* execute.c: one pass over all rings. False: nothing was there to do. */
+/* execute.c: has a ring or a listener something to carry out? Then one pass over all of them. */
 bool rpmi_serve_ready(const struct rpm_server *server);
 void rpmi_serve_pass(struct rpm_server *server);
 

@@ -30,7 +30,7 @@
 #define CLIENTS_DEFAULT 64u
 #define FENCE_DEFAULT_US 1000000u
 #define BREATH_NS                                                                                  \
-    20000u /* asleep, or this thread would have the lock again before a waiter woke up */
+    20000u /* without a sleep this thread would retake the lock before a waiter woke up */
 
 static int check_opts(struct rpm_server_opts *opts)
 {
@@ -231,7 +231,7 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
             RPM_E_INVAL,
             "a certificate was given, but no address uses it: add ,tls=on to a tcp:// address");
     if (err == 0)
-        err = open_service(fresh, &wanted); /* formats: after all that may fail for others' sake */
+        err = open_service(fresh, &wanted); /* may format the pool: after all else that can fail */
     if (err != 0) {
         if (fresh->pool.mem.ops != NULL)
             rpmi_media_undo(&fresh->pool);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c: a list of steps, carried out by this CPU as one request.
+ * steps.c: a list of steps, carried out by the server CPU as one request.
  *
  * Invariants
  *   every step is judged by the service, under its lock, before the first one is carried out
  *   the list is copied to private memory before it is judged, and only the copy is used
- *   when others see what an atomic step, or a write to DRAM, changed, they see what was written
- *   before it
+ *   a client that sees what an atomic step, or a write to DRAM, changed also sees what the list
+ *   wrote before it
  *
  * Tests: tests/unit/serve/steps_test.cpp, tests/conform/steps_test.cpp
  */
@@ -76,7 +76,7 @@ static struct rpmi_op op_of(const struct serve_walk *walk, const struct rpmi_ste
     };
 }
 
-/* Others must not see what this step does before they see what was stored. */
+/* No other CPU may see what this step does before it sees what the steps before stored. */
 static void publish(struct serve_walk *walk)
 {
     if (walk->stored)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * answer.c: the engine's dealings with sockets: bytes in, answers out.
+ * answer.c: the engine's part of a stream: it receives bytes and sends answers.
  *
- * To look at the sockets is a system call, so it is done every so many turns of the engine: often
- * enough to be hidden by the time a packet takes, seldom enough not to slow down the rings.
+ * To look at the sockets is a system call, so the engine does it every LOOK_EVERY turns: often
+ * enough that the delay is small beside a packet's way, seldom enough not to slow down the rings.
  *
  * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/conform/transport_test.cpp
  */
@@ -60,7 +60,7 @@ void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
     notify_control(listener);
 }
 
-/* A client whose way out is full is not read from either. */
+/* While answers to a client do not go out, the engine does not receive from it either. */
 static void watch(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
                   uint32_t events)
 {
@@ -82,10 +82,10 @@ static void stall(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
     if (first || moved)
         __atomic_store_n(&session->stalled_ns, rpmi_clock_ns(), __ATOMIC_RELAXED);
     if (first)
-        notify_control(listener); /* it keeps the time */
+        notify_control(listener); /* the control thread ends the session after timeout_ms */
 }
 
-/* Send what is there to be sent. */
+/* Send the answers that are queued, as far as the socket takes them. */
 static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     bool moved = false;
@@ -106,7 +106,7 @@ static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
     }
     if (session->out_from == session->out_end) {
         session->out_from = session->out_end = 0;
-        if (session->choked) /* a READ may be half answered, with nothing more to come in */
+        if (session->choked) /* a READ may be half answered, though nothing more is received */
             rpmi_stream_set_todo(listener, session, true);
         session->choked = false;
         __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
@@ -122,7 +122,7 @@ static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
     watch(listener, session, EPOLLOUT);
 }
 
-/* Take in what is there, as far as there is room. */
+/* Receive what has arrived, as far as there is room. */
 static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     int64_t got;
@@ -150,7 +150,7 @@ static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_se
     rpmi_stream_set_todo(listener, session, true);
 }
 
-/* The control thread has something for us: clients, replies. */
+/* The control thread has something for the engine: clients, replies. */
 static void hear_control(struct rpmi_stream_listener *listener)
 {
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
@@ -187,7 +187,7 @@ static void hear_session(struct rpmi_stream_listener *listener, struct rpmi_stre
         receive(listener, session);
 }
 
-/* Bytes that TLS took off a socket and no receive has asked for yet. */
+/* Receive bytes that TLS took off a socket and no receive has asked for yet. */
 static void hear_held(struct rpmi_stream_listener *listener)
 {
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
@@ -201,7 +201,7 @@ static void hear_held(struct rpmi_stream_listener *listener)
     }
 }
 
-/* A single client is asked without asking for whom there is something first. */
+/* With a single client, receive from it at once and spare the epoll_wait(). */
 static bool hear_only_session(struct rpmi_stream_listener *listener)
 {
     struct rpmi_stream_session *session = &listener->session[listener->last];

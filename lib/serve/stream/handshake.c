@@ -19,7 +19,7 @@
 
 #define TLS_HANDSHAKE 0x16u
 
-/* The rest of a message. 1: it is here, 0: not yet, or RPM_E_LOST. */
+/* Receive the rest of a message. 1: it is here, 0: not yet, or RPM_E_LOST. */
 static int fill(struct rpmi_stream_session *session, unsigned char *to, uint32_t bytes)
 {
     while (session->got < bytes) {
@@ -33,7 +33,7 @@ static int fill(struct rpmi_stream_session *session, unsigned char *to, uint32_t
     return 1;
 }
 
-/* A fresh socket takes this much, or its owner is up to something. */
+/* The buffer of a fresh socket has room for this; if not, the client does not read what it gets. */
 static bool say(struct rpmi_stream_session *session, const void *bytes, size_t len)
 {
     const struct iovec iov = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
@@ -41,7 +41,8 @@ static bool say(struct rpmi_stream_session *session, const void *bytes, size_t l
     return rpmi_pipe_send(&session->pipe, &iov, 1) == (int64_t)len;
 }
 
-/* To close a socket with bytes unread would take our last words back. */
+/* Closing a socket with bytes unread resets the connection, and the client would lose the refusal.
+ */
 static void hear_out(struct rpmi_stream_session *session)
 {
     unsigned char bytes[1024];

@@ -3,7 +3,7 @@
  * listen.c: the sockets of a stream listener: one of a Unix name, or one for each address of a
  * host.
  *
- * Tests: tests/unit/serve/stream/port_test.cpp
+ * Tests: tests/unit/serve/stream/listener_test.cpp
  */
 #include "serve/stream/stream.h"
 
@@ -70,7 +70,7 @@ static bool is_loopback(const struct sockaddr_storage *name)
            IN_LOOPBACKNET;
 }
 
-/* Port 0 is chosen once, by the first address; the others have the same. */
+/* The kernel chooses a port for port 0 at the first address; the other addresses take the same. */
 static int add_socket(struct rpmi_stream_listener *listener, const struct addrinfo *at,
                       in_port_t *chosen)
 {

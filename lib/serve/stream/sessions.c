@@ -4,7 +4,8 @@
  * clients, the end of sessions.
  *
  * Invariants
- *   a client's session ends only after the engine said that it is done with it
+ *   a session that the engine was handed is freed only after the engine has set it DEAD, or when
+ *   the listener closes
  *   to disconnect a client, the control thread shuts its socket; the engine acknowledges
  *
  * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/unit/serve/stream/handshake_test.cpp
@@ -44,12 +45,12 @@ static void free_session(struct rpmi_stream_listener *listener, struct rpmi_stre
 
 static void show_out(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
-    if (session->step != RPMI_HANDSHAKE_AUTH) /* else it was counted with its refusal */
+    if (session->step != RPMI_HANDSHAKE_AUTH) /* a refusal of an auth message was counted before */
         rpmi_count(&listener->base.server->stats.refused, 1);
     free_session(listener, session);
 }
 
-/* A free session, or that of one who has not been let in. NULL: all are taken by clients. */
+/* A free session, or one that an evicted connection leaves. NULL: clients have all of them. */
 static struct rpmi_stream_session *find_session(struct rpmi_stream_listener *listener,
                                                 const struct rpmi_origin *origin)
 {
@@ -70,7 +71,7 @@ static struct rpmi_stream_session *find_session(struct rpmi_stream_listener *lis
     return &listener->session[at];
 }
 
-/* All but the buffers, which stay where they are, and the state, which the engine looks at. */
+/* Clear all but the buffers, which stay allocated, and the state, which the engine looks at. */
 static void clear_session(struct rpmi_stream_session *session)
 {
     unsigned char *in = session->in;
@@ -146,7 +147,7 @@ void rpmi_stream_notify_engine(struct rpmi_stream_listener *listener)
         RPM_ASSERT(errno == EAGAIN);
 }
 
-/* From now on the engine's. */
+/* Hand the session to the engine. */
 static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = index_of(listener, session) };
@@ -157,7 +158,7 @@ static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_stream_
     session->got = 0;
     __atomic_fetch_add(&listener->live, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&session->state, RPMI_STREAM_SESSION_LIVE, __ATOMIC_RELEASE);
-    /* Not watched, it would never be heard of: then hanging up is all there is to do. */
+    /* A socket that is not watched is never received from: all there is to do is disconnect. */
     if (epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, session->pipe.fd, &event) != 0)
         (void)shutdown(session->pipe.fd, SHUT_RDWR);
     rpmi_stream_notify_engine(listener);
@@ -213,7 +214,7 @@ static void serve_notified(struct rpmi_stream_listener *listener)
     }
 }
 
-/* When the time of this client is up; 0: never. */
+/* When this session is to be ended; 0: not by the clock. */
 static uint64_t due_ns(const struct rpmi_stream_listener *listener,
                        const struct rpmi_stream_session *session)
 {

@@ -8,7 +8,7 @@
  *   to the control thread again; only its owner touches its buffers, and only the control thread
  *   closes its socket
  *   no thread ever waits on a client's socket, and what the server keeps for a client is bounded
- *   what a batch answers leaves only after the batch's drain
+ *   an answer to a request of a batch is sent only after the batch's drain
  */
 #ifndef RPMI_SERVE_STREAM_H
 #define RPMI_SERVE_STREAM_H
@@ -21,9 +21,9 @@
 #include "wire/stream.h"
 
 #define RPMI_STREAM_SOCKETS 4u
-#define RPMI_STREAM_TAKE_BYTES (128u << 10) /* of one client, before another has its turn */
+#define RPMI_STREAM_TAKE_BYTES (128u << 10) /* of one client, received and not carried out yet */
 #define RPMI_STREAM_OUT_BYTES (64u << 10)
-/* In the way out there is always room for this: a count, a failed msync, a reply. */
+/* The send buffer always keeps room for these: a count, a failed msync, a reply. */
 #define RPMI_STREAM_RESERVE (3u * RPMI_ANSWER_BYTES + RPMI_REPLY_BYTES)
 
 enum rpmi_stream_session_state {
@@ -39,7 +39,7 @@ enum rpmi_handshake_step {
     RPMI_HANDSHAKE_AUTH = 2
 };
 
-/* A request that was begun and not ended in one pass. */
+/* The request being carried out, in one pass or several. */
 struct rpmi_begun {
     struct rpmi_request request;
     bool here;
@@ -63,7 +63,7 @@ struct rpmi_stream_session {
     uint32_t in_from;
     uint32_t in_end;
     bool todo;   /* there is something to carry out */
-    bool choked; /* the way out is full: nothing is carried out until it is not */
+    bool choked; /* the send buffer does not empty: nothing is carried out until it has */
     bool held;   /* TLS holds bytes that epoll does not know of */
     bool taken;  /* in this batch */
     struct rpmi_begun begun;
@@ -76,7 +76,7 @@ struct rpmi_stream_session {
     uint32_t out_from;
     uint32_t out_end;
     uint32_t watched;    /* epoll events */
-    uint64_t stalled_ns; /* since when nothing gets out, 0: it does; atomic */
+    uint64_t stalled_ns; /* since when the socket takes nothing, 0: it does; atomic */
 };
 
 struct rpmi_stream_listener {
@@ -86,7 +86,7 @@ struct rpmi_stream_listener {
     int listen_fd[RPMI_STREAM_SOCKETS];
     uint32_t listen_fds;
     struct rpmi_sock_name local; /* of a Unix socket */
-    bool open_to_all;            /* not only to this machine */
+    bool open_to_all;            /* other machines can reach the address */
     int control_notify_fd;       /* engine to control thread */
     int engine_notify_fd;        /* control thread to engine */
     uint64_t accept_again_ns;    /* no descriptors left: try again then; 0: now */
@@ -103,7 +103,7 @@ struct rpmi_stream_listener {
     uint32_t turns; /* since it looked at the sockets */
     uint32_t todo;  /* sessions with something to carry out */
     uint32_t held;  /* sessions whose TLS holds bytes */
-    uint32_t last;  /* session that something came from last */
+    uint32_t last;  /* session that bytes came from last */
 };
 
 static inline struct rpmi_stream_listener *rpmi_stream_listener_of(struct rpmi_listener *listener)
@@ -120,8 +120,8 @@ static inline uint32_t rpmi_stream_session_state(const struct rpmi_stream_sessio
 int rpmi_stream_listen(struct rpmi_stream_listener *listener);
 void rpmi_stream_unlisten(struct rpmi_stream_listener *listener);
 
-/* handshake.c: go on with a handshake. 1: the client is in, 0: more is to come, or why it is to be
- * shown out. */
+/* handshake.c: go on with a handshake. 1: the client is accepted, 0: messages are to come, or why
+ * the connection is to be closed. */
 int rpmi_stream_handshake(struct rpmi_stream_listener *listener,
                           struct rpmi_stream_session *session);
 
@@ -142,9 +142,9 @@ void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
 void rpmi_stream_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);
 void rpmi_stream_session_say(struct rpmi_stream_session *session, uint8_t kind, uint32_t value,
                              uint64_t request);
-/* Look at the sockets, if it is time: take in, send on. */
+/* Look at the sockets, if it is time: receive, go on sending. */
 void rpmi_stream_look(struct rpmi_stream_listener *listener);
-/* Nothing more of this client's. */
+/* The engine is done with this client: the control thread frees the session. */
 void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
                              struct rpmi_stream_session *session);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * take.c: requests of stream clients into the engine's batch. All that came in of a client is
- * carried out at once; a body longer than the buffer is carried out piece by piece as it comes.
+ * take.c: requests of stream clients into the engine's batch. All requests received from a client
+ * are carried out in one pass; a body longer than the buffer piece by piece as it arrives.
  *
  * Invariants
  *   a request is judged when its header is read, and by the service at each piece
- *   nothing is carried out whose answer would find no room
+ *   no request is carried out unless the send buffer has room for its answer
  *   a pass spends a bounded time on one client
  *
  * Tests: tests/unit/serve/stream/take_test.cpp, tests/conform/transport_test.cpp
@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #define PASS_BYTES (1u << 20) /* of one client in one pass: a fraction of a millisecond */
-#define OP_COST 64u           /* of those, what a request takes beside its bytes */
-#define CHUNK_BYTES 16384u    /* a body is not begun, or gone on with, for less */
+#define OP_COST 64u           /* what a request counts in PASS_BYTES beside its bytes */
+#define CHUNK_BYTES 16384u    /* a piece of a body is carried out only when so much is here */
 
 enum outcome { WAITS = 0, ENDED = 1, STOPS = 2 };
 
@@ -47,7 +47,7 @@ static inline uint32_t out_room(const struct rpmi_stream_session *session)
     return room > RPMI_STREAM_RESERVE ? room - RPMI_STREAM_RESERVE : 0;
 }
 
-/* How much of the body must be here before it is worth going on. */
+/* How much of the body must have arrived before the next piece is carried out. */
 static inline uint32_t body_wanted(const struct rpmi_begun *begun)
 {
     uint32_t left = begun->request.body_bytes - begun->body;
@@ -60,7 +60,7 @@ static inline bool is_atomic(const struct rpmi_request *request)
     return request->kind == RPMI_OP_CAS || request->kind == RPMI_OP_FAA;
 }
 
-/* Room in the way out that it is worth going on with: for a failure at least. */
+/* Room in the send buffer that the next piece needs: for a failure at least. */
 static inline uint32_t out_wanted(const struct rpmi_begun *begun)
 {
     uint64_t left = begun->request.len - begun->carried;
@@ -72,7 +72,7 @@ static inline uint32_t out_wanted(const struct rpmi_begun *begun)
     return RPMI_ANSWER_BYTES + (uint32_t)(left < CHUNK_BYTES ? left : CHUNK_BYTES);
 }
 
-/* The control thread carries it out, and the reply comes when it comes. */
+/* Hand the call to the control thread; the engine sends the reply when that thread has put it. */
 static enum outcome take_call(struct rpmi_stream_listener *listener,
                               struct rpmi_stream_session *session)
 {
@@ -95,7 +95,7 @@ static enum outcome take_call(struct rpmi_stream_listener *listener,
     return ENDED;
 }
 
-/* Of the body, as far as it is wanted. */
+/* How many bytes of the body have arrived. */
 static inline uint32_t body_here(const struct rpmi_stream_session *session)
 {
     const struct rpmi_begun *begun = &session->begun;
@@ -105,8 +105,8 @@ static inline uint32_t body_here(const struct rpmi_stream_session *session)
     return left < here(session) - head ? left : here(session) - head;
 }
 
-/* What can be carried out now: as much as is here of what is sent, as much as has room of what is
- * asked for, and never more than the pass has time for. */
+/* What can be carried out now: of a write what has arrived, of a read what the send buffer has room
+ * for, and never more than @room, what is left of the pass. */
 static inline struct rpmi_part next_part(const struct rpmi_stream_session *session, uint64_t room)
 {
     const struct rpmi_begun *begun = &session->begun;
@@ -128,8 +128,8 @@ static inline struct rpmi_part next_part(const struct rpmi_stream_session *sessi
     return part;
 }
 
-/* The request in the shape that request.c takes. Body and into are where byte 0 of them would lie,
- * had all of it been here. */
+/* The request in the shape that request.c takes. Body and into point to where their byte 0 would
+ * lie if all of it were here at once. */
 static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_part *part,
                          struct rpmi_op *op)
 {
@@ -155,7 +155,7 @@ static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_
     }
 }
 
-/* Result bytes lie in the way out already, behind where their header goes. */
+/* Result bytes lie in the send buffer already, behind the place of their header. */
 static inline void announce_result(struct rpmi_stream_session *session,
                                    const struct rpmi_part *part)
 {
@@ -182,7 +182,7 @@ static inline void consume(struct rpmi_stream_session *session, const struct rpm
     begun->carried += part->len;
 }
 
-/* What fails in a post fails the rest of it. */
+/* After a failed request the rest of its post fails too. */
 static inline void end_request(struct rpm_server *server, struct rpmi_stream_session *session,
                                int status)
 {
@@ -234,7 +234,7 @@ static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
     return ENDED;
 }
 
-/* The next header, and what must be here with it before the request is begun. */
+/* Read the next header; WAITS until what the request needs to begin has arrived with it. */
 static inline enum outcome begin(struct rpmi_stream_listener *listener,
                                  struct rpmi_stream_session *session)
 {
@@ -260,7 +260,7 @@ static inline enum outcome begin(struct rpmi_stream_listener *listener,
     return ENDED;
 }
 
-/* Bytes of a request that failed. False: more of them are to come. */
+/* Skip bytes of a request that failed. False: more of them are to come. */
 static bool skip(struct rpmi_stream_session *session)
 {
     uint64_t n = session->skip < here(session) ? session->skip : here(session);
@@ -273,8 +273,8 @@ static bool skip(struct rpmi_stream_session *session)
 static void take_from(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
                       struct rpmi_batch *batch)
 {
-    uint64_t room = PASS_BYTES;        /* never too little for a head, which is not cut */
-    uint32_t left = 2 * RPMI_PASS_OPS; /* to begin or to carry out */
+    uint64_t room = PASS_BYTES;        /* always enough for a head, which is not cut */
+    uint32_t left = 2 * RPMI_PASS_OPS; /* headers to read and pieces to carry out */
     enum outcome outcome = ENDED;
 
     session->promised = 0;

@@ -24,8 +24,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define BACKLOG 1024 /* what the kernel allows for; beyond it, a client is refused */
-#define TURN_MS 1000 /* with clients: their machines are looked after */
+#define BACKLOG 1024 /* the kernel's own limit; beyond it, it refuses clients */
+#define TURN_MS 1000 /* with clients: whether their machines live is looked at so often */
 
 static int no_device(const struct rpmi_endpoint *at)
 {
@@ -45,7 +45,7 @@ static int bind_failed(const struct rpmi_endpoint *at)
     return rpmi_fail(RPM_E_IO, "cannot listen at %s:%s: %s", at->host, at->port, strerror(errno));
 }
 
-/* As a client dials it, with the port that it became. */
+/* The URL by which a client dials this listener, with the port that the kernel chose. */
 static void put_url(struct rpmi_verbs_listener *listener, const struct rpmi_endpoint *at)
 {
     bool bracket = strchr(at->host, ':') != NULL;
@@ -65,7 +65,7 @@ static bool is_any(const struct sockaddr *address)
                                           : four->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-/* Every address of every device: of IPv6 and of IPv4, or of IPv4 where there is nothing else. */
+/* For host *: every address of every device, IPv6 and IPv4, or IPv4 alone where IPv6 is off. */
 static int bind_all(struct rpmi_verbs_listener *listener, const struct rpmi_endpoint *at)
 {
     in_port_t number = htons((uint16_t)strtoul(at->port, NULL, 10));
@@ -160,7 +160,7 @@ static void listener_close(struct rpmi_listener *base)
     rpmi_free(listener);
 }
 
-/* One address: its device is tried out now, so that what it cannot do is known at the start. */
+/* For one address: try its device on the pool now, so that a lack shows when the server starts. */
 static int try_device(struct rpmi_verbs_listener *listener)
 {
     struct rpmi_serve_nic *nic;
@@ -234,8 +234,9 @@ static void take_event(struct rpmi_verbs_listener *listener, struct rdma_cm_even
     }
 }
 
-/* An identifier is destroyed only when its events were acknowledged: what they ask for is done
- * after, except for a request, whose private data lies in the event. */
+/* An identifier may be destroyed only when its events were acknowledged, so an event is handled
+ * after it was acknowledged; except for a connection request, whose private data lies in the event.
+ */
 static void take_events(struct rpmi_verbs_listener *listener)
 {
     struct rdma_cm_event *event;

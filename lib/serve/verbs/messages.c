@@ -3,9 +3,9 @@
  * messages.c: what clients SEND: RPC requests are carried out in the engine's batch, auth messages
  * and calls go to the control thread.
  *
- * One done message answers all RPC requests of a pass but lists of steps, each of which has its
- * answer in a message of its own. They go when there is room for them: the count in each is
- * cumulative, so a later one says the same.
+ * One done message answers all RPC requests of a pass, except lists of steps, each of which is
+ * answered by a result message of its own. The engine sends either when the send queue has room:
+ * the count in each is cumulative, so a later message covers one that was not sent.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -62,7 +62,7 @@ bool rpmi_msg_send(struct rpmi_verbs_session *session, unsigned char *message, u
     return ibv_post_send(session->qp.qp, &wr, &bad) == 0;
 }
 
-/* The control thread is told; it lets the client go. */
+/* Notify the control thread, which ends the session. */
 static void give_up(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                     const char *why)
 {
@@ -80,7 +80,7 @@ static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
     struct rpmi_part part = { session->rest_at, op->len - session->rest_at };
     int err;
 
-    /* The bytes of a COPY lie in a receive that is used again: they go in the first part. */
+    /* The bytes of a COPY lie in a receive that is posted again: the first part takes them all. */
     if (part.len > *room && rpmi_request_in_parts(op->kind)) {
         part.len = *room > op->body_bytes ? *room : op->body_bytes;
         if (part.len > op->len - session->rest_at)
@@ -113,7 +113,7 @@ static void begin(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
     go_on(listener, session, room, batch);
 }
 
-/* A write with immediate data: the NIC put it there, we bring it to the domain. */
+/* A write with immediate data: the NIC wrote the bytes, the server CPU makes them durable. */
 static bool take_imm(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                      const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
@@ -127,7 +127,8 @@ static bool take_imm(struct rpmi_verbs_listener *listener, struct rpmi_verbs_ses
         .offset = (uint64_t)(imm & (RPMI_IMM_LINES - 1)) * RPMI_LINE_BYTES,
         .len = (uint64_t)wc->byte_len + RPMI_LINE_BYTES - 1,
     };
-    /* It may have begun anywhere in its first line; what lies behind the object is not its own. */
+    /* It may have begun anywhere in its first line, hence one line more; bytes behind the object
+     * are not the client's, and left out. */
     if (rpmi_service_extent(listener->base.server->service, session->base.client, op->key,
                             &extent) == 0 &&
         op->offset < extent.bytes && op->len > extent.bytes - op->offset)
@@ -155,7 +156,7 @@ static bool take_message(struct rpmi_verbs_listener *listener, struct rpmi_verbs
     return true;
 }
 
-/* False: nothing that a client may send. */
+/* False: a client may not send this. */
 static bool take_receive(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                          const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
@@ -184,7 +185,7 @@ static void take_one(struct rpmi_verbs_listener *listener, struct rpmi_verbs_ses
         give_up(listener, session, ibv_wc_status_str(wc->status));
         return;
     }
-    /* After a failure nothing more is taken: the client has to come anew. */
+    /* After a failure nothing more is taken: the client must reconnect. */
     if ((wc->wr_id & RECEIVE_ID) == 0 || session->status != 0)
         return;
     if (!take_receive(listener, session, wc, room, batch))
@@ -274,7 +275,7 @@ static void take_from(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     }
 }
 
-/* Not looked at from now on. */
+/* The engine does not look at the session from now on. */
 static void leave(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     __atomic_store_n(&session->state, RPMI_VERBS_SESSION_LEFT, __ATOMIC_RELEASE);
@@ -295,7 +296,7 @@ void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch
     }
 }
 
-/* Answers to lists, as far as there is room. False: some are left. */
+/* Send answers to lists, as far as there is room. False: some are left. */
 static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     while (session->results_sent != session->results) {
@@ -319,7 +320,8 @@ static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_verbs
     return true;
 }
 
-/* msync failed: the first RPC request that counted on it did, and nothing after it is told. */
+/* If msync failed, so did the first RPC request that promised durability; none after it is
+ * answered. */
 static void note_sync(struct rpmi_verbs_session *session, const struct rpmi_batch *batch)
 {
     if (batch->msync_status == 0 || session->first_durable == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics.c: devices that clients come through, and what each can do with the pool: tried, not
- * believed. Memory that the device cannot read makes it useless; memory that it cannot write to
- * (a page cache whose file system tracks what is dirty) is written to by the engine instead.
+ * nics.c: devices that clients connect through, and what each can do with the pool, found out by
+ * registering it. A device that cannot read the pool is refused; where it cannot write to it (a
+ * page cache whose file system tracks dirty pages), the engine writes instead.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -40,8 +40,8 @@ static int try_out(struct rpmi_verbs_listener *listener, struct rpmi_serve_nic *
     err = try_pool(listener, nic, pd, RPMI_NIC_READ);
     if (err == 0) {
         nic->writes = try_pool(listener, nic, pd, RPMI_NIC_WRITE) == 0;
-        /* What is not persistent by a probe takes no FLUSH to persistence, whatever the device
-         * would say about it. */
+        /* FLUSH to persistence is used only on memory that a probe found to be persistent, even if
+         * the device would accept it elsewhere. */
         nic->flushes = nic->writes && nic->nic.flush &&
                        (server->pool.facts.medium == RPM_MEDIUM_DEVDAX ||
                         server->pool.facts.medium == RPM_MEDIUM_FSDAX) &&

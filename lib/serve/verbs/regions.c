@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * regions.c: what a client's keys open, registered in its own protection domain: to be read as a
- * whole, to be written to behind what only the server writes. A fenced writer's registrations, of
- * the log and of the regions that its claim guards, are taken away before the next one is granted:
- * what it still sends is refused by the NIC. Those to be read stay.
+ * regions.c: registers what a client's keys open, in the client's own protection domain: the whole
+ * object for reading, and for writing the part behind what only the server writes. When a writer is
+ * fenced, the server deregisters its memory for writing, of the log and of the regions that its
+ * claim guards, before it grants the next claim: the NIC refuses what the old writer still sends.
+ * The registrations for reading stay.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -100,8 +101,9 @@ void rpmi_regions_drop_all(struct rpmi_verbs_session *session)
         (void)rpmi_regions_drop(session, key);
 }
 
-/* It is told before its memory is taken away, so that it knows why the NIC refuses it: the message
- * arrives first. If it does not arrive, the connection is lost, which says less and is as safe. */
+/* Send the old writer a fenced message before its memory is deregistered: it arrives first, so the
+ * writer knows why the NIC refuses it. If it does not arrive, the writer sees a lost connection:
+ * less informative, as safe. */
 static bool fence(struct rpmi_verbs_session *session, uint32_t key)
 {
     unsigned char *message = rpmi_verbs_fenced_at(session, key);

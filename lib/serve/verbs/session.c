@@ -2,12 +2,12 @@
 /*
  * session.c: a client of verbs: from its connection request until its session is free again.
  *
- * Letting go, in this order: the queue pair into error, so that the NIC carries out nothing more of
- * it; its registrations away; its keys, claims and locks; last, once the engine has left it, the
- * queues.
+ * The control thread ends a session in this order: the queue pair into error, so that the NIC
+ * carries out nothing more of it; deregister its memory; end its keys, claims and locks; last, once
+ * the engine has left the session, destroy the queues.
  *
- * Invariant: a session is freed once, by the control thread. While no engine runs, that thread
- * also does what the engine does to leave; which of the two it is cannot change under the lock.
+ * Invariant: a session is freed once, by the control thread. While no engine runs, that thread also
+ * takes the engine's step (CLOSED -> LEFT); whether an engine runs cannot change under the lock.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -26,8 +26,8 @@
 
 #define SENDS_SPARE 8u
 #define RETRIES 6u           /* 7 is for ever on some devices */
-#define PROBE_NS 5000000000u /* between two looks whether a client's machine lives */
-#define RETIRES_MAX 4u       /* sessions freed before others have their turn */
+#define PROBE_NS 5000000000u /* between two probes whether a client's machine lives */
+#define RETIRES_MAX 4u       /* sessions freed in one go, before clients are served again */
 #define LEAVE_NS 100000000u  /* most that the engine should take to leave a session */
 #define LEAVE_NAP_NS 20000u
 
@@ -58,7 +58,7 @@ static void leave_without_engine(struct rpmi_verbs_listener *listener)
     rpmi_serve_unlock(server);
 }
 
-/* Destroy what there is of it. */
+/* Destroy as much of it as was made. */
 static void retire(struct rpmi_verbs_session *session)
 {
     if (session->qp.qp != NULL)
@@ -106,7 +106,7 @@ void rpmi_verbs_sessions_farewell(struct rpmi_verbs_listener *listener)
     RPM_ASSERT(find_state(listener, RPMI_VERBS_SESSION_CLOSED) == NULL);
 }
 
-/* A session that is free, or that the engine is about to leave. */
+/* A free session; waits for one that the engine is about to leave. */
 static struct rpmi_verbs_session *wait_for_session(struct rpmi_verbs_listener *listener)
 {
     uint64_t deadline = rpmi_clock_ns() + LEAVE_NS;
@@ -125,7 +125,7 @@ static struct rpmi_verbs_session *wait_for_session(struct rpmi_verbs_listener *l
     return session;
 }
 
-/* NULL: all are taken by clients, or the engine is too busy to leave one. */
+/* NULL: clients have all of them, or the engine is too busy to leave one. */
 static struct rpmi_verbs_session *find_session(struct rpmi_verbs_listener *listener,
                                                const struct rpmi_origin *origin)
 {
@@ -212,7 +212,7 @@ static int accept_client(struct rpmi_verbs_session *session, const struct rdma_c
     return 0;
 }
 
-/* Say no, with the reason where there is room for one. */
+/* Reject the connection request, with a challenge that says why. */
 static void refuse(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id, int status)
 {
     struct rpmi_transcript transcript = { 0 };
@@ -268,8 +268,9 @@ static void put_accept(struct rpmi_verbs_session *session, const struct rpmi_gra
     session->transcript.beside_bytes = RPMI_ACCEPT_BESIDE;
 }
 
-/* False: the session ends at once. A refused client is told why, and its session stays until the
- * client leaves or its time is over: a message on its way does not survive its queue pair. */
+/* False: the session ends at once. A refused client gets an accept message that says why, and its
+ * session stays until the client leaves or its time is over: ending the queue pair earlier would
+ * drop the message. */
 static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     struct rpm_server *server = listener->base.server;
@@ -308,8 +309,8 @@ static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     return rpmi_msg_send(session, message, RPMI_ACCEPT_MSG);
 }
 
-/* Serve a call; keys that it grants are registered before the answer says so, those that it takes
- * back are gone before. */
+/* Serve a call. What it grants is registered, and what it takes back deregistered, before the
+ * answer is sent. */
 static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     unsigned char *message = rpmi_verbs_answer_at(session);
@@ -318,7 +319,7 @@ static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_verbs_
     struct rpmi_call call;
     int err;
 
-    /* Nothing of a key that is being closed may land once its space can be another's. */
+    /* No write through a key that is being closed may land once its space can be given away. */
     if (rpmi_call_get(session->base.call, &call) == 0 && call.kind == RPMI_CALL_CLOSE &&
         call.key < RPMI_KEYS_MAX && call.key != RPMI_KEY_SCRATCH &&
         !rpmi_regions_drop(session, call.key))
@@ -328,7 +329,8 @@ static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_verbs_
     if (reply.status == 0 && (call.kind == RPMI_CALL_OPEN || call.kind == RPMI_CALL_CLAIM)) {
         err = rpmi_regions_grant(listener, session, reply.key, &grant);
         if (err != 0) {
-            /* The key is useless: the client closes nothing that it never got, so it leaves. */
+            /* The client cannot use this key, nor close it, as it never learns of it: end the
+             * session. */
             rpmi_diag(RPM_DIAG_WARNING, "a client loses its connection: %s", rpm_last_error());
             return false;
         }
@@ -356,7 +358,7 @@ void rpmi_verbs_session_serve(struct rpmi_verbs_listener *listener,
         rpmi_verbs_session_leave(listener, session);
 }
 
-/* Into error: the NIC answers nothing of it any more. */
+/* Into the error state: the NIC carries out none of its requests any more. */
 static void stop_queue(struct rpmi_verbs_session *session)
 {
     struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -382,7 +384,8 @@ void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
     rpmi_kick(listener->engine_kick_fd);
 }
 
-/* An empty write: it touches nothing, and is not acknowledged by a machine that is gone. */
+/* Post an empty write: it touches no memory, and the NIC of a dead machine does not acknowledge it.
+ */
 void rpmi_verbs_session_probe(struct rpmi_verbs_session *session)
 {
     struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };

@@ -8,10 +8,10 @@
  * Invariants
  *   what a key opened is registered for its client only, and deregistered before its close is
  *   answered
- *   nothing of a client lands after its state is CLOSED: its queue pair is in error before
+ *   no write of a client lands after its state is CLOSED: its queue pair is in error before
  *   the engine alone looks into completion queues, and never again once it has set LEFT
- *   queues are made and destroyed by the control thread, without the server's lock: a device takes
- *   its time for both
+ *   the control thread makes and destroys queues without the server's lock: a device may take long
+ *   for both
  */
 #ifndef RPMI_SERVE_VERBS_H
 #define RPMI_SERVE_VERBS_H
@@ -26,14 +26,14 @@
 
 #define RPMI_NICS_MAX 8u
 #define RPMI_VERBS_RECEIVES                                                                        \
-    64u /* messages and writes with immediate data that a client may have out */
+    64u /* messages and writes with immediate data that a client may have under way */
 #define RPMI_VERBS_DONES 32u                   /* done messages under way */
 #define RPMI_VERBS_RESULTS RPMI_VERBS_RECEIVES /* answers to lists that were not sent yet */
 #define RPMI_VERBS_SENDS (RPMI_VERBS_DONES + 8u)
 #define RPMI_VERBS_WCS 16u
 #define RPMI_VERBS_FENCED 4u /* fenced messages under way */
 
-/* A device that clients came through. */
+/* A device that clients connected through. */
 struct rpmi_serve_nic {
     struct rpmi_nic nic;
     struct ibv_comp_channel *channel; /* of all completion queues on it */
@@ -64,7 +64,7 @@ struct rpmi_verbs_session {
     struct ibv_mr *buffers_mr;
     unsigned char *buffers; /* receives, dones, answer, fenced, results */
     uint64_t handshake_by_ns;
-    bool refused;         /* and told so: it is to leave */
+    bool refused;         /* the client got a refusal and is to leave */
     uint64_t probe_at_ns; /* when to see whether it lives */
     struct rpmi_transcript transcript;
 
@@ -81,7 +81,7 @@ struct rpmi_verbs_session {
     int status;             /* of the last RPC request: nothing is taken after a failure */
     uint64_t results;       /* answers to lists made */
     uint64_t results_sent;  /* of those, in messages that went */
-    bool resting;           /* an RPC request too long for one pass: */
+    bool resting;           /* an RPC request too long for one pass goes on in the next: */
     struct rpmi_op rest;
     uint64_t rest_at;
     struct ibv_wc wc[RPMI_VERBS_WCS]; /* polled, not looked at yet */
@@ -94,7 +94,7 @@ struct rpmi_verbs_listener {
     struct rdma_event_channel *events;
     struct rdma_cm_id *listen_id;
     int kick_fd;        /* the engine has something for the control thread */
-    int engine_kick_fd; /* and the other way round */
+    int engine_kick_fd; /* the control thread has something for the engine */
     struct rpmi_serve_nic nics[RPMI_NICS_MAX];
     uint32_t nics_n; /* atomic: grows only */
     struct rpmi_verbs_session *sessions;
@@ -112,8 +112,8 @@ static inline uint32_t rpmi_verbs_session_state(const struct rpmi_verbs_session 
     return __atomic_load_n(&session->state, __ATOMIC_ACQUIRE);
 }
 
-/* nics.c: what is known of a device, tried out on the pool when it is new. RPM_E_NOCAP (this
- * memory cannot be had through it), RPM_E_NOMEM, RPM_E_LIMIT, RPM_E_IO. */
+/* nics.c: what a device can do, tried on the pool at its first use. RPM_E_NOCAP (it cannot access
+ * this memory), RPM_E_NOMEM, RPM_E_LIMIT, RPM_E_IO. */
 int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *verbs,
                       struct rpmi_serve_nic **nic);
 
@@ -121,10 +121,10 @@ int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *
 /* A connection request: accept or refuse @id, which is taken either way. */
 void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_cm_id *id,
                               const struct rdma_conn_param *param);
-/* What the engine handed over. */
+/* Serve the message that the engine handed over. */
 void rpmi_verbs_session_serve(struct rpmi_verbs_listener *listener,
                               struct rpmi_verbs_session *session);
-/* The client is gone, or has to go. */
+/* End the session: the client has left, or is to be disconnected. */
 void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
                               struct rpmi_verbs_session *session);
 /* Look whether a silent client's machine still answers. */
@@ -178,8 +178,8 @@ static inline unsigned char *rpmi_verbs_fenced_at(const struct rpmi_verbs_sessio
     return rpmi_verbs_answer_at(session) + RPMI_MSG_TO_CLIENT + key % RPMI_VERBS_FENCED * 16u;
 }
 
-/* A result lies here from when its list was carried out until its client has it: then that one may
- * have another RPC request under way, which may use it. */
+/* Where a result lies, from when its list was carried out until its client has received it; then
+ * the client may have another RPC request under way, whose result may lie here. */
 static inline unsigned char *rpmi_verbs_result_at(const struct rpmi_verbs_session *session,
                                                   uint64_t i)
 {
