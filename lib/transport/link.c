@@ -21,7 +21,7 @@ struct link_chain {
     uint32_t n;
 };
 
-/* "trace+count" into a chain. */
+/* Split "trace+count" into the wrappers it names. */
 static int chain_parse(const char *text, struct link_chain *chain)
 {
     const char *at = text;

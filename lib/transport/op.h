@@ -17,7 +17,7 @@ enum rpmi_op_kind {
     RPMI_OP_WRITE_IMM = 5, /* WRITE; server CPU is told, flushes it, then answers */
     RPMI_OP_COPY =
         6, /* message with the bytes; server CPU copies past its caches, fences, answers */
-    RPMI_OP_DRAIN = 7,  /* near CPU fences its own non-temporal stores (direct mapping only) */
+    RPMI_OP_DRAIN = 7,  /* client's CPU fences its own non-temporal stores (direct mapping only) */
     RPMI_OP_CAS = 8,    /* 8 bytes at offset: expect -> operand; old value into @into */
     RPMI_OP_FAA = 9,    /* 8 bytes at offset: += operand; old value into @into */
     RPMI_OP_STEPS = 10, /* message: server CPU carries out the list (wire/steps.h) that is the body,

@@ -36,12 +36,11 @@ enum rpmi_link_flag {
 };
 
 /*
- * A short way for WRITE ... WRITE, DRAIN to one key, and for a lone READ or CAS, of a link that
- * places on post: a few nanoseconds each, because what does not change from one to the next is
- * looked at once.
- * Between enter() and leave() nothing else is asked of the link. Offsets count from the start of
- * the key's object and, with lengths, stay within what was entered: that is asserted. Bodies are
- * borrowed until return.
+ * A fast path for WRITE ... WRITE, DRAIN to one key, and for a lone READ or CAS, on a link that
+ * places on post: a few nanoseconds each, because what holds for all of them is checked once.
+ * Between enter() and leave() the caller uses the link for nothing else. Offsets count from the
+ * start of the key's object and, with lengths, stay within what was entered: that is asserted.
+ * Bodies are borrowed until return.
  */
 struct rpmi_lane {
     /* May [0, @bytes) of the key's object be written to, from its header on? 0, and leave() must
@@ -55,7 +54,7 @@ struct rpmi_lane {
     void (*body)(struct rpmi_link *link, uint64_t offset, const void *body, uint64_t body_bytes,
                  uint64_t len);
     void (*leave)(struct rpmi_link *link);
-    /* By a reader of the log of @key, not its writer: it stands at the tail and waits for more. */
+    /* Called by a reader of the log of @key: tells the writer that it waits at the tail. */
     void (*follow)(struct rpmi_link *link, uint32_t key);
     /* One READ, one CAS, without enter(). 0; else nothing has happened, and post() says why. */
     int (*read)(struct rpmi_link *link, uint32_t key, uint64_t offset, void *into, uint64_t len);
@@ -68,7 +67,7 @@ struct rpmi_link_opts {
     uint32_t depth;
     uint64_t staging_bytes;
     const char *secret; /* may be NULL; borrowed until return */
-    bool gathers;       /* what is posted may wait for the next poll or wait */
+    bool gathers;       /* the link may hold posted ops back until the next poll or wait */
 };
 
 struct rpmi_transport_ops {
@@ -91,22 +90,23 @@ struct rpmi_transport_ops {
      * and every completion was reaped. Never blocks; a model lets one event happen. */
     int (*poll)(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 
-    /* Wait until poll() has something to say, or what post() last had no room for may go. 0, or
-     * RPM_E_TIMEDOUT. */
+    /* Wait until poll() has something to report, or there is room for the ops that post() last did
+     * not take. 0, or RPM_E_TIMEDOUT. */
     int (*wait)(struct rpmi_link *link, uint64_t deadline_ns);
 
-    /* For an event loop. From now on, after every reconnect too, whatever brings news is in the
-     * epoll set @epoll_fd, which is the caller's and stays open until the link is closed. Once.
-     * RPM_E_NOCAP: no descriptor tells of this link. RPM_E_NOMEM. */
+    /* For an event loop. From now on, after every reconnect too, the link keeps each descriptor
+     * that becomes readable when it has news in the epoll set @epoll_fd, which is the caller's and
+     * stays open until the link is closed. Once. RPM_E_NOCAP: the link has no such descriptor.
+     * RPM_E_NOMEM. */
     int (*watch)(struct rpmi_link *link, int epoll_fd);
 
-    /* After watch(): 1: poll() has something to say. 0: the epoll set becomes readable when it may
-     * have, or the time is @by_ns, which is only ever lowered. Whatever is called on the link after
-     * that may take in the event: arm again. Never blocks. */
+    /* After watch(): 1: poll() has something to report. 0: when it may have, the epoll set becomes
+     * readable, or the time @by_ns has come; arm only ever lowers @by_ns. Any later call on the
+     * link may take in the event: then arm again. Never blocks. */
     int (*arm)(struct rpmi_link *link, uint64_t *by_ns);
 
     /* Send a control message and wait for the answer. The answer's status is in @reply; the return
-     * value speaks of the way there: 0, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_PROTO. */
+     * value says whether there is an answer: 0, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_PROTO. */
     int (*call)(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
                 uint64_t deadline_ns);
 
@@ -114,7 +114,7 @@ struct rpmi_transport_ops {
     void *(*stage)(struct rpmi_link *link, uint64_t bytes);
     void (*unstage)(struct rpmi_link *link, void *ptr);
 
-    /* Far memory mapped here, valid until the link is lost or closed; NULL when it cannot. */
+    /* Remote memory mapped here, valid until the link is lost or closed; NULL: it is not mapped. */
     const void *(*peek)(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
 
     /* The clock deadlines are on: real, or the model's. */
@@ -136,7 +136,7 @@ struct rpmi_link {
     uint32_t depth;               /* ops outstanding at most */
     uint32_t client;              /* our id at the server */
     uint32_t server_epoch;
-    int lost;                    /* 0, or why the link is no good any more */
+    int lost;                    /* 0, or why the link is lost */
     struct rpm_conn_stats stats; /* kept by the link's user; by the link: sleeps and, with
                                     RPMI_LINK_COUNTS, messages and bytes */
 };

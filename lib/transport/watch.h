@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * watch.h: the epoll set that a link's news come by, for users with an event loop of their own. It
- * belongs to who asked for it, outlives the link's connections, and is watched, never read: each
+ * watch.h: the epoll set in which a user with an event loop waits for a link's news. The user owns
+ * it; it stays the same across reconnects. The user watches it and never reads from it: each
  * descriptor in it stays readable until the link has taken in what made it so.
  */
 #ifndef RPMI_WATCH_H
@@ -15,10 +15,10 @@ struct rpmi_watch {
     int epoll_fd;
 };
 
-/* Put @fd in, for reading. Does nothing unless events were asked for. RPM_E_NOMEM. */
+/* Add @fd, for reading. Does nothing unless events were asked for. RPM_E_NOMEM. */
 int rpmi_watch_add(const struct rpmi_watch *watch, int fd);
 
-/* Watch a descriptor that is in for writing too, or no more. */
+/* Watch a descriptor of the set for writing too, or for reading only again. */
 void rpmi_watch_writable(const struct rpmi_watch *watch, int fd, bool writable);
 
 /* Take @fd out before it is closed. Safe if it is not in. */

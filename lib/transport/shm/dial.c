@@ -61,7 +61,7 @@ static int connect_socket(const char *path, uint64_t deadline_ns, int *sock)
     return 0;
 }
 
-/* In a directory of our own only our own server counts. */
+/* In a directory of this user the server must be this user's too, or root's. */
 static int check_server(int sock, const char *path, bool ours)
 {
     struct ucred peer;
@@ -100,8 +100,9 @@ static int judge_accept(const struct rpmi_shm *shm, const struct rpmi_grant *gra
     return 0;
 }
 
-/* Memory that shrinks would end this process by SIGBUS; a full eventfd that blocks would stop it.
- * The pool of a direct link is a file: it cannot be sealed. */
+/* Check what the server handed out: memory that the server shrinks would end this process by
+ * SIGBUS, and an eventfd that blocks when full would stop it. The pool of a direct link is a file,
+ * which cannot be sealed. */
 static int check_lent(const struct rpmi_grant *grant)
 {
     bool ring = grant->accepted.mode == RPMI_MODE_RING;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.c: the server's memory mapped here; this CPU does the stores, flushes and fences that a
- * NIC and the server CPU would do.
+ * direct.c: the server's memory mapped here; the client's CPU does the stores, flushes and fences
+ * that a NIC and the server CPU would do.
  *
  * A post that writes to a claimed log, or to a region that a claim guards, is a guarded section
  * (pool/guard.h). No other process can take the mapping away, so the writer itself checks whether
@@ -31,7 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define FOLLOW_TURNS 128u /* lone writes between two looks for followers: some 25 us */
+#define FOLLOW_TURNS 128u /* lone writes between two looks for a waiting reader: some 25 us */
 
 /* The guarded section that a post is in. */
 struct guarded_section {
@@ -98,7 +98,7 @@ static int refuse_op(const struct rpmi_op *op, int err)
     return refuse(op->key, op->offset, op->len, err);
 }
 
-/* The key that allows this, or NULL and @err. */
+/* The key @id if it has the rights and the range, or NULL and @err. */
 static inline const struct rpmi_shm_key *find(const struct rpmi_direct *direct, uint32_t id,
                                               uint32_t rights, uint64_t offset, uint64_t len,
                                               int *err)
@@ -198,7 +198,7 @@ static inline int do_read(struct rpmi_shm *shm, uint32_t id, uint64_t offset, vo
     return 0;
 }
 
-/* The word that an atomic is for, in its guarded section, or NULL and @err. */
+/* The word that an atomic changes, with its guarded section entered, or NULL and @err. */
 static inline uint64_t *find_word(struct rpmi_shm *shm, uint32_t id, uint64_t offset,
                                   struct guarded_section *section, int *err)
 {
@@ -247,7 +247,7 @@ static inline void drain(struct guarded_section *section)
     section->unfenced = false;
 }
 
-/* A list of steps on its way through this CPU. */
+/* A list of steps while this CPU carries it out. */
 struct direct_walk {
     struct rpmi_shm *shm;
     struct guarded_section *section;
@@ -275,7 +275,7 @@ static struct rpmi_op op_of(const struct rpmi_step *step)
     };
 }
 
-/* Enters the guarded section: until it is left, no other claim is granted. */
+/* Also enters the guarded section, until whose end no newer claim is granted. */
 static int step_may(void *context, const struct rpmi_step *step)
 {
     struct direct_walk *walk = context;
@@ -297,7 +297,7 @@ static int step_may(void *context, const struct rpmi_step *step)
     return key->guard != NULL ? section_enter(walk->section, key, walk->shm->light) : 0;
 }
 
-/* Is it seen by others that what was written before has to be seen as well? */
+/* May a CPU that sees this step's effect rely on seeing the writes before it? */
 static bool step_publishes(const struct rpmi_direct *direct, const struct rpmi_step *step)
 {
     const unsigned char *base = direct->key[step->key].base;
@@ -380,8 +380,9 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
     return err != 0 ? err : (int)n;
 }
 
-/* A line written back stays in this CPU's cache, and a reader that waits for the next frame takes
- * it from there as fast as we ask for it: then stores past the caches are sooner done. */
+/* How a lone append is stored depends on whether a reader waits at the tail. A line that is written
+ * back stays in this CPU's cache, and such a reader takes it away from there again and again: then
+ * stores past the caches are done sooner. */
 __attribute__((noinline)) static void look_for_followers(struct rpmi_direct *direct,
                                                          const struct rpmi_guard *guard)
 {

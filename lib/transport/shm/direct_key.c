@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct_key.c: map what a direct client was lent, and keep the keys it was granted. The server's
- * answers pass here before the caller sees them.
+ * direct_key.c: map the memory that the server lends to a direct client, and keep the keys that it
+ * grants: the server's answers pass through here before the caller sees them.
  *
  * Invariants
  *   a key's memory lies inside what is mapped, whatever the server said
- *   while a claim is held, so is the lock of its guard slot: it is how others see that we live
- *   while a key of the pool is held, so is a lock of its object: before the first access, for the
- *   space may be given to another object once no client holds one
+ *   while this client holds a claim, it holds the file lock of the claim's guard slot, by which the
+ *   server sees that the client lives
+ *   before the first access to an object of the pool, and while it has a key of it, this client
+ *   holds a file lock on the object: the server may reuse the space once no client holds one
  *
  * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp
  */
@@ -58,7 +59,7 @@ static int stage_alloc(struct rpmi_shm *shm)
     void *ptr;
 
     if (shm->stage.base != NULL)
-        return 0; /* a reconnect: it keeps its place and what is in it */
+        return 0; /* a reconnect: staging memory stays where it is, with its contents */
     ptr = mmap(NULL, shm->hello.staging_bytes, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (ptr == MAP_FAILED)
@@ -151,7 +152,7 @@ static uint32_t rights_of(uint32_t object)
     }
 }
 
-/* Page tables now instead of a fault at each page's first use. Only memory: not a page cache. */
+/* Fill the page tables now instead of by a fault at each page's first use. Not for a page cache. */
 static void populate(const struct rpmi_shm *shm, unsigned char *base, uint64_t bytes, bool write)
 {
 #ifdef MADV_POPULATE_WRITE
@@ -236,7 +237,7 @@ static void end_lease(const struct rpmi_direct *direct, const unsigned char *bas
 {
     uintptr_t at = (uintptr_t)base - (uintptr_t)direct->pool;
 
-    if (at >= direct->pool_bytes) /* volatile: gone with its server */
+    if (at >= direct->pool_bytes) /* DRAM: its objects end with their server and have no lock */
         return;
     for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
         if (direct->key[i].base == base)
@@ -245,8 +246,8 @@ static void end_lease(const struct rpmi_direct *direct, const unsigned char *bas
         RPM_ASSERT(errno != EINVAL);
 }
 
-/* Without the lock, no claimer can see that this process lives: it no longer writes to what the
- * claim guarded. No epoch is 0. */
+/* Release the lock of the guard slot. Without it the server cannot see that this process lives, so
+ * the process writes no longer to what the claim guarded: no claim has epoch 0. */
 static void end_claim(struct rpmi_direct *direct, const struct rpmi_shm_key *claim)
 {
     if (lock_bytes(direct->lock_fd, claim->lock_at, 1, F_UNLCK) != 0)

@@ -78,7 +78,7 @@ void rpmi_liveness_begin(struct rpmi_liveness *liveness)
 {
     int err = pthread_mutex_lock(&liveness->life);
 
-    if (err == EOWNERDEAD) /* an earlier control thread of this process ended without a word */
+    if (err == EOWNERDEAD) /* an earlier control thread of this process ended without unlocking */
         err = pthread_mutex_consistent(&liveness->life);
     RPM_ASSERT(err == 0);
     RPM_ASSERT(rpmi_liveness_alive(liveness));

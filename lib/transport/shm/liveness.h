@@ -2,10 +2,10 @@
 /*
  * liveness.h: a page through which clients see, without a system call, that the server lives.
  *
- * It holds a robust mutex that the server's control thread keeps locked. When a thread dies in
- * whatever way, the kernel walks its list of robust mutexes and marks the first word of each
- * (FUTEX_OWNER_DIED, and the owner's id cleared). A clean end unlocks it: the word is then 0. So
- * the server lives exactly while the word holds a thread id, and one load tells.
+ * It holds a robust mutex that the server's control thread keeps locked. However that thread dies,
+ * the kernel walks its list of robust mutexes and marks the first word of each (FUTEX_OWNER_DIED,
+ * and the owner's id cleared). At a clean end the thread unlocks it: the word is then 0. So the
+ * server lives exactly while the word holds a thread id, which a client sees by one load.
  *
  * Clients map the page read only; the memory file is sealed against writers other than the server.
  */
@@ -24,7 +24,7 @@ struct rpmi_liveness {
     __attribute__((aligned(RPMI_LINE_BYTES)))
     uint32_t engine_sleeps; /* a client notifies it after a post */
     uint32_t engine_cpu;    /* that it is bound to, plus 1; 0: several */
-    uint32_t light;         /* 1: the server orders its clients by membarrier, see fence.h */
+    uint32_t light;         /* 1: the server orders its clients by membarrier, see membarrier.h */
     uint32_t events;        /* 1: the engine tells a ring client that asks, RPMI_WAITS_EVENT */
 };
 

@@ -2,11 +2,11 @@
 /*
  * membarrier.h: order a store before a load of another word, at the cost of the rarer of two sides.
  *
- * Twice here one side stores A and loads B on every operation, while the other side stores B and
- * loads A once in a while: a writer against a claimer (guard.h), a poster against an engine that
- * goes to sleep. One of the two must see the other's store. That takes a full fence on both sides,
- * or no fence on the frequent side and a membarrier on the rare one, by which the kernel makes
- * every CPU that runs a registered process go through a full fence.
+ * Twice in librpm one side stores A and loads B on every operation, while the other side stores B
+ * and loads A rarely: a writer and the server that fences it (pool/guard.h), a client that posts
+ * and an engine that goes to sleep. One of the two must see the other's store. That takes a full
+ * fence on both sides; or none on the frequent side and a membarrier on the rare one, by which the
+ * kernel makes every CPU that runs a registered process execute a full fence.
  */
 #ifndef RPMI_SHM_MEMBARRIER_H
 #define RPMI_SHM_MEMBARRIER_H

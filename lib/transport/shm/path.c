@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.c: where the socket of a name lies. Server and client ask the same function.
+ * path.c: where the socket of a name lies. Server and client call the same function.
  *
  * A directory that any user may create, such as one below /tmp, is used only if it belongs to this
  * user and no other user can write to it.

@@ -50,7 +50,7 @@ static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
     return 0;
 }
 
-/* After a reconnect: the new ring where the old one was, with what was staged. */
+/* After a reconnect: map the new ring where the old one was, and copy the staged bytes into it. */
 static int move_ring(struct rpmi_shm *shm, struct rpmi_ring *fresh)
 {
     struct rpmi_ring *old = &shm->ring.ring;
@@ -133,7 +133,7 @@ static inline void put_head(const struct rpmi_ring *ring, uint32_t index, struct
         memcpy(ring->heads + (uint64_t)index * RPMI_LINE_BYTES, op->head, op->head_bytes);
 }
 
-/* Fill all of a slot but its turn. */
+/* Fill in a slot, all but its turn. */
 static inline void put_op(const struct rpmi_ring *ring, uint32_t index, const struct rpmi_op *op,
                           uint8_t last)
 {
@@ -188,7 +188,7 @@ static int check_kinds(const struct rpmi_op *ops, uint32_t n)
     return 0;
 }
 
-/* Read how far the engine is. False: it says what cannot be. */
+/* Read how many requests are done. False: the count is impossible. */
 static inline bool refresh(struct rpmi_ring_client *ring)
 {
     uint64_t done = __atomic_load_n(&ring->ring.head->done, __ATOMIC_ACQUIRE);
@@ -199,7 +199,7 @@ static inline bool refresh(struct rpmi_ring_client *ring)
     return true;
 }
 
-/* What is complete and was not asked to be reported gives its slot back. */
+/* Free the slots of complete requests that need no report. */
 static void skip_silent(struct rpmi_ring_client *ring)
 {
     uint32_t mask = ring->ring.slots - 1;
@@ -243,7 +243,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
         n != 0) {
         uint64_t one = 1;
 
-        /* Full of earlier rings: the engine will wake by those. */
+        /* EAGAIN: the eventfd is full of earlier notifications, by which the engine will wake. */
         if (write(ring->notify_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
             return rpmi_shm_lose(shm);
     }
@@ -299,7 +299,7 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
     if (link->lost != 0)
         return RPM_E_LOST;
     lives = rpmi_liveness_alive(shm->liveness);
-    /* Broken, and all that was posted counts as ended: the engine has no more say. */
+    /* On a broken ring all posted requests count as done: do not read the count again. */
     if (!(ring->broken && ring->done == ring->posted) && !refresh(ring)) {
         link->lost = RPM_E_LOST;
         return rpmi_fail(RPM_E_LOST, "the ring's counter is out of bounds");
@@ -311,7 +311,7 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
         return rpmi_shm_lose(shm);
     if (RPMI_LIKELY(lives))
         return 0;
-    /* Looked at before the counter: what a dead server had done by then is all it ever did. */
+    /* The liveness page was read before the counter, so the counter of a dead server is final. */
     ring->broken = true;
     ring->done = ring->posted;
     count = reap(ring, done, n);
@@ -363,9 +363,9 @@ static void sleep_on(struct rpmi_shm *shm, uint64_t ns)
 }
 
 /*
- * Say that a message is wanted, order that against the engine, look once more: as for a sleep. An
- * event is taken in before it is asked for anew, never after, so none that belongs to this asking
- * is lost.
+ * As for a sleep: ask for an event, order that against the engine, look for completions once more.
+ * Old events are taken in before a new one is asked for, never after, so that this cannot take the
+ * new one.
  */
 int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
@@ -380,7 +380,7 @@ int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns)
         (void)rpmi_membarrier_all();
         return ready(shm) ? 1 : 0;
     }
-    /* Let go by a server that lives. What it had done by then is all it ever did. */
+    /* A server that lives closed the socket. The counter is final. */
     if (!ready(shm)) {
         ring->broken = true;
         ring->done = ring->posted;

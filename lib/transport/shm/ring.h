@@ -6,7 +6,7 @@
  * Invariants
  *   slot i % slots holds request i; it is complete when its turn is the low half of i + 1
  *   done <= requests posted; a slot is reused only after its request is done
- *   the server believes nothing here: it copies a slot out, then judges the copy
+ *   the server trusts nothing in this memory: it copies a slot out, then judges the copy
  *
  * Format: FORMAT.md, section 8.   Tests: tests/unit/serve/ring_test.cpp
  */

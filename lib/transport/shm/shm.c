@@ -60,7 +60,7 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
     return rpmi_remote_take_opts(opts, shm->hello.secret);
 }
 
-/* Take over what was granted. The socket stays the grant's on failure. */
+/* Take over what the server granted. On failure the socket stays the grant's. */
 static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 {
     const struct rpmi_accept *accepted = &grant->accepted;
@@ -93,7 +93,7 @@ static void detach(struct rpmi_shm *shm)
     else
         rpmi_ring_detach(shm);
     rpmi_watch_drop(&shm->watch, shm->sock);
-    if (shm->sock >= 0) /* last: the server takes it for our end */
+    if (shm->sock >= 0) /* last: the server takes its end for the client's end */
         (void)close(shm->sock);
     shm->sock = -1;
     rpmi_liveness_unmap(shm->liveness);
@@ -180,7 +180,7 @@ static int shm_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     return rpmi_remote_redial(link, redial, deadline_ns);
 }
 
-/* The answer, past events that were told of meanwhile. */
+/* Receive the answer, skipping events that arrive before it. */
 static int receive_answer(struct rpmi_shm *shm, unsigned char bytes[RPMI_REPLY_BYTES],
                           uint64_t deadline_ns)
 {
@@ -275,7 +275,7 @@ static int shm_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
     return is_direct(link) ? rpmi_direct_post(link, ops, n) : rpmi_ring_post(link, ops, n);
 }
 
-/* Direct: everything was carried out by post(), nothing is ever under way. */
+/* Direct: post() carries out everything, nothing is ever under way. */
 static int shm_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
 {
     if (!is_direct(link))
@@ -304,8 +304,9 @@ static int shm_watch(struct rpmi_link *link, int epoll_fd)
 
 #define EVENTS_AT_ONCE 64
 
-/* Nothing is sent but events, one for each time we arm, and answers to calls that were waited for.
- * More would be no server of ours: what it still sends wakes us again, and keeps us no longer. */
+/* A server sends only events, one for each arm, and answers, for which call() waits. So at most
+ * EVENTS_AT_ONCE messages are taken in: a server that sends more wakes this client again, but
+ * cannot keep it in this loop. */
 bool rpmi_shm_take_events(struct rpmi_shm *shm)
 {
     unsigned char byte;
@@ -316,7 +317,7 @@ bool rpmi_shm_take_events(struct rpmi_shm *shm)
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Direct: the socket tells of one thing only, the server's end. */
+/* Direct: the socket becomes readable only when the server ends. */
 static int shm_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);

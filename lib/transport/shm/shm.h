@@ -21,7 +21,7 @@
 #include <librpm/facts.h>
 #include <stdbool.h>
 
-/* Descriptors of an accept message: the control page first, then by mode. */
+/* Descriptors of an accept message: the liveness page first, then by mode. */
 enum {
     RPMI_FD_LIVENESS = 0,
     RPMI_FD_POOL = 1, /* direct */
@@ -38,7 +38,7 @@ struct rpmi_shm_key {
     uint32_t guarded_bytes;   /* of a log: its header, which only the server writes */
     struct rpmi_guard *guard; /* of a claimed log, or of the one whose claim guards a region */
     uint64_t epoch;           /* of that claim; 0: it has ended */
-    uint64_t lock_at; /* byte of the pool file that this key holds locked for its claim; 0: none */
+    uint64_t lock_at; /* byte of the pool file that is locked for this key's claim; 0: none */
 };
 
 struct rpmi_direct {
@@ -51,9 +51,9 @@ struct rpmi_direct {
     const struct rpmi_shm_key *lane; /* between enter and leave */
     uint64_t lane_bytes;
     rpmi_frame_fn *lane_frame;
-    uint64_t follow_seen;  /* the guard's count when we last looked */
-    uint32_t follow_turns; /* lone writes until we look again */
-    bool followed;         /* a reader stands at the tail */
+    uint64_t follow_seen;  /* the guard's count of waiting readers at the last look */
+    uint32_t follow_turns; /* lone writes until the next look */
+    bool followed;         /* a reader waits at the tail */
     bool lane_cached;      /* H4 off */
     __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];
     struct rpmi_shm_key key[RPMI_KEYS_MAX];
@@ -131,7 +131,7 @@ int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns);
 
 /* shm.c: mark the link lost and say how the server ended. Returns RPM_E_LOST. */
 int rpmi_shm_lose(struct rpmi_shm *shm);
-/* Take in events that were told of by the socket. False: the server closed it. */
+/* Take in events that arrived on the socket. False: the server closed it. */
 bool rpmi_shm_take_events(struct rpmi_shm *shm);
 
 #endif
