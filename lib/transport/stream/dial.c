@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dial.c: connect to a server and be let in. Every step has a deadline, and a server that goes away
- * at any of them gives an error that says at which.
+ * dial.c: connect to a server and make the handshake. Every step has a deadline; if the server goes
+ * away, the error says at which step.
  *
- * A name with several addresses: each is tried, with an equal share of the time that is left.
- * Looking the name up is the system's business and keeps its own time.
+ * A name with several addresses: each is tried, with an equal share of the time that is left. The
+ * system looks the name up, with time limits of its own.
  *
  * Tests: tests/unit/transport/stream/dial_test.cpp
  */
@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define RETRY_NS 2000000u /* the server's queue is full: ask again */
+#define RETRY_NS 2000000u /* the kernel's queue at the server is full: try again */
 #define TLS_ALERT 0x15u
 #define TLS_MAJOR 0x03u
 
@@ -169,7 +169,7 @@ static int judge_challenge(const struct rpmi_pipe *pipe, const unsigned char *by
     return rpmi_challenge_get(bytes, RPMI_CHALLENGE_BYTES);
 }
 
-/* A server that speaks TLS only says so in fewer bytes than a challenge has, and hangs up. */
+/* A server that speaks only TLS sends an alert, which is shorter than a challenge, and hangs up. */
 static int receive_challenge(struct rpmi_pipe *pipe, uint64_t deadline_ns,
                              unsigned char bytes[RPMI_CHALLENGE_BYTES])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * name.c: from a URL to where a stream begins. A Unix socket lies where one of shm: would, under
+ * name.c: from a URL to the address of a stream. A Unix socket lies where one of shm: would, under
  * another name, so that one server can have both.
  *
  * Tests: tests/unit/transport/stream/name_test.cpp

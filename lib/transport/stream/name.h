@@ -13,17 +13,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RPMI_STREAM_TIMEOUT_MS 10000u /* the other side has vanished: TCP_USER_TIMEOUT */
+#define RPMI_STREAM_TIMEOUT_MS 10000u /* default of timeout_ms, also TCP_USER_TIMEOUT */
 
 struct rpmi_stream_name {
     bool local;                     /* unix: */
-    bool ours;                      /* of a local one: the server must be our user's */
+    bool ours;                      /* of a local one: the server must be this user's or root's */
     char path[RPMI_SHM_PATH_BYTES]; /* of a local one */
     struct rpmi_endpoint endpoint;  /* of any other */
     uint32_t timeout_ms;
 };
 
-/* @serve: the name of a server to be. RPM_E_INVAL, RPM_E_DENIED, RPM_E_IO. */
+/* @serve: a server's address to listen at, not a client's to dial. RPM_E_INVAL, RPM_E_DENIED,
+ * RPM_E_IO. */
 int rpmi_stream_name_get(const struct rpmi_url *url, bool serve, struct rpmi_stream_name *name);
 
 #endif

@@ -19,13 +19,13 @@ struct rpmi_pipe {
     struct ssl_st *tls; /* NULL: in the clear */
 };
 
-/* Send as much of @n pieces as goes out at once. Bytes taken, 0 if none can be now, RPM_E_LOST. */
+/* Send as much of @n pieces as goes out at once. Bytes sent, 0 if none can be now, RPM_E_LOST. */
 int64_t rpmi_pipe_send(struct rpmi_pipe *pipe, const struct iovec *iov, int n);
 
-/* Receive what is there. Bytes, 0 if there are none now, RPM_E_LOST: the other side is gone. */
+/* Receive what has arrived. Bytes, 0 if there are none now, RPM_E_LOST: the other side is gone. */
 int64_t rpmi_pipe_recv(struct rpmi_pipe *pipe, void *bytes, size_t room);
 
-/* Are there bytes that were taken off the socket and not asked for yet? poll() does not know. */
+/* Has TLS taken bytes off the socket that no receive asked for yet? poll(2) does not see them. */
 bool rpmi_pipe_holds(const struct rpmi_pipe *pipe);
 
 /* Sleep until the socket is readable (and writable, if @sending), until @deadline_ns on the real

@@ -32,10 +32,10 @@ void rpmi_stream_end(struct rpmi_stream *stream)
     stream->data_left = 0;
 }
 
-/* Looks for what a server said before it went: it may go on for ever. */
+/* Looks for answers that a server sent before it went: bounded, for it may send without end. */
 #define LAST_WORDS 64
 
-/* Bytes of a result, as far as they are here. */
+/* Take in bytes of a result, as far as they have arrived. */
 static void take_data(struct rpmi_stream *stream)
 {
     struct rpmi_stream_sent *slot = rpmi_stream_slot(stream, stream->data_request);
@@ -79,7 +79,7 @@ static int take_failure(struct rpmi_stream *stream, const struct rpmi_answer *an
     if (slot->status == 0)
         stream->failures++;
     if (slot->status == 0 || ends_post_only(slot->status))
-        slot->status = (int32_t)answer->value; /* a worse one may follow */
+        slot->status = (int32_t)answer->value; /* a later FAIL that ends the link replaces it */
     return 0;
 }
 
@@ -101,7 +101,7 @@ static int take_reply(struct rpmi_stream *stream, const unsigned char *bytes)
     return 0;
 }
 
-/* One answer. 1: taken, 0: it is not all here, or RPM_E_PROTO. */
+/* Take one answer. 1: taken, 0: it has not arrived whole, or RPM_E_PROTO. */
 static int take_answer(struct rpmi_stream *stream)
 {
     const unsigned char *from = stream->in + stream->in_from;
@@ -168,11 +168,11 @@ int rpmi_stream_receive(struct rpmi_stream *stream)
     return take_all(stream);
 }
 
-/* Something out, something in. False: the other side is gone, or not to be believed. */
+/* Send and receive what goes at once. False: the server is gone, or its answers are invalid. */
 static bool turn(struct rpmi_stream *stream)
 {
     if (stream->sent != stream->posted && rpmi_stream_flush(stream) != 0) {
-        /* What it said before it went is still to be heard. */
+        /* Answers that the server sent before it went are still to be received. */
         for (int i = 0; i < LAST_WORDS && rpmi_stream_receive(stream) == 0; i++)
             ;
         return false;
@@ -241,8 +241,8 @@ static bool ready(const struct rpmi_stream *stream)
     return stream->reaped != stream->done || stream->broken;
 }
 
-/* The socket is watched for as long as something is in it, so nothing can be missed there; but TLS
- * may have taken more off it than was asked for. */
+/* The epoll set stays readable while bytes are in the socket, so none can be missed there; but TLS
+ * may have taken more bytes off it than receives have asked for. */
 int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct rpmi_stream *stream = rpmi_stream_of(link);

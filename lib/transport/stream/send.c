@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * send.c: requests out. What is posted while nothing is under way goes out at once; what is posted
- * later, or on a link that gathers, waits for the next poll or wait, or until there is a lot of it,
- * and goes out in one send: system calls are what a stream costs, not bytes.
+ * send.c: requests out. A request that is posted while nothing is under way is sent at once; one
+ * that is posted later, or on a link that gathers, waits for the next poll or wait, or until
+ * HOLD_BYTES are held back, and all of them go out in one send: system calls are what a stream
+ * costs, not bytes.
  *
  * Tests: tests/conform/transport_test.cpp
  */
@@ -15,7 +16,7 @@
 #include <string.h>
 
 #define PIECES_MAX 64      /* in one send; the kernel's own bound is 1024 */
-#define HOLD_BYTES 131072u /* no more waits for company: the other side could work already */
+#define HOLD_BYTES 131072u /* held back at most: with so much the server can begin to work */
 
 static inline uint32_t put_operands(unsigned char *to, const struct rpmi_op *op)
 {
@@ -31,7 +32,7 @@ static inline void check_staged(const struct rpmi_stream *stream, const void *pt
     RPM_ASSERT(rpmi_in_bounds(at, bytes, stream->stage.bytes));
 }
 
-/* What the request is to bring back. */
+/* How many bytes of result the request brings back. */
 static inline void expect_result(struct rpmi_stream *stream, const struct rpmi_op *op,
                                  uint64_t bytes, struct rpmi_stream_sent *slot)
 {
@@ -40,7 +41,7 @@ static inline void expect_result(struct rpmi_stream *stream, const struct rpmi_o
     slot->want = (uint32_t)bytes;
 }
 
-/* The body behind header and head in the piece, or in a place of its own. */
+/* Put a small body behind header and head in the piece; a large one is sent from where it lies. */
 static inline void put_body(struct rpmi_stream *stream, const struct rpmi_op *op,
                             struct rpmi_stream_sent *slot, struct rpmi_request *request)
 {
@@ -117,7 +118,7 @@ static int check_kinds(const struct rpmi_op *ops, uint32_t n)
     return 0;
 }
 
-/* What is complete and was not asked to be reported gives its slot back. */
+/* Free the slots of complete requests that need no report. */
 static void skip_silent(struct rpmi_stream *stream)
 {
     while (stream->failures == 0 && stream->reaped != stream->done) {
@@ -160,13 +161,13 @@ int rpmi_stream_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
         n = (uint32_t)room;
     idle = stream->done == stream->posted;
     if (stream->sent == stream->posted)
-        stream->piece_at = 0; /* nothing refers to the pieces: begin where the cache is warm */
+        stream->piece_at = 0; /* no request uses the pieces: begin where the cache is warm */
     for (uint32_t i = 0; i < n; i++)
         put_op(stream, &ops[i], i + 1 == n ? RPMI_REQUEST_LAST : 0);
     stream->held_bytes += waiting_bytes(stream, stream->posted - n);
     if ((!idle || stream->gathers) && stream->held_bytes < HOLD_BYTES)
         return (int)n;
-    /* A loss shows in the completions: what was taken was taken. */
+    /* The ops are taken even if the send fails: their completions then report the loss. */
     if (rpmi_stream_flush(stream) != 0)
         rpmi_stream_end(stream);
     return (int)n;

@@ -37,7 +37,7 @@ static int take_url(const struct rpmi_url *url, struct rpmi_stream *stream)
     return err != 0 || trust == NULL ? err : rpmi_tls_trust(trust, &stream->trust);
 }
 
-/* What the link needs beside itself, once it is known how many requests it carries. */
+/* Allocate slots and pieces, once the server has said how many requests may be under way. */
 static int take_memory(struct rpmi_stream *stream, uint32_t slots)
 {
     stream->slots = slots;
@@ -116,7 +116,7 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
     return err;
 }
 
-/* Does what was made for the first accept message hold for this one? */
+/* After a reconnect: do slots and buffers made for the first accept message fit this one? */
 static int same_ground(const struct rpmi_stream *stream, const struct rpmi_accept *now)
 {
     if (stream->slots != now->depth)
@@ -176,8 +176,8 @@ static int await_reply(struct rpmi_stream *stream, uint64_t deadline_ns)
     }
 }
 
-/* What was posted before goes out before. The server takes nothing in while its answers do not get
- * out, so they are taken in meanwhile. */
+/* Send what was posted before the call. Receive answers meanwhile: the server takes in no requests
+ * while its answers do not get out. */
 static int flush_all(struct rpmi_stream *stream, uint64_t deadline_ns)
 {
     for (;;) {

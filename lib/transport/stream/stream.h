@@ -6,7 +6,7 @@
  * Invariants
  *   reaped <= done <= sent <= posted <= reaped + slots, all counted from the handshake
  *   a slot is reused only when its request was reaped, so all of it was sent before
- *   the client believes nothing: a count, a length, a result is judged before it is used
+ *   the client judges every count, length and result from the server before it uses it
  */
 #ifndef RPMI_STREAM_H
 #define RPMI_STREAM_H
@@ -53,7 +53,7 @@ struct rpmi_stream {
     char secret[RPMI_SECRET_BYTES];
     struct rpmi_stage stage;
     bool spins;
-    bool gathers; /* nothing is sent by a post, unless it is a lot */
+    bool gathers; /* a post sends only when HOLD_BYTES are held back */
 
     struct rpmi_stream_sent *slot;
     uint32_t slots;       /* power of two */
@@ -94,7 +94,7 @@ static inline void rpmi_stream_count_sent(struct rpmi_stream *stream, uint64_t b
     stream->link.stats.sent_bytes += bytes;
 }
 
-/* dial.c: connect and be let in. Owns nothing on failure. RPM_E_REFUSED, RPM_E_DENIED,
+/* dial.c: connect and make the handshake. Owns nothing on failure. RPM_E_REFUSED, RPM_E_DENIED,
  * RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_PROTO, RPM_E_VERSION, or what the server says. */
 int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, struct rpmi_pipe *pipe,
                      struct rpmi_accept *accepted);
@@ -108,9 +108,9 @@ int rpmi_stream_flush(struct rpmi_stream *stream);
 int rpmi_stream_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_stream_wait(struct rpmi_link *link, uint64_t deadline_ns);
 int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns);
-/* Take in what is there. 0, RPM_E_LOST, RPM_E_PROTO. */
+/* Take in what has arrived. 0, RPM_E_LOST, RPM_E_PROTO. */
 int rpmi_stream_receive(struct rpmi_stream *stream);
-/* Nothing is heard of the other side any more: all that is not done counts as lost. */
+/* No answer can arrive any more: all requests that are not done count as lost. */
 void rpmi_stream_end(struct rpmi_stream *stream);
 
 #endif

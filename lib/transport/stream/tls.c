@@ -118,8 +118,8 @@ int rpmi_tls_trust(const char *file, struct ssl_ctx_st **ctx)
     return 0;
 }
 
-/* Who reads the key can pass for the server. A group may read a key that root owns: that is how
- * system daemons share them. */
+/* A user who can read the key can impersonate the server, so only its owner may. A key that root
+ * owns may be readable by its group: that is how system daemons share keys. */
 static int judge_key_file(int fd, const char *path)
 {
     struct stat st;
@@ -139,7 +139,7 @@ static int judge_key_file(int fd, const char *path)
     return 0;
 }
 
-/* The file that is judged is the file that is read, whatever the path leads to meanwhile. */
+/* Open once, so that the file whose mode is checked is the file that is read. */
 static int use_key(SSL_CTX *ctx, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -170,7 +170,7 @@ int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx)
 
     if (fresh == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no TLS: %s", cause());
-    (void)SSL_CTX_set_num_tickets(fresh, 0); /* no session is resumed: each says who it is */
+    (void)SSL_CTX_set_num_tickets(fresh, 0); /* no resumption: each handshake is a full one */
     if (SSL_CTX_use_certificate_chain_file(fresh, cert) != 1)
         err = rpmi_fail(RPM_E_INVAL, "cannot use the certificate in %s: %s", cert, cause());
     else
@@ -335,7 +335,7 @@ bool rpmi_tls_holds(const struct ssl_st *tls)
 
 void rpmi_tls_free(struct ssl_st *tls)
 {
-    (void)SSL_shutdown(tls); /* says goodbye, waits for nothing */
+    (void)SSL_shutdown(tls); /* sends the close alert, does not wait for the other side's */
     ERR_clear_error();
     SSL_free(tls);
 }

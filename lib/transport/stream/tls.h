@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tls.h: a stream under TLS 1.2 or later. The client judges the server by its certificate chain and
- * by the host it dialled; the server judges clients by the shared secret, as without TLS.
+ * tls.h: a stream under TLS 1.2 or later. The client checks the server's certificate chain and that
+ * it names the dialled host; the server authenticates clients by the secret, as without TLS.
  */
 #ifndef RPMI_STREAM_TLS_H
 #define RPMI_STREAM_TLS_H
@@ -16,11 +16,11 @@
 struct ssl_st;
 struct ssl_ctx_st;
 
-/* What a client trusts: a PEM file of certificates, or "on": what the system trusts. RPM_E_INVAL,
- * RPM_E_NOMEM. */
+/* The certificates that a client trusts: a PEM file, or "on": those that the system trusts.
+ * RPM_E_INVAL, RPM_E_NOMEM. */
 int rpmi_tls_trust(const char *file, struct ssl_ctx_st **ctx);
 
-/* What a server shows: PEM files. RPM_E_INVAL, RPM_E_NOMEM. */
+/* The certificate and key that a server uses: PEM files. RPM_E_INVAL, RPM_E_NOMEM. */
 int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx);
 
 void rpmi_tls_forget(struct ssl_ctx_st **ctx);
@@ -31,8 +31,8 @@ int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pi
 /* The same, as a server. RPM_E_NOMEM. */
 int rpmi_tls_handshake(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe);
 
-/* Go on with the handshake, without waiting. 1: done, 0: not yet, RPM_E_LOST, RPM_E_DENIED: not
- * whom we trust, RPM_E_PROTO: no TLS there, or none that we speak. */
+/* Go on with the TLS handshake, without waiting. 1: done, 0: not yet, RPM_E_LOST, RPM_E_DENIED: the
+ * certificate is not trusted, RPM_E_PROTO: the other side speaks no TLS, or no common version. */
 int rpmi_tls_shake(struct ssl_st *tls);
 
 /* As those of pipe.h. */

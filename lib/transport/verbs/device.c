@@ -342,7 +342,7 @@ static void judge_connect(struct ibv_context *verbs, struct ibv_pd *pd, struct r
         rpmi_device_yes(device, RPM_DEVICE_CONNECT);
 }
 
-/* rdma-core forgets why it could not open the file, so the file is asked. */
+/* rdma-core does not say why it could not open the device file, so try to open it here. */
 static int open_failed(struct ibv_device *which, int why)
 {
     const char *name = ibv_get_device_name(which);

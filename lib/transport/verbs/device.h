@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.h: a device is asked what it can do, in words for people: yes, or no with the reason and
- * what to do.
+ * device.h: what a device can do, in words for people: yes, or no with the reason and what to do.
  *
  * Tests: tests/unit/transport/verbs/device_test.cpp
  */

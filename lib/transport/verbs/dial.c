@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REJECT_BY_CONSUMER 28 /* InfiniBand's reason for "I do not want you" */
+#define REJECT_BY_CONSUMER 28 /* InfiniBand's reason: the listening program rejected it */
 
 static int ms_left(uint64_t deadline_ns)
 {
@@ -100,7 +100,7 @@ static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *e
     }
 }
 
-/* Wait for one event. What comes with it goes to @transcript's challenge. */
+/* Wait for one event. Its private data goes to @transcript's challenge. */
 static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint64_t deadline_ns)
 {
     struct rdma_cm_event *event;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * handshake.c: the client's half of a handshake, once the queue pair is there: the auth message in
- * the first message, the accept message in the first answer.
+ * handshake.c: the client's half of the handshake from auth to accept, over an established queue
+ * pair; hello and challenge travelled in the connection manager's private data (dial.c).
  *
  * Tests: tests/live/ (a device is needed)
  */

@@ -3,7 +3,7 @@
  * nic.h: an RDMA device: what it can do, memory registered with it, and queue pairs of it.
  *
  * Native FLUSH and ATOMIC WRITE need a device that has them and an rdma-core that knows them: the
- * first is asked at run time, the second when this is compiled.
+ * first is found out at run time, the second when librpm is compiled.
  */
 #ifndef RPMI_VERBS_NIC_H
 #define RPMI_VERBS_NIC_H
@@ -29,13 +29,13 @@ struct rpmi_nic {
     bool atomic_write;
     bool on_demand; /* WRITE and READ of pages that are not pinned */
     bool window;    /* memory windows of type 2 */
-    bool software;  /* no device at all: this machine's CPU writes, through its caches */
+    bool software;  /* Soft-RoCE: this machine's CPU writes, through its caches */
 };
 
 /* Ask @verbs. RPM_E_IO. */
 int rpmi_nic_probe(struct ibv_context *verbs, struct rpmi_nic *nic);
 
-/* What may be done with registered memory from afar. */
+/* What the remote side may do with registered memory. */
 enum rpmi_nic_access {
     RPMI_NIC_LOCAL = 0, /* nothing: our own buffers */
     RPMI_NIC_READ = 1,
@@ -71,8 +71,8 @@ struct rpmi_qp {
 /* RPM_E_NOMEM, RPM_E_NOCAP (more than the device has). */
 int rpmi_qp_create(struct rdma_cm_id *id, const struct rpmi_qp_wish *wish, struct rpmi_qp *qp);
 
-/* One work request. FLUSH and ATOMIC WRITE have no number in every rdma-core: they are said here.
- */
+/* One work request. Some versions of rdma-core have no opcodes for FLUSH and ATOMIC WRITE, hence
+ * fields. */
 struct rpmi_wr {
     struct ibv_send_wr wr;
     struct ibv_sge sge[RPMI_SGE_MAX];

@@ -5,8 +5,8 @@
  * Invariants
  *   an op is taken when the send queue and the credits have room for it; a COPY may be long: it is
  *   taken when its first request has room, and no other op before its last request is posted
- *   no request is aimed outside what its key opens: the remote NIC would end the queue pair
- *   one request in every few is signaled, else no completion would ever free the send queue
+ *   no request goes outside what its key opens: the remote NIC would end the queue pair
+ *   at least one request in depth / 2 is signaled, else no completion would free the send queue
  *
  * Fences: the NIC waits for a READ, an atomic or a FLUSH before a FENCED op; for what the server
  * CPU does, has_room() waits before it takes the op.
@@ -64,7 +64,7 @@ static struct rpmi_wr *next_wr(struct wr_chain *chain, enum ibv_wr_opcode opcode
     return wr;
 }
 
-/* The last request of an op, or one that keeps the send queue's end in sight. */
+/* Signal the last request of an op that wants it, or one that is needed to free the send queue. */
 static void maybe_signal(struct rpmi_verbs *verbs, struct rpmi_wr *wr, bool wanted)
 {
     uint32_t run = verbs->link.depth / 2;
@@ -87,7 +87,7 @@ static void add_sge(struct rpmi_wr *wr, const void *from, uint64_t bytes, uint32
     };
 }
 
-/* Small things are copied into the request: the NIC need not come back for them. */
+/* A small body is copied into the request, which spares the NIC a read of memory. */
 static bool goes_inline(const struct wr_chain *chain, uint64_t bytes)
 {
     const struct rpmi_verbs *verbs = chain->verbs;
@@ -117,7 +117,7 @@ static struct rpmi_wr *put_piece(struct wr_chain *chain, const struct rpmi_op *o
     return wr;
 }
 
-/* As it lies; or its front out of a slot, the rest of its body from where it lies, its zeros. */
+/* All from where it lies; or the front from a slot, the rest of the body in place, shared zeros. */
 static struct rpmi_wr *put_plain_write(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -207,7 +207,7 @@ static struct rpmi_wr *put_flush(struct wr_chain *chain, const struct rpmi_op *o
     return wr;
 }
 
-/* The word is taken out of the slot while it is posted. */
+/* The word is copied out of the slot while it is posted. */
 static struct rpmi_wr *put_word(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -241,8 +241,8 @@ static struct rpmi_wr *put_atomic(struct wr_chain *chain, const struct rpmi_op *
     return wr;
 }
 
-/* What of an op one message asks for: [from, from + len) of its length, and how many bytes of its
- * head and body travel along. */
+/* The part of an op that one message asks for: [from, from + len) of its length, and how many bytes
+ * of its head and body the message carries. */
 struct piece {
     uint64_t from;
     uint64_t len;
@@ -293,11 +293,11 @@ static struct rpmi_wr *put_steps(struct wr_chain *chain, const struct rpmi_op *o
 
 static uint32_t messages_left(const struct rpmi_verbs *verbs)
 {
-    /* One is kept for a call. */
+    /* One credit is kept for a call. */
     return verbs->messages_out + 1 < verbs->credits ? verbs->credits - 1 - verbs->messages_out : 0;
 }
 
-/* As many messages of a COPY as there is room for; zeros at its end need no bytes. */
+/* Post as many messages of a COPY as there is room for; zeros at its end take no bytes. */
 static struct rpmi_wr *put_copy(struct wr_chain *chain, struct rpmi_rest *rest)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -502,8 +502,8 @@ void rpmi_verbs_continue(struct rpmi_verbs *verbs)
     (void)ring_doorbell(&chain);
 }
 
-/* By the interface that has FLUSH and ATOMIC WRITE, rdma-core's Soft-RoCE provider (56) sends what
- * is copied into requests as if it were empty, and gets the length of a list of pieces wrong. */
+/* Through the interface that has FLUSH and ATOMIC WRITE, rdma-core's Soft-RoCE provider (56) sends
+ * inline data as if it were empty, and gets the length of a list of pieces wrong. */
 static bool is_by_newer(const struct rpmi_op *ops, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -512,8 +512,8 @@ static bool is_by_newer(const struct rpmi_op *ops, uint32_t n)
     return false;
 }
 
-/* An op that cannot be posted, behind others that were: it fails when they have ended. So do those
- * of the same post behind it. */
+/* An op that cannot be posted, behind others of its post that were: it fails once those have ended,
+ * and so do the ops behind it. */
 static void refuse(struct wr_chain *chain, const struct rpmi_op *op, int status)
 {
     struct rpmi_verbs *verbs = chain->verbs;

@@ -3,11 +3,12 @@
  * reap.c: completions and messages in, outcomes out.
  *
  * Two things end an op: the completion of its last request, or, if the server CPU does it, the
- * message that counts its RPC requests as done. They arrive by different ways, so ops are told in
- * the order they were posted, each when its own end has come. What needs no report is passed over
- * when something later ended, or when its own request is known to be finished.
+ * message that counts its RPC requests as done. The two can arrive in any order, so ops are
+ * reported in the order they were posted, each once its own end has come. An op that needs no
+ * report is passed over when a later one ended, or when its own request is known to be finished.
  *
- * When the queue pair fails, the request it failed at gets the reason, all later ones are lost.
+ * When the queue pair fails, the request at which it failed gets the reason, all later ones
+ * RPM_E_LOST.
  *
  * Waiting: spin, then sleep on the descriptors of the completion queue and of the connection.
  *
@@ -38,7 +39,7 @@ void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status)
     verbs->broken_status = status;
 }
 
-/* What a failed request says about the op that it was for. It does not say why an access was
+/* What the status of a failed request says about its op. It does not say why an access was
  * refused: the server deregisters a fenced writer's memory, and all memory when it ends. A writer
  * learns from rpm_log_resume() whether there is another writer. */
 static int status_of(enum ibv_wc_status status)
@@ -93,8 +94,8 @@ static struct rpmi_verbs_sent *unanswered(struct rpmi_verbs *verbs, uint64_t don
     return NULL;
 }
 
-/* So many RPC requests, all well but for the last if it has a status. No list ended well without
- * its answer, which came before. */
+/* A done message: @done RPC requests are done, all well but for the last if @status is not 0. The
+ * result of each list that went well came before it. */
 static bool count_done(struct rpmi_verbs *verbs, uint64_t done, int status)
 {
     const struct rpmi_verbs_sent *list = unanswered(verbs, done);
@@ -117,7 +118,7 @@ static bool take_done(struct rpmi_verbs *verbs, const unsigned char *message)
     return rpmi_done_get(message, &done, &status) == 0 && count_done(verbs, done, status);
 }
 
-/* The answer to a list, which is done with it and all RPC requests before it. */
+/* A result message: the answer to a list; the list and all RPC requests before it are done. */
 static bool take_result(struct rpmi_verbs *verbs, const unsigned char *message, uint32_t len)
 {
     struct rpmi_verbs_sent *list;
@@ -156,7 +157,7 @@ static bool take_answer(struct rpmi_verbs *verbs, const unsigned char *message, 
     return true;
 }
 
-/* False: it is no message that could come now. */
+/* False: the server may not send this message now. */
 static bool take_message(struct rpmi_verbs *verbs, const unsigned char *message, uint32_t len)
 {
     switch (rpmi_msg_kind(message, len)) {
@@ -190,7 +191,7 @@ static void take_receive(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
             (void)rpmi_fail(RPM_E_PROTO, "the server sent a message that cannot be");
         }
     } else if (verbs->posted != verbs->finished) {
-        return; /* a request of ours will say what happened */
+        return; /* the completion of a request will say what happened */
     } else if (!verbs->broken) {
         (void)rpmi_fail(RPM_E_LOST, "%s", why(wc->status));
     }
@@ -223,13 +224,13 @@ void rpmi_verbs_drain(struct rpmi_verbs *verbs)
 
 enum fate { UNDER_WAY, ENDED, FAILED };
 
-/* Of what is not known to have ended, when nothing more will be heard. */
+/* The outcome of an op that is not known to have ended when nothing more will arrive. */
 static enum fate lost(const struct rpmi_verbs *verbs)
 {
     return verbs->broken || verbs->rpc_status != 0 ? FAILED : UNDER_WAY;
 }
 
-/* What has become of an op. */
+/* Has an op ended, and how? */
 static enum fate fate_of(const struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
 {
     if (sent->refused != 0)
@@ -271,7 +272,7 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
     return status;
 }
 
-/* The next op to tell about, or sent_tail. What lies before it needs no word. */
+/* The next op to report, or sent_tail. Those before it need no report. */
 static uint64_t next_told(const struct rpmi_verbs *verbs, enum fate *fate)
 {
     for (uint64_t i = verbs->sent_head; i != verbs->sent_tail; i++) {
@@ -286,7 +287,7 @@ static uint64_t next_told(const struct rpmi_verbs *verbs, enum fate *fate)
     return verbs->sent_tail;
 }
 
-/* Silent ops at the front that are known to have ended make room. */
+/* Free the places of ops at the front that need no report and are known to have ended. */
 static void pass_over(struct rpmi_verbs *verbs)
 {
     while (verbs->sent_head != verbs->sent_tail) {
@@ -298,7 +299,7 @@ static void pass_over(struct rpmi_verbs *verbs)
     }
 }
 
-/* Will nothing more be told but that the link is lost? */
+/* Is there nothing left to report but that the link is lost? */
 static bool is_over(const struct rpmi_verbs *verbs)
 {
     return verbs->broken || verbs->rpc_status != 0 ||
@@ -367,7 +368,7 @@ static void look_at_events(struct rpmi_verbs *verbs)
     }
 }
 
-/* What the two descriptors tell of, so that they are quiet until there is more. */
+/* Take in the events of both descriptors, so that they are not readable until there are more. */
 static void take_events(struct rpmi_verbs *verbs)
 {
     struct ibv_cq *cq;
@@ -406,8 +407,8 @@ static bool spin(struct rpmi_verbs *verbs, ready_fn *ready, const void *context,
     return false;
 }
 
-/* A little longer than waits use to take, where that is no long time: a sleep then costs more than
- * it spares. Where they take long, or the user said how long to spin, that long. */
+/* How long a wait spins: as long as the user said; else twice as long as waits took of late, since
+ * a sleep costs more than it spares when waits are short; RPMI_SPIN_NS when they are long. */
 static uint64_t spin_for(const struct rpmi_verbs *verbs)
 {
     if (verbs->opts.spin_us != RPMI_VERBS_SPIN_AUTO)
@@ -472,8 +473,8 @@ int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return wait_until(verbs, news_ready, NULL, deadline_ns);
 }
 
-/* An event tells of the first completion after it was asked for: what came before is looked for
- * once it has been. */
+/* An event announces the first completion after it was asked for. So ask first, then look for
+ * completions that came before. */
 int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);

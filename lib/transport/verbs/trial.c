@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trial.c: can a device have this memory? Tried, not guessed: a piece of it is registered in each
- * way that a server would register a pool, and given back. Contents are never changed.
+ * trial.c: can a device access this memory? A piece of it is registered in each way that a server
+ * would register a pool, and deregistered. Its contents are never changed.
  *
  * Tests: tests/unit/transport/verbs/trial_test.cpp, tests/live/devices_test
  */
@@ -43,7 +43,7 @@ static int open_failed(const char *path, int why)
     }
 }
 
-/* A file or device; in a directory a file that has no name and is gone when it is closed. */
+/* Open a file or device; in a directory make a file that has no name and is gone when closed. */
 static int open_memory(const char *path, int *fd)
 {
     const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
@@ -62,7 +62,7 @@ static int open_memory(const char *path, int *fd)
     return rpmi_fail(RPM_E_IO, "no room for a trial in %s: %s", path, strerror(errno));
 }
 
-/* A number that sysfs has about a character device; 0: it has none. */
+/* A number in sysfs about a character device; 0: there is none. */
 static uint64_t device_number(const struct stat *st, const char *what)
 {
     char path[96];
@@ -162,7 +162,7 @@ static bool locks_freely(void)
     return freely;
 }
 
-/* The whole of it, of which only a piece was registered. */
+/* Check the whole memory against the limits; only a piece of it was registered. */
 static void judge_whole(const struct rpmi_nic *nic, const struct rpmi_trial *trial,
                         enum rpm_device_ask ask, struct rpm_device *device)
 {
@@ -219,7 +219,7 @@ static void try_ask(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct 
         rpmi_device_no(device, ask, "%s%s", rpm_last_error(), advice(trial->medium, ask));
 }
 
-/* A device that pages on demand was seen to take FLUSH for memory that forgets. */
+/* Devices that page on demand were seen to accept FLUSH for memory that is not persistent. */
 static void try_flush(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
                       struct rpm_device *device)
 {

@@ -35,7 +35,7 @@ _Static_assert(RPMI_RPC_BYTES + RPMI_LINE_BYTES <= RPMI_SLOT_BYTES, "a message's
 /* How the link is set up: options of the URL. */
 struct rpmi_verbs_opts {
     struct rpmi_endpoint to;
-    char from[RPMI_HOST_BYTES]; /* our address: picks device, port and GID; "": the route's */
+    char from[RPMI_HOST_BYTES]; /* client's address: picks device, port, GID; "": the route's */
     uint32_t retries;           /* of an unacknowledged packet, 0..7; 7: for ever on some */
     uint32_t rnr_retries;       /* of a SEND that finds no receive */
     uint32_t ack_timeout;       /* 4.096 us << n; 0: the device's */
@@ -44,7 +44,7 @@ struct rpmi_verbs_opts {
     bool thread_domain; /* ask the provider for a doorbell of our own */
 };
 
-/* A COPY that was not posted to its end yet. */
+/* A COPY of which not all messages are posted yet. */
 struct rpmi_rest {
     struct rpmi_op op;
     uint64_t at; /* bytes of head and body that went */
@@ -61,7 +61,7 @@ struct rpmi_verbs_sent {
     uint32_t key;
     uint8_t kind;
     bool signaled;
-    int refused; /* never posted, and why: told once what went before has ended */
+    int refused; /* never posted, and why: reported once the ops before it have ended */
 };
 
 struct rpmi_verbs {
@@ -117,7 +117,7 @@ struct rpmi_verbs {
     bool wants;            /* the last post ended at an op that found no room */
     struct rpmi_op wanted; /* that one; what it points at is gone */
 
-    bool broken; /* the queue pair failed: what is not finished never will be */
+    bool broken; /* the queue pair failed: requests that are not finished never will be */
     uint64_t broken_wr;
     int broken_status; /* of that request; of all later ones RPM_E_LOST */
     bool told_failure; /* an op was given the reason */
@@ -157,8 +157,8 @@ int rpmi_verbs_receive(struct rpmi_verbs *verbs, uint32_t i);
 
 /* post.c */
 int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
-/* Is there room by now for the op that found none? Its poster waits for that, though nothing that
- * ended has to be told. */
+/* Is there room by now for the op that found none? wait() must return then, even if no op that
+ * ended is to be reported. */
 bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs);
 /* Room came free: go on with a COPY that was begun. */
 void rpmi_verbs_continue(struct rpmi_verbs *verbs);
@@ -174,7 +174,7 @@ int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns);
 void rpmi_verbs_drain(struct rpmi_verbs *verbs);
 /* Wait until @*flag, the queue pair breaks or time is up. 0, RPM_E_LOST, RPM_E_TIMEDOUT. */
 int rpmi_verbs_wait_flag(struct rpmi_verbs *verbs, const bool *flag, uint64_t deadline_ns);
-/* The queue pair is no good any more. */
+/* Record that the queue pair failed, at which request and why. */
 void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status);
 
 #endif
