@@ -87,7 +87,7 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
         RPM_ASSERT_SLOW(!brings_back(&ops[i]) || ops[i].into == NULL ||
                         rpmi_sim_is_staged(ours, ops[i].into, ops[i].len > 0 ? ops[i].len : 1));
     }
-    rpmi_client_ready(client); /* passes over what needs no report */
+    rpmi_client_ready(client); /* passes over ops that need no report */
     for (; taken < n && rpmi_client_free(client) > 0; taken++) {
         struct rpmi_ask ask;
 
@@ -134,7 +134,7 @@ int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct r
     rpmi_client_post(client, &ask);
     err = wait_for(ours, number, deadline_ns);
     if (err == RPM_E_TIMEDOUT)
-        rpmi_client_lose(client, RPM_E_TIMEDOUT); /* its answer may come at any time */
+        rpmi_client_lose(client, RPM_E_TIMEDOUT); /* a late answer could overwrite the next one */
     link->lost = client->lost;
     return err == 0 ? rpmi_reply_get(client->reply, reply) : err;
 }

@@ -65,8 +65,8 @@ static int delay_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
     return taken;
 }
 
-/* Move what the inner link has to say into the queue. Who looks at the link hears of its loss no
- * sooner than who polls: the completion that says why is held here. */
+/* Move the inner link's completions into the queue. The outer link must not show the loss before
+ * poll() has reported it: the completion that says why is still held here. */
 static void delay_pull(struct delay *delay)
 {
     struct rpmi_link *link = &delay->wrap.link;
@@ -131,7 +131,7 @@ static int delay_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return let_pass(link, delay->held[delay->first].due_ns, deadline_ns) ? 0 : RPM_E_TIMEDOUT;
 }
 
-/* What is held is told by the clock; only while nothing is does the inner link matter. */
+/* A held completion is due by the clock; only when none is held, arm the inner link. */
 static int delay_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct delay *delay = delay_of(link);
@@ -143,7 +143,7 @@ static int delay_arm(struct rpmi_link *link, uint64_t *by_ns)
         delay_pull(delay);
     }
     if (delay->used == 0)
-        return 1; /* the loss, or what was not meant for us */
+        return 1; /* the loss, or news that brought no completion */
     if (delay->held[delay->first].due_ns <= rpmi_wrap_now_ns(link))
         return 1;
     if (delay->held[delay->first].due_ns < *by_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fault.c: "wrap=fault,...": let a chosen op fail as a network or a peer would make it fail.
+ * fault.c: "wrap=fault,...": let a chosen op fail as a network or a server would make it fail.
  *
  *   fault_at=N      the Nth op posted (1: the first); 0: none
  *   fault_every=M   then, and without fault_at from the start, about every Mth op
@@ -13,14 +13,14 @@
  *                   refuse    it and the rest of its post are answered with RPM_E_DENIED
  *                   repeat    it is carried out twice and answered once (atomics: once)
  *
- * A completion told twice is not among them: no transport may do that, so nothing above is
- * prepared for it.
+ * A completion that is reported twice is not among them: no transport may do that, so the code
+ * above is not prepared for it.
  *
  * Invariants
  *   the contract of transport.h holds: completions in order, one for each signalled op, RPM_E_LOST
  *   from poll only after the last of them
  *   memory of an op that is still being carried out is not given back: the last op in front of a
- *   fault is signalled, and its completion awaited, before the failure is told
+ *   fault is signalled, and its completion awaited, before the failure is reported
  *   a loss ends with reconnect(); the count of ops goes on
  *
  * Tests: tests/unit/transport/wrap/fault_test.cpp, tests/conform/transport_test.cpp
@@ -97,7 +97,7 @@ static void hear_of_loss(struct fault *fault)
         fault->wrap.link.lost = fault->wrap.inner->lost;
 }
 
-/* The link itself hears of it when nothing is left to be told. */
+/* Mark the link lost once no completion is left to be reported. */
 static int lose(struct fault *fault, const char *what)
 {
     fault->state = STATE_LOST;
@@ -260,7 +260,7 @@ static int post_some(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
         taken = forward(fault, ops, before - 1);
     if (taken < 0 || (uint32_t)taken + 1 < before)
         return taken;
-    if (before > 0) { /* the last one ahead of the fault: its end must be seen */
+    if (before > 0) { /* signal the last op ahead of the fault, so that its end is seen */
         bool ours = (ops[before - 1].flags & RPMI_OP_SIGNALED) == 0 && !places(fault);
 
         rest = ours ? forward_last(fault, &ops[before - 1]) : forward(fault, &ops[before - 1], 1);

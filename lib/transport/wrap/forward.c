@@ -54,8 +54,8 @@ void rpmi_wrap_sync(struct rpmi_wrap *wrap)
     rpmi_wrap_sync_stats(wrap);
 }
 
-/* And of what it counts. The link's user may have given up on the outer link alone: that stays
- * until a reconnect. */
+/* Copy the inner link's loss and counts. If the link's user has given up the outer link alone, that
+ * loss stays until a reconnect. */
 static void hear_of_loss(struct rpmi_wrap *wrap)
 {
     rpmi_wrap_sync_stats(wrap);
