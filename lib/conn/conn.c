@@ -15,7 +15,7 @@
 #define STAGING_MIN (1u << 20)
 #define STAGING_MAX (1ull << 32)
 #define DEPTH_MIN (RPMI_BATCH_OPS_MAX + RPMI_CREDITS_SPARE)
-#define LINK_BYTES (64u << 10) /* no provider's own struct is larger than this */
+#define LINK_BYTES (64u << 10) /* at least the size of each provider's own struct */
 
 static int opts_read(const struct rpm_conn_opts *opts, struct rpm_conn_opts *ours)
 {

@@ -6,8 +6,8 @@
  * Invariants
  *   every op on the link holds one credit until a later or its own completion is reaped
  *   a post is held back by the throttle only while a completion is to come
- *   an id carries its owner's slot, so that a completion finds its way without a search
- *   after a loss every owner hears of it once, and nothing is posted until a reconnect
+ *   an id carries its owner's slot, so that a completion finds its owner without a search
+ *   after a loss each owner's lost() is called once, and nothing is posted until a reconnect
  *   an owner holds operations back only while a completion is to come that lets it post them
  *
  * Threads: one. Tests: tests/unit/conn/
@@ -25,12 +25,12 @@
 
 #define RPMI_BOUNCE_BYTES (256u << 10) /* read buffer of a connection */
 #define RPMI_OWNER_SEQ_BITS 56u
-#define RPMI_CREDITS_SPARE 2u /* never used by a post: a nudge, and a wait in the middle of one */
+#define RPMI_CREDITS_SPARE 2u /* not for posts: a nudge, and a wait in the middle of a post */
 
 struct rpmi_owner {
     uint8_t slot;
     bool lost_told;
-    /* Is something here for the user to poll? NULL: never. */
+    /* Has the owner something for the user to poll? NULL: never. */
     bool (*news)(struct rpmi_owner *owner);
     /* The op posted with @seq, and all before it, ended. Called from poll and wait. */
     void (*complete)(struct rpmi_owner *owner, uint64_t seq, int status);
@@ -43,12 +43,13 @@ struct rpmi_owner {
     bool holds; /* set by rpmi_conn_holds() */
 };
 
-/* For a user with an event loop. The descriptor is an epoll set: what the link watches, a timer. */
+/* For a user with an event loop. The descriptor is an epoll set of the link's descriptors and a
+ * timer. */
 struct rpmi_events {
     int epoll_fd; /* -1: not asked for */
     int timer_fd;
     uint64_t timer_ns; /* when it goes off, 0: not at all */
-    uint64_t ended;    /* completions when we last looked */
+    uint64_t ended;    /* completions at the last look */
     uint64_t since_ns; /* nothing has ended since then, 0: nothing was under way */
 };
 
@@ -89,8 +90,8 @@ struct rpm_conn {
     unsigned char *word;   /* one line of staging memory, in parts: enum rpmi_word */
 };
 
-/* Where in that line results lie. Its front takes the byte, of no interest, that a READ seal
- * brings: seals of held appends may be posted, and end, while a call waits for such a result. */
+/* Where in that line results lie. Its front takes the byte that the READ of a seal brings, which is
+ * not used: seals of held appends may be posted, and end, while a call waits for such a result. */
 enum rpmi_word { RPMI_WORD_ATOMIC = 16, RPMI_WORD_CLAIM = 32 };
 
 /* What a connection with these options asks of its link. RPM_E_INVAL, RPM_E_OPTS. */
@@ -110,7 +111,7 @@ static inline bool rpmi_conn_places(const struct rpm_conn *conn)
     return (conn->link->flags & RPMI_LINK_PLACES_ON_POST) != 0;
 }
 
-/* When a blocking call that starts now must give up. */
+/* The deadline of a blocking call that starts now. */
 uint64_t rpmi_conn_deadline(struct rpm_conn *conn);
 
 /* A slot for @owner, whose callbacks are set. RPM_E_LIMIT. */
@@ -119,14 +120,14 @@ void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
 
 /*
  * Post @n ops (1..RPMI_BATCH_OPS_MAX) for @owner; SIGNALED and failed ones complete with @seq (the
- * connection's own are numbered when posted). All are taken,
- * or RPM_E_BUSY and none is. Waits only where an op says WAIT. On a link that places on post there
- * is no completion: 0 means all ops are done. RPM_E_LOST, and what such a link's post returns.
+ * connection's own are numbered when posted). Either all ops are taken, or none and RPM_E_BUSY is
+ * returned. Waits only where an op says WAIT. On a link that places on post there is no completion:
+ * 0 means all ops are done. RPM_E_LOST, and what such a link's post returns.
  */
 int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops, uint32_t n,
                    uint64_t seq);
 
-/* @owner holds operations back, which its release() is to post, or does so no more. */
+/* @holds: @owner holds operations back, which its release() is to post. */
 static inline void rpmi_conn_holds(struct rpm_conn *conn, struct rpmi_owner *owner, bool holds)
 {
     if (RPMI_LIKELY(owner->holds == holds))
@@ -155,10 +156,12 @@ int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns);
  * After timeout_ns without a completion it gives the connection up, as an event loop does. */
 int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns);
 
-/* The reason of the loss becomes RPM_E_TIMEDOUT, and every owner hears of it. Returns it. */
+/* Give the connection up: the link is lost by RPM_E_TIMEDOUT, and every owner's lost() is called.
+ * Returns RPM_E_TIMEDOUT. */
 int rpmi_conn_give_up(struct rpm_conn *conn);
 
-/* events.c: until when the silence may go on; UINT64_MAX: nothing is under way. */
+/* events.c: when to give the connection up unless something completes before; UINT64_MAX: nothing
+ * is under way. */
 uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now);
 void rpmi_events_init(struct rpmi_events *events);
 void rpmi_events_close(struct rpmi_events *events);
@@ -179,7 +182,7 @@ int rpmi_conn_persist(struct rpm_conn *conn, const struct rpmi_plan *plan, uint3
 /* Control message; a refusal's text becomes this thread's last error. */
 int rpmi_conn_call(struct rpm_conn *conn, const struct rpmi_call *call, struct rpmi_reply *reply);
 
-/* Give a key back; a lost link has forgotten it already. */
+/* Give a key back to the server; nothing to do if the link is lost, since keys end with it. */
 void rpmi_conn_drop_key(struct rpm_conn *conn, uint32_t key);
 
 /* The request that plans on this connection are made for. @method: 0: the connection's. */

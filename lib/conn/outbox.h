@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outbox.h: what is on its way, in memory that the transport can send from. A ring: taken in the
- * order of submission, free again in the order of completion.
+ * outbox.h: payloads under way, in memory that the transport can send from. A ring: pieces are
+ * taken in the order of submission and freed in the order of completion.
  *
  * Invariant: head <= tail <= head + bytes; a piece never wraps.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pump.c: ops out, completions in, each to its owner. A failed op ends the link for all its owners,
- * as on a queue pair.
+ * pump.c: posts ops and hands each completion to its owner. A failed op ends the link for all its
+ * owners, as on a queue pair.
  *
  * Credits: an op that is not signaled has no completion of its own, so its credit comes back with
  * the next signaled one. If credits run out while nothing signaled is outstanding (an owner left a
@@ -9,11 +9,11 @@
  * credit is always kept for it.
  *
  * Held back: an owner may keep operations unposted while a completion is outstanding
- * (rpmi_conn_holds()). A pump or a wait on behalf of a call of the user posts them; one in the
- * middle of another post must not, and uses reap() and await().
+ * (rpmi_conn_holds()). rpmi_conn_pump() and rpmi_conn_wait() post them; code in the middle of
+ * another post must not, and uses reap() and await() instead.
  *
- * Throttle: with one, every post asks admit(). It holds a post back only while a completion is to
- * come that may make room, so that no caller waits in vain, however large the post.
+ * Throttle: a connection with one asks admit() before every post. It holds a post back only while a
+ * completion is to come that may make room, so that every post goes out at last, however large.
  *
  * Tests: tests/unit/conn/pump_test.cpp
  */
@@ -69,7 +69,7 @@ static int lose(struct rpm_conn *conn, int status)
     return conn->link->lost;
 }
 
-/* For links that do not count messages themselves: each op is a message. */
+/* On a link that does not count messages itself, each op counts as a message. */
 static void count_message(struct rpm_conn *conn, const struct rpmi_op *op)
 {
     struct rpm_conn_stats *stats = &conn->link->stats;
@@ -134,7 +134,7 @@ static int reap(struct rpm_conn *conn)
 
     if (rpmi_conn_places(conn))
         return conn->link->lost == 0 ? 0 : lose(conn, conn->link->lost);
-    /* A lost link may still hold completions that say how things ended: they come first. */
+    /* A lost link may still hold completions, which say how ops ended: hand those out first. */
     while ((n = conn->link->ops->poll(conn->link, done, REAP_MAX)) > 0) {
         for (int i = 0; i < n; i++) {
             hand_out(conn, &done[i]);
@@ -194,8 +194,8 @@ static bool release_held(struct rpm_conn *conn, bool blocked)
     return posted;
 }
 
-/* With nothing under way there is nothing to reap first. A stream sends what was posted when it is
- * polled next, so after a post it is polled once more. */
+/* With nothing under way there is nothing to reap first. A stream may hold posted requests back
+ * until it is polled, so reap again after the post. */
 static int pump_held(struct rpm_conn *conn)
 {
     int err = 0;
@@ -248,7 +248,7 @@ static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
         int err;
 
         if (taken < 0) {
-            /* What ended before may say why: it is heard first. */
+            /* Completions of earlier ops may say why: hand those out first. */
             if (conn->link->lost == 0)
                 conn->link->lost = taken;
             return reap(conn);
@@ -313,8 +313,9 @@ static int post_some(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uin
     return push(conn, ops, n);
 }
 
-/* An op that fails ends this link too, though nothing forces it to: what a program has to do after
- * an error must not depend on the link. Its owner hears why, as from a completion. */
+/* On a link that places on post, a failed op ends the link too, although it need not: what a
+ * program has to do after an error must not depend on the link. The op's owner gets the reason, as
+ * by a completion. */
 static int post_placing(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops,
                         uint32_t n, uint64_t seq)
 {
@@ -348,7 +349,7 @@ static int post_and_wait(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
     return conn->self_status != 0 ? conn->self_status : err;
 }
 
-/* May these go out although they are more than may go freely? */
+/* Does the throttle admit these ops, which are more than may go freely? */
 static bool admit(struct rpm_conn *conn, uint32_t n)
 {
     struct rpmi_throttle *throttle = &conn->throttle;
@@ -414,7 +415,7 @@ int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
         if (err != 0)
             return err;
     }
-    /* Numbered when it was posted: the last one of our own. */
+    /* The connection's own ops are numbered when posted; this one was the last. */
     seq = conn->self_seq;
     conn->self_status = 0;
     while (err == 0 && conn->self_done < seq)

@@ -2,7 +2,7 @@
 /*
  * sim_door.c: connections into a world of the device model.
  *
- * Invariant: the link below such a connection is the model's own, no wrapper is around it.
+ * Invariant: the link of such a connection is the model's own, without a wrapper around it.
  *
  * Tests: tests/unit/transport/sim/open_test.cpp
  */

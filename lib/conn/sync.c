@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sync.c: what a connection does while its caller waits: reads, flushes of ranges, control
- * messages, pauses.
+ * sync.c: blocking helpers of a connection: reads, flushes of ranges, control messages, pauses.
  *
  * Tests: tests/unit/conn/sync_test.cpp
  */
@@ -41,8 +40,8 @@ int rpmi_conn_read(struct rpm_conn *conn, uint32_t key, uint64_t offset, void *i
     return 0;
 }
 
-/* Short ones are spun: a sleep takes longer. A model's clock stands still meanwhile, and moves when
- * its link lets time pass. */
+/* Spins through a short pause: a sleep would take longer. A model's clock does not move while this
+ * spins, so there the link is asked to let time pass. */
 void rpmi_conn_pause(struct rpm_conn *conn, uint64_t ns, uint64_t deadline_ns)
 {
     struct rpmi_link *link = conn->link;
