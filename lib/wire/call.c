@@ -2,8 +2,9 @@
 /*
  * call.c: control messages in and out of bytes.
  *
- * No checksum: they travel over a socket or a reliable queue pair, and every field is judged. What
- * a message means is judged by who serves it; here only what no librpm would ever send is refused.
+ * No checksum: they travel over a socket or a reliable queue pair, and every field is checked. Here
+ * only a message that no librpm would ever send is refused; the service decides whether the request
+ * makes sense.
  *
  * Format: FORMAT.md, section 7.   Tests: tests/unit/wire/call_test.cpp
  */
@@ -67,7 +68,7 @@ void rpmi_call_put(void *bytes, const struct rpmi_call *call)
     rpmi_store64(to + CALL_AT_BYTES, call->bytes);
     rpmi_store64(to + CALL_AT_LSN, call->lsn);
     rpmi_text_put(to + CALL_AT_NAME, NAME_BYTES, call->name);
-    /* What is written must be what a reader takes: the other half of the pair. */
+    /* Write only what rpmi_call_get() accepts. */
     RPM_ASSERT_SLOW(rpmi_call_get(to, &again) == 0 && again.kind == call->kind);
 }
 

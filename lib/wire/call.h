@@ -26,7 +26,7 @@ enum rpmi_call_kind {
     RPMI_CALL_CLOSE = 5,  /* key: give it back; a write key ends the claim */
     RPMI_CALL_REMOVE = 6, /* name */
     RPMI_CALL_LIST = 7,   /* index: the index-th object, RPM_E_RANGE past the last */
-    RPMI_CALL_OWNER = 8,  /* client, epoch: does it live? value is 1 or 0 */
+    RPMI_CALL_OWNER = 8,  /* client, epoch: is that client connected? value is 1 or 0 */
     RPMI_CALL_KINDS = 9
 };
 
@@ -38,7 +38,7 @@ enum rpmi_call_flag {
                               ended, the new key only reads */
     RPMI_CALL_REPAIR = 16, /* CLAIM, SEAL: of a log whose head cannot be read or is an old one */
     RPMI_CALL_RESUME = 32, /* CLAIM: go on from the claim that was given epoch @lsn; RPM_E_FENCED if
-                              another claim without this flag came behind it */
+                              another claim without this flag was granted after it */
     RPMI_CALL_DURABLE = 64 /* SEAL: everything before @lsn is durable */
 };
 

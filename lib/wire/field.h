@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * field.h: text and reserved bytes in fixed formats. Each text has one encoding only: its bytes, a
- * NUL, zeros to the end of the field. So nothing of the sender's memory leaks, and nothing can hide
- * behind the NUL.
+ * NUL, zeros to the end of the field. So the bytes behind the NUL neither leak the sender's memory
+ * nor carry anything else.
  */
 #ifndef RPMI_FIELD_H
 #define RPMI_FIELD_H
@@ -23,7 +23,7 @@ static inline bool rpmi_all_zero(const void *from, size_t bytes)
     return true;
 }
 
-/* @text ends within @bytes: ours, so a missing end is our bug. */
+/* @text must end within @bytes: it is librpm's own, so a missing end is a bug and asserted. */
 static inline void rpmi_text_put(void *field, size_t bytes, const char *text)
 {
     size_t len = strnlen(text, bytes);

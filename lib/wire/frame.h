@@ -71,9 +71,9 @@ static inline bool rpmi_frame_len_ok(uint32_t len, uint32_t flags)
     return len >= 1 && len <= RPMI_RECORD_MAX;
 }
 
-/* What a frame says of records before it, where all but the last @bytes in front of it were
- * acknowledged to be durable when it was put together: 1 for none, l for at most 64 * 4^(l - 2); 0
- * beyond what can be said. */
+/* The lag that a new frame carries: when it is made, all records in front of it are acknowledged to
+ * be durable, but for those in the last @bytes. 1: @bytes is 0; l: at most 64 * 4^(l - 2) bytes; 0:
+ * more than the field can express. */
 static inline uint32_t rpmi_frame_lag(uint64_t bytes)
 {
     uint32_t lag;
@@ -86,8 +86,7 @@ static inline uint32_t rpmi_frame_lag(uint64_t bytes)
     return lag <= RPMI_FRAME_LAG_MAX ? lag : 0;
 }
 
-/* The LSN before which everything was acknowledged, by what a whole frame says; 0: it says nothing.
- */
+/* The LSN before which every record was acknowledged, by the lag of a valid frame; 0: not said. */
 static inline uint64_t rpmi_frame_acked(const struct rpmi_frame *frame)
 {
     uint64_t behind = frame->lag <= 1 ? 0 : (uint64_t)RPMI_LINE_BYTES << 2 * (frame->lag - 2);

@@ -4,7 +4,7 @@
  *
  * Invariants
  *   magic and version lie at the same place in every version, and are judged first
- *   nothing of an auth message is believed before its proof was
+ *   no field of an auth message is used before its proof was verified
  *
  * Format: FORMAT.md, section 9.   Tests: tests/unit/wire/handshake_test.cpp
  */
@@ -26,7 +26,7 @@
 #define AT_VERSION 8
 #define AT_STATUS 12 /* of a challenge; zero in a hello */
 #define AT_NONCE 16
-#define AT_END 32 /* of a hello: the magic, inverted. What carries it may pad what was cut short */
+#define AT_END 32 /* of a hello: the magic, inverted; shows a hello that was cut short and padded */
 
 #define AUTH_AT_DEPTH 12
 #define AUTH_AT_STAGING 16
@@ -185,7 +185,7 @@ int rpmi_sealed_make(const struct rpmi_transcript *transcript, const char *secre
 {
     rpmi_accept_put(sealed, accepted);
     memset(sealed + RPMI_ACCEPT_BYTES, 0, RPMI_MAC_BYTES);
-    /* No proof for a refused client: it could try secrets on it. */
+    /* No proof for a refused client: it could test guesses of the secret on it. */
     if (accepted->status != 0)
         return 0;
     return sealed_mac(transcript, secret, sealed, sealed + RPMI_ACCEPT_BYTES);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * handshake.h: how a client from another machine is let in, in four messages, before it may do
- * anything else. What travels is a proof that both know the secret, never the secret.
+ * handshake.h: the handshake over tcp:, unix: and verbs:, four messages before the client may do
+ * anything else. Client and server prove that they know the secret; the secret is never sent.
  *
  *   hello      client   version, 16 random bytes          fits private data of a connection request
  *   challenge  server   version, status, 16 random bytes  fits that of its acceptance or refusal
- *   auth       client   wishes, pool, proof               over all that was said so far
- *   accept     server   hello.h's accept message, proof   over all that was said so far, this
- *                                                         message, and what travels beside it
+ *   auth       client   wishes, pool, proof               over all messages so far
+ *   accept     server   hello.h's accept message, proof   over all messages so far, this message,
+ *                                                         and what travels beside it
  *
- * Each proof covers the other side's random bytes, so a recorded conversation opens no door; each
- * says who is speaking, so that a proof cannot be sent back to where it came from.
+ * Each proof covers the other side's random bytes, so a recorded handshake cannot be replayed; each
+ * names its sender's role, so that a proof cannot be sent back to the side that made it.
  *
  * Format: FORMAT.md, section 9.   Tests: tests/unit/wire/handshake_test.cpp
  */
@@ -39,7 +39,7 @@ struct rpmi_auth {
     char pool[RPM_NAME_MAX + 1]; /* "": whichever the server has */
 };
 
-/* What was said so far, as it travelled. */
+/* The messages of a handshake so far, byte by byte. */
 struct rpmi_transcript {
     unsigned char hello[RPMI_NET_HELLO_BYTES];
     unsigned char challenge[RPMI_CHALLENGE_BYTES];
@@ -48,7 +48,7 @@ struct rpmi_transcript {
     uint32_t beside_bytes;                       /* 0: nothing does */
 };
 
-/* Begin a conversation: fill @transcript->hello. RPM_E_IO. */
+/* Begin a handshake: fill @transcript->hello. RPM_E_IO. */
 int rpmi_net_hello_make(struct rpmi_transcript *transcript);
 
 /* 0, RPM_E_PROTO (not a hello), RPM_E_VERSION (of another version). */
@@ -73,8 +73,8 @@ int rpmi_sealed_make(const struct rpmi_transcript *transcript, const char *secre
                      const struct rpmi_accept *accepted, unsigned char sealed[RPMI_SEALED_BYTES]);
 
 /* 0 (then look at the accept message's status), RPM_E_PROTO, RPM_E_VERSION, RPM_E_DENIED: the
- * server does not know the secret, or @transcript->beside is not what it sent; a refusal is
- * believed unproven. */
+ * server does not know the secret, or @transcript->beside is not what it sent; a refusal carries no
+ * proof and is accepted without. */
 int rpmi_sealed_get(const struct rpmi_transcript *transcript, const char *secret,
                     const unsigned char sealed[RPMI_SEALED_BYTES], struct rpmi_accept *accepted);
 

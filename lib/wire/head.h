@@ -49,13 +49,13 @@ static inline uint32_t rpmi_head_slot(uint64_t turn, uint32_t copy)
     return (uint32_t)(turn % 2) + 2 * copy;
 }
 
-/* A slot, judged. */
+/* A slot and whether it is valid. */
 struct rpmi_head_found {
     struct rpmi_head head; /* set if nothing is wrong */
     const char *wrong;     /* what is; NULL: the slot is valid */
 };
 
-/* Would it be taken when it is read back? */
+/* Would rpmi_head_get() accept it when it is read back? */
 bool rpmi_head_in_limits(const struct rpmi_head *head);
 
 /* Write one slot of RPMI_HEAD_BYTES. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello.c: the first message each way.
+ * hello.c: the hello of shm:, and the accept message of every handshake.
  *
  * Invariants
  *   magic and version lie at the same place in every version of the protocol, so that two sides of
@@ -223,7 +223,7 @@ static bool facts_are_sound(const struct rpm_facts *facts)
            facts->memory_node >= -1 && facts->port_node >= -1 && facts->modelled <= 1;
 }
 
-/* A refusal speaks by its status and text alone; a grant has a client and a mode. */
+/* Of a refusal only status and text count; a grant has a client and a mode. */
 static bool accept_is_sound(const struct rpmi_accept *accepted)
 {
     if (accepted->status > 0 || accepted->status < -ERRNO_MAX || accepted->mode > RPMI_MODE_RING)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello.h: the first message each way: version, wishes, facts, refusal.
+ * hello.h: the first message each way over shm:, hello (version, wishes, secret) and accept (facts
+ * and what is granted, or a refusal). The accept message also ends the handshake of handshake.h.
  *
  * Format: FORMAT.md, section 6.   Tests: tests/unit/wire/hello_test.cpp
  */
@@ -28,7 +29,7 @@ struct rpmi_hello {
 
 struct rpmi_accept {
     uint32_t version;
-    int32_t status;         /* 0, or why the door stays shut */
+    int32_t status;         /* 0, or why the client is refused */
     uint32_t mode;          /* granted */
     uint32_t client;        /* id, never 0 */
     uint32_t server_epoch;  /* of this run of the server, never 0 */

@@ -3,7 +3,7 @@
  * steps.c: lists of steps and the answers to them.
  *
  * Invariants
- *   a step that was taken lies within the list, and what it brings back within the answer
+ *   a step that rpmi_steps_next() returns lies within the list, and its result within the answer
  *   keys and offsets are judged by the service, which knows them
  *
  * Format: FORMAT.md, section 12.   Tests: tests/unit/wire/steps_test.cpp
@@ -195,7 +195,7 @@ int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done)
     return 0;
 }
 
-/* Words pass through private memory: the answer's may be another's to change. */
+/* Copy the word to private memory: the client may be able to change the answer meanwhile. */
 static int act(const struct rpmi_stepper *stepper, const struct rpmi_step *step, void *result,
                uint64_t *word)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.h: a list of operations that one CPU carries out one after the other for a client at the
- * other end, and what comes back of it. The list is one message, the answer another.
+ * steps.h: a list of operations that one CPU carries out one after the other for a client, and the
+ * answer with their results. The list is one message, the answer another.
  *
  * A list is read by rpmi_steps_begin(), then rpmi_steps_next() for each step, or carried out by
  * rpmi_steps_walk(). An answer has a place for what each step is to bring back, whether it was
@@ -47,7 +47,7 @@ struct rpmi_step {
 uint32_t rpmi_step_bytes(const struct rpmi_step *step);
 uint32_t rpmi_step_result_bytes(const struct rpmi_step *step);
 
-/* Append a step that is as rpmi_steps_next() would let it pass; returns rpmi_step_bytes(). */
+/* Append a step, which must be one that rpmi_steps_next() accepts; returns rpmi_step_bytes(). */
 uint32_t rpmi_step_put(void *to, const struct rpmi_step *step);
 
 struct rpmi_steps {
@@ -60,13 +60,13 @@ struct rpmi_steps {
 
 void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes);
 
-/* 1 and the next step, 0: that was all, RPM_E_PROTO: a step that no librpm sends. */
+/* 1 and the next step, 0: there are no more, RPM_E_PROTO: a step that no librpm sends. */
 int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step);
 
 /* A whole list, and an answer of so many bytes to it: 0 or RPM_E_PROTO. */
 int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes);
 
-/* The front of an answer: how many steps were carried out, and held if they had to. */
+/* The front of an answer: how many steps were carried out and, with MUST, found their word. */
 void rpmi_steps_answer_put(void *answer, uint32_t done);
 /* RPM_E_PROTO: more than the @n of the list, or bytes that cannot be. */
 int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done);
@@ -77,12 +77,13 @@ static inline bool rpmi_step_ends(const struct rpmi_step *step, uint64_t word)
     return (step->flags & RPMI_STEP_MUST) != 0 && word != step->expect;
 }
 
-/* Who carries steps out. */
+/* What carries steps out: one for each place where lists are (server CPU, direct client, model). */
 struct rpmi_stepper {
     void *context;
     struct rpmi_step *room; /* for RPMI_STEPS_MAX: the steps of the list, in order; private */
 
-    /* May this step be carried out? Asked of every step before the first one is. 0, or why not. */
+    /* May this step be carried out? Called for every step before act() for the first. 0, or why
+     * not. */
     int (*may)(void *context, const struct rpmi_step *step);
 
     /* Carry it out; @result has room for what it brings back. 0, or why it could not be. */
@@ -91,8 +92,8 @@ struct rpmi_stepper {
 
 /*
  * Carry out a list, which lies in private memory, up to the first step that ends it, and write the
- * answer, of which nothing is read back. Nothing is done if any step may not be. 0, RPM_E_PROTO, or
- * what the stepper says.
+ * answer, of which nothing is read back. If may() refuses a step, no step is carried out. 0,
+ * RPM_E_PROTO, or what the stepper returns.
  */
 int rpmi_steps_walk(const struct rpmi_stepper *stepper, const void *list, uint64_t bytes,
                     void *answer, uint64_t answer_bytes);

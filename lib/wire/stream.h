@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h: what travels over a byte stream once a client was let in: requests one way, answers the
- * other. A request is a header, then its head, then its body; an answer is a header, then what was
- * asked for.
+ * stream.h: messages over a byte stream after the handshake: requests one way, answers the other. A
+ * request is a header, then its head, then its body; an answer is a header, then the result.
  *
  * Requests are counted from 0 in the order sent; calls are not counted. They are carried out in
  * that order, and answers say how far.

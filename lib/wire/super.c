@@ -178,7 +178,7 @@ int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *e
 
     if (state == DIRENT_FREE && again == DIRENT_FREE)
         return 0;
-    /* Zeros free no entry: a line that was lost may read as zeros. */
+    /* Zeros do not mean "free": a line that was lost may read as zeros. */
     if (state != DIRENT_USED || (again != DIRENT_USED && again != DIRENT_FREE))
         return rpmi_fail(RPM_E_CORRUPT,
                          "directory entry has the states %#" PRIx64 " and %#" PRIx64
@@ -249,13 +249,13 @@ static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
            rpmi_is_aligned(found->data_offset, RPMI_PAGE_BYTES);
 }
 
-/* Over everything but the magic, which is stored later than the sum. */
+/* A checksum over everything but the magic, which is stored later than the sum. */
 static uint64_t super_sum(const unsigned char *block)
 {
     return rpmi_sum(block + SUPER_AT_VERSION, SUPER_AT_SUM - SUPER_AT_VERSION);
 }
 
-/* Over everything but the state words, which change later. */
+/* A checksum over everything but the state words, which change later. */
 static uint64_t dirent_sum(const unsigned char *slot)
 {
     return rpmi_sum(slot + DIRENT_AT_KIND, DIRENT_AT_AGAIN - DIRENT_AT_KIND);
