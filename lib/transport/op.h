@@ -33,8 +33,8 @@ enum rpmi_op_flag {
         4, /* COPY, WRITE_IMM, STEPS: answer after the persistence domain, not before */
     RPMI_OP_OTHER_QP = 8, /* send on the second queue pair: no order with the first */
     RPMI_OP_WAIT = 16,    /* the poster waits for this one before it posts the next (H9 off) */
-    RPMI_OP_CACHED = 32,  /* COPY, WRITE by the near CPU: where bytes are to leave its caches, by
-                             stores and write-backs, not by non-temporal stores (H4 off) */
+    RPMI_OP_CACHED = 32,  /* COPY, WRITE by the client's CPU: where bytes are to leave its caches,
+                             by stores and write-backs, not by non-temporal stores (H4 off) */
     RPMI_OP_WORD = 64 /* WRITE of one aligned word of 8 bytes, where the facts have ATOMIC WRITE:
                          placed whole, and behind every earlier FLUSH, FENCED or not */
 };

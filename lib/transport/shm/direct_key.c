@@ -45,7 +45,7 @@ static int map_file(int fd, uint64_t bytes, uint32_t medium, unsigned char **bas
     return 0;
 }
 
-/* The pool file opened by us: locks on the lent descriptor would be the server's own. */
+/* Open the pool file again: locks on the lent descriptor would be the server's own. */
 static int open_for_locks(int fd)
 {
     char self[48];

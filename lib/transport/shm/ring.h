@@ -39,7 +39,7 @@ struct rpmi_slot {
 _Static_assert(sizeof(struct rpmi_slot) == RPMI_LINE_BYTES, "a request is one cache line");
 _Static_assert(2 * sizeof(uint64_t) <= RPMI_SLOT_INLINE, "operands fit");
 
-/* How a client wants to hear of the next requests that are done. */
+/* How the server is to wake a client that waits for requests to be done. */
 enum rpmi_waits {
     RPMI_WAITS_NOT = 0,
     RPMI_WAITS_FUTEX = 1, /* it sleeps on done */

@@ -46,8 +46,8 @@ struct rpmi_direct {
     unsigned char *dram;
     uint64_t pool_bytes;
     uint64_t dram_bytes;
-    int lock_fd;                     /* the pool file, opened by us: its locks die with us */
-    bool past_cache;                 /* the domain wants stores past the caches */
+    int lock_fd;     /* the pool file, opened here: its locks end with this process */
+    bool past_cache; /* the domain wants stores past the caches */
     const struct rpmi_shm_key *lane; /* between enter and leave */
     uint64_t lane_bytes;
     rpmi_frame_fn *lane_frame;

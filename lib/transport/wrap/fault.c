@@ -163,7 +163,7 @@ static uint32_t tell(struct fault *fault, const struct rpmi_op *ops, uint32_t n,
     return i;
 }
 
-/* The op is carried out twice; the caller hears of it once. */
+/* The op is carried out twice and reported to the caller once. */
 static int trip_repeat(struct fault *fault, const struct rpmi_op *op)
 {
     int taken;
