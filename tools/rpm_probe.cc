@@ -21,7 +21,7 @@ constexpr const char *kExamples =
     "Examples:\n"
     "  rpm-probe                                   (this machine and anonymous memory)\n"
     "  rpm-probe /dev/shm /var/lib/pool /dev/dax0.0\n"
-    "  rpm-probe --json /mnt/pmem | jq '.paths[0].facts.domain'\n"
+    "  rpm-probe --json /mnt/pmem | jq '.paths[-1].facts.domain'\n"
     "  rpm-probe --devices /dev/dax0.0              (what each RDMA device can do with it)\n"
     "\n"
     "A fact that no probe can read is unknown and counts as the worse case. Declare what you\n"
