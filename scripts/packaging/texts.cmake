@@ -12,8 +12,11 @@ file(RELATIVE_PATH LIBRPM_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_PREFIX})
 set(LIBRPM_PC_PRIVATE "${pmem2} ${openssl} ${rdma} ${numa} -pthread")
 set(LIBRPM_PC_LIBS)
-if(NOT BUILD_SHARED_LIBS)
+set(LIBRPM_ANY_STATIC ${LIBRPM_STATIC})
+get_target_property(type rpm TYPE)
+if(type STREQUAL "STATIC_LIBRARY")
     set(LIBRPM_PC_LIBS "${LIBRPM_PC_PRIVATE}") # there is no shared library that brings them
+    set(LIBRPM_ANY_STATIC ON)
 endif()
 configure_file(librpm.pc.in librpm.pc @ONLY)
 
