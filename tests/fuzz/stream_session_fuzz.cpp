@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // stream_session_fuzz.cpp: what foreign clients send to the stream listener of a running server:
-// handshakes and requests with some bytes changed, bodies that never end, answers that nobody
-// reads, connections that come and go. Afterwards a well-behaved client is served at once, and the
-// server holds no descriptor more than before.
+// handshakes and requests with some bytes changed, bodies that never end, answers that the client
+// does not read, connections that come and go. Afterwards a well-behaved client is served at once,
+// and the server holds no descriptor more than before.
 //
 // Input: steps; each begins with a byte for the client and what it does.
 extern "C" {
@@ -14,70 +14,10 @@ extern "C" {
 #include "wire/stream.h"
 }
 #include "../support/descriptors.h"
-#include "fuzz.h"
+#include "host.h"
 
-#include <librpm.h>
-#include <string>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <thread>
 #include <unistd.h>
-
-static const unsigned CLIENTS = 3;
-static const unsigned STEPS_MAX = 48;
-static const uint64_t SOON_NS = 8000000000ull; // far above what a healthy server needs
-
-// One server for all inputs.
-class Host
-{
-  public:
-    Host()
-    {
-        rpm_server_opts opts = rpm_server_opts_init();
-
-        FUZZ_CHECK(mkdtemp(&dir_[0]) != nullptr);
-        std::string listen = "unix:" + path() + ",timeout_ms=100";
-        opts.listen = listen.c_str();
-        opts.pool_bytes = 256 << 10;
-        opts.clients_max = CLIENTS + 1;
-        FUZZ_CHECK(rpm_server_open(&opts, &server_) == 0);
-        control_ = std::thread([this] { FUZZ_CHECK(rpm_server_run(server_) == 0); });
-        engine_ = std::thread([this] { FUZZ_CHECK(rpm_server_engine(server_) == 0); });
-    }
-    ~Host()
-    {
-        rpm_server_stop(server_);
-        control_.join();
-        engine_.join();
-        rpm_server_close(&server_);
-        (void)!rmdir(dir_.c_str());
-    }
-    Host(const Host &) = delete;
-    Host &operator=(const Host &) = delete;
-
-    std::string path() const
-    {
-        return dir_ + "/socket";
-    }
-
-  private:
-    std::string dir_ = "/tmp/rpm_fuzz_XXXXXX";
-    rpm_server *server_ = nullptr;
-    std::thread control_;
-    std::thread engine_;
-};
-
-struct Input : FuzzBytes {
-    // Change some of these.
-    void change(unsigned char *bytes, size_t len)
-    {
-        for (uint8_t n = byte() % 4; n > 0; n--) {
-            size_t at = (byte() | byte() << 8) % len;
-
-            bytes[at] = byte();
-        }
-    }
-};
 
 class Client
 {
@@ -88,14 +28,8 @@ class Client
     }
     void arrive(const Host &host)
     {
-        sockaddr_un address = {};
-
         leave();
-        address.sun_family = AF_UNIX;
-        strcpy(address.sun_path, host.path().c_str());
-        sock_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        FUZZ_CHECK(sock_ >= 0);
-        FUZZ_CHECK(connect(sock_, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
+        sock_ = host.dial(SOCK_STREAM);
     }
     void leave()
     {
@@ -275,7 +209,7 @@ static void check_descriptors(int *least)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static Host host;
+    static Host host("unix:", ",timeout_ms=100");
     static int least = open_descriptors(); // of the server, when nobody is there
     Input input = { data, size };
 
