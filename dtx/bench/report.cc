@@ -182,7 +182,7 @@ Json options_json(const Options &options)
                   { "load_seed", options.load_seed } };
 
     for (const auto &[name, value] : parameters_of(options))
-        std::visit([&](const auto &plain) { json["parameters"][name] = plain; }, value);
+        std::visit([&slot = json["parameters"][name]](const auto &plain) { slot = plain; }, value);
     return json;
 }
 
@@ -190,7 +190,7 @@ Json latency_json(const rpm_hist &hist)
 {
     Json json = { { "count", hist.count }, { "mean", mean_us(hist) } };
 
-    for (uint32_t permille : { 500, 900, 990, 999 })
+    for (uint32_t permille : { 500u, 900u, 990u, 999u })
         json["p" + std::to_string(permille)] = us(rpm_hist_percentile(&hist, permille));
     json["max"] = us(hist.max);
     return json;

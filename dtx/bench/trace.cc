@@ -34,7 +34,7 @@ Tracer::Tracer(const Options &options, const Cluster &cluster)
     for (const TableSpec &table : cluster.schema().tables())
         head["tables"].push_back(table.name);
     for (const auto &[name, value] : parameters_of(options))
-        std::visit([&](const auto &plain) { head["parameters"][name] = plain; }, value);
+        std::visit([&slot = head["parameters"][name]](const auto &plain) { slot = plain; }, value);
     put(head.dump());
 }
 
