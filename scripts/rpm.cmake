@@ -71,7 +71,7 @@ endfunction()
 # rpm_threaded_tests, those with several threads, under TSan as well.
 add_custom_target(rpm_quick_tests)
 add_custom_target(rpm_threaded_tests)
-# rpm_library_tests: those of lib/, which every other way to build it is tested by.
+# rpm_library_tests: tests of lib/. scripts/test runs them in the build without RDMA, TLS and NUMA.
 add_custom_target(rpm_library_tests)
 # What scripts/cross builds for another architecture and runs by an emulator: all but unit_base, which
 # starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out
