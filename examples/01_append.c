@@ -20,7 +20,7 @@ static void must(int err, const char *what)
 int main(int argc, char **argv)
 {
     const char *url = argc > 1 ? argv[1] : "sim:seed=1,preset=adr-noddio";
-    const char *text = "hello, far memory";
+    const char *text = "hello, remote memory";
     struct rpm_log_opts opts = rpm_log_opts_init();
     struct rpm_conn *conn;
     struct rpm_log *log;

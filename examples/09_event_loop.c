@@ -5,8 +5,8 @@
  *
  *     09_event_loop [URL [URL]]      default: the device model, so that it runs anywhere
  *
- * Before each sleep every connection is armed. One that says 1 has something already: then nobody
- * sleeps.
+ * Before each sleep every connection is armed. If rpm_conn_arm() returns 1, an event is pending and
+ * the program does not sleep.
  */
 #include <librpm.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
 /*
  * 10_async_region.c: reads and atomics under way at once, and writes that end with a claim.
  *
- * Two accounts are locked and read in one go, and written back by who claims the log "transfers":
- * whoever takes that log over finds the accounts as they are, and finds them stay so.
+ * Two accounts are locked and read at once, and written back under the claim on the log
+ * "transfers": when another client takes that log over, nothing that this client sent changes the
+ * accounts any more.
  *
  *     10_async_region [URL]      default: the device model, so that it runs anywhere
  */
@@ -48,7 +49,7 @@ static void transfer(struct rpm_region *rows, struct rpm_region *locks, int64_t 
     reap(locks, ACCOUNTS);
     reap(rows, ACCOUNTS);
     if (held[0] != 0 || held[1] != 0)
-        must(RPM_E_OWNED, "lock"); /* nobody else is there in this example */
+        must(RPM_E_OWNED, "lock"); /* this example has no other client */
     balance[0] -= cents;
     balance[1] += cents;
     for (uint64_t i = 0; i < ACCOUNTS; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 11_steps.c: what takes several round trips otherwise in one, by the server CPU.
+ * 11_steps.c: the server CPU does in one round trip what takes a client several.
  *
  * Two accounts are locked and read by one list of steps, and written back and set free by another:
- * nobody sees a lock free before its account is in place.
+ * no client sees a lock free before its account is in place.
  *
  *     11_steps [URL]             default: the device model, so that it runs anywhere
  */
@@ -22,7 +22,7 @@ static void must(int err, const char *what)
     exit(1);
 }
 
-/* Change a lock from one holder to another; the list ends here if it is held by somebody else. */
+/* Change a lock from one holder to another; the list ends here if another client holds it. */
 static struct rpm_step change(struct rpm_region *locks, uint64_t i, uint64_t from, uint64_t to)
 {
     struct rpm_step step = { .kind = RPM_STEP_CAS, .flags = RPM_STEP_MUST, .region = locks };
@@ -47,7 +47,8 @@ static void transfer(struct rpm_region *rows, struct rpm_region *locks, int64_t 
     }
     must(rpm_steps_run(rows, steps, 2 * ACCOUNTS, &done), "lock and read");
     if (done < 2 * ACCOUNTS)
-        must(RPM_E_OWNED, "lock"); /* steps[done] met another's; nobody is there in this example */
+        must(RPM_E_OWNED,
+             "lock"); /* steps[done] met another client's lock; this example has none */
     balance[0] -= cents;
     balance[1] += cents;
     for (uint64_t i = 0; i < ACCOUNTS; i++) {

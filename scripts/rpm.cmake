@@ -33,7 +33,13 @@ function(rpm_sources)
     endforeach()
 endfunction()
 
-# What the shared, the static and the testing library have in common.
+# The same of librpm-sim.
+function(rpm_sim_sources)
+    list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    set_property(GLOBAL APPEND PROPERTY RPM_SIM_SOURCES ${ARGN})
+endfunction()
+
+# rpm_library(NAME [MAP]): how all our libraries are compiled; a shared one exports what MAP lists.
 function(rpm_library name)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
     target_compile_options(${name} PRIVATE -fno-strict-aliasing)
@@ -41,13 +47,37 @@ function(rpm_library name)
     target_include_directories(${name} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 PkgConfig::OPENSSL Threads::Threads
-        $<$<BOOL:${LIBRPM_NUMA}>:numa>
-        $<BUILD_INTERFACE:rpm_build> $<BUILD_INTERFACE:rpm_product>)
-    rpm_rdma(${name})
+    target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:rpm_build> $<BUILD_INTERFACE:rpm_product>)
+    # The libraries find each other in the folder where they lie.
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
-        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
-        ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
+        BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "\$ORIGIN"
+        VERSION ${PROJECT_VERSION} SOVERSION ${LIBRPM_SOVERSION})
+    if(ARGN)
+        set(map ${CMAKE_CURRENT_BINARY_DIR}/${ARGN})
+        configure_file(${ARGN} ${map} @ONLY)
+        target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,--no-undefined
+            -Wl,-Bsymbolic-functions)
+        set_property(TARGET ${name} PROPERTY LINK_DEPENDS ${map})
+    endif()
+endfunction()
+
+# rpm_needs(NAME): the libraries that librpm is made with.
+function(rpm_needs name)
+    target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 PkgConfig::OPENSSL Threads::Threads
+        ${CMAKE_DL_LIBS} $<$<BOOL:${LIBRPM_NUMA}>:numa>)
+    rpm_rdma(${name})
+endfunction()
+
+# rpm_opens_sim(NAME): a program of this build that opens sim: addresses. A shared librpm loads
+# librpm-sim, which is to be built by then.
+function(rpm_opens_sim name)
+    get_target_property(type rpm TYPE)
+    if(type STREQUAL "SHARED_LIBRARY")
+        add_dependencies(${name} rpm_sim)
+    else()
+        target_link_libraries(${name} PRIVATE rpm_sim)
+    endif()
 endfunction()
 
 # Label and deadline of one test. A test that cannot run here exits 77 and counts as skipped.
@@ -62,7 +92,7 @@ function(rpm_test_properties name label timeout)
         SKIP_RETURN_CODE 77)
     # The long ones first, so that none is left to run alone at the end.
     if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(reproducible|tools_bench|unit_dtx)"
-            OR (CMAKE_CROSSCOMPILING AND name MATCHES "^unit_(log|pace|sim)"))
+            OR (CMAKE_CROSSCOMPILING AND name MATCHES "^unit_(log|sim)"))
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()
 endfunction()
@@ -77,7 +107,7 @@ add_custom_target(rpm_library_tests)
 # starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out
 # neither as a kernel does; the guest of tests/live/lab/arm64 runs these two.
 add_custom_target(rpm_cross_tests)
-set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|pace|plan|pool|record|region|serve|serve_stream|sim|sim_cost|stream|transport|transport_sim|verbs|wire))$")
+set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|plan|pool|region|pmem|serve|serve_stream|sim|sim_device|sim_perf|stream|transport|transport_sim|verbs|wire))$")
 
 # How tests are compiled, alike for all of them, or they could not share a compiled header.
 function(rpm_test_options name)
@@ -87,12 +117,12 @@ function(rpm_test_options name)
 endfunction()
 
 # rpm_test(NAME LABEL label [THREADED] [USER] [COMMAND_ARGS ...] [TIMEOUT s] SOURCES file...): a
-# Catch2 program that sees the library's internals; as a USER the library as it is installed.
+# Catch2 program that sees the library's internals; as a USER the libraries as they are installed.
 function(rpm_test name)
     cmake_parse_arguments(arg "THREADED;USER" "LABEL;TIMEOUT" "SOURCES;COMMAND_ARGS" ${ARGN})
     add_executable(${name} ${arg_SOURCES})
     if(arg_USER)
-        target_link_libraries(${name} PRIVATE rpm)
+        target_link_libraries(${name} PRIVATE rpm_sim)
     else()
         target_link_libraries(${name} PRIVATE rpm_testing)
     endif()
@@ -130,13 +160,15 @@ function(rpm_script_test name)
 endfunction()
 
 # rpm_program(NAME SOURCES main file...): an installed program; sees only the public headers. Its
-# first file parses the arguments: long to optimise, and nothing there takes time to run.
+# first file parses the arguments: long to optimise, and nothing there takes time to run. A program that
+# calls the simulators' functions links rpm_sim beside.
 function(rpm_program name)
     cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
     list(GET arg_SOURCES 0 main)
     set_source_files_properties(${main} PROPERTIES COMPILE_OPTIONS "-O0;-U_FORTIFY_SOURCE")
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE rpm rpm_tool rpm_build rpm_product)
+    rpm_opens_sim(${name})
     # Relative also before it is installed: the linker makes the build id of all that it writes.
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
         BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
@@ -174,6 +206,7 @@ function(rpm_example name)
     cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE rpm rpm_build)
+    rpm_opens_sim(${name})
     set_target_properties(${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
     if(NOT LIBRPM_TESTS)

@@ -12,6 +12,8 @@
 #include <csignal>
 #include <cstring>
 #include <functional>
+#include <iostream>
+#include <sstream>
 #include <unistd.h>
 
 namespace cli
@@ -99,8 +101,8 @@ inline CLI::Option *secret_option(CLI::App *app)
 
 inline char bus_error_text[160];
 
-/* Mapped memory that is no longer there: the file was cut short, or its medium failed. There is
- * nothing to go on with, but whoever started us should hear why. */
+/* Mapped memory that is no longer there: the file was cut short, or its medium failed. The program
+ * ends, with a line on standard error that says so. */
 inline void on_bus_error(int, siginfo_t *info, void *)
 {
     if (info->si_code != BUS_ADRERR && info->si_code != BUS_MCEERR_AR)
@@ -143,14 +145,20 @@ inline std::string wrong_command(const CLI::App &app)
     return text;
 }
 
-/* What is wrong with a configuration file, or with any other word. The parser says of a key that it
- * does not know, and of a section, that it was "not able to parse" it. */
+/* What is wrong with a configuration file, or with any other word. The parser reports an unknown
+ * key or section of a file as "not able to parse", and a word that is no number as "Could not
+ * convert". */
 inline std::string wrong_word(const CLI::ParseError &error)
 {
     const std::string unknown = CLI::ConfigError::Extras("").what();
-    const std::string opened = ".++"; /* a section */
+    const std::string opened = ".++";                   /* a section */
+    const std::string converts = "Could not convert: "; /* OPTION = VALUE */
     std::string text = error.what();
+    size_t equals = text.find(" = ");
 
+    if (text.compare(0, converts.size(), converts) == 0 && equals != std::string::npos)
+        return text.substr(converts.size(), equals - converts.size()) + ": '" +
+               text.substr(equals + 3) + "' is not a number, or not one that it takes";
     if (text.compare(0, unknown.size(), unknown) != 0)
         return text;
     text.erase(0, unknown.size());
@@ -158,6 +166,16 @@ inline std::string wrong_word(const CLI::ParseError &error)
         text.compare(text.size() - opened.size(), std::string::npos, opened) == 0)
         text = "[" + text.substr(0, text.size() - opened.size()) + "]";
     return "--config: '" + text + "' is no option, or not of that section";
+}
+
+/* Print the help or version text that ended the parsing. */
+inline int print_exit(const CLI::App &app, const CLI::Success &success)
+{
+    std::ostringstream text;
+    int code = app.exit(success, text, std::cerr);
+
+    print(text.str());
+    return code;
 }
 
 /* Parse and run: the exit code, but for what became of standard output. */
@@ -181,8 +199,8 @@ inline int parse_and_run(CLI::App &app, int argc, char **argv, const std::functi
         app.parse(argc, argv);
     } catch (const CLI::Success &success) {
         if (shell.empty()) /* of help, or of an option of the program's own that ends it */
-            return app.exit(success);
-        fputs(completion_text(app, shell).c_str(), stdout);
+            return print_exit(app, success);
+        print(completion_text(app, shell));
         return kDone;
     } catch (const CLI::ParseError &error) {
         std::string wrong = is_about_command(app, error) ? wrong_command(app) : wrong_word(error);

@@ -24,7 +24,7 @@ inline std::string text(const rpm_facts &facts)
     return out;
 }
 
-/* true, false, or null where nobody knows. */
+/* true, false, or null if it is unknown. */
 inline Json answer(uint32_t value)
 {
     return value == RPM_UNKNOWN ? Json() : Json(value == RPM_YES);

@@ -46,13 +46,28 @@ inline bool output_abandoned()
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
+/* errno of the first write to standard output by print() that failed. */
+inline int &print_error()
+{
+    static int err;
+
+    return err;
+}
+
+/* Write to standard output; close_standard() reports an error. */
+inline void print(const std::string &text)
+{
+    if ((fputs(text.c_str(), stdout) < 0 || fflush(stdout) != 0) && print_error() == 0)
+        print_error() = errno;
+}
+
 /* The exit code of program @name, whose work ended with @code: kFailed instead of kDone if not all
  * output could be written. A file system may report that as late as in close(). */
 inline int close_standard(const std::string &name, int code)
 {
     bool lost = ferror(stdout) != 0;
     bool abandoned = output_abandoned();
-    int err = 0;
+    int err = print_error();
 
     if (fflush(stdout) != 0 || (close(STDOUT_FILENO) != 0 && errno != EINTR)) {
         lost = true;

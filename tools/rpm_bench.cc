@@ -13,8 +13,8 @@ using namespace bench;
 
 static const char *const kExamples =
     "Examples:\n"
-    "  rpm-bench run --url shm:pool --bs 64,256,4k --depth 1,32\n"
-    "  rpm-bench run --url shm:pool,mode=ring --rw mixed --mix 70 --bs 4k --threads 1,2 --json "
+    "  rpm-bench run shm:pool --bs 64,256,4k --depth 1,32\n"
+    "  rpm-bench run shm:pool,mode=ring --rw mixed --mix 70 --bs 4k --threads 1,2 --json "
     "o.json\n"
     "  rpm-bench compare --json compare.json          needs no server\n"
     "  rpm-bench compare --only \"append direct\" --rounds 3\n"
@@ -94,7 +94,7 @@ static void add_run(CLI::App &app, RunOptions &options)
 {
     CLI::App *sub = app.add_subcommand("run", "Measure a server");
 
-    sub->add_option("--url", options.url, "where, such as shm:NAME")->required();
+    sub->add_option("URL,--url", options.url, "where, such as shm:NAME")->required();
     cli::secret_option(sub);
     add_work(sub, options);
     sub->add_option("--time", options.seconds, "seconds for each line (1)")

@@ -34,7 +34,8 @@ static CLI::App *command(CLI::App &app, const std::string &name, const std::stri
     sub->add_option("--timeout", common.timeout, "seconds that one call may take (5)")
         ->check(CLI::Range(0.001, 1e6));
     sub->add_option("--reconnect", common.reconnect,
-                    "seconds to keep trying while the server is away (0)")
+                    "seconds to keep trying while the server is away; the last try may take "
+                    "--timeout longer (0)")
         ->check(CLI::Range(0.0, 1e6));
     sub->add_option("--secret-file", common.secret_file, "file with the shared secret")
         ->type_name("FILE");
@@ -60,7 +61,7 @@ static void add_append(CLI::App &app, AppendOptions &options)
         ->check(CLI::Range(1u, 65536u));
     sub->add_option("--async", options.async, "records under way at once (1)")
         ->check(CLI::Range(1u, 65536u));
-    sub->add_flag("--takeover", options.takeover, "shut out a writer that is still alive");
+    sub->add_flag("--takeover", options.takeover, "fence a writer that is still connected");
     sub->add_flag("--resume", options.resume,
                   "the log holds the first records of the input: go on behind them");
     sub->add_option("--ack-file", options.ack_file,
@@ -100,7 +101,7 @@ static void add_trim(CLI::App &app, TrimOptions &options)
     CLI::App *sub = command(app, "trim", "Give the space of old records back", options, true);
     CLI::Option_group *what = sub->add_option_group("what");
 
-    what->add_option("LSN", options.lsn, "start of the first record to keep");
+    what->add_option("LSN", options.lsn, "start of the first record to keep, not before the head");
     what->add_option("--keep-records", options.keep, "keep this many of the last records");
     what->add_flag("--all", options.all, "keep none");
     what->require_option(1);

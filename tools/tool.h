@@ -144,13 +144,14 @@ inline std::string read_secret(const std::string &path)
     return secret;
 }
 
-/* A connection was not made. The server cannot tell that no secret was sent from a wrong one. */
+/* A connection was not made. The server cannot distinguish an absent secret from a wrong one, but
+ * this program can. */
 inline RpmFailure no_connection(const std::string &url, int err, bool with_secret)
 {
     bool asks = err == RPM_E_DENIED && !with_secret &&
                 strstr(rpm_last_error(), "the secret is not the server's") != nullptr;
 
-    return asks ? RpmFailure(url, err, "the server asks for a secret: --secret-file")
+    return asks ? RpmFailure(url, err, "the server asks for a secret: --secret-file FILE")
                 : RpmFailure(url, err);
 }
 

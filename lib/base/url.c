@@ -16,7 +16,10 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+
+#define OPTIONS_TEXT_BYTES 128
 
 static int check_bytes(const char *text, size_t len);
 static size_t scheme_length(const char *text);
@@ -66,6 +69,20 @@ const char *rpmi_url_get(const struct rpmi_url *url, const char *key, const char
     return fallback;
 }
 
+/* RPM_E_INVAL, with the options that there are. */
+static int no_option(const struct rpmi_url *url, const char *key, const char *const *known,
+                     size_t n)
+{
+    char list[OPTIONS_TEXT_BYTES] = "none";
+    size_t len = 0;
+
+    for (size_t k = 0; k < n && len < sizeof(list); k++)
+        len +=
+            (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", k > 0 ? ", " : "", known[k]);
+    return rpmi_fail(RPM_E_INVAL, "URL: %s: has no option '%s'; its options: %s", url->scheme, key,
+                     list);
+}
+
 int rpmi_url_known(const struct rpmi_url *url, const char *const *known, size_t n)
 {
     RPM_ASSERT(known != NULL || n == 0);
@@ -75,7 +92,7 @@ int rpmi_url_known(const struct rpmi_url *url, const char *const *known, size_t 
         while (k < n && strcmp(url->key[i], known[k]) != 0)
             k++;
         if (k == n)
-            return rpmi_fail(RPM_E_INVAL, "URL: %s: has no option '%s'", url->scheme, url->key[i]);
+            return no_option(url, url->key[i], known, n);
     }
     return 0;
 }

@@ -73,11 +73,13 @@ static void set_pace(struct rpm_conn *conn, uint32_t pace)
 {
     const struct rpmi_link *link = conn->link;
 
+    if (rpmi_conn_is_synchronous(conn))
+        pace &= ~(uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_GATHER); /* nothing is ever outstanding */
     rpmi_credit_open(&conn->credit, link->depth);
-    conn->throttled = (pace & RPM_PACE_THROTTLE) != 0 && !rpmi_conn_places(conn);
+    conn->throttled = (pace & RPM_PACE_THROTTLE) != 0;
     conn->freely = conn->throttled ? 0 : link->depth - RPMI_CREDITS_SPARE;
     conn->eager = (pace & RPM_PACE_EAGER) != 0;
-    conn->gathers = (pace & RPM_PACE_GATHER) != 0 && !rpmi_conn_places(conn);
+    conn->gathers = (pace & RPM_PACE_GATHER) != 0;
     rpmi_throttle_open(&conn->throttle, link->depth);
     rpmi_backoff_open(&conn->backoff, (uint64_t)link->client << 32 | link->server_epoch);
 }

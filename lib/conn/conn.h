@@ -15,9 +15,9 @@
 #ifndef RPMI_CONN_H
 #define RPMI_CONN_H
 
-#include "pace/backoff.h"
-#include "pace/credit.h"
-#include "pace/throttle.h"
+#include "conn/backoff.h"
+#include "conn/credit.h"
+#include "conn/throttle.h"
 #include "plan/plan.h"
 #include "transport/transport.h"
 
@@ -25,6 +25,7 @@
 
 #define RPMI_BOUNCE_BYTES (256u << 10) /* read buffer of a connection */
 #define RPMI_OWNER_SEQ_BITS 56u
+#define RPMI_POST_DONE 1      /* of rpmi_conn_post() */
 #define RPMI_CREDITS_SPARE 2u /* not for posts: a nudge, and a wait in the middle of a post */
 
 struct rpmi_owner {
@@ -106,9 +107,9 @@ static inline struct rpmi_link *rpmi_conn_link(struct rpm_conn *conn)
     return conn->link;
 }
 
-static inline bool rpmi_conn_places(const struct rpm_conn *conn)
+static inline bool rpmi_conn_is_synchronous(const struct rpm_conn *conn)
 {
-    return (conn->link->flags & RPMI_LINK_PLACES_ON_POST) != 0;
+    return (conn->link->flags & RPMI_LINK_COMPLETES_ON_POST) != 0;
 }
 
 /* The deadline of a blocking call that starts now. */
@@ -121,8 +122,9 @@ void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
 /*
  * Post @n ops (1..RPMI_BATCH_OPS_MAX) for @owner; SIGNALED and failed ones complete with @seq (the
  * connection's own are numbered when posted). Either all ops are taken, or none and RPM_E_BUSY is
- * returned. Waits only where an op says WAIT. On a link that places on post there is no completion:
- * 0 means all ops are done. RPM_E_LOST, and what such a link's post returns.
+ * returned. Waits only where an op says WAIT. 0: a completion is to come. RPMI_POST_DONE: the link
+ * completes on post, all ops are done, and no completion follows. RPM_E_LOST, and what the post of
+ * such a link returns.
  */
 int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops, uint32_t n,
                    uint64_t seq);

@@ -14,14 +14,17 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct rpmi_outbox {
     unsigned char *base; /* staging memory of the link */
     uint64_t bytes;
     uint64_t head; /* counts up; oldest byte in use */
     uint64_t tail; /* counts up; next free byte */
+    bool borrows;  /* the link completes on post: it takes data from where they lie */
 };
 
 /* The largest piece that always finds room once the ring is empty. */
@@ -42,6 +45,24 @@ static inline unsigned char *rpmi_outbox_take(struct rpmi_outbox *box, uint64_t 
         return NULL;
     box->tail += skip + need;
     return box->base + (at + skip) % box->bytes;
+}
+
+/* The largest piece that rpmi_outbox_put() takes. */
+static inline uint64_t rpmi_outbox_put_max(const struct rpmi_outbox *box)
+{
+    return box->borrows ? UINT64_MAX : rpmi_outbox_piece_max(box);
+}
+
+/* Where @data are posted from: a copy in the ring, or @data itself if the outbox borrows. NULL: no
+ * room now. */
+static inline const void *rpmi_outbox_put(struct rpmi_outbox *box, const void *data, uint64_t len)
+{
+    unsigned char *staged;
+
+    if (box->borrows)
+        return data;
+    staged = rpmi_outbox_take(box, len);
+    return staged == NULL ? NULL : memcpy(staged, data, len);
 }
 
 #endif

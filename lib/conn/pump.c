@@ -132,7 +132,7 @@ static int reap(struct rpm_conn *conn)
     struct rpmi_done done[REAP_MAX];
     int n;
 
-    if (rpmi_conn_places(conn))
+    if (rpmi_conn_is_synchronous(conn))
         return conn->link->lost == 0 ? 0 : lose(conn, conn->link->lost);
     /* A lost link may still hold completions, which say how ops ended: hand those out first. */
     while ((n = conn->link->ops->poll(conn->link, done, REAP_MAX)) > 0) {
@@ -313,18 +313,18 @@ static int post_some(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uin
     return push(conn, ops, n);
 }
 
-/* On a link that places on post, a failed op ends the link too, although it need not: what a
+/* On a link that completes on post, a failed op ends the link too, although it need not: what a
  * program has to do after an error must not depend on the link. The op's owner gets the reason, as
  * by a completion. */
-static int post_placing(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops,
-                        uint32_t n, uint64_t seq)
+static int post_synchronous(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops,
+                            uint32_t n, uint64_t seq)
 {
     int taken = conn->link->ops->post(conn->link, ops, n);
 
     for (uint32_t i = 0; i < n; i++)
         count(conn, &ops[i]);
     if (RPMI_LIKELY(taken == (int)n))
-        return 0;
+        return RPMI_POST_DONE;
     RPM_ASSERT(taken < 0);
     if (taken == RPM_E_LOST || taken == RPM_E_TIMEDOUT)
         return lose(conn, taken);
@@ -377,8 +377,8 @@ int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_
     RPM_ASSERT(n > 0 && n <= RPMI_BATCH_OPS_MAX);
     if (RPMI_UNLIKELY(conn->link->lost != 0))
         return reap(conn);
-    if (rpmi_conn_places(conn))
-        return post_placing(conn, owner, ops, n, seq);
+    if (rpmi_conn_is_synchronous(conn))
+        return post_synchronous(conn, owner, ops, n, seq);
     if (RPMI_UNLIKELY(conn->credit.used + n > conn->freely) && !admit(conn, n))
         return conn->link->lost != 0 ? conn->link->lost : RPM_E_BUSY;
     rpmi_credit_use(&conn->credit, n);
@@ -399,22 +399,22 @@ int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_
 
 int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
 {
-    uint64_t deadline;
+    uint64_t deadline = 0;
     uint64_t seq;
     int err;
 
-    if (rpmi_conn_places(conn))
-        return rpmi_conn_post(conn, &conn->self, ops, n, 0);
-    deadline = rpmi_conn_deadline(conn);
     ops[n - 1].flags |= RPMI_OP_SIGNALED;
-    for (;;) {
-        err = rpmi_conn_post(conn, &conn->self, ops, n, 0);
-        if (err != RPM_E_BUSY)
-            break;
+    while ((err = rpmi_conn_post(conn, &conn->self, ops, n, 0)) == RPM_E_BUSY) {
+        if (deadline == 0)
+            deadline = rpmi_conn_deadline(conn);
         err = rpmi_conn_wait(conn, deadline);
         if (err != 0)
             return err;
     }
+    if (err != 0)
+        return err == RPMI_POST_DONE ? 0 : err;
+    if (deadline == 0)
+        deadline = rpmi_conn_deadline(conn);
     /* The connection's own ops are numbered when posted; this one was the last. */
     seq = conn->self_seq;
     conn->self_status = 0;

@@ -18,12 +18,12 @@ static int read_piece(struct rpm_conn *conn, uint32_t key, uint64_t offset, void
         .key = key,
         .offset = offset,
         .len = len,
-        .into = rpmi_conn_places(conn) ? into : conn->bounce,
+        .into = rpmi_conn_is_synchronous(conn) ? into : conn->bounce,
     };
     int err = rpmi_conn_exec(conn, &op, 1);
 
-    if (err == 0 && !rpmi_conn_places(conn))
-        memcpy(into, conn->bounce, len);
+    if (err == 0 && op.into != into)
+        memcpy(into, op.into, len);
     return err;
 }
 

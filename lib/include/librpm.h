@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * librpm.h: remote persistent log and record writes. Includes the rest.
+ * librpm.h: remote persistent logs and region writes. Includes all other headers.
  */
 #ifndef LIBRPM_H
 #define LIBRPM_H

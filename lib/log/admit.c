@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define HEAD_READS_MAX 4u
 
@@ -26,6 +27,19 @@ int rpmi_log_refuse(const struct rpm_log *log)
     return rpmi_fail(log->dead,
                      "log '%s': its connection was lost; reconnect, then rpm_log_resume()",
                      log->name);
+}
+
+int rpmi_log_explain(const struct rpm_log *log, int err)
+{
+    if (RPMI_LIKELY(err == 0) || err != log->dead)
+        return err;
+    if (rpmi_error_code != err || err == RPM_E_FENCED)
+        return rpmi_log_refuse(log);
+    if (strstr(rpm_last_error(), "rpm_log_resume()") != NULL)
+        return err;
+    return rpmi_fail(err,
+                     "log '%s': its connection was lost (%s); reconnect, then rpm_log_resume()",
+                     log->name, rpm_last_error());
 }
 
 int rpmi_log_check(const struct rpm_log *log, uint64_t len)
@@ -65,9 +79,10 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
 {
     int err;
 
+    RPM_ASSERT(log->free_lsn <= log->tail_lsn && log->tail_lsn < end_lsn);
     if (RPMI_LIKELY(end_lsn - log->free_lsn <= log->capacity))
         return 0;
-    /* Somebody else may have trimmed since. The head as we can read it will not do: it may be
+    /* Another client may have trimmed since. The head as we can read it will not do: it may be
      * visible and not durable, and a power cut would bring back what we are about to overwrite. */
     err = RPMI_CANARY(VISIBLE_HEAD) ? free_by_reading(log) : rpmi_log_trim_call(log, 0);
     if (err != 0)
@@ -75,7 +90,8 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
     if (end_lsn - log->free_lsn <= log->capacity)
         return 0;
     return rpmi_fail(RPM_E_FULL,
-                     "log '%s' is full: %" PRIu64 " of %" PRIu64 " bytes in use; trim it",
+                     "log '%s' is full: %" PRIu64 " of %" PRIu64 " bytes in use; trim it, or "
+                     "create a log with a larger capacity (rpm-log append --capacity)",
                      log->name, log->tail_lsn - log->free_lsn, log->capacity);
 }
 
@@ -104,6 +120,7 @@ int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head)
 
     if (err != 0)
         return err;
+    RPM_ASSERT(log->capacity != 0); /* the log was opened before its head is read */
     if (found.log_id != log->log_id || found.capacity_bytes != log->capacity)
         return rpmi_fail(RPM_E_CORRUPT,
                          "log '%s' needs 'rpm-log repair': its head belongs to another log",

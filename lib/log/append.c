@@ -13,8 +13,8 @@
 #include "base/err.h"
 
 struct append {
-    const void *data;               /* of one piece */
-    const struct rpm_slice *slices; /* NULL, or several to be gathered where they are sent from */
+    const void *data;               /* in one piece; NULL: in slices */
+    const struct rpm_slice *slices; /* to be gathered where they are posted from */
     uint32_t slices_n;
     uint64_t len;
     uint32_t flags; /* enum rpm_append_flag */
@@ -30,7 +30,7 @@ static bool must_seal(const struct rpm_log *log)
 
     if (rpmi_log_room(log) == 0)
         return true;
-    return !log->places && credit->limit - credit->used < log->ops_count + 4 * RPMI_PLAN_OPS_MAX;
+    return credit->limit - credit->used < log->ops_count + 4 * RPMI_PLAN_OPS_MAX;
 }
 
 /* Post the record added last, now or with a later seal. RPM_E_BUSY: nothing was posted. */
@@ -74,18 +74,18 @@ static void gather(unsigned char *into, const struct rpm_slice *slices, uint32_t
     }
 }
 
-/* Where the payload is sent from. NULL: no staging memory now. */
+/* Where the payload is posted from. NULL: no staging memory now. */
 static const void *stage(struct rpm_log *log, const struct append *append)
 {
     unsigned char *staged;
 
-    if (log->places || append->staged)
+    if (append->staged)
         return append->data;
+    if (append->data != NULL)
+        return rpmi_group_payload(log, append->data, append->len);
     staged = rpmi_group_stage(log, append->len);
-    if (staged != NULL && append->slices != NULL)
+    if (staged != NULL)
         gather(staged, append->slices, append->slices_n);
-    else if (staged != NULL)
-        memcpy(staged, append->data, append->len);
     return staged;
 }
 
@@ -179,15 +179,15 @@ static int append_and_wait(struct rpm_log *log, const struct append *append, uin
     return status;
 }
 
-/* The ordinary way. Apart, so that the lane's need not pay for its locals. */
-__attribute__((noinline)) static int append_ordinary(struct rpm_log *log,
-                                                     const struct append *append, uint64_t *lsn)
+/* Not inlined, so that the fast path does not pay for its locals. */
+__attribute__((noinline)) static int append_generally(struct rpm_log *log,
+                                                      const struct append *append, uint64_t *lsn)
 {
     uint64_t at = 0;
     int err = append_and_wait(log, append, &at);
 
     if (RPMI_UNLIKELY(err != 0))
-        return err;
+        return rpmi_log_explain(log, err);
     if (lsn != NULL)
         *lsn = at;
     if (RPMI_CANARY(LATE_EPOCH) || RPMI_CANARY(LATE_TRIM))
@@ -195,15 +195,22 @@ __attribute__((noinline)) static int append_ordinary(struct rpm_log *log,
     return 0;
 }
 
+static inline bool append_fast(struct rpm_log *log, const void *data, uint64_t len, uint64_t *lsn)
+{
+    if (log->fast_path == NULL ||
+        !rpmi_log_fast_append(log, &(struct rpm_slice){ data, len }, 1, lsn))
+        return false;
+    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    return true;
+}
+
 int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *lsn)
 {
     rpmi_begin();
     RPM_ASSERT(log != NULL && data != NULL && log->reserved == 0);
-    if (log->lane != NULL && rpmi_log_lane(log, &(struct rpm_slice){ data, len }, 1, lsn)) {
-        RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    if (append_fast(log, data, len, lsn))
         return 0;
-    }
-    return append_ordinary(log, &(struct append){ .data = data, .len = len, .silent = true }, lsn);
+    return append_generally(log, &(struct append){ .data = data, .len = len, .silent = true }, lsn);
 }
 
 static int append_async(struct rpm_log *log, const struct append *append, uint64_t *lsn)
@@ -218,7 +225,7 @@ static int append_async(struct rpm_log *log, const struct append *append, uint64
         return err;
     rpmi_log_reap_silent(log);
     err = submit(log, append, &at);
-    if (err == RPM_E_BUSY && !log->places) {
+    if (err == RPM_E_BUSY) {
         (void)rpmi_conn_pump(log->conn);
         if (log->dead != 0)
             return rpmi_log_refuse(log);
@@ -240,11 +247,11 @@ int rpm_log_append_async(struct rpm_log *log, const void *data, size_t len, uint
     return append_async(log, &append, lsn);
 }
 
-/* A link that places on post needs no staging memory, so what it is given in pieces is put together
- * there. */
-static int gather_placing(struct rpm_log *log, struct append *append)
+/* A link that completes on post needs no staging memory for a record in one piece. The pieces of a
+ * record are put together in it. */
+static int gather_borrowed(struct rpm_log *log, struct append *append)
 {
-    if (!log->places)
+    if (!log->outbox.borrows)
         return 0;
     if (append->len > log->outbox.bytes)
         return rpmi_fail(RPM_E_TOOBIG,
@@ -264,7 +271,7 @@ static int take_slices(struct rpm_log *log, struct append *append)
     RPM_ASSERT(log->reserved == 0);
     append->len = total(append->slices, append->slices_n);
     err = rpmi_log_check(log, append->len);
-    return err != 0 ? err : gather_placing(log, append);
+    return err != 0 ? err : gather_borrowed(log, append);
 }
 
 int rpm_log_appendv(struct rpm_log *log, const struct rpm_slice *slices, uint32_t n, uint64_t *lsn)
@@ -276,8 +283,9 @@ int rpm_log_appendv(struct rpm_log *log, const struct rpm_slice *slices, uint32_
 
     if (err != 0)
         return rpmi_log_unsent(log, 1, err);
-    return log->places ? rpm_log_append(log, append.data, append.len, lsn)
-                       : append_ordinary(log, &append, lsn);
+    if (append.data != NULL && append_fast(log, append.data, append.len, lsn))
+        return 0;
+    return append_generally(log, &append, lsn);
 }
 
 int rpm_log_appendv_async(struct rpm_log *log, const struct rpm_slice *slices, uint32_t n,

@@ -29,17 +29,20 @@ static int check_all(struct rpm_log *log, const struct rpm_slice *records, uint3
     return rpmi_log_admit(log, tail);
 }
 
-/* Wait for whatever is outstanding to move on. */
-static int breathe(struct rpm_log *log, uint64_t deadline)
+/* Wait for a completion. @deadline: 0 before the first wait. */
+static int breathe(struct rpm_log *log, uint64_t *deadline)
 {
-    int err = rpmi_conn_wait(log->conn, deadline);
+    int err;
 
+    if (*deadline == 0)
+        *deadline = rpmi_conn_deadline(log->conn);
+    err = rpmi_conn_wait(log->conn, *deadline);
     return log->dead != 0 ? log->dead : err;
 }
 
 /* The pending part of the batch onto the wire, waiting for credits; sealed if it is the last, or
  * if staging memory can only become free by completions. */
-static int send(struct rpm_log *log, bool seal, uint64_t deadline)
+static int send(struct rpm_log *log, bool seal, uint64_t *deadline)
 {
     int err;
 
@@ -53,33 +56,25 @@ static int send(struct rpm_log *log, bool seal, uint64_t deadline)
     }
 }
 
-static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, uint64_t deadline,
+static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, uint64_t *deadline,
                          const void **payload)
 {
-    unsigned char *staged;
     int err;
 
-    *payload = record->data;
-    log->undo_stage = log->outbox.tail;
-    if (log->places)
-        return 0;
     for (;;) {
         log->undo_stage = log->outbox.tail;
-        staged = rpmi_group_stage(log, record->len);
-        if (staged != NULL)
-            break;
+        *payload = rpmi_group_payload(log, record->data, record->len);
+        if (*payload != NULL)
+            return 0;
         err = send(log, true, deadline);
         if (err == 0)
             err = breathe(log, deadline);
         if (err != 0)
             return err;
     }
-    memcpy(staged, record->data, record->len);
-    *payload = staged;
-    return 0;
 }
 
-static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t deadline)
+static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t *deadline)
 {
     struct rpmi_place place;
     const void *payload;
@@ -93,6 +88,7 @@ static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t
     if (err != 0)
         return err;
     rpmi_ring_place(log, log->tail_lsn, record->len, &place);
+    RPM_ASSERT(place.lsn + place.stride - log->free_lsn <= log->capacity); /* it was admitted */
     rpmi_group_add(log, &place, payload, record->len, NULL, true);
     log->conn->payload_bytes += record->len;
     return 0;
@@ -105,12 +101,13 @@ static int fail(struct rpm_log *log, uint64_t first, uint32_t n, int err)
     uint32_t sent = (uint32_t)(log->submitted - first);
     uint64_t well = first;
 
+    RPM_ASSERT(first <= log->submitted && sent <= n);
     if (log->dead == 0)
         return err;
     while (well < log->submitted && log->entries[well & log->entries_mask].status == 0)
         well++;
     rpmi_log_doubt(log, first, well);
-    return rpmi_log_unsent(log, n - sent, log->dead);
+    return rpmi_log_explain(log, rpmi_log_unsent(log, n - sent, log->dead));
 }
 
 /* The first failure among entries [from, to). */
@@ -130,7 +127,7 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
 {
     rpmi_begin();
 
-    uint64_t deadline;
+    uint64_t deadline = 0;
     uint64_t first;
     int err;
 
@@ -138,19 +135,18 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
     if (n == 0 || n > log->inflight_max)
         return rpmi_fail(RPM_E_INVAL, "a batch has 1 to %u records", log->inflight_max);
     rpmi_log_reap_silent(log);
-    if (log->lane != NULL && rpmi_log_lane(log, records, n, lsns))
+    if (log->fast_path != NULL && rpmi_log_fast_append(log, records, n, lsns))
         return 0;
     err = check_all(log, records, n);
     if (err != 0)
         return rpmi_log_unsent(log, n, err);
     if (rpmi_log_room(log) < n)
         return rpmi_fail(RPM_E_BUSY, "completions wait to be polled");
-    deadline = log->places ? 0 : rpmi_conn_deadline(log->conn);
     first = log->submitted + log->pending;
     for (uint32_t i = 0; i < n && err == 0; i++)
-        err = add_one(log, &records[i], deadline);
+        err = add_one(log, &records[i], &deadline);
     if (err == 0)
-        err = send(log, true, deadline);
+        err = send(log, true, &deadline);
     /* What failed is the connection or the claim, and that ended everything. */
     RPM_ASSERT(err == 0 || (log->dead != 0 && log->pending == 0));
     if (err == 0 && log->completed < log->submitted)

@@ -26,6 +26,7 @@ int rpmi_log_unsent(struct rpm_log *log, uint32_t n, int err)
         return err;
     if (log->dead == 0)
         rpmi_log_finish(log, log->submitted, err);
+    RPM_ASSERT(log->dead != 0); /* outcomes are unknown until it is resumed */
     if (log->unknown_count + n > log->inflight_max)
         return rpmi_fail(RPM_E_BUSY,
                          "log '%s': %u appends have unknown outcomes, the maximum is %u "
@@ -41,6 +42,7 @@ void rpmi_log_doubt(struct rpm_log *log, uint64_t from, uint64_t to)
     uint32_t n = (uint32_t)(to - from);
 
     RPM_ASSERT(log->dead != 0 && log->unknown_count + n <= log->inflight_max);
+    RPM_ASSERT(from <= to && to <= log->completed);
     memmove(log->unknown + n, log->unknown, log->unknown_count * sizeof(log->unknown[0]));
     for (uint32_t i = 0; i < n; i++)
         log->unknown[i] = (struct rpm_outcome){
@@ -58,6 +60,7 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
     while (log->completed < seq) {
         struct rpmi_entry *entry = &log->entries[log->completed & log->entries_mask];
 
+        RPM_ASSERT(entry->end_lsn > log->acked_lsn); /* in the order of the log */
         entry->status = status;
         log->outbox.head = entry->stage_end;
         if (status == 0)
@@ -91,6 +94,7 @@ void rpmi_log_end(struct rpm_log *log, int status)
     rpmi_log_finish(log, log->submitted, status);
     if (log->dead == 0)
         log->dead = status;
+    RPM_ASSERT(log->completed == log->submitted && log->waiting == 0);
 }
 
 void rpmi_log_lost(struct rpmi_owner *owner, int status)
@@ -124,6 +128,7 @@ int rpmi_log_wait(struct rpm_log *log, uint64_t seq)
 
     if (log->completed >= seq)
         return 0;
+    RPM_ASSERT(seq <= log->submitted); /* or nothing would end the wait */
     deadline = rpmi_conn_deadline(log->conn);
     while (err == 0 && log->completed < seq)
         err = rpmi_conn_wait(log->conn, deadline);
@@ -183,5 +188,5 @@ int rpm_log_persist(struct rpm_log *log)
 {
     rpmi_begin();
     RPM_ASSERT(log != NULL);
-    return rpmi_log_flush(log);
+    return rpmi_log_explain(log, rpmi_log_flush(log));
 }

@@ -23,6 +23,7 @@
 
 #include "base/assert.h"
 #include "base/canary.h"
+#include "log/encode.h"
 
 /* Ops that one more record and the seal behind it may need. */
 #define OPS_SPARE (2u + 2u)
@@ -45,8 +46,6 @@ uint64_t rpmi_group_stage_max(const struct rpm_log *log)
 {
     uint64_t piece = rpmi_outbox_piece_max(&log->outbox);
 
-    if (log->places)
-        return piece;
     return rpmi_align_down(piece - RPMI_STAGED_ROOM, RPMI_XPLINE_BYTES) - RPMI_FRAME_HEADER_BYTES;
 }
 
@@ -55,11 +54,19 @@ unsigned char *rpmi_group_stage(struct rpm_log *log, uint64_t len)
     unsigned char *piece;
 
     RPM_ASSERT(len > 0 && len <= rpmi_group_stage_max(log));
-    if (log->places)
-        return rpmi_outbox_take(&log->outbox, len);
     piece = rpmi_outbox_take(&log->outbox,
                              RPMI_STAGED_ROOM - RPMI_FRAME_HEADER_BYTES + framed(log, len));
     return piece == NULL ? NULL : piece + RPMI_STAGED_ROOM;
+}
+
+const void *rpmi_group_payload(struct rpm_log *log, const void *data, uint64_t len)
+{
+    unsigned char *staged;
+
+    if (log->outbox.borrows)
+        return data;
+    staged = rpmi_group_stage(log, len);
+    return staged == NULL ? NULL : memcpy(staged, data, len);
 }
 
 /* A staged frame is one piece of memory, with its zeros where a NIC is to send them. */
@@ -77,18 +84,19 @@ static void gather_staged(struct rpmi_op *op, unsigned char *header, uint64_t le
 
 /* One frame as one write. A pad frame has no payload, only the length it stands for. */
 static void add_frame(struct rpm_log *log, const struct rpmi_frame *frame, uint64_t position,
-                      const unsigned char *payload, uint64_t written)
+                      const void *payload, uint64_t written)
 {
     struct rpmi_op *op = &log->ops[log->ops_count];
-    bool staged = !log->places && payload != NULL;
+    bool staged = !log->outbox.borrows && payload != NULL;
     unsigned char *header = header_of(log, log->ops_count);
 
     RPM_ASSERT(log->ops_count < RPMI_BATCH_OPS_MAX);
     log->ops_count++;
     if (staged) {
-        RPM_ASSERT(payload >= log->outbox.base + RPMI_STAGED_ROOM &&
-                   payload < log->outbox.base + log->outbox.bytes);
-        header = log->outbox.base + (payload - log->outbox.base) - RPMI_FRAME_HEADER_BYTES;
+        uint64_t at = (uint64_t)((const unsigned char *)payload - log->outbox.base);
+
+        RPM_ASSERT(at >= RPMI_STAGED_ROOM && at < log->outbox.bytes);
+        header = log->outbox.base + at - RPMI_FRAME_HEADER_BYTES;
     }
     rpmi_frame_put(header, frame, log->log_id, payload);
     rpmi_plan_write(&log->plan, log->write_key, RPMI_LOG_HEADER_BYTES + position, written, op);
@@ -102,53 +110,20 @@ static void add_frame(struct rpm_log *log, const struct rpmi_frame *frame, uint6
     op->body_bytes = payload == NULL ? 0 : frame->len;
 }
 
-static void add_pad(struct rpm_log *log, uint64_t bytes)
-{
-    struct rpmi_frame frame = {
-        .lsn = log->tail_lsn,
-        .len = (uint32_t)(bytes - RPMI_FRAME_HEADER_BYTES),
-        .epoch = log->epoch,
-        .flags = RPMI_FRAME_PAD,
-        .lag = rpmi_log_lag(log, log->tail_lsn),
-    };
-
-    add_frame(log, &frame, log->position, NULL,
-              rpmi_align_up(RPMI_FRAME_HEADER_BYTES, log->plan.pad_unit));
-}
-
-static void advance(struct rpm_log *log, uint64_t bytes)
-{
-    log->tail_lsn += bytes;
-    log->position += bytes;
-    if (log->position >= log->capacity)
-        log->position -= log->capacity;
-}
-
 void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const void *data,
                     uint64_t len, void *context, bool silent)
 {
-    struct rpmi_frame frame = {
-        .lsn = place->lsn,
-        .len = (uint32_t)len,
-        .epoch = log->epoch,
-        .flags = place->flags,
-        .lag = rpmi_log_lag(log, place->lsn),
-    };
+    struct rpmi_cursor at = { log->tail_lsn, log->position };
     uint64_t seq = log->submitted + log->pending;
-    uint64_t written = rpmi_ring_written(log, place, len);
 
     RPM_ASSERT(log->undo_stage <= log->outbox.tail);
     if (log->pending == 0)
         log->pending_stage = log->undo_stage;
     log->undo_tail = log->tail_lsn;
     log->undo_ops = log->ops_count;
-    if (place->pad != 0) {
-        add_pad(log, place->pad);
-        advance(log, place->pad);
-    }
-    RPM_ASSERT(log->tail_lsn == place->lsn);
-    add_frame(log, &frame, log->position, data, written);
-    advance(log, place->stride);
+    (void)rpmi_encode(log, &at, place, data, len, add_frame);
+    log->tail_lsn = at.lsn;
+    log->position = at.position;
     log->entries[seq & log->entries_mask] = (struct rpmi_entry){
         .lsn = place->lsn,
         .end_lsn = log->tail_lsn,
@@ -174,8 +149,7 @@ void rpmi_group_undo(struct rpm_log *log)
 bool rpmi_group_full(const struct rpm_log *log)
 {
     return log->ops_count + OPS_SPARE > RPMI_BATCH_OPS_MAX ||
-           (!log->places && log->pending > 0 &&
-            log->outbox.tail - log->pending_stage >= POST_BYTES);
+           (log->pending > 0 && log->outbox.tail - log->pending_stage >= POST_BYTES);
 }
 
 /* The pending records are on their way, or have failed on it. */
@@ -183,10 +157,11 @@ static int submitted(struct rpm_log *log, int err)
 {
     if (err == RPM_E_BUSY)
         return err;
+    RPM_ASSERT(log->submitted + log->pending - log->reaped <= log->inflight_max);
     log->submitted += log->pending;
     log->pending = 0;
     log->ops_count = 0;
-    if (err != 0)
+    if (err < 0)
         rpmi_log_finish(log, log->submitted, err);
     return 0;
 }
@@ -255,7 +230,7 @@ int rpmi_group_seal(struct rpm_log *log)
     log->sealed_seq = seq;
     rpmi_group_let_go(log);
     (void)submitted(log, err);
-    if (err == 0 && log->places)
+    if (err == RPMI_POST_DONE)
         rpmi_log_finish(log, log->submitted, 0);
     RPM_ASSERT_SLOW(rpmi_log_sound(log));
     return 0;
@@ -267,11 +242,11 @@ static bool throttle_allows(const struct rpm_log *log)
     return !log->conn->throttled || log->ops_count + OPS_SPARE <= log->conn->throttle.limit;
 }
 
-/* Without H9 a post waits for its writes, so no seal is outstanding that an append could wait for.
- * On a link that places on post a seal has completed when it was posted. */
+/* Without H9 a post waits for its writes, so no seal is outstanding that an append could wait for;
+ * nor is one on a link that completes on post. */
 bool rpmi_group_may_wait(const struct rpm_log *log)
 {
-    if ((log->plan.write_flags & RPMI_OP_WAIT) != 0 || log->places)
+    if ((log->plan.write_flags & RPMI_OP_WAIT) != 0)
         return false;
     return (log->completed < log->sealed_seq || log->sharing) && throttle_allows(log);
 }
@@ -285,6 +260,7 @@ int rpmi_group_hold(struct rpm_log *log)
             log->sealed_lsn = log->tail_lsn;
         return err;
     }
+    RPM_ASSERT(log->pending > 0 && log->dead == 0); /* there is a record to wait with */
     log->waiting++;
     rpmi_conn_holds(log->conn, &log->owner, true);
     return 0;
@@ -303,6 +279,7 @@ static bool is_time(struct rpm_log *log)
     uint64_t under_way = log->sealed_seq - log->completed;
     uint64_t behind = log->submitted + log->pending - log->sealed_seq;
 
+    RPM_ASSERT(log->sealed_seq <= log->submitted);
     return !rpmi_log_news(&log->owner) &&
            (log->completed >= log->sealed_seq || behind >= under_way);
 }
@@ -312,6 +289,7 @@ bool rpmi_log_release(struct rpmi_owner *owner, bool blocked)
     struct rpm_log *log = rpmi_log_of(owner);
     bool two_under_way = log->completed < log->sealed_seq_prior;
 
+    RPM_ASSERT(log->waiting > 0 && log->write_key != 0);
     if (two_under_way || !(blocked || is_time(log)))
         return false;
     return rpmi_group_seal(log) == 0;

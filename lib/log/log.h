@@ -94,10 +94,9 @@ struct rpm_log {
     struct rpmi_scan_report report;
     struct rpmi_plan plan;
     struct rpmi_plan persist_plan;
-    bool places; /* the link carries ops out before post returns: no staging is needed */
-    const struct rpmi_lane *lane; /* a short way for blocking appends; NULL: there is none */
-    int dead;                     /* 0, or why this writer must be resumed */
-    uint32_t lag_mask;            /* of frames' lags. 0 below RPM_DURABLE: there an acknowledgement
+    const struct rpmi_fast_path *fast_path; /* for blocking appends; NULL: the link has none */
+    int dead;                               /* 0, or why this writer must be resumed */
+    uint32_t lag_mask; /* of frames' lags. 0 below RPM_DURABLE: there an acknowledgement
                                      proves nothing to a client that comes after a power cut */
 
     uint64_t tail_lsn;   /* where the next frame goes */
@@ -217,10 +216,13 @@ uint64_t rpmi_group_stage_max(const struct rpm_log *log);
  * of its frame has room around it, so that a NIC can send the frame as one piece. NULL: none now.
  */
 unsigned char *rpmi_group_stage(struct rpm_log *log, uint64_t len);
+/* Where @data are posted from: a copy in such a place, or @data itself if the link completes on
+ * post. NULL: no room now. */
+const void *rpmi_group_payload(struct rpm_log *log, const void *data, uint64_t len);
 /* Is so much pending that it has to be posted before another record is added? */
 bool rpmi_group_full(const struct rpm_log *log);
-/* Add one record whose room in ring, entries, staging and group was checked. @data: lies where
- * rpmi_group_stage() said, unless the link places on post. undo_stage was set before that. */
+/* Add one record whose room in ring, entries, staging and group was checked. @data: what
+ * rpmi_group_payload() returned, or lies in rpmi_group_stage(). undo_stage was set before that. */
 void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const void *data,
                     uint64_t len, void *context, bool silent);
 /* Post what is pending, without a seal. RPM_E_BUSY: nothing was posted. On any other failure the
@@ -238,10 +240,11 @@ void rpmi_group_let_go(struct rpm_log *log);
 void rpmi_group_undo(struct rpm_log *log);
 bool rpmi_log_release(struct rpmi_owner *owner, bool blocked);
 
-/* lane.c: append and bring to the log's level over the link's lane. True: done. False: nothing has
- * happened, go the ordinary way, which also says what is wrong. @lsns may be NULL. */
-bool rpmi_log_lane(struct rpm_log *log, const struct rpm_slice *records, uint32_t n,
-                   uint64_t *lsns);
+/* fast_path.c: append and bring to the log's level over the link's fast path. True: done. False:
+ * nothing was stored, and the caller takes the general path, which reports what is wrong. @lsns may
+ * be NULL. */
+bool rpmi_log_fast_append(struct rpm_log *log, const struct rpm_slice *records, uint32_t n,
+                          uint64_t *lsns);
 
 /* complete.c */
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status);
@@ -278,6 +281,8 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn);
 int rpmi_log_check(const struct rpm_log *log, uint64_t len);
 /* Why nothing can be done with it as a writer: log->dead, with its text. */
 int rpmi_log_refuse(const struct rpm_log *log);
+/* Returns @err. If it ended writing, its text says how a program goes on. */
+int rpmi_log_explain(const struct rpm_log *log, int err);
 /* May the log be read? Also by a writer that was fenced. Else why not. */
 int rpmi_log_readable(const struct rpm_log *log);
 

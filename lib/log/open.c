@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/opts.h"
+#include "plan/refuse.h"
 #include "wire/super.h"
 
 #include <string.h>
@@ -34,8 +35,9 @@ static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
         ours->staging_bytes = STAGING_DEFAULT;
     if ((ours->flags & ~(uint32_t)FLAGS_ALL) != 0)
         return rpmi_fail(RPM_E_INVAL, "unknown log flags %#x", ours->flags);
-    if (ours->level > RPM_DURABLE)
-        return rpmi_fail(RPM_E_INVAL, "there is no level %u", ours->level);
+    err = rpmi_level_check(ours->level);
+    if (err != 0)
+        return err;
     if (ours->method >= RPM_METHOD_COUNT)
         return rpmi_fail(RPM_E_INVAL, "there is no method %u", ours->method);
     if (ours->inflight_max > RPMI_INFLIGHT_MAX)
@@ -84,10 +86,10 @@ static int make_plans(struct rpm_log *log, uint32_t level)
     if (err != 0)
         return err;
     log->lag_mask = log->plan.level == RPM_DURABLE ? RPMI_FRAME_LAG_MAX : 0;
-    log->lane = log->plan.write_kind == RPMI_OP_WRITE &&
-                        (log->plan.seal_kind == RPMI_OP_DRAIN || log->plan.seal_kind == 0)
-                    ? log->conn->link->lane
-                    : NULL;
+    log->fast_path = log->plan.write_kind == RPMI_OP_WRITE &&
+                             (log->plan.seal_kind == RPMI_OP_DRAIN || log->plan.seal_kind == 0)
+                         ? log->conn->link->fast_path
+                         : NULL;
     return rpmi_plan_make_persist(&log->conn->link->facts, &request, &log->persist_plan);
 }
 
@@ -100,7 +102,7 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
     log->flags = opts->flags;
     log->method = opts->method;
     log->inflight_max = opts->inflight_max;
-    log->places = rpmi_conn_places(conn);
+    log->outbox.borrows = rpmi_conn_is_synchronous(conn);
     log->owner.complete = rpmi_log_complete;
     log->owner.lost = rpmi_log_lost;
     log->owner.news = rpmi_log_news;
@@ -134,7 +136,8 @@ static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
 static void set_record_max(struct rpm_log *log)
 {
     log->record_max = rpmi_ring_record_max(log->capacity);
-    if (log->outbox.base != NULL && !log->places && log->record_max > rpmi_group_stage_max(log))
+    if (log->outbox.base != NULL && !log->outbox.borrows &&
+        log->record_max > rpmi_group_stage_max(log))
         log->record_max = rpmi_group_stage_max(log);
 }
 
@@ -253,7 +256,7 @@ int rpmi_log_replan(struct rpm_log *log)
     if (err != 0)
         return err;
     /* A server may lend its mapping now and not have done so before, or the other way round. */
-    log->places = rpmi_conn_places(log->conn);
+    log->outbox.borrows = rpmi_conn_is_synchronous(log->conn);
     set_record_max(log);
     return 0;
 }

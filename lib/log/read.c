@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "plan/refuse.h"
 
 #include <librpm/reader.h>
 
@@ -75,8 +76,9 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
         ours->level = RPM_VISIBLE;
     if (ours->buffer_bytes == 0)
         ours->buffer_bytes = BUFFER_DEFAULT;
-    if (ours->level > RPM_DURABLE)
-        return rpmi_fail(RPM_E_INVAL, "there is no level %u", ours->level);
+    err = rpmi_level_check(ours->level);
+    if (err != 0)
+        return err;
     if (ours->buffer_bytes < BUFFER_MIN || ours->buffer_bytes > 1u << 30)
         return rpmi_fail(RPM_E_INVAL, "buffer_bytes is %u to 1 GiB", BUFFER_MIN);
     return 0;
@@ -131,6 +133,7 @@ static int fetch(struct rpm_reader *reader, uint64_t need)
                          len);
     if (err != 0)
         return err;
+    RPM_ASSERT(len >= need && len <= log->capacity);
     reader->lsn = reader->next_lsn;
     reader->have = len;
     reader->vouched = reader->next_lsn;
@@ -188,6 +191,7 @@ static int vouch(struct rpm_reader *reader, uint64_t end_lsn)
                             n);
     if (err != 0)
         return err;
+    RPM_ASSERT(to >= end_lsn); /* all of what is given out */
     reader->vouched = to;
     reader->lead = UINT64_MAX;
     return 0;
@@ -318,8 +322,8 @@ static void stand_at_tail(struct rpm_reader *reader)
 {
     struct rpmi_link *link = reader->log->conn->link;
 
-    if (++reader->tail_looks % FOLLOW_LOOKS == 0 && link->lane != NULL)
-        link->lane->follow(link, reader->log->read_key);
+    if (++reader->tail_looks % FOLLOW_LOOKS == 0 && link->fast_path != NULL)
+        link->fast_path->follow(link, reader->log->read_key);
 }
 
 static void pace_reads(struct rpm_reader *reader, bool plenty)

@@ -62,8 +62,11 @@ int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
         .lsn = (call_flags & RPMI_CALL_RESUME) != 0 ? log->since : 0,
     };
     struct rpmi_reply reply;
-    int err = rpmi_conn_call(log->conn, &call, &reply);
+    int err;
 
+    RPM_ASSERT(log->write_key == 0); /* one claim at a time */
+    RPM_ASSERT((call_flags & RPMI_CALL_RESUME) == 0 || log->since != 0);
+    err = rpmi_conn_call(log->conn, &call, &reply);
     if (err != 0)
         return err;
     if ((call_flags & RPMI_CALL_RESUME) == 0)
@@ -85,6 +88,8 @@ static int seal(struct rpm_log *log, uint64_t base)
     struct rpmi_reply reply;
     int err;
 
+    RPM_ASSERT(log->write_key != 0 && rpmi_is_aligned(base, RPMI_LINE_BYTES));
+    RPM_ASSERT(base >= log->head.trim_lsn && base - log->head.trim_lsn <= log->capacity);
     if (RPMI_CANARY(LATE_EPOCH) && log->head.epoch > 0) {
         log->late_seal = true;
         log->free_lsn = log->head.trim_lsn;
@@ -132,6 +137,7 @@ int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit
     int err;
 
     RPM_ASSERT(log->write_key != 0);
+    RPM_ASSERT(log->pending == 0 && log->completed == log->submitted); /* the tail may move */
     err = rpmi_log_scan(log, log->head.trim_lsn, visit, context, &log->report);
     if (err == 0 && log->report.end_lsn < least_lsn)
         err = ends_early(log, least_lsn);

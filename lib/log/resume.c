@@ -52,6 +52,7 @@ static void settle_trimmed(struct rpm_log *log, bool alone)
 
 static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
 {
+    RPM_ASSERT(log->unknown_count <= log->inflight_max);
     memcpy(outcomes, log->unknown, log->unknown_count * sizeof(outcomes[0]));
     *count = log->unknown_count;
     log->unknown_count = 0;
@@ -75,6 +76,7 @@ static void forget_queues(struct rpm_log *log)
 /* Reader from now on: only rpm_log_claim() ends that. */
 static void end_writing(struct rpm_log *log)
 {
+    RPM_ASSERT(log->write_key == 0); /* a claim that ended has no key */
     forget_queues(log);
     log->dead = RPM_E_FENCED;
     log->settled++;
@@ -121,6 +123,7 @@ static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, u
     bool still = false;
     bool lost_track = false;
 
+    RPM_ASSERT(log->dead == RPM_E_FENCED);
     give_up_claim(log);
     settle_trimmed(log, false);
     for (uint32_t turn = 0; turn < READER_TURNS_MAX && !still; turn++) {
@@ -153,6 +156,7 @@ static int start_over(struct rpm_log *log)
     uint64_t capacity = log->capacity;
     int err;
 
+    RPM_ASSERT(log->dead != 0);
     if (log->conn->link->lost != 0)
         return rpmi_fail(log->conn->link->lost,
                          "log '%s': its connection is lost: rpm_conn_reconnect() first", log->name);
@@ -193,8 +197,10 @@ static bool deposed(struct rpm_log *log)
  * server knows, and then refuses this claim, so that it never fences a successor. */
 static int claim_again(struct rpm_log *log)
 {
-    int err = rpmi_log_claim(log, RPMI_CALL_RESUME);
+    int err;
 
+    RPM_ASSERT(log->alone && log->gone_epoch < log->wrote_epoch);
+    err = rpmi_log_claim(log, RPMI_CALL_RESUME);
     if (err == 0)
         err = rpmi_log_head(log);
     if (err != 0)
@@ -275,6 +281,7 @@ int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t r
         return not_ours(log);
     if (err != 0)
         return err;
+    RPM_ASSERT(log->write_key != 0 && log->unknown_count == 0);
     log->dead = 0;
     RPM_ASSERT_SLOW(rpmi_log_sound(log));
     return 0;

@@ -17,6 +17,7 @@ void rpmi_ring_place(const struct rpm_log *log, uint64_t tail_lsn, uint64_t len,
 {
     uint64_t position = log->position + (tail_lsn - log->tail_lsn);
 
+    RPM_ASSERT(tail_lsn >= log->tail_lsn && log->position < log->capacity);
     while (position >= log->capacity)
         position -= log->capacity;
     rpmi_ring_place_at(log, tail_lsn, position, len, place);
@@ -45,5 +46,6 @@ uint64_t rpmi_ring_record_max(uint64_t capacity)
     uint64_t stride = rpmi_align_down(capacity / 2, RPMI_XPLINE_BYTES);
     uint64_t max = stride - RPMI_FRAME_HEADER_BYTES;
 
+    RPM_ASSERT(capacity >= RPMI_LOG_CAPACITY_MIN);
     return max < RPMI_RECORD_MAX ? max : RPMI_RECORD_MAX;
 }

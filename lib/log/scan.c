@@ -339,6 +339,7 @@ int rpmi_log_walk(struct rpm_log *log, uint64_t lsn, rpmi_walk_fn *go_on, void *
 {
     struct window window;
 
+    RPM_ASSERT(rpmi_is_aligned(lsn, RPMI_LINE_BYTES));
     window_open(&window, log);
     for (;;) {
         enum rpmi_verdict verdict;

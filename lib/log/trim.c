@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trim.c: give space back. The far end writes the head; its space is reused only after its answer,
- * which says that the new head is durable.
+ * trim.c: give space back. The server writes the head; the writer reuses the space only after the
+ * server's reply, which says that the new head is durable.
  *
  * Tests: tests/unit/log/trim_test.cpp, tests/crash/
  */
@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define RANGE_TEXT_BYTES 192
+#define RANGE_TEXT_BYTES 320
 
 struct boundary {
     uint64_t lsn;
@@ -30,6 +30,14 @@ static void look_for(void *context, const struct rpmi_frame *frame)
 }
 
 /* Walk to @lsn, where nothing else tells where records start and which are there. */
+static int no_record_there(const struct rpm_log *log, uint64_t lsn, uint64_t tail)
+{
+    return rpmi_fail(RPM_E_RANGE,
+                     "log '%s': no record starts at %" PRIu64 "; its head is %" PRIu64
+                     ", its tail %" PRIu64 "; trim to an LSN that an append or a reader returned",
+                     log->name, lsn, log->head.trim_lsn, tail);
+}
+
 static int check_by_walk(struct rpm_log *log, uint64_t lsn)
 {
     struct boundary boundary = { .lsn = lsn };
@@ -40,7 +48,7 @@ static int check_by_walk(struct rpm_log *log, uint64_t lsn)
         return err;
     if (boundary.found || lsn == report.end_lsn)
         return 0;
-    return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
+    return no_record_there(log, lsn, report.end_lsn);
 }
 
 static int check_as_writer(struct rpm_log *log, uint64_t lsn)
@@ -49,6 +57,7 @@ static int check_as_writer(struct rpm_log *log, uint64_t lsn)
     struct rpmi_frame frame;
     int err;
 
+    RPM_ASSERT(log->acked_lsn <= log->tail_lsn && log->dead == 0);
     if (lsn > log->acked_lsn)
         return rpmi_fail(RPM_E_RANGE,
                          "%" PRIu64 " lies beyond the acknowledged tail %" PRIu64
@@ -58,13 +67,13 @@ static int check_as_writer(struct rpm_log *log, uint64_t lsn)
     if (lsn == log->acked_lsn)
         return 0;
     if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES))
-        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
+        return no_record_there(log, lsn, log->acked_lsn);
     /* Below the base others wrote, and inside what they skipped an older frame may lie. */
     if (lsn < log->head.base_lsn)
         return check_by_walk(log, lsn);
     err = rpmi_log_judge(log, lsn, &frame, &verdict);
     if (err == 0 && (verdict != RPMI_FRAME_VALID || frame.epoch != log->epoch))
-        err = rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is not the start of a record", lsn);
+        err = no_record_there(log, lsn, log->acked_lsn);
     return err;
 }
 
@@ -85,6 +94,7 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
         (log->write_key != 0 && reply.value > log->tail_lsn))
         return rpmi_fail(RPM_E_PROTO, "the server says that log '%s' begins at %" PRIu64, log->name,
                          reply.value);
+    RPM_ASSERT(log->write_key == 0 || log->free_lsn <= log->tail_lsn);
     if (reply.value > log->free_lsn)
         log->free_lsn = reply.value;
     if (reply.value > log->head.trim_lsn)

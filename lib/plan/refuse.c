@@ -31,6 +31,16 @@ static const char *way_out(const struct rpm_facts *facts, enum rpm_level level)
     }
 }
 
+int rpmi_level_check(uint32_t level)
+{
+    if (level <= RPM_DURABLE)
+        return 0;
+    return rpmi_fail(RPM_E_INVAL,
+                     "level %u does not exist; the levels are %u (posted), %u (visible), "
+                     "%u (process) and %u (durable), and 0 takes the default",
+                     level, RPM_POSTED, RPM_VISIBLE, RPM_PROCESS, RPM_DURABLE);
+}
+
 /* "read, copy" of the methods in @bits, or "none". */
 static void list_methods(uint32_t bits, char *buffer, size_t bytes)
 {
@@ -58,13 +68,21 @@ static uint32_t legal_methods(const struct rpm_facts *facts, enum rpm_level leve
 static int refuse_insisted(const struct rpm_facts *facts, enum rpm_method insisted,
                            enum rpm_level level)
 {
+    uint32_t usable = legal_methods(facts, level) & facts->methods;
     char list[LIST_BYTES];
     const char *reason = "";
 
-    if (!rpm_legal(facts, insisted, level, &reason))
-        return rpmi_fail(RPM_E_NOCAP, "method %s does not reach %s here: %s; %s",
-                         rpm_method_name(insisted), rpm_level_name(level), reason,
-                         way_out(facts, level));
+    if (!rpm_legal(facts, insisted, level, &reason)) {
+        if (usable == 0)
+            return rpmi_fail(RPM_E_NOCAP, "method %s does not reach %s here: %s; %s",
+                             rpm_method_name(insisted), rpm_level_name(level), reason,
+                             way_out(facts, level));
+        list_methods(usable, list, sizeof(list));
+        return rpmi_fail(RPM_E_NOCAP,
+                         "method %s does not reach %s here: %s; leave the method open, or take one "
+                         "that does: %s",
+                         rpm_method_name(insisted), rpm_level_name(level), reason, list);
+    }
     list_methods(facts->methods, list, sizeof(list));
     return rpmi_fail(RPM_E_NOCAP, "this link cannot carry out method %s; it can: %s",
                      rpm_method_name(insisted), list);

@@ -7,6 +7,9 @@
 
 #include <librpm/plan.h>
 
+/* 0, or RPM_E_INVAL and a text that lists the levels. */
+int rpmi_level_check(uint32_t level);
+
 /* Set the thread's last error. Returns RPM_E_NOCAP. @level is not RPM_LEVEL_DEFAULT. */
 int rpmi_refuse(const struct rpm_facts *facts, enum rpm_method insisted, enum rpm_level level);
 

@@ -4,7 +4,7 @@
  * with non-temporal stores. Cached stores read each line first and leave the order of the
  * write-backs to the cache.
  *
- * From which length on is the copy's own choice, by CPU (region/cpu_x86.c). Published numbers for
+ * From which length on is the copy's own choice, by CPU (pmem/cpu_x86.c). Published numbers for
  * six threads: at 64 and 128 bytes cached stores that are written back give half as much again
  * (2.8 against 1.8, 5.0 against 3.6 GB/s), at 256 both the same (6.6 against 6.8), above that
  * non-temporal stores twice as much (Yang et al., FAST '20). So what is shorter is stored and

@@ -24,12 +24,13 @@
 #include "base/canary.h"
 #include "base/diag.h"
 #include "base/err.h"
-#include "pool/guard.h"
+#include "wire/guard.h"
 
 #include <inttypes.h>
 
 static uint64_t claim_word_offset(const struct rpmi_dirent *entry)
 {
+    RPM_ASSERT(entry->kind == RPM_KIND_LOG);
     return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, claim);
 }
 
@@ -40,6 +41,7 @@ static uint64_t since_word_offset(const struct rpmi_dirent *entry)
 
 static uint64_t slot_offset(const struct rpmi_dirent *entry, uint32_t slot)
 {
+    RPM_ASSERT(slot < RPMI_HEAD_SLOTS);
     return entry->offset + (uint64_t)slot * RPMI_HEAD_SLOT_STRIDE;
 }
 
@@ -52,6 +54,9 @@ static int head_store(struct rpmi_service *service, const struct rpmi_dirent *en
     uint64_t last = slot_offset(entry, rpmi_head_slot(head->turn, RPMI_HEAD_COPIES - 1));
     unsigned char bytes[RPMI_HEAD_BYTES];
 
+    RPM_ASSERT(first < last); /* one persist covers both copies */
+    RPM_ASSERT(head->log_id == entry->id);
+    RPM_ASSERT(head->capacity_bytes == entry->bytes - RPMI_LOG_HEADER_BYTES);
     rpmi_head_put(bytes, head);
     rpmi_mem_store(service->opts.pool, first, bytes, sizeof(bytes));
     if (!RPMI_CANARY(ONE_HEAD))
@@ -66,6 +71,8 @@ static int head_mend(struct rpmi_service *service, struct rpmi_object *log,
 {
     int err = 0;
 
+    RPM_ASSERT(!log->unsure); /* what the copy is made of is durable */
+    RPM_ASSERT(lacking != 0 && lacking < 1u << RPMI_HEAD_SLOTS);
     for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS && err == 0; slot++) {
         uint64_t at = slot_offset(&log->entry, slot);
         unsigned char bytes[RPMI_HEAD_BYTES];
@@ -114,6 +121,7 @@ static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
 {
     int err;
 
+    RPM_ASSERT(!log->unsure); /* the one before is durable: this one may be torn */
     head->turn += RPMI_CANARY(HEAD_IN_PLACE) ? 2 : 1;
     if (!rpmi_head_in_limits(head))
         return rpmi_fail(RPM_E_CORRUPT,
@@ -223,6 +231,8 @@ static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *e
     unsigned char word[sizeof(uint64_t)];
     int err;
 
+    RPM_ASSERT(epoch != 0);
+    RPM_ASSERT(claim_at / RPMI_LINE_BYTES == since_at / RPMI_LINE_BYTES);
     rpmi_store64(word, epoch);
     rpmi_mem_store(service->opts.pool, claim_at, word, sizeof(word));
     if ((call->flags & RPMI_CALL_RESUME) == 0)
@@ -247,10 +257,13 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     if (log->entry.kind != RPM_KIND_LOG)
         return rpmi_fail(RPM_E_DENIED, "only a log can be claimed");
     index = client->key[call->key].object;
+    RPM_ASSERT(index < RPMI_POOL_ENTRIES && log->keys > 0);
     if (resumes)
         err = may_resume(service, &log->entry, call);
     else if (log->writer != 0 && (call->flags & RPMI_CALL_TAKEOVER) == 0)
-        err = rpmi_fail(RPM_E_OWNED, "log '%s' is being written by client %u: wait, or take over",
+        err = rpmi_fail(RPM_E_OWNED,
+                        "log '%s' is being written by client %u: wait, or take it over "
+                        "(RPM_LOG_TAKEOVER, --takeover)",
                         log->entry.name, log->writer);
     if (err == 0)
         err = rpmi_key_room(client);
@@ -263,16 +276,19 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
         service->fenced++;
         log->writer = 0;
     }
+    RPM_ASSERT(log->writer == 0);
     err = raise_claim(service, &log->entry, call, epoch);
     if (err != 0)
         return err;
+    RPM_ASSERT(log->writer == 0); /* waiting for older writers lets no other claim in */
     err = rpmi_key_grant(service, client, index, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &reply->key);
     if (err != 0)
         return err;
+    RPM_ASSERT(client->key[reply->key].object == index);
     service->claims++;
     log->writer = client->id;
     log->epoch = epoch;
-    log->sealed = false;
+    log->sealed = false; /* until SEAL: records of this epoch do not count yet */
     reply->epoch = epoch;
     reply->offset = log->entry.offset;
     return 0;
@@ -286,8 +302,11 @@ static int keep(struct rpmi_service *service, const struct rpmi_dirent *entry,
     uint64_t bytes = head->base_lsn - head->trim_lsn;
     uint64_t at = head->trim_lsn % head->capacity_bytes;
     uint64_t first = bytes < head->capacity_bytes - at ? bytes : head->capacity_bytes - at;
-    int err = first == 0 ? 0 : rpmi_mem_persist(service->opts.pool, ring + at, first);
+    int err;
 
+    RPM_ASSERT(head->trim_lsn <= head->base_lsn && bytes <= head->capacity_bytes);
+    RPM_ASSERT(rpmi_is_aligned(at, RPMI_LINE_BYTES));
+    err = first == 0 ? 0 : rpmi_mem_persist(service->opts.pool, ring + at, first);
     if (err == 0 && bytes > first)
         err = rpmi_mem_persist(service->opts.pool, ring, bytes - first);
     return err;
@@ -311,6 +330,7 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
     uint32_t best = head_judge(service, log, found);
     int err;
 
+    RPM_ASSERT(log->writer != 0 && !log->sealed);
     head.turn = best < RPMI_HEAD_SLOTS ? found[best].head.turn : 0;
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
         if (found[i].wrong == NULL && found[i].head.trim_lsn > head.trim_lsn)
@@ -343,6 +363,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
         return err;
     if (log->entry.kind != RPM_KIND_LOG || log->writer != client->id || log->sealed)
         return rpmi_fail(RPM_E_DENIED, "only a fresh claim can be sealed");
+    RPM_ASSERT(log->epoch != 0);
     if ((call->flags & RPMI_CALL_REPAIR) != 0)
         return rebuild(service, log, call, reply);
     err = head_load(service, log, &head);

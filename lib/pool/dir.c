@@ -24,6 +24,7 @@
 
 static uint64_t slot_offset(const struct rpmi_service *service, uint32_t index)
 {
+    RPM_ASSERT(index < RPMI_POOL_ENTRIES); /* the DRAM area has no directory */
     return service->super.dir_offset + (uint64_t)index * RPMI_DIRENT_BYTES;
 }
 
@@ -184,9 +185,11 @@ int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes
         const struct rpmi_dirent *blocker = in_the_way(service, dram, at, bytes);
 
         if (blocker == NULL) {
+            RPM_ASSERT(at >= area_begin(service, dram) && rpmi_is_aligned(at, align));
             *offset = at;
             return 0;
         }
+        RPM_ASSERT(blocker->offset + blocker->bytes > at); /* each turn gets further */
         at = rpmi_align_up(blocker->offset + blocker->bytes, align);
     }
     return rpmi_fail(RPM_E_NOSPACE,
@@ -199,6 +202,7 @@ static int zero_part(struct rpmi_mem *mem, uint64_t offset, uint64_t bytes, bool
 {
     static const unsigned char zeros[ZERO_CHUNK];
 
+    RPM_ASSERT(bytes <= ZERO_PART); /* the others' accesses wait for so much */
     for (uint64_t at = 0; at < bytes; at += ZERO_CHUNK)
         rpmi_mem_store(mem, offset + at, zeros, bytes - at < ZERO_CHUNK ? bytes - at : ZERO_CHUNK);
     return durable ? rpmi_mem_persist(mem, offset, bytes) : 0;
@@ -209,6 +213,8 @@ static int zero_fill(struct rpmi_service *service, struct rpmi_mem *mem, uint64_
 {
     int err = 0;
 
+    RPM_ASSERT(rpmi_in_bounds(offset, bytes, mem->bytes));
+    RPM_ASSERT(rpmi_is_aligned(offset, RPMI_LINE_BYTES));
     for (uint64_t at = 0; at < bytes && err == 0; at += ZERO_PART) {
         if (at != 0 && service->opts.breathe != NULL)
             service->opts.breathe(service->opts.context);
@@ -224,6 +230,7 @@ static uint64_t log_default(const struct rpmi_service *service)
     uint64_t want = share < RPMI_LOG_DEFAULT_MAX ? share : RPMI_LOG_DEFAULT_MAX;
     uint64_t room = gap_max(service, false);
 
+    RPM_ASSERT(room <= service->opts.pool->bytes - service->super.data_offset);
     while (want + RPMI_LOG_HEADER_BYTES > room && want / 2 >= RPMI_LOG_DEFAULT_MIN)
         want /= 2;
     return rpmi_align_down(want, RPMI_PAGE_BYTES);
@@ -241,8 +248,10 @@ static int object_bytes(const struct rpmi_service *service, const struct rpmi_ca
     *bytes = call->bytes;
     if (call->object == RPM_KIND_LOG) {
         if (call->bytes < RPMI_LOG_CAPACITY_MIN || !rpmi_is_aligned(call->bytes, RPMI_PAGE_BYTES))
-            return rpmi_fail(RPM_E_INVAL, "a log's capacity is a multiple of %u bytes",
-                             RPMI_PAGE_BYTES);
+            return rpmi_fail(RPM_E_INVAL,
+                             "a log cannot have a capacity of %" PRIu64
+                             " bytes: at least %u, a multiple of %u",
+                             call->bytes, RPMI_LOG_CAPACITY_MIN, RPMI_PAGE_BYTES);
         *bytes = call->bytes + RPMI_LOG_HEADER_BYTES;
     }
     if ((call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS) &&
@@ -268,6 +277,7 @@ static int word_store(struct rpmi_service *service, uint32_t index, uint64_t at,
 {
     unsigned char word[sizeof(uint64_t)];
 
+    RPM_ASSERT(at < RPMI_DIRENT_BYTES && rpmi_is_aligned(at, sizeof(word)));
     at += slot_offset(service, index);
     rpmi_store64(word, value);
     rpmi_mem_store(service->opts.pool, at, word, sizeof(word));
@@ -277,7 +287,10 @@ static int word_store(struct rpmi_service *service, uint32_t index, uint64_t at,
 /* The entry counts no more. Without its checksum an old state word does not bring it back. */
 static int entry_free(struct rpmi_service *service, uint32_t index)
 {
-    int err = word_store(service, index, RPMI_DIRENT_STATE_2, rpmi_dirent_free());
+    int err;
+
+    RPM_ASSERT(service->objects[index].keys == 0);
+    err = word_store(service, index, RPMI_DIRENT_STATE_2, rpmi_dirent_free());
 
     if (err == 0)
         err = word_store(service, index, 0, rpmi_dirent_free());
@@ -304,9 +317,12 @@ static int entry_store(struct rpmi_service *service, uint32_t index,
     unsigned char slot[RPMI_DIRENT_BYTES];
     int err = entry_clear(service, index);
 
+    RPM_ASSERT(!service->objects[index].used);
+    RPM_ASSERT(entry->offset >= service->super.data_offset);
     if (err != 0)
         return err;
     rpmi_dirent_put(slot, entry);
+    RPM_ASSERT(rpmi_load64(slot) == rpmi_dirent_free()); /* its body first, then the state word */
     if (RPMI_CANARY(EARLY_STATE))
         rpmi_store64(slot, rpmi_dirent_used());
     rpmi_mem_store(pool, slot_offset(service, index), slot, sizeof(slot));
@@ -357,7 +373,9 @@ int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call)
         err = entry_store(service, (uint32_t)index, &entry);
     if (err != 0)
         return err;
+    RPM_ASSERT(!service->objects[index].used && service->objects[index].keys == 0);
     service->objects[index] = (struct rpmi_object){ .used = true, .entry = entry };
+    RPM_ASSERT(dram == ((uint32_t)index >= RPMI_POOL_ENTRIES));
     return index;
 }
 
@@ -366,6 +384,7 @@ int rpmi_dir_remove(struct rpmi_service *service, uint32_t index)
     struct rpmi_object *object = &service->objects[index];
 
     RPM_ASSERT(object->used && object->keys == 0);
+    RPM_ASSERT(object->writer == 0);
     if (!rpmi_object_volatile(object)) {
         int err = entry_free(service, index);
 

@@ -48,6 +48,9 @@ static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
     unsigned char word[sizeof(uint64_t)];
     int err;
 
+    RPM_ASSERT(magic != 0 && rpmi_load64(block) == 0); /* no pool before its last word */
+    RPM_ASSERT(rpmi_is_aligned(super->data_offset, RPMI_PAGE_BYTES));
+    RPM_ASSERT(super->data_offset < super->pool_bytes);
     rpmi_dirent_put_free(free_slot);
     for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
         rpmi_mem_store(pool, super->dir_offset + (uint64_t)i * RPMI_DIRENT_BYTES, free_slot,

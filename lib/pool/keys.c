@@ -17,6 +17,7 @@ struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_
     if (client == 0)
         return NULL;
     place = &service->clients[(client - 1) % service->clients_max];
+    RPM_ASSERT(place->id <= service->last_id);
     return place->id == client ? (struct rpmi_client *)place : NULL;
 }
 
@@ -36,6 +37,8 @@ int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
         place->id = service->last_id;
         memset(place->key, 0, sizeof(place->key));
         *client = place->id;
+        RPM_ASSERT(rpmi_client_find(service, *client) == place);
+        RPM_ASSERT_SLOW(rpmi_service_sound(service));
         return 0;
     }
     return rpmi_fail(RPM_E_LIMIT, "the server has %u clients, its maximum", service->clients_max);
@@ -66,6 +69,11 @@ int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uin
 
     if (i == 0)
         return rpmi_key_room(client);
+    RPM_ASSERT(client->id != 0);
+    RPM_ASSERT(object < RPMI_OBJECTS && service->objects[object].used);
+    /* One writer: the writer before was fenced. */
+    RPM_ASSERT(service->objects[object].entry.kind != RPM_KIND_LOG ||
+               (rights & RPMI_RIGHT_WRITE) == 0 || service->objects[object].writer == 0);
     client->key[i] = (struct rpmi_key){
         .object = (uint16_t)object,
         .state = RPMI_KEY_LIVE,
@@ -79,6 +87,7 @@ int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uin
 /* The claim that @client had on the log at index @log has ended. */
 static void fence_guarded(struct rpmi_client *client, uint32_t log)
 {
+    RPM_ASSERT(log < RPMI_POOL_ENTRIES);
     for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
         if (client->key[i].guard == log + 1)
             client->key[i].fenced = true;
@@ -97,6 +106,7 @@ int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, ui
     if ((entry->rights & rights) != rights)
         return rpmi_fail(RPM_E_DENIED, "key %u does not carry that right", key);
     *object = &service->objects[entry->object];
+    RPM_ASSERT((*object)->used && (*object)->keys > 0);
     return 0;
 }
 
@@ -110,6 +120,7 @@ void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uin
         RPM_ASSERT(object->keys > 0);
         object->keys--;
         if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0) {
+            RPM_ASSERT(object->writer == client->id);
             object->writer = 0;
             fence_guarded(client, entry->object);
         }
@@ -121,6 +132,8 @@ void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t obj
 {
     struct rpmi_client *holder = rpmi_client_find(service, client);
 
+    RPM_ASSERT(service->objects[object].entry.kind == RPM_KIND_LOG);
+    RPM_ASSERT(service->objects[object].writer == client);
     if (holder == NULL)
         return;
     for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++) {
@@ -129,6 +142,7 @@ void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t obj
         if (key->state != RPMI_KEY_LIVE || key->object != object ||
             (key->rights & RPMI_RIGHT_WRITE) == 0)
             continue;
+        RPM_ASSERT(service->objects[object].keys > 0);
         key->state = RPMI_KEY_REVOKED;
         service->objects[object].keys--;
     }
@@ -141,6 +155,9 @@ static uint32_t free_locks(struct rpmi_service *service, const struct rpmi_objec
     struct rpmi_mem *dram = service->opts.dram;
     uint32_t freed = 0;
 
+    RPM_ASSERT(client != 0); /* a word without an owner is free */
+    RPM_ASSERT(rpmi_is_aligned(table->entry.offset, sizeof(uint64_t)));
+    RPM_ASSERT(rpmi_in_bounds(table->entry.offset, table->entry.bytes, dram->bytes));
     for (uint64_t at = 0; at < table->entry.bytes; at += sizeof(uint64_t)) {
         uint64_t word;
 
@@ -167,6 +184,7 @@ uint32_t rpmi_service_detach(struct rpmi_service *service, uint32_t client)
         if (service->objects[i].used && service->objects[i].entry.kind == RPM_KIND_LOCKS)
             freed += free_locks(service, &service->objects[i], client);
     place->id = 0;
+    RPM_ASSERT_SLOW(rpmi_service_sound(service));
     return freed;
 }
 
@@ -191,6 +209,7 @@ int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uin
     if (entry->state == RPMI_KEY_REVOKED || (entry->fenced && rights != RPMI_RIGHT_READ))
         return RPM_E_FENCED;
     object = &service->objects[entry->object];
+    RPM_ASSERT(object->keys > 0); /* a live key is counted, so its object stays */
     if (!rpmi_in_bounds(offset, len, object->entry.bytes))
         return RPM_E_RANGE;
     /* A log's header belongs to the server alone. */
@@ -234,9 +253,14 @@ int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uin
         .guarded_bytes = object->entry.kind == RPM_KIND_LOG ? RPMI_LOG_HEADER_BYTES : 0,
         .rights = entry->fenced ? RPMI_RIGHT_READ : entry->rights,
     };
-    if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0)
+    RPM_ASSERT(object->used && object->keys > 0);
+    RPM_ASSERT(extent->bytes >= extent->guarded_bytes);
+    if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0) {
+        RPM_ASSERT(object->writer == client);
         extent->claim_header = object->entry.offset;
-    else if (entry->guard != 0)
+    } else if (entry->guard != 0) {
+        RPM_ASSERT(entry->fenced || service->objects[entry->guard - 1].writer == client);
         extent->claim_header = service->objects[entry->guard - 1].entry.offset;
+    }
     return 0;
 }

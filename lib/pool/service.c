@@ -44,6 +44,7 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
 
     RPM_ASSERT(opts->clients_max > 0 && opts->server_epoch != 0);
     RPM_ASSERT(opts->dram->bytes >= RPMI_SCRATCH_BYTES);
+    RPM_ASSERT(opts->pool != opts->dram);
     fresh = rpmi_alloc(sizeof(*fresh) + opts->clients_max * sizeof(fresh->clients[0]), 64);
     if (fresh == NULL)
         return RPM_E_NOMEM;
@@ -58,6 +59,7 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
         rpmi_free(fresh);
         return err;
     }
+    RPM_ASSERT_SLOW(rpmi_service_sound(fresh));
     *service = fresh;
     return 0;
 }
@@ -95,6 +97,7 @@ static int find_or_create(struct rpmi_service *service, const struct rpmi_call *
     }
     if (index < 0)
         return index;
+    RPM_ASSERT(service->objects[index].used);
     if (service->objects[index].entry.kind != call->object)
         return rpmi_fail(RPM_E_EXISTS, "'%s' is a %s, not a %s", call->name,
                          kind_name(service->objects[index].entry.kind), kind_name(call->object));
@@ -121,7 +124,9 @@ static int find_guard(struct rpmi_service *service, struct rpmi_client *client,
         return err;
     if (log->entry.kind != RPM_KIND_LOG)
         return rpmi_fail(RPM_E_DENIED, "key %u is that of no claim", call->key);
-    RPM_ASSERT(log->writer == client->id);
+    /* A live key to write to a log is the claim on it. */
+    RPM_ASSERT(log->writer == client->id && log->epoch != 0);
+    RPM_ASSERT(client->key[call->key].object < RPMI_POOL_ENTRIES);
     *guard = (uint16_t)(client->key[call->key].object + 1);
     return 0;
 }
@@ -154,8 +159,11 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
     err = rpmi_key_grant(service, client, (uint32_t)index, rights_of(call->object), &reply->key);
     if (err != 0)
         return err;
+    RPM_ASSERT(!client->key[reply->key].fenced);
     client->key[reply->key].guard = guard;
     object = &service->objects[index];
+    RPM_ASSERT(object->used && object->keys > 0);
+    RPM_ASSERT(object->entry.kind == call->object);
     reply->object = object->entry.kind;
     reply->bytes = user_bytes(&object->entry);
     reply->offset = object->entry.offset;
@@ -171,6 +179,7 @@ static int serve_close(struct rpmi_service *service, struct rpmi_client *client,
         client->key[call->key].state == RPMI_KEY_FREE)
         return rpmi_fail(RPM_E_DENIED, "no key %u was granted to this client", call->key);
     rpmi_key_drop(service, client, call->key);
+    RPM_ASSERT(client->key[call->key].state == RPMI_KEY_FREE);
     return 0;
 }
 
@@ -188,6 +197,7 @@ static int serve_remove(struct rpmi_service *service, const struct rpmi_call *ca
     object = &service->objects[index];
     if (object->keys != 0)
         return rpmi_fail(RPM_E_OWNED, "'%s' is open", call->name);
+    RPM_ASSERT(object->writer == 0); /* its claim would have a key */
     if (!rpmi_object_volatile(object) && service->opts.vacate != NULL)
         err =
             service->opts.vacate(service->opts.context, object->entry.offset, object->entry.bytes);
@@ -254,6 +264,8 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
     }
     if (reply->status != 0 && call->kind != RPMI_CALL_LIST)
         (void)snprintf(reply->text, sizeof(reply->text), "%s", rpm_last_error());
+    RPM_ASSERT(reply->status <= 0);
+    RPM_ASSERT_SLOW(rpmi_service_sound(service));
 }
 
 uint64_t rpmi_service_free_bytes(const struct rpmi_service *service)
@@ -268,6 +280,7 @@ uint64_t rpmi_service_free_bytes(const struct rpmi_service *service)
 
 void rpmi_service_counters(const struct rpmi_service *service, uint64_t *claims, uint64_t *fenced)
 {
+    RPM_ASSERT(service->fenced <= service->claims); /* each was granted a claim */
     *claims = service->claims;
     *fenced = service->fenced;
 }

@@ -22,8 +22,6 @@
 
 struct rpmi_service;
 
-enum rpmi_right { RPMI_RIGHT_READ = 1, RPMI_RIGHT_WRITE = 2, RPMI_RIGHT_ATOMIC = 4 };
-
 enum rpmi_area { RPMI_AREA_POOL = 0, RPMI_AREA_DRAM = 1 };
 
 /* Where an access of a client lands. */
@@ -40,7 +38,7 @@ struct rpmi_service_opts {
 
     /*
      * Make sure that no older direct writer of the log whose header is at @header_offset adds
-     * anything any more; the guard's claim word (pool/guard.h) was raised before. May block, for a
+     * anything any more; the guard's claim word (wire/guard.h) was raised before. May block, for a
      * bounded time. 0, or RPM_E_OWNED if it will not stop. NULL: keys are enough.
      */
     int (*quiesce)(void *context, uint64_t header_offset);

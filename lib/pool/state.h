@@ -62,6 +62,10 @@ static inline bool rpmi_object_volatile(const struct rpmi_object *object)
     return object->entry.kind == RPM_KIND_DRAM || object->entry.kind == RPM_KIND_LOCKS;
 }
 
+/* invariants.c: true, or an assertion fails. Takes time in proportion to all objects and keys:
+ * meant for RPM_ASSERT_SLOW. */
+bool rpmi_service_sound(const struct rpmi_service *service);
+
 /* keys.c */
 struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_t client);
 /* A key for an object. RPM_E_LIMIT: the client has too many. */

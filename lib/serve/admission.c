@@ -19,6 +19,7 @@
 
 int rpmi_admission_open(struct rpmi_admission *admission, uint32_t entries)
 {
+    RPM_ASSERT(entries > 0);
     *admission = (struct rpmi_admission){ .entries = entries };
     admission->entry = rpmi_alloc(entries * sizeof(admission->entry[0]), RPMI_LINE_BYTES);
     return admission->entry != NULL ? 0 : RPM_E_NOMEM;
@@ -49,6 +50,7 @@ static void add_to_counts(struct rpmi_admission *admission, const struct rpmi_or
 
         if (!entry->taken || !is_same_net(&entry->origin, origin))
             continue;
+        RPM_ASSERT(change > 0 || entry->same_net > 0);
         entry->same_net += (uint32_t)change;
         if (is_same_host(&entry->origin, origin))
             entry->same_host += (uint32_t)change;
@@ -74,6 +76,7 @@ void rpmi_admission_enter(struct rpmi_admission *admission, uint32_t at,
     fresh->same_net++;
     fresh->same_host++;
     fresh->taken = true;
+    RPM_ASSERT(fresh->same_net >= fresh->same_host && fresh->same_net <= admission->high);
 }
 
 void rpmi_admission_leave(struct rpmi_admission *admission, uint32_t at)
@@ -88,6 +91,7 @@ void rpmi_admission_leave(struct rpmi_admission *admission, uint32_t at)
     entry->taken = false;
     while (admission->high > 0 && !admission->entry[admission->high - 1].taken)
         admission->high--;
+    RPM_ASSERT(admission->high <= admission->entries);
 }
 
 /* Is @entry to be evicted rather than @other, for a connection from @origin? */
@@ -115,6 +119,7 @@ bool rpmi_admission_victim(const struct rpmi_admission *admission, const struct 
         if (entry->taken && (first == NULL || goes_first(entry, first, origin)))
             first = entry;
     }
+    RPM_ASSERT(first == NULL || first->same_host >= 1); /* it counts itself */
     if (first != NULL)
         *at = (uint32_t)(first - admission->entry);
     return first != NULL;

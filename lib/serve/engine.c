@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * engine.c: the engine's loop: pass after pass while there is something to do, then spin a little,
- * then sleep until an eventfd or a socket wakes it.
+ * then sleep until an eventfd or a socket wakes it. A pass carries out the waiting requests of all
+ * clients, fences (drains) their stores once, and then answers: the more clients, the fewer fences
+ * each.
+ *
+ * Invariant: stores made under the lock are visible to all CPUs before the engine releases it, so a
+ * claimer that waits for the lock sees every store of the writer it fences.
  *
  * Going to sleep: the engine sets engine_sleeps, orders that store against every client's (by a
  * membarrier), and looks for requests once more. A client stores its request, then reads
  * engine_sleeps. So either the engine sees the request, or the client sees it asleep and wakes it.
  *
- * Tests: tests/conform/transport_test.cpp, tests/unit/serve/ring_test.cpp
+ * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/ring_test.cpp
  */
 #include "serve/serve.h"
 
@@ -15,6 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mac.h"
+#include "serve/request.h"
 #include "transport/shm/membarrier.h"
 
 #include <sched.h>
@@ -23,6 +29,7 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 16
+#define LOCK_NAP_NS 20000u
 #define SPINS_AT_ONCE 64u /* looks between two at the clock */
 #define SPINS_EAGER 4096u /* looks before the first pause: a few microseconds */
 
@@ -31,50 +38,58 @@ static bool stopping(const struct rpm_server *server)
     return __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Not if every client is bound to the CPU that the engine is bound to: spinning would keep it. */
-static bool may_spin(const struct rpm_server *server, uint32_t cpu)
+static void engine_lock(struct rpm_server *server)
 {
-    uint32_t high = __atomic_load_n(&server->rings_high, __ATOMIC_ACQUIRE);
+    int err;
 
-    if (cpu == 0 || server->listeners_n != 0)
-        return true;
-    for (uint32_t i = 0; i < high; i++) {
-        const struct rpmi_serve_ring *ring = &server->rings[i];
+    while (__atomic_load_n(&server->wanted, __ATOMIC_ACQUIRE) != 0)
+        rpmi_clock_sleep_ns(LOCK_NAP_NS);
+    err = pthread_mutex_lock(&server->lock);
+    RPM_ASSERT(err == 0);
+}
 
-        if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == RPMI_RING_LIVE &&
-            __atomic_load_n(&ring->ring.head->cpu, __ATOMIC_RELAXED) != cpu)
-            return true;
-    }
-    return false;
+void rpmi_serve_pass(struct rpm_server *server)
+{
+    struct rpmi_batch batch;
+
+    rpmi_batch_begin(&batch);
+    engine_lock(server);
+    for (uint32_t i = 0; i < server->listeners_n; i++)
+        server->listeners[i]->ops->take(server->listeners[i], &batch);
+    rpmi_batch_fence(&batch);
+    rpmi_serve_unlock(server);
+    rpmi_batch_sync(server, &batch);
+    RPM_ASSERT(!batch.unfenced && batch.dirty_n == 0); /* the answers promise it */
+    for (uint32_t i = 0; i < server->listeners_n; i++)
+        server->listeners[i]->ops->answer(server->listeners[i], &batch);
 }
 
 static bool look(const struct rpm_server *server, uint32_t looks)
 {
     for (uint32_t i = 0; i < looks; i++)
-        if (rpmi_serve_ready(server))
+        if (rpmi_listeners_ready(server))
             return true;
     return false;
 }
 
 /* True: there is something to do. A look at memory costs little, a look at sockets is a system
  * call: an engine that repeats it keeps the CPU from the client, or the other server, that is about
- * to send. So with listeners the engine spins by the clock only, and yields between looks; where no
+ * to send. So with sockets the engine spins by the clock only, and yields between looks; where no
  * thread waits for the CPU, sched_yield() returns at once. */
 static bool spin(const struct rpm_server *server)
 {
-    bool listeners = server->listeners_n != 0;
     uint64_t until;
 
-    if (!listeners && look(server, SPINS_EAGER))
+    if (!server->looks_at_sockets && look(server, SPINS_EAGER))
         return true;
     until = rpmi_clock_ns() + RPMI_SPIN_NS;
     while (rpmi_clock_ns() < until && !stopping(server)) {
         for (uint32_t i = 0; i < SPINS_AT_ONCE; i++) {
-            if (rpmi_serve_ready(server))
+            if (rpmi_listeners_ready(server))
                 return true;
             rpmi_cpu_relax();
         }
-        if (listeners)
+        if (server->looks_at_sockets)
             (void)sched_yield();
     }
     return false;
@@ -86,12 +101,9 @@ static int sleep_till_notified(struct rpm_server *server)
     uint64_t count;
     int n = 0;
 
+    RPM_ASSERT(server->engine_runs == 1);
     __atomic_store_n(&server->liveness->engine_sleeps, 1, __ATOMIC_SEQ_CST);
-    /* The client of a ring that begins after this look learns of the ring later, so it finds the
-     * engine asleep. */
-    if (__atomic_load_n(&server->rings_high, __ATOMIC_SEQ_CST) != 0)
-        (void)rpmi_membarrier_all();
-    if (!rpmi_listeners_arm(server) && !rpmi_serve_ready(server) && !stopping(server))
+    if (!rpmi_listeners_arm(server) && !rpmi_listeners_ready(server) && !stopping(server))
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
     __atomic_store_n(&server->liveness->engine_sleeps, 0, __ATOMIC_RELAXED);
     if (n < 0 && errno != EINTR)
@@ -121,7 +133,7 @@ int rpm_server_engine(struct rpm_server *server)
     __atomic_store_n(&server->liveness->engine_cpu, cpu, __ATOMIC_RELAXED);
     set_running(server, true);
     while (err == 0 && !stopping(server)) {
-        if (rpmi_serve_ready(server) || (may_spin(server, cpu) && spin(server)))
+        if (rpmi_listeners_ready(server) || (rpmi_listeners_may_spin(server, cpu) && spin(server)))
             rpmi_serve_pass(server);
         else if (!stopping(server))
             err = sleep_till_notified(server);

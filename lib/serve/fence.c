@@ -17,18 +17,15 @@
  */
 #include "serve/serve.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/diag.h"
 #include "base/err.h"
-#include "pool/guard.h"
 #include "transport/shm/membarrier.h"
+#include "wire/guard.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 1000000u
@@ -53,6 +50,7 @@ static bool holder_is_dead(const struct wait *wait, uint32_t slot)
         .l_len = 1,
     };
 
+    RPM_ASSERT(slot < RPMI_GUARD_SLOTS);
     if (fcntl(wait->server->guard_fd, F_OFD_SETLK, &lock) != 0)
         return false;
     lock.l_type = F_UNLCK;
@@ -72,30 +70,6 @@ static bool slot_is_quiet(const struct wait *wait, uint32_t slot)
     return true;
 }
 
-/* Kill the direct client that holds the slot, if it is connected and not this very process. */
-static bool kill_holder(const struct wait *wait, uint32_t slot)
-{
-    struct rpm_server *server = wait->server;
-
-    for (uint32_t i = 0; i < server->sessions_max; i++) {
-        struct rpmi_shm_session *session = &server->sessions[i];
-
-        if (session->sock < 0 || session->pidfd < 0 || session->pid == getpid())
-            continue;
-        for (uint32_t k = 0; k < RPMI_KEYS_MAX; k++) {
-            const struct rpmi_shm_claim *claim = &session->claim[k];
-
-            if (claim->header_offset != wait->header_offset ||
-                claim->epoch % RPMI_GUARD_SLOTS != slot)
-                continue;
-            rpmi_diag(RPM_DIAG_WARNING, "killing process %d: fenced, and does not stop writing",
-                      (int)session->pid);
-            return syscall(SYS_pidfd_send_signal, session->pidfd, SIGKILL, NULL, 0) == 0;
-        }
-    }
-    return false;
-}
-
 static void nap(struct wait *wait, uint64_t ns)
 {
     rpmi_serve_unlock(wait->server);
@@ -107,7 +81,7 @@ static void nap(struct wait *wait, uint64_t ns)
 static bool give_up(struct wait *wait, uint32_t slot)
 {
     if ((wait->server->flags & RPM_SERVER_FENCE_KILL) == 0 || wait->killed ||
-        !kill_holder(wait, slot))
+        !rpmi_listeners_kill_writer(wait->server, wait->header_offset, slot))
         return true;
     wait->killed = true;
     wait->deadline_ns = rpmi_clock_ns() + wait->server->fence_ns;
@@ -177,14 +151,13 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
         .ordered = rpmi_membarrier_all(),
     };
     uint64_t epoch = le64toh(__atomic_load_n(&wait.guard->claim, __ATOMIC_RELAXED));
-    int err = 0;
+    int err;
 
-    for (uint32_t i = 0; i < server->listeners_n && err == 0; i++)
-        if (server->listeners[i]->ops->quiesce != NULL)
-            err = server->listeners[i]->ops->quiesce(server->listeners[i], header_offset);
+    RPM_ASSERT(header_offset != 0 && rpmi_is_aligned(header_offset, RPMI_PAGE_BYTES));
+    RPM_ASSERT(rpmi_in_bounds(header_offset, RPMI_LOG_HEADER_BYTES, server->pool.mem.bytes));
+    err = rpmi_listeners_quiesce(server, header_offset);
     if (err == 0)
         err = wait_for_all(&wait);
-
     if (err != 0)
         return err;
     if (!holder_is_dead(&wait, (uint32_t)(epoch % RPMI_GUARD_SLOTS)))
@@ -204,6 +177,7 @@ static bool is_leased(const struct rpm_server *server, uint64_t offset, uint64_t
         .l_len = (off_t)bytes,
     };
 
+    RPM_ASSERT(bytes != 0); /* to the kernel 0 bytes are all that follow */
     return fcntl(server->guard_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.h: one address besides shm: that a server listens at, and how requests arrive there.
- * Clients behind a listener come from any machine: they authenticate (wire/handshake.h), hold keys,
- * and share no memory with the server.
+ * listener.h: one address that a server listens at, and how requests arrive there. Clients of tcp:,
+ * unix: and verbs: authenticate (wire/handshake.h) and share no memory with the server; clients of
+ * shm: run on its machine and share memory with it.
  *
  * The control thread makes the handshake, serves calls and ends sessions; the engine carries out
  * requests. The two hand calls and replies to each other in struct rpmi_session.
@@ -23,6 +23,7 @@ struct rpmi_listener;
 
 struct rpmi_listener_ops {
     const char *scheme;
+    bool in_memory; /* ready() looks at memory only; false: it may make a system call */
 
     /* Listen. Owns nothing on failure. RPM_E_INVAL, RPM_E_OWNED, RPM_E_NOCAP, RPM_E_DENIED,
      * RPM_E_NOMEM, RPM_E_IO. The pool is not formatted yet: open does not read its bytes.
@@ -34,8 +35,14 @@ struct rpmi_listener_ops {
      * Returns after how many milliseconds the next turn must come at the latest, -1: no limit. */
     int (*turn)(struct rpmi_listener *listener);
 
+    /* Control thread, after its last turn: tell clients that wait for the server. NULL: no need. */
+    void (*hang_up)(struct rpmi_listener *listener);
+
     /* Engine: is there something to take? Cheap, never blocks. */
     bool (*ready)(struct rpmi_listener *listener);
+
+    /* Engine, bound to @cpu: is there a client that is not bound to the same CPU? NULL: yes. */
+    bool (*may_spin)(struct rpmi_listener *listener, uint32_t cpu);
 
     /* Engine, about to sleep on engine_fd: arrange that it becomes readable when there is something
      * to take. True: there is something already. NULL: it always becomes readable. */
@@ -51,6 +58,10 @@ struct rpmi_listener_ops {
      * may land after this. RPM_E_OWNED: one may. NULL: every write is judged when it lands. */
     int (*quiesce)(struct rpmi_listener *listener, uint64_t header_offset);
 
+    /* Control thread, under the lock: kill the process that holds the guard slot @slot of the log
+     * there (wire/guard.h). False: none of this listener's clients does. NULL: none can. */
+    bool (*kill_writer)(struct rpmi_listener *listener, uint64_t header_offset, uint32_t slot);
+
     /* Disconnect every client and stop listening. Neither loop runs any more. */
     void (*close)(struct rpmi_listener *listener);
 };
@@ -65,6 +76,11 @@ struct rpmi_listener {
     char url[RPMI_URL_BYTES_MAX]; /* where clients find it; filled in by open */
     struct rpm_facts facts;       /* what clients here are told; filled in by open */
 };
+
+extern const struct rpmi_listener_ops rpmi_shm_listener;
+extern const struct rpmi_listener_ops rpmi_tcp_listener;
+extern const struct rpmi_listener_ops rpmi_unix_listener;
+extern const struct rpmi_listener_ops rpmi_verbs_listener;
 
 /* A call on its way from the engine, which receives it, to the control thread, and back. */
 enum rpmi_session_call { RPMI_SESSION_IDLE = 0, RPMI_SESSION_ASKED = 1, RPMI_SESSION_ANSWERED = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listeners.c: the addresses a server listens at: at most one shm: name, and listeners. The list of
- * kinds of listeners is here; a new kind is one line.
+ * listeners.c: the addresses that a server listens at, in the order in which it tells them to its
+ * owner: shm: first. The list of kinds of listeners is here; a new kind is one line.
  *
  * Tests: tests/unit/serve/listeners_test.cpp
  */
@@ -17,11 +17,8 @@
 
 #define BLANKS " \t\n"
 
-extern const struct rpmi_listener_ops rpmi_tcp_listener;
-extern const struct rpmi_listener_ops rpmi_unix_listener;
-extern const struct rpmi_listener_ops rpmi_verbs_listener;
-
 static const struct rpmi_listener_ops *const kinds[] = {
+    &rpmi_shm_listener,
     &rpmi_tcp_listener,
     &rpmi_unix_listener,
     &rpmi_verbs_listener,
@@ -35,13 +32,25 @@ static const struct rpmi_listener_ops *find_kind(const char *scheme)
     return NULL;
 }
 
-static int watch(int epoll_fd, int fd, uint64_t tag)
+static int watch(int epoll_fd, int fd)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.u64 = tag };
+    struct epoll_event event = { .events = EPOLLIN };
 
     if (fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
         return 0;
     return rpmi_fail(RPM_E_IO, "cannot watch a listener: %s", strerror(errno));
+}
+
+static void add(struct rpm_server *server, struct rpmi_listener *listener)
+{
+    uint32_t at = listener->ops == &rpmi_shm_listener ? 0 : server->listeners_n;
+
+    memmove(&server->listeners[at + 1], &server->listeners[at],
+            (server->listeners_n - at) * sizeof(server->listeners[0]));
+    server->listeners[at] = listener;
+    server->listeners_n++;
+    if (!listener->ops->in_memory)
+        server->looks_at_sockets = true;
 }
 
 static int open_listener(struct rpm_server *server, const struct rpmi_url *url)
@@ -59,13 +68,13 @@ static int open_listener(struct rpm_server *server, const struct rpmi_url *url)
     if (err != 0)
         return err;
     RPM_ASSERT(listener != NULL);
+    RPM_ASSERT(listener->url[0] != '\0' && listener->control_fd >= 0);
     listener->ops = ops;
     listener->server = server;
-    server->listeners[server->listeners_n] = listener;
-    err = watch(server->epoll_fd, listener->control_fd, RPMI_TAG_LISTENERS + server->listeners_n);
-    server->listeners_n++;
+    add(server, listener);
+    err = watch(server->epoll_fd, listener->control_fd);
     if (err == 0)
-        err = watch(server->engine_epoll_fd, listener->engine_fd, RPMI_TAG_LISTENERS);
+        err = watch(server->engine_epoll_fd, listener->engine_fd);
     return err;
 }
 
@@ -74,10 +83,7 @@ static int open_address(struct rpm_server *server, const char *text)
     struct rpmi_url url;
     int err = rpmi_url_parse(text, &url);
 
-    if (err != 0)
-        return err;
-    return strcmp(url.scheme, "shm") == 0 ? rpmi_serve_listen(server, &url)
-                                          : open_listener(server, &url);
+    return err != 0 ? err : open_listener(server, &url);
 }
 
 int rpmi_listeners_open(struct rpm_server *server, const char *list)
@@ -106,24 +112,22 @@ int rpm_server_url(const struct rpm_server *server, uint32_t index, char *url, s
 {
     rpmi_begin();
 
-    bool shm = server->name.listen_fd >= 0;
     int len;
 
-    if (index >= server->listeners_n + (shm ? 1 : 0))
-        return rpmi_fail(RPM_E_RANGE, "the server listens at %u addresses",
-                         server->listeners_n + (shm ? 1 : 0));
-    if (shm && index == 0)
-        len = snprintf(url, bytes, "shm:%s", server->name.path);
-    else
-        len = snprintf(url, bytes, "%s", server->listeners[index - (shm ? 1 : 0)]->url);
+    if (index >= server->listeners_n)
+        return rpmi_fail(RPM_E_RANGE, "the server listens at %u addresses: there is no index %u",
+                         server->listeners_n, index);
+    len = snprintf(url, bytes, "%s", server->listeners[index]->url);
     if (len < 0 || (size_t)len >= bytes)
         return rpmi_fail(RPM_E_TOOBIG, "no room for an address in %zu bytes", bytes);
     return 0;
 }
 
-/* Milliseconds until some listener wants a turn, at most @wait_ms. */
-int rpmi_listeners_turn(struct rpm_server *server, int wait_ms)
+/* Milliseconds until a listener's next turn must come, -1: no limit. */
+int rpmi_listeners_turn(struct rpm_server *server)
 {
+    int wait_ms = -1;
+
     for (uint32_t i = 0; i < server->listeners_n; i++) {
         int wanted = server->listeners[i]->ops->turn(server->listeners[i]);
 
@@ -131,6 +135,46 @@ int rpmi_listeners_turn(struct rpm_server *server, int wait_ms)
             wait_ms = wanted;
     }
     return wait_ms;
+}
+
+void rpmi_listeners_hang_up(struct rpm_server *server)
+{
+    for (uint32_t i = 0; i < server->listeners_n; i++)
+        if (server->listeners[i]->ops->hang_up != NULL)
+            server->listeners[i]->ops->hang_up(server->listeners[i]);
+}
+
+int rpmi_listeners_quiesce(struct rpm_server *server, uint64_t header_offset)
+{
+    int err = 0;
+
+    for (uint32_t i = 0; i < server->listeners_n && err == 0; i++)
+        if (server->listeners[i]->ops->quiesce != NULL)
+            err = server->listeners[i]->ops->quiesce(server->listeners[i], header_offset);
+    return err;
+}
+
+bool rpmi_listeners_kill_writer(struct rpm_server *server, uint64_t header_offset, uint32_t slot)
+{
+    for (uint32_t i = 0; i < server->listeners_n; i++) {
+        struct rpmi_listener *listener = server->listeners[i];
+
+        if (listener->ops->kill_writer != NULL &&
+            listener->ops->kill_writer(listener, header_offset, slot))
+            return true;
+    }
+    return false;
+}
+
+bool rpmi_listeners_may_spin(const struct rpm_server *server, uint32_t cpu)
+{
+    for (uint32_t i = 0; i < server->listeners_n && cpu != 0; i++) {
+        struct rpmi_listener *listener = server->listeners[i];
+
+        if (listener->ops->may_spin == NULL || listener->ops->may_spin(listener, cpu))
+            return true;
+    }
+    return cpu == 0;
 }
 
 bool rpmi_listeners_ready(const struct rpm_server *server)

@@ -10,13 +10,15 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "region/cpu_copy.h"
+#include "pmem/cpu_copy.h"
 #include "serve/serve.h"
 
 #include <string.h>
 
 static unsigned char *place(struct rpm_server *server, const struct rpmi_span *span)
 {
+    RPM_ASSERT_SLOW(span->offset <= (span->area == RPMI_AREA_POOL ? server->pool.mem.bytes
+                                                                  : server->dram.mem.bytes));
     return (span->area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span->offset;
 }
 
@@ -46,6 +48,7 @@ static void add_dirty(struct rpmi_batch *batch, uint64_t offset, uint64_t len)
     };
     uint32_t nearest = 0;
 
+    RPM_ASSERT(add.first < add.end && batch->dirty_n <= RPMI_DIRTY_MAX);
     for (uint32_t i = 0; i < batch->dirty_n; i++) {
         struct rpmi_dirty *have = &batch->dirty[i];
 
@@ -146,6 +149,7 @@ static int do_read(struct rpm_server *server, uint32_t client, const struct rpmi
 
     if (err != 0)
         return err;
+    RPM_ASSERT(rpmi_in_bounds(part->from, part->len, op->len));
     span.offset += part->from;
     rpmi_request_load(server, &span, (unsigned char *)op->into + part->from, part->len);
     return 0;
@@ -160,6 +164,7 @@ static int do_persist(struct rpm_server *server, uint32_t client, const struct r
 
     if (err != 0)
         return err;
+    RPM_ASSERT(rpmi_in_bounds(part->from, part->len, op->len));
     span.offset += part->from;
     make_durable(server, batch, &span, part->len);
     return 0;
@@ -225,12 +230,15 @@ void rpmi_batch_fence(struct rpmi_batch *batch)
 
 void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch)
 {
+    RPM_ASSERT(!batch->unfenced); /* msync of stores that are visible */
     for (uint32_t i = 0; i < batch->dirty_n; i++) {
         uint64_t end = batch->dirty[i].end < server->pool.mem.bytes ? batch->dirty[i].end
                                                                     : server->pool.mem.bytes;
-        int err =
-            rpmi_mem_persist(&server->pool.mem, batch->dirty[i].first, end - batch->dirty[i].first);
+        int err;
 
+        RPM_ASSERT(batch->dirty[i].first < end);
+        err =
+            rpmi_mem_persist(&server->pool.mem, batch->dirty[i].first, end - batch->dirty[i].first);
         if (err != 0)
             batch->msync_status = err;
     }

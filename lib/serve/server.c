@@ -110,9 +110,9 @@ static int open_service(struct rpm_server *server, const struct rpm_server_opts 
     return err != 0 ? err : rpmi_service_open(&wanted, &server->service);
 }
 
-static int watch(int epoll_fd, int fd, uint64_t tag)
+static int watch(int epoll_fd, int fd)
 {
-    struct epoll_event event = { .events = EPOLLIN, .data.u64 = tag };
+    struct epoll_event event = { .events = EPOLLIN };
 
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
         return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
@@ -133,11 +133,11 @@ static int open_events(struct rpm_server *server)
     if (server->stop_fd < 0 || server->kick_fd < 0 || server->epoll_fd < 0 ||
         server->engine_epoll_fd < 0 || server->guard_fd < 0)
         return rpmi_fail(RPM_E_IO, "cannot open the server's descriptors: %s", strerror(errno));
-    err = watch(server->epoll_fd, server->stop_fd, RPMI_TAG_STOP);
+    err = watch(server->epoll_fd, server->stop_fd);
     if (err == 0)
-        err = watch(server->engine_epoll_fd, server->stop_fd, RPMI_TAG_STOP);
+        err = watch(server->engine_epoll_fd, server->stop_fd);
     if (err == 0)
-        err = watch(server->engine_epoll_fd, server->kick_fd, RPMI_TAG_KICK);
+        err = watch(server->engine_epoll_fd, server->kick_fd);
     if (err == 0)
         err = rpmi_liveness_open(&server->liveness, &server->liveness_fd);
     if (err == 0)
@@ -161,28 +161,12 @@ static void settle_facts(struct rpm_server *server)
 
 static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
 {
-    uint32_t sessions = opts->clients_max + RPMI_ADMISSION_SPARE;
     struct rpm_server *server = rpmi_alloc(sizeof(*server), RPMI_LINE_BYTES);
 
     if (server == NULL)
         return NULL;
-    server->sessions = rpmi_alloc(sessions * sizeof(server->sessions[0]), RPMI_LINE_BYTES);
-    server->rings = rpmi_alloc(sessions * sizeof(server->rings[0]), RPMI_LINE_BYTES);
-    server->takes = rpmi_alloc(sessions * sizeof(server->takes[0]), RPMI_LINE_BYTES);
-    if (server->sessions == NULL || server->rings == NULL || server->takes == NULL ||
-        rpmi_admission_open(&server->admission, sessions) != 0) {
-        rpmi_free(server->takes);
-        rpmi_free(server->sessions);
-        rpmi_free(server->rings);
-        rpmi_free(server);
-        return NULL;
-    }
-    server->sessions_max = sessions;
-    server->rings_max = sessions;
-    for (uint32_t i = 0; i < sessions; i++)
-        server->sessions[i].sock = -1;
-    server->name.listen_fd = server->name.lock_fd = server->guard_fd = server->stop_fd = -1;
-    server->kick_fd = server->epoll_fd = server->engine_epoll_fd = server->liveness_fd = -1;
+    server->guard_fd = server->stop_fd = server->kick_fd = server->epoll_fd = -1;
+    server->engine_epoll_fd = server->liveness_fd = -1;
     server->flags = opts->flags;
     server->clients_max = opts->clients_max;
     server->socket_mode = opts->socket_mode;
@@ -316,25 +300,13 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static void close_sessions(struct rpm_server *server)
-{
-    for (uint32_t i = 0; i < server->sessions_max; i++)
-        if (server->sessions[i].sock >= 0)
-            rpmi_serve_drop(server, &server->sessions[i]);
-    for (uint32_t i = 0; i < server->rings_max; i++)
-        if (server->rings[i].state == RPMI_RING_CLOSED)
-            rpmi_serve_ring_retire(&server->rings[i]);
-}
-
 void rpm_server_close(struct rpm_server **server)
 {
     struct rpm_server *old = *server;
 
     if (old == NULL)
         return;
-    rpmi_sock_name_drop(&old->name);
     rpmi_listeners_close(old);
-    close_sessions(old);
     if (old->service != NULL && rpmi_mem_persist(&old->pool.mem, 0, old->pool.mem.bytes) != 0)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",
                   rpm_last_error());
@@ -349,10 +321,6 @@ void rpm_server_close(struct rpm_server **server)
     rpmi_media_close(&old->pool);
     (void)pthread_mutex_destroy(&old->lock);
     memset(old->secret, 0, sizeof(old->secret));
-    rpmi_admission_close(&old->admission);
-    rpmi_free(old->sessions);
-    rpmi_free(old->rings);
-    rpmi_free(old->takes);
     rpmi_free(old);
     *server = NULL;
 }

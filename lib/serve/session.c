@@ -53,6 +53,7 @@ int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *sess
         rpmi_session_refuse(listener, err, accepted);
         return err;
     }
+    RPM_ASSERT(session->client != 0);
     session->keys = 0;
     *accepted = (struct rpmi_accept){
         .version = RPMI_PROTOCOL_VERSION,
@@ -79,10 +80,14 @@ bool rpmi_session_serve(struct rpmi_listener *listener, struct rpmi_session *ses
     rpmi_serve_lock(server);
     rpmi_service_call(server->service, session->client, call, reply);
     rpmi_serve_unlock(server);
-    if (reply->status == 0 && (call->kind == RPMI_CALL_OPEN || call->kind == RPMI_CALL_CLAIM))
+    if (reply->status == 0 && (call->kind == RPMI_CALL_OPEN || call->kind == RPMI_CALL_CLAIM)) {
+        RPM_ASSERT(reply->key != RPMI_KEY_SCRATCH && reply->key < RPMI_KEYS_MAX);
         session->keys++;
-    else if (reply->status == 0 && call->kind == RPMI_CALL_CLOSE)
+    } else if (reply->status == 0 && call->kind == RPMI_CALL_CLOSE) {
+        RPM_ASSERT(session->keys > 0);
         session->keys--;
+    }
+    RPM_ASSERT(session->keys < RPMI_KEYS_MAX);
     rpmi_count(&server->stats.calls, 1);
     return true;
 }

@@ -63,6 +63,8 @@ static int may(void *context, const struct rpmi_step *step)
 
 static struct rpmi_op op_of(const struct serve_walk *walk, const struct rpmi_step *step)
 {
+    /* Judged, and by a copy that its client cannot change any more. */
+    RPM_ASSERT(step->kind >= RPMI_STEP_READ && step->kind <= RPMI_STEP_FAA);
     return (struct rpmi_op){
         .kind = kinds[step->kind].op,
         .flags = walk->durable ? step->flags & (RPMI_OP_DURABLE | RPMI_OP_CACHED) : 0,
@@ -126,6 +128,7 @@ int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct 
     struct serve_walk walk;
     struct rpmi_stepper stepper = { &walk, server->steps, may, act };
 
+    RPM_ASSERT(client != 0);
     walk.server = server;
     walk.client = client;
     walk.durable = (op->flags & RPMI_OP_DURABLE) != 0;

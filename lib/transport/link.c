@@ -111,10 +111,12 @@ int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct r
     err = rpmi_url_parse(text, &url);
     if (err != 0)
         return err;
-    ops = rpmi_registry_find(url.scheme);
-    if (ops == NULL)
+    err = rpmi_registry_find(url.scheme, &ops);
+    if (err == RPM_E_INVAL)
         return rpmi_fail(RPM_E_INVAL, "%s: no transport \"%s\" (shm, tcp, unix, verbs, sim)", text,
                          url.scheme);
+    if (err != 0)
+        return err;
     names = rpmi_url_get(&url, "wrap", NULL);
     if (names != NULL && (err = chain_parse(names, &chain)) != 0)
         return err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * registry.c: the list of providers and the list of wrappers. A new one is one line here.
+ * registry.c: the list of providers and the list of wrappers. A new one is one line here. The
+ * device model alone is not in the list: it is in another library, see sim_library.h.
  *
  * Invariant: a table handed out is complete: no op in it is NULL.
  *
@@ -8,19 +9,21 @@
  */
 #include "transport/registry.h"
 #include "base/assert.h"
+#include "transport/sim_library.h"
 
 #include <pthread.h>
 #include <string.h>
 
-extern const struct rpmi_transport_ops rpmi_sim_transport;
 extern const struct rpmi_transport_ops rpmi_shm_transport;
 extern const struct rpmi_transport_ops rpmi_tcp_transport;
 extern const struct rpmi_transport_ops rpmi_unix_transport;
 extern const struct rpmi_transport_ops rpmi_verbs_transport;
 
 static const struct rpmi_transport_ops *const providers[] = {
-    &rpmi_sim_transport,  &rpmi_shm_transport,   &rpmi_tcp_transport,
-    &rpmi_unix_transport, &rpmi_verbs_transport,
+    &rpmi_shm_transport,
+    &rpmi_tcp_transport,
+    &rpmi_unix_transport,
+    &rpmi_verbs_transport,
 };
 
 static const struct rpmi_wrapper *const wrappers[] = {
@@ -50,16 +53,21 @@ static void make_tables(void)
     }
 }
 
-const struct rpmi_transport_ops *rpmi_registry_find(const char *scheme)
+int rpmi_registry_find(const char *scheme, const struct rpmi_transport_ops **ops)
 {
     int err = pthread_once(&tables_once, make_tables);
 
     RPM_ASSERT(err == 0);
-    RPM_ASSERT(scheme != NULL);
-    for (int i = 0; i < PROVIDERS; i++)
-        if (strcmp(table[i]->scheme, scheme) == 0)
-            return table[i];
-    return NULL;
+    RPM_ASSERT(scheme != NULL && ops != NULL);
+    if (strcmp(scheme, "sim") == 0)
+        return rpmi_sim_library(ops);
+    for (int i = 0; i < PROVIDERS; i++) {
+        if (strcmp(table[i]->scheme, scheme) == 0) {
+            *ops = table[i];
+            return 0;
+        }
+    }
+    return RPM_E_INVAL;
 }
 
 const struct rpmi_wrapper *rpmi_registry_wrapper(const char *name, size_t len)

@@ -11,8 +11,11 @@
 
 #include <stddef.h>
 
-/* The complete table of a provider, or NULL for an unknown scheme. Static. */
-const struct rpmi_transport_ops *rpmi_registry_find(const char *scheme);
+/*
+ * The complete table of a provider. @ops is set only on 0, and static. RPM_E_INVAL: no provider has
+ * that scheme; the caller sets the text. RPM_E_NOCAP: librpm-sim is not there or does not fit.
+ */
+int rpmi_registry_find(const char *scheme, const struct rpmi_transport_ops **ops);
 
 /* A wrapper by the first @len bytes of @name, or NULL. Static. */
 const struct rpmi_wrapper *rpmi_registry_wrapper(const char *name, size_t len);

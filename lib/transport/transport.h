@@ -30,19 +30,19 @@ enum rpmi_link_flag {
      * borrowed only until then. Without this flag body and into must lie in staging memory and stay
      * untouched until the completion.
      */
-    RPMI_LINK_PLACES_ON_POST = 1,
+    RPMI_LINK_COMPLETES_ON_POST = 1,
     RPMI_LINK_STEPS = 2, /* it takes STEPS: the server carries a list out in one go */
     RPMI_LINK_COUNTS = 4 /* it counts messages and bytes itself; else its user counts ops */
 };
 
 /*
  * A fast path for WRITE ... WRITE, DRAIN to one key, and for a lone READ or CAS, on a link that
- * places on post: a few nanoseconds each, because what holds for all of them is checked once.
+ * completes on post: a few nanoseconds each, because what holds for all of them is checked once.
  * Between enter() and leave() the caller uses the link for nothing else. Offsets count from the
  * start of the key's object and, with lengths, stay within what was entered: that is asserted.
  * Bodies are borrowed until return.
  */
-struct rpmi_lane {
+struct rpmi_fast_path {
     /* May [0, @bytes) of the key's object be written to, from its header on? 0, and leave() must
      * follow; else nothing has happened, and post() says why. @alone: one short write is to come,
      * and what matters is how soon it drains. @cached: see RPMI_OP_CACHED. */
@@ -83,7 +83,7 @@ struct rpmi_transport_ops {
     int (*reconnect)(struct rpmi_link *link, uint64_t deadline_ns);
 
     /* Queue @n ops in order. Returns how many were taken, 0..n (0: full, poll first), or -errno:
-     * then none was, or (PLACES_ON_POST) the first failed op's status. Never blocks. */
+     * then none was, or (COMPLETES_ON_POST) the first failed op's status. Never blocks. */
     int (*post)(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
 
     /* Reap up to @n completions. Returns the count, 0 when idle, RPM_E_LOST once the link is lost
@@ -130,11 +130,11 @@ struct rpmi_transport_ops {
 /* Embedded first in every provider's own struct; filled in by connect. */
 struct rpmi_link {
     const struct rpmi_transport_ops *ops;
-    struct rpm_facts facts;       /* exchanged at connect, methods included */
-    uint32_t flags;               /* enum rpmi_link_flag */
-    const struct rpmi_lane *lane; /* NULL: there is none, use post(); wrappers have none */
-    uint32_t depth;               /* ops outstanding at most */
-    uint32_t client;              /* our id at the server */
+    struct rpm_facts facts;                 /* exchanged at connect, methods included */
+    uint32_t flags;                         /* enum rpmi_link_flag */
+    const struct rpmi_fast_path *fast_path; /* NULL: use post(); wrappers have none */
+    uint32_t depth;                         /* ops outstanding at most */
+    uint32_t client;                        /* our id at the server */
     uint32_t server_epoch;
     int lost;                    /* 0, or why the link is lost */
     struct rpm_conn_stats stats; /* kept by the link's user; by the link: sleeps and, with

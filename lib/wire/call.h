@@ -15,6 +15,9 @@
 #define RPMI_REPLY_BYTES 320u
 #define RPMI_REPLY_TEXT_BYTES 160u
 
+/* What a key allows; bits, also in a grant (message.h). */
+enum rpmi_right { RPMI_RIGHT_READ = 1, RPMI_RIGHT_WRITE = 2, RPMI_RIGHT_ATOMIC = 4 };
+
 /* Key 0 of every client: 64 bytes of DRAM that a READ may use to push earlier writes out. */
 #define RPMI_KEY_SCRATCH 0u
 

@@ -147,7 +147,8 @@ int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
     if (err != 0)
         return err;
     if (!rpmi_mac_same(mac, from + AUTH_AT_MAC))
-        return rpmi_fail(RPM_E_DENIED, "the secret is not the server's");
+        return rpmi_fail(RPM_E_DENIED, "the secret is not the server's, or none was given: "
+                                       "rpm_conn_opts.secret (--secret-file)");
     found.depth = rpmi_load32(from + AUTH_AT_DEPTH);
     found.staging_bytes = rpmi_load64(from + AUTH_AT_STAGING);
     if (!rpmi_text_get(from + AUTH_AT_POOL, sizeof(found.pool), found.pool) ||

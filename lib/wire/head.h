@@ -23,7 +23,7 @@
 #define RPMI_HEAD_SLOT_STRIDE 256u /* slots lie on different media lines */
 #define RPMI_HEAD_COPIES 2u
 #define RPMI_HEAD_SLOTS 4u
-#define RPMI_GUARD_OFFSET 1024u /* writer's guard line, see pool/guard.h */
+#define RPMI_GUARD_OFFSET 1024u /* writer's guard line, see wire/guard.h */
 
 /* Turn and LSNs lie below: counting on from a head that is valid never comes round to 0. */
 #define RPMI_HEAD_LIMIT (1ull << 63)

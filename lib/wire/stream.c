@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "wire/call.h"
+#include "wire/op_kind.h"
 #include "wire/steps.h"
 
 #include <stdbool.h>
@@ -29,10 +30,6 @@
 
 #define AT_VALUE 4
 #define AT_REQUEST 8
-
-/* Kinds and flags as they travel: the numbers of transport/op.h, which this folder does not see. */
-enum { WRITE = 1, READ = 2, PERSIST = 3, COPY = 6, CAS = 8, FAA = 9, STEPS = 10 };
-enum { DURABLE = 4, CACHED = 32 };
 
 #define WORD_BYTES 8u
 #define OPERANDS_BYTES 16u
@@ -61,17 +58,17 @@ static bool has_shape(const struct rpmi_request *request)
     uint64_t body = request->body_bytes;
 
     switch (request->kind) {
-    case WRITE:
-    case COPY:
+    case RPMI_OP_WRITE:
+    case RPMI_OP_COPY:
         return head <= RPMI_LINE_BYTES && body <= RPMI_BODY_MAX && head + body <= request->len;
-    case READ:
+    case RPMI_OP_READ:
         return head == 0 && body == 0 && request->len <= RPMI_BODY_MAX;
-    case PERSIST:
+    case RPMI_OP_PERSIST:
         return head == 0 && body == 0;
-    case CAS:
-    case FAA:
+    case RPMI_OP_CAS:
+    case RPMI_OP_FAA:
         return head == OPERANDS_BYTES && body == 0 && request->len == WORD_BYTES;
-    case STEPS:
+    case RPMI_OP_STEPS:
         return head == 0 && body > 0 && body <= RPMI_STEPS_BYTES &&
                request->len >= RPMI_STEPS_ANSWER_HEAD && request->len <= RPMI_STEPS_BYTES &&
                request->key == 0 && request->offset == 0;
@@ -94,7 +91,8 @@ int rpmi_request_get(const void *bytes, struct rpmi_request *request)
     request->offset = rpmi_load64(from + AT_OFFSET);
     request->len = rpmi_load64(from + AT_LEN);
     request->body_bytes = rpmi_load32(from + AT_BODY);
-    if (RPMI_UNLIKELY((request->flags & ~(DURABLE | CACHED | RPMI_REQUEST_LAST)) != 0 ||
+    if (RPMI_UNLIKELY((request->flags & ~(RPMI_OP_DURABLE | RPMI_OP_CACHED | RPMI_REQUEST_LAST)) !=
+                          0 ||
                       rpmi_load32(from + AT_REST) != 0 || !has_shape(request)))
         return rpmi_fail(RPM_E_PROTO, "a request that no librpm sends: kind %u, flags 0x%x",
                          request->kind, request->flags);

@@ -96,7 +96,8 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
     if (is_half_made(from, pool_bytes, &found))
         return rpmi_fail(RPM_E_NOENT, "the pool was never formatted");
     if (rpmi_load64(from) != SUPER_MAGIC)
-        return rpmi_fail(RPM_E_FOREIGN, "this is not a librpm pool");
+        return rpmi_fail(RPM_E_FOREIGN,
+                         "does not begin as a librpm pool: give the path of a pool, or a new one");
     if (found.version != RPMI_FORMAT_VERSION)
         return rpmi_fail(RPM_E_VERSION, "the pool has format version %" PRIu32 ", not %u",
                          found.version, RPMI_FORMAT_VERSION);

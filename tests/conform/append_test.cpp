@@ -2,7 +2,7 @@
 // append_test.cpp: what <librpm/append.h> promises of asynchronous appends, on every transport:
 // those that are under way together share flushes, one at a time is as fast as a blocking one, and
 // each ends once.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
 extern "C" {
 #include "conn/conn.h"
@@ -25,18 +25,14 @@ struct Client {
     uint64_t sent = 0;
     uint64_t came = 0;
 
-    explicit Client(const Where &where, uint32_t method = 0) : server(serve(where.server))
+    explicit Client(const Setup &setup, uint32_t method = 0) : server(start_server(setup.server))
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_log_opts log_opts = rpm_log_opts_init();
-        rpmi_link *link = nullptr;
-        rpmi_link_opts link_opts;
 
         opts.timeout_us = 30000000;
         opts.method = method;
-        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
-        REQUIRE(server->connect(where.wrap, &link, link_opts) == 0);
-        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        conn = server->connect(setup.wrap, opts);
         log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
         log_opts.capacity_bytes = 128 << 10;
         REQUIRE(rpm_log_open(conn, server->name("log").c_str(), &log_opts, &log) == 0);
@@ -112,31 +108,31 @@ struct Client {
     }
 };
 
-std::vector<Where> models()
+std::vector<Setup> models()
 {
-    std::vector<Where> some;
+    std::vector<Setup> some;
 
-    for (const Where &where : everywhere())
-        if (where.server.compare(0, 4, "sim ") == 0)
-            some.push_back(where);
+    for (const Setup &setup : all_setups())
+        if (setup.server.compare(0, 4, "sim ") == 0)
+            some.push_back(setup);
     return some;
 }
 
 } // namespace
 
-#define EVERYWHERE()                                                                               \
-    Where where = GENERATE(from_range(everywhere()));                                              \
-    CAPTURE(where.server, where.wrap);                                                             \
-    Client client(where)
+#define ON_EACH_SETUP()                                                                            \
+    Setup setup = GENERATE(from_range(all_setups()));                                              \
+    CAPTURE(setup.server, setup.wrap);                                                             \
+    Client client(setup)
 
-TEST_CASE("append: those under way together share flushes", "[conform]")
+TEST_CASE("append: appends that are outstanding together share flushes", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     uint64_t before = client.conn->ended;
 
     client.pipeline(16 * WINDOW, WINDOW);
     CHECK(client.reap() == 0);
-    if (!rpmi_conn_places(client.conn)) {
+    if (!rpmi_conn_is_synchronous(client.conn)) {
         // Each completion of the connection's is one flush, or what takes its place.
         CHECK(client.conn->ended - before >= 16);
         CHECK(client.conn->ended - before <= 3 * 16);
@@ -147,20 +143,20 @@ TEST_CASE("append: those under way together share flushes", "[conform]")
         REQUIRE(all[i] == i);
 }
 
-TEST_CASE("append: one at a time is flushed by itself", "[conform]")
+TEST_CASE("append: an append that is outstanding alone has its own flush", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     uint64_t before = client.conn->ended;
 
     client.pipeline(50, 1);
-    if (!rpmi_conn_places(client.conn))
+    if (!rpmi_conn_is_synchronous(client.conn))
         CHECK(client.conn->ended - before == 50);
     CHECK(client.read().size() == 50);
 }
 
-TEST_CASE("append: any mix of appends, polls and blocking calls comes to its end", "[conform]")
+TEST_CASE("append: any mix of appends, polls and blocking calls completes", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     uint64_t seed = 7;
 
     for (int turn = 0; turn < 400; turn++) {
@@ -182,9 +178,9 @@ TEST_CASE("append: any mix of appends, polls and blocking calls comes to its end
     CHECK(client.read().size() == client.sent);
 }
 
-TEST_CASE("append: a lost server ends what is on its way and what waits, once each", "[conform]")
+TEST_CASE("append: a lost server completes each outstanding and each held append once", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     std::vector<rpm_outcome> outcomes(256);
     uint64_t acked;
     uint32_t count = 0;
@@ -194,7 +190,7 @@ TEST_CASE("append: a lost server ends what is on its way and what waits, once ea
     for (uint32_t i = 0; i < WINDOW; i++)
         client.append();
     client.server->kill();
-    if (rpmi_conn_places(client.conn))
+    if (rpmi_conn_is_synchronous(client.conn))
         return; // all of them have ended before
     uint64_t deadline = rpmi_conn_deadline(client.conn);
     while (client.came < client.sent) {
@@ -222,14 +218,14 @@ TEST_CASE("append: a lost server ends what is on its way and what waits, once ea
     CHECK(client.read().size() >= acked);
 }
 
-// Where time is the model's, it can be compared. What else goes on there has a rhythm of its own,
+// Setup time is the model's, it can be compared. What else goes on there has a rhythm of its own,
 // so both are taken in turn.
 TEST_CASE("append: many at a time take as long as a batch, one as long as a blocking append",
           "[conform]")
 {
-    Where where = GENERATE(from_range(models()));
-    CAPTURE(where.server, where.wrap);
-    Client client(where);
+    Setup setup = GENERATE(from_range(models()));
+    CAPTURE(setup.server, setup.wrap);
+    Client client(setup);
     uint64_t batch = 0;
     uint64_t many = 0;
     uint64_t single = 0;
@@ -253,7 +249,7 @@ TEST_CASE("append: many at a time take as long as a batch, one as long as a bloc
     CHECK(one * 100 <= single * 105);
 }
 
-TEST_CASE("append: what waits for a flush does not touch the result of an atomic", "[conform]")
+TEST_CASE("append: appends that wait for a flush leave an atomic's result alone", "[conform]")
 {
     std::string wrap = GENERATE("", ",wrap=delay,delay_ns=500", ",wrap=delay,delay_ns=20000");
     CAPTURE(wrap);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // async_test.cpp: what <librpm/region_async.h> promises, on every transport: reads, writes and
 // atomics on their way together, a lost link, and an event loop that waits for them.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
 extern "C" {
 #include "base/clock.h"
@@ -19,27 +19,23 @@ namespace
 const uint64_t BYTES = 512 << 10; // as much as one operation may have
 
 // A connection, and a DRAM region and a persistent one.
-struct Party {
+struct Client {
     std::unique_ptr<Server> server;
     rpm_conn *conn = nullptr;
     rpm_region *rows = nullptr;
     rpm_region *words = nullptr;
 
-    explicit Party(const Where &where, uint32_t pace = 0) : server(serve(where.server))
+    explicit Client(const Setup &setup, uint32_t pace = 0) : server(start_server(setup.server))
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
-        rpmi_link *link = nullptr;
-        rpmi_link_opts link_opts;
 
         opts.timeout_us = 30000000;
         opts.pace = pace;
-        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
-        REQUIRE(server->connect(where.wrap, &link, link_opts) == 0);
-        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        conn = server->connect(setup.wrap, opts);
         open();
     }
-    Party(const Party &) = delete;
-    ~Party()
+    Client(const Client &) = delete;
+    ~Client()
     {
         close();
         rpm_conn_close(&conn);
@@ -94,34 +90,34 @@ bool readable(int fd, int ms)
     return n == 1;
 }
 
-#define EVERYWHERE()                                                                               \
-    Where where = GENERATE(from_range(everywhere()));                                              \
-    CAPTURE(where.server, where.wrap);                                                             \
-    Party party(where)
+#define ON_EACH_SETUP()                                                                            \
+    Setup setup = GENERATE(from_range(all_setups()));                                              \
+    CAPTURE(setup.server, setup.wrap);                                                             \
+    Client client(setup)
 
 } // namespace
 
-TEST_CASE("async: many on their way come back in order with what is theirs", "[conform]")
+TEST_CASE("async: many operations complete in order, each with its own context", "[conform]")
 {
-    EVERYWHERE();
-    const uint64_t rounds = where.server.compare(0, 5, "verbs") == 0 ? 3 : 20;
+    ON_EACH_SETUP();
+    const uint64_t rounds = setup.server.compare(0, 5, "verbs") == 0 ? 3 : 20;
     std::vector<unsigned char> bytes(BYTES);
     unsigned char got[16][3000];
     uint64_t found[16];
 
     for (size_t i = 0; i < bytes.size(); i++)
         bytes[i] = static_cast<unsigned char>(i * 7 + i / 251);
-    REQUIRE(rpm_region_write(party.rows, 0, bytes.data(), bytes.size()) == 0);
+    REQUIRE(rpm_region_write(client.rows, 0, bytes.data(), bytes.size()) == 0);
     for (uint64_t round = 0; round < rounds; round++) {
         for (uint64_t i = 0; i < 16; i++) {
             uint64_t at = round * 1013 + i * 3001;
 
-            REQUIRE(rpm_region_read_async(party.rows, at, got[i], 3000, Party::number(i)) == 0);
-            REQUIRE(rpm_region_faa_async(party.words, 8, 1, &found[i], Party::number(i)) == 0);
+            REQUIRE(rpm_region_read_async(client.rows, at, got[i], 3000, Client::number(i)) == 0);
+            REQUIRE(rpm_region_faa_async(client.words, 8, 1, &found[i], Client::number(i)) == 0);
         }
-        for (int status : party.reap(party.rows, 0, 16))
+        for (int status : client.reap(client.rows, 0, 16))
             REQUIRE(status == 0);
-        for (int status : party.reap(party.words, 0, 16))
+        for (int status : client.reap(client.words, 0, 16))
             REQUIRE(status == 0);
         for (uint64_t i = 0; i < 16; i++) {
             REQUIRE(memcmp(got[i], &bytes[round * 1013 + i * 3001], 3000) == 0);
@@ -130,89 +126,89 @@ TEST_CASE("async: many on their way come back in order with what is theirs", "[c
     }
 }
 
-TEST_CASE("async: one that is as long as may be, and atomics that fail to swap", "[conform]")
+TEST_CASE("async: an operation of the maximum length, and compare-and-swaps that fail", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     std::vector<unsigned char> bytes(BYTES, 5);
     std::vector<unsigned char> got(BYTES);
     uint64_t found[3] = { 9, 9, 9 };
 
-    REQUIRE(rpm_region_write_async(party.rows, 0, bytes.data(), BYTES, nullptr) == 0);
-    CHECK(party.reap(party.rows, 0, 1)[0] == 0);
-    REQUIRE(rpm_region_read_async(party.rows, 0, got.data(), BYTES, nullptr) == 0);
-    CHECK(party.reap(party.rows, 0, 1)[0] == 0);
+    REQUIRE(rpm_region_write_async(client.rows, 0, bytes.data(), BYTES, nullptr) == 0);
+    CHECK(client.reap(client.rows, 0, 1)[0] == 0);
+    REQUIRE(rpm_region_read_async(client.rows, 0, got.data(), BYTES, nullptr) == 0);
+    CHECK(client.reap(client.rows, 0, 1)[0] == 0);
     CHECK(got == bytes);
-    REQUIRE(rpm_region_cas_async(party.words, 0, 0, 4, &found[0], Party::number(0)) == 0);
-    REQUIRE(rpm_region_cas_async(party.words, 0, 0, 5, &found[1], Party::number(1)) == 0);
-    REQUIRE(rpm_region_cas_async(party.words, 0, 4, 6, &found[2], Party::number(2)) == 0);
-    CHECK(party.reap(party.words, 0, 3) == std::vector<int>(3, 0));
+    REQUIRE(rpm_region_cas_async(client.words, 0, 0, 4, &found[0], Client::number(0)) == 0);
+    REQUIRE(rpm_region_cas_async(client.words, 0, 0, 5, &found[1], Client::number(1)) == 0);
+    REQUIRE(rpm_region_cas_async(client.words, 0, 4, 6, &found[2], Client::number(2)) == 0);
+    CHECK(client.reap(client.words, 0, 3) == std::vector<int>(3, 0));
     CHECK(found[0] == 0);
     CHECK(found[1] == 4);
     CHECK(found[2] == 4);
 }
 
-TEST_CASE("async: the end of the server ends each, once", "[conform]")
+TEST_CASE("async: the end of the server completes each operation once", "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
-    EVERYWHERE();
+    ON_EACH_SETUP();
     unsigned char got[16][64];
     uint64_t found[16];
     uint64_t sent = 0;
 
-    REQUIRE(rpm_region_write(party.rows, 0, "before", 6) == 0);
+    REQUIRE(rpm_region_write(client.rows, 0, "before", 6) == 0);
     for (; sent < 8; sent++) {
-        REQUIRE(rpm_region_read_async(party.rows, 0, got[sent], 64, Party::number(sent)) == 0);
-        REQUIRE(rpm_region_faa_async(party.words, 0, 1, &found[sent], Party::number(sent)) == 0);
+        REQUIRE(rpm_region_read_async(client.rows, 0, got[sent], 64, Client::number(sent)) == 0);
+        REQUIRE(rpm_region_faa_async(client.words, 0, 1, &found[sent], Client::number(sent)) == 0);
     }
-    party.server->kill();
+    client.server->kill();
     while (sent < 16 &&
-           rpm_region_read_async(party.rows, 0, got[sent], 64, Party::number(sent)) == 0 &&
-           rpm_region_faa_async(party.words, 0, 1, &found[sent], Party::number(sent)) == 0)
+           rpm_region_read_async(client.rows, 0, got[sent], 64, Client::number(sent)) == 0 &&
+           rpm_region_faa_async(client.words, 0, 1, &found[sent], Client::number(sent)) == 0)
         sent++;
-    std::vector<int> reads = party.reap(party.rows, 0, sent);
+    std::vector<int> reads = client.reap(client.rows, 0, sent);
     for (uint64_t i = 0; i < sent; i++) {
         CHECK((reads[i] == 0 || reads[i] == RPM_E_LOST));
         if (reads[i] == 0)
             CHECK(memcmp(got[i], "before", 6) == 0);
     }
-    for (int status : party.reap(party.words, 0, sent))
+    for (int status : client.reap(client.words, 0, sent))
         CHECK((status == 0 || status == RPM_E_LOST));
-    CHECK(rpm_region_read_async(party.rows, 0, got[0], 64, nullptr) == RPM_E_LOST);
-    party.close();
-    party.server->restart();
-    REQUIRE(rpm_conn_reconnect(party.conn) == 0);
-    party.open();
-    REQUIRE(rpm_region_read_async(party.rows, 0, got[0], 64, Party::number(0)) == 0);
-    CHECK(party.reap(party.rows, 0, 1)[0] == 0);
+    CHECK(rpm_region_read_async(client.rows, 0, got[0], 64, nullptr) == RPM_E_LOST);
+    client.close();
+    client.server->restart();
+    REQUIRE(rpm_conn_reconnect(client.conn) == 0);
+    client.open();
+    REQUIRE(rpm_region_read_async(client.rows, 0, got[0], 64, Client::number(0)) == 0);
+    CHECK(client.reap(client.rows, 0, 1)[0] == 0);
 }
 
-TEST_CASE("async: an event loop hears of each", "[conform]")
+TEST_CASE("async: an event loop is woken for each completion", "[conform]")
 {
-    EVERYWHERE();
-    if (where.server.compare(0, 4, "sim ") == 0)
+    ON_EACH_SETUP();
+    if (setup.server.compare(0, 4, "sim ") == 0)
         return; // a model has no events
-    const int rounds = where.server.compare(0, 5, "verbs") == 0 ? 20 : 200;
+    const int rounds = setup.server.compare(0, 5, "verbs") == 0 ? 20 : 200;
     unsigned char got[64];
     uint64_t found = 0;
     rpmi_rng rng;
-    int fd = rpm_conn_fd(party.conn);
+    int fd = rpm_conn_fd(client.conn);
 
     REQUIRE(fd >= 0);
     rpmi_rng_seed(&rng, 1);
     for (int i = 0; i < rounds; i++) {
-        rpm_region *region = party.rows;
+        rpm_region *region = client.rows;
         rpm_completion done;
         int err;
 
         if (rpmi_rng_below(&rng, 2) == 0) {
-            err = rpm_region_read_async(party.rows, 0, got, sizeof(got), nullptr);
+            err = rpm_region_read_async(client.rows, 0, got, sizeof(got), nullptr);
         } else {
-            region = party.words;
-            err = rpm_region_faa_async(party.words, 0, 1, &found, nullptr);
+            region = client.words;
+            err = rpm_region_faa_async(client.words, 0, 1, &found, nullptr);
         }
         REQUIRE(err == 0);
         while (rpm_region_poll(region, &done, 1) == 0) {
-            int there = rpm_conn_arm(party.conn);
+            int there = rpm_conn_arm(client.conn);
 
             REQUIRE(there >= 0);
             if (there == 0)
@@ -220,9 +216,9 @@ TEST_CASE("async: an event loop hears of each", "[conform]")
         }
         REQUIRE(done.status == 0);
     }
-    REQUIRE(rpm_region_faa_async(party.words, 0, 1, &found, nullptr) == 0);
-    if (rpmi_conn_places(party.conn))
-        CHECK(rpm_conn_arm(party.conn) == 1); // what has completed already is news
+    REQUIRE(rpm_region_faa_async(client.words, 0, 1, &found, nullptr) == 0);
+    if (rpmi_conn_is_synchronous(client.conn))
+        CHECK(rpm_conn_arm(client.conn) == 1); // what has completed already is news
 }
 
 namespace
@@ -266,12 +262,12 @@ template <typename Work> void check_traces(rpm_conn *conn, uint32_t method, Work
 
 } // namespace
 
-TEST_CASE("async: each object of a connection has the method it insists on", "[conform]")
+TEST_CASE("async: each object of a connection has the method that it was opened with", "[conform]")
 {
-    Where where = GENERATE(from_range(everywhere()));
-    CAPTURE(where.server, where.wrap);
-    Party party(where);
-    const rpm_facts &facts = rpmi_conn_link(party.conn)->facts;
+    Setup setup = GENERATE(from_range(all_setups()));
+    CAPTURE(setup.server, setup.wrap);
+    Client client(setup);
+    const rpm_facts &facts = rpmi_conn_link(client.conn)->facts;
 
     for (uint32_t method = 1; method < RPM_METHOD_COUNT; method++) {
         bool can = (facts.methods & 1u << method) != 0 &&
@@ -288,16 +284,16 @@ TEST_CASE("async: each object of a connection has the method it insists on", "[c
         log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
         log_opts.capacity_bytes = 8192;
         log_opts.staging_bytes = 64 << 10;
-        CHECK(rpm_region_open(party.conn, party.server->name("own").c_str(), &opts, &region) ==
+        CHECK(rpm_region_open(client.conn, client.server->name("own").c_str(), &opts, &region) ==
               (can ? 0 : RPM_E_NOCAP));
         log_opts.method = method;
-        CHECK(rpm_log_open(party.conn, party.server->name("log").c_str(), &log_opts, &log) ==
+        CHECK(rpm_log_open(client.conn, client.server->name("log").c_str(), &log_opts, &log) ==
               (can ? 0 : RPM_E_NOCAP));
         if (can) {
-            check_traces(party.conn, method, [&] { return rpm_region_write(region, 0, "x", 1); });
+            check_traces(client.conn, method, [&] { return rpm_region_write(region, 0, "x", 1); });
             // Beside it, the connection's own choice.
-            REQUIRE(rpm_region_write(party.rows, 0, "y", 1) == 0);
-            check_traces(party.conn, method,
+            REQUIRE(rpm_region_write(client.rows, 0, "y", 1) == 0);
+            check_traces(client.conn, method,
                          [&] { return rpm_log_append(log, "record", 6, nullptr); });
         }
         rpm_region_close(&region);
@@ -307,7 +303,7 @@ TEST_CASE("async: each object of a connection has the method it insists on", "[c
 
 TEST_CASE("async: pieces in one completion, between other operations", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     char got[4][8] = {};
 
     for (uint64_t round = 0; round < 3; round++) {
@@ -317,36 +313,36 @@ TEST_CASE("async: pieces in one completion, between other operations", "[conform
                                  { 70000, mark.data(), 4, 0 },
                                  { 4104, mark.data(), 4, RPM_PATCH_AFTER } };
 
-        REQUIRE(rpm_region_write_async(party.rows, 8192, "x", 1, Party::number(0)) == 0);
-        REQUIRE(rpm_region_writev_async(party.rows, patches, 4, Party::number(1)) == 0);
-        REQUIRE(rpm_region_write_async(party.rows, 8192, "y", 1, Party::number(2)) == 0);
-        CHECK(party.reap(party.rows, 0, 3) == std::vector<int>(3, 0));
+        REQUIRE(rpm_region_write_async(client.rows, 8192, "x", 1, Client::number(0)) == 0);
+        REQUIRE(rpm_region_writev_async(client.rows, patches, 4, Client::number(1)) == 0);
+        REQUIRE(rpm_region_write_async(client.rows, 8192, "y", 1, Client::number(2)) == 0);
+        CHECK(client.reap(client.rows, 0, 3) == std::vector<int>(3, 0));
         for (int i = 0; i < 4; i++) {
-            REQUIRE(rpm_region_read(party.rows, patches[i].offset, got[i], 4) == 0);
+            REQUIRE(rpm_region_read(client.rows, patches[i].offset, got[i], 4) == 0);
             CHECK(std::string(got[i], 4) == mark);
         }
     }
     rpm_patch outside[2] = { { 0, "no", 2, 0 }, { BYTES, "x", 1, 0 } };
-    CHECK(rpm_region_writev_async(party.rows, outside, 2, nullptr) == RPM_E_RANGE);
-    REQUIRE(rpm_region_read(party.rows, 0, got[0], 4) == 0);
+    CHECK(rpm_region_writev_async(client.rows, outside, 2, nullptr) == RPM_E_RANGE);
+    REQUIRE(rpm_region_read(client.rows, 0, got[0], 4) == 0);
     CHECK(std::string(got[0], 4) == "1002");
 }
 
-TEST_CASE("async: messages and bytes are counted, on links that have any", "[conform]")
+TEST_CASE("async: messages and bytes are counted, on links that send any", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     const uint64_t len = 1000;
     std::vector<unsigned char> bytes(len, 7);
     struct rpm_conn_stats before = rpm_conn_stats_init();
     struct rpm_conn_stats now = rpm_conn_stats_init();
 
-    REQUIRE(rpm_conn_stats(party.conn, &before) == 0);
-    REQUIRE(rpm_region_write_async(party.rows, 0, bytes.data(), len, Party::number(0)) == 0);
-    REQUIRE(party.reap(party.rows, 0, 1) == std::vector<int>{ 0 });
-    REQUIRE(rpm_region_read_async(party.rows, 0, bytes.data(), len, Party::number(1)) == 0);
-    REQUIRE(party.reap(party.rows, 1, 1) == std::vector<int>{ 0 });
-    REQUIRE(rpm_conn_stats(party.conn, &now) == 0);
-    if (rpmi_conn_places(party.conn)) {
+    REQUIRE(rpm_conn_stats(client.conn, &before) == 0);
+    REQUIRE(rpm_region_write_async(client.rows, 0, bytes.data(), len, Client::number(0)) == 0);
+    REQUIRE(client.reap(client.rows, 0, 1) == std::vector<int>{ 0 });
+    REQUIRE(rpm_region_read_async(client.rows, 0, bytes.data(), len, Client::number(1)) == 0);
+    REQUIRE(client.reap(client.rows, 1, 1) == std::vector<int>{ 0 });
+    REQUIRE(rpm_conn_stats(client.conn, &now) == 0);
+    if (rpmi_conn_is_synchronous(client.conn)) {
         CHECK(now.messages == 0);
         CHECK(now.sent_bytes == 0);
         CHECK(now.received_bytes == 0);
@@ -360,11 +356,11 @@ TEST_CASE("async: messages and bytes are counted, on links that have any", "[con
     CHECK(now.received_bytes - before.received_bytes < len + 512);
 }
 
-TEST_CASE("async: a connection that gathers sends and takes in by its turn alone", "[conform]")
+TEST_CASE("async: a gathering connection sends and receives only in rpm_conn_turn()", "[conform]")
 {
-    Where where = GENERATE(from_range(everywhere()));
-    CAPTURE(where.server, where.wrap);
-    Party party(where, RPM_PACE_GATHER);
+    Setup setup = GENERATE(from_range(all_setups()));
+    CAPTURE(setup.server, setup.wrap);
+    Client client(setup, RPM_PACE_GATHER);
     const uint64_t many = 16;
     struct rpm_conn_stats before = rpm_conn_stats_init();
     struct rpm_conn_stats now = rpm_conn_stats_init();
@@ -373,31 +369,31 @@ TEST_CASE("async: a connection that gathers sends and takes in by its turn alone
     uint64_t ended = 0;
     uint64_t deadline = rpmi_clock_ns() + PATIENCE;
 
-    REQUIRE(rpm_conn_stats(party.conn, &before) == 0);
+    REQUIRE(rpm_conn_stats(client.conn, &before) == 0);
     for (uint64_t i = 0; i < many; i++)
-        REQUIRE(rpm_region_faa_async(party.words, 8, 1, &found[i], Party::number(i)) == 0);
-    REQUIRE(rpm_conn_stats(party.conn, &now) == 0);
-    if (rpmi_conn_places(party.conn)) {
-        CHECK(rpm_region_poll(party.words, done, many) == static_cast<int>(many));
+        REQUIRE(rpm_region_faa_async(client.words, 8, 1, &found[i], Client::number(i)) == 0);
+    REQUIRE(rpm_conn_stats(client.conn, &now) == 0);
+    if (rpmi_conn_is_synchronous(client.conn)) {
+        CHECK(rpm_region_poll(client.words, done, many) == static_cast<int>(many));
         return;
     }
-    if (where.server.compare(0, 3, "tcp") == 0 || where.server.compare(0, 4, "unix") == 0)
+    if (setup.server.compare(0, 3, "tcp") == 0 || setup.server.compare(0, 4, "unix") == 0)
         CHECK(now.messages == before.messages);
-    CHECK(rpm_region_poll(party.words, done, many) == 0); // whatever has come by now
+    CHECK(rpm_region_poll(client.words, done, many) == 0); // whatever has come by now
     while (ended < many && rpmi_clock_ns() < deadline) {
-        REQUIRE(rpm_conn_turn(party.conn) == 0);
-        ended += static_cast<uint64_t>(rpm_region_poll(party.words, done, many));
+        REQUIRE(rpm_conn_turn(client.conn) == 0);
+        ended += static_cast<uint64_t>(rpm_region_poll(client.words, done, many));
     }
     REQUIRE(ended == many);
     for (uint64_t i = 0; i < many; i++)
         CHECK(found[i] == i);
-    REQUIRE(rpm_conn_stats(party.conn, &now) == 0);
-    if (where.server.compare(0, 3, "tcp") == 0 || where.server.compare(0, 4, "unix") == 0)
+    REQUIRE(rpm_conn_stats(client.conn, &now) == 0);
+    if (setup.server.compare(0, 3, "tcp") == 0 || setup.server.compare(0, 4, "unix") == 0)
         CHECK(now.messages == before.messages + 1);
     // A blocking call turns by itself.
     uint64_t word = 0;
 
-    REQUIRE(rpm_region_faa_async(party.words, 8, 1, &word, nullptr) == 0);
-    REQUIRE(rpm_region_read(party.words, 8, &word, sizeof(word)) == 0);
+    REQUIRE(rpm_region_faa_async(client.words, 8, 1, &word, nullptr) == 0);
+    REQUIRE(rpm_region_read(client.words, 8, &word, sizeof(word)) == 0);
     CHECK(word >= many);
 }

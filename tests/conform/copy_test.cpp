@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // copy_test.cpp: the switch of H4 reaches the routine that moves the bytes, by the near CPU and by
 // the far one.
+#include "support/catch.h"
 #include "support/server.h"
 
 extern "C" {
-#include "region/cpu_copy.h"
+#include "pmem/cpu_copy.h"
 }
 #include <atomic>
 #include <vector>

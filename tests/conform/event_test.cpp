@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // event_test.cpp: what transport.h and <librpm/conn.h> promise to a user with an event loop of its
-// own, tried on every transport. Whoever waits here waits for ever but for a bound that no wake-up
-// comes near: one that is lost fails the test.
-#include "conform/ground.h"
+// own, tried on every transport. The client here waits without a deadline of its own; only a bound
+// that no wake-up comes near ends a wait, so that a lost wake-up fails the test.
+#include "conform/fixture.h"
 
 extern "C" {
 #include "base/clock.h"
@@ -61,18 +61,18 @@ template <typename Arm> bool comes_to_rest(int fd, int by_ms, Arm &&arm)
 // A link that tells of its events. The set is closed after the link.
 struct Watched {
     EpollSet set;
-    Ground ground;
+    Context context;
 
-    explicit Watched(const Where &where) : ground(where)
+    explicit Watched(const Setup &setup) : context(setup)
     {
-        REQUIRE(ground.ops->watch(ground.link, set.fd) == 0);
+        REQUIRE(context.ops->watch(context.link, set.fd) == 0);
     }
     int arm()
     {
         uint64_t by_ns = UINT64_MAX;
-        int there = ground.ops->arm(ground.link, &by_ns);
+        int there = context.ops->arm(context.link, &by_ns);
 
-        uint64_t now = ground.now();
+        uint64_t now = context.now();
 
         by_ms = by_ns == UINT64_MAX ? SOON_MS
                 : by_ns > now       ? static_cast<int>((by_ns - now) / 1000000) + 1
@@ -93,7 +93,7 @@ struct Watched {
         int status = 0;
 
         while (n > 0) {
-            int got = ground.ops->poll(ground.link, done, DEPTH);
+            int got = context.ops->poll(context.link, done, DEPTH);
 
             if (got < 0)
                 return got;
@@ -112,31 +112,31 @@ struct Watched {
     }
     int write_one()
     {
-        rpmi_op op = ground.write(0, 64);
-        int taken = ground.ops->post(ground.link, &op, 1);
+        rpmi_op op = context.write(0, 64);
+        int taken = context.ops->post(context.link, &op, 1);
 
-        if (taken != 1 || ground.places())
+        if (taken != 1 || context.synchronous())
             return taken == 1 ? 0 : taken;
         return reap(1);
     }
     int by_ms = 0;
 };
 
-std::vector<Where> with_events()
+std::vector<Setup> with_events()
 {
-    std::vector<Where> some;
+    std::vector<Setup> some;
 
-    for (const Where &where : everywhere())
-        if (where.server.compare(0, 4, "sim ") != 0)
-            some.push_back(where);
+    for (const Setup &setup : all_setups())
+        if (setup.server.compare(0, 4, "sim ") != 0)
+            some.push_back(setup);
     return some;
 }
 
 #define WITH_EVENTS()                                                                              \
-    Where where = GENERATE(from_range(with_events()));                                             \
-    CAPTURE(where.server, where.wrap);                                                             \
-    Watched watched(where);                                                                        \
-    [[maybe_unused]] Ground &ground = watched.ground
+    Setup setup = GENERATE(from_range(with_events()));                                             \
+    CAPTURE(setup.server, setup.wrap);                                                             \
+    Watched watched(setup);                                                                        \
+    [[maybe_unused]] Context &context = watched.context
 
 // A connection, and the log on it.
 struct Client {
@@ -146,17 +146,13 @@ struct Client {
     int fd = -1;
 
     Client(const std::string &what, const std::string &wrap, uint64_t timeout_us = 30000000)
-        : server(serve(what))
+        : server(start_server(what))
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_log_opts log_opts = rpm_log_opts_init();
-        rpmi_link *link = nullptr;
-        rpmi_link_opts link_opts;
 
         opts.timeout_us = timeout_us;
-        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
-        REQUIRE(server->connect(wrap, &link, link_opts) == 0);
-        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        conn = server->connect(wrap, opts);
         log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
         log_opts.capacity_bytes = 128 << 10;
         log_opts.inflight_max = 16;
@@ -217,11 +213,11 @@ std::vector<std::string> servers_with_events()
 
 } // namespace
 
-TEST_CASE("event: a model has none and says why", "[conform]")
+TEST_CASE("event: a link to the model has no events and says why", "[conform]")
 {
     const char *wrap = GENERATE("", ",wrap=trace+count+delay+fault");
     EpollSet set;
-    Model model("adr");
+    SimServer model("adr");
     rpmi_link *link = nullptr;
 
     REQUIRE(model.connect(wrap, &link) == 0);
@@ -230,32 +226,32 @@ TEST_CASE("event: a model has none and says why", "[conform]")
     link->ops->close(link);
 }
 
-TEST_CASE("event: nothing under way, nothing to tell", "[conform]")
+TEST_CASE("event: without an operation outstanding nothing wakes the client", "[conform]")
 {
     WITH_EVENTS();
 
     CHECK(watched.rests(30));
-    CHECK(ground.link->lost == 0);
+    CHECK(context.link->lost == 0);
 }
 
-TEST_CASE("event: what is there when it is armed is told at once", "[conform]")
+TEST_CASE("event: arming reports a completion that has come already", "[conform]")
 {
     WITH_EVENTS();
-    rpmi_op op = ground.write(0, 64);
+    rpmi_op op = context.write(0, 64);
     rpmi_done done;
 
-    if (ground.places())
+    if (context.synchronous())
         return; // there is never anything
     REQUIRE(watched.arm() == 0);
-    REQUIRE(ground.ops->post(ground.link, &op, 1) == 1);
-    REQUIRE(ground.ops->wait(ground.link, ground.now() + PATIENCE) == 0);
+    REQUIRE(context.ops->post(context.link, &op, 1) == 1);
+    REQUIRE(context.ops->wait(context.link, context.now() + PATIENCE) == 0);
     REQUIRE(watched.arm() == 1);
     REQUIRE(watched.arm() == 1); // and again
-    REQUIRE(ground.ops->poll(ground.link, &done, 1) == 1);
+    REQUIRE(context.ops->poll(context.link, &done, 1) == 1);
     CHECK(watched.arm() == 0);
 }
 
-TEST_CASE("event: a completion wakes who sleeps", "[conform]")
+TEST_CASE("event: a completion wakes a sleeping client", "[conform]")
 {
     WITH_EVENTS();
 
@@ -264,7 +260,7 @@ TEST_CASE("event: a completion wakes who sleeps", "[conform]")
     CHECK(watched.rests());
 }
 
-TEST_CASE("event: a call between is no harm to the next sleep", "[conform]")
+TEST_CASE("event: a call in between does not break the next sleep", "[conform]")
 {
     WITH_EVENTS();
 
@@ -272,7 +268,7 @@ TEST_CASE("event: a call between is no harm to the next sleep", "[conform]")
         uint32_t key;
 
         (void)watched.arm();
-        REQUIRE(ground.open("region", RPM_KIND_REGION, 0, &key) == 0);
+        REQUIRE(context.open("region", RPM_KIND_REGION, 0, &key) == 0);
         REQUIRE(watched.write_one() == 0);
     }
 }
@@ -305,7 +301,7 @@ TEST_CASE("event: appends that wait for a flush never wait for ever", "[conform]
 }
 
 // One record that no socket takes at once, and for whose first part no answer comes.
-TEST_CASE("event: what finds no room goes on when there is", "[conform]")
+TEST_CASE("event: an operation that found the queue full is posted once there is room", "[conform]")
 {
     CLIENT("");
     rpm_region_opts opts = rpm_region_opts_init();
@@ -335,22 +331,22 @@ TEST_CASE("event: what finds no room goes on when there is", "[conform]")
 }
 
 // Posts, polls and sleeps in any order.
-TEST_CASE("event: no wake-up is lost whatever comes first", "[conform]")
+TEST_CASE("event: no wake-up is lost, whether the completion or the sleep comes first", "[conform]")
 {
     const uint64_t sizes[] = { 1, 64, 4096, 60000 };
     WITH_EVENTS();
     rpmi_rng rng;
     uint32_t out = 0;
 
-    if (ground.places())
+    if (context.synchronous())
         return;
     rpmi_rng_seed(&rng, 42);
     for (int turn = 0; turn < 3000; turn++) {
         uint64_t len = sizes[rpmi_rng_below(&rng, turn % 16 == 0 ? 4 : 2)];
-        rpmi_op op = rpmi_rng_below(&rng, 2) == 0 ? ground.write(0, len) : ground.read(0, len);
+        rpmi_op op = rpmi_rng_below(&rng, 2) == 0 ? context.write(0, len) : context.read(0, len);
 
         if (out < DEPTH && rpmi_rng_below(&rng, 3) != 0) {
-            int taken = ground.ops->post(ground.link, &op, 1);
+            int taken = context.ops->post(context.link, &op, 1);
 
             REQUIRE(taken >= 0);
             out += static_cast<uint32_t>(taken);
@@ -362,7 +358,7 @@ TEST_CASE("event: no wake-up is lost whatever comes first", "[conform]")
             rpmi_done done[DEPTH];
 
             watched.doze();
-            int got = ground.ops->poll(ground.link, done, n);
+            int got = context.ops->poll(context.link, done, n);
             REQUIRE(got >= 0);
             for (int i = 0; i < got; i++)
                 REQUIRE(done[i].status == 0);
@@ -372,42 +368,42 @@ TEST_CASE("event: no wake-up is lost whatever comes first", "[conform]")
     REQUIRE(watched.reap(out) == 0);
 }
 
-TEST_CASE("event: the end of the server wakes who sleeps", "[conform]")
+TEST_CASE("event: the end of the server wakes a sleeping client", "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
     WITH_EVENTS();
 
     REQUIRE(watched.arm() == 0);
-    ground.server->kill();
+    context.server->kill();
     REQUIRE(readable(watched.set.fd, SOON_MS));
     REQUIRE(watched.reap(1) == RPM_E_LOST);
     CHECK(watched.arm() == 1); // poll says it again
 
-    ground.server->restart();
-    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + PATIENCE) == 0);
-    ground.open_objects();
+    context.server->restart();
+    REQUIRE(context.ops->reconnect(context.link, context.now() + PATIENCE) == 0);
+    context.open_objects();
     CHECK(watched.rests()); // of the old connection nothing is left
     for (int i = 0; i < 20; i++)
         REQUIRE(watched.write_one() == 0);
 }
 
-TEST_CASE("event: a connection that was lost before it is watched can be", "[conform]")
+TEST_CASE("event: a connection can be watched after it was lost", "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
-    Where where = GENERATE(from_range(with_events()));
-    CAPTURE(where.server, where.wrap);
+    Setup setup = GENERATE(from_range(with_events()));
+    CAPTURE(setup.server, setup.wrap);
     EpollSet set;
-    Ground ground(where);
+    Context context(setup);
     uint64_t by_ns = UINT64_MAX;
 
-    ground.server->kill();
-    CHECK(ground.ops->reconnect(ground.link, ground.now() + SECOND / 100) != 0);
-    REQUIRE(ground.ops->watch(ground.link, set.fd) == 0);
-    CHECK(ground.ops->arm(ground.link, &by_ns) == 1);
-    ground.server->restart();
-    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + PATIENCE) == 0);
-    REQUIRE(ground.ops->arm(ground.link, &by_ns) == 0);
-    ground.server->kill();
+    context.server->kill();
+    CHECK(context.ops->reconnect(context.link, context.now() + SECOND / 100) != 0);
+    REQUIRE(context.ops->watch(context.link, set.fd) == 0);
+    CHECK(context.ops->arm(context.link, &by_ns) == 1);
+    context.server->restart();
+    REQUIRE(context.ops->reconnect(context.link, context.now() + PATIENCE) == 0);
+    REQUIRE(context.ops->arm(context.link, &by_ns) == 0);
+    context.server->kill();
     CHECK(readable(set.fd, SOON_MS));
 }
 
@@ -468,7 +464,7 @@ TEST_CASE("event: the deadline wakes, and the connection is given up", "[conform
     uint64_t began = 0;
     int there;
 
-    if (rpmi_conn_places(client.conn))
+    if (rpmi_conn_is_synchronous(client.conn))
         return; // post() says it
     while (done.status == 0) {
         while (client.append() == 0) // as many as go: the last ones vanish

@@ -13,6 +13,8 @@ extern "C" {
 #include <cstring>
 #include <functional>
 #include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace
@@ -301,7 +303,8 @@ TEST_CASE("fence: a writer stopped in its guarded section is not passed over", "
     CHECK(fresh.claim() == 0);
 }
 
-TEST_CASE("fence: whoever claims again does not wait again, nor make others wait", "[conform]")
+TEST_CASE("fence: a client that claims again neither waits again nor makes others wait",
+          "[conform]")
 {
     Child child(stay);
     ServerOpts opts;
@@ -321,7 +324,8 @@ TEST_CASE("fence: whoever claims again does not wait again, nor make others wait
     CHECK(fresh.claim() == 0);
 }
 
-TEST_CASE("fence: or is killed, where the operator allows it", "[conform]")
+TEST_CASE("fence: a writer stopped in its guarded section is killed, where the operator allows it",
+          "[conform]")
 {
     Child child(stay);
     ServerOpts opts;
@@ -389,7 +393,8 @@ struct Region {
 
 } // namespace
 
-TEST_CASE("fence: what a client of an earlier server still maps is not removed", "[conform]")
+TEST_CASE("fence: an object that a client of an earlier server still maps is not removed",
+          "[conform]")
 {
     Child child(stay);
     Server server;
@@ -410,7 +415,8 @@ TEST_CASE("fence: what a client of an earlier server still maps is not removed",
     CHECK(remove_object(server, "log") == 0);
 }
 
-TEST_CASE("fence: nor is a region, until its last user has heard of it", "[conform]")
+TEST_CASE("fence: a region's memory is not reused until its last user has learnt of the removal",
+          "[conform]")
 {
     Server server;
     {
@@ -545,7 +551,7 @@ TEST_CASE("fence: writers that take the log from each other never write after th
         if (round % 2 == 0)
             rpmi_clock_sleep_ns(200000);
         memcpy(second.data(), judge.ring(lines * 64), lines * 64);
-        // Only if nobody took it from us meanwhile does this say anything.
+        // This says something only if no other client took the claim meanwhile.
         if (judge.write(lines * 64, probe, 64) == 0 && first != second)
             violations++;
         rpmi_call give_back = {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // follow_test.cpp: a direct writer hears that a reader follows its tail, and that it went.
+#include "support/catch.h"
 #include "support/server.h"
 
 extern "C" {
@@ -92,7 +93,7 @@ TEST_CASE("follow: a reader opens again where it ended while a writer appends", 
     }
 }
 
-TEST_CASE("follow: a reader at the tail is heard of by the writer until it goes", "[conform]")
+TEST_CASE("follow: the writer knows of a reader at the tail until the reader leaves", "[conform]")
 {
     support::Server server;
     rpm_log_opts opts = rpm_log_opts_init();

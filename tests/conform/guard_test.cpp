@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // guard_test.cpp: a region that a log's claim guards, on every transport: once another client has
 // taken the log over, nothing is written through the older writer's handles any more.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
 extern "C" {
 #include "base/clock.h"
-#include "conn/conn.h"
 }
 #include <librpm.h>
 
@@ -16,23 +15,19 @@ namespace
 
 const uint64_t BYTES = 64 << 10;
 
-// A client of a server of the ground's.
-class Party
+// A client of the setup's server.
+class Client
 {
   public:
-    Party(Server *server, const std::string &wrap) : server_(server)
+    Client(Server *server, const std::string &wrap) : server_(server)
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
-        rpmi_link *link = nullptr;
-        rpmi_link_opts link_opts;
 
         opts.timeout_us = 30000000;
-        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
-        REQUIRE(server->connect(wrap, &link, link_opts) == 0);
-        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        conn = server->connect(wrap, opts);
     }
-    Party(const Party &) = delete;
-    ~Party()
+    Client(const Client &) = delete;
+    ~Client()
     {
         rpm_region_close(&region);
         rpm_region_close(&words);
@@ -95,11 +90,11 @@ class Party
 // One who wrote, another who took over, and who looks on.
 struct World {
     std::unique_ptr<Server> server;
-    Party old;
-    Party next;
+    Client old;
+    Client next;
 
-    explicit World(const Where &where)
-        : server(serve(where.server)), old(server.get(), where.wrap), next(server.get(), "")
+    explicit World(const Setup &setup)
+        : server(start_server(setup.server)), old(server.get(), setup.wrap), next(server.get(), "")
     {
         uint64_t found = 0;
 
@@ -123,30 +118,30 @@ struct World {
     }
 };
 
-#define EVERYWHERE()                                                                               \
-    Where where = GENERATE(from_range(everywhere()));                                              \
-    CAPTURE(where.server, where.wrap);                                                             \
-    World world(where)
+#define ON_EACH_SETUP()                                                                            \
+    Setup setup = GENERATE(from_range(all_setups()));                                              \
+    CAPTURE(setup.server, setup.wrap);                                                             \
+    World world(setup)
 
 // What the older writer tries, each on a connection of its own: on some links a refusal ends it.
 struct Deed {
     const char *name;
-    int (*act)(Party *);
+    int (*act)(Client *);
 };
 
-int write_async(Party *party)
+int write_async(Client *client)
 {
     rpm_completion done = {};
     int n = 0;
-    int err = rpm_region_write_async(party->region, 0, "late", 4, nullptr);
+    int err = rpm_region_write_async(client->region, 0, "late", 4, nullptr);
 
     while (err == 0 && n == 0)
-        n = rpm_region_poll(party->region, &done, 1);
+        n = rpm_region_poll(client->region, &done, 1);
     return err != 0 ? err : done.status;
 }
 
-// A word that anybody may change comes first: it is not changed either.
-int steps(Party *party, bool async)
+// A word without a guard comes first: the list does not change it either.
+int steps(Client *client, bool async)
 {
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *free = nullptr;
@@ -155,19 +150,19 @@ int steps(Party *party, bool async)
     int n = 0;
 
     opts.flags = RPM_REGION_DRAM;
-    REQUIRE(rpm_region_open(party->conn, party->name("locks").c_str(), &opts, &free) == 0);
+    REQUIRE(rpm_region_open(client->conn, client->name("locks").c_str(), &opts, &free) == 0);
     rpm_step list[2] = {};
     list[0].kind = RPM_STEP_FAA;
     list[0].region = free;
     list[0].operand = 1;
     list[1].kind = RPM_STEP_WRITE;
-    list[1].region = party->region;
+    list[1].region = client->region;
     list[1].data = "late";
     list[1].len = 4;
-    int err = async ? rpm_steps_async(party->region, list, 2, nullptr)
-                    : rpm_steps_run(party->region, list, 2, &carried);
+    int err = async ? rpm_steps_async(client->region, list, 2, nullptr)
+                    : rpm_steps_run(client->region, list, 2, &carried);
     while (async && err == 0 && n == 0)
-        n = rpm_region_poll(party->region, &done, 1);
+        n = rpm_region_poll(client->region, &done, 1);
     rpm_region_close(&free);
     return err != 0 ? err : done.status;
 }
@@ -175,42 +170,44 @@ int steps(Party *party, bool async)
 std::vector<Deed> deeds()
 {
     return {
-        { "write", [](Party *party) { return party->write(0, "late"); } },
-        { "long write", [](Party *party) { return party->write(0, std::string(BYTES, 'x')); } },
+        { "write", [](Client *client) { return client->write(0, "late"); } },
+        { "long write", [](Client *client) { return client->write(0, std::string(BYTES, 'x')); } },
         { "writev",
-          [](Party *party) {
+          [](Client *client) {
               rpm_patch patches[2] = { { 0, "la", 2, 0 }, { 2, "te", 2, RPM_PATCH_AFTER } };
 
-              return rpm_region_writev(party->region, patches, 2);
+              return rpm_region_writev(client->region, patches, 2);
           } },
         { "write of words",
-          [](Party *party) { return rpm_region_write(party->words, 0, "12345678", 8); } },
+          [](Client *client) { return rpm_region_write(client->words, 0, "12345678", 8); } },
         { "asynchronous write", write_async },
         { "compare-and-swap",
-          [](Party *party) {
+          [](Client *client) {
               uint64_t found;
 
-              return rpm_region_cas(party->words, 0, 7, 9, &found);
+              return rpm_region_cas(client->words, 0, 7, 9, &found);
           } },
         { "fetch-and-add",
-          [](Party *party) {
+          [](Client *client) {
               uint64_t found;
 
-              return rpm_region_faa(party->words, 0, 1, &found);
+              return rpm_region_faa(client->words, 0, 1, &found);
           } },
-        { "steps", [](Party *party) { return steps(party, false); } },
-        { "asynchronous steps", [](Party *party) { return steps(party, true); } },
-        { "persist", [](Party *party) { return rpm_region_persist(party->region, 0, 64); } },
-        { "persist of words", [](Party *party) { return rpm_region_persist(party->words, 0, 8); } },
-        { "append", [](Party *party) { return rpm_log_append(party->log, "late", 4, nullptr); } },
+        { "steps", [](Client *client) { return steps(client, false); } },
+        { "asynchronous steps", [](Client *client) { return steps(client, true); } },
+        { "persist", [](Client *client) { return rpm_region_persist(client->region, 0, 64); } },
+        { "persist of words",
+          [](Client *client) { return rpm_region_persist(client->words, 0, 8); } },
+        { "append",
+          [](Client *client) { return rpm_log_append(client->log, "late", 4, nullptr); } },
     };
 }
 
 } // namespace
 
-TEST_CASE("guard: while the log is held its regions are as any others", "[conform]")
+TEST_CASE("guard: while its owner holds the log a guarded region works as any other", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     std::string bytes(BYTES, 'y');
     uint64_t found = 0;
 
@@ -228,10 +225,10 @@ TEST_CASE("guard: while the log is held its regions are as any others", "[confor
     CHECK(found == 19);
 }
 
-TEST_CASE("guard: nothing is written by who lost the log, and it is told", "[conform]")
+TEST_CASE("guard: a writer that lost the log writes nothing and gets RPM_E_FENCED", "[conform]")
 {
     Deed deed = GENERATE(from_range(deeds()));
-    EVERYWHERE();
+    ON_EACH_SETUP();
 
     CAPTURE(deed.name);
     world.take_over();
@@ -248,10 +245,10 @@ TEST_CASE("guard: nothing is written by who lost the log, and it is told", "[con
     CHECK(world.next.read(0, 8) == "mineours");
 }
 
-TEST_CASE("guard: other handles to the region are nobody's business", "[conform]")
+TEST_CASE("guard: other handles to the region are not guarded", "[conform]")
 {
-    EVERYWHERE();
-    Party third(world.server.get(), "");
+    ON_EACH_SETUP();
+    Client third(world.server.get(), "");
 
     REQUIRE(third.open(false) == 0);
     world.take_over();
@@ -260,9 +257,10 @@ TEST_CASE("guard: other handles to the region are nobody's business", "[conform]
     CHECK(world.old.read(0, 4) == "free");
 }
 
-TEST_CASE("guard: who gave the log back and has it again opens its regions again", "[conform]")
+TEST_CASE("guard: a writer that closed and claimed the log again opens its regions again",
+          "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
 
     rpm_region_close(&world.old.region);
     rpm_region_close(&world.old.words);
@@ -280,7 +278,7 @@ TEST_CASE("guard: who gave the log back and has it again opens its regions again
 TEST_CASE("guard: writes under way end before the takeover does", "[conform]")
 {
     const std::string lines(8192, 'z');
-    EVERYWHERE();
+    ON_EACH_SETUP();
     uint64_t submitted = 0;
 
     while (submitted < 64 && rpm_region_write_async(world.old.region, 8192 * (submitted % 7 + 1),
@@ -308,9 +306,9 @@ TEST_CASE("guard: a region that several claims guard in one post", "[conform]")
 {
     std::string what = GENERATE(from_range(one_of_each()));
     CAPTURE(what);
-    std::unique_ptr<Server> server = serve(what);
-    Party party(server.get(), "");
-    Party taker(server.get(), "");
+    std::unique_ptr<Server> server = start_server(what);
+    Client client(server.get(), "");
+    Client taker(server.get(), "");
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_region_opts region_opts = rpm_region_opts_init();
     rpm_log *second = nullptr;
@@ -318,16 +316,16 @@ TEST_CASE("guard: a region that several claims guard in one post", "[conform]")
 
     opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
     opts.capacity_bytes = 64 << 10;
-    REQUIRE(party.claim() == 0);
-    REQUIRE(party.open(true) == 0);
-    REQUIRE(rpm_log_open(party.conn, server->name("second").c_str(), &opts, &second) == 0);
+    REQUIRE(client.claim() == 0);
+    REQUIRE(client.open(true) == 0);
+    REQUIRE(rpm_log_open(client.conn, server->name("second").c_str(), &opts, &second) == 0);
     region_opts.claim = second;
-    REQUIRE(rpm_region_open(party.conn, server->name("rows").c_str(), &region_opts, &rows) == 0);
+    REQUIRE(rpm_region_open(client.conn, server->name("rows").c_str(), &region_opts, &rows) == 0);
     REQUIRE(rpm_region_write(rows, 0, "second", 6) == 0);
-    REQUIRE(party.write(0, "first ") == 0);
+    REQUIRE(client.write(0, "first ") == 0);
     REQUIRE(taker.claim() == 0);
     CHECK(rpm_region_write(rows, 0, "second", 6) == 0); // its log was not taken
-    CHECK(party.write(0, "first ") == RPM_E_FENCED);
+    CHECK(client.write(0, "first ") == RPM_E_FENCED);
     REQUIRE(taker.open(false) == 0);
     CHECK(taker.read(0, 6) == "second");
     rpm_region_close(&rows);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // loss_test.cpp: what transport.h promises when an op is refused or the server goes away.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
 #include <cstring>
 
@@ -9,10 +9,10 @@ using namespace conform;
 namespace
 {
 
-#define EVERYWHERE()                                                                               \
-    Where where = GENERATE(from_range(everywhere()));                                              \
-    CAPTURE(where.server, where.wrap);                                                             \
-    Ground ground(where)
+#define ON_EACH_SETUP()                                                                            \
+    Setup setup = GENERATE(from_range(all_setups()));                                              \
+    CAPTURE(setup.server, setup.wrap);                                                             \
+    Context context(setup)
 
 struct Bad {
     const char *what;
@@ -40,37 +40,37 @@ const Bad BAD[] = {
     { "atomic across the end", RPMI_OP_FAA, WORDS_KEY, 4096, 8, RPM_E_RANGE },
 };
 
-rpmi_op op_of(const Ground &ground, const Bad &bad)
+rpmi_op op_of(const Context &context, const Bad &bad)
 {
-    uint32_t key = bad.key == REGION_KEY  ? ground.region
-                   : bad.key == WORDS_KEY ? ground.words
+    uint32_t key = bad.key == REGION_KEY  ? context.region
+                   : bad.key == WORDS_KEY ? context.words
                    : bad.key == 1000000   ? RPMI_KEY_SCRATCH
                                           : bad.key;
     rpmi_op op = make(bad.kind, key, bad.offset, bad.len);
 
-    op.body = ground.bytes;
+    op.body = context.bytes;
     op.body_bytes = bad.kind == RPMI_OP_WRITE ? bad.len : 0;
-    op.into = ground.into;
+    op.into = context.into;
     op.operand = 1;
     return op;
 }
 
-void redial(Ground &ground)
+void redial(Context &context)
 {
-    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + PATIENCE) == 0);
-    REQUIRE(ground.link->lost == 0);
-    ground.open_objects();
+    REQUIRE(context.ops->reconnect(context.link, context.now() + PATIENCE) == 0);
+    REQUIRE(context.link->lost == 0);
+    context.open_objects();
 }
 
 // Reap until the link says that it is lost. Every status, by id, in order.
-std::vector<rpmi_done> drain(Ground &ground)
+std::vector<rpmi_done> drain(Context &context)
 {
     std::vector<rpmi_done> all;
-    uint64_t deadline = ground.now() + PATIENCE;
+    uint64_t deadline = context.now() + PATIENCE;
 
     for (;;) {
         rpmi_done done[4];
-        int n = ground.ops->poll(ground.link, done, 4);
+        int n = context.ops->poll(context.link, done, 4);
 
         if (n < 0) {
             CHECK(n == RPM_E_LOST);
@@ -78,8 +78,8 @@ std::vector<rpmi_done> drain(Ground &ground)
         }
         all.insert(all.end(), done, done + n);
         if (n == 0)
-            REQUIRE(ground.ops->wait(ground.link, deadline) == 0);
-        REQUIRE(ground.now() < deadline);
+            REQUIRE(context.ops->wait(context.link, deadline) == 0);
+        REQUIRE(context.now() < deadline);
     }
 }
 
@@ -87,97 +87,98 @@ std::vector<rpmi_done> drain(Ground &ground)
 
 TEST_CASE("loss: a refused op changes nothing and has its reason", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
 
     for (const Bad &bad : BAD) {
         CAPTURE(bad.what);
-        std::memset(ground.bytes, 0x33, 64);
-        REQUIRE(ground.exec({ ground.write(REGION - 64, 64) }) == 0);
-        std::memset(ground.bytes, 0x44, 64);
-        REQUIRE(ground.exec({ op_of(ground, bad) }) == bad.status);
-        if (where.server.compare(0, 3, "sim") == 0) // there it takes the whole queue pair along
-            redial(ground);
-        REQUIRE(ground.link->lost == 0);
-        REQUIRE(ground.exec({ ground.read(REGION - 64, 64) }) == 0);
-        REQUIRE(ground.into[0] == 0x33);
-        REQUIRE(ground.into[63] == 0x33);
+        std::memset(context.bytes, 0x33, 64);
+        REQUIRE(context.exec({ context.write(REGION - 64, 64) }) == 0);
+        std::memset(context.bytes, 0x44, 64);
+        REQUIRE(context.exec({ op_of(context, bad) }) == bad.status);
+        if (setup.server.compare(0, 3, "sim") == 0) // there it takes the whole queue pair along
+            redial(context);
+        REQUIRE(context.link->lost == 0);
+        REQUIRE(context.exec({ context.read(REGION - 64, 64) }) == 0);
+        REQUIRE(context.into[0] == 0x33);
+        REQUIRE(context.into[63] == 0x33);
     }
 }
 
 TEST_CASE("loss: after a refused op the rest of its post is not carried out", "[conform]")
 {
-    EVERYWHERE();
-    rpmi_op last = ground.write(0, 64);
+    ON_EACH_SETUP();
+    rpmi_op last = context.write(0, 64);
     int err;
 
-    std::memset(ground.bytes, 0x55, 64);
+    std::memset(context.bytes, 0x55, 64);
     last.flags = RPMI_OP_SIGNALED;
-    err = ground.exec({ ground.write(128, 64), ground.read(128, 64), op_of(ground, BAD[0]), last });
+    err = context.exec(
+        { context.write(128, 64), context.read(128, 64), op_of(context, BAD[0]), last });
     CHECK(err == RPM_E_RANGE);
-    redial(ground);
-    REQUIRE(ground.exec({ ground.read(0, 64), ground.read(128, 64, 64) }) == 0);
-    CHECK(ground.into[0] == 0);
-    CHECK(ground.into[64] == 0x55); // in front of it: carried out
+    redial(context);
+    REQUIRE(context.exec({ context.read(0, 64), context.read(128, 64, 64) }) == 0);
+    CHECK(context.into[0] == 0);
+    CHECK(context.into[64] == 0x55); // in front of it: carried out
 }
 
 TEST_CASE("loss: a reconnect voids keys and forgets what was outstanding", "[conform]")
 {
-    EVERYWHERE();
-    uint32_t old = ground.region;
+    ON_EACH_SETUP();
+    uint32_t old = context.region;
     rpmi_done done;
     rpmi_op op;
 
-    std::memset(ground.bytes, 0x66, 64);
-    REQUIRE(ground.exec({ ground.write(0, 64) }) == 0);
-    op = ground.write(64, 64);
-    REQUIRE(ground.ops->post(ground.link, &op, 1) == 1);
-    REQUIRE(ground.ops->reconnect(ground.link, ground.now() + PATIENCE) == 0);
-    CHECK(ground.ops->poll(ground.link, &done, 1) == 0);
+    std::memset(context.bytes, 0x66, 64);
+    REQUIRE(context.exec({ context.write(0, 64) }) == 0);
+    op = context.write(64, 64);
+    REQUIRE(context.ops->post(context.link, &op, 1) == 1);
+    REQUIRE(context.ops->reconnect(context.link, context.now() + PATIENCE) == 0);
+    CHECK(context.ops->poll(context.link, &done, 1) == 0);
     op.key = old;
-    CHECK(ground.exec({ op }) == RPM_E_DENIED);
-    redial(ground);
-    REQUIRE(ground.exec({ ground.read(0, 64) }) == 0);
-    CHECK(ground.into[0] == 0x66); // acknowledged before: still there
+    CHECK(context.exec({ op }) == RPM_E_DENIED);
+    redial(context);
+    REQUIRE(context.exec({ context.read(0, 64) }) == 0);
+    CHECK(context.into[0] == 0x66); // acknowledged before: still there
 }
 
 TEST_CASE("loss: staging memory survives a reconnect where it is", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
 
-    std::memset(ground.bytes, 0x12, 4096);
-    redial(ground);
-    CHECK(ground.bytes[0] == 0x12);
-    CHECK(ground.bytes[4095] == 0x12);
-    REQUIRE(ground.exec({ ground.write(0, 4096), ground.read(0, 4096) }) == 0);
-    CHECK(ground.into[4095] == 0x12);
+    std::memset(context.bytes, 0x12, 4096);
+    redial(context);
+    CHECK(context.bytes[0] == 0x12);
+    CHECK(context.bytes[4095] == 0x12);
+    REQUIRE(context.exec({ context.write(0, 4096), context.read(0, 4096) }) == 0);
+    CHECK(context.into[4095] == 0x12);
 }
 
-TEST_CASE("loss: when the server dies each signalled op is told once, in order", "[conform]")
+TEST_CASE("loss: when the server dies each signalled op completes once, in order", "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
-    EVERYWHERE();
+    ON_EACH_SETUP();
     std::vector<uint64_t> want;
     std::vector<uint64_t> got;
     bool failed = false;
 
     for (uint64_t id = 1; id <= 8; id++) {
-        rpmi_op op = ground.write(64 * id, 64);
+        rpmi_op op = context.write(64 * id, 64);
 
         op.id = id;
         op.flags = id % 2 == 0 ? RPMI_OP_SIGNALED : 0;
-        REQUIRE(ground.ops->post(ground.link, &op, 1) == 1);
+        REQUIRE(context.ops->post(context.link, &op, 1) == 1);
         if (id % 2 == 0)
             want.push_back(id);
     }
-    ground.server->kill();
-    if (ground.places()) {
-        rpmi_op op = ground.write(0, 64);
+    context.server->kill();
+    if (context.synchronous()) {
+        rpmi_op op = context.write(0, 64);
 
-        CHECK(ground.ops->post(ground.link, &op, 1) == RPM_E_LOST);
-        CHECK(ground.link->lost == RPM_E_LOST);
+        CHECK(context.ops->post(context.link, &op, 1) == RPM_E_LOST);
+        CHECK(context.link->lost == RPM_E_LOST);
         return;
     }
-    for (const rpmi_done &done : drain(ground)) {
+    for (const rpmi_done &done : drain(context)) {
         CHECK((done.status == 0 || done.status == RPM_E_LOST));
         CHECK_FALSE((failed && done.status == 0)); // nothing succeeds after a failure
         failed = failed || done.status != 0;
@@ -185,93 +186,93 @@ TEST_CASE("loss: when the server dies each signalled op is told once, in order",
             got.push_back(done.id);
     }
     CHECK(got == want);
-    CHECK(ground.link->lost == RPM_E_LOST);
+    CHECK(context.link->lost == RPM_E_LOST);
 }
 
 TEST_CASE("loss: a lost link refuses everything until it is dialled again", "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
-    EVERYWHERE();
-    rpmi_op op = ground.write(0, 64);
+    ON_EACH_SETUP();
+    rpmi_op op = context.write(0, 64);
     uint32_t key;
     uint64_t start;
     int err;
 
-    std::memset(ground.bytes, 0x21, 64);
-    REQUIRE(ground.exec({ ground.write(0, 64), ground.read(0, 64) }) == 0);
-    ground.server->kill();
-    if (!ground.places())
-        (void)ground.ops->post(ground.link, &op, 1); // so that the loss is noticed
+    std::memset(context.bytes, 0x21, 64);
+    REQUIRE(context.exec({ context.write(0, 64), context.read(0, 64) }) == 0);
+    context.server->kill();
+    if (!context.synchronous())
+        (void)context.ops->post(context.link, &op, 1); // so that the loss is noticed
     else
-        CHECK(ground.ops->post(ground.link, &op, 1) == RPM_E_LOST);
-    (void)drain(ground);
-    CHECK(ground.ops->post(ground.link, &op, 1) == RPM_E_LOST);
-    CHECK(ground.open("region", RPM_KIND_REGION, 0, &key) == RPM_E_LOST);
-    CHECK(ground.ops->peek(ground.link, ground.region, 0, 8) == nullptr);
+        CHECK(context.ops->post(context.link, &op, 1) == RPM_E_LOST);
+    (void)drain(context);
+    CHECK(context.ops->post(context.link, &op, 1) == RPM_E_LOST);
+    CHECK(context.open("region", RPM_KIND_REGION, 0, &key) == RPM_E_LOST);
+    CHECK(context.ops->peek(context.link, context.region, 0, 8) == nullptr);
 
-    start = ground.now();
-    err = ground.ops->reconnect(ground.link, start + 50000000);
+    start = context.now();
+    err = context.ops->reconnect(context.link, start + 50000000);
     CHECK((err == RPM_E_REFUSED || err == RPM_E_TIMEDOUT || err == RPM_E_LOST));
-    CHECK(ground.link->lost != 0);
-    CHECK(ground.ops->post(ground.link, &op, 1) == RPM_E_LOST);
+    CHECK(context.link->lost != 0);
+    CHECK(context.ops->post(context.link, &op, 1) == RPM_E_LOST);
 
-    ground.server->restart();
-    redial(ground);
-    REQUIRE(ground.exec({ ground.read(0, 64) }) == 0);
-    CHECK(ground.into[0] == 0x21); // the memory outlived the process
-    CHECK(ground.into[63] == 0x21);
+    context.server->restart();
+    redial(context);
+    REQUIRE(context.exec({ context.read(0, 64) }) == 0);
+    CHECK(context.into[0] == 0x21); // the memory outlived the process
+    CHECK(context.into[63] == 0x21);
 }
 
 TEST_CASE("loss: words in DRAM are zero in a new run of the server", "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
-    EVERYWHERE();
-    rpmi_op faa = make(RPMI_OP_FAA, ground.words, 0, 8);
-    uint32_t epoch = ground.link->server_epoch;
+    ON_EACH_SETUP();
+    rpmi_op faa = make(RPMI_OP_FAA, context.words, 0, 8);
+    uint32_t epoch = context.link->server_epoch;
 
-    faa.into = ground.into;
+    faa.into = context.into;
     faa.operand = 5;
-    REQUIRE(ground.exec({ faa }) == 0);
-    ground.server->kill();
-    ground.server->restart();
-    redial(ground);
-    faa.key = ground.words;
-    REQUIRE(ground.exec({ faa }) == 0);
-    CHECK(*reinterpret_cast<uint64_t *>(ground.into) == 0);
-    CHECK(ground.link->server_epoch != epoch);
+    REQUIRE(context.exec({ faa }) == 0);
+    context.server->kill();
+    context.server->restart();
+    redial(context);
+    faa.key = context.words;
+    REQUIRE(context.exec({ faa }) == 0);
+    CHECK(*reinterpret_cast<uint64_t *>(context.into) == 0);
+    CHECK(context.link->server_epoch != epoch);
 }
 
-TEST_CASE("loss: faults put in keep the contract on every transport", "[conform]")
+TEST_CASE("loss: under injected faults every transport keeps its contract", "[conform]")
 {
     std::string server = GENERATE(from_range(one_of_each()));
     std::string kind = GENERATE("lost", "unacked", "repeat");
     uint64_t at = GENERATE(range(uint64_t(1), uint64_t(8)));
-    Where where = { server,
+    Setup setup = { server,
                     ",wrap=fault+count,fault_kind=" + kind + ",fault_at=" + std::to_string(at) };
-    Ground ground(where);
+    Context context(setup);
     std::vector<rpmi_op> list;
     int err;
 
     CAPTURE(server, kind, at);
     for (unsigned i = 0; i < 3; i++) {
-        std::memset(ground.bytes + 64 * i, static_cast<int>(i) + 1, 64);
-        list.push_back(ground.write(64 * i, 64, 64 * i));
+        std::memset(context.bytes + 64 * i, static_cast<int>(i) + 1, 64);
+        list.push_back(context.write(64 * i, 64, 64 * i));
         list.back().flags = 0;
-        list.push_back(ground.read(64 * i, 64, 64 * i));
+        list.push_back(context.read(64 * i, 64, 64 * i));
     }
-    err = ground.exec(list);
+    err = context.exec(list);
     CHECK(err == (kind == "repeat" || at > 6 ? 0 : RPM_E_LOST));
     if (err != 0)
-        redial(ground);
+        redial(context);
     if (at > 6) // the fault is still to come
-        err = ground.exec({ ground.read(0, 192) });
+        err = context.exec({ context.read(0, 192) });
     if (at > 6 && err != 0)
-        redial(ground);
-    REQUIRE(ground.exec({ ground.read(0, 192) }) == 0);
+        redial(context);
+    REQUIRE(context.exec({ context.read(0, 192) }) == 0);
     for (unsigned i = 0; i < 3; i++) {
         bool acked = err == 0 || 2 * i + 2 < at;
 
         if (acked)
-            CHECK(ground.into[64 * i] == i + 1);
+            CHECK(context.into[64 * i] == i + 1);
     }
 }

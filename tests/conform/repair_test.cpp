@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // repair_test.cpp: a log whose head is gone is found again on every transport. A client cannot
 // write to a log's header, so the damage is a server's: its pool is changed between two runs of it.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
 extern "C" {
-#include "conn/conn.h"
 #include "wire/head.h"
 }
 #include <librpm.h>
@@ -20,13 +19,9 @@ class Client
     explicit Client(Server *server)
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
-        rpmi_link *link = nullptr;
-        rpmi_link_opts link_opts;
 
         opts.timeout_us = 30000000;
-        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
-        REQUIRE(server->connect("", &link, link_opts) == 0);
-        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        conn = server->connect("", opts);
     }
     Client(const Client &) = delete;
     ~Client()
@@ -84,7 +79,7 @@ const uint64_t HEADER = 36864; // of the first log in a pool
     NEEDS_OWN_SERVER("it damages the pool");                                                       \
     std::string where = GENERATE(from_range(servers()));                                           \
     CAPTURE(where);                                                                                \
-    std::unique_ptr<Server> server = serve(where)
+    std::unique_ptr<Server> server = start_server(where)
 
 TEST_CASE("repair: all records of a log whose head is gone are found again", "[conform]")
 {
@@ -126,7 +121,7 @@ TEST_CASE("repair: all records of a log whose head is gone are found again", "[c
     CHECK(again.read() == wrote);
 }
 
-TEST_CASE("repair: a writer that lives is shut out only if that is asked for", "[conform]")
+TEST_CASE("repair: a live writer is fenced only if the caller asks for it", "[conform]")
 {
     ON_EACH_SERVER();
     Client writer(server.get());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // settle_test.cpp: what becomes of a writer that was cut off or deposed, on every transport: each
 // append that ended unknown has one outcome, and only rpm_log_claim() makes it a writer again.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
 extern "C" {
 #include "conn/conn.h"
@@ -22,13 +22,9 @@ class Writer
     explicit Writer(Server *server) : server_(server)
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
-        rpmi_link *link = nullptr;
-        rpmi_link_opts link_opts;
 
         opts.timeout_us = 30000000;
-        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
-        REQUIRE(server->connect("", &link, link_opts) == 0);
-        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        conn = server->connect("", opts);
     }
     Writer(const Writer &) = delete;
     ~Writer()
@@ -104,7 +100,7 @@ using Strings = std::vector<std::string>;
 #define ON_EACH_SERVER()                                                                           \
     std::string where = GENERATE(from_range(servers()));                                           \
     CAPTURE(where);                                                                                \
-    std::unique_ptr<Server> server = serve(where)
+    std::unique_ptr<Server> server = start_server(where)
 
 TEST_CASE("settle: each blocking append that ends unknown has one outcome", "[conform]")
 {
@@ -153,7 +149,7 @@ TEST_CASE("settle: outcomes that fill their room are settled before more are tak
     CHECK(writer.append("y") == 0);
 }
 
-TEST_CASE("settle: a writer that was fenced hears it the same way on every link", "[conform]")
+TEST_CASE("settle: a fenced writer gets the same error on every link", "[conform]")
 {
     ON_EACH_SERVER();
     std::string how = GENERATE("append", "batch", "async");

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // steps_test.cpp: what <librpm/steps.h> promises, on every transport: steps in order, lists that
 // end early, refusals with nothing done, completions in order, a lost link, clients side by side.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
 extern "C" {
-#include "conn/conn.h"
 #include "wire/steps.h"
 }
 #include <librpm.h>
@@ -30,13 +29,9 @@ struct Client {
     Client(Server *server, const std::string &wrap) : server_(server)
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
-        rpmi_link *link = nullptr;
-        rpmi_link_opts link_opts;
 
         opts.timeout_us = 30000000;
-        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
-        REQUIRE(server->connect(wrap, &link, link_opts) == 0);
-        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        conn = server->connect(wrap, opts);
         open();
     }
     Client(const Client &) = delete;
@@ -126,21 +121,21 @@ struct Client {
     Server *server_;
 };
 
-struct Party {
+struct World {
     std::unique_ptr<Server> server;
     Client client;
 
-    explicit Party(const Where &where)
-        : server(serve(where.server)), client(server.get(), where.wrap)
+    explicit World(const Setup &setup)
+        : server(start_server(setup.server)), client(server.get(), setup.wrap)
     {
     }
 };
 
-#define EVERYWHERE()                                                                               \
-    Where where = GENERATE(from_range(everywhere()));                                              \
-    CAPTURE(where.server, where.wrap);                                                             \
-    Party party(where);                                                                            \
-    Client &client = party.client
+#define ON_EACH_SETUP()                                                                            \
+    Setup setup = GENERATE(from_range(all_setups()));                                              \
+    CAPTURE(setup.server, setup.wrap);                                                             \
+    World world(setup);                                                                            \
+    Client &client = world.client
 
 std::vector<rpm_completion> reap(rpm_region *region, size_t n)
 {
@@ -158,9 +153,9 @@ std::vector<rpm_completion> reap(rpm_region *region, size_t n)
 
 } // namespace
 
-TEST_CASE("steps: each sees what the ones before it did", "[conform]")
+TEST_CASE("steps: each step sees the effects of the steps before it", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     const std::string data = "some bytes", more(1500, 'm');
     uint64_t found[4] = { 99, 99, 99, 99 };
     char early[10], late[10], all[1500];
@@ -185,7 +180,7 @@ TEST_CASE("steps: each sees what the ones before it did", "[conform]")
 
 TEST_CASE("steps: a list ends where a MUST finds something else", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     const std::string data = "never";
     uint64_t found[3] = { 99, 99, 99 };
     uint64_t word = 1234;
@@ -215,9 +210,10 @@ TEST_CASE("steps: a list ends where a MUST finds something else", "[conform]")
     CHECK(client.bytes(0, 5) == data);
 }
 
-TEST_CASE("steps: as many, and as long, as may be, and not more", "[conform]")
+TEST_CASE("steps: a list of the maximum steps and bytes is taken, a longer one refused",
+          "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     std::vector<rpm_step> many;
     std::vector<uint64_t> found(65, 99);
     uint32_t done = 99;
@@ -242,7 +238,7 @@ TEST_CASE("steps: as many, and as long, as may be, and not more", "[conform]")
 }
 
 // Past the library's own checks, which would send none of these.
-TEST_CASE("steps: what the server refuses it refuses with nothing done", "[conform]")
+TEST_CASE("steps: a list that the server refuses changes nothing", "[conform]")
 {
     struct {
         const char *what;
@@ -263,53 +259,53 @@ TEST_CASE("steps: what the server refuses it refuses with nothing done", "[confo
         { "a key that cannot be", RPMI_STEP_WRITE, false, 0, 8, UINT32_MAX, RPM_E_DENIED },
         { "the scratch word", RPMI_STEP_WRITE, false, 0, 8, UINT32_MAX - 1, RPM_E_DENIED },
     };
-    Where where = GENERATE(from_range(everywhere()));
-    CAPTURE(where.server, where.wrap);
+    Setup setup = GENERATE(from_range(all_setups()));
+    CAPTURE(setup.server, setup.wrap);
 
     for (const auto &row : rows) {
-        Ground ground(where);
+        Context context(setup);
         rpmi_step steps[2] = {};
         uint32_t bytes = 0;
 
         CAPTURE(row.what);
-        memcpy(ground.bytes + 8192, "12345678", 8);
+        memcpy(context.bytes + 8192, "12345678", 8);
         steps[0].kind = RPMI_STEP_WRITE;
-        steps[0].key = ground.region;
+        steps[0].key = context.region;
         steps[0].offset = 128;
         steps[0].len = 8;
-        steps[0].data = ground.bytes + 8192;
+        steps[0].data = context.bytes + 8192;
         steps[1] = steps[0];
         steps[1].kind = row.kind;
         steps[1].key = row.key == UINT32_MAX - 1 ? RPMI_KEY_SCRATCH
                        : row.key != 0            ? row.key
-                       : row.on_words            ? ground.words
-                                                 : ground.region;
+                       : row.on_words            ? context.words
+                                                 : context.region;
         steps[1].offset = row.offset;
         steps[1].len = row.len;
         for (const rpmi_step &step : steps)
-            bytes += rpmi_step_put(ground.bytes + bytes, &step);
+            bytes += rpmi_step_put(context.bytes + bytes, &step);
         rpmi_op op = make(RPMI_OP_STEPS, 0, 0, 8 + rpmi_step_result_bytes(&steps[1]));
-        op.body = ground.bytes;
+        op.body = context.bytes;
         op.body_bytes = bytes;
-        op.into = ground.into;
-        CHECK(ground.exec({ op }) == row.err);
+        op.into = context.into;
+        CHECK(context.exec({ op }) == row.err);
 
         rpmi_link *other = nullptr;
-        REQUIRE(ground.server->connect("", &other) == 0);
-        ground.ops->close(ground.link);
-        ground.link = other;
-        ground.ops = other->ops;
-        ground.into = static_cast<unsigned char *>(ground.ops->stage(other, REGION));
-        REQUIRE(ground.into != nullptr);
-        ground.open_objects();
-        REQUIRE(ground.exec({ ground.read(128, 8) }) == 0);
-        CHECK(memcmp(ground.into, "\0\0\0\0\0\0\0\0", 8) == 0);
+        REQUIRE(context.server->connect("", &other) == 0);
+        context.ops->close(context.link);
+        context.link = other;
+        context.ops = other->ops;
+        context.into = static_cast<unsigned char *>(context.ops->stage(other, REGION));
+        REQUIRE(context.into != nullptr);
+        context.open_objects();
+        REQUIRE(context.exec({ context.read(128, 8) }) == 0);
+        CHECK(memcmp(context.into, "\0\0\0\0\0\0\0\0", 8) == 0);
     }
 }
 
 TEST_CASE("steps: completions come in order with others, and lists go on side by side", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     const std::string data = "0123456789abcdef";
     uint64_t found[12][2];
     char got[12][16];
@@ -342,10 +338,10 @@ TEST_CASE("steps: completions come in order with others, and lists go on side by
     CHECK(done[0].context == number(7));
 }
 
-TEST_CASE("steps: the end of the server ends each list, once", "[conform]")
+TEST_CASE("steps: the end of the server completes each list once", "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
-    EVERYWHERE();
+    ON_EACH_SETUP();
     uint64_t found[16];
     rpm_step steps[16];
     uint64_t sent = 0;
@@ -354,7 +350,7 @@ TEST_CASE("steps: the end of the server ends each list, once", "[conform]")
         steps[i] = client.faa(0, 1, &found[i]);
     for (; sent < 8; sent++)
         REQUIRE(rpm_steps_async(client.rows, &steps[sent], 1, number(sent)) == 0);
-    party.server->kill();
+    world.server->kill();
     while (sent < 16 && rpm_steps_async(client.rows, &steps[sent], 1, number(sent)) == 0)
         sent++;
     std::vector<rpm_completion> done = reap(client.rows, sent);
@@ -368,7 +364,7 @@ TEST_CASE("steps: the end of the server ends each list, once", "[conform]")
     CHECK(rpm_steps_async(client.rows, steps, 1, nullptr) == RPM_E_LOST);
     CHECK(rpm_steps_run(client.rows, steps, 1, &carried) == RPM_E_LOST);
     client.close();
-    party.server->restart();
+    world.server->restart();
     REQUIRE(rpm_conn_reconnect(client.conn) == 0);
     client.open();
     steps[0] = client.faa(0, 1, &found[0]);
@@ -408,7 +404,7 @@ TEST_CASE("steps: under a lock that steps take and free nothing is lost", "[conf
     if (what.compare(0, 4, "sim ") == 0)
         return; // one thread only
     const int rounds = 300;
-    std::unique_ptr<Server> server = serve(what);
+    std::unique_ptr<Server> server = start_server(what);
     Client one(server.get(), ""), two(server.get(), "");
     uint64_t total = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // transport_test.cpp: what transport.h promises, tried on every transport, bare and wrapped.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,103 +18,103 @@ void fill(unsigned char *at, size_t n, unsigned seed)
 }
 
 // Every place, and which one it is in the report of a failure.
-#define EVERYWHERE()                                                                               \
-    Where where = GENERATE(from_range(everywhere()));                                              \
-    CAPTURE(where.server, where.wrap);                                                             \
-    Ground ground(where)
+#define ON_EACH_SETUP()                                                                            \
+    Setup setup = GENERATE(from_range(all_setups()));                                              \
+    CAPTURE(setup.server, setup.wrap);                                                             \
+    Context context(setup)
 
 } // namespace
 
 TEST_CASE("transport: a link says what it is", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
 
-    CHECK(ground.link->client != 0);
-    CHECK(ground.link->server_epoch != 0);
-    CHECK(ground.link->depth >= DEPTH);
-    CHECK(ground.link->lost == 0);
-    CHECK(ground.link->facts.methods != 0);
-    CHECK((ground.link->facts.methods & 1) == 0); // there is no method 0
+    CHECK(context.link->client != 0);
+    CHECK(context.link->server_epoch != 0);
+    CHECK(context.link->depth >= DEPTH);
+    CHECK(context.link->lost == 0);
+    CHECK(context.link->facts.methods != 0);
+    CHECK((context.link->facts.methods & 1) == 0); // there is no method 0
 }
 
 TEST_CASE("transport: post of zero ops takes none", "[conform]")
 {
-    EVERYWHERE();
-    rpmi_op op = ground.write(0, 64);
+    ON_EACH_SETUP();
+    rpmi_op op = context.write(0, 64);
     rpmi_done done;
 
-    CHECK(ground.ops->post(ground.link, &op, 0) == 0);
-    CHECK(ground.ops->poll(ground.link, &done, 1) == 0);
+    CHECK(context.ops->post(context.link, &op, 0) == 0);
+    CHECK(context.ops->poll(context.link, &done, 1) == 0);
 }
 
 TEST_CASE("transport: a READ sees every WRITE posted before it", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
 
     for (uint64_t len : { 1u, 8u, 63u, 64u, 65u, 4096u, 4097u, 20000u }) {
         uint64_t offset = len % 2 == 0 ? 0 : 4032;
-        rpmi_op write = ground.write(offset, len);
+        rpmi_op write = context.write(offset, len);
 
         CAPTURE(len);
-        fill(ground.bytes, len, static_cast<unsigned>(len));
-        std::memset(ground.into, 0xee, len + 1);
+        fill(context.bytes, len, static_cast<unsigned>(len));
+        std::memset(context.into, 0xee, len + 1);
         write.flags = 0;
-        REQUIRE(ground.exec({ write, ground.read(offset, len) }) == 0);
-        REQUIRE(std::memcmp(ground.into, ground.bytes, len) == 0);
-        REQUIRE(ground.into[len] == 0xee);
+        REQUIRE(context.exec({ write, context.read(offset, len) }) == 0);
+        REQUIRE(std::memcmp(context.into, context.bytes, len) == 0);
+        REQUIRE(context.into[len] == 0xee);
     }
 }
 
 TEST_CASE("transport: later WRITEs win over earlier ones", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     std::vector<rpmi_op> list;
 
     for (unsigned i = 0; i < 10; i++) {
-        std::memset(ground.bytes + 64 * i, static_cast<int>(i), 64);
-        list.push_back(ground.write(128, 64, 64 * i));
+        std::memset(context.bytes + 64 * i, static_cast<int>(i), 64);
+        list.push_back(context.write(128, 64, 64 * i));
     }
-    list.push_back(ground.read(128, 64));
-    REQUIRE(ground.exec(list) == 0);
-    CHECK(std::count(ground.into, ground.into + 64, 9) == 64);
+    list.push_back(context.read(128, 64));
+    REQUIRE(context.exec(list) == 0);
+    CHECK(std::count(context.into, context.into + 64, 9) == 64);
 }
 
 TEST_CASE("transport: a write is head, body, then zeros", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     unsigned char head[64];
-    rpmi_op op = make(RPMI_OP_WRITE, ground.region, 256, 128);
+    rpmi_op op = make(RPMI_OP_WRITE, context.region, 256, 128);
 
-    std::memset(ground.bytes, 0xff, 256);
-    REQUIRE(ground.exec({ ground.write(192, 256) }) == 0);
+    std::memset(context.bytes, 0xff, 256);
+    REQUIRE(context.exec({ context.write(192, 256) }) == 0);
     for (size_t head_bytes : { 0u, 1u, 24u, 64u })
         for (uint64_t body_bytes : { 0u, 1u, 40u, 64u }) {
             std::vector<unsigned char> want(256, 0xff);
 
             CAPTURE(head_bytes, body_bytes);
             std::memset(head, 0x11, sizeof(head));
-            std::memset(ground.bytes, 0x22, 64);
+            std::memset(context.bytes, 0x22, 64);
             op.head = head;
             op.head_bytes = static_cast<uint16_t>(head_bytes);
-            op.body = ground.bytes;
+            op.body = context.bytes;
             op.body_bytes = body_bytes;
             std::fill(want.begin() + 64, want.begin() + 192, 0);
             std::fill_n(want.begin() + 64, head_bytes, 0x11);
             std::fill_n(want.begin() + 64 + static_cast<long>(head_bytes), body_bytes, 0x22);
-            REQUIRE(ground.exec({ op, ground.read(192, 256) }) == 0);
-            REQUIRE(std::memcmp(ground.into, want.data(), 256) == 0);
+            REQUIRE(context.exec({ op, context.read(192, 256) }) == 0);
+            REQUIRE(std::memcmp(context.into, want.data(), 256) == 0);
         }
 }
 
 TEST_CASE("transport: completions come in order, one for each signalled op", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     std::vector<uint64_t> want;
     std::vector<uint64_t> got;
-    uint64_t deadline = ground.now() + PATIENCE;
+    uint64_t deadline = context.now() + PATIENCE;
     uint64_t next = 0;
 
-    if (ground.places())
+    if (context.synchronous())
         return; // it has no completions
     for (uint64_t id = 0; id < 200; id++)
         if (id % 3 != 0)
@@ -126,16 +126,16 @@ TEST_CASE("transport: completions come in order, one for each signalled op", "[c
         int taken;
 
         for (uint64_t id = next; id < 200 && n < 4; id++, n++) {
-            list[n] = id % 2 == 0 ? ground.write(64 * id, 64) : ground.read(64 * id, 64, 64 * id);
+            list[n] = id % 2 == 0 ? context.write(64 * id, 64) : context.read(64 * id, 64, 64 * id);
             list[n].flags = id % 3 != 0 ? RPMI_OP_SIGNALED : 0;
             list[n].id = id;
         }
-        taken = ground.ops->post(ground.link, list, n);
+        taken = context.ops->post(context.link, list, n);
         REQUIRE(taken >= 0);
         next += static_cast<uint64_t>(taken);
         if (taken < static_cast<int>(n) || n == 0)
-            REQUIRE(ground.ops->wait(ground.link, deadline) == 0);
-        int reaped = ground.ops->poll(ground.link, done, 5);
+            REQUIRE(context.ops->wait(context.link, deadline) == 0);
+        int reaped = context.ops->poll(context.link, done, 5);
         REQUIRE(reaped >= 0);
         for (int i = 0; i < reaped; i++) {
             REQUIRE(done[i].status == 0);
@@ -145,64 +145,64 @@ TEST_CASE("transport: completions come in order, one for each signalled op", "[c
     CHECK(got == want);
     rpmi_done none;
     for (int i = 0; i < 100; i++)
-        REQUIRE(ground.ops->poll(ground.link, &none, 1) == 0);
+        REQUIRE(context.ops->poll(context.link, &none, 1) == 0);
 }
 
 TEST_CASE("transport: a full queue takes no more, and goes on once it is drained", "[conform]")
 {
-    EVERYWHERE();
-    std::vector<rpmi_op> list(ground.link->depth * 2, ground.write(0, 64));
+    ON_EACH_SETUP();
+    std::vector<rpmi_op> list(context.link->depth * 2, context.write(0, 64));
 
-    if (ground.places())
+    if (context.synchronous())
         return; // it is never full
-    int taken = ground.ops->post(ground.link, list.data(), static_cast<uint32_t>(list.size()));
+    int taken = context.ops->post(context.link, list.data(), static_cast<uint32_t>(list.size()));
     CHECK(taken > 0);
-    CHECK(taken <= static_cast<int>(ground.link->depth));
+    CHECK(taken <= static_cast<int>(context.link->depth));
     for (int round = 0; round < 3; round++) {
         uint32_t want = static_cast<uint32_t>(taken);
-        uint64_t deadline = ground.now() + PATIENCE;
+        uint64_t deadline = context.now() + PATIENCE;
 
         while (want > 0) {
             rpmi_done done[7];
 
-            REQUIRE(ground.ops->wait(ground.link, deadline) == 0);
-            int n = ground.ops->poll(ground.link, done, 7);
+            REQUIRE(context.ops->wait(context.link, deadline) == 0);
+            int n = context.ops->poll(context.link, done, 7);
             REQUIRE(n >= 0);
             want -= static_cast<uint32_t>(n);
         }
-        taken = ground.ops->post(ground.link, list.data(), static_cast<uint32_t>(list.size()));
+        taken = context.ops->post(context.link, list.data(), static_cast<uint32_t>(list.size()));
         REQUIRE(taken > 0);
     }
 }
 
 TEST_CASE("transport: unsignalled ops give their room back", "[conform]")
 {
-    EVERYWHERE();
-    uint64_t deadline = ground.now() + PATIENCE;
-    rpmi_op op = ground.write(0, 64);
+    ON_EACH_SETUP();
+    uint64_t deadline = context.now() + PATIENCE;
+    rpmi_op op = context.write(0, 64);
     uint32_t posted = 0;
 
     op.flags = 0;
-    while (posted < 10 * ground.link->depth) {
+    while (posted < 10 * context.link->depth) {
         rpmi_done none;
-        int taken = ground.ops->post(ground.link, &op, 1);
+        int taken = context.ops->post(context.link, &op, 1);
 
         REQUIRE(taken >= 0);
         posted += static_cast<uint32_t>(taken);
         if (taken == 0)
-            REQUIRE(ground.ops->poll(ground.link, &none, 1) == 0);
-        REQUIRE(ground.now() < deadline);
+            REQUIRE(context.ops->poll(context.link, &none, 1) == 0);
+        REQUIRE(context.now() < deadline);
     }
-    CHECK(ground.exec({ ground.read(0, 64) }) == 0);
+    CHECK(context.exec({ context.read(0, 64) }) == 0);
 }
 
 TEST_CASE("transport: atomics answer the old value and change the word", "[conform]")
 {
-    EVERYWHERE();
-    uint64_t *found = reinterpret_cast<uint64_t *>(ground.into);
-    rpmi_op cas = make(RPMI_OP_CAS, ground.words, 16, 8);
-    rpmi_op faa = make(RPMI_OP_FAA, ground.words, 16, 8);
-    rpmi_op read = make(RPMI_OP_READ, ground.words, 16, 8);
+    ON_EACH_SETUP();
+    uint64_t *found = reinterpret_cast<uint64_t *>(context.into);
+    rpmi_op cas = make(RPMI_OP_CAS, context.words, 16, 8);
+    rpmi_op faa = make(RPMI_OP_FAA, context.words, 16, 8);
+    rpmi_op read = make(RPMI_OP_READ, context.words, 16, 8);
 
     cas.into = &found[0];
     cas.expect = 0;
@@ -210,21 +210,21 @@ TEST_CASE("transport: atomics answer the old value and change the word", "[confo
     faa.into = &found[1];
     faa.operand = 2;
     read.into = &found[2];
-    REQUIRE(ground.exec({ cas, faa, read }) == 0);
+    REQUIRE(context.exec({ cas, faa, read }) == 0);
     CHECK(found[0] == 0);
     CHECK(found[1] == 40);
     CHECK(found[2] == 42);
-    REQUIRE(ground.exec({ cas }) == 0); // expects 0, finds 42, changes nothing
+    REQUIRE(context.exec({ cas }) == 0); // expects 0, finds 42, changes nothing
     CHECK(found[0] == 42);
     faa.operand = UINT64_MAX; // minus one
-    REQUIRE(ground.exec({ faa, read }) == 0);
+    REQUIRE(context.exec({ faa, read }) == 0);
     CHECK(found[1] == 42);
     CHECK(found[2] == 41);
 }
 
 TEST_CASE("transport: every method that the facts name is carried out", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     uint32_t tried = 0;
 
     uint32_t hints = GENERATE(RPM_HINTS_ALL, RPM_HINTS_ALL & ~RPM_HINT(4), RPM_HINTS_NONE);
@@ -244,26 +244,26 @@ TEST_CASE("transport: every method that the facts name is carried out", "[confor
             request.level = level;
             request.method = method;
             request.hints = hints;
-            if (rpmi_plan_make(&ground.link->facts, &request, &plan) != 0)
+            if (rpmi_plan_make(&context.link->facts, &request, &plan) != 0)
                 continue;
             CAPTURE(rpm_method_name(plan.method), level, hints);
-            fill(ground.bytes, 4352, method + level);
+            fill(context.bytes, 4352, method + level);
             for (const rpmi_range &range : ranges) {
-                rpmi_plan_write(&plan, ground.region, range.offset, range.len, &list[n]);
+                rpmi_plan_write(&plan, context.region, range.offset, range.len, &list[n]);
                 list[n].head = head;
                 list[n].head_bytes = sizeof(head);
-                list[n].body = ground.bytes;
+                list[n].body = context.bytes;
                 list[n++].body_bytes = range.len - sizeof(head) - 60;
             }
-            n += rpmi_plan_seal(&plan, ground.region, ranges, 2, ground.into, list + n);
+            n += rpmi_plan_seal(&plan, context.region, ranges, 2, context.into, list + n);
             list[n - 1].flags |= RPMI_OP_SIGNALED;
-            REQUIRE(ground.exec({ list, list + n }) == 0);
-            REQUIRE(ground.exec({ ground.read(1024, 192), ground.read(8192, 4352, 192) }) == 0);
+            REQUIRE(context.exec({ list, list + n }) == 0);
+            REQUIRE(context.exec({ context.read(1024, 192), context.read(8192, 4352, 192) }) == 0);
             for (const rpmi_range &range : ranges) {
                 std::memcpy(want.data(), head, sizeof(head));
-                std::memcpy(want.data() + sizeof(head), ground.bytes, range.len - sizeof(head));
+                std::memcpy(want.data() + sizeof(head), context.bytes, range.len - sizeof(head));
                 std::memset(want.data() + range.len - 60, 0, 60);
-                REQUIRE(std::memcmp(ground.into + (&range == ranges ? 0 : 192), want.data(),
+                REQUIRE(std::memcmp(context.into + (&range == ranges ? 0 : 192), want.data(),
                                     range.len) == 0);
             }
             tried++;
@@ -273,43 +273,43 @@ TEST_CASE("transport: every method that the facts name is carried out", "[confor
 
 TEST_CASE("transport: what a plan persists can be read on", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     rpm_request request = rpm_request_init();
     const rpmi_range range = { 0, 4096 };
     rpmi_op op = {};
     rpmi_plan plan;
 
     request.kind = RPM_REQUEST_WRITE;
-    REQUIRE(rpmi_plan_make_persist(&ground.link->facts, &request, &plan) == 0);
-    fill(ground.bytes, 4096, 5);
-    REQUIRE(ground.exec({ ground.write(0, 4096) }) == 0);
-    REQUIRE(rpmi_plan_seal(&plan, ground.region, &range, 1, ground.into, &op) == 1);
+    REQUIRE(rpmi_plan_make_persist(&context.link->facts, &request, &plan) == 0);
+    fill(context.bytes, 4096, 5);
+    REQUIRE(context.exec({ context.write(0, 4096) }) == 0);
+    REQUIRE(rpmi_plan_seal(&plan, context.region, &range, 1, context.into, &op) == 1);
     op.flags |= RPMI_OP_SIGNALED;
-    REQUIRE(ground.exec({ op, ground.read(0, 4096) }) == 0);
-    CHECK(std::memcmp(ground.into, ground.bytes, 4096) == 0);
+    REQUIRE(context.exec({ op, context.read(0, 4096) }) == 0);
+    CHECK(std::memcmp(context.into, context.bytes, 4096) == 0);
 }
 
 TEST_CASE("transport: a fenced WRITE after a READ is carried out", "[conform]")
 {
-    EVERYWHERE();
-    rpmi_op fenced = ground.write(0, 64);
+    ON_EACH_SETUP();
+    rpmi_op fenced = context.write(0, 64);
 
-    std::memset(ground.bytes, 7, 64);
+    std::memset(context.bytes, 7, 64);
     fenced.flags |= RPMI_OP_FENCED;
-    REQUIRE(ground.exec({ ground.read(0, 64), fenced, ground.read(0, 64, 64) }) == 0);
-    CHECK(ground.into[0] == 0);
-    CHECK(ground.into[64] == 7);
+    REQUIRE(context.exec({ context.read(0, 64), fenced, context.read(0, 64, 64) }) == 0);
+    CHECK(context.into[0] == 0);
+    CHECK(context.into[64] == 7);
 }
 
 TEST_CASE("transport: staging memory is aligned, bounded and given back", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     std::vector<void *> taken;
     size_t most;
 
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 1024; i++) {
-            void *block = ground.ops->stage(ground.link, 4096);
+            void *block = context.ops->stage(context.link, 4096);
 
             if (block == nullptr)
                 break;
@@ -323,66 +323,66 @@ TEST_CASE("transport: staging memory is aligned, bounded and given back", "[conf
         CHECK(taken.size() * 4096 <= STAGING);
         CHECK(taken.size() == most);
         for (void *block : taken)
-            ground.ops->unstage(ground.link, block);
+            context.ops->unstage(context.link, block);
         taken.clear();
     }
-    CHECK(ground.ops->stage(ground.link, STAGING * 4) == nullptr);
+    CHECK(context.ops->stage(context.link, STAGING * 4) == nullptr);
 }
 
 TEST_CASE("transport: a peek shows remote memory, or nothing", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     const void *seen;
 
-    std::memset(ground.bytes, 0x77, 64);
-    REQUIRE(ground.exec({ ground.write(64, 64), ground.read(64, 64) }) == 0);
-    seen = ground.ops->peek(ground.link, ground.region, 64, 64);
-    CHECK((seen == nullptr || std::memcmp(seen, ground.bytes, 64) == 0));
-    CHECK(ground.ops->peek(ground.link, ground.region, REGION - 8, 16) == nullptr);
-    CHECK(ground.ops->peek(ground.link, ground.region, UINT64_MAX, 16) == nullptr);
-    CHECK(ground.ops->peek(ground.link, 255, 0, 8) == nullptr);
-    CHECK(ground.ops->peek(ground.link, UINT32_MAX, 0, 8) == nullptr);
+    std::memset(context.bytes, 0x77, 64);
+    REQUIRE(context.exec({ context.write(64, 64), context.read(64, 64) }) == 0);
+    seen = context.ops->peek(context.link, context.region, 64, 64);
+    CHECK((seen == nullptr || std::memcmp(seen, context.bytes, 64) == 0));
+    CHECK(context.ops->peek(context.link, context.region, REGION - 8, 16) == nullptr);
+    CHECK(context.ops->peek(context.link, context.region, UINT64_MAX, 16) == nullptr);
+    CHECK(context.ops->peek(context.link, 255, 0, 8) == nullptr);
+    CHECK(context.ops->peek(context.link, UINT32_MAX, 0, 8) == nullptr);
 }
 
 TEST_CASE("transport: a wait for nothing ends at its deadline", "[conform]")
 {
-    EVERYWHERE();
-    uint64_t start = ground.now();
+    ON_EACH_SETUP();
+    uint64_t start = context.now();
     uint64_t deadline = start + 2000000;
 
-    CHECK(ground.ops->wait(ground.link, start) == RPM_E_TIMEDOUT);
-    if (!ground.places())
-        CHECK(ground.ops->wait(ground.link, deadline) == RPM_E_TIMEDOUT);
-    while (ground.now() < deadline)
-        ground.ops->pause(ground.link, deadline - ground.now());
-    CHECK(ground.now() >= deadline);
-    CHECK(ground.link->lost == 0);
+    CHECK(context.ops->wait(context.link, start) == RPM_E_TIMEDOUT);
+    if (!context.synchronous())
+        CHECK(context.ops->wait(context.link, deadline) == RPM_E_TIMEDOUT);
+    while (context.now() < deadline)
+        context.ops->pause(context.link, deadline - context.now());
+    CHECK(context.now() >= deadline);
+    CHECK(context.link->lost == 0);
 }
 
 TEST_CASE("transport: a call is answered with its own status", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
     rpmi_call call = {};
     rpmi_reply reply = {};
     uint32_t key = 99;
 
-    CHECK(ground.open("nothing", RPM_KIND_REGION, 0, &key) == RPM_E_NOENT);
+    CHECK(context.open("nothing", RPM_KIND_REGION, 0, &key) == RPM_E_NOENT);
     call.kind = RPMI_CALL_CLOSE;
-    call.key = ground.words;
-    REQUIRE(ground.ops->call(ground.link, &call, &reply, ground.now() + SECOND) == 0);
+    call.key = context.words;
+    REQUIRE(context.ops->call(context.link, &call, &reply, context.now() + SECOND) == 0);
     CHECK(reply.status == 0);
-    REQUIRE(ground.ops->call(ground.link, &call, &reply, ground.now() + SECOND) == 0);
+    REQUIRE(context.ops->call(context.link, &call, &reply, context.now() + SECOND) == 0);
     CHECK(reply.status < 0);
     CHECK(std::strlen(reply.text) > 0);
-    CHECK(ground.link->lost == 0);
+    CHECK(context.link->lost == 0);
 }
 
 TEST_CASE("transport: nothing is allocated after open", "[conform]")
 {
-    EVERYWHERE();
+    ON_EACH_SETUP();
 
     rpmi_mem_freeze();
-    int err = ground.exec({ ground.write(0, 64), ground.read(0, 64) });
+    int err = context.exec({ context.write(0, 64), context.read(0, 64) });
     rpmi_mem_thaw();
     CHECK(err == 0);
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // wait_test.cpp: sleeping for completions, and records gathered from slices, on every transport.
-#include "conform/ground.h"
+#include "conform/fixture.h"
 
-extern "C" {
-#include "conn/conn.h"
-}
 #include <librpm.h>
 
 using namespace conform;
@@ -19,17 +16,14 @@ struct Writer {
     rpm_conn *conn = nullptr;
     rpm_log *log = nullptr;
 
-    explicit Writer(const std::string &what, uint64_t timeout_us = 30000000) : server(serve(what))
+    explicit Writer(const std::string &what, uint64_t timeout_us = 30000000)
+        : server(start_server(what))
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_log_opts log_opts = rpm_log_opts_init();
-        rpmi_link *link = nullptr;
-        rpmi_link_opts link_opts;
 
         opts.timeout_us = timeout_us;
-        REQUIRE(rpmi_conn_link_opts(&opts, &link_opts) == 0);
-        REQUIRE(server->connect("", &link, link_opts) == 0);
-        REQUIRE(rpmi_conn_wrap(link, &opts, &conn) == 0);
+        conn = server->connect("", opts);
         log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
         log_opts.capacity_bytes = 256 << 10;
         log_opts.inflight_max = INFLIGHT;
@@ -50,7 +44,8 @@ struct Writer {
     CAPTURE(where);                                                                                \
     Writer writer(where)
 
-TEST_CASE("wait: it returns with as many as were asked for, in order, without polling", "[conform]")
+TEST_CASE("wait: it returns with as many completions as asked for, in order, without polling",
+          "[conform]")
 {
     uint32_t min = GENERATE(1u, 7u, INFLIGHT);
     ON_EACH_SERVER();
@@ -101,7 +96,7 @@ TEST_CASE("wait: the loss of a connection ends it, and then there is nothing to 
     CHECK(done[0].status == RPM_E_LOST);
 }
 
-TEST_CASE("appendv: what was gathered is read as one record", "[conform]")
+TEST_CASE("appendv: slices that were gathered are read as one record", "[conform]")
 {
     ON_EACH_SERVER();
     std::string payload;
@@ -144,7 +139,7 @@ TEST_CASE("last error: a call that fails without a text does not leave an older 
     CHECK(older.find("2 completions") != std::string::npos);
     for (uint32_t i = 0; i <= INFLIGHT && err == 0; i++)
         err = rpm_log_append_async(writer.log, "x", 1, 0, nullptr, nullptr);
-    // Where completions came in between there was always room.
+    // Setup completions came in between there was always room.
     if (err == 0)
         return;
     CHECK(err == RPM_E_BUSY);

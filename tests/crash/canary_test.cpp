@@ -106,7 +106,7 @@ std::vector<Setup> setups_for(const Canary &canary)
     return setups;
 }
 
-// The first violation that taking the rule away leads to; "" if nobody noticed.
+// The first violation that the scenarios report without the rule; "": they report none.
 std::string noticed(const Canary &canary, int which)
 {
     for (const char *name : canary.scenarios)
@@ -126,7 +126,7 @@ std::string noticed(const Canary &canary, int which)
 
 } // namespace
 
-TEST_CASE("canary: every rule that is taken away is missed", "[canary]")
+TEST_CASE("canary: the scenarios find every rule that is taken away", "[canary]")
 {
     unsigned survived = 0;
 

@@ -116,7 +116,7 @@ static void neighbours(Run &run)
     one.poll(true);
 }
 
-// Somebody writes without a promise; another one brings it to the level.
+// One client writes without a promise; another one makes it durable.
 static void persist_others(Run &run)
 {
     RegionOracle &oracle = region_of(run, "r", 512);
@@ -179,7 +179,7 @@ class Lock
     Lock(const Lock &) = delete;
     Lock &operator=(const Lock &) = delete;
 
-    // Whoever holds it: wait until the server frees it.
+    // Waits until the server frees it from a dead owner.
     void take()
     {
         for (int turn = 0; turn < TURNS_MAX; turn++) {
@@ -201,8 +201,8 @@ class Lock
     rpm_locks *locks_ = nullptr;
 };
 
-// A client dies while it writes what its lock protects. Whoever gets the lock next finds a region
-// in which nothing of the dead one lands any more.
+// A client dies while it writes what its lock protects. The lock's next owner finds a region
+// in which no write of the dead client lands any more.
 static void inherit(Run &run)
 {
     RegionOracle &oracle = region_of(run, "r", 3200);

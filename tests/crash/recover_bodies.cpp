@@ -129,7 +129,7 @@ static void resume(Run &run)
     writer.append(50);
 }
 
-// A batch whose end nobody heard of.
+// A batch whose completion the writer never received.
 static void resume_batch(Run &run)
 {
     Writer writer(run, FIRST, log_of(run, "a"));
@@ -146,7 +146,7 @@ static void resume_batch(Run &run)
     writer.append(50);
 }
 
-// The connection is lost, somebody else writes and trims, then the first one comes back.
+// The connection is lost, another client writes and trims, then the first one reconnects.
 static void resume_late(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");

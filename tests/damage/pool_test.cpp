@@ -15,7 +15,7 @@
 
 extern "C" {
 #include "base/canary.h"
-#include "pool/guard.h"
+#include "wire/guard.h"
 }
 
 #include <algorithm>
@@ -299,7 +299,7 @@ void Trial::run(const Mutant &mutant)
             wrong(std::string("the pool is refused by ") + rpm_error_name(err));
         return;
     }
-    Setup setup = ++turn_ % 2 == 0 ? queued() : placing();
+    Setup setup = ++turn_ % 2 == 0 ? queued() : synchronous();
     if (connect(server_, setup, nullptr, &conn_) != 0)
         return wrong("no connection");
     look_at_names();
@@ -342,7 +342,7 @@ struct Without {
 
 } // namespace
 
-TEST_CASE("damage: nothing changed, nothing told", "[damage]")
+TEST_CASE("damage: a pool without damage gives no error", "[damage]")
 {
     World world = make_world();
     Tally tally = try_all(world, { { 36864 - 1, 0, -1, -1 } });
@@ -351,7 +351,7 @@ TEST_CASE("damage: nothing changed, nothing told", "[damage]")
     CHECK(tally.refused + tally.told + tally.untold == 0);
 }
 
-TEST_CASE("damage: a flipped bit of a pool is told, healed, or harmless", "[damage]")
+TEST_CASE("damage: a flipped bit of a pool is reported, healed, or harmless", "[damage]")
 {
     World world = make_world();
     Tally tally = try_all(world, bit_mutants(world));
@@ -361,7 +361,7 @@ TEST_CASE("damage: a flipped bit of a pool is told, healed, or harmless", "[dama
     CHECK(tally.told > 0);
 }
 
-TEST_CASE("damage: so is a block that reads as zeros, or a line as it was earlier", "[damage]")
+TEST_CASE("damage: a zeroed block or a stale line is reported, healed, or harmless", "[damage]")
 {
     World world = make_world();
     Tally tally = try_all(world, block_mutants(world));

@@ -8,9 +8,9 @@
 // copy, or end in an error that names the damaged shard, its server and what to do.
 //
 // LIBRPM_DAMAGE_SEED=N draws other bits; LIBRPM_DAMAGE_ALL=1 takes each of them.
-#include "engine/cover.h"
-#include "engine/membership.h"
-#include "engine/port.h"
+#include "engine/cluster/membership.h"
+#include "engine/cluster/server_connection.h"
+#include "engine/cluster/shard_header.h"
 #include "support/rounds.h"
 #include "unit/dtx/engine/database.h"
 #include "workload/random.h"
@@ -148,12 +148,12 @@ void Trial::change_view()
 
     view.number = 2;
     for (uint32_t server = 0; server < kServers; server++) {
-        dtx::Port port(*db_.cluster, server);
+        dtx::ServerConnection connection(*db_.cluster, server);
 
-        port.connect();
-        port.open({ kServers, 2, {} }, dtx::kRecoverer, dtx::Claim::takeover);
-        dtx::propose(port, *db_.cluster, view);
-        dtx::accept(port, *db_.cluster, view);
+        connection.connect();
+        connection.open({ kServers, 2, {} }, dtx::kRecoverer, dtx::Claim::takeover);
+        dtx::propose(connection, *db_.cluster, view);
+        dtx::accept(connection, *db_.cluster, view);
     }
 }
 
@@ -239,11 +239,12 @@ bool Trial::copies_have()
 // What dtx-check opens any database by.
 bool Trial::cover_says(uint32_t shard)
 {
-    dtx::Connection connection(*db_.cluster, 0);
-    dtx::Cover cover = dtx::read_cover(connection.get(), "test", *db_.cluster, { shard, 0 });
+    dtx::RawConnection connection(*db_.cluster, 0);
+    dtx::ShardHeader header =
+        dtx::read_shard_header(connection.get(), "test", *db_.cluster, { shard, 0 });
 
-    return cover.shards == kServers && cover.shard == shard && cover.replicas == 2 &&
-           cover.durable && cover.note == kNote && cover.schema_version == 1;
+    return header.shards == kServers && header.shard == shard && header.replicas == 2 &&
+           header.durable && header.note == kNote && header.schema_version == 1;
 }
 
 void Trial::look(const Mutant &mutant)
@@ -272,7 +273,7 @@ void Trial::run()
 
 } // namespace
 
-TEST_CASE("shard: what was changed before the tables is told, and no row is another")
+TEST_CASE("shard: damage in front of the tables is reported, and no row is read as another")
 {
     Trial trial;
 

@@ -3,9 +3,9 @@
 // decoded to the values it was made from, and those values are encoded to the same bytes.
 extern "C" {
 #include "base/bytes.h"
-#include "pool/guard.h"
 #include "wire/call.h"
 #include "wire/frame.h"
+#include "wire/guard.h"
 #include "wire/head.h"
 #include "wire/hello.h"
 #include "wire/super.h"

@@ -2,7 +2,8 @@
 // message_test.cpp: the bytes of FORMAT.md section 11: messages over a queue pair.
 extern "C" {
 #include "base/bytes.h"
-#include "transport/verbs/message.h"
+#include "wire/message.h"
+#include "wire/op_kind.h"
 }
 #include "golden/golden.h"
 
@@ -73,18 +74,17 @@ TEST_CASE("golden: an RPC request is its bytes, both ways", "[golden]")
 {
     Bytes expected = golden("message_rpc");
     Bytes made(expected.size(), 0xff);
-    rpmi_op op = {};
+    rpmi_rpc rpc = {};
 
     REQUIRE(rpmi_msg_kind(expected.data(), 64) == 5);
-    REQUIRE(rpmi_rpc_get(expected.data(), 64, &op) == 0);
-    CHECK(op.kind == RPMI_OP_COPY);
-    CHECK(op.flags == (RPMI_OP_DURABLE | RPMI_OP_CACHED));
-    CHECK(op.key == 9);
-    CHECK(op.offset == 1ull << 44);
-    CHECK(op.len == 256);
-    CHECK(op.body_bytes == 24);
-    CHECK(op.body == expected.data() + 40);
-    rpmi_rpc_put(made.data(), &op, 0, op.len, 24);
+    REQUIRE(rpmi_rpc_get(expected.data(), 64, &rpc) == 0);
+    CHECK(rpc.kind == RPMI_OP_COPY);
+    CHECK(rpc.flags == (RPMI_OP_DURABLE | RPMI_OP_CACHED));
+    CHECK(rpc.key == 9);
+    CHECK(rpc.offset == 1ull << 44);
+    CHECK(rpc.len == 256);
+    CHECK(rpc.body_bytes == 24);
+    rpmi_rpc_put(made.data(), &rpc);
     for (unsigned char i = 0; i < 24; i++)
         made[RPMI_RPC_BYTES + i] = i;
     CHECK(made == expected);
@@ -110,16 +110,16 @@ TEST_CASE("golden: an RPC request with a list is its bytes, both ways", "[golden
     Bytes expected = golden("message_steps");
     Bytes list = golden("steps");
     Bytes made(expected.size(), 0xff);
-    rpmi_op op = {};
+    rpmi_rpc rpc = {};
 
     REQUIRE(rpmi_msg_kind(expected.data(), 160) == 5);
-    REQUIRE(rpmi_rpc_get(expected.data(), 160, &op) == 0);
-    CHECK(op.kind == RPMI_OP_STEPS);
-    CHECK(op.flags == RPMI_OP_DURABLE);
-    CHECK(op.len == 136);
-    CHECK(op.body_bytes == list.size());
-    CHECK(memcmp(op.body, list.data(), list.size()) == 0);
-    rpmi_rpc_put(made.data(), &op, 0, op.len, 120);
+    REQUIRE(rpmi_rpc_get(expected.data(), 160, &rpc) == 0);
+    CHECK(rpc.kind == RPMI_OP_STEPS);
+    CHECK(rpc.flags == RPMI_OP_DURABLE);
+    CHECK(rpc.len == 136);
+    CHECK(rpc.body_bytes == list.size());
+    CHECK(memcmp(expected.data() + RPMI_RPC_BYTES, list.data(), list.size()) == 0);
+    rpmi_rpc_put(made.data(), &rpc);
     memcpy(made.data() + RPMI_RPC_BYTES, list.data(), list.size());
     CHECK(made == expected);
 }

@@ -5,14 +5,14 @@
 
 #include "kill/model.h"
 #include "kill/process.h"
+#include "support/devdax.h"
 
 #include <arpa/inet.h>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
+#include <filesystem>
 #include <netinet/in.h>
 #include <stdexcept>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,13 +28,13 @@ struct Options {
     uint64_t rounds = 500;
     uint64_t first = 0;
     uint64_t seconds = 150; // no new round after that, but never fewer than the rounds asked for
-    std::string only;       // grounds with this in their name
+    std::string only;       // setups with this in their name
     bool here = false;      // no network of its own
     bool verbose = false;
 };
 
 // Where a log lives and how it is reached.
-struct Ground {
+struct Setup {
     const char *name;
     const char *dir;
     const char *mode;
@@ -43,7 +43,7 @@ struct Ground {
     bool slow; // every acknowledgement waits for a disk
 };
 
-inline const Ground kGrounds[] = {
+inline const Setup kSetups[] = {
     { "tmpfs direct", "/dev/shm", "direct", "adr", RPM_DURABLE, false },
     { "tmpfs ring", "/dev/shm", "ring", "adr", RPM_DURABLE, false },
     { "file ring", "/var/tmp", "ring", "", RPM_DURABLE, true },
@@ -62,9 +62,9 @@ inline bool is_verbs(const std::string &mode)
 }
 
 // What the laboratory has: everything over verbs: if it is asked for, and nothing else then.
-inline bool is_here(const Ground &ground)
+inline bool is_here(const Setup &setup)
 {
-    return is_verbs(ground.mode) == (std::getenv("LIBRPM_CONFORM") != nullptr);
+    return is_verbs(setup.mode) == (std::getenv("LIBRPM_CONFORM") != nullptr);
 }
 
 // A port of this machine's that nothing listens at, below those that the kernel gives to programs
@@ -95,26 +95,25 @@ inline std::string free_port()
 class Bench
 {
   public:
-    Bench(const Ground &ground, const Options &options) : ground(ground), options_(options)
+    Bench(const Setup &setup, const Options &options) : setup(setup), options_(options)
     {
-        std::string form = std::string(ground.dir) + "/rpm_kill_XXXXXX";
+        std::string form = std::string(setup.dir) + "/rpm_kill_XXXXXX";
 
         if (mkdtemp(&form[0]) == nullptr)
-            throw std::runtime_error("cannot make a directory in " + std::string(ground.dir));
+            throw std::runtime_error("cannot make a directory in " + std::string(setup.dir));
         dir_ = form;
         port_ = free_port();
         pool_ = dir_ + "/pool";
-        if (std::string(ground.mode) == "devdax") {
+        if (std::string(setup.mode) == "devdax") {
             pool_ = std::getenv("LIBRPM_LAB_DEVDAX");
-            wipe();
+            support::wipe_device(pool_);
         }
     }
     ~Bench()
     {
         server.end();
-        std::string command = "rm -rf '" + dir_ + "'";
-        int ignored = std::system(command.c_str());
-        (void)ignored;
+        std::error_code ignored;
+        std::filesystem::remove_all(dir_, ignored);
     }
     void serve()
     {
@@ -125,11 +124,11 @@ class Bench
 
         if (server.runs())
             return;
-        if (ground.domain[0] != '\0') {
+        if (setup.domain[0] != '\0') {
             words.push_back("--domain");
-            words.push_back(ground.domain);
+            words.push_back(setup.domain);
         }
-        if (std::string(ground.mode) == "verbs") {
+        if (std::string(setup.mode) == "verbs") {
             words.push_back("--ddio");
             words.push_back("off");
         }
@@ -145,35 +144,21 @@ class Bench
         return mode == "unix" ? "unix:" + dir_ + "/u" : "shm:" + dir_ + "/s,mode=" + mode;
     }
 
-    const Ground &ground;
+    const Setup &setup;
     Process server;
     Model model;
 
   private:
-    // The shm: name is always there: some of those who look come that way.
+    // The shm: name is always there: the recovery looks at the log through it, too.
     std::string listen() const
     {
-        std::string mode = ground.mode;
+        std::string mode = setup.mode;
         std::string shm = "shm:" + dir_ + "/s";
 
         if (is_verbs(mode))
             return shm + " " + url(mode).substr(0, url(mode).find(','));
         return mode == "tcp" || mode == "unix" ? shm + " " + url(mode) : shm;
     }
-    // The device starts anew, as a file that is made does.
-    void wipe() const
-    {
-        const size_t bytes = 2 << 20; // its pages are so large
-        int fd = open(pool_.c_str(), O_RDWR | O_CLOEXEC);
-        void *front = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-        if (front == MAP_FAILED)
-            throw std::runtime_error("cannot map " + pool_);
-        memset(front, 0, bytes);
-        munmap(front, bytes);
-        close(fd);
-    }
-
     const Options &options_;
     std::string dir_;
     std::string port_;

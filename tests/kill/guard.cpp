@@ -27,16 +27,16 @@ void nap(uint64_t ns)
     nanosleep(&time, nullptr);
 }
 
-// Everything that a writer needs.
-struct Party {
+// A client with all that a writer holds.
+struct Writer {
     rpm_conn *conn = nullptr;
     rpm_log *log = nullptr;
     rpm_region *rows = nullptr;
     rpm_region *words = nullptr;
 
-    Party() = default;
-    Party(const Party &) = delete;
-    ~Party()
+    Writer() = default;
+    Writer(const Writer &) = delete;
+    ~Writer()
     {
         close();
     }
@@ -79,8 +79,8 @@ struct Party {
     }
 };
 
-// The one that is stopped: writes until it is told that it may not.
-int deed(Party *party, uint64_t *state, const unsigned char *data)
+// One operation of the writer that is stopped later; it repeats this until the server refuses.
+int operate(Writer *writer, uint64_t *state, const unsigned char *data)
 {
     uint64_t len = mix(*state) % 4 == 0 ? mix(*state) % 16384 + 1 : mix(*state) % 256 + 1;
     uint64_t at = mix(*state) % (kBytes - len);
@@ -89,22 +89,22 @@ int deed(Party *party, uint64_t *state, const unsigned char *data)
 
     switch (mix(*state) % 8) {
     case 0:
-        return rpm_region_faa(party->words, mix(*state) % kWords * 8, 1, &found);
+        return rpm_region_faa(writer->words, mix(*state) % kWords * 8, 1, &found);
     case 1:
-        return rpm_region_write(party->words, mix(*state) % kWords * 8, data, 8);
+        return rpm_region_write(writer->words, mix(*state) % kWords * 8, data, 8);
     case 2:
     case 3: {
-        int n = rpm_region_poll(party->rows, done, 16);
+        int n = rpm_region_poll(writer->rows, done, 16);
         int err = 0;
 
         for (int i = 0; i < n && err == 0; i++)
             err = done[i].status;
         if (err == 0)
-            err = rpm_region_write_async(party->rows, at, data, len, nullptr);
+            err = rpm_region_write_async(writer->rows, at, data, len, nullptr);
         return err == RPM_E_BUSY ? 0 : err;
     }
     default:
-        return rpm_region_write(party->rows, at, data, len);
+        return rpm_region_write(writer->rows, at, data, len);
     }
 }
 
@@ -112,17 +112,17 @@ int write_on(const char *url, uint64_t seed)
 {
     std::vector<unsigned char> data(16384, 0xaa);
     uint64_t state = seed;
-    Party party;
-    int err = party.claim(url);
+    Writer writer;
+    int err = writer.claim(url);
 
     if (err == 0)
-        err = party.open();
+        err = writer.open();
     if (err != 0) {
         fprintf(stderr, "writer: %s: %s\n", rpm_error_name(err), rpm_last_error());
         return kViolation;
     }
     for (uint64_t i = 0; err == 0; i++) {
-        err = deed(&party, &state, data.data());
+        err = operate(&writer, &state, data.data());
         for (uint64_t spin = mix(state) % 2000; spin > 0; spin--)
             __asm__ volatile("" ::: "memory");
         if (i == 20 && ::write(STDOUT_FILENO, "r", 1) != 1)
@@ -130,7 +130,7 @@ int write_on(const char *url, uint64_t seed)
     }
     // And stays fenced, whatever it tries.
     for (int i = 0; i < 50 && err == RPM_E_FENCED; i++)
-        err = deed(&party, &state, data.data());
+        err = operate(&writer, &state, data.data());
     if (err != RPM_E_FENCED)
         fprintf(stderr, "writer: %s: %s\n", rpm_error_name(err), rpm_last_error());
     return err == RPM_E_FENCED ? kFenced : kViolation;
@@ -140,7 +140,7 @@ class Round
 {
   public:
     Round(Bench *bench, uint64_t seed, uint64_t number)
-        : url_(bench->url(bench->ground.mode)), state_(seed * 1000003u + number)
+        : url_(bench->url(bench->setup.mode)), state_(seed * 1000003u + number)
     {
         mix(state_);
     }
@@ -244,7 +244,7 @@ class Round
     std::string url_;
     uint64_t state_;
     Process old_;
-    Party new_;
+    Writer new_;
     bool inside_ = false;
     std::string trouble_;
 };
@@ -254,10 +254,10 @@ int run(const Options &options)
     uint64_t wrong = 0, inside = 0;
     std::vector<std::unique_ptr<Bench>> benches;
 
-    for (const Ground &ground : kGrounds)
+    for (const Setup &setup : kSetups)
         for (const char *name : { "tmpfs direct", "tmpfs ring", "tmpfs unix" })
-            if (std::string(ground.name) == name)
-                benches.push_back(std::make_unique<Bench>(ground, options));
+            if (std::string(setup.name) == name)
+                benches.push_back(std::make_unique<Bench>(setup, options));
     for (uint64_t number = options.first; number < options.first + options.rounds; number++) {
         Bench *bench = benches[number % benches.size()].get();
         Round round(bench, options.seed, number);
@@ -268,7 +268,7 @@ int run(const Options &options)
         if (trouble.empty())
             continue;
         wrong++;
-        printf("round %llu: %s: %s\n", static_cast<unsigned long long>(number), bench->ground.name,
+        printf("round %llu: %s: %s\n", static_cast<unsigned long long>(number), bench->setup.name,
                trouble.c_str());
         fflush(stdout);
     }

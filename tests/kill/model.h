@@ -57,7 +57,7 @@ class Model
         verdict.acked = acks_.size();
         if (head_lsn > trimmed_)
             blame(&verdict.lost, &verdict,
-                  "the head is at " + std::to_string(head_lsn) + " and nobody trimmed beyond " +
+                  "the head is at " + std::to_string(head_lsn) + ", and the furthest trim was to " +
                       std::to_string(trimmed_));
         size_t at = match_known(found, head_lsn, &verdict);
         match_new(found, at, &verdict);

@@ -18,8 +18,8 @@ using namespace kill_suite;
 namespace
 {
 
-// A network for this process and its children, so that nobody else takes their ports. Where that
-// is not allowed the machine's own has to do.
+// A network for this process and its children, so that no other process takes their ports. Where
+// that is not allowed they use the machine's own.
 void own_network()
 {
     ifreq request = {};
@@ -134,7 +134,7 @@ class Recovery
 
         conn_opts.timeout_us = 5000000;
         opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_TAKEOVER;
-        opts.level = mode == "ring" ? static_cast<uint32_t>(RPM_DURABLE) : bench->ground.level;
+        opts.level = mode == "ring" ? static_cast<uint32_t>(RPM_DURABLE) : bench->setup.level;
         opts.capacity_bytes = 1 << 20;
         log_.reset();
         conn_.reset();
@@ -191,19 +191,19 @@ class Round
     uint64_t pause()
     {
         // Long enough for some records: an emulated machine carries out a hundred in a second.
-        uint64_t most_us = is_verbs(bench_->ground.mode) ? 300000
-                           : bench_->ground.slow         ? 25000
-                                                         : 8000;
+        uint64_t most_us = is_verbs(bench_->setup.mode) ? 300000
+                           : bench_->setup.slow         ? 25000
+                                                        : 8000;
 
         return chance_.below(most_us) * 1000;
     }
     void start()
     {
-        std::string url = bench_->url(bench_->ground.mode);
+        std::string url = bench_->url(bench_->setup.mode);
         uint64_t style = chance_.below(4);
         bool reads = chance_.below(2) == 0 || deed_ == kStopReader;
 
-        writer_.start({ options_.worker, "write", url, std::to_string(bench_->ground.level),
+        writer_.start({ options_.worker, "write", url, std::to_string(bench_->setup.level),
                         std::to_string(life_), std::to_string(style),
                         deed_ == kStopServerLong ? "100000" : "5000000" });
         if (reads)
@@ -212,7 +212,7 @@ class Round
 
     std::string reader_mode()
     {
-        std::string mode = bench_->ground.mode;
+        std::string mode = bench_->setup.mode;
 
         if (mode != "tcp" && mode != "unix" && !is_verbs(mode))
             return chance_.below(2) == 0 ? "direct" : "ring";
@@ -326,7 +326,7 @@ class Round
         uint64_t head = 0;
 
         writer_.signal(SIGSTOP);
-        int err = recovery.open(bench_, bench_->ground.mode, 0);
+        int err = recovery.open(bench_, bench_->setup.mode, 0);
         if (err == RPM_E_OWNED) { // stopped in its guarded section: no claim is granted
             writer_.signal(SIGCONT);
             return;
@@ -395,8 +395,8 @@ class Round
         writer_.kill();
         reader_.kill();
         bench_->serve();
-        int err = recovery.open(bench_, chance_.below(2) == 0 ? "ring" : bench_->ground.mode,
-                                20000 * kMs);
+        int err =
+            recovery.open(bench_, chance_.below(2) == 0 ? "ring" : bench_->setup.mode, 20000 * kMs);
         if (err == 0)
             err = recovery.read(&found, &head);
         if (err == 0)
@@ -432,11 +432,11 @@ int run(const Options &options)
     uint64_t until = now_ns() + options.seconds * 1000 * kMs;
     uint64_t acked = 0, lost = 0, invented = 0, broken = 0, rounds = 0;
 
-    for (const Ground &ground : kGrounds)
-        if (is_here(ground) && std::string(ground.name).find(options.only) != std::string::npos)
-            benches.push_back(std::make_unique<Bench>(ground, options));
+    for (const Setup &setup : kSetups)
+        if (is_here(setup) && std::string(setup.name).find(options.only) != std::string::npos)
+            benches.push_back(std::make_unique<Bench>(setup, options));
     if (benches.empty())
-        throw std::runtime_error("no ground is called " + options.only);
+        throw std::runtime_error("no setup that runs here has '" + options.only + "' in its name");
     for (uint64_t number = options.first; rounds < options.rounds || now_ns() < until; number++) {
         Bench *bench = benches[number % benches.size()].get();
         Round round(bench, options, number, static_cast<uint32_t>(number - options.first + 1));
@@ -451,7 +451,7 @@ int run(const Options &options)
         broken += round.trouble().empty() ? 0 : 1;
         if (wrong || options.verbose)
             printf("round %llu: %s, %s: acked %llu, %llu ms%s%s%s%s\n",
-                   static_cast<unsigned long long>(number), bench->ground.name, round.deed(),
+                   static_cast<unsigned long long>(number), bench->setup.name, round.deed(),
                    static_cast<unsigned long long>(verdict.acked),
                    static_cast<unsigned long long>((now_ns() - start) / kMs),
                    verdict.text.empty() ? "" : ": ", verdict.text.c_str(),
@@ -518,7 +518,7 @@ int main(int argc, char **argv)
     if (!parse(argc, argv, &options)) {
         fprintf(stderr,
                 "usage: kill_suite --server PROGRAM --worker PROGRAM [--seed N] "
-                "[--rounds N] [--first N] [--seconds N] [--only GROUND] [--here] [--verbose]\n");
+                "[--rounds N] [--first N] [--seconds N] [--only SETUP] [--here] [--verbose]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);

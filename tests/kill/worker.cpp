@@ -369,7 +369,7 @@ class Reader
         PayloadHead head;
 
         if (!payload_check(record.data, record.len, &head))
-            violation("a record that nobody wrote", 0);
+            violation("a record that no writer wrote", 0);
         if (life_ != 0 && (head.life < life_ || (head.life == life_ && head.seq != seq_ + 1)))
             violation("records out of order", 0);
         life_ = head.life;

@@ -48,7 +48,7 @@ struct Target {
 
 } // namespace
 
-TEST_CASE("intruder: a wrong secret, or none, opens no door", "[live]")
+TEST_CASE("intruder: a client with a wrong secret, or none, is refused", "[live]")
 {
     NEEDS(!support::is_remote() || support::test_secret() != nullptr,
           "LIBRPM_TEST_SECRET_FILE names no secret of that server");
@@ -107,7 +107,7 @@ TEST_CASE("intruder: an access outside its object is refused by the remote NIC",
     CHECK(target.unchanged());
 }
 
-TEST_CASE("intruder: what the server's CPU is asked for is bounded there too", "[live]")
+TEST_CASE("intruder: the server's CPU checks the bounds of a request, too", "[live]")
 {
     NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
@@ -125,7 +125,7 @@ TEST_CASE("intruder: what the server's CPU is asked for is bounded there too", "
     CHECK(target.unchanged());
 }
 
-TEST_CASE("intruder: another client's key is worth nothing", "[live]")
+TEST_CASE("intruder: another client's key is refused", "[live]")
 {
     NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
@@ -140,7 +140,7 @@ TEST_CASE("intruder: another client's key is worth nothing", "[live]")
     CHECK(target.unchanged());
 }
 
-TEST_CASE("intruder: a key that was given back opens nothing any more", "[live]")
+TEST_CASE("intruder: a key is refused once its object was closed", "[live]")
 {
     NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
@@ -159,19 +159,16 @@ TEST_CASE("intruder: a key that was given back opens nothing any more", "[live]"
 TEST_CASE("intruder: a fenced writer that goes on writing cannot change a byte", "[live]")
 {
     NEEDS_VERBS("keys are bent below verbs: alone");
-    std::vector<std::string> pools = { "" };
+    std::vector<ServerOpts> pools = { ServerOpts() };
 
     if (!support::is_remote())
-        pools.push_back(blank_devdax());
-    for (const std::string &pool : pools) {
-        ServerOpts opts;
-        opts.pool = pool;
-        opts.bytes = pool.empty() ? 16 << 20 : 0;
+        pools.push_back(on_devdax(RPM_NO));
+    for (const ServerOpts &opts : pools) {
         Server server(opts);
         Link old(server);
         Link fresh(server);
 
-        CAPTURE(pool);
+        CAPTURE(opts.pool);
         for (Link *link : { &old, &fresh }) {
             REQUIRE(link->err == 0);
             REQUIRE(link->ask(RPMI_CALL_OPEN, "log", RPM_KIND_LOG, 1 << 20) == 0);
@@ -195,7 +192,7 @@ TEST_CASE("intruder: a fenced writer that goes on writing cannot change a byte",
     }
 }
 
-TEST_CASE("intruder: a fenced writer hears so when it resumes", "[live]")
+TEST_CASE("intruder: a fenced writer that resumes gets RPM_E_FENCED", "[live]")
 {
     Server server;
     rpm_conn_opts connecting = conn_opts();
@@ -227,7 +224,7 @@ TEST_CASE("intruder: a fenced writer hears so when it resumes", "[live]")
     }
 }
 
-TEST_CASE("intruder: a log's header is nobody's to write but the server's", "[live]")
+TEST_CASE("intruder: only the server can write a log's header", "[live]")
 {
     NEEDS_VERBS("keys are bent below verbs: alone");
     Server server;
@@ -347,10 +344,10 @@ TEST_CASE("intruder: a handshake of another version, or cut short, is turned awa
     raw.connect(host, port_of(server), transcript.hello, sizeof(transcript.hello));
     CHECK(raw.got == RDMA_CM_EVENT_REJECTED);
     CHECK(rpmi_challenge_get(raw.said, raw.len) == RPM_E_VERSION);
-    CHECK(Link(server).err == 0); // nobody else noticed
+    CHECK(Link(server).err == 0); // no other client noticed
 }
 
-TEST_CASE("intruder: a client that connects and says nothing is shown out", "[live]")
+TEST_CASE("intruder: a client that connects and sends nothing is disconnected", "[live]")
 {
     NEEDS_OWN_SERVER("its server has room for one client");
     ServerOpts opts;
@@ -367,7 +364,7 @@ TEST_CASE("intruder: a client that connects and says nothing is shown out", "[li
     CHECK(silent.next(RDMA_CM_EVENT_DISCONNECTED)); // within its two seconds
 }
 
-TEST_CASE("intruder: connections from another address keep nobody out", "[live]")
+TEST_CASE("intruder: a flood from another address keeps no client out", "[live]")
 {
     NEEDS_OWN_SERVER("its server has room for one client, and a device gets another address");
     ServerOpts opts;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // live.h: a server in this process on the laboratory's first device, and links to it from the
 // second, with a way to look at what really happened on the wire; or the user's server,
-// LIBRPM_TEST_URL, for cases that need none of a certain kind.
+// LIBRPM_TEST_URL, for cases that do not need a server of a certain kind.
 #ifndef TESTS_LIVE_LIVE_H
 #define TESTS_LIVE_LIVE_H
 
 #include "support/catch.h"
+#include "support/devdax.h"
 #include "support/remote.h"
+#include "support/server.h"
 
 extern "C" {
 #include "base/clock.h"
@@ -18,11 +20,9 @@ extern "C" {
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <librpm.h>
 #include <memory>
 #include <string>
-#include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ inline std::string env(const char *name)
     return value != nullptr ? value : "";
 }
 
-// Whatever is special about a connection over RDMA can be looked at.
+// The tests can look at the queue pair of a connection.
 inline bool is_verbs()
 {
     return !support::is_remote() || support::test_url().compare(0, 6, "verbs:") == 0;
@@ -54,41 +54,49 @@ inline rpm_conn_opts conn_opts()
     return opts;
 }
 
-struct ServerOpts {
-    std::string pool; // "": anonymous
-    uint64_t bytes = 16 << 20;
-    uint32_t domain = RPM_DOMAIN_ADR;
-    uint32_t ddio = RPM_NO;
-    uint32_t clients_max = 0;
-    std::string secret;
-    std::string host = env("LIBRPM_LAB_SERVER");
+// A server at the laboratory's first device alone, on its port of IPv4 or of @host, with a pool in
+// ordinary memory whose DDIO counts as off.
+struct ServerOpts : support::ServerOpts {
+    explicit ServerOpts(const std::string &host = env("LIBRPM_LAB_SERVER"))
+    {
+        anonymous = true;
+        bytes = 16 << 20;
+        ddio = RPM_NO;
+        shm = false;
+        listen = "verbs://" + host + ":0/main";
+    }
 };
 
-// 0 and a server, or why there is none.
-inline int open_server(const ServerOpts &wanted, rpm_server **server)
+// On persistent memory: of the domain that it really has.
+inline ServerOpts on_devdax(uint32_t ddio)
 {
-    rpm_server_opts opts = rpm_server_opts_init();
-    std::string listen = "verbs://" + wanted.host + ":0/main";
+    ServerOpts opts;
 
-    opts.pool = wanted.pool.empty() ? nullptr : wanted.pool.c_str();
-    opts.listen = listen.c_str();
-    opts.pool_bytes = wanted.bytes;
-    opts.flags = RPM_SERVER_CREATE;
-    opts.domain = wanted.domain;
-    opts.ddio = wanted.ddio;
-    opts.clients_max = wanted.clients_max;
-    opts.secret = wanted.secret.empty() ? nullptr : wanted.secret.c_str();
-    return rpm_server_open(&opts, server);
+    opts.anonymous = false;
+    opts.pool = env("LIBRPM_LAB_DEVDAX");
+    opts.bytes = 0;
+    opts.domain = 0;
+    opts.ddio = ddio;
+    support::wipe_device(opts.pool);
+    return opts;
+}
+
+// Why there is no such server.
+inline int open_error(const ServerOpts &opts)
+{
+    rpm_server *server = nullptr;
+    int err = support::open_server(opts, "", opts.pool, &server);
+
+    rpm_server_close(&server);
+    return err;
 }
 
 class Server
 {
   public:
-    // Who asks for anything in @opts says NEEDS_OWN_SERVER() before.
-    explicit Server(const ServerOpts &opts = {})
+    // A test whose @opts ask for anything says NEEDS_OWN_SERVER() before.
+    explicit Server(const ServerOpts &opts = ServerOpts())
     {
-        char url[512];
-
         if (support::is_remote()) {
             REQUIRE(opts.bytes <= ServerOpts().bytes);
             REQUIRE(opts.clients_max == 0);
@@ -96,76 +104,32 @@ class Server
             names_ = std::make_unique<support::Names>();
             return;
         }
-        INFO(rpm_last_error());
-        REQUIRE(open_server(opts, &server_) == 0);
-        REQUIRE(rpm_server_url(server_, 0, url, sizeof(url)) == 0);
-        url_ = std::string(url) + ",from=" +
-               env(opts.host.find(':') != std::string::npos ? "LIBRPM_LAB_CLIENT6"
-                                                            : "LIBRPM_LAB_CLIENT");
-        control_ = std::thread([this] { (void)!rpm_server_run(server_); });
-        engine_ = std::thread([this] { (void)!rpm_server_engine(server_); });
-    }
-    Server(const Server &) = delete;
-    Server &operator=(const Server &) = delete;
-    ~Server()
-    {
-        if (server_ == nullptr)
-            return;
-        rpm_server_stop(server_);
-        control_.join();
-        engine_.join();
-        rpm_server_close(&server_);
+        server_ = std::make_unique<support::Server>(opts);
+        url_ = server_->listener_url();
+        url_ += ",from=" + env(url_.find('[') != std::string::npos ? "LIBRPM_LAB_CLIENT6"
+                                                                   : "LIBRPM_LAB_CLIENT");
     }
     const std::string &url() const
     {
         return url_;
     }
-    // What an object that a test calls @name is called there.
+    // The name at this server of the object that a test calls @name.
     std::string name(const std::string &name) const
     {
         return names_ != nullptr ? (*names_)(name) : name;
     }
-    // Nobody's but this process's.
+    // Only where the server is in this process.
     rpm_server *get() const
     {
         REQUIRE(server_ != nullptr);
-        return server_;
+        return server_->get();
     }
 
   private:
-    rpm_server *server_ = nullptr;
+    std::unique_ptr<support::Server> server_;
     std::string url_;
     std::unique_ptr<support::Names> names_;
-    std::thread control_;
-    std::thread engine_;
 };
-
-// A character device of persistent memory, with no pool on it.
-inline std::string blank_devdax()
-{
-    const size_t bytes = 2 << 20; // its pages are so large
-    std::string path = env("LIBRPM_LAB_DEVDAX");
-    int fd = open(path.c_str(), O_RDWR);
-    void *front = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-    REQUIRE(front != MAP_FAILED);
-    std::memset(front, 0, bytes);
-    munmap(front, bytes);
-    close(fd);
-    return path;
-}
-
-// A server of that memory: of the domain that it really has.
-inline ServerOpts on_devdax(uint32_t ddio)
-{
-    ServerOpts opts;
-
-    opts.pool = blank_devdax();
-    opts.bytes = 0;
-    opts.domain = 0;
-    opts.ddio = ddio;
-    return opts;
-}
 
 // Has the server's message come that a newer writer claimed a log of this client? Its queue pair is
 // not that of the answer to the claim, so it can come later. Polling takes it in.
@@ -223,7 +187,7 @@ class Link
         if (kind == RPMI_CALL_OPEN) {
             call.flags = RPMI_CALL_CREATE;
             call.bytes = key_or_bytes;
-            REQUIRE((server_ != nullptr || !support::is_remote())); // else nobody removes it
+            REQUIRE((server_ != nullptr || !support::is_remote())); // ~Names() must remove it
             std::string there = server_ != nullptr ? server_->name(name) : name;
             there.copy(call.name, RPM_NAME_MAX);
         } else {

@@ -101,7 +101,7 @@ void check_method(const Server &server, Session *session, unsigned opcode)
 
 } // namespace
 
-TEST_CASE("method: each that the user's server can be asked for is carried out", "[live]")
+TEST_CASE("method: the user's server carries out each method that it offers", "[live]")
 {
     NEEDS(support::is_remote(), "LIBRPM_TEST_URL is not set");
     Server server;
@@ -134,7 +134,7 @@ TEST_CASE("method: each that the user's server can be asked for is carried out",
     CHECK(cheapest.err == (tried > 0 ? 0 : RPM_E_NOCAP));
 }
 
-TEST_CASE("method: each legal one is carried out by the operations it is made of", "[live]")
+TEST_CASE("method: each legal method is carried out by its own operations", "[live]")
 {
     NEEDS_OWN_SERVER("each case has a server of its own kind");
     struct {
@@ -163,7 +163,7 @@ TEST_CASE("method: each legal one is carried out by the operations it is made of
     }
 }
 
-TEST_CASE("method: the cheapest legal one is chosen from facts", "[live]")
+TEST_CASE("method: the cheapest legal method is chosen from facts", "[live]")
 {
     NEEDS_OWN_SERVER("each case has a server of its own kind");
     struct {
@@ -191,7 +191,7 @@ TEST_CASE("method: the cheapest legal one is chosen from facts", "[live]")
     }
 }
 
-TEST_CASE("method: what proves nothing here is refused with a reason", "[live]")
+TEST_CASE("method: a method that proves nothing here is refused with a reason", "[live]")
 {
     NEEDS_OWN_SERVER("each case has a server of its own kind");
     struct {
@@ -305,7 +305,7 @@ TEST_CASE("method: an aligned word is an ATOMIC WRITE, anything else a WRITE", "
 }
 
 // A record and behind it the word that makes it count. By FLUSH it needs no fence.
-TEST_CASE("method: a word that commits comes behind what it commits", "[live]")
+TEST_CASE("method: a commit word lands after the bytes that it commits", "[live]")
 {
     NEEDS_OWN_SERVER("each case has a server of its own kind");
     struct {

@@ -61,7 +61,7 @@ class Appender : public Client
         rpm_log_opts opts = rpm_log_opts_init();
 
         opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
-        opts.level = RPM_VISIBLE; // whatever the server can prove: nobody loses power here
+        opts.level = RPM_VISIBLE; // the server need not prove more: no power is cut here
         opts.capacity_bytes = kLogBytes;
         opts.inflight_max = kInflight;
         return rpm_log_open(conn_, log_name_.c_str(), &opts, &log_);
@@ -227,7 +227,7 @@ class Follower : public Client
         if (got <= 0)
             return got;
         if (!payload_check(record.data, record.len, &head))
-            return wrong("a record that nobody wrote");
+            return wrong("a record that no writer wrote");
         if (!fresh_ && head.seq != last_ + 1)
             return wrong("records out of order");
         fresh_ = false;
@@ -299,7 +299,7 @@ class Editor : public Client
 
         if (err != 0 || std::memcmp(got_.data(), want_.data() + offset, len) == 0)
             return err;
-        return wrong("a region holds what nobody wrote");
+        return wrong("a region holds bytes that no client wrote");
     }
 
     std::string region_name_;
@@ -417,7 +417,7 @@ bool weather(World &world, uint64_t seconds)
     return bad;
 }
 
-// Everything in a log, as somebody finds it who was not there.
+// Everything in a log, as a client finds it that opens it afterwards.
 void judge(World &world, uint64_t index, Model &model)
 {
     rpm_conn_opts opts = conn_opts();

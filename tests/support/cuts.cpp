@@ -221,7 +221,7 @@ void Run::revive()
     must(rpm_sim_restart(sim_, 0), "restart");
 }
 
-bool Run::haunted() const
+bool Run::cleanup_pending() const
 {
     for (uint32_t i = 0; i < sim_->world->clients; i++) {
         const rpmi_sim_client *client = sim_->world->client[i];
@@ -232,12 +232,12 @@ bool Run::haunted() const
     return false;
 }
 
-void Run::bury()
+void Run::await_cleanup()
 {
-    while (haunted())
+    while (cleanup_pending())
         if (rpm_sim_step(sim_) == 0)
-            violate("the server never notices that a client is gone");
-    say("nobody haunts");
+            violate("the server does not notice that a client is gone");
+    say("the server has cleaned up after all dead clients");
 }
 
 void Run::body(void (*scenario)(Run &))

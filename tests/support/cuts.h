@@ -120,10 +120,10 @@ class Run
     void strike(Fault fault);
     // Restart what is down, without any check: for bodies that go on after a fault.
     void revive();
-    // Is there a client that is gone and that the server has not cleaned up after? What it had sent
-    // may still land; once it is buried, nothing of it does.
-    bool haunted() const;
-    void bury();
+    // Is there a dead client that the server has not cleaned up after? What it had sent may still
+    // land until then, and not afterwards.
+    bool cleanup_pending() const;
+    void await_cleanup();
     // One line about what happens, when a run is replayed.
     __attribute__((format(printf, 2, 3))) void say(const char *format, ...) const;
 

@@ -80,11 +80,12 @@ LogOracle::Seen LogOracle::identify(const rpm_record &record) const
     uint32_t serial = 0;
 
     if (record.len < RECORD_MIN)
-        violate("log %s: a record of %zu bytes at %" PRIu64 " that nobody submitted", name.c_str(),
-                record.len, record.lsn);
+        violate("log %s: a record of %zu bytes at %" PRIu64 " that no client submitted",
+                name.c_str(), record.len, record.lsn);
     memcpy(&serial, record.data, sizeof(serial));
     if (serial >= entries_.size())
-        violate("log %s: a record at %" PRIu64 " that nobody submitted", name.c_str(), record.lsn);
+        violate("log %s: a record at %" PRIu64 " that no client submitted", name.c_str(),
+                record.lsn);
     std::string bytes = bytes_of(serial);
     if (bytes.size() != record.len || memcmp(bytes.data(), record.data, record.len) != 0)
         violate("log %s: record %u at %" PRIu64 " is not what was submitted", name.c_str(), serial,
@@ -98,7 +99,7 @@ void LogOracle::check_head(uint64_t head) const
         violate("log %s: the head is %" PRIu64 ", but was acknowledged to be %" PRIu64,
                 name.c_str(), head, head_least_);
     if (head != 0 && std::find(trims_.begin(), trims_.end(), head) == trims_.end())
-        violate("log %s: the head is %" PRIu64 ", which nobody asked for", name.c_str(), head);
+        violate("log %s: the head is %" PRIu64 ", which no client trimmed to", name.c_str(), head);
 }
 
 void LogOracle::compare(const std::vector<Seen> &seen, uint64_t from) const
@@ -201,7 +202,7 @@ void LogOracle::check_there(int err)
         removed();
 }
 
-// Somebody who only reads comes first, now and then. False: there is no such log.
+// Now and then a client that only reads comes first. False: there is no such log.
 bool LogOracle::look_first(Run &run, rpm_conn *conn)
 {
     rpm_log *log = nullptr;
@@ -511,7 +512,7 @@ void Writer::decide(const rpm_outcome &outcome, std::vector<uint32_t> *absent)
             violate("an outcome of record %u, which has ended", serial);
     } else {
         if (silent_.empty())
-            violate("an outcome of a record that nobody waits for");
+            violate("an outcome of a record that no client submitted");
         serial = silent_.front();
         silent_.pop_front();
     }

@@ -200,7 +200,7 @@ static Pending copy_of(const rpmi_op &op)
     return pending;
 }
 
-int post_placing(Link *link, const rpmi_op *ops, uint32_t n)
+int post_synchronous(Link *link, const rpmi_op *ops, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         Pending pending = copy_of(ops[i]);
@@ -221,8 +221,8 @@ static int link_post(rpmi_link *base, const rpmi_op *ops, uint32_t n)
     uint32_t taken = 0;
 
     REQUIRE(n > 0);
-    if ((base->flags & RPMI_LINK_PLACES_ON_POST) != 0)
-        return post_placing(link, ops, n);
+    if ((base->flags & RPMI_LINK_COMPLETES_ON_POST) != 0)
+        return post_synchronous(link, ops, n);
     while (taken < n && link->outstanding < base->depth &&
            (link->faults.take_most == 0 || taken < link->faults.take_most)) {
         if (rights_of(ops[taken].kind) == RPMI_RIGHT_WRITE)
@@ -413,7 +413,7 @@ static const void *link_peek(rpmi_link *base, uint32_t key, uint64_t offset, uin
     Link *link = link_of(base);
     rpmi_span span = {};
 
-    if ((base->flags & RPMI_LINK_PLACES_ON_POST) == 0 || !link->peeks || link->broken)
+    if ((base->flags & RPMI_LINK_COMPLETES_ON_POST) == 0 || !link->peeks || link->broken)
         return nullptr;
     if (rpmi_service_access(link->server->service, base->client, key, offset, len, RPMI_RIGHT_READ,
                             &span) != 0)
@@ -477,8 +477,8 @@ Link::Link(Server *far, const Setup &setup, const rpmi_link_opts &opts)
 {
     link.ops = ops_table();
     link.flags =
-        (setup.places ? RPMI_LINK_PLACES_ON_POST : 0) | (setup.steps ? RPMI_LINK_STEPS : 0);
-    link.lane = setup.places && setup.lane ? lane_table() : nullptr;
+        (setup.synchronous ? RPMI_LINK_COMPLETES_ON_POST : 0) | (setup.steps ? RPMI_LINK_STEPS : 0);
+    link.fast_path = setup.synchronous && setup.fast_path ? fast_table() : nullptr;
     link.depth = opts.depth;
     link.facts = rpm_facts_init();
     link.facts.methods = setup.methods;

@@ -3,7 +3,7 @@
 // on a virtual clock. Each op, call, completion and loss happens when the test says so, so every
 // file of conn, log and record can be tried alone, at every point where a link can fail.
 //
-// A placing link carries ops out in post(), as shm: does with a shared mapping. A queued link
+// A synchronous link carries ops out in post(), as shm: does with a shared mapping. A queued link
 // carries them out one by one while it is polled, reading payloads at that moment: staging memory
 // that is reused too early is seen as a torn record.
 //
@@ -117,12 +117,12 @@ struct Link {
     bool broken = false;   // an op failed: nothing is carried out any more
     bool manual = false;   // ops are carried out by step() only
     uint32_t hold = 0;     // completions that poll() may give out when manual
-    bool peeks = true;     // a placing link lends its mapping
-    uint64_t lane_at = 0;  // in the pool, of the object a lane was entered for
-    uint64_t lane_bytes = 0;
-    uint64_t lane_first = 0;                          // of it, that may be written to
-    uint64_t lanes = 0;                               // how often one was entered or used
-    bool lane_cached = false;                         // as the last one was entered
+    bool peeks = true;     // a synchronous link lends its mapping
+    uint64_t fast_at = 0;  // in the pool, of the object the fast path was entered for
+    uint64_t fast_bytes = 0;
+    uint64_t fast_first = 0;                          // of it, that may be written to
+    uint64_t fast_calls = 0;                          // how often the fast path was entered or used
+    bool fast_cached = false;                         // as the last one was entered
     uint64_t follows = 0;                             // signs of a reader at the tail
     std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
     std::function<void()> on_pause;
@@ -142,10 +142,10 @@ struct Link {
 
 // What kind of link.
 struct Setup {
-    bool places = false;
-    bool lane = false;    // with places: blocking appends have a short way
-    bool steps = true;    // it carries lists of steps
-    uint32_t methods = 0; // bits; 0: all that a queued link has, or STORE for a placing one
+    bool synchronous = false;
+    bool fast_path = false; // with synchronous: a fast path past the queue
+    bool steps = true;      // it carries lists of steps
+    uint32_t methods = 0;   // bits; 0: all that a queued link has, or STORE for a synchronous one
     uint32_t domain = RPM_DOMAIN_ADR;
     uint32_t ddio = RPM_NO;
     uint32_t line_bytes = 64;
@@ -158,7 +158,7 @@ constexpr uint32_t bit(uint32_t method)
     return 1u << method;
 }
 
-Setup placing();
+Setup synchronous();
 Setup queued(uint32_t methods = 0);
 
 // Open a connection over a new link. The link belongs to the connection.
@@ -199,11 +199,11 @@ struct Log {
 
 // Between the files of this: rights that an op takes, what it does at the server, and a list.
 Link *link_of(rpmi_link *link);
-const rpmi_lane *lane_table();
+const rpmi_fast_path *fast_table();
 bool due(uint64_t &count); // of a fault: is it now?
 uint32_t rights_of(uint8_t kind);
 void keep_dirty(Link *link);
-int post_placing(Link *link, const rpmi_op *ops, uint32_t n);
+int post_synchronous(Link *link, const rpmi_op *ops, uint32_t n);
 void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn);
 int carry_out_steps(Link *link, const rpmi_op &op);
 

@@ -5,11 +5,11 @@
 namespace loop
 {
 
-Setup placing()
+Setup synchronous()
 {
     Setup setup;
 
-    setup.places = true;
+    setup.synchronous = true;
     setup.methods = bit(RPM_METHOD_STORE) | bit(RPM_METHOD_MESSAGE);
     return setup;
 }

@@ -246,18 +246,18 @@ void RegionOracle::check_there(int err)
     }
 }
 
-// Compare twice. Before the server has cleaned up after a dead client, what that one had sent may
-// still land: then what is seen and made durable may only go forward, until it is settled.
+// Compare twice. Until the server has cleaned up after a dead client, what this client had sent may
+// still land: what is read and made durable may then change from old to new, never back.
 void RegionOracle::look(Run &run, rpm_region *region)
 {
     std::string seen(bytes, '\0');
 
     run.must(rpm_region_read(region, 0, &seen[0], bytes), "read the region");
     compare(run, seen, false);
-    if (run.haunted()) {
+    if (run.cleanup_pending()) {
         run.must(rpm_region_persist(region, 0, bytes), "persist what may still change");
         keep(seen);
-        run.bury();
+        run.await_cleanup();
         run.must(rpm_region_read(region, 0, &seen[0], bytes), "read the region again");
         compare(run, seen, false);
     }

@@ -108,7 +108,7 @@ class Names
     }
 
   private:
-    // The server may still believe that it is in use: those who had it have only just gone.
+    // The server may still count it as in use: its clients have only just disconnected.
     static int remove(rpm_conn *conn, const std::string &name)
     {
         int err = RPM_E_OWNED;
@@ -127,7 +127,7 @@ class Names
 
 } // namespace support
 
-// Leave this case where the server is somebody else's, or where @possible does not hold.
+// End this case where the server is the user's own, or where @possible does not hold.
 #define NEEDS(possible, why)                                                                       \
     do {                                                                                           \
         if (!(possible)) {                                                                         \

@@ -1,69 +1,79 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// server.h: a server in this process, on a socket and a pool of its own, for as long as the object
-// lives. It can end and start again on the same pool.
+// server.h: the fixture that runs a server in the test's process: on a pool and at addresses of its
+// own, for as long as the object lives. It can stop and start again on the same pool.
+//
+// It throws where a server cannot be had, which Catch2 and the fuzz targets count as a failure.
 #ifndef TESTS_SUPPORT_SERVER_H
 #define TESTS_SUPPORT_SERVER_H
 
-#include "support/catch.h"
+#include "dir.h"
 
-#include <cstdlib>
+#include <cstdio>
 #include <librpm.h>
-#include <string>
+#include <sstream>
+#include <stdexcept>
 #include <thread>
-#include <unistd.h>
 
 namespace support
 {
 
-// A fresh directory in memory (tmpfs) or on the disk, removed with what is in it.
-class Dir
-{
-  public:
-    enum Place { kMemory, kDisk };
-
-    explicit Dir(Place place = kMemory)
-        : path_(place == kMemory ? "/dev/shm/rpm_test_XXXXXX" : "/var/tmp/rpm_test_XXXXXX")
-    {
-        REQUIRE(mkdtemp(&path_[0]) != nullptr);
-    }
-    Dir(const Dir &) = delete;
-    Dir &operator=(const Dir &) = delete;
-    ~Dir()
-    {
-        std::string command = "rm -rf '" + path_ + "'";
-        int ignored = std::system(command.c_str());
-        (void)ignored;
-    }
-    std::string operator/(const std::string &name) const
-    {
-        return path_ + "/" + name;
-    }
-
-  private:
-    std::string path_;
-};
-
 struct ServerOpts {
-    Dir::Place place = Dir::kMemory;
-    bool anonymous = false;           // no file at all
-    uint64_t bytes = 8 << 20;         // of the pool
-    uint64_t dram_bytes = 0;          // 0: the server's own choice
-    uint32_t domain = RPM_DOMAIN_ADR; // declared; ignored for a pool on the disk
-    uint32_t flags = 0;               // besides RPM_SERVER_CREATE
+    enum Threads {
+        kAll,     // the server serves
+        kControl, // no engine: it accepts connections and carries out no request
+        kNone,    // the test calls the server's functions itself
+    };
+
+    Dir::Place place = Dir::kMemory; // of the server's directory, which has its socket and its pool
+    bool anonymous = false;          // a pool without a file
+    std::string pool;                // another file or device; "": "pool" in the directory
+    uint64_t bytes = 8 << 20;        // of the pool; 0: as many as the device has
+    uint64_t dram_bytes = 0;         // 0: the server's own choice
+    uint32_t domain = RPM_DOMAIN_ADR; // declared, but for a file on the disk; 0: probed
+    uint32_t ddio = 0;
+    uint32_t flags = 0; // besides RPM_SERVER_CREATE
     uint32_t clients_max = 0;
     uint64_t fence_us = 0;
     std::string secret;
-    std::string listen; // addresses besides shm:, such as "tcp://127.0.0.1:0/pool"
+    bool shm = true;    // listens at shm:, at "socket" in the directory
+    std::string listen; // other addresses, such as "tcp://127.0.0.1:0/pool"
     std::string tls_cert;
     std::string tls_key;
+    Threads threads = kAll;
 };
+
+// What rpm_server_open() returns for @opts; @shm and @pool are the paths that go with them.
+inline int open_server(const ServerOpts &opts, const std::string &shm, const std::string &pool,
+                       rpm_server **server)
+{
+    rpm_server_opts wanted = rpm_server_opts_init();
+    std::string listen = (opts.shm ? "shm:" + shm + " " : "") + opts.listen;
+
+    wanted.pool = opts.anonymous ? nullptr : pool.c_str();
+    wanted.listen = listen.c_str();
+    wanted.pool_bytes = opts.bytes;
+    wanted.dram_bytes = opts.dram_bytes;
+    wanted.flags = opts.flags;
+    wanted.domain = opts.domain;
+    wanted.ddio = opts.ddio;
+    wanted.clients_max = opts.clients_max;
+    wanted.fence_us = opts.fence_us;
+    wanted.secret = opts.secret.empty() ? nullptr : opts.secret.c_str();
+    wanted.tls_cert = opts.tls_cert.empty() ? nullptr : opts.tls_cert.c_str();
+    wanted.tls_key = opts.tls_key.empty() ? nullptr : opts.tls_key.c_str();
+    return rpm_server_open(&wanted, server);
+}
 
 class Server
 {
   public:
     explicit Server(const ServerOpts &opts = {}) : opts_(opts), dir_(opts.place)
     {
+        if (opts_.place == Dir::kDisk && !opts_.anonymous)
+            opts_.domain = 0; // no disk has the domain that memory is declared to have
+        opts_.flags |= RPM_SERVER_CREATE;
         start();
+        opts_.flags &= ~RPM_SERVER_CREATE; // it starts again only on a pool that is there
     }
     Server(const Server &) = delete;
     Server &operator=(const Server &) = delete;
@@ -75,76 +85,100 @@ class Server
     // "shm:/.../socket,mode=direct"; an empty mode leaves the choice to both sides.
     std::string url(const std::string &mode = "") const
     {
-        std::string text = "shm:" + dir_ / "socket";
+        std::string text = "shm:" + socket();
 
         return mode.empty() ? text : text + ",mode=" + mode;
     }
-    // As a client dials the @index-th address of listen.
-    std::string port_url(uint32_t index = 0) const
+    // As a client dials the @index-th address of ServerOpts::listen.
+    std::string listener_url(uint32_t index = 0) const
     {
         char text[512];
 
-        REQUIRE(rpm_server_url(server_, index + 1, text, sizeof(text)) == 0);
+        if (rpm_server_url(server_, index + (opts_.shm ? 1 : 0), text, sizeof(text)) != 0)
+            throw_error("no address " + std::to_string(index));
         return text;
+    }
+    bool is_shm() const
+    {
+        return opts_.shm;
+    }
+    std::string socket() const
+    {
+        return dir_ / "socket";
     }
     std::string pool() const
     {
-        return dir_ / "pool";
+        return opts_.pool.empty() ? dir_ / "pool" : opts_.pool;
     }
     rpm_server *get() const
     {
         return server_;
     }
 
+    // Again at the same addresses.
     void start()
     {
-        rpm_server_opts opts = rpm_server_opts_init();
-        std::string listen = "shm:" + dir_ / "socket" + " " + opts_.listen;
-        std::string path = pool();
-
-        opts.pool = opts_.anonymous ? nullptr : path.c_str();
-        opts.listen = listen.c_str();
-        opts.pool_bytes = opts_.bytes;
-        opts.dram_bytes = opts_.dram_bytes;
-        opts.flags = opts_.flags | RPM_SERVER_CREATE;
-        opts.domain = opts_.place == Dir::kDisk && !opts_.anonymous ? 0 : opts_.domain;
-        opts.clients_max = opts_.clients_max;
-        opts.fence_us = opts_.fence_us;
-        opts.secret = opts_.secret.empty() ? nullptr : opts_.secret.c_str();
-        opts.tls_cert = opts_.tls_cert.empty() ? nullptr : opts_.tls_cert.c_str();
-        opts.tls_key = opts_.tls_key.empty() ? nullptr : opts_.tls_key.c_str();
-        INFO("server: " << rpm_last_error());
-        REQUIRE(rpm_server_open(&opts, &server_) == 0);
-        engine_ = std::thread([this] { engine_err_ = rpm_server_engine(server_); });
-        control_ = std::thread([this] { control_err_ = rpm_server_run(server_); });
+        if (open_server(opts_, socket(), pool(), &server_) != 0)
+            throw_error("the test's server does not open");
+        keep_ports();
+        if (opts_.threads != ServerOpts::kNone)
+            control_ = std::thread([this] { control_err_ = rpm_server_run(server_); });
+        if (opts_.threads == ServerOpts::kAll)
+            engine_ = std::thread([this] { engine_err_ = rpm_server_engine(server_); });
     }
 
-    // End cleanly. Clients see it at once.
+    // Cleanly: clients see it at once.
     void stop()
     {
         if (server_ == nullptr)
             return;
         rpm_server_stop(server_);
-        control_.join();
-        engine_.join();
-        CHECK(control_err_ == 0);
-        CHECK(engine_err_ == 0);
+        if (control_.joinable())
+            control_.join();
+        if (engine_.joinable())
+            engine_.join();
         rpm_server_close(&server_);
+        if (control_err_ != 0 || engine_err_ != 0) {
+            fprintf(stderr, "the test's server ended with %s (control), %s (engine)\n",
+                    rpm_error_name(control_err_), rpm_error_name(engine_err_));
+            abort(); // destructors call this, so it must not throw
+        }
     }
 
     struct rpm_server_stats stats() const
     {
-        struct rpm_server_stats found = {};
+        struct rpm_server_stats found = rpm_server_stats_init();
 
-        found.size = sizeof(found);
-        CHECK(rpm_server_stats_of(server_, &found) == 0);
+        if (::rpm_server_stats(server_, &found) != 0)
+            throw_error("no counters");
         return found;
     }
 
   private:
-    static int rpm_server_stats_of(rpm_server *server, struct rpm_server_stats *stats)
+    [[noreturn]] static void throw_error(const std::string &what)
     {
-        return ::rpm_server_stats(server, stats);
+        throw std::runtime_error(what + ": " + rpm_last_error());
+    }
+    // A port that the system chose, for "HOST:0/NAME", is asked for by its number the next time.
+    void keep_ports()
+    {
+        std::istringstream list(opts_.listen);
+        std::string kept;
+        std::string address;
+
+        for (uint32_t i = 0; list >> address; i++) {
+            size_t zero = address.find(":0/");
+
+            if (zero != std::string::npos) {
+                std::string url = listener_url(i);
+                size_t end = url.find('/', url.find("://") + 3);
+                size_t colon = url.rfind(':', end);
+
+                address.replace(zero, 2, url.substr(colon, end - colon));
+            }
+            kept += address + " ";
+        }
+        opts_.listen = kept;
     }
 
     ServerOpts opts_;

@@ -32,7 +32,7 @@ double median(std::vector<double> values);
 /* A comparison that was told to stop ends as a failed one: half of it is no comparison. */
 void end_if_stopped();
 
-/* The one line about it on a terminal, cleared by whoever prints something else. */
+/* The one line about it on a terminal, cleared before anything else is printed. */
 cli::Progress &progress();
 
 /* The machine and the program, for files that are read elsewhere and later. */

@@ -88,7 +88,7 @@ void with_rows(const CompareOptions &options, const nlohmann::ordered_json &wher
 
 /* Two writers on two logs against one of them. */
 void compare_writers(const Stage &stage, std::vector<Row> &rows);
-/* A writer that somebody follows against the same one alone. */
+/* A writer with a reader at its tail against the same writer alone. */
 void compare_follower(const Stage &stage, std::vector<Row> &rows);
 /* The recovery scan against a plain checksum pass. */
 void compare_scan(const Stage &stage, std::vector<Row> &rows);

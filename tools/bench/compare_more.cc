@@ -18,7 +18,7 @@ static constexpr uint64_t kCapacity = 64u << 20;
 static constexpr uint64_t kBytes = 256;
 static constexpr int kBursts = 15;
 
-/* A thread on the server CPU. What goes wrong there is thrown here, by whoever waits for it. */
+/* A thread on the server CPU. The call that waits for it throws what it threw. */
 class Helper
 {
   public:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * contender.h: somebody who appends records, to be held against others in short bursts.
+ * contender.h: a library that appends records, compared with another in short bursts.
  */
 #ifndef RPM_TOOLS_BENCH_CONTENDER_H
 #define RPM_TOOLS_BENCH_CONTENDER_H

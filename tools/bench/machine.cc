@@ -196,7 +196,7 @@ ChildServer::ChildServer(const ServerOptions &options)
     throw cli::Failure("the server did not start");
 }
 
-/* It ends when told to; if somebody stopped it in its tracks, it is ended. */
+/* SIGTERM ends it; SIGKILL, if it was stopped and does not react. */
 ChildServer::~ChildServer()
 {
     uint64_t deadline = now_ns() + kServerEndNs;

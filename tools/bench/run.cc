@@ -60,7 +60,7 @@ static uint64_t counted(const Workers &workers)
     return sum;
 }
 
-/* Until the time is over, somebody failed or the user asked for an end; the seconds that this took.
+/* Wait until the time is over, a worker failed or the user asked for an end; returns the seconds.
  * With @rate that is the time that counts, else the ramp before it. */
 static double wait(const RunOptions &options, const Workers &workers, const std::string &title,
                    Spread *rate, const std::atomic<bool> &failed)

@@ -51,7 +51,7 @@ static bool find_entry(Session &session, const std::string &name, rpm_entry &ent
     return false;
 }
 
-/* Names of the methods by which this link proves durability. */
+/* Names of the methods by which this link reaches durable; empty: none does. */
 static std::string durable_methods(const rpm_facts &facts)
 {
     std::string names;
@@ -63,7 +63,7 @@ static std::string durable_methods(const rpm_facts &facts)
             continue;
         names += (names.empty() ? "" : " ") + std::string(rpm_method_name(method));
     }
-    return names.empty() ? "none" : names;
+    return names;
 }
 
 static std::string facts_text(const rpm_facts &facts)
@@ -78,6 +78,7 @@ static void print_info_json(const Session &session, const struct rpm_log_info &i
                             uint32_t writer)
 {
     rpm_facts facts = session.facts();
+    std::string durable = durable_methods(facts);
     Json json;
 
     json["head"] = info.head_lsn;
@@ -90,7 +91,7 @@ static void print_info_json(const Session &session, const struct rpm_log_info &i
     json["writer"] = writer;
     json["scan_bytes"] = info.scan_bytes;
     json["scan_ns"] = info.scan_ns;
-    json["durable_by"] = durable_methods(facts);
+    json["durable_by"] = durable.empty() ? "none" : durable;
     json["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts.medium));
     json["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts.domain));
     json["domain_declared"] = facts.domain_declared != 0;
@@ -113,6 +114,7 @@ int info(const Common &common)
     Session session(common);
     struct rpm_log_info info = read_info(session, common);
     uint64_t used = info.tail_lsn - info.head_lsn;
+    std::string durable = durable_methods(session.facts());
     rpm_entry entry;
     uint32_t writer = find_entry(session, common.name, entry) ? entry.writer : 0;
 
@@ -134,7 +136,8 @@ int info(const Common &common)
     row("writer", writer == 0 ? "none" : "client " + std::to_string(writer));
     row("scan",
         cli::size_text(static_cast<double>(info.scan_bytes)) + " in " + cli::ns_text(info.scan_ns));
-    row("durable by", durable_methods(session.facts()));
+    row("durable by",
+        durable.empty() ? "no method: appends here need --level process or visible" : durable);
     row("memory", cli::size_text(static_cast<double>(session.memory)) + " of this client");
     printf("\nfacts of the server at %s:\n%s", common.url.c_str(),
            facts_text(session.facts()).c_str());
@@ -288,9 +291,10 @@ int trim(const TrimOptions &options)
     else if (options.keep != UINT64_MAX)
         lsn = find_keep(session, options.keep, before.tail_lsn);
     if (lsn < before.head_lsn)
-        throw cli::RpmFailure("trim: " + std::to_string(lsn) + " lies before the head " +
-                                  std::to_string(before.head_lsn),
-                              RPM_E_TRIMMED);
+        throw cli::RpmFailure("trim", RPM_E_TRIMMED,
+                              "log '" + options.name + "' begins at " +
+                                  std::to_string(before.head_lsn) + ": records before " +
+                                  std::to_string(lsn) + " are gone already");
     cli::check("trim", rpm_log_trim(session.log.get(), lsn));
     cli::check("trim", rpm_log_info(session.log.get(), &after));
     printf("head %llu -> %llu, %s given back\n", static_cast<unsigned long long>(before.head_lsn),

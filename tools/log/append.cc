@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * append.cc: the writer. Records wait in slots until they are acknowledged, so that those whose
- * fate was unknown when a connection broke, and which turn out to be absent, can be sent again.
+ * append.cc: the writer. A record stays in its slot until it is acknowledged: if the connection
+ * breaks, rpm_log_resume() tells which records are absent, and the writer sends those again.
  *
  * Tests: tests/tools/, tests/kill/, scripts/quickstart
  */
@@ -177,7 +177,7 @@ void Appender::post_all()
                 posted_++; /* its fate is unknown now */
             recover(err);
         } else if (err < 0) {
-            throw cli::RpmFailure("append", err);
+            fail(err);
         }
     }
 }
@@ -197,7 +197,7 @@ void Appender::drain()
         if (is_away(err))
             recover(err);
         else if (err < 0)
-            throw cli::RpmFailure("append", err);
+            fail(err);
     }
 }
 
@@ -208,7 +208,7 @@ void Appender::settle(const rpm_outcome &outcome)
     uint64_t seq = context != 0 ? context - 1 : acked_;
 
     if (outcome.present < 0)
-        throw cli::Failure("append: somebody else trimmed record " +
+        throw cli::Failure("append: another client trimmed record " +
                            std::to_string(slot(seq).index) + " before its fate was known");
     if (outcome.present == 0) {
         settled_absent_++;
@@ -222,6 +222,22 @@ void Appender::settle(const rpm_outcome &outcome)
     acknowledge(outcome.lsn);
 }
 
+/* End the program: what became of the records, and which option goes on from here. */
+void Appender::fail(int err) const
+{
+    std::string kept = "the " + std::to_string(acked_) + " records acknowledged are in it";
+
+    if (err == RPM_E_FENCED)
+        throw cli::RpmFailure("append", err,
+                              "another writer claimed log '" + options_.name + "'; " + kept +
+                                  "; to claim it back, append with --takeover");
+    if (is_away(err))
+        throw cli::RpmFailure("append", err,
+                              "lost the connection to " + options_.url + ", log '" + options_.name +
+                                  "'; " + kept + "; --reconnect SECONDS keeps trying");
+    throw cli::RpmFailure("append", err);
+}
+
 /* The connection broke: reconnect, learn what became of everything on its way. */
 void Appender::recover(int err)
 {
@@ -229,7 +245,7 @@ void Appender::recover(int err)
     uint32_t count = 0;
 
     if (options_.reconnect <= 0)
-        throw cli::RpmFailure("append", err);
+        fail(err);
     (void)reap();
     do {
         if (now_ns() > deadline || cli::stopped())
@@ -253,7 +269,7 @@ void Appender::recover(int err)
     cli::check("resume", err);
 }
 
-/* Not faster than the user asked for. */
+/* Wait until the next record is due at --rate. */
 void Appender::pace()
 {
     uint64_t due;
@@ -299,7 +315,7 @@ void Appender::work()
             if (is_away(err))
                 recover(err);
             else if (err < 0)
-                throw cli::RpmFailure("append", err);
+                fail(err);
             post_all();
         }
     }

@@ -67,6 +67,7 @@ class Appender
     int reap();
     void drain();
     void recover(int err);
+    [[noreturn]] void fail(int err) const;
     void settle(const rpm_outcome &outcome);
     void tell_progress(const char *what);
     void summary(bool failed);

@@ -2,7 +2,7 @@
 /*
  * read.cc: cat and tail: records to standard output.
  *
- * Nobody reading any more is a reason to stop, not a failure.
+ * A reader that closes the pipe ends the command, without a failure.
  *
  * Tests: tests/tools/
  */
@@ -24,7 +24,7 @@ class Output
         buffer_.reserve(kBufferBytes * 2);
     }
 
-    /* False: nobody reads. */
+    /* False: the reader has closed the pipe. */
     bool put(const rpm_record &record)
     {
         const char *data = static_cast<const char *>(record.data);

@@ -29,6 +29,8 @@ static const char *fate_text(uint32_t fate)
 
 static const char *state_text(const rpm_repair_report &report)
 {
+    if (report.done != 0)
+        return "repaired";
     switch (report.state) {
     case RPM_REPAIR_SOUND:
         return "sound";
@@ -139,8 +141,9 @@ static std::string advice(const RepairOptions &options, const rpm_repair_report 
 
     text += flags + " writes a head for the records kept";
     if (report.lost != 0)
-        text += " and loses " + number(report.lost) +
-                " whole records; --from LSN keeps those of another chain instead";
+        text += " and loses " + number(report.lost) + " whole records" +
+                (options.from == UINT64_MAX ? "; --from LSN keeps those of another chain instead"
+                                            : "; another --from keeps those of another chain");
     return text;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.h: what rpm-server is told, on its command line or in its configuration file. Apart from
- * the program, so that the file can be fuzzed.
+ * options.h: the options of rpm-server, on its command line or in its configuration file. In a
+ * header of its own, so that a fuzzer can parse such a file without the program.
  *
  * Tests: tests/fuzz/server_config_fuzz.cpp, tests/tools/
  */
@@ -71,8 +71,9 @@ inline void add_options(CLI::App &app, Options &options)
 {
     app.add_option("--pool", options.pool, "File or device that backs the pool; none: anonymous")
         ->type_name("PATH");
-    cli::size_option(&app, "--size", options.size,
-                     "Size of the pool when it is made; makes it if it is not there");
+    CLI::Option *size =
+        cli::size_option(&app, "--size", options.size,
+                         "Size of the pool when it is made; makes it if it is not there");
     app.add_option("--listen", options.listen,
                    "Where to listen, one or more: shm:NAME, unix:NAME, tcp://HOST:PORT/POOL, "
                    "verbs://HOST:PORT/POOL")
@@ -112,8 +113,10 @@ inline void add_options(CLI::App &app, Options &options)
     app.add_flag("--syslog", options.syslog, "Log to syslog instead of standard error");
     app.add_flag("--verbose", options.verbose, "Log more");
     app.add_flag("--quiet", options.quiet, "Log warnings and errors only");
-    app.final_callback([&options] {
+    app.final_callback([&options, size] {
         (void)parse_mode(options.socket_mode);
+        if (size->count() > 0 && options.size == 0)
+            throw CLI::ValidationError("--size", "0 bytes: a pool has at least 64K");
         if (options.pool.empty() && options.size == 0)
             throw CLI::ValidationError("--size", "an anonymous pool needs one");
         if (options.tls_cert.empty() != options.tls_key.empty())

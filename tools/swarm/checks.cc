@@ -133,7 +133,7 @@ void World::use_lock(Client &client, Tally &tally)
         failed(client, err, tally);
 }
 
-/* The end of the world: everybody loses power; what was promised must be there. */
+/* The end of a world: all machines lose power; what was acknowledged must be there. */
 void World::final_check(Tally &tally)
 {
     for (Client &client : clients_)

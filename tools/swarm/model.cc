@@ -72,7 +72,7 @@ void LogModel::walk_begin(uint64_t first_lsn)
         broken("the head went back to " + std::to_string(first_lsn) + " from " +
                std::to_string(head_sure_));
     if (first_lsn > head_maybe_)
-        broken("the head is at " + std::to_string(first_lsn) + ", but nobody trimmed beyond " +
+        broken("the head is at " + std::to_string(first_lsn) + ", but no client trimmed beyond " +
                std::to_string(head_maybe_));
     head_sure_ = first_lsn;
     walk_first_ = first_lsn;

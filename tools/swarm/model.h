@@ -3,7 +3,7 @@
  * model.h: what a log, a slot and a lock must be, kept beside the real ones. Knows exactly what was
  * submitted, what was acknowledged, and what is settled for good.
  *
- * Invariants it holds a log to, whenever somebody walks it
+ * Invariants it holds a log to, at each walk
  *   every record was submitted to this log, and is there at most once, bit for bit
  *   every record that is settled as present is there, at the LSN it was acknowledged with
  *   no record that is settled as absent is there
@@ -21,7 +21,7 @@
 namespace swarm
 {
 
-/* A promise was broken. */
+/* An acknowledgement or an invariant was violated. */
 struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -57,7 +57,7 @@ class Dice
 
 enum class Fate { kOpen, kPresent, kAbsent };
 
-constexpr uint64_t kNowhere = UINT64_MAX; /* an LSN that nobody told */
+constexpr uint64_t kNowhere = UINT64_MAX; /* no client was told an LSN */
 
 struct Submitted {
     uint64_t lsn = kNowhere;
@@ -87,7 +87,7 @@ class LogModel
     void trim_done(uint64_t lsn);
 
     /* A walk over the whole log: start, each record in order, end. @settles: the walker claimed the
-     * log, nobody else writes: what is open and not met is settled as absent. */
+     * log, so no other client writes: what is open and not met is settled as absent. */
     void walk_begin(uint64_t first_lsn);
     void walk_meet(uint64_t lsn, const void *data, size_t len);
     void walk_end(bool settles);

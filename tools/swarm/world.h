@@ -70,7 +70,7 @@ class World
   public:
     World(uint64_t seed, bool verbose);
 
-    /* Take @steps steps, then cut everybody's power and look at what is left. Throws Violation. */
+    /* Take @steps steps, cut the power of all machines and check what is left. Throws Violation. */
     void run(uint64_t steps, Tally &tally);
 
   private:

@@ -53,7 +53,7 @@ static inline struct rpm_conn_opts rpm_conn_opts_init(void)
 
 enum rpm_kind {
     RPM_KIND_LOG = 1,    /* persistent log */
-    RPM_KIND_REGION = 2, /* persistent bytes, for record writes */
+    RPM_KIND_REGION = 2, /* persistent bytes, for region writes */
     RPM_KIND_DRAM = 3,   /* volatile words, for atomics: gone when the server ends */
     RPM_KIND_LOCKS = 4   /* volatile lock table: cleaned when an owner dies */
 };
@@ -110,9 +110,8 @@ RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *op
  * Durable:  changes nothing.
  * Errors:   as rpm_conn_open(); the connection stays lost and the call may be repeated.
  * Threads:  one per conn.
- * Cost:     blocks up to timeout_us, retrying while no server listens there; a try that began
- * before
- *           that looks its name up to the end, as rpm_conn_open() does.
+ * Cost:     blocks up to timeout_us, retrying while no server listens there; a try that is looking
+ *           up the server's name then goes on to the end of that, as rpm_conn_open() does.
  */
 RPM_MUST_CHECK int rpm_conn_reconnect(struct rpm_conn *conn);
 

@@ -77,7 +77,7 @@ RPM_MUST_CHECK int rpm_lock_try(struct rpm_locks *locks, uint64_t index);
  *           RPM_E_RANGE, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one compare-and-swap, one round trip, for each try; blocks up to the timeout.
- * Source:   SMART (ASPLOS 2024), conflict avoidance; lib/pace/backoff.c.
+ * Source:   SMART (ASPLOS 2024), conflict avoidance; lib/conn/backoff.c.
  */
 RPM_MUST_CHECK int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index);
 

@@ -34,8 +34,9 @@ struct rpm_log_opts {
     size_t size;             /* sizeof this struct as the caller compiled it */
     uint32_t flags;          /* enum rpm_log_flag; 0: read only */
     uint32_t level;          /* enum rpm_level an append's completion promises; 0: RPM_DURABLE */
-    uint64_t capacity_bytes; /* with CREATE: size of the ring, a multiple of 4096; 0: an eighth of
-                                the pool, at most 64 MiB, halved until it fits into what is free */
+    uint64_t capacity_bytes; /* with CREATE: size of the ring, a multiple of 4096; a record takes at
+                                most about half of it (rpm_log_record_max()); 0: an eighth of the
+                                pool, at most 64 MiB, halved until it fits into what is free */
     uint32_t inflight_max;   /* appends outstanding; 0: 256 */
     uint64_t staging_bytes;  /* of the connection's staging memory; 0: 1 MiB */
     void *mem;               /* rpm_log_mem_bytes() bytes for the log's own use, aligned to 64;
@@ -121,8 +122,8 @@ RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
  * rpm_log_trim: give back the space of every record before an LSN.
  *
  * @log  open, for writing or reading. Borrowed.
- * @lsn  start of a record, or the tail, or where the acknowledged records end. Lower than the head:
- *       nothing happens.
+ * @lsn  start of a record, or the tail, or where the acknowledged records end. At or before the
+ *       head nothing changes: returns 0 (the command 'rpm-log trim' refuses one before the head).
  *
  * Durable:  on 0 the new head is durable, and only then is the space reused.
  * Errors:   RPM_E_RANGE (beyond the acknowledged tail, or inside a record), RPM_E_FENCED,
@@ -214,6 +215,8 @@ RPM_MUST_CHECK int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info);
 
 /**
  * rpm_log_record_max: the largest payload in bytes that fits this log and its staging memory.
+ *
+ * A frame does not wrap around the end of the ring: this is at most about half of the capacity.
  *
  * @log  Borrowed.
  *

@@ -19,7 +19,7 @@ extern "C" {
 enum rpm_request_kind {
     RPM_REQUEST_APPEND = 1, /* log append */
     RPM_REQUEST_BATCH = 2,  /* several appends, one flush */
-    RPM_REQUEST_WRITE = 3,  /* record write in place */
+    RPM_REQUEST_WRITE = 3,  /* region write */
     RPM_REQUEST_ATOMIC = 4  /* compare-and-swap or fetch-and-add */
 };
 
@@ -28,9 +28,9 @@ struct rpm_request {
     uint32_t kind;       /* enum rpm_request_kind */
     uint32_t level;      /* enum rpm_level; 0: RPM_DURABLE */
     uint64_t bytes;      /* payload of one record */
-    uint64_t offset;     /* record write: where */
+    uint64_t offset;     /* region write: where */
     uint32_t count;      /* batch: records; 0: 1 */
-    uint32_t slot_bytes; /* record write: see struct rpm_region_opts */
+    uint32_t slot_bytes; /* region write: see struct rpm_region_opts */
     uint32_t method;     /* enum rpm_method to insist on; 0: the cheapest legal one */
     uint32_t hints;      /* RPM_HINT() bits that are on */
 };

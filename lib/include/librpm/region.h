@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * region.h: record writes. In-place reads and writes of a named span of remote memory, at a level,
+ * region.h: region writes: reads and writes in place of a named span of remote memory, at a level,
  * and 8-byte atomics on volatile words. What does not wait for the server is in region_async.h.
  *
  * Before a write completes, every aligned 8-byte word of it that others see, or that survives, is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * region_async.h: operations on a region that are submitted now and complete later. Each ends in
- * exactly one completion, in the order of submission. On a link that places on post they have
+ * exactly one completion, in the order of submission. On a link that completes on post they have
  * completed when they were submitted; rpm_conn_fd() tells an event loop of the others.
  */
 #ifndef LIBRPM_REGION_ASYNC_H
@@ -71,7 +71,7 @@ RPM_MUST_CHECK int rpm_region_writev_async(struct rpm_region *region,
  * Durable:  as rpm_region_read(). On an error no completion follows.
  * Errors:   as rpm_region_read(), RPM_E_BUSY and RPM_E_TOOBIG as rpm_region_write_async().
  * Threads:  one per conn.
- * Cost:     one copy, on a link that places on post none; no allocation; does not wait.
+ * Cost:     one copy, on a link that completes on post none; no allocation; does not wait.
  */
 RPM_MUST_CHECK int rpm_region_read_async(struct rpm_region *region, uint64_t offset, void *data,
                                          size_t len, void *context);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * script.h: what transactions cost on a modelled platform. A script is what one transaction does
- * far away, phase after phase; clients carry scripts out on several modelled servers.
+ * script.h: what transactions cost on a modelled platform. A script lists the remote
+ * operations of one transaction, phase after phase; clients carry scripts out on modelled servers.
+ * In librpm-sim, as model.h.
  */
 #ifndef LIBRPM_SCRIPT_H
 #define LIBRPM_SCRIPT_H
@@ -62,7 +63,7 @@ struct rpm_script_load {
     uint32_t machines;                /* that the threads are spread over, each with a NIC of the
                                          same kind; 0: enough of them for none to be a bottleneck */
     uint32_t cores;                   /* of each server, for calls; 0: 10; at most 64 */
-    uint32_t far;                     /* 1: NIC and cores do not own the servers' memory */
+    uint32_t far;                     /* 1: NIC and cores are on a server's remote socket */
     uint32_t ddio;                    /* enum rpm_answer; 0: as the preset says */
     uint32_t writers_max;             /* cores that may write to one module at a time; 0: any */
     uint32_t doorbells;               /* doorbell registers of each client machine, shared by its

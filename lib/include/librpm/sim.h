@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h: the device model as a library of its own: worlds with virtual time, seeds and power cuts,
- * so that users can test their own recovery against it. One thread; nothing here is real time.
+ * sim.h: the device model: worlds with virtual time, seeds and power cuts, so that users can test
+ * their own recovery against it. One thread; nothing here is real time.
+ *
+ * These functions, and those of model.h and script.h, are in librpm-sim: link with it (pkg-config
+ * librpm-sim, CMake librpm::sim). A program that only opens sim: addresses is linked with librpm
+ * alone, which then loads librpm-sim.
  */
 #ifndef LIBRPM_SIM_H
 #define LIBRPM_SIM_H

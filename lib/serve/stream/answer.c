@@ -42,6 +42,7 @@ static void notify_control(struct rpmi_stream_listener *listener)
 static void set_held(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
                      bool held)
 {
+    RPM_ASSERT(!session->held || listener->held > 0);
     listener->held += (uint32_t)held;
     listener->held -= (uint32_t)session->held;
     session->held = held;
@@ -54,6 +55,7 @@ void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
     rpmi_stream_set_todo(listener, session, false);
     set_held(listener, session, false);
     session->taken = false;
+    RPM_ASSERT(__atomic_load_n(&listener->live, __ATOMIC_RELAXED) > 0);
     (void)epoll_ctl(listener->base.engine_fd, EPOLL_CTL_DEL, session->pipe.fd, NULL);
     __atomic_fetch_sub(&listener->live, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&session->state, RPMI_STREAM_SESSION_DEAD, __ATOMIC_RELEASE);
@@ -79,6 +81,7 @@ static void stall(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
 {
     bool first = __atomic_load_n(&session->stalled_ns, __ATOMIC_RELAXED) == 0;
 
+    RPM_ASSERT(session->out_from < session->out_end); /* something is kept for the client */
     if (first || moved)
         __atomic_store_n(&session->stalled_ns, rpmi_clock_ns(), __ATOMIC_RELAXED);
     if (first)
@@ -90,6 +93,8 @@ static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
 {
     bool moved = false;
 
+    RPM_ASSERT(session->out_from <= session->out_end);
+    RPM_ASSERT(session->out_end <= RPMI_STREAM_OUT_BYTES);
     while (session->out_from != session->out_end) {
         const struct iovec iov = { .iov_base = session->out + session->out_from,
                                    .iov_len = session->out_end - session->out_from };
@@ -127,6 +132,8 @@ static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_se
 {
     int64_t got;
 
+    RPM_ASSERT(session->in_from <= session->in_end && session->in_end <= RPMI_STREAM_TAKE_BYTES);
+    RPM_ASSERT(!session->choked); /* nothing is received while answers do not go out */
     if (session->in_from == session->in_end) {
         session->in_from = session->in_end = 0;
     } else if (session->in_from != 0) {
@@ -166,6 +173,7 @@ static void hear_control(struct rpmi_stream_listener *listener)
         if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_ANSWERED)
             continue;
         rpmi_stream_session_say(session, RPMI_ANSWER_REPLY, RPMI_REPLY_BYTES, 0);
+        RPM_ASSERT(RPMI_STREAM_OUT_BYTES - session->out_end >= RPMI_REPLY_BYTES);
         memcpy(session->out + session->out_end, base->reply, RPMI_REPLY_BYTES);
         session->out_end += RPMI_REPLY_BYTES;
         __atomic_store_n(&base->call_state, RPMI_SESSION_IDLE, __ATOMIC_RELAXED);
@@ -243,6 +251,7 @@ void rpmi_stream_answer(struct rpmi_listener *base, const struct rpmi_batch *bat
 
         if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE || !session->taken)
             continue;
+        RPM_ASSERT(session->told <= session->next && session->promised <= session->next + 1);
         session->taken = false;
         if (RPMI_UNLIKELY(batch->msync_status != 0) && session->promised != 0)
             rpmi_stream_session_say(session, RPMI_ANSWER_FAIL, (uint32_t)batch->msync_status,

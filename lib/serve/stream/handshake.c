@@ -12,8 +12,8 @@
 
 #include "base/assert.h"
 #include "base/err.h"
-#include "transport/shm/ring.h"
 #include "transport/stream/tls.h"
+#include "wire/ring.h"
 
 #include <string.h>
 
@@ -28,6 +28,7 @@ static int fill(struct rpmi_stream_session *session, unsigned char *to, uint32_t
         if (got <= 0)
             return (int)got;
         session->got += (uint32_t)got;
+        RPM_ASSERT(session->got <= bytes);
     }
     session->got = 0;
     return 1;
@@ -116,7 +117,9 @@ static int step_auth(struct rpmi_stream_listener *listener, struct rpmi_stream_s
 
     if (done <= 0)
         return done;
+    RPM_ASSERT(session->base.client == 0);
     done = let_in(listener, session, &accepted);
+    RPM_ASSERT((done == 0) == (session->base.client != 0));
     err = rpmi_sealed_make(&session->transcript, listener->base.server->secret, &accepted, sealed);
     if (err == 0 && !say(session, sealed, sizeof(sealed)))
         err = RPM_E_LOST;

@@ -205,7 +205,8 @@ int rpmi_stream_listen(struct rpmi_stream_listener *listener)
         name_url(listener);
     if (err == 0 && listener->open_to_all && listener->base.server->secret[0] == '\0')
         rpmi_diag(RPM_DIAG_WARNING,
-                  "port %s of %s takes clients from other machines, and asks for no secret",
+                  "port %s of %s takes clients from other machines and asks for no secret: "
+                  "rpm_server_opts.secret (rpm-server --secret-file FILE)",
                   listener->name.endpoint.port, listener->name.endpoint.host);
     return err;
 }

@@ -98,7 +98,9 @@ static int make_tls(struct rpmi_stream_listener *listener, const struct rpmi_url
     if (strcmp(asked, "on") != 0)
         return rpmi_fail(RPM_E_INVAL, "tls=%s: on or off", asked);
     if (server->tls_cert == NULL)
-        return rpmi_fail(RPM_E_INVAL, "tls=on takes a certificate and its key");
+        return rpmi_fail(RPM_E_INVAL,
+                         "tls=on needs a certificate and its key: rpm_server_opts.tls_cert and "
+                         "tls_key (rpm-server --tls-cert FILE --tls-key FILE)");
     server->tls_shown = true;
     return rpmi_tls_show(server->tls_cert, server->tls_key, &listener->show);
 }

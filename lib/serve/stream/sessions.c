@@ -33,18 +33,21 @@ enum { TAG_NOTIFY = 1 << 30, TAG_LISTEN };
 static uint32_t index_of(const struct rpmi_stream_listener *listener,
                          const struct rpmi_stream_session *session)
 {
+    RPM_ASSERT(session >= listener->session && session < listener->session + listener->sessions);
     return (uint32_t)(session - listener->session);
 }
 
 static void free_session(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     rpmi_admission_leave(&listener->admission, index_of(listener, session));
+    RPM_ASSERT(session->base.client == 0); /* detached: no claim, no key, no lock is left */
     rpmi_pipe_close(&session->pipe);
     __atomic_store_n(&session->state, RPMI_STREAM_SESSION_FREE, __ATOMIC_RELEASE);
 }
 
 static void show_out(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
+    RPM_ASSERT(rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_HANDSHAKE);
     if (session->step != RPMI_HANDSHAKE_AUTH) /* a refusal of an auth message was counted before */
         rpmi_count(&listener->base.server->stats.refused, 1);
     free_session(listener, session);
@@ -91,6 +94,7 @@ static bool begin_session(struct rpmi_stream_listener *listener, int fd)
 
     if (session == NULL)
         return false;
+    RPM_ASSERT(rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_FREE);
     clear_session(session);
     session->pipe.fd = fd;
     rpmi_pipe_tune(&session->pipe, listener->name.timeout_ms);
@@ -152,6 +156,7 @@ static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_stream_
 {
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = index_of(listener, session) };
 
+    RPM_ASSERT(session->base.client != 0 && session->step == RPMI_HANDSHAKE_AUTH);
     rpmi_admission_leave(&listener->admission, index_of(listener, session));
     (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_DEL, session->pipe.fd, NULL);
     session->watched = EPOLLIN;

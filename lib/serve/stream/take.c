@@ -30,6 +30,7 @@ enum outcome { WAITS = 0, ENDED = 1, STOPS = 2 };
 void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
                           struct rpmi_stream_session *session, bool todo)
 {
+    RPM_ASSERT(!session->todo || listener->todo > 0);
     listener->todo += (uint32_t)todo;
     listener->todo -= (uint32_t)session->todo;
     session->todo = todo;
@@ -37,6 +38,7 @@ void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
 
 static inline uint32_t here(const struct rpmi_stream_session *session)
 {
+    RPM_ASSERT_SLOW(session->in_from <= session->in_end);
     return session->in_end - session->in_from;
 }
 
@@ -79,6 +81,7 @@ static enum outcome take_call(struct rpmi_stream_listener *listener,
     struct rpmi_session *base = &session->base;
     uint64_t one = 1;
 
+    RPM_ASSERT(base->client != 0);
     if (here(session) < RPMI_REQUEST_BYTES + RPMI_CALL_BYTES)
         return WAITS;
     if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_IDLE) {
@@ -102,6 +105,7 @@ static inline uint32_t body_here(const struct rpmi_stream_session *session)
     uint32_t head = begun->carried == 0 ? begun->request.head_bytes : 0;
     uint32_t left = begun->request.body_bytes - begun->body;
 
+    RPM_ASSERT(head <= here(session)); /* it was waited for */
     return left < here(session) - head ? left : here(session) - head;
 }
 
@@ -114,6 +118,7 @@ static inline struct rpmi_part next_part(const struct rpmi_stream_session *sessi
     struct rpmi_part part = { .from = begun->carried, .len = request->len - begun->carried };
     uint32_t body = body_here(session);
 
+    RPM_ASSERT(begun->carried <= request->len && out_room(session) >= RPMI_ANSWER_BYTES);
     if (request->kind == RPMI_OP_STEPS)
         return part;
     if (request->kind == RPMI_OP_READ && out_room(session) - RPMI_ANSWER_BYTES < room)
@@ -166,6 +171,7 @@ static inline void announce_result(struct rpmi_stream_session *session,
         return;
     rpmi_stream_session_say(session, RPMI_ANSWER_DATA, (uint32_t)part->len, session->next);
     session->out_end += (uint32_t)part->len;
+    RPM_ASSERT(session->out_end <= RPMI_STREAM_OUT_BYTES);
 }
 
 /* Step over what was carried out. */
@@ -180,6 +186,8 @@ static inline void consume(struct rpmi_stream_session *session, const struct rpm
     session->in_from += head + body;
     begun->body += body;
     begun->carried += part->len;
+    RPM_ASSERT(session->in_from <= session->in_end);
+    RPM_ASSERT(begun->body <= begun->request.body_bytes && begun->carried <= begun->request.len);
 }
 
 /* After a failed request the rest of its post fails too. */
@@ -188,6 +196,7 @@ static inline void end_request(struct rpm_server *server, struct rpmi_stream_ses
 {
     struct rpmi_begun *begun = &session->begun;
 
+    RPM_ASSERT(begun->here && begun->body <= begun->request.body_bytes);
     if (RPMI_UNLIKELY(status != 0)) {
         if (begun->carried == 0)
             session->in_from += begun->request.head_bytes;
@@ -241,6 +250,7 @@ static inline enum outcome begin(struct rpmi_stream_listener *listener,
     struct rpmi_begun *begun = &session->begun;
     struct rpmi_request *request = &begun->request;
 
+    RPM_ASSERT(!begun->here && session->skip == 0);
     if (here(session) < RPMI_REQUEST_BYTES)
         return WAITS;
     if (RPMI_UNLIKELY(rpmi_request_get(session->in + session->in_from, request) != 0)) {
@@ -277,6 +287,7 @@ static void take_from(struct rpmi_stream_listener *listener, struct rpmi_stream_
     uint32_t left = 2 * RPMI_PASS_OPS; /* headers to read and pieces to carry out */
     enum outcome outcome = ENDED;
 
+    RPM_ASSERT(session->base.client != 0 && session->todo);
     session->promised = 0;
     while (outcome == ENDED && room >= RPMI_LINE_BYTES && left-- > 0) {
         if (RPMI_UNLIKELY(session->skip != 0) && !skip(session))

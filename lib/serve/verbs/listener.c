@@ -205,6 +205,11 @@ static int listener_open(struct rpm_server *server, const struct rpmi_url *url,
         err = listen_at(listener, &at);
     if (err == 0)
         err = try_device(listener);
+    if (err == 0 && server->secret[0] == '\0')
+        rpmi_diag(RPM_DIAG_WARNING,
+                  "port %s of %s takes clients from other machines and asks for no secret: "
+                  "rpm_server_opts.secret (rpm-server --secret-file FILE)",
+                  at.port, at.host);
     if (err != 0) {
         listener_close(&listener->base);
         return err;

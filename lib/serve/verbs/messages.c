@@ -80,6 +80,7 @@ static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
     struct rpmi_part part = { session->rest_at, op->len - session->rest_at };
     int err;
 
+    RPM_ASSERT(session->rest_at <= op->len);
     /* The bytes of a COPY lie in a receive that is posted again: the first part takes them all. */
     if (part.len > *room && rpmi_request_in_parts(op->kind)) {
         part.len = *room > op->body_bytes ? *room : op->body_bytes;
@@ -109,6 +110,7 @@ static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
 static void begin(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                   uint64_t *room, struct rpmi_batch *batch)
 {
+    RPM_ASSERT(!session->resting); /* one RPC request at a time */
     session->rest_at = 0;
     go_on(listener, session, room, batch);
 }
@@ -162,6 +164,7 @@ static bool take_receive(struct rpmi_verbs_listener *listener, struct rpmi_verbs
 {
     const unsigned char *message =
         rpmi_verbs_receive_at(session, (uint32_t)(wc->wr_id & ~RECEIVE_ID));
+    struct rpmi_rpc rpc;
 
     if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
         return rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_LIVE &&
@@ -169,9 +172,18 @@ static bool take_receive(struct rpmi_verbs_listener *listener, struct rpmi_verbs
     if (rpmi_msg_kind(message, wc->byte_len) != RPMI_MSG_RPC)
         return take_message(listener, session, message, wc->byte_len);
     if (rpmi_verbs_session_state(session) != RPMI_VERBS_SESSION_LIVE ||
-        rpmi_rpc_get(message, wc->byte_len, &session->rest) != 0 ||
+        rpmi_rpc_get(message, wc->byte_len, &rpc) != 0 ||
         session->results - session->results_sent == RPMI_VERBS_RESULTS)
         return false;
+    session->rest = (struct rpmi_op){
+        .kind = rpc.kind,
+        .flags = rpc.flags,
+        .key = rpc.key,
+        .offset = rpc.offset,
+        .len = rpc.len,
+        .body = message + RPMI_RPC_BYTES,
+        .body_bytes = rpc.body_bytes,
+    };
     begin(listener, session, room, batch);
     return true;
 }
@@ -299,6 +311,7 @@ void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch
 /* Send answers to lists, as far as there is room. False: some are left. */
 static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
+    RPM_ASSERT(session->results - session->results_sent <= RPMI_VERBS_RESULTS);
     while (session->results_sent != session->results) {
         unsigned char *message = rpmi_verbs_result_at(session, session->results_sent);
         uint64_t rpc = 0;

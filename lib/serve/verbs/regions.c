@@ -10,6 +10,7 @@
  */
 #include "serve/verbs/verbs.h"
 
+#include "base/assert.h"
 #include "base/diag.h"
 #include "base/err.h"
 
@@ -32,6 +33,8 @@ static int register_key(struct rpmi_verbs_listener *listener, struct rpmi_verbs_
     uint32_t writing = 0;
     int err;
 
+    RPM_ASSERT(session->read_mr[key] == NULL && session->write_mr[key] == NULL);
+    RPM_ASSERT(extent->bytes > extent->guarded_bytes);
     if (pool && session->nic->flushes)
         reading |= RPMI_NIC_FLUSH;
     if ((extent->rights & RPMI_RIGHT_WRITE) != 0 && (!pool || session->nic->writes))
@@ -62,6 +65,8 @@ int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_verbs_s
         (void)rpmi_regions_drop(session, key);
         return err;
     }
+    /* By quiesce() the claim's end finds the key. */
+    RPM_ASSERT(session->read_mr[key] != NULL && session->claimed[key] == 0);
     session->claimed[key] = extent.claim_header;
     *grant = (struct rpmi_grant_key){
         .address = (uintptr_t)session->read_mr[key]->addr,
@@ -88,9 +93,12 @@ static bool drop(struct ibv_mr **mr)
 
 bool rpmi_regions_drop(struct rpmi_verbs_session *session, uint32_t key)
 {
-    bool read = drop(&session->read_mr[key]);
-    bool write = drop(&session->write_mr[key]);
+    bool read;
+    bool write;
 
+    RPM_ASSERT(key < RPMI_KEYS_MAX);
+    read = drop(&session->read_mr[key]);
+    write = drop(&session->write_mr[key]);
     session->claimed[key] = 0;
     return read && write;
 }

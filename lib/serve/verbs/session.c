@@ -34,6 +34,8 @@
 static uint32_t index_of(const struct rpmi_verbs_listener *listener,
                          const struct rpmi_verbs_session *session)
 {
+    RPM_ASSERT(session >= listener->sessions &&
+               session < listener->sessions + listener->sessions_n);
     return (uint32_t)(session - listener->sessions);
 }
 
@@ -61,6 +63,7 @@ static void leave_without_engine(struct rpmi_verbs_listener *listener)
 /* Destroy as much of it as was made. */
 static void retire(struct rpmi_verbs_session *session)
 {
+    RPM_ASSERT(session->base.client == 0); /* detached: no claim, no key, no lock is left */
     if (session->qp.qp != NULL)
         rdma_destroy_qp(session->id);
     if (session->cq != NULL)
@@ -238,6 +241,8 @@ void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_
         (void)rdma_destroy_id(id);
         return;
     }
+    RPM_ASSERT(rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_FREE);
+    RPM_ASSERT(session->id == NULL && session->qp.qp == NULL);
     memset(session, 0, sizeof(*session));
     session->id = id;
     id->context = session;
@@ -280,6 +285,7 @@ static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     struct rpmi_auth auth;
     int err = rpmi_auth_get(&session->transcript, server->secret, &auth);
 
+    RPM_ASSERT(session->base.client == 0 && !session->refused);
     if (err != 0)
         rpmi_session_refuse(&listener->base, err, &accepted);
     else
@@ -300,6 +306,7 @@ static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
                          message + RPMI_MSG_HEAD) != 0)
         return false;
     if (err == 0) {
+        RPM_ASSERT(session->base.client != 0);
         rpmi_admission_leave(&listener->admission, index_of(listener, session));
         session->probe_at_ns = rpmi_clock_ns() + PROBE_NS;
         __atomic_store_n(&session->base.call_state, RPMI_SESSION_IDLE, __ATOMIC_RELEASE);
@@ -319,6 +326,7 @@ static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_verbs_
     struct rpmi_call call;
     int err;
 
+    RPM_ASSERT(session->base.client != 0);
     /* No write through a key that is being closed may land once its space can be given away. */
     if (rpmi_call_get(session->base.call, &call) == 0 && call.kind == RPMI_CALL_CLOSE &&
         call.key < RPMI_KEYS_MAX && call.key != RPMI_KEY_SCRATCH &&

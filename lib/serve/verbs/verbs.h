@@ -19,8 +19,8 @@
 #include "serve/admission.h"
 #include "serve/listener.h"
 #include "serve/serve.h"
-#include "transport/verbs/message.h"
 #include "transport/verbs/nic.h"
+#include "wire/message.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  * that a NIC and the server CPU would do.
  *
  * A post that writes to a claimed log, or to a region that a claim guards, is a guarded section
- * (pool/guard.h). No other process can take the mapping away, so the writer itself checks whether
+ * (wire/guard.h). No other process can take the mapping away, so the writer itself checks whether
  * its claim still holds, and shows in the log's header that it is writing. A fence ends the
  * section: stores past the caches may otherwise become visible after the word that says they are
  * done.
@@ -22,8 +22,8 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "pmem/cpu_copy.h"
 #include "pool/service.h"
-#include "region/cpu_copy.h"
 #include "transport/shm/membarrier.h"
 #include "wire/steps.h"
 
@@ -398,55 +398,55 @@ static inline bool is_open(const struct rpmi_shm *shm)
     return shm->link.lost == 0 && rpmi_liveness_alive(shm->liveness);
 }
 
-static int lane_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool alone, bool cached)
+static int fast_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool alone, bool cached)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
     struct rpmi_direct *direct = &shm->direct;
     const struct rpmi_shm_key *key = &direct->key[id % RPMI_KEYS_MAX];
     struct guarded_section section = { 0 };
 
-    RPM_ASSERT(direct->lane == NULL);
+    RPM_ASSERT(direct->entered == NULL);
     if (RPMI_UNLIKELY(!is_open(shm) || id >= RPMI_KEYS_MAX || key->base == NULL ||
                       key->guard == NULL || (key->rights & RPMI_RIGHT_WRITE) == 0 ||
                       bytes > key->bytes))
         return RPM_E_DENIED;
     if (RPMI_UNLIKELY(section_enter(&section, key, shm->light) != 0))
         return RPM_E_FENCED;
-    direct->lane = key;
-    direct->lane_bytes = bytes;
+    direct->entered = key;
+    direct->entered_bytes = bytes;
     if (alone && RPMI_UNLIKELY(direct->follow_turns-- == 0))
         look_for_followers(direct, key->guard);
-    direct->lane_cached = cached;
-    direct->lane_frame = !direct->past_cache          ? rpmi_plain_frame
-                         : cached                     ? rpmi_back_frame
-                         : alone && !direct->followed ? rpmi_cpu.lone_frame
-                                                      : rpmi_cpu.nt_frame;
+    direct->entered_cached = cached;
+    direct->put_frame = !direct->past_cache          ? rpmi_plain_frame
+                        : cached                     ? rpmi_back_frame
+                        : alone && !direct->followed ? rpmi_cpu.lone_frame
+                                                     : rpmi_cpu.nt_frame;
     return 0;
 }
 
-static inline unsigned char *lane_place(const struct rpmi_direct *direct, uint64_t offset,
+static inline unsigned char *fast_place(const struct rpmi_direct *direct, uint64_t offset,
                                         uint64_t len)
 {
-    RPM_ASSERT(offset >= direct->lane->guarded_bytes && offset < direct->lane_bytes &&
-               len <= direct->lane_bytes - offset);
-    return direct->lane->base + offset;
+    RPM_ASSERT(offset >= direct->entered->guarded_bytes && offset < direct->entered_bytes &&
+               len <= direct->entered_bytes - offset);
+    return direct->entered->base + offset;
 }
 
-static void lane_frame(struct rpmi_link *link, uint64_t offset, const uint64_t head[3],
+static void fast_frame(struct rpmi_link *link, uint64_t offset, const uint64_t head[3],
                        const void *body, uint64_t body_bytes, uint64_t len)
 {
     const struct rpmi_direct *direct = &rpmi_shm_of(link)->direct;
 
-    direct->lane_frame(lane_place(direct, offset, len), head, body, body_bytes, len);
+    direct->put_frame(fast_place(direct, offset, len), head, body, body_bytes, len);
 }
 
-static void lane_body(struct rpmi_link *link, uint64_t offset, const void *body,
+static void fast_body(struct rpmi_link *link, uint64_t offset, const void *body,
                       uint64_t body_bytes, uint64_t len)
 {
     const struct rpmi_direct *direct = &rpmi_shm_of(link)->direct;
-    unsigned char *to = lane_place(direct, offset, len);
+    unsigned char *to = fast_place(direct, offset, len);
 
-    if (direct->past_cache && direct->lane_cached)
+    if (direct->past_cache && direct->entered_cached)
         rpmi_back_write(to, NULL, 0, body, body_bytes, len);
     else if (direct->past_cache)
         rpmi_nt_write(to, NULL, 0, body, body_bytes, len);
@@ -454,16 +454,16 @@ static void lane_body(struct rpmi_link *link, uint64_t offset, const void *body,
         rpmi_plain_write(to, NULL, 0, body, body_bytes, len);
 }
 
-static void lane_leave(struct rpmi_link *link)
+static void fast_leave(struct rpmi_link *link)
 {
     struct rpmi_direct *direct = &rpmi_shm_of(link)->direct;
-    struct guarded_section section = { .key = direct->lane, .unfenced = true };
+    struct guarded_section section = { .key = direct->entered, .unfenced = true };
 
     section_leave(&section);
-    direct->lane = NULL;
+    direct->entered = NULL;
 }
 
-static void lane_follow(struct rpmi_link *link, uint32_t id)
+static void fast_follow(struct rpmi_link *link, uint32_t id)
 {
     const struct rpmi_shm_key *key = &rpmi_shm_of(link)->direct.key[id % RPMI_KEYS_MAX];
     struct rpmi_guard *guard;
@@ -475,14 +475,14 @@ static void lane_follow(struct rpmi_link *link, uint32_t id)
     (void)__atomic_fetch_add(&guard->followed, 1, __ATOMIC_RELAXED);
 }
 
-static int lane_read(struct rpmi_link *link, uint32_t id, uint64_t offset, void *into, uint64_t len)
+static int fast_read(struct rpmi_link *link, uint32_t id, uint64_t offset, void *into, uint64_t len)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
 
     return RPMI_LIKELY(is_open(shm)) ? do_read(shm, id, offset, into, len) : RPM_E_LOST;
 }
 
-static int lane_swap(struct rpmi_link *link, uint32_t id, uint64_t offset, uint64_t expect,
+static int fast_swap(struct rpmi_link *link, uint32_t id, uint64_t offset, uint64_t expect,
                      uint64_t desired, uint64_t *found)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
@@ -497,14 +497,14 @@ static int lane_swap(struct rpmi_link *link, uint32_t id, uint64_t offset, uint6
     return 0;
 }
 
-const struct rpmi_lane rpmi_direct_lane = {
-    .enter = lane_enter,
-    .frame = lane_frame,
-    .body = lane_body,
-    .leave = lane_leave,
-    .follow = lane_follow,
-    .read = lane_read,
-    .swap = lane_swap,
+const struct rpmi_fast_path rpmi_direct_fast_path = {
+    .enter = fast_enter,
+    .frame = fast_frame,
+    .body = fast_body,
+    .leave = fast_leave,
+    .follow = fast_follow,
+    .read = fast_read,
+    .swap = fast_swap,
 };
 
 const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)

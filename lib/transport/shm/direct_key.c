@@ -17,8 +17,8 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "pmem/cpu_copy.h"
 #include "pool/service.h"
-#include "region/cpu_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,8 +105,8 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         .bytes = sizeof(direct->scratch),
         .rights = RPMI_RIGHT_READ,
     };
-    shm->link.flags = RPMI_LINK_PLACES_ON_POST | RPMI_LINK_STEPS;
-    shm->link.lane = &rpmi_direct_lane;
+    shm->link.flags = RPMI_LINK_COMPLETES_ON_POST | RPMI_LINK_STEPS;
+    shm->link.fast_path = &rpmi_direct_fast_path;
     if (fresh)
         shm->link.depth = shm->hello.depth;
     return 0;
@@ -126,7 +126,7 @@ void rpmi_direct_detach(struct rpmi_shm *shm)
     struct rpmi_direct *direct = &shm->direct;
 
     memset(direct->key, 0, sizeof(direct->key));
-    shm->link.lane = NULL;
+    shm->link.fast_path = NULL;
     if (direct->pool != NULL)
         (void)munmap(direct->pool, direct->pool_bytes);
     if (direct->dram != NULL)

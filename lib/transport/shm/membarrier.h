@@ -3,7 +3,7 @@
  * membarrier.h: order a store before a load of another word, at the cost of the rarer of two sides.
  *
  * Twice in librpm one side stores A and loads B on every operation, while the other side stores B
- * and loads A rarely: a writer and the server that fences it (pool/guard.h), a client that posts
+ * and loads A rarely: a writer and the server that fences it (wire/guard.h), a client that posts
  * and an engine that goes to sleep. One of the two must see the other's store. That takes a full
  * fence on both sides; or none on the frequent side and a membarrier on the rare one, by which the
  * kernel makes every CPU that runs a registered process execute a full fence.

@@ -11,7 +11,7 @@
  * process but the engine. The sleep is cut into slices in which the client looks at the liveness
  * page.
  *
- * Tests: tests/conform/transport_test.cpp, tests/unit/serve/ring_test.cpp
+ * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/ring_test.cpp
  */
 #include "transport/shm/shm.h"
 

@@ -6,16 +6,16 @@
 #ifndef RPMI_SHM_H
 #define RPMI_SHM_H
 
-#include "pool/guard.h"
-#include "region/cpu_copy.h"
+#include "pmem/cpu_copy.h"
 #include "transport/shm/liveness.h"
 #include "transport/shm/path.h"
-#include "transport/shm/ring.h"
 #include "transport/shm/sock.h"
 #include "transport/stage.h"
 #include "transport/transport.h"
 #include "transport/watch.h"
+#include "wire/guard.h"
 #include "wire/hello.h"
+#include "wire/ring.h"
 #include "wire/steps.h"
 
 #include <librpm/facts.h>
@@ -48,13 +48,13 @@ struct rpmi_direct {
     uint64_t dram_bytes;
     int lock_fd;     /* the pool file, opened here: its locks end with this process */
     bool past_cache; /* the domain wants stores past the caches */
-    const struct rpmi_shm_key *lane; /* between enter and leave */
-    uint64_t lane_bytes;
-    rpmi_frame_fn *lane_frame;
+    const struct rpmi_shm_key *entered; /* by the fast path, between enter() and leave() */
+    uint64_t entered_bytes;
+    rpmi_frame_fn *put_frame;
     uint64_t follow_seen;  /* the guard's count of waiting readers at the last look */
     uint32_t follow_turns; /* lone writes until the next look */
     bool followed;         /* a reader waits at the tail */
-    bool lane_cached;      /* H4 off */
+    bool entered_cached;   /* H4 off */
     __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];
     struct rpmi_shm_key key[RPMI_KEYS_MAX];
     struct rpmi_step steps[RPMI_STEPS_MAX]; /* of the list that is being carried out */
@@ -115,7 +115,7 @@ void rpmi_grant_drop(struct rpmi_grant *grant);
 int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant);
 void rpmi_direct_detach(struct rpmi_shm *shm);
 int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
-extern const struct rpmi_lane rpmi_direct_lane;
+extern const struct rpmi_fast_path rpmi_direct_fast_path;
 const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
 
 /* direct_key.c: learn keys from answers. RPM_E_PROTO, RPM_E_LOST. */

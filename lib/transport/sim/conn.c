@@ -201,6 +201,7 @@ const struct rpmi_transport_ops rpmi_sim_transport = {
     .poll = rpmi_sim_poll,
     .wait = rpmi_sim_wait,
     .watch = rpmi_sim_watch,
+    .arm = rpmi_sim_arm,
     .call = rpmi_sim_call,
     .stage = rpmi_sim_stage,
     .unstage = rpmi_sim_unstage,

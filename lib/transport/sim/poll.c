@@ -50,11 +50,22 @@ int rpmi_sim_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return 0;
 }
 
+static int no_descriptor(void)
+{
+    return rpmi_fail(RPM_E_NOCAP, "the model's time passes in polls and waits: nothing outside it "
+                                  "can tell that something happened");
+}
+
 int rpmi_sim_watch(struct rpmi_link *link, int epoll_fd)
 {
     (void)link, (void)epoll_fd;
-    return rpmi_fail(RPM_E_NOCAP, "the model's time passes in polls and waits: nothing outside it "
-                                  "can tell that something happened");
+    return no_descriptor();
+}
+
+int rpmi_sim_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    (void)link, (void)by_ns;
+    return no_descriptor();
 }
 
 uint64_t rpmi_sim_now(struct rpmi_link *link)

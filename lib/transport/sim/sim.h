@@ -13,7 +13,7 @@
 #define RPMI_TRANSPORT_SIM_H
 
 #include "pool/service.h"
-#include "sim/world.h"
+#include "sim/device/world.h"
 #include "transport/transport.h"
 
 #include <librpm/sim.h>
@@ -83,6 +83,7 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
 int rpmi_sim_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_sim_wait(struct rpmi_link *link, uint64_t deadline_ns);
 int rpmi_sim_watch(struct rpmi_link *link, int epoll_fd);
+int rpmi_sim_arm(struct rpmi_link *link, uint64_t *by_ns);
 int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
                   uint64_t deadline_ns);
 uint64_t rpmi_sim_now(struct rpmi_link *link);

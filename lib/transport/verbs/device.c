@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
-#include "region/probe.h"
+#include "pmem/probe.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -22,8 +22,6 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-enum { RIGHT_READ = 1, RIGHT_WRITE = 2, RIGHT_ATOMIC = 4 };
-
 /* One post: requests that no doorbell was rung for yet. */
 struct wr_chain {
     struct rpmi_verbs *verbs;
@@ -256,18 +254,20 @@ static struct rpmi_wr *put_message(struct wr_chain *chain, const struct rpmi_op 
     struct rpmi_verbs *verbs = chain->verbs;
     struct rpmi_wr *wr = next_wr(chain, IBV_WR_SEND);
     unsigned char *slot = slot_of(verbs, wr->wr.wr_id);
-    uint64_t data = piece->head_bytes + piece->body_bytes;
+    uint32_t data = (uint32_t)(piece->head_bytes + piece->body_bytes);
     uint64_t skip = piece->from == 0 ? 0 : piece->from - op->head_bytes;
+    uint8_t flags = op->flags & RPMI_RPC_FLAGS;
+    const struct rpmi_rpc rpc = { op->kind,   flags, op->key, op->offset + piece->from,
+                                  piece->len, data };
 
-    rpmi_rpc_put(slot, op, piece->from, piece->len, (uint32_t)data);
+    rpmi_rpc_put(slot, &rpc);
     if (piece->head_bytes != 0)
         memcpy(slot + RPMI_RPC_BYTES, op->head, piece->head_bytes);
     add_sge(wr, slot, RPMI_RPC_BYTES + piece->head_bytes, verbs->own_mr->lkey);
     if (piece->body_bytes != 0)
         add_sge(wr, (const unsigned char *)op->body + skip, piece->body_bytes,
                 verbs->stage_mr->lkey);
-    if (goes_inline(chain, RPMI_RPC_BYTES + data))
-        wr->wr.send_flags |= IBV_SEND_INLINE;
+    wr->wr.send_flags |= goes_inline(chain, RPMI_RPC_BYTES + data) ? IBV_SEND_INLINE : 0;
     verbs->rpcs++;
     verbs->messages_out++;
     return wr;
@@ -357,12 +357,12 @@ static uint32_t right_of(uint8_t kind)
     case RPMI_OP_WRITE:
     case RPMI_OP_WRITE_IMM:
     case RPMI_OP_COPY:
-        return RIGHT_WRITE;
+        return RPMI_RIGHT_WRITE;
     case RPMI_OP_CAS:
     case RPMI_OP_FAA:
-        return RIGHT_ATOMIC;
+        return RPMI_RIGHT_ATOMIC;
     default:
-        return RIGHT_READ;
+        return RPMI_RIGHT_READ;
     }
 }
 
@@ -391,7 +391,7 @@ static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
         return rpmi_fail(RPM_E_DENIED, "key %u does not carry that right", op->key);
     if (!rpmi_in_bounds(op->offset, atomic ? sizeof(uint64_t) : op->len, key->bytes))
         return rpmi_fail(RPM_E_RANGE, "outside the object");
-    if (right == RIGHT_WRITE && op->offset < key->guarded_bytes)
+    if (right == RPMI_RIGHT_WRITE && op->offset < key->guarded_bytes)
         return rpmi_fail(RPM_E_DENIED, "a log's header is the server's to write");
     if (atomic && !rpmi_is_aligned(op->offset, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");

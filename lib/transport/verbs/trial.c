@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/limits.h"
-#include "region/probe.h"
+#include "pmem/probe.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -15,10 +15,10 @@
 #include "base/limits.h"
 #include "transport/stage.h"
 #include "transport/transport.h"
-#include "transport/verbs/message.h"
 #include "transport/verbs/nic.h"
 #include "transport/watch.h"
 #include "wire/handshake.h"
+#include "wire/message.h"
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * notices when the link is closed.
  *
  * The time of an op runs from its post to its completion. Only signalled ops have a completion, so
- * only they are timed; on a link that places on post the time of the whole post counts for its last
- * op.
+ * only they are timed; on a link that completes on post the time of the whole post counts for its
+ * last op.
  *
  * Invariant: at most @depth signalled ops are waiting; one beyond that goes untimed.
  *
@@ -62,7 +62,7 @@ static void count_taken(struct count *count, const struct rpmi_op *op, uint64_t 
 
     kind->ops++;
     kind->bytes += op->len;
-    if ((count->wrap.link.flags & RPMI_LINK_PLACES_ON_POST) != 0)
+    if ((count->wrap.link.flags & RPMI_LINK_COMPLETES_ON_POST) != 0)
         return;
     if ((op->flags & RPMI_OP_SIGNALED) == 0 || count->used == count->room)
         return;
@@ -80,7 +80,7 @@ static int count_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
     count->posts++;
     for (int i = 0; i < taken; i++)
         count_taken(count, &ops[i], since_ns);
-    if ((link->flags & RPMI_LINK_PLACES_ON_POST) == 0 || n == 0)
+    if ((link->flags & RPMI_LINK_COMPLETES_ON_POST) == 0 || n == 0)
         return taken;
     if (taken < 0)
         kind_of(count, ops[0].kind)->failed++;

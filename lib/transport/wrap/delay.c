@@ -60,7 +60,7 @@ static int delay_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
     struct delay *delay = delay_of(link);
     int taken = rpmi_wrap_post(link, ops, n);
 
-    if ((link->flags & RPMI_LINK_PLACES_ON_POST) != 0 && taken > 0)
+    if ((link->flags & RPMI_LINK_COMPLETES_ON_POST) != 0 && taken > 0)
         let_pass(link, rpmi_wrap_now_ns(link) + delay->delay_ns, UINT64_MAX);
     return taken;
 }

@@ -86,9 +86,9 @@ static void schedule(struct fault *fault)
         fault->every == 0 ? NEVER : fault->seen + 1 + rpmi_rng_below(&fault->rng, 2 * fault->every);
 }
 
-static bool places(const struct fault *fault)
+static bool completes_on_post(const struct fault *fault)
 {
-    return (fault->wrap.link.flags & RPMI_LINK_PLACES_ON_POST) != 0;
+    return (fault->wrap.link.flags & RPMI_LINK_COMPLETES_ON_POST) != 0;
 }
 
 static void hear_of_loss(struct fault *fault)
@@ -101,14 +101,14 @@ static void hear_of_loss(struct fault *fault)
 static int lose(struct fault *fault, const char *what)
 {
     fault->state = STATE_LOST;
-    if (places(fault))
+    if (completes_on_post(fault))
         fault->wrap.link.lost = RPM_E_LOST;
     return rpmi_fail(RPM_E_LOST, "fault: %s", what);
 }
 
 static void note_sent(struct fault *fault, const struct rpmi_op *op, bool ours)
 {
-    if (places(fault) || (op->flags & RPMI_OP_SIGNALED) == 0)
+    if (completes_on_post(fault) || (op->flags & RPMI_OP_SIGNALED) == 0)
         return;
     RPM_ASSERT(fault->sent_used < fault->room);
     fault->sent[(fault->sent_first + fault->sent_used) % fault->room] =
@@ -185,7 +185,7 @@ static int trip_silent(struct fault *fault, uint32_t n)
     fault->state = STATE_SILENT;
     fault->silent_used = n < fault->room ? n : fault->room;
     fault->seen += fault->silent_used;
-    if (!places(fault))
+    if (!completes_on_post(fault))
         return (int)fault->silent_used;
     fault->wrap.link.lost = RPM_E_TIMEDOUT;
     return rpmi_fail(RPM_E_TIMEDOUT, "fault: no answer");
@@ -206,7 +206,7 @@ static int trip(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
     }
     if (fault->kind == KIND_TIMEOUT)
         return trip_silent(fault, n);
-    if (places(fault)) {
+    if (completes_on_post(fault)) {
         fault->seen++;
         return refuse ? rpmi_fail(RPM_E_DENIED, "fault: refused")
                       : lose(fault, "link lost while posting");
@@ -222,7 +222,7 @@ static int post_ended(struct fault *fault, uint32_t n)
 
     if (fault->state == STATE_LOST)
         return rpmi_fail(RPM_E_LOST, "fault: link lost");
-    if (places(fault))
+    if (completes_on_post(fault))
         return rpmi_fail(RPM_E_TIMEDOUT, "fault: no answer");
     left = fault->room - fault->silent_used;
     n = n < left ? n : left;
@@ -261,7 +261,7 @@ static int post_some(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
     if (taken < 0 || (uint32_t)taken + 1 < before)
         return taken;
     if (before > 0) { /* signal the last op ahead of the fault, so that its end is seen */
-        bool ours = (ops[before - 1].flags & RPMI_OP_SIGNALED) == 0 && !places(fault);
+        bool ours = (ops[before - 1].flags & RPMI_OP_SIGNALED) == 0 && !completes_on_post(fault);
 
         rest = ours ? forward_last(fault, &ops[before - 1]) : forward(fault, &ops[before - 1], 1);
         if (rest != 1)
@@ -278,8 +278,8 @@ static int fault_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
     struct fault *fault = fault_of(link);
     int taken = post_some(fault, ops, n);
 
-    /* A link that places on post takes all or fails. */
-    while (places(fault) && taken > 0 && (uint32_t)taken < n) {
+    /* A link that completes on post takes all or fails. */
+    while (completes_on_post(fault) && taken > 0 && (uint32_t)taken < n) {
         int more = post_some(fault, ops + taken, n - (uint32_t)taken);
 
         if (more <= 0)

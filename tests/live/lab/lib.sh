@@ -5,7 +5,7 @@
 #   offer_help "$@"     where the first argument asks for it: print the head of the command, and end
 #   skip REASON...      the laboratory cannot be had here: say so loudly, exit 77
 #   need_host           what the host must bring is there, or skip
-#   hold NAME           wait until nobody else holds NAME in the cache, then hold it to the end
+#   hold NAME           wait until no other process holds NAME in the cache, then hold it to the end
 #   ready               fetch and pack what is missing; sets GUEST_KERNEL and GUEST_INITRD
 #   build_shared ...    build (see there); the build folder then stays as it is until we end
 #   boot ...            a guest, see there; it does not outlive us

@@ -95,7 +95,7 @@ TEST_CASE("url: length and number of options are bounded", "[unit]")
     REQUIRE(rpmi_url_parse(text.c_str(), &url) == RPM_E_INVAL);
 }
 
-TEST_CASE("url: an option nobody knows is refused by name", "[unit]")
+TEST_CASE("url: an unknown option is refused by name", "[unit]")
 {
     static const char *const KNOWN[] = { "mode", "wrap" };
     rpmi_url url;
@@ -103,7 +103,7 @@ TEST_CASE("url: an option nobody knows is refused by name", "[unit]")
     REQUIRE(rpmi_url_parse("shm:x,wrap=a,mode=b", &url) == 0);
     REQUIRE(rpmi_url_known(&url, KNOWN, 2) == 0);
     REQUIRE(rpmi_url_known(&url, KNOWN, 1) == RPM_E_INVAL);
-    REQUIRE(std::string(rpm_last_error()).find("'wrap'") != std::string::npos);
+    REQUIRE(std::string(rpm_last_error()) == "URL: shm: has no option 'wrap'; its options: mode");
     REQUIRE(rpmi_url_known(&url, nullptr, 0) == RPM_E_INVAL);
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("conn: options out of range are refused", "[unit]")
 
         row.spoil(&opts);
         CAPTURE(&row - bad);
-        CHECK(connect(server, placing(), &opts, &conn) == row.err);
+        CHECK(connect(server, synchronous(), &opts, &conn) == row.err);
         CHECK(rpm_conn_open("shm:nobody-serves-here", &opts, &conn) == row.err);
         CHECK(rpm_conn_mem_bytes(&opts) == 0);
         CHECK(conn == nullptr);
@@ -48,15 +48,15 @@ TEST_CASE("conn: callers older and newer than the library", "[unit]")
     rpm_conn *conn = nullptr;
 
     newer.known.size = sizeof(newer);
-    CHECK(connect(server, placing(), &newer.known, &conn) == RPM_E_OPTS);
+    CHECK(connect(server, synchronous(), &newer.known, &conn) == RPM_E_OPTS);
     newer.later = 0;
-    REQUIRE(connect(server, placing(), &newer.known, &conn) == 0);
+    REQUIRE(connect(server, synchronous(), &newer.known, &conn) == 0);
     rpm_conn_close(&conn);
     CHECK(conn == nullptr);
     rpm_conn_close(&conn);
     older.size = offsetof(rpm_conn_opts, depth);
     older.depth = 1; // beyond its size
-    REQUIRE(connect(server, placing(), &older, &conn) == 0);
+    REQUIRE(connect(server, synchronous(), &older, &conn) == 0);
     rpm_conn_close(&conn);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("conn: dialled again while no server listens, until one does", "[unit]
 
 TEST_CASE("conn: what is open on it is told of a reconnect, and its keys are void", "[unit]")
 {
-    Setup setup = GENERATE(placing(), queued());
+    Setup setup = GENERATE(synchronous(), queued());
     Server server;
     Conn conn(server, setup);
     Log log(conn, "a", WRITER);
@@ -187,7 +187,7 @@ TEST_CASE("conn: closing with something open on it is the caller's bug", "[unit]
 
         opts.flags = WRITER;
         opts.capacity_bytes = 4096;
-        if (connect(server, placing(), nullptr, &conn) == 0 &&
+        if (connect(server, synchronous(), nullptr, &conn) == 0 &&
             rpm_log_open(conn, "a", &opts, &log) == 0)
             rpm_conn_close(&conn);
     });
@@ -200,7 +200,7 @@ TEST_CASE("conn: 255 logs and regions, and the 256th is refused", "[unit]")
     rpm_conn_opts opts = rpm_conn_opts_init();
 
     opts.staging_bytes = 512u << 20;
-    Conn conn(server, placing(), &opts);
+    Conn conn(server, synchronous(), &opts);
     std::vector<rpm_log *> logs;
     rpm_log *log = nullptr;
     {

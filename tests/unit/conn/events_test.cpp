@@ -164,9 +164,9 @@ TEST_CASE("events: a completion of nobody's is told too: it may have made room",
     CHECK(rpm_conn_arm(watched.conn) == 0);
 }
 
-TEST_CASE("events: completions of a link that places are told until they are polled", "[unit]")
+TEST_CASE("events: completions of a link that completes on post are told until polled", "[unit]")
 {
-    Watched watched(placing());
+    Watched watched(synchronous());
     rpm_completion done;
 
     REQUIRE(rpm_conn_fd(watched.conn) >= 0);

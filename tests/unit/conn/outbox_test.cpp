@@ -60,3 +60,25 @@ TEST_CASE("outbox: the largest piece fits whenever nothing is held", "[unit]")
         CHECK(rpmi_outbox_take(&box, rpmi_outbox_piece_max(&box)) != nullptr);
     }
 }
+
+TEST_CASE("outbox: data are copied into the ring, unless the outbox borrows them", "[unit]")
+{
+    bool borrows = GENERATE(false, true);
+    std::vector<unsigned char> memory(256);
+    const std::string data(100, 'd');
+    rpmi_outbox box = {};
+
+    box.base = memory.data();
+    box.bytes = memory.size();
+    box.borrows = borrows;
+    CHECK(rpmi_outbox_put_max(&box) == (borrows ? UINT64_MAX : 128));
+    const void *first = rpmi_outbox_put(&box, data.data(), data.size());
+    const void *second = rpmi_outbox_put(&box, data.data(), data.size());
+    const void *third = rpmi_outbox_put(&box, data.data(), data.size());
+
+    CHECK(first == (borrows ? static_cast<const void *>(data.data()) : memory.data()));
+    CHECK(second == (borrows ? static_cast<const void *>(data.data()) : &memory[128]));
+    CHECK(third == (borrows ? data.data() : nullptr)); // no room for a third
+    CHECK(box.tail == (borrows ? 0 : 256));
+    CHECK(memcmp(second, data.data(), data.size()) == 0);
+}

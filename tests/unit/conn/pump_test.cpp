@@ -208,11 +208,11 @@ TEST_CASE("pump: without a throttle its counters stay 0, also where there is not
           "[unit]")
 {
     rpm_conn_opts opts = rpm_conn_opts_init();
-    Setup setup = GENERATE(placing(), queued());
+    Setup setup = GENERATE(synchronous(), queued());
     struct rpm_conn_stats stats = rpm_conn_stats_init();
     Server server;
 
-    opts.pace = setup.places ? RPM_PACE_THROTTLE : 0;
+    opts.pace = setup.synchronous ? RPM_PACE_THROTTLE : 0;
     Conn conn(server, setup, &opts);
     Log log(conn, "a", WRITER);
     append(log, "x");
@@ -355,10 +355,29 @@ TEST_CASE("pump: an op that fails is told to its owner, and the link is lost", "
     CHECK(pumped.two.losses == std::vector<int>{ RPM_E_LOST });
 }
 
-TEST_CASE("pump: a placing link that is lost in post tells everybody", "[unit]")
+TEST_CASE("pump: a post on a link that completes on post is done, and completes no more", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
+    rpmi_op op = {};
+
+    op.kind = RPMI_OP_READ;
+    op.flags = RPMI_OP_SIGNALED;
+    op.len = 8;
+    op.into = conn.conn->word;
+    CHECK(rpmi_conn_post(conn, &conn.conn->self, &op, 1, 0) == RPMI_POST_DONE);
+    CHECK(conn.conn->credit.used == 0);
+    CHECK(rpmi_conn_pump(conn) == 0);
+    CHECK(conn.conn->ended == 0);
+    CHECK(rpmi_conn_exec(conn, &op, 1) == 0);
+    conn.link->drop();
+    CHECK(rpmi_conn_exec(conn, &op, 1) == RPM_E_LOST);
+}
+
+TEST_CASE("pump: a synchronous link that is lost in post tells everybody", "[unit]")
+{
+    Server server;
+    Conn conn(server, synchronous());
     Log one(conn, "one", WRITER);
     Log two(conn, "two", WRITER);
 

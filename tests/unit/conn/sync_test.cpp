@@ -25,7 +25,7 @@ uint32_t region_key(rpm_conn *conn, uint64_t bytes)
 
 TEST_CASE("sync: reads of any length, through the bounce buffer where need be", "[unit]")
 {
-    Setup setup = GENERATE(placing(), queued());
+    Setup setup = GENERATE(synchronous(), queued());
     Server server(4u << 20);
     Conn conn(server, setup);
     uint32_t key = region_key(conn, 1u << 20);
@@ -48,7 +48,7 @@ TEST_CASE("sync: reads of any length, through the bounce buffer where need be", 
 
 TEST_CASE("sync: persist brings ranges to the domain, whoever wrote them", "[unit]")
 {
-    Setup setup = GENERATE(placing(), queued());
+    Setup setup = GENERATE(synchronous(), queued());
     Server server;
     Conn conn(server, setup);
     uint32_t key = region_key(conn, 8192);

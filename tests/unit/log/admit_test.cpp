@@ -111,7 +111,7 @@ static void put_everywhere(Server &server, rpmi_head head)
 TEST_CASE("admit: a head of another log or size is refused", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "a", WRITER, 4096);
     rpm_log *raw = log;
     rpmi_head head = raw->head;

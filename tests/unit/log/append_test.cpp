@@ -66,7 +66,7 @@ TEST_CASE("append: every length from 1 to the largest fits its lines", "[unit]")
 TEST_CASE("append: a record of 40 bytes takes one line, one of 41 two", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "a", WRITER);
 
     CHECK(append(log, payload(1, 40)) == 0);
@@ -78,7 +78,7 @@ TEST_CASE("append: a record of 40 bytes takes one line, one of 41 two", "[unit]"
 
 TEST_CASE("append: on media lines a large record starts at 256 and small ones fill in", "[unit]")
 {
-    Setup setup = placing();
+    Setup setup = synchronous();
     Server server;
 
     setup.line_bytes = 256;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "unit/record/region.h"
+#include "unit/region/region.h"
 
 extern "C" {
 #include "log/claim.h"
@@ -73,7 +73,7 @@ TEST_CASE("claim: a log whose connection was lost guards when it was resumed", "
 TEST_CASE("claim: a log is closed after what it guards", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "log", WRITER, 8192);
     Region region;
 
@@ -87,7 +87,7 @@ TEST_CASE("claim: a log is closed after what it guards", "[unit]")
 TEST_CASE("claim: what one region heard all of its claim know, and no other's", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "log", WRITER, 8192);
     rpmi_claim one;
     rpmi_claim two;

@@ -21,7 +21,7 @@ TEST_CASE("complete: each append completes once, in order, however the server da
         opts.capacity_bytes = 256 << 10;
         opts.inflight_max = static_cast<uint32_t>(1 + rpmi_rng_below(&rng, 40));
         REQUIRE(log.open(conn, "a", opts) == 0);
-        conn.link->manual = !kind.setup.places;
+        conn.link->manual = !kind.setup.synchronous;
         conn.link->faults.take_most = static_cast<uint32_t>(rpmi_rng_below(&rng, 3));
         for (uint32_t turn = 0; turn < 20000 && came < 200; turn++) {
             uint64_t what = rpmi_rng_below(&rng, 5);
@@ -72,7 +72,7 @@ TEST_CASE("complete: a completion comes after the bytes are durable", "[unit]")
 TEST_CASE("complete: poll of nothing, and of too much", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "a", WRITER);
     Log reader(conn, "a", 0);
     rpm_completion done;
@@ -156,7 +156,7 @@ TEST_CASE("complete: unknown completions not yet polled are outcomes only; good 
 TEST_CASE("complete: a server that does not answer is a deadline, not a hang", "[unit]")
 {
     EACH_KIND(kind);
-    if (kind.setup.places)
+    if (kind.setup.synchronous)
         return;
     Server server;
     conn_opts.timeout_us = 1000;

@@ -257,7 +257,7 @@ struct Slow {
         opts.capacity_bytes = 256 << 10;
         REQUIRE(log.open(conn, "a", opts) == 0);
         raw = log;
-        conn.link->manual = !kind.setup.places;
+        conn.link->manual = !kind.setup.synchronous;
     }
     ~Slow()
     {
@@ -303,7 +303,7 @@ std::vector<Kind> queued_kinds()
     std::vector<Kind> some;
 
     for (const Kind &kind : kinds())
-        if (!kind.setup.places)
+        if (!kind.setup.synchronous)
             some.push_back(kind);
     return some;
 }

@@ -11,12 +11,12 @@ struct Kind {
     uint32_t method;
 };
 
-// A link that places on post, with a short way or without.
-inline loop::Setup with_lane(bool lane, uint32_t line_bytes)
+// A link that completes on post, with a fast path or without.
+inline loop::Setup with_fast_path(bool fast, uint32_t line_bytes)
 {
-    loop::Setup setup = loop::placing();
+    loop::Setup setup = loop::synchronous();
 
-    setup.lane = lane;
+    setup.fast_path = fast;
     setup.line_bytes = line_bytes;
     return setup;
 }
@@ -26,14 +26,15 @@ inline std::vector<Kind> kinds()
     loop::Setup media = loop::queued();
 
     media.line_bytes = RPMI_XPLINE_BYTES;
-    return { { "store", loop::placing(), RPM_METHOD_STORE },
+    return { { "store", loop::synchronous(), RPM_METHOD_STORE },
              { "read", loop::queued(), RPM_METHOD_READ },
              { "message", loop::queued(), RPM_METHOD_MESSAGE },
              { "copy", loop::queued(), RPM_METHOD_COPY },
              { "immediate", loop::queued(), RPM_METHOD_IMMEDIATE },
              { "flush", loop::queued(), RPM_METHOD_FLUSH },
              { "flush, lines of 256", media, RPM_METHOD_FLUSH },
-             { "lane, lines of 256", with_lane(true, RPMI_XPLINE_BYTES), RPM_METHOD_STORE } };
+             { "fast path, lines of 256", with_fast_path(true, RPMI_XPLINE_BYTES),
+               RPM_METHOD_STORE } };
 }
 
 inline rpm_conn_opts with_method(uint32_t method)

@@ -21,7 +21,7 @@ struct NewerOpts {
 TEST_CASE("open: read only needs a log, CREATE makes one, EXCL insists on it", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     rpm_log_opts opts = rpm_log_opts_init();
     Log log;
 
@@ -47,7 +47,7 @@ TEST_CASE("open: read only needs a log, CREATE makes one, EXCL insists on it", "
 TEST_CASE("open: options out of range are refused, and nothing is created", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     struct {
         int err;
         void (*spoil)(rpm_log_opts *);
@@ -86,7 +86,7 @@ TEST_CASE("open: options out of range are refused, and nothing is created", "[un
 TEST_CASE("open: names that are no names", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_log *log = nullptr;
 
@@ -104,7 +104,7 @@ TEST_CASE("open: names that are no names", "[unit]")
 TEST_CASE("open: an object of another kind is in the way", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     rpm_region_opts region_opts = rpm_region_opts_init();
     rpm_region *region;
     rpm_log_opts opts = rpm_log_opts_init();
@@ -122,7 +122,7 @@ TEST_CASE("open: an object of another kind is in the way", "[unit]")
 TEST_CASE("open: callers older and newer than the library", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     NewerOpts newer = {};
     rpm_log *log = nullptr;
 
@@ -292,7 +292,7 @@ TEST_CASE("open: at each level an append does what the level says", "[unit]")
 TEST_CASE("open: the caller's memory is used, and nothing else", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     rpm_log_opts opts = rpm_log_opts_init();
     Log log;
 
@@ -398,7 +398,7 @@ TEST_CASE("open: many logs, until the pool, the keys or the connection are full"
     rpm_log_opts opts = rpm_log_opts_init();
 
     conn_opts.staging_bytes = 64u << 20;
-    Conn conn(server, placing(), &conn_opts);
+    Conn conn(server, synchronous(), &conn_opts);
     std::vector<rpm_log *> logs;
     rpm_log *log = nullptr;
     int err = 0;
@@ -421,7 +421,7 @@ TEST_CASE("open: many logs, until the pool, the keys or the connection are full"
         append(one, "x");
 
     // A reader on each, to the last key.
-    Conn readers(server, placing(), &conn_opts);
+    Conn readers(server, synchronous(), &conn_opts);
     std::vector<rpm_log *> open_readers;
     while ((err = rpm_log_open(readers, "l0", nullptr, &log)) == 0) {
         open_readers.push_back(log);
@@ -431,7 +431,7 @@ TEST_CASE("open: many logs, until the pool, the keys or the connection are full"
     CHECK(open_readers.size() == 255);
 
     // The 128th object fits the directory, the 129th does not.
-    Conn third(server, placing(), &conn_opts);
+    Conn third(server, synchronous(), &conn_opts);
     Log one_more(third, "l127", WRITER, 4096);
     CHECK(rpm_log_open(third, "l128", &opts, &log) == RPM_E_LIMIT);
     for (rpm_log *one : open_readers)
@@ -445,8 +445,8 @@ TEST_CASE("open: many logs, until the pool, the keys or the connection are full"
 TEST_CASE("open: a claim without room for its key fences nobody", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
-    Conn greedy(server, placing());
+    Conn conn(server, synchronous());
+    Conn greedy(server, synchronous());
     Log log(conn, "a", WRITER);
     rpm_log_opts opts = rpm_log_opts_init();
     std::vector<rpm_log *> readers;

@@ -75,7 +75,7 @@ TEST_CASE("read: from any record on, and from nowhere else", "[unit]")
 TEST_CASE("read: options out of range", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "a", WRITER);
     struct {
         rpm_reader_opts known;
@@ -240,7 +240,7 @@ TEST_CASE("read: a reader that was overtaken is told so, whatever lies in its pl
 
 TEST_CASE("read: a trim of a pad frame alone takes nothing from a reader in front of it", "[unit]")
 {
-    Setup setup = placing();
+    Setup setup = synchronous();
     Server server;
 
     setup.line_bytes = 256;
@@ -474,7 +474,7 @@ uint32_t fake_asked;
 TEST_CASE("read: a clock that goes backwards does not make a wait endless", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "a", WRITER, 8192);
     Reader reader(log);
     rpm_record record;
@@ -528,7 +528,7 @@ TEST_CASE("read: a reader opens at the tail while records are appended there", "
 {
     for (uint32_t n = 1; n <= 8; n++) {
         Server server;
-        Conn writing(server, placing());
+        Conn writing(server, synchronous());
         Conn reading(server, queued());
         Log writer(writing, "a", WRITER, 4096);
 
@@ -552,7 +552,7 @@ TEST_CASE("read: a reader that opens where records are trimmed meanwhile is told
 
     for (uint32_t n = 1; n <= 4; n++) {
         Server server;
-        Conn writing(server, placing());
+        Conn writing(server, synchronous());
         Conn reading(server, queued());
         Log writer(writing, "a", WRITER, 4096);
 

@@ -3,7 +3,7 @@
 
 extern "C" {
 #include "base/rng.h"
-#include "pool/guard.h"
+#include "wire/guard.h"
 
 #include <cstring>
 }
@@ -185,7 +185,7 @@ TEST_CASE("recover: power cuts after every far-end persist of an open leave the 
 TEST_CASE("recover: epochs grow with every writer, also over restarts", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     uint64_t last = 0;
 
     for (int i = 0; i < 10; i++) {

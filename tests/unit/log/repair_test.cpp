@@ -286,7 +286,7 @@ TEST_CASE("repair: a head copy that was survived is told, and mended", "[unit]")
 {
     Quiet quiet;
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     std::vector<Record> wrote = fill(conn);
     uint32_t slot = GENERATE(range(0u, RPMI_HEAD_SLOTS));
 
@@ -380,7 +380,7 @@ TEST_CASE("repair: whatever is in header and ring, it ends, and invents nothing"
 
     for (uint64_t seed = 0; seed < 300; seed++) {
         Server server;
-        Conn conn(server, seed % 2 == 0 ? queued() : placing());
+        Conn conn(server, seed % 2 == 0 ? queued() : synchronous());
         std::set<std::string> known = { "more" };
         rpmi_rng rng;
 
@@ -432,7 +432,7 @@ TEST_CASE("repair: lines that all claim to begin a long record do not hold it up
     const uint64_t bound = surveys * ((laps + more) * capacity +
                                       (laps + more) * RPMI_BOUNCE_BYTES); // read ahead behind each
     Server server(16u << 20);
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "a", WRITER, capacity);
 
     append(log, "one");

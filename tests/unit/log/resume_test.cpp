@@ -61,7 +61,7 @@ TEST_CASE("resume: the link lost at any op, and each record is there exactly onc
             losses++;
         }
     }
-    CHECK(losses > (kind.setup.lane ? 150 : 400));
+    CHECK(losses > (kind.setup.fast_path ? 150 : 400));
 }
 
 TEST_CASE("resume: a resume that is cut off at any call or op can be repeated", "[unit]")
@@ -397,8 +397,8 @@ TEST_CASE("resume: writes that arrive late do not come in any more", "[unit]")
 TEST_CASE("resume: many of them leave no keys behind", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
-    Conn other_conn(server, placing());
+    Conn conn(server, synchronous());
+    Conn other_conn(server, synchronous());
     Log log(conn, "a", WRITER);
     rpm_outcome outcomes[256];
     uint32_t count;

@@ -113,7 +113,7 @@ TEST_CASE("scan: what tells that a record was acknowledged may lie far behind it
     const uint64_t capacity = 16u << 20;
     bool long_ones = GENERATE(true, false); // or shorter ones that were under way together
     Server server(32u << 20);
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     uint64_t at = 0;
     uint64_t tail = 0;
 
@@ -207,7 +207,7 @@ TEST_CASE("scan: what is read piece by piece is judged as what is mapped", "[uni
     // Records beyond the bounce buffer of 256 KiB, the ring's end in between.
     bool peeks = GENERATE(true, false);
     Server server(16u << 20);
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "a", WRITER, 8u << 20);
     std::vector<Record> wrote;
 

@@ -58,7 +58,7 @@ TEST_CASE("trim: to the oldest append that is not acknowledged, also if it was n
     conn.link->manual = true;
     for (int i = 0; i < 3; i++) {
         REQUIRE(append_async(log, "yz", uintptr_t(i), 0, &lsns[i]) == 0);
-        CHECK(rpm_log_poll(log, &done, 1) == (kind.setup.places ? 1 : 0));
+        CHECK(rpm_log_poll(log, &done, 1) == (kind.setup.synchronous ? 1 : 0));
     }
     while (conn.link->step()) // both flushes have completed when the trim looks
         ;
@@ -71,7 +71,7 @@ TEST_CASE("trim: to the oldest append that is not acknowledged, also if it was n
 
 TEST_CASE("trim: by a reader, who looks for the boundary, a pad frame's start included", "[unit]")
 {
-    Setup setup = placing();
+    Setup setup = synchronous();
     Server server;
 
     setup.line_bytes = 256;
@@ -104,7 +104,7 @@ TEST_CASE("trim: by a reader, who looks for the boundary, a pad frame's start in
 
 TEST_CASE("trim: an old frame inside what a pad frame skips is no boundary", "[unit]")
 {
-    Setup setup = placing();
+    Setup setup = synchronous();
     Server server;
 
     setup.line_bytes = 256;
@@ -153,7 +153,7 @@ TEST_CASE("trim: the new head is durable when it is answered", "[unit]")
 TEST_CASE("trim: a server that cannot make it durable says so, and nothing is reused", "[unit]")
 {
     Server server;
-    Conn conn(server, placing());
+    Conn conn(server, synchronous());
     Log log(conn, "a", WRITER, 4096);
 
     for (int i = 0; i < 64; i++)

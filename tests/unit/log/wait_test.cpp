@@ -36,7 +36,7 @@ TEST_CASE("wait: what RPM_MORE left is flushed only if it is needed", "[unit]")
 TEST_CASE("wait: a limit of the caller's ends nothing, the connection's does", "[unit]")
 {
     EACH_KIND(kind);
-    if (kind.setup.places)
+    if (kind.setup.synchronous)
         return;
     Server server;
     conn_opts.timeout_us = 1000;

@@ -43,6 +43,22 @@ TEST_CASE("refuse: a page cache tells to use the ring", "[unit]")
     CHECK_THAT(rpm_last_error(), Contains("mode=ring"));
 }
 
+TEST_CASE("refuse: a method of another link tells those that do reach the level here", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_MSYNC, RPM_NO, bit(RPM_METHOD_MESSAGE));
+
+    CHECK(rpmi_refuse(&facts, RPM_METHOD_STORE, RPM_DURABLE) == RPM_E_NOCAP);
+    CHECK_THAT(rpm_last_error(), Contains("or take one that does: message"));
+    CHECK_THAT(rpm_last_error(), !Contains("mode=ring"));
+}
+
+TEST_CASE("refuse: a level that does not exist is answered with those that do", "[unit]")
+{
+    CHECK(rpmi_level_check(RPM_DURABLE) == 0);
+    CHECK(rpmi_level_check(9) == RPM_E_INVAL);
+    CHECK_THAT(rpm_last_error(), Contains("level 9") && Contains("4 (durable)"));
+}
+
 TEST_CASE("refuse: anonymous memory tells to use a file", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_NONE, RPM_NO, EVERY_METHOD);

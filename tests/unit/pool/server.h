@@ -6,8 +6,8 @@
 #include "support/loop.h"
 
 extern "C" {
-#include "pool/guard.h"
 #include "pool/state.h"
+#include "wire/guard.h"
 }
 
 struct PoolServer : loop::Server {

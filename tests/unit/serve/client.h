@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_SERVE_CLIENT_H
 #define TESTS_UNIT_SERVE_CLIENT_H
 
+#include "support/catch.h"
 #include "support/server.h"
 
 extern "C" {
@@ -14,6 +15,7 @@ extern "C" {
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 // How long a test waits for what a server does at once where the machine has time for it.
 inline const uint64_t kPatienceNs = 20000000000u;

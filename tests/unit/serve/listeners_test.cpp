@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/catch.h"
-#include "support/server.h"
+#include "support/dir.h"
 
 #include <librpm.h>
 #include <string>
+#include <unistd.h>
 
 static int open_at(const std::string &listen)
 {

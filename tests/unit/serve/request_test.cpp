@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests carried out by the server's CPU: what a batch has to make durable, and when it does.
+#include "support/catch.h"
 #include "support/server.h"
 
 extern "C" {
 #include "serve/request.h"
 #include "serve/serve.h"
 }
+#include <cstring>
 
 namespace
 {
@@ -25,17 +27,9 @@ int counted_persist(rpmi_mem *mem, uint64_t offset, uint64_t len)
 struct Bench {
     Bench()
     {
-        std::string path = dir / "pool";
-        std::string listen = "shm:" + dir / "socket";
-        rpm_server_opts opts = rpm_server_opts_init();
         rpmi_call call = {};
         rpmi_reply reply = {};
 
-        opts.pool = path.c_str();
-        opts.listen = listen.c_str();
-        opts.pool_bytes = 8 << 20;
-        opts.flags = RPM_SERVER_CREATE;
-        REQUIRE(rpm_server_open(&opts, &server) == 0);
         REQUIRE(rpmi_service_attach(server->service, &client) == 0);
         call.kind = RPMI_CALL_OPEN;
         call.flags = RPMI_CALL_CREATE;
@@ -57,7 +51,14 @@ struct Bench {
     ~Bench()
     {
         server->pool.mem.ops = real_ops;
-        rpm_server_close(&server);
+    }
+    static support::ServerOpts without_threads()
+    {
+        support::ServerOpts opts;
+
+        opts.place = support::Dir::kDisk;
+        opts.threads = support::ServerOpts::kNone;
+        return opts;
     }
     bool needs_msync() const
     {
@@ -86,8 +87,8 @@ struct Bench {
         return false;
     }
 
-    support::Dir dir{ support::Dir::kDisk };
-    rpm_server *server = nullptr;
+    support::Server fixture{ without_threads() };
+    rpm_server *server = fixture.get();
     rpmi_mem_ops ops = {};
     uint32_t client = 0;
     uint32_t key = 0;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lists of steps on the server's own CPU: judged whole, done in order, durable by the end of the
 // batch, and nothing from the wire is believed.
+#include "support/catch.h"
 #include "support/server.h"
 
 extern "C" {
 #include "serve/request.h"
 #include "serve/serve.h"
 }
+#include <cstring>
 
 namespace
 {
@@ -20,25 +22,19 @@ struct Words {
 struct Bench {
     Bench()
     {
-        std::string path = dir / "pool";
-        std::string listen = "shm:" + dir / "socket";
-        rpm_server_opts opts = rpm_server_opts_init();
-
-        opts.pool = path.c_str();
-        opts.listen = listen.c_str();
-        opts.pool_bytes = 1 << 20;
-        opts.flags = RPM_SERVER_CREATE;
-        opts.domain = RPM_DOMAIN_ADR;
-        REQUIRE(rpm_server_open(&opts, &server) == 0);
         REQUIRE(rpmi_service_attach(server->service, &client) == 0);
         rows = open(client, "rows", RPM_KIND_REGION, &rows_at);
         words = open(client, "words", RPM_KIND_DRAM, &words_at);
         rpmi_batch_begin(&batch);
     }
     Bench(const Bench &) = delete;
-    ~Bench()
+    static support::ServerOpts without_threads()
     {
-        rpm_server_close(&server);
+        support::ServerOpts opts;
+
+        opts.bytes = 1 << 20;
+        opts.threads = support::ServerOpts::kNone;
+        return opts;
     }
     uint32_t open(uint32_t who, const char *name, uint32_t object, uint64_t *at)
     {
@@ -110,8 +106,8 @@ struct Bench {
         return done;
     }
 
-    support::Dir dir;
-    rpm_server *server = nullptr;
+    support::Server fixture{ without_threads() };
+    rpm_server *server = fixture.get();
     uint32_t client = 0;
     uint32_t rows = 0;
     uint32_t words = 0;

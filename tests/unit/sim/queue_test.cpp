@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "bench.h"
+#include "support/catch.h"
 #include "support/death.h"
 
+extern "C" {
+#include "base/rng.h"
+#include "sim/queue.h"
+}
+
 #include <algorithm>
+#include <vector>
 
 static rpmi_event at(uint64_t ns, uint64_t arg)
 {

@@ -51,7 +51,7 @@ inline Fake *fake_of(rpmi_link *link)
 inline int fake_post(rpmi_link *link, const rpmi_op *ops, uint32_t n)
 {
     Fake *fake = fake_of(link);
-    bool places = (link->flags & RPMI_LINK_PLACES_ON_POST) != 0;
+    bool synchronous = (link->flags & RPMI_LINK_COMPLETES_ON_POST) != 0;
     uint32_t taken = 0;
 
     if (link->lost != 0)
@@ -60,7 +60,7 @@ inline int fake_post(rpmi_link *link, const rpmi_op *ops, uint32_t n)
         return fake->post_result;
     while (taken < n && taken < fake->take_most && fake->outstanding < link->depth) {
         fake->posted.push_back(ops[taken]);
-        if (!places && (ops[taken].flags & RPMI_OP_SIGNALED) != 0) {
+        if (!synchronous && (ops[taken].flags & RPMI_OP_SIGNALED) != 0) {
             fake->outstanding++;
             fake->done.push_back({ ops[taken].id, 0 });
         }

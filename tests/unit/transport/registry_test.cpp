@@ -8,10 +8,11 @@ extern "C" {
 
 TEST_CASE("registry: every provider's table is complete", "[unit]")
 {
-    for (const char *scheme : { "sim", "shm" }) {
-        const rpmi_transport_ops *ops = rpmi_registry_find(scheme);
+    for (const char *scheme : { "sim", "shm", "tcp", "unix", "verbs" }) {
+        const rpmi_transport_ops *ops = nullptr;
 
         CAPTURE(scheme);
+        REQUIRE(rpmi_registry_find(scheme, &ops) == 0);
         REQUIRE(ops != nullptr);
         CHECK(ops->scheme == std::string(scheme));
         CHECK(ops->size == sizeof(*ops));
@@ -32,9 +33,11 @@ TEST_CASE("registry: every provider's table is complete", "[unit]")
 
 TEST_CASE("registry: an unknown scheme has no table", "[unit]")
 {
-    CHECK(rpmi_registry_find("pigeon") == nullptr);
-    CHECK(rpmi_registry_find("") == nullptr);
-    CHECK(rpmi_registry_find("shmx") == nullptr);
+    const rpmi_transport_ops *ops = nullptr;
+
+    for (const char *scheme : { "pigeon", "", "shmx", "simx" })
+        CHECK(rpmi_registry_find(scheme, &ops) == RPM_E_INVAL);
+    CHECK(ops == nullptr);
 }
 
 TEST_CASE("registry: wrappers are found by their whole name", "[unit]")

@@ -95,7 +95,7 @@ static void serve(const Place &place, void (*ready)())
 
         must(rpma_ep_next_conn_req(ep, nullptr, &request), "rpma_ep_next_conn_req");
         must(rpma_conn_req_connect(&request, &data, &conn), "rpma_conn_req_connect");
-        /* Kept until the process ends: nobody here waits for its end. */
+        /* Kept until the process ends. */
         must(rpma_conn_next_event(conn, &event), "rpma_conn_next_event");
     }
 }

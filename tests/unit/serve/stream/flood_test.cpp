@@ -39,7 +39,7 @@ class Flood
   public:
     explicit Flood(const Server &server)
     {
-        std::string url = server.port_url();
+        std::string url = server.listener_url();
 
         to_.sin_family = from_.sin_family = AF_INET;
         to_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -76,8 +76,8 @@ TEST_CASE("listener: several addresses, each told, none after the last", "[unit]
 
     opts.listen += " unix:" + dir / "stream";
     Server server(opts);
-    CHECK(server.port_url(0).compare(0, 4, "tcp:") == 0);
-    CHECK(server.port_url(1) == "unix:" + dir / "stream");
+    CHECK(server.listener_url(0).compare(0, 4, "tcp:") == 0);
+    CHECK(server.listener_url(1) == "unix:" + dir / "stream");
     CHECK(rpm_server_url(server.get(), 0, url, sizeof(url)) == 0);
     CHECK(std::string(url).compare(0, 4, "shm:") == 0);
     CHECK(rpm_server_url(server.get(), 3, url, sizeof(url)) == RPM_E_RANGE);
@@ -89,7 +89,7 @@ TEST_CASE("listener: an address that is taken, and one that is not ours", "[unit
     Server server(raw::at_port());
     support::Dir dir;
 
-    CHECK(open_at(server.port_url()) == RPM_E_OWNED);
+    CHECK(open_at(server.listener_url()) == RPM_E_OWNED);
     CHECK(open_at("tcp://192.0.2.1:0") == RPM_E_INVAL); // of documentation, of nobody
     CHECK(open_at("tcp://no.such.host.invalid:0") == RPM_E_INVAL);
     CHECK(open_at("tcp://127.0.0.1:0,tls=on") == RPM_E_INVAL); // without a certificate
@@ -146,8 +146,8 @@ TEST_CASE("listener: every address of this machine is one port", "[unit]")
     support::ServerOpts opts = raw::at_port("", "open sesame");
     opts.listen = "tcp://*:0/pool";
     Server server(opts);
-    CHECK(dial(server.port_url()) == 0); // what it says is what a client can use
-    std::string port = server.port_url();
+    CHECK(dial(server.listener_url()) == 0); // what it says is what a client can use
+    std::string port = server.listener_url();
     port = port.substr(port.rfind(':'));
     CHECK(dial("tcp://127.0.0.1" + port) == 0);
     if (has_address("::1"))

@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_SERVE_STREAM_RAW_H
 #define TESTS_UNIT_SERVE_STREAM_RAW_H
 
+#include "support/catch.h"
 #include "support/server.h"
 
 extern "C" {
@@ -45,7 +46,7 @@ class Client
   public:
     explicit Client(const support::Server &server)
     {
-        std::string url = server.port_url();
+        std::string url = server.listener_url();
 
         if (url.compare(0, 5, "unix:") == 0)
             connect_local(url.substr(5));

@@ -5,12 +5,12 @@
 
 extern "C" {
 #include "base/clock.h"
-#include "region/cpu_copy.h"
+#include "pmem/cpu_copy.h"
 #include "transport/shm/liveness.h"
-#include "transport/shm/ring.h"
 #include "transport/shm/sock.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
+#include "wire/ring.h"
 }
 #include <csignal>
 #include <cstring>
@@ -21,6 +21,8 @@ extern "C" {
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <thread>
+#include <unistd.h>
 
 namespace
 {

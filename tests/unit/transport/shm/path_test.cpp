@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/catch.h"
-#include "support/server.h"
+#include "support/dir.h"
 
 extern "C" {
 #include "transport/shm/path.h"
 }
 #include <cstdlib>
+#include <librpm.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ground.h"
+#include "context.h"
 
 static int open_url(const char *text, rpmi_link **link)
 {
-    rpmi_link_opts opts = Ground::link_opts();
+    rpmi_link_opts opts = Context::link_opts();
 
     return rpmi_link_open(text, &opts, link);
 }
@@ -22,7 +22,7 @@ TEST_CASE("sim conn: a URL opens a world of its own", "[unit]")
         REQUIRE(link->client != 0);
         REQUIRE(link->server_epoch != 0);
         REQUIRE(link->depth == 16);
-        Ground::region(link);
+        Context::region(link);
         link->ops->close(link);
     }
 }
@@ -54,7 +54,10 @@ TEST_CASE("sim conn: values of the preset stand between semicolons, options betw
     link->ops->close(link);
     REQUIRE(open_url("sim:preset=./none.preset", &link) == RPM_E_NOENT);
     REQUIRE(open_url("sim:preset=adr,ddio=off", &link) == RPM_E_INVAL);
-    REQUIRE(std::string(rpm_last_error()) == "URL: sim: has no option 'ddio'");
+    REQUIRE(
+        std::string(rpm_last_error()) ==
+        "URL: sim: has no option 'ddio'; its options: seed, preset, pool, dram, loss, dup, delay, "
+        "native_flush");
 }
 
 TEST_CASE("sim conn: connecting survives every lack of memory", "[unit]")
@@ -77,75 +80,75 @@ TEST_CASE("sim conn: connecting survives every lack of memory", "[unit]")
 
 TEST_CASE("sim conn: no server listens: refused, and time has passed", "[unit]")
 {
-    Ground ground;
-    rpmi_link_opts opts = Ground::link_opts();
+    Context context;
+    rpmi_link_opts opts = Context::link_opts();
     rpmi_link *link = nullptr;
-    uint64_t now = rpm_sim_now_ns(ground.sim);
+    uint64_t now = rpm_sim_now_ns(context.sim);
 
-    rpm_sim_kill_server(ground.sim, 0);
-    REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_REFUSED);
+    rpm_sim_kill_server(context.sim, 0);
+    REQUIRE(rpmi_sim_link_open(context.sim, 0, &opts, &link) == RPM_E_REFUSED);
     REQUIRE(link == nullptr);
-    REQUIRE(rpm_sim_now_ns(ground.sim) > now);
-    REQUIRE(ground.sim->links == 0);
+    REQUIRE(rpm_sim_now_ns(context.sim) > now);
+    REQUIRE(context.sim->links == 0);
 }
 
 TEST_CASE("sim conn: the power goes while we dial: the deadline ends it", "[unit]")
 {
     for (uint64_t events = 1; events <= 3; events++) {
-        Ground ground;
-        rpmi_link_opts opts = Ground::link_opts();
+        Context context;
+        rpmi_link_opts opts = Context::link_opts();
         rpmi_link *link = nullptr;
 
-        rpm_sim_cut_at(ground.sim, 0, events, RPM_CUT_DROP);
-        int err = rpmi_sim_link_open(ground.sim, 0, &opts, &link);
+        rpm_sim_cut_at(context.sim, 0, events, RPM_CUT_DROP);
+        int err = rpmi_sim_link_open(context.sim, 0, &opts, &link);
         if (err == 0) {
             link->ops->close(link);
             continue;
         }
         REQUIRE((err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED));
-        REQUIRE(rpm_sim_now_ns(ground.sim) <= 2 * SECOND);
+        REQUIRE(rpm_sim_now_ns(context.sim) <= 2 * SECOND);
     }
 }
 
 TEST_CASE("sim conn: a reconnect ends the client that was and keeps the world", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
+    Context context;
+    rpmi_link *link = context.connect();
     uint32_t client = link->client;
 
-    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+    REQUIRE(link->ops->reconnect(link, Context::deadline(link)) == 0);
     REQUIRE(link->client != client);
     REQUIRE(link->lost == 0);
-    Ground::region(link);
+    Context::region(link);
 }
 
 TEST_CASE("sim conn: a dead client machine never comes back", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
-    rpmi_call call = Ground::opening("r", RPM_KIND_REGION, 8192, RPMI_CALL_CREATE);
+    Context context;
+    rpmi_link *link = context.connect();
+    rpmi_call call = Context::opening("r", RPM_KIND_REGION, 8192, RPMI_CALL_CREATE);
     rpmi_reply reply = {};
     rpmi_done done;
 
     rpmi_sim_link_kill(link);
-    REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == RPM_E_LOST);
+    REQUIRE(link->ops->call(link, &call, &reply, Context::deadline(link)) == RPM_E_LOST);
     REQUIRE(link->ops->poll(link, &done, 1) == RPM_E_LOST);
-    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == RPM_E_LOST);
+    REQUIRE(link->ops->reconnect(link, Context::deadline(link)) == RPM_E_LOST);
 }
 
 TEST_CASE("sim conn: more clients than a world has room for are refused", "[unit]")
 {
-    Ground ground;
-    rpmi_link_opts opts = Ground::link_opts();
+    Context context;
+    rpmi_link_opts opts = Context::link_opts();
     rpmi_link *link = nullptr;
 
     opts.staging_bytes = 0;
     for (uint32_t i = 0; i < RPMI_SIM_CLIENTS_MAX; i++)
-        ground.connect();
-    REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_LIMIT);
-    ground.links.back()->ops->close(ground.links.back());
-    ground.links.pop_back();
-    while (rpm_sim_step(ground.sim) != 0)
+        context.connect();
+    REQUIRE(rpmi_sim_link_open(context.sim, 0, &opts, &link) == RPM_E_LIMIT);
+    context.links.back()->ops->close(context.links.back());
+    context.links.pop_back();
+    while (rpm_sim_step(context.sim) != 0)
         ;
-    ground.connect(); // the place of one that left is used again
+    context.connect(); // the place of one that left is used again
 }

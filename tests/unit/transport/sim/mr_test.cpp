@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ground.h"
+#include "context.h"
 #include "support/death.h"
 
 TEST_CASE("sim mr: staging memory is bounded by what the link was opened with", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
+    Context context;
+    rpmi_link *link = context.connect();
     void *half = link->ops->stage(link, 32 << 10);
     void *rest = link->ops->stage(link, 32 << 10);
 
@@ -21,8 +21,8 @@ TEST_CASE("sim mr: staging memory is bounded by what the link was opened with", 
 
 TEST_CASE("sim mr: odd sizes add up to no more than the bound, and all come back", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
+    Context context;
+    rpmi_link *link = context.connect();
     std::vector<void *> all;
 
     for (int lap = 0; lap < 3; lap++) {
@@ -38,8 +38,8 @@ TEST_CASE("sim mr: odd sizes add up to no more than the bound, and all come back
 TEST_CASE("sim mr: giving back what was never staged is an assertion", "[unit]")
 {
     REQUIRE(death_of([] {
-                Ground ground;
-                rpmi_link *link = ground.connect();
+                Context context;
+                rpmi_link *link = context.connect();
                 char mine[8];
 
                 link->ops->unstage(link, mine);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ground.h"
+#include "context.h"
 #include "support/death.h"
 
 TEST_CASE("sim open: options that no world can have are refused", "[unit]")
@@ -76,49 +76,49 @@ TEST_CASE("sim open: every lack of memory is survived", "[unit]")
 TEST_CASE("sim open: a world with open links is not closed", "[unit]")
 {
     REQUIRE(death_of([] {
-                Ground ground;
+                Context context;
 
-                ground.connect();
-                rpm_sim_close(&ground.sim);
+                context.connect();
+                rpm_sim_close(&context.sim);
             }).find("sim->links == 0") != std::string::npos);
 }
 
 TEST_CASE("sim open: time and events only grow, one step at a time", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
+    Context context;
+    rpmi_link *link = context.connect();
 
-    Ground::region(link);
+    Context::region(link);
     for (int i = 0; i < 100; i++) {
-        uint64_t events = rpm_sim_events(ground.sim);
-        uint64_t now = rpm_sim_now_ns(ground.sim);
-        int more = rpm_sim_step(ground.sim);
+        uint64_t events = rpm_sim_events(context.sim);
+        uint64_t now = rpm_sim_now_ns(context.sim);
+        int more = rpm_sim_step(context.sim);
 
-        REQUIRE(rpm_sim_now_ns(ground.sim) >= now);
+        REQUIRE(rpm_sim_now_ns(context.sim) >= now);
         if (more == 0)
             break;
-        REQUIRE(rpm_sim_events(ground.sim) > events);
+        REQUIRE(rpm_sim_events(context.sim) > events);
     }
-    REQUIRE(rpm_sim_step(ground.sim) == 0);
+    REQUIRE(rpm_sim_step(context.sim) == 0);
 }
 
 TEST_CASE("sim open: an armed cut is seen until the restart, also one that is not due", "[unit]")
 {
-    Ground ground("adr", 1, 2);
-    rpmi_link *link = ground.connect(1);
+    Context context("adr", 1, 2);
+    rpmi_link *link = context.connect(1);
 
-    rpm_sim_cut_at(ground.sim, 1, 50, RPM_CUT_DROP);
-    REQUIRE(rpm_sim_cut_happened(ground.sim, 1) == 0);
-    rpmi_call call = Ground::opening("r", RPM_KIND_REGION, 8192, RPMI_CALL_CREATE);
+    rpm_sim_cut_at(context.sim, 1, 50, RPM_CUT_DROP);
+    REQUIRE(rpm_sim_cut_happened(context.sim, 1) == 0);
+    rpmi_call call = Context::opening("r", RPM_KIND_REGION, 8192, RPMI_CALL_CREATE);
     rpmi_reply reply = {};
-    REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == RPM_E_LOST);
-    REQUIRE(rpm_sim_cut_happened(ground.sim, 1) == 1);
-    REQUIRE(rpm_sim_cut_happened(ground.sim, 0) == 0);
-    REQUIRE(rpm_sim_restart(ground.sim, 1) == 0);
-    REQUIRE(rpm_sim_restart(ground.sim, 1) == 0); // serves already
-    REQUIRE(rpm_sim_cut_happened(ground.sim, 1) == 0);
-    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
-    Ground::region(link);
+    REQUIRE(link->ops->call(link, &call, &reply, Context::deadline(link)) == RPM_E_LOST);
+    REQUIRE(rpm_sim_cut_happened(context.sim, 1) == 1);
+    REQUIRE(rpm_sim_cut_happened(context.sim, 0) == 0);
+    REQUIRE(rpm_sim_restart(context.sim, 1) == 0);
+    REQUIRE(rpm_sim_restart(context.sim, 1) == 0); // serves already
+    REQUIRE(rpm_sim_cut_happened(context.sim, 1) == 0);
+    REQUIRE(link->ops->reconnect(link, Context::deadline(link)) == 0);
+    Context::region(link);
 }
 
 TEST_CASE("sim open: the same seed gives the same world through the whole library", "[unit]")
@@ -126,15 +126,15 @@ TEST_CASE("sim open: the same seed gives the same world through the whole librar
     uint64_t prints[3];
 
     for (int i = 0; i < 3; i++) {
-        Ground ground("adr", i == 2 ? 8 : 7);
-        rpmi_link *link = ground.connect();
+        Context context("adr", i == 2 ? 8 : 7);
+        rpmi_link *link = context.connect();
 
-        Ground::region(link);
-        rpm_sim_power_cut(ground.sim, 0, RPM_CUT_TEAR);
-        REQUIRE(rpm_sim_restart(ground.sim, 0) == 0);
-        REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
-        Ground::region(link);
-        prints[i] = ground.sim->world->history.print;
+        Context::region(link);
+        rpm_sim_power_cut(context.sim, 0, RPM_CUT_TEAR);
+        REQUIRE(rpm_sim_restart(context.sim, 0) == 0);
+        REQUIRE(link->ops->reconnect(link, Context::deadline(link)) == 0);
+        Context::region(link);
+        prints[i] = context.sim->world->history.print;
     }
     REQUIRE(prints[0] == prints[1]);
     REQUIRE(prints[0] != prints[2]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ground.h"
+#include "context.h"
 #include "support/death.h"
 
 TEST_CASE("sim post: what the NIC does not have is refused before anything is sent", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
+    Context context;
+    rpmi_link *link = context.connect();
     rpmi_op op = {};
 
     for (uint8_t kind :
@@ -19,9 +19,9 @@ TEST_CASE("sim post: what the NIC does not have is refused before anything is se
 
 TEST_CASE("sim post: a full queue takes what it has room for", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
-    uint32_t key = Ground::region(link);
+    Context context;
+    rpmi_link *link = context.connect();
+    uint32_t key = Context::region(link);
     std::vector<rpmi_op> ops(20);
     void *into = link->ops->stage(link, 64);
 
@@ -33,7 +33,7 @@ TEST_CASE("sim post: a full queue takes what it has room for", "[unit]")
     }
     REQUIRE(link->ops->post(link, ops.data(), 20) == 16);
     REQUIRE(link->ops->post(link, ops.data(), 4) == 0);
-    while (rpm_sim_step(ground.sim) != 0)
+    while (rpm_sim_step(context.sim) != 0)
         ;
     REQUIRE(link->ops->post(link, ops.data(), 4) == 4); // unsignaled ones left by themselves
 }
@@ -41,8 +41,8 @@ TEST_CASE("sim post: a full queue takes what it has room for", "[unit]")
 TEST_CASE("sim post: memory that was not staged is an assertion", "[unit]")
 {
     REQUIRE(death_of([] {
-                Ground ground;
-                rpmi_link *link = ground.connect();
+                Context context;
+                rpmi_link *link = context.connect();
                 char mine[8];
                 rpmi_op op = {};
 
@@ -55,28 +55,28 @@ TEST_CASE("sim post: memory that was not staged is an assertion", "[unit]")
 
 TEST_CASE("sim call: a deadline ends a call whose answer does not come", "[unit]")
 {
-    Ground ground("msync");
-    rpmi_link *link = ground.connect();
-    rpmi_call call = Ground::opening("r", RPM_KIND_REGION, 32768, RPMI_CALL_CREATE);
+    Context context("msync");
+    rpmi_link *link = context.connect();
+    rpmi_call call = Context::opening("r", RPM_KIND_REGION, 32768, RPMI_CALL_CREATE);
     rpmi_reply reply = {};
     rpmi_done done;
 
     REQUIRE(link->ops->call(link, &call, &reply, link->ops->now_ns(link) + 5000) == RPM_E_TIMEDOUT);
     REQUIRE(link->lost == RPM_E_TIMEDOUT);
-    REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == RPM_E_LOST);
+    REQUIRE(link->ops->call(link, &call, &reply, Context::deadline(link)) == RPM_E_LOST);
     REQUIRE(link->ops->poll(link, &done, 1) == RPM_E_LOST);
-    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+    REQUIRE(link->ops->reconnect(link, Context::deadline(link)) == 0);
     call.flags = 0;
-    REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == 0);
+    REQUIRE(link->ops->call(link, &call, &reply, Context::deadline(link)) == 0);
     REQUIRE(reply.status == 0); // it had been carried out all the same
 }
 
 TEST_CASE("sim post: a COPY that is to be cached goes by way of the server cache", "[unit]")
 {
     for (uint32_t cached : { 0u, uint32_t(RPMI_OP_CACHED) }) {
-        Ground ground;
-        rpmi_link *link = ground.connect();
-        rpmi_machine *machine = &ground.sim->world->machine[0];
+        Context context;
+        rpmi_link *link = context.connect();
+        rpmi_machine *machine = &context.sim->world->machine[0];
         rpmi_op op = {};
         rpmi_done done;
         struct Watch {
@@ -86,7 +86,7 @@ TEST_CASE("sim post: a COPY that is to be cached goes by way of the server cache
 
         op.kind = RPMI_OP_COPY;
         op.flags = static_cast<uint8_t>(RPMI_OP_SIGNALED | RPMI_OP_DURABLE | cached);
-        op.key = Ground::region(link);
+        op.key = Context::region(link);
         op.body = link->ops->stage(link, 256);
         op.body_bytes = 256;
         op.len = 256;
@@ -98,7 +98,7 @@ TEST_CASE("sim post: a COPY that is to be cached goes by way of the server cache
         };
         REQUIRE(link->ops->post(link, &op, 1) == 1);
         while (link->ops->poll(link, &done, 1) == 0)
-            REQUIRE(rpm_sim_step(ground.sim) != 0);
+            REQUIRE(rpm_sim_step(context.sim) != 0);
         REQUIRE(done.status == 0);
         REQUIRE(watch.dirty == (cached != 0));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ground.h"
+#include "context.h"
 
 TEST_CASE("server: the service's objects survive a cut after any event of making one", "[unit]")
 {
@@ -8,31 +8,31 @@ TEST_CASE("server: the service's objects survive a cut after any event of making
 
     for (const char *preset : { "adr", "msync" })
         for (uint64_t at = 1;; at++) {
-            Ground ground(preset, at);
-            rpmi_link *link = ground.connect();
-            rpmi_call call = Ground::opening("old", RPM_KIND_REGION, 4096, RPMI_CALL_CREATE);
+            Context context(preset, at);
+            rpmi_link *link = context.connect();
+            rpmi_call call = Context::opening("old", RPM_KIND_REGION, 4096, RPMI_CALL_CREATE);
             rpmi_reply reply = {};
 
-            Ground::region(link, "old", 4096);
-            rpm_sim_cut_at(ground.sim, 0, at, static_cast<rpm_cut>(at % 4));
-            call = Ground::opening("new", RPM_KIND_REGION, 4096, RPMI_CALL_CREATE);
-            int err = link->ops->call(link, &call, &reply, Ground::deadline(link));
+            Context::region(link, "old", 4096);
+            rpm_sim_cut_at(context.sim, 0, at, static_cast<rpm_cut>(at % 4));
+            call = Context::opening("new", RPM_KIND_REGION, 4096, RPMI_CALL_CREATE);
+            int err = link->ops->call(link, &call, &reply, Context::deadline(link));
             bool acked = err == 0 && reply.status == 0;
-            while (rpm_sim_cut_happened(ground.sim, 0) == 0 && rpm_sim_step(ground.sim) != 0)
+            while (rpm_sim_cut_happened(context.sim, 0) == 0 && rpm_sim_step(context.sim) != 0)
                 ;
-            if (rpm_sim_cut_happened(ground.sim, 0) == 0)
+            if (rpm_sim_cut_happened(context.sim, 0) == 0)
                 break;
             cuts++;
             CAPTURE(preset, at);
-            REQUIRE(rpm_sim_restart(ground.sim, 0) == 0);
-            REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+            REQUIRE(rpm_sim_restart(context.sim, 0) == 0);
+            REQUIRE(link->ops->reconnect(link, Context::deadline(link)) == 0);
             call.flags = 0;
-            REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == 0);
+            REQUIRE(link->ops->call(link, &call, &reply, Context::deadline(link)) == 0);
             REQUIRE((reply.status == 0 || reply.status == RPM_E_NOENT));
             REQUIRE((reply.status == 0 || !acked));
             there += reply.status == 0;
-            call = Ground::opening("old", RPM_KIND_REGION, 4096, 0);
-            REQUIRE(link->ops->call(link, &call, &reply, Ground::deadline(link)) == 0);
+            call = Context::opening("old", RPM_KIND_REGION, 4096, 0);
+            REQUIRE(link->ops->call(link, &call, &reply, Context::deadline(link)) == 0);
             REQUIRE(reply.status == 0);
         }
     REQUIRE(cuts > 100);
@@ -42,8 +42,8 @@ TEST_CASE("server: the service's objects survive a cut after any event of making
 
 TEST_CASE("server: garbage in a control message is answered, not believed", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
+    Context context;
+    rpmi_link *link = context.connect();
     rpmi_sim_link *ours = rpmi_sim_link_of(link);
     rpmi_ask ask = {};
     rpmi_reply reply;
@@ -56,34 +56,34 @@ TEST_CASE("server: garbage in a control message is answered, not believed", "[un
     ask.body_bytes = RPMI_CALL_BYTES;
     ask.into = ours->client->reply;
     rpmi_client_post(ours->client, &ask);
-    while (rpm_sim_step(ground.sim) != 0)
+    while (rpm_sim_step(context.sim) != 0)
         ;
     REQUIRE(rpmi_reply_get(ours->client->reply, &reply) == 0);
     REQUIRE(reply.status == RPM_E_PROTO);
-    Ground::region(link);
+    Context::region(link);
 }
 
 TEST_CASE("server: each run of a server has another epoch", "[unit]")
 {
-    Ground ground;
-    rpmi_link *link = ground.connect();
+    Context context;
+    rpmi_link *link = context.connect();
     uint32_t epoch = link->server_epoch;
 
-    rpm_sim_kill_server(ground.sim, 0);
-    REQUIRE(rpm_sim_restart(ground.sim, 0) == 0);
-    REQUIRE(link->ops->reconnect(link, Ground::deadline(link)) == 0);
+    rpm_sim_kill_server(context.sim, 0);
+    REQUIRE(rpm_sim_restart(context.sim, 0) == 0);
+    REQUIRE(link->ops->reconnect(link, Context::deadline(link)) == 0);
     REQUIRE(link->server_epoch != epoch);
 }
 
 TEST_CASE("server: a pool whose superblock is gone does not start, and says so", "[unit]")
 {
-    Ground ground;
+    Context context;
 
-    rpm_sim_kill_server(ground.sim, 0);
-    memset(ground.sim->world->machine[0].media.pool, 0x55, 4096);
-    REQUIRE(rpm_sim_restart(ground.sim, 0) < 0);
-    REQUIRE(ground.sim->server[0].service == nullptr);
-    rpmi_link_opts opts = Ground::link_opts();
+    rpm_sim_kill_server(context.sim, 0);
+    memset(context.sim->world->machine[0].media.pool, 0x55, 4096);
+    REQUIRE(rpm_sim_restart(context.sim, 0) < 0);
+    REQUIRE(context.sim->server[0].service == nullptr);
+    rpmi_link_opts opts = Context::link_opts();
     rpmi_link *link = nullptr;
-    REQUIRE(rpmi_sim_link_open(ground.sim, 0, &opts, &link) == RPM_E_REFUSED);
+    REQUIRE(rpmi_sim_link_open(context.sim, 0, &opts, &link) == RPM_E_REFUSED);
 }

@@ -3,9 +3,11 @@
 // else.
 #include "fake.h"
 
+#include "support/catch.h"
 #include "support/server.h"
 
 #include <atomic>
+#include <cstring>
 
 using fake::Bytes;
 using fake::Server;

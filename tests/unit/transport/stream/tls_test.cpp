@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Streams under TLS: whom a client believes, and what it is told when the two sides do not agree.
+#include "support/catch.h"
 #include "support/cert.h"
 #include "support/server.h"
 
@@ -63,7 +64,7 @@ TEST_CASE("tls: a server that the authority vouches for is believed", "[unit]")
     Server server(encrypted(dir, "server"));
     rpmi_link *link = nullptr;
 
-    REQUIRE(dial(server.port_url() + ",tls=" + ca.trusted(), nullptr, &link) == 0);
+    REQUIRE(dial(server.listener_url() + ",tls=" + ca.trusted(), nullptr, &link) == 0);
     rpmi_call call = {};
     rpmi_reply reply = {};
     call.kind = RPMI_CALL_OPEN;
@@ -89,13 +90,13 @@ TEST_CASE("tls: another host's certificate, another authority's, one that has ex
     Server old(encrypted(dir, "old"));
     std::string why;
 
-    REQUIRE(dial(good.port_url() + ",tls=" + ca.trusted()) == 0);
-    CHECK(dial(good.port_url() + ",tls=" + other.trusted(), &why) == RPM_E_DENIED);
+    REQUIRE(dial(good.listener_url() + ",tls=" + ca.trusted()) == 0);
+    CHECK(dial(good.listener_url() + ",tls=" + other.trusted(), &why) == RPM_E_DENIED);
     CHECK(contains(why, "not to be trusted"));
-    CHECK(dial(good.port_url() + ",tls=on", &why) == RPM_E_DENIED); // not the system's either
-    CHECK(dial(elsewhere.port_url() + ",tls=" + ca.trusted(), &why) == RPM_E_DENIED);
+    CHECK(dial(good.listener_url() + ",tls=on", &why) == RPM_E_DENIED); // not the system's either
+    CHECK(dial(elsewhere.listener_url() + ",tls=" + ca.trusted(), &why) == RPM_E_DENIED);
     CHECK(contains(why, "IP address mismatch"));
-    CHECK(dial(old.port_url() + ",tls=" + ca.trusted(), &why) == RPM_E_DENIED);
+    CHECK(dial(old.listener_url() + ",tls=" + ca.trusted(), &why) == RPM_E_DENIED);
     CHECK(contains(why, "expired"));
 }
 
@@ -105,7 +106,7 @@ TEST_CASE("tls: by name as well as by address", "[unit]")
     Authority ca(dir / "");
     ca.issue("server", "DNS:localhost");
     Server server(encrypted(dir, "server"));
-    std::string port = server.port_url().substr(strlen("tcp://127.0.0.1"));
+    std::string port = server.listener_url().substr(strlen("tcp://127.0.0.1"));
     std::string why;
 
     CHECK(dial("tcp://localhost" + port + ",tls=" + ca.trusted(), &why) == 0);
@@ -123,12 +124,12 @@ TEST_CASE("tls: one side in the clear is told to change its URL", "[unit]")
     Server in_the_clear(clear_opts);
     std::string why;
 
-    CHECK(dial(under_tls.port_url(), &why) == RPM_E_PROTO);
+    CHECK(dial(under_tls.listener_url(), &why) == RPM_E_PROTO);
     CHECK(contains(why, "tls=CAFILE"));
-    CHECK(dial(in_the_clear.port_url() + ",tls=" + ca.trusted(), &why) == RPM_E_PROTO);
+    CHECK(dial(in_the_clear.listener_url() + ",tls=" + ca.trusted(), &why) == RPM_E_PROTO);
     CHECK(contains(why, "without tls=on?"));
-    CHECK(dial(in_the_clear.port_url()) == 0); // and both go on serving
-    CHECK(dial(under_tls.port_url() + ",tls=" + ca.trusted()) == 0);
+    CHECK(dial(in_the_clear.listener_url()) == 0); // and both go on serving
+    CHECK(dial(under_tls.listener_url() + ",tls=" + ca.trusted()) == 0);
 }
 
 TEST_CASE("tls: files that do not hold what they should", "[unit]")

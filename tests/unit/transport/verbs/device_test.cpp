@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is said about devices; what they do themselves is tried in tests/live/devices_test.
 #include "support/catch.h"
-#include "support/server.h"
+#include "support/dir.h"
 
 extern "C" {
 #include "base/err.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/catch.h"
-#include "support/server.h"
+#include "support/dir.h"
 
 extern "C" {
 #include "base/err.h"

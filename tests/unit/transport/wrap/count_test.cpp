@@ -40,11 +40,11 @@ TEST_CASE("count: failures are counted, signalled or not", "[unit]")
     CHECK(diag.lines[3].find("count read ops 1 bytes 64 failed 0 timed 1 ") == 0);
 }
 
-TEST_CASE("count: on a link that places on post the post is timed", "[unit]")
+TEST_CASE("count: on a link that completes on post the post is timed", "[unit]")
 {
     Diag diag(RPM_DIAG_NOTICE);
     {
-        Wrapped wrapped("wrap=count", RPMI_LINK_PLACES_ON_POST);
+        Wrapped wrapped("wrap=count", RPMI_LINK_COMPLETES_ON_POST);
 
         wrapped.post({ Wrapped::op(1, 0), Wrapped::op(2, 0, RPMI_OP_DRAIN) });
         wrapped.fake.post_result = RPM_E_FENCED;

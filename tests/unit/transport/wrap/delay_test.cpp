@@ -73,9 +73,9 @@ TEST_CASE("delay: who gave up on the link is not taken back to it", "[unit]")
     CHECK(wrapped.link->lost == RPM_E_TIMEDOUT);
 }
 
-TEST_CASE("delay: calls and placing posts take longer too", "[unit]")
+TEST_CASE("delay: calls and synchronous posts take longer too", "[unit]")
 {
-    Wrapped wrapped("wrap=delay,delay_ns=1000", RPMI_LINK_PLACES_ON_POST);
+    Wrapped wrapped("wrap=delay,delay_ns=1000", RPMI_LINK_COMPLETES_ON_POST);
     rpmi_call call = {};
     rpmi_reply reply = {};
     uint64_t start = wrapped.fake.now_ns;

@@ -198,10 +198,10 @@ TEST_CASE("fault: the schedule of a seed repeats itself", "[unit]")
     CHECK(lost[0].size() < 200);
 }
 
-TEST_CASE("fault: on a link that places on post the post itself fails", "[unit]")
+TEST_CASE("fault: on a link that completes on post the post itself fails", "[unit]")
 {
     {
-        Wrapped wrapped("wrap=fault,fault_at=3", RPMI_LINK_PLACES_ON_POST);
+        Wrapped wrapped("wrap=fault,fault_at=3", RPMI_LINK_COMPLETES_ON_POST);
 
         CHECK(wrapped.post(groups()) == RPM_E_LOST);
         CHECK(wrapped.fake.ids() == Ids{ 1, 2 });
@@ -210,20 +210,20 @@ TEST_CASE("fault: on a link that places on post the post itself fails", "[unit]"
         CHECK(wrapped.post(groups()) == 6);
     }
     {
-        Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=unacked", RPMI_LINK_PLACES_ON_POST);
+        Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=unacked", RPMI_LINK_COMPLETES_ON_POST);
 
         CHECK(wrapped.post(groups()) == RPM_E_LOST);
         CHECK(wrapped.fake.ids() == Ids{ 1, 2, 3 });
     }
     {
-        Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=refuse", RPMI_LINK_PLACES_ON_POST);
+        Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=refuse", RPMI_LINK_COMPLETES_ON_POST);
 
         CHECK(wrapped.post(groups()) == RPM_E_DENIED);
         CHECK(wrapped.link->lost == 0);
         CHECK(wrapped.post(groups()) == 6);
     }
     {
-        Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=timeout", RPMI_LINK_PLACES_ON_POST);
+        Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=timeout", RPMI_LINK_COMPLETES_ON_POST);
 
         CHECK(wrapped.post(groups()) == RPM_E_TIMEDOUT);
         CHECK(wrapped.link->lost == RPM_E_TIMEDOUT);
@@ -231,9 +231,9 @@ TEST_CASE("fault: on a link that places on post the post itself fails", "[unit]"
     }
 }
 
-TEST_CASE("fault: on a link that places on post a repeat takes all", "[unit]")
+TEST_CASE("fault: on a link that completes on post a repeat takes all", "[unit]")
 {
-    Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=repeat", RPMI_LINK_PLACES_ON_POST);
+    Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=repeat", RPMI_LINK_COMPLETES_ON_POST);
 
     CHECK(wrapped.post(groups()) == 6);
     CHECK(wrapped.fake.ids() == Ids{ 1, 2, 3, 3, 4, 5, 6 });

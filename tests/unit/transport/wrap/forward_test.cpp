@@ -12,16 +12,16 @@ TEST_CASE("forward: the outer link tells what the inner one is", "[unit]")
     CHECK(wrapped.link->lost == 0);
 }
 
-TEST_CASE("forward: the inner link's short way past the wrapper is not offered", "[unit]")
+TEST_CASE("forward: the inner link's fast path past the wrapper is not offered", "[unit]")
 {
-    static const rpmi_lane lane = {};
+    static const rpmi_fast_path fast = {};
     Wrapped wrapped("wrap=trace");
 
-    wrapped.fake.link.lane = &lane;
+    wrapped.fake.link.fast_path = &fast;
     wrapped.poll();
-    CHECK(wrapped.link->lane == nullptr);
+    CHECK(wrapped.link->fast_path == nullptr);
     CHECK(wrapped.link->ops->reconnect(wrapped.link, 0) == 0);
-    CHECK(wrapped.link->lane == nullptr);
+    CHECK(wrapped.link->fast_path == nullptr);
 }
 
 TEST_CASE("forward: every op reaches the inner link", "[unit]")

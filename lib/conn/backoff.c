@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * backoff.c: the wait between two tries, and how far it may grow.
+ *
+ * One thing differs from the paper: there the maximum is looked at only after a failure, so a
+ * client that meets none any more keeps what it had. Here every try counts.
+ *
+ * Tests: tests/unit/conn/backoff_test.cpp
+ */
+#include "conn/backoff.h"
+
+#include "base/assert.h"
+
+/* SMART's t0 is 4096 cycles, 1.7 us, on hardware whose round trip is about that. */
+#define UNIT_FIRST_NS 2000u
+#define UNIT_MIN_NS 100u
+#define UNIT_MAX_NS 10000000u
+#define MOST_UNITS 1024u /* SMART: t_max is t0 to t0 x 2^10 */
+/* SMART looks every 20 ms; on a slow network that would be a handful of tries, on a fast one a slow
+ * start. So: as long as the longest wait, and a number of tries that says something. */
+#define EPOCH_UNITS MOST_UNITS
+#define EPOCH_TRIES 16u
+/* SMART's marks: below the low one the maximum is halved, above the high one doubled. */
+#define LOW_PERCENT 10u
+#define HIGH_PERCENT 50u
+
+void rpmi_backoff_open(struct rpmi_backoff *backoff, uint64_t seed)
+{
+    *backoff = (struct rpmi_backoff){
+        .unit_ns = UNIT_FIRST_NS,
+        .most_ns = UNIT_FIRST_NS,
+        .wait_ns = UNIT_FIRST_NS,
+    };
+    rpmi_rng_seed(&backoff->rng, seed);
+}
+
+void rpmi_backoff_begin(struct rpmi_backoff *backoff)
+{
+    backoff->wait_ns = backoff->unit_ns;
+}
+
+/* Moves an eighth of the way: one try that met a busy moment is no new platform. The maximum keeps
+ * its number of units. */
+void rpmi_backoff_round_trip(struct rpmi_backoff *backoff, uint64_t ns)
+{
+    uint64_t before = backoff->unit_ns;
+    uint64_t units = backoff->most_ns / before;
+    uint64_t unit;
+
+    if (ns > UNIT_MAX_NS)
+        ns = UNIT_MAX_NS;
+    unit = before - before / 8 + ns / 8;
+    backoff->unit_ns = unit < UNIT_MIN_NS ? UNIT_MIN_NS : unit;
+    backoff->most_ns = backoff->unit_ns * units;
+    if (backoff->wait_ns < backoff->unit_ns)
+        backoff->wait_ns = backoff->unit_ns;
+    if (backoff->wait_ns > backoff->most_ns)
+        backoff->wait_ns = backoff->most_ns;
+}
+
+static void look(struct rpmi_backoff *backoff, uint64_t now_ns)
+{
+    if (backoff->begin_ns == 0)
+        backoff->begin_ns = now_ns;
+    backoff->tries++;
+    if (now_ns - backoff->begin_ns < EPOCH_UNITS * backoff->unit_ns || backoff->tries < EPOCH_TRIES)
+        return;
+    RPM_ASSERT(backoff->conflicts <= backoff->tries);
+    if (backoff->conflicts * 100 < backoff->tries * LOW_PERCENT)
+        backoff->most_ns /= 2;
+    else if (backoff->conflicts * 100 > backoff->tries * HIGH_PERCENT)
+        backoff->most_ns *= 2;
+    if (backoff->most_ns < backoff->unit_ns)
+        backoff->most_ns = backoff->unit_ns;
+    if (backoff->most_ns > backoff->unit_ns * MOST_UNITS)
+        backoff->most_ns = backoff->unit_ns * MOST_UNITS;
+    if (backoff->wait_ns > backoff->most_ns)
+        backoff->wait_ns = backoff->most_ns;
+    backoff->begin_ns = now_ns;
+    backoff->tries = 0;
+    backoff->conflicts = 0;
+}
+
+void rpmi_backoff_done(struct rpmi_backoff *backoff, uint64_t now_ns)
+{
+    look(backoff, now_ns);
+}
+
+uint64_t rpmi_backoff_conflict(struct rpmi_backoff *backoff, uint64_t now_ns)
+{
+    uint64_t wait;
+
+    backoff->conflicts++;
+    look(backoff, now_ns);
+    RPM_ASSERT(backoff->wait_ns >= backoff->unit_ns && backoff->wait_ns <= backoff->most_ns);
+    wait = backoff->wait_ns + rpmi_rng_below(&backoff->rng, backoff->unit_ns);
+    backoff->wait_ns =
+        backoff->wait_ns < backoff->most_ns / 2 ? backoff->wait_ns * 2 : backoff->most_ns;
+    return wait;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cpu_copy.c: choose the instructions, and write what does not fill whole lines.
+ *
+ * A part of a line is stored plainly and flushed: a non-temporal store of less than a line costs a
+ * read-modify-write in the memory controller, and a flush of one line is cheaper than that.
+ *
+ * Invariants
+ *   no byte outside [dst, dst + len) is written
+ *   after nt_write and a fence every byte of the range is past the CPU caches
+ *
+ * Tests: tests/unit/pmem/cpu_copy_test.cpp
+ */
+#include "pmem/cpu_copy.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/limits.h"
+#include "pmem/cpu_lines.h"
+
+struct rpmi_cpu rpmi_cpu;
+
+/* The next @n bytes of head, body and zeros; advances the source. */
+static void gather_take(struct rpmi_gather *from, unsigned char *to, size_t n)
+{
+    size_t head = from->head_bytes < n ? from->head_bytes : n;
+    size_t body = from->body_bytes < n - head ? from->body_bytes : n - head;
+
+    if (head != 0)
+        memcpy(to, from->head, head);
+    if (body != 0)
+        memcpy(to + head, from->body, body);
+    if (n > head + body)
+        memset(to + head + body, 0, n - head - body);
+    from->head += head;
+    from->head_bytes -= head;
+    from->body += body;
+    from->body_bytes -= body;
+}
+
+static void edge(unsigned char *dst, struct rpmi_gather *from, size_t n)
+{
+    gather_take(from, dst, n);
+    rpmi_cpu_flush(dst, n);
+}
+
+void rpmi_edges_write(void *dst, const struct rpmi_gather *source, size_t len, rpmi_lines_fn *lines)
+{
+    unsigned char *at = dst;
+    struct rpmi_gather from = *source;
+    size_t first = (size_t)(-(uintptr_t)at & (RPMI_LINE_BYTES - 1));
+    size_t middle;
+
+    RPM_ASSERT(source->head_bytes <= RPMI_LINE_BYTES);
+    RPM_ASSERT(source->head_bytes + source->body_bytes <= len);
+    if (first > len)
+        first = len;
+    if (first != 0)
+        edge(at, &from, first);
+    at += first;
+    len -= first;
+    middle = len & ~(size_t)(RPMI_LINE_BYTES - 1);
+    if (middle != 0) {
+        struct rpmi_gather part = from;
+        size_t room = middle - part.head_bytes;
+
+        if (part.body_bytes > room)
+            part.body_bytes = room;
+        lines(at, &part, middle);
+        from.head_bytes = 0;
+        from.body += part.body_bytes;
+        from.body_bytes -= part.body_bytes;
+        at += middle;
+        len -= middle;
+    }
+    if (len != 0)
+        edge(at, &from, len);
+}
+
+void rpmi_store_write(void *dst, const struct rpmi_gather *source, size_t len)
+{
+    struct rpmi_gather from = *source;
+
+    RPM_ASSERT(source->head_bytes + source->body_bytes <= len);
+    edge(dst, &from, len);
+}
+
+void rpmi_plain_write(void *dst, const void *head, size_t head_bytes, const void *body,
+                      size_t body_bytes, size_t len)
+{
+    struct rpmi_gather from = { head, head_bytes, body, body_bytes };
+
+    RPM_ASSERT(head_bytes + body_bytes <= len);
+    gather_take(&from, dst, len);
+}
+
+static void flushed_write(void *dst, const void *head, size_t head_bytes, const void *body,
+                          size_t body_bytes, size_t len)
+{
+    struct rpmi_gather from = { head, head_bytes, body, body_bytes };
+
+    rpmi_store_write(dst, &from, len);
+}
+
+void rpmi_plain_frame(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                      size_t len)
+{
+    rpmi_plain_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
+}
+
+void rpmi_back_frame(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                     size_t len)
+{
+    rpmi_cpu.back_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
+}
+
+static void written_frame(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
+                          size_t len)
+{
+    rpmi_cpu.nt_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
+}
+
+/* Of memory that needs no flush: where one is needed, the pool was refused. */
+static void flush_nothing(const void *ptr, size_t len)
+{
+    (void)ptr;
+    (void)len;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+enum rpmi_cpu_copy rpmi_cpu_choose(enum rpmi_cpu_copy best)
+{
+    rpmi_cpu = (struct rpmi_cpu){
+        .nt_write = flushed_write,
+        .back_write = flushed_write,
+        .nt_frame = written_frame,
+        .lone_frame = written_frame,
+        .flush = flush_nothing,
+        .copy = RPMI_COPY_PLAIN,
+        .copy_name = "memcpy",
+        .flush_name = "none",
+    };
+    rpmi_cpu_choose_native(best);
+    return rpmi_cpu.copy;
+}
+
+__attribute__((constructor)) static void choose_at_load(void)
+{
+    (void)rpmi_cpu_choose(RPMI_COPY_KINDS);
+}
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+void rpmi_cpu_choose_native(enum rpmi_cpu_copy best)
+{
+    (void)best;
+}
+#endif

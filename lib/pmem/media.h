@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * media.h: what backs memory that is lent: anonymous DRAM, huge pages, a file on any file system,
+ * persistent memory. Says where its persistence domain is and brings ranges there.
+ *
+ * Tests: tests/unit/pmem/media_test.cpp
+ */
+#ifndef RPMI_MEDIA_H
+#define RPMI_MEDIA_H
+
+#include "pmem/backing.h"
+#include "pool/mem.h"
+
+#include <librpm/facts.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pmem2_map;
+
+struct rpmi_media_opts {
+    const char *path; /* NULL: anonymous */
+    uint64_t bytes;   /* anonymous, or when created */
+    bool create;      /* make the file if there is none, size it if it is empty */
+    bool huge;        /* anonymous: on huge pages */
+    uint32_t domain;  /* enum rpm_domain declared by the operator; 0: only what is probed */
+    int numa_node;    /* node + 1; 0: leave it */
+};
+
+struct rpmi_media {
+    struct rpmi_mem mem; /* load, store, persist over the mapping */
+    unsigned char *base;
+    int fd;                      /* to lend to others: read and write */
+    int lock_fd;                 /* holds the lock that keeps a second server out; never lent */
+    bool created;                /* the file, by this open */
+    bool sized;                  /* it was empty */
+    int failed;                  /* a persist failed: nothing after it is promised any more */
+    struct rpm_facts facts;      /* medium, domain, granularity, node */
+    struct rpmi_backing backing; /* of a path: why its medium is unknown */
+    struct pmem2_map *map;       /* of a path; NULL: plain mmap */
+    char *path;                  /* NULL: anonymous */
+    size_t mapped_bytes;         /* plain mmap: page-rounded */
+};
+
+/*
+ * Open, lock, check and map. Room is allocated, so that a store never finds the medium full.
+ * Existing content that is neither a pool of this library nor all zeros is refused here.
+ * RPM_E_NOENT, RPM_E_DENIED, RPM_E_OWNED, RPM_E_NOSPACE, RPM_E_FOREIGN, RPM_E_VERSION,
+ * RPM_E_CORRUPT, RPM_E_INVAL, RPM_E_NOMEM, RPM_E_IO. Nothing stays behind on an error.
+ */
+int rpmi_media_open(const struct rpmi_media_opts *opts, struct rpmi_media *media);
+
+/* Is the domain reached by flush instructions or less, so that a client may do it itself? */
+bool rpmi_media_by_cpu(const struct rpmi_media *media);
+
+/* Take back a file that this open created: the server could not use it. */
+void rpmi_media_undo(struct rpmi_media *media);
+
+/* Unmap and unlock. Safe on one that is all zeros. */
+void rpmi_media_close(struct rpmi_media *media);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * region.h: an open region.
+ *
+ * Invariants
+ *   every request is checked against the region's bounds before anything is posted
+ *   reaped <= completed <= submitted, submitted - reaped <= inflight_max
+ *
+ * Threads: one per connection. Tests: tests/unit/region/, tests/crash/
+ */
+#ifndef RPMI_REGION_H
+#define RPMI_REGION_H
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "conn/conn.h"
+#include "conn/outbox.h"
+#include "log/claim.h"
+
+#include <librpm/steps.h>
+
+#define RPMI_REGION_STAGE_BYTES (1u << 20)
+#define RPMI_GROUP_PATCHES 16u /* pieces that share one flush */
+
+/* One asynchronous operation on its way. */
+struct rpmi_task {
+    uint64_t offset;
+    void *context;
+    uint64_t stage_end;
+    void *into;   /* READ, CAS, FAA: of the user's, for what is fetched */
+    void *staged; /* where the link has it come or go; NULL: at the user's itself */
+    uint64_t len;
+    const struct rpm_step *steps; /* STEPS: of the user's; @into is unused then */
+    uint32_t steps_n;
+    uint8_t kind; /* enum rpmi_op_kind; WRITE, whatever its plan makes of it */
+    bool reads;   /* and nothing else: nobody refuses that to a fenced writer */
+    int status;
+};
+
+struct rpm_region {
+    struct rpmi_owner owner;
+    struct rpm_conn *conn;
+    struct rpmi_arena arena;
+    uint64_t link_generation;
+    uint32_t key;
+    uint32_t kind; /* enum rpm_kind */
+    uint64_t bytes;
+    uint32_t slot_bytes;
+    int dead; /* 0, or why the region must be reopened; RPM_E_FENCED: it can still be read */
+    struct rpmi_claim claim;
+    struct rpmi_plan plan;
+    struct rpmi_plan persist_plan;
+    struct rpmi_outbox outbox;
+    struct rpmi_op *ops; /* RPMI_BATCH_OPS_MAX */
+    uint32_t ops_count;
+    struct rpmi_range ranges[RPMI_GROUP_PATCHES]; /* written since the last seal */
+    uint32_t ranges_n;
+    struct rpmi_task *tasks; /* ring of inflight_max */
+    uint32_t inflight_max;
+    uint64_t submitted;
+    uint64_t completed;
+    uint64_t reaped;
+};
+
+/* write.c: 0, or why the region is written to, or read, no more, and that as the last error. */
+int rpmi_region_writable(const struct rpm_region *region);
+int rpmi_region_readable(const struct rpm_region *region);
+/* RPM_E_INVAL for no bytes, RPM_E_RANGE. */
+int rpmi_region_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len);
+/* Both: writable, and within its bounds. */
+int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t len);
+/* What a vectored write is made of. RPM_E_INVAL, RPM_E_RANGE, why not writable. */
+int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_patch *patches,
+                              uint32_t n);
+/* Bytes to write for a piece of @len at @offset: whole lines where its writer owns them (H6, H7).
+ */
+uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, uint64_t len);
+/* An op of the region ended so: what to tell of it; that it was fenced is kept in mind. */
+int rpmi_region_ended(struct rpm_region *region, int status);
+/* Into the post that is being built: a write, and what brings all since the last seal to the
+ * level. */
+void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const void *data,
+                           uint64_t len);
+void rpmi_region_add_seal(struct rpm_region *region);
+/* The write at ops[@first] is placed when the seal before it has been answered, and not sooner. */
+void rpmi_region_hold_back(struct rpm_region *region, uint32_t first);
+
+/* atomic.c: may this word be changed? RPM_E_NOCAP, RPM_E_INVAL, RPM_E_RANGE, why not writable. */
+int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset);
+
+/* async.c: a place for one more, of task->len bytes. They are at task->staged then; on a link that
+ * completes on post there are none, but for STEPS. @may: what must still hold when all that is here
+ * was heard. RPM_E_BUSY, RPM_E_TOOBIG. */
+int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
+                      int (*may)(const struct rpm_region *));
+/* Post what was built. RPM_E_BUSY: nothing was. On 0 a completion follows, or is here already. */
+int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task);
+
+/* What rpmi_region_readable() and rpmi_region_writable() decide by, without a text. */
+static inline bool rpmi_region_may_read(const struct rpm_region *region)
+{
+    return (region->dead == 0 || region->dead == RPM_E_FENCED) &&
+           region->link_generation == region->conn->generation && region->conn->link->lost == 0;
+}
+
+static inline bool rpmi_region_may_write(const struct rpm_region *region)
+{
+    return region->dead == 0 && !rpmi_claim_is_gone(&region->claim);
+}
+
+/* Over the link's fast path. True: done. False: the link has none, or it does not take this
+ * request: nothing was read or changed, and the caller takes the general path, which reports what
+ * is wrong. */
+static inline bool rpmi_region_fast_read(struct rpm_region *region, uint64_t offset, void *data,
+                                         uint64_t len)
+{
+    struct rpmi_link *link = region->conn->link;
+
+    if (link->fast_path == NULL || !rpmi_region_may_read(region) || len == 0 ||
+        !rpmi_in_bounds(offset, len, region->bytes) ||
+        link->fast_path->read(link, region->key, offset, data, len) != 0)
+        return false;
+    link->stats.reads++;
+    link->stats.read_bytes += len;
+    return true;
+}
+
+static inline bool rpmi_region_fast_cas(struct rpm_region *region, uint64_t offset, uint64_t expect,
+                                        uint64_t desired, uint64_t *found)
+{
+    struct rpmi_link *link = region->conn->link;
+
+    if (link->fast_path == NULL || region->kind != RPM_KIND_DRAM ||
+        !rpmi_region_may_write(region) || !rpmi_is_aligned(offset, sizeof(uint64_t)) ||
+        !rpmi_in_bounds(offset, sizeof(uint64_t), region->bytes) ||
+        link->fast_path->swap(link, region->key, offset, expect, desired, found) != 0)
+        return false;
+    link->stats.atomics++;
+    return true;
+}
+
+/* fast_path.c: the same of a vectored write. */
+bool rpmi_region_fast_writev(struct rpm_region *region, const struct rpm_patch *patches,
+                             uint32_t n);
+
+/* steps.c: the answer to a list came; it is at task->staged. 0, or RPM_E_PROTO. */
+int rpmi_steps_land(struct rpmi_task *task);
+
+void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);
+void rpmi_region_lost(struct rpmi_owner *owner, int status);
+bool rpmi_region_news(struct rpmi_owner *owner);
+
+#endif

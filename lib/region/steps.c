@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * steps.c: lists of steps: judged, put into a message, and the answer taken apart again.
+ *
+ * Invariants
+ *   a list that the far end must refuse is not sent
+ *   what comes back is judged before anything is copied to the user's
+ *
+ * Tests: tests/unit/region/steps_test.cpp, tests/conform/steps_test.cpp
+ */
+#include "region/region.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "wire/steps.h"
+
+#include <inttypes.h>
+
+#define WORD_BYTES sizeof(uint64_t)
+
+_Static_assert((int)RPM_STEP_READ == (int)RPMI_STEP_READ, "same numbers");
+_Static_assert((int)RPM_STEP_WRITE == (int)RPMI_STEP_WRITE, "same numbers");
+_Static_assert((int)RPM_STEP_CAS == (int)RPMI_STEP_CAS, "same numbers");
+_Static_assert((int)RPM_STEP_FAA == (int)RPMI_STEP_FAA, "same numbers");
+_Static_assert((int)RPM_STEP_MUST == (int)RPMI_STEP_MUST, "same numbers");
+_Static_assert(RPM_STEPS_MAX == RPMI_STEPS_MAX, "same numbers");
+_Static_assert(2 * RPMI_STEPS_BYTES <= RPMI_BOUNCE_BYTES, "list and answer fit");
+
+/* What a list takes. */
+struct size {
+    uint32_t list;
+    uint32_t answer;
+    bool reads;   /* and does nothing else */
+    bool durable; /* it promises that for something */
+};
+
+static bool is_atomic(const struct rpm_step *step)
+{
+    return step->kind == RPM_STEP_CAS || step->kind == RPM_STEP_FAA;
+}
+
+/* The step as it travels. */
+static struct rpmi_step step_of(const struct rpm_step *step)
+{
+    const struct rpmi_plan *plan = &step->region->plan;
+    struct rpmi_step made = {
+        .kind = (uint8_t)step->kind,
+        .flags = (uint8_t)step->flags,
+        .len = is_atomic(step) ? WORD_BYTES : (uint16_t)step->len,
+        .key = step->region->key,
+        .offset = step->offset,
+        .expect = step->expect,
+        .operand = step->operand,
+        .data = step->data,
+    };
+
+    if (step->kind != RPM_STEP_WRITE)
+        return made;
+    made.flags |= plan->level == RPM_DURABLE ? RPMI_STEP_DURABLE : 0;
+    made.flags |= (plan->hints & RPM_HINT(4)) == 0 ? RPMI_STEP_CACHED : 0;
+    return made;
+}
+
+static int check_shape(const struct rpm_step *step)
+{
+    bool must = step->flags == RPM_STEP_MUST;
+
+    if (step->kind < RPM_STEP_READ || step->kind > RPM_STEP_FAA)
+        return rpmi_fail(RPM_E_INVAL, "there is no step of kind %u", step->kind);
+    if (step->flags != 0 && !must)
+        return rpmi_fail(RPM_E_INVAL, "unknown step flags %#x", step->flags);
+    if (must && step->kind != RPM_STEP_CAS &&
+        (step->kind != RPM_STEP_READ || step->len != WORD_BYTES))
+        return rpmi_fail(RPM_E_INVAL, "only a CAS and a READ of 8 bytes can be a MUST");
+    return 0;
+}
+
+static int check_step(const struct rpm_region *region, const struct rpm_step *step)
+{
+    const struct rpm_region *at = step->region;
+    int err = check_shape(step);
+
+    if (err != 0)
+        return err;
+    RPM_ASSERT(at != NULL && (step->data != NULL || step->kind != RPM_STEP_WRITE));
+    if (at->conn != region->conn)
+        return rpmi_fail(RPM_E_INVAL, "a step on a region of another connection");
+    err = step->kind == RPM_STEP_READ ? rpmi_region_readable(at) : rpmi_region_writable(at);
+    if (err == 0 && !is_atomic(step))
+        err = rpmi_region_bounds(at, step->offset, step->len);
+    if (err != 0 || step->kind == RPM_STEP_READ)
+        return err;
+    if (at->claim.log != NULL && at->claim.log != region->claim.log)
+        return rpmi_fail(RPM_E_INVAL, "a step on a region that another log guards");
+    return is_atomic(step) ? rpmi_region_check_word(at, step->offset) : 0;
+}
+
+static int check(const struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
+                 struct size *size)
+{
+    *size = (struct size){ .answer = RPMI_STEPS_ANSWER_HEAD, .reads = true };
+    if ((region->conn->link->flags & RPMI_LINK_STEPS) == 0)
+        return rpmi_fail(RPM_E_NOCAP, "this link carries no lists of steps");
+    if (n == 0)
+        return rpmi_fail(RPM_E_INVAL, "a list has at least one step");
+    if (n > RPM_STEPS_MAX)
+        return rpmi_fail(RPM_E_TOOBIG, "a list has at most %u steps", RPM_STEPS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        int err = check_step(region, &steps[i]);
+        struct rpmi_step step;
+
+        if (err != 0)
+            return err;
+        if (!is_atomic(&steps[i]) && steps[i].len > RPMI_STEPS_BYTES)
+            return rpmi_fail(RPM_E_TOOBIG, "a step of %" PRIu64 " bytes", steps[i].len);
+        step = step_of(&steps[i]);
+        size->list += rpmi_step_bytes(&step);
+        size->answer += rpmi_step_result_bytes(&step);
+        size->reads = size->reads && step.kind == RPMI_STEP_READ;
+        size->durable = size->durable || (step.flags & RPMI_STEP_DURABLE) != 0;
+    }
+    if (size->list > RPMI_STEPS_BYTES || size->answer > RPMI_STEPS_BYTES)
+        return rpmi_fail(RPM_E_TOOBIG, "a list of %u bytes, an answer of %u; each has at most %u",
+                         size->list, size->answer, RPMI_STEPS_BYTES);
+    return 0;
+}
+
+/* Where the answer comes, behind the list. */
+static unsigned char *answer_of(unsigned char *staged, const struct size *size)
+{
+    RPM_ASSERT(size->list > 0 && size->list <= RPMI_STEPS_BYTES);
+    return staged + rpmi_align_up(size->list, RPMI_LINE_BYTES);
+}
+
+static struct rpmi_op make_op(const struct rpm_step *steps, uint32_t n, const struct size *size,
+                              unsigned char *staged)
+{
+    uint32_t bytes = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct rpmi_step step = step_of(&steps[i]);
+
+        bytes += rpmi_step_put(staged + bytes, &step);
+    }
+    RPM_ASSERT(bytes == size->list);
+    return (struct rpmi_op){
+        .kind = RPMI_OP_STEPS,
+        .flags = size->durable ? RPMI_OP_DURABLE : 0,
+        .len = size->answer,
+        .body = staged,
+        .body_bytes = bytes,
+        .into = answer_of(staged, size),
+    };
+}
+
+/* Hand out what came back: of every step carried out, and of the one that ended the list. */
+static int land(const struct rpm_step *steps, uint32_t n, const unsigned char *answer,
+                uint32_t *done)
+{
+    const unsigned char *from = answer + RPMI_STEPS_ANSWER_HEAD;
+    uint32_t found;
+    int err = rpmi_steps_answer_get(answer, n, &found);
+
+    RPM_ASSERT(n > 0 && n <= RPM_STEPS_MAX);
+    if (err != 0)
+        return err;
+    if (found < n && (steps[found].flags & RPM_STEP_MUST) == 0)
+        return rpmi_fail(RPM_E_PROTO, "the far end ended a list where it must not");
+    for (uint32_t i = 0; i < n && i <= found; i++) {
+        uint64_t bytes = is_atomic(&steps[i]) ? WORD_BYTES : steps[i].len;
+
+        if (steps[i].kind == RPM_STEP_WRITE)
+            continue;
+        if (steps[i].into != NULL)
+            memcpy(steps[i].into, from, bytes);
+        from += rpmi_align_up(bytes, WORD_BYTES);
+    }
+    *done = found;
+    return 0;
+}
+
+int rpmi_steps_land(struct rpmi_task *task)
+{
+    uint32_t done = 0;
+    int err;
+
+    RPM_ASSERT(task->kind == RPMI_OP_STEPS && task->staged != NULL);
+    err = land(task->steps, task->steps_n, task->staged, &done);
+
+    task->offset = done;
+    return err;
+}
+
+int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
+                    void *context)
+{
+    rpmi_begin();
+
+    struct rpmi_task task = {
+        .kind = RPMI_OP_STEPS, .steps = steps, .steps_n = n, .context = context
+    };
+    struct size size;
+    int err;
+
+    RPM_ASSERT(region != NULL && steps != NULL);
+    err = check(region, steps, n, &size);
+    if (err != 0)
+        return err;
+    task.len = rpmi_align_up(size.list, RPMI_LINE_BYTES) + size.answer;
+    task.reads = size.reads;
+    err =
+        rpmi_region_begin(region, &task, size.reads ? rpmi_region_readable : rpmi_region_writable);
+    if (err != 0)
+        return err;
+    RPM_ASSERT(region->ops_count == 0);
+    region->ops[region->ops_count++] = make_op(steps, n, &size, task.staged);
+    task.staged = answer_of(task.staged, &size);
+    return rpmi_region_submit(region, &task);
+}
+
+int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
+                  uint32_t *done)
+{
+    rpmi_begin();
+
+    struct size size;
+    struct rpmi_op op;
+    int err;
+
+    RPM_ASSERT(region != NULL && steps != NULL && done != NULL);
+    err = check(region, steps, n, &size);
+    if (err == 0 && !size.reads)
+        err = rpmi_region_writable(region);
+    if (err != 0)
+        return err;
+    op = make_op(steps, n, &size, region->conn->bounce);
+    err = rpmi_conn_exec(region->conn, &op, 1);
+    if (err == 0)
+        err = land(steps, n, op.into, done);
+    if (size.reads)
+        return err == RPM_E_FENCED ? RPM_E_LOST : err;
+    return rpmi_region_ended(region, err);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * write.c: durable writes in place.
+ *
+ * Padding (H6, H7): a write may be rounded up to whole 64-byte words only inside a slot that its
+ * writer owns. Without slots not one byte beside the write is touched.
+ *
+ * Tests: tests/unit/region/write_test.cpp, tests/crash/record_test.cpp
+ */
+#include "region/region.h"
+
+#include "base/assert.h"
+#include "base/canary.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+int rpmi_region_ended(struct rpm_region *region, int status)
+{
+    if (RPMI_LIKELY(status == 0) || region->claim.log == NULL)
+        return status;
+    if (status == RPM_E_FENCED)
+        rpmi_claim_tell(&region->claim);
+    /* Most links are lost by a refusal, to everybody on them. */
+    else if (status != RPM_E_LOST || !rpmi_claim_is_gone(&region->claim))
+        return status;
+    region->dead = RPM_E_FENCED;
+    return RPM_E_FENCED;
+}
+
+int rpmi_region_writable(const struct rpm_region *region)
+{
+    if (RPMI_LIKELY(rpmi_region_may_write(region)))
+        return 0;
+    if (rpmi_claim_is_gone(&region->claim))
+        return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log that guards the region");
+    return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+}
+
+int rpmi_region_readable(const struct rpm_region *region)
+{
+    if (RPMI_LIKELY(rpmi_region_may_read(region)))
+        return 0;
+    if (region->dead != 0 && region->dead != RPM_E_FENCED)
+        return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+    if (region->link_generation != region->conn->generation)
+        return rpmi_fail(RPM_E_LOST, "the region's connection was dialled anew; reopen it");
+    return rpmi_fail(region->conn->link->lost, "the region's connection was lost; reopen it");
+}
+
+int rpmi_region_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len)
+{
+    if (RPMI_UNLIKELY(len == 0))
+        return rpmi_fail(RPM_E_INVAL, "nothing to do for 0 bytes");
+    if (RPMI_UNLIKELY(!rpmi_in_bounds(offset, len, region->bytes)))
+        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " bytes at %" PRIu64 " leave a region of %" PRIu64,
+                         len, offset, region->bytes);
+    return 0;
+}
+
+int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t len)
+{
+    int err = rpmi_region_writable(region);
+
+    return err != 0 ? err : rpmi_region_bounds(region, offset, len);
+}
+
+uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, uint64_t len)
+{
+    uint64_t full = rpmi_align_up(len, RPMI_LINE_BYTES);
+
+    if (full == len || !rpmi_in_bounds(offset, full, region->bytes))
+        return len;
+    if (RPMI_CANARY(PAD_NEIGHBOUR))
+        return full;
+    if (region->plan.pad_unit != RPMI_LINE_BYTES || region->slot_bytes == 0 ||
+        offset % region->slot_bytes != 0 || full > region->slot_bytes)
+        return len;
+    return full;
+}
+
+/* Readers and power cuts find an aligned word whole wherever bytes travel by PCIe in practice;
+ * where the NICs have an operation that says so, this does not rest on practice. */
+static bool is_whole_word(const struct rpm_region *region, uint64_t offset, uint64_t written)
+{
+    return written == sizeof(uint64_t) && rpmi_is_aligned(offset, sizeof(uint64_t)) &&
+           region->plan.write_kind == RPMI_OP_WRITE &&
+           region->conn->link->facts.atomic_write == RPM_YES;
+}
+
+void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const void *data,
+                           uint64_t len)
+{
+    struct rpmi_op *op = &region->ops[region->ops_count++];
+    uint64_t written = rpmi_region_padded(region, offset, len);
+
+    RPM_ASSERT(region->ops_count <= RPMI_BATCH_OPS_MAX);
+    RPM_ASSERT(region->ranges_n < RPMI_GROUP_PATCHES);
+    RPM_ASSERT(written >= len && rpmi_in_bounds(offset, written, region->bytes));
+    *op = (struct rpmi_op){ .body = data, .body_bytes = len };
+    rpmi_plan_write(&region->plan, region->key, offset, written, op);
+    if (is_whole_word(region, offset, written))
+        op->flags |= RPMI_OP_WORD;
+    region->ranges[region->ranges_n++] = (struct rpmi_range){ offset, written };
+}
+
+void rpmi_region_add_seal(struct rpm_region *region)
+{
+    RPM_ASSERT(region->ops_count > 0 && region->ranges_n > 0); /* something to seal */
+    rpmi_plan_last_write(&region->plan, &region->ops[region->ops_count - 1]);
+    region->ops_count +=
+        rpmi_plan_seal(&region->plan, region->key, region->ranges, region->ranges_n,
+                       region->conn->word, &region->ops[region->ops_count]);
+    region->ranges_n = 0;
+    RPM_ASSERT(region->ops_count <= RPMI_BATCH_OPS_MAX);
+}
+
+static int send_and_wait(struct rpm_region *region)
+{
+    uint32_t n = region->ops_count;
+
+    RPM_ASSERT(region->ranges_n == 0); /* what is sent is sealed */
+    region->ops_count = 0;
+    if (n == 0)
+        return 0;
+    return rpmi_region_ended(region, rpmi_conn_exec(region->conn, region->ops, n));
+}
+
+/* End the group that is being built, and wait for it. */
+static int end_group(struct rpm_region *region)
+{
+    int err;
+
+    if (region->ranges_n > 0)
+        rpmi_region_add_seal(region);
+    err = send_and_wait(region);
+    RPM_ASSERT(region->completed <= region->submitted);
+    if (region->completed == region->submitted)
+        region->outbox.head = region->outbox.tail;
+    return err;
+}
+
+/* One piece, at most rpmi_outbox_put_max() bytes, into the group. */
+static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned char *data,
+                     uint64_t len)
+{
+    const void *staged;
+    int err;
+
+    if (region->ranges_n == RPMI_GROUP_PATCHES ||
+        region->ops_count + 2 * RPMI_GROUP_PATCHES > RPMI_BATCH_OPS_MAX) {
+        err = end_group(region);
+        if (err != 0)
+            return err;
+    }
+    while ((staged = rpmi_outbox_put(&region->outbox, data, len)) == NULL) {
+        err = end_group(region);
+        if (err == 0 && region->completed < region->submitted)
+            err = rpmi_conn_wait(region->conn, rpmi_conn_deadline(region->conn));
+        if (err != 0)
+            return err;
+    }
+    RPM_ASSERT(region->outbox.tail - region->outbox.head <= region->outbox.bytes);
+    rpmi_region_add_write(region, offset, staged, len);
+    return 0;
+}
+
+static int add_patch(struct rpm_region *region, const struct rpm_patch *patch)
+{
+    uint64_t most = rpmi_outbox_put_max(&region->outbox);
+
+    for (uint64_t at = 0; at < patch->len;) {
+        uint64_t piece = patch->len - at < most ? patch->len - at : most;
+        int err =
+            add_piece(region, patch->offset + at, (const unsigned char *)patch->data + at, piece);
+
+        if (err != 0)
+            return err;
+        at += piece;
+    }
+    return 0;
+}
+
+/* What follows is placed only when everything so far is at the level: seal, then fence. */
+static int add_barrier(struct rpm_region *region, bool *fence)
+{
+    if (region->ops_count == 0)
+        return 0;
+    if (region->ranges_n > 0)
+        rpmi_region_add_seal(region);
+    *fence = true;
+    return region->ops_count + 2 * RPMI_GROUP_PATCHES > RPMI_BATCH_OPS_MAX ? end_group(region) : 0;
+}
+
+/* Must the NIC hold this back? An ATOMIC WRITE waits at the far end for every FLUSH before it; a
+ * READ it may overtake. */
+static bool needs_fence(const struct rpm_region *region, const struct rpmi_op *op)
+{
+    if (RPMI_CANARY(NO_FENCE))
+        return false;
+    return (op->flags & RPMI_OP_WORD) == 0 || region->plan.seal_kind != RPMI_OP_FLUSH;
+}
+
+void rpmi_region_hold_back(struct rpm_region *region, uint32_t first)
+{
+    RPM_ASSERT(first < region->ops_count);
+    if (needs_fence(region, &region->ops[first]))
+        region->ops[first].flags |= RPMI_OP_FENCED;
+}
+
+int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_patch *patches,
+                              uint32_t n)
+{
+    int err = 0;
+
+    if (n == 0 || n > region->inflight_max)
+        return rpmi_fail(RPM_E_INVAL, "a vectored write has 1 to %u pieces", region->inflight_max);
+    for (uint32_t i = 0; i < n && err == 0; i++) {
+        err = rpmi_region_check(region, patches[i].offset, patches[i].len);
+        if (err == 0 && (patches[i].flags & ~(uint32_t)RPM_PATCH_AFTER) != 0)
+            err = rpmi_fail(RPM_E_INVAL, "unknown patch flags %#x", patches[i].flags);
+    }
+    return err;
+}
+
+int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
+{
+    rpmi_begin();
+
+    int err;
+
+    RPM_ASSERT(region != NULL && patches != NULL);
+    if (rpmi_region_fast_writev(region, patches, n))
+        return 0;
+    err = rpmi_region_check_patches(region, patches, n);
+    for (uint32_t i = 0; i < n && err == 0; i++) {
+        bool fence = false;
+        uint32_t first;
+
+        if ((patches[i].flags & RPM_PATCH_AFTER) != 0)
+            err = add_barrier(region, &fence);
+        first = region->ops_count;
+        if (err == 0)
+            err = add_patch(region, &patches[i]);
+        if (err == 0 && fence && first < region->ops_count)
+            rpmi_region_hold_back(region, first);
+        region->conn->payload_bytes += patches[i].len;
+    }
+    if (err == 0)
+        return end_group(region);
+    region->ops_count = 0;
+    region->ranges_n = 0;
+    return err;
+}
+
+int rpm_region_write(struct rpm_region *region, uint64_t offset, const void *data, size_t len)
+{
+    rpmi_begin();
+
+    struct rpm_patch patch = { .offset = offset, .data = data, .len = len };
+
+    RPM_ASSERT(data != NULL);
+    return rpm_region_writev(region, &patch, 1);
+}
+
+int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size_t len)
+{
+    rpmi_begin();
+
+    int err;
+
+    RPM_ASSERT(region != NULL && data != NULL);
+    if (rpmi_region_fast_read(region, offset, data, len))
+        return 0;
+    err = rpmi_region_readable(region);
+    if (err == 0)
+        err = rpmi_region_bounds(region, offset, len);
+    return err != 0 ? err : rpmi_conn_read(region->conn, region->key, offset, data, len);
+}
+
+/* Nothing is added by a flush, so nobody refuses one: ask behind it. */
+static int persist_guarded(struct rpm_region *region, const struct rpmi_range *range)
+{
+    struct rpmi_op ops[RPMI_PLAN_OPS_MAX + 1] = { 0 };
+    uint32_t n =
+        rpmi_plan_seal(&region->persist_plan, region->key, range, 1, region->conn->word, ops);
+    int err;
+
+    RPM_ASSERT(n <= RPMI_PLAN_OPS_MAX); /* room for the question behind them */
+    rpmi_claim_ask(&region->claim, &ops[n]);
+    err = rpmi_conn_exec(region->conn, ops, n + 1);
+    if (err == 0)
+        err = rpmi_claim_judge(&region->claim);
+    return rpmi_region_ended(region, err);
+}
+
+int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len)
+{
+    rpmi_begin();
+
+    struct rpmi_range range = { offset, len };
+    int err;
+
+    RPM_ASSERT(region != NULL);
+    err = rpmi_region_check(region, offset, len);
+    if (err != 0)
+        return err;
+    if (region->claim.log != NULL)
+        return persist_guarded(region, &range);
+    return rpmi_conn_persist(region->conn, &region->persist_plan, region->key, &range, 1);
+}

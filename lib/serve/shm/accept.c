@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * accept.c: connections on shm:, and what their hello is granted. A client that sends nothing, or
+ * anything but a hello, is disconnected; no other session is affected.
+ *
+ * Invariants
+ *   the mapping is lent only to the server's own user, or root
+ *   descriptors that a client sends are never taken in: no room is given for them
+ *
+ * Tests: tests/unit/serve/shm/accept_test.cpp
+ */
+#include "serve/shm/shm.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "transport/shm/shm.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TAG_LISTEN UINT32_MAX    /* an epoll event of the socket; less: the number of a session */
+#define OTHERS_MAY_CONNECT 0022u /* connecting takes the right to write */
+
+static struct rpmi_shm_session *free_session(struct rpmi_shm_listener *listener)
+{
+    for (uint32_t i = 0; i < listener->sessions; i++)
+        if (listener->session[i].sock < 0)
+            return &listener->session[i];
+    return NULL;
+}
+
+static int send_accept(int sock, const struct rpmi_accept *accepted, const int *fds, int n)
+{
+    unsigned char bytes[RPMI_ACCEPT_BYTES];
+
+    rpmi_accept_put(bytes, accepted);
+    return rpmi_sock_send(sock, bytes, sizeof(bytes), fds, n, 0);
+}
+
+static void send_refusal(struct rpmi_shm_listener *listener, int sock, int status)
+{
+    struct rpmi_accept accepted;
+
+    rpmi_session_refuse(&listener->base, status, &accepted);
+    (void)send_accept(sock, &accepted, NULL, 0);
+}
+
+static uint32_t index_of(const struct rpmi_shm_listener *listener,
+                         const struct rpmi_shm_session *session)
+{
+    RPM_ASSERT(session >= listener->session && session < listener->session + listener->sessions);
+    return (uint32_t)(session - listener->session);
+}
+
+/* No session is free, so RPMI_ADMISSION_SPARE or more connections have sent no hello yet. Evict one
+ * of those: an honest client sends its hello at once. */
+static struct rpmi_shm_session *evict(struct rpmi_shm_listener *listener,
+                                      const struct rpmi_origin *origin)
+{
+    struct rpmi_shm_session *session;
+    uint32_t at = 0;
+    bool found = rpmi_admission_victim(&listener->admission, origin, &at);
+
+    RPM_ASSERT(found);
+    session = &listener->session[at];
+    RPM_ASSERT(session->sock >= 0 && session->base.client == 0); /* never one that authenticated */
+    send_refusal(listener, session->sock,
+                 rpmi_fail(RPM_E_REFUSED, "evicted: the server has no free session, and no hello "
+                                          "came on this one; connect again"));
+    rpmi_shm_drop(listener, session);
+    return session;
+}
+
+static bool may_connect(const struct rpm_server *server, const struct ucred *cred)
+{
+    return cred->uid == geteuid() || cred->uid == 0 ||
+           (server->socket_mode & OTHERS_MAY_CONNECT) != 0;
+}
+
+static bool begin_session(struct rpmi_shm_listener *listener, int sock)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    struct rpmi_shm_session *session = free_session(listener);
+    struct rpmi_origin origin;
+    struct ucred cred;
+    socklen_t bytes = sizeof(cred);
+
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) != 0)
+        return false;
+    if (!may_connect(listener->base.server, &cred)) {
+        send_refusal(listener, sock,
+                     rpmi_fail(RPM_E_DENIED,
+                               "user %u may not connect: this server serves user %u "
+                               "only (rpm-server --socket-mode)",
+                               cred.uid, geteuid()));
+        return false;
+    }
+    origin = (struct rpmi_origin){ cred.uid, (uint64_t)cred.pid };
+    if (session == NULL)
+        session = evict(listener, &origin);
+    event.data.u64 = index_of(listener, session);
+    if (epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, sock, &event) != 0) {
+        rpmi_count(&listener->base.server->stats.refused, 1);
+        return false;
+    }
+    RPM_ASSERT(session->sock < 0 && session->base.client == 0 && session->ring == NULL);
+    memset(session, 0, sizeof(*session));
+    session->sock = sock;
+    session->pid = cred.pid;
+    session->uid = cred.uid;
+    session->pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
+    session->handshake_by_ns = rpmi_clock_ns() + RPMI_HANDSHAKE_NS;
+    rpmi_admission_enter(&listener->admission, index_of(listener, session), &origin);
+    return true;
+}
+
+int rpmi_shm_watch(struct rpmi_shm_listener *listener, bool on)
+{
+    struct epoll_event event = { .events = on ? EPOLLIN : 0, .data.u64 = TAG_LISTEN };
+    int fd = listener->name.listen_fd;
+
+    listener->accept_again_ns = on ? 0 : rpmi_clock_ns() + RPMI_ACCEPT_PAUSE_MS * 1000000ull;
+    if (epoll_ctl(listener->base.control_fd, EPOLL_CTL_MOD, fd, &event) == 0 ||
+        epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, fd, &event) == 0)
+        return 0;
+    return rpmi_fail(RPM_E_IO, "cannot watch a descriptor: %s", strerror(errno));
+}
+
+void rpmi_shm_accept(struct rpmi_shm_listener *listener)
+{
+    int sock = accept4(listener->name.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (sock >= 0) {
+        if (!begin_session(listener, sock))
+            (void)close(sock);
+        return;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        rpmi_diag(RPM_DIAG_WARNING, "cannot accept a client for now: %s", strerror(errno));
+        (void)rpmi_shm_watch(listener, false);
+    }
+}
+
+/* In the same time wherever the two differ, so that a client cannot guess byte by byte. */
+static bool same_secret(const char *ours, const char *theirs)
+{
+    unsigned char differs = 0;
+    char padded[RPMI_SECRET_BYTES] = { 0 };
+
+    memcpy(padded, theirs, strnlen(theirs, RPMI_SECRET_BYTES));
+    for (size_t i = 0; i < RPMI_SECRET_BYTES; i++)
+        differs |= (unsigned char)(ours[i] ^ padded[i]);
+    return differs == 0;
+}
+
+/* The mode to grant, or an error. */
+static int choose_mode(const struct rpm_server *server, const struct rpmi_shm_session *session,
+                       const struct rpmi_hello *hello)
+{
+    bool may = (server->flags & RPM_SERVER_NO_DIRECT) == 0 &&
+               (session->uid == geteuid() || session->uid == 0);
+
+    if (hello->mode == RPMI_MODE_RING)
+        return RPMI_MODE_RING;
+    if (hello->mode == RPMI_MODE_DIRECT)
+        return may ? RPMI_MODE_DIRECT
+                   : rpmi_fail(RPM_E_NOCAP, "the server does not lend its mapping to this client");
+    /* A domain that takes msync is reached by the engine only. */
+    return may && rpmi_media_by_cpu(&server->pool) ? RPMI_MODE_DIRECT : RPMI_MODE_RING;
+}
+
+static int judge_hello(const struct rpm_server *server, const void *bytes, size_t len,
+                       struct rpmi_hello *hello)
+{
+    int err = rpmi_hello_get(bytes, len, hello);
+
+    if (err != 0)
+        return err;
+    if (!same_secret(server->secret, hello->secret))
+        return rpmi_fail(RPM_E_DENIED,
+                         server->secret[0] == '\0'
+                             ? "the server takes no secret: leave out rpm_conn_opts.secret "
+                               "(--secret-file)"
+                             : "the secret is not the server's, or none was given: "
+                               "rpm_conn_opts.secret (--secret-file)");
+    return 0;
+}
+
+/* The ring is live, and its requests are carried out, once its client is attached. */
+static int attach(struct rpmi_shm_listener *listener, struct rpmi_shm_session *session,
+                  struct rpmi_accept *accepted)
+{
+    const struct rpmi_auth any_pool = { 0 };
+    int err = rpmi_session_enter(&listener->base, &session->base, &any_pool, accepted);
+
+    if (session->ring == NULL)
+        return err;
+    if (err != 0) {
+        rpmi_serve_ring_retire(session->ring);
+        session->ring = NULL;
+        return err;
+    }
+    RPM_ASSERT(session->base.client != 0);
+    RPM_ASSERT(__atomic_load_n(&session->ring->state, __ATOMIC_RELAXED) == RPMI_RING_FREE);
+    session->ring->client = session->base.client;
+    __atomic_store_n(&session->ring->state, RPMI_RING_LIVE, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static int grant(struct rpmi_shm_listener *listener, struct rpmi_shm_session *session,
+                 const struct rpmi_hello *hello, struct rpmi_accept *accepted, int fds[RPMI_FDS])
+{
+    struct rpm_server *server = listener->base.server;
+    int mode = choose_mode(server, session, hello);
+    int err = mode < 0 ? mode : 0;
+
+    RPM_ASSERT(session->ring == NULL);
+    if (err == 0 && mode == RPMI_MODE_RING)
+        err = rpmi_serve_ring_open(listener, hello, session->sock, &session->ring);
+    if (err == 0)
+        err = attach(listener, session, accepted);
+    if (err != 0)
+        return err;
+    RPM_ASSERT((mode == RPMI_MODE_RING) == (session->ring != NULL));
+    fds[RPMI_FD_LIVENESS] = server->liveness_fd;
+    accepted->mode = (uint32_t)mode;
+    if (mode == RPMI_MODE_RING) {
+        fds[RPMI_FD_RING] = session->ring->fd;
+        fds[RPMI_FD_NOTIFY] = session->ring->notify_fd;
+        accepted->depth = session->ring->ring.slots;
+        accepted->staging_bytes = session->ring->ring.staging_bytes;
+        accepted->facts.methods &= ~(1u << RPM_METHOD_STORE);
+    } else {
+        fds[RPMI_FD_POOL] = server->pool.fd;
+        fds[RPMI_FD_DRAM] = server->dram.fd;
+        accepted->facts.methods = 1u << RPM_METHOD_STORE;
+    }
+    return 0;
+}
+
+bool rpmi_shm_handshake(struct rpmi_shm_listener *listener, struct rpmi_shm_session *session,
+                        const void *bytes, size_t len)
+{
+    struct rpmi_accept accepted = { 0 };
+    struct rpmi_hello hello;
+    int fds[RPMI_FDS];
+    int err = judge_hello(listener->base.server, bytes, len, &hello);
+
+    RPM_ASSERT(session->base.client == 0);
+    if (err == 0)
+        err = grant(listener, session, &hello, &accepted, fds);
+    memset(hello.secret, 0, sizeof(hello.secret));
+    if (err != 0 && accepted.status == 0)
+        rpmi_session_refuse(&listener->base, err, &accepted);
+    if (send_accept(session->sock, &accepted, fds, err == 0 ? RPMI_FDS : 0) != 0 || err != 0)
+        return false;
+    RPM_ASSERT(session->base.client != 0 && session->base.keys == 0);
+    rpmi_admission_leave(&listener->admission, index_of(listener, session));
+    return true;
+}
+
+void rpmi_shm_drop(struct rpmi_shm_listener *listener, struct rpmi_shm_session *session)
+{
+    RPM_ASSERT(session->sock >= 0);
+    RPM_ASSERT(session->ring == NULL || session->ring->client == session->base.client);
+    rpmi_admission_leave(&listener->admission, index_of(listener, session));
+    if (session->ring != NULL)
+        rpmi_serve_ring_close(listener, session->ring);
+    rpmi_session_leave(&listener->base, &session->base);
+    (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_DEL, session->sock, NULL);
+    (void)shutdown(session->sock, SHUT_RDWR); /* the engine's duplicate may live a little longer */
+    (void)close(session->sock);
+    if (session->pidfd >= 0)
+        (void)close(session->pidfd);
+    RPM_ASSERT(session->base.client == 0); /* detached: no claim, no key, no lock is left */
+    session->sock = -1;
+    session->ring = NULL;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * requests.c: the engine's part of a pass over the rings: take the waiting requests of each, and
+ * after the drain answer them.
+ *
+ * Invariants
+ *   a request is copied out of shared memory before it is judged, and only the copy is used
+ *   an answer is stored after the drain (or msync) that it promises
+ *   a pass spends a bounded time on one ring: long requests are carried out in parts
+ *
+ * Tests: tests/unit/serve/shm/ring_test.cpp, tests/conform/transport_test.cpp
+ */
+#include "serve/shm/shm.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "serve/request.h"
+#include "transport/op.h"
+#include "transport/shm/membarrier.h"
+#include "transport/shm/sock.h"
+
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PASS_BYTES (1u << 20) /* of one ring in one pass: a fraction of a millisecond */
+
+/* The request in the shape that request.c takes. Head and body stay in shared memory: a client that
+ * overwrites them meanwhile spoils its own bytes only. */
+static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_slot *slot,
+                        uint32_t index, struct rpmi_op *op)
+{
+    bool fetches = slot->kind == RPMI_OP_READ;
+    bool atomic = slot->kind == RPMI_OP_CAS || slot->kind == RPMI_OP_FAA;
+    bool steps = slot->kind == RPMI_OP_STEPS;
+    uint64_t staged = fetches ? slot->len : atomic ? sizeof(uint64_t) : slot->body_bytes;
+
+    if (RPMI_UNLIKELY(!rpmi_in_bounds(slot->body, staged, ring->ring.staging_bytes)))
+        return RPM_E_RANGE;
+    /* The answer to a list lies elsewhere than the list. */
+    if (RPMI_UNLIKELY(steps && !rpmi_in_bounds(slot->offset, slot->len, ring->ring.staging_bytes)))
+        return RPM_E_RANGE;
+    op->kind = slot->kind;
+    op->flags = slot->flags;
+    op->head_bytes = slot->head_bytes;
+    op->key = slot->key;
+    op->offset = slot->offset;
+    op->len = slot->len;
+    op->head = slot->head_bytes > RPMI_SLOT_INLINE
+                   ? ring->ring.heads + (uint64_t)index * RPMI_LINE_BYTES
+                   : slot->head;
+    op->body = ring->ring.staging + slot->body;
+    op->body_bytes = slot->body_bytes;
+    op->into = ring->ring.staging + (steps ? slot->offset : slot->body);
+    memcpy(&op->expect, slot->head, sizeof(op->expect));
+    memcpy(&op->operand, slot->head + sizeof(op->expect), sizeof(op->operand));
+    return 0;
+}
+
+/* What is left of a request, at most @room bytes. */
+static inline struct rpmi_part next_part(const struct rpmi_serve_ring *ring,
+                                         const struct rpmi_slot *slot, uint64_t room)
+{
+    struct rpmi_part part = { .from = ring->carried, .len = slot->len - ring->carried };
+
+    RPM_ASSERT(ring->carried <= slot->len); /* of the copy that was judged */
+    if (RPMI_UNLIKELY(part.len > room))
+        part.len = room;
+    return part;
+}
+
+/* After a failed request the rest of its post fails too. 1: the request is not carried out to its
+ * end yet. */
+static int in_post(struct rpm_server *server, struct rpmi_serve_ring *ring,
+                   const struct rpmi_slot *slot, uint32_t index, uint64_t *room,
+                   struct rpmi_batch *batch)
+{
+    int status = ring->post_status;
+
+    if (RPMI_LIKELY(status == 0)) {
+        struct rpmi_part part = next_part(ring, slot, *room);
+        struct rpmi_op op;
+
+        status = op_of(ring, slot, index, &op);
+        if (RPMI_LIKELY(status == 0))
+            status = rpmi_request_do(server, ring->client, &op, &part, batch);
+        *room -= part.len;
+        if (RPMI_UNLIKELY(status == 0 && part.from + part.len < slot->len) &&
+            rpmi_request_in_parts(slot->kind)) {
+            RPM_ASSERT(part.len > 0); /* each pass gets further */
+            ring->carried += part.len;
+            ring->whole = *slot;
+            return 1;
+        }
+    }
+    ring->carried = 0;
+    ring->post_status = (slot->flags & RPMI_SLOT_LAST) != 0 ? 0 : status;
+    return status;
+}
+
+static inline bool slot_ready(const struct rpmi_serve_ring *ring)
+{
+    const struct rpmi_slot *slot = &ring->ring.slot[ring->next & (ring->ring.slots - 1)];
+
+    return __atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) == (uint32_t)(ring->next + 1);
+}
+
+static void fail_request(struct rpmi_serve_ring *ring, uint64_t request, int status)
+{
+    RPM_ASSERT(status < 0);
+    __atomic_store_n(&ring->ring.status[request & (ring->ring.slots - 1)], status,
+                     __ATOMIC_RELAXED);
+    ring->failures++;
+    __atomic_store_n(&ring->ring.head->failures, ring->failures, __ATOMIC_RELAXED);
+}
+
+static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
+                      struct rpmi_batch *batch)
+{
+    struct rpmi_take *take = &ring->take;
+    uint64_t room = PASS_BYTES; /* a head is never cut: the loop ends when less than one is left */
+
+    RPM_ASSERT(ring->client != 0);
+    RPM_ASSERT(take->n == 0); /* what the last pass took was answered */
+    take->first = ring->next;
+    take->n = 0;
+    take->durable = 0;
+    while (take->n < RPMI_PASS_OPS && room >= RPMI_LINE_BYTES && slot_ready(ring)) {
+        uint32_t index = (uint32_t)ring->next & (ring->ring.slots - 1);
+        struct rpmi_slot slot = ring->ring.slot[index];
+        int status;
+
+        /* Keeps the compiler from reading the shared original again instead of the copy. */
+        __asm__ volatile("" : "+m"(slot));
+        if (RPMI_UNLIKELY(ring->carried != 0))
+            slot = ring->whole; /* the copy that was judged when the request began */
+        status = in_post(server, ring, &slot, index, &room, batch);
+        if (RPMI_UNLIKELY(status > 0))
+            return;
+        if (RPMI_UNLIKELY(status != 0)) {
+            fail_request(ring, ring->next, status);
+            rpmi_count_own(&server->stats.rejected, 1);
+        } else if (rpmi_request_promises(slot.kind, slot.flags)) {
+            take->durable |= 1ull << take->n;
+        }
+        take->n++;
+        ring->next++;
+    }
+}
+
+/* One event for each time that the client asked: it takes the event in before it asks again. If the
+ * socket is full, an event is in it already. */
+static void wake(struct rpmi_serve_ring *ring, uint32_t waits)
+{
+    struct rpmi_ring_head *head = ring->ring.head;
+    unsigned char event[RPMI_EVENT_BYTES] = { 0 };
+
+    if (waits != RPMI_WAITS_EVENT)
+        (void)syscall(SYS_futex, (uint32_t *)(void *)&head->done, FUTEX_WAKE, 1, NULL, NULL, 0);
+    else if (__atomic_compare_exchange_n(&head->waits, &waits, RPMI_WAITS_NOT, false,
+                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        (void)!send(ring->sock, event, sizeof(event), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void answer(struct rpmi_serve_ring *ring, int msync_status)
+{
+    const struct rpmi_take *take = &ring->take;
+    struct rpmi_ring_head *head = ring->ring.head;
+    uint32_t waits;
+
+    RPM_ASSERT(take->first + take->n == ring->next);
+    if (RPMI_UNLIKELY(msync_status != 0))
+        for (uint32_t i = 0; i < take->n; i++)
+            if ((take->durable >> i & 1) != 0)
+                fail_request(ring, take->first + i, msync_status);
+    __atomic_store_n(&head->done, ring->next, __ATOMIC_RELEASE);
+    if (__atomic_load_n(&head->fences, __ATOMIC_RELAXED) != 0)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    else
+        __asm__ volatile("" ::: "memory");
+    waits = __atomic_load_n(&head->waits, __ATOMIC_RELAXED);
+    if (RPMI_UNLIKELY(waits != RPMI_WAITS_NOT))
+        wake(ring, waits);
+}
+
+bool rpmi_shm_ready(struct rpmi_listener *base)
+{
+    struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
+    uint32_t high = __atomic_load_n(&listener->rings_high, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 0; i < high; i++) {
+        const struct rpmi_serve_ring *ring = &listener->ring[i];
+        uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+
+        if (state == RPMI_RING_CLOSED || (state == RPMI_RING_LIVE && slot_ready(ring)))
+            return true;
+    }
+    return false;
+}
+
+bool rpmi_shm_may_spin(struct rpmi_listener *base, uint32_t cpu)
+{
+    struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
+    uint32_t high = __atomic_load_n(&listener->rings_high, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 0; i < high; i++) {
+        const struct rpmi_serve_ring *ring = &listener->ring[i];
+
+        if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == RPMI_RING_LIVE &&
+            __atomic_load_n(&ring->ring.head->cpu, __ATOMIC_RELAXED) != cpu)
+            return true;
+    }
+    return false;
+}
+
+/* The engine's store of engine_sleeps is ordered against every client's here; the engine looks for
+ * requests again afterwards. The client of a ring that begins after this look learns of the ring
+ * later, so it finds the engine asleep. */
+bool rpmi_shm_arm(struct rpmi_listener *base)
+{
+    struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
+
+    if (__atomic_load_n(&listener->rings_high, __ATOMIC_SEQ_CST) != 0)
+        (void)rpmi_membarrier_all();
+    return false;
+}
+
+void rpmi_shm_take(struct rpmi_listener *base, struct rpmi_batch *batch)
+{
+    struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
+    uint32_t high = __atomic_load_n(&listener->rings_high, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 0; i < high; i++) {
+        struct rpmi_serve_ring *ring = &listener->ring[i];
+        uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+
+        if (state == RPMI_RING_CLOSED)
+            rpmi_serve_ring_retire(ring);
+        else if (state == RPMI_RING_LIVE)
+            take_from(base->server, ring, batch);
+    }
+}
+
+/* A ring that began after the take has taken nothing; only the engine unmaps one that ended. */
+void rpmi_shm_answer(struct rpmi_listener *base, const struct rpmi_batch *batch)
+{
+    struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
+    uint32_t high = __atomic_load_n(&listener->rings_high, __ATOMIC_ACQUIRE);
+    uint64_t ops = 0;
+
+    RPM_ASSERT(high <= listener->rings);
+    for (uint32_t i = 0; i < high; i++) {
+        struct rpmi_serve_ring *ring = &listener->ring[i];
+
+        if (ring->take.n == 0)
+            continue;
+        ops += ring->take.n;
+        answer(ring, batch->msync_status);
+        ring->take.n = 0;
+    }
+    rpmi_count_own(&base->server->stats.ops, ops);
+}

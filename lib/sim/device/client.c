@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.c: client machines: opened, dialled, given ops, killed, closed.
+ *
+ * A client's memory is used again for a later one, never given back before the world ends: packets
+ * and events of the earlier one may still be on their way. They are told apart by the number of
+ * the dialling, which only grows.
+ *
+ * Invariants: client.h.
+ *
+ * Tests: tests/unit/sim/device/client_test.cpp
+ */
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "sim/device/world.h"
+
+/* Packets of the connection manager: one to dial, one to say that the client is gone. */
+#define PACKETS_ALL (RPMI_SIM_PACKETS + 2u)
+#define GONE_AFTER_NS 200000u /* a server notices a dead client by then; a coarse choice */
+#define GONE_SOON_NS 2000u    /* when its kernel still says so: every other time */
+
+/* Events one client can have pending: each packet and its duplicate, acknowledgements, answers,
+ * and one of each other kind for each queue pair, old timers included. */
+uint32_t rpmi_client_events(const struct rpmi_sim_client *client)
+{
+    return 2 * PACKETS_ALL + RPMI_SIM_ACKS + client->room + 16 * RPMI_SIM_QPS;
+}
+
+bool rpmi_kind_answers(uint32_t kind)
+{
+    return kind != RPMI_SIM_WRITE && kind != RPMI_SIM_PROBE;
+}
+
+struct rpmi_packet *rpmi_packet_take(struct rpmi_sim_client *client)
+{
+    struct rpmi_packet *packet = client->spare;
+
+    if (packet == NULL)
+        return NULL;
+    client->spare = packet->next;
+    client->packets++;
+    packet->next = NULL;
+    packet->refs = 1;
+    return packet;
+}
+
+void rpmi_packet_drop(struct rpmi_packet *packet)
+{
+    struct rpmi_sim_client *client = packet->client;
+
+    RPM_ASSERT(packet->refs > 0);
+    if (--packet->refs > 0)
+        return;
+    RPM_ASSERT(packet->next == NULL && client->packets > 0);
+    packet->next = client->spare;
+    client->spare = packet;
+    client->packets--;
+    rpmi_requester_kick(client);
+}
+
+static void packets_prepare(struct rpmi_sim_client *client)
+{
+    for (uint32_t i = 0; i < PACKETS_ALL; i++) {
+        client->packet[i].client = client;
+        if (i < RPMI_SIM_PACKETS) {
+            client->packet[i].next = client->spare;
+            client->spare = &client->packet[i];
+        }
+    }
+}
+
+void rpmi_client_destroy(struct rpmi_sim_client *client)
+{
+    if (client == NULL)
+        return;
+    rpmi_free(client->packet);
+    rpmi_free(client->slot);
+    rpmi_free(client);
+}
+
+static struct rpmi_sim_client *client_make(void)
+{
+    struct rpmi_sim_client *client = rpmi_alloc(sizeof(*client), 64);
+
+    if (client == NULL)
+        return NULL;
+    client->packet = rpmi_alloc(PACKETS_ALL * sizeof(*client->packet), 64);
+    if (client->packet == NULL) {
+        rpmi_client_destroy(client);
+        return NULL;
+    }
+    packets_prepare(client);
+    return client;
+}
+
+/* One that was closed and of which nothing is left anywhere. */
+static struct rpmi_sim_client *client_reuse(struct rpmi_world *world)
+{
+    for (uint32_t i = 0; i < world->clients; i++) {
+        struct rpmi_sim_client *client = world->client[i];
+
+        if (client->state == RPMI_CLIENT_LEFT && !client->attached && client->packets == 0 &&
+            !client->packet[RPMI_SIM_PACKETS].listed &&
+            !client->packet[RPMI_SIM_PACKETS + 1].listed)
+            client->state = RPMI_CLIENT_FREE;
+        if (client->state == RPMI_CLIENT_FREE)
+            return client;
+    }
+    return NULL;
+}
+
+static int slots_reserve(struct rpmi_sim_client *client, uint32_t depth)
+{
+    struct rpmi_sim_slot *slot;
+    uint32_t room = depth + 1; /* one more for a control message */
+
+    if (room <= client->room)
+        return 0;
+    slot = rpmi_alloc(room * sizeof(*slot), 64);
+    if (slot == NULL)
+        return RPM_E_NOMEM;
+    rpmi_free(client->slot);
+    client->slot = slot;
+    client->room = room;
+    return 0;
+}
+
+int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
+                     struct rpmi_sim_client **out)
+{
+    struct rpmi_sim_client *client = client_reuse(world);
+    bool fresh = client == NULL;
+
+    RPM_ASSERT(server < world->servers && depth > 0 && depth <= RPMI_DEPTH_MAX);
+    if (fresh) {
+        if (world->clients == RPMI_SIM_CLIENTS_MAX)
+            return rpmi_fail(RPM_E_LIMIT, "sim: the world has %u clients, the maximum: close one",
+                             RPMI_SIM_CLIENTS_MAX);
+        client = client_make();
+        if (client == NULL)
+            return RPM_E_NOMEM;
+    }
+    if (slots_reserve(client, depth) != 0) {
+        if (fresh)
+            rpmi_client_destroy(client);
+        return RPM_E_NOMEM;
+    }
+    if (fresh) {
+        client->index = (uint16_t)world->clients;
+        world->client[world->clients++] = client;
+    }
+    client->world = world;
+    client->machine = &world->machine[server];
+    client->state = RPMI_CLIENT_OPEN;
+    client->dead = false;
+    client->kill_at = 0;
+    client->connected = false;
+    client->lost = RPM_E_LOST; /* until dialled */
+    client->depth = depth;
+    client->head = client->tail;
+    *out = client;
+    return 0;
+}
+
+static void send_to_manager(struct rpmi_sim_client *client, uint32_t kind, uint64_t in_ns)
+{
+    rpmi_world_push(client->world, RPMI_EV_DIAL, client->index, client->gen, in_ns, kind);
+}
+
+int rpmi_client_dial(struct rpmi_sim_client *client)
+{
+    struct rpmi_world *world = client->world;
+
+    RPM_ASSERT(client->state == RPMI_CLIENT_OPEN && !client->dead);
+    if (rpmi_world_reserve(world) != 0)
+        return RPM_E_NOMEM;
+    client->gen++;
+    client->head = client->tail;
+    client->connected = false;
+    client->lost = RPM_E_LOST;
+    client->sending = false;
+    client->acks = 0;
+    memset(client->requester, 0, sizeof(client->requester));
+    for (uint32_t qp = 0; qp < RPMI_SIM_QPS; qp++)
+        client->requester[qp].send_op = client->tail;
+    client->dialling = true;
+    client->refused = 0;
+    send_to_manager(client, RPMI_SIM_DIAL, world->preset.ns.post + world->preset.ns.network);
+    return 0;
+}
+
+static uint64_t packets_for(const struct rpmi_ask *ask)
+{
+    bool carries = ask->kind == RPMI_SIM_WRITE || ask->kind == RPMI_SIM_WRITE_IMM ||
+                   ask->kind == RPMI_SIM_COPY || ask->kind == RPMI_SIM_STEPS;
+
+    if (!carries || ask->len == 0)
+        return 1;
+    return (ask->len + RPMI_SIM_MTU_BYTES - 1) / RPMI_SIM_MTU_BYTES;
+}
+
+void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_ask *ask)
+{
+    struct rpmi_sim_slot *slot = &client->slot[client->tail % client->room];
+    uint8_t qp = (ask->flags & RPMI_SIM_OTHER_QP) != 0 ? 1 : 0;
+    struct rpmi_requester *requester = &client->requester[qp];
+
+    RPM_ASSERT(client->lost == 0 && client->tail - client->head < client->room);
+    RPM_ASSERT(ask->head_bytes <= sizeof(slot->head));
+    RPM_ASSERT(ask->head_bytes + ask->body_bytes <= ask->len || ask->kind == RPMI_SIM_CALL);
+    slot->ask = *ask;
+    if (ask->head_bytes > 0)
+        memcpy(slot->head, ask->head, ask->head_bytes);
+    slot->ask.head = NULL;
+    slot->qp = qp;
+    slot->psn = requester->next;
+    slot->packets = packets_for(ask);
+    slot->done = false;
+    slot->status = 0;
+    slot->answer = 0;
+    requester->next += slot->packets;
+    client->tail++;
+    rpmi_requester_kick(client);
+}
+
+static bool quiet(const struct rpmi_sim_slot *slot)
+{
+    if (!slot->done || (slot->ask.flags & RPMI_SIM_SILENT) != 0)
+        return slot->done;
+    return slot->status == 0 && (slot->ask.flags & RPMI_SIM_SIGNALED) == 0;
+}
+
+static void pass_over_quiet(struct rpmi_sim_client *client)
+{
+    while (client->head < client->tail && quiet(&client->slot[client->head % client->room]))
+        client->head++;
+}
+
+bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status)
+{
+    const struct rpmi_sim_slot *slot;
+
+    pass_over_quiet(client);
+    if (client->head == client->tail)
+        return false;
+    slot = &client->slot[client->head % client->room];
+    if (!slot->done)
+        return false;
+    *id = slot->ask.id;
+    *status = slot->status;
+    client->head++;
+    pass_over_quiet(client);
+    return true;
+}
+
+bool rpmi_client_ready(struct rpmi_sim_client *client)
+{
+    pass_over_quiet(client);
+    if (client->head == client->tail)
+        return client->lost != 0;
+    return client->slot[client->head % client->room].done;
+}
+
+struct rpmi_sim_slot *rpmi_client_waits(struct rpmi_sim_client *client, uint32_t gen, uint64_t op)
+{
+    struct rpmi_sim_slot *slot;
+
+    if (gen != client->gen || client->state != RPMI_CLIENT_OPEN || op < client->head ||
+        op >= client->tail)
+        return NULL;
+    slot = &client->slot[op % client->room];
+    return slot->done ? NULL : slot;
+}
+
+void rpmi_client_lose(struct rpmi_sim_client *client, int why)
+{
+    RPM_ASSERT(why < 0);
+    if (client->lost == 0)
+        client->lost = why;
+    for (uint64_t op = client->head; op < client->tail; op++) {
+        struct rpmi_sim_slot *slot = &client->slot[op % client->room];
+
+        if (!slot->done) {
+            slot->done = true;
+            slot->status = RPM_E_LOST;
+        }
+    }
+}
+
+static void leave(struct rpmi_sim_client *client, uint64_t in_ns)
+{
+    rpmi_client_lose(client, RPM_E_LOST);
+    client->connected = false;
+    client->dialling = false;
+    if (client->attached && client->boot == client->machine->boot && client->machine->serving)
+        send_to_manager(client, RPMI_SIM_GONE, in_ns);
+    else
+        client->attached = false;
+}
+
+/* Until the server notices a death, what the dead client had sent goes on landing. */
+static uint64_t notice_ns(struct rpmi_world *world)
+{
+    bool soon = rpmi_rng_below(&world->rng, 2) == 0;
+
+    return rpmi_rng_below(&world->rng, soon ? GONE_SOON_NS : GONE_AFTER_NS);
+}
+
+void rpmi_client_kill(struct rpmi_sim_client *client)
+{
+    client->kill_at = 0;
+    if (client->dead)
+        return;
+    client->dead = true;
+    leave(client, notice_ns(client->world));
+}
+
+void rpmi_client_close(struct rpmi_sim_client *client)
+{
+    const struct rpmi_delays *ns = &client->world->preset.ns;
+
+    RPM_ASSERT(client->state == RPMI_CLIENT_OPEN);
+    client->kill_at = 0;
+    if (!client->dead)
+        leave(client, ns->post + ns->network);
+    client->state = RPMI_CLIENT_LEFT;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cpu.h: the core of a server machine that serves messages, and memory as it sees it. Each store,
+ * write-back and fence is an event of its own: the power may go, and the NIC goes on, in between.
+ *
+ * The core runs real code (the service) and lets the world move on from inside it; that nests once
+ * for each machine and no deeper. After a cut what the code still stores has no effect.
+ *
+ * Tests: tests/unit/sim/device/cpu_test.cpp
+ */
+#ifndef RPMI_SIM_DEVICE_CPU_H
+#define RPMI_SIM_DEVICE_CPU_H
+
+#include "sim/device/media.h"
+#include "sim/device/packet.h"
+#include "wire/steps.h"
+
+#define RPMI_SIM_STREAM_LINES 12u /* write-combining buffers of a core */
+
+struct rpmi_sim_stream {
+    uint64_t offset; /* in the pool */
+    uint32_t bytes;
+    unsigned char data[RPMI_LINE_BYTES];
+};
+
+struct rpmi_sim_cpu {
+    struct rpmi_packets inbox;
+    bool busy;
+    bool armed; /* an event is pending */
+    uint32_t streams;
+    struct rpmi_sim_stream stream[RPMI_SIM_STREAM_LINES]; /* stored, not yet out of the buffers */
+    unsigned char answer[RPMI_STEPS_BYTES]; /* to the list that is being carried out */
+    struct rpmi_step steps[RPMI_STEPS_MAX];
+
+    /* For tests, NULL otherwise: between two steps of this core, what users' code on other machines
+     * does meanwhile. It may not wait for this core for long: that one waits for it to return. */
+    void (*meanwhile)(void *context);
+    void *context;
+};
+
+struct rpmi_machine;
+
+/* For code that runs on this core between the two: messages wait, time passes inside. */
+void rpmi_cpu_enter(struct rpmi_machine *machine);
+void rpmi_cpu_leave(struct rpmi_machine *machine);
+
+void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                   void *to, uint64_t len);
+void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                    const void *from, uint64_t len);
+
+/* Write back what was visible of the range, and fence. 0, or RPM_E_IO: the power went. */
+int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                     uint64_t len);
+uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                      uint64_t expect, uint64_t desired);
+
+/* Non-temporal stores into the pool; visible and durable once they leave the core's buffers. */
+void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from, uint64_t len);
+
+/* All buffers are empty. False when the power went. */
+bool rpmi_cpu_fence(struct rpmi_machine *machine);
+
+/* steps.c: carry out the list of steps whose last packet this is. 0 and the answer in the core's
+ * own memory, or why not; RPM_E_IO: the power went. */
+int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet);
+
+/* A message for this core. Takes over the packet's reference. */
+void rpmi_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet);
+
+/* Event: take up the next message. */
+bool rpmi_cpu_serve(struct rpmi_machine *machine);
+
+/* The process dies, the core does not: its buffers drain, its messages are forgotten. */
+void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain);
+
+#endif

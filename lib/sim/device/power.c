@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * power.c: which bytes outlive a power cut.
+ *
+ * What is not in the persistence domain is of two kinds: dirty lines, whose older contents may
+ * have been written back at any time without a trace; and bytes still under way from the
+ * NIC or in the core's buffers. The latter are first entered as the newest contents of their lines;
+ * then each unit of the media (a line; a sector) gets, by chance, what it held at some moment.
+ *
+ * Invariants
+ *   what was in the persistence domain is never changed by a cut
+ *   DROP keeps exactly that; NONE keeps everything that had reached the machine
+ *   TEAR mixes aligned 8-byte words of two moments; REORDER keeps units whole
+ *
+ * Tests: tests/unit/sim/device/power_test.cpp, legal_test.cpp
+ */
+#include "sim/device/power.h"
+
+#include "base/bytes.h"
+#include "sim/device/world.h"
+
+#define WORD_BYTES 8u  /* the only unit that is atomic against power loss */
+#define DRAM_JUNK 0xdb /* what memory holds when the power comes back */
+
+static void arrive(struct rpmi_machine *machine, uint32_t place, const struct rpmi_piece *piece)
+{
+    if (place == RPMI_PLACE_POOL)
+        rpmi_cache_write(&machine->media.cache, piece->offset, piece->from, piece->bytes,
+                         &machine->world->rng);
+}
+
+static void arrive_pcie(struct rpmi_machine *machine)
+{
+    struct rpmi_pcie *pcie = &machine->pcie;
+
+    for (uint64_t i = pcie->head; i < pcie->tail; i++) {
+        const struct rpmi_tlp *tlp = &pcie->slot[i % RPMI_SIM_PCIE_SLOTS];
+
+        for (uint32_t line = 0; line < RPMI_SIM_TLP_LINES; line++) {
+            struct rpmi_piece piece;
+
+            if (tlp->kind != RPMI_TLP_WRITE || (tlp->left & 1u << line) == 0)
+                continue;
+            piece = rpmi_tlp_piece(tlp, line);
+            arrive(machine, tlp->place, &piece);
+        }
+    }
+}
+
+static void arrive_packet(struct rpmi_machine *machine, const struct rpmi_packet *packet,
+                          uint32_t from)
+{
+    struct rpmi_spot spot;
+
+    if (rpmi_packet_access(packet, &spot) != 0)
+        return;
+    while (from < packet->bytes) {
+        struct rpmi_piece piece = { .offset = spot.offset + from, .from = packet->data + from };
+
+        piece.bytes = rpmi_line_part(piece.offset, packet->bytes - from);
+        arrive(machine, spot.place, &piece);
+        from += piece.bytes;
+    }
+}
+
+static void arrive_received(struct rpmi_machine *machine)
+{
+    struct rpmi_world *world = machine->world;
+
+    for (uint32_t i = 0; i < world->clients * RPMI_SIM_QPS; i++) {
+        struct rpmi_sim_client *client = world->client[i / RPMI_SIM_QPS];
+        const struct rpmi_responder *responder = &client->responder[i % RPMI_SIM_QPS];
+        uint32_t from = responder->cut;
+
+        if (client->machine != machine || !responder->alive)
+            continue;
+        for (struct rpmi_packet *packet = responder->received.head; packet != NULL;
+             packet = packet->next) {
+            if (packet->kind == RPMI_SIM_WRITE || packet->kind == RPMI_SIM_WRITE_IMM)
+                arrive_packet(machine, packet, from);
+            from = 0;
+        }
+    }
+}
+
+static void arrive_streams(struct rpmi_machine *machine)
+{
+    for (uint32_t i = 0; i < machine->cpu.streams; i++) {
+        const struct rpmi_sim_stream *stream = &machine->cpu.stream[i];
+        struct rpmi_piece piece = { stream->offset, stream->data, stream->bytes };
+
+        arrive(machine, RPMI_PLACE_POOL, &piece);
+    }
+}
+
+/* How likely a cut lets things through, in eighths: some cuts lose nearly all, some nearly none. */
+struct luck {
+    struct rpmi_rng *rng;
+    uint64_t eighths;
+};
+
+/* A moment in the life of some dirty line of the unit. */
+static uint64_t moment(const struct rpmi_cache *cache, uint32_t line, const struct luck *luck)
+{
+    uint32_t choices = rpmi_cache_choices(cache, line);
+    bool lucky = rpmi_rng_below(luck->rng, 8) < luck->eighths;
+    uint64_t until;
+
+    if (choices > 2 && rpmi_rng_below(luck->rng, 3) == 0) {
+        rpmi_cache_choice(cache, line, (uint32_t)rpmi_rng_below(luck->rng, choices), &until);
+        return until - 1;
+    }
+    return lucky ? UINT64_MAX - 1 : 0;
+}
+
+static void settle_torn(struct rpmi_cache *cache, uint32_t line, const struct luck *luck)
+{
+    const unsigned char *one = rpmi_cache_as_of(cache, line, moment(cache, line, luck));
+    const unsigned char *two = rpmi_cache_as_of(cache, line, moment(cache, line, luck));
+    unsigned char torn[RPMI_LINE_BYTES];
+    uint64_t words = rpmi_rng_next(luck->rng);
+
+    for (uint32_t at = 0; at < RPMI_LINE_BYTES; at += WORD_BYTES, words >>= 1)
+        memcpy(torn + at, ((words & 1) != 0 ? one : two) + at, WORD_BYTES);
+    rpmi_cache_settle(cache, line, torn);
+}
+
+static void settle_unit(struct rpmi_cache *cache, uint32_t line, const struct luck *luck)
+{
+    uint32_t first = line & ~(cache->unit_lines - 1);
+    uint64_t stamp = moment(cache, line, luck);
+
+    for (uint32_t i = first; i < first + cache->unit_lines && i < cache->lines; i++)
+        if (cache->oldest[i] != 0)
+            rpmi_cache_settle(cache, i, rpmi_cache_as_of(cache, i, stamp));
+}
+
+static void settle(struct rpmi_machine *machine, enum rpmi_cut cut)
+{
+    struct rpmi_cache *cache = &machine->media.cache;
+    struct luck luck = { &machine->world->rng, 0 };
+
+    luck.eighths = 1 + rpmi_rng_below(luck.rng, 7);
+    while (cache->dirty_count > 0) {
+        uint32_t line = cache->dirty[0];
+
+        if (cut == RPMI_CUT_NONE)
+            rpmi_cache_back(cache, line, UINT64_MAX);
+        else if (cut == RPMI_CUT_DROP)
+            rpmi_cache_settle(cache, line, rpmi_cache_as_of(cache, line, 0));
+        else if (cut == RPMI_CUT_TEAR)
+            settle_torn(cache, line, &luck);
+        else
+            settle_unit(cache, line, &luck);
+    }
+}
+
+/* The server process is gone, and with it queue pairs, messages and transactions. */
+static void stop_serving(struct rpmi_machine *machine)
+{
+    struct rpmi_world *world = machine->world;
+
+    machine->serving = false;
+    for (uint32_t i = 0; i < world->clients; i++) {
+        struct rpmi_sim_client *client = world->client[i];
+
+        if (client->machine != machine)
+            continue;
+        client->attached = false;
+        for (uint32_t qp = 0; qp < RPMI_SIM_QPS; qp++)
+            rpmi_nic_reset(client, qp);
+    }
+}
+
+void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut)
+{
+    RPM_ASSERT(cut <= RPMI_CUT_KILL);
+    machine->cut_at = 0;
+    if (cut == RPMI_CUT_KILL) {
+        rpmi_power_kill(machine);
+        return;
+    }
+    if (!machine->powered)
+        return;
+    if (cut != RPMI_CUT_DROP) {
+        arrive_pcie(machine);
+        arrive_received(machine);
+        arrive_streams(machine);
+    }
+    settle(machine, cut);
+    stop_serving(machine);
+    rpmi_pcie_drop(machine);
+    rpmi_cpu_drop(machine, false);
+    machine->powered = false;
+    machine->running = false;
+}
+
+void rpmi_power_kill(struct rpmi_machine *machine)
+{
+    if (!machine->running)
+        return;
+    stop_serving(machine);
+    rpmi_cpu_drop(machine, true);
+    machine->running = false;
+}
+
+void rpmi_power_on(struct rpmi_machine *machine)
+{
+    RPM_ASSERT(!machine->serving);
+    machine->powered = true;
+    machine->running = true;
+    machine->boot++;
+    if (machine->media.dram_bytes > 0)
+        memset(machine->media.dram, DRAM_JUNK, machine->media.dram_bytes);
+}
+
+void rpmi_power_serve(struct rpmi_machine *machine)
+{
+    RPM_ASSERT(machine->running && !machine->serving);
+    machine->serving = true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * power.h: what is left of a machine when its power goes, or only its server process.
+ *
+ * Tests: tests/unit/sim/device/power_test.cpp, legal_test.cpp
+ */
+#ifndef RPMI_SIM_DEVICE_POWER_H
+#define RPMI_SIM_DEVICE_POWER_H
+
+#include <stdint.h>
+
+struct rpmi_machine;
+
+/* Numbers of enum rpm_cut in <librpm/sim.h>. */
+enum rpmi_cut {
+    RPMI_CUT_NONE = 0,
+    RPMI_CUT_DROP = 1,
+    RPMI_CUT_TEAR = 2,
+    RPMI_CUT_REORDER = 3,
+    RPMI_CUT_KILL = 4 /* the process only */
+};
+
+void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut);
+void rpmi_power_kill(struct rpmi_machine *machine);
+
+/* Power is back and a server process starts. The caller then runs its service and, when that
+ * worked, says so. */
+void rpmi_power_on(struct rpmi_machine *machine);
+void rpmi_power_serve(struct rpmi_machine *machine);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * serve.c: messages, one after another, on the server CPU: flush a range, copy a payload, run the
+ * service, welcome and bury clients.
+ *
+ * Invariants
+ *   an answer leaves only when what it says is done; after a power cut none leaves
+ *   a reply of the service leaves only when no PCIe write from before is still under way: then a
+ *   key that was revoked writes nothing any more, as after a real revocation
+ *   a client is detached, which frees its locks, only when nothing of it can land any more
+ *
+ * Tests: tests/unit/sim/device/cpu_test.cpp, order_test.cpp
+ */
+#include "base/bytes.h"
+#include "base/canary.h"
+#include "sim/device/world.h"
+
+static void arm(struct rpmi_machine *machine)
+{
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
+
+    if (cpu->busy || cpu->armed || cpu->inbox.head == NULL)
+        return;
+    cpu->armed = true;
+    rpmi_world_push(machine->world, RPMI_EV_CPU, machine->index, 0, machine->world->preset.ns.wake,
+                    0);
+}
+
+void rpmi_cpu_enter(struct rpmi_machine *machine)
+{
+    RPM_ASSERT(!machine->cpu.busy);
+    machine->cpu.busy = true;
+}
+
+void rpmi_cpu_leave(struct rpmi_machine *machine)
+{
+    RPM_ASSERT(machine->cpu.busy);
+    machine->cpu.busy = false;
+    arm(machine);
+}
+
+void rpmi_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet)
+{
+    rpmi_packets_put(&machine->cpu.inbox, packet);
+    arm(machine);
+}
+
+/* Every transaction queued by now has landed. False when the power went. */
+static bool wait_for_pcie(struct rpmi_machine *machine)
+{
+    uint64_t mark = machine->pcie.tail;
+
+    while (machine->running && machine->pcie.head < mark) {
+        bool more = rpmi_world_step(machine->world);
+
+        RPM_ASSERT(more);
+    }
+    return machine->running;
+}
+
+static void forget(struct rpmi_sim_client *client)
+{
+    struct rpmi_machine *machine = client->machine;
+    const struct rpmi_host *host = &machine->world->opts.host;
+
+    if (!client->attached)
+        return;
+    client->attached = false;
+    for (uint32_t qp = 0; qp < RPMI_SIM_QPS; qp++)
+        rpmi_nic_reset(client, qp);
+    /* The core's own buffers may hold the first packets of a COPY whose last one never came. */
+    if (!RPMI_CANARY(EARLY_DETACH) && (!wait_for_pcie(machine) || !rpmi_cpu_fence(machine)))
+        return;
+    host->detach(host->context, machine->index, client->id);
+}
+
+static void welcome(struct rpmi_sim_client *client)
+{
+    struct rpmi_machine *machine = client->machine;
+    const struct rpmi_host *host = &machine->world->opts.host;
+    uint32_t gen = client->gen;
+    int err;
+
+    if (!client->dialling)
+        return;
+    forget(client);
+    if (!machine->running)
+        return;
+    err = host->attach(host->context, machine->index, &client->id, &client->epoch);
+    if (!machine->running)
+        return;
+    RPM_ASSERT(err <= 0 && err > -256);
+    if (err == 0) {
+        client->attached = true;
+        client->boot = machine->boot;
+        for (uint32_t qp = 0; qp < RPMI_SIM_QPS; qp++)
+            rpmi_nic_ready(client, qp, gen);
+    }
+    rpmi_world_push(machine->world, RPMI_EV_WELCOME, client->index, gen,
+                    machine->world->preset.ns.network, (uint64_t)(-err));
+}
+
+static void answer(const struct rpmi_packet *packet, int status)
+{
+    if (!packet->client->machine->running)
+        return;
+    if (status != 0)
+        packet->client->responder[packet->qp].broken = true;
+    rpmi_send_answer(packet->client, packet->gen, packet->op, status);
+}
+
+static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *packet)
+{
+    struct rpmi_spot spot;
+    int err = rpmi_packet_access(packet, &spot);
+
+    spot.offset -= packet->offset - packet->op_offset;
+    if (err == 0 && (packet->kind == RPMI_SIM_PERSIST || (packet->flags & RPMI_SIM_DURABLE) != 0))
+        err = rpmi_cpu_persist(machine, spot.place, spot.offset, packet->op_len);
+    answer(packet, err);
+}
+
+/* Only under ADR has a payload to leave the caches, and CACHED asks for stores and write-backs. */
+static bool is_streamed(const struct rpmi_machine *machine, const struct rpmi_packet *packet,
+                        enum rpmi_sim_place place)
+{
+    return machine->world->preset.domain == RPM_DOMAIN_ADR && place == RPMI_PLACE_POOL &&
+           (packet->flags & RPMI_SIM_DURABLE) != 0 && (packet->flags & RPMI_SIM_CACHED) == 0;
+}
+
+/* Copy one packet's payload; after the last one the whole range is brought to its level. */
+static void copy_payload(struct rpmi_machine *machine, const struct rpmi_packet *packet)
+{
+    struct rpmi_spot spot;
+    bool streamed;
+    int err = rpmi_packet_access(packet, &spot);
+
+    if (err != 0) {
+        answer(packet, err);
+        return;
+    }
+    streamed = is_streamed(machine, packet, spot.place);
+    if (streamed)
+        rpmi_cpu_stream(machine, spot.offset, packet->data, packet->bytes);
+    else
+        rpmi_cpu_store(machine, spot.place, spot.offset, packet->data, packet->bytes);
+    if (!packet->last)
+        return;
+    spot.offset -= packet->offset - packet->op_offset;
+    if (streamed)
+        err = rpmi_cpu_fence(machine) ? 0 : RPM_E_IO;
+    else if ((packet->flags & RPMI_SIM_DURABLE) != 0)
+        err = rpmi_cpu_persist(machine, spot.place, spot.offset, packet->op_len);
+    answer(packet, err);
+}
+
+static void run_service(struct rpmi_machine *machine, const struct rpmi_packet *packet)
+{
+    const struct rpmi_host *host = &machine->world->opts.host;
+    struct rpmi_sim_client *client = packet->client;
+    unsigned char reply[RPMI_REPLY_BYTES];
+    struct rpmi_sim_slot *slot;
+
+    host->call(host->context, machine->index, client->id, packet->data, reply);
+    if (!rpmi_cpu_fence(machine) || !wait_for_pcie(machine))
+        return;
+    slot = rpmi_client_waits(client, packet->gen, packet->op);
+    if (slot != NULL)
+        memcpy(slot->ask.into, reply, sizeof(reply));
+    answer(packet, 0);
+}
+
+/* The list comes in packets; what it brings back is the client's when the answer is. */
+static void carry_out_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
+{
+    struct rpmi_sim_client *client = packet->client;
+    uint64_t from = packet->offset - packet->op_offset;
+    struct rpmi_sim_slot *slot;
+    int err;
+
+    RPM_ASSERT(rpmi_in_bounds(from, packet->bytes, sizeof(client->list)));
+    memcpy(client->list + from, packet->data, packet->bytes);
+    if (!packet->last)
+        return;
+    err = rpmi_cpu_steps(machine, packet);
+    slot = rpmi_client_waits(client, packet->gen, packet->op);
+    if (err == 0 && slot != NULL && machine->running)
+        memcpy(slot->ask.into, machine->cpu.answer, packet->operand);
+    answer(packet, err);
+}
+
+static void serve(struct rpmi_machine *machine, struct rpmi_packet *packet)
+{
+    struct rpmi_sim_client *client = packet->client;
+
+    if (packet->kind == RPMI_SIM_DIAL || packet->kind == RPMI_SIM_GONE) {
+        packet->listed = false;
+        if (packet->kind == RPMI_SIM_DIAL)
+            welcome(client);
+        else
+            forget(client);
+        return;
+    }
+    if (!client->attached || client->responder[packet->qp].gen != packet->gen ||
+        client->responder[packet->qp].broken)
+        return;
+    if (packet->kind == RPMI_SIM_COPY)
+        copy_payload(machine, packet);
+    else if (packet->kind == RPMI_SIM_CALL)
+        run_service(machine, packet);
+    else if (packet->kind == RPMI_SIM_STEPS)
+        carry_out_steps(machine, packet);
+    else
+        flush_range(machine, packet);
+}
+
+bool rpmi_cpu_serve(struct rpmi_machine *machine)
+{
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
+    struct rpmi_packet *packet;
+    bool manager;
+
+    cpu->armed = false;
+    if (cpu->busy || !machine->serving)
+        return false;
+    packet = rpmi_packets_take(&cpu->inbox);
+    if (packet == NULL)
+        return false;
+    manager = packet->kind == RPMI_SIM_DIAL || packet->kind == RPMI_SIM_GONE;
+    rpmi_cpu_enter(machine);
+    serve(machine, packet);
+    if (!manager)
+        rpmi_packet_drop(packet);
+    rpmi_cpu_leave(machine);
+    return true;
+}
+
+void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain)
+{
+    struct rpmi_sim_cpu *cpu = &machine->cpu;
+    struct rpmi_packet *packet;
+
+    while ((packet = rpmi_packets_take(&cpu->inbox)) != NULL) {
+        packet->listed = false;
+        if (packet->kind != RPMI_SIM_DIAL && packet->kind != RPMI_SIM_GONE)
+            rpmi_packet_drop(packet);
+    }
+    for (uint32_t i = 0; drain && i < cpu->streams; i++) {
+        const struct rpmi_sim_stream *stream = &cpu->stream[i];
+        struct rpmi_piece piece = { stream->offset, stream->data, stream->bytes };
+
+        rpmi_machine_land(machine, RPMI_PLACE_POOL, &piece, RPMI_BY_STREAM);
+    }
+    cpu->streams = 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * steps.c: a list of steps on the server CPU. Each store is an event of its own: the power may go,
+ * and the NIC goes on, in between.
+ *
+ * Invariants
+ *   every step is judged before the first one is carried out; no message is served meanwhile, so
+ *   that no key is taken away in the middle
+ *   what was written is visible before an atomic step, or a write to DRAM, behind it is, and
+ *   durable, where that is asked for, before the answer leaves
+ *
+ * Tests: tests/unit/sim/device/steps_test.cpp, tests/crash/record_test.cpp
+ */
+#include "base/bytes.h"
+#include "base/canary.h"
+#include "sim/device/world.h"
+
+struct sim_walk {
+    struct rpmi_machine *machine;
+    const struct rpmi_packet *packet;
+};
+
+static bool is_durable(const struct sim_walk *walk, const struct rpmi_step *step)
+{
+    return (step->flags & walk->packet->flags & RPMI_SIM_DURABLE) != 0;
+}
+
+static int locate(const struct sim_walk *walk, const struct rpmi_step *step, struct rpmi_spot *spot)
+{
+    static const uint32_t kinds[] = {
+        [RPMI_STEP_READ] = RPMI_SIM_READ,
+        [RPMI_STEP_WRITE] = RPMI_SIM_COPY,
+        [RPMI_STEP_CAS] = RPMI_SIM_CAS,
+        [RPMI_STEP_FAA] = RPMI_SIM_FAA,
+    };
+    struct rpmi_wanted wanted = {
+        .key = step->key,
+        .rights = rpmi_kind_rights(kinds[step->kind]),
+        .offset = step->offset,
+        .len = step->len,
+    };
+
+    return rpmi_machine_access(walk->packet->client, &wanted, spot);
+}
+
+static int may(void *context, const struct rpmi_step *step)
+{
+    struct rpmi_spot spot;
+
+    return locate(context, step, &spot);
+}
+
+static bool is_streamed(const struct sim_walk *walk, const struct rpmi_step *step,
+                        const struct rpmi_spot *spot)
+{
+    return walk->machine->world->preset.domain == RPM_DOMAIN_ADR &&
+           spot->place == RPMI_PLACE_POOL && is_durable(walk, step) &&
+           (step->flags & RPMI_STEP_CACHED) == 0;
+}
+
+static uint64_t add(struct rpmi_machine *machine, const struct rpmi_spot *spot, uint64_t operand)
+{
+    unsigned char bytes[sizeof(uint64_t)];
+    uint64_t found;
+    uint64_t was;
+
+    rpmi_cpu_load(machine, spot->place, spot->offset, bytes, sizeof(bytes));
+    found = rpmi_load64(bytes);
+    do {
+        was = found;
+        found = rpmi_cpu_cas(machine, spot->place, spot->offset, was, was + operand);
+    } while (found != was && machine->running);
+    return found;
+}
+
+static void write(const struct sim_walk *walk, const struct rpmi_step *step,
+                  const struct rpmi_spot *spot)
+{
+    if (is_streamed(walk, step, spot))
+        rpmi_cpu_stream(walk->machine, spot->offset, step->data, step->len);
+    else
+        rpmi_cpu_store(walk->machine, spot->place, spot->offset, step->data, step->len);
+}
+
+static int act(void *context, const struct rpmi_step *step, void *result)
+{
+    const struct sim_walk *walk = context;
+    struct rpmi_machine *machine = walk->machine;
+    struct rpmi_spot spot = { 0 };
+    int err = locate(walk, step, &spot);
+    bool atomic = step->kind == RPMI_STEP_CAS || step->kind == RPMI_STEP_FAA;
+
+    if (err != 0)
+        return err;
+    if (machine->cpu.streams > 0 &&
+        (atomic || (step->kind == RPMI_STEP_WRITE && spot.place == RPMI_PLACE_DRAM)))
+        (void)rpmi_cpu_fence(machine);
+    if (step->kind == RPMI_STEP_READ)
+        rpmi_cpu_load(machine, spot.place, spot.offset, result, step->len);
+    else if (step->kind == RPMI_STEP_WRITE)
+        write(walk, step, &spot);
+    else if (step->kind == RPMI_STEP_CAS)
+        rpmi_store64(result,
+                     rpmi_cpu_cas(machine, spot.place, spot.offset, step->expect, step->operand));
+    else
+        rpmi_store64(result, add(machine, &spot, step->operand));
+    return machine->running ? 0 : RPM_E_IO;
+}
+
+/* What was streamed leaves the buffers; what was stored is written back, range by range. */
+static int drain(const struct sim_walk *walk, const void *list, uint32_t bytes, uint32_t done)
+{
+    struct rpmi_machine *machine = walk->machine;
+    struct rpmi_steps steps;
+    struct rpmi_step step;
+    int err = 0;
+
+    rpmi_steps_begin(&steps, list, bytes);
+    while (err == 0 && rpmi_steps_next(&steps, &step) > 0 && steps.taken <= done) {
+        struct rpmi_spot spot = { 0 };
+
+        if (step.kind != RPMI_STEP_WRITE || !is_durable(walk, &step))
+            continue;
+        err = locate(walk, &step, &spot);
+        if (err == 0 && !is_streamed(walk, &step, &spot))
+            err = rpmi_cpu_persist(machine, spot.place, spot.offset, step.len);
+    }
+    if (err == 0 && machine->cpu.streams > 0 && !rpmi_cpu_fence(machine))
+        err = RPM_E_IO;
+    return err;
+}
+
+int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
+{
+    struct sim_walk walk = { .machine = machine, .packet = packet };
+    struct rpmi_stepper stepper = { &walk, machine->cpu.steps, may, act };
+    const unsigned char *list = packet->client->list;
+    unsigned char *answer = machine->cpu.answer;
+    uint32_t done = 0;
+    int err = rpmi_steps_walk(&stepper, list, packet->op_len, answer, packet->operand);
+
+    if (err == 0)
+        err = rpmi_steps_answer_get(answer, RPMI_STEPS_MAX, &done);
+    if (err != 0 || RPMI_CANARY(EARLY_STEPS))
+        return err;
+    return drain(&walk, list, (uint32_t)packet->op_len, done);
+}

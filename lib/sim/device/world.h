@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * world.h: machines, one queue of events, one clock, one source of chance. The same seed and the
+ * same calls give the same world, bit by bit.
+ *
+ * Invariants
+ *   time never goes back; nothing allocates after open but opening and dialling clients
+ *   a power cut that is armed fires after the event it was armed for, and nowhere else
+ *
+ * Tests: tests/unit/sim/device/world_test.cpp
+ */
+#ifndef RPMI_SIM_DEVICE_WORLD_H
+#define RPMI_SIM_DEVICE_WORLD_H
+
+#include "sim/device/client.h"
+#include "sim/device/cpu.h"
+#include "sim/device/history.h"
+#include "sim/device/media.h"
+#include "sim/device/pcie.h"
+#include "sim/device/power.h"
+#include "sim/preset/preset.h"
+#include "sim/queue.h"
+
+#define RPMI_SIM_SERVERS_MAX 8u
+#define RPMI_SIM_EVICTIONS 32u /* pending for one machine */
+
+/* An access of a client. */
+struct rpmi_wanted {
+    uint32_t key;
+    uint32_t rights; /* 1 read, 2 write, 4 atomic */
+    uint64_t offset; /* within the key's object */
+    uint64_t len;
+};
+
+/* What the server's software does. Given by the world's owner; the model knows no pool. */
+struct rpmi_host {
+    void *context;
+
+    /* A client connects to @server, or is gone. 0, or a negative errno. */
+    int (*attach)(void *context, uint32_t server, uint32_t *id, uint32_t *epoch);
+    void (*detach)(void *context, uint32_t server, uint32_t id);
+
+    /* May client @id touch this? 0 and where it is, or why not. */
+    int (*access)(void *context, uint32_t server, uint32_t id, const struct rpmi_wanted *wanted,
+                  struct rpmi_spot *spot);
+
+    /* Serve a control message: RPMI_CALL_BYTES in, RPMI_REPLY_BYTES out. */
+    void (*call)(void *context, uint32_t server, uint32_t id, const void *call, void *reply);
+};
+
+struct rpmi_world_opts {
+    uint64_t seed;
+    const char *preset; /* as rpmi_preset_read() takes it; borrowed until return */
+    uint32_t servers;
+    uint64_t pool_bytes;
+    uint64_t dram_bytes;
+    uint32_t loss_ppm;
+    uint32_t duplicate_ppm;
+    uint32_t delay_ns;
+    bool native_flush;
+    struct rpmi_host host;
+};
+
+/* A server machine. */
+struct rpmi_machine {
+    struct rpmi_world *world;
+    uint16_t index;
+    bool powered;
+    bool running;    /* a server process executes: one that serves, or starts */
+    bool serving;    /* a server process runs */
+    uint64_t boot;   /* counts starts of a server process */
+    uint64_t cut_at; /* event after which the power goes; 0: none armed */
+    enum rpmi_cut cut;
+    uint32_t evictions; /* pending events */
+    struct rpmi_sim_media media;
+    struct rpmi_pcie pcie;
+    struct rpmi_sim_cpu cpu;
+};
+
+struct rpmi_world {
+    uint64_t now_ns;
+    uint64_t events;
+    uint64_t next_cut; /* earliest cut_at of all machines; UINT64_MAX: none */
+    struct rpmi_rng rng;
+    struct rpmi_world_opts opts;
+    struct rpmi_queue queue;
+    struct rpmi_history history;
+    uint32_t depth; /* of steps inside steps */
+    uint32_t servers;
+    struct rpmi_machine *machine;
+    struct rpmi_sim_client *client[RPMI_SIM_CLIENTS_MAX];
+    uint32_t clients;
+    struct rpmi_preset preset;
+};
+
+/* RPM_E_INVAL (preset, servers, sizes), RPM_E_NOMEM, others of rpmi_preset_read(). Machines are
+ * powered, but no server process runs yet. */
+int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **world);
+
+/* Safe on NULL. Every client is closed. */
+void rpmi_world_close(struct rpmi_world **world);
+
+/* Make room for all events that can be pending. Setup only. RPM_E_NOMEM. */
+int rpmi_world_reserve(struct rpmi_world *world);
+
+/* Let one event happen. False when none is left. */
+bool rpmi_world_step(struct rpmi_world *world);
+
+/* The same, but nothing later than @at_ns. */
+bool rpmi_world_step_until(struct rpmi_world *world, uint64_t at_ns);
+
+/* Let everything up to @at_ns happen, and let time get there. */
+void rpmi_world_run_until(struct rpmi_world *world, uint64_t at_ns);
+
+/* Arm a cut after @events further events; 0: disarm. */
+void rpmi_world_cut_at(struct rpmi_world *world, uint32_t server, uint64_t events,
+                       enum rpmi_cut cut);
+
+/* Arm the death of a client machine after @events further events; 0: disarm. */
+void rpmi_world_kill_at(struct rpmi_sim_client *client, uint64_t events);
+
+/* Something happened that is not in the queue: count it, and let a cut fire. */
+void rpmi_world_tick(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
+                     uint64_t arg);
+
+/* Push an event @in_ns from now. */
+void rpmi_world_push(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
+                     uint32_t gen, uint64_t in_ns, uint64_t arg);
+
+/* A write lands in a machine's memory; now and then the line is evicted later. */
+void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
+                       const struct rpmi_piece *piece, enum rpmi_writer writer);
+
+/* May a client's op touch this? Refuses for clients that are not attached. */
+int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_wanted *wanted,
+                        struct rpmi_spot *spot);
+
+/* The same for the whole op that a packet belongs to; @spot is where the packet's payload goes. */
+int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_spot *spot);
+
+/* Rights by what an op does to memory. */
+uint32_t rpmi_kind_rights(uint32_t kind);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * buffer.h: a few media lines: found by number, taken and given back, or picked by chance.
+ *
+ * Invariant: spares and used entries add up to all; each used entry is in one chain of the index.
+ *
+ * Tests: tests/unit/sim/perf/buffer_test.cpp
+ */
+#ifndef RPMI_SIM_PERF_BUFFER_H
+#define RPMI_SIM_PERF_BUFFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RPMI_BUFFER_MOST 1025u  /* the parameter's limit, and one being written */
+#define RPMI_BUFFER_INDEX 4096u /* places of the hash, a power of two */
+
+struct rpmi_rng;
+
+struct rpmi_buffer_entry {
+    uint32_t line; /* of the media */
+    uint8_t held;  /* which of its 64-byte lines are there */
+    bool busy;     /* it is being written, or read: it stays */
+    bool whole;    /* the rest of it was read before it was written */
+    uint16_t next; /* in its chain, + 1 */
+};
+
+struct rpmi_buffer {
+    struct rpmi_buffer_entry entry[RPMI_BUFFER_MOST];
+    uint16_t used[RPMI_BUFFER_MOST]; /* in no order */
+    uint16_t used_at[RPMI_BUFFER_MOST];
+    uint16_t spare[RPMI_BUFFER_MOST];
+    uint32_t useds;
+    uint32_t spares;
+    uint16_t index[RPMI_BUFFER_INDEX];
+};
+
+void rpmi_buffer_open(struct rpmi_buffer *buffer, uint32_t entries);
+
+/* NULL when it is not there. */
+struct rpmi_buffer_entry *rpmi_buffer_find(struct rpmi_buffer *buffer, uint32_t line);
+
+/* There is a spare entry. */
+struct rpmi_buffer_entry *rpmi_buffer_take(struct rpmi_buffer *buffer, uint32_t line);
+void rpmi_buffer_give(struct rpmi_buffer *buffer, struct rpmi_buffer_entry *entry);
+
+/* One that is not busy, by chance; NULL when all are. */
+struct rpmi_buffer_entry *rpmi_buffer_any(struct rpmi_buffer *buffer, struct rpmi_rng *rng);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.c: threads of client machines, each with so many operations under way; a new one is posted
+ * when one ends. There are enough client machines: only the server's NIC is a bottleneck.
+ *
+ * One small request goes out with its doorbell. A chain of two, or a payload too large for that, is
+ * fetched by the NIC from the client's cache: a PCIe round trip on that side.
+ *
+ * Tests: tests/unit/sim/perf/client_test.cpp
+ */
+#include "sim/perf/cluster_model.h"
+#include "sim/perf/server_model.h"
+
+#define PART_BYTES                                                                                 \
+    24u /* of a call's part but the first: as an item of the published port's log                  \
+         */
+
+static uint64_t message_bytes(const struct rpmi_server_model *server, uint32_t slot,
+                              enum rpmi_message message)
+{
+    if (message == RPMI_MESSAGE_WRITE)
+        return server->slot[slot].op_class->written;
+    return message == RPMI_MESSAGE_CALL ? rpmi_server_client_call_bytes(server, slot) : 0;
+}
+
+/* A message leaves the client; the server's port takes messages as they come. */
+static void send(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps,
+                 enum rpmi_message message)
+{
+    const struct rpmi_params *params = server->params;
+
+    if (server->cluster != NULL && rpmi_machine_has_port(server->cluster))
+        rpmi_server_at(server, at_ps, RPMI_COST_EV_LEAVE, message, 0, slot);
+    else
+        rpmi_server_at(server, at_ps + params->nic_latency + params->network_latency,
+                       RPMI_COST_EV_ARRIVE, message, 0, slot);
+}
+
+/* Of machines that have a port of their own: it takes messages as they come. */
+void rpmi_server_client_leave(struct rpmi_server_model *server, uint32_t slot,
+                              enum rpmi_message message)
+{
+    const struct rpmi_params *params = server->params;
+    uint64_t at_ps = rpmi_machine_leave(server, slot, message_bytes(server, slot, message));
+
+    rpmi_server_at(server, at_ps + params->nic_latency + params->network_latency,
+                   RPMI_COST_EV_ARRIVE, message, 0, slot);
+}
+
+static uint64_t fetch_ps(const struct rpmi_server_model *server, bool chain, uint64_t bytes)
+{
+    const struct rpmi_params *params = server->params;
+
+    return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
+}
+
+/* What a call's parts bring with them. */
+static uint64_t payload_of(const struct rpmi_slot_op *op)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; op->write && i < op->op_classes; i++)
+        bytes += op->op_class[i].op == RPM_LOAD_READ ? 0 : op->op_class[i].bytes;
+    return bytes;
+}
+
+uint64_t rpmi_server_client_call_bytes(const struct rpmi_server_model *server, uint32_t slot)
+{
+    const struct rpmi_slot_op *op = &server->slot[slot];
+
+    return payload_of(op) + RPMI_LINE_BYTES + (op->op_classes - 1) * PART_BYTES;
+}
+
+static void post_call(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps)
+{
+    uint64_t bytes = rpmi_server_client_call_bytes(server, slot);
+
+    send(server, slot, at_ps + fetch_ps(server, false, bytes), RPMI_MESSAGE_CALL);
+}
+
+/* The thread posts. */
+static uint64_t pass(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
+{
+    return server->cluster != NULL ? rpmi_machine_post(server, slot, busy_ps)
+                                   : rpmi_wire_pass(&server->thread[server->slot[slot].thread],
+                                                    server->now_ps, busy_ps);
+}
+
+/* A one-sided write. */
+static bool writes(const struct rpmi_slot_op *op)
+{
+    return op->write && op->op_class->by == RPM_BY_NIC && op->op_class->op != RPM_LOAD_CAS;
+}
+
+uint64_t rpmi_server_client_post_ps(const struct rpmi_server_model *server, uint32_t slot)
+{
+    const struct rpmi_slot_op *op = &server->slot[slot];
+    bool chain = writes(op) && op->op_class->persist == RPM_PERSIST_CHAIN;
+
+    return (chain ? 2 : 1) * server->params->nic_post;
+}
+
+void rpmi_server_client_send(struct rpmi_server_model *server, uint32_t slot)
+{
+    const struct rpmi_slot_op *op = &server->slot[slot];
+    bool chain = writes(op) && op->op_class->persist == RPM_PERSIST_CHAIN;
+    uint64_t at_ps = pass(server, slot, rpmi_server_client_post_ps(server, slot));
+
+    if (op->op_class->by == RPM_BY_CALL) {
+        post_call(server, slot, at_ps);
+    } else if (writes(op) && !op->flushing) {
+        at_ps += fetch_ps(server, chain, op->op_class->written);
+        send(server, slot, at_ps, RPMI_MESSAGE_WRITE);
+        if (chain)
+            send(server, slot, at_ps, RPMI_MESSAGE_READ);
+    } else {
+        send(server, slot, at_ps, RPMI_MESSAGE_READ);
+    }
+}
+
+void rpmi_server_client_post(struct rpmi_server_model *server, uint32_t slot)
+{
+    struct rpmi_slot_op *op = &server->slot[slot];
+
+    op->start_ps = server->now_ps;
+    op->address = rpmi_load_address(server, op->thread);
+    op->write = rpmi_load_writes(server);
+    op->flushing = false;
+    rpmi_server_client_send(server, slot);
+}
+
+void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
+                               enum rpmi_message message)
+{
+    const struct rpmi_params *params = server->params;
+    uint64_t bytes = message_bytes(server, slot, message);
+    uint64_t at_ps =
+        rpmi_wire_pass(&server->wire_in, server->now_ps, rpmi_rate_ps(bytes, params->network_rate));
+
+    at_ps = rpmi_wire_pass(&server->nic_in, at_ps, params->nic_message);
+    rpmi_server_at(server, at_ps + params->nic_latency, RPMI_COST_EV_MESSAGE, message, 0, slot);
+}
+
+void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
+{
+    struct rpmi_slot_op *op = &server->slot[slot];
+
+    if (server->cluster != NULL)
+        rpmi_machine_poll(server, slot);
+    if (writes(op) && op->op_class->persist == RPM_PERSIST_WAIT &&
+        !op->flushing) { /* the second round trip */
+        op->flushing = true;
+        op->rings = true;
+        if (server->cluster != NULL)
+            rpmi_machine_send(server, slot);
+        else
+            rpmi_server_client_send(server, slot);
+        return;
+    }
+    if (server->cluster != NULL) {
+        rpmi_cluster_done(server, slot);
+        return;
+    }
+    rpmi_server_finish(server, op->start_ps, server->now_ps);
+    rpmi_server_client_post(server, slot);
+}
+
+/* What its parts are to bring back; else a status. */
+static uint64_t answer_bytes(const struct rpmi_slot_op *op)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < op->op_classes; i++)
+        if (op->op_classes > 1 ? op->op_class[i].op != RPM_LOAD_WRITE : !op->write)
+            bytes += op->op_class[i].bytes;
+    return bytes != 0 ? bytes : RPMI_LINE_BYTES / 4;
+}
+
+void rpmi_server_client_reply(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps)
+{
+    uint64_t bytes = answer_bytes(&server->slot[slot]);
+
+    rpmi_server_nic_answer(
+        server, slot, in_ps + fetch_ps(server, false, bytes) + server->params->nic_latency, bytes);
+}
+
+void rpmi_server_client_start(struct rpmi_server_model *server)
+{
+    for (uint32_t i = 0; i < server->slots; i++) {
+        server->slot[i].thread = i / server->load.depth;
+        rpmi_server_at(server, rpmi_rng_below(&server->rng, 1000000), RPMI_COST_EV_POST, 0, 0, i);
+    }
+}

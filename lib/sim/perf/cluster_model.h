@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cluster_model.h: transactions on several modelled servers. Coroutines of client threads carry
+ * out scripts; each server is a server model, and all share one clock.
+ *
+ * Invariants
+ *   a coroutine posts a phase when the last operation of the one before has ended, not earlier
+ *   no server's clock is ahead of an event of another
+ *
+ * Tests: tests/unit/sim/perf/cluster_model_test.cpp
+ */
+#ifndef RPMI_SIM_PERF_CLUSTER_MODEL_H
+#define RPMI_SIM_PERF_CLUSTER_MODEL_H
+
+#include "sim/perf/server_model.h"
+
+#include <librpm/script.h>
+
+#define RPMI_CLUSTER_SERVERS 64u
+#define RPMI_CLUSTER_PHASE 64u               /* operations of one */
+#define RPMI_CLUSTER_LOG ((uint64_t)1 << 20) /* of a thread on a server, see address_of() */
+
+/* A script as it is carried out: a range of the cluster's operation classes. */
+struct rpmi_script {
+    uint32_t first;
+    uint32_t count;
+    uint64_t until; /* sum of the weights up to this one's */
+    uint64_t bytes; /* that it asks for */
+};
+
+/* A step of a script: where and when its operation is carried out, and what for. */
+struct rpmi_script_step {
+    uint32_t phase;
+    uint32_t server;
+    uint32_t role; /* enum rpm_script_role */
+};
+
+/* A word that transactions share: the lock and the version of a row. */
+struct rpmi_shared_word {
+    uint32_t holder; /* coroutine + 1; 0: free */
+    uint32_t changes;
+};
+
+/* How a transaction first saw a word. */
+struct rpmi_look {
+    uint32_t word;
+    uint32_t changes;
+};
+
+struct rpmi_coroutine {
+    uint64_t start_ps;
+    uint32_t script;
+    uint32_t next;    /* step */
+    uint32_t pending; /* messages of its phase under way */
+    uint32_t waiting; /* coroutine + 1 that may post after this one, see rpmi_thread */
+    uint32_t failures;
+    struct rpmi_look *look; /* room for cluster->looks of them */
+    uint32_t looks;
+    bool failed; /* at a word; the phase goes on to its end */
+    bool giving; /* back what it held when it failed */
+    bool again;  /* begins the same script anew */
+};
+
+struct rpmi_thread {
+    struct rpmi_wire time; /* of its own: posts, polls, switches */
+    uint64_t rings_ps;     /* it is at a doorbell until then */
+    uint32_t under_way;    /* messages */
+    uint32_t first;        /* coroutine + 1 that waits for some of them to end; 0: none */
+    uint32_t last;
+};
+
+/* A doorbell that threads share, and how long the last post held its lock. */
+struct rpmi_bell {
+    uint64_t free_ps;
+    uint64_t held_ps;
+};
+
+/* A client machine. */
+struct rpmi_client_machine {
+    struct rpmi_wire wire_out, nic_out, wire_in;
+    uint64_t under_way; /* messages */
+};
+
+struct rpmi_cluster_model {
+    const struct rpmi_params *params;
+    struct rpm_script_load load; /* with defaults; the caller's scripts are not used any more */
+    struct rpmi_server_model *server[RPMI_CLUSTER_SERVERS];
+    uint64_t now_ps;
+    struct rpmi_rng rng;
+
+    struct rpmi_script *script;
+    struct rpmi_op_class *op_class; /* one for each operation of each script */
+    struct rpmi_script_step *step;  /* of each operation class */
+    uint32_t op_classes;
+    uint64_t weights; /* their sum */
+
+    struct rpmi_coroutine *coroutine;
+    uint32_t coroutines; /* of all threads */
+    struct rpmi_thread *thread;
+    struct rpmi_client_machine *machine;
+    struct rpmi_bell *bell;                       /* of each machine */
+    struct rpmi_shared_word *word;                /* 1 to load.words */
+    struct rpmi_look *look;                       /* of all coroutines */
+    uint32_t looks;                               /* of each, at most */
+    struct rpmi_fifo spare[RPMI_CLUSTER_SERVERS]; /* slots of no operation */
+    uint64_t *position;                           /* in the log of a thread, by server */
+
+    uint64_t warm_up; /* transactions that do not count */
+    uint64_t finished;
+    uint64_t begin_ps;
+    uint64_t bytes;
+    uint64_t requests;
+    uint64_t failures;
+    uint64_t in_vain; /* of them, since a transaction has ended */
+    uint64_t before_failures;
+    uint64_t before_requests;
+    uint64_t before_bytes;
+    struct rpm_cost before[RPMI_CLUSTER_SERVERS]; /* counters when the warm-up ended */
+    uint64_t *latency_ps;                         /* of each transaction that counts */
+};
+
+/* script.c: defaults, and refusals. Then room for all scripts is known. */
+int rpmi_script_check(struct rpm_script_load *load);
+uint64_t rpmi_script_op_classes(const struct rpm_script_load *load);
+/* Writes the scripts' operations to @cluster, which has room for them. */
+void rpmi_script_take(struct rpmi_cluster_model *cluster);
+/* Most operations that a phase has under way at one server. */
+uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster);
+/* Most operations of a script that have a word. */
+uint32_t rpmi_script_looks(const struct rpm_script_load *load);
+
+/* cluster_model.c */
+int rpmi_cluster_open(const struct rpmi_params *params, bool ddio,
+                      const struct rpm_script_load *load, struct rpmi_cluster_model **cluster);
+void rpmi_cluster_close(struct rpmi_cluster_model **cluster);
+/* Runs the load. RPM_E_INVAL: no transaction commits, all of them meet conflicts at their words. */
+int rpmi_cluster_run(struct rpmi_cluster_model *cluster, struct rpm_cost *cost);
+/* A run, event by event: starts it; handles the next event of all servers. */
+void rpmi_cluster_start(struct rpmi_cluster_model *cluster);
+void rpmi_cluster_step(struct rpmi_cluster_model *cluster);
+
+static inline uint32_t rpmi_cluster_thread(const struct rpmi_cluster_model *cluster,
+                                           uint32_t coroutine)
+{
+    return coroutine / cluster->load.coroutines;
+}
+
+/* Called by server_model.c, client.c and core.c. */
+void rpmi_cluster_begin(struct rpmi_cluster_model *cluster, uint32_t coroutine);
+void rpmi_cluster_done(struct rpmi_server_model *server, uint32_t slot);
+uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
+                              const struct rpmi_op_class *op_class);
+
+/* machine.c: a thread prepares a post, comes to the doorbell, posts for @busy_ps; its message
+ * leaves the machine; it polls the completion. */
+bool rpmi_machine_has_port(const struct rpmi_cluster_model *cluster);
+void rpmi_machine_send(struct rpmi_server_model *server, uint32_t slot);
+void rpmi_machine_come(struct rpmi_server_model *server, uint32_t slot);
+uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps);
+uint64_t rpmi_machine_leave(struct rpmi_server_model *server, uint32_t slot, uint64_t bytes);
+void rpmi_machine_poll(struct rpmi_server_model *server, uint32_t slot);
+
+/* words.c: the operation's word, when a NIC carries the operation out. */
+void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot);
+/* Does this step give back a word that the coroutine holds? */
+bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t coroutine,
+                        uint32_t step);
+/* Picoseconds until it begins anew after a failure. */
+uint64_t rpmi_cluster_rest(struct rpmi_cluster_model *cluster, uint32_t coroutine);
+
+#endif

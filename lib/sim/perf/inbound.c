@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inbound.c: the root complex: what NICs write into memory, in PCIe order.
+ *
+ * A write waits until all before it are placed. Past the caches a line is placed when its module's
+ * controller has accepted it; into the cache, when there is a place for it, which may mean that
+ * another line must be accepted first. A part of a line needs the line to be read before it, unless
+ * the cache has it; such reads are sent ahead, for so many lines. A read request is behind every
+ * write before it: that is what makes a READ push WRITEs.
+ *
+ * Tests: tests/unit/sim/perf/inbound_test.cpp
+ */
+#include "sim/perf/server_model.h"
+
+static struct rpmi_inbound *entry_at(struct rpmi_server_model *server, uint32_t nth)
+{
+    RPM_ASSERT(nth < server->inbound_count);
+    return &server->inbound[(server->inbound_head + nth) % server->inbound_room];
+}
+
+static uint64_t first_of(const struct rpmi_inbound *entry)
+{
+    return entry->address / RPMI_LINE_BYTES;
+}
+
+static uint32_t lines_of(const struct rpmi_inbound *entry)
+{
+    uint64_t end = entry->address + entry->bytes + RPMI_LINE_BYTES - 1;
+
+    return entry->bytes == 0 ? 0 : (uint32_t)(end / RPMI_LINE_BYTES - first_of(entry));
+}
+
+/* Send the reads for partial lines. */
+static void start(struct rpmi_server_model *server, struct rpmi_inbound *entry, uint32_t place)
+{
+    uint64_t line = first_of(entry);
+
+    for (uint32_t i = 0; i < lines_of(entry); i++, line++) {
+        if (!rpmi_line_is_partial(line, entry->address, entry->address + entry->bytes))
+            continue;
+        server->partial_words++;
+        if (server->ddio && (entry->dram || rpmi_llc_has(&server->llc, line)))
+            continue;
+        entry->reads++;
+        rpmi_server_memory_read(server, entry->dram, line, RPMI_OWNER(RPMI_OWNER_INBOUND, place),
+                                0);
+    }
+}
+
+static void start_ahead(struct rpmi_server_model *server)
+{
+    while (server->inbound_started < server->inbound_count &&
+           server->inbound_ahead < server->params->inbound_lines) {
+        struct rpmi_inbound *entry = entry_at(server, server->inbound_started);
+
+        start(server, entry, (uint32_t)(entry - server->inbound));
+        server->inbound_ahead += lines_of(entry);
+        server->inbound_started++;
+    }
+}
+
+/* False: a line is on its way to a controller that has yet to accept it. */
+static bool place(struct rpmi_server_model *server, const struct rpmi_inbound *entry, uint64_t line)
+{
+    if (server->ddio) {
+        if (entry->dram || rpmi_llc_has(&server->llc, line))
+            return true;
+        line = rpmi_llc_fill(&server->llc, line, &server->rng);
+        if (line == UINT64_MAX)
+            return true;
+    }
+    rpmi_server_memory_write(server, entry->dram, line, RPMI_OWNER(RPMI_OWNER_INBOUND, 0), 0);
+    return false;
+}
+
+static void leave(struct rpmi_server_model *server)
+{
+    struct rpmi_inbound entry = *entry_at(server, 0);
+
+    server->inbound_ahead -= lines_of(&entry);
+    server->inbound_started--;
+    server->inbound_head = (server->inbound_head + 1) % server->inbound_room;
+    server->inbound_count--;
+    if (entry.bytes == 0)
+        rpmi_server_nic_fetch(server, entry.slot);
+    else if (entry.call)
+        rpmi_server_core_call(server, entry.slot);
+    rpmi_server_nic_left(server, &entry);
+}
+
+static void go_on(struct rpmi_server_model *server)
+{
+    start_ahead(server);
+    while (!server->inbound_busy && server->inbound_count > 0) {
+        struct rpmi_inbound *entry = entry_at(server, 0);
+
+        if (entry->reads > 0)
+            return;
+        if (entry->placed == lines_of(entry)) {
+            leave(server);
+            start_ahead(server);
+            continue;
+        }
+        server->inbound_busy = !place(server, entry, first_of(entry) + entry->placed++);
+    }
+}
+
+void rpmi_server_inbound_push(struct rpmi_server_model *server, const struct rpmi_inbound *entry)
+{
+    RPM_ASSERT(server->inbound_count < server->inbound_room);
+    server->inbound_count++;
+    *entry_at(server, server->inbound_count - 1) = *entry;
+    go_on(server);
+}
+
+void rpmi_server_inbound_read_back(struct rpmi_server_model *server, uint32_t place)
+{
+    RPM_ASSERT(place < server->inbound_room && server->inbound[place].reads > 0);
+    server->inbound[place].reads--;
+    go_on(server);
+}
+
+void rpmi_server_inbound_placed(struct rpmi_server_model *server)
+{
+    RPM_ASSERT(server->inbound_busy);
+    server->inbound_busy = false;
+    go_on(server);
+}

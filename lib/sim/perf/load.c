@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * load.c: what a load asks for: checked once, then one address after another.
+ *
+ * Sequential threads have an area each and begin anywhere in it. A load that stays on one module
+ * takes every so-manieth chunk of the interleaving.
+ *
+ * Tests: tests/unit/sim/perf/load_test.cpp
+ */
+#include "base/err.h"
+#include "sim/perf/server_model.h"
+
+#define BYTES_MOST ((uint64_t)1 << 20)
+#define REGION_MOST ((uint64_t)64 << 30)
+#define REGION_DEFAULT ((uint64_t)1 << 30)
+#define OPS_MOST ((uint64_t)1 << 24)
+#define OPS_DEFAULT 20000u
+
+static uint64_t or_else(uint64_t value, uint64_t otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+static void defaults(struct rpm_load *load)
+{
+    load->copy = (uint32_t)or_else(load->copy, RPM_COPY_STREAM);
+    load->bytes = load->op == RPM_LOAD_CAS ? 8 : or_else(load->bytes, RPMI_LINE_BYTES);
+    load->fence_bytes = or_else(load->fence_bytes, 1);
+    load->pad_bytes = or_else(load->pad_bytes, 1);
+    load->align_bytes = or_else(load->align_bytes, RPMI_LINE_BYTES);
+    load->region_bytes = or_else(load->region_bytes, REGION_DEFAULT);
+    load->threads = (uint32_t)or_else(load->threads, 1);
+    load->depth = (uint32_t)or_else(load->depth, 1);
+    load->cores = (uint32_t)or_else(load->cores, 10);
+    load->ops = or_else(load->ops, OPS_DEFAULT);
+}
+
+static int refuse(const char *what, uint64_t value)
+{
+    return rpmi_fail(RPM_E_INVAL, "load: %s (%llu)", what, (unsigned long long)value);
+}
+
+static int check_words(const struct rpm_load *load)
+{
+    if (load->by > RPM_BY_CALL || load->op > RPM_LOAD_MIX)
+        return refuse("no such way to carry out an operation", load->by);
+    if (load->copy > RPM_COPY_STORE)
+        return refuse("no such way to copy", load->copy);
+    if (load->persist > RPM_PERSIST_CHAIN || load->memory > RPM_LOAD_DRAM ||
+        load->flush_memory > RPM_LOAD_DRAM || load->pattern > RPM_LOAD_SEQUENTIAL)
+        return refuse("no such way to persist, memory, or pattern", load->persist);
+    if (load->op == RPM_LOAD_CAS && load->by != RPM_BY_NIC)
+        return refuse("compare-and-swap is one-sided", load->by);
+    if (load->ddio > RPM_YES || load->far > 1 || load->one_dimm > 2)
+        return refuse("ddio is 0 to 2, far 0 or 1, one_dimm 0 to 2", load->ddio);
+    if (load->write_percent > 100)
+        return refuse("write_percent is 0 to 100", load->write_percent);
+    return 0;
+}
+
+static int check_sizes(const struct rpmi_params *params, const struct rpm_load *load)
+{
+    uint64_t span = rpmi_load_written(load) + load->skew_bytes;
+    uint64_t modules = params->dimms * params->interleave;
+
+    if (load->region_bytes > REGION_MOST ||
+        load->region_bytes / load->threads < 2 * (modules + load->align_bytes + span))
+        return refuse("a region is at most 64 GiB and has room for some operations of each thread",
+                      load->region_bytes);
+    if (load->one_dimm != 0 &&
+        (load->align_bytes > params->interleave || span > params->interleave))
+        return refuse("an operation on one module is no larger than its interleaving", span);
+    return 0;
+}
+
+static int check_bytes(const struct rpm_load *load)
+{
+    if (load->bytes > BYTES_MOST || load->pad_bytes > BYTES_MOST || load->align_bytes > BYTES_MOST)
+        return refuse("bytes, pad_bytes and align_bytes are at most 1 MiB", load->bytes);
+    if (rpmi_load_written(load) > BYTES_MOST)
+        return refuse("an operation with its padding is at most 1 MiB", rpmi_load_written(load));
+    if (load->skew_bytes >= 4096)
+        return refuse("skew_bytes is less than 4096", load->skew_bytes);
+    return 0;
+}
+
+static int check_counts(const struct rpm_load *load)
+{
+    uint64_t slots = (uint64_t)load->threads * load->depth;
+
+    if (load->threads > 4096 || load->depth > 64 || slots > RPMI_SERVER_SLOTS)
+        return refuse("threads are at most 4096, of depth at most 64", load->threads);
+    if (load->by == RPM_BY_CORE && (load->threads > RPMI_SERVER_CORES || load->depth != 1))
+        return refuse("cores are at most 64, one operation each at a time", load->threads);
+    if (load->by == RPM_BY_CALL && load->cores > RPMI_SERVER_CORES)
+        return refuse("cores are at most 64", load->cores);
+    if (load->ops > OPS_MOST)
+        return refuse("ops are at most 16 Mi", load->ops);
+    return 0;
+}
+
+int rpmi_load_check(const struct rpmi_params *params, struct rpm_load *load)
+{
+    int err;
+
+    defaults(load);
+    err = check_words(load);
+    if (err == 0)
+        err = check_counts(load);
+    if (err == 0)
+        err = check_bytes(load);
+    if (err != 0)
+        return err;
+    /* Side by side: none overlaps the next. After the checks, as this must not wrap. */
+    load->align_bytes =
+        (rpmi_load_written(load) + load->align_bytes - 1) / load->align_bytes * load->align_bytes;
+    return check_sizes(params, load);
+}
+
+uint64_t rpmi_load_written(const struct rpm_load *load)
+{
+    return (load->bytes + load->pad_bytes - 1) / load->pad_bytes * load->pad_bytes;
+}
+
+bool rpmi_load_writes(struct rpmi_server_model *server)
+{
+    if (server->load.op == RPM_LOAD_MIX)
+        return rpmi_rng_below(&server->rng, 100) < server->load.write_percent;
+    return server->load.op != RPM_LOAD_READ;
+}
+
+/* The same offset, on one module only. */
+static uint64_t on_one(const struct rpmi_server_model *server, uint32_t thread, uint64_t offset)
+{
+    uint64_t chunk = server->params->interleave;
+    uint64_t module = server->load.one_dimm == 2 ? thread % server->modules : 0;
+
+    return (offset / chunk * server->modules + module) * chunk + offset % chunk;
+}
+
+/* Where operation number @nth of an area begins: none spans two chunks if it is to be on one. */
+static uint64_t offset_of(const struct rpmi_server_model *server, uint64_t nth)
+{
+    const struct rpmi_places *places = &server->places;
+    uint64_t align = server->load.align_bytes;
+
+    if (server->load.one_dimm == 0)
+        return nth * align;
+    return nth / places->of_chunk * server->params->interleave + nth % places->of_chunk * align;
+}
+
+static uint64_t starts_in(const struct rpm_load *load, uint64_t bytes)
+{
+    return (bytes - load->skew_bytes - rpmi_load_written(load)) / load->align_bytes + 1;
+}
+
+void rpmi_load_places(struct rpmi_server_model *server)
+{
+    const struct rpm_load *load = &server->load;
+    struct rpmi_places *places = &server->places;
+    uint64_t chunk = server->params->interleave;
+    uint64_t stripe = server->modules * chunk;
+
+    places->area_bytes = load->region_bytes / load->threads / stripe * stripe;
+    if (load->one_dimm == 0) {
+        places->of_area = starts_in(load, places->area_bytes);
+        places->of_region = starts_in(load, load->region_bytes);
+    } else {
+        places->of_chunk = starts_in(load, chunk);
+        places->of_area = places->area_bytes / stripe * places->of_chunk;
+        places->of_region = load->region_bytes / stripe * places->of_chunk;
+    }
+    RPM_ASSERT(places->of_area > 0 && places->of_region >= places->of_area);
+}
+
+uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread)
+{
+    const struct rpm_load *load = &server->load;
+    const struct rpmi_places *places = &server->places;
+    uint64_t offset;
+
+    if (load->pattern == RPM_LOAD_RANDOM) {
+        offset = offset_of(server, rpmi_rng_below(&server->rng, places->of_region));
+        return (load->one_dimm != 0 ? on_one(server, thread, offset) : offset) + load->skew_bytes;
+    }
+    offset = offset_of(server, server->position[thread]);
+    server->position[thread] = (server->position[thread] + 1) % places->of_area;
+    if (load->one_dimm != 0)
+        offset = on_one(server, thread, offset);
+    return thread * places->area_bytes + offset + load->skew_bytes;
+}
+
+/* Did the operation before it write its first line, too? */
+static bool goes_on(const struct rpm_load *load, uint64_t address)
+{
+    return load->pattern == RPM_LOAD_SEQUENTIAL && address % RPMI_LINE_BYTES >= load->align_bytes;
+}
+
+/* Lines that a long run would have left in the cache. */
+static void fill_cache(struct rpmi_server_model *server)
+{
+    uint64_t lines = 4ull * server->llc.sets * server->llc.ways;
+    uint32_t thread = 0;
+
+    while (lines > 0) {
+        uint64_t address = rpmi_load_address(server, thread);
+        uint64_t end = address + rpmi_load_written(&server->load);
+
+        for (uint64_t at = address / RPMI_LINE_BYTES; at * RPMI_LINE_BYTES < end; at++) {
+            if (!rpmi_llc_has(&server->llc, at))
+                rpmi_llc_fill(&server->llc, at, &server->rng);
+            lines -= lines > 0 && !goes_on(&server->load, address);
+        }
+        thread = (thread + 1) % server->load.threads;
+    }
+}
+
+void rpmi_load_start(struct rpmi_server_model *server)
+{
+    const struct rpm_load *load = &server->load;
+
+    for (uint32_t i = 0; i < load->threads; i++)
+        server->position[i] = rpmi_rng_below(&server->rng, server->places.of_area);
+    if (load->op == RPM_LOAD_READ || load->memory == RPM_LOAD_DRAM)
+        return;
+    if (load->by == RPM_BY_NIC ? server->ddio : load->copy == RPM_COPY_STORE)
+        fill_cache(server);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * memory.c: which module a line belongs to, and the way there from the socket of the NIC and cores.
+ *
+ * A pool is interleaved over its modules. From the other socket every line crosses the link between
+ * them, which takes time each way, and a write also changes the directory that the modules hold.
+ *
+ * Tests: tests/unit/sim/perf/memory_test.cpp
+ */
+#include "sim/perf/server_model.h"
+
+struct rpmi_module *rpmi_server_memory_module(struct rpmi_server_model *server, bool dram,
+                                              uint64_t line)
+{
+    uint64_t chunk = line * RPMI_LINE_BYTES / server->params->interleave;
+
+    return &server->module[(dram ? RPMI_SERVER_MODULES : 0) + chunk % server->modules];
+}
+
+/* Modules know a line by its number in the pool: no interleaving divides a media line. */
+static uint64_t flags_of(const struct rpmi_server_model *server, uint64_t line)
+{
+    RPM_ASSERT(line <= UINT32_MAX);
+    return line | (server->load.far != 0 ? RPMI_LINE_REMOTE : 0);
+}
+
+uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server)
+{
+    return server->load.far != 0 ? server->params->upi_latency / 2 : 0;
+}
+
+/* When a line that sets out in @in_ps is through the link between the sockets. */
+static uint64_t through_ps(struct rpmi_server_model *server, struct rpmi_wire *link, uint64_t in_ps)
+{
+    if (server->load.far == 0)
+        return server->now_ps + in_ps;
+    return rpmi_wire_pass(link, server->now_ps + in_ps,
+                          rpmi_rate_ps(RPMI_LINE_BYTES, server->params->upi_rate));
+}
+
+/* A NIC's writes cross the link one behind the other, without waiting for each to be accepted:
+ * their hop is part of their way to the root complex, see nic.c. */
+void rpmi_server_memory_write(struct rpmi_server_model *server, bool dram, uint64_t line,
+                              uint32_t owner, uint64_t in_ps)
+{
+    const struct rpmi_module *module = rpmi_server_memory_module(server, dram, line);
+    uint64_t at_ps = through_ps(server, &server->link_there, in_ps);
+
+    if (RPMI_OWNER_KIND(owner) != RPMI_OWNER_INBOUND)
+        at_ps += rpmi_server_memory_hop_ps(server);
+    rpmi_server_at(server, at_ps, RPMI_COST_EV_WRITE, module->number, owner,
+                   flags_of(server, line));
+}
+
+/* The link's way back is charged here already: what counts is its rate and the sum of both ways. */
+void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64_t line,
+                             uint32_t owner, uint64_t in_ps)
+{
+    const struct rpmi_module *module = rpmi_server_memory_module(server, dram, line);
+    uint64_t at_ps =
+        through_ps(server, &server->link_back, in_ps) + rpmi_server_memory_hop_ps(server);
+
+    if (RPMI_OWNER_KIND(owner) != RPMI_OWNER_FETCH) /* whose way there was a NIC's, as above */
+        at_ps += rpmi_server_memory_hop_ps(server);
+    rpmi_server_at(server, at_ps, RPMI_COST_EV_READ, module->number, owner, flags_of(server, line));
+}
+
+void rpmi_server_memory_accepted(struct rpmi_server_model *server, uint32_t owner)
+{
+    uint32_t index = RPMI_OWNER_INDEX(owner);
+
+    switch (RPMI_OWNER_KIND(owner)) {
+    case RPMI_OWNER_CORE:
+        rpmi_server_core_line(server, index);
+        return;
+    case RPMI_OWNER_INBOUND:
+        rpmi_server_inbound_placed(server);
+        return;
+    case RPMI_OWNER_VICTIM:
+        rpmi_server_core_evicted(server, index);
+        return;
+    default:
+        RPM_ASSERT(RPMI_OWNER_KIND(owner) == RPMI_OWNER_NONE);
+    }
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * module.c: the way of a line into a module and out of it.
+ *
+ * A line that finds its media line in the buffer joins it. One that does not takes a free entry,
+ * and while the last free one is taken the media write back an entry picked by chance. Media lines
+ * that became full are written when the media have nothing else to do, oldest first. The read that
+ * completes a part of a media line takes none of the media's time: 64, 128 and 256 bytes at random
+ * are written at the same rate.
+ *
+ * Among the lines that wait outside the next to be accepted is drawn: cores' buffers drain in no
+ * order. A requester that keeps an order has only its oldest line there.
+ *
+ * Tests: tests/unit/sim/perf/module_test.cpp
+ */
+#include "sim/perf/server_model.h"
+
+void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
+                      const struct rpmi_params *params)
+{
+    uint64_t latency_ps;
+
+    module->number = number;
+    module->share = dram ? 1 : (uint32_t)(params->media_line / RPMI_LINE_BYTES);
+    module->queue_lines = (uint32_t)params->wpq_lines;
+    module->read_ps = dram ? params->dram_read : params->media_read;
+    module->write_ps = dram ? params->dram_write : params->media_write;
+    module->fill_ps = dram ? 0 : params->media_fill;
+    module->hit_ps = dram ? params->dram_latency : params->buffer_latency;
+    latency_ps = dram ? params->dram_latency : params->media_latency;
+    module->read_tail_ps = latency_ps > module->read_ps ? latency_ps - module->read_ps : 0;
+    module->line_ps = dram ? 0 : params->channel_line;
+    module->remote_ps = dram ? 0 : params->directory * (params->media_read + params->media_write);
+    rpmi_buffer_open(&module->dirty, (uint32_t)params->buffer_lines + 1);
+    rpmi_buffer_open(&module->clean, (uint32_t)params->buffer_lines);
+}
+
+static void work_add(struct rpmi_module *module, const struct rpmi_work *work)
+{
+    RPM_ASSERT(module->works < RPMI_MODULE_WORK);
+    module->work[(module->work_head + module->works++) % RPMI_MODULE_WORK] = *work;
+}
+
+static uint8_t all_of(const struct rpmi_module *module)
+{
+    return (uint8_t)((1u << module->share) - 1);
+}
+
+static struct rpmi_buffer_entry *oldest_full(struct rpmi_module *module)
+{
+    while (module->fulls > 0) {
+        uint16_t at = module->full[module->full_head];
+        struct rpmi_buffer_entry *entry = &module->dirty.entry[at];
+
+        module->is_full[at] = false;
+        module->full_head = (module->full_head + 1) % RPMI_BUFFER_MOST;
+        module->fulls--;
+        if (entry->held == all_of(module) && !entry->busy)
+            return entry;
+    }
+    return NULL;
+}
+
+/* What the media do next. False: nothing. */
+static bool choose(struct rpmi_module *module)
+{
+    struct rpmi_buffer_entry *entry;
+
+    if (module->works > 0) {
+        module->current = module->work[module->work_head];
+        module->work_head = (module->work_head + 1) % RPMI_MODULE_WORK;
+        module->works--;
+        return true;
+    }
+    entry = oldest_full(module);
+    if (entry == NULL)
+        return false;
+    module->current.kind = RPMI_WORK_FULL;
+    module->current_entry = (uint16_t)(entry - module->dirty.entry);
+    return true;
+}
+
+static uint64_t write_back(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
+{
+    uint32_t missing = module->share - (uint32_t)__builtin_popcount(entry->held);
+    uint64_t spared_ps = missing * module->fill_ps;
+
+    entry->busy = true;
+    module->current_entry = (uint16_t)(entry - module->dirty.entry);
+    module->count.media_writes++;
+    RPM_ASSERT(spared_ps <= module->write_ps); /* of a preset */
+    if (entry->whole)
+        return module->write_ps - spared_ps;
+    if (missing > 0)
+        module->count.media_reads++;
+    return module->write_ps;
+}
+
+/* How long it takes. */
+static uint64_t begin(struct rpmi_server_model *server, struct rpmi_module *module)
+{
+    struct rpmi_buffer_entry *entry;
+
+    switch (module->current.kind) {
+    case RPMI_WORK_READ:
+        module->count.media_reads++;
+        return module->read_ps;
+    case RPMI_WORK_CHARGE:
+        module->count.media_reads++;
+        module->count.media_writes++;
+        return module->current.busy_ps;
+    case RPMI_WORK_FULL:
+        return write_back(module, &module->dirty.entry[module->current_entry]);
+    default:
+        RPM_ASSERT(module->current.kind == RPMI_WORK_EVICT);
+        entry = rpmi_buffer_any(&module->dirty, &server->rng);
+        RPM_ASSERT(entry != NULL); /* one at a time is written, and it has left */
+        return write_back(module, entry);
+    }
+}
+
+static void go_on(struct rpmi_server_model *server, struct rpmi_module *module)
+{
+    if (module->busy || !choose(module))
+        return;
+    module->busy = true;
+    rpmi_server_at(server, server->now_ps + begin(server, module), RPMI_COST_EV_MEDIA,
+                   module->number, 0, 0);
+}
+
+/* Ask for a free entry, once. */
+static void want_room(struct rpmi_module *module)
+{
+    struct rpmi_work work = { .kind = RPMI_WORK_EVICT };
+
+    if (module->evicting)
+        return;
+    module->evicting = true;
+    work_add(module, &work);
+}
+
+/* The oldest line of the queue sets out for the buffer, where there is room for it. */
+static void drain(struct rpmi_server_model *server, struct rpmi_module *module)
+{
+    const struct rpmi_line *line = &module->queue[module->queue_head];
+    struct rpmi_buffer_entry *entry;
+
+    if (module->draining || module->queued == 0)
+        return;
+    entry = rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(line->arg) / module->share);
+    if (entry == NULL && module->dirty.spares == 0)
+        want_room(module);
+    else if (entry == NULL || !entry->busy) {
+        module->draining = true;
+        rpmi_server_at(server, server->now_ps + module->line_ps, RPMI_COST_EV_DRAIN, module->number,
+                       0, 0);
+    }
+    go_on(server, module);
+}
+
+static void accept(struct rpmi_server_model *server, struct rpmi_module *module,
+                   const struct rpmi_line *line)
+{
+    module->queue[(module->queue_head + module->queued++) % RPMI_MODULE_QUEUE] = *line;
+    module->count.writes++;
+    drain(server, module);
+    rpmi_server_memory_accepted(server, line->owner);
+}
+
+void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
+                       uint32_t owner)
+{
+    struct rpmi_line line = { arg, owner };
+
+    if (module->queued < module->queue_lines && module->outsides == 0) {
+        accept(server, module, &line);
+        return;
+    }
+    RPM_ASSERT(module->outsides < RPMI_MODULE_OUTSIDE);
+    module->outside[module->outsides++] = line;
+}
+
+/* What was read of a media line is part of it when it is written. */
+static void merge(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
+{
+    struct rpmi_buffer_entry *clean = rpmi_buffer_find(&module->clean, entry->line);
+
+    if (clean == NULL || clean->busy)
+        return;
+    entry->whole = true;
+    rpmi_buffer_give(&module->clean, clean);
+}
+
+static void charge(struct rpmi_module *module, uint64_t busy_ps)
+{
+    struct rpmi_work work = { .kind = RPMI_WORK_CHARGE, .busy_ps = busy_ps };
+
+    if (busy_ps != 0)
+        work_add(module, &work);
+}
+
+static void note_full(struct rpmi_module *module, uint16_t at)
+{
+    if (module->is_full[at])
+        return;
+    module->is_full[at] = true;
+    RPM_ASSERT(module->fulls < RPMI_BUFFER_MOST);
+    module->full[(module->full_head + module->fulls++) % RPMI_BUFFER_MOST] = at;
+}
+
+/* A line is in the module, and joins its entry or takes one. */
+static void join(struct rpmi_module *module, struct rpmi_buffer_entry *entry, uint64_t arg)
+{
+    uint32_t number = RPMI_LINE_NUMBER(arg);
+
+    if (entry == NULL) {
+        entry = rpmi_buffer_take(&module->dirty, number / module->share);
+        if ((arg & RPMI_LINE_REMOTE) != 0)
+            charge(module, module->remote_ps);
+    }
+    entry->held |= (uint8_t)(1u << number % module->share);
+    if (!entry->whole)
+        merge(module, entry);
+    if (entry->held == all_of(module))
+        note_full(module, (uint16_t)(entry - module->dirty.entry));
+    if (module->dirty.spares == 0)
+        want_room(module);
+}
+
+void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *module)
+{
+    uint64_t arg = module->queue[module->queue_head].arg;
+    struct rpmi_buffer_entry *entry =
+        rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(arg) / module->share);
+    struct rpmi_line line;
+
+    RPM_ASSERT(module->draining && module->queued > 0);
+    module->draining = false;
+    if (entry != NULL && entry->busy)
+        return; /* the media took it meanwhile: again when they are done */
+    module->queue_head = (module->queue_head + 1) % RPMI_MODULE_QUEUE;
+    module->queued--;
+    join(module, entry, arg);
+    if (module->outsides > 0) {
+        uint32_t at = (uint32_t)rpmi_rng_below(&server->rng, module->outsides);
+
+        line = module->outside[at];
+        module->outside[at] = module->outside[--module->outsides];
+        accept(server, module, &line);
+    } else {
+        drain(server, module);
+    }
+    go_on(server, module);
+}
+
+static bool has(struct rpmi_buffer_entry *entry, uint32_t number, uint32_t share)
+{
+    return entry != NULL && (entry->held & 1u << number % share) != 0;
+}
+
+/* A media line is asked for: a place for it once it is read, if one is to be had. */
+static void expect(struct rpmi_server_model *server, struct rpmi_module *module, uint32_t line)
+{
+    if (module->clean.spares == 0) {
+        struct rpmi_buffer_entry *old = rpmi_buffer_any(&module->clean, &server->rng);
+
+        if (old == NULL)
+            return;
+        rpmi_buffer_give(&module->clean, old);
+    }
+    rpmi_buffer_take(&module->clean, line)->busy = true;
+}
+
+/* Reads that complete a part of a line have no owner: no part of the server waits for them. */
+static void answer(struct rpmi_server_model *server, const struct rpmi_module *module,
+                   uint32_t owner, uint32_t number, uint64_t in_ps)
+{
+    if (owner != RPMI_OWNER_NONE)
+        rpmi_server_at(server, server->now_ps + in_ps, RPMI_COST_EV_DATA, module->number, owner,
+                       number);
+}
+
+static void wait_for(struct rpmi_module *module, uint32_t owner, uint32_t number)
+{
+    struct rpmi_line line = { number, owner };
+
+    if (owner == RPMI_OWNER_NONE)
+        return;
+    RPM_ASSERT(module->joins < RPMI_MODULE_JOINED);
+    module->joined[module->joins++] = line;
+}
+
+void rpmi_module_read(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
+                      uint32_t owner)
+{
+    uint32_t number = RPMI_LINE_NUMBER(arg);
+    uint32_t line = number / module->share;
+    struct rpmi_buffer_entry *dirty = rpmi_buffer_find(&module->dirty, line);
+    struct rpmi_buffer_entry *clean = rpmi_buffer_find(&module->clean, line);
+    struct rpmi_work work = { .kind = RPMI_WORK_READ, .number = number, .owner = owner };
+
+    module->count.reads++;
+    if (has(dirty, number, module->share) || (dirty != NULL && dirty->whole) ||
+        has(clean, number, module->share)) {
+        answer(server, module, owner, number, module->hit_ps);
+        return;
+    }
+    if (clean != NULL) {
+        RPM_ASSERT(clean->busy);
+        wait_for(module, owner, number);
+        return;
+    }
+    expect(server, module, line);
+    work_add(module, &work);
+    go_on(server, module);
+}
+
+/* The media have read a line: for who asked, and for those who joined. */
+static void have_read(struct rpmi_server_model *server, struct rpmi_module *module)
+{
+    uint32_t line = module->current.number / module->share;
+    struct rpmi_buffer_entry *entry = rpmi_buffer_find(&module->clean, line);
+    struct rpmi_buffer_entry *dirty = rpmi_buffer_find(&module->dirty, line);
+
+    answer(server, module, module->current.owner, module->current.number, module->read_tail_ps);
+    if (entry == NULL)
+        return;
+    entry->held = all_of(module);
+    entry->busy = false;
+    if (dirty != NULL)
+        merge(module, dirty);
+    for (uint32_t i = 0; i < module->joins;) {
+        if (module->joined[i].arg / module->share != line) {
+            i++;
+            continue;
+        }
+        answer(server, module, module->joined[i].owner, RPMI_LINE_NUMBER(module->joined[i].arg),
+               module->read_tail_ps);
+        module->joined[i] = module->joined[--module->joins];
+    }
+}
+
+void rpmi_module_media(struct rpmi_server_model *server, struct rpmi_module *module)
+{
+    uint8_t kind = module->current.kind;
+
+    RPM_ASSERT(module->busy);
+    module->busy = false;
+    if (kind == RPMI_WORK_READ) {
+        have_read(server, module);
+    } else if (kind != RPMI_WORK_CHARGE) {
+        rpmi_buffer_give(&module->dirty, &module->dirty.entry[module->current_entry]);
+        if (kind == RPMI_WORK_EVICT)
+            module->evicting = false;
+    }
+    drain(server, module);
+    go_on(server, module);
+}

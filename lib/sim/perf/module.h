@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * module.h: one memory module and the queue that its controller keeps for it.
+ *
+ * Lines wait outside until the controller's queue has room, and then count as accepted (the domain
+ * that survives a power loss begins there). The queue drains in order into the module's buffer of
+ * media lines. The media do one thing at a time: read a media line, or write one.
+ *
+ * Invariants
+ *   a media line is at most once among those written, and at most once among those read
+ *   lines of one media line that meet in the buffer cost one write
+ *
+ * Tests: tests/unit/sim/perf/module_test.cpp
+ */
+#ifndef RPMI_SIM_PERF_MODULE_H
+#define RPMI_SIM_PERF_MODULE_H
+
+#include "sim/perf/buffer.h"
+
+#define RPMI_MODULE_QUEUE 256u    /* most lines in a controller's queue */
+#define RPMI_MODULE_OUTSIDE 8192u /* most lines that wait for room there */
+#define RPMI_MODULE_JOINED 16384u /* most lines that wait for a read of another */
+#define RPMI_MODULE_WORK 16384u   /* most things the media have to do */
+
+struct rpmi_line {
+    uint64_t arg;   /* number and flags, see server_model.h */
+    uint32_t owner; /* see server_model.h */
+};
+
+enum rpmi_work_kind {
+    RPMI_WORK_READ = 0,   /* a media line, for an owner */
+    RPMI_WORK_EVICT = 1,  /* write some entry, so that one is free */
+    RPMI_WORK_CHARGE = 2, /* busy for a while */
+    RPMI_WORK_FULL = 3    /* write a full entry, for want of anything else */
+};
+
+struct rpmi_work {
+    uint8_t kind;
+    uint32_t number;  /* of the 64-byte line that is wanted of it */
+    uint32_t owner;   /* of a read */
+    uint64_t busy_ps; /* of a charge */
+};
+
+struct rpmi_module_counts {
+    uint64_t media_reads; /* media lines */
+    uint64_t media_writes;
+    uint64_t reads; /* 64-byte lines asked for */
+    uint64_t writes;
+};
+
+struct rpmi_module {
+    uint16_t number;
+    uint32_t share;       /* 64-byte lines in a media line */
+    uint32_t queue_lines; /* of the controller */
+    uint64_t read_ps;     /* media busy */
+    uint64_t write_ps;
+    uint64_t fill_ps;      /* of that, for each 64-byte line that did not come */
+    uint64_t read_tail_ps; /* from the media's end of a read until the data is where it is used */
+    uint64_t hit_ps;       /* data at hand, until there */
+    uint64_t line_ps;      /* bus */
+    uint64_t remote_ps;    /* media busy, more, for a line from another socket */
+
+    struct rpmi_line outside[RPMI_MODULE_OUTSIDE];
+    uint32_t outsides;
+    struct rpmi_line queue[RPMI_MODULE_QUEUE];
+    uint32_t queue_head, queued;
+    bool draining; /* the oldest is on the bus */
+
+    struct rpmi_buffer dirty;        /* media lines that were written */
+    struct rpmi_buffer clean;        /* that were read */
+    uint16_t full[RPMI_BUFFER_MOST]; /* a ring of dirty entries that became full */
+    bool is_full[RPMI_BUFFER_MOST];  /* they are in it; the line may have changed since */
+    uint32_t full_head, fulls;
+
+    struct rpmi_work work[RPMI_MODULE_WORK]; /* a ring */
+    uint32_t work_head, works;
+    struct rpmi_work current;
+    uint16_t current_entry;
+    bool busy;
+    bool evicting;                               /* one is asked for */
+    struct rpmi_line joined[RPMI_MODULE_JOINED]; /* wait for a media line that is being read */
+    uint32_t joins;
+    struct rpmi_module_counts count;
+};
+
+struct rpmi_server_model;
+struct rpmi_params;
+
+/* @module is zero. */
+void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
+                      const struct rpmi_params *params);
+
+/* What the server model's event queue calls. */
+void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
+                       uint32_t owner);
+void rpmi_module_read(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
+                      uint32_t owner);
+void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *module);
+void rpmi_module_media(struct rpmi_server_model *server, struct rpmi_module *module);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * script.c: what a load of scripts asks for: checked once, then written to the cluster as
+ * operation classes and steps.
+ *
+ * Tests: tests/unit/sim/perf/script_test.cpp
+ */
+#include "base/err.h"
+#include "sim/perf/cluster_model.h"
+
+#define SCRIPTS_MOST 65536u
+#define OP_CLASSES_MOST ((uint64_t)1 << 22)
+#define BYTES_MOST ((uint32_t)1 << 16)
+#define REGION_MOST ((uint64_t)64 << 30)
+#define REGION_LEAST ((uint64_t)1 << 20)
+#define REGION_DEFAULT ((uint64_t)1 << 30)
+#define DRAM_DEFAULT ((uint64_t)64 << 20)
+#define TRANSACTIONS_MOST ((uint64_t)1 << 24)
+#define TRANSACTIONS_DEFAULT 20000u
+#define PAUSE_MOST 1000000000u
+#define WORDS_MOST ((uint32_t)1 << 24)
+
+static int refuse(const char *what, uint64_t value)
+{
+    return rpmi_fail(RPM_E_INVAL, "scripts: %s (%llu)", what, (unsigned long long)value);
+}
+
+static uint64_t or_else(uint64_t value, uint64_t otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+static void defaults(struct rpm_script_load *load)
+{
+    load->servers = (uint32_t)or_else(load->servers, 1);
+    load->threads = (uint32_t)or_else(load->threads, 1);
+    load->coroutines = (uint32_t)or_else(load->coroutines, 1);
+    load->cores = (uint32_t)or_else(load->cores, 10);
+    load->region_bytes = or_else(load->region_bytes, REGION_DEFAULT);
+    load->dram_bytes = or_else(load->dram_bytes, DRAM_DEFAULT);
+    load->transactions = or_else(load->transactions, TRANSACTIONS_DEFAULT);
+    load->backoff_max_ns = or_else(load->backoff_max_ns, load->backoff_ns);
+}
+
+static int check_load(const struct rpm_script_load *load)
+{
+    if (load->servers > RPMI_CLUSTER_SERVERS)
+        return refuse("at most 64 servers", load->servers);
+    if (load->threads > 4096 || load->coroutines > 64)
+        return refuse("threads are at most 4096, of at most 64 coroutines", load->threads);
+    if (load->machines > load->threads)
+        return refuse("more machines than threads", load->machines);
+    if (load->cores > RPMI_SERVER_CORES)
+        return refuse("cores are at most 64", load->cores);
+    if (load->ddio > RPM_YES || load->far > 1)
+        return refuse("ddio is 0 to 2, far 0 or 1", load->ddio);
+    if (load->region_bytes < REGION_LEAST || load->region_bytes > REGION_MOST ||
+        load->dram_bytes < REGION_LEAST || load->dram_bytes > REGION_MOST)
+        return refuse("memory is 1 MiB to 64 GiB", load->region_bytes);
+    if (load->transactions > TRANSACTIONS_MOST)
+        return refuse("transactions are at most 16 Mi", load->transactions);
+    if (load->pause_ns > PAUSE_MOST)
+        return refuse("a pause is at most a second", load->pause_ns);
+    if (load->words > WORDS_MOST)
+        return refuse("words are at most 16 Mi", load->words);
+    if (load->backoff_max_ns > PAUSE_MOST || load->backoff_max_ns < load->backoff_ns)
+        return refuse("backoff_ns is at most backoff_max_ns, and that at most one second",
+                      load->backoff_max_ns);
+    if (load->doorbells > 4096 || (load->doorbells != 0 && load->machines == 0))
+        return refuse("doorbells are at most 4096, and need machines", load->doorbells);
+    if (load->scripts == NULL || load->count == 0 || load->count > SCRIPTS_MOST)
+        return refuse("there are 1 to 65536", load->count);
+    return 0;
+}
+
+static int check_role(const struct rpm_script_op *op, uint32_t words)
+{
+    bool fits =
+        op->role == RPM_ROLE_NONE || (op->role == RPM_ROLE_LOOK && op->op == RPM_LOAD_READ) ||
+        (op->role == RPM_ROLE_GIVE && op->op != RPM_LOAD_READ) ||
+        ((op->role == RPM_ROLE_TAKE || op->role == RPM_ROLE_SWAP) && op->op == RPM_LOAD_CAS);
+
+    if (!fits || op->role > RPM_ROLE_SWAP)
+        return refuse(
+            "the role is LOOK for a READ, GIVE for a WRITE, and TAKE, GIVE or SWAP for a CAS",
+            op->role);
+    if ((op->role == RPM_ROLE_NONE) != (op->word == 0) || op->word > words)
+        return refuse("an operation with a role names a word, 1 to words", op->word);
+    if (op->role != RPM_ROLE_NONE && op->by != RPM_BY_NIC)
+        return refuse("only one-sided operations (RPM_BY_NIC) name a word", op->by);
+    return 0;
+}
+
+static int check_op(const struct rpm_script_op *op, uint32_t servers)
+{
+    if (op->by != RPM_BY_NIC && op->by != RPM_BY_CALL)
+        return refuse("an operation is by NIC or by call", op->by);
+    if (op->op > RPM_LOAD_CAS || op->copy > RPM_COPY_CLWB || op->persist > RPM_PERSIST_CHAIN)
+        return refuse("no such operation, way to copy, or to persist", op->op);
+    if (op->memory > RPM_LOAD_DRAM || op->flush_memory > RPM_LOAD_DRAM ||
+        op->pattern > RPM_LOAD_SEQUENTIAL)
+        return refuse("no such memory, or pattern", op->memory);
+    if (op->pattern == RPM_LOAD_SEQUENTIAL &&
+        (op->op != RPM_LOAD_WRITE || op->memory != RPM_LOAD_NVM))
+        return refuse("what is sequential is a write to a log", op->op);
+    if (op->server >= servers)
+        return refuse("there is no such server", op->server);
+    if (op->bytes == 0 || op->bytes > BYTES_MOST || op->pad_bytes > BYTES_MOST ||
+        op->align_bytes > BYTES_MOST)
+        return refuse("an operation is 1 B to 64 KiB, so are padding and alignment", op->bytes);
+    if (op->op == RPM_LOAD_CAS && op->bytes != 8)
+        return refuse("a compare-and-swap is of 8 bytes", op->bytes);
+    return 0;
+}
+
+/* A word is given back once, in a later phase than it is taken in: within one phase the transaction
+ * could not know whether it got the word. A script gives back at most as many words as a phase has
+ * operations, since a transaction that fails gives all of them back in one phase. */
+static int check_taken(const struct rpm_script *script, uint32_t nth)
+{
+    const struct rpm_script_op *op = &script->ops[nth];
+    uint32_t taken = 0, given = 0, gives = 0;
+
+    for (uint32_t i = 0; i < script->count; i++) {
+        const struct rpm_script_op *other = &script->ops[i];
+
+        gives += other->role == RPM_ROLE_GIVE;
+        if (other->word != op->word)
+            continue;
+        taken += other->role == RPM_ROLE_TAKE && (other == op || other->phase < op->phase);
+        given += other->role == RPM_ROLE_GIVE && (other == op || other->phase > op->phase);
+    }
+    if (gives > RPMI_CLUSTER_PHASE)
+        return refuse("a script has at most 64 operations with the role GIVE", gives);
+    if (taken != 1 || given != 1)
+        return refuse("a word is taken once and given back once, in a later phase", op->word);
+    return 0;
+}
+
+static int check_script(const struct rpm_script *script, const struct rpm_script_load *load)
+{
+    uint32_t in_phase = 0;
+
+    if (script->ops == NULL || script->count == 0)
+        return refuse("one has at least one operation", script->count);
+    for (uint32_t i = 0; i < script->count; i++) {
+        const struct rpm_script_op *op = &script->ops[i];
+        uint32_t before = i == 0 ? 0 : script->ops[i - 1].phase;
+        int err = check_op(op, load->servers);
+
+        if (err == 0)
+            err = check_role(op, load->words);
+        if (err == 0 && (op->role == RPM_ROLE_TAKE || op->role == RPM_ROLE_GIVE))
+            err = check_taken(script, i);
+        if (err != 0)
+            return err;
+        if (op->phase != before && (i == 0 || op->phase != before + 1))
+            return refuse("phases begin with 0 and grow by 1", op->phase);
+        in_phase = op->phase == before ? in_phase + 1 : 1;
+        if (in_phase > RPMI_CLUSTER_PHASE)
+            return refuse("a phase has at most 64 operations", op->phase);
+    }
+    return 0;
+}
+
+uint64_t rpmi_script_op_classes(const struct rpm_script_load *load)
+{
+    uint64_t op_classes = 0;
+
+    for (uint32_t i = 0; i < load->count; i++)
+        op_classes += load->scripts[i].count;
+    return op_classes;
+}
+
+int rpmi_script_check(struct rpm_script_load *load)
+{
+    uint64_t weights = 0;
+    int err;
+
+    defaults(load);
+    err = check_load(load);
+    for (uint32_t i = 0; err == 0 && i < load->count; i++) {
+        err = check_script(&load->scripts[i], load);
+        weights += load->scripts[i].weight;
+    }
+    if (err == 0 && weights == 0)
+        return refuse("none has a weight", weights);
+    if (err == 0 && rpmi_script_op_classes(load) > OP_CLASSES_MOST)
+        return refuse("all together have at most 4 Mi operations", rpmi_script_op_classes(load));
+    return err;
+}
+
+static void take_op(const struct rpm_script_op *op, struct rpmi_op_class *op_class)
+{
+    uint64_t pad = or_else(op->pad_bytes, 1);
+
+    *op_class = (struct rpmi_op_class){ .by = op->by,
+                                        .op = op->op,
+                                        .copy = (uint32_t)or_else(op->copy, RPM_COPY_STREAM),
+                                        .persist = op->persist,
+                                        .memory = op->memory,
+                                        .flush_memory = op->flush_memory,
+                                        .pattern = op->pattern,
+                                        .word = op->word,
+                                        .bytes = op->bytes,
+                                        .written = (op->bytes + pad - 1) / pad * pad,
+                                        .align = or_else(op->align_bytes, RPMI_LINE_BYTES) };
+}
+
+void rpmi_script_take(struct rpmi_cluster_model *cluster)
+{
+    for (uint32_t i = 0; i < cluster->load.count; i++) {
+        const struct rpm_script *theirs = &cluster->load.scripts[i];
+        struct rpmi_script *script = &cluster->script[i];
+
+        cluster->weights += theirs->weight;
+        *script = (struct rpmi_script){ .first = cluster->op_classes,
+                                        .count = theirs->count,
+                                        .until = cluster->weights };
+        for (uint32_t k = 0; k < theirs->count; k++) {
+            take_op(&theirs->ops[k], &cluster->op_class[cluster->op_classes]);
+            cluster->step[cluster->op_classes].phase = theirs->ops[k].phase;
+            cluster->step[cluster->op_classes].server = theirs->ops[k].server;
+            cluster->step[cluster->op_classes].role = theirs->ops[k].role;
+            script->bytes += theirs->ops[k].bytes;
+            cluster->op_classes++;
+        }
+    }
+    cluster->load.scripts = NULL;
+}
+
+uint32_t rpmi_script_looks(const struct rpm_script_load *load)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < load->count; i++) {
+        uint32_t looks = 0;
+
+        for (uint32_t k = 0; k < load->scripts[i].count; k++)
+            looks += load->scripts[i].ops[k].role != RPM_ROLE_NONE;
+        most = looks > most ? looks : most;
+    }
+    return most;
+}
+
+static uint32_t widest_of(const struct rpmi_cluster_model *cluster,
+                          const struct rpmi_script *script)
+{
+    uint32_t at[RPMI_CLUSTER_SERVERS] = { 0 };
+    uint32_t widest = 0;
+
+    uint32_t given = 0;
+
+    for (uint32_t i = 0; i < script->count; i++) {
+        const struct rpmi_script_step *step = &cluster->step[script->first + i];
+
+        if (i > 0 && step->phase != step[-1].phase)
+            memset(at, 0, sizeof(at));
+        if (++at[step->server] > widest)
+            widest = at[step->server];
+        given += step->role == RPM_ROLE_GIVE;
+    }
+    return given > widest ? given : widest;
+}
+
+uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster)
+{
+    uint32_t widest = 0;
+
+    for (uint32_t i = 0; i < cluster->load.count; i++) {
+        uint32_t one = widest_of(cluster, &cluster->script[i]);
+
+        widest = one > widest ? one : widest;
+    }
+    RPM_ASSERT(widest > 0 && widest <= RPMI_CLUSTER_PHASE);
+    return widest;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server_model.c: sets up a server model, runs a load on it event by event until enough
+ * operations have ended, and sums up what it took.
+ *
+ * Tests: tests/unit/sim/perf/server_model_test.cpp
+ */
+#include "sim/perf/server_model.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "sim/perf/cluster_model.h"
+
+#include <stdlib.h>
+
+#define WARM_UP_BYTES (512u << 10) /* more than the modules' buffers hold */
+#define WARM_UP_BUFFERS 4u         /* of a NIC, filled */
+
+static uint64_t min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool fifo_open(struct rpmi_fifo *fifo, uint64_t room)
+{
+    fifo->room = (uint32_t)room;
+    fifo->word = rpmi_alloc(room * sizeof(*fifo->word), 64);
+    return fifo->word != NULL;
+}
+
+static bool reserve_rings(struct rpmi_server_model *server, uint64_t clients, uint64_t tlps)
+{
+    const struct rpm_load *load = &server->load;
+
+    server->slots = (uint32_t)clients;
+    server->inbound_room = (uint32_t)tlps;
+    server->slot = rpmi_alloc((clients + 1) * sizeof(*server->slot), 64);
+    server->position = rpmi_alloc(load->threads * sizeof(*server->position), 64);
+    server->thread = rpmi_alloc(load->threads * sizeof(*server->thread), 64);
+    server->inbound = rpmi_alloc(tlps * sizeof(*server->inbound), 64);
+    server->tlp = rpmi_alloc(tlps * sizeof(*server->tlp), 64);
+    server->latency_ps = rpmi_alloc(load->ops * sizeof(*server->latency_ps), 64);
+    return fifo_open(&server->reads.waiting, clients + 1) &&
+           fifo_open(&server->atomics.waiting, clients + 1) &&
+           fifo_open(&server->calls, clients + 1) && fifo_open(&server->backlog, 2 * clients + 2) &&
+           server->slot != NULL && server->position != NULL && server->thread != NULL &&
+           server->inbound != NULL && server->tlp != NULL && server->latency_ps != NULL;
+}
+
+/* Room for all that can be under way at a time, everywhere. */
+static int reserve(struct rpmi_server_model *server, uint64_t clients)
+{
+    const struct rpm_load *load = &server->load;
+    const struct rpmi_params *params = server->params;
+    uint64_t one = rpmi_load_written(load) + params->pcie_payload;
+    uint64_t tlps = (params->nic_buffer + one) / RPMI_LINE_BYTES + 2 * clients + 64;
+    uint64_t lines = RPMI_FETCH_LINES * min(clients, params->nic_reads + params->nic_atomics);
+    uint64_t core = 4 * params->fill_buffers + params->reads_in_flight + 2;
+    uint64_t events = tlps + 8 * clients + 2 * lines + RPMI_SERVER_CORES * core +
+                      8 * RPMI_SERVER_MODULES + 4 * (params->inbound_lines + 8);
+
+    if (!reserve_rings(server, clients, tlps))
+        return RPM_E_NOMEM;
+    return rpmi_queue_reserve(&server->queue, (uint32_t)events);
+}
+
+/* A NIC allocates in some of the ways only. */
+static int open_cache(struct rpmi_server_model *server)
+{
+    const struct rpmi_params *params = server->params;
+    bool nic = server->load.by == RPM_BY_NIC || server->cluster != NULL;
+
+    return rpmi_llc_open(&server->llc, params->llc_bytes / RPMI_LINE_BYTES / params->llc_ways,
+                         nic ? params->ddio_ways : params->llc_ways, params->llc_victims);
+}
+
+/* Until every queue on the way is as full as it will be: the NIC's buffer is the largest. */
+static uint64_t warm_up(const struct rpmi_params *params, const struct rpm_load *load)
+{
+    uint64_t written = rpmi_load_written(load);
+    uint64_t each = written < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : written;
+    uint64_t fill = load->by == RPM_BY_NIC ? WARM_UP_BUFFERS * params->nic_buffer : 0;
+    uint64_t ops = (fill > WARM_UP_BYTES ? fill : WARM_UP_BYTES) / each;
+    uint64_t rounds = 2 * (uint64_t)load->threads * load->depth;
+
+    ops = ops > rounds ? ops : rounds;
+    return ops > load->ops / 4 ? ops : load->ops / 4;
+}
+
+/* Large, and hardly touched: an alignment that leaves the zeros to the system. */
+static struct rpmi_server_model *new_server(const struct rpmi_params *params,
+                                            const struct rpm_load *load)
+{
+    struct rpmi_server_model *server = rpmi_alloc(sizeof(*server), 16);
+
+    if (server == NULL)
+        return NULL;
+    server->params = params;
+    server->load = *load;
+    server->ddio = load->ddio == RPM_YES;
+    server->modules = (uint32_t)params->dimms;
+    rpmi_rng_seed(&server->rng, load->seed);
+    return server;
+}
+
+static int furnish(struct rpmi_server_model *server, uint64_t clients)
+{
+    int err = reserve(server, clients);
+
+    if (err == 0)
+        err = open_cache(server);
+    for (uint16_t i = 0; err == 0 && i < server->modules; i++) {
+        uint16_t dram = (uint16_t)(RPMI_SERVER_MODULES + i);
+
+        rpmi_module_open(&server->module[i], i, false, server->params);
+        rpmi_module_open(&server->module[dram], dram, true, server->params);
+    }
+    return err;
+}
+
+static void op_class_of(const struct rpm_load *load, struct rpmi_op_class *op_class)
+{
+    *op_class = (struct rpmi_op_class){ .by = load->by,
+                                        .op = load->op,
+                                        .copy = load->copy,
+                                        .persist = load->persist,
+                                        .memory = load->memory,
+                                        .flush_memory = load->flush_memory,
+                                        .pattern = load->pattern,
+                                        .bytes = load->bytes,
+                                        .written = rpmi_load_written(load),
+                                        .align = load->align_bytes };
+}
+
+int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
+                     struct rpmi_server_model **out)
+{
+    struct rpmi_server_model *server = new_server(params, load);
+    uint64_t clients;
+    int err;
+
+    if (server == NULL)
+        return RPM_E_NOMEM;
+    if (load->ddio == 0)
+        server->ddio = ddio;
+    err = rpmi_load_check(params, &server->load);
+    if (err == 0) {
+        clients = load->by == RPM_BY_CORE ? 0 : (uint64_t)server->load.threads * server->load.depth;
+        err = furnish(server, clients);
+    }
+    if (err != 0) {
+        rpmi_server_close(&server);
+        return err;
+    }
+    op_class_of(&server->load, &server->op_class);
+    for (uint32_t i = 0; i < server->slots; i++) {
+        server->slot[i].op_class = &server->op_class;
+        server->slot[i].op_classes = 1;
+    }
+    rpmi_load_places(server);
+    server->warm_up = warm_up(params, &server->load);
+    *out = server;
+    return 0;
+}
+
+int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_load *load,
+                            uint32_t slots, struct rpmi_cluster_model *cluster,
+                            struct rpmi_server_model **out)
+{
+    struct rpmi_server_model *server = new_server(params, load);
+    int err;
+
+    RPM_ASSERT(cluster != NULL && load->by == RPM_BY_CALL);
+    if (server == NULL)
+        return RPM_E_NOMEM;
+    server->cluster = cluster;
+    err = furnish(server, slots);
+    if (err != 0) {
+        rpmi_server_close(&server);
+        return err;
+    }
+    *out = server;
+    return 0;
+}
+
+void rpmi_server_close(struct rpmi_server_model **out)
+{
+    struct rpmi_server_model *server = *out;
+
+    if (server == NULL)
+        return;
+    rpmi_llc_close(&server->llc);
+    rpmi_queue_close(&server->queue);
+    rpmi_free(server->slot);
+    rpmi_free(server->reads.waiting.word);
+    rpmi_free(server->atomics.waiting.word);
+    rpmi_free(server->calls.word);
+    rpmi_free(server->backlog.word);
+    rpmi_free(server->position);
+    rpmi_free(server->thread);
+    rpmi_free(server->inbound);
+    rpmi_free(server->tlp);
+    rpmi_free(server->latency_ps);
+    rpmi_free(server);
+    *out = NULL;
+}
+
+void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_cost_event kind,
+                    uint32_t who, uint32_t owner, uint64_t arg)
+{
+    struct rpmi_event event = {
+        .at = at_ps, .kind = (uint16_t)kind, .who = (uint16_t)who, .gen = owner, .arg = arg
+    };
+
+    RPM_ASSERT(at_ps >= server->now_ps);
+    rpmi_queue_push(&server->queue, &event);
+}
+
+/* A line was read: hands it to the part that asked for it. */
+static void data(struct rpmi_server_model *server, const struct rpmi_event *event)
+{
+    uint32_t index = RPMI_OWNER_INDEX(event->gen);
+
+    switch (RPMI_OWNER_KIND(event->gen)) {
+    case RPMI_OWNER_CORE:
+        rpmi_server_core_line(server, index);
+        return;
+    case RPMI_OWNER_FILL:
+        rpmi_server_core_filled(server, index, event->arg);
+        return;
+    case RPMI_OWNER_INBOUND:
+        rpmi_server_inbound_read_back(server, index);
+        return;
+    case RPMI_OWNER_FETCH:
+        rpmi_server_nic_data(server, index);
+        return;
+    default:
+        RPM_ASSERT(RPMI_OWNER_KIND(event->gen) == RPMI_OWNER_NONE);
+    }
+}
+
+static void happen_memory(struct rpmi_server_model *server, const struct rpmi_event *event)
+{
+    struct rpmi_module *module = &server->module[event->who];
+
+    switch (event->kind) {
+    case RPMI_COST_EV_WRITE:
+        rpmi_module_write(server, module, event->arg, event->gen);
+        return;
+    case RPMI_COST_EV_READ:
+        rpmi_module_read(server, module, event->arg, event->gen);
+        return;
+    case RPMI_COST_EV_DRAIN:
+        rpmi_module_drained(server, module);
+        return;
+    case RPMI_COST_EV_MEDIA:
+        rpmi_module_media(server, module);
+        return;
+    default:
+        RPM_ASSERT(event->kind == RPMI_COST_EV_DATA);
+        data(server, event);
+    }
+}
+
+static void happen(struct rpmi_server_model *server, const struct rpmi_event *event)
+{
+    uint32_t slot = (uint32_t)event->arg;
+
+    switch (event->kind) {
+    case RPMI_COST_EV_CORE:
+        rpmi_server_core_event(server, event->who);
+        return;
+    case RPMI_COST_EV_POST:
+        if (server->cluster != NULL)
+            rpmi_cluster_begin(server->cluster, slot);
+        else
+            rpmi_server_client_post(server, slot);
+        return;
+    case RPMI_COST_EV_SEND:
+        rpmi_machine_come(server, slot);
+        return;
+    case RPMI_COST_EV_LEAVE:
+        rpmi_server_client_leave(server, slot, (enum rpmi_message)event->who);
+        return;
+    case RPMI_COST_EV_ARRIVE:
+        rpmi_server_client_arrive(server, slot, (enum rpmi_message)event->who);
+        return;
+    case RPMI_COST_EV_MESSAGE:
+        rpmi_server_nic_message(server, slot, (enum rpmi_message)event->who);
+        return;
+    case RPMI_COST_EV_INBOUND:
+        rpmi_server_nic_inbound(server, event->arg);
+        return;
+    case RPMI_COST_EV_FETCHED:
+        rpmi_server_nic_fetched(server, slot);
+        return;
+    case RPMI_COST_EV_UNIT:
+        rpmi_server_nic_changed(server, slot);
+        return;
+    case RPMI_COST_EV_DONE:
+        rpmi_server_client_done(server, slot);
+        return;
+    default:
+        happen_memory(server, event);
+    }
+}
+
+void rpmi_server_counters(const struct rpmi_server_model *server, struct rpm_cost *cost)
+{
+    uint64_t line =
+        server->load.memory == RPM_LOAD_DRAM ? RPMI_LINE_BYTES : server->params->media_line;
+    uint32_t first = server->load.memory == RPM_LOAD_DRAM ? RPMI_SERVER_MODULES : 0;
+
+    memset(cost, 0, sizeof(*cost));
+    for (uint32_t i = first; i < first + server->modules; i++) {
+        const struct rpmi_module_counts *count = &server->module[i].count;
+
+        cost->media_read_bytes += count->media_reads * line;
+        cost->media_write_bytes += count->media_writes * line;
+        cost->module_read_bytes += count->reads * RPMI_LINE_BYTES;
+        cost->module_write_bytes += count->writes * RPMI_LINE_BYTES;
+    }
+    cost->partial_words = server->partial_words;
+}
+
+void rpmi_server_finish(struct rpmi_server_model *server, uint64_t start_ps, uint64_t end_ps)
+{
+    if (server->finished >= server->warm_up &&
+        server->finished < server->warm_up + server->load.ops)
+        server->latency_ps[server->finished - server->warm_up] = end_ps - start_ps;
+    server->finished++;
+    if (server->finished == server->warm_up) {
+        server->begin_ps = server->now_ps;
+        rpmi_server_counters(server, &server->before);
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Nearest rank. */
+static uint64_t rank(const uint64_t *latency_ps, uint64_t count, uint64_t per_mille)
+{
+    uint64_t nth = (count * per_mille + 999) / 1000;
+
+    return latency_ps[nth == 0 ? 0 : nth - 1];
+}
+
+void rpmi_server_latencies(uint64_t *latency_ps, struct rpm_cost *cost)
+{
+    uint64_t sum_ps = 0;
+
+    RPM_ASSERT(cost->ops > 0);
+    qsort(latency_ps, cost->ops, sizeof(*latency_ps), by_value);
+    for (uint64_t i = 0; i < cost->ops; i++)
+        sum_ps += latency_ps[i];
+    cost->mean_ps = sum_ps / cost->ops;
+    cost->p50_ps = rank(latency_ps, cost->ops, 500);
+    cost->p90_ps = rank(latency_ps, cost->ops, 900);
+    cost->p99_ps = rank(latency_ps, cost->ops, 990);
+    cost->p999_ps = rank(latency_ps, cost->ops, 999);
+    cost->max_ps = rank(latency_ps, cost->ops, 1000);
+}
+
+static void sum_up(struct rpmi_server_model *server, struct rpm_cost *cost)
+{
+    rpmi_server_counters(server, cost);
+    cost->size = sizeof(*cost);
+    cost->ops = server->load.ops;
+    cost->duration_ps = server->now_ps - server->begin_ps;
+    cost->bytes = server->load.ops * server->load.bytes;
+    cost->media_read_bytes -= server->before.media_read_bytes;
+    cost->media_write_bytes -= server->before.media_write_bytes;
+    cost->module_read_bytes -= server->before.module_read_bytes;
+    cost->module_write_bytes -= server->before.module_write_bytes;
+    cost->partial_words -= server->before.partial_words;
+    cost->events = server->events;
+    rpmi_server_latencies(server->latency_ps, cost);
+}
+
+void rpmi_server_start(struct rpmi_server_model *server)
+{
+    rpmi_load_start(server);
+    rpmi_server_core_start(server);
+    if (server->load.by != RPM_BY_CORE)
+        rpmi_server_client_start(server);
+}
+
+bool rpmi_server_step(struct rpmi_server_model *server)
+{
+    struct rpmi_event event;
+
+    if (!rpmi_queue_pop(&server->queue, &event))
+        return false;
+    RPM_ASSERT(event.at >= server->now_ps);
+    server->now_ps = event.at;
+    server->events++;
+    happen(server, &event);
+    return true;
+}
+
+void rpmi_server_run(struct rpmi_server_model *server, struct rpm_cost *cost)
+{
+    uint64_t enough = server->warm_up + server->load.ops;
+
+    rpmi_server_start(server);
+    while (server->finished < enough) {
+        bool more = rpmi_server_step(server);
+
+        RPM_ASSERT(more); /* every operation that ends begins another */
+    }
+    sum_up(server, cost);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server_model.h: one modelled server with a load on it, for the performance model. Its parts
+ * (cores, caches, NIC, PCIe, memory modules) pass lines of 64 bytes to each other; each part has a
+ * rate, a latency and a queue. Contents are not modelled.
+ *
+ * Invariants
+ *   times are whole picoseconds and choices come from one seeded source: the same load on the same
+ *   preset gives the same result on any machine
+ *   time never goes back; nothing allocates after rpmi_server_open()
+ *
+ * Tests: tests/unit/sim/perf/
+ */
+#ifndef RPMI_SIM_PERF_SERVER_MODEL_H
+#define RPMI_SIM_PERF_SERVER_MODEL_H
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/rng.h"
+#include "sim/perf/llc.h"
+#include "sim/perf/module.h"
+#include "sim/preset/params.h"
+#include "sim/queue.h"
+
+#include <librpm/model.h>
+
+#define RPMI_SERVER_MODULES 8u
+#define RPMI_SERVER_CORES 64u
+#define RPMI_FETCH_LINES 64u     /* that one read of a NIC asks for at a time */
+#define RPMI_SERVER_UNITS 64u    /* for atomics, of a NIC */
+#define RPMI_SERVER_SLOTS 65536u /* operations of clients under way */
+
+/* The part that waits for a line, in the top bits of an owner word; the rest is its own number. */
+enum rpmi_cost_owner {
+    RPMI_OWNER_NONE = 0,
+    RPMI_OWNER_CORE = 1,    /* a core's line: core */
+    RPMI_OWNER_INBOUND = 2, /* the root complex's: place in its queue */
+    RPMI_OWNER_VICTIM = 3,  /* a line that the cache gave up: who waits for its place */
+    RPMI_OWNER_FETCH = 4,   /* a NIC's read of memory: operation */
+    RPMI_OWNER_FILL = 5     /* a core's read for ownership: core */
+};
+
+#define RPMI_OWNER(kind, index) ((uint32_t)(kind) << 28 | (uint32_t)(index))
+#define RPMI_OWNER_KIND(owner) ((enum rpmi_cost_owner)((owner) >> 28))
+#define RPMI_OWNER_INDEX(owner) ((owner)&0x0fffffffu)
+
+enum rpmi_cost_event {
+    RPMI_COST_EV_WRITE = 1,    /* a line reaches a controller; arg: line and flags, gen: owner */
+    RPMI_COST_EV_READ = 2,     /* a read request reaches a controller; as above */
+    RPMI_COST_EV_DRAIN = 3,    /* the oldest line of a controller's queue is in the module */
+    RPMI_COST_EV_MEDIA = 4,    /* the media complete a read or write */
+    RPMI_COST_EV_DATA = 5,     /* a line that was read is back; gen: owner */
+    RPMI_COST_EV_CORE = 6,     /* a core executes its next access */
+    RPMI_COST_EV_POST = 7,     /* a client's thread posts an operation */
+    RPMI_COST_EV_MESSAGE = 8,  /* a message is through the server's NIC */
+    RPMI_COST_EV_INBOUND = 9,  /* its payload is at the root complex */
+    RPMI_COST_EV_FETCHED = 10, /* what a NIC read is back in the NIC */
+    RPMI_COST_EV_DONE = 11,    /* a client's thread polls an operation's completion */
+    RPMI_COST_EV_UNIT = 12,    /* a unit for atomics is free */
+    RPMI_COST_EV_ARRIVE = 13,  /* a client's message is at the server's port */
+    RPMI_COST_EV_LEAVE = 14,   /* a message is at its client machine's port; with scripts */
+    RPMI_COST_EV_SEND = 15     /* a thread reaches a shared doorbell; with scripts */
+};
+
+struct rpmi_core {
+    uint64_t begin; /* bytes of the operation */
+    uint64_t end;
+    uint64_t line;      /* next line of it */
+    uint64_t lines;     /* left of it */
+    uint64_t start_ps;  /* of the operation */
+    uint64_t first_ps;  /* since the last fence */
+    uint64_t next_ps;   /* no line earlier than that */
+    uint64_t unfenced;  /* bytes */
+    uint32_t under_way; /* lines that a fence waits for */
+    uint32_t fills;     /* reads for ownership */
+    uint32_t slot;      /* that it serves, for calls */
+    const struct rpmi_op_class *op_class;
+    uint32_t op_classes; /* of the call, that follow it */
+    uint16_t module;     /* that it may write to, with writers_max */
+    bool writes;
+    bool wrote; /* something of the call was or is a write */
+    bool over;  /* the operation has ended; the next event begins another */
+    bool idle;  /* waits for a call, or for a place at a module */
+    bool armed; /* an event is pending */
+    bool holds; /* one of the writers_max places at that module */
+};
+
+/* A class of operations: what they do, all alike. */
+struct rpmi_op_class {
+    uint32_t by;           /* enum rpm_load_by */
+    uint32_t op;           /* enum rpm_load_op */
+    uint32_t copy;         /* enum rpm_copy */
+    uint32_t persist;      /* enum rpm_load_persist */
+    uint32_t memory;       /* enum rpm_load_memory */
+    uint32_t flush_memory; /* the same */
+    uint32_t pattern;      /* enum rpm_load_pattern */
+    uint32_t word;         /* scripts: that others touch too; 0: none */
+    uint64_t bytes;
+    uint64_t written; /* bytes of a write with its padding */
+    uint64_t align;   /* scripts: where one may begin */
+};
+
+/* One operation of a client. */
+struct rpmi_slot_op {
+    const struct rpmi_op_class *op_class; /* of a call: those of its parts */
+    uint32_t op_classes;
+    uint32_t coroutine; /* scripts: whose it is */
+    uint64_t start_ps;
+    uint64_t address;
+    uint32_t thread;
+    uint64_t line; /* of a read: next to ask for */
+    uint64_t end;
+    uint32_t lines; /* of it still to come back */
+    bool write;
+    bool rings;    /* scripts: its post rings the doorbell, also for later ones of its phase */
+    bool flushing; /* the write is acknowledged, its READ is under way */
+};
+
+/* What waits in the root complex, in PCIe order. */
+struct rpmi_inbound {
+    uint64_t address;
+    uint32_t bytes; /* 0: a read request, which pushes the writes before it */
+    uint32_t slot;
+    uint32_t reads;  /* lines to be read before this may be written */
+    uint32_t placed; /* lines placed so far */
+    bool dram;
+    bool call; /* a core takes it up once it is placed */
+};
+
+struct rpmi_cluster_model; /* see cluster_model.h */
+
+enum rpmi_message { RPMI_MESSAGE_WRITE = 0, RPMI_MESSAGE_READ = 1, RPMI_MESSAGE_CALL = 2 };
+
+struct rpmi_wire {
+    uint64_t free_ps;
+};
+
+/* A ring of slots, or of words about them, that wait for their turn. */
+struct rpmi_fifo {
+    uint32_t *word;
+    uint32_t room;
+    uint32_t head;
+    uint32_t count;
+};
+
+/* Reads of memory that a NIC has under way, and slots that wait for one of them to end. */
+struct rpmi_fetches {
+    uint32_t under_way;
+    struct rpmi_fifo waiting;
+};
+
+/* Where operations of a load may begin. */
+struct rpmi_places {
+    uint64_t area_bytes; /* of each thread, for sequential ones */
+    uint64_t of_area;    /* places to begin in it */
+    uint64_t of_region;
+    uint64_t of_chunk; /* of the interleaving, for loads that stay on one module */
+};
+
+struct rpmi_server_model {
+    const struct rpmi_params *params;
+    struct rpm_load load;
+    struct rpmi_op_class op_class;      /* of the load */
+    struct rpmi_cluster_model *cluster; /* that this server is part of; NULL: none */
+    bool ddio;
+    uint64_t now_ps;
+    uint64_t events;
+    struct rpmi_rng rng;
+    struct rpmi_queue queue;
+    struct rpmi_module module[2 * RPMI_SERVER_MODULES]; /* of the pool, then DRAM channels */
+    uint32_t modules;                                   /* of each */
+    struct rpmi_llc llc;
+    struct rpmi_core core[RPMI_SERVER_CORES];
+    uint32_t cores;
+    uint16_t writers[RPMI_SERVER_MODULES]; /* cores that stream to a module, with writers_max */
+
+    struct rpmi_slot_op *slot;
+    uint32_t slots;
+    struct rpmi_places places;
+    uint64_t *position; /* of each thread or core, in operations */
+    struct rpmi_wire *thread;
+    struct rpmi_wire nic_in, wire_in, wire_out, pcie_in, pcie_out;
+    struct rpmi_wire link_there, link_back; /* between the sockets */
+    struct rpmi_inbound *inbound;           /* a ring */
+    struct rpmi_inbound *tlp;               /* as many, on their way there */
+    uint64_t tlps;
+    uint32_t inbound_room, inbound_head, inbound_count;
+    uint32_t inbound_started; /* entries whose reads were sent */
+    uint32_t inbound_ahead;   /* their lines */
+    bool inbound_busy;        /* the head waits for a line to be accepted */
+    uint64_t inbound_bytes;   /* in the NIC's buffer: there, or on their way */
+    struct rpmi_fifo backlog; /* messages that wait for room there: slot << 2 | message */
+    struct rpmi_fetches reads, atomics;
+    uint32_t atomic_word[RPMI_SERVER_UNITS]; /* of those under way */
+    struct rpmi_fifo calls;                  /* slots that wait for a core */
+
+    uint64_t warm_up; /* operations that do not count */
+    uint64_t finished;
+    uint64_t begin_ps;
+    uint64_t partial_words;
+    struct rpm_cost before; /* counters when the warm-up ended */
+    uint64_t *latency_ps;   /* of each operation that counts */
+};
+
+/* server_model.c */
+int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
+                     struct rpmi_server_model **server);
+
+/* One server of @cluster with at most @slots operations of clients under way. Of @load, only what
+ * describes the server and the largest write are used. */
+int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_load *load,
+                            uint32_t slots, struct rpmi_cluster_model *cluster,
+                            struct rpmi_server_model **server);
+void rpmi_server_counters(const struct rpmi_server_model *server, struct rpm_cost *cost);
+
+/* Sorts the cost->ops latencies in place and writes their mean and percentiles to @cost. */
+void rpmi_server_latencies(uint64_t *latency_ps, struct rpm_cost *cost);
+void rpmi_server_close(struct rpmi_server_model **server);
+void rpmi_server_run(struct rpmi_server_model *server, struct rpm_cost *cost);
+
+/* A run, event by event: starts it; handles the next event. False: no event is left. */
+void rpmi_server_start(struct rpmi_server_model *server);
+bool rpmi_server_step(struct rpmi_server_model *server);
+void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_cost_event kind,
+                    uint32_t who, uint32_t owner, uint64_t arg);
+void rpmi_server_finish(struct rpmi_server_model *server, uint64_t start_ps, uint64_t end_ps);
+
+/* load.c */
+void rpmi_load_places(struct rpmi_server_model *server);
+
+/* Where the next operation of a thread starts, in bytes. */
+uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread);
+/* Draws the threads' positions and fills the caches as a long run leaves them. */
+void rpmi_load_start(struct rpmi_server_model *server);
+bool rpmi_load_writes(
+    struct rpmi_server_model *server); /* draws whether the next operation writes */
+uint64_t rpmi_load_written(const struct rpm_load *load); /* bytes of a write with its padding */
+int rpmi_load_check(const struct rpmi_params *params, struct rpm_load *load);
+
+/* A resource that serves in order of arrival: when a request that arrives at @now_ps and keeps it
+ * busy for @busy_ps leaves it. */
+static inline uint64_t rpmi_wire_pass(struct rpmi_wire *wire, uint64_t now_ps, uint64_t busy_ps)
+{
+    wire->free_ps = (wire->free_ps > now_ps ? wire->free_ps : now_ps) + busy_ps;
+    return wire->free_ps;
+}
+
+static inline void rpmi_fifo_push(struct rpmi_fifo *fifo, uint32_t word)
+{
+    RPM_ASSERT(fifo->count < fifo->room);
+    fifo->word[(fifo->head + fifo->count++) % fifo->room] = word;
+}
+
+/* The oldest word; the ring is not empty. */
+static inline uint32_t rpmi_fifo_pop(struct rpmi_fifo *fifo)
+{
+    uint32_t word = fifo->word[fifo->head];
+
+    RPM_ASSERT(fifo->count > 0);
+    fifo->head = (fifo->head + 1) % fifo->room;
+    fifo->count--;
+    return word;
+}
+
+/* Is the line at most in part within these bytes? */
+static inline bool rpmi_line_is_partial(uint64_t line, uint64_t begin, uint64_t end)
+{
+    return line * RPMI_LINE_BYTES < begin || (line + 1) * RPMI_LINE_BYTES > end;
+}
+
+/* Picoseconds for some bytes; a rate is bytes per microsecond. */
+static inline uint64_t rpmi_rate_ps(uint64_t bytes, uint64_t rate)
+{
+    return bytes * 1000000u / rate;
+}
+
+/* memory.c: lines on their way to and from the memory modules. */
+#define RPMI_LINE_REMOTE ((uint64_t)1 << 40) /* beside a line's number */
+#define RPMI_LINE_NUMBER(arg) ((uint32_t)(arg))
+
+struct rpmi_module *rpmi_server_memory_module(struct rpmi_server_model *server, bool dram,
+                                              uint64_t line);
+void rpmi_server_memory_write(struct rpmi_server_model *server, bool dram, uint64_t line,
+                              uint32_t owner, uint64_t in_ps);
+void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64_t line,
+                             uint32_t owner, uint64_t in_ps);
+
+/* The latency of the link between the sockets; 0 where the load stays on one. */
+uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server);
+
+/* A memory controller accepted a line: tells its @owner. */
+void rpmi_server_memory_accepted(struct rpmi_server_model *server, uint32_t owner);
+
+/* core.c */
+void rpmi_server_core_start(struct rpmi_server_model *server);
+void rpmi_server_core_event(struct rpmi_server_model *server, uint32_t core);
+/* One of the core's lines is done. */
+void rpmi_server_core_line(struct rpmi_server_model *server, uint32_t core);
+void rpmi_server_core_filled(struct rpmi_server_model *server, uint32_t core, uint64_t line);
+void rpmi_server_core_evicted(struct rpmi_server_model *server, uint32_t core);
+void rpmi_server_core_call(struct rpmi_server_model *server, uint32_t slot);
+
+/* inbound.c */
+void rpmi_server_inbound_push(struct rpmi_server_model *server, const struct rpmi_inbound *entry);
+void rpmi_server_inbound_read_back(struct rpmi_server_model *server, uint32_t place);
+void rpmi_server_inbound_placed(struct rpmi_server_model *server);
+
+/* nic.c */
+void rpmi_server_nic_message(struct rpmi_server_model *server, uint32_t slot,
+                             enum rpmi_message message);
+/* A transaction arrived at the root complex. */
+void rpmi_server_nic_inbound(struct rpmi_server_model *server, uint64_t tlp);
+/* A transaction left the root complex: its room in the NIC's buffer is free. */
+void rpmi_server_nic_left(struct rpmi_server_model *server, const struct rpmi_inbound *tlp);
+/* A read request is the oldest one in the root complex: asks for its lines. */
+void rpmi_server_nic_fetch(struct rpmi_server_model *server, uint32_t slot);
+void rpmi_server_nic_data(struct rpmi_server_model *server, uint32_t slot); /* one line arrived */
+/* All lines of a read are in the NIC. */
+void rpmi_server_nic_fetched(struct rpmi_server_model *server, uint32_t slot);
+/* An atomic changed its word: its unit is free. */
+void rpmi_server_nic_changed(struct rpmi_server_model *server, uint32_t slot);
+void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps,
+                            uint64_t bytes);
+
+/* client.c */
+void rpmi_server_client_start(struct rpmi_server_model *server);
+void rpmi_server_client_post(struct rpmi_server_model *server, uint32_t slot);
+void rpmi_server_client_leave(struct rpmi_server_model *server, uint32_t slot,
+                              enum rpmi_message message);
+void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
+                               enum rpmi_message message);
+void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot);
+/* Sends the slot's messages now. */
+void rpmi_server_client_send(struct rpmi_server_model *server, uint32_t slot);
+/* How long the client's thread takes to post the slot's messages. */
+uint64_t rpmi_server_client_post_ps(const struct rpmi_server_model *server, uint32_t slot);
+/* Bytes of the slot's call message. */
+uint64_t rpmi_server_client_call_bytes(const struct rpmi_server_model *server, uint32_t slot);
+/* A core replies to the slot's call after @in_ps. */
+void rpmi_server_client_reply(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps);
+
+#endif

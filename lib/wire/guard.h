@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * guard.h: the lines in a log's header through which the server shuts out a direct writer, whose
+ * mapping no other process can take away. They lie in the pool and outlast the server process.
+ *
+ * The claim word holds the epoch that may write. A direct writer stores in a guarded section:
+ *   busy[slot] = 1; check claim == my epoch; store, fence; busy[slot] = 0
+ * with slot = epoch % RPMI_GUARD_SLOTS. While it holds a claim it also holds a lock (OFD) on the
+ * byte of the pool file at header offset + slot. A claimer raises the claim word, orders that
+ * against every writer (membarrier), and then waits for each slot until busy is 0, or until it can
+ * take the slot's lock, for then its holder is dead. After that no older writer can add anything.
+ *
+ * Each epoch has a word of its own so that a stale writer that looks in, finds itself fenced and
+ * clears its word never clears that of the writer in force. An epoch is not handed out while a
+ * living process still holds the lock of its slot.
+ *
+ * A region has no guard, and a log's is gone with the log. So a direct client also holds a shared
+ * lock for each object that it has open, on bytes that no file has; while any process holds one,
+ * even a stopped client of a server that died, the server gives its space to no other object.
+ *
+ * Format: FORMAT.md, section 4.   Tests: tests/conform/fence_test.cpp, tests/kill/
+ */
+#ifndef RPMI_GUARD_H
+#define RPMI_GUARD_H
+
+#include "base/limits.h"
+#include "wire/head.h"
+
+#include <stdint.h>
+
+#define RPMI_GUARD_SLOTS 64u
+#define RPMI_LEASE_AT (1ull << 62) /* lock bytes of an object: its own in the pool, plus this */
+
+/* At RPMI_GUARD_OFFSET of the log's header; claim on a line of its own. */
+struct rpmi_guard {
+    uint64_t claim; /* epoch allowed to write; raised by the server only, durably */
+    /* Readers that follow the tail count here now and then, so that a writer, who looks at this
+     * line anyway, knows that its lines are read as soon as they are written; volatile. */
+    uint64_t followed;
+    uint64_t since; /* epoch of the last claim that did not resume another; durable with claim */
+    uint64_t fill[5];
+    uint64_t
+        busy[RPMI_GUARD_SLOTS]; /* 1 while a direct writer is between check and fence; volatile */
+};
+
+_Static_assert(sizeof(struct rpmi_guard) == 9 * RPMI_LINE_BYTES, "nine lines");
+_Static_assert(RPMI_GUARD_OFFSET + sizeof(struct rpmi_guard) <= RPMI_LOG_HEADER_BYTES, "fits");
+_Static_assert(RPMI_HEAD_SLOTS *RPMI_HEAD_SLOT_STRIDE <= RPMI_GUARD_OFFSET, "no overlap");
+_Static_assert(RPMI_GUARD_SLOTS <= RPMI_LOG_HEADER_BYTES, "lock bytes stay within the header");
+
+#endif

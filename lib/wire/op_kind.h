@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * op_kind.h: kinds and flags of operations, by the numbers that travel in the shared ring, on a
+ * stream and in messages over a queue pair. Kinds that FORMAT.md does not name never travel.
+ *
+ * Format: FORMAT.md, sections 8, 10 and 11.   Tests: tests/golden/
+ */
+#ifndef RPMI_OP_KIND_H
+#define RPMI_OP_KIND_H
+
+enum rpmi_op_kind {
+    RPMI_OP_WRITE = 1,     /* head, body, then zeros up to len, into remote memory */
+    RPMI_OP_READ = 2,      /* len bytes of remote memory into @into; pushes earlier WRITEs */
+    RPMI_OP_PERSIST = 3,   /* message: server CPU flushes [offset, offset + len), then answers */
+    RPMI_OP_FLUSH = 4,     /* native FLUSH(persistence) of [offset, offset + len) by the NIC */
+    RPMI_OP_WRITE_IMM = 5, /* WRITE; server CPU is told, flushes it, then answers */
+    RPMI_OP_COPY =
+        6, /* message with the bytes; server CPU copies past its caches, fences, answers */
+    RPMI_OP_DRAIN = 7,  /* client's CPU fences its own non-temporal stores (direct mapping only) */
+    RPMI_OP_CAS = 8,    /* 8 bytes at offset: expect -> operand; old value into @into */
+    RPMI_OP_FAA = 9,    /* 8 bytes at offset: += operand; old value into @into */
+    RPMI_OP_STEPS = 10, /* message: server CPU carries out the list (wire/steps.h) that is the body,
+                           then answers with @len bytes into @into */
+    RPMI_OP_KINDS = 11
+};
+
+enum rpmi_op_flag {
+    RPMI_OP_SIGNALED = 1, /* report its completion; a failure is always reported */
+    RPMI_OP_FENCED = 2,   /* start only when every earlier READ, FLUSH, PERSIST and every earlier
+                             DURABLE op has completed: what they made durable is so before */
+    RPMI_OP_DURABLE =
+        4, /* COPY, WRITE_IMM, STEPS: answer after the persistence domain, not before */
+    RPMI_OP_OTHER_QP = 8, /* send on the second queue pair: no order with the first */
+    RPMI_OP_WAIT = 16,    /* the poster waits for this one before it posts the next (H9 off) */
+    RPMI_OP_CACHED = 32,  /* COPY, WRITE by the client's CPU: where bytes are to leave its caches,
+                             by stores and write-backs, not by non-temporal stores (H4 off) */
+    RPMI_OP_WORD = 64 /* WRITE of one aligned word of 8 bytes, where the facts have ATOMIC WRITE:
+                         placed whole, and behind every earlier FLUSH, FENCED or not */
+};
+
+#endif
