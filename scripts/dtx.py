@@ -65,7 +65,7 @@ HERE = {
 }
 
 # Likewise, with one technique left out at a time: as it is, and with ten customers of a thousand in
-# nearly everybody's way.
+# the way of nearly all transactions.
 TECHNIQUES = ('all', '-throttle', '-backoff', '-depth', '-guesses', 'none')
 IN_THE_WAY = {
     'hot 4000 of 100000': ['smallbank'],

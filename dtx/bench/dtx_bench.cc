@@ -82,7 +82,7 @@ RunOptions run_options(const bench::Options &options, bench::History *history,
     if (tracer != nullptr)
         made.listener = [tracer](uint32_t) { return tracer; };
     if (isatty(STDERR_FILENO) != 0)
-        made.heard = [before = Sample()](const Sample &now) mutable {
+        made.on_sample = [before = Sample()](const Sample &now) mutable {
             bench::print_progress(now, before);
             before = now;
         };

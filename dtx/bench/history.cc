@@ -33,7 +33,7 @@ history::Status status_of(const Attempt &attempt)
 
 } // namespace
 
-void Scribe::ended(const Attempt &attempt)
+void ThreadRecorder::ended(const Attempt &attempt)
 {
     history::Entry entry;
 
@@ -66,7 +66,7 @@ void Scribe::ended(const Attempt &attempt)
 
 History::History(const std::string &path, const history::Header &header, const Options &options)
 {
-    uint32_t lanes = 2 * options.coroutines; /* see Scribe */
+    uint32_t lanes = 2 * options.coroutines; /* see ThreadRecorder */
     history::Recorder::Options recording;
 
     recording.sessions = (options.first + options.threads) * lanes;
@@ -74,16 +74,16 @@ History::History(const std::string &path, const history::Header &header, const O
         recording.buffer_bytes = 0;
     recorder_ = history::Recorder::open(path, header, recording);
     for (uint32_t i = 0; i < options.threads; i++)
-        scribes_.push_back(
-            std::make_unique<Scribe>(*recorder_, (options.first + i) * lanes, lanes));
+        threads_.push_back(
+            std::make_unique<ThreadRecorder>(*recorder_, (options.first + i) * lanes, lanes));
 }
 
 void History::final_state(const Cluster &cluster)
 {
     std::unordered_set<uint64_t> written;
 
-    for (const auto &scribe : scribes_)
-        written.insert(scribe->written().begin(), scribe->written().end());
+    for (const auto &thread : threads_)
+        written.insert(thread->written().begin(), thread->written().end());
     record_final<history::Access>(
         *recorder_, cluster, [&](Address address) { return written.count(address.word) != 0; });
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * history.h: what sessions do, into a history file.
+ * history.h: record the attempts of sessions in a history file.
  */
 #ifndef DTX_BENCH_HISTORY_H
 #define DTX_BENCH_HISTORY_H
@@ -16,18 +16,18 @@
 namespace dtx::bench
 {
 
-/* Sessions of a history do one transaction after the other, but a thread several at once: each of
- * its coroutines one, and inside of that perhaps one that gets it slots. The history has a session
- * for each. */
-class Scribe : public Listener
+/* Records the attempts of one thread. A session of a history runs one transaction after the other,
+ * but a thread runs several at once: each of its coroutines one, and perhaps one more inside of it
+ * that allocates slots. The history therefore has two sessions for each coroutine. */
+class ThreadRecorder : public Listener
 {
   public:
-    Scribe(history::Recorder &recorder, uint32_t first, uint32_t lanes)
+    ThreadRecorder(history::Recorder &recorder, uint32_t first, uint32_t lanes)
         : recorder_(recorder), first_(first), lanes_(lanes)
     {
     }
     void ended(const Attempt &attempt) override;
-    /* Addresses of all that it has heard was written, or might have been. */
+    /* Addresses of all objects that the thread has written, or may have. */
     const std::unordered_set<uint64_t> &written() const
     {
         return written_;
@@ -47,22 +47,22 @@ class History
 {
   public:
     struct Options {
-        uint32_t first = 0; /* coordinator of the first thread: another process has those before */
+        uint32_t first = 0; /* coordinator of the first thread; lower ones are another process's */
         uint32_t threads = 1;
         uint32_t coroutines = 1;
-        bool buffered = true; /* no: what was told is in the file, also if the process is killed */
+        bool buffered = true; /* no: an attempt is in the file once ended() has returned */
     };
 
     /* Throws history::Failure. */
     History(const std::string &path, const history::Header &header, const Options &options);
     Listener *listener(uint32_t thread)
     {
-        return scribes_[thread].get();
+        return threads_[thread].get();
     }
-    /* What is there of all that was written, on every copy: when all sessions have ended, and
-     * nobody else uses the database. */
+    /* Record the rows that were written, as every copy has them. All sessions have ended, and no
+     * other process uses the database. */
     void final_state(const Cluster &cluster);
-    /* When all sessions have ended. Throws history::Failure. */
+    /* After all sessions have ended. Throws history::Failure. */
     void close()
     {
         recorder_->close();
@@ -70,7 +70,7 @@ class History
 
   private:
     std::unique_ptr<history::Recorder> recorder_;
-    std::vector<std::unique_ptr<Scribe>> scribes_;
+    std::vector<std::unique_ptr<ThreadRecorder>> threads_;
 };
 
 } // namespace dtx::bench

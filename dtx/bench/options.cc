@@ -7,7 +7,7 @@
 #include "bench/options.h"
 
 #include "cli.h"
-#include "engine/canaries.h"
+#include "engine/base/canaries.h"
 #include "workload/smallbank/smallbank.h"
 #include "workload/tatp/tatp.h"
 #include "workload/tpcc/tpcc.h"
@@ -158,7 +158,7 @@ void add_output(CLI::App &app, Options &options)
     app.add_flag("--unbuffered", options.unbuffered,
                  "Each line of the history at once: for a run that is killed");
     app.add_option("--trace", options.trace,
-                   "Write what attempts touch far away, for dtx-model; with -t 1 -c 1")
+                   "Write which remote objects attempts access, for dtx-model; with -t 1 -c 1")
         ->type_name("FILE");
     app.add_option("--json", options.json, "Write everything measured; - is standard output")
         ->type_name("FILE");

@@ -50,7 +50,7 @@ struct Options {
     bool load = false;
     bool keep = false;
     bool check = true;
-    bool alone = true;        /* nobody else uses the database */
+    bool alone = true;        /* no other process uses the database */
     uint32_t coordinator = 0; /* of the first thread */
     uint64_t lease_us = 0;    /* 0: the engine's default */
     uint32_t canary = 0;

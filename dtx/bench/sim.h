@@ -39,7 +39,7 @@ class Sim
     model::Ground ground_;
     std::vector<model::Point> points_;
     std::string trace_;
-    bool ours_ = false; /* the trace is nobody else's */
+    bool ours_ = false; /* the trace file was made here: remove it */
 };
 
 } // namespace dtx::bench

@@ -5,8 +5,8 @@
 #include "bench/trace.h"
 
 #include "bench/options.h"
-#include "engine/redo.h"
-#include "engine/words.h"
+#include "engine/format/allocator.h"
+#include "engine/format/redo.h"
 
 #include <cerrno>
 #include <cstring>
@@ -82,7 +82,7 @@ std::string Tracer::line_of(const Attempt &attempt)
 void Tracer::ended(const Attempt &attempt)
 {
     held_.push_back(line_of(attempt));
-    if (!attempt.accesses.empty() && attempt.accesses.front()->address.table() == kWordsTable)
+    if (!attempt.accesses.empty() && attempt.accesses.front()->address.table() == kAllocatorTable)
         return;
     for (const std::string &line : held_)
         put(line);
@@ -101,7 +101,8 @@ void Tracer::close(const RunResult &result)
         transactions += counts.attempts();
     }
     if (conflicts != 0)
-        throw Error(0, path_ + ": somebody was in the way: the trace is of no use");
+        throw Error(0, path_ + ": the run had " + std::to_string(conflicts) +
+                           " conflicts, expected 0: trace with -t 1 -c 1 and no other session");
     put(Json{ { "what", "end" },
               { "attempts", attempts_ },
               { "transactions", transactions },

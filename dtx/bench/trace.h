@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.h: what attempts touch far away, for dtx-model. model/trace.h describes the file.
+ * trace.h: which remote objects attempts access, for dtx-model. model/trace.h describes the file.
  */
 #ifndef DTX_BENCH_TRACE_H
 #define DTX_BENCH_TRACE_H
@@ -18,7 +18,7 @@ namespace dtx::bench
 
 struct Options;
 
-/* Of one thread with one coroutine, so that nobody is in anybody's way. */
+/* Of one thread with one coroutine, so that transactions do not conflict. */
 class Tracer : public Listener
 {
   public:
@@ -29,7 +29,7 @@ class Tracer : public Listener
     Tracer &operator=(const Tracer &) = delete;
 
     void ended(const Attempt &attempt) override;
-    /* The run is over. Throws Error: the file could not be written, or somebody was in the way. */
+    /* The run is over. Throws Error: the file could not be written, or there were conflicts. */
     void close(const RunResult &result);
 
   private:

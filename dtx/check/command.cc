@@ -7,7 +7,7 @@
 #include "check/command.h"
 
 #include "cli.h"
-#include "engine/canaries.h"
+#include "engine/base/canaries.h"
 #include <dtx/error.h>
 
 #include <cmath>
@@ -21,11 +21,11 @@ void add_wanted(CLI::App &app, Wanted &wanted)
         ->required()
         ->type_name("URL");
     app.add_option_function<double>(
-           "--patience",
+           "--retry",
            [&wanted](const double &seconds) {
-               wanted.patience_us = static_cast<uint64_t>(std::llround(seconds * 1e6));
+               wanted.retry_us = static_cast<uint64_t>(std::llround(seconds * 1e6));
            },
-           "How long to wait for others that are at the same (30)")
+           "How long to try again while others change the database (30)")
         ->check(CLI::Range(0.001, 86400.0))
         ->type_name("SECONDS");
     app.add_option("--name", wanted.name, "Name of the database, if the servers hold several")

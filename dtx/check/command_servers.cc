@@ -19,8 +19,9 @@ namespace
 {
 
 const char *const kPromoteExamples =
-    "Stop the server first, and see to it that it stays so: one that others can still reach would\n"
-    "go on being used. All that are gone are named at once. May be interrupted and repeated.\n"
+    "Stop the server first, and keep it stopped: clients that can still reach it would go on "
+    "using\n"
+    "it. Name all servers that are gone at once. May be interrupted and repeated.\n"
     "Exit codes: 0 done, 2 wrong usage, or it cannot be; nothing has changed then.\n"
     "Examples:\n"
     "  dtx-check promote --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is gone\n";

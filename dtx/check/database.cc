@@ -8,7 +8,7 @@
 
 #include "check/copies.h"
 #include "check/indexes.h"
-#include "workload/note.h"
+#include "workload/load_parameters.h"
 
 #include <cinttypes>
 #include <librpm.h>
@@ -123,13 +123,13 @@ std::vector<Findings> check_database(const Found &database, const std::string &r
 
 void print_result(const Found &database, const DatabaseResult &result)
 {
-    const Cover &cover = database.cover;
+    const ShardHeader &header = database.header;
     uint64_t rules = result.rules();
     uint64_t broken = result.broken();
 
     printf("%s: %s%s%" PRIu32 " servers, %" PRIu32 " copies\n",
-           database.cluster->schema().name().c_str(), cover.note.c_str(),
-           cover.note.empty() ? "" : "; ", cover.shards, cover.replicas);
+           database.cluster->schema().name().c_str(), header.note.c_str(),
+           header.note.empty() ? "" : "; ", header.shards, header.replicas);
     for (uint32_t server : database.dead)
         printf("without server %" PRIu32 " (%s), which was promoted away\n", server,
                database.cluster->options().urls[server].c_str());
@@ -140,7 +140,7 @@ void print_result(const Found &database, const DatabaseResult &result)
                " objects written anew, %" PRIu64 " locks broken\n",
                result.recovery->records, result.recovery->rows, result.recovery->locks);
     if (result.recovery && result.recovery->slots != 0)
-        printf("vacuum: %" PRIu64 " slots that nobody had were given back\n",
+        printf("vacuum: %" PRIu64 " slots without an owner were given back\n",
                result.recovery->slots);
     for (uint32_t copy = 0; copy < result.copies.size(); copy++)
         for (const Finding &finding : result.copies[copy].all())
@@ -158,16 +158,16 @@ void print_json(const Found &database, const DatabaseResult &result)
     Json json = { { "program", "dtx-check" },
                   { "version", rpm_version() },
                   { "database", name },
-                  { "servers", database.cover.shards },
-                  { "copies", database.cover.replicas } };
+                  { "servers", database.header.shards },
+                  { "copies", database.header.replicas } };
 
     json["tables"] = Json::array();
     for (const TableSpec &table : database.cluster->schema().tables())
         if (table.kind == TableKind::hash || table.kind == TableKind::ordered)
             json["tables"].push_back(json_of(table));
-    json["note"] = database.cover.note;
+    json["note"] = database.header.note;
     if (database.workload)
-        json["parameters"] = Note(name, database.cover.note).all();
+        json["parameters"] = LoadParameters(name, database.header.note).all();
     json["dead"] = database.dead;
     json["unfinished"] = result.leftovers ? json_of(*result.leftovers) : Json(nullptr);
     json["recovery"] = result.recovery ? json_of(*result.recovery) : Json(nullptr);

@@ -6,7 +6,7 @@
  */
 #include "check/find.h"
 
-#include "engine/port.h"
+#include "engine/cluster/server_connection.h"
 #include "workload/known.h"
 #include <dtx/error.h>
 
@@ -36,7 +36,7 @@ dtx::Options options_of(const Wanted &wanted)
     options.urls = wanted.urls;
     options.secret = wanted.secret;
     options.canary = wanted.canary;
-    options.patience_us = wanted.patience_us;
+    options.retry_us = wanted.retry_us;
     return options;
 }
 
@@ -115,7 +115,7 @@ There ask_all(const Cluster &any, const Wanted &wanted)
         if (std::find(absent.begin(), absent.end(), server) != absent.end())
             continue;
         try {
-            Connection connection(any, server);
+            RawConnection connection(any, server);
 
             there.shards[server] = shards_on(connection.get());
         } catch (const Fenced &) {
@@ -130,18 +130,18 @@ There ask_all(const Cluster &any, const Wanted &wanted)
 }
 
 /* From the first shard whose header is whole. */
-Cover cover_there(const Cluster &any, const std::string &name, const There &there)
+ShardHeader header_there(const Cluster &any, const std::string &name, const There &there)
 {
     std::exception_ptr damage;
 
     for (uint32_t server = 0; server < there.shards.size(); server++) {
         if (!there.shards[server] || there.shards[server]->count(name) == 0)
             continue;
-        Connection connection(any, server);
+        RawConnection connection(any, server);
 
         for (uint32_t shard : there.shards[server]->at(name)) {
             try {
-                return read_cover(connection.get(), name, any, { shard, server });
+                return read_shard_header(connection.get(), name, any, { shard, server });
             } catch (const Error &error) {
                 if (error.code() != RPM_E_CORRUPT && error.code() != RPM_E_FOREIGN)
                     throw;
@@ -159,7 +159,7 @@ bool is_dead(const Cluster &cluster, uint32_t server)
 
         return std::find(dead.begin(), dead.end(), server) != dead.end();
     } catch (const Error &) {
-        return false; /* nobody says so */
+        return false; /* no server has a view that names it dead */
     }
 }
 
@@ -198,11 +198,11 @@ void verify(Found &found, bool settled)
 /* The schema of the workload that the user wants the rules of, or what the shards say. */
 Schema schema_of(Found &found, const std::string &name, bool workload)
 {
-    const Cover &cover = found.cover;
+    const ShardHeader &header = found.header;
 
     if (!workload)
-        return Schema::of_description(name, cover.schema_version, cover.description);
-    found.workload = workload_of_note(name, cover.note, cover.shards);
+        return Schema::of_description(name, header.schema_version, header.description);
+    found.workload = workload_of_database(name, header.note, header.shards);
     return found.workload->schema();
 }
 
@@ -216,17 +216,17 @@ Found find_database(const Wanted &wanted)
     std::string name = choose(wanted, there);
     Found found;
 
-    found.cover = cover_there(any, name, there);
-    expect(found.cover.shards == wanted.urls.size(), RPM_E_INVAL,
-           of_them("servers", found.cover.shards, wanted.urls.size()));
-    expect(wanted.replicas == 0 || wanted.replicas == found.cover.replicas, RPM_E_INVAL,
-           of_them("copies", found.cover.replicas, wanted.replicas));
-    options.replicas = found.cover.replicas;
-    options.durable = found.cover.durable;
+    found.header = header_there(any, name, there);
+    expect(found.header.shards == wanted.urls.size(), RPM_E_INVAL,
+           of_them("servers", found.header.shards, wanted.urls.size()));
+    expect(wanted.replicas == 0 || wanted.replicas == found.header.replicas, RPM_E_INVAL,
+           of_them("copies", found.header.replicas, wanted.replicas));
+    options.replicas = found.header.replicas;
+    options.durable = found.header.durable;
 
     Schema schema = schema_of(found, name, wanted.workload);
 
-    schema.set_note(found.cover.note);
+    schema.set_note(found.header.note);
     found.cluster = std::make_unique<Cluster>(std::move(schema), options);
     check_places(*found.cluster, there);
     if (!wanted.absent.empty())

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * find.h: the database that somebody left on some servers, and how to open it: from what its shards
- * say, without parameters.
+ * find.h: find the database that some servers hold and open it, from the descriptors of its shards
+ * alone.
  *
  * Tests: tests/tools/dtx_check_test
  */
 #ifndef DTX_CHECK_FIND_H
 #define DTX_CHECK_FIND_H
 
-#include "engine/cover.h"
+#include "engine/cluster/shard_header.h"
 #include "workload/workload.h"
 #include <dtx/cluster.h>
 
@@ -26,14 +26,14 @@ struct Wanted {
     uint32_t replicas = 0; /* 0: as it is */
     std::string secret;
     uint32_t canary = 0;
-    uint64_t patience_us = 0;     /* as dtx::Options has it */
+    uint64_t retry_us = 0;        /* as dtx::Options has it */
     bool settled = true;          /* is it to be known which servers live? */
     std::vector<uint32_t> absent; /* servers that are not asked: a command is about to change
                                      whether they are used */
 };
 
 struct Found {
-    Cover cover;
+    ShardHeader header;
     std::unique_ptr<Workload> workload; /* if that was wanted */
     std::unique_ptr<Cluster> cluster;
     std::vector<uint32_t> dead; /* servers; not looked for when some are absent */

@@ -14,18 +14,18 @@ namespace dtx::checks
 namespace
 {
 
-std::unordered_map<uint64_t, Word> words_of(const Cluster &cluster, uint32_t copy)
+std::unordered_map<uint64_t, AllocatorHead> heads_of(const Cluster &cluster, uint32_t copy)
 {
-    std::unordered_map<uint64_t, Word> words;
+    std::unordered_map<uint64_t, AllocatorHead> heads;
 
-    cluster.each_object(kWordsTable, copy,
+    cluster.each_object(kAllocatorTable, copy,
                         [&](Address address, const unsigned char *image, uint32_t) {
-                            Word word;
+                            AllocatorHead head;
 
-                            std::memcpy(&word, image + sizeof(ObjectHeader), sizeof(word));
-                            words[address.word] = word;
+                            std::memcpy(&head, image + sizeof(ObjectHeader), sizeof(head));
+                            heads[address.word] = head;
                         });
-    return words;
+    return heads;
 }
 
 void check_entered(const Cluster &cluster, uint32_t table, const Slots &rows, Findings &found)
@@ -63,7 +63,7 @@ void enter(const Cluster &cluster, Slots &rows, Address row, uint64_t key, Findi
 Findings check_indexes(const Cluster &cluster, uint32_t copy)
 {
     const std::vector<TableSpec> &tables = cluster.schema().tables();
-    std::unordered_map<uint64_t, Word> words = words_of(cluster, copy);
+    std::unordered_map<uint64_t, AllocatorHead> heads = heads_of(cluster, copy);
     Findings found;
 
     found.rule("entries", "every entry of an index leads to its row");
@@ -85,9 +85,9 @@ Findings check_indexes(const Cluster &cluster, uint32_t copy)
         else
             walk_nodes(cluster, copy, table, rows, found);
         check_entered(cluster, table, rows, found);
-        check_slots(cluster, table, rows, words, found);
+        check_slots(cluster, table, rows, heads, found);
         check_slots(cluster, tables[table].index, slots_of(cluster, copy, tables[table].index),
-                    words, found);
+                    heads, found);
     }
     return found;
 }

@@ -9,8 +9,8 @@
  */
 #include "check/leftovers.h"
 
-#include "engine/recover.h"
-#include "engine/redo.h"
+#include "engine/format/redo.h"
+#include "engine/recovery/recover.h"
 #include <dtx/error.h>
 
 #include <algorithm>
@@ -29,9 +29,9 @@ class Search
 {
   public:
     explicit Search(const Cluster &cluster)
-        : cluster_(cluster), scheduler_(cluster.options().seed, 0), store_(cluster, scheduler_)
+        : cluster_(cluster), scheduler_(cluster.options().seed, 0), servers_(cluster, scheduler_)
     {
-        store_.open(0, Claim::none);
+        servers_.open(0, Claim::none);
     }
 
     Leftovers run()
@@ -39,26 +39,27 @@ class Search
         for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
             look_at_locks(shard);
         for (uint32_t server = 0; server < cluster_.shards(); server++)
-            for (uint32_t c = 0; c < kCoordinatorsMax && store_.placement().view.alive(server); c++)
+            for (uint32_t c = 0; c < kCoordinatorsMax && servers_.placement().view.alive(server);
+                 c++)
                 look_at_log(server, c);
         for (const auto &[word, version] : newest_)
             look_at_object(Address{ word }, version);
-        store_.close();
+        servers_.close();
         return found_;
     }
 
   private:
     void look_at_locks(uint32_t shard)
     {
-        Port &port = store_.port(store_.server_of(shard, 0));
+        ServerConnection &connection = servers_.primary(shard);
         uint64_t end = cluster_.layout().lock_bytes();
         std::vector<uint64_t> words(kLocksAtOnce);
 
-        found_.not_ready += port.lock_word(shard, kReadyOffset) != kReady ? 1 : 0;
+        found_.not_ready += connection.lock_word(shard, kReadyOffset) != kReady ? 1 : 0;
         for (uint64_t offset = kLocksOffset; offset < end;) {
             uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
 
-            port.read_locks(shard, offset, words.data(), bytes);
+            connection.read_locks(shard, offset, words.data(), bytes);
             for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
                 found_.locks += words[i] != 0 ? 1 : 0;
             offset += bytes;
@@ -70,7 +71,7 @@ class Search
         rpm_log_opts opts = rpm_log_opts_init();
         rpm_log *log = nullptr;
         int err =
-            rpm_log_open(store_.port(server).conn(),
+            rpm_log_open(servers_.connection(server).conn(),
                          log_name(cluster_.schema().name(), coordinator).c_str(), &opts, &log);
 
         if (err == RPM_E_NOENT)
@@ -106,8 +107,8 @@ class Search
         std::vector<unsigned char> image(bytes);
         bool behind = false;
 
-        for (uint32_t copy = 0; copy < store_.placement().copies(address.shard()); copy++) {
-            store_.port(store_.server_of(address.shard(), copy))
+        for (uint32_t copy = 0; copy < servers_.placement().copies(address.shard()); copy++) {
+            servers_.connection(servers_.server_of(address.shard(), copy))
                 .read(address.shard(), cluster_.layout().row_offset(address), image.data(), bytes);
             behind = behind || !is_whole(image.data(), bytes) ||
                      header_of(image.data()).version < version;
@@ -117,7 +118,7 @@ class Search
 
     const Cluster &cluster_;
     Scheduler scheduler_;
-    Store store_;
+    Servers servers_;
     Leftovers found_;
     std::unordered_map<uint64_t, uint64_t> newest_; /* version by address, as records have it */
 };

@@ -7,7 +7,7 @@
 #ifndef DTX_CHECK_PARTS_H
 #define DTX_CHECK_PARTS_H
 
-#include "engine/words.h"
+#include "engine/format/allocator.h"
 #include "workload/findings.h"
 #include <dtx/cluster.h>
 #include <dtx/object.h>
@@ -79,9 +79,9 @@ void walk_buckets(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &
 void walk_nodes(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &rows,
                 Findings &found);
 
-/* What the words say of the slots of a table, or of its index, against what is in them. */
+/* What the allocator heads say of the slots of a table or an index, against what is in them. */
 void check_slots(const Cluster &cluster, uint32_t table, const Slots &slots,
-                 const std::unordered_map<uint64_t, Word> &words, Findings &found);
+                 const std::unordered_map<uint64_t, AllocatorHead> &heads, Findings &found);
 
 inline std::string name_of(const Cluster &cluster, Address address)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * walk.cc: buckets from their homes, nodes from their root, free slots from their word.
+ * walk.cc: buckets from their homes, nodes from their root, free slots from their allocator head.
  *
  * Nothing that is read is trusted: a circle ends where something is reached for the second time.
  *
  * Tests: tests/unit/dtx/check/indexes_test.cpp
  */
 #include "check/parts.h"
-#include "engine/hash_index.h"
-#include "engine/ordered_node.h"
+#include "engine/index/hash_index.h"
+#include "engine/index/ordered_node.h"
 
 namespace dtx::checks
 {
@@ -182,12 +182,12 @@ class Tree
 };
 
 /* The list of slots given back, of one shard. */
-void check_returned(const Cluster &cluster, Address table, const Word &word, const Slots &slots,
-                    Findings &found)
+void check_returned(const Cluster &cluster, Address table, const AllocatorHead &head,
+                    const Slots &slots, Findings &found)
 {
     std::unordered_map<uint64_t, bool> met;
 
-    for (uint64_t next = word.returned; next != 0;) {
+    for (uint64_t next = head.returned; next != 0;) {
         Address address = Address::of(table.shard(), table.table(), next - 1);
         auto at = slots.find(address.word);
         bool wrong =
@@ -215,14 +215,14 @@ void walk_nodes(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &ro
 }
 
 void check_slots(const Cluster &cluster, uint32_t table, const Slots &slots,
-                 const std::unordered_map<uint64_t, Word> &words, Findings &found)
+                 const std::unordered_map<uint64_t, AllocatorHead> &heads, Findings &found)
 {
     uint64_t first = first_slot(cluster.schema(), table);
 
     for (const auto &[word, slot] : slots) {
         Address address{ word };
         uint64_t handed =
-            words.at(Address::of(address.shard(), kWordsTable, table).word).handed_out;
+            heads.at(Address::of(address.shard(), kAllocatorTable, table).word).handed_out;
 
         /* Homes and roots are not handed out. */
         if (address.slot() < first)
@@ -232,7 +232,7 @@ void check_slots(const Cluster &cluster, uint32_t table, const Slots &slots,
     }
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
         check_returned(cluster, Address::of(shard, table, 0),
-                       words.at(Address::of(shard, kWordsTable, table).word), slots, found);
+                       heads.at(Address::of(shard, kAllocatorTable, table).word), slots, found);
 }
 
 } // namespace dtx::checks

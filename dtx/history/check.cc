@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.cc: fates, versions, graph, cycles, in this order.
+ * check.cc: outcomes, versions, graph, cycles, in this order.
  */
 #include "history/check.h"
 
 #include "history/cycles.h"
 #include "history/explain.h"
-#include "history/fates.h"
+#include "history/outcomes.h"
 #include "history/versions.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ void count(const History &history, CheckResult &result)
 {
     for (uint32_t txn = 0; txn < history.txns(); txn++) {
         const Txn &what = history.txn(txn);
-        if (what.fate != Fate::kAbsent)
-            result.by_status[static_cast<size_t>(what.fate)]++;
+        if (what.outcome != TxnOutcome::kAbsent)
+            result.by_status[static_cast<size_t>(what.outcome)]++;
         result.reads += what.reads;
         result.writes += what.writes;
     }
@@ -73,11 +73,11 @@ void find_cycles(const History &history, const Versions &versions, const Graph &
 CheckResult check(const History &history, const CheckOptions &options)
 {
     CheckResult result(options.limit);
-    Fates fates(history, options.partial);
-    Versions versions(history, fates, options.partial);
+    Outcomes outcomes(history, options.partial);
+    Versions versions(history, outcomes, options.partial);
 
     count(history, result);
-    result.proven = fates.proven();
+    result.proven = outcomes.proven();
     versions.check(result.violations);
     Graph graph(history, versions, options.strict);
     for (size_t dep = 0; dep < kDeps; dep++)

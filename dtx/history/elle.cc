@@ -4,7 +4,7 @@
  */
 #include "history/elle.h"
 
-#include "history/fates.h"
+#include "history/outcomes.h"
 #include "history/versions.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class Exporter
 {
   public:
     Exporter(const History &history, bool partial, const std::string &path)
-        : history_(history), fates_(history, partial), versions_(history, fates_, partial),
+        : history_(history), outcomes_(history, partial), versions_(history, outcomes_, partial),
           path_(path), out_(fopen(path.c_str(), "we")), process_(history.txns())
     {
         if (!out_)
@@ -80,12 +80,12 @@ class Exporter
 
         for (uint32_t txn = 0; txn < history_.txns(); txn++) {
             const Txn &what = history_.txn(txn);
-            if (what.fate == Fate::kAbsent)
+            if (what.outcome == TxnOutcome::kAbsent)
                 continue;
             events.push_back({ what.begin_ns, Op::kInvoke, txn });
             events.push_back({ what.end_ns, Op::kComplete, txn });
         }
-        /* In one nanosecond all may overlap: whoever begins, begins before the others end. */
+        /* Within one nanosecond all operations may overlap: begins sort before ends. */
         std::sort(events.begin(), events.end(), [](const Event &a, const Event &b) {
             return std::tie(a.at_ns, a.op, a.txn) < std::tie(b.at_ns, b.op, b.txn);
         });
@@ -99,7 +99,7 @@ class Exporter
             next_process_ = std::max<uint64_t>(next_process_, history_.txn(txn).session + 1ull);
     }
 
-    /* A process runs one operation at a time and ends with one of unknown fate. */
+    /* A process runs one operation at a time and ends with one of unknown outcome. */
     void choose_process(const Event &event)
     {
         const Txn &txn = history_.txn(event.txn);
@@ -113,7 +113,7 @@ class Exporter
             session.running = event.txn;
         } else if (session.running == event.txn) {
             session.running = kNone;
-            if (txn.fate == Fate::kUnknown)
+            if (txn.outcome == TxnOutcome::kUnknown)
                 session.process = next_process_++;
         }
     }
@@ -125,10 +125,10 @@ class Exporter
         bool done = event.op == Op::kComplete;
 
         choose_process(event);
-        open_operation(done ? types[static_cast<size_t>(txn.fate)] : "invoke", process_[event.txn],
-                       event.at_ns);
+        open_operation(done ? types[static_cast<size_t>(txn.outcome)] : "invoke",
+                       process_[event.txn], event.at_ns);
         for (const Item &item : history_.reads(event.txn))
-            read(item, done && txn.fate == Fate::kCommitted);
+            read(item, done && txn.outcome == TxnOutcome::kCommitted);
         for (const Item &item : history_.writes(event.txn))
             append(item.object, event.txn);
         close_operation();
@@ -141,7 +141,7 @@ class Exporter
 
         for (uint32_t object = 0; object < history_.objects(); object++)
             for (const Made &item : versions_.of(object))
-                if (history_.txn(item.writer).fate == Fate::kAbsent)
+                if (history_.txn(item.writer).outcome == TxnOutcome::kAbsent)
                     made[item.writer].push_back(object);
         for (const auto &[txn, objects] : made) {
             for (const char *type : { "invoke", "info" }) {
@@ -190,7 +190,8 @@ class Exporter
         std::span<const Made> list = versions_.of(item.object);
         size_t count = versions_.place(item.object, item.version);
         bool exact = count < list.size() && list[count].version == item.version;
-        bool before = item.writer == kLoad || history_.txn(item.writer).fate == Fate::kAbsent;
+        bool before =
+            item.writer == kLoad || history_.txn(item.writer).outcome == TxnOutcome::kAbsent;
         const char *space = "";
 
         next_step("r", item.object);
@@ -214,7 +215,7 @@ class Exporter
     }
 
     const History &history_;
-    Fates fates_;
+    Outcomes outcomes_;
     Versions versions_;
     std::string path_;
     std::unique_ptr<FILE, Close> out_;

@@ -28,8 +28,8 @@ Graph::Graph(const History &history, const Versions &versions, bool strict) : tx
     times_ = {};
 }
 
-/* A point in time is needed where somebody begins after somebody has ended. Who ends and who begins
- * in the same nanosecond may have overlapped. An unknown one may have happened as late as you like.
+/* A point in time is needed where a transaction begins after another has ended. An end and a begin
+ * in the same nanosecond may have overlapped. A transaction of unknown outcome has no end.
  */
 void Graph::link_times(const History &history, const Versions &versions)
 {
@@ -39,10 +39,10 @@ void Graph::link_times(const History &history, const Versions &versions)
 
     for (uint32_t txn = 0; txn < txns_; txn++) {
         const Txn &what = history.txn(txn);
-        if (!versions.counts(txn) || what.fate == Fate::kAbsent)
+        if (!versions.counts(txn) || what.outcome == TxnOutcome::kAbsent)
             continue;
         begins.push_back({ what.begin_ns, txn });
-        if (what.fate == Fate::kCommitted)
+        if (what.outcome == TxnOutcome::kCommitted)
             ends.push_back({ what.end_ns, txn });
     }
     std::sort(begins.begin(), begins.end(), earlier);

@@ -42,7 +42,7 @@ std::string History::entry(const Entry &entry)
 {
     uint32_t index = intern_txn(entry.txn);
 
-    if (txns_[index].fate != Fate::kAbsent)
+    if (txns_[index].outcome != TxnOutcome::kAbsent)
         return "transaction " + std::to_string(entry.txn) + " is there already";
     if (txns_.size() + entry.reads.size() > kIndices ||
         objects_.size() + entry.reads.size() + entry.writes.size() > kIndices)
@@ -59,7 +59,7 @@ std::string History::entry(const Entry &entry)
     txn.reads = static_cast<uint32_t>(entry.reads.size());
     txn.writes = static_cast<uint32_t>(entry.writes.size());
     txn.session = entry.session;
-    txn.fate = static_cast<Fate>(entry.status);
+    txn.outcome = static_cast<TxnOutcome>(entry.status);
     return "";
 }
 

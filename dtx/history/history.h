@@ -2,8 +2,8 @@
 /*
  * history.h: a history in memory: transactions and objects as small indices.
  *
- * A transaction that is only named, as the writer of a version that somebody saw, has an index as
- * well; Fate::kAbsent says so. Index 0 is the initial load.
+ * A transaction that is only named, as the writer of a version that was read, has an index as
+ * well; TxnOutcome::kAbsent says so. Index 0 is the initial load.
  *
  * Tests: tests/unit/dtx/history/reader_test.cpp, directed_test.cpp
  */
@@ -23,7 +23,7 @@ namespace dtx::history
 
 inline constexpr uint32_t kLoad = 0; /* the transaction that made what was there before */
 
-enum class Fate : uint8_t { kCommitted, kAborted, kUnknown, kAbsent };
+enum class TxnOutcome : uint8_t { kCommitted, kAborted, kUnknown, kAbsent };
 
 /* One access: of what was read, the writer that the reader saw. */
 struct Item {
@@ -39,7 +39,7 @@ struct Txn {
     uint32_t reads = 0;
     uint32_t writes = 0;
     uint32_t session = 0;
-    Fate fate = Fate::kAbsent;
+    TxnOutcome outcome = TxnOutcome::kAbsent;
 };
 
 class History : public Sink

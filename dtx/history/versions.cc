@@ -10,8 +10,8 @@
 namespace dtx::history
 {
 
-Versions::Versions(const History &history, const Fates &fates, bool partial)
-    : history_(history), fates_(fates), partial_(partial), start_(history.objects() + 1),
+Versions::Versions(const History &history, const Outcomes &outcomes, bool partial)
+    : history_(history), outcomes_(outcomes), partial_(partial), start_(history.objects() + 1),
       bases_(history.objects())
 {
     each_made([this](const Item &item, uint32_t) { start_[item.object + 1]++; });
@@ -31,16 +31,16 @@ Versions::Versions(const History &history, const Fates &fates, bool partial)
         note_base(item);
 }
 
-/* Each version that somebody says was made: its writer, or, where lines are missing, who saw it. */
+/* Each version that a line records: by its writer, or, where lines are missing, by its reader. */
 template <typename Take> void Versions::each_made(Take take) const
 {
     auto lost = [this, &take](const Item &item) {
-        if (item.writer != kLoad && history_.txn(item.writer).fate == Fate::kAbsent)
+        if (item.writer != kLoad && history_.txn(item.writer).outcome == TxnOutcome::kAbsent)
             take(item, item.writer);
     };
 
     for (uint32_t txn = 0; txn < history_.txns(); txn++) {
-        if (!fates_.happened(txn))
+        if (!outcomes_.happened(txn))
             continue;
         for (const Item &item : history_.writes(txn))
             take(item, txn);
@@ -68,7 +68,7 @@ void Versions::sort_and_unite()
         for (; from != to; ++from) {
             const Made &made = *from;
             const Made *last = kept > first ? &made_[kept - 1] : nullptr;
-            bool lost = history_.txn(made.writer).fate == Fate::kAbsent;
+            bool lost = history_.txn(made.writer).outcome == TxnOutcome::kAbsent;
 
             if (!last || last->version != made.version)
                 made_[kept++] = made;
@@ -103,12 +103,12 @@ uint64_t Versions::base(uint32_t object) const
     if (bases_[object].writer != kNone || list.empty())
         return bases_[object].version;
     uint64_t version = list[0].version - 1;
-    while (fates_.open(object, version))
+    while (outcomes_.open(object, version))
         version--;
     return version;
 }
 
-/* Somebody saw a version that is older than all that were made: the history began with it. */
+/* A version was read that is older than all versions made: the history began with it. */
 void Versions::note_base(const Item &item)
 {
     std::span<const Made> list = of(item.object);
@@ -121,7 +121,7 @@ void Versions::note_base(const Item &item)
 
 bool Versions::before_history(uint32_t writer) const
 {
-    return writer == kLoad || history_.txn(writer).fate == Fate::kAbsent;
+    return writer == kLoad || history_.txn(writer).outcome == TxnOutcome::kAbsent;
 }
 
 std::string Versions::name(uint32_t txn) const
@@ -140,7 +140,7 @@ void Versions::check(Violations &out) const
     check_twice(out);
     check_gaps(out);
     for (uint32_t txn = 0; txn < history_.txns(); txn++)
-        if (fates_.happened(txn))
+        if (outcomes_.happened(txn))
             for (const Item &item : history_.reads(txn)) {
                 check_seen(txn, item, out);
                 check_skipped(txn, item, out);
@@ -153,16 +153,16 @@ void Versions::check_twice(Violations &out) const
     for (const Twice &twice : twice_) {
         uint32_t a = twice.first.writer;
         uint32_t b = twice.second;
-        bool torn =
-            history_.txn(a).fate == Fate::kUnknown || history_.txn(b).fate == Fate::kUnknown;
+        bool torn = history_.txn(a).outcome == TxnOutcome::kUnknown ||
+                    history_.txn(b).outcome == TxnOutcome::kUnknown;
         Kind kind = torn ? Kind::kTorn : Kind::kLostUpdate;
 
         out.add(kind, [&] {
             std::string text = version_name(twice.object, twice.first.version) +
                                " was made twice, by " + name(a) + " and by " + name(b);
             if (torn)
-                text += "; of unknown fate, but seen elsewhere, was " +
-                        name(history_.txn(a).fate == Fate::kUnknown ? a : b);
+                text += "; of unknown outcome, but seen elsewhere, was " +
+                        name(history_.txn(a).outcome == TxnOutcome::kUnknown ? a : b);
             return Violation{ kind, text, {} };
         });
     }
@@ -179,7 +179,7 @@ void Versions::check_gaps(Violations &out) const
         if (history_.fresh() && !partial_ && base(object) > 1)
             out.add(Kind::kGap, [&] {
                 return Violation{ Kind::kGap,
-                                  "nobody made " + version_name(object, base(object)) +
+                                  "no transaction made " + version_name(object, base(object)) +
                                       ", but a database just loaded has none above 1",
                                   {} };
             });
@@ -188,8 +188,8 @@ void Versions::check_gaps(Violations &out) const
                 continue;
             out.add(Kind::kGap, [&] {
                 return Violation{ Kind::kGap,
-                                  "nobody made " + version_name(object, last + 1) + ", but " +
-                                      name(list[i].writer) + " made version " +
+                                  "no transaction made " + version_name(object, last + 1) +
+                                      ", but " + name(list[i].writer) + " made version " +
                                       std::to_string(list[i].version),
                                   {} };
             });
@@ -202,7 +202,7 @@ bool Versions::gap_explained(uint32_t object, uint64_t low, uint64_t high) const
     if (partial_)
         return true;
     for (uint64_t version = low + 1; version < high; version++)
-        if (!fates_.open(object, version))
+        if (!outcomes_.open(object, version))
             return false;
     return true;
 }
@@ -220,14 +220,15 @@ void Versions::check_seen(uint32_t who, const Item &item, Violations &out) const
         return;
     if (!made && before_history(item.writer) && is_base(item, at))
         return;
-    Fate fate = history_.txn(item.writer).fate;
-    Kind kind = fate == Fate::kAborted                                    ? Kind::kAbortedRead
-                : made || (fate != Fate::kAbsent && item.writer != kLoad) ? Kind::kWrongWriter
-                                                                          : Kind::kNobody;
+    TxnOutcome outcome = history_.txn(item.writer).outcome;
+    Kind kind = outcome == TxnOutcome::kAborted ? Kind::kAbortedRead
+                : made || (outcome != TxnOutcome::kAbsent && item.writer != kLoad)
+                    ? Kind::kWrongWriter
+                    : Kind::kUnwritten;
     out.add(kind, [&] {
         std::string text = (who == kNone ? "the final state has " : name(who) + " read ") +
                            version_name(item.object, item.version) + " by " + name(item.writer);
-        if (fate == Fate::kAborted)
+        if (outcome == TxnOutcome::kAborted)
             text += ", which aborted";
         else if (made)
             text += ", but " + name(list[at].writer) + " made it";
@@ -240,8 +241,8 @@ void Versions::check_seen(uint32_t who, const Item &item, Violations &out) const
     });
 }
 
-/* Who overwrites what it read makes the version after it. If it does not, somebody was in between;
- * a cycle says so if we know who. */
+/* A transaction that overwrites what it read makes the next version. If it made a later one,
+ * another transaction wrote in between; if that one is known, a cycle reports it. */
 void Versions::check_skipped(uint32_t txn, const Item &item, Violations &out) const
 {
     std::span<const Made> list = of(item.object);
@@ -293,13 +294,13 @@ void Versions::check_final(Violations &out) const
         check_seen(kNone, item, out);
         if (list.empty() || item.version >= list.back().version)
             continue;
-        bool torn = history_.txn(list.back().writer).fate == Fate::kUnknown;
+        bool torn = history_.txn(list.back().writer).outcome == TxnOutcome::kUnknown;
         Kind kind = torn ? Kind::kTorn : Kind::kDropped;
         out.add(kind, [&] {
             return Violation{ kind,
                               "the final state has " + version_name(item.object, item.version) +
                                   ", but " + name(list.back().writer) +
-                                  (torn ? ", of unknown fate but seen elsewhere," : "") +
+                                  (torn ? ", of unknown outcome but seen elsewhere," : "") +
                                   " made version " + std::to_string(list.back().version),
                               {} };
         });

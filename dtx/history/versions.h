@@ -13,8 +13,8 @@
 #ifndef DTX_HISTORY_VERSIONS_H
 #define DTX_HISTORY_VERSIONS_H
 
-#include "history/fates.h"
 #include "history/history.h"
+#include "history/outcomes.h"
 #include "history/violation.h"
 
 #include <span>
@@ -31,7 +31,7 @@ struct Made {
 class Versions
 {
   public:
-    Versions(const History &history, const Fates &fates, bool partial);
+    Versions(const History &history, const Outcomes &outcomes, bool partial);
 
     /* Every breach of the invariants. */
     void check(Violations &out) const;
@@ -45,19 +45,20 @@ class Versions
     /* Where @version stands in of(object), or the next later one; of(object).size() if none. */
     size_t place(uint32_t object, uint64_t version) const;
 
-    /* Takes part in the order: it happened, or, in a partial history, somebody saw its version. */
+    /* Takes part in the order: it happened, or, in a partial history, its version was read. */
     bool counts(uint32_t txn) const
     {
-        return fates_.happened(txn) || (partial_ && history_.txn(txn).fate == Fate::kAbsent);
+        return outcomes_.happened(txn) ||
+               (partial_ && history_.txn(txn).outcome == TxnOutcome::kAbsent);
     }
 
-    /* The version that an object had before, as far as anybody saw it or it follows. */
+    /* The version that an object had before, as far as it was read or follows. */
     uint64_t base(uint32_t object) const;
 
   private:
     struct Base {
         uint64_t version = 0;
-        uint32_t writer = kNone; /* kNone: nobody saw it */
+        uint32_t writer = kNone; /* kNone: it was not read */
     };
     struct Twice { /* made once more, by @second */
         uint32_t object;
@@ -81,7 +82,7 @@ class Versions
     void check_final(Violations &out) const;
 
     const History &history_;
-    const Fates &fates_;
+    const Outcomes &outcomes_;
     bool partial_;
     std::vector<uint64_t> start_; /* of each object in made_ */
     std::vector<Made> made_;

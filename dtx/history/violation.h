@@ -17,10 +17,10 @@ enum class Kind {
     kLostUpdate,   /* two transactions made one version */
     kAbortedRead,  /* a version that an aborted transaction says it made: G1a */
     kWrongWriter,  /* a version whose writer made another, or none */
-    kNobody,       /* a version that no transaction made */
+    kUnwritten,    /* a version that no transaction made */
     kGap,          /* versions between two that are there */
     kDropped,      /* the final state lacks what a committed transaction wrote */
-    kTorn,         /* a transaction of unknown fate that happened in part */
+    kTorn,         /* a transaction of unknown outcome that happened in part */
     kCycle,        /* no serial order explains it */
     kRealTimeCycle /* a serial order does, but none that time allows */
 };
@@ -30,7 +30,7 @@ inline constexpr size_t kKinds = 9;
 inline const char *kind_name(Kind kind)
 {
     static const char *const names[kKinds] = {
-        "lost update",    "aborted read", "wrong writer", "nobody's version", "gap",
+        "lost update",    "aborted read", "wrong writer", "unwritten version", "gap",
         "dropped commit", "torn commit",  "cycle",        "real-time cycle"
     };
 

@@ -21,7 +21,7 @@ constexpr size_t kDigits = 20;                   /* of the largest number */
 constexpr size_t kAccessBytes = 3 * kDigits + 5; /* [,,], */
 constexpr size_t kEntryBytes = 200;              /* all else: names, four numbers, a status */
 
-/* One line at the end of @out, in room that is made once. Whoever adds has counted before. */
+/* One line at the end of @out. Room for @bytes_max, the most that a caller adds, is made once. */
 class Line
 {
   public:

@@ -74,7 +74,7 @@ class Scribe
         begun_ = false;
     }
 
-    /* Of what an object has far away. */
+    /* Of an object's remote parts. */
     void read(const Object &object, uint32_t bytes, uint32_t memory, bool call)
     {
         rpm_script_op &op = add(server(object, 0), RPM_LOAD_READ, bytes, call);

@@ -2,9 +2,9 @@
 /*
  * footprint.h: attempts of a trace as scripts of the device model.
  *
- * Phases are those of the engine (engine/commit.h): rows are read one after another; all locks in
- * one round and what they protect in the next; what was only read in two more; the redo record on
- * all log servers; the rows on all copies; the locks. By call, a phase is one message to each
+ * Phases are those of the engine (engine/txn/commit.h): rows are read one after another; all locks
+ * in one round and what they protect in the next; what was only read in two more; the redo record
+ * on all log servers; the rows on all copies; the locks. By call, a phase is one message to each
  * server; the primary stores a row and frees its lock by one message, after the other copies have
  * stored the row; a transaction that reads one row alone reads its lock in the same message, and
  * does not validate it; and what the traced run locked by the message that read it is locked so.

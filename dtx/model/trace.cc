@@ -6,7 +6,7 @@
  */
 #include "model/trace.h"
 
-#include "engine/redo.h"
+#include "engine/format/redo.h"
 #include <dtx/object.h>
 
 #include <algorithm>

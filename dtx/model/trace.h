@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.h: a trace of dtx-bench: what attempts of transactions touched far away.
+ * trace.h: a trace of dtx-bench: which remote objects the attempts of transactions accessed.
  *
  * Lines of JSON. The first says what ran, the last how much; a line between them is an attempt:
  *

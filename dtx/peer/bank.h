@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bank.h: SmallBank on somebody else's store.
+ * bank.h: SmallBank on another embedded store.
  */
 #ifndef DTX_PEER_BANK_H
 #define DTX_PEER_BANK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ledger.h: the accounts of SmallBank in somebody else's store: an embedded transactional database
- * on this machine, by one thread of its users.
+ * ledger.h: the accounts of SmallBank in another store: an embedded transactional database of
+ * this machine, used by one thread.
  */
 #ifndef DTX_PEER_LEDGER_H
 #define DTX_PEER_LEDGER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * known.cc: from a name and a note to a workload.
+ * known.cc: from the name and load parameters of a database to its workload.
  *
- * Tests: tests/unit/dtx/workload/note_test.cpp
+ * Tests: tests/unit/dtx/workload/load_parameters_test.cpp
  */
 #include "workload/known.h"
 
@@ -24,19 +24,20 @@ const std::vector<std::string> &known_workloads()
     return all;
 }
 
-std::unique_ptr<Workload> workload_of_note(const std::string &name, const std::string &note,
-                                           uint32_t servers)
+std::unique_ptr<Workload> workload_of_database(const std::string &name,
+                                               const std::string &parameters, uint32_t servers)
 {
     if (name == "smallbank")
         return std::make_unique<smallbank::SmallBank>(
-            smallbank::Parameters::of_note(note, servers));
+            smallbank::Parameters::of_database(parameters, servers));
     if (name == "tatp")
-        return std::make_unique<tatp::Tatp>(tatp::Parameters::of_note(note, servers));
+        return std::make_unique<tatp::Tatp>(tatp::Parameters::of_database(parameters, servers));
     if (name == "tpcc")
-        return std::make_unique<tpcc::Tpcc>(tpcc::Parameters::of_note(note, servers));
+        return std::make_unique<tpcc::Tpcc>(tpcc::Parameters::of_database(parameters, servers));
     if (name == "ycsb")
-        return std::make_unique<ycsb::Ycsb>(ycsb::Parameters::of_note(note, servers));
-    throw Error(RPM_E_NOENT, "there is no workload '" + name + "'");
+        return std::make_unique<ycsb::Ycsb>(ycsb::Parameters::of_database(parameters, servers));
+    throw Error(RPM_E_NOENT, "no workload is called '" + name +
+                                 "'; the workloads are smallbank, tatp, tpcc and ycsb");
 }
 
 } // namespace dtx

@@ -55,7 +55,7 @@ struct Receipt {
     Status status = Status::unknown;
     std::vector<std::string> told;
 
-    /* Nobody was told how it ended. */
+    /* No caller was told its outcome. */
     bool open() const
     {
         return !ended || status == Status::unknown;

@@ -26,12 +26,12 @@ double seconds_since(Clock::time_point start)
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/* Threads wait for each other, and the caller for them. */
-class Crowd
+/* The threads of a run: they begin together, and the caller waits for their end. */
+class ThreadGroup
 {
   public:
-    explicit Crowd(uint32_t threads) : running_(threads), joining_(threads) {}
-    /* By a thread that is ready; returns when all are. */
+    explicit ThreadGroup(uint32_t threads) : running_(threads), joining_(threads) {}
+    /* Called by a thread that is ready; returns when all are. */
     void ready()
     {
         std::unique_lock lock(mutex_);
@@ -40,7 +40,8 @@ class Crowd
         changed_.notify_all();
         changed_.wait(lock, [this] { return joining_ == 0; });
     }
-    /* By a thread that ends, with what it failed of. One that was not ready never will be. */
+    /* Called by a thread that ends, with its failure; without @was_ready, the others do not wait
+     * for it any more. */
     void ended(bool was_ready, std::exception_ptr failure)
     {
         std::lock_guard lock(mutex_);
@@ -59,7 +60,7 @@ class Crowd
 
         changed_.wait(lock, [this] { return joining_ == 0; });
     }
-    /* True: all have ended, false: the time came first. */
+    /* True: all have ended; false: @seconds are over. */
     bool wait_ended(double seconds)
     {
         std::unique_lock lock(mutex_);
@@ -71,8 +72,8 @@ class Crowd
     {
         stop_ = true;
     }
-    /* Notes a failure that is only that there is no room for more rows: what was done until then
-     * counts. False: it was another. */
+    /* A table without room for more rows ends a run that counts until then. False: @failure is
+     * another one. */
     bool note_full(std::exception_ptr failure)
     {
         std::lock_guard lock(mutex_);
@@ -125,7 +126,7 @@ class Worker
                 (thread < options.transactions % options.threads ? 1 : 0);
     }
 
-    void work(Crowd &crowd)
+    void work(ThreadGroup &group)
     {
         bool ready = false;
         std::exception_ptr failure;
@@ -137,14 +138,14 @@ class Worker
             Counters joining = session->counters();
 
             ready = true;
-            crowd.ready();
-            run(*session, crowd);
+            group.ready();
+            run(*session, group);
             counters_ = session->counters();
             take_away(counters_, joining);
         } catch (...) {
             failure = std::current_exception();
         }
-        crowd.ended(ready, failure);
+        group.ended(ready, failure);
     }
 
     /* By another thread. */
@@ -187,7 +188,7 @@ class Worker
     }
 
   private:
-    void run(Session &session, Crowd &crowd)
+    void run(Session &session, ThreadGroup &group)
     {
         std::vector<std::unique_ptr<Terminal>> terminals;
         std::vector<Task<void>> tasks;
@@ -196,23 +197,23 @@ class Worker
             Seat seat{ thread_, options_.threads, i, options_.seed };
 
             terminals.push_back(workload_.terminal(session, tally_, seat));
-            tasks.push_back(sit(*terminals.back(), session, crowd));
+            tasks.push_back(sit(*terminals.back(), session, group));
         }
         session.run(std::move(tasks));
     }
 
     /* What one terminal does all the time. */
-    Task<void> sit(Terminal &terminal, Session &session, Crowd &crowd)
+    Task<void> sit(Terminal &terminal, Session &session, ThreadGroup &group)
     {
-        while (wanted(crowd)) {
+        while (wanted(group)) {
             Clock::time_point start = Clock::now();
             Ended ended{};
 
             try {
                 ended = co_await terminal.next();
             } catch (...) {
-                crowd.stop(); /* the other terminals of this thread do not go on without it */
-                if (!crowd.note_full(std::current_exception()))
+                group.stop(); /* the other terminals of this thread do not go on without it */
+                if (!group.note_full(std::current_exception()))
                     throw;
                 break;
             }
@@ -222,9 +223,9 @@ class Worker
         }
     }
 
-    bool wanted(const Crowd &crowd)
+    bool wanted(const ThreadGroup &group)
     {
-        if (crowd.stopped() || (options_.transactions != 0 && left_ == 0))
+        if (group.stopped() || (options_.transactions != 0 && left_ == 0))
             return false;
         left_ -= options_.transactions != 0 ? 1 : 0;
         return true;
@@ -285,29 +286,29 @@ Sample sample_of(const Workers &workers, double seconds)
     return sample;
 }
 
-/* Until all have ended; tells them to when it is time. */
-void watch(const Workers &workers, Crowd &crowd, const RunOptions &options, RunResult &result)
+/* Waits until all threads have ended, and stops them when the time of the run is over. */
+void watch(const Workers &workers, ThreadGroup &group, const RunOptions &options, RunResult &result)
 {
-    constexpr double kPatience = 0.05; /* how late it may hear that it is to stop */
+    constexpr double kPatience = 0.05; /* how often options.stop is looked at, in seconds */
     Clock::time_point start;
     double next = options.interval;
 
-    crowd.wait_ready();
+    group.wait_ready();
     start = Clock::now();
     for (bool ended = false; !ended;) {
         double now = seconds_since(start);
         double end = options.seconds > 0 ? options.seconds - now : kPatience;
 
-        ended = crowd.wait_ended(std::max(0.001, std::min({ kPatience, end, next - now })));
+        ended = group.wait_ended(std::max(0.001, std::min({ kPatience, end, next - now })));
         now = seconds_since(start);
         if ((options.seconds > 0 && now >= options.seconds) ||
             (options.stop != nullptr && options.stop->load()))
-            crowd.stop();
+            group.stop();
         if (now >= next && !ended) {
             result.samples.push_back(sample_of(workers, now));
             next += options.interval;
-            if (options.heard)
-                options.heard(result.samples.back());
+            if (options.on_sample)
+                options.on_sample(result.samples.back());
         }
     }
     result.seconds = seconds_since(start);
@@ -359,10 +360,10 @@ std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator, List
 }
 
 void load(Workload &workload, const Cluster &cluster, uint32_t threads,
-          const std::atomic<bool> *stop, const std::function<void(double part)> &heard)
+          const std::atomic<bool> *stop, const std::function<void(double part)> &on_progress)
 {
     constexpr double kOften = 0.1; /* seconds */
-    Crowd crowd(threads);
+    ThreadGroup group(threads);
     LoadCount count;
     auto each = [&](uint32_t i) {
         std::exception_ptr failure;
@@ -374,33 +375,33 @@ void load(Workload &workload, const Cluster &cluster, uint32_t threads,
         } catch (...) {
             failure = std::current_exception();
         }
-        crowd.ended(false, failure);
+        group.ended(false, failure);
     };
 
     std::vector<std::thread> all = start_threads(threads, each);
-    while (heard && !crowd.wait_ended(kOften))
-        heard(part_of(count, threads));
+    while (on_progress && !group.wait_ended(kOften))
+        on_progress(part_of(count, threads));
     for (std::thread &thread : all)
         thread.join();
-    crowd.rethrow();
+    group.rethrow();
 }
 
 RunResult run(Workload &workload, const Cluster &cluster, const RunOptions &options)
 {
     RunResult result(workload.kinds().size());
-    Crowd crowd(options.threads);
+    ThreadGroup group(options.threads);
     Workers workers;
 
     for (uint32_t i = 0; i < options.threads; i++)
         workers.push_back(std::make_unique<Worker>(workload, cluster, options, i));
     std::vector<std::thread> threads =
-        start_threads(options.threads, [&](uint32_t i) { workers[i]->work(crowd); });
+        start_threads(options.threads, [&](uint32_t i) { workers[i]->work(group); });
 
-    watch(workers, crowd, options, result);
+    watch(workers, group, options, result);
     for (std::thread &thread : threads)
         thread.join();
-    crowd.rethrow();
-    result.full = crowd.full();
+    group.rethrow();
+    result.full = group.full();
     for (const auto &worker : workers)
         worker->add_to(result);
     return result;

@@ -18,7 +18,7 @@
 namespace dtx
 {
 
-/* What a run has come to so far. */
+/* The counts of a run so far. */
 struct Sample {
     double seconds = 0;
     KindCounts counts; /* of all kinds */
@@ -28,14 +28,14 @@ struct RunOptions {
     uint32_t threads = 1;
     uint32_t coroutines = 8;
     double seconds = 0;        /* how long, */
-    uint64_t transactions = 0; /* or how many by all terminals together; both: what comes first */
+    uint64_t transactions = 0; /* or how many in all; with both, the first limit reached ends it */
     double interval = 1;       /* between samples, in seconds */
     uint32_t coordinator = 0;  /* of the first thread */
     uint64_t seed = 1;
     std::function<Listener *(uint32_t thread)> listener; /* of a thread's session */
-    std::function<void(const Sample &)> heard;           /* by the thread that called run() */
-    Receipts *receipts = nullptr;                        /* of workloads that give any */
-    const std::atomic<bool> *stop = nullptr;             /* somebody wants it to end */
+    std::function<void(const Sample &)> on_sample; /* called by the thread that called run() */
+    Receipts *receipts = nullptr;                  /* of workloads that give any */
+    const std::atomic<bool> *stop = nullptr;       /* set: the run ends early */
 };
 
 struct RunResult {
@@ -49,19 +49,20 @@ struct RunResult {
     std::string full; /* if not empty, the run ended before its time: a table has no room left */
 };
 
-/* A session. The servers hear a moment later of one that has ended, so a coordinator that is still
- * owned is waited for, up to some seconds. Throws Error. */
+/* Join as @coordinator. A server learns a moment late that a session has ended: if another session
+ * still owns the coordinator, try again for some seconds. Throws Error. */
 std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator,
                               Listener *listener = nullptr);
 
-/* The database is there. @stop: set when the load is to end; may be null. @heard, by the thread
- * that called, now and then: which part is loaded, 0 to 1. Throws Error. */
+/* Load a database that has been created. @stop: set to end the load early; may be null.
+ * @on_progress: called by the calling thread about ten times a second, with the part that is
+ * loaded, 0 to 1. Throws Error. */
 void load(Workload &workload, const Cluster &cluster, uint32_t threads,
           const std::atomic<bool> *stop = nullptr,
-          const std::function<void(double part)> &heard = {});
+          const std::function<void(double part)> &on_progress = {});
 
-/* The database is loaded. A table that is full ends the run, and its result says so. Throws Error
- * for anything else; what has been done until then is done. */
+/* Run transactions on a loaded database. A full table ends the run, and its result says so. Throws
+ * Error for any other failure; transactions committed until then stay committed. */
 RunResult run(Workload &workload, const Cluster &cluster, const RunOptions &options);
 
 } // namespace dtx

@@ -48,7 +48,7 @@ struct Tally {
 
     std::vector<KindCounts> counts; /* by kind */
     Ledger ledger;
-    Receipts *receipts = nullptr; /* nullptr: nobody keeps any */
+    Receipts *receipts = nullptr; /* nullptr: none are kept */
     uint64_t skipped = 0;         /* TPC-C: districts that had nothing to deliver */
 };
 
@@ -96,8 +96,8 @@ class Workload
     virtual std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
                                                const Seat &seat) = 0;
 
-    /* What must hold of copy @copy of all rows, and whether it does. Nobody uses the database
-     * meanwhile. */
+    /* What must hold of copy @copy of all rows, and whether it does. No session uses the
+     * database meanwhile. */
     virtual Findings examine(const Cluster &cluster, uint32_t copy) = 0;
 
     /* The same rows against what users of all runs since the load were told. Throws Error, also of

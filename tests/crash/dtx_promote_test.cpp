@@ -25,7 +25,7 @@ dtx::Options options_of(DtxWorld &world, uint32_t canary)
     options.log_bytes = 64 << 10;
     options.guesses = 100;
     options.interleave = 60;
-    options.patience_us = 1; // there is one thread: who waits for a promotion waits in vain
+    options.retry_us = 1; // there is one thread: who waits for a promotion waits in vain
     return options;
 }
 
@@ -125,7 +125,7 @@ class Life
         rpm_sim_cut_at(world_.sim, server, 0, RPM_CUT_NONE);
         return rpm_sim_events(world_.sim) - begin;
     }
-    // As whoever gives the command: again, as long as servers are away.
+    // As the operator does: give the command again, as long as servers are unreachable.
     template <class Act> void insist(Act act)
     {
         for (int tries = 0; tries < 20; tries++) {

@@ -4,8 +4,8 @@
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "crash/dtx_world.h"
-#include "engine/membership.h"
-#include "engine/port.h"
+#include "engine/cluster/membership.h"
+#include "engine/cluster/server_connection.h"
 #include "unit/dtx/engine/database.h"
 #include <dtx/error.h>
 
@@ -45,15 +45,15 @@ bool insert(Session &session, const Tables &tables, uint64_t key)
 void renumber(const dtx::Cluster &cluster, uint64_t number)
 {
     for (uint32_t server = 0; server < kServers; server++) {
-        dtx::Port port(cluster, server);
+        dtx::ServerConnection connection(cluster, server);
         dtx::View view;
 
         view.number = number;
-        port.connect();
-        port.open({ kServers, cluster.options().replicas, {} }, dtx::kRecoverer,
-                  dtx::Claim::takeover);
-        dtx::propose(port, cluster, view);
-        dtx::accept(port, cluster, view);
+        connection.connect();
+        connection.open({ kServers, cluster.options().replicas, {} }, dtx::kRecoverer,
+                        dtx::Claim::takeover);
+        dtx::propose(connection, cluster, view);
+        dtx::accept(connection, cluster, view);
     }
     (void)cluster.recover();
 }
@@ -154,7 +154,7 @@ TEST_CASE("dtx: a vacuum under which a server loses power at any event does no h
     }
 }
 
-TEST_CASE("dtx: slots that are given back without a redo record are found", "[canary]")
+TEST_CASE("dtx: a vacuum that returns slots without a redo record is found", "[canary]")
 {
     uint64_t events = live_through(0, RPM_CUT_NONE, true, 0).events;
     bool found = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dtx_world.h: a world of the device model with a database's servers, which come back when somebody
-// dials them, or stay gone.
+// dtx_world.h: a world of the device model with a database's servers, which restart when a client
+// connects to them, or stay down.
 #ifndef TESTS_CRASH_DTX_WORLD_H
 #define TESTS_CRASH_DTX_WORLD_H
 

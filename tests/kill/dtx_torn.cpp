@@ -37,23 +37,23 @@ struct Told {
     uint64_t unknown = 0;   // the one after that; 0: none
 };
 
-class Round
+class OperationBatch
 {
   public:
-    Round(const std::string &server, const std::string &mode, uint64_t seed)
+    OperationBatch(const std::string &server, const std::string &mode, uint64_t seed)
         : server_(server), state_(seed)
     {
         if (mkdtemp(&dir_[0]) == nullptr)
             throw std::runtime_error("no directory in /dev/shm");
         options_.durable = false;
-        options_.patience_us = 1;
+        options_.retry_us = 1;
         options_.timeout_us = 500000;
         options_.seed = seed;
         for (int i = 0; i < 2; i++)
             options_.urls.push_back("shm:" + dir_ + "/" + std::to_string(i) + ",mode=" + mode);
     }
-    Round(const Round &) = delete;
-    ~Round()
+    OperationBatch(const OperationBatch &) = delete;
+    ~OperationBatch()
     {
         for (Process &process : servers_)
             process.end();
@@ -199,8 +199,9 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     try {
         for (uint64_t round = 0; round < rounds; round++)
-            wrong += Round(argv[1], round % 4 == 0 ? "direct" : "ring", seed * 1000 + round)
-                         .run(unknown, torn);
+            wrong +=
+                OperationBatch(argv[1], round % 4 == 0 ? "direct" : "ring", seed * 1000 + round)
+                    .run(unknown, torn);
     } catch (const std::exception &failure) {
         fprintf(stderr, "kill_dtx_torn: %s\n", failure.what());
         return 1;

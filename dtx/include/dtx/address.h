@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * address.h: where an object lives. Everything a database keeps is an object of its own version and
- * lock: rows, hash buckets, nodes of ordered indexes, and the words that slots are handed out by.
+ * lock: rows, hash buckets, nodes of ordered indexes, and the allocator heads from which sessions
+ * take slots.
  *
- * Tests: tests/unit/dtx/engine/object_test.cpp
+ * Tests: tests/unit/dtx/engine/format/object_test.cpp
  */
 #ifndef DTX_ADDRESS_H
 #define DTX_ADDRESS_H

@@ -6,7 +6,7 @@
  * server that is gone for good, or for long, is promoted away: of its shards, other copies become
  * the primaries. What is where on a server is in FORMAT.md.
  *
- * Tests: tests/unit/dtx/engine/cluster_test.cpp
+ * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
 #ifndef DTX_CLUSTER_H
 #define DTX_CLUSTER_H
@@ -46,8 +46,8 @@ struct Options {
                                         logs, and frees the lock. If the owner's connection is
                                         gone, it does so after about 10 ms */
     uint64_t timeout_us = 0;         /* of librpm's calls; 0: its default */
-    uint64_t patience_us = 0;        /* how long a session waits for servers that are away, or for
-                                        logs that others have, before it is an Error; 0: 30 s */
+    uint64_t retry_us = 0;           /* how long a session tries again while servers do not answer,
+                                        or another session has its logs, before it is an Error; 0: 30 s */
     /* Called with a text for the operator when a session has waited for a second: for which server,
      * and what to do. Called by the thread of any session, one at a time. Empty: the text goes to
      * standard error. */
@@ -144,7 +144,7 @@ class Cluster
 
     /* Recover everything, and find the slots that sessions which died, or were fenced, had kept for
      * new rows: they can be used again. All of the database that was ever used is read; sessions
-     * are fenced and wait meanwhile, up to their patience. May be interrupted and repeated, by
+     * are fenced and wait meanwhile, for up to retry_us. May be interrupted and repeated, by
      * recover() as well. Throws Error: RPM_E_CORRUPT. */
     Recovery vacuum() const;
 
@@ -154,9 +154,9 @@ class Cluster
     /* All rows of a table, on copy @copy of its shards (0: the primaries), in no order; of a
      * shard that has fewer copies now, the last one. Of a database at rest: what is being written
      * meanwhile may be met half. Throws Error: RPM_E_CORRUPT. */
-    void
-    each_row(uint32_t table, uint32_t copy,
-             const std::function<void(uint64_t key, const void *row, size_t bytes)> &heard) const;
+    void each_row(
+        uint32_t table, uint32_t copy,
+        const std::function<void(uint64_t key, const void *row, size_t bytes)> &callback) const;
 
     /* While one lives, all reads of whole tables by its thread share its connections; to see a
      * change of views, or a server that was started again, takes a new one. */
@@ -175,7 +175,7 @@ class Cluster
     /* All slots, used or not, as they are. */
     void each_object(uint32_t table, uint32_t copy,
                      const std::function<void(Address address, const unsigned char *image,
-                                              uint32_t bytes)> &heard) const;
+                                              uint32_t bytes)> &callback) const;
 
     const Schema &schema() const
     {
@@ -198,10 +198,10 @@ class Cluster
     {
         return (shard + copy) % shards();
     }
-    /* Options.patience_us, or its default. */
-    uint64_t patience_ns() const
+    /* Options.retry_us, or its default. */
+    uint64_t retry_ns() const
     {
-        return 1000 * (options_.patience_us != 0 ? options_.patience_us : 30000000);
+        return 1000 * (options_.retry_us != 0 ? options_.retry_us : 30000000);
     }
     /* The newest view that any session or call of this Cluster has seen: where to begin asking. */
     View last_view() const;

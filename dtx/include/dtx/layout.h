@@ -6,7 +6,7 @@
  * after table. Its locks are a region in DRAM (H8): a word that says whether the shard may be used,
  * and a word for each slot.
  *
- * Tests: tests/unit/dtx/engine/layout_test.cpp
+ * Tests: tests/unit/dtx/engine/format/layout_test.cpp
  */
 #ifndef DTX_LAYOUT_H
 #define DTX_LAYOUT_H

@@ -7,7 +7,7 @@
  *   all bytes zero: never written, version 0
  *   an object whose checksum is right was written whole by one commit
  *
- * Tests: tests/unit/dtx/engine/object_test.cpp
+ * Tests: tests/unit/dtx/engine/format/object_test.cpp
  */
 #ifndef DTX_OBJECT_H
 #define DTX_OBJECT_H

@@ -7,12 +7,12 @@
  * Inner nodes are remembered by the session and only looked at again when a leaf shows that they
  * are no longer true: each node says itself which keys it is for.
  *
- * Tests: tests/unit/dtx/engine/ordered_index_test.cpp
+ * Tests: tests/unit/dtx/engine/index/ordered_index_test.cpp
  */
 #ifndef DTX_ORDERED_INDEX_H
 #define DTX_ORDERED_INDEX_H
 
-#include <dtx/accesses.h>
+#include <dtx/read_write_set.h>
 #include <dtx/task.h>
 
 #include <cstdint>
@@ -50,14 +50,14 @@ constexpr uint64_t node_slots(uint64_t rows_max)
 
 enum class Order { ascending, descending };
 
-Task<std::optional<uint64_t>> ordered_find(Store &store, Accesses &accesses, uint32_t table,
+Task<std::optional<uint64_t>> ordered_find(Store &store, ReadWriteSet &set, uint32_t table,
                                            uint64_t key);
 
 /* Enter a key that is not there. */
-Task<> ordered_add(Store &store, Accesses &accesses, uint32_t table, uint64_t key, uint64_t slot);
+Task<> ordered_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot);
 
 /* Take a key out. What its slot was, or nothing: it was not there. */
-Task<std::optional<uint64_t>> ordered_remove(Store &store, Accesses &accesses, uint32_t table,
+Task<std::optional<uint64_t>> ordered_remove(Store &store, ReadWriteSet &set, uint32_t table,
                                              uint64_t key);
 
 /* A part of a table's keys: at most @limit of those with from <= key <= to. */
@@ -69,7 +69,7 @@ struct Range {
 };
 
 /* Those keys and their slots, in order. */
-Task<std::vector<std::pair<uint64_t, uint64_t>>> ordered_range(Store &store, Accesses &accesses,
+Task<std::vector<std::pair<uint64_t, uint64_t>>> ordered_range(Store &store, ReadWriteSet &set,
                                                                uint32_t table, Range range);
 
 } // namespace dtx

@@ -4,7 +4,7 @@
  * CPUs.
  *
  * Source: DrTM+H (OSDI 2018) compares the two phase by phase. Tests:
- * tests/unit/dtx/engine/phases_test.cpp
+ * tests/unit/dtx/engine/base/phases_test.cpp
  */
 #ifndef DTX_PHASES_H
 #define DTX_PHASES_H
@@ -18,7 +18,7 @@ namespace dtx
 
 enum class Via : uint8_t {
     fewest,    /* over a link, call where that saves round trips; else one_sided */
-    one_sided, /* operations on far memory; where that is mapped, this CPU's own */
+    one_sided, /* operations on remote memory; where that is mapped, this CPU's own */
     call       /* the server's CPU, asked by one message for all that it is to do */
 };
 

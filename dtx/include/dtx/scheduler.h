@@ -6,7 +6,7 @@
  * first, by a seeded choice: so one thread goes through many interleavings, the same ones each
  * time.
  *
- * Tests: tests/unit/dtx/engine/scheduler_test.cpp
+ * Tests: tests/unit/dtx/engine/base/scheduler_test.cpp
  */
 #ifndef DTX_SCHEDULER_H
 #define DTX_SCHEDULER_H
@@ -77,7 +77,7 @@ class Scheduler
         return { *this, interleave_ != 0 && chance_.below(256) < interleave_ };
     }
 
-    /* Go on when it is that late, others meanwhile. Where steps interleave, after some turns. */
+    /* Go on at that time; others run meanwhile. Where steps interleave: after some turns. */
     struct Sleep {
         bool await_ready() const noexcept
         {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * schema.h: the tables of a database, as the program declares them. The same declaration creates a
- * database and opens it again; one that does not match what is there is refused.
+ * database and opens it again; a schema that does not match the database is refused.
  *
  * A table maps keys of 64 bits to rows of a fixed size. A hash table finds a row by its key; an
  * ordered one also goes through a range of keys. The rows of one partition lie on one server and
  * its backups; which partition a key is in is the table's own affair (a function).
  *
- * Tests: tests/unit/dtx/engine/schema_test.cpp
+ * Tests: tests/unit/dtx/engine/format/schema_test.cpp
  */
 #ifndef DTX_SCHEMA_H
 #define DTX_SCHEMA_H
@@ -26,9 +26,9 @@ using Partition = uint32_t (*)(uint64_t key);
 enum class TableKind : uint32_t {
     hash = 1,
     ordered = 2,
-    buckets = 3, /* the engine's own: of a hash table */
-    nodes = 4,   /* of an ordered one */
-    words = 5    /* which slots have been handed out */
+    buckets = 3,   /* the engine's own: of a hash table */
+    nodes = 4,     /* of an ordered one */
+    allocators = 5 /* which slots of each table have been handed out */
 };
 
 struct TableSpec {
@@ -99,8 +99,8 @@ class Schema
 
     static constexpr size_t kNoteMax = 2048;
 
-    /* What the program that makes the database leaves in it for the next one: how many rows, say.
-     * cover.h reads it without the schema. Throws Error if it is longer than kNoteMax. */
+    /* Text that create() stores in every shard beside the description of the tables, such as the
+     * parameters of a load; dtx-check prints it. Throws Error if it is longer than kNoteMax. */
     void set_note(std::string note);
     const std::string &note() const
     {
@@ -139,8 +139,9 @@ class Schema
     std::string name_;
     std::string note_;
     uint32_t version_;
-    bool described_ = false;        /* partitions are unknown */
-    std::vector<TableSpec> tables_; /* number 0: the words; each table is followed by its index */
+    bool described_ = false; /* partitions are unknown */
+    std::vector<TableSpec>
+        tables_; /* number 0: the allocator heads; each table is followed by its index */
 };
 
 } // namespace dtx

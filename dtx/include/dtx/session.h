@@ -2,7 +2,7 @@
 /*
  * session.h: one thread's way to a database: its connections, its coroutines, its counters.
  *
- * Tests: tests/unit/dtx/engine/session_test.cpp
+ * Tests: tests/unit/dtx/engine/txn/session_test.cpp
  */
 #ifndef DTX_SESSION_H
 #define DTX_SESSION_H
@@ -74,9 +74,8 @@ class Session
 {
   public:
     /* Join with coordinator number @coordinator, which no living session may have: throws Error
-     * RPM_E_OWNED then, when patience_us are over. One that is there from a session that died is
-     * recovered first. A database whose servers were restarted since is recovered as a whole
-     * first. */
+     * RPM_E_OWNED otherwise, after retry_us. What a dead session has left under that number is
+     * recovered first, and the whole database if its servers were restarted since. */
     Session(const Cluster &cluster, uint32_t coordinator, Listener *listener = nullptr);
     ~Session();
     Session(const Session &) = delete;
@@ -133,16 +132,16 @@ class Session
     enum class Ending { commit, abort, conflict, unknown };
     struct State;
 
-    /* One of those that may be under way, until its end. */
-    class Place
+    /* A transaction that was admitted; its destructor admits the next one. */
+    class Admitted
     {
       public:
-        explicit Place(Session &session) : session_(&session) {}
-        Place(Place &&other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
-        Place(const Place &) = delete;
-        Place &operator=(const Place &) = delete;
-        Place &operator=(Place &&) = delete;
-        ~Place()
+        explicit Admitted(Session &session) : session_(&session) {}
+        Admitted(Admitted &&other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+        Admitted(const Admitted &) = delete;
+        Admitted &operator=(const Admitted &) = delete;
+        Admitted &operator=(Admitted &&) = delete;
+        ~Admitted()
         {
             if (session_ != nullptr)
                 session_->leave();
@@ -160,9 +159,9 @@ class Session
         {
             session.queue(handle);
         }
-        Place await_resume()
+        Admitted await_resume()
         {
-            return Place(session);
+            return Admitted(session);
         }
         Session &session;
     };
@@ -186,15 +185,15 @@ class Session
     template <class Body> Task<Outcome> attempt(Body body, bool alone)
     {
         Course course;
-        std::optional<Place> place;
+        std::optional<Admitted> admitted;
 
         if (alone) {
-            place.emplace(co_await Admission{ *this });
+            admitted.emplace(co_await Admission{ *this });
             renew_numbers();
         }
         for (bool again = true; again;) {
-            Accesses &accesses = begin();
-            Txn txn(*this, accesses, accesses.txn);
+            ReadWriteSet &set = begin();
+            Txn txn(*this, set, set.txn);
             Wish wish = Wish::give_up;
             std::exception_ptr thrown;
 
@@ -212,7 +211,7 @@ class Session
             } catch (...) {
                 thrown = std::current_exception();
             }
-            again = co_await conclude(accesses, wish, std::move(thrown), course);
+            again = co_await conclude(set, wish, std::move(thrown), course);
         }
         if (alone && has_surplus())
             co_await return_surplus();
@@ -221,18 +220,18 @@ class Session
 
     bool enter();                               /* false: there are enough; queue() then */
     void queue(std::coroutine_handle<> handle); /* until it has entered */
-    void leave();                               /* and let others in */
+    void leave();                               /* and admits waiting coroutines */
 
-    Accesses &begin();
+    ReadWriteSet &begin();
     /* After a body found its reads inconsistent with each other. @thrown: the Error, RPM_E_CORRUPT,
      * that ends the transaction if validation shows that the rows are still as they were read. */
     Wish wish_after(const Inconsistent &found, uint32_t conflicts, std::exception_ptr &thrown);
     /* End an attempt: commit it, or validate the reads of a body that gave up. True: the body has
      * to run again. Throws @thrown if the body gave up by throwing it. */
-    Task<bool> conclude(Accesses &accesses, Wish wish, std::exception_ptr thrown, Course &course);
-    bool end(Accesses &accesses, Ending ending, bool holds);
+    Task<bool> conclude(ReadWriteSet &set, Wish wish, std::exception_ptr thrown, Course &course);
+    bool end(ReadWriteSet &set, Ending ending, bool holds);
     bool try_to_join(Claim claim);
-    void lose_patience(const Error &error);
+    void check_deadline(const Error &error);
     void join(Claim claim);
     void start_numbers();
     void rejoin(uint64_t joined, bool needed);
@@ -240,18 +239,19 @@ class Session
     bool is_under_way(uint64_t txn) const;
     bool look_after_owner(uint64_t word);
     void take_over(uint32_t coordinator);
-    Task<void> back_off(Course &course, uint64_t obstacle);
+    Task<void> back_off(Course &course, uint64_t blocking_lock);
     bool may_enter() const;
     void renew_numbers();
-    Task<std::vector<uint64_t>> hand_out(Address word, uint64_t many);
-    uint64_t returned_at_once(Address word);
+    Task<std::vector<uint64_t>> hand_out(Address head, uint64_t many);
+    uint64_t returned_at_once(Address head);
     bool has_surplus();
     Task<void> return_surplus();
-    Task<Status> return_slots(Address word, const std::vector<uint64_t> &slots, uint64_t era);
-    Task<void> return_table(Address word, uint64_t era);
+    Task<Status> return_slots(Address head, const std::vector<uint64_t> &slots,
+                              uint64_t generation);
+    Task<void> return_table(Address head, uint64_t generation);
     void return_all_slots();
     Store &store();
-    static Ending ending_of(const Accesses &accesses); /* of one that was fenced */
+    static Ending ending_of(const ReadWriteSet &set); /* of a fenced attempt */
     static Status status_of(Ending ending);
 
     std::unique_ptr<State> state_;

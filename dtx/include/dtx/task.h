@@ -5,7 +5,7 @@
  *
  * Frames are small and many: they come from a list of their own, one for each thread.
  *
- * Tests: tests/unit/dtx/engine/task_test.cpp
+ * Tests: tests/unit/dtx/engine/base/task_test.cpp
  */
 #ifndef DTX_TASK_H
 #define DTX_TASK_H
@@ -150,7 +150,7 @@ inline Task<void> Promise<void>::get_return_object() noexcept
 }
 
 /* Awaited: what @Attempt::now() has at once, without a coroutine; where it has nothing, what the
- * task comes to that its far() begins. */
+ * task comes to that its later() begins. */
 template <class Attempt> class [[nodiscard]] AtOnce
 {
   public:
@@ -163,7 +163,7 @@ template <class Attempt> class [[nodiscard]] AtOnce
     }
     bool await_suspend(std::coroutine_handle<> awaiting)
     {
-        task_.emplace(attempt_.far());
+        task_.emplace(attempt_.later());
         return task_->await_suspend(awaiting);
     }
     auto await_resume()
@@ -174,7 +174,7 @@ template <class Attempt> class [[nodiscard]] AtOnce
   private:
     Attempt attempt_;
     decltype(std::declval<Attempt &>().now()) now_;
-    std::optional<decltype(std::declval<Attempt &>().far())> task_;
+    std::optional<decltype(std::declval<Attempt &>().later())> task_;
 };
 
 } // namespace dtx

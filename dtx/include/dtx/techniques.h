@@ -5,7 +5,7 @@
  *
  * Source: SMART (ASPLOS 2024). Its first one, that no two threads share a queue pair or a doorbell,
  * has no switch: each session has connections of its own. Tests:
- * tests/unit/dtx/engine/techniques_test.cpp
+ * tests/unit/dtx/engine/base/techniques_test.cpp
  */
 #ifndef DTX_TECHNIQUES_H
 #define DTX_TECHNIQUES_H

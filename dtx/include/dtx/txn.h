@@ -4,20 +4,21 @@
  *
  * What is read was committed at some time, but two reads may be of different times until the commit
  * has looked at them again: a program must not crash or loop over values that cannot be together.
- * Nothing is visible to others before the commit. A transaction sees its own writes; in a run that
- * will be in vain it may miss a row of an ordered table that it has inserted, or see one twice.
+ * Other transactions see nothing of it before the commit. A transaction sees its own writes; in a
+ * run that will end in a conflict it may miss a row of an ordered table that it has inserted, or
+ * see a row twice.
  *
  * A body awaits each operation before it begins the next: if two operations of one transaction are
  * under way at once, the second throws Error, RPM_E_INVAL. prefetch() reads several rows at once.
  *
- * Tests: tests/unit/dtx/engine/txn_test.cpp
+ * Tests: tests/unit/dtx/engine/txn/txn_test.cpp
  */
 #ifndef DTX_TXN_H
 #define DTX_TXN_H
 
-#include <dtx/accesses.h>
 #include <dtx/error.h>
 #include <dtx/ordered_index.h>
+#include <dtx/read_write_set.h>
 #include <dtx/schema.h>
 #include <dtx/task.h>
 
@@ -174,17 +175,14 @@ class Txn
     {
         Row row;
 
-        std::memcpy(&row, accesses_.payload(access), sizeof(row));
+        std::memcpy(&row, set_.payload(access), sizeof(row));
         return row;
     }
     Bytes bytes(const Access &access, ByteTable table) const
     {
-        return { accesses_.payload(access), table.row_bytes };
+        return { set_.payload(access), table.row_bytes };
     }
-    Txn(Session &session, Accesses &accesses, uint64_t id)
-        : session_(session), accesses_(accesses), id_(id)
-    {
-    }
+    Txn(Session &session, ReadWriteSet &set, uint64_t id) : session_(session), set_(set), id_(id) {}
 
     /* What takes no waiting has an answer now(); else nothing was done. */
     template <class Row> struct Read {
@@ -196,7 +194,7 @@ class Txn
                 return std::nullopt;
             return std::make_optional<std::optional<Row>>(txn.row<Row>(*found));
         }
-        Task<std::optional<Row>> far()
+        Task<std::optional<Row>> later()
         {
             const Access *found = co_await txn.find(table.number, key, updates);
 
@@ -219,7 +217,7 @@ class Txn
                 return std::nullopt;
             return std::make_optional(std::make_optional(txn.bytes(*found, table)));
         }
-        Task<std::optional<Bytes>> far()
+        Task<std::optional<Bytes>> later()
         {
             const Access *found = co_await txn.find(table.number, key, updates);
 
@@ -240,7 +238,7 @@ class Txn
                 return std::nullopt;
             return true;
         }
-        Task<bool> far()
+        Task<bool> later()
         {
             return txn.replace(table.number, key, &row);
         }
@@ -257,7 +255,7 @@ class Txn
                 return std::nullopt;
             return std::monostate{};
         }
-        Task<std::monostate> far()
+        Task<std::monostate> later()
         {
             return txn.prefetch_far(rows);
         }
@@ -279,7 +277,7 @@ class Txn
     Task<const Access *> at(uint32_t table, uint64_t key, uint64_t slot);
 
     Session &session_;
-    Accesses &accesses_;
+    ReadWriteSet &set_;
     uint64_t id_;
     bool at_work_ = false;
 };

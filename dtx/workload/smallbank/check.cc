@@ -21,7 +21,7 @@ void check_holders(const Cluster &cluster, uint32_t copy, Table<Account> table,
 
     scan_rows(cluster, table, copy, [&](uint64_t key, const Account &) {
         if (key >= held.size()) {
-            found.add("accounts", name + " of nobody: number " + std::to_string(key));
+            found.add("accounts", name + " without a customer: number " + std::to_string(key));
             return;
         }
         found.add_if(held[key], "accounts", "two " + name + ": customer " + std::to_string(key));
@@ -37,13 +37,13 @@ void check_holders(const Cluster &cluster, uint32_t copy, Table<Account> table,
 Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
                const Tables &tables)
 {
-    std::vector<bool> nobody(parameters.accounts);
+    std::vector<bool> held(parameters.accounts);
     Findings found;
 
-    found.rule("accounts", "each customer has savings and checking, once, and nobody else has");
+    found.rule("accounts", "each customer has savings and checking, once, and there are no others");
     found.rule("savings", "never below 0");
-    check_holders(cluster, copy, tables.savings, "savings", nobody, found);
-    check_holders(cluster, copy, tables.checking, "checking", nobody, found);
+    check_holders(cluster, copy, tables.savings, "savings", held, found);
+    check_holders(cluster, copy, tables.checking, "checking", held, found);
     scan_rows(cluster, tables.savings, copy, [&](uint64_t key, const Account &savings) {
         found.add_if(savings.cents < 0, "savings",
                      "customer " + std::to_string(key) + " has " + std::to_string(savings.cents));

@@ -4,7 +4,7 @@
  */
 #include "workload/smallbank/schema.h"
 
-#include "workload/note.h"
+#include "workload/load_parameters.h"
 #include "workload/random.h"
 #include "workload/room.h"
 #include <dtx/error.h>
@@ -47,20 +47,20 @@ void Parameters::verify() const
     refuse(servers < 1, "servers: 1 at least");
 }
 
-std::string Parameters::note() const
+std::string Parameters::load_parameters() const
 {
-    return write_note(
+    return write_load_parameters(
         { { "accounts", accounts }, { "low_balances", low_balances }, { "load_seed", load_seed } });
 }
 
-Parameters Parameters::of_note(const std::string &text, uint32_t servers)
+Parameters Parameters::of_database(const std::string &text, uint32_t servers)
 {
-    Note note("smallbank", text);
+    LoadParameters kept("smallbank", text);
     Parameters found;
 
-    found.accounts = note.number("accounts");
-    found.low_balances = note.number("low_balances") != 0;
-    found.load_seed = note.value("load_seed");
+    found.accounts = kept.number("accounts");
+    found.low_balances = kept.number("low_balances") != 0;
+    found.load_seed = kept.value("load_seed");
     found.hot = std::min(found.hot, found.accounts);
     found.hot_percent = 100; /* of a load that is not run */
     found.servers = servers;
@@ -72,7 +72,7 @@ Tables::Tables(const Parameters &parameters) : schema("smallbank", kVersion)
     uint64_t each = 0;
 
     parameters.verify();
-    schema.set_note(parameters.note());
+    schema.set_note(parameters.load_parameters());
     each = (parameters.accounts + parameters.servers - 1) / parameters.servers;
     savings = schema.hash_table<Account>("savings", room_for(each), partition);
     checking = schema.hash_table<Account>("checking", room_for(each), partition);

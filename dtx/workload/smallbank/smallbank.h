@@ -2,9 +2,9 @@
 /*
  * smallbank.h: SmallBank as a workload.
  *
- * Checked: every customer has both accounts and nobody else has; no savings are negative. Ledger:
- * all money, by the amounts of the programs that committed (Amalgamate and SendPayment only move
- * it), and all savings.
+ * Checked: every customer has both accounts and there are no others; no savings are negative.
+ * Ledger: all money, by the amounts of the programs that committed (Amalgamate and SendPayment only
+ * move it), and all savings.
  *
  * Tests: tests/unit/dtx/workload/smallbank_test.cpp
  */

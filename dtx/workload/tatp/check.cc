@@ -38,7 +38,7 @@ template <class Row> bool same(const Row &a, const Row &b)
     return std::memcmp(&a, &b, sizeof(Row)) == 0;
 }
 
-/* Rows by key as they must be; what is left in @rows belongs to nobody. */
+/* Rows by key as they must be; what is left in @rows has no subscriber. */
 template <class Row>
 void expect(Rows<Row> &rows, uint64_t key, const Row &row, const std::string &name, Findings &found)
 {
@@ -56,7 +56,7 @@ template <class Row>
 void expect_none(const Rows<Row> &rows, const std::string &name, Findings &found)
 {
     for (const auto &[key, row] : rows)
-        found.add(name, "of nobody: key " + std::to_string(key));
+        found.add(name, "of no subscriber: key " + std::to_string(key));
 }
 
 /* A row as it was loaded, with what transactions change taken from the row as it is. */

@@ -4,7 +4,7 @@
  */
 #include "workload/tatp/schema.h"
 
-#include "workload/note.h"
+#include "workload/load_parameters.h"
 #include "workload/room.h"
 #include <dtx/error.h>
 
@@ -47,18 +47,18 @@ void Parameters::verify() const
     refuse(servers < 1, "servers: 1 at least");
 }
 
-std::string Parameters::note() const
+std::string Parameters::load_parameters() const
 {
-    return write_note({ { "subscribers", subscribers }, { "load_seed", load_seed } });
+    return write_load_parameters({ { "subscribers", subscribers }, { "load_seed", load_seed } });
 }
 
-Parameters Parameters::of_note(const std::string &text, uint32_t servers)
+Parameters Parameters::of_database(const std::string &text, uint32_t servers)
 {
-    Note note("tatp", text);
+    LoadParameters kept("tatp", text);
     Parameters found;
 
-    found.subscribers = note.number("subscribers");
-    found.load_seed = note.value("load_seed");
+    found.subscribers = kept.number("subscribers");
+    found.load_seed = kept.value("load_seed");
     found.servers = servers;
     return found;
 }
@@ -68,7 +68,7 @@ Tables::Tables(const Parameters &parameters) : schema("tatp", kVersion)
     uint64_t each = 0;
 
     parameters.verify();
-    schema.set_note(parameters.note());
+    schema.set_note(parameters.load_parameters());
     each = (parameters.subscribers + parameters.servers - 1) / parameters.servers;
     subscriber = schema.hash_table<Subscriber>("subscriber", room_for(each), by_subscriber);
     number =

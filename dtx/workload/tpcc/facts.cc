@@ -25,7 +25,7 @@ class Gatherer
     }
     Facts gather()
     {
-        places();
+        is_mapped();
         customers();
         namesakes();
         payments();
@@ -45,7 +45,7 @@ class Gatherer
         return facts_.district[in_district(at)];
     }
 
-    void places()
+    void is_mapped()
     {
         scan(tables_.warehouse, [this](uint64_t key, const WarehouseRow &row) {
             WarehouseFacts &facts = facts_.warehouse[warehouse_of(key)];

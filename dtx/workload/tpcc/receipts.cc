@@ -49,7 +49,7 @@ std::string payment_text(District at, District of, int64_t amount, uint64_t date
            std::to_string(date);
 }
 
-/* What is there, less what somebody was told of: number of the order, or customer, by text. */
+/* Rows found, less those that callers were told of: number of the order, or customer, by text. */
 using There = std::multimap<std::string, uint64_t>;
 
 There orders_there(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
@@ -95,7 +95,7 @@ class Audit
   public:
     Audit(const char *what, There there) : what_(what), there_(std::move(there)) {}
 
-    /* One that was told: take it out. */
+    /* A transaction whose caller was told that it committed: its row must be there. Take it out. */
     void told(const Receipt &receipt, Findings &found)
     {
         std::string text = joined(receipt.begun);
@@ -110,7 +110,7 @@ class Audit
         if (at != range.second)
             there_.erase(at);
     }
-    /* One that may have happened. */
+    /* A transaction of unknown outcome. */
     void open(const Receipt &receipt)
     {
         auto at = there_.find(joined(receipt.begun));
@@ -120,7 +120,7 @@ class Audit
         happened_++;
         there_.erase(at);
     }
-    /* What is left nobody ordered. */
+    /* The rows left have no transaction that can have made them. */
     void end(Findings &found)
     {
         std::string rule = std::string("other ") + what_;
@@ -128,7 +128,8 @@ class Audit
         found.looked(rule, happened_);
         for (const auto &[text, number] : there_)
             found.add(rule, text + ", number " + std::to_string(number) +
-                                ": not whole, or nobody began it, or it was told to be undone");
+                                ": not whole, or no transaction began it, or its caller was told "
+                                "it was undone");
     }
 
   private:

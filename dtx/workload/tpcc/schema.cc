@@ -4,7 +4,7 @@
  */
 #include "workload/tpcc/schema.h"
 
-#include "workload/note.h"
+#include "workload/load_parameters.h"
 #include "workload/room.h"
 #include <dtx/error.h>
 
@@ -45,25 +45,25 @@ void Parameters::verify() const
     refuse(servers < 1, "servers: 1 at least");
 }
 
-std::string Parameters::note() const
+std::string Parameters::load_parameters() const
 {
-    return write_note({ { "warehouses", warehouses },
-                        { "items", items },
-                        { "customers", customers },
-                        { "room", room },
-                        { "load_seed", load_seed } });
+    return write_load_parameters({ { "warehouses", warehouses },
+                                   { "items", items },
+                                   { "customers", customers },
+                                   { "room", room },
+                                   { "load_seed", load_seed } });
 }
 
-Parameters Parameters::of_note(const std::string &text, uint32_t servers)
+Parameters Parameters::of_database(const std::string &text, uint32_t servers)
 {
-    Note note("tpcc", text);
+    LoadParameters kept("tpcc", text);
     Parameters found;
 
-    found.warehouses = note.number("warehouses");
-    found.items = note.number("items");
-    found.customers = note.number("customers");
-    found.room = note.number("room");
-    found.load_seed = note.value("load_seed");
+    found.warehouses = kept.number("warehouses");
+    found.items = kept.number("items");
+    found.customers = kept.number("customers");
+    found.room = kept.number("room");
+    found.load_seed = kept.value("load_seed");
     found.servers = servers;
     return found;
 }
@@ -76,7 +76,7 @@ Tables::Tables(const Parameters &parameters) : schema("tpcc", kVersion)
     uint64_t names = 0;
 
     parameters.verify();
-    schema.set_note(parameters.note());
+    schema.set_note(parameters.load_parameters());
     here = (parameters.warehouses + parameters.servers - 1) / parameters.servers;
     customers = here * kDistricts * parameters.customers;
     names = here * kDistricts * parameters.names();

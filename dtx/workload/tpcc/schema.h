@@ -166,9 +166,9 @@ struct Parameters {
 
     /* Throws Error that names the parameter out of range. */
     void verify() const;
-    /* What a database keeps of them, and back. Throws Error, RPM_E_FOREIGN. */
-    std::string note() const;
-    static Parameters of_note(const std::string &text, uint32_t servers);
+    /* The text that a database keeps, and parameters from it. Throws Error, RPM_E_FOREIGN. */
+    std::string load_parameters() const;
+    static Parameters of_database(const std::string &text, uint32_t servers);
     /* Servers that have warehouses, each with a copy of ITEM. */
     uint32_t copies() const
     {

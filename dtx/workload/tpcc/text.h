@@ -23,7 +23,7 @@ std::string last_name(uint32_t number);
 std::string data_string(Random &random);
 PostalAddress address(Random &random);
 
-/* The constants C of the uneven draws, one for each field, the same for everybody in a run. */
+/* The constants C of the uneven draws, one for each field, the same for all terminals of a run. */
 struct Constants {
     uint32_t last_name;
     uint32_t customer;

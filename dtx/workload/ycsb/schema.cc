@@ -4,7 +4,7 @@
  */
 #include "workload/ycsb/schema.h"
 
-#include "workload/note.h"
+#include "workload/load_parameters.h"
 #include "workload/random.h"
 #include "workload/room.h"
 #include <dtx/error.h>
@@ -63,23 +63,23 @@ void Parameters::verify() const
     refuse(workload == 'e' && !ordered, "workload e scans, which needs --index ordered");
 }
 
-std::string Parameters::note() const
+std::string Parameters::load_parameters() const
 {
-    return write_note({ { "keys", keys },
-                        { "value_bytes", value_bytes },
-                        { "ordered", ordered },
-                        { "room", room } });
+    return write_load_parameters({ { "keys", keys },
+                                   { "value_bytes", value_bytes },
+                                   { "ordered", ordered },
+                                   { "room", room } });
 }
 
-Parameters Parameters::of_note(const std::string &text, uint32_t servers)
+Parameters Parameters::of_database(const std::string &text, uint32_t servers)
 {
-    Note note("ycsb", text);
+    LoadParameters kept("ycsb", text);
     Parameters found;
 
-    found.keys = note.value("keys");
-    found.value_bytes = note.number("value_bytes");
-    found.ordered = note.value("ordered") != 0;
-    found.room = note.value("room");
+    found.keys = kept.value("keys");
+    found.value_bytes = kept.number("value_bytes");
+    found.ordered = kept.value("ordered") != 0;
+    found.room = kept.value("room");
     found.servers = servers;
     return found;
 }
@@ -89,7 +89,7 @@ Tables::Tables(const Parameters &parameters) : schema("ycsb", kVersion)
     uint64_t rows = 0;
 
     parameters.verify();
-    schema.set_note(parameters.note());
+    schema.set_note(parameters.load_parameters());
     rows = rows_of_shard(parameters);
     records = parameters.ordered
                   ? schema.ordered_table("records", parameters.value_bytes, rows, partition_of)

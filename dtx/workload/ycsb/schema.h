@@ -39,9 +39,9 @@ struct Parameters {
 
     /* Throws Error, code 0, that names the parameter. */
     void verify() const;
-    /* What the load depends on; of_note() reads it. Throws Error, RPM_E_FOREIGN. */
-    std::string note() const;
-    static Parameters of_note(const std::string &text, uint32_t servers);
+    /* The text that a database keeps, and parameters from it. Throws Error, RPM_E_FOREIGN. */
+    std::string load_parameters() const;
+    static Parameters of_database(const std::string &text, uint32_t servers);
 };
 
 struct Tables {

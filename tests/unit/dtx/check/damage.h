@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_DTX_CHECK_DAMAGE_H
 #define TESTS_UNIT_DTX_CHECK_DAMAGE_H
 
-#include "engine/port.h"
+#include "engine/cluster/server_connection.h"
 #include "unit/dtx/engine/database.h"
 #include "workload/findings.h"
 #include <dtx/object.h>
@@ -38,7 +38,7 @@ inline Database rows_of_two_copies()
 inline void damage(const dtx::Cluster &cluster, uint32_t copy, dtx::Address address,
                    const std::function<void(unsigned char *image)> &change, bool sealed = true)
 {
-    dtx::Connection connection(cluster, cluster.server_of(address.shard(), copy));
+    dtx::RawConnection connection(cluster, cluster.server_of(address.shard(), copy));
     std::string name = dtx::shard_name(cluster.schema().name(), address.shard());
     uint32_t bytes = cluster.layout().table(address.table()).slot_bytes;
     std::vector<uint64_t> image(bytes / 8);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "check/indexes.h"
-#include "engine/hash_index.h"
-#include "engine/words.h"
+#include "engine/format/allocator.h"
+#include "engine/index/hash_index.h"
 #include "unit/dtx/check/damage.h"
 #include <dtx/ordered_index.h>
 
@@ -126,7 +126,7 @@ TEST_CASE("indexes: rows on a shard that is not theirs, and slots of two uses ar
     Database db = rows_of_two_copies();
     uint32_t table = db.tables.accounts.number;
     dtx::Address row = first_object(*db.cluster, table, is_valid);
-    dtx::Address word = dtx::Address::of(row.shard(), dtx::kWordsTable, table);
+    dtx::Address head = dtx::Address::of(row.shard(), dtx::kAllocatorTable, table);
     dtx::Findings found;
 
     found = after(db, row,
@@ -134,13 +134,13 @@ TEST_CASE("indexes: rows on a shard that is not theirs, and slots of two uses ar
     CHECK(broken(found, "rows entered") == 1);
     CHECK(broken(found, "entries") == 1);
     after(db, row, [](unsigned char *image) { dtx::header_of(image).key ^= uint64_t{ 1 } << 32; });
-    found = after(db, word, [&](unsigned char *image) {
-        body_of<dtx::Word>(image).returned = row.slot() + 1;
+    found = after(db, head, [&](unsigned char *image) {
+        body_of<dtx::AllocatorHead>(image).returned = row.slot() + 1;
     });
     CHECK(broken(found, "slots") == 1);
-    found = after(db, word, [&](unsigned char *image) {
-        body_of<dtx::Word>(image).returned = 0;
-        body_of<dtx::Word>(image).handed_out = row.slot();
+    found = after(db, head, [&](unsigned char *image) {
+        body_of<dtx::AllocatorHead>(image).returned = 0;
+        body_of<dtx::AllocatorHead>(image).handed_out = row.slot();
     });
     CHECK(broken(found, "slots") >= 1);
 }

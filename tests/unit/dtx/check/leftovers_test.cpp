@@ -18,10 +18,10 @@ TEST_CASE("leftovers: a database at rest has none, whatever its logs keep")
 TEST_CASE("leftovers: an object older than its record on one copy is one, until recovery")
 {
     Database db = rows_of_two_copies();
-    dtx::Address word = dtx::Address::of(0, 0, db.tables.accounts.number);
+    dtx::Address head = dtx::Address::of(0, 0, db.tables.accounts.number);
 
-    // Each transaction that took slots wrote the word: its last record is in the log.
-    damage(*db.cluster, 1, word, [](unsigned char *image) { dtx::header_of(image).version--; });
+    // Each transaction that took slots wrote the allocator head: its last record is in the log.
+    damage(*db.cluster, 1, head, [](unsigned char *image) { dtx::header_of(image).version--; });
     CHECK(look_for_leftovers(*db.cluster).objects == 1);
     CHECK(db.cluster->recover().rows == 1);
     CHECK_FALSE(look_for_leftovers(*db.cluster).any());
@@ -30,7 +30,7 @@ TEST_CASE("leftovers: an object older than its record on one copy is one, until 
 TEST_CASE("leftovers: locks that are held and shards that are not ready count")
 {
     Database db = rows_of_two_copies();
-    dtx::Connection connection(*db.cluster, 0);
+    dtx::RawConnection connection(*db.cluster, 0);
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *locks = nullptr;
     uint64_t word = 77;

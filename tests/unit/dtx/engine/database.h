@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_DTX_ENGINE_DATABASE_H
 #define TESTS_UNIT_DTX_ENGINE_DATABASE_H
 
+#include "support/catch.h"
 #include "support/server.h"
 #include <dtx/cluster.h>
 #include <dtx/session.h>
@@ -112,7 +113,7 @@ class Database
         opts.listen = mode == "tcp" ? "tcp://127.0.0.1:0/pool" : "";
         for (uint32_t i = 0; i < servers; i++) {
             servers_.push_back(std::make_unique<support::Server>(opts));
-            options.urls.push_back(mode == "tcp" ? servers_.back()->port_url()
+            options.urls.push_back(mode == "tcp" ? servers_.back()->listener_url()
                                                  : servers_.back()->url() + mode);
         }
     }

@@ -30,7 +30,7 @@ struct Town {
         options.canary = canary;
         options.log_bytes = 256 << 10;
         options.guesses = 1000;
-        options.patience_us = 20000000;
+        options.retry_us = 20000000;
         cluster = std::make_unique<dtx::Cluster>(tables.schema, options);
         cluster->create();
     }

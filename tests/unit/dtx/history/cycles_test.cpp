@@ -13,7 +13,7 @@ namespace
 // own.
 struct World {
     explicit World(const Story &story, bool strict)
-        : history(story.history()), fates(history, false), versions(history, fates, false),
+        : history(story.history()), outcomes(history, false), versions(history, outcomes, false),
           graph(history, versions, strict)
     {
     }
@@ -27,7 +27,7 @@ struct World {
     }
 
     History history;
-    Fates fates;
+    Outcomes outcomes;
     Versions versions;
     Graph graph;
 };

@@ -100,24 +100,24 @@ TEST_CASE("history: a version from nowhere is found", "[unit]")
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 2, 30, 40, { { 5, 3, 77 } }, {} } } };
 
-    require_one(story.check(), Kind::kNobody, "that transaction is not in it");
+    require_one(story.check(), Kind::kUnwritten, "that transaction is not in it");
     require_good(story.check(true, true)); // a lost line would explain it
     story.lines[1].reads = { { 5, 3, 0 } };
-    require_one(story.check(), Kind::kNobody, "by the load");
-    require_one(story.check(true, true), Kind::kNobody, "by the load");
+    require_one(story.check(), Kind::kUnwritten, "by the load");
+    require_one(story.check(true, true), Kind::kUnwritten, "by the load");
 }
 
 TEST_CASE("history: two states cannot both be the first", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 3, 70 } }, {} }, { 2, 10, 20, { { 5, 4, 71 } }, {} } } };
 
-    require_one(story.check(), Kind::kNobody, "the history begins with version 3");
+    require_one(story.check(), Kind::kUnwritten, "the history begins with version 3");
     story.lines[1].reads = { { 5, 3, 71 } };
-    require_one(story.check(), Kind::kNobody, "version 3 of object 5 by transaction 71");
+    require_one(story.check(), Kind::kUnwritten, "version 3 of object 5 by transaction 71");
     story.lines.pop_back();
     require_good(story.check());
     story.fresh = true;
-    REQUIRE(story.check().violations.count(Kind::kNobody) == 1);
+    REQUIRE(story.check().violations.count(Kind::kUnwritten) == 1);
 }
 
 TEST_CASE("history: a stale read is serialisable but not strictly", "[unit]")
@@ -158,7 +158,7 @@ TEST_CASE("history: a dropped commit shows as a gap", "[unit]")
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 3, 50, 60, {}, { { 5, 4 } } } } };
 
-    require_one(story.check(), Kind::kGap, "nobody made version 3 of object 5");
+    require_one(story.check(), Kind::kGap, "no transaction made version 3 of object 5");
     require_good(story.check(true, true));
     story.lines.erase(story.lines.begin());
     require_good(story.check()); // the history may begin with version 3
@@ -189,7 +189,7 @@ TEST_CASE("history: an unknown one that was seen happened", "[unit]")
     require_good(result);
     REQUIRE(result.proven == 1);
     story.final_state[1] = { 6, 1, 0 };
-    require_one(story.check(), Kind::kTorn, "of unknown fate but seen elsewhere");
+    require_one(story.check(), Kind::kTorn, "of unknown outcome but seen elsewhere");
 }
 
 TEST_CASE("history: half of an unknown one that happened is overwritten", "[unit]")

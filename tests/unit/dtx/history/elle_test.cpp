@@ -111,7 +111,7 @@ struct Txn {
     uint64_t begin_ns = 0;
     uint64_t begin = 0; // index
     uint64_t end = UINT64_MAX;
-    std::string fate;
+    std::string outcome;
     std::vector<Step> steps;
 };
 
@@ -127,7 +127,7 @@ std::vector<Operation> parse(const std::string &text)
     return operations;
 }
 
-// Operations in pairs: a process runs one at a time, and none after one of unknown fate.
+// Operations in pairs: a process runs one at a time, and none after one of unknown outcome.
 std::vector<Txn> pairs(const std::vector<Operation> &operations)
 {
     std::vector<Txn> found;
@@ -151,7 +151,7 @@ std::vector<Txn> pairs(const std::vector<Operation> &operations)
         Txn &txn = found[running[op.process]];
         running.erase(op.process);
         REQUIRE(op.steps.size() == txn.steps.size());
-        txn.fate = op.type;
+        txn.outcome = op.type;
         if (op.type == "info")
             dead.insert(op.process);
         if (op.type == "ok") {
@@ -190,7 +190,7 @@ class Judge
         for (const auto &[key, list] : longest_)
             for (uint64_t element : list)
                 if (writer_.count({ key, element }) == 0 ||
-                    txns_[writer_[{ key, element }]].fate == "fail")
+                    txns_[writer_[{ key, element }]].outcome == "fail")
                     return false;
         for (size_t i = 0; i < txns_.size(); i++)
             if (!order(i))
@@ -310,7 +310,7 @@ TEST_CASE("elle: lists begin behind the base, and say for how many", "[unit]")
     REQUIRE(judged(story));
 }
 
-TEST_CASE("elle: who is only named in a partial history is of unknown fate", "[unit]")
+TEST_CASE("elle: who is only named in a partial history is of unknown outcome", "[unit]")
 {
     TempFile file;
     Story story{ { { 2, 30, 40, { { 5, 8, 70 }, { 6, 3, 70 } }, {} } } };

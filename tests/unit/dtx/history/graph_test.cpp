@@ -8,8 +8,8 @@
 using namespace story;
 using dtx::history::Dep;
 using dtx::history::Edge;
-using dtx::history::Fates;
 using dtx::history::Graph;
+using dtx::history::Outcomes;
 using dtx::history::Versions;
 
 namespace
@@ -18,7 +18,7 @@ namespace
 // Every edge as "FROM kind TO", real time through its points.
 struct Edges {
     explicit Edges(const Story &story, bool strict = true)
-        : history(story.history()), fates(history, false), versions(history, fates, false),
+        : history(story.history()), outcomes(history, false), versions(history, outcomes, false),
           graph(history, versions, strict)
     {
     }
@@ -61,7 +61,7 @@ struct Edges {
     }
 
     History history;
-    Fates fates;
+    Outcomes outcomes;
     Versions versions;
     Graph graph;
 };

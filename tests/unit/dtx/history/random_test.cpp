@@ -39,7 +39,7 @@ bool writes(const Line &line, uint64_t object, uint64_t version)
     });
 }
 
-// One of unknown fate says that it made this version: it may be what explains a change.
+// One of unknown outcome says that it made this version: it may be what explains a change.
 bool claimed(const Story &story, const Access &made)
 {
     return std::any_of(story.lines.begin(), story.lines.end(), [&](const Line &line) {
@@ -123,7 +123,8 @@ bool stale_read(World &world, Story &story)
     seen.writer = 0;
     for (const Line &other : story.lines)
         if (other.status != Status::kAborted && writes(other, seen.object, seen.version))
-            seen.writer = other.txn; /* perhaps one of unknown fate that did not: wrong as well */
+            seen.writer =
+                other.txn; /* perhaps one of unknown outcome that did not: wrong as well */
     return true;
 }
 

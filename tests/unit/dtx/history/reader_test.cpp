@@ -66,7 +66,7 @@ TEST_CASE("history reader: gives what was recorded", "[unit]")
     REQUIRE(history.txn(txn).session == 6);
     REQUIRE(history.txn(txn).begin_ns == 10);
     REQUIRE(history.txn(txn).end_ns == big);
-    REQUIRE(history.txn(txn).fate == dtx::history::Fate::kAborted);
+    REQUIRE(history.txn(txn).outcome == dtx::history::TxnOutcome::kAborted);
     REQUIRE(history.reads(txn).size() == 1);
     REQUIRE(history.object_id(history.reads(txn)[0].object) == big);
     REQUIRE(history.reads(txn)[0].version == big);

@@ -3,7 +3,7 @@
 #include "story.h"
 
 using namespace story;
-using dtx::history::Fates;
+using dtx::history::Outcomes;
 using dtx::history::Versions;
 
 namespace
@@ -11,7 +11,7 @@ namespace
 
 struct Order {
     explicit Order(const Story &story, bool partial = false)
-        : history(story.history()), fates(history, partial), versions(history, fates, partial)
+        : history(story.history()), outcomes(history, partial), versions(history, outcomes, partial)
     {
     }
 
@@ -27,7 +27,7 @@ struct Order {
     }
 
     History history;
-    Fates fates;
+    Outcomes outcomes;
     Versions versions;
 };
 
@@ -104,7 +104,7 @@ TEST_CASE("versions: a gap that an unknown one fills is none", "[unit]")
     require_good(story.check());
     REQUIRE(Order(story).list() == "2:1 3:2 4:4 ");
     story.lines[1].status = Status::kAborted;
-    require_one(story.check(), Kind::kGap, "nobody made version 3");
+    require_one(story.check(), Kind::kGap, "no transaction made version 3");
 }
 
 TEST_CASE("versions: who skips one has lost it", "[unit]")

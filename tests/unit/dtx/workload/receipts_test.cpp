@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // receipts_test.cpp: what users were told, in a file and back, and a database held against it.
-#include "unit/dtx/workload/ground.h"
+#include "unit/dtx/workload/servers.h"
 #include "workload/receipts.h"
 #include "workload/tpcc/receipts.h"
 #include "workload/tpcc/tpcc.h"
@@ -116,9 +116,9 @@ TEST_CASE("receipts: a last line that is cut short is none, any other is refused
 
 TEST_CASE("receipts: a database has what its users were told, and notices what it has not")
 {
-    support::Ground ground(2, 64 << 20);
+    support::Servers servers(2, 64 << 20);
     Tpcc workload(small());
-    Cluster cluster = ground.cluster(workload, 2);
+    Cluster cluster = servers.cluster(workload, 2);
     const Tables &tables = workload.tables();
     File file;
     Receipts receipts(file.path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // run_test.cpp: a run ends when it is to, counts everything, and passes on what fails in it.
-#include "ground.h"
+#include "servers.h"
 #include "workload/smallbank/smallbank.h"
 
 #include <chrono>
@@ -55,11 +55,11 @@ class Failing : public smallbank::SmallBank
 };
 
 struct World {
-    support::Ground ground{ 1, 64 << 20 };
+    support::Servers servers{ 1, 64 << 20 };
     Failing failing{ RPM_E_CORRUPT };
     Failing filling{ RPM_E_NOSPACE };
     smallbank::SmallBank workload{ few_accounts() };
-    Cluster cluster = ground.cluster(workload, 1);
+    Cluster cluster = servers.cluster(workload, 1);
 
     World()
     {

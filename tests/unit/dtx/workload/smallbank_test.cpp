@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // smallbank_test.cpp: SmallBank: its input, its programs, and that its checks notice.
-#include "ground.h"
+#include "servers.h"
 #include "workload/smallbank/input.h"
 #include "workload/smallbank/programs.h"
 #include "workload/smallbank/smallbank.h"
@@ -26,7 +26,7 @@ Parameters few_accounts(uint32_t servers)
 class Bank
 {
   public:
-    Bank() : ground_(1, 64 << 20), workload_(two()), cluster_(ground_.cluster(workload_, 1))
+    Bank() : servers_(1, 64 << 20), workload_(two()), cluster_(servers_.cluster(workload_, 1))
     {
         cluster_.create();
         dtx::load(workload_, cluster_, 1);
@@ -75,7 +75,7 @@ class Bank
         return parameters;
     }
 
-    support::Ground ground_;
+    support::Servers servers_;
     SmallBank workload_;
     Cluster cluster_;
 };
@@ -186,9 +186,9 @@ TEST_CASE("smallbank: a check on too little money costs a penalty of 1")
 
 TEST_CASE("smallbank: money is neither made nor lost by two threads with low balances")
 {
-    support::Ground ground(3, 64 << 20);
+    support::Servers servers(3, 64 << 20);
     SmallBank workload(few_accounts(3));
-    Cluster cluster = ground.cluster(workload, 2);
+    Cluster cluster = servers.cluster(workload, 2);
     RunOptions options;
     uint64_t ended = 0;
 
@@ -211,9 +211,9 @@ TEST_CASE("smallbank: money is neither made nor lost by two threads with low bal
 
 TEST_CASE("smallbank: every check notices what it is for")
 {
-    support::Ground ground(2, 64 << 20);
+    support::Servers servers(2, 64 << 20);
     SmallBank workload(few_accounts(2));
-    Cluster cluster = ground.cluster(workload, 2);
+    Cluster cluster = servers.cluster(workload, 2);
     const Tables &tables = workload.tables();
     Tally nothing(kPrograms);
     auto check = [&](uint32_t copy) {
@@ -236,13 +236,13 @@ TEST_CASE("smallbank: every check notices what it is for")
     CHECK(support::count_of(check(0), "no checking: 1 customers") == 1);
     support::insert_row(cluster, tables.checking, 7, opening_checking(few_accounts(2), 7));
     support::insert_row(cluster, tables.savings, 300, Account{ 0 });
-    CHECK(support::count_of(check(1), "savings of nobody: number 300") == 1);
+    CHECK(support::count_of(check(1), "savings without a customer: number 300") == 1);
 }
 
 TEST_CASE("smallbank: the totals notice an engine that leaves out a rule")
 {
     for (uint32_t canary : { kCanaryNone, kCanaryValidate, kCanaryDropCommit }) {
-        support::Ground ground(2, 64 << 20);
+        support::Servers servers(2, 64 << 20);
         Parameters parameters = few_accounts(2);
         dtx::Options rules;
         RunOptions options;
@@ -253,8 +253,8 @@ TEST_CASE("smallbank: the totals notice an engine that leaves out a rule")
         options.coroutines = 8;
         options.transactions = 3000;
         SmallBank workload(parameters);
-        Cluster sound = ground.cluster(workload, 1);
-        Cluster cluster = ground.cluster(workload, 1, rules);
+        Cluster sound = servers.cluster(workload, 1);
+        Cluster cluster = servers.cluster(workload, 1, rules);
 
         sound.create();
         dtx::load(workload, sound, 1);

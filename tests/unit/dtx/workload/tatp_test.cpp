@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tatp_test.cpp: TATP: its input, its load, its transactions, and that its checks notice.
-#include "ground.h"
+#include "servers.h"
 #include "workload/tatp/input.h"
 #include "workload/tatp/load.h"
 #include "workload/tatp/tatp.h"
@@ -28,8 +28,8 @@ class Register
 {
   public:
     explicit Register(const Parameters &parameters = few_subscribers(1))
-        : parameters_(parameters), ground_(1, 64 << 20), workload_(parameters_),
-          cluster_(ground_.cluster(workload_, 1))
+        : parameters_(parameters), servers_(1, 64 << 20), workload_(parameters_),
+          cluster_(servers_.cluster(workload_, 1))
     {
         cluster_.create();
         dtx::load(workload_, cluster_, 1);
@@ -77,7 +77,7 @@ class Register
 
   private:
     Parameters parameters_;
-    support::Ground ground_;
+    support::Servers servers_;
     Tatp workload_;
     Cluster cluster_;
 };
@@ -280,9 +280,9 @@ TEST_CASE("tatp: a new destination is one whose time it is")
 
 TEST_CASE("tatp: rows and sums are right after two threads")
 {
-    support::Ground ground(3, 64 << 20);
+    support::Servers servers(3, 64 << 20);
     Tatp workload(few_subscribers(3));
-    Cluster cluster = ground.cluster(workload, 2);
+    Cluster cluster = servers.cluster(workload, 2);
     RunOptions options;
 
     options.threads = 2;
@@ -322,7 +322,7 @@ TEST_CASE("tatp: every check notices what it is for")
     support::change_row(cluster, tables.access_info, info, [](AccessInfo &row) { row.data1++; });
     CHECK(found("access info: not what was loaded") == 1);
     support::insert_row(cluster, tables.facility, facility_key(orphan, missing), SpecialFacility{});
-    CHECK(found("special facility: of nobody") == 1);
+    CHECK(found("special facility: of no subscriber") == 1);
     support::insert_row(cluster, tables.forwarding, forwarding_key(151, 1, 0),
                         CallForwarding{ 4, {} });
     CHECK(found("call forwarding: without special facility") == 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tpcc_test.cpp: TPC-C: its load, its transactions, all conditions after a run, and that each
 // notices.
-#include "ground.h"
+#include "servers.h"
 #include "workload/tpcc/check.h"
 #include "workload/tpcc/load.h"
 #include "workload/tpcc/text.h"
@@ -31,8 +31,8 @@ class Company
 {
   public:
     explicit Company(const Parameters &parameters = small(1, 1))
-        : parameters_(parameters), ground_(1), workload_(parameters),
-          cluster_(ground_.cluster(workload_, 1)), pieces_{ parameters_, workload_.tables() }
+        : parameters_(parameters), servers_(1), workload_(parameters),
+          cluster_(servers_.cluster(workload_, 1)), pieces_{ parameters_, workload_.tables() }
     {
         cluster_.create();
         dtx::load(workload_, cluster_, 1);
@@ -119,7 +119,7 @@ class Company
 
   private:
     Parameters parameters_;
-    support::Ground ground_;
+    support::Servers servers_;
     Tpcc workload_;
     Cluster cluster_;
     tpcc::Ground pieces_;
@@ -145,9 +145,9 @@ constexpr District kFirst{ 1, 1 };
 TEST_CASE("tpcc: the load has the rows of the specification, on every copy")
 {
     Parameters parameters = small(2, 2);
-    support::Ground ground(2);
+    support::Servers servers(2);
     Tpcc workload(parameters);
-    Cluster cluster = ground.cluster(workload, 2);
+    Cluster cluster = servers.cluster(workload, 2);
 
     cluster.create();
     dtx::load(workload, cluster, 2);
@@ -372,7 +372,7 @@ TEST_CASE("tpcc: the stock level counts the items of the last 20 orders that are
 
 TEST_CASE("tpcc: all conditions hold on every copy after the full mix by two threads")
 {
-    support::Ground ground(3);
+    support::Servers servers(3);
     Parameters parameters = small(2, 3);
     RunOptions options;
 
@@ -382,7 +382,7 @@ TEST_CASE("tpcc: all conditions hold on every copy after the full mix by two thr
     options.coroutines = 3;
     options.transactions = 1500;
     Tpcc workload(parameters);
-    Cluster cluster = ground.cluster(workload, 2);
+    Cluster cluster = servers.cluster(workload, 2);
     RunResult result = support::load_and_run(workload, cluster, options);
 
     for (const KindCounts &counts : result.tally.counts)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ycsb_test.cpp: YCSB: its choice of records and operations, and that its checks notice.
-#include "ground.h"
+#include "servers.h"
 #include "workload/ycsb/check.h"
 #include "workload/ycsb/operations.h"
 #include "workload/ycsb/ycsb.h"
@@ -196,7 +196,7 @@ TEST_CASE("ycsb: every core workload leaves on all copies what its operations ma
         for (char workload = 'a'; workload <= 'f'; workload++) {
             if (workload == 'e' && !ordered)
                 continue;
-            support::Ground ground(2, 64 << 20);
+            support::Servers servers(2, 64 << 20);
             Parameters parameters = few(workload, ordered, 2);
             RunOptions options;
 
@@ -204,7 +204,7 @@ TEST_CASE("ycsb: every core workload leaves on all copies what its operations ma
             options.coroutines = 4;
             options.transactions = 1500;
             Ycsb made(parameters);
-            Cluster cluster = ground.cluster(made, 2);
+            Cluster cluster = servers.cluster(made, 2);
             RunResult result = support::load_and_run(made, cluster, options);
             uint64_t committed = 0;
 
@@ -218,9 +218,9 @@ TEST_CASE("ycsb: every core workload leaves on all copies what its operations ma
 
 TEST_CASE("ycsb: a scan goes on over partitions, in the order of keys, to the end")
 {
-    support::Ground ground(2, 64 << 20);
+    support::Servers servers(2, 64 << 20);
     Ycsb workload(few('e', true, 2));
-    Cluster cluster = ground.cluster(workload, 1);
+    Cluster cluster = servers.cluster(workload, 1);
     Operations operations(workload.tables());
     std::set<uint64_t> keys;
 
@@ -241,9 +241,9 @@ TEST_CASE("ycsb: a scan goes on over partitions, in the order of keys, to the en
 
 TEST_CASE("ycsb: a second run inserts other records than the first")
 {
-    support::Ground ground(1, 64 << 20);
+    support::Servers servers(1, 64 << 20);
     Ycsb workload(few('d', false, 1));
-    Cluster cluster = ground.cluster(workload, 1);
+    Cluster cluster = servers.cluster(workload, 1);
     RunOptions options;
 
     options.coroutines = 2;
@@ -262,9 +262,9 @@ TEST_CASE("ycsb: a second run inserts other records than the first")
 
 TEST_CASE("ycsb: its checks notice a wrong value, a lost and a misplaced update")
 {
-    support::Ground ground(1, 64 << 20);
+    support::Servers servers(1, 64 << 20);
     Ycsb workload(few('a', false, 1));
-    Cluster cluster = ground.cluster(workload, 1);
+    Cluster cluster = servers.cluster(workload, 1);
     uint64_t key = key_of(7);
     Tally tally(kKinds);
     std::vector<std::string> wrong;
@@ -297,7 +297,7 @@ TEST_CASE("ycsb: its checks notice a wrong value, a lost and a misplaced update"
 TEST_CASE("ycsb: its checks notice an engine that leaves out a rule")
 {
     for (uint32_t canary : { kCanaryNone, kCanaryLock, kCanaryDropCommit }) {
-        support::Ground ground(1, 64 << 20);
+        support::Servers servers(1, 64 << 20);
         Parameters parameters = few('f', false, 1);
         dtx::Options rules;
         RunOptions options;
@@ -308,8 +308,8 @@ TEST_CASE("ycsb: its checks notice an engine that leaves out a rule")
         options.coroutines = 8;
         options.transactions = 3000;
         Ycsb workload(parameters);
-        Cluster sound = ground.cluster(workload, 1);
-        Cluster cluster = ground.cluster(workload, 1, rules);
+        Cluster sound = servers.cluster(workload, 1);
+        Cluster cluster = servers.cluster(workload, 1, rules);
 
         sound.create();
         dtx::load(workload, sound, 1);
@@ -324,9 +324,9 @@ TEST_CASE("ycsb: its checks notice an engine that leaves out a rule")
 
 TEST_CASE("txn: a row of bytes has the table's size or is refused")
 {
-    support::Ground ground(1, 64 << 20);
+    support::Servers servers(1, 64 << 20);
     Ycsb workload(few('a', false, 1));
-    Cluster cluster = ground.cluster(workload, 1);
+    Cluster cluster = servers.cluster(workload, 1);
     std::vector<unsigned char> small(19);
 
     cluster.create();

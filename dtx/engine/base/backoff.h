@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * backoff.h: how long to wait after a conflict, randomised, doubling up to a limit, and how many
+ * transactions of a session to have under way: both follow from the share of its latest attempts
+ * that failed. And the deadline until which to try again when servers do not answer.
+ *
+ * Source: SMART (ASPLOS 2024), conflict avoidance: t0 1.7 us, limit t0 to 1024 t0. Each 20 ms,
+ * where more than half of the tries fail, half as many transactions, or at one, twice the limit;
+ * where less than a tenth does, twice as many, or at all of them, half the limit. Tests:
+ * tests/unit/dtx/engine/base/backoff_test.cpp
+ */
+#ifndef DTX_ENGINE_BACKOFF_H
+#define DTX_ENGINE_BACKOFF_H
+
+#include <dtx/scheduler.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <utility>
+
+namespace dtx
+{
+
+class Backoff
+{
+  public:
+    static constexpr uint64_t kFirstNs = 1700;
+    static constexpr uint64_t kLastNs = kFirstNs << 10;
+    static constexpr uint64_t kEpochNs = 20000000;
+    static constexpr uint32_t kDepthMost = 64;
+
+    /* Without @waits the waits are 0; without @narrows, kDepthMost may always be under way. */
+    explicit Backoff(bool waits = true, bool narrows = true) : waits_(waits), narrows_(narrows) {}
+
+    /* A transaction ended. @now: asked for only where is_narrow(). */
+    void done(uint64_t now)
+    {
+        done_++;
+        if (is_narrow() && now - epoch_ns_ >= kEpochNs)
+            adapt(now);
+    }
+
+    /* An attempt, the @nth of its transaction from 1 on, was in vain: how long to wait. */
+    uint64_t wait_ns(uint32_t nth, uint64_t now, Chance &chance)
+    {
+        retries_++;
+        if (now - epoch_ns_ >= kEpochNs)
+            adapt(now);
+        if (!waits_)
+            return 0;
+
+        uint64_t base = std::min(kFirstNs << std::min(nth - 1, 10u), limit_ns_);
+
+        return base + chance.below(kFirstNs);
+    }
+    uint64_t limit_ns() const
+    {
+        return limit_ns_;
+    }
+    /* How many transactions may be under way. */
+    uint32_t depth() const
+    {
+        return depth_;
+    }
+    bool is_narrow() const
+    {
+        return depth_ < kDepthMost;
+    }
+
+  private:
+    void adapt(uint64_t now)
+    {
+        uint64_t all = retries_ + done_;
+
+        if (retries_ * 2 > all) {
+            if (narrows_ && depth_ > 1)
+                depth_ /= 2;
+            else
+                limit_ns_ = std::min(limit_ns_ * 2, kLastNs);
+        } else if (retries_ * 10 < all) {
+            if (is_narrow())
+                depth_ *= 2;
+            else
+                limit_ns_ = std::max(limit_ns_ / 2, kFirstNs);
+        }
+        retries_ = 0;
+        done_ = 0;
+        epoch_ns_ = now;
+    }
+
+    bool waits_;
+    bool narrows_;
+    uint32_t depth_ = kDepthMost;
+    uint64_t limit_ns_ = kFirstNs;
+    uint64_t epoch_ns_ = 0;
+    uint64_t retries_ = 0;
+    uint64_t done_ = 0;
+};
+
+/* Tries end at a deadline; the waits between them double up to a limit. */
+class RetryDeadline
+{
+  public:
+    static constexpr uint64_t kFirstNs = 2000000;
+    static constexpr uint64_t kLastNs = 200000000;
+    static constexpr uint64_t kTellNs = 1000000000;
+
+    explicit RetryDeadline(uint64_t ns)
+        : tell_ns_(now_ns() + kTellNs), half_ns_(now_ns() + ns / 2), end_ns_(now_ns() + ns),
+          chance_(end_ns_)
+    {
+    }
+
+    bool is_over() const
+    {
+        return now_ns() >= end_ns_;
+    }
+    bool is_half_over() const
+    {
+        return now_ns() >= half_ns_;
+    }
+    /* True once, after the time at which the operator is to be told that the session waits. */
+    bool is_time_to_tell()
+    {
+        return !std::exchange(told_, told_ || now_ns() >= tell_ns_) && told_;
+    }
+    uint64_t left_ns() const
+    {
+        return end_ns_ - std::min(now_ns(), end_ns_);
+    }
+    /* The last time not beyond the end. */
+    void wait()
+    {
+        uint64_t now = now_ns();
+        uint64_t ns =
+            std::min(pause_ns_ / 2 + chance_.below(pause_ns_), end_ns_ - std::min(now, end_ns_));
+        timespec pause{ static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000) };
+
+        nanosleep(&pause, nullptr);
+        pause_ns_ = std::min(2 * pause_ns_, kLastNs);
+    }
+
+  private:
+    uint64_t tell_ns_;
+    bool told_ = false;
+    uint64_t half_ns_;
+    uint64_t end_ns_;
+    uint64_t pause_ns_ = kFirstNs;
+    Chance chance_;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * task.cc: memory for coroutine frames: lists of what was given back, by size, for each thread.
+ *
+ * Tests: tests/unit/dtx/engine/base/task_test.cpp
+ */
+#include <dtx/task.h>
+
+#include <array>
+#include <new>
+#include <utility>
+
+namespace dtx
+{
+
+static constexpr size_t kStep = 64;
+static constexpr size_t kClasses = 32; /* frames up to 2 KiB; larger ones are rare */
+
+namespace
+{
+
+/* A free frame, and the next free one of its size. */
+struct Free {
+    Free *next;
+};
+
+constinit thread_local std::array<Free *, kClasses> lists{};
+
+/* Gives everything back at the thread's end. */
+struct Cleaner {
+    bool needed = false;
+
+    ~Cleaner()
+    {
+        for (Free *&list : lists)
+            while (list != nullptr)
+                ::operator delete(std::exchange(list, list->next));
+    }
+};
+
+thread_local Cleaner cleaner;
+
+} // namespace
+
+static Free *&list_of(size_t bytes)
+{
+    return lists[(bytes - 1) / kStep];
+}
+
+static void *new_frame(size_t bytes)
+{
+    cleaner.needed = true; /* which makes it one of this thread's objects */
+    return ::operator new((bytes + kStep - 1) / kStep * kStep);
+}
+
+void *frame_take(size_t bytes)
+{
+    if (bytes > kStep * kClasses)
+        return ::operator new(bytes);
+
+    Free *&list = list_of(bytes);
+
+    if (list == nullptr)
+        return new_frame(bytes);
+    return std::exchange(list, list->next);
+}
+
+void frame_give(void *frame, size_t bytes)
+{
+    if (bytes > kStep * kClasses) {
+        ::operator delete(frame);
+        return;
+    }
+    Free *&list = list_of(bytes);
+
+    list = new (frame) Free{ list };
+}
+
+} // namespace dtx

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * techniques.cc: techniques from words.
+ *
+ * Tests: tests/unit/dtx/engine/base/techniques_test.cpp
+ */
+#include <dtx/techniques.h>
+
+#include <dtx/error.h>
+
+#include <librpm.h>
+
+#include <array>
+#include <sstream>
+#include <utility>
+
+namespace dtx
+{
+
+static constexpr std::array<std::pair<const char *, bool Techniques::*>, 4> kNames{ {
+    { "throttle", &Techniques::throttle },
+    { "backoff", &Techniques::backoff },
+    { "depth", &Techniques::depth },
+    { "guesses", &Techniques::guesses },
+} };
+
+static void set(Techniques &techniques, const std::string &word, bool on)
+{
+    for (const auto &[name, technique] : kNames)
+        if (word == name) {
+            techniques.*technique = on;
+            return;
+        }
+    throw Error(RPM_E_INVAL,
+                "'" + word +
+                    "' is no technique: throttle, backoff, depth, guesses, each with a "
+                    "'-' to leave it out, or all, none");
+}
+
+Techniques Techniques::parse(const std::string &text)
+{
+    bool without = text == "all" || text.starts_with('-');
+    std::istringstream words(text == "all" || text == "none" ? "" : text);
+    Techniques techniques = without ? Techniques{} : Techniques{ false, false, false, false };
+
+    if (text.empty())
+        set(techniques, text, true);
+    for (std::string word; std::getline(words, word, ',');) {
+        if (word.starts_with('-') != without)
+            throw Error(RPM_E_INVAL, "'" + text + "' leaves techniques out and takes others in");
+        set(techniques, word.substr(without ? 1 : 0), !without);
+    }
+    return techniques;
+}
+
+std::vector<std::string> Techniques::words()
+{
+    std::vector<std::string> words = { "all", "none" };
+
+    for (const char *sign : { "", "-" })
+        for (const auto &[name, technique] : kNames)
+            words.push_back(std::string(sign) + name);
+    return words;
+}
+
+} // namespace dtx

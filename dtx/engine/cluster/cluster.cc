@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cluster.cc: create a database, verify it, read its rows.
+ *
+ * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
+ */
+#include <dtx/cluster.h>
+
+#include "engine/cluster/descriptor.h"
+#include "engine/cluster/membership.h"
+#include "engine/cluster/servers.h"
+#include "engine/cluster/shard_header.h"
+#include <dtx/error.h>
+#include <dtx/object.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace dtx
+{
+
+static constexpr uint64_t kTellAgainNs = 10000000000;
+
+struct Cluster::Reader {
+    explicit Reader(const Cluster &cluster)
+        : scheduler(cluster.options().seed, 0), servers(cluster, scheduler)
+    {
+        servers.open(0, Claim::none);
+    }
+
+    Scheduler scheduler;
+    Servers servers;
+};
+
+struct Cluster::Seen {
+    std::mutex mutex;
+    View view;
+    std::string told; /* last, and when */
+    uint64_t told_ns = 0;
+    std::map<std::thread::id, std::shared_ptr<Reader>> readers; /* of Readings */
+};
+
+static void expect(bool good, const std::string &what)
+{
+    if (!good)
+        throw Error(RPM_E_INVAL, what);
+}
+
+Cluster::Cluster(Schema schema, Options options)
+    : schema_(std::move(schema)), options_(std::move(options)), layout_(schema_),
+      seen_(std::make_shared<Seen>())
+{
+    expect(!options_.urls.empty() && options_.urls.size() <= kShardsMax,
+           std::to_string(options_.urls.size()) + " servers, expected 1 to " +
+               std::to_string(kShardsMax));
+    expect(options_.replicas >= 1 && options_.replicas <= options_.urls.size(),
+           std::to_string(options_.replicas) + " replicas, expected 1 to " +
+               std::to_string(options_.urls.size()) + ", the number of servers");
+    expect(options_.coordinators >= 1 && options_.coordinators <= kCoordinatorsMax,
+           std::to_string(options_.coordinators) + " coordinators, expected 1 to " +
+               std::to_string(kCoordinatorsMax));
+    expect(options_.guesses >= 1,
+           "0 guesses, expected 1 or more; techniques can switch guesses off");
+    expect(options_.interleave < 256,
+           "interleave of " + std::to_string(options_.interleave) + ", maximum 255");
+}
+
+uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy)
+{
+    return (server + cluster.shards() - copy) % cluster.shards();
+}
+
+View Cluster::last_view() const
+{
+    std::lock_guard lock(seen_->mutex);
+
+    return seen_->view;
+}
+
+void Cluster::remember(const View &view) const
+{
+    std::lock_guard lock(seen_->mutex);
+
+    if (seen_->view.number <= view.number)
+        seen_->view = view;
+}
+
+void Cluster::tell(const std::string &text) const
+{
+    std::lock_guard lock(seen_->mutex);
+
+    if (text == seen_->told && now_ns() - seen_->told_ns < kTellAgainNs)
+        return;
+    seen_->told = text;
+    seen_->told_ns = now_ns();
+    if (options_.notice)
+        options_.notice(text);
+    else
+        fprintf(stderr, "dtx: %s\n", text.c_str());
+}
+
+static void create_locks(const Cluster &cluster, rpm_conn *conn, Replica replica)
+{
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *region = nullptr;
+    int err;
+
+    opts.flags = RPM_REGION_CREATE | RPM_REGION_DRAM;
+    opts.bytes = cluster.layout().lock_bytes();
+    err = rpm_region_open(conn, locks_name(cluster.schema().name(), replica.shard).c_str(), &opts,
+                          &region);
+    rpm_region_close(&region);
+    if (err == RPM_E_NOSPACE)
+        throw Error(err, server_name(cluster, replica.server) + " has no room for the " +
+                             std::to_string(opts.bytes) + " bytes of locks of shard " +
+                             std::to_string(replica.shard) + ": it must have " +
+                             std::to_string(cluster.options().replicas) +
+                             " times that of DRAM (rpm-server --dram), and some more");
+    check(err, "creating the locks of a shard");
+}
+
+void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server)
+{
+    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++)
+        create_locks(cluster, conn, { shard_there(cluster, server, copy), server });
+}
+
+void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view)
+{
+    std::vector<unsigned char> header = encode_shard_header(cluster, replica, view);
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *region = nullptr;
+    int err;
+
+    opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL;
+    opts.bytes = cluster.layout().region_bytes();
+    opts.level = cluster.options().durable ? RPM_DURABLE : RPM_VISIBLE;
+    err = rpm_region_open(conn, shard_name(cluster.schema().name(), replica.shard).c_str(), &opts,
+                          &region);
+    if (err == 0)
+        err = rpm_region_write(region, 0, header.data(), header.size());
+    rpm_region_close(&region);
+    if (err != 0)
+        fail(err, "creating shard " + std::to_string(replica.shard) + " on " +
+                      server_name(cluster, replica.server));
+}
+
+/* The part of a database that is on one server. @made: what this has made, by name. */
+static void create_on(const Cluster &cluster, uint32_t server, const View &first,
+                      std::vector<std::string> &made)
+{
+    const std::string &name = cluster.schema().name();
+    RawConnection connection(cluster, server);
+
+    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
+        uint32_t shard = shard_there(cluster, server, copy);
+
+        create_shard(cluster, connection.get(), { shard, server }, first);
+        /* The shard did not exist, so no session uses its locks. */
+        made.push_back(locks_name(name, shard));
+        made.push_back(shard_name(name, shard));
+    }
+    create_all_locks(cluster, connection.get(), server);
+}
+
+/* Remove objects of a server. Returns the names of those that are left, as the end of an error. */
+static std::string remove_from(const Cluster &cluster, uint32_t server,
+                               const std::vector<std::string> &names)
+{
+    std::string left;
+
+    try {
+        RawConnection connection(cluster, server);
+
+        for (const std::string &name : names) {
+            int err = rpm_conn_remove(connection.get(), name.c_str());
+
+            if (err != 0 && err != RPM_E_NOENT)
+                left += " " + name;
+        }
+    } catch (const Error &) {
+        for (const std::string &name : names)
+            left += " " + name;
+    }
+    return left.empty() ? left : "; left on " + cluster.options().urls[server] + ":" + left;
+}
+
+void Cluster::create() const
+{
+    View first;
+    std::vector<std::vector<std::string>> made(shards());
+    std::string left;
+
+    first.number = 1;
+    try {
+        for (uint32_t server = 0; server < shards(); server++)
+            create_on(*this, server, first, made[server]);
+    } catch (const Error &error) {
+        for (uint32_t server = 0; server < shards(); server++)
+            if (!made[server].empty())
+                left += remove_from(*this, server, made[server]);
+        if (left.empty())
+            throw;
+        throw Error(error.code(), error.what() + left + " (rpm-log remove)");
+    }
+}
+
+void Cluster::verify() const
+{
+    Scheduler scheduler(options_.seed, 0);
+    Servers servers(*this, scheduler);
+
+    servers.open(0, Claim::none);
+    for (uint32_t server = 0; server < shards(); server++)
+        for (uint32_t copy = 0; copy < options_.replicas; copy++) {
+            uint32_t shard = shard_there(*this, server, copy);
+            Descriptor found{};
+
+            if (!servers.placement().view.alive(server))
+                continue;
+            servers.connection(server).read(shard, 0, &found, sizeof(found));
+            compare(found, *this, { shard, server },
+                    [&](uint64_t offset, void *into, uint64_t bytes) {
+                        servers.connection(server).read(shard, offset, into, bytes);
+                    });
+        }
+    servers.close();
+}
+
+std::vector<uint32_t> Cluster::dead() const
+{
+    std::vector<uint32_t> found;
+    Scheduler scheduler(options_.seed, 0);
+    Servers servers(*this, scheduler);
+    View view = find_view(servers);
+
+    for (uint32_t server = 0; server < shards(); server++)
+        if (!view.alive(server))
+            found.push_back(server);
+    return found;
+}
+
+Cluster::Reading::Reading(const Cluster &cluster) : cluster_(cluster)
+{
+    auto reader = std::make_shared<Reader>(cluster);
+    std::lock_guard lock(cluster.seen_->mutex);
+
+    cluster.seen_->readers[std::this_thread::get_id()] = std::move(reader);
+}
+
+Cluster::Reading::~Reading()
+{
+    std::lock_guard lock(cluster_.seen_->mutex);
+
+    cluster_.seen_->readers.erase(std::this_thread::get_id());
+}
+
+std::shared_ptr<Cluster::Reader> Cluster::reader() const
+{
+    {
+        std::lock_guard lock(seen_->mutex);
+        auto own = seen_->readers.find(std::this_thread::get_id());
+
+        if (own != seen_->readers.end())
+            return own->second;
+    }
+    return std::make_shared<Reader>(*this);
+}
+
+void Cluster::each_object(
+    uint32_t table, uint32_t copy,
+    const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &callback) const
+{
+    const TableLayout &there = layout_.table(table);
+    std::shared_ptr<Reader> reader = this->reader();
+    Servers &servers = reader->servers;
+
+    for (uint32_t shard = 0; shard < shards(); shard++) {
+        uint32_t nth = std::min(copy, servers.placement().copies(shard) - 1);
+
+        servers.each_slot(servers.server_of(shard, nth), shard, table, there.slots,
+                          [&](uint64_t slot, const unsigned char *image) {
+                              callback(Address::of(shard, table, slot), image, there.slot_bytes);
+                          });
+    }
+}
+
+void Cluster::each_row(
+    uint32_t table, uint32_t copy,
+    const std::function<void(uint64_t key, const void *row, size_t bytes)> &callback) const
+{
+    each_object(table, copy, [&](Address address, const unsigned char *image, uint32_t bytes) {
+        const ObjectHeader &header = header_of(image);
+
+        expect_whole(*this, address, image, bytes);
+        if ((header.flags & kObjectValid) != 0)
+            callback(header.key, image + sizeof(header), layout_.table(table).payload_bytes);
+    });
+}
+
+} // namespace dtx

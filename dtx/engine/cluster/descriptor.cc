@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * descriptor.cc: make one, and say what is wrong with another.
+ *
+ * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
+ */
+#include "engine/cluster/descriptor.h"
+
+#include "engine/cluster/server_connection.h"
+#include "engine/format/description.h"
+#include <dtx/error.h>
+
+#include <librpm.h>
+
+#include <algorithm>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace dtx
+{
+
+Descriptor describe(const Cluster &cluster, Replica replica)
+{
+    std::string description = description_of(cluster.schema());
+    Descriptor own{};
+
+    own.magic = kDescriptorMagic;
+    own.format = kFormatVersion;
+    own.schema_version = cluster.schema().version();
+    own.schema_sum = sum_of(description);
+    own.shards = cluster.shards();
+    own.shard = replica.shard;
+    own.replicas = cluster.options().replicas;
+    own.server = replica.server;
+    own.description_bytes = static_cast<uint32_t>(description.size());
+    own.flags = cluster.options().durable ? 0 : kNotDurable;
+    own.checksum = XXH3_64bits(&own, offsetof(Descriptor, checksum));
+    return own;
+}
+
+static void expect(bool good, int code, const std::string &where, const std::string &what)
+{
+    if (!good)
+        throw Error(code, where + ": " + what);
+}
+
+std::string replica_name(const Cluster &cluster, Replica replica)
+{
+    return "shard " + std::to_string(replica.shard) + " on " + server_name(cluster, replica.server);
+}
+
+/* How a server is rebuilt of which something is not what it was. */
+static std::string way_back(Replica replica)
+{
+    std::string server = " --server " + std::to_string(replica.server) + " URL...";
+
+    return "; if other servers have copies of all its shards, rebuild it from them: stop the "
+           "server, "
+           "dtx-check promote" +
+           server + ", start it with an empty pool, dtx-check restore" + server;
+}
+
+void fail_damaged(const std::string &what, const Cluster &cluster, Replica replica)
+{
+    throw Error(RPM_E_CORRUPT,
+                replica_name(cluster, replica) + ": " + what + " is damaged" + way_back(replica));
+}
+
+static std::string differs(const char *what, uint64_t found, uint64_t wanted)
+{
+    return std::string("the database there has ") + what + " " + std::to_string(found) + ", not " +
+           std::to_string(wanted);
+}
+
+void certify(const Descriptor &found, const Cluster &cluster, Replica replica)
+{
+    std::string where = replica_name(cluster, replica);
+
+    expect(found.magic == kDescriptorMagic, RPM_E_FOREIGN, where,
+           "this is not a shard of a database, or it was not written completely, or it is damaged" +
+               way_back(replica));
+    if (found.checksum != XXH3_64bits(&found, offsetof(Descriptor, checksum)))
+        fail_damaged("its descriptor", cluster, replica);
+    expect(found.format == kFormatVersion, RPM_E_VERSION, where,
+           differs("format", found.format, kFormatVersion));
+}
+
+std::string read_description(const Descriptor &found, const Cluster &cluster, Replica replica,
+                             const ReadShard &read)
+{
+    std::string text(std::min<size_t>(found.description_bytes, kDescriptionMax), '\0');
+
+    read(kDescriptorBytes, text.data(), text.size());
+    if (text.size() != found.description_bytes || sum_of(text) != found.schema_sum)
+        fail_damaged("the description of the tables", cluster, replica);
+    return text;
+}
+
+void compare(const Descriptor &found, const Cluster &cluster, Replica replica,
+             const ReadShard &read)
+{
+    Descriptor own = describe(cluster, replica);
+    std::string where = replica_name(cluster, replica);
+
+    certify(found, cluster, replica);
+    expect(found.schema_version == own.schema_version, RPM_E_VERSION, where,
+           differs("schema version", found.schema_version, own.schema_version));
+    expect(found.shards == own.shards, RPM_E_VERSION, where,
+           differs("shards", found.shards, own.shards));
+    expect(found.replicas == own.replicas, RPM_E_VERSION, where,
+           differs("replicas", found.replicas, own.replicas));
+    expect(found.shard == own.shard, RPM_E_VERSION, where,
+           differs("shard number", found.shard, own.shard));
+    expect(found.server == own.server, RPM_E_VERSION, where,
+           "this is server " + std::to_string(found.server) + ", not server " +
+               std::to_string(own.server) +
+               ": give the same servers in the same order as when the database was created");
+    if (found.schema_sum != own.schema_sum)
+        throw Error(RPM_E_VERSION,
+                    where + ": the tables there are not those of this program: " +
+                        first_difference(read_description(found, cluster, replica, read),
+                                         description_of(cluster.schema())));
+}
+
+} // namespace dtx

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * membership.cc: what is in the first page of each server's own shard.
+ *
+ * Tests: tests/unit/dtx/engine/recovery/promote_test.cpp
+ */
+#include "engine/cluster/membership.h"
+
+#include "engine/cluster/descriptor.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+
+namespace dtx
+{
+
+namespace
+{
+
+/* What is looked at of a shard's first page. */
+struct Head {
+    Descriptor descriptor;
+    struct {
+        StateRecord record;
+        unsigned char unused[kStateStride - sizeof(StateRecord)];
+    } places[2];
+};
+
+} // namespace
+
+static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t server,
+                            const ReadShard &read)
+{
+    StateRecord records[] = { head.places[0].record, head.places[1].record };
+
+    compare(head.descriptor, cluster, { server, server }, read);
+    if (auto state = state_in(records))
+        return *state;
+    fail_damaged("what the server was told of views", cluster, { server, server });
+}
+
+/* The state of a server that is connected and whose shards are not open yet. */
+static ServerState ask(const ServerConnection &connection, const Cluster &cluster)
+{
+    ShardHeaderRegion header;
+    Head head{};
+    int err = header.open(connection.conn(), cluster.schema().name(), connection.server());
+
+    if (err != 0)
+        fail_opening(cluster, connection.server(), connection.server(), err);
+
+    auto read = [&header](uint64_t offset, void *into, uint64_t bytes) {
+        header.read(offset, into, bytes);
+    };
+
+    read(0, &head.descriptor, sizeof(head.descriptor));
+    read(kStateOffset, head.places, sizeof(head.places));
+    return state_in(head, cluster, connection.server(), read);
+}
+
+ServerState state_of(ServerConnection &connection, const Cluster &cluster)
+{
+    Head head{};
+
+    connection.read(connection.server(), 0, &head.descriptor, sizeof(head.descriptor));
+    connection.read(connection.server(), kStateOffset, head.places, sizeof(head.places));
+    return state_in(head, cluster, connection.server(),
+                    [&](uint64_t offset, void *into, uint64_t bytes) {
+                        connection.read(connection.server(), offset, into, bytes);
+                    });
+}
+
+Answers::Answers(Servers &servers, const View &without) : states_(servers.count())
+{
+    for (uint32_t server = 0; server < servers.count(); server++) {
+        if (!without.alive(server))
+            continue;
+        try {
+            servers.connection(server).connect();
+            states_[server] = ask(servers.connection(server), servers.cluster());
+        } catch (const Fenced &) {
+            keep(std::current_exception(), true);
+        } catch (const Error &) {
+            keep(std::current_exception(), false);
+        }
+        if (!states_[server])
+            servers.connection(server).close();
+    }
+}
+
+/* Keeps the first error, but a permanent one beats a transient one: waiting does not mend it. */
+void Answers::keep(std::exception_ptr failure, bool away)
+{
+    if (!failure_ || (only_away_ && !away))
+        failure_ = failure;
+    only_away_ &= away;
+}
+
+View Answers::usable(const View &without) const
+{
+    if (auto view = usable_view(states_, without))
+        return *view;
+    if (failure_)
+        std::rethrow_exception(failure_);
+    throw Error(
+        RPM_E_CORRUPT,
+        "no view is in force: the servers disagree which of them live; name those that are gone "
+        "to dtx-check promote");
+}
+
+View find_view(Servers &servers)
+{
+    View hint = servers.cluster().last_view();
+    Answers first(servers, hint);
+    std::optional<Answers> all;
+    const Answers *answers = &first;
+
+    if (!usable_view(first.states()) && hint != View{}) {
+        all.emplace(servers, View{});
+        answers = &*all;
+    }
+
+    View view = answers->usable();
+
+    if (!is_settled(answers->states(), view))
+        throw Fenced(RPM_E_FENCED,
+                     "the view is being changed, or a change was interrupted: repeat it, or end it "
+                     "with dtx-check recover");
+    servers.cluster().remember(view);
+    return view;
+}
+
+uint64_t confirm_view(Servers &servers)
+{
+    const View &view = servers.placement().view;
+    uint64_t heard = 0;
+
+    for (uint32_t server = 0; server < servers.count(); server++) {
+        if (!view.alive(server))
+            continue;
+
+        ServerState state = state_of(servers.connection(server), servers.cluster());
+
+        if (state.accepted != view || state.proposed.number != 0)
+            throw Fenced(RPM_E_FENCED, "the view is being changed: wait, and join again");
+        heard = std::max<uint64_t>(heard, state.heard);
+    }
+    return heard;
+}
+
+/* Writes both copies of the state, one after the other: after a power cut one of them is whole. And
+ * if one copy is damaged later, the other one has the newest state, not the one before. */
+static void tell(ServerConnection &connection, ServerState state)
+{
+    state.sequence++;
+    state.heard = std::max({ state.heard, state.accepted.number, state.proposed.number });
+
+    StateRecord record = record_of(state);
+
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t place = kStateOffset + (state.sequence + i) % 2 * kStateStride;
+        rpm_patch patch{ place, &record, sizeof(record), 0 };
+
+        connection.write(connection.server(), { &patch, 1 });
+    }
+}
+
+void propose(ServerConnection &connection, const Cluster &cluster, const View &view)
+{
+    ServerState state = state_of(connection, cluster);
+
+    state.proposed = view;
+    tell(connection, state);
+}
+
+void accept(ServerConnection &connection, const Cluster &cluster, const View &view)
+{
+    ServerState state = state_of(connection, cluster);
+
+    if (state.accepted == view && state.proposed.number == 0)
+        return;
+    state.accepted = view;
+    state.proposed = {};
+    tell(connection, state);
+}
+
+} // namespace dtx

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server_connection.cc: calls librpm, and throws its error codes as Fenced and Error.
+ *
+ * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
+ */
+#include "engine/cluster/server_connection.h"
+
+#include "engine/cluster/descriptor.h"
+#include <dtx/error.h>
+#include <dtx/object.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace dtx
+{
+
+static constexpr uint32_t kPollMany = 32;
+static constexpr uint64_t kRecoveryLogBytes = 64 << 10;
+static constexpr uint64_t kQuestionStaging = 64 << 10;
+
+std::string shard_name(const std::string &database, uint32_t shard)
+{
+    return "dtx/" + database + "/shard" + std::to_string(shard);
+}
+
+std::string locks_name(const std::string &database, uint32_t shard)
+{
+    return "dtx/" + database + "/locks" + std::to_string(shard);
+}
+
+std::string log_name(const std::string &database, uint32_t coordinator)
+{
+    return "dtx/" + database + "/log" +
+           (coordinator == kRecoverer ? "-recovery" : std::to_string(coordinator));
+}
+
+std::string server_name(const Cluster &cluster, uint32_t server)
+{
+    return "server " + std::to_string(server) + " (" + cluster.options().urls[server] + ")";
+}
+
+static std::string command(const char *what, uint32_t server)
+{
+    return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
+}
+
+/* Errors of a server that does not answer: it may come back, or an operator may start it. */
+[[noreturn]] static void fail_connecting(const Cluster &cluster, uint32_t server, int err)
+{
+    bool away = err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
+
+    if (!away)
+        fail(err, "connecting to " + server_name(cluster, server));
+    throw Fenced(err, server_name(cluster, server) + " does not answer: " + rpm_last_error() +
+                          "; start it again or, if it is gone for good, go on without it: " +
+                          command("promote", server));
+}
+
+void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int err)
+{
+    const std::string &name = cluster.schema().name();
+
+    if (err != RPM_E_NOENT)
+        fail(err, "opening shard " + std::to_string(shard) + " on " + server_name(cluster, server));
+    throw Error(
+        err, server_name(cluster, server) + " has no shard " + std::to_string(shard) +
+                 " of the database '" + name +
+                 "': its pool is empty, or that of another server. Start it with its own pool; or, "
+                 "if that is lost, rebuild it from the other copies: " +
+                 command("promote", server) + ", then " + command("restore", server));
+}
+
+ShardHeaderRegion::~ShardHeaderRegion()
+{
+    rpm_region_close(&region_);
+}
+
+int ShardHeaderRegion::open(rpm_conn *conn, const std::string &database, uint32_t shard)
+{
+    rpm_region_opts opts = rpm_region_opts_init();
+
+    opts.level = RPM_VISIBLE;
+    return rpm_region_open(conn, shard_name(database, shard).c_str(), &opts, &region_);
+}
+
+void ShardHeaderRegion::read(uint64_t offset, void *into, uint64_t bytes) const
+{
+    if (rpm_region_bytes(region_) >= offset + bytes)
+        check(rpm_region_read(region_, offset, into, bytes), "reading the header of a shard");
+}
+
+RawConnection::RawConnection(const Cluster &cluster, uint32_t server)
+{
+    const Options &options = cluster.options();
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    opts.timeout_us = options.timeout_us;
+    opts.hints = options.hints.c_str();
+    opts.secret = options.secret.empty() ? nullptr : options.secret.c_str();
+    opts.pace = (options.techniques.throttle ? RPM_PACE_THROTTLE : 0) | RPM_PACE_GATHER;
+    int err = options.dial ? options.dial(server, &opts, &conn_)
+                           : rpm_conn_open(options.urls[server].c_str(), &opts, &conn_);
+
+    if (err != 0)
+        fail_connecting(cluster, server, err);
+}
+
+RawConnection::~RawConnection()
+{
+    rpm_conn_close(&conn_);
+}
+
+ServerConnection::ServerConnection(const Cluster &cluster, uint32_t server)
+    : cluster_(cluster), server_(server), rows_(cluster.shards()), locks_(cluster.shards())
+{
+}
+
+ServerConnection::~ServerConnection()
+{
+    close();
+}
+
+void ServerConnection::claim_log(uint32_t coordinator, Claim claim)
+{
+    const Options &options = cluster_.options();
+    std::string name = log_name(cluster_.schema().name(), coordinator);
+    rpm_log_opts opts = rpm_log_opts_init();
+    struct rpm_log_info info = rpm_log_info_init();
+    int err;
+
+    opts.flags = RPM_LOG_WRITE;
+    opts.flags |= claim != Claim::join ? RPM_LOG_TAKEOVER : 0;
+    opts.flags |= claim != Claim::takeover || coordinator == kRecoverer ? RPM_LOG_CREATE : 0;
+    opts.capacity_bytes = coordinator == kRecoverer ? kRecoveryLogBytes : options.log_bytes;
+    opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
+    if (options.phases.log == Via::call && !mapped_)
+        opts.method = RPM_METHOD_COPY;
+    err = rpm_log_open(conn(), name.c_str(), &opts, &log_);
+    if (claim == Claim::takeover && err == RPM_E_NOENT)
+        return;
+    check(err, "claiming a coordinator's log");
+    check(rpm_log_info(log_, &info), "a coordinator's log");
+    epoch_ = info.epoch;
+    trim_bytes_ = info.capacity_bytes / 4;
+}
+
+void ServerConnection::open_shards(const Placement &placement, bool guarded)
+{
+    const Options &options = cluster_.options();
+    const std::string &name = cluster_.schema().name();
+
+    for (uint32_t copy = 0; copy < options.replicas; copy++) {
+        uint32_t shard = shard_there(cluster_, server_, copy);
+        rpm_region_opts opts = rpm_region_opts_init();
+
+        opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
+        opts.claim = guarded ? log_ : nullptr;
+        int err =
+            rpm_region_open(conn(), shard_name(name, shard).c_str(), &opts, &rows_[shard].region);
+
+        if (err != 0)
+            fail_opening(cluster_, server_, shard, err);
+        if (placement.server_of(shard, 0) != server_)
+            continue;
+        opts.level = 0;
+        opts.flags = RPM_REGION_DRAM | RPM_REGION_CREATE;
+        opts.bytes = cluster_.layout().lock_bytes();
+        check(
+            rpm_region_open(conn(), locks_name(name, shard).c_str(), &opts, &locks_[shard].region),
+            "opening the locks of a shard");
+    }
+}
+
+void ServerConnection::connect()
+{
+    rpm_facts facts = rpm_facts_init();
+
+    if (conn_)
+        return;
+    conn_.emplace(cluster_, server_);
+    check(rpm_conn_facts(conn(), &facts), "asking a server for its facts");
+    mapped_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
+    in_order_ = mapped_ || facts.methods == (1u << RPM_METHOD_COPY | 1u << RPM_METHOD_MESSAGE);
+}
+
+void ServerConnection::open(const Placement &placement, uint32_t coordinator, Claim claim)
+{
+    if (claim != Claim::none)
+        claim_log(coordinator, claim);
+    open_shards(placement, log_ != nullptr);
+}
+
+Traffic ServerConnection::traffic() const
+{
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+    Traffic all = before_;
+
+    if (!conn_)
+        return all;
+    (void)!rpm_conn_stats(conn(), &stats); /* knows this struct */
+    all.messages += stats.messages;
+    all.sent_bytes += stats.sent_bytes;
+    all.received_bytes += stats.received_bytes;
+    return all;
+}
+
+void ServerConnection::close()
+{
+    before_ = traffic();
+    for (auto *all : { &rows_, &locks_ })
+        for (Remote &remote : *all) {
+            rpm_region_close(&remote.region);
+            remote.outstanding = 0;
+        }
+    rpm_log_close(&log_);
+    conn_.reset();
+    kept_.clear();
+    kept_first_ = 0;
+    retired_lsn_ = 0;
+    outstanding_ = 0;
+    log_outstanding_ = 0;
+    appended_ = 0;
+}
+
+[[gnu::cold]] void fail_closed()
+{
+    throw Fenced(RPM_E_LOST, "the connection to a server was closed after an error");
+}
+
+size_t ServerConnection::record_max() const
+{
+    return rpm_log_record_max(used(log_));
+}
+
+void ServerConnection::read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes)
+{
+    check(rpm_region_read(used(locks_[shard].region), offset, words, bytes), "reading locks");
+}
+
+void ServerConnection::set_lock_word(uint32_t shard, uint64_t offset, uint64_t word)
+{
+    for (uint64_t found = lock_word(shard, offset), was = found + 1; was != found;) {
+        was = found;
+        found = compare_and_swap(shard, offset, was, word);
+    }
+}
+
+void ServerConnection::fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words,
+                                  uint64_t bytes)
+{
+    check(rpm_region_write(used(locks_[shard].region), offset, words, bytes), "filling locks");
+}
+
+ServerConnection::Remote &ServerConnection::remote_of(const Operation &op)
+{
+    bool row = op.kind == Operation::read || op.kind == Operation::write;
+
+    return row ? rows_[op.shard] : locks_[op.shard];
+}
+
+/* Count what was submitted. */
+int ServerConnection::sent(Remote &remote, int err, Pending *pending)
+{
+    if (err != 0)
+        return err;
+    remote.outstanding++;
+    outstanding_++;
+    pending->remaining++;
+    return 0;
+}
+
+int ServerConnection::send(const Operation &op, Pending *pending)
+{
+    Remote &remote = remote_of(op);
+    int err = 0;
+
+    if (remote.region == nullptr)
+        return RPM_E_LOST;
+    switch (op.kind) {
+    case Operation::read:
+    case Operation::read_lock:
+        err = rpm_region_read_async(remote.region, op.offset, op.bytes, op.count, pending);
+        break;
+    case Operation::write:
+        err = rpm_region_write_async(remote.region, op.offset, op.bytes, op.count, pending);
+        break;
+    case Operation::swap_lock:
+        err = rpm_region_cas_async(remote.region, op.offset, op.expect, op.desired,
+                                   static_cast<uint64_t *>(op.bytes), pending);
+        break;
+    }
+    return sent(remote, err, pending);
+}
+
+int ServerConnection::send_writes(uint32_t shard, std::span<const rpm_patch> patches,
+                                  Pending *pending)
+{
+    if (rows_[shard].region == nullptr)
+        return RPM_E_LOST;
+    return sent(rows_[shard],
+                rpm_region_writev_async(rows_[shard].region, patches.data(),
+                                        static_cast<uint32_t>(patches.size()), pending),
+                pending);
+}
+
+rpm_step ServerConnection::step_of(const Operation &op)
+{
+    rpm_step step{};
+
+    step.region = remote_of(op).region;
+    step.offset = op.offset;
+    step.len = op.count;
+    switch (op.kind) {
+    case Operation::read:
+    case Operation::read_lock:
+        step.kind = RPM_STEP_READ;
+        step.into = op.bytes;
+        break;
+    case Operation::write:
+        step.kind = RPM_STEP_WRITE;
+        step.data = op.bytes;
+        break;
+    case Operation::swap_lock:
+        step.kind = RPM_STEP_CAS;
+        step.into = op.bytes;
+        step.expect = op.expect;
+        step.operand = op.desired;
+        break;
+    }
+    return step;
+}
+
+/* Any of our regions may hear of it: the first. */
+int ServerConnection::send_steps(std::span<const rpm_step> steps, Pending *pending)
+{
+    auto anchor = std::find_if(rows_.begin(), rows_.end(),
+                               [](const Remote &remote) { return remote.region != nullptr; });
+
+    if (anchor == rows_.end())
+        return RPM_E_LOST;
+    return sent(
+        *anchor,
+        rpm_steps_async(anchor->region, steps.data(), static_cast<uint32_t>(steps.size()), pending),
+        pending);
+}
+
+void ServerConnection::note(uint64_t lsn, size_t bytes)
+{
+    kept_.push_back({ lsn, false });
+    appended_ += bytes + kLineBytes; /* a frame's header and padding, roughly */
+}
+
+bool ServerConnection::append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn)
+{
+    int err = pending == nullptr ? rpm_log_append(used(log_), record, bytes, lsn)
+                                 : rpm_log_append_async(used(log_), record, bytes, 0, pending, lsn);
+
+    if (err == RPM_E_FULL || err == RPM_E_BUSY)
+        return false;
+    check(err, "writing a redo record");
+    if (pending != nullptr) {
+        outstanding_++;
+        log_outstanding_++;
+        pending->remaining++;
+    }
+    note(*lsn, bytes);
+    return true;
+}
+
+/* What has ended on one of the queues, of which @outstanding are to come. */
+template <class Poll>
+uint32_t ServerConnection::hear(uint32_t &outstanding, Poll poll,
+                                const std::function<void(std::coroutine_handle<>)> &wake)
+{
+    std::array<rpm_completion, kPollMany> done;
+    uint32_t heard = 0;
+
+    while (outstanding > 0) {
+        int n = poll(done.data(), kPollMany);
+
+        for (int i = 0; i < n; i++) {
+            const rpm_completion &one = done[static_cast<size_t>(i)];
+            std::coroutine_handle<> handle = static_cast<Pending *>(one.context)->ended(one.status);
+
+            if (handle)
+                wake(handle);
+        }
+        if (n <= 0)
+            break;
+        outstanding -= static_cast<uint32_t>(n);
+        heard += static_cast<uint32_t>(n);
+    }
+    return heard;
+}
+
+uint32_t ServerConnection::poll(const std::function<void(std::coroutine_handle<>)> &wake)
+{
+    uint32_t heard;
+
+    if (outstanding_ == 0)
+        return 0;
+    (void)!rpm_conn_turn(conn()); /* what is polled says how each has ended */
+    heard = hear(
+        log_outstanding_,
+        [this](rpm_completion *done, uint32_t n) { return rpm_log_poll(log_, done, n); }, wake);
+    for (auto *all : { &rows_, &locks_ })
+        for (Remote &remote : *all)
+            heard += hear(
+                remote.outstanding,
+                [&remote](rpm_completion *done, uint32_t n) {
+                    return rpm_region_poll(remote.region, done, n);
+                },
+                wake);
+    outstanding_ -= heard;
+    return heard;
+}
+
+void ServerConnection::retire(uint64_t lsn)
+{
+    /* The last ones, mostly. */
+    for (size_t i = kept_.size(); i-- > kept_first_;)
+        if (kept_[i].lsn == lsn) {
+            kept_[i].retired = true;
+            break;
+        }
+    while (kept_first_ < kept_.size() && kept_[kept_first_].retired)
+        retired_lsn_ = kept_[kept_first_++].lsn;
+    if (kept_first_ == kept_.size()) {
+        /* Mostly: the next record is noted in memory that is still in the cache. */
+        kept_.clear();
+        kept_first_ = 0;
+    } else if (kept_first_ > 1024 && kept_first_ * 2 > kept_.size()) {
+        kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(kept_first_));
+        kept_first_ = 0;
+    }
+}
+
+/* A record that is still needed may be unsent, so the server cannot know that a record begins
+ * there. The record before it was certainly sent: trim to that one. */
+bool ServerConnection::trim()
+{
+    struct rpm_log_info info = rpm_log_info_init();
+    uint64_t until;
+
+    check(rpm_log_info(used(log_), &info), "a coordinator's log");
+    until = kept_first_ < kept_.size() ? retired_lsn_ : info.tail_lsn;
+    if (until <= info.head_lsn)
+        return false;
+    check(rpm_log_trim(log_, until), "trimming a coordinator's log");
+    appended_ = 0;
+    return true;
+}
+
+void ServerConnection::each_record(const std::function<void(const void *, size_t)> &callback)
+{
+    dtx::each_record(log_, callback);
+}
+
+void ServerConnection::trim_all()
+{
+    dtx::trim_all(log_);
+}
+
+bool ServerConnection::is_unowned(uint32_t coordinator)
+{
+    std::string name = log_name(cluster_.schema().name(), coordinator);
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_log *log = nullptr;
+    int err;
+
+    if (!conn_)
+        return false;
+    opts.flags = RPM_LOG_WRITE;
+    opts.level = cluster_.options().durable ? RPM_DURABLE : RPM_VISIBLE;
+    opts.staging_bytes = kQuestionStaging;
+    opts.inflight_max = 1;
+    err = rpm_log_open(conn(), name.c_str(), &opts, &log);
+    rpm_log_close(&log);
+    return err == 0;
+}
+
+/* RPM_E_TRIMMED means that a newer owner of the log has trimmed it: this session is fenced. */
+static int read_check(int code)
+{
+    if (code == RPM_E_TRIMMED)
+        throw Fenced(code,
+                     "a newer owner of a coordinator's log trimmed it while this session read it");
+    return check(code, "reading a coordinator's log");
+}
+
+void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &callback)
+{
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    int got;
+
+    read_check(rpm_reader_open(log, nullptr, &reader));
+    try {
+        while ((got = rpm_reader_next(reader, &record)) == 1)
+            callback(record.data, record.len);
+    } catch (...) {
+        rpm_reader_close(&reader);
+        throw;
+    }
+    rpm_reader_close(&reader);
+    read_check(got);
+}
+
+void trim_all(rpm_log *log)
+{
+    struct rpm_log_info info = rpm_log_info_init();
+
+    check(rpm_log_info(log, &info), "a coordinator's log");
+    check(rpm_log_trim(log, info.tail_lsn), "trimming a coordinator's log");
+}
+
+} // namespace dtx

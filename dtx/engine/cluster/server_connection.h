@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server_connection.h: one coordinator's connection to one server: the shards there, their locks,
+ * and the coordinator's log.
+ *
+ * The claim on the log guards all writes of the connection (librpm/region.h): a session that takes
+ * the log over has fenced everything that this connection could still write.
+ *
+ * Every call may throw Fenced and Error. Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
+ */
+#ifndef DTX_ENGINE_SERVER_CONNECTION_H
+#define DTX_ENGINE_SERVER_CONNECTION_H
+
+#include "engine/cluster/view.h"
+#include <dtx/cluster.h>
+#include <dtx/error.h>
+
+#include <librpm.h>
+
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dtx
+{
+
+/* A librpm connection to a server, with the options of the cluster. */
+class RawConnection
+{
+  public:
+    RawConnection(const Cluster &cluster, uint32_t server);
+    ~RawConnection();
+    RawConnection(const RawConnection &) = delete;
+    RawConnection &operator=(const RawConnection &) = delete;
+    rpm_conn *get() const
+    {
+        return conn_;
+    }
+
+  private:
+    rpm_conn *conn_ = nullptr;
+};
+
+/* The region of a shard of which only the header is read. */
+class ShardHeaderRegion
+{
+  public:
+    ShardHeaderRegion() = default;
+    ~ShardHeaderRegion();
+    ShardHeaderRegion(const ShardHeaderRegion &) = delete;
+    ShardHeaderRegion &operator=(const ShardHeaderRegion &) = delete;
+    /* 0, or why not. */
+    int open(rpm_conn *conn, const std::string &database, uint32_t shard);
+    /* What is beyond the end of the shard stays as it is. Throws Error. */
+    void read(uint64_t offset, void *into, uint64_t bytes) const;
+
+  private:
+    rpm_region *region_ = nullptr;
+};
+
+/* Throws for a shard that could not be opened. RPM_E_NOENT: the server has another pool; the text
+ * says what to do. */
+[[noreturn]] void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int err);
+
+/* Several operations under way, and the coroutine that waits for all of them. */
+struct Pending {
+    uint32_t remaining = 0;
+    int status = 0; /* the first that was not 0 */
+    std::coroutine_handle<> waiting;
+
+    /* An operation has ended. Returns the coroutine to wake, if this was the last one. */
+    std::coroutine_handle<> ended(int how)
+    {
+        if (status == 0)
+            status = how;
+        return --remaining == 0 ? std::exchange(waiting, nullptr) : nullptr;
+    }
+};
+
+/* Operations that a batch has sent and that have not ended. @pending counts them; the lists are
+ * borrowed until then. Empty for a batch without operations. */
+struct Sent {
+    std::shared_ptr<Pending> pending;
+    std::vector<std::vector<rpm_step>> lists;
+};
+
+/* An operation on one shard's rows or locks. */
+struct Operation {
+    enum Kind : uint8_t { read, write, read_lock, swap_lock } kind;
+    uint32_t shard;
+    uint64_t offset;
+    void *bytes; /* read, read_lock: to be filled; write: borrowed; swap_lock: what was found */
+    uint64_t count;
+    uint64_t expect = 0; /* of swap_lock */
+    uint64_t desired = 0;
+};
+
+/* What a connection sent and received: 0 where memory is mapped. */
+struct Traffic {
+    uint64_t messages = 0;
+    uint64_t sent_bytes = 0;
+    uint64_t received_bytes = 0;
+};
+
+/* The coordinator number of a session that recovers the whole database. Its log is empty. */
+inline constexpr uint32_t kRecoverer = UINT32_MAX;
+
+/* How to get the log of a coordinator. */
+enum class Claim {
+    none,    /* only look */
+    join,    /* create it if need be; refused with RPM_E_OWNED while its writer lives */
+    rejoin,  /* create it if need be, fence its owner */
+    takeover /* fence its owner; only the recoverer's log is created */
+};
+
+/* For an operation on what is not open: a session that could not join again has closed everything,
+ * and some of its coroutines have not noticed yet. Throws Fenced. */
+[[noreturn]] void fail_closed();
+
+template <class Handle> inline Handle *used(Handle *handle)
+{
+    if (handle == nullptr) [[unlikely]]
+        fail_closed();
+    return handle;
+}
+
+class ServerConnection
+{
+  public:
+    ServerConnection(const Cluster &cluster, uint32_t server);
+    ~ServerConnection();
+    ServerConnection(const ServerConnection &) = delete;
+    ServerConnection &operator=(const ServerConnection &) = delete;
+
+    void connect();
+    /* Claim the log, open the shards, and the locks of those whose primary is here. Connected. */
+    void open(const Placement &placement, uint32_t coordinator, Claim claim);
+    void close();
+
+    /* False: no log of that coordinator is here. */
+    bool has_log() const
+    {
+        return log_ != nullptr;
+    }
+    uint64_t epoch() const
+    {
+        return epoch_;
+    }
+    size_t record_max() const;
+    rpm_conn *conn() const
+    {
+        return conn_->get();
+    }
+    uint32_t server() const
+    {
+        return server_;
+    }
+    /* Is the server's memory mapped into this process? Then operations are done at once. */
+    bool is_mapped() const
+    {
+        return mapped_;
+    }
+    /* Are operations carried out in the order in which they were sent? They are if the server's CPU
+     * carries out all of them. A NIC may carry out a read before earlier messages or writes. */
+    bool is_in_order() const
+    {
+        return in_order_;
+    }
+
+    void read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes)
+    {
+        check(rpm_region_read(used(rows_[shard].region), offset, into, bytes), "reading");
+    }
+    /* A row and its lock are asked for soon. */
+    void prefetch(uint32_t shard, uint64_t row, uint64_t row_bytes, uint64_t lock)
+    {
+        rpm_region_prefetch(used(rows_[shard].region), row, row_bytes);
+        rpm_region_prefetch(used(locks_[shard].region), lock, sizeof(uint64_t));
+    }
+    void write(uint32_t shard, std::span<const rpm_patch> patches)
+    {
+        check(rpm_region_writev(used(rows_[shard].region), patches.data(),
+                                static_cast<uint32_t>(patches.size())),
+              "installing");
+    }
+    uint64_t lock_word(uint32_t shard, uint64_t offset)
+    {
+        uint64_t word;
+
+        check(rpm_region_read(used(locks_[shard].region), offset, &word, sizeof(word)),
+              "reading a lock");
+        return word;
+    }
+    void read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes);
+    void set_lock_word(uint32_t shard, uint64_t offset, uint64_t word);
+    void fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words, uint64_t bytes);
+    uint64_t compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired)
+    {
+        uint64_t found;
+
+        check(rpm_region_cas(used(locks_[shard].region), offset, expect, desired, &found),
+              "locking");
+        return found;
+    }
+
+    /* Begin an operation; poll() counts @pending down when it has ended. 0, RPM_E_BUSY: poll first,
+     * or why not. */
+    int send(const Operation &op, Pending *pending);
+    int send_writes(uint32_t shard, std::span<const rpm_patch> patches, Pending *pending);
+    /* By the server's CPU, one after the other. @steps are borrowed until they have ended. */
+    int send_steps(std::span<const rpm_step> steps, Pending *pending);
+    rpm_step step_of(const Operation &op);
+
+    /* Submit a redo record, or, without @pending, wait for it; poll() counts @pending down when it
+     * is safe. Returns where it is. False: no room, trim first. Throws Error RPM_E_TOOBIG. */
+    bool append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn);
+    /* Send unsent operations and receive replies. Returns the number of operations that ended. */
+    uint32_t poll(const std::function<void(std::coroutine_handle<>)> &wake);
+    /* Since this object was made, over all its librpm connections. */
+    Traffic traffic() const;
+    bool is_waited_for() const
+    {
+        return outstanding_ > 0;
+    }
+
+    /* A record's rows are where they belong: it is not needed any more. */
+    void retire(uint64_t lsn);
+    /* Give back what is not needed; a message's round trip. False: there is nothing. */
+    bool trim();
+    bool wants_trim() const
+    {
+        return log_ != nullptr && appended_ >= trim_bytes_;
+    }
+
+    void each_record(const std::function<void(const void *, size_t)> &callback);
+    void trim_all();
+
+    /* True if no client connected to this server has claimed the coordinator's log. It claims the
+     * log and gives it back at once; if there is an owner, the claim is refused: one round trip. */
+    bool is_unowned(uint32_t coordinator);
+
+  private:
+    struct Kept {
+        uint64_t lsn;
+        bool retired;
+    };
+
+    /* An open region. */
+    struct Remote {
+        rpm_region *region = nullptr;
+        uint32_t outstanding = 0;
+    };
+
+    void claim_log(uint32_t coordinator, Claim claim);
+    void open_shards(const Placement &placement, bool guarded);
+    void note(uint64_t lsn, size_t bytes);
+    Remote &remote_of(const Operation &op);
+    int sent(Remote &remote, int err, Pending *pending);
+    template <class Poll>
+    uint32_t hear(uint32_t &outstanding, Poll poll,
+                  const std::function<void(std::coroutine_handle<>)> &wake);
+
+    const Cluster &cluster_;
+    uint32_t server_;
+    std::optional<RawConnection> conn_;
+    rpm_log *log_ = nullptr;
+    uint64_t epoch_ = 0;
+    bool mapped_ = false;
+    bool in_order_ = false;
+    std::vector<Remote> rows_;     /* by shard; nullptr: no copy of it is here */
+    std::vector<Remote> locks_;    /* by shard; only here where its primary is */
+    uint32_t outstanding_ = 0;     /* in all */
+    uint32_t log_outstanding_ = 0; /* of those, records */
+    std::vector<Kept> kept_;       /* records in the log from kept_first_ on, oldest first */
+    size_t kept_first_ = 0;
+    uint64_t retired_lsn_ = 0; /* of the newest one before those */
+    uint64_t appended_ = 0;    /* bytes since the last trim */
+    uint64_t trim_bytes_ = 0;
+    Traffic before_; /* over connections that are closed */
+};
+
+/* All records of a log that was claimed, oldest first. Throws Fenced where another has trimmed it
+ * meanwhile. */
+void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &callback);
+void trim_all(rpm_log *log);
+
+/* "server 1 (shm:/tmp/b)". */
+std::string server_name(const Cluster &cluster, uint32_t server);
+
+/* Names of a database's objects on a server. */
+std::string shard_name(const std::string &database, uint32_t shard);
+std::string locks_name(const std::string &database, uint32_t shard);
+std::string log_name(const std::string &database, uint32_t coordinator);
+
+} // namespace dtx
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * servers.cc: connect, poll all connections, sleep while nothing ends.
+ *
+ * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
+ */
+#include "engine/cluster/servers.h"
+
+#include "engine/cluster/membership.h"
+#include <dtx/error.h>
+#include <dtx/object.h>
+
+#include <algorithm>
+#include <ctime>
+#include <poll.h>
+#include <sched.h>
+
+namespace dtx
+{
+
+static constexpr uint64_t kReadAtOnce = 256 << 10;
+static constexpr uint64_t kSpinNs = 50000;      /* as long as librpm's own waits spin */
+static constexpr uint32_t kLookEvery = 1 << 14; /* quiet polls between two looks for lost servers */
+
+Servers::Servers(const Cluster &cluster, Scheduler &scheduler)
+    : cluster_(cluster),
+      scheduler_(scheduler), placement_{ cluster.shards(), cluster.options().replicas, {} }
+{
+    for (uint32_t server = 0; server < cluster.shards(); server++)
+        connections_.push_back(std::make_unique<ServerConnection>(cluster, server));
+    copies_.resize(cluster.shards());
+    mapped_.resize(cluster.shards());
+}
+
+/* A change of the view that begins after the logs are claimed fences this session; confirm_view()
+ * sees a change that began before. */
+void Servers::open(uint32_t coordinator, Claim claim)
+{
+    open(coordinator, claim, find_view(*this));
+    if (claim != Claim::none)
+        heard_ = confirm_view(*this);
+}
+
+void Servers::open(uint32_t coordinator, Claim claim, const View &view)
+{
+    joined_++;
+    open_ = true;
+    placement_.view = view;
+    for (auto &connection : connections_)
+        if (view.alive(connection->server())) {
+            connection->connect();
+            connection->open(placement_, coordinator, claim);
+        } else {
+            connection->close();
+        }
+    for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
+        find_copies(shard);
+}
+
+void Servers::find_copies(uint32_t shard)
+{
+    std::vector<ServerConnection *> &copies = copies_[shard];
+
+    copies.clear();
+    for (uint32_t copy = 0; copy < placement_.copies(shard); copy++)
+        copies.push_back(&connection(server_of(shard, copy)));
+
+    bool mapped = !copies.empty() && copies[0]->is_mapped() && !scheduler_.interleaves();
+
+    mapped_[shard] = mapped ? copies[0] : nullptr;
+}
+
+void Servers::close()
+{
+    joined_++;
+    open_ = false;
+    for (auto &pending : pending_)
+        if (pending->remaining > 0) {
+            pending->status = RPM_E_FENCED;
+            pending->remaining = 0;
+            if (pending->waiting)
+                scheduler_.wake(std::exchange(pending->waiting, nullptr));
+        }
+    for (auto &connection : connections_)
+        connection->close();
+    pending_.clear();
+}
+
+bool Servers::poll()
+{
+    bool waiting = false;
+    uint32_t heard = 0;
+
+    for (auto &connection : connections_)
+        if (connection->is_waited_for()) {
+            heard += connection->poll(
+                [this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
+            waiting |= connection->is_waited_for();
+        }
+    if (heard == 0 && waiting)
+        return true;
+    quiet_polls_ = 0;
+    quiet_since_ns_ = 0;
+    return false;
+}
+
+void Servers::idle(uint64_t until_ns)
+{
+    quiet_polls_++;
+    if (until_ns == 0) {
+        /* A coroutine that waits for room in a queue is awake all the time, perhaps for a server
+         * that is lost. */
+        if (quiet_polls_ % kLookEvery == 0)
+            rest(0);
+        return;
+    }
+    /* A server on this machine may wait for this CPU. */
+    (void)sched_yield();
+
+    uint64_t now = now_ns();
+
+    if (quiet_since_ns_ == 0)
+        quiet_since_ns_ = now;
+    else if (now - quiet_since_ns_ >= kSpinNs)
+        rest(std::min(until_ns, now + kRestNs));
+}
+
+void Servers::poll_mapped()
+{
+    for (auto &connection : connections_)
+        if (connection->is_waited_for() && connection->is_mapped())
+            connection->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
+}
+
+/* Sleep until something has ended on one of the connections. To arm them also notices servers that
+ * have not answered for too long. Worlds of the device model cannot be waited for. */
+void Servers::rest(uint64_t until_ns)
+{
+    std::vector<pollfd> fds;
+    uint64_t now = now_ns();
+    timespec timeout{};
+
+    for (auto &connection : connections_) {
+        if (!connection->is_waited_for())
+            continue;
+
+        int fd = rpm_conn_fd(connection->conn());
+
+        if (fd < 0 || rpm_conn_arm(connection->conn()) != 0)
+            return;
+        fds.push_back({ fd, POLLIN, 0 });
+    }
+    if (until_ns <= now)
+        return;
+    timeout.tv_sec = static_cast<time_t>((until_ns - now) / 1000000000);
+    timeout.tv_nsec = static_cast<long>((until_ns - now) % 1000000000);
+    (void)ppoll(fds.data(), fds.size(), &timeout, nullptr);
+}
+
+std::shared_ptr<Pending> Servers::new_pending()
+{
+    std::erase_if(pending_, [](const auto &pending) {
+        return pending->remaining == 0 && pending.use_count() == 1;
+    });
+    pending_.push_back(std::make_shared<Pending>());
+    return pending_.back();
+}
+
+Traffic Servers::traffic() const
+{
+    Traffic all;
+
+    for (const auto &connection : connections_) {
+        Traffic one = connection->traffic();
+
+        all.messages += one.messages;
+        all.sent_bytes += one.sent_bytes;
+        all.received_bytes += one.received_bytes;
+    }
+    return all;
+}
+
+uint64_t Servers::lock_word(Address address)
+{
+    remote_++;
+    return primary(address.shard()).lock_word(address.shard(), layout().lock_offset(address));
+}
+
+void Servers::each_slot(
+    uint32_t server, uint32_t shard, uint32_t table, uint64_t end,
+    const std::function<void(uint64_t slot, const unsigned char *image)> &callback)
+{
+    uint32_t bytes = layout().table(table).slot_bytes;
+    uint64_t at_once = std::max<uint64_t>(1, kReadAtOnce / bytes);
+    std::vector<unsigned char> images(at_once * bytes);
+
+    for (uint64_t slot = 0; slot < end; slot += at_once) {
+        uint64_t n = std::min(at_once, end - slot);
+
+        connection(server).read(shard, layout().row_offset(Address::of(shard, table, slot)),
+                                images.data(), n * bytes);
+        for (uint64_t i = 0; i < n; i++)
+            callback(slot + i, &images[i * bytes]);
+    }
+}
+
+bool Servers::is_gone(uint32_t coordinator)
+{
+    return connection(placement_.log_servers(coordinator).front()).is_unowned(coordinator);
+}
+
+uint32_t Servers::shard_of(uint32_t table, uint64_t key) const
+{
+    return cluster_.schema().tables()[table].partition(key) % cluster_.shards();
+}
+
+void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,
+                  uint32_t bytes)
+{
+    if (!is_whole(image, bytes))
+        throw Error(RPM_E_CORRUPT, "slot " + std::to_string(address.slot()) + " of table '" +
+                                       cluster.schema().tables()[address.table()].name +
+                                       "' is torn");
+}
+
+} // namespace dtx

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * servers.h: the connections of one session, or one recovery, to all servers that live in a view.
+ *
+ * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
+ */
+#ifndef DTX_ENGINE_SERVERS_H
+#define DTX_ENGINE_SERVERS_H
+
+#include "engine/cluster/server_connection.h"
+#include "engine/cluster/view.h"
+#include <dtx/cluster.h>
+#include <dtx/scheduler.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace dtx
+{
+
+class Servers
+{
+  public:
+    static constexpr uint64_t kRestNs = 100000000; /* the longest sleep of a thread */
+
+    Servers(const Cluster &cluster, Scheduler &scheduler);
+
+    /* Connect to all servers that live, as a coordinator. Throws Fenced while the view is being
+     * changed. */
+    void open(uint32_t coordinator, Claim claim);
+    /* The same to those that live in @view, whether it is in force or not. */
+    void open(uint32_t coordinator, Claim claim, const View &view);
+    /* Operations under way end with RPM_E_FENCED, and the coroutines that wait for them go on. */
+    void close();
+
+    /* How often this was opened and closed: what was begun before cannot be ended. */
+    uint64_t joined() const
+    {
+        return joined_;
+    }
+    bool is_open() const
+    {
+        return open_;
+    }
+    /* The largest number of a view that a server had been told when the logs were last claimed. */
+    uint64_t heard() const
+    {
+        return heard_;
+    }
+
+    const Cluster &cluster() const
+    {
+        return cluster_;
+    }
+    const Phases &phases() const
+    {
+        return cluster_.options().phases;
+    }
+    const Layout &layout() const
+    {
+        return cluster_.layout();
+    }
+    bool canary(Canary canary) const
+    {
+        return cluster_.options().canary == canary;
+    }
+    Scheduler &scheduler()
+    {
+        return scheduler_;
+    }
+
+    uint32_t count() const
+    {
+        return static_cast<uint32_t>(connections_.size());
+    }
+    ServerConnection &connection(uint32_t server)
+    {
+        return *connections_[server];
+    }
+    /* The connection to the server of a shard's primary. */
+    ServerConnection &primary(uint32_t shard)
+    {
+        return connection(server_of(shard, 0));
+    }
+    /* The same if the server's memory is mapped, so that one-sided operations complete in the call
+     * that posts them; else nullptr. Also nullptr where steps interleave: other coroutines come in
+     * between. */
+    ServerConnection *mapped(uint32_t shard) const
+    {
+        return mapped_[shard];
+    }
+    /* The servers that have a shard, the primary first. */
+    std::span<ServerConnection *const> copies(uint32_t shard) const
+    {
+        return copies_[shard];
+    }
+
+    /* Where shards and logs are, since the last open(). */
+    const Placement &placement() const
+    {
+        return placement_;
+    }
+    uint32_t server_of(uint32_t shard, uint32_t copy) const
+    {
+        return placement_.server_of(shard, copy);
+    }
+    uint32_t shard_of(uint32_t table, uint64_t key) const;
+
+    /* To be waited for: operations that poll() counts down. */
+    std::shared_ptr<Pending> new_pending();
+    /* Wake the coroutines whose operations have ended. True: operations are under way, and none of
+     * them has ended. */
+    bool poll();
+    /* After poll() returned true. If no coroutine has anything to do until @until_ns (0: one of
+     * them has), and no operation ends for a while, the thread sleeps until one does. */
+    void idle(uint64_t until_ns);
+    /* As poll(), of servers whose memory is mapped alone: what was begun there has ended already.
+     * To ask the others costs system calls: poll() does it for all coroutines at once. */
+    void poll_mapped();
+
+    /* The lock word of an object, at once, without letting other coroutines go on: for recovery. */
+    uint64_t lock_word(Address address);
+    /* Slots of a table from the first one to @end, as @server has them, at once. */
+    void each_slot(uint32_t server, uint32_t shard, uint32_t table, uint64_t end,
+                   const std::function<void(uint64_t slot, const unsigned char *image)> &callback);
+    /* Is a coordinator's log on its first server without an owner that is connected? */
+    bool is_gone(uint32_t coordinator);
+
+    /* Counted: operations, and how often a coroutine waited for servers. */
+    uint64_t &remote()
+    {
+        return remote_;
+    }
+    uint64_t &round_trips()
+    {
+        return round_trips_;
+    }
+    Traffic traffic() const;
+
+  private:
+    void find_copies(uint32_t shard);
+    void rest(uint64_t until_ns);
+
+    const Cluster &cluster_;
+    Scheduler &scheduler_;
+    Placement placement_;
+    std::vector<std::unique_ptr<ServerConnection>> connections_;
+    std::vector<std::vector<ServerConnection *>> copies_; /* by shard, the primary first */
+    std::vector<ServerConnection *> mapped_;              /* by shard */
+    std::vector<std::shared_ptr<Pending>> pending_;       /* librpm may still refer to them */
+    uint64_t remote_ = 0;
+    uint64_t round_trips_ = 0;
+    uint64_t joined_ = 0;
+    bool open_ = false;
+    uint64_t heard_ = 0;
+    uint64_t quiet_since_ns_ = 0; /* nothing has ended since; 0: not looked at the clock yet */
+    uint32_t quiet_polls_ = 0;
+};
+
+/* Throws Error, RPM_E_CORRUPT, if an object that no session writes is torn. */
+void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,
+                  uint32_t bytes);
+
+} // namespace dtx
+#endif

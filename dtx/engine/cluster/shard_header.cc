@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shard_header.cc: write and read what is in a shard before its tables.
+ *
+ * Tests: tests/unit/dtx/engine/cluster/shard_header_test.cpp
+ */
+#include "engine/cluster/shard_header.h"
+
+#include "engine/cluster/descriptor.h"
+#include "engine/cluster/server_connection.h"
+#include "engine/format/description.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace dtx
+{
+
+static constexpr uint64_t kNoteOffset = 64;
+
+namespace
+{
+
+struct NoteHeader {
+    uint64_t bytes;
+    uint64_t checksum; /* of the text, seeded with its length */
+};
+
+} // namespace
+
+static_assert(sizeof(Descriptor) <= kNoteOffset);
+static_assert(kNoteOffset + sizeof(NoteHeader) + Schema::kNoteMax <= kStateOffset);
+static_assert(kDescriptorBytes + kDescriptionMax <= kTablesOffset);
+
+std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica replica,
+                                               const View &view)
+{
+    const std::string &note = cluster.schema().note();
+    Descriptor descriptor = describe(cluster, replica);
+    NoteHeader header{ note.size(), XXH3_64bits_withSeed(note.data(), note.size(), note.size()) };
+    StateRecord record = record_of({ 0, view.number, view, {} });
+    std::string description = description_of(cluster.schema());
+    std::vector<unsigned char> page(kTablesOffset);
+
+    std::memcpy(&page[0], &descriptor, sizeof(descriptor));
+    std::memcpy(&page[kDescriptorBytes], description.data(), description.size());
+    if (replica.shard == replica.server)
+        for (uint64_t i = 0; i < 2; i++)
+            std::memcpy(&page[kStateOffset + i * kStateStride], &record, sizeof(record));
+    std::memcpy(&page[kNoteOffset], &header, sizeof(header));
+    std::memcpy(&page[kNoteOffset + sizeof(header)], note.data(), note.size());
+    return page;
+}
+
+/* Zeros are no note: the sum of an empty one is not 0. */
+static std::string note_of(const std::vector<unsigned char> &page, const Cluster &cluster,
+                           Replica replica)
+{
+    NoteHeader header;
+    const char *text =
+        reinterpret_cast<const char *>(page.data()) + kNoteOffset + sizeof(NoteHeader);
+
+    std::memcpy(&header, &page[kNoteOffset], sizeof(header));
+    if (header.bytes > Schema::kNoteMax ||
+        header.checksum != XXH3_64bits_withSeed(text, header.bytes, header.bytes))
+        fail_damaged("the note behind the descriptor", cluster, replica);
+    return std::string(text, header.bytes);
+}
+
+ShardHeader read_shard_header(rpm_conn *conn, const std::string &database, const Cluster &cluster,
+                              Replica replica)
+{
+    std::vector<unsigned char> page(kDescriptorBytes);
+    ShardHeaderRegion header;
+    Descriptor found;
+
+    check(header.open(conn, database, replica.shard), "opening a shard");
+    header.read(0, page.data(), page.size());
+    auto read = [&header](uint64_t offset, void *into, uint64_t bytes) {
+        header.read(offset, into, bytes);
+    };
+
+    std::memcpy(&found, page.data(), sizeof(found));
+    certify(found, cluster, replica);
+    return { found.schema_version,
+             found.shards,
+             found.shard,
+             found.replicas,
+             (found.flags & kNotDurable) == 0,
+             note_of(page, cluster, replica),
+             read_description(found, cluster, replica, read) };
+}
+
+/* "dtx/NAME/shardS" in its parts; false: it is none. */
+static bool split_name(const std::string &name, std::string &database, uint32_t &shard)
+{
+    static const std::string kFirst = "dtx/";
+    static const std::string kLast = "/shard";
+    size_t end = name.rfind(kLast);
+
+    if (name.compare(0, kFirst.size(), kFirst) != 0 || end == std::string::npos ||
+        end <= kFirst.size())
+        return false;
+    database = name.substr(kFirst.size(), end - kFirst.size());
+
+    std::string digits = name.substr(end + kLast.size());
+
+    if (digits.empty() || digits.size() > 3 ||
+        digits.find_first_not_of("0123456789") != std::string::npos)
+        return false;
+    shard = static_cast<uint32_t>(std::stoul(digits));
+    return shard < kShardsMax;
+}
+
+std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn)
+{
+    std::map<std::string, std::vector<uint32_t>> found;
+
+    for (uint32_t i = 0;; i++) {
+        rpm_entry entry = rpm_entry_init();
+        std::string database;
+        uint32_t shard = 0;
+
+        if (check(rpm_conn_entry(conn, i, &entry), "listing what is on a server") == 0)
+            break;
+        if (split_name(entry.name, database, shard))
+            found[database].push_back(shard);
+    }
+    for (auto &[database, shards] : found)
+        std::sort(shards.begin(), shards.end());
+    return found;
+}
+
+} // namespace dtx

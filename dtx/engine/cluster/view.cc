@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * view.cc: what servers say, and what follows from it.
+ *
+ * Tests: tests/unit/dtx/engine/cluster/view_test.cpp
+ */
+#include "engine/cluster/view.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace dtx
+{
+
+StateRecord record_of(const ServerState &state)
+{
+    return { state, XXH3_64bits(&state, sizeof(state)) };
+}
+
+std::optional<ServerState> state_in(std::span<const StateRecord, 2> records)
+{
+    std::optional<ServerState> newest;
+
+    for (const StateRecord &record : records)
+        if (record.checksum == XXH3_64bits(&record.state, sizeof(record.state)) &&
+            (!newest || newest->sequence < record.state.sequence))
+            newest = record.state;
+    return newest;
+}
+
+static bool is_usable(const States &states, const View &view, const View &without)
+{
+    bool accepted = false;
+
+    for (uint32_t server = 0; server < states.size(); server++) {
+        if (!view.alive(server) || !without.alive(server))
+            continue;
+        if (!states[server] ||
+            (states[server]->accepted != view && states[server]->proposed != view))
+            return false;
+        accepted |= states[server]->accepted == view;
+    }
+    return accepted;
+}
+
+std::optional<View> usable_view(const States &states, const View &without)
+{
+    std::optional<View> found;
+
+    for (const auto &state : states)
+        if (state && (!found || found->number < state->accepted.number) &&
+            is_usable(states, state->accepted, without))
+            found = state->accepted;
+    return found;
+}
+
+bool is_settled(const States &states, const View &view)
+{
+    for (uint32_t server = 0; server < states.size(); server++)
+        if (view.alive(server) && (!states[server] || states[server]->accepted != view ||
+                                   states[server]->proposed.number != 0))
+            return false;
+    return true;
+}
+
+uint64_t next_number(const States &states)
+{
+    uint64_t largest = 0;
+
+    for (const auto &state : states)
+        if (state)
+            largest = std::max(largest, state->heard);
+    return largest + 1;
+}
+
+uint32_t Placement::first() const
+{
+    uint32_t server = 0;
+
+    while (!view.alive(server))
+        server++;
+    return server;
+}
+
+std::vector<uint32_t> Placement::log_servers(uint32_t coordinator) const
+{
+    std::vector<uint32_t> found;
+
+    for (uint32_t i = 0; i < servers && found.size() < replicas; i++)
+        if (view.alive((coordinator + i) % servers))
+            found.push_back((coordinator + i) % servers);
+    return found;
+}
+
+} // namespace dtx

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * view.h: which servers of a database are used. A server that is promoted away is dead until it is
+ * restored; the copies of its shards on other servers are used meanwhile.
+ *
+ * Each server keeps the view that it accepted last, and the view that is proposed to it. A view is
+ * in force when all servers that live in it have accepted it. Each view has a server in common with
+ * the next one, and a server never goes back to an older view: so at most one view is in force.
+ *
+ * A change of the view is proposed to all servers that live in the new one, then prepared, and then
+ * accepted by one server after the other, last by a server that returns. If any server has accepted
+ * the view, the change was prepared on all of them: it can be finished. If no server has accepted
+ * it, it was never in force: it can be dropped.
+ *
+ * Tests: tests/unit/dtx/engine/cluster/view_test.cpp
+ */
+#ifndef DTX_ENGINE_VIEW_H
+#define DTX_ENGINE_VIEW_H
+
+#include <dtx/address.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dtx
+{
+
+struct View {
+    uint64_t number = 0; /* 0: none */
+    uint64_t dead[kShardsMax / 64] = {};
+
+    bool alive(uint32_t server) const
+    {
+        return (dead[server / 64] >> server % 64 & 1) == 0;
+    }
+    void kill(uint32_t server)
+    {
+        dead[server / 64] |= uint64_t{ 1 } << server % 64;
+    }
+    void revive(uint32_t server)
+    {
+        dead[server / 64] &= ~(uint64_t{ 1 } << server % 64);
+    }
+    bool operator==(const View &) const = default;
+};
+
+/* The views that a server has accepted and was proposed. */
+struct ServerState {
+    uint64_t sequence = 0; /* how often it was written */
+    uint64_t heard = 0;    /* the largest number of a view it was ever told */
+    View accepted;
+    View proposed; /* number 0: none */
+    bool operator==(const ServerState &) const = default;
+};
+
+/* On the medium, in two copies, which are the same except while they are written. */
+struct StateRecord {
+    ServerState state;
+    uint64_t checksum;
+};
+
+StateRecord record_of(const ServerState &state);
+
+/* The newer one of the records that are whole; nothing: neither is. */
+std::optional<ServerState> state_in(std::span<const StateRecord, 2> records);
+
+/* The states of all servers, by number; nothing for a server that did not answer. */
+using States = std::vector<std::optional<ServerState>>;
+
+/* The view that is in force, or that can be finished. Servers that are dead in @without need not
+ * have answered. Nothing: too few servers have answered, or they do not agree. */
+std::optional<View> usable_view(const States &states, const View &without = {});
+
+/* Have all servers that live in @view accepted it, and is nothing proposed to them? */
+bool is_settled(const States &states, const View &view);
+
+/* A number larger than that of any view that a server was told. */
+uint64_t next_number(const States &states);
+
+/* Where copies are: those of shard s on the servers s, s + 1, .., as many as @replicas, that live.
+ */
+struct Placement {
+    uint32_t servers = 1;
+    uint32_t replicas = 1;
+    View view;
+
+    /* Around the ring of servers; without a division, for it is asked for often. */
+    uint32_t next(uint32_t server) const
+    {
+        return server + 1 == servers ? 0 : server + 1;
+    }
+    /* How many copies a shard has. */
+    uint32_t copies(uint32_t shard) const
+    {
+        uint32_t found = 0;
+        uint32_t server = shard;
+
+        for (uint32_t i = 0; i < replicas; i++, server = next(server))
+            found += view.alive(server) ? 1 : 0;
+        return found;
+    }
+    /* The server that has copy @copy of a shard, 0: the primary. The shard has such a copy. */
+    uint32_t server_of(uint32_t shard, uint32_t copy) const
+    {
+        for (uint32_t server = shard;; server = next(server))
+            if (view.alive(server) && copy-- == 0)
+                return server;
+    }
+    /* The first server that lives. */
+    uint32_t first() const;
+    /* The servers that get the redo records of a coordinator: @replicas of them, or all. */
+    std::vector<uint32_t> log_servers(uint32_t coordinator) const;
+};
+
+} // namespace dtx
+#endif

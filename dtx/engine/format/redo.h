@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * redo.h: the record of a transaction in its coordinator's log: every object it writes, whole, as
+ * it is to be. FORMAT.md has the bytes.
+ *
+ * Tests: tests/unit/dtx/engine/format/redo_test.cpp
+ */
+#ifndef DTX_ENGINE_REDO_H
+#define DTX_ENGINE_REDO_H
+
+#include <dtx/layout.h>
+#include <dtx/read_write_set.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace dtx
+{
+
+struct RedoHeader {
+    uint64_t txn;
+    uint32_t objects;
+    uint32_t unused;
+};
+
+/* The length of the record of @writes. */
+size_t redo_bytes(std::span<Access *const> writes);
+
+/* Put the record of @writes, sealed objects, into @record. */
+void encode_redo(uint64_t txn, std::span<Access *const> writes, std::vector<unsigned char> &record);
+
+/* Go through a record. False: it is none of this layout, and @callback was not called. */
+bool decode_redo(
+    const Layout &layout, const void *record, size_t bytes,
+    const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &callback);
+
+} // namespace dtx
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * schema.cc: tables and the indexes that come with them.
+ *
+ * Tests: tests/unit/dtx/engine/format/schema_test.cpp
+ */
+#include <dtx/schema.h>
+
+#include "engine/format/allocator.h"
+#include "engine/format/bucket.h"
+#include <dtx/address.h>
+#include <dtx/error.h>
+#include <dtx/ordered_index.h>
+
+#include <algorithm>
+
+namespace dtx
+{
+
+static constexpr uint32_t kRowBytesMax = 64 << 10;
+static constexpr size_t kNameMax = 31;
+
+static void check_name(const std::string &name, const char *what)
+{
+    auto allowed = [](unsigned char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_';
+    };
+
+    if (name.empty() || name.size() > kNameMax || !std::all_of(name.begin(), name.end(), allowed))
+        throw Error(0, std::string(what) + " '" + name +
+                           "': expected a name of 1 to 31 letters, digits, '-' and '_'");
+}
+
+Schema::Schema(std::string name, uint32_t version) : name_(std::move(name)), version_(version)
+{
+    check_name(name_, "database");
+    tables_.push_back({ "words", TableKind::allocators, sizeof(AllocatorHead), kTablesMax });
+}
+
+void Schema::set_note(std::string note)
+{
+    if (note.size() > kNoteMax)
+        throw Error(0, "note of " + std::to_string(note.size()) + " bytes, maximum " +
+                           std::to_string(kNoteMax));
+    note_ = std::move(note);
+}
+
+uint32_t Schema::add(const std::string &name, TableKind kind, uint32_t row_bytes, uint64_t rows_max,
+                     Partition partition)
+{
+    uint32_t number = static_cast<uint32_t>(tables_.size());
+    TableSpec rows{ name, kind, row_bytes, rows_max, number + 1, partition };
+    TableSpec index{ name + ".index", TableKind::buckets, sizeof(Bucket), bucket_slots(rows_max),
+                     number,          partition };
+
+    check_name(name, "table");
+    for (const TableSpec &other : tables_)
+        if (other.name == name)
+            throw Error(0, "table '" + name + "' is in the schema twice; name each table once");
+    if (number + 2 > kTablesMax)
+        throw Error(0, "too many tables: '" + name + "' with its index makes " +
+                           std::to_string(number + 2) + ", maximum " + std::to_string(kTablesMax));
+    if (rows_max == 0 || rows_max >= kSlotsMax / 4)
+        throw Error(0, "table '" + name + "': " + std::to_string(rows_max) +
+                           " rows_max, expected 1 to " + std::to_string(kSlotsMax / 4 - 1));
+    if (row_bytes == 0 || row_bytes > kRowBytesMax)
+        throw Error(0, "table '" + name + "': a row of " + std::to_string(row_bytes) +
+                           " bytes, expected 1 to " + std::to_string(kRowBytesMax));
+    if (partition == nullptr)
+        throw Error(0, "table '" + name +
+                           "' has no partition function; give one that maps keys to partitions");
+    if (kind == TableKind::ordered) {
+        index.kind = TableKind::nodes;
+        index.row_bytes = sizeof(Node);
+        index.rows_max = node_slots(rows_max);
+    }
+    tables_.push_back(rows);
+    tables_.push_back(index);
+    return number;
+}
+
+} // namespace dtx

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hash_index.cc: buckets and those they run over to.
+ *
+ * Tests: tests/unit/dtx/engine/index/hash_index_test.cpp
+ */
+#include "engine/index/hash_index.h"
+
+#include "engine/store/store.h"
+#include <dtx/error.h>
+
+namespace dtx
+{
+
+static constexpr uint32_t kChainMax = 1000;
+
+namespace
+{
+
+struct Lookup {
+    Access *bucket = nullptr; /* where the key is, or nullptr */
+    uint32_t entry = 0;
+    Access *room = nullptr; /* the first bucket with room */
+    Access *last = nullptr; /* of the chain */
+};
+
+} // namespace
+
+static uint64_t mixed(uint64_t key)
+{
+    key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
+    key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
+    return key ^ key >> 32;
+}
+
+uint64_t home_bucket(uint64_t rows_max, uint64_t key)
+{
+    return 1 + static_cast<uint64_t>(
+                   (static_cast<unsigned __int128>(mixed(key)) * bucket_homes(rows_max)) >> 64);
+}
+
+static Address home_of(const Store &store, uint32_t table, uint64_t key)
+{
+    const TableSpec &spec = store.servers.cluster().schema().tables()[table];
+
+    return Address::of(store.servers.shard_of(table, key), spec.index,
+                       home_bucket(spec.rows_max, key));
+}
+
+/* What a bucket of the key's chain says. Returns the bucket to look into next; 0: none. */
+static uint64_t look_into(Access *access, uint64_t key, Lookup &lookup)
+{
+    const Bucket &bucket = access->as<Bucket>();
+
+    /* A slot that was never written is an empty bucket. */
+    if (bucket.used > kBucketEntries)
+        throw Inconsistent{};
+    lookup.last = access;
+    if (lookup.room == nullptr && bucket.used < kBucketEntries)
+        lookup.room = access;
+    for (uint32_t i = 0; i < bucket.used; i++)
+        if (bucket.entry[i].key == key) {
+            lookup.bucket = access;
+            lookup.entry = i;
+            return 0;
+        }
+    return bucket.next;
+}
+
+/* Go through the buckets of a key. */
+static Task<Lookup> look_up(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+{
+    Address at = home_of(store, table, key);
+    Lookup lookup;
+
+    for (uint32_t length = 0; length < kChainMax; length++) {
+        uint64_t next = look_into(co_await store.objects.fetch(set, at), key, lookup);
+
+        if (next == 0)
+            co_return lookup;
+        at = Address::of(at.shard(), at.table(), next);
+    }
+    throw Inconsistent{}; /* buckets of different times can be a circle */
+}
+
+std::optional<uint64_t> hash_find_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+{
+    Address at = home_of(store, table, key);
+    Lookup lookup;
+
+    for (uint32_t length = 0; length < kChainMax; length++) {
+        Access *access = store.objects.fetch_now(set, at, set.find(at));
+        uint64_t next = access != nullptr ? look_into(access, key, lookup) : 0;
+
+        if (lookup.bucket != nullptr)
+            return lookup.bucket->as<Bucket>().entry[lookup.entry].slot;
+        if (next == 0)
+            break;
+        at = Address::of(at.shard(), at.table(), next);
+    }
+    return std::nullopt;
+}
+
+Task<std::optional<uint64_t>> hash_find(Store &store, ReadWriteSet &set, uint32_t table,
+                                        uint64_t key)
+{
+    Lookup lookup = co_await look_up(store, set, table, key);
+
+    if (lookup.bucket == nullptr)
+        co_return std::nullopt;
+    co_return lookup.bucket->as<Bucket>().entry[lookup.entry].slot;
+}
+
+static Task<Access *> room_for_entry(Store &store, ReadWriteSet &set, Lookup lookup)
+{
+    if (lookup.room != nullptr)
+        co_return lookup.room;
+
+    Address last = lookup.last->address;
+    Access *fresh = co_await store.slots.allocate(set, last.shard(), last.table());
+
+    fresh->header().flags = kObjectValid;
+    lookup.last->as<Bucket>().next = fresh->address.slot();
+    lookup.last->written = true;
+    co_return fresh;
+}
+
+Task<> hash_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot)
+{
+    Lookup lookup = co_await look_up(store, set, table, key);
+    Access *access = co_await room_for_entry(store, set, lookup);
+    Bucket &bucket = access->as<Bucket>();
+
+    bucket.entry[bucket.used++] = { key, slot };
+    access->header().flags = kObjectValid;
+    access->written = true;
+}
+
+Task<std::optional<uint64_t>> hash_remove(Store &store, ReadWriteSet &set, uint32_t table,
+                                          uint64_t key)
+{
+    Lookup lookup = co_await look_up(store, set, table, key);
+
+    if (lookup.bucket == nullptr)
+        co_return std::nullopt;
+
+    Bucket &bucket = lookup.bucket->as<Bucket>();
+    uint64_t slot = bucket.entry[lookup.entry].slot;
+
+    bucket.entry[lookup.entry] = bucket.entry[--bucket.used];
+    lookup.bucket->written = true;
+    co_return slot;
+}
+
+} // namespace dtx

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ordered_index.cc: find a leaf, go through leaves.
+ *
+ * Tests: tests/unit/dtx/engine/index/ordered_index_test.cpp
+ */
+#include <dtx/ordered_index.h>
+
+#include "engine/index/ordered_node.h"
+#include "engine/store/store.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+
+namespace dtx
+{
+
+static constexpr int kStaleTries = 8;
+
+/* The leaf that a node above leaves says is the key's. Read by the way: not part of what the
+ * transaction has seen. nullopt: what was remembered is not true any more. */
+static Task<std::optional<Address>> leaf_below(Store &store, ReadWriteSet &set, Address root,
+                                               uint64_t key, bool anew)
+{
+    Address at = root;
+
+    for (uint32_t depth = 0; depth < kDepthMax; depth++) {
+        const Node *node = known_node(store, set, at, anew);
+        Node looked;
+
+        if (node == nullptr) {
+            if (!co_await look_at_node(store, at, &looked)) {
+                co_await store.servers.scheduler().step();
+                co_return std::nullopt;
+            }
+            node = &looked;
+        }
+        if (node->level == 0)
+            co_return at;
+        if (key < node->low || key > node->high || node->used == 0)
+            co_return std::nullopt;
+
+        Address child = Address::of(at.shard(), at.table(), node->entry[child_of(*node, key)].slot);
+
+        if (node->level == 1)
+            co_return child;
+        at = child;
+    }
+    co_return std::nullopt;
+}
+
+/* The leaf of a key, as this transaction has it. Where what is above it changes all the time, or is
+ * damaged, that becomes part of what the transaction has seen. */
+static Task<Access *> leaf_of(Store &store, ReadWriteSet &set, Address root, uint64_t key)
+{
+    for (int tries = 0; tries < kStaleTries; tries++) {
+        auto at = co_await leaf_below(store, set, root, key, tries > 0);
+
+        if (!at)
+            continue;
+
+        bool known = set.find(*at) != nullptr;
+        Access *access = co_await fetch_node(store, set, *at);
+        const Node &node = access->as<Node>();
+
+        if (access->valid() && node.level == 0 && node.low <= key && key <= node.high)
+            co_return access;
+        if (!known)
+            access->seen = false;
+    }
+    co_return (co_await path_to_leaf(store, set, root, key)).back();
+}
+
+Task<std::optional<uint64_t>> ordered_find(Store &store, ReadWriteSet &set, uint32_t table,
+                                           uint64_t key)
+{
+    Access *access = co_await leaf_of(store, set, root_of(store, table, key), key);
+    const Node &leaf = access->as<Node>();
+    uint32_t i = lower_bound(leaf, key);
+
+    if (i == leaf.used || leaf.entry[i].key != key)
+        co_return std::nullopt;
+    co_return leaf.entry[i].slot;
+}
+
+Task<> ordered_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot)
+{
+    Address root = root_of(store, table, key);
+    Access *access = co_await leaf_of(store, set, root, key);
+
+    if (access->as<Node>().used == kNodeEntries)
+        access = co_await leaf_with_room(store, set, root, key);
+    add_entry(access->as<Node>(), key, slot);
+    access->written = true;
+}
+
+Task<std::optional<uint64_t>> ordered_remove(Store &store, ReadWriteSet &set, uint32_t table,
+                                             uint64_t key)
+{
+    Address root = root_of(store, table, key);
+    Access *access = co_await leaf_of(store, set, root, key);
+    Node &leaf = access->as<Node>();
+    uint32_t i = lower_bound(leaf, key);
+
+    if (i == leaf.used || leaf.entry[i].key != key)
+        co_return std::nullopt;
+
+    uint64_t slot = leaf.entry[i].slot;
+
+    remove_entry(leaf, i);
+    access->written = true;
+    if (leaf.used == 0 && access->address != root)
+        co_await drop_leaf(store, set, root, access, key);
+    co_return slot;
+}
+
+/* What of a leaf lies in the range, in order. A shard has other partitions' keys, too. */
+static void take_entries(const Node &leaf, const Range &range, const TableSpec &spec,
+                         std::vector<std::pair<uint64_t, uint64_t>> &found)
+{
+    uint32_t own = spec.partition(range.from);
+    bool up = range.order == Order::ascending;
+
+    for (uint32_t n = 0; n < leaf.used && found.size() < range.limit; n++) {
+        const Node::Entry &entry = leaf.entry[up ? n : leaf.used - 1 - n];
+
+        if (range.from <= entry.key && entry.key <= range.to && spec.partition(entry.key) == own)
+            found.emplace_back(entry.key, entry.slot);
+    }
+}
+
+/* Each partition may be on another server, in a tree of its own. */
+static void check_partition(const TableSpec &spec, const Range &range)
+{
+    uint32_t from = spec.partition(range.from);
+    uint32_t to = spec.partition(range.to);
+
+    if (from != to)
+        throw Error(RPM_E_INVAL, "a scan of table '" + spec.name + "' from key " +
+                                     std::to_string(range.from) + ", in partition " +
+                                     std::to_string(from) + ", to key " + std::to_string(range.to) +
+                                     ", in partition " + std::to_string(to) +
+                                     ": a scan is in one partition; scan each partition by itself");
+}
+
+Task<std::vector<std::pair<uint64_t, uint64_t>>> ordered_range(Store &store, ReadWriteSet &set,
+                                                               uint32_t table, Range range)
+{
+    const TableSpec &spec = store.servers.cluster().schema().tables()[table];
+    Address root = root_of(store, table, range.from);
+    std::vector<std::pair<uint64_t, uint64_t>> found;
+    bool up = range.order == Order::ascending;
+    uint64_t at = up ? range.from : range.to;
+
+    if (range.from > range.to || range.limit == 0)
+        co_return found;
+    check_partition(spec, range);
+    for (;;) {
+        Access *access = co_await leaf_of(store, set, root, at);
+        const Node &leaf = access->as<Node>();
+
+        take_entries(leaf, range, spec, found);
+        if (found.size() >= range.limit)
+            break;
+        if (up ? leaf.high >= range.to : leaf.low <= range.from)
+            break;
+        at = up ? leaf.high + 1 : leaf.low - 1;
+    }
+    co_return found;
+}
+
+} // namespace dtx

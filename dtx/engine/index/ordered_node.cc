@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ordered_node.cc: the shape of the tree changes within the transaction that needs it: all nodes on
+ * the way are then objects that it has seen.
+ *
+ * Invariants
+ *   the children of a node are for all keys that it is for, without gaps and in order
+ *   entry 0 of an inner node has the node's own low key
+ *   no node but the root is empty
+ *
+ * Tests: tests/unit/dtx/engine/index/ordered_index_test.cpp
+ */
+#include "engine/index/ordered_node.h"
+
+#include "engine/base/assert.h"
+#include "engine/store/store.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace dtx
+{
+
+/* Remembered by a session, about a megabyte: trees grow, and nodes in use are soon there
+ * again. */
+static constexpr size_t kNodesMost = 2048;
+
+Address root_of(const Store &store, uint32_t table, uint64_t key)
+{
+    return Address::of(store.servers.shard_of(table, key),
+                       store.servers.cluster().schema().tables()[table].index, 0);
+}
+
+uint32_t lower_bound(const Node &node, uint64_t key)
+{
+    const auto *end = node.entry + node.used;
+
+    return static_cast<uint32_t>(
+        std::lower_bound(node.entry, end, key,
+                         [](const Node::Entry &entry, uint64_t k) { return entry.key < k; }) -
+        node.entry);
+}
+
+uint32_t child_of(const Node &node, uint64_t key)
+{
+    uint32_t i = lower_bound(node, key);
+
+    return i < node.used && node.entry[i].key == key ? i : i - 1;
+}
+
+void add_entry(Node &node, uint64_t key, uint64_t slot)
+{
+    uint32_t i = lower_bound(node, key);
+
+    DTX_ASSERT(node.used < kNodeEntries);
+    std::copy_backward(node.entry + i, node.entry + node.used, node.entry + node.used + 1);
+    node.entry[i] = { key, slot };
+    node.used++;
+}
+
+void remove_entry(Node &node, uint32_t i)
+{
+    std::copy(node.entry + i + 1, node.entry + node.used, node.entry + i);
+    node.used--;
+}
+
+/* What was read may be anything: no node that can lead us astray. */
+static bool is_sane(const Node &node)
+{
+    return node.used <= kNodeEntries && node.level < kDepthMax && node.low <= node.high &&
+           (node.level == 0 || (node.used > 0 && node.entry[0].key == node.low));
+}
+
+Task<Access *> fetch_node(Store &store, ReadWriteSet &set, Address address)
+{
+    Access *access = co_await store.objects.fetch(set, address);
+
+    if (address.slot() == 0 && access->version == 0 && !access->valid()) {
+        access->as<Node>() = Node{};
+        access->as<Node>().high = UINT64_MAX;
+        access->header().flags = kObjectValid;
+    }
+    if (!is_sane(access->as<Node>()))
+        throw Inconsistent{};
+    co_return access;
+}
+
+const Node *known_node(Store &store, ReadWriteSet &set, Address address, bool anew)
+{
+    Access *own = set.find(address);
+
+    if (own != nullptr && own->valid())
+        return &own->as<Node>();
+    if (anew)
+        return nullptr;
+
+    auto found = store.nodes.find(address.word);
+
+    return found != store.nodes.end() ? &found->second : nullptr;
+}
+
+Task<bool> look_at_node(Store &store, Address address, Node *node)
+{
+    /* Words, for GCC 12 gives no heed to alignas() in a coroutine's frame. */
+    uint64_t words[slot_bytes(sizeof(Node)) / sizeof(uint64_t)];
+    unsigned char *image = reinterpret_cast<unsigned char *>(words);
+
+    if (!co_await store.objects.peek(address, image, sizeof(words)))
+        co_return false;
+    std::memcpy(node, image + sizeof(ObjectHeader), sizeof(*node));
+    if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node))
+        *node =
+            Node{}; /* invalid: an empty leaf for no key above 0; validation rejects its readers */
+    /* Leaves change all the time; only what is above them is worth remembering. */
+    if (node->level == 0) {
+        store.nodes.erase(address.word);
+    } else {
+        if (store.nodes.size() >= kNodesMost)
+            store.nodes.clear();
+        store.nodes[address.word] = *node;
+    }
+    co_return true;
+}
+
+static Task<Access *> new_node(Store &store, ReadWriteSet &set, Address beside, uint32_t level)
+{
+    Access *access = co_await store.slots.allocate(set, beside.shard(), beside.table());
+
+    access->header().flags = kObjectValid;
+    access->as<Node>().level = level;
+    co_return access;
+}
+
+/* Keys inserted in order leave full nodes behind, other orders half full ones. */
+static uint32_t split_point(const Node &node, uint64_t key)
+{
+    return key > node.entry[node.used - 1].key ? node.used - 1 : node.used / 2;
+}
+
+static void move_entries(Node &from, uint32_t first, Node &to)
+{
+    to.used = from.used - first;
+    std::copy(from.entry + first, from.entry + from.used, to.entry);
+    from.used = first;
+}
+
+/* The root stays where it is: what it had goes to two new children. */
+static Task<> split_root(Store &store, ReadWriteSet &set, Access *root, uint64_t key)
+{
+    Node &node = root->as<Node>();
+    Access *left = co_await new_node(store, set, root->address, node.level);
+    Access *right = co_await new_node(store, set, root->address, node.level);
+    uint32_t point = split_point(node, key);
+    uint64_t middle = node.entry[point].key;
+
+    move_entries(node, point, right->as<Node>());
+    move_entries(node, 0, left->as<Node>());
+    left->as<Node>().low = node.low;
+    left->as<Node>().high = middle - 1;
+    right->as<Node>().low = middle;
+    right->as<Node>().high = node.high;
+    node.level++;
+    add_entry(node, node.low, left->address.slot());
+    add_entry(node, middle, right->address.slot());
+    root->written = true;
+}
+
+/* A full child of a parent that has room. */
+static Task<> split_child(Store &store, ReadWriteSet &set, Access *parent, Access *child,
+                          uint64_t key)
+{
+    Node &node = child->as<Node>();
+    Access *right = co_await new_node(store, set, child->address, node.level);
+    uint32_t point = split_point(node, key);
+    uint64_t middle = node.entry[point].key;
+
+    move_entries(node, point, right->as<Node>());
+    right->as<Node>().low = middle;
+    right->as<Node>().high = node.high;
+    node.high = middle - 1;
+    add_entry(parent->as<Node>(), middle, right->address.slot());
+    parent->written = true;
+    child->written = true;
+}
+
+static Task<Access *> fetch_child(Store &store, ReadWriteSet &set, Access *parent, uint32_t i)
+{
+    const Node &node = parent->as<Node>();
+    Access *child = co_await fetch_node(
+        store, set,
+        Address::of(parent->address.shard(), parent->address.table(), node.entry[i].slot));
+
+    /* Read at different times, they need not belong together. */
+    if (!child->valid() || child->as<Node>().level + 1 != node.level ||
+        child->as<Node>().low != node.entry[i].key)
+        throw Inconsistent{};
+    co_return child;
+}
+
+Task<std::vector<Access *>> path_to_leaf(Store &store, ReadWriteSet &set, Address root,
+                                         uint64_t key)
+{
+    std::vector<Access *> path;
+
+    path.push_back(co_await fetch_node(store, set, root));
+    while (path.back()->as<Node>().level > 0)
+        path.push_back(
+            co_await fetch_child(store, set, path.back(), child_of(path.back()->as<Node>(), key)));
+    if (key > path.back()->as<Node>().high)
+        throw Inconsistent{};
+    co_return path;
+}
+
+Task<Access *> leaf_with_room(Store &store, ReadWriteSet &set, Address root, uint64_t key)
+{
+    Access *at = co_await fetch_node(store, set, root);
+
+    if (at->as<Node>().used == kNodeEntries)
+        co_await split_root(store, set, at, key);
+    while (at->as<Node>().level > 0) {
+        Access *child = co_await fetch_child(store, set, at, child_of(at->as<Node>(), key));
+
+        if (child->as<Node>().used == kNodeEntries) {
+            co_await split_child(store, set, at, child, key);
+            child = co_await fetch_child(store, set, at, child_of(at->as<Node>(), key));
+        }
+        at = child;
+    }
+    co_return at;
+}
+
+static void give_up(Access *access)
+{
+    access->header().flags = 0;
+    access->written = true;
+    access->freed = true;
+}
+
+/* What lies beside a subtree that is gone is for its keys too, down to the leaf. */
+static Task<> widen(Store &store, ReadWriteSet &set, Access *node, bool upwards, uint64_t bound)
+{
+    for (;;) {
+        Node &wide = node->as<Node>();
+
+        node->written = true;
+        if (upwards)
+            wide.high = bound;
+        else
+            wide.low = bound;
+        if (wide.level == 0)
+            break;
+
+        Access *child = co_await fetch_child(store, set, node, upwards ? wide.used - 1 : 0);
+
+        if (!upwards)
+            wide.entry[0].key = bound;
+        node = child;
+    }
+}
+
+Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, uint64_t key)
+{
+    std::vector<Access *> path = co_await path_to_leaf(store, set, root, key);
+    Node gone = leaf->as<Node>();
+
+    /* The leaf was read at another time than what is above it, which leads elsewhere now. */
+    if (path.back() != leaf)
+        throw Inconsistent{};
+    DTX_ASSERT(gone.used == 0);
+    while (path.size() > 1) {
+        give_up(path.back());
+        path.pop_back();
+        if (path.back()->as<Node>().used > 1)
+            break;
+    }
+
+    Access *above = path.back();
+    Node &node = above->as<Node>();
+    uint32_t i = child_of(node, key);
+
+    above->written = true;
+    if (node.used == 1) {
+        node.level = 0; /* the root, and nothing left below it */
+        node.used = 0;
+        co_return;
+    }
+    /* The neighbour first: it is found by an entry that goes with it. */
+    Access *beside = co_await fetch_child(store, set, above, i > 0 ? i - 1 : i + 1);
+
+    remove_entry(node, i);
+    if (i == 0)
+        node.entry[0].key = gone.low;
+    co_await widen(store, set, beside, i > 0, i > 0 ? gone.high : gone.low);
+}
+
+} // namespace dtx

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * promote.cc: changes of the view: a server dies, a server comes back, an interrupted change is
+ * finished, or all sessions are kept out while a vacuum runs.
+ *
+ * A command that changes the view takes the recoverer's claim on all servers that live in the old
+ * and in the new view: of two commands at once, the first is fenced and begins anew.
+ *
+ * Invariants
+ *   a view is proposed to all its live servers before sessions are fenced: no session joins after
+ *   rows are as the logs say, on all copies of the new view, before any server accepts it
+ *   logs are trimmed after all servers have accepted it: a command that drops the change instead
+ *   still finds the records
+ *   a server that returns accepts last
+ *   a view is proposed after all servers have accepted the one before it, because a proposal
+ *   overwrites an earlier proposal
+ *
+ * Why no acknowledged commit is lost: its record was on as many servers as a shard has copies,
+ * among them the servers of the live copies of at least one shard, and it stays there until its
+ * rows are on all copies. So while each shard has a live copy, each coordinator has a live log.
+ *
+ * Why no commit is applied in part: the coordinator, and a session that recovers it (recover.cc),
+ * write rows only when the record is in all logs, so also in the logs of the servers that live.
+ *
+ * Why the logs of servers that died are not needed, and must not be read when they come back: a
+ * record that only dead servers have was never acknowledged, because its coordinator was fenced on
+ * another server that was to have it, and no row of it was installed. Rows that the transaction
+ * read may have changed since.
+ *
+ * Tests: tests/unit/dtx/engine/recovery/promote_test.cpp
+ */
+#include "engine/base/backoff.h"
+#include "engine/cluster/descriptor.h"
+#include "engine/cluster/membership.h"
+#include "engine/cluster/shard_header.h"
+#include "engine/recovery/recover.h"
+#include "engine/recovery/vacuum.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+namespace dtx
+{
+
+static constexpr uint64_t kCopyAtOnce = 256 << 10;
+static constexpr uint64_t kLocksAtOnce = 8192;
+
+static void expect(bool good, int code, const std::string &what)
+{
+    if (!good)
+        throw Error(code, what);
+}
+
+namespace
+{
+
+/* One attempt to change the view. @begun: set once it has proposed a view; true at first if an
+ * earlier attempt of this command had. */
+class Change
+{
+  public:
+    Change(const Cluster &cluster, bool &begun)
+        : cluster_(cluster), begun_(begun), scheduler_(cluster.options().seed, 0),
+          servers_(cluster, scheduler_)
+    {
+    }
+
+    Recovery recover();
+    Recovery promote(const std::vector<uint32_t> &dead);
+    /* Nothing: it lives already. */
+    std::optional<Recovery> restore(uint32_t server);
+    Recovery vacuum();
+
+  private:
+    void open(const View &base, const View &next);
+    bool is_so(const Answers &answers, const View &view) const;
+    void check_promotion(const View &next, const std::vector<uint32_t> &dead) const;
+    void propose_to_all(const View &view);
+    void accept_by_all(const View &view);
+    void copy_shard(ServerConnection &from, ServerConnection &to, uint32_t shard);
+    void move_away(ServerConnection &from, uint32_t shard);
+    void fill(ServerConnection &returned, const Placement &next, const Everything &all);
+
+    const Cluster &cluster_;
+    bool &begun_;
+    Scheduler scheduler_;
+    Servers servers_;
+};
+
+} // namespace
+
+/* Claim all servers that live in @next; the view to go on with must still be @base. */
+void Change::open(const View &base, const View &next)
+{
+    States states(cluster_.shards());
+
+    servers_.open(kRecoverer, Claim::takeover, next);
+    reserve_locks(servers_);
+    for (uint32_t server = 0; server < servers_.count(); server++)
+        if (next.alive(server))
+            states[server] = state_of(servers_.connection(server), cluster_);
+    if (usable_view(states, next) != base)
+        throw Fenced(RPM_E_FENCED, "another command is changing the view");
+}
+
+/* To all servers that live in the view that was opened. */
+void Change::propose_to_all(const View &view)
+{
+    begun_ = true;
+    for (uint32_t server = 0; server < servers_.count(); server++)
+        if (servers_.placement().view.alive(server))
+            propose(servers_.connection(server), cluster_, view);
+}
+
+void Change::accept_by_all(const View &view)
+{
+    for (uint32_t server = 0; server < servers_.count(); server++)
+        if (servers_.placement().view.alive(server))
+            accept(servers_.connection(server), cluster_, view);
+}
+
+Recovery Change::recover()
+{
+    View view = Answers(servers_, {}).usable();
+    Everything all(servers_);
+
+    open(view, view);
+    accept_by_all(view);
+    cluster_.remember(view);
+    all.fence();
+    all.redo(view);
+    all.clear();
+    all.make_ready();
+    return all.recovery();
+}
+
+/* Throws Error if a server answers that has a part of the database. A server that was started with
+ * an empty pool has none: no session can be using it. */
+static void expect_silence(const Cluster &cluster, uint32_t server)
+{
+    try {
+        RawConnection connection(cluster, server);
+
+        if (shards_on(connection.get()).count(cluster.schema().name()) == 0)
+            return;
+    } catch (const Fenced &) {
+        return;
+    }
+    throw Error(RPM_E_BUSY,
+                server_name(cluster, server) +
+                    " still answers: stop it before promoting another server in its place");
+}
+
+/* Had all servers accepted @view before this command began? */
+bool Change::is_so(const Answers &answers, const View &view) const
+{
+    return !begun_ && is_settled(answers.states(), view);
+}
+
+void Change::check_promotion(const View &next, const std::vector<uint32_t> &dead) const
+{
+    Placement placement{ cluster_.shards(), cluster_.options().replicas, next };
+
+    for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
+        expect(placement.copies(shard) > 0, RPM_E_NOCAP,
+               "shard " + std::to_string(shard) + " would have no copy left");
+    for (uint32_t server : dead)
+        expect_silence(cluster_, server);
+}
+
+Recovery Change::promote(const std::vector<uint32_t> &dead)
+{
+    View gone;
+
+    for (uint32_t server : dead)
+        gone.kill(server);
+
+    Answers answers(servers_, gone);
+    View base = answers.usable(gone);
+    View next = base;
+    Everything all(servers_);
+
+    for (uint32_t server : dead)
+        next.kill(server);
+    if (next == base && is_so(answers, base))
+        return {};
+    check_promotion(next, dead);
+    open(base, next);
+    if (next != base) {
+        accept_by_all(base);
+        next.number = next_number(answers.states());
+        propose_to_all(next);
+    }
+    all.fence();
+    if (cluster_.options().canary != kCanaryNoRedo)
+        all.redo(base);
+    accept_by_all(next);
+    cluster_.remember(next);
+    all.clear();
+    all.make_ready();
+    return all.recovery();
+}
+
+/* The view only gets another number: while it is proposed, no session can join. */
+Recovery Change::vacuum()
+{
+    Answers answers(servers_, {});
+    View base = answers.usable();
+    View next = base;
+    Everything all(servers_);
+
+    open(base, next);
+    accept_by_all(base);
+    next.number = next_number(answers.states());
+    propose_to_all(next);
+    all.fence();
+    all.redo(base);
+    all.clear();
+
+    Recovery recovery = all.recovery();
+    std::exception_ptr failure;
+
+    /* Damage to one table must not keep sessions out: finish the change, then throw. */
+    try {
+        recovery.slots = Vacuum(servers_, all).run();
+    } catch (const Fenced &) {
+        throw;
+    } catch (const Error &) {
+        failure = std::current_exception();
+    }
+    accept_by_all(next);
+    cluster_.remember(next);
+    all.make_ready();
+    if (failure)
+        std::rethrow_exception(failure);
+    return recovery;
+}
+
+/* Copies all tables; the header before them was written when the shard was created. */
+void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t shard)
+{
+    uint64_t end = cluster_.layout().region_bytes();
+    std::vector<unsigned char> wanted(kCopyAtOnce);
+    std::vector<unsigned char> found(kCopyAtOnce);
+
+    for (uint64_t offset = kTablesOffset; offset < end; offset += kCopyAtOnce) {
+        uint64_t bytes = std::min(kCopyAtOnce, end - offset);
+        rpm_patch patch{ offset, wanted.data(), bytes, 0 };
+
+        from.read(shard, offset, wanted.data(), bytes);
+        to.read(shard, offset, found.data(), bytes);
+        if (std::memcmp(wanted.data(), found.data(), bytes) != 0)
+            to.write(shard, { &patch, 1 });
+    }
+}
+
+/* A session that still reads the lock words there must not find them free. */
+void Change::move_away(ServerConnection &from, uint32_t shard)
+{
+    uint64_t end = cluster_.layout().lock_bytes();
+    std::vector<uint64_t> words(kLocksAtOnce, kMoved);
+
+    for (uint64_t offset = kLocksOffset; offset < end; offset += kLocksAtOnce * sizeof(uint64_t))
+        from.fill_locks(shard, offset, words.data(),
+                        std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t)));
+}
+
+/* Bring a server that returns to the state of the live ones. */
+void Change::fill(ServerConnection &returned, const Placement &next, const Everything &all)
+{
+    AllLogs old(servers_, returned);
+
+    (void)old.take_over();
+    old.trim();
+    for (const auto &there : all.logs())
+        old.create_as(*there);
+    for (uint32_t copy = 0; copy < next.replicas; copy++) {
+        uint32_t shard = shard_there(cluster_, returned.server(), copy);
+        ServerConnection &from = servers_.primary(shard);
+
+        copy_shard(from, returned, shard);
+        if (next.server_of(shard, 0) == returned.server()) {
+            returned.set_lock_word(shard, kReadyOffset, 0);
+            move_away(from, shard);
+        }
+    }
+}
+
+/* Create the shards that a server lacks, because it is a new one. In their state it is dead. */
+static void create_missing(const Cluster &cluster, uint32_t server, const View &base)
+{
+    RawConnection connection(cluster, server);
+
+    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
+        try {
+            create_shard(cluster, connection.get(), { shard_there(cluster, server, copy), server },
+                         base);
+        } catch (const Error &error) {
+            if (error.code() != RPM_E_EXISTS)
+                throw;
+        }
+    }
+    create_all_locks(cluster, connection.get(), server);
+}
+
+std::optional<Recovery> Change::restore(uint32_t server)
+{
+    Answers answers(servers_, {});
+    View base = answers.usable();
+    Placement next{ cluster_.shards(), cluster_.options().replicas, base };
+    ServerConnection returned(cluster_, server);
+    Everything all(servers_);
+
+    if (base.alive(server))
+        return is_so(answers, base) ? std::nullopt : std::optional(recover());
+    create_missing(cluster_, server, base);
+    open(base, base);
+    returned.connect();
+    accept_by_all(base);
+    next.view.revive(server);
+    returned.open(next, kRecoverer, Claim::takeover);
+    next.view.number =
+        std::max(next_number(answers.states()), state_of(returned, cluster_).heard + 1);
+    propose_to_all(next.view);
+    propose(returned, cluster_, next.view);
+    all.fence();
+    all.redo(base);
+    all.clear();
+    fill(returned, next, all);
+    accept_by_all(next.view);
+    accept(returned, cluster_, next.view);
+    return all.recovery();
+}
+
+/* Retry while another membership change is running, until the deadline. */
+template <class Act> static auto insist(const Cluster &cluster, Act act)
+{
+    RetryDeadline deadline(cluster.retry_ns());
+    bool begun = false;
+
+    for (;;) {
+        try {
+            Change change(cluster, begun);
+
+            return act(change);
+        } catch (const Error &error) {
+            if ((error.code() != RPM_E_FENCED && error.code() != RPM_E_OWNED) || deadline.is_over())
+                throw;
+        }
+        deadline.wait();
+    }
+}
+
+static void expect_servers(const Cluster &cluster, const std::vector<uint32_t> &servers)
+{
+    expect(!servers.empty(), RPM_E_INVAL, "no server is named; name one or more by number");
+    for (uint32_t server : servers)
+        expect(server < cluster.shards(), RPM_E_INVAL,
+               "there is no server " + std::to_string(server) + ": the database has " +
+                   std::to_string(cluster.shards()));
+}
+
+Recovery Cluster::recover() const
+{
+    return insist(*this, [](Change &change) { return change.recover(); });
+}
+
+Recovery Cluster::vacuum() const
+{
+    return insist(*this, [](Change &change) { return change.vacuum(); });
+}
+
+Recovery Cluster::promote(const std::vector<uint32_t> &dead) const
+{
+    expect_servers(*this, dead);
+    return insist(*this, [&](Change &change) { return change.promote(dead); });
+}
+
+Recovery Cluster::restore(uint32_t server) const
+{
+    expect_servers(*this, { server });
+
+    auto recovery = insist(*this, [&](Change &change) { return change.restore(server); });
+
+    if (!recovery)
+        return {};
+    /* In the new view. */
+    recovery->locks += recover().locks;
+    return *recovery;
+}
+
+} // namespace dtx

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recover.cc: redo from the logs.
+ *
+ * A record that is in all of its logs on servers that live is a commit: the transaction held all
+ * its locks and had validated its reads when the first log got the record. A record that is in only
+ * some of its logs was never acknowledged, and no row of it was written: recovery drops it. If
+ * recovery installed it, the servers that have the record might die meanwhile, and only some of its
+ * rows would be installed.
+ *
+ * Invariants
+ *   logs are read after their writers are fenced, all of them before the first row is written
+ *   recovery of one coordinator writes only rows whose lock it still holds: another session may be
+ *   writing the other rows
+ *   logs are trimmed after the rows are durable, locks broken after that
+ *
+ * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
+ */
+#include "engine/recovery/recover.h"
+
+#include "engine/cluster/descriptor.h"
+#include "engine/format/redo.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+#include <array>
+#include <bitset>
+#include <cstring>
+#include <map>
+
+namespace dtx
+{
+
+static constexpr size_t kLocksAtOnce = 8192;
+static constexpr uint64_t kRecoveryStaging = 64 << 10; /* for each log: many are open at once */
+
+namespace
+{
+
+using ServerSet = std::bitset<kShardsMax>;
+
+/* Which servers' logs have the record of a transaction. */
+class Logged
+{
+  public:
+    void take(const Layout &layout, uint32_t server, const void *record, size_t bytes)
+    {
+        RedoHeader header{};
+
+        if (!decode_redo(layout, record, bytes, [](Address, const unsigned char *, uint32_t) {}))
+            throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is not a redo "
+                                       "record; the log is damaged or belongs "
+                                       "to another program");
+        std::memcpy(&header, record, sizeof(header));
+        holders_[header.txn].set(server);
+    }
+    /* Is a record that was taken in the logs of all @servers? */
+    bool has_all(const void *record, const ServerSet &servers) const
+    {
+        RedoHeader header{};
+
+        std::memcpy(&header, record, sizeof(header));
+        auto found = holders_.find(header.txn); /* not there: another recovery has trimmed it */
+
+        return found != holders_.end() && (found->second & servers) == servers;
+    }
+
+  private:
+    std::map<uint64_t, ServerSet> holders_; /* by transaction */
+};
+
+/* The newest image of each object that logs speak of. */
+class Images
+{
+  public:
+    void take(const Layout &layout, const void *record, size_t bytes, Recovery &recovery)
+    {
+        auto keep = [this](Address address, const unsigned char *image, uint32_t size) {
+            std::vector<unsigned char> &newest = images_[address.word];
+
+            if (newest.empty() || header_of(newest.data()).version < header_of(image).version)
+                newest.assign(image, image + size);
+        };
+
+        (void)decode_redo(layout, record, bytes, keep);
+        recovery.records++;
+    }
+    const std::map<uint64_t, std::vector<unsigned char>> &all() const
+    {
+        return images_;
+    }
+
+  private:
+    std::map<uint64_t, std::vector<unsigned char>> images_; /* by address */
+};
+
+} // namespace
+
+uint64_t number_prefix(const Servers &servers, uint32_t coordinator, uint64_t epoch)
+{
+    uint64_t view = servers.placement().view.number & ((1u << kViewBits) - 1);
+    uint64_t claim = epoch & ((1u << kClaimBits) - 1);
+
+    return uint64_t{ coordinator } << (kEpochBits + kSequenceBits) |
+           view << (kClaimBits + kSequenceBits) | claim << kSequenceBits;
+}
+
+bool is_ready(Servers &servers)
+{
+    for (uint32_t shard = 0; shard < servers.cluster().shards(); shard++)
+        if (servers.primary(shard).lock_word(shard, kReadyOffset) != kReady)
+            return false;
+    return true;
+}
+
+/* Bring every copy of an object to what the log says, unless it is newer. */
+static void redo(Servers &servers, Address address, const std::vector<unsigned char> &image,
+                 Recovery &recovery)
+{
+    const Cluster &cluster = servers.cluster();
+    uint32_t bytes = static_cast<uint32_t>(image.size());
+    std::vector<unsigned char> found(bytes);
+    rpm_patch patch{ cluster.layout().row_offset(address), image.data(), bytes, 0 };
+
+    for (uint32_t copy = 0; copy < servers.placement().copies(address.shard()); copy++) {
+        ServerConnection &connection = servers.connection(servers.server_of(address.shard(), copy));
+
+        connection.read(address.shard(), patch.offset, found.data(), bytes);
+        if (is_whole(found.data(), bytes) &&
+            header_of(found.data()).version >= header_of(image.data()).version)
+            continue;
+        connection.write(address.shard(), { &patch, 1 });
+        recovery.rows++;
+    }
+}
+
+/* Free the locks that a coordinator left; of kRecoverer: those that any coordinator left. */
+static void break_locks(Servers &servers, uint32_t shard, uint32_t coordinator, Recovery &recovery)
+{
+    ServerConnection &connection = servers.primary(shard);
+    uint64_t end = servers.layout().lock_bytes();
+    std::vector<uint64_t> words(kLocksAtOnce);
+
+    for (uint64_t offset = kLocksOffset; offset < end;) {
+        uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
+
+        connection.read_locks(shard, offset, words.data(), bytes);
+        for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
+            if (words[i] != 0 &&
+                (coordinator == kRecoverer || coordinator_of(words[i]) == coordinator) &&
+                connection.compare_and_swap(shard, offset + 8 * i, words[i], 0) == words[i] &&
+                words[i] != kMoved) /* no session held that */
+                recovery.locks++;
+        offset += bytes;
+    }
+}
+
+/* The live servers whose logs must have a coordinator's records: it wrote them in the view
+ * @written_in. */
+static ServerSet log_servers(const Servers &servers, const View &written_in, uint32_t coordinator)
+{
+    Placement written = servers.placement();
+    ServerSet live;
+
+    written.view = written_in;
+    for (uint32_t server : written.log_servers(coordinator))
+        if (servers.placement().view.alive(server))
+            live.set(server);
+    return live;
+}
+
+Recovery finish_one(Servers &servers, uint32_t coordinator)
+{
+    Recovery recovery;
+    Images images;
+    Logged logged;
+    ServerSet logs = log_servers(servers, servers.placement().view, coordinator);
+
+    recovery.coordinators = 1;
+    for (uint32_t server = 0; server < servers.count(); server++)
+        if (servers.connection(server).has_log())
+            servers.connection(server).each_record([&](const void *record, size_t bytes) {
+                logged.take(servers.layout(), server, record, bytes);
+            });
+    for (uint32_t server = 0; server < servers.count(); server++)
+        if (servers.connection(server).has_log())
+            servers.connection(server).each_record([&](const void *record, size_t bytes) {
+                if (logged.has_all(record, logs))
+                    images.take(servers.layout(), record, bytes, recovery);
+            });
+    for (const auto &[word, image] : images.all()) {
+        Address address{ word };
+        uint64_t lock = servers.lock_word(address);
+
+        if (lock != 0 && coordinator_of(lock) == coordinator)
+            redo(servers, address, image, recovery);
+    }
+    for (uint32_t server = 0; server < servers.count(); server++)
+        if (servers.connection(server).has_log())
+            servers.connection(server).trim_all();
+    for (uint32_t shard = 0; shard < servers.cluster().shards(); shard++)
+        break_locks(servers, shard, coordinator, recovery);
+    return recovery;
+}
+
+AllLogs::~AllLogs()
+{
+    for (auto &[coordinator, log] : logs_)
+        rpm_log_close(&log);
+}
+
+/* @create_bytes: 0: there may be none. */
+bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
+{
+    std::string name = log_name(servers_.cluster().schema().name(), coordinator);
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_log *log = nullptr;
+    int err;
+
+    opts.flags = RPM_LOG_WRITE | RPM_LOG_TAKEOVER;
+    opts.flags |= create_bytes != 0 ? RPM_LOG_CREATE : 0;
+    opts.capacity_bytes = create_bytes;
+    opts.level = servers_.cluster().options().durable ? RPM_DURABLE : RPM_VISIBLE;
+    opts.staging_bytes = kRecoveryStaging;
+    opts.inflight_max = 1;
+    err = rpm_log_open(connection_.conn(), name.c_str(), &opts, &log);
+    if (err == RPM_E_NOENT)
+        return false;
+    check(err, "taking over a coordinator's log");
+    logs_[coordinator] = log;
+    return true;
+}
+
+uint32_t AllLogs::take_over()
+{
+    uint32_t coordinators = 0;
+
+    for (uint32_t c = 0; c < kCoordinatorsMax; c++)
+        if (take(c, 0))
+            coordinators = c + 1;
+    return coordinators;
+}
+
+void AllLogs::create_as(const AllLogs &others)
+{
+    struct rpm_log_info info = rpm_log_info_init();
+
+    for (const auto &[coordinator, log] : others.logs_) {
+        if (logs_.count(coordinator) != 0)
+            continue;
+        check(rpm_log_info(log, &info), "a coordinator's log");
+        (void)take(coordinator, info.capacity_bytes);
+    }
+}
+
+void AllLogs::each_record(
+    const std::function<void(uint32_t coordinator, const void *, size_t)> &callback)
+{
+    bool skip = servers_.canary(kCanarySkipLog);
+
+    for (auto &[coordinator, log] : logs_) {
+        auto of = [&callback, c = coordinator](const void *record, size_t bytes) {
+            callback(c, record, bytes);
+        };
+
+        if (!skip)
+            dtx::each_record(log, of);
+        skip = false;
+    }
+}
+
+size_t AllLogs::record_max(uint32_t coordinator) const
+{
+    return rpm_log_record_max(logs_.at(coordinator));
+}
+
+void AllLogs::append(uint32_t coordinator, const std::vector<unsigned char> &record)
+{
+    uint64_t lsn;
+
+    check(rpm_log_append(logs_.at(coordinator), record.data(), record.size(), &lsn),
+          "writing a redo record");
+}
+
+void AllLogs::trim(uint32_t coordinator)
+{
+    trim_all(logs_.at(coordinator));
+}
+
+void AllLogs::trim()
+{
+    for (auto &[coordinator, log] : logs_)
+        trim_all(log);
+}
+
+void Everything::fence()
+{
+    const Placement &placement = servers_.placement();
+
+    /* From here on a session that joins recovers everything first, which fences this recovery. */
+    for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
+        servers_.connection(placement.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, 0);
+    for (uint32_t server = 0; server < servers_.count(); server++) {
+        if (!placement.view.alive(server))
+            continue;
+        logs_.push_back(std::make_unique<AllLogs>(servers_, servers_.connection(server)));
+        recovery_.coordinators = std::max(recovery_.coordinators, logs_.back()->take_over());
+    }
+}
+
+void Everything::redo(const View &written_in)
+{
+    Images images;
+    Logged logged;
+
+    for (auto &there : logs_)
+        there->each_record([&](uint32_t, const void *record, size_t bytes) {
+            logged.take(servers_.layout(), there->server(), record, bytes);
+        });
+    for (auto &there : logs_)
+        there->each_record([&](uint32_t coordinator, const void *record, size_t bytes) {
+            if (logged.has_all(record, log_servers(servers_, written_in, coordinator)))
+                images.take(servers_.layout(), record, bytes, recovery_);
+        });
+    for (const auto &[word, image] : images.all())
+        dtx::redo(servers_, Address{ word }, image, recovery_);
+}
+
+void Everything::clear()
+{
+    for (auto &there : logs_)
+        there->trim();
+    for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
+        break_locks(servers_, shard, kRecoverer, recovery_);
+}
+
+void Everything::make_ready()
+{
+    for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
+        servers_.primary(shard).set_lock_word(shard, kReadyOffset, kReady);
+}
+
+void reserve_locks(Servers &servers)
+{
+    for (uint32_t server = 0; server < servers.count(); server++)
+        if (servers.placement().view.alive(server))
+            create_all_locks(servers.cluster(), servers.connection(server).conn(), server);
+}
+
+Recovery finish_all(Servers &servers)
+{
+    Everything all(servers);
+
+    reserve_locks(servers);
+    all.fence();
+    all.redo(servers.placement().view);
+    all.clear();
+    all.make_ready();
+    return all.recovery();
+}
+
+Recovery Cluster::recover(uint32_t coordinator) const
+{
+    Scheduler scheduler(options_.seed, 0);
+    Servers servers(*this, scheduler);
+
+    if (coordinator >= kCoordinatorsMax)
+        throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) +
+                                     ": a database has coordinators 0 to " +
+                                     std::to_string(kCoordinatorsMax - 1));
+    servers.open(coordinator, Claim::takeover);
+    Recovery recovery = finish_one(servers, coordinator);
+
+    servers.close();
+    return recovery;
+}
+
+void recover_unready(const Cluster &cluster, Claim claim)
+{
+    Scheduler scheduler(cluster.options().seed, 0);
+    Servers servers(cluster, scheduler);
+
+    servers.open(kRecoverer, claim);
+    if (!is_ready(servers))
+        (void)finish_all(servers);
+    servers.close();
+}
+
+} // namespace dtx

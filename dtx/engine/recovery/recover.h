@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recover.h: finish what coordinators that are gone have left: install the rows of committed
+ * transactions, and free the locks.
+ *
+ * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
+ */
+#ifndef DTX_ENGINE_RECOVER_H
+#define DTX_ENGINE_RECOVER_H
+
+#include "engine/cluster/servers.h"
+#include <dtx/cluster.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace dtx
+{
+
+/* Coordinator of a transaction, by its number. Its claim is that of its logs on one server, which
+ * is the same as long as the view is. */
+inline constexpr unsigned kSequenceBits = 32;
+inline constexpr unsigned kClaimBits = 16;
+inline constexpr unsigned kViewBits = 9;
+inline constexpr unsigned kEpochBits = kViewBits + kClaimBits;
+inline constexpr uint32_t coordinator_of(uint64_t txn)
+{
+    return static_cast<uint32_t>(txn >> (kSequenceBits + kEpochBits));
+}
+inline constexpr uint32_t kVacuum = 126; /* in the place of a coordinator, in transactions of one */
+
+/* The upper bits of the numbers of a coordinator's transactions in the view of @servers. @epoch: of
+ * its claim on the first server that lives. */
+uint64_t number_prefix(const Servers &servers, uint32_t coordinator, uint64_t epoch);
+
+/* In all lock words of a shard whose primary is on another server by now: a session that finds it
+ * reads the view again. */
+inline constexpr uint64_t kMoved = UINT64_MAX;
+static_assert(coordinator_of(kMoved) >= kCoordinatorsMax);
+
+/* May all shards be used? Not after one of their servers was started again. */
+bool is_ready(Servers &servers);
+
+/* Finish what a coordinator left behind: rows whose locks it still holds. @servers has its claims.
+ * All other sessions may go on meanwhile. */
+Recovery finish_one(Servers &servers, uint32_t coordinator);
+
+/* The logs of all coordinators on one server, taken over and held. */
+class AllLogs
+{
+  public:
+    AllLogs(Servers &servers, ServerConnection &connection)
+        : servers_(servers), connection_(connection)
+    {
+    }
+    ~AllLogs();
+    AllLogs(const AllLogs &) = delete;
+    AllLogs &operator=(const AllLogs &) = delete;
+
+    /* How many coordinators there are, at least. */
+    uint32_t take_over();
+    /* Create the logs that @others has and this server has not. */
+    void create_as(const AllLogs &others);
+    void
+    each_record(const std::function<void(uint32_t coordinator, const void *, size_t)> &callback);
+    void trim();
+
+    uint32_t server() const
+    {
+        return connection_.server();
+    }
+    bool has(uint32_t coordinator) const
+    {
+        return logs_.count(coordinator) != 0;
+    }
+    /* Of one coordinator that has one. */
+    size_t record_max(uint32_t coordinator) const;
+    void append(uint32_t coordinator, const std::vector<unsigned char> &record);
+    void trim(uint32_t coordinator);
+
+  private:
+    bool take(uint32_t coordinator, uint64_t create_bytes);
+
+    Servers &servers_;
+    ServerConnection &connection_;
+    std::map<uint32_t, rpm_log *> logs_; /* by coordinator */
+};
+
+/* Finishes what all coordinators have left behind. @servers are open with the recoverer's claim.
+ * The steps run once each, in this order; another recovery may begin anew after any of them. */
+class Everything
+{
+  public:
+    explicit Everything(Servers &servers) : servers_(servers) {}
+
+    /* Fences all sessions. */
+    void fence();
+    /* Brings all rows to what the logs say. @written_in: the view in which these were written. */
+    void redo(const View &written_in);
+    /* Empties the logs and frees the locks. */
+    void clear();
+    /* Lets sessions join again. */
+    void make_ready();
+
+    /* The logs of the servers that live, after fence(). */
+    const std::vector<std::unique_ptr<AllLogs>> &logs() const
+    {
+        return logs_;
+    }
+
+    const Recovery &recovery() const
+    {
+        return recovery_;
+    }
+
+  private:
+    Servers &servers_;
+    std::vector<std::unique_ptr<AllLogs>> logs_;
+    Recovery recovery_;
+};
+
+/* Create the locks of all copies, on all servers that live in the view of @servers: they were lost
+ * where a server was started again. Throws Error: RPM_E_NOSPACE. */
+void reserve_locks(Servers &servers);
+
+/* All of this, in the view of @servers. */
+Recovery finish_all(Servers &servers);
+
+/* Recover everything, unless another session has done so. @claim: of the recoverer's log. Throws
+ * Fenced when a change of the view has to be ended first. */
+void recover_unready(const Cluster &cluster, Claim claim);
+
+} // namespace dtx
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vacuum.h: finds slots that no session owns, and returns them to the allocator heads.
+ *
+ * A session takes slots of a table by the dozen. When it dies, or is fenced, the slots that it has
+ * not used yet are in no index, in no list, and owned by no session.
+ *
+ * The vacuum runs when no session has any slot: all sessions are fenced, the logs are applied and
+ * empty, and a change of views is under way, so that no session joins. A session that lives on
+ * forgets its slots when it joins again and servers have heard of another view since
+ * (FreeSlots::generation()); what it had under way is fenced, or in a log that was applied. Then
+ * no session owns a slot that was handed out, is not valid, that no entry of an index leads to, and
+ * that is not in the list of slots given back.
+ *
+ * The vacuum puts these slots on the list by transactions like those of a session that ends, with
+ * redo records in the logs of a fenced coordinator. No other session runs, so they take no locks.
+ * The next recovery finishes a transaction that was interrupted, like any other.
+ *
+ * Tests: tests/unit/dtx/check/vacuum_test.cpp, tests/crash/dtx_vacuum_test.cpp
+ */
+#ifndef DTX_ENGINE_VACUUM_H
+#define DTX_ENGINE_VACUUM_H
+
+#include "engine/cluster/servers.h"
+#include "engine/format/allocator.h"
+#include "engine/recovery/recover.h"
+#include <dtx/read_write_set.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace dtx
+{
+
+class Vacuum
+{
+  public:
+    /* @all: fenced, redone and cleared; the view of @servers is being changed. */
+    Vacuum(Servers &servers, const Everything &all);
+
+    /* Returns how many slots were given back. Throws Error: RPM_E_CORRUPT. */
+    uint64_t run();
+
+  private:
+    /* Of a table, or an index, in one shard: by slot. */
+    struct Use {
+        AllocatorHead head{};
+        std::vector<bool> used;     /* in use, or led to */
+        std::vector<bool> returned; /* in the list */
+    };
+
+    void scan(uint32_t shard, uint32_t table);
+    void each_slot(uint32_t shard, uint32_t table, uint64_t end,
+                   const std::function<void(uint64_t slot, const unsigned char *image)> &callback);
+    Use use_of(uint32_t shard, uint32_t table);
+    void follow_returned(uint32_t shard, uint32_t table, Use &use);
+    void look_at_rows(uint32_t shard, uint32_t table, Use &rows);
+    void look_at_index(uint32_t shard, uint32_t table, Use &index, Use &rows);
+    void give_back_lost(uint32_t shard, uint32_t table, const Use &use);
+    uint64_t slots_at_once(uint32_t table) const;
+    void give_back(Address head, std::span<const uint64_t> slots);
+    Access *load(ReadWriteSet &set, Address address);
+    void commit(ReadWriteSet &set);
+
+    Servers &servers_;
+    std::vector<AllLogs *> logs_; /* that get the records */
+    uint32_t coordinator_ = 0;    /* whose logs these are */
+    size_t record_max_ = 0;
+    uint64_t prefix_; /* of the numbers of its transactions */
+    uint64_t sequence_ = 0;
+    uint64_t given_back_ = 0;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * behind.cc: install the rows of acknowledged commits and free their locks.
+ *
+ * Invariants
+ *   a lock is freed, and a record may be trimmed, only when the rows are on all copies
+ *   a freed slot is used again only after the message that frees its lock was sent
+ *
+ * Tests: tests/unit/dtx/engine/store/behind_test.cpp
+ */
+#include "engine/store/behind.h"
+
+#include <dtx/error.h>
+
+#include <algorithm>
+
+namespace dtx
+{
+
+bool Behind::has(uint64_t txn) const
+{
+    return std::any_of(commits_.begin(), commits_.end(),
+                       [txn](const Commit &commit) { return commit.txn == txn; });
+}
+
+bool Behind::has(Address address) const
+{
+    return std::any_of(commits_.begin(), commits_.end(), [address](const Commit &commit) {
+        return std::binary_search(commit.locked.begin(), commit.locked.end(), address);
+    });
+}
+
+/* Free locks until the connection takes no more messages. True: all of them are freed. */
+bool Behind::unlock(Commit &commit)
+{
+    while (!commit.locked.empty()) {
+        int err = unlocks_.send(commit.locked.back(), commit.txn);
+
+        if (err == RPM_E_BUSY)
+            return false;
+        check(err, "letting go of a lock");
+        commit.locked.pop_back();
+    }
+    return true;
+}
+
+/* Finish a commit as far as possible now. True: it is finished. */
+bool Behind::end(Commit &commit)
+{
+    if (commit.rows.pending->remaining > 0)
+        return false;
+    check(commit.rows.pending->status, "installing rows");
+    for (auto [server, lsn] : std::exchange(commit.records, {}))
+        servers_.connection(server).retire(lsn);
+    if (!unlock(commit))
+        return false;
+    for (Address address : commit.freed)
+        slots_.give_back(address);
+    return true;
+}
+
+/* In tests with interleaved steps, some commits wait for another turn although they could go on. */
+void Behind::poll()
+{
+    size_t before = commits_.size();
+
+    if (failed_)
+        return;
+    try {
+        for (auto commit = commits_.begin(); commit != commits_.end();)
+            if (servers_.scheduler().step().yields || !end(*commit))
+                ++commit;
+            else
+                commit = commits_.erase(commit);
+    } catch (const Error &) {
+        failed_ = true;
+    }
+    if (failed_ || commits_.size() < before)
+        wake_all();
+}
+
+Task<> Behind::wait_for_one()
+{
+    if (failed())
+        throw Fenced(RPM_E_LOST, "installing the rows of an earlier commit of this session failed");
+    servers_.round_trips()++;
+    co_await Wait{ *this };
+}
+
+void Behind::wake_all()
+{
+    for (std::coroutine_handle<> handle : std::exchange(waiting_, {}))
+        servers_.scheduler().wake(handle);
+}
+
+void Behind::close()
+{
+    commits_.clear();
+    failed_ = false;
+    wake_all();
+}
+
+} // namespace dtx

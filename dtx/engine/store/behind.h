@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * behind.h: commits that were acknowledged and whose rows are not installed yet.
+ *
+ * Over a link a transaction is committed as soon as its redo record is durable in all its logs. The
+ * session then sends the rows and acknowledges the commit. When the rows are on all copies, the
+ * session lets the logs trim the record, frees the locks, and reuses slots that the transaction
+ * freed. Until then other sessions find the rows locked, and a commit of this session that needs
+ * such a row waits.
+ *
+ * Tests: tests/unit/dtx/engine/store/behind_test.cpp
+ */
+#ifndef DTX_ENGINE_BEHIND_H
+#define DTX_ENGINE_BEHIND_H
+
+#include "engine/cluster/servers.h"
+#include "engine/store/free_slots.h"
+#include "engine/store/unlocks.h"
+#include <dtx/address.h>
+#include <dtx/task.h>
+
+#include <coroutine>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace dtx
+{
+
+class Behind
+{
+  public:
+    struct Commit {
+        uint64_t txn = 0;
+        Sent rows;
+        std::vector<Address> locked;                        /* by address */
+        std::vector<Address> freed;                         /* slots of rows that it erased */
+        std::vector<std::pair<uint32_t, uint64_t>> records; /* servers, and LSNs in their logs */
+    };
+
+    Behind(Servers &servers, FreeSlots &slots, Unlocks &unlocks)
+        : servers_(servers), slots_(slots), unlocks_(unlocks)
+    {
+    }
+    Behind(const Behind &) = delete;
+    Behind &operator=(const Behind &) = delete;
+
+    void take(Commit commit)
+    {
+        commits_.push_back(std::move(commit));
+    }
+
+    /* Finish the commits whose rows are installed by now. */
+    void poll();
+
+    /* The session is closing: recovery installs what the logs hold when a session joins with its
+     * coordinator number. */
+    void close();
+
+    bool empty() const
+    {
+        return commits_.empty();
+    }
+    /* Installing rows or freeing a lock failed: the session has to join again. */
+    bool failed() const
+    {
+        return failed_ || unlocks_.failed();
+    }
+    bool has(uint64_t txn) const;
+    bool has(Address address) const;
+
+    /* Wait until one more commit is finished. Throws Fenced if failed(). */
+    Task<> wait_for_one();
+
+  private:
+    struct Wait {
+        bool await_ready() const noexcept
+        {
+            return behind.empty() || behind.failed();
+        }
+        void await_suspend(std::coroutine_handle<> handle)
+        {
+            behind.waiting_.push_back(handle);
+        }
+        void await_resume() const noexcept {}
+        Behind &behind;
+    };
+    bool end(Commit &commit);
+    bool unlock(Commit &commit);
+    void wake_all();
+
+    Servers &servers_;
+    FreeSlots &slots_;
+    Unlocks &unlocks_;
+    std::vector<Commit> commits_; /* oldest first */
+    std::vector<std::coroutine_handle<>> waiting_;
+    bool failed_ = false;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * free_slots.h: the free slots of one session: taken from the allocator heads, used for new rows
+ * and index nodes, freed by deletions, and returned when there are many.
+ *
+ * Tests: tests/unit/dtx/engine/txn/session_test.cpp, tests/unit/dtx/check/vacuum_test.cpp
+ */
+#ifndef DTX_ENGINE_FREE_SLOTS_H
+#define DTX_ENGINE_FREE_SLOTS_H
+
+#include "engine/cluster/servers.h"
+#include <dtx/address.h>
+#include <dtx/read_write_set.h>
+#include <dtx/task.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace dtx
+{
+
+class FreeSlots
+{
+  public:
+    explicit FreeSlots(Servers &servers);
+
+    /* A free slot, as an object that the transaction writes whole. Throws Error: RPM_E_NOSPACE. */
+    Task<Access *> allocate(ReadWriteSet &set, uint32_t shard, uint32_t table);
+
+    /* A slot of this session is free again. */
+    void give_back(Address address);
+
+    /* The allocator head of a table of which this session has more free slots than it may keep. */
+    std::optional<Address> surplus();
+
+    /* Removes at most @most free slots of the table of @head from this session, for the caller to
+     * return. */
+    std::vector<uint64_t> take(Address head, size_t most);
+
+    /* Goes up when this session joins again and slots that it was handed before may by now belong
+     * to another session. A session uses slots of the current generation only. */
+    uint64_t generation() const
+    {
+        return generation_;
+    }
+    /* The session has joined again. @heard: the largest number of a view that servers were told. */
+    void begin_generation(uint64_t heard);
+
+    /* Set by the session: takes @many slots from an allocator head, in a transaction of its own. */
+    std::function<Task<std::vector<uint64_t>>(Address head, uint64_t many)> hand_out;
+
+  private:
+    std::vector<uint64_t> &slots_of(uint32_t shard, uint32_t table);
+
+    Servers &servers_;
+    std::vector<std::vector<uint64_t>> free_; /* by shard and table */
+    std::optional<Address> surplus_;          /* where there was one last */
+    uint64_t heard_ = 0;
+    uint64_t generation_ = 0;
+};
+
+} // namespace dtx
+#endif

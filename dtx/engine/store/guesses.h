@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * guesses.h: where rows were when a session last saw them. What is remembered later takes the place
+ * of something else.
+ *
+ * Rows that are popular together often have keys next to one another. Four such keys share a line
+ * of 64 bytes, so that popular rows occupy little of the CPU's caches; where that line is, and the
+ * place in it that the first of them has, is random. Keys that are far apart are thus spread evenly
+ * over all places, also if they are all multiples of one number.
+ *
+ * Tests: tests/unit/dtx/engine/store/guesses_test.cpp
+ */
+#ifndef DTX_ENGINE_GUESSES_H
+#define DTX_ENGINE_GUESSES_H
+
+#include <dtx/address.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace dtx
+{
+
+class Guesses
+{
+  public:
+    /* Room for at least @rows; 0: nothing is remembered. */
+    explicit Guesses(uint32_t rows) : lines_((uint64_t{ rows } + kTogether - 1) / kTogether) {}
+
+    /* @table: of rows, so never 0, that of allocator heads. */
+    std::optional<Address> find(uint32_t table, uint64_t key) const
+    {
+        if (lines_.empty())
+            return std::nullopt;
+
+        const Guess &found = lines_[line_of(table, key)].guesses[place_in_line(key)];
+
+        if (found.key != key || found.address.table() != table)
+            return std::nullopt;
+        return found.address;
+    }
+    void note(uint64_t key, Address address)
+    {
+        if (!lines_.empty())
+            lines_[line_of(address.table(), key)].guesses[place_in_line(key)] = { key, address };
+    }
+    /* The key will soon be looked for: brings its cache line. */
+    void prefetch(uint32_t table, uint64_t key) const
+    {
+        if (!lines_.empty())
+            __builtin_prefetch(&lines_[line_of(table, key)]);
+    }
+
+  private:
+    static constexpr uint64_t kTogether = 4;
+    static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio, odd */
+
+    struct Guess {
+        uint64_t key = 0;
+        Address address; /* 0, an allocator head: nothing here */
+    };
+
+    struct alignas(64) Line {
+        std::array<Guess, kTogether> guesses;
+    };
+    static_assert(sizeof(Line) == 64);
+
+    size_t line_of(uint32_t table, uint64_t key) const
+    {
+        uint64_t mixed = (key / kTogether ^ uint64_t{ table } << 56) * kGolden;
+
+        return static_cast<size_t>((static_cast<unsigned __int128>(mixed) * lines_.size()) >> 64);
+    }
+    /* Each of four neighbours has another one. */
+    static size_t place_in_line(uint64_t key)
+    {
+        return (key + (key / kTogether * kGolden >> 32)) % kTogether;
+    }
+
+    std::vector<Line> lines_;
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * object_reader.cc: read an object, and read it again while it is torn.
+ *
+ * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
+ */
+#include "engine/store/object_reader.h"
+
+#include "engine/store/operation_batch.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+
+namespace dtx
+{
+
+static constexpr int kTornTries = 64; /* a row is written within a microsecond or two */
+
+Task<bool> ObjectReader::peek(Address address, unsigned char *image, uint32_t bytes)
+{
+    OperationBatch batch(servers_, servers_.phases().execute);
+
+    batch.read(address, image, bytes);
+    co_await batch.run();
+    co_return is_whole(image, bytes);
+}
+
+/* Is what was read whole? Then that is what the transaction has. */
+static bool take_image(Access *access)
+{
+    if (!is_whole(access->image, access->bytes))
+        return false;
+    access->whole = true;
+    access->version = access->header().version;
+    access->writer = access->header().writer;
+    return true;
+}
+
+Access *ObjectReader::fetch_now(ReadWriteSet &set, Address address, Access *access)
+{
+    if (access == nullptr) {
+        ServerConnection *there = servers_.mapped(address.shard());
+
+        if (there == nullptr || servers_.phases().execute == Via::call)
+            return nullptr;
+        access = set.add(address, servers_.layout().table(address.table()).slot_bytes);
+        servers_.remote()++;
+        there->read(address.shard(), servers_.layout().row_offset(address), access->image,
+                    access->bytes);
+        (void)take_image(access);
+    }
+    if (!access->whole)
+        return nullptr;
+    access->seen = !access->fresh;
+    return access;
+}
+
+void ObjectReader::prefetch(Address address)
+{
+    servers_.primary(address.shard())
+        .prefetch(address.shard(), servers_.layout().row_offset(address),
+                  servers_.layout().table(address.table()).slot_bytes,
+                  servers_.layout().lock_offset(address));
+}
+
+/* A transaction writes an object only while it holds the object's lock. So an object that is torn,
+ * and the same after the server found its lock with @owner, 0 or this transaction, is damaged. */
+Task<> ObjectReader::expect_in_work(const Access &torn, uint64_t owner)
+{
+    std::vector<unsigned char> again(torn.bytes);
+    uint64_t word = 0;
+    OperationBatch batch(servers_, servers_.phases().execute);
+
+    batch.lock_word(torn.address, &word);
+    batch.then();
+    batch.read(torn.address, again.data(), torn.bytes);
+    co_await batch.run();
+    if (word == owner && !servers_.canary(kCanaryLock) &&
+        std::equal(again.begin(), again.end(), torn.image))
+        expect_whole(servers_.cluster(), torn.address, again.data(), torn.bytes);
+}
+
+/* A read may reach the server before the rows that a commit of this session sent: it would return
+ * the rows before that commit. */
+Task<> ObjectReader::wait_for_rows(Address address)
+{
+    while (behind_.has(address) && !servers_.primary(address.shard()).is_in_order())
+        co_await behind_.wait_for_one();
+}
+
+/* Is the object's lock looked at in the message that reads it? That spares a look at the commit if
+ * the transaction uses nothing else: a row, or a bucket or leaf that leads to it or says that there
+ * is none. Not by a NIC, which may read what is asked for second before what is asked for first. */
+bool ObjectReader::looks_first(ReadWriteSet &set, uint32_t bytes) const
+{
+    if (servers_.phases().execute == Via::one_sided ||
+        servers_.phases().validate == Via::one_sided || sizeof(uint64_t) + bytes > kAnswerBytes ||
+        set.size() > 1)
+        return false;
+    if (set.size() == 0)
+        return true;
+
+    TableKind kind = servers_.cluster().schema().tables()[set[0].address.table()].kind;
+
+    return kind == TableKind::buckets || kind == TableKind::nodes;
+}
+
+/* The server looked at the lock before it read the row. If the lock was free, every commit that was
+ * acknowledged before the look had installed the row. So the row is as it was then, or the
+ * transaction that wrote it took the lock after the look, and took effect before the read, since a
+ * row is installed after that. If the lock was held by the transaction that wrote this version,
+ * its redo record was safe in all its logs when the row was read, and no other transaction could
+ * write the row since it took the lock. Either way this version was the newest committed one at a
+ * time between the look and the read. For two rows these may be different times. */
+bool ObjectReader::is_settled(const Access &access, uint64_t word) const
+{
+    return word == 0 || (word == access.writer && servers_.cluster().options().durable) ||
+           servers_.canary(kCanaryLoneRead) || servers_.canary(kCanaryValidate);
+}
+
+Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address)
+{
+    Access *access = set.find(address);
+    bool looks = false;
+
+    if (access == nullptr) {
+        if (!behind_.empty())
+            co_await wait_for_rows(address);
+        co_await servers_.scheduler().step();
+        looks = looks_first(set, servers_.layout().table(address.table()).slot_bytes);
+        access = set.add(address, servers_.layout().table(address.table()).slot_bytes);
+    }
+    for (int tries = 0; !access->whole; tries++) {
+        OperationBatch batch(servers_, servers_.phases().execute);
+        uint64_t word = 0;
+
+        if (looks || tries == kTornTries)
+            batch.lock_word(address, &word);
+        batch.then();
+        batch.read(address, access->image, access->bytes);
+        co_await batch.run();
+        if (take_image(access)) {
+            access->settled = looks && is_settled(*access, word);
+            break;
+        }
+        if (tries == kTornTries) {
+            if (word == 0)
+                co_await expect_in_work(*access, 0);
+            set.blocking_lock = word;
+            throw Conflict{};
+        }
+        co_await servers_.scheduler().step();
+    }
+    access->seen = !access->fresh;
+    co_return access;
+}
+
+/* Can one message lock the row and read it? A server's CPU carries out its steps in order. */
+bool ObjectReader::locks_first(Address address, uint32_t bytes)
+{
+    return servers_.phases().execute != Via::one_sided &&
+           servers_.phases().lock != Via::one_sided && sizeof(uint64_t) + bytes <= kAnswerBytes &&
+           (servers_.scheduler().interleaves() || is_remote(address));
+}
+
+/* When a session joins again it frees its locks: an attempt that began before takes none after
+ * that. While this session holds the lock no other session writes the row, so the row is whole,
+ * unless another session has taken over from this one between the two steps. */
+Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
+{
+    uint32_t bytes = servers_.layout().table(address.table()).slot_bytes;
+
+    if (set.find(address) != nullptr || !locks_first(address, bytes))
+        co_return co_await fetch(set, address);
+    while (behind_.has(address))
+        co_await behind_.wait_for_one();
+    co_await servers_.scheduler().step();
+    if (set.joined != servers_.joined())
+        throw Fenced(RPM_E_FENCED, "this attempt began before the session joined again");
+
+    Access *access = set.add(address, bytes);
+    OperationBatch batch(servers_, servers_.phases().lock);
+
+    set.begun = true;
+    if (!servers_.canary(kCanaryLock))
+        batch.compare_and_swap(address, 0, set.txn, &access->word);
+    batch.then();
+    batch.read(address, access->image, bytes);
+    co_await batch.run();
+    if (access->word != 0) {
+        set.blocking_lock = access->word;
+        throw Conflict{};
+    }
+    access->locked = access->taken = access->written = access->seen = true;
+    if (!take_image(access)) {
+        co_await expect_in_work(*access, set.txn);
+        throw Conflict{};
+    }
+    co_return access;
+}
+
+Task<> ObjectReader::unlock(const ReadWriteSet &set, Access &access)
+{
+    int err = RPM_E_BUSY;
+
+    access.taken = access.written = false;
+    while (err == RPM_E_BUSY && !servers_.canary(kCanaryLock)) {
+        err = set.joined != servers_.joined() ? int(RPM_E_FENCED)
+                                              : unlocks_.send(access.address, set.txn);
+        if (err == RPM_E_BUSY)
+            co_await servers_.scheduler().turn();
+    }
+    access.locked = false;
+    check(servers_.canary(kCanaryLock) ? 0 : err, "letting go of a lock");
+}
+
+Task<> ObjectReader::bring(ReadWriteSet &set, const std::vector<Address> &addresses)
+{
+    OperationBatch batch(servers_, servers_.phases().execute);
+    uint32_t first = set.size();
+
+    for (size_t i = 0; i < addresses.size() && !behind_.empty(); i++)
+        co_await wait_for_rows(addresses[i]);
+    for (Address address : addresses)
+        if (set.find(address) == nullptr) {
+            Access *access = set.add(address, servers_.layout().table(address.table()).slot_bytes);
+
+            batch.read(address, access->image, access->bytes);
+        }
+    uint32_t end = set.size();
+
+    co_await batch.run();
+    for (uint32_t i = first; i < end; i++)
+        (void)take_image(&set[i]);
+}
+
+} // namespace dtx

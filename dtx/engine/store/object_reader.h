@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * object_reader.h: reads objects that other sessions may be writing into a transaction's set.
+ *
+ * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
+ */
+#ifndef DTX_ENGINE_OBJECT_READER_H
+#define DTX_ENGINE_OBJECT_READER_H
+
+#include "engine/cluster/servers.h"
+#include "engine/store/behind.h"
+#include "engine/store/unlocks.h"
+#include <dtx/read_write_set.h>
+#include <dtx/task.h>
+
+#include <optional>
+#include <vector>
+
+namespace dtx
+{
+
+class ObjectReader
+{
+  public:
+    ObjectReader(Servers &servers, Behind &behind, Unlocks &unlocks)
+        : servers_(servers), behind_(behind), unlocks_(unlocks)
+    {
+    }
+
+    /* Awaited: the object, as this transaction has it, or as it is now. Throws Conflict when it
+     * stays torn: another session is writing it, or died while it did. */
+    struct Fetch {
+        std::optional<Access *> now()
+        {
+            Access *found = reader.fetch_now(set, address, set.find(address));
+
+            if (found == nullptr)
+                return std::nullopt;
+            return found;
+        }
+        Task<Access *> later()
+        {
+            return reader.fetch_remote(set, address);
+        }
+        ObjectReader &reader;
+        ReadWriteSet &set;
+        Address address;
+    };
+    AtOnce<Fetch> fetch(ReadWriteSet &set, Address address)
+    {
+        return AtOnce(Fetch{ *this, set, address });
+    }
+
+    /* Awaited: as fetch(), and where that spares the commit a round trip, the message that reads
+     * the row locks it until the transaction ends: the access is taken, and counts as written.
+     * Throws Conflict if another transaction holds the lock. */
+    Task<Access *> fetch_locked(ReadWriteSet &set, Address address);
+
+    /* Free the lock of a taken access that holds another row than the one looked for. The
+     * transaction does not write it. */
+    Task<> unlock(const ReadWriteSet &set, Access &access);
+
+    /* As fetch() where that takes no waiting, else nullptr. @access: what set.find() says. */
+    Access *fetch_now(ReadWriteSet &set, Address address, Access *access);
+
+    /* Read those objects that this transaction does not have yet, in one round trip, before it uses
+     * them. What is torn is read again when it is used. */
+    Task<> bring(ReadWriteSet &set, const std::vector<Address> &addresses);
+
+    /* The same object read anew into @image, to look at; false: it is torn. */
+    Task<bool> peek(Address address, unsigned char *image, uint32_t bytes);
+
+    /* Does fetch() cost a round trip? */
+    bool is_remote(Address address)
+    {
+        return servers_.phases().execute == Via::call ||
+               !servers_.primary(address.shard()).is_mapped();
+    }
+
+    /* The object will soon be fetched and locked: where it is in mapped memory, brings its cache
+     * lines. */
+    void prefetch(Address address);
+
+  private:
+    Task<Access *> fetch_remote(ReadWriteSet &set, Address address);
+    bool looks_first(ReadWriteSet &set, uint32_t bytes) const;
+    bool locks_first(Address address, uint32_t bytes);
+    bool is_settled(const Access &access, uint64_t word) const;
+    Task<> wait_for_rows(Address address);
+    Task<> expect_in_work(const Access &torn, uint64_t owner);
+
+    Servers &servers_;
+    Behind &behind_;
+    Unlocks &unlocks_;
+};
+
+} // namespace dtx
+#endif

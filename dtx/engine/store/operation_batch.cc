@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * operation_batch.cc: send the operations and wait until all have ended, also when one of them
+ * fails: until then librpm reads and writes the caller's buffers.
+ *
+ * Tests: tests/unit/dtx/engine/store/operation_batch_test.cpp
+ */
+#include "engine/store/operation_batch.h"
+
+#include <dtx/error.h>
+
+#include <algorithm>
+
+namespace dtx
+{
+
+/* What always goes in one post. */
+static constexpr size_t kPatchesMax = 32;
+static constexpr uint64_t kPatchesBytesMax = 256 << 10;
+
+/* Another coroutine made the session join again: the old locks and claims are not this batch's any
+ * more, and no recovery would undo what it would write now. */
+[[gnu::cold]] void OperationBatch::fail_joined()
+{
+    throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
+}
+
+void OperationBatch::stage(const ServerConnection &connection, const Operation &op)
+{
+    if (!deferred_)
+        deferred_.emplace();
+    deferred_->ops.push_back({ connection.server(), stage_, op });
+}
+
+void OperationBatch::stage(const Operation &op)
+{
+    stage(servers_.primary(op.shard), op);
+}
+
+/* Where steps interleave, other coroutines run between the operations of a batch. */
+void OperationBatch::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches)
+{
+    check_joined();
+
+    ServerConnection &connection = *servers_.copies(shard)[copy];
+
+    servers_.remote() += patches.size();
+    if (via_ != Via::call && connection.is_mapped() && !servers_.scheduler().interleaves()) {
+        connection.write(shard, patches);
+        return;
+    }
+    for (const rpm_patch &patch : patches)
+        stage(connection,
+              { Operation::write, shard, patch.offset, const_cast<void *>(patch.data), patch.len });
+}
+
+/* One after the other: what cannot be sent is the batch's failure. */
+template <class Send> Task<> OperationBatch::submit(Send send)
+{
+    int err = RPM_E_BUSY;
+
+    co_await servers_.scheduler().step();
+    while (err == RPM_E_BUSY) {
+        /* If the session joined again, the old locks and claims are not this batch's any more. */
+        err = joined_ != servers_.joined() ? int(RPM_E_FENCED) : send();
+        if (err == RPM_E_BUSY)
+            co_await servers_.scheduler().turn();
+    }
+    if (err != 0 && deferred_->pending->status == 0)
+        deferred_->pending->status = err;
+}
+
+Task<> OperationBatch::wait()
+{
+    if (joined_ == servers_.joined())
+        servers_.poll_mapped();
+    if (deferred_->pending->remaining == 0)
+        co_return;
+    servers_.round_trips()++;
+    co_await Scheduler::Wait{ deferred_->pending->waiting };
+}
+
+/* How many operations from @first on are writes to the same rows' region that go together. */
+size_t OperationBatch::take_writes(size_t first, size_t end)
+{
+    const Staged &begin = deferred_->ops[first];
+    uint64_t bytes = 0;
+
+    deferred_->patches.clear();
+    for (size_t i = first; i < end && deferred_->patches.size() < kPatchesMax; i++) {
+        const Operation &op = deferred_->ops[i].op;
+
+        bytes += op.count;
+        if (op.kind != Operation::write || deferred_->ops[i].server != begin.server ||
+            op.shard != begin.op.shard || (i > first && bytes > kPatchesBytesMax))
+            break;
+        deferred_->patches.push_back({ op.offset, op.bytes, op.count, 0 });
+    }
+    return deferred_->patches.size();
+}
+
+Task<> OperationBatch::send_stage(size_t first, size_t end)
+{
+    for (size_t i = first, n; i < end && deferred_->pending->status == 0; i += n) {
+        const Staged &staged = deferred_->ops[i];
+
+        n = std::max<size_t>(take_writes(i, end), 1);
+        if (n > 1)
+            co_await submit([this, &staged] {
+                return servers_.connection(staged.server)
+                    .send_writes(staged.op.shard, deferred_->patches, deferred_->pending.get());
+            });
+        else
+            co_await submit([this, &staged] {
+                return servers_.connection(staged.server).send(staged.op, deferred_->pending.get());
+            });
+    }
+    if (waits_ || end < deferred_->ops.size() || deferred_->pending->status != 0)
+        co_await wait();
+}
+
+namespace
+{
+
+/* Of a message and its answer. <librpm/steps.h> says what a step takes. */
+struct Room {
+    uint64_t message = 0;
+    uint64_t answer = 0;
+    uint32_t steps = 0;
+
+    /* False: no room for it. */
+    bool take(const Operation &op)
+    {
+        uint64_t bytes = (op.count + 7) / 8 * 8;
+        Room with{ message, answer, steps + 1 };
+
+        with.message += op.kind == Operation::write       ? 16 + bytes
+                        : op.kind == Operation::swap_lock ? 32
+                                                          : 16;
+        with.answer += op.kind == Operation::write ? 0 : bytes;
+        if (with.message > kMessageBytes || with.answer > kAnswerBytes ||
+            with.steps > RPM_STEPS_MAX)
+            return false;
+        *this = with;
+        return true;
+    }
+};
+
+} // namespace
+
+/* Does each of the operations go into a message? */
+bool OperationBatch::fits() const
+{
+    return std::all_of(deferred_->ops.begin(), deferred_->ops.end(),
+                       [](const Staged &staged) { return Room{}.take(staged.op); });
+}
+
+bool OperationBatch::wants_lists() const
+{
+    if (via_ != Via::fewest)
+        return via_ == Via::call && fits();
+    return !deferred_->ops.empty() && deferred_->ops.front().stage != deferred_->ops.back().stage &&
+           std::none_of(deferred_->ops.begin(), deferred_->ops.end(),
+                        [this](const Staged &staged) {
+                            return servers_.connection(staged.server).is_mapped();
+                        }) &&
+           fits();
+}
+
+/* As much as goes into one message to each server, in order. */
+void OperationBatch::take_lists()
+{
+    std::vector<Room> rooms(servers_.count());
+    std::vector<bool> full(servers_.count());
+    std::vector<Staged> rest;
+
+    deferred_->lists.resize(servers_.count());
+    for (std::vector<rpm_step> &list : deferred_->lists)
+        list.clear();
+    for (const Staged &staged : deferred_->ops) {
+        full[staged.server] = full[staged.server] || !rooms[staged.server].take(staged.op);
+        if (full[staged.server])
+            rest.push_back(staged);
+        else
+            deferred_->lists[staged.server].push_back(
+                servers_.connection(staged.server).step_of(staged.op));
+    }
+    deferred_->ops = std::move(rest);
+}
+
+Task<> OperationBatch::send_lists()
+{
+    while (!deferred_->ops.empty() && deferred_->pending->status == 0 &&
+           joined_ == servers_.joined()) {
+        take_lists();
+        for (uint32_t server = 0; server < deferred_->lists.size(); server++)
+            if (!deferred_->lists[server].empty())
+                co_await submit([this, server] {
+                    return servers_.connection(server).send_steps(deferred_->lists[server],
+                                                                  deferred_->pending.get());
+                });
+        if (waits_ || !deferred_->ops.empty() || deferred_->pending->status != 0)
+            co_await wait();
+    }
+    if (joined_ != servers_.joined() && deferred_->pending->status == 0)
+        deferred_->pending->status = RPM_E_FENCED;
+}
+
+Task<> OperationBatch::send_all()
+{
+    deferred_->pending = servers_.new_pending();
+    if (wants_lists())
+        co_await send_lists();
+    for (size_t first = 0, end; first < deferred_->ops.size() && deferred_->pending->status == 0;
+         first = end) {
+        for (end = first; end < deferred_->ops.size() &&
+                          deferred_->ops[end].stage == deferred_->ops[first].stage;)
+            end++;
+        co_await send_stage(first, end);
+    }
+    deferred_->ops.clear();
+    check(deferred_->pending->status, "a round trip to the servers");
+}
+
+} // namespace dtx

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * operation_batch.h: operations on the servers' memory that one coroutine has under way together
+ * and waits for once.
+ *
+ * One-sided, where this process has a server's memory mapped, an operation is carried out when it
+ * is added. For all other servers, the operations of a stage are sent together when the batch is
+ * run: one round trip, however many there are. By call, each server gets one message with all of
+ * its operations, and its CPU carries them out in the order in which they were added, whatever
+ * their stage. Via::fewest means calls over links if there are several stages, else one-sided.
+ *
+ * Tests: tests/unit/dtx/engine/store/operation_batch_test.cpp
+ */
+#ifndef DTX_ENGINE_OPERATION_BATCH_H
+#define DTX_ENGINE_OPERATION_BATCH_H
+
+#include "engine/cluster/servers.h"
+#include <dtx/address.h>
+#include <dtx/task.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace dtx
+{
+
+/* What always goes in one message, and in its answer, which has a word of its own. */
+inline constexpr uint64_t kMessageBytes = 4096;
+inline constexpr uint64_t kAnswerBytes = 4096 - 8;
+
+class OperationBatch
+{
+  public:
+    explicit OperationBatch(Servers &servers, Via via = Via::fewest)
+        : servers_(servers), joined_(servers.joined()), via_(via)
+    {
+    }
+    OperationBatch(const OperationBatch &) = delete;
+    OperationBatch &operator=(const OperationBatch &) = delete;
+
+    /* The object, whole, of the shard's primary. All that is given to be filled is when run() is
+     * through, and borrowed until then. */
+    void read(Address address, void *bytes, uint32_t count);
+    /* Its version alone. */
+    void version(Address address, uint64_t *version);
+    void lock_word(Address address, uint64_t *word);
+    void compare_and_swap(Address address, uint64_t expect, uint64_t desired, uint64_t *found);
+    /* Into copy @copy of a shard. The bytes are borrowed until run() is through. */
+    void write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches);
+
+    /* What is added from here on is done after what was added before on the same server. */
+    void then()
+    {
+        stage_++;
+    }
+
+    /* Awaited: send what is not done yet, wait until all has ended. Throws Fenced, Error. */
+    struct Run {
+        bool await_ready() const noexcept
+        {
+            return batch.is_done();
+        }
+        bool await_suspend(std::coroutine_handle<> awaiting)
+        {
+            task.emplace(batch.send_all());
+            return task->await_suspend(awaiting);
+        }
+        void await_resume()
+        {
+            if (task)
+                task->await_resume();
+        }
+        OperationBatch &batch;
+        std::optional<Task<>> task{};
+    };
+    Run run()
+    {
+        return Run{ *this };
+    }
+
+    /* Awaited: as run(), but for the end of what is sent last, which leave() hands over. Bytes that
+     * writes refer to are not borrowed any more then. */
+    Run send()
+    {
+        waits_ = false;
+        return Run{ *this };
+    }
+    Sent leave()
+    {
+        return deferred_ ? Sent{ std::move(deferred_->pending), std::move(deferred_->lists) }
+                         : Sent{};
+    }
+    /* Is everything done already that was added? */
+    bool is_done() const
+    {
+        return !deferred_ || deferred_->ops.empty();
+    }
+
+  private:
+    struct Staged {
+        uint32_t server;
+        uint32_t stage;
+        Operation op;
+    };
+
+    /* Where something has to be waited for. */
+    struct Deferred {
+        std::vector<Staged> ops;                  /* not begun yet */
+        std::vector<std::vector<rpm_step>> lists; /* by server: what its CPU is asked for now */
+        std::vector<rpm_patch> patches;
+        std::shared_ptr<Pending> pending;
+    };
+
+    [[noreturn]] static void fail_joined();
+    void check_joined() const
+    {
+        if (joined_ != servers_.joined()) [[unlikely]]
+            fail_joined();
+    }
+    /* For one more operation on the primary of a shard: where it is done when it is added; nullptr:
+     * when the batch is run. */
+    ServerConnection *at_once(uint32_t shard)
+    {
+        check_joined();
+        servers_.remote()++;
+        return via_ != Via::call ? servers_.mapped(shard) : nullptr;
+    }
+    void stage(const ServerConnection &connection, const Operation &op);
+    void stage(const Operation &op); /* on the primary */
+    Task<> send_all();
+    Task<> send_stage(size_t first, size_t end);
+    Task<> send_lists();
+    template <class Send> Task<> submit(Send send);
+    Task<> wait();
+    size_t take_writes(size_t first, size_t end);
+    bool fits() const;
+    bool wants_lists() const;
+    void take_lists();
+
+    Servers &servers_;
+    uint64_t joined_;
+    Via via_;
+    uint32_t stage_ = 0;
+    bool waits_ = true; /* for what is sent last */
+    std::optional<Deferred> deferred_;
+};
+
+inline void OperationBatch::read(Address address, void *bytes, uint32_t count)
+{
+    uint32_t shard = address.shard();
+    uint64_t offset = servers_.layout().row_offset(address);
+
+    if (ServerConnection *connection = at_once(shard))
+        connection->read(shard, offset, bytes, count);
+    else
+        stage({ Operation::read, shard, offset, bytes, count });
+}
+
+inline void OperationBatch::version(Address address, uint64_t *version)
+{
+    read(address, version, sizeof(*version));
+}
+
+inline void OperationBatch::lock_word(Address address, uint64_t *word)
+{
+    uint32_t shard = address.shard();
+    uint64_t offset = servers_.layout().lock_offset(address);
+
+    if (ServerConnection *connection = at_once(shard))
+        *word = connection->lock_word(shard, offset);
+    else
+        stage({ Operation::read_lock, shard, offset, word, sizeof(*word) });
+}
+
+inline void OperationBatch::compare_and_swap(Address address, uint64_t expect, uint64_t desired,
+                                             uint64_t *found)
+{
+    uint32_t shard = address.shard();
+    uint64_t offset = servers_.layout().lock_offset(address);
+
+    if (ServerConnection *connection = at_once(shard))
+        *found = connection->compare_and_swap(shard, offset, expect, desired);
+    else
+        stage({ Operation::swap_lock, shard, offset, found, sizeof(*found), expect, desired });
+}
+
+} // namespace dtx
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * store.cc: open, poll and close the parts of a session's store together.
+ *
+ * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
+ */
+#include "engine/store/store.h"
+
+namespace dtx
+{
+
+static constexpr uint64_t kSettleNs = 1000000000;
+
+Store::Store(const Cluster &cluster, Scheduler &scheduler)
+    : servers(cluster, scheduler),
+      guesses(cluster.options().techniques.guesses ? cluster.options().guesses : 0)
+{
+}
+
+void Store::open(uint32_t coordinator, Claim claim)
+{
+    servers.open(coordinator, claim);
+    if (claim != Claim::none)
+        slots.begin_generation(servers.heard());
+}
+
+void Store::close()
+{
+    servers.close();
+    unlocks.close();
+    behind.close();
+}
+
+void Store::poll(uint64_t idle_until_ns)
+{
+    bool idle = servers.poll();
+
+    if (!behind.empty())
+        behind.poll();
+    if (idle)
+        servers.idle(idle_until_ns);
+}
+
+/* Rows end with the connection at the latest. */
+void Store::settle()
+{
+    uint64_t until = now_ns() + kSettleNs;
+    auto is_settled = [this] { return behind.empty() && unlocks.empty(); };
+
+    while (servers.is_open() && !behind.failed() && !is_settled() &&
+           (!behind.empty() || now_ns() < until))
+        poll(now_ns() + Servers::kRestNs);
+}
+
+} // namespace dtx

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * store.h: what one session has of a database: its connections, its free slots, its commits and
+ * unlocks that are not finished yet, and what it remembers of where rows and index nodes are.
+ *
+ * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
+ */
+#ifndef DTX_ENGINE_STORE_H
+#define DTX_ENGINE_STORE_H
+
+#include "engine/cluster/servers.h"
+#include "engine/store/behind.h"
+#include "engine/store/free_slots.h"
+#include "engine/store/guesses.h"
+#include "engine/store/object_reader.h"
+#include "engine/store/unlocks.h"
+#include <dtx/ordered_index.h>
+
+#include <cstdint>
+#include <unordered_map>
+
+namespace dtx
+{
+
+struct Store {
+    Store(const Cluster &cluster, Scheduler &scheduler);
+
+    /* Connect to all servers that live, as a coordinator. */
+    void open(uint32_t coordinator, Claim claim);
+    void close();
+
+    /* Wake the coroutines whose operations have ended, and finish commits. @idle_until_ns: as
+     * Servers::idle() has it. */
+    void poll(uint64_t idle_until_ns = 0);
+    /* Wait until all commits are finished, and for a second until unlocks have ended. */
+    void settle();
+
+    Servers servers;
+    Unlocks unlocks{ servers };
+    FreeSlots slots{ servers };
+    Behind behind{ servers, slots, unlocks };
+    ObjectReader objects{ servers, behind, unlocks };
+    Guesses guesses;                          /* where rows were when they were last seen */
+    std::unordered_map<uint64_t, Node> nodes; /* inner nodes of ordered indexes, by address, as they
+                                                 were when last looked at */
+};
+
+} // namespace dtx
+#endif

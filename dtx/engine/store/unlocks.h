@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * unlocks.h: messages that free locks, for which no coroutine waits.
+ *
+ * Tests: tests/unit/dtx/engine/store/behind_test.cpp
+ */
+#ifndef DTX_ENGINE_UNLOCKS_H
+#define DTX_ENGINE_UNLOCKS_H
+
+#include "engine/cluster/servers.h"
+#include <dtx/address.h>
+
+#include <cstdint>
+#include <memory>
+
+namespace dtx
+{
+
+class Unlocks
+{
+  public:
+    explicit Unlocks(Servers &servers) : servers_(servers) {}
+
+    /* Have a lock of transaction @txn freed soon, without waiting for it. 0, RPM_E_BUSY: poll
+     * first, or why not. May throw Fenced and Error. */
+    int send(Address address, uint64_t txn);
+
+    /* Have all that were sent ended? */
+    bool empty() const
+    {
+        return pending_ == nullptr || pending_->remaining == 0;
+    }
+    /* One has failed: its lock is still ours, until the session joins again. */
+    bool failed() const
+    {
+        return pending_ != nullptr && pending_->status != 0;
+    }
+    /* The connections were closed. */
+    void close()
+    {
+        pending_ = nullptr;
+    }
+
+  private:
+    Servers &servers_;
+    std::shared_ptr<Pending> pending_;
+    uint64_t found_ = 0; /* what the lock words were; not looked at */
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lease.h: for how long a session has met each lock, and when to take the lock from its owner.
+ *
+ * A session that meets a lock held by the same attempt again and again first asks the lock's server
+ * whether the owner's connection is closed, which it is within milliseconds after the owner's
+ * process was killed. An owner that is connected may be slow or stopped: it keeps its locks until
+ * the lease has passed. A gap between two looks at the lock counts as at most 1/16 of the lease: if
+ * this session did not run for longer, on a busy machine, then the owner may not have run either.
+ *
+ * Tests: tests/unit/dtx/engine/txn/lease_test.cpp
+ */
+#ifndef DTX_ENGINE_LEASE_H
+#define DTX_ENGINE_LEASE_H
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+
+namespace dtx
+{
+
+class Lease
+{
+  public:
+    static constexpr uint64_t kAskFirstNs = 10000000; /* then after twice that, and so on */
+    static constexpr uint64_t kLooks = 16; /* a gap between two looks counts as 1/16 of the lease */
+    static constexpr size_t kLocksMost = 64;
+
+    enum class Verdict {
+        fresh, /* this session did not meet the lock before */
+        held,  /* the attempt still holds it: go on waiting */
+        ask,   /* the same: ask the server whether the owner's connection is closed */
+        over   /* the lease has passed: take over from the owner */
+    };
+
+    explicit Lease(uint64_t lease_ns) : lease_ns_(lease_ns) {}
+
+    /* The session met, at @now, a lock that attempt @word holds. */
+    Verdict met(uint64_t word, uint64_t now)
+    {
+        auto found = locks_.find(word);
+
+        if (found == locks_.end() || now - found->second.last_ns > kLooks * lease_ns_) {
+            forget(now);
+            locks_[word] = { now, 0, kAskFirstNs };
+            return Verdict::fresh;
+        }
+
+        Lock &lock = found->second;
+
+        lock.held_ns += std::min(now - lock.last_ns, lease_ns_ / kLooks);
+        lock.last_ns = now;
+        if (lock.held_ns >= lease_ns_) {
+            lock.held_ns = 0;
+            lock.ask_ns = kAskFirstNs;
+            return Verdict::over;
+        }
+        if (lock.held_ns < lock.ask_ns)
+            return Verdict::held;
+        lock.ask_ns *= 2;
+        return Verdict::ask;
+    }
+
+  private:
+    struct Lock {
+        uint64_t last_ns; /* when it was met last */
+        uint64_t held_ns; /* counted since it was met first, or since the last verdict over */
+        uint64_t ask_ns;  /* ask when held_ns reaches this */
+    };
+
+    /* Forget locks that were not met for a while: they are most likely free by now. */
+    void forget(uint64_t now)
+    {
+        if (locks_.size() < kLocksMost)
+            return;
+        std::erase_if(locks_, [&](const auto &lock) {
+            return now - lock.second.last_ns > lease_ns_ / kLooks;
+        });
+        if (locks_.size() >= kLocksMost)
+            locks_.clear();
+    }
+
+    uint64_t lease_ns_;
+    std::unordered_map<uint64_t, Lock> locks_; /* by the number of the attempt that holds them */
+};
+
+} // namespace dtx
+#endif

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session.cc: attempts from their begin to their end, and what comes between them.
+ *
+ * Tests: tests/unit/dtx/engine/txn/session_test.cpp
+ */
+#include <dtx/session.h>
+
+#include "engine/base/backoff.h"
+#include "engine/format/allocator.h"
+#include "engine/index/hash_index.h"
+#include "engine/recovery/recover.h"
+#include "engine/txn/commit.h"
+#include "engine/txn/lease.h"
+#include <dtx/error.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+namespace dtx
+{
+
+static constexpr uint32_t kConflictsOfCanaries = 1000;
+static constexpr uint64_t kNumbersMost = (uint64_t{ 1 } << kSequenceBits) - 1;
+static constexpr uint64_t kReturnedMost = 64;
+
+struct Session::State {
+    State(const Cluster &all, uint32_t number, Listener *who)
+        : cluster(all), coordinator(number), listener(who),
+          scheduler(all.options().seed * 1024 + number, all.options().interleave),
+          store(all, scheduler),
+          /* The number that may be under way follows a clock; interleaved steps do not. */
+          backoff(all.options().techniques.backoff,
+                  all.options().techniques.depth && !scheduler.interleaves()),
+          numbers(all.options().numbers != 0 ? all.options().numbers : kNumbersMost),
+          lease(all.options().lease_us * 1000)
+    {
+    }
+
+    const Cluster &cluster;
+    uint32_t coordinator;
+    Listener *listener;
+    Scheduler scheduler;
+    Store store;
+    Backoff backoff;
+    uint32_t under_way = 0; /* transactions that were admitted */
+    std::deque<std::coroutine_handle<>> waiting;
+    Counters counters;
+    std::vector<uint32_t> log_servers;
+    std::optional<RetryDeadline> deadline; /* since it was fenced, or first tried to join */
+    bool leaving = false;
+    std::vector<std::unique_ptr<ReadWriteSet>> sets; /* of all coroutines */
+    uint64_t prefix = 0;
+    uint64_t sequence = 0;
+    uint64_t numbers; /* of attempts under one claim */
+    Lease lease;      /* locks in our way */
+};
+
+Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listener)
+    : state_(std::make_unique<State>(cluster, coordinator, listener))
+{
+    const Options &options = cluster.options();
+
+    if (coordinator >= options.coordinators)
+        throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + ", expected 0 to " +
+                                     std::to_string(options.coordinators - 1));
+    state_->store.slots.hand_out = [this](Address head, uint64_t n) { return hand_out(head, n); };
+    state_->log_servers.reserve(options.replicas); /* commits refer to it */
+    join(Claim::join);
+}
+
+Session::~Session()
+{
+    state_->leaving = true;
+    return_all_slots();
+    state_->store.close();
+}
+
+/* Claim our logs and finish what was left under our number, or, where a server was started again,
+ * what all have left. */
+bool Session::try_to_join(Claim claim)
+{
+    Store &store = state_->store;
+
+    store.open(state_->coordinator, claim);
+    if (is_ready(store.servers)) {
+        finish_one(store.servers, state_->coordinator);
+        return true;
+    }
+    store.close();
+    /* Of several sessions that find this out, one recovers everything. After half of the time to
+     * the deadline another one takes over from it: it may hang. */
+    recover_unready(state_->cluster,
+                    state_->deadline->is_half_over() ? Claim::takeover : Claim::join);
+    return false;
+}
+
+void Session::check_deadline(const Error &error)
+{
+    state_->store.close();
+    if (state_->leaving || state_->deadline->is_over())
+        throw Error(error.code(), error.what());
+    if (state_->deadline->is_time_to_tell())
+        state_->cluster.tell(error.what() + std::string(" (waiting for up to ") +
+                             std::to_string(state_->deadline->left_ns() / 1000000000 + 1) +
+                             " s more)");
+}
+
+/* If servers do not answer, or another session has the logs, tries again until the retry deadline;
+ * all coroutines of the session wait meanwhile. */
+void Session::join(Claim claim)
+{
+    if (!state_->deadline)
+        state_->deadline.emplace(state_->cluster.retry_ns());
+    for (bool joined = false; !joined;) {
+        try {
+            joined = try_to_join(claim);
+        } catch (const Fenced &fenced) {
+            check_deadline(fenced);
+        } catch (const Error &error) {
+            if (error.code() != RPM_E_OWNED) {
+                state_->store.close();
+                throw;
+            }
+            check_deadline(error);
+        }
+        if (!joined)
+            state_->deadline->wait();
+    }
+    state_->deadline.reset();
+    start_numbers();
+}
+
+/* Those of transactions: a claim is new to one server in one view. */
+void Session::start_numbers()
+{
+    Store &store = state_->store;
+    const Placement &placement = store.servers.placement();
+
+    if (state_->cluster.options().durable)
+        state_->log_servers = placement.log_servers(state_->coordinator);
+    state_->sequence = 0;
+    state_->prefix = number_prefix(store.servers, state_->coordinator,
+                                   store.servers.connection(placement.first()).epoch());
+}
+
+/* Another session fenced this one, a server was lost, or a commit failed half-way: close all
+ * connections and join again. @joined: of the attempt that found out. @needed: wait until the
+ * session has joined. Else the attempt's outcome is known and must not wait for servers: try once;
+ * if that fails, the next transaction joins. */
+void Session::rejoin(uint64_t joined, bool needed)
+{
+    if (state_->store.servers.joined() != joined)
+        return; /* another coroutine has done so */
+    state_->counters.rejoined++;
+    state_->store.poll();
+    state_->store.close();
+    if (needed)
+        join(Claim::rejoin);
+    else
+        join_once();
+}
+
+void Session::join_once()
+{
+    bool joined = false;
+
+    state_->deadline.emplace(state_->cluster.retry_ns());
+    try {
+        joined = try_to_join(Claim::rejoin);
+    } catch (const Error &) {
+        state_->store.close();
+    }
+    state_->deadline.reset();
+    if (joined)
+        start_numbers();
+}
+
+/* Each number is given to one attempt. Before the numbers of a claim are used up, transactions are
+ * admitted one at a time; the first that runs alone claims the logs again, for new numbers. */
+bool Session::may_enter() const
+{
+    return state_->under_way < state_->backoff.depth() &&
+           (state_->under_way == 0 || state_->sequence < state_->numbers - state_->numbers / 16);
+}
+
+void Session::renew_numbers()
+{
+    if (state_->under_way == 1 && state_->sequence >= state_->numbers - state_->numbers / 16)
+        rejoin(state_->store.servers.joined(), true);
+}
+
+bool Session::enter()
+{
+    if (!state_->waiting.empty() || !may_enter())
+        return false;
+    state_->under_way++;
+    return true;
+}
+
+void Session::queue(std::coroutine_handle<> handle)
+{
+    state_->waiting.push_back(handle);
+}
+
+/* Admits the coroutines that have waited longest. */
+void Session::leave()
+{
+    state_->under_way--;
+    while (!state_->waiting.empty() && may_enter()) {
+        state_->under_way++;
+        state_->scheduler.wake(state_->waiting.front());
+        state_->waiting.pop_front();
+    }
+}
+
+ReadWriteSet &Session::begin()
+{
+    ReadWriteSet *own = nullptr;
+
+    for (auto &set : state_->sets)
+        if (!set->busy) {
+            own = set.get();
+            break;
+        }
+    if (own == nullptr) {
+        state_->sets.push_back(std::make_unique<ReadWriteSet>());
+        own = state_->sets.back().get();
+        own->lane = static_cast<uint32_t>(state_->sets.size()) - 1;
+    }
+    /* The numbers are used up, or installing the rows of a commit failed: join again, which fences
+     * the other transactions under way. */
+    if (state_->sequence >= state_->numbers || state_->store.behind.failed())
+        rejoin(state_->store.servers.joined(), true);
+    own->busy = true;
+    own->txn = state_->prefix | ++state_->sequence;
+    own->joined = state_->store.servers.joined();
+    own->begin_ns = state_->listener != nullptr ? now_ns() : 0;
+    return *own;
+}
+
+Session::Wish Session::wish_after(const Inconsistent &found, uint32_t conflicts,
+                                  std::exception_ptr &thrown)
+{
+    /* With a canary, inconsistent reads are expected: try again a few times. */
+    if (state_->cluster.options().canary != kCanaryNone && conflicts < kConflictsOfCanaries)
+        return Wish::run_again;
+    thrown = std::make_exception_ptr(Error(RPM_E_CORRUPT, found.what));
+    return Wish::give_up;
+}
+
+/* A commit that ends in an exception may have left locks: the session joins again, which installs
+ * what is logged and frees them. The outcome is known before that; an error of joining again must
+ * not replace it. */
+Task<bool> Session::conclude(ReadWriteSet &set, Wish wish, std::exception_ptr thrown,
+                             Course &course)
+{
+    Ending ending = wish == Wish::fail ? Ending::abort : Ending::conflict;
+    bool holds = false;
+    bool rejoins = wish == Wish::join_again || wish == Wish::fail;
+
+    try {
+        if (wish == Wish::commit || wish == Wish::give_up ||
+            (wish == Wish::run_again && set.begun)) {
+            Commit commit(state_->store, set, state_->log_servers);
+
+            if (wish == Wish::commit)
+                holds = co_await commit.run();
+            else if (wish == Wish::give_up)
+                holds = co_await commit.is_as_read();
+            else
+                holds = co_await commit.give_up();
+            if (holds)
+                ending = wish == Wish::commit ? Ending::commit : Ending::abort;
+        }
+    } catch (const Fenced &) {
+        ending = ending_of(set);
+        rejoins = true;
+    } catch (...) {
+        ending = ending_of(set);
+        rejoins = set.begun;
+        if (ending == Ending::conflict) {
+            ending = Ending::abort;
+            thrown = std::current_exception();
+        }
+    }
+
+    uint64_t blocking_lock = set.blocking_lock;
+    uint64_t joined = set.joined;
+    bool again = end(set, ending, holds);
+
+    course.outcome.status = status_of(ending);
+    course.outcome.conflicts += again ? 1 : 0;
+    if (rejoins)
+        rejoin(joined, again);
+    if (ending == Ending::abort && thrown)
+        std::rethrow_exception(thrown);
+    if (again)
+        co_await back_off(course, blocking_lock);
+    co_return again;
+}
+
+Session::Ending Session::ending_of(const ReadWriteSet &set)
+{
+    if (set.logged)
+        return Ending::commit;
+    return set.maybe_logged ? Ending::unknown : Ending::conflict;
+}
+
+Status Session::status_of(Ending ending)
+{
+    return ending == Ending::commit    ? Status::committed
+           : ending == Ending::unknown ? Status::unknown
+                                       : Status::aborted;
+}
+
+bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
+{
+    Counters &counters = state_->counters;
+    uint64_t &count = ending == Ending::commit     ? counters.committed
+                      : ending == Ending::abort    ? counters.aborted
+                      : ending == Ending::conflict ? counters.conflicts
+                                                   : counters.unknown;
+
+    count++;
+    if (ending != Ending::conflict)
+        state_->backoff.done(state_->backoff.is_narrow() ? now_ns() : 0);
+    /* What began before a new beginning leaves them to a vacuum: it may have been one. */
+    if (set.joined == state_->store.servers.joined() && ending != Ending::unknown)
+        for (uint32_t i = 0; i < set.size(); i++)
+            if (ending == Ending::commit ? set[i].freed && !set.behind : set[i].fresh)
+                state_->store.slots.give_back(set[i].address);
+    if (state_->listener != nullptr)
+        state_->listener->ended({ set.txn, state_->coordinator, set.lane, set.begin_ns, now_ns(),
+                                  status_of(ending), holds, set.sorted() });
+    set.clear();
+    set.busy = false;
+    return ending == Ending::conflict;
+}
+
+bool Session::is_under_way(uint64_t txn) const
+{
+    return state_->store.behind.has(txn) ||
+           std::any_of(state_->sets.begin(), state_->sets.end(),
+                       [txn](const auto &own) { return own->busy && own->txn == txn; });
+}
+
+/* @word: the attempt that holds the lock that caused a conflict. If the owner's connection is
+ * closed, or it has held the lock for longer than the lease, take over from its coordinator. If the
+ * attempt is one of this session that is not under way any more, join again, which frees the lock.
+ * False: the lock was met before, and its owner may still free it. */
+bool Session::look_after_owner(uint64_t word)
+{
+    uint32_t coordinator = coordinator_of(word);
+
+    if (word == kMoved)
+        rejoin(state_->store.servers.joined(), true);
+    if (word == 0 || word == kMoved || (coordinator == state_->coordinator && is_under_way(word)))
+        return true;
+
+    Lease::Verdict verdict = state_->lease.met(word, now_ns());
+    bool asks = verdict == Lease::Verdict::ask;
+
+    if (coordinator == state_->coordinator && (asks || verdict == Lease::Verdict::over))
+        rejoin(state_->store.servers.joined(), true);
+    else if (verdict == Lease::Verdict::over ||
+             (asks && state_->store.servers.is_gone(coordinator)))
+        take_over(coordinator);
+    return verdict == Lease::Verdict::fresh || verdict == Lease::Verdict::over;
+}
+
+void Session::take_over(uint32_t coordinator)
+{
+    try {
+        state_->cluster.recover(coordinator);
+    } catch (const Fenced &) {
+        /* Another session is taking over from it. */
+    } catch (const Error &error) {
+        if (error.code() != RPM_E_OWNED && error.code() != RPM_E_REFUSED)
+            throw; /* it cannot be fenced yet, or a server is away: later */
+    }
+}
+
+Task<void> Session::back_off(Course &course, uint64_t blocking_lock)
+{
+    uint64_t now = now_ns();
+    uint32_t most = state_->cluster.options().conflicts_max;
+    uint32_t conflicts = course.outcome.conflicts;
+
+    if (state_->store.behind.failed())
+        rejoin(state_->store.servers.joined(), false);
+    course.in_vain += look_after_owner(blocking_lock) ? 1 : 0;
+    if (most != 0 && course.in_vain > most)
+        throw Error(RPM_E_BUSY, "aborted after " + std::to_string(conflicts) +
+                                    " conflicts (conflicts_max " + std::to_string(most) +
+                                    "); raise the limit, or touch fewer rows at once");
+    co_await state_->scheduler.sleep_until(
+        now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.chance()));
+}
+
+/* Takes slots of a table from its allocator head, in a transaction of its own: those that were
+ * returned, or else new ones. */
+Task<std::vector<uint64_t>> Session::hand_out(Address head, uint64_t many)
+{
+    uint64_t room = state_->cluster.layout().table(static_cast<uint32_t>(head.slot())).slots;
+    uint64_t first = first_slot(state_->cluster.schema(), head.slot());
+    std::vector<uint64_t> slots;
+    uint64_t generation = 0;
+    auto body = [&, this](Txn &txn) -> Task<bool> {
+        Store &store = state_->store;
+
+        generation = store.slots.generation();
+
+        Access *access = co_await store.objects.fetch(txn.set_, head);
+        AllocatorHead &state = access->as<AllocatorHead>();
+
+        slots.clear();
+        for (; state.returned != 0 && slots.size() < many;) {
+            Address next =
+                Address::of(head.shard(), static_cast<uint32_t>(head.slot()), state.returned - 1);
+
+            /* The head and the slot were read at different times: the slot may be used by now. */
+            if (next.slot() >= room)
+                throw Inconsistent{};
+
+            Access *free = co_await store.objects.fetch(txn.set_, next);
+
+            if (free->valid())
+                throw Inconsistent{};
+            slots.push_back(next.slot());
+            state.returned = free->header().key;
+        }
+        /* No session writes a slot before it was handed out. If this one was written, the head that
+         * was read is older than the slot. */
+        if (slots.size() < many && first + state.handed_out < room) {
+            Address next = Address::of(head.shard(), static_cast<uint32_t>(head.slot()),
+                                       first + state.handed_out);
+
+            if ((co_await store.objects.fetch(txn.set_, next))->version != 0)
+                throw Inconsistent{};
+        }
+        for (; slots.size() < many && first + state.handed_out < room; state.handed_out++)
+            slots.push_back(first + state.handed_out);
+        access->header().flags = kObjectValid;
+        access->written = true;
+        co_return !slots.empty();
+    };
+    Status status = (co_await attempt(body, false)).status;
+
+    /* The slots may still be on the list, or belong to another session by now. */
+    if (status == Status::unknown || generation != state_->store.slots.generation())
+        throw Conflict{};
+    co_return slots;
+}
+
+Task<Status> Session::return_slots(Address head, const std::vector<uint64_t> &slots,
+                                   uint64_t generation)
+{
+    auto body = [&, this](Txn &txn) -> Task<bool> {
+        Store &store = state_->store;
+
+        if (store.slots.generation() != generation)
+            co_return false;
+
+        Access *access = co_await store.objects.fetch(txn.set_, head);
+        AllocatorHead &state = access->as<AllocatorHead>();
+
+        for (uint64_t slot : slots) {
+            Access *free = co_await store.objects.fetch(
+                txn.set_, Address::of(head.shard(), static_cast<uint32_t>(head.slot()), slot));
+
+            free->header().key = state.returned;
+            free->header().flags = 0;
+            free->written = true;
+            state.returned = slot + 1;
+        }
+        access->written = true;
+        co_return true;
+    };
+
+    co_return (co_await attempt(body, false)).status;
+}
+
+/* As many as a transaction may return: their images have to fit into one log record. */
+uint64_t Session::returned_at_once(Address head)
+{
+    uint64_t bytes = state_->cluster.layout().table(static_cast<uint32_t>(head.slot())).slot_bytes;
+
+    if (state_->log_servers.empty())
+        return kReturnedMost;
+    return std::clamp<uint64_t>(
+        state_->store.servers.connection(state_->log_servers[0]).record_max() / (2 * bytes), 1,
+        kReturnedMost);
+}
+
+bool Session::has_surplus()
+{
+    return state_->store.slots.surplus().has_value();
+}
+
+/* Return slots that this session freed and is not likely to use. The transaction that freed them
+ * has ended, so an error here is not its error: slots that certainly still belong to this session
+ * are kept and returned later. */
+Task<void> Session::return_surplus()
+{
+    FreeSlots &own = state_->store.slots;
+    Address head = *own.surplus();
+    uint64_t generation = own.generation();
+    std::vector<uint64_t> slots;
+
+    try {
+        slots = own.take(head, returned_at_once(head));
+        (void)co_await return_slots(head, slots, generation);
+    } catch (...) {
+        if (generation == own.generation())
+            for (uint64_t slot : slots)
+                own.give_back(Address::of(head.shard(), uint32_t(head.slot()), slot));
+    }
+}
+
+Task<void> Session::return_table(Address head, uint64_t generation)
+{
+    for (;;) {
+        std::vector<uint64_t> slots = state_->store.slots.take(head, returned_at_once(head));
+
+        if (slots.empty())
+            co_return;
+        (void)co_await return_slots(head, slots, generation);
+    }
+}
+
+/* Return all free slots of this session. If a server is gone, they stay unused until a vacuum. */
+void Session::return_all_slots()
+{
+    const Cluster &cluster = state_->cluster;
+    uint64_t generation = state_->store.slots.generation(); /* slots of a later one are not these */
+
+    if (!state_->store.servers.is_open())
+        return;
+
+    try {
+        for (uint32_t shard = 0; shard < cluster.shards(); shard++)
+            for (uint32_t table = 1; table < cluster.layout().tables(); table++) {
+                std::vector<Task<void>> tasks;
+
+                tasks.push_back(
+                    return_table(Address::of(shard, kAllocatorTable, table), generation));
+                run(std::move(tasks));
+            }
+    } catch (...) {
+        return;
+    }
+}
+
+void Session::run(std::vector<Task<void>> tasks)
+{
+    std::exception_ptr thrown;
+
+    try {
+        state_->scheduler.run(
+            tasks, [this](uint64_t idle_until_ns) { state_->store.poll(idle_until_ns); });
+    } catch (...) {
+        thrown = std::current_exception();
+    }
+    state_->store.settle();
+    if (state_->store.behind.failed())
+        rejoin(state_->store.servers.joined(), false);
+    if (thrown)
+        std::rethrow_exception(thrown);
+}
+
+Scheduler::Turn Session::turn()
+{
+    return state_->scheduler.turn();
+}
+
+Store &Session::store()
+{
+    return state_->store;
+}
+
+const Counters &Session::counters() const
+{
+    Traffic traffic = state_->store.servers.traffic();
+
+    state_->counters.remote = state_->store.servers.remote();
+    state_->counters.round_trips = state_->store.servers.round_trips();
+    state_->counters.messages = traffic.messages;
+    state_->counters.sent_bytes = traffic.sent_bytes;
+    state_->counters.received_bytes = traffic.received_bytes;
+    return state_->counters;
+}
+
+const Cluster &Session::cluster() const
+{
+    return state_->cluster;
+}
+
+} // namespace dtx

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * txn.cc: rows by their keys.
+ *
+ * A row says its own key, so one that is found needs no index at the commit: only the absence of a
+ * key does. Where a row was is remembered, and looked up again when it is no longer there.
+ *
+ * Tests: tests/unit/dtx/engine/txn/txn_test.cpp
+ */
+#include <dtx/txn.h>
+
+#include "engine/index/hash_index.h"
+#include "engine/store/store.h"
+#include <dtx/error.h>
+#include <dtx/session.h>
+
+#include <optional>
+
+namespace dtx
+{
+
+static const TableSpec &spec_of(const Store &store, uint32_t table)
+{
+    return store.servers.cluster().schema().tables()[table];
+}
+
+/* What an index says, in the way of its kind. */
+static Task<std::optional<uint64_t>> look_up(Store &store, ReadWriteSet &set, uint32_t table,
+                                             uint64_t key)
+{
+    if (spec_of(store, table).kind == TableKind::hash)
+        return hash_find(store, set, table, key);
+    return ordered_find(store, set, table, key);
+}
+
+/* The row, if it is that key's. */
+static Access *if_it_is(Access *row, uint64_t key)
+{
+    return row->valid() && row->header().key == key ? row : nullptr;
+}
+
+/* The row in a slot, likewise. @updates: locked, if that spares a round trip. */
+static Task<Access *> row_at(Store &store, ReadWriteSet &set, Address address, uint64_t key,
+                             bool updates = false)
+{
+    Access *row = nullptr;
+
+    if (updates)
+        row = co_await store.objects.fetch_locked(set, address);
+    else
+        row = co_await store.objects.fetch(set, address);
+    co_return if_it_is(row, key);
+}
+
+/* Objects of the index from @first on were looked at on the way to a row that was found. */
+static void let_go(ReadWriteSet &set, uint32_t first, uint32_t index)
+{
+    for (uint32_t i = first; i < set.size(); i++)
+        if (set[i].address.table() == index)
+            set[i].seen = false;
+}
+
+/* Has this transaction used it before? */
+static bool is_used(const Access *access)
+{
+    return access != nullptr && (access->seen || access->written);
+}
+
+/* What is where a row was when it was last seen: the row of that key; else of no interest, if it
+ * was not @used before. */
+static Access *judge(bool used, Access *found, uint64_t key)
+{
+    Access *row = if_it_is(found, key);
+
+    if (row == nullptr && !used)
+        found->seen = false;
+    return row;
+}
+
+static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key,
+                               bool updates)
+{
+    uint32_t shard = store.servers.shard_of(table, key);
+
+    if (auto guess = store.guesses.find(table, key)) {
+        bool used = is_used(set.find(*guess));
+        Access *found = nullptr;
+
+        if (updates)
+            found = co_await store.objects.fetch_locked(set, *guess);
+        else
+            found = co_await store.objects.fetch(set, *guess);
+
+        Access *row = judge(used, found, key);
+
+        if (row != nullptr)
+            co_return row;
+        if (!used && found->taken)
+            co_await store.objects.unlock(set, *found);
+    }
+    uint32_t first = set.size();
+    auto slot = co_await look_up(store, set, table, key);
+
+    if (!slot)
+        co_return nullptr;
+
+    Access *row = co_await row_at(store, set, Address::of(shard, table, *slot), key, updates);
+
+    /* The index and the row were read at different times, and it was deleted in between. */
+    if (row == nullptr)
+        throw Inconsistent{};
+    let_go(set, first, spec_of(store, table).index);
+    store.guesses.note(key, row->address);
+    co_return row;
+}
+
+/* By the index of a hash table, if that takes no waiting; else nullptr. */
+static Access *look_up_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+{
+    const TableSpec &spec = spec_of(store, table);
+    uint32_t first = set.size();
+
+    if (spec.kind != TableKind::hash)
+        return nullptr;
+
+    auto slot = hash_find_now(store, set, table, key);
+
+    if (!slot)
+        return nullptr;
+
+    Address address = Address::of(store.servers.shard_of(table, key), table, *slot);
+    Access *row = store.objects.fetch_now(set, address, set.find(address));
+
+    if (row == nullptr || if_it_is(row, key) == nullptr)
+        return nullptr;
+    let_go(set, first, spec.index);
+    store.guesses.note(key, address);
+    return row;
+}
+
+/* find_row(), if that takes no waiting; else, or where there is no row, nullptr. */
+static Access *find_row_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+{
+    if (auto guess = store.guesses.find(table, key)) {
+        Access *before = set.find(*guess);
+        bool used = is_used(before);
+        Access *found = store.objects.fetch_now(set, *guess, before);
+
+        if (found == nullptr)
+            return nullptr;
+        if (Access *row = judge(used, found, key))
+            return row;
+    }
+    return look_up_now(store, set, table, key);
+}
+
+void Txn::refuse()
+{
+    throw Error(RPM_E_INVAL,
+                "a second operation was begun before the first of the same transaction ended: "
+                "await each before the next, or prefetch() the rows of both");
+}
+
+const Access *Txn::find_now(uint32_t table, uint64_t key, bool updates)
+{
+    Access *row;
+
+    expect_idle();
+    row = find_row_now(session_.store(), set_, table, key);
+    if (updates && row != nullptr)
+        row->written = true;
+    return row;
+}
+
+Task<const Access *> Txn::find(uint32_t table, uint64_t key, bool updates)
+{
+    Alone alone(*this);
+    Access *row = co_await find_row(session_.store(), set_, table, key, updates);
+
+    if (updates && row != nullptr)
+        row->written = true;
+    co_return row;
+}
+
+Task<const Access *> Txn::at(uint32_t table, uint64_t key, uint64_t slot)
+{
+    Store &store = session_.store();
+    Address address = Address::of(store.servers.shard_of(table, key), table, slot);
+    Access *row = co_await row_at(store, set_, address, key);
+
+    if (row == nullptr)
+        throw Inconsistent{};
+    co_return row;
+}
+
+bool Txn::change(Access *found, uint32_t table, const void *row)
+{
+    if (found == nullptr)
+        return false;
+    std::memcpy(found->image + sizeof(ObjectHeader), row,
+                session_.store().servers.layout().table(table).payload_bytes);
+    found->written = true;
+    return true;
+}
+
+bool Txn::replace_now(uint32_t table, uint64_t key, const void *row)
+{
+    expect_idle();
+    return change(find_row_now(session_.store(), set_, table, key), table, row);
+}
+
+Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
+{
+    Alone alone(*this);
+
+    co_return change(co_await find_row(session_.store(), set_, table, key, false), table, row);
+}
+
+Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
+{
+    Alone alone(*this);
+    Store &store = session_.store();
+
+    if (co_await look_up(store, set_, table, key))
+        co_return false;
+
+    Access *fresh = co_await store.slots.allocate(set_, store.servers.shard_of(table, key), table);
+    uint64_t slot = fresh->address.slot();
+
+    fresh->header().key = key;
+    fresh->header().flags = kObjectValid;
+    std::memcpy(fresh->image + sizeof(ObjectHeader), row,
+                store.servers.layout().table(table).payload_bytes);
+    if (spec_of(store, table).kind == TableKind::hash)
+        co_await hash_add(store, set_, table, key, slot);
+    else
+        co_await ordered_add(store, set_, table, key, slot);
+    store.guesses.note(key, fresh->address);
+    co_return true;
+}
+
+static void expect_size(ByteTable table, Txn::Bytes row)
+{
+    if (row.size() != table.row_bytes)
+        throw Error(RPM_E_INVAL, "a row of " + std::to_string(row.size()) + " bytes, expected " +
+                                     std::to_string(table.row_bytes) + ", the table's row_bytes");
+}
+
+Task<bool> Txn::write(ByteTable table, uint64_t key, Bytes row)
+{
+    expect_size(table, row);
+    return replace(table.number, key, row.data());
+}
+
+Task<bool> Txn::insert(ByteTable table, uint64_t key, Bytes row)
+{
+    expect_size(table, row);
+    return add(table.number, key, row.data());
+}
+
+Task<std::vector<std::pair<uint64_t, Txn::Bytes>>>
+Txn::scan(ByteTable table, uint64_t from, uint64_t to, uint32_t limit, Order order)
+{
+    Alone alone(*this);
+    std::vector<std::pair<uint64_t, Bytes>> rows;
+    auto found = co_await range(table.number, { from, to, limit, order });
+
+    co_await prefetch_slots(table.number, found);
+    for (const auto &[key, slot] : found)
+        rows.emplace_back(key, bytes(*co_await at(table.number, key, slot), table));
+    co_return rows;
+}
+
+Task<bool> Txn::remove(uint32_t table, uint64_t key)
+{
+    Alone alone(*this);
+    Store &store = session_.store();
+    std::optional<uint64_t> slot;
+
+    if (spec_of(store, table).kind == TableKind::hash)
+        slot = co_await hash_remove(store, set_, table, key);
+    else
+        slot = co_await ordered_remove(store, set_, table, key);
+    if (!slot)
+        co_return false;
+
+    Address address = Address::of(store.servers.shard_of(table, key), table, *slot);
+    Access *row = co_await row_at(store, set_, address, key);
+
+    if (row == nullptr)
+        throw Inconsistent{};
+    row->header().flags = 0;
+    row->written = true;
+    row->freed = true;
+    co_return true;
+}
+
+/* First where they may be, then they themselves: two misses, however many they are. */
+bool Txn::prefetch_now(std::span<const Wanted> rows)
+{
+    Store &store = session_.store();
+    bool mapped = true;
+
+    for (const Wanted &row : rows)
+        store.guesses.prefetch(row.table, row.key);
+    for (const Wanted &row : rows)
+        if (auto address = store.guesses.find(row.table, row.key)) {
+            mapped = mapped && !store.objects.is_remote(*address);
+            if (mapped)
+                store.objects.prefetch(*address);
+        }
+    return mapped;
+}
+
+Task<std::monostate> Txn::prefetch_far(std::span<const Wanted> rows)
+{
+    Alone alone(*this);
+    Store &store = session_.store();
+    std::vector<Address> remote;
+
+    for (const Wanted &row : rows)
+        if (auto address = store.guesses.find(row.table, row.key);
+            address && store.objects.is_remote(*address))
+            remote.push_back(*address);
+    co_await store.objects.bring(set_, remote);
+    co_return std::monostate{};
+}
+
+Task<> Txn::prefetch_slots(uint32_t table, const std::vector<std::pair<uint64_t, uint64_t>> &found)
+{
+    Store &store = session_.store();
+    std::vector<Address> remote;
+
+    for (const auto &[key, slot] : found)
+        if (Address address = Address::of(store.servers.shard_of(table, key), table, slot);
+            store.objects.is_remote(address))
+            remote.push_back(address);
+    co_await store.objects.bring(set_, remote);
+}
+
+Task<std::vector<std::pair<uint64_t, uint64_t>>> Txn::range(uint32_t table, Range range)
+{
+    return ordered_range(session_.store(), set_, table, range);
+}
+
+} // namespace dtx

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/base/backoff.h"
+
+#include "support/catch.h"
+
+using dtx::Backoff;
+
+namespace
+{
+
+// One epoch in which @in_vain of so many tries were, and the first of the next one.
+void pass(Backoff &backoff, uint64_t *now, uint32_t in_vain, uint32_t tries = 20)
+{
+    dtx::Chance chance(1);
+
+    for (uint32_t i = in_vain; i < tries; i++)
+        backoff.done(*now);
+    for (uint32_t i = 1; i < in_vain; i++)
+        (void)backoff.wait_ns(i, *now, chance);
+    *now += Backoff::kEpochNs;
+    (void)backoff.wait_ns(1, *now, chance);
+}
+
+} // namespace
+
+TEST_CASE("dtx: back-off starts small, and its limit follows the conflicts", "[unit]")
+{
+    Backoff backoff(true, false);
+    dtx::Chance chance(1);
+    uint64_t now = Backoff::kEpochNs;
+
+    CHECK(backoff.wait_ns(1, now, chance) < 2 * Backoff::kFirstNs);
+    for (int epoch = 0; epoch < 30; epoch++)
+        pass(backoff, &now, 20);
+    CHECK(backoff.limit_ns() == Backoff::kLastNs);
+    CHECK(backoff.depth() == Backoff::kDepthMost);
+    CHECK(backoff.wait_ns(11, now, chance) >= Backoff::kLastNs);
+    CHECK(backoff.wait_ns(1, now, chance) < 2 * Backoff::kFirstNs);
+    for (int epoch = 0; epoch < 30; epoch++)
+        pass(backoff, &now, 1);
+    CHECK(backoff.limit_ns() == Backoff::kFirstNs);
+}
+
+TEST_CASE("dtx: first fewer are under way, then they wait longer, and back the other way", "[unit]")
+{
+    Backoff backoff;
+    uint64_t now = Backoff::kEpochNs;
+
+    pass(backoff, &now, 1);
+    CHECK(backoff.depth() == 64);
+    for (uint32_t depth = 32; depth > 0; depth /= 2) {
+        CHECK(backoff.limit_ns() == Backoff::kFirstNs);
+        pass(backoff, &now, 15);
+        CHECK(backoff.depth() == depth);
+    }
+    pass(backoff, &now, 15);
+    CHECK(backoff.depth() == 1);
+    CHECK(backoff.limit_ns() == 2 * Backoff::kFirstNs);
+    pass(backoff, &now, 5); // between the marks
+    CHECK(backoff.depth() == 1);
+    CHECK(backoff.limit_ns() == 2 * Backoff::kFirstNs);
+    for (uint32_t depth = 2; depth <= 64; depth *= 2) {
+        pass(backoff, &now, 1);
+        CHECK(backoff.depth() == depth);
+    }
+    CHECK(backoff.limit_ns() == 2 * Backoff::kFirstNs);
+    pass(backoff, &now, 1);
+    CHECK(backoff.limit_ns() == Backoff::kFirstNs);
+}
+
+TEST_CASE("dtx: where few are under way that ends without a conflict, too", "[unit]")
+{
+    Backoff backoff;
+    uint64_t now = Backoff::kEpochNs;
+
+    pass(backoff, &now, 15);
+    REQUIRE(backoff.is_narrow());
+    for (int i = 0; i < 20; i++)
+        backoff.done(now);
+    now += Backoff::kEpochNs;
+    backoff.done(now);
+    CHECK_FALSE(backoff.is_narrow());
+}
+
+TEST_CASE("dtx: without back-off waits are 0, and fewer transactions are under way all the same",
+          "[unit]")
+{
+    Backoff backoff(false, true);
+    dtx::Chance chance(1);
+    uint64_t now = Backoff::kEpochNs;
+
+    pass(backoff, &now, 15);
+    CHECK(backoff.wait_ns(10, now, chance) == 0);
+    CHECK(backoff.depth() == 32);
+}

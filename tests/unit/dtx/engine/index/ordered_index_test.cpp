@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dtx/ordered_index.h>
+
+#include "engine/index/ordered_node.h"
+#include "support/rounds.h"
+#include "unit/dtx/engine/database.h"
+#include <dtx/scheduler.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+using dtx::Node;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+// All nodes that are in use, by slot.
+std::map<uint64_t, Node> nodes_of(const Database &db)
+{
+    std::map<uint64_t, Node> nodes;
+
+    db.cluster->each_object(db.tables.sorted.number + 1, 0,
+                            [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+                                Node node;
+
+                                REQUIRE(dtx::is_whole(image, bytes));
+                                std::memcpy(&node, image + sizeof(dtx::ObjectHeader), sizeof(node));
+                                if ((dtx::header_of(image).flags & dtx::kObjectValid) != 0)
+                                    nodes[address.slot()] = node;
+                            });
+    return nodes;
+}
+
+// What the head comment of ordered_node.cc says, for one node; those below it are visited later.
+void check_node(const std::map<uint64_t, Node> &nodes, const Node &node, bool root,
+                std::vector<uint64_t> &below)
+{
+    REQUIRE(node.used <= dtx::kNodeEntries);
+    REQUIRE((root || node.used > 0));
+    for (uint32_t i = 0; i < node.used; i++) {
+        REQUIRE(node.entry[i].key >= node.low);
+        REQUIRE(node.entry[i].key <= node.high);
+        REQUIRE((i == 0 || node.entry[i - 1].key < node.entry[i].key));
+        if (node.level == 0)
+            continue;
+
+        const Node &child = nodes.at(node.entry[i].slot);
+
+        REQUIRE(child.level + 1 == node.level);
+        REQUIRE(child.low == node.entry[i].key);
+        REQUIRE(child.high == (i + 1 < node.used ? node.entry[i + 1].key - 1 : node.high));
+        below.push_back(node.entry[i].slot);
+    }
+    REQUIRE((node.level == 0 || node.entry[0].key == node.low));
+}
+
+// The whole tree. Returns how many nodes are in it: all that are in use.
+size_t check_tree(const Database &db)
+{
+    std::map<uint64_t, Node> nodes = nodes_of(db);
+    std::vector<uint64_t> left{ 0 };
+    size_t seen = 0;
+
+    while (!left.empty()) {
+        uint64_t slot = left.back();
+
+        left.pop_back();
+        seen++;
+        check_node(nodes, nodes.at(slot), slot == 0, left);
+    }
+    CHECK(nodes.at(0).low == 0);
+    CHECK(nodes.at(0).high == UINT64_MAX);
+    CHECK(seen == nodes.size());
+    return seen;
+}
+
+} // namespace
+
+TEST_CASE("dtx: an ordered table holds what a map holds", "[unit]")
+{
+    Database db(1, {}, Tables(3000));
+    dtx::Session session(*db.cluster, 0);
+    dtx::Chance chance(GENERATE(1u, 2u, 3u));
+    std::map<uint64_t, int64_t> model;
+    auto table = db.tables.sorted;
+
+    for (int i = 0; i < 4000; i++) {
+        uint64_t key = chance.below(2500);
+        bool add = chance.below(8) < (i < 2500 ? 6u : 2u);
+
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    if (add)
+                        AWAIT_REQUIRE(co_await txn.insert(table, key, Account{ i }) !=
+                                      model.contains(key));
+                    else
+                        AWAIT_REQUIRE(co_await txn.erase(table, key) == model.contains(key));
+                    co_return true;
+                }) == dtx::Status::committed);
+        if (add)
+            model.emplace(key, i);
+        else
+            model.erase(key);
+        if (i % 500 == 0)
+            check_tree(db);
+    }
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              auto all = co_await txn.scan(table, 0, 5000);
+
+              REQUIRE(all.size() == model.size());
+              CHECK(std::equal(all.begin(), all.end(), model.begin(),
+                               [](const auto &a, const auto &b) {
+                                   return a.first == b.first && a.second.cents == b.second;
+                               }));
+              co_return true;
+          }) == dtx::Status::committed);
+    CHECK(check_tree(db) > 10);
+}
+
+TEST_CASE("dtx: a queue of any length through an ordered table leaves no nodes behind", "[unit]")
+{
+    Database db(1, {}, Tables(400));
+    dtx::Session session(*db.cluster, 0);
+    auto table = db.tables.sorted;
+    uint64_t first = 0;
+    uint64_t last = 0;
+
+    for (; last < rounds(8000); last++)
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    AWAIT_REQUIRE(co_await txn.insert(table, last, Account{ 0 }));
+                    if (last - first < 200)
+                        co_return true;
+
+                    auto oldest = co_await txn.scan(table, 0, 5000000, 1);
+
+                    REQUIRE(oldest.size() == 1);
+                    REQUIRE(oldest[0].first == first);
+                    AWAIT_REQUIRE(co_await txn.erase(table, first));
+                    first++;
+                    co_return true;
+                }) == dtx::Status::committed);
+    CHECK(check_tree(db) < 20);
+    while (first < last) {
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.erase(table, first);
+                }) == dtx::Status::committed);
+        first++;
+    }
+    CHECK(check_tree(db) == 1);
+}
+
+TEST_CASE("dtx: a tree is emptied from any side", "[unit]")
+{
+    Database db(1, {}, Tables(3000));
+    dtx::Session session(*db.cluster, 0);
+    auto table = db.tables.sorted;
+    int side = GENERATE(0, 1, 2);
+    std::vector<uint64_t> keys;
+
+    for (uint64_t key = 0; key < 2000; key++)
+        keys.push_back(key * 3);
+    for (size_t i = 0; i < keys.size(); i += 50)
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    for (size_t k = i; k < i + 50; k++)
+                        AWAIT_REQUIRE(co_await txn.insert(table, keys[k], Account{ 1 }));
+                    co_return true;
+                }) == dtx::Status::committed);
+    CHECK(check_tree(db) > 60);
+    if (side == 1)
+        std::reverse(keys.begin(), keys.end());
+    if (side == 2)
+        std::rotate(keys.begin(), keys.begin() + 1000, keys.end());
+    for (size_t i = 0; i < keys.size(); i++) {
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.erase(table, keys[i]);
+                }) == dtx::Status::committed);
+        if (i % 100 == 0)
+            check_tree(db);
+    }
+    CHECK(check_tree(db) == 1);
+}
+
+TEST_CASE("dtx: sessions with stale inner nodes find their way", "[unit]")
+{
+    Database db(1, {}, Tables(3000));
+    dtx::Session one(*db.cluster, 0);
+    dtx::Session two(*db.cluster, 1);
+    auto table = db.tables.sorted;
+
+    for (uint64_t i = 0; i < 2000; i++) {
+        dtx::Session &session = i % 100 < 50 ? one : two;
+
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    AWAIT_REQUIRE(
+                        co_await txn.insert(table, i * 7919 % 2003, Account{ int64_t(i) }));
+                    if (i > 100)
+                        AWAIT_REQUIRE((co_await txn.read(table, (i - 60) * 7919 % 2003))->cents ==
+                                      int64_t(i) - 60);
+                    co_return true;
+                }) == dtx::Status::committed);
+    }
+    check_tree(db);
+}
+
+// What is read before another transaction and what is read after it need not belong together: the
+// last key of a leaf may be in a leaf that is no longer there.
+TEST_CASE("ordered index: leaves that others take out while they are being emptied", "[unit]")
+{
+    constexpr uint64_t kKeys = 60;
+    Database db;
+    dtx::Table<Account> sorted = db.tables.sorted;
+    dtx::Session own(*db.cluster, 0);
+    dtx::Session other(*db.cluster, 1);
+    uint32_t conflicts = 0;
+
+    for (uint64_t key = 0; key < kKeys; key++)
+        REQUIRE(now(other, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.insert(sorted, key, Account{ 1 });
+                }) == dtx::Status::committed);
+    for (uint64_t key = 0; key < kKeys; key++) {
+        bool first = true;
+        dtx::Outcome outcome = own.transact_now([&](Txn &txn) -> Task<bool> {
+            bool there = (co_await txn.read(sorted, key)).has_value();
+
+            if (std::exchange(first, false))
+                REQUIRE(now(other, [&](Txn &theirs) -> Task<bool> {
+                            co_return co_await theirs.erase(sorted, key);
+                        }) == dtx::Status::committed);
+            if (!there)
+                co_return false;
+            co_return co_await txn.erase(sorted, key);
+        });
+
+        CHECK(outcome.status == dtx::Status::aborted);
+        conflicts += outcome.conflicts;
+        (void)check_tree(db);
+    }
+    CHECK(conflicts == kKeys);
+    CHECK(check_tree(db) == 1);
+}

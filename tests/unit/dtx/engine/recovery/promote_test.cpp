@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// promote_test.cpp: servers die, backups are promoted, servers come back.
+#include "engine/cluster/membership.h"
+#include "engine/format/redo.h"
+#include "engine/recovery/recover.h"
+#include "unit/dtx/engine/histories.h"
+#include "unit/dtx/engine/town.h"
+#include <dtx/error.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+using dtx::Session;
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+// What coordinator 7 leaves behind when it dies before it has installed anything: the row of
+// @shard is to be 200, and the logs of @logs say so.
+void die_before_install(Town &town, uint32_t shard, const std::vector<uint32_t> &logs)
+{
+    constexpr uint64_t kDead = uint64_t{ 7 } << (dtx::kSequenceBits + dtx::kEpochBits) | 12345;
+    dtx::ReadWriteSet set;
+    std::vector<unsigned char> record;
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Servers servers(*town.cluster, scheduler);
+
+    town.cluster->each_object(
+        town.tables.accounts.number, 0,
+        [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+            if (dtx::header_of(image).version == 0 ||
+                dtx::header_of(image).key != in_partition(shard, 1))
+                return;
+            dtx::Access *access = set.add(address, bytes);
+
+            std::memcpy(access->image, image, bytes);
+            access->header().version++;
+            access->header().writer = kDead;
+            access->as<Account>().cents = 200;
+            dtx::seal(access->image, bytes);
+        });
+    REQUIRE(set.size() == 1);
+    dtx::encode_redo(kDead, set.sorted(), record);
+    servers.open(7, dtx::Claim::join);
+    for (uint32_t server : logs) {
+        std::shared_ptr<dtx::Pending> pending = servers.new_pending();
+        uint64_t lsn = 0;
+
+        REQUIRE(
+            servers.connection(server).append(record.data(), record.size(), pending.get(), &lsn));
+        while (pending->remaining > 0)
+            servers.poll();
+        REQUIRE(pending->status == 0);
+    }
+    servers.close();
+}
+
+// Propose a view to one server, or accept one, as a change of the view does.
+void tell(Town &town, uint32_t server, const dtx::View &view, bool accepted)
+{
+    dtx::Scheduler scheduler(1, 0);
+    dtx::ServerConnection connection(*town.cluster, server);
+    dtx::Placement all{ kServers, town.cluster->options().replicas, {} };
+
+    connection.connect();
+    connection.open(all, dtx::kRecoverer, dtx::Claim::takeover);
+    if (accepted)
+        accept(connection, *town.cluster, view);
+    else
+        propose(connection, *town.cluster, view);
+    connection.close();
+}
+
+} // namespace
+
+TEST_CASE("dtx: promotions and restorations that cannot be are refused", "[unit]")
+{
+    Town town(2);
+    dtx::Cluster &cluster = *town.cluster;
+
+    CHECK(code_of([&] { cluster.promote({}); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.promote({ 3 }); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.restore(3); }) == RPM_E_INVAL);
+    CHECK(code_of([&] { cluster.restore(1); }) == 0); // it lives
+    CHECK(code_of([&] { cluster.promote({ 1 }); }) == RPM_E_BUSY);
+    town.servers[1]->stop();
+    CHECK(code_of([&] { cluster.promote({ 1, 2 }); }) == RPM_E_NOCAP);
+    CHECK(code_of([&] { cluster.restore(1); }) != 0);
+    CHECK(code_of([&] { cluster.promote({ 0 }); }) == RPM_E_REFUSED); // 1 is away as well
+    CHECK(code_of([&] { cluster.promote({ 1 }); }) == 0);
+    CHECK(cluster.dead() == std::vector<uint32_t>{ 1 });
+    Session session(cluster, 0);
+    uint64_t rejoined = 0;
+    uint64_t key = 0;
+    auto look = [&] { // a session that writes finds out
+        key++;
+        CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+                  co_return co_await txn.insert(town.tables.accounts, key, Account{ 1 });
+              }) == Status::committed);
+        return session.counters().rejoined;
+    };
+
+    // A view that is in force already is no change: no session is fenced.
+    CHECK(code_of([&] { cluster.promote({ 1 }); }) == 0);
+    town.servers[1]->start();
+    CHECK(code_of([&] { cluster.promote({ 1 }); }) == 0);
+    CHECK(code_of([&] { cluster.restore(2); }) == 0);
+    CHECK(cluster.dead() == std::vector<uint32_t>{ 1 });
+    CHECK(look() == 0);
+    CHECK(code_of([&] { cluster.restore(1); }) == 0);
+    CHECK(cluster.dead().empty());
+    CHECK((rejoined = look()) > 0);
+    CHECK(code_of([&] { cluster.restore(1); }) == 0);
+    CHECK(look() == rejoined);
+
+    Town single(1);
+
+    single.servers[0]->stop();
+    CHECK(code_of([&] { single.cluster->promote({ 0 }); }) == RPM_E_NOCAP);
+}
+
+TEST_CASE("dtx: servers in another order are refused, with all copies there as well", "[unit]")
+{
+    Town town(kServers);
+    dtx::Options options = town.cluster->options();
+
+    options.retry_us = 50000;
+    std::swap(options.urls[0], options.urls[2]);
+
+    dtx::Cluster other(town.tables.schema, options);
+
+    CHECK(code_of([&] { other.verify(); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { Session session(other, 0); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { (void)other.recover(); }) == RPM_E_VERSION);
+}
+
+TEST_CASE("dtx: a server dies, others take its place, it comes back, another dies", "[unit]")
+{
+    uint32_t replicas = GENERATE(2u, 3u);
+    uint32_t first = GENERATE(0u, 1u, 2u);
+    bool anew = GENERATE(false, true); // it comes back empty
+    uint32_t second = (first + 1) % kServers;
+    Town town(replicas, 0, 6000); // fenced sessions lose slots
+    Witness witness;
+    std::atomic<int> phase = 0;
+    std::atomic<uint64_t> rejoined = 0;
+    std::vector<std::thread> threads;
+
+    CAPTURE(replicas, first, anew);
+    for (uint32_t c = 0; c < 2; c++)
+        threads.emplace_back([&, c] {
+            Session session(*town.cluster, c, &witness);
+
+            for (uint64_t seed = 1; phase < 5; seed++) {
+                run_random(session, town.tables, seed * 8 + c, 3, 5);
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            rejoined += session.counters().rejoined;
+        });
+    for (uint32_t gone : { first, second }) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        town.servers[gone]->stop();
+        CHECK(code_of([&] { town.cluster->promote({ gone }); }) == 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        if (anew)
+            unlink(town.servers[gone]->pool().c_str());
+        town.servers[gone]->start();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        CHECK(code_of([&] { town.cluster->restore(gone); }) == 0);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    phase = 5;
+    for (std::thread &thread : threads)
+        thread.join();
+    (void)town.cluster->recover();
+    witness.look_at(*town.cluster);
+    CHECK(witness.verdict() == "");
+    CHECK(witness.history.txns() > 50);
+    CHECK(rejoined >= 2); // by the first promotion, each
+}
+
+TEST_CASE("dtx: a promoted server has what was logged, and only what clients may have been told",
+          "[unit]")
+{
+    uint32_t canary = GENERATE(uint32_t(dtx::kCanaryNone), uint32_t(dtx::kCanaryNoRedo));
+    Town town(2, canary);
+    auto session = std::make_unique<Session>(*town.cluster, 0);
+
+    CAPTURE(canary);
+    town.fill(*session);
+    session.reset();
+    die_before_install(town, 1, { 1, 2 });
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    CHECK(town.cents(1) == (canary == 0 ? 200 : 100));
+}
+
+TEST_CASE("dtx: old records of a server that comes back are not applied", "[unit]")
+{
+    Town town(2);
+    auto session = std::make_unique<Session>(*town.cluster, 0);
+
+    town.fill(*session);
+    session.reset();
+    die_before_install(town, 1, { 1 }); // 2 was to have it too: the commit was not acknowledged
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    CHECK(town.cents(1) == 100);
+    town.servers[1]->start();
+    town.cluster->restore(1);
+    town.servers[2]->stop(); // now it would be in all that are left
+    town.cluster->promote({ 2 });
+    CHECK(town.cents(1) == 100);
+}
+
+// A record is in the log of a server that dies, and not in the other one: a session that recovers
+// before the server dies must not have installed its rows.
+TEST_CASE("dtx: a record that is in only some of its logs is never installed", "[unit]")
+{
+    bool all = GENERATE(false, true);
+    Town town(2);
+    auto session = std::make_unique<Session>(*town.cluster, 0);
+
+    town.fill(*session);
+    session.reset();
+    die_before_install(town, 1, { 1 });
+    CHECK((all ? town.cluster->recover() : town.cluster->recover(1)).rows == 0);
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    CHECK(town.cents(1) == 100);
+}
+
+TEST_CASE("dtx: a session that still reads where a shard was finds out that it has moved", "[unit]")
+{
+    Town town(2);
+    Session writer(*town.cluster, 0);
+
+    town.fill(writer);
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    REQUIRE(add(town, writer, 1, 5) == Status::committed);
+
+    dtx::Cluster apart(town.tables.schema, town.cluster->options());
+    Session reader(apart, 1);
+    auto read = [&] {
+        int64_t cents = 0;
+
+        REQUIRE(reader
+                    .transact_now([&](Txn &txn) -> Task<bool> {
+                        cents =
+                            (co_await txn.read(town.tables.accounts, in_partition(1, 1)))->cents;
+                        co_return true;
+                    })
+                    .status == Status::committed);
+        return cents;
+    };
+
+    CHECK(read() == 105);
+    town.servers[1]->start();
+    town.cluster->restore(1);
+    CHECK(read() == 105);
+    CHECK(reader.counters().rejoined == 1);
+    REQUIRE(add(town, writer, 1, 5) == Status::committed);
+    CHECK(read() == 110);
+    CHECK(reader.counters().rejoined == 1);
+}
+
+TEST_CASE("dtx: a change of views that was interrupted is ended", "[unit]")
+{
+    Town town(2);
+    dtx::Options options = town.cluster->options();
+    dtx::View next;
+    int how = GENERATE(0, 1, 2, 3);
+
+    CAPTURE(how);
+    {
+        Session session(*town.cluster, 0);
+
+        town.fill(session);
+    }
+    options.retry_us = 100000;
+    next.number = 2;
+    next.kill(1);
+    town.servers[1]->stop();
+    tell(town, 0, next, false);
+    if (how > 0)
+        tell(town, 2, next, false);
+    if (how > 1)
+        tell(town, 0, next, true);
+    if (how > 2)
+        tell(town, 2, next, true);
+    town.servers[1]->start();
+
+    dtx::Cluster impatient(town.tables.schema, options);
+    int code = code_of([&] { Session session(impatient, 1); });
+
+    CHECK(code == (how > 2 ? 0 : RPM_E_FENCED));
+    if (how < 2) { // not accepted by anybody: forgotten
+        CHECK(code_of([&] { (void)town.cluster->recover(); }) == 0);
+        CHECK(town.cluster->dead().empty());
+        town.servers[1]->stop();
+    } else if (how == 2) { // accepted by one: done, by any of these
+        town.servers[1]->stop();
+        int by = GENERATE(0, 1);
+
+        CHECK(code_of([&] {
+                  if (by == 0)
+                      (void)town.cluster->recover();
+                  else
+                      (void)town.cluster->promote({ 1 });
+              }) == 0);
+        CHECK(town.cluster->dead() == std::vector<uint32_t>{ 1 });
+    }
+    if (how < 2)
+        CHECK(code_of([&] { town.cluster->promote({ 1 }); }) == 0);
+    Session session(*town.cluster, 1);
+
+    CHECK(add(town, session, 1, 1) == Status::committed);
+    CHECK(town.cents(1) == 101);
+}
+
+TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
+{
+    Town town(2);
+    dtx::View next;
+    int how = GENERATE(0, 1);
+
+    CAPTURE(how);
+    {
+        Session session(*town.cluster, 0);
+
+        town.fill(session);
+        town.servers[1]->stop();
+        town.cluster->promote({ 1 });
+        REQUIRE(add(town, session, 1, 5) == Status::committed);
+    }
+    town.servers[1]->start();
+    next.number = 3;
+    tell(town, 0, next, false);
+    if (how > 0)
+        tell(town, 1, next, false); // never so: who returns is the last
+    CHECK(code_of([&] { town.cluster->restore(1); }) == 0);
+    CHECK(town.cents(1) == 105);
+    CHECK(town.cluster->dead().empty());
+}
+
+// Take all DRAM of a server that is left.
+static void use_up_dram(const dtx::Cluster &cluster, uint32_t server)
+{
+    dtx::RawConnection connection(cluster, server);
+    int number = 0;
+
+    for (uint64_t bytes = 64 << 10; bytes >= 64; bytes /= 2)
+        for (int err = 0; err == 0; number++) {
+            rpm_region_opts opts = rpm_region_opts_init();
+            rpm_region *region = nullptr;
+
+            opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL | RPM_REGION_DRAM;
+            opts.bytes = bytes;
+            err = rpm_region_open(connection.get(), ("other" + std::to_string(number)).c_str(),
+                                  &opts, &region);
+            rpm_region_close(&region);
+        }
+}
+
+TEST_CASE("dtx: a backup keeps room for its locks, also after its server was started again",
+          "[unit]")
+{
+    Town town(2);
+    bool anew = GENERATE(false, true);
+
+    CAPTURE(anew);
+    {
+        Session session(*town.cluster, 0);
+
+        town.fill(session);
+    }
+    if (anew) {
+        town.servers[2]->stop();
+        town.servers[2]->start();
+        Session session(*town.cluster, 0);
+    }
+    use_up_dram(*town.cluster, 2);
+    town.servers[1]->stop();
+    CHECK(code_of([&] { town.cluster->promote({ 1 }); }) == 0);
+    Session session(*town.cluster, 0);
+    CHECK(add(town, session, 1, 1) == Status::committed);
+}
+
+TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused by name", "[unit]")
+{
+    Town town(2);
+    dtx::Options options = town.cluster->options();
+
+    use_up_dram(*town.cluster, 2);
+
+    dtx::Schema other("other", 1);
+    (void)other.hash_table<Account>("rows", 100, partition_of);
+    std::string words;
+
+    try {
+        dtx::Cluster(other, options).create();
+    } catch (const dtx::Error &error) {
+        CHECK(error.code() == RPM_E_NOSPACE);
+        words = error.what();
+    }
+    CHECK_THAT(words, Catch::Matchers::Contains("server 2 (" + options.urls[2] + ") has no room"));
+    CHECK_THAT(words, Catch::Matchers::Contains("of locks of shard 2"));
+    CHECK_THAT(words, Catch::Matchers::Contains("2 times that of DRAM"));
+
+    // A server that comes back with too little DRAM is not used, and sessions go on.
+    town.servers[1]->stop();
+    town.cluster->promote({ 1 });
+    town.servers[1]->start();
+    options.retry_us = 100000;
+    use_up_dram(*town.cluster, 1);
+    CHECK(code_of([&] { dtx::Cluster(town.tables.schema, options).restore(1); }) == RPM_E_NOSPACE);
+    CHECK(town.cluster->dead() == std::vector<uint32_t>{ 1 });
+    Session session(*town.cluster, 0);
+    town.servers[1]->stop();
+    town.servers[1]->start();
+    CHECK(code_of([&] { town.cluster->restore(1); }) == 0);
+}
+
+// What all servers say of views.
+static dtx::States states_of(Town &town)
+{
+    dtx::States states(kServers);
+    dtx::Placement all{ kServers, town.cluster->options().replicas, {} };
+
+    for (uint32_t server = 0; server < kServers; server++) {
+        dtx::ServerConnection connection(*town.cluster, server);
+
+        connection.connect();
+        connection.open(all, 0, dtx::Claim::none);
+        states[server] = state_of(connection, *town.cluster);
+    }
+    return states;
+}
+
+// A record that no recovery gets past.
+static void spoil_log(Town &town)
+{
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Servers servers(*town.cluster, scheduler);
+    std::shared_ptr<dtx::Pending> pending = servers.new_pending();
+    uint64_t lsn = 0;
+
+    servers.open(7, dtx::Claim::join);
+    REQUIRE(servers.connection(0).append("no record", 9, pending.get(), &lsn));
+    while (pending->remaining > 0)
+        servers.poll();
+    servers.close();
+}
+
+TEST_CASE("dtx: a change of views that begins where another had been interrupted may be as well",
+          "[unit]")
+{
+    Town town(2);
+    dtx::View first;
+
+    {
+        Session session(*town.cluster, 0);
+
+        town.fill(session);
+    }
+    spoil_log(town);
+    first.number = 2;
+    first.kill(1);
+    tell(town, 0, first, false);
+    tell(town, 2, first, false);
+    tell(town, 0, first, true); // 2 has not accepted it
+    CHECK(code_of([&] { town.cluster->restore(1); }) == RPM_E_CORRUPT);
+
+    dtx::States states = states_of(town);
+
+    CHECK(states[1]->proposed.number == 3); // so far it had got
+    CHECK(usable_view(states) == first);
+}

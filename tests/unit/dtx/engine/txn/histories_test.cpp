@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/dtx/engine/histories.h"
+
+#include "support/rounds.h"
+
+#include <thread>
+
+namespace
+{
+
+dtx::Options adversarial(uint64_t seed, uint32_t canary)
+{
+    dtx::Options options;
+
+    options.seed = seed;
+    options.interleave = 90;
+    options.canary = canary;
+    options.conflicts_max = 1000;
+    options.replicas = 1 + seed % 2;
+    options.phases = dtx::Phases::parse(seed % 4 < 2 ? "one-sided" : "call");
+    return options;
+}
+
+// Many small histories on one database; the next one begins with what the last one left.
+std::string verdicts(uint64_t first, uint64_t histories, uint32_t canary)
+{
+    Database db(2, adversarial(first, canary), Tables(200));
+    Witness witness;
+
+    for (uint64_t seed = first; seed < first + histories; seed++) {
+        dtx::Options options = db.cluster->options();
+
+        options.seed = seed;
+
+        dtx::Cluster cluster(db.tables.schema, options);
+        dtx::Session session(cluster, 0, &witness);
+
+        try {
+            run_random(session, db.tables, seed, 4, 5);
+        } catch (const dtx::Error &) {
+            /* Without a rule a database may become so damaged that no session can go on. */
+            REQUIRE(canary != dtx::kCanaryNone);
+            break;
+        }
+    }
+    witness.look_at(*db.cluster);
+    return witness.verdict();
+}
+
+} // namespace
+
+TEST_CASE("dtx: random interleavings are strictly serialisable", "[unit]")
+{
+    uint64_t seed = GENERATE(1u, 1001u, 2002u, 3003u);
+
+    CHECK(verdicts(seed, rounds(100), dtx::kCanaryNone) == "");
+}
+
+TEST_CASE("dtx: each rule that is left out is found out by the checker", "[unit]")
+{
+    auto canary =
+        GENERATE(dtx::kCanaryValidate, dtx::kCanaryLock, dtx::kCanaryVersion, dtx::kCanaryPhantom,
+                 dtx::kCanaryDropCommit, dtx::kCanaryGiveUp, dtx::kCanaryUnlockEarly);
+
+    /* It shows first after hundreds of histories. */
+    if (kSlow && canary == dtx::kCanaryGiveUp)
+        return;
+    CAPTURE(canary);
+    CHECK(verdicts(1, canary == dtx::kCanaryGiveUp ? 500 : 100, canary) != "");
+}
+
+// Two transactions each write what the other one reads, on two servers: both commit only if one of
+// them looked at its read before the other one had its lock.
+TEST_CASE("dtx: no two transactions write what the other one read", "[unit]")
+{
+    auto canary = GENERATE(dtx::kCanaryNone, dtx::kCanaryLookEarly);
+    dtx::Options options;
+
+    options.interleave = 128;
+    options.phases = dtx::Phases::parse("call");
+    options.canary = canary;
+    Database db(2, options, Tables(200));
+    auto accounts = db.tables.accounts;
+    const uint64_t keys[] = { in_partition(0, 1), in_partition(1, 1) };
+    uint64_t skewed = 0;
+
+    for (uint64_t round = 1; round <= rounds(400); round++) {
+        options = db.cluster->options();
+        options.seed = round;
+
+        dtx::Cluster cluster(db.tables.schema, options);
+        dtx::Session session(cluster, 0);
+        std::vector<dtx::Task<void>> tasks;
+        int64_t sum = 0;
+        auto put_ones = [&](dtx::Txn &txn) -> dtx::Task<bool> {
+            for (uint64_t key : keys)
+                if (!co_await txn.write(accounts, key, Account{ 1 }))
+                    co_await txn.insert(accounts, key, Account{ 1 });
+            co_return true;
+        };
+        auto take_one = [&](uint64_t from, uint64_t other) -> dtx::Task<void> {
+            co_await session.transact([&, from, other](dtx::Txn &txn) -> dtx::Task<bool> {
+                Account own = dtx::need(co_await txn.read(accounts, from), "an account");
+
+                if (dtx::need(co_await txn.read(accounts, other), "an account").cents == 0)
+                    co_return true;
+                own.cents = 0;
+                co_return co_await txn.write(accounts, from, own);
+            });
+        };
+
+        REQUIRE(now(session, put_ones) == dtx::Status::committed);
+        tasks.push_back(take_one(keys[0], keys[1]));
+        tasks.push_back(take_one(keys[1], keys[0]));
+        session.run(std::move(tasks));
+        REQUIRE(now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
+                    sum = 0;
+                    for (uint64_t key : keys)
+                        sum += dtx::need(co_await txn.read(accounts, key), "an account").cents;
+                    co_return true;
+                }) == dtx::Status::committed);
+        skewed += sum == 0 ? 1 : 0;
+    }
+    CAPTURE(canary);
+    CHECK((skewed != 0) == (canary != dtx::kCanaryNone));
+}
+
+TEST_CASE("dtx: lone reads, one after the other, see no transaction half", "[unit]")
+{
+    // By call a lock is looked at before its row, and nothing after it; by what is fewest others
+    // may come between the two here.
+    auto [phases, canary] =
+        GENERATE(table<const char *, dtx::Canary>({ { "one-sided", dtx::kCanaryNone },
+                                                    { "call", dtx::kCanaryNone },
+                                                    { "fewest", dtx::kCanaryNone },
+                                                    { "call", dtx::kCanaryLoneRead } }));
+    dtx::Options options = adversarial(1, canary);
+
+    options.phases = dtx::Phases::parse(phases);
+    Database db(2, options, Tables(200));
+    Witness witness;
+    dtx::Session session(*db.cluster, 0, &witness);
+    const uint64_t keys[] = { 1, in_partition(1, 1) };
+    std::vector<dtx::Task<void>> tasks;
+    auto write_both = [&](dtx::Txn &txn) -> dtx::Task<bool> {
+        for (uint64_t key : keys) {
+            auto row = co_await txn.read(db.tables.accounts, key);
+            Account account{ row ? row->cents + 1 : 0 };
+
+            if (!row)
+                (void)co_await txn.insert(db.tables.accounts, key, account);
+            else
+                (void)co_await txn.write(db.tables.accounts, key, account);
+        }
+        co_return true;
+    };
+    auto writer = [&]() -> dtx::Task<void> {
+        for (int i = 0; i < 300; i++)
+            (void)co_await session.transact(write_both);
+    };
+    auto reader = [&](uint64_t first) -> dtx::Task<void> {
+        for (uint64_t i = first; i < first + 600; i++)
+            (void)co_await session.transact([&, i](dtx::Txn &txn) -> dtx::Task<bool> {
+                (void)co_await txn.read(db.tables.accounts, keys[i % 2]);
+                co_return true;
+            });
+    };
+
+    REQUIRE(now(session, write_both) == dtx::Status::committed);
+    tasks.push_back(writer());
+    tasks.push_back(reader(0));
+    tasks.push_back(reader(1));
+    session.run(std::move(tasks));
+    witness.look_at(*db.cluster);
+    CAPTURE(phases, canary);
+    CHECK((witness.verdict() == "") == (canary == dtx::kCanaryNone));
+}
+
+TEST_CASE("dtx: sessions of several threads are strictly serialisable", "[unit]")
+{
+    dtx::Options options;
+
+    options.replicas = 2;
+    options.interleave = GENERATE(0u, 60u);
+    std::string mode = GENERATE("", ",mode=ring");
+    std::string phases = GENERATE("fewest", "one-sided", "call", "hybrid");
+
+    options.phases = dtx::Phases::parse(phases);
+    Database db(2, options, Tables(1000), mode);
+    Witness witness;
+    std::vector<std::thread> threads;
+
+    CAPTURE(options.interleave, mode, phases);
+    for (uint32_t t = 0; t < 3; t++)
+        threads.emplace_back([&, t] {
+            dtx::Session session(*db.cluster, t, &witness);
+
+            run_random(session, db.tables, t + 1, 3, static_cast<int>(rounds(200)));
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    witness.look_at(*db.cluster);
+    CHECK(witness.verdict() == "");
+}

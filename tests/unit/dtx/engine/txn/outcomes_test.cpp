@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What transact() tells its caller, when other transactions or failures are in between.
+#include <dtx/session.h>
+
+#include "support/rounds.h"
+#include "unit/dtx/engine/database.h"
+#include <dtx/error.h>
+
+#include <atomic>
+#include <map>
+#include <optional>
+#include <thread>
+
+using dtx::Session;
+using dtx::Status;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+constexpr uint64_t kA = in_partition(0, 1);
+constexpr uint64_t kB = in_partition(1, 1);
+
+struct Unbalanced {
+};
+
+// Two rows, in two partitions, with 0 in each.
+void put_pair(Database &db, Session &session)
+{
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                AWAIT_REQUIRE(co_await txn.insert(db.tables.accounts, kA, Account{ 0 }));
+                AWAIT_REQUIRE(co_await txn.insert(db.tables.accounts, kB, Account{ 0 }));
+                co_return true;
+            }) == Status::committed);
+}
+
+// Add to one row and to the other.
+auto adder(const Tables &tables, int64_t to_a, int64_t to_b)
+{
+    return [&tables, to_a, to_b](Txn &txn) -> Task<bool> {
+        auto a = co_await txn.read(tables.accounts, kA);
+        auto b = co_await txn.read(tables.accounts, kB);
+
+        (void)co_await txn.write(tables.accounts, kA, Account{ a->cents + to_a });
+        (void)co_await txn.write(tables.accounts, kB, Account{ b->cents + to_b });
+        co_return true;
+    };
+}
+
+std::pair<int64_t, int64_t> pair_of(Database &db, Session &session)
+{
+    std::pair<int64_t, int64_t> pair;
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                pair = { (co_await txn.read(db.tables.accounts, kA))->cents,
+                         (co_await txn.read(db.tables.accounts, kB))->cents };
+                co_return true;
+            }) == Status::committed);
+    return pair;
+}
+
+} // namespace
+
+TEST_CASE("dtx: a body gives up, or throws, over what was there at one time", "[unit]")
+{
+    std::string mode = GENERATE("", ",mode=ring", "tcp", "sim");
+    std::string phases = GENERATE("one-sided", "call");
+    bool throws = GENERATE(false, true);
+    dtx::Options options;
+
+    options.phases = dtx::Phases::parse(phases);
+
+    Database db(2, options, Tables(), mode);
+    Session one(*db.cluster, 0);
+    Session two(*db.cluster, 1);
+    bool first = true;
+
+    CAPTURE(mode, phases, throws);
+    put_pair(db, two);
+
+    dtx::Outcome outcome = one.transact_now([&](Txn &txn) -> Task<bool> {
+        auto a = co_await txn.read(db.tables.accounts, kA);
+
+        if (std::exchange(first, false))
+            REQUIRE(now(two, adder(db.tables, 1, -1)) == Status::committed);
+
+        auto b = co_await txn.read(db.tables.accounts, kB);
+
+        if (throws && a->cents + b->cents != 0)
+            throw Unbalanced{};
+        co_return a->cents + b->cents == 0;
+    });
+
+    CHECK(outcome.status == Status::committed);
+    CHECK(outcome.conflicts == 1);
+    CHECK(one.counters().aborted == 0);
+    /* What holds is told at once. */
+    CHECK(now(one, [&](Txn &txn) -> Task<bool> {
+              co_return (co_await txn.read(db.tables.accounts, kA))->cents != 1;
+          }) == Status::aborted);
+    CHECK_THROWS_AS(one.transact_now([&](Txn &txn) -> Task<bool> {
+        if ((co_await txn.read(db.tables.accounts, kA))->cents == 1)
+            throw Unbalanced{};
+        co_return true;
+    }),
+                    Unbalanced);
+    CHECK(one.counters().conflicts == 1);
+    CHECK(one.counters().aborted == 2);
+}
+
+TEST_CASE("dtx: while two sessions keep a sum, no body gives up over another one", "[unit]")
+{
+    std::string mode = GENERATE("", "tcp");
+    Database db(2, {}, Tables(), mode);
+    Session reader(*db.cluster, 9);
+    std::atomic<int> writing{ 2 };
+    std::vector<std::thread> writers;
+    uint64_t looked = 0;
+    uint64_t changed = 0;
+    int64_t before = 0;
+
+    CAPTURE(mode);
+    put_pair(db, reader);
+    for (uint32_t t = 0; t < 2; t++)
+        writers.emplace_back([&, t] {
+            Session session(*db.cluster, t);
+
+            for (uint64_t i = 0; i < rounds(mode == "" ? 5000 : 500); i++)
+                (void)session.transact_now(adder(db.tables, t == 0 ? 1 : -2, t == 0 ? -1 : 2));
+            writing--;
+        });
+    while (writing > 0) {
+        int64_t seen = 0;
+        bool throws = looked++ % 2 == 0;
+
+        REQUIRE(now(reader, [&](Txn &txn) -> Task<bool> {
+                    auto a = co_await txn.read(db.tables.accounts, kA);
+                    auto b = co_await txn.read(db.tables.accounts, kB);
+
+                    seen = a->cents;
+                    if (throws && a->cents + b->cents != 0)
+                        throw Unbalanced{};
+                    co_return a->cents + b->cents == 0;
+                }) == Status::committed);
+        changed += std::exchange(before, seen) != seen ? 1 : 0;
+    }
+    for (std::thread &writer : writers)
+        writer.join();
+    CHECK(changed > 0);
+    CHECK(reader.counters().aborted == 0);
+}
+
+namespace
+{
+
+// Dials the @server of a database once with a link that fails, and plainly after that.
+struct FaultyLink {
+    const Database &db;
+    uint32_t server = 0;
+    std::string fault; // options of wrap=fault
+    bool away = false; // no server can be dialled any more
+    int dials = 0;
+
+    // Has the session that was opened met the fault while it joined?
+    bool is_over() const
+    {
+        return dials > 2;
+    }
+    dtx::Cluster cluster()
+    {
+        dtx::Options options = db.cluster->options();
+
+        options.dial = [this](uint32_t to, const rpm_conn_opts *opts, rpm_conn **conn) {
+            std::string url = db.cluster->options().urls[to];
+
+            if (dials++ < 2 && to == server)
+                url += ",wrap=fault," + fault;
+            else if (away)
+                return int(RPM_E_REFUSED);
+            return rpm_conn_open(url.c_str(), opts, conn);
+        };
+        return dtx::Cluster(db.tables.schema, options);
+    }
+};
+
+// Without a lease that ends: a lock that is left behind stays.
+dtx::Options without_lease(bool durable)
+{
+    dtx::Options options;
+
+    options.replicas = 2;
+    options.lease_us = 600000000;
+    options.retry_us = 2000000;
+    options.conflicts_max = 500;
+    options.durable = durable;
+    return options;
+}
+
+// What became of one transaction over a link whose operation @nth fails.
+enum class Told { no_session, thrown, aborted, unknown, committed, untouched };
+
+Told one_fault(Database &db, const std::string &kind, uint32_t server, int nth, Session &second)
+{
+    FaultyLink link{ db, server, "fault_kind=" + kind + ",fault_at=" + std::to_string(nth) };
+    dtx::Cluster cluster = link.cluster();
+    std::optional<Session> session;
+    auto before = pair_of(db, second);
+    Told told = Told::thrown;
+
+    CAPTURE(kind, server, nth);
+    try {
+        session.emplace(cluster, 0);
+    } catch (const dtx::Error &) {
+        return Told::no_session;
+    }
+    if (link.is_over())
+        return Told::no_session;
+    try {
+        Status status = now(*session, adder(db.tables, 1, 1));
+
+        told = status == Status::committed ? Told::committed
+               : status == Status::unknown ? Told::unknown
+                                           : Told::aborted;
+    } catch (const dtx::Error &) {
+    }
+
+    auto after = pair_of(db, second);
+
+    if (db.cluster->options().durable)
+        CHECK(after.first == after.second);
+    if (told == Told::committed)
+        CHECK(after == std::pair(before.first + 1, before.second + 1));
+    if (told == Told::thrown || told == Told::aborted)
+        CHECK(after == before);
+    if (told == Told::committed && session->counters().rejoined == 0)
+        told = Told::untouched;
+    REQUIRE(now(second, adder(db.tables, 1, 1)) == Status::committed);
+    try {
+        Status status = now(*session, adder(db.tables, 1, 1));
+
+        CHECK((status == Status::committed || told == Told::untouched));
+    } catch (const dtx::Error &) {
+        /* The one fault may come only now. */
+        CHECK(told == Told::untouched);
+        CHECK(now(*session, adder(db.tables, 1, 1)) == Status::committed);
+    }
+    return told;
+}
+
+} // namespace
+
+// Each operation of a commit fails once, over each link, in each way, on each server, with the log
+// and without. Where kSlow holds, all of that is done in mapped memory only; over a ring and over
+// tcp each operation fails in one way on each server, with the log.
+TEST_CASE("dtx: whatever fails in a commit, both rows can be written afterwards", "[unit]")
+{
+    std::string mode = GENERATE(",mode=direct", ",mode=ring", "tcp");
+    std::string kind = GENERATE("refuse", "lost", "unacked");
+    uint32_t server = GENERATE(0u, 1u);
+    bool durable = GENERATE(true, false);
+
+    if (kSlow && mode != ",mode=direct" && !(durable && kind == (server == 0 ? "lost" : "unacked")))
+        return;
+
+    Database db(2, without_lease(durable), Tables(), mode);
+    Session second(*db.cluster, 1);
+    std::map<Told, int> count;
+
+    CAPTURE(mode, kind, durable);
+    put_pair(db, second);
+    for (int nth = 1, untouched = 0; untouched < 3; nth++) {
+        Told told = one_fault(db, kind, server, nth, second);
+
+        REQUIRE(nth < 500);
+        count[told]++;
+        untouched = told == Told::untouched ? untouched + 1 : 0;
+    }
+    /* Some of them in front of the log, some behind it. */
+    CHECK(count[Told::thrown] + count[Told::committed] + count[Told::unknown] > 3);
+}
+
+TEST_CASE("dtx: an outcome is told also if the session cannot join again", "[unit]")
+{
+    std::string mode = GENERATE(",mode=direct", ",mode=ring");
+    std::string kind = GENERATE("lost", "unacked");
+    dtx::Options options = without_lease(true);
+    int told = 0;
+
+    options.lease_us = 1000; /* the other session gets past its locks */
+    options.retry_us = 20000;
+
+    Database db(2, options, Tables(), mode);
+    Session second(*db.cluster, 1);
+
+    put_pair(db, second);
+    for (int nth = 1, untouched = 0; untouched < 3; nth++) {
+        FaultyLink link{ db, 0, "fault_kind=" + kind + ",fault_at=" + std::to_string(nth) };
+        dtx::Cluster cluster = link.cluster();
+        std::optional<Session> session;
+        auto before = pair_of(db, second);
+        std::optional<Status> status;
+
+        CAPTURE(mode, kind, nth);
+        REQUIRE(nth < 500);
+        try {
+            session.emplace(cluster, 0);
+        } catch (const dtx::Error &) {
+            continue;
+        }
+        if (link.is_over())
+            continue;
+        link.away = true;
+        try {
+            status = now(*session, adder(db.tables, 1, 1));
+        } catch (const dtx::Error &) {
+        }
+
+        auto after = pair_of(db, second);
+
+        CHECK(after.first == after.second);
+        if (!status)
+            CHECK(after == before);
+        if (status == Status::committed)
+            CHECK(after.first == before.first + 1);
+        untouched =
+            status == Status::committed && session->counters().rejoined == 0 ? untouched + 1 : 0;
+        if (status && untouched == 0) {
+            told++;
+            CHECK_THROWS_AS(now(*session, adder(db.tables, 1, 1)), dtx::Error);
+        }
+        link.away = false;
+
+        /* A fault that the first transaction had no operation for may meet this one's log. */
+        Status last = now(*session, adder(db.tables, 1, 1));
+
+        REQUIRE((last == Status::committed || (untouched > 0 && last == Status::unknown)));
+    }
+    CHECK(told > 0);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// servers.h: servers in this process and a database on them, loaded and run by a workload.
+#ifndef TESTS_UNIT_DTX_WORKLOAD_SERVERS_H
+#define TESTS_UNIT_DTX_WORKLOAD_SERVERS_H
+
+#include "support/catch.h"
+#include "support/server.h"
+#include "workload/run.h"
+
+#include <deque>
+
+namespace support
+{
+
+class Servers
+{
+  public:
+    explicit Servers(uint32_t servers, uint64_t pool_bytes = 192 << 20)
+    {
+        for (uint32_t i = 0; i < servers; i++)
+            servers_.emplace_back(pool(pool_bytes));
+    }
+
+    dtx::Cluster cluster(const dtx::Workload &workload, uint32_t replicas,
+                         dtx::Options options = {}) const
+    {
+        for (const Server &server : servers_)
+            options.urls.push_back(server.url("direct"));
+        options.replicas = replicas;
+        options.coordinators = 8;
+        options.log_bytes = 1 << 20;
+        return dtx::Cluster(workload.schema(), options);
+    }
+
+  private:
+    static ServerOpts pool(uint64_t bytes)
+    {
+        ServerOpts opts;
+
+        opts.bytes = bytes;
+        opts.dram_bytes = 64 << 20;
+        opts.clients_max = 256;
+        return opts;
+    }
+
+    std::deque<Server> servers_;
+};
+
+// Findings that have @part in them.
+inline size_t count_of(const std::vector<std::string> &findings, const std::string &part)
+{
+    size_t count = 0;
+
+    for (const std::string &finding : findings)
+        count += finding.find(part) != std::string::npos ? 1 : 0;
+    return count;
+}
+
+// Change a row of a database, in one transaction.
+template <class Row, class Change>
+void change_row(const dtx::Cluster &cluster, dtx::Table<Row> table, uint64_t key, Change change)
+{
+    auto session = dtx::join(cluster, 0);
+    auto body = [&](dtx::Txn &txn) -> dtx::Task<bool> {
+        std::optional<Row> row = co_await txn.read(table, key);
+
+        if (!row)
+            co_return false;
+        change(*row);
+        co_return co_await txn.write(table, key, *row);
+    };
+
+    REQUIRE(session->transact_now(body).status == dtx::Status::committed);
+}
+
+template <class Row>
+void erase_row(const dtx::Cluster &cluster, dtx::Table<Row> table, uint64_t key)
+{
+    auto session = dtx::join(cluster, 0);
+    auto body = [&](dtx::Txn &txn) { return txn.erase(table, key); };
+
+    REQUIRE(session->transact_now(body).status == dtx::Status::committed);
+}
+
+template <class Row>
+void insert_row(const dtx::Cluster &cluster, dtx::Table<Row> table, uint64_t key, const Row &row)
+{
+    auto session = dtx::join(cluster, 0);
+    auto body = [&](dtx::Txn &txn) { return txn.insert(table, key, row); };
+
+    REQUIRE(session->transact_now(body).status == dtx::Status::committed);
+}
+
+// Create, load, check; run, check on every copy. What has to hold of the counts is the caller's.
+inline dtx::RunResult load_and_run(dtx::Workload &workload, const dtx::Cluster &cluster,
+                                   const dtx::RunOptions &options)
+{
+    cluster.create();
+    dtx::load(workload, cluster, options.threads);
+    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
+        CHECK(workload.check(cluster, copy) == std::vector<std::string>{});
+        CHECK(workload.totals(cluster, copy) == workload.loaded());
+    }
+
+    dtx::RunResult result = dtx::run(workload, cluster, options);
+
+    for (uint32_t copy = 0; copy < cluster.options().replicas; copy++)
+        CHECK(workload.check_run(cluster, copy, workload.loaded(), result.tally) ==
+              std::vector<std::string>{});
+    return result;
+}
+
+} // namespace support
+#endif
