@@ -3,14 +3,12 @@
 #ifndef TESTS_FUZZ_HOST_H
 #define TESTS_FUZZ_HOST_H
 
+#include "../support/server.h"
 #include "fuzz.h"
 
 #include <cstring>
-#include <librpm.h>
-#include <string>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <thread>
 #include <unistd.h>
 
 static const unsigned CLIENTS = 3;
@@ -21,35 +19,17 @@ static const uint64_t SOON_NS = 8000000000ull; // far above what a healthy serve
 class Host
 {
   public:
-    // Listens at @scheme, the socket, @options.
-    Host(const std::string &scheme, const std::string &options)
+    // Listens at shm:, or at unix: with @options.
+    explicit Host(const std::string &scheme, const std::string &options = "")
+        : path_(dir_ / "socket"), server_(opts_of(scheme, options))
     {
-        rpm_server_opts opts = rpm_server_opts_init();
-
-        FUZZ_CHECK(mkdtemp(&dir_[0]) != nullptr);
-        std::string listen = scheme + path() + options;
-        opts.listen = listen.c_str();
-        opts.pool_bytes = 256 << 10;
-        opts.clients_max = CLIENTS + 1;
-        FUZZ_CHECK(rpm_server_open(&opts, &server_) == 0);
-        control_ = std::thread([this] { FUZZ_CHECK(rpm_server_run(server_) == 0); });
-        engine_ = std::thread([this] { FUZZ_CHECK(rpm_server_engine(server_) == 0); });
+        if (scheme == "shm:")
+            path_ = server_.socket();
     }
-    ~Host()
-    {
-        rpm_server_stop(server_);
-        control_.join();
-        engine_.join();
-        rpm_server_close(&server_);
-        (void)!unlink((path() + ".lock").c_str()); // of a shm: server
-        (void)!rmdir(dir_.c_str());
-    }
-    Host(const Host &) = delete;
-    Host &operator=(const Host &) = delete;
 
-    std::string path() const
+    const std::string &path() const
     {
-        return dir_ + "/socket";
+        return path_;
     }
     // A socket of @type, connected to the server.
     int dial(int type) const
@@ -58,17 +38,30 @@ class Host
         int sock = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
         address.sun_family = AF_UNIX;
-        strcpy(address.sun_path, path().c_str());
+        strcpy(address.sun_path, path_.c_str());
         FUZZ_CHECK(sock >= 0);
         FUZZ_CHECK(connect(sock, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
         return sock;
     }
 
   private:
-    std::string dir_ = "/tmp/rpm_fuzz_XXXXXX";
-    rpm_server *server_ = nullptr;
-    std::thread control_;
-    std::thread engine_;
+    support::ServerOpts opts_of(const std::string &scheme, const std::string &options) const
+    {
+        support::ServerOpts opts;
+
+        opts.anonymous = true;
+        opts.bytes = 256 << 10;
+        opts.domain = 0;
+        opts.clients_max = CLIENTS + 1;
+        opts.shm = scheme == "shm:";
+        if (!opts.shm)
+            opts.listen = scheme + path_ + options;
+        return opts;
+    }
+
+    support::Dir dir_;
+    std::string path_;
+    support::Server server_;
 };
 
 struct Input : FuzzBytes {

@@ -3,7 +3,7 @@
 // its bounds, has a unit and a source, and written out again means the same.
 extern "C" {
 #include "base/err.h"
-#include "sim/preset_file.h"
+#include "sim/preset/preset_file.h"
 }
 #include "fuzz.h"
 
