@@ -1,19 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""mkchangelog.py OUT VERSION DATE: the files of changelog.d as one text, their headings one level down."""
+"""mkchangelog.py VERSION DATE: put the files of changelog.d in front of CHANGELOG.md and remove them, before a release."""
 
 import re
 import sys
 from pathlib import Path
 
+HERE = Path(__file__).resolve().parent
+KEPT = HERE.parent / 'CHANGELOG.md'
+
+
+def parts():
+    return sorted((HERE / 'changelog.d').glob('*.md'), reverse=True)
+
+
+def merged(version, date):
+    """The newest version comes first, and in it the newest part; headings of parts go one level down."""
+    old = KEPT.read_text(encoding='utf-8')
+    first, rest = old.split('\n', 1)
+    if not first.startswith(f'# librpm {version},'):
+        rest = '\n' + old
+    new = ''.join('\n' + re.sub('^#', '##', part.read_text(encoding='utf-8'), flags=re.M) for part in parts())
+    return f'# librpm {version}, {date}\n{new}{rest}'
+
 
 def main():
-    out, version, date = Path(sys.argv[1]), *sys.argv[2:]
-    text = f'# librpm {version}, {date}\n'
-    for path in sorted((Path(__file__).resolve().parent / 'changelog.d').glob('*.md')):
-        text += '\n' + re.sub('^#', '##', path.read_text(encoding='utf-8'), flags=re.M)
-    if not out.exists() or out.read_text(encoding='utf-8') != text:
-        out.write_text(text, encoding='utf-8')
+    KEPT.write_text(merged(*sys.argv[1:]), encoding='utf-8')
+    for part in parts():
+        part.unlink()
 
 
 if __name__ == '__main__':
