@@ -32,6 +32,8 @@ class Headers:
 
     def __init__(self, folder):
         self.contracts = []
+        sim_map = Path(folder).parent / 'librpm-sim.map'
+        self.of_sim = set(re.findall(r'^\s*(rpm_\w+);', sim_map.read_text(), re.M))
         self.structs = {}  # 'struct rpm_x' -> its definition
         self.enums = {}  # 'rpm_x' -> text between the braces
         self.inits = {}  # 'struct rpm_x' -> name of its initialiser
@@ -137,7 +139,9 @@ def function_page(headers, item, options):
              '.Sh NAME']
     lines += [f'.Nm {name} ,' for name in names[:-1]] + [f'.Nm {names[-1]}']
     lines += [f'.Nd {escape(item.summary.rstrip(".?"))}']
-    lines += ['.Sh LIBRARY', f'librpm, linked as \\-l{options.library} or through pkg-config librpm']
+    sim = '-sim' if item.name in headers.of_sim else ''
+    lines += ['.Sh LIBRARY',
+              f'librpm{sim}, linked as \\-l{options.library}{sim} or through pkg-config librpm{sim}']
     lines += synopsis(item, inits)
     lines += ['.Sh DESCRIPTION']
     paragraphs = [item.summary[0].upper() + item.summary[1:]] + item.text.split('\n\n')

@@ -5,20 +5,27 @@ list(JOIN PMEM2_STATIC_LDFLAGS " " pmem2)
 list(JOIN OPENSSL_STATIC_LDFLAGS " " openssl)
 list(JOIN RDMA_STATIC_LDFLAGS " " rdma)
 set(numa)
+set(dl)
+if(CMAKE_DL_LIBS)
+    set(dl -l${CMAKE_DL_LIBS})
+endif()
 if(LIBRPM_NUMA)
     set(numa -lnuma)
 endif()
 file(RELATIVE_PATH LIBRPM_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_PREFIX})
-set(LIBRPM_PC_PRIVATE "${pmem2} ${openssl} ${rdma} ${numa} -pthread")
+set(LIBRPM_PC_PRIVATE "${pmem2} ${openssl} ${rdma} ${numa} ${dl} -pthread")
 set(LIBRPM_PC_LIBS)
+set(LIBRPM_SIM_PC_LIBS)
 set(LIBRPM_ANY_STATIC ${LIBRPM_STATIC})
 get_target_property(type rpm TYPE)
 if(type STREQUAL "STATIC_LIBRARY")
     set(LIBRPM_PC_LIBS "${LIBRPM_PC_PRIVATE}") # there is no shared library that brings them
+    set(LIBRPM_SIM_PC_LIBS -Wl,--undefined=rpmi_sim_transport) # librpm looks for it, and names it weakly
     set(LIBRPM_ANY_STATIC ON)
 endif()
 configure_file(librpm.pc.in librpm.pc @ONLY)
+configure_file(librpm-sim.pc.in librpm-sim.pc @ONLY)
 
 # With the prefix of the installation, which need not be that of the configuration.
 install(CODE "set(prefix_of_unit \"\${CMAKE_INSTALL_PREFIX}\")
