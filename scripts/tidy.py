@@ -5,6 +5,7 @@
     scripts/tidy.py                     the whole tree
     scripts/tidy.py --only F3,B4        some checks
     scripts/tidy.py --list              what is checked
+    scripts/tidy.py --commits [BASE]    subjects and sizes of the commits since BASE, and no files
 
 Exceptions stand in scripts/tidy_allow.txt with a reason. scripts/tidy_test.py sees each check fire.
 """
@@ -18,8 +19,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import commits
 import contract
 import csource
+import prose
 
 FUNCTION_LINES = 70
 FILE_LINES = 600
@@ -30,7 +33,7 @@ HEADER_LINES = 250
 ROOT_CMAKE_LINES = 150
 FOLDER_CMAKE_LINES = 30
 FILE_KIB = 100
-HEAD_BYTES = 3000  # of a file: its opening comment
+INCLUDE_DEPTH = 6  # headers of one folder that include each other in a row
 
 C_LIKE = ('.c', '.h', '.cc', '.cpp', '.hpp')
 SOURCES = ('.c', '.cc', '.cpp')
@@ -39,6 +42,7 @@ COMMENTED = C_LIKE + ('.py', '.sh', '.cmake', '.toml', '.map')
 MIRRORED = (('lib/', '.c', len('lib/')), ('dtx/history/', '.cc', 0))
 USER_FOLDERS = ('lib', 'tools', 'examples', 'hints', 'dtx', 'fs')
 
+MAPS = ('lib/librpm.map', 'lib/librpm-sim.map')  # a library each
 THREADS = re.compile(r'any\b|one per \w+|setup only|one thread')
 OWNERSHIP = re.compile(r'\bBorrowed\b|\bTaken\b|\bReturned\b|\bout\b|\bin:')
 WRITES = re.compile(r'_(append|append_batch|append_async|commit|write|writev|write_async|persist|'
@@ -195,11 +199,21 @@ def check_h2(tree):
                 yield f'{path}:{item.line}', f'{item.name}: {fault}', item.name
 
 
+def mapped_names(text):
+    """What a symbol map exports to programs. Private nodes, for our own libraries, are left out."""
+    public = re.sub(r'^\w+_PRIVATE_\S+ \{.*?^\};', '', csource.code_only(text), flags=re.M | re.S)
+    return set(re.findall(r'^\s*(\w+|[\w*]+\*);', public.split('local:')[0], re.M))
+
+
 def check_n1(tree):
-    """the symbol map lists exactly the public functions"""
+    """the symbol maps list exactly the public functions, those of a header all in one map"""
     path = 'lib/librpm.map'
-    body = csource.code_only(tree.texts.get(path, ''))
-    mapped = set(re.findall(r'^\s*(\w+|[\w*]+\*);', body.split('local:')[0], re.M))
+    maps = {each: mapped_names(tree.texts[each]) for each in MAPS if each in tree.texts}
+    mapped = set().union(*maps.values())
+    for header in tree.headers():
+        names = {item.name for item in contract.contracts(tree.texts[header])}
+        if sum(bool(names & each) for each in maps.values()) > 1:
+            yield header, f'its functions are in several of {", ".join(maps)}', header
     declared = {item.name for header in tree.headers()
                 for item in contract.contracts(tree.texts[header])}
     for name in sorted(declared - mapped):
@@ -247,17 +261,12 @@ def check_tags(tree):
 
 
 def check_x1(tree):
-    """each source in MIRRORED has its test, tests that are named exist, titles are sentences"""
+    """each source in MIRRORED has its test, titles of tests are sentences"""
     for folder, suffix, cut in MIRRORED:
         for path in tree.with_suffix((suffix,)):
             test = 'tests/unit/' + path[cut:-len(suffix)] + '_test.cpp'
             if path.startswith(folder) and test not in tree.texts:
                 yield path, f'no {test}', ''
-    for path in tree.with_suffix(C_LIKE, ('lib', 'tools', 'dtx')):
-        head = tree.texts[path][:HEAD_BYTES]
-        for named in re.findall(r'\btests/[\w./-]*\w\.\w+', head):
-            if named not in tree.texts:
-                yield path, f'names {named}, which is not there', ''
     for path in tree.with_suffix(('.cpp',), ('tests',)):
         text = tree.texts[path]
         for match in re.finditer(r'\bTEST_CASE\(\s*"([^"]*)"(?!,\s*"\[\.)', text):
@@ -294,7 +303,7 @@ def resolve(tree, path, name):
 def check_b4(tree):
     """includes follow scripts/layers.toml"""
     rules = tomllib.loads(tree.texts['scripts/layers.toml'])
-    layers = rules['lib']
+    layers = rules['lib'] | rules.get('dtx', {})
     for path in tree.with_suffix(C_LIKE, ('lib', *rules['users']['folders'])):
         own = layer_of(path, layers)
         for line, form, name in csource.includes(tree.texts[path]):
@@ -309,10 +318,36 @@ def check_b4(tree):
             if not path.startswith('lib/'):
                 if target.split('/')[0] != path.split('/')[0]:
                     yield place, f'"{name}": include <librpm.h> only', name
-                continue
+                    continue
+                if own is None:
+                    continue
             theirs = layer_of(target, layers)
             if theirs != own and theirs not in layers.get(own, []):
                 yield place, f'{own} may not include {theirs}', name
+
+
+def check_depth(tree):
+    """headers of one folder do not include each other too many deep, and never in a circle"""
+    below = {}
+    for path in tree.with_suffix(('.h', '.hpp')):
+        folder = os.path.dirname(path)
+        places = (f'{folder}/{Path(name).name}' for _, _, name in csource.includes(tree.texts[path])
+                  if folder.endswith(os.path.dirname(name)))
+        below[path] = [place for place in places if place in tree.texts]
+
+    def deepest(path, above):
+        if path in above:
+            return [*above, path]
+        return max((deepest(each, [*above, path]) for each in below[path]), key=len,
+                   default=[*above, path])
+
+    for path in below:
+        row = deepest(path, [])
+        names = ', '.join(Path(each).name for each in row[1:])
+        if len(set(row)) < len(row):
+            yield path, f'includes itself by {names}', ''
+        elif len(row) > INCLUDE_DEPTH:
+            yield path, f'{len(row)} headers deep, limit {INCLUDE_DEPTH}: {names}', ''
 
 
 def check_cmake(tree):
@@ -416,7 +451,8 @@ CHECKS = {
     'F2': check_f2, 'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'E2': check_e2,
     'N2': check_n2, 'TAGS': check_tags, 'X1': check_x1, 'X5': check_x5, 'B1': check_cmake,
     'B4': check_b4, 'DEAD': check_dead, 'FILES': check_files, 'TEXT': check_text,
-    'WORDS': check_words,
+    'WORDS': check_words, 'DEPTH': check_depth, 'NAMES': prose.check_names,
+    'RETIRED': prose.check_retired,
 }
 
 
@@ -465,7 +501,11 @@ def main():
     parser.add_argument('--root', default=Path(__file__).resolve().parent.parent)
     parser.add_argument('--only', help='comma-separated names of checks')
     parser.add_argument('--list', action='store_true', help='say what is checked')
+    parser.add_argument('--commits', nargs='?', const='', metavar='BASE',
+                        help='check the commits of HEAD that are not in BASE, and no files')
     options = parser.parse_args()
+    if options.commits is not None:
+        return commits.check(options.root, options.commits)
     if options.list:
         for name, check in CHECKS.items():
             print(f'{name:6} {check.__doc__}')

@@ -6,6 +6,8 @@ place at a time; the one check that guards it must speak, and no other.
     scripts/tidy_test.py
 """
 
+import contextlib
+import io
 import os
 import shutil
 import sys
@@ -13,6 +15,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import commits
 import tidy
 
 SPDX = '/* SPDX-License-Identifier: BSD-3-Clause */\n'
@@ -97,13 +100,15 @@ BREACHES = [
     ('N1', 'lib/librpm.map', ('        rpm_box_put;\n', '')),
     ('N1', 'lib/librpm.map', ('rpm_box_put;\n', 'rpm_box_put;\n        rpm_gone;\n')),
     ('N1', 'lib/librpm.map', ('rpm_box_put;\n', 'rpm_box_put;\n        rpm_*;\n')),
+    ('N1', 'lib/librpm.map', ('X {\n', 'X_PRIVATE_1 {\n')),
+    ('N1', 'lib/librpm-sim.map', SPDX + 'Y {\n    global:\n        rpm_gone;\n    local:\n        *;\n};\n'),
     ('E2', LIB, ('    rpmi_begin();\n', '')),
     ('N2', LIB, 'typedef struct x y;\n'),
     ('N2', LIB, 'int rpmi_size_t;\n'),
     ('X1', 'tests/unit/log/put_test.cpp', None),
     ('X1', 'tests/unit/dtx/history/line_test.cpp', None),
-    ('X1', 'dtx/history/line.cc', '/* Tests: tests/unit/gone_test.cpp */\n'),
-    ('X1', LIB, ('put.c: put.', 'put.c: put. Tests: tests/unit/log/gone_test.cpp')),
+    ('NAMES', 'dtx/history/line.cc', '/* Tests: tests/unit/gone_test.cpp */\n'),
+    ('NAMES', LIB, ('put.c: put.', 'put.c: put. Tests: tests/unit/log/gone_test.cpp')),
     ('X1', 'tests/unit/log/put_test.cpp', ('put: takes one', 'PutTakesOne')),
     ('X5', LIB, function(body='    return time(0);\n')),
     ('X5', LIB, function(body='    return rand();\n')),
@@ -134,6 +139,13 @@ BREACHES = [
     ('TEXT', LIB, 'int a;'),
     ('WORDS', LIB, f'/* {WORD}: later */\n'),
     ('WORDS', LIB, '/* see /wo' 'rk/main */\n'),
+    ('DEPTH', 'tools/t.h', '#include "t.h"\n'),
+    ('NAMES', LIB, '/* As in lib/log/gone.c. */\n'),
+    ('NAMES', LIB, '// put_test.cpp, not gone_test.cpp\n'),
+    ('NAMES', 'scripts/go', '# calls scripts/gone.py\n'),
+    ('NAMES', 'lib/README.md', 'Look into `base/gone.h`.\n'),
+    ('RETIRED', 'scripts/go', '# what No' 'body reads\n'),
+    ('RETIRED', 'scripts/go', '# class Par' 'ty\n'),
     ('ALLOW', 'scripts/tidy_allow.txt', 'F3 lib/log/put.c it was long once\n'),
 ]
 
@@ -146,8 +158,17 @@ QUIET = [
     ('six parameters', LIB, function(params='int a, int b, int c, int d, int e, int f')),
     ('nesting of four', LIB, function(params='int a', body=nested(4))),
     ('loops that walk one space', LIB, function(body=nested(7).replace('if (', 'for ('))),
+    ('names of files that are there', LIB, '/* base/box.c, lib/base/box.h, put_test.cpp, NAME.c */\n'),
+    ('a name that only a string has', LIB, 'const char *extra = "log/gone.c";\n'),
+    ('a word that holds a retired one', LIB, '/* parties on burying grounds */\n'),
     ('a long initialiser', LIB, 'int table[] = {\n' + '    1,\n' * 90 + '};\n'),
 ]
+
+
+def chain(headers):
+    """A row of headers in tools/, each of which includes the next."""
+    return {f'tools/h{i}.h': SPDX + (f'#include "h{i + 1}.h"\n' if i + 1 < headers else '')
+            for i in range(headers)}
 
 
 class TidyTest(unittest.TestCase):
@@ -190,6 +211,13 @@ class TidyTest(unittest.TestCase):
                 self.change(name, change)
                 self.assertEqual(tidy.run(self.root), [])
 
+    def test_headers_may_include_each_other_to_a_limit(self):
+        self.change('tools/t.h', '#include "h0.h"\n')
+        for headers, want in ((tidy.INCLUDE_DEPTH - 1, set()), (tidy.INCLUDE_DEPTH, {'DEPTH'})):
+            for name, text in chain(headers).items():
+                (self.root / name).write_text(text)
+            self.assertEqual({found for found, _, _ in tidy.run(self.root)}, want)
+
     def test_an_allowance_silences_one_function(self):
         self.change(LIB, function(lines=90))
         self.change('scripts/tidy_allow.txt', f'F3 {LIB}:extra a table in prose\n')
@@ -197,6 +225,65 @@ class TidyTest(unittest.TestCase):
 
     def test_every_check_has_a_breach_here(self):
         self.assertEqual(set(tidy.CHECKS) - {check for check, _, _ in BREACHES}, set())
+
+
+class CommitsTest(unittest.TestCase):
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix='commits-test-'))
+        self.addCleanup(shutil.rmtree, self.root)
+        if not shutil.which('git'):
+            self.skipTest('needs git')
+        self.git('init', '-q')
+        self.commit('base: begin', 1)
+        self.base = commits.git(self.root, 'rev-parse', 'HEAD').stdout.strip()
+
+    def git(self, *words):
+        done = commits.git(self.root, '-c', 'user.name=t', '-c', 'user.email=t@t', *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def commit(self, subject, lines, name='file'):
+        (self.root / name).write_text(''.join(f'{subject} {i}\n' for i in range(lines)))
+        self.git('add', '-A')
+        self.git('commit', '-q', '-m', subject)
+
+    def check(self, base=None, large=()):
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            status = commits.check(self.root, base or self.base, large)
+        return status, text.getvalue()
+
+    def test_a_good_commit_passes(self):
+        self.commit('log: refuse a record that is too large', 100)
+        self.assertEqual(self.check(), (0, f'commits: 1 since {self.base}, 0 breaches\n'))
+
+    def test_each_bad_subject_fails(self):
+        for subject in ('no area', 'log: the record is refused', 'log: a record that fits',
+                        'log: refuses records', 'log: refuse ' + 'x' * 61, 'log:', 'LOG!: refuse'):
+            with self.subTest(subject):
+                self.setUp()
+                self.commit(subject, 3)
+                self.assertEqual(self.check()[0], 1)
+
+    def test_sizes_are_warned_of_refused_and_listed(self):
+        self.commit('log: add many', commits.LINES_WARNED + 1, 'a')
+        status, text = self.check()
+        self.assertEqual(status, 0)
+        self.assertIn('warning: changes 401 lines', text)
+        self.commit('log: add more', commits.LINES_MAX + 1, 'b')
+        self.assertEqual(self.check()[0], 1)
+        self.assertEqual(self.check(large={'log: add more': 'made by a program'})[0], 0)
+
+    def test_a_file_that_moves_has_no_size(self):
+        self.commit('log: add many', commits.LINES_MAX, 'a')
+        self.base = commits.git(self.root, 'rev-parse', 'HEAD').stdout.strip()
+        self.git('mv', 'a', 'b')
+        self.git('commit', '-q', '-m', 'log: move it')
+        self.assertEqual(self.check(), (0, f'commits: 1 since {self.base}, 0 breaches\n'))
+
+    def test_a_short_history_is_skipped(self):
+        self.assertEqual(self.check('0' * 40)[0], commits.SKIPPED)
+        shutil.rmtree(self.root / '.git')
+        self.assertEqual(self.check()[0], commits.SKIPPED)
 
 
 if __name__ == '__main__':
