@@ -102,7 +102,7 @@ TEST_CASE("run: it takes the time asked for, and is heard of meanwhile")
 
     options.seconds = 0.5;
     options.interval = 0.1;
-    options.heard = [&](const Sample &sample) { heard.push_back(sample); };
+    options.on_sample = [&](const Sample &sample) { heard.push_back(sample); };
     RunResult result = run(world.workload, world.cluster, options);
 
     CHECK(result.seconds >= 0.5);
@@ -125,7 +125,7 @@ TEST_CASE("run: it ends early when told to")
     options.seconds = 100;
     options.interval = 0.05;
     options.stop = &stop;
-    options.heard = [&](const Sample &) { stop = true; };
+    options.on_sample = [&](const Sample &) { stop = true; };
     CHECK(run(world.workload, world.cluster, options).seconds < 20);
 }
 
