@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.h: a connection to one server. It belongs to one thread, and so does everything opened on
- * it.
+ * conn.h: a connection to one server. A connection, and everything that is opened on it, belongs to
+ * one thread.
  *
  * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]",
  * "verbs://HOST:PORT[/POOL]", "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME",
@@ -20,15 +20,16 @@ extern "C" {
 
 struct rpm_conn;
 
-/* How the server and the NIC are spared, <librpm/stats.h> counts it. */
+/* How a connection limits the load that it puts on the server and the NIC. <librpm/stats.h> has
+ * counters of it. */
 enum rpm_pace {
-    RPM_PACE_THROTTLE = 1, /* hold back what would slow the NIC down: a limit on the operations
-                              outstanding, found by trying, again and again. For many connections
-                              with much under way each; without meaning where nothing is ever under
-                              way, on shm: direct */
+    RPM_PACE_THROTTLE = 1, /* limit the operations outstanding, since too many slow the NIC down.
+                              The library tries limits and keeps the best one. For many connections
+                              with many operations outstanding each; no effect on shm: direct, where
+                              none is ever outstanding */
     RPM_PACE_EAGER = 2,    /* rpm_lock_acquire() tries again at once, without backing off */
     RPM_PACE_GATHER = 4    /* tcp: keep asynchronous operations unsent until rpm_conn_turn(), a
-                              blocking call, or 128 KiB of them; no effect on shm: direct */
+                              blocking call, or until they fill 128 KiB; no effect on shm: direct */
 };
 
 struct rpm_conn_opts {
@@ -38,8 +39,9 @@ struct rpm_conn_opts {
     uint32_t method;        /* enum rpm_method to insist on; 0: the cheapest legal one */
     const char *hints;      /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
     const char *secret;     /* shared secret; NULL: none. Borrowed until return */
-    uint64_t staging_bytes; /* memory for payloads under way; 0: 16 MiB */
-    uint32_t pace;          /* enum rpm_pace; 0: no limit below depth, locks are backed off from */
+    uint64_t staging_bytes; /* memory for payloads of outstanding operations; 0: 16 MiB */
+    uint32_t pace;          /* enum rpm_pace; 0: no limit below depth, and back-off between tries of
+                               a lock */
 };
 
 static inline struct rpm_conn_opts rpm_conn_opts_init(void)
@@ -54,8 +56,8 @@ static inline struct rpm_conn_opts rpm_conn_opts_init(void)
 enum rpm_kind {
     RPM_KIND_LOG = 1,    /* persistent log */
     RPM_KIND_REGION = 2, /* persistent bytes, for region writes */
-    RPM_KIND_DRAM = 3,   /* volatile words, for atomics: gone when the server ends */
-    RPM_KIND_LOCKS = 4   /* volatile lock table: cleaned when an owner dies */
+    RPM_KIND_DRAM = 3,   /* volatile words, for atomics: lost when the server ends */
+    RPM_KIND_LOCKS = 4   /* volatile lock table: the server frees the locks of a dead client */
 };
 
 struct rpm_entry {
@@ -78,18 +80,18 @@ static inline struct rpm_entry rpm_entry_init(void)
 /**
  * rpm_conn_open: connect to a server and learn its facts.
  *
- * @url   where. Borrowed.
+ * @url   address of the server. Borrowed.
  * @opts  NULL: defaults. Borrowed until return.
  * @conn  out, set only on 0. Taken by the caller: rpm_conn_close().
  *
  * Errors:   RPM_E_INVAL (URL or option), RPM_E_OPTS, RPM_E_REFUSED, RPM_E_DENIED, RPM_E_VERSION,
- *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (mode or method cannot be had),
- *           RPM_E_NOMEM, RPM_E_NOENT, RPM_E_IO (file of a sim: preset).
+ *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (this link has not the mode or
+ *           method), RPM_E_NOMEM, RPM_E_NOENT, RPM_E_IO (file of a sim: preset).
  * Threads:  setup only; the connection then belongs to the calling thread.
- * Cost:     blocks up to timeout_us; allocates all that the connection will ever need. The name of
- *           a host is looked up before, by the system, for as long as the system is patient
- *           (resolv.conf(5): timeout times attempts times servers, 5 s x 2 for each); an address in
- *           digits, and a Unix socket, cost no such time.
+ * Cost:     blocks up to timeout_us; allocates all that the connection will ever need. Before that
+ *           the system resolves the name of a host, which takes at most timeout x attempts x
+ *           servers of resolv.conf(5), by default 10 s for each server. A numeric address or a Unix
+ *           socket needs no lookup.
  */
 RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts,
                                  struct rpm_conn **conn);
@@ -100,57 +102,58 @@ RPM_MUST_CHECK int rpm_conn_open(const char *url, const struct rpm_conn_opts *op
  * Logs and regions opened on @conn stay, but must be resumed (rpm_log_resume()) or reopened
  * before use. A healthy connection is dropped and dialled anew.
  *
- * In an event loop this stops the whole loop, for up to timeout_us: give connections there a short
- * timeout_us and repeat the call later, or make it in another thread while the loop leaves the
- * connection alone. The descriptor of rpm_conn_fd() may stay in the loop's set, but may be readable
- * all the while until the connection is back.
+ * In an event loop this call blocks the whole loop, for up to timeout_us: give the connection a
+ * short timeout_us and repeat the call later, or call it in another thread while the loop does not
+ * use the connection. The descriptor of rpm_conn_fd() may stay in the loop's set, but may be
+ * readable until the connection is restored.
  *
  * @conn  Borrowed.
  *
  * Durable:  changes nothing.
  * Errors:   as rpm_conn_open(); the connection stays lost and the call may be repeated.
  * Threads:  one per conn.
- * Cost:     blocks up to timeout_us, retrying while no server listens there; a try that is looking
- *           up the server's name then goes on to the end of that, as rpm_conn_open() does.
+ * Cost:     blocks up to timeout_us, retrying while no server listens there. A name lookup that is
+ *           running when timeout_us ends is not interrupted; rpm_conn_open() says how long it
+ *           takes.
  */
 RPM_MUST_CHECK int rpm_conn_reconnect(struct rpm_conn *conn);
 
 /**
  * rpm_conn_fd: the descriptor of a connection, for an event loop: poll, epoll, io_uring, libuv.
  *
- * It is the same until rpm_conn_close(), across reconnects too. Watch it for reading, and do
- * nothing else with it: it is not read, and not closed. It tells only what rpm_conn_arm() armed it
- * for.
+ * The descriptor stays the same until rpm_conn_close(), across reconnects too. Only wait until it
+ * is readable: never read, write or close it. It becomes readable only for the event that
+ * rpm_conn_arm() armed it for.
  *
  * @conn  Borrowed.
  *
  * Returns the descriptor.
  * Errors:   RPM_E_NOCAP (the device model, which has no time of its own; a server on this machine
- *           from before there were events), RPM_E_NOMEM (no descriptors left).
+ *           of a version without event notification), RPM_E_NOMEM (no descriptors left).
  * Threads:  one per conn; another thread may watch the descriptor.
  * Cost:     the first call opens it and makes system calls, later ones none.
  */
 RPM_MUST_CHECK int rpm_conn_fd(struct rpm_conn *conn);
 
 /**
- * rpm_conn_arm: let the descriptor tell of what comes next, unless something is there already.
+ * rpm_conn_arm: arm the descriptor for the next event; returns 1 if one is pending already.
  *
- * The last step before each wait: whatever else is called on the connection, or on what is open on
- * it, may take in what the descriptor was about to tell. On 1, and when the descriptor is readable,
- * poll everything on the connection, go on with what was refused with RPM_E_BUSY, and arm again.
- * The descriptor may be readable without anything to find. It tells of completions and of the loss
- * of the connection; of what others write it tells nothing. It sends appends that were kept unsent
- * under the conditions of rpm_log_poll().
+ * Call it last before each wait: any other call on the connection, or on an object opened on it,
+ * may consume the event that the descriptor was armed for. When it returns 1, and when the
+ * descriptor becomes readable, poll every log and region of the connection, retry the calls that
+ * returned RPM_E_BUSY, and arm again. The descriptor may become readable although no completion is
+ * ready. Events are completions and the loss of the connection; writes by other clients are none.
+ * The call sends unsent appends under the conditions of rpm_log_poll().
  *
- * A server that is gone without a word is noticed as in a blocking call: nothing has ended for
- * timeout_us although something was under way. The descriptor is readable then, and this call gives
- * the connection up.
+ * A server that fails silently is detected as in a blocking call: operations are outstanding, and
+ * none has completed for timeout_us. Then the descriptor becomes readable, and this call closes the
+ * connection.
  *
- * @conn  whose rpm_conn_fd() was asked for. Borrowed.
+ * @conn  rpm_conn_fd() was called for it. Borrowed.
  *
  * Returns 1 when there is something to poll now, 0 when the descriptor is armed.
- * Errors:   RPM_E_INVAL, RPM_E_LOST or RPM_E_TIMEDOUT: the connection is lost and everything has
- *           been polled. Stop watching the descriptor until rpm_conn_reconnect().
+ * Errors:   RPM_E_INVAL, RPM_E_LOST or RPM_E_TIMEDOUT: the connection is lost and every completion
+ *           has been polled. Stop watching the descriptor until rpm_conn_reconnect().
  * Threads:  one per conn.
  * Cost:     does not block; no allocation; system calls: two to five.
  */
@@ -165,7 +168,7 @@ RPM_MUST_CHECK int rpm_conn_arm(struct rpm_conn *conn);
  * @conn  Borrowed.
  *
  * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT (the connection is lost: the completions of its logs and
- *           regions say what became of each operation).
+ *           regions tell the result of each operation).
  * Threads:  one per conn.
  * Cost:     does not block; no allocation; over tcp: usually one send and one receive.
  */
@@ -183,7 +186,7 @@ RPM_MUST_CHECK int rpm_conn_turn(struct rpm_conn *conn);
 RPM_MUST_CHECK int rpm_conn_facts(const struct rpm_conn *conn, struct rpm_facts *facts);
 
 /**
- * rpm_conn_entry: one of the objects on the server; count up from 0 to list them all.
+ * rpm_conn_entry: describe an object on the server; count @index up from 0 to list all of them.
  *
  * @conn   Borrowed.
  * @index  0, 1, ... Objects created or removed meanwhile may be missed or seen twice.
@@ -203,15 +206,15 @@ RPM_MUST_CHECK int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct 
  * @name  Borrowed.
  *
  * Durable:  on 0 the object stays deleted after power loss; on RPM_E_LOST it may or may not.
- * Errors:   RPM_E_NOENT, RPM_E_OWNED (it is open, or a process that does not know
- *           of its server's death still maps it), RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Errors:   RPM_E_NOENT, RPM_E_OWNED (the object is open, or a process that has not noticed the
+ *           death of its server still maps it), RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one message round trip.
  */
 RPM_MUST_CHECK int rpm_conn_remove(struct rpm_conn *conn, const char *name);
 
 /**
- * rpm_conn_client: the id the server knows this connection by, never 0.
+ * rpm_conn_client: the id that the server gave this connection, never 0.
  *
  * @conn  Borrowed.
  *
@@ -232,7 +235,7 @@ size_t rpm_conn_mem_bytes(const struct rpm_conn_opts *opts);
 /**
  * rpm_conn_close: drop the connection. Safe on NULL; sets @conn to NULL.
  *
- * Everything opened on it must have been closed before: anything else is an assertion.
+ * Close everything that was opened on it before: the call aborts if an object is still open.
  *
  * @conn  Taken.
  *

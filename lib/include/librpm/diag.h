@@ -21,7 +21,7 @@ enum rpm_diag_level {
 typedef void rpm_diag_fn(void *context, enum rpm_diag_level level, const char *text);
 
 /**
- * rpm_diag_sink: where messages go and which.
+ * rpm_diag_sink: set the function that receives diagnostic messages, and the threshold.
  *
  * The default writes warnings and errors to standard error; LIBRPM_DIAG=none|error|warning|
  * notice|debug in the environment sets another threshold.

@@ -24,10 +24,10 @@ enum rpm_error {
     RPM_E_NOSPACE = -ENOSPC,          /* no room to create it: remove objects or enlarge the pool */
     RPM_E_LIMIT = -EMFILE,            /* a maximum count is reached: close or remove some first */
     RPM_E_TORN = -EBADMSG,            /* bytes failed their checksum */
-    RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log (a region: its guard); fate of
-                                         in-flight operations unknown */
-    RPM_E_LOST = -ENOTCONN,           /* peer gone: fate of in-flight operations unknown */
-    RPM_E_TIMEDOUT = -ETIMEDOUT,      /* deadline passed: fate of in-flight operations unknown */
+    RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log (a region: its guard log);
+                                         result of in-flight operations unknown */
+    RPM_E_LOST = -ENOTCONN,           /* connection lost: result of in-flight operations unknown */
+    RPM_E_TIMEDOUT = -ETIMEDOUT,      /* deadline passed: result of in-flight operations unknown */
     RPM_E_BUSY = -EBUSY,              /* queue full: poll, then retry */
     RPM_E_NOCAP = -EOPNOTSUPP,        /* cannot be done, or cannot be proven, on this link */
     RPM_E_RANGE = -ERANGE,            /* offset, length or LSN outside the object */
@@ -39,13 +39,13 @@ enum rpm_error {
     RPM_E_OWNED = -EUSERS,            /* another writer, server or lock owner holds it */
     RPM_E_DENIED = -EACCES,           /* not permitted: credentials, secret or rights */
     RPM_E_VERSION = -EPROTONOSUPPORT, /* other side or file speaks another version */
-    RPM_E_PROTO = -EPROTO,            /* the peer sent what no librpm sends */
+    RPM_E_PROTO = -EPROTO,            /* the peer sent a message that librpm never sends */
     RPM_E_FOREIGN = -EMEDIUMTYPE,     /* the file is not a librpm pool */
     RPM_E_CORRUPT = -EUCLEAN,         /* a pool structure or a durable record is damaged */
     RPM_E_OPTS = -E2BIG,              /* option struct newer than this library, with a field set */
     RPM_E_REFUSED = -ECONNREFUSED,    /* no server there, or it takes no more clients */
     RPM_E_NOMEM = -ENOMEM,            /* out of memory */
-    RPM_E_IO = -EIO                   /* the medium failed: nothing after it is promised */
+    RPM_E_IO = -EIO                   /* the medium failed: no promise holds after it */
 };
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * facts.h: what decides which acknowledgement can be proven: levels, persistence methods and the
- * facts of a server's platform. Unknown counts as the worse case.
+ * facts.h: levels, persistence methods and the facts of a server's platform, which decide what an
+ * acknowledgement can be proven to promise. An unknown fact counts as the worse case.
  */
 #ifndef LIBRPM_FACTS_H
 #define LIBRPM_FACTS_H
@@ -34,7 +34,8 @@ enum rpm_method {
     RPM_METHOD_IMMEDIATE = 5,  /* WRITE_WITH_IMM; server CPU flushes; ack */
     RPM_METHOD_COPY = 6,       /* message into a DRAM ring; server CPU copies non-temporally; ack */
     RPM_METHOD_FLUSH = 7,      /* WRITE then native RDMA FLUSH(persistence) */
-    RPM_METHOD_STORE = 8,      /* shared mapping: near CPU stores non-temporally and fences */
+    RPM_METHOD_STORE = 8,      /* shared mapping: the client's CPU stores non-temporally and
+                                  fences */
     RPM_METHOD_COUNT = 9
 };
 
@@ -50,7 +51,7 @@ enum rpm_medium {
 
 /* Where bytes must have arrived to survive power loss. */
 enum rpm_domain {
-    RPM_DOMAIN_NONE = 0,  /* nowhere: this memory forgets */
+    RPM_DOMAIN_NONE = 0,  /* nowhere: this memory loses its contents */
     RPM_DOMAIN_MSYNC = 1, /* the block device below a page cache */
     RPM_DOMAIN_ADR = 2,   /* the memory controller's queue: CPU caches are outside */
     RPM_DOMAIN_EADR = 3   /* CPU caches are inside */
@@ -62,14 +63,14 @@ struct rpm_facts {
     size_t size;                /* sizeof this struct as the caller compiled it */
     uint32_t medium;            /* enum rpm_medium */
     uint32_t domain;            /* enum rpm_domain */
-    uint32_t domain_declared;   /* 1: the operator's word, not a probe's */
+    uint32_t domain_declared;   /* 1: the operator declared it, no probe found it */
     uint32_t ddio;              /* enum rpm_answer: inbound writes allocate in the CPU cache */
     uint32_t native_flush;      /* enum rpm_answer: FLUSH(persistence) reported for this region */
     uint32_t atomic_write;      /* enum rpm_answer */
     uint32_t memory_window;     /* enum rpm_answer: keys can be revoked one by one */
     uint32_t granularity_bytes; /* store granularity by libpmem2: 1, 64, 4096; 0 unknown */
     uint32_t line_bytes;        /* media line: 256 for 3D XPoint, 64 for DRAM */
-    uint32_t methods;           /* bit (1 << enum rpm_method): what this link can carry out */
+    uint32_t methods;           /* bit (1 << enum rpm_method): the methods that this link has */
     int32_t memory_node;        /* NUMA node of the memory, -1 unknown */
     int32_t port_node;          /* NUMA node of the port, -1 unknown */
     uint32_t modelled;          /* 1: numbers and survival come from the device model */

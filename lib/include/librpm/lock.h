@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lock.h: a table of locks in server DRAM. A lock word carries its owner and the owner's epoch, so
- * that a lock whose owner died can be recognised and broken. The server frees a dead client's
- * locks itself when it notices, and only after nothing that client had sent can land any more:
- * the client that has the lock then has what it protects to itself (<librpm/region.h>).
+ * that a lock whose owner died can be recognised and broken. When the server notices that a client
+ * died, it frees that client's locks itself, but only after no earlier write of that client can
+ * still arrive: so the next owner of the lock is the only writer of what the lock protects
+ * (<librpm/region.h>).
  */
 #ifndef LIBRPM_LOCK_H
 #define LIBRPM_LOCK_H
@@ -18,8 +19,8 @@ struct rpm_locks;
 
 struct rpm_lock_owner {
     uint32_t client; /* rpm_conn_client() of the holder, 0: free */
-    uint32_t epoch;  /* of the server that handed this id out */
-    int alive;       /* 1: connected, 0: gone, the lock is an orphan */
+    uint32_t epoch;  /* of the server when it gave out this id */
+    int alive;       /* 1: that client is connected; 0: it is not, and the lock can be broken */
 };
 
 /**
@@ -66,8 +67,9 @@ RPM_MUST_CHECK int rpm_lock_try(struct rpm_locks *locks, uint64_t index);
 /**
  * rpm_lock_acquire: take a lock, waiting for its owner.
  *
- * Between two tries it waits, the longer the more of this connection's tries have failed lately,
- * so that tries do not queue up in front of the release. With RPM_PACE_EAGER it does not.
+ * Between two tries the call waits, and the longer the more of this connection's last tries failed,
+ * so that tries do not queue up in front of the owner's release. With RPM_PACE_EAGER it does not
+ * wait.
  *
  * @locks  Borrowed.
  * @index  0..rpm_locks_count() - 1.
@@ -95,7 +97,7 @@ RPM_MUST_CHECK int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index);
 RPM_MUST_CHECK int rpm_lock_release(struct rpm_locks *locks, uint64_t index);
 
 /**
- * rpm_lock_owner: who holds a lock, and does that client live?
+ * rpm_lock_owner: which client holds a lock, and is it still connected?
  *
  * @locks  Borrowed.
  * @index  0..rpm_locks_count() - 1.
@@ -109,7 +111,7 @@ RPM_MUST_CHECK int rpm_lock_owner(struct rpm_locks *locks, uint64_t index,
                                   struct rpm_lock_owner *owner);
 
 /**
- * rpm_lock_break: take a lock over from an owner that is gone.
+ * rpm_lock_break: take a lock over from an owner that died.
  *
  * @locks  Borrowed.
  * @index  0..rpm_locks_count() - 1.

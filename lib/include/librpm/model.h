@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.h: what a workload costs on a modelled platform: operations a second, latencies, and what
- * the media had to read and write for them. No bytes move; the same preset and load give the same
- * result on any machine. <librpm/sim.h> is the other side of the model: which bytes survive. Both
- * are in librpm-sim.
+ * model.h: the performance model: the throughput, latencies and media traffic of a load on a
+ * modelled platform. It moves no bytes; the same preset and load give the same result on any
+ * machine. The device model, which bytes survive a power cut, is <librpm/sim.h>. Both are in
+ * librpm-sim.
  */
 #ifndef LIBRPM_MODEL_H
 #define LIBRPM_MODEL_H
@@ -15,24 +15,25 @@
 extern "C" {
 #endif
 
-/* Who carries an operation out. */
+/* The processor that carries an operation out. */
 enum rpm_load_by {
     RPM_BY_CORE = 0, /* cores of the server, on its own memory */
     RPM_BY_NIC = 1,  /* clients, one-sided */
-    RPM_BY_CALL = 2  /* clients ask by message; cores of the server do it and reply */
+    RPM_BY_CALL = 2  /* clients send a message; cores of the server carry the operation out and
+                        reply */
 };
 
 enum rpm_load_op {
     RPM_LOAD_READ = 0,
     RPM_LOAD_WRITE = 1,
     RPM_LOAD_CAS = 2, /* 8 bytes, one-sided */
-    RPM_LOAD_MIX = 3  /* reads, and writes of write_percent */
+    RPM_LOAD_MIX = 3  /* reads, and write_percent of writes */
 };
 
-/* What a client waits for after a one-sided write. */
+/* How a client makes a one-sided write persistent, and what it waits for. */
 enum rpm_load_persist {
-    RPM_PERSIST_NONE = 0, /* the completion of the WRITE */
-    RPM_PERSIST_WAIT = 1, /* then posts a READ and waits for it: two round trips */
+    RPM_PERSIST_NONE = 0, /* does not; waits for the completion of the WRITE */
+    RPM_PERSIST_WAIT = 1, /* waits for the WRITE, posts a READ and waits for it: two round trips */
     RPM_PERSIST_CHAIN = 2 /* posts WRITE and READ together: one round trip */
 };
 
@@ -46,24 +47,24 @@ struct rpm_load {
     uint32_t write_percent; /* RPM_LOAD_MIX: 0..100 */
     uint32_t copy;          /* enum rpm_copy: how a core writes; 0: RPM_COPY_STREAM */
     uint32_t persist;       /* enum rpm_load_persist */
-    uint32_t memory;        /* enum rpm_load_memory: what is read, written, swapped */
+    uint32_t memory;        /* enum rpm_load_memory: that is read, written or swapped */
     uint32_t flush_memory;  /* enum rpm_load_memory: what the READ of a persist reads */
-    uint32_t pattern;     /* enum rpm_load_pattern; sequential: each thread in an area of its own */
-    uint64_t bytes;       /* of one operation, 1 B..1 MiB; 0: 64 */
-    uint64_t fence_bytes; /* a core fences after so many; 0: each operation; UINT64_MAX: never */
-    uint64_t pad_bytes;   /* a write's length is rounded up to this; 0: 1 */
-    uint64_t align_bytes; /* operations lie side by side and start at multiples of this; 0: 64 */
-    uint64_t skew_bytes;  /* and so many bytes after them; 0..4095 */
-    uint64_t region_bytes; /* that are touched; 0: 1 GiB; at most 64 GiB */
+    uint32_t pattern;       /* enum rpm_load_pattern; sequential: each thread in its own area */
+    uint64_t bytes;         /* of an operation, 1 B..1 MiB; 0: 64 */
+    uint64_t fence_bytes;  /* a core fences after this many; 0: each operation; UINT64_MAX: never */
+    uint64_t pad_bytes;    /* a write's length is rounded up to this; 0: 1 */
+    uint64_t align_bytes;  /* operations do not overlap, and start at multiples of this; 0: 64 */
+    uint64_t skew_bytes;   /* plus this many bytes; 0..4095 */
+    uint64_t region_bytes; /* that operations touch; 0: 1 GiB; at most 64 GiB */
     uint32_t threads;      /* clients' threads, or cores; 0: 1; at most 4096 (cores: 64) */
-    uint32_t depth;        /* operations of one thread under way; 0: 1; at most 64. Cores: 1 */
+    uint32_t depth;        /* operations of one thread outstanding; 0: 1; at most 64. Cores: 1 */
     uint32_t cores;        /* RPM_BY_CALL: server cores that serve; 0: 10 */
     uint32_t far;  /* 1: NIC and cores are on the remote socket, which does not own the memory */
     uint32_t ddio; /* enum rpm_answer; 0: as the preset says */
-    uint32_t one_dimm;    /* 1: all threads stay on one module; 2: each thread on one of its own */
+    uint32_t one_dimm;    /* 1: all threads use one module; 2: each thread uses its own module */
     uint32_t writers_max; /* cores that may write to one module at a time, by the first
                               line of an operation; 0: any number */
-    uint64_t ops;         /* to measure, at most 16 Mi; 0: 20 000 */
+    uint64_t ops;         /* operations to measure, at most 16 Mi; 0: 20 000 */
     uint64_t seed;        /* of every choice the model makes */
 };
 
@@ -76,11 +77,11 @@ static inline struct rpm_load rpm_load_init(void)
     return load;
 }
 
-/* What it took, in modelled time. A 0 is a result: nothing is left out. */
+/* The cost of a load, in modelled time. A 0 is a result: no field is left out. */
 struct rpm_cost {
     size_t size;          /* sizeof this struct as the caller compiled it */
     uint64_t ops;         /* measured, after the warm-up */
-    uint64_t duration_ps; /* of those */
+    uint64_t duration_ps; /* of the measured operations */
     uint64_t bytes;       /* that operations asked for */
     uint64_t p50_ps;      /* latency of an operation, by nearest rank */
     uint64_t p90_ps;
@@ -93,7 +94,7 @@ struct rpm_cost {
     uint64_t module_read_bytes; /* that memory controllers asked modules for */
     uint64_t module_write_bytes;
     uint64_t partial_words; /* inbound writes of less than 64 bytes of a line */
-    uint64_t events;        /* of the model, warm-up included */
+    uint64_t events;        /* events of the model, warm-up included */
     uint64_t requests;      /* of scripts' clients: messages that they sent */
     uint64_t failures;      /* scripts: attempts of transactions that met a conflict */
 };
@@ -107,18 +108,18 @@ static inline struct rpm_cost rpm_cost_init(void)
     return cost;
 }
 
-/* A number of a preset. Strings live as long as the model. */
+/* A number of a preset. The strings are valid until rpm_model_close(). */
 struct rpm_model_number {
     const char *name;
-    const char *value;  /* as in the file, with its unit */
-    const char *source; /* where it was taken from */
+    const char *value;  /* as in the preset's file, with its unit */
+    const char *source; /* publication, data sheet or measurement that the value is from */
     const char *what;
 };
 
 struct rpm_model;
 
 /**
- * rpm_model_open: a platform to ask about.
+ * rpm_model_open: load a preset, which describes a platform.
  *
  * @preset  a preset's name, or the path of a preset file (it contains a '/'), with numbers replaced
  *          after commas: "hints", "hints,dimms=1 dimms", "./mine.preset". NULL: "hints". Borrowed
@@ -132,7 +133,7 @@ struct rpm_model;
 RPM_MUST_CHECK int rpm_model_open(const char *preset, struct rpm_model **model);
 
 /**
- * rpm_model_close: forget it. Safe on NULL; sets @model to NULL.
+ * rpm_model_close: free the model. Safe on NULL; sets @model to NULL.
  *
  * @model  Taken.
  *
@@ -151,7 +152,7 @@ void rpm_model_close(struct rpm_model **model);
 void rpm_model_facts(const struct rpm_model *model, struct rpm_facts *facts);
 
 /**
- * rpm_model_param: the numbers of the preset, one after another.
+ * rpm_model_param: a number of the preset; count @index up from 0 to list all of them.
  *
  * @model  Borrowed.
  * @index  from 0.
@@ -164,7 +165,7 @@ RPM_MUST_CHECK int rpm_model_param(const struct rpm_model *model, uint32_t index
                                    struct rpm_model_number *param);
 
 /**
- * rpm_model_run: carry out a load on the platform, from cold, and say what it took.
+ * rpm_model_run: carry out a load on the platform, with cold caches, and return its cost.
  *
  * @model  Borrowed.
  * @load   NULL: defaults. Borrowed until return.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.h: hints as switches, and why a request is carried out the way it is.
+ * plan.h: the plan for a request: the hints that are on, and the method and operations that follow.
  */
 #ifndef LIBRPM_PLAN_H
 #define LIBRPM_PLAN_H
@@ -28,7 +28,7 @@ struct rpm_request {
     uint32_t kind;       /* enum rpm_request_kind */
     uint32_t level;      /* enum rpm_level; 0: RPM_DURABLE */
     uint64_t bytes;      /* payload of one record */
-    uint64_t offset;     /* region write: where */
+    uint64_t offset;     /* region write: bytes from the start of the region */
     uint32_t count;      /* batch: records; 0: 1 */
     uint32_t slot_bytes; /* region write: see struct rpm_region_opts */
     uint32_t method;     /* enum rpm_method to insist on; 0: the cheapest legal one */
@@ -58,28 +58,29 @@ RPM_MUST_CHECK int rpm_hints_parse(const char *text, uint32_t *hints);
 
 /* How a CPU, of the client or the server, moves bytes into the pool. */
 enum rpm_copy {
-    RPM_COPY_STREAM = 1, /* non-temporal stores, wherever they are the faster ones */
+    RPM_COPY_STREAM = 1, /* non-temporal stores, where they are faster than cached ones */
     RPM_COPY_CLWB = 2,   /* cached stores, each line written back */
     RPM_COPY_STORE = 3   /* cached stores only: not durable, for experiments */
 };
 
-/* What is done for a request, and what is wanted of the platform around it. A hint that is off, or
- * that does not apply, leaves its field at the value named last. */
+/* How a request is carried out, and the settings of the platform that the hints ask for. The value
+ * named last in a comment is that of a hint that is off or does not apply. */
 struct rpm_plan {
     size_t size;          /* sizeof this struct as the caller compiled it */
     uint32_t method;      /* enum rpm_method */
     uint32_t level;       /* enum rpm_level */
     uint32_t hints;       /* RPM_HINT() bits in force */
-    uint32_t round_trips; /* 0: the near CPU does it all */
+    uint32_t round_trips; /* 0: the client's CPU writes and flushes */
     uint32_t pad_bytes;   /* H6, H7: lengths are rounded up to this: 64; 1: as they are */
     uint32_t large_bytes; /* H5: frames over 256 bytes start at and fill this: 256; 64: packed */
-    uint32_t same_node;   /* H1: 1: memory, port and polling core on one node; 0: as it is */
-    uint32_t ddio;        /* H3: enum rpm_answer that is wanted; 0: as it is */
+    uint32_t same_node;   /* H1: 1: memory, NIC port and polling core on one node; 0: unchanged */
+    uint32_t ddio;        /* H3: enum rpm_answer asked for; 0: unchanged */
     uint32_t copy;        /* H4: enum rpm_copy; 0: no CPU copies */
-    uint32_t spread;      /* H2: 1: spread CPU writers over memory modules; 0: as it is */
+    uint32_t spread;      /* H2: 1: spread CPU writers over memory modules; 0: unchanged */
     uint32_t writers_max; /* H2: at most so many CPU writers in a module at a time; 0: any */
     uint32_t atomic_dram; /* H8: 1: atomics, if there are any, in DRAM only; 0: anywhere */
-    uint32_t chained;     /* H9: 1: writes and seal behind one doorbell; 0: no seal, or awaited */
+    uint32_t chained;     /* H9: 1: writes and seal behind one doorbell; 0: no seal, or the seal
+                             waits */
 };
 
 static inline struct rpm_plan rpm_plan_init(void)
@@ -113,8 +114,8 @@ RPM_MUST_CHECK int rpm_plan_make(const struct rpm_facts *facts, const struct rpm
  * @text     out, NUL-terminated. Borrowed.
  * @bytes    room at @text.
  *
- * Returns the length of the whole text, as snprintf does; a refused request gives the reason as
- * text and RPM_E_NOCAP.
+ * Returns the length of the whole text, as snprintf does; for a refused request @text is the reason
+ * and the call returns RPM_E_NOCAP.
  * Errors:   RPM_E_NOCAP, RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_OPTS.
  * Threads:  any.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reader.h: read a log from any record on, to its tail and beyond while a writer appends.
+ * reader.h: read a log from any record to its tail, and follow the tail while a writer appends.
  */
 #ifndef LIBRPM_READER_H
 #define LIBRPM_READER_H
@@ -15,9 +15,10 @@ struct rpm_reader;
 
 struct rpm_reader_opts {
     size_t size;           /* sizeof this struct as the caller compiled it */
-    uint64_t from_lsn;     /* start of a record; 0: the log's head, wherever it is */
-    uint32_t level;        /* enum rpm_level a record must be at to be given out; 0: RPM_VISIBLE */
-    uint32_t buffer_bytes; /* read ahead; 0: 256 KiB; grown to hold the largest record */
+    uint64_t from_lsn;     /* start of a record; 0: the log's head */
+    uint32_t level;        /* enum rpm_level that a record must have to be returned; 0:
+                              RPM_VISIBLE */
+    uint32_t buffer_bytes; /* read-ahead buffer; 0: 256 KiB; enlarged to hold the largest record */
 };
 
 static inline struct rpm_reader_opts rpm_reader_opts_init(void)
@@ -60,30 +61,31 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  * @record  out, set only when 1 is returned.
  *
  * Returns 1 with a record, 0 at the tail (call again later: this follows a live writer).
- * Durable:  a record given out at RPM_DURABLE survives power loss; at RPM_VISIBLE it may still be
- *           in flight, and be gone after a power loss.
+ * Durable:  a record returned at RPM_DURABLE survives power loss; at RPM_VISIBLE it may not be
+ *           durable yet, and be lost by a power loss.
  * Errors:   RPM_E_TRIMMED (overtaken by a trim), RPM_E_RANGE (from_lsn is not the start of a
- *           record, or what was read before did not survive), RPM_E_CORRUPT (the log's head is
+ *           record, or the records read before did not survive), RPM_E_CORRUPT (the log's head is
  *           damaged, or older than its records, or a record that was durable is damaged:
  *           rpm_log_repair()), RPM_E_LOST, RPM_E_TIMEDOUT.
  *
- * A damaged record is not the tail: RPM_E_CORRUPT, if the head or a record behind it tells that it
- * was acknowledged at RPM_DURABLE. The head tells that of all that a writer at RPM_DURABLE found
- * when it opened the log; a record, of those that were acknowledged before it was appended. So
- * damage is taken for appends that a power cut tore, and the log ends there with 0, only
+ * A damaged record is not taken for the tail, but reported as RPM_E_CORRUPT, if the head or a later
+ * record proves that it was acknowledged at RPM_DURABLE. The head proves this for all records that
+ * a writer at RPM_DURABLE found when it opened the log; a record proves it for the records that
+ * were acknowledged before it was appended. So damage is taken for appends that a power cut tore,
+ * and the log ends there with 0, only
  *   - in the last blocking append, or batch, since the log was last opened for writing; or in
- *     several, if the damage reaches from there to the last one, so that no whole record is behind;
- *   - in asynchronous appends that were not acknowledged when the last one was made, and up to
- *     three times as many bytes in front of these;
+ *     several, if all later records are damaged too, so that no whole record follows;
+ *   - in asynchronous appends that were not acknowledged when the last append was made, and in up
+ *     to three times as many bytes in front of these;
  *   - in records appended below RPM_DURABLE, until a writer at RPM_DURABLE opens the log;
  *   - in the first line of a record longer than 1 MiB and twice the longest that this reader read
  *     before it.
- * A reader that comes to the tail looks behind it the first time, and again where it has waited for
- * 100 ms without a record: until then it returns 0.
+ * A reader looks for whole records behind the tail when it first reaches it, and again when it has
+ * waited there for 100 ms without a record: until then it returns 0.
  *
  * Threads:  one per conn.
- * Cost:     one large read for many records; at the tail, the first time and the more seldom the
- *           longer it waits, a read of 1 MiB and twice the longest record; no allocation.
+ * Cost:     one large read for many records. The first time at the tail, and then at growing
+ *           intervals while it waits, a read of 1 MiB and twice the longest record. No allocation.
  */
 RPM_MUST_CHECK int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record);
 
@@ -91,10 +93,10 @@ RPM_MUST_CHECK int rpm_reader_next(struct rpm_reader *reader, struct rpm_record 
  * rpm_reader_wait: the next record, waiting for a writer to append it.
  *
  * @reader      Borrowed.
- * @timeout_us  how long; 0: as rpm_reader_next().
+ * @timeout_us  longest wait in microseconds; 0: as rpm_reader_next().
  * @record      out, set only when 1 is returned.
  *
- * Returns 1 with a record, 0 when none came in time.
+ * Returns 1 with a record, 0 when none was appended in time.
  * Errors:   as rpm_reader_next().
  * Threads:  one per conn.
  * Cost:     polls, with pauses that grow to 1 ms.

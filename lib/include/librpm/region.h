@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * region.h: region writes: reads and writes in place of a named span of remote memory, at a level,
- * and 8-byte atomics on volatile words. What does not wait for the server is in region_async.h.
+ * region.h: regions: reads and writes in place of a named span of remote memory, at a level, and
+ * 8-byte atomics on volatile words. region_async.h has the calls that do not wait for the server.
  *
- * Before a write completes, every aligned 8-byte word of it that others see, or that survives, is
- * old or new, in any mix. This holds for a write that starts at a multiple of 8; of another one a
- * word may also be made of both. Bytes outside a write are never touched (but see slot_bytes).
+ * Until a write completes, each of its aligned 8-byte words may be old or new, both as other
+ * clients see it and as it survives a power loss. A word of a write that does not start at a
+ * multiple of 8 may also be a mix of both. Bytes outside a write are never touched (but see
+ * slot_bytes).
  *
- * Nothing fences a region by itself. What a client had sent when it died, or when its connection
- * was lost or closed, may land later in the same way, over what others wrote meanwhile, until the
- * server has cleaned up after it; from then on nothing of it lands. The clean-up is over when one
- * of its locks is free or rpm_lock_owner() calls it gone, when it has reconnected, and when the
- * server was restarted. So what several clients write belongs under a lock: a client that gets that
- * of a dead client finds bytes that stay as they are.
+ * A region has no fence of its own. Writes that a client had sent when it died, or when its
+ * connection was lost or closed, may still arrive and overwrite newer bytes of other clients, until
+ * the server has cleaned up after that client; then none of them arrives any more. The clean-up has
+ * ended when one of the dead client's locks is free, when rpm_lock_owner() says that it is not
+ * alive, when the client has reconnected, or when the server was restarted. So let clients write to
+ * the same bytes only under a lock: a client that gets the lock of a dead client finds bytes that
+ * the dead client no longer changes.
  *
- * Guarded, a region is fenced as a log is (rpm_region_opts.claim): when another client's
- * rpm_log_open() of that log has returned 0, nothing is written, nor any word changed, through the
- * older writer's handles any more, whatever that one was at when it was stopped, and for how long.
- * Other handles to the same region know nothing of that.
+ * The claim of a log can guard a region handle (rpm_region_opts.claim), which is then fenced as the
+ * log is: after another client's rpm_log_open() of that log has returned 0, the older writer's
+ * handle writes nothing and changes no word any more, no matter where or for how long the older
+ * writer was suspended. Handles that are not guarded by that log are not fenced.
  */
 #ifndef LIBRPM_REGION_H
 #define LIBRPM_REGION_H
@@ -42,13 +44,13 @@ struct rpm_region_opts {
     uint32_t level;        /* enum rpm_level that a completion promises; 0: RPM_DURABLE,
                               RPM_VISIBLE for a DRAM region */
     uint64_t bytes;        /* with CREATE: length, 1 up to the room in the pool */
-    uint32_t slot_bytes;   /* records are slots of this size (multiple of 64), owned whole by their
-                              writer: a write from a slot's start may zero up to its next multiple
-                              of 64 bytes. 0: bytes outside a write are never touched */
+    uint32_t slot_bytes;   /* the region is an array of slots of this size (multiple of 64), each
+                              owned by its writer: a write that begins at the start of a slot may be
+                              padded with zeros to a multiple of 64 bytes. 0: no padding */
     uint32_t inflight_max; /* asynchronous operations outstanding; 0: 256 */
-    struct rpm_log *claim; /* open for writing on the same connection: what goes through this handle
-                              is let in only while that log is claimed by it. Borrowed until
-                              rpm_region_close(). NULL: nothing guards it */
+    struct rpm_log *claim; /* guard log, open for writing on the same connection: this handle can
+                              write only while that log holds its claim. Borrowed until
+                              rpm_region_close(). NULL: no guard */
     uint32_t method;       /* enum rpm_method to insist on; 0: the connection's */
 };
 
@@ -62,8 +64,8 @@ static inline struct rpm_region_opts rpm_region_opts_init(void)
 }
 
 enum rpm_patch_flag {
-    RPM_PATCH_AFTER = 1 /* place this piece only when all earlier ones are at the region's level:
-                           for a flag or version that vouches for data written before it */
+    RPM_PATCH_AFTER = 1 /* write this piece only when all earlier pieces are at the region's level:
+                           for a flag or version that declares earlier data valid */
 };
 
 /* One piece of a vectored write. */
@@ -83,8 +85,8 @@ struct rpm_patch {
  * @region  out, set only on 0. Taken by the caller: rpm_region_close().
  *
  * Durable:  with CREATE, on 0 the region exists after power loss, zero-filled (not DRAM).
- * Errors:   RPM_E_NOENT, RPM_E_EXISTS (also: of another kind), RPM_E_NAME, RPM_E_NOCAP (the level,
- *           or the method, which does not reach it or which the link cannot carry out),
+ * Errors:   RPM_E_NOENT, RPM_E_EXISTS (also: of another kind), RPM_E_NAME, RPM_E_NOCAP (the level
+ *           cannot be proven, the method does not reach it, or the link has not the method),
  *           RPM_E_NOSPACE (no room in the pool or DRAM), RPM_E_LIMIT, RPM_E_INVAL (also: a guard
  *           log of another connection, or open for reading only), RPM_E_FENCED (another writer has
  *           claimed the guard log since), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.
@@ -113,15 +115,14 @@ uint64_t rpm_region_bytes(const struct rpm_region *region);
  *
  * Durable:  on 0 the bytes are at the region's level. A write is not atomic: before that, and
  *           after RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_IO, each aligned 8-byte word of it may be
- *           old or new, and may still change, as said at the top of this file.
- *           After RPM_E_FENCED the same, but nothing changes once the log's next writer has it.
+ *           old or new, and may still change, as said at the top of this file. After RPM_E_FENCED
+ *           the same, but no word changes after the next writer's claim of the log has succeeded.
  * Errors:   RPM_E_RANGE (outside the region; nothing was sent), RPM_E_INVAL, RPM_E_FENCED (another
- *           client claimed the log that guards the region: this handle only reads from now on, and
- *           but for a direct link the connection may be lost with it), RPM_E_LOST, RPM_E_TIMEDOUT,
- *           RPM_E_IO.
+ *           client claimed the guard log: this handle can only read from now on; except on a direct
+ *           link the connection may be lost too), RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
  * Threads:  one per conn.
- * Cost:     one write and one flush, one round trip; no allocation. On a direct link a guard costs
- *           what it costs an append.
+ * Cost:     one write and one flush, one round trip; no allocation. On a direct link a guarded
+ *           write pays for the check of its claim, as an append does.
  * Source:   H6, H7, H9; lib/plan/rule_word.c.
  */
 RPM_MUST_CHECK int rpm_region_write(struct rpm_region *region, uint64_t offset, const void *data,
@@ -139,15 +140,15 @@ RPM_MUST_CHECK int rpm_region_write(struct rpm_region *region, uint64_t offset, 
  * Errors:   as rpm_region_write(); all pieces are checked before anything is sent.
  * Threads:  one per conn.
  * Cost:     @n writes and the flushes, one round trip; no allocation.
- * Source:   a READ or FLUSH is not ordered before a later WRITE unless that one carries a fence; a
- *           FLUSH is before a later ATOMIC WRITE, which an aligned word of 8 bytes is where the
- *           devices have it (rpm_facts.atomic_write).
+ * Source:   a READ or FLUSH is not ordered before a later WRITE unless the WRITE carries a fence. A
+ *           FLUSH is ordered before a later ATOMIC WRITE, and on devices that have it
+ *           (rpm_facts.atomic_write) an aligned 8-byte word is sent as ATOMIC WRITE.
  */
 RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches,
                                      uint32_t n);
 
 /**
- * rpm_region_read: read what is visible now.
+ * rpm_region_read: read the bytes that are visible now.
  *
  * @region  Borrowed.
  * @offset  bytes from the start of the region.
@@ -155,9 +156,9 @@ RPM_MUST_CHECK int rpm_region_writev(struct rpm_region *region, const struct rpm
  * @len     bytes, at least 1.
  *
  * If another writer claims the log that guards the region, reads still succeed; the first write of
- * this handle is then refused with RPM_E_FENCED, which ends the connection and so its reads.
+ * this handle is then refused with RPM_E_FENCED, which ends the connection, and with it the reads.
  *
- * Durable:  what is read need not be durable yet: rpm_region_persist() makes it so.
+ * Durable:  bytes read need not be durable yet: rpm_region_persist() makes them durable.
  * Errors:   RPM_E_RANGE, RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
  * Threads:  one per conn.
  * Cost:     one round trip for each staging buffer full; no allocation.
@@ -166,15 +167,16 @@ RPM_MUST_CHECK int rpm_region_read(struct rpm_region *region, uint64_t offset, v
                                    size_t len);
 
 /**
- * rpm_region_prefetch: say what will be read, written or swapped soon.
+ * rpm_region_prefetch: load a span into this CPU's caches that will soon be read, written or
+ * swapped.
  *
  * @region  Borrowed.
  * @offset  bytes from the start of the region.
- * @len     bytes. What lies outside the region is not asked for.
+ * @len     bytes; those outside the region are ignored.
  *
- * Where the server's memory is mapped here this CPU begins to load the lines, so that several
- * accesses miss its caches at the same time and not one after the other. Elsewhere, and where the
- * connection was lost, it does nothing.
+ * On a direct link, where this process maps the server's memory, the CPU begins to load the cache
+ * lines, so that the misses of several accesses overlap. On other links, and on a lost connection,
+ * the call does nothing.
  *
  * Durable:  changes nothing.
  * Threads:  one per conn.
@@ -192,7 +194,7 @@ void rpm_region_prefetch(struct rpm_region *region, uint64_t offset, size_t len)
  * Durable:  on 0 every byte visible in the span when the call began is at the region's level.
  * Errors:   RPM_E_RANGE, RPM_E_INVAL, RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_IO.
  * Threads:  one per conn.
- * Cost:     one flush, one round trip; guarded, with a read of one word behind it.
+ * Cost:     one flush, one round trip; if guarded, also a read of one word behind the flush.
  */
 RPM_MUST_CHECK int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len);
 
@@ -202,10 +204,10 @@ RPM_MUST_CHECK int rpm_region_persist(struct rpm_region *region, uint64_t offset
  * @region   opened with RPM_REGION_DRAM. Borrowed.
  * @offset   bytes, multiple of 8.
  * @expect   value the word must have.
- * @desired  value it gets then.
+ * @desired  new value of the word if it equals @expect.
  * @found    out: the value it had.
  *
- * Durable:  never: the word is gone when the server ends.
+ * Durable:  never: the word is lost when the server ends.
  * Errors:   RPM_E_NOCAP (persistent region), RPM_E_RANGE, RPM_E_INVAL (not aligned), RPM_E_FENCED,
  *           RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn; atomic against every other client of this server.
@@ -233,8 +235,8 @@ RPM_MUST_CHECK int rpm_region_faa(struct rpm_region *region, uint64_t offset, ui
                                   uint64_t *found);
 
 /**
- * rpm_region_close: release the region. Safe on NULL; sets @region to NULL. Before the log that
- * guards it is closed.
+ * rpm_region_close: release the region. Safe on NULL; sets @region to NULL. Close it before the log
+ * that guards it.
  *
  * @region  Taken.
  *

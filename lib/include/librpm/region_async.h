@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * region_async.h: operations on a region that are submitted now and complete later. Each ends in
- * exactly one completion, in the order of submission. On a link that completes on post they have
- * completed when they were submitted; rpm_conn_fd() tells an event loop of the others.
+ * exactly one completion, in the order of submission. On a link that completes on post an operation
+ * has completed when its submission returns; on other links an event loop learns of completions by
+ * rpm_conn_fd().
  */
 #ifndef LIBRPM_REGION_ASYNC_H
 #define LIBRPM_REGION_ASYNC_H
@@ -24,7 +25,7 @@ extern "C" {
  *
  * Durable:  nothing until the completion says 0. On an error no completion follows.
  * Errors:   as rpm_region_write(), RPM_E_BUSY when inflight_max are outstanding, RPM_E_TOOBIG when
- *           it is more than 512 KiB and the link needs a copy.
+ *           @len is more than 512 KiB and the link needs a copy.
  * Threads:  one per conn.
  * Cost:     one copy; no allocation; does not wait.
  */
@@ -38,15 +39,15 @@ RPM_MUST_CHECK int rpm_region_write_async(struct rpm_region *region, uint64_t of
  * @region   Borrowed.
  * @patches  1..n pieces, applied in order, as rpm_region_writev() takes them. Borrowed until
  *           return, with what they point to.
- * @n        1..inflight_max; 32 always go at once.
+ * @n        1..inflight_max; up to 32 pieces always fit into one post.
  * @context  echoed in the completion. Borrowed until then; never looked at.
  *
- * Durable:  nothing until the completion says 0, then all of it is at the region's level; but no
- *           piece marked RPM_PATCH_AFTER without all the pieces before it. On an error no
- *           completion follows.
+ * Durable:  nothing until the completion says 0, then all pieces are at the region's level; before
+ *           that, any subset may be, but no piece marked RPM_PATCH_AFTER without all the pieces
+ *           before it. On an error no completion follows.
  * Errors:   as rpm_region_writev(), RPM_E_BUSY as rpm_region_write_async(), RPM_E_TOOBIG when
- *           pieces and flushes do not go into one post, or the link needs a copy and the pieces,
- *           each filled up to a multiple of 64 bytes, are more than 512 KiB. Nothing is sent then.
+ *           pieces and flushes do not fit into one post, or the link needs a copy and the pieces,
+ *           each rounded up to a multiple of 64 bytes, are more than 512 KiB. Nothing is sent then.
  * Threads:  one per conn.
  * Cost:     one copy; no allocation; does not wait.
  * Source:   as rpm_region_writev().
@@ -58,13 +59,13 @@ RPM_MUST_CHECK int rpm_region_writev_async(struct rpm_region *region,
 /**
  * rpm_region_read_async: submit a read; exactly one completion follows.
  *
- * It sees what completed before it was submitted. Of what was submitted before and has not
- * completed it may see all, some or nothing.
+ * The read sees every operation that completed before the read was submitted. Of an operation that
+ * was submitted earlier and has not completed it may see all, a part or nothing.
  *
  * @region   Borrowed.
  * @offset   bytes from the start of the region.
- * @data     out, @len bytes, there when the completion is polled and says 0; not to be looked at
- *           before. Borrowed until then, or until rpm_region_close().
+ * @data     out, @len bytes, valid when the completion has been polled with status 0; do not read
+ *           them before. Borrowed until then, or until rpm_region_close().
  * @len      bytes, at least 1.
  * @context  echoed in the completion. Borrowed until then; never looked at.
  *
@@ -82,9 +83,9 @@ RPM_MUST_CHECK int rpm_region_read_async(struct rpm_region *region, uint64_t off
  * @region   opened with RPM_REGION_DRAM. Borrowed.
  * @offset   bytes, multiple of 8.
  * @expect   value the word must have.
- * @desired  value it gets then.
- * @found    out: the value it had, there when the completion is polled and says 0. Borrowed until
- *           then, or until rpm_region_close().
+ * @desired  new value of the word if it equals @expect.
+ * @found    out: the value it had, valid when the completion has been polled with status 0.
+ *           Borrowed until then, or until rpm_region_close().
  * @context  echoed in the completion. Borrowed until then; never looked at.
  *
  * Durable:  never. On an error no completion follows.
@@ -117,8 +118,9 @@ RPM_MUST_CHECK int rpm_region_faa_async(struct rpm_region *region, uint64_t offs
 /**
  * rpm_region_poll: reap completions, oldest first; lsn holds the offset.
  *
- * An operation whose completion bears an error may have happened, or a part of it, and what it was
- * to fetch may be anything. RPM_E_FENCED is of writes and atomics only.
+ * An operation whose completion has an error status may have happened wholly, in part or not at
+ * all, and the value or bytes it was to fetch are undefined. Only writes and atomics end in
+ * RPM_E_FENCED.
  *
  * @region  Borrowed.
  * @done    out, room for @n.

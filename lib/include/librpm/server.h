@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server.h: lend a pool. What rpm-server runs; a program may embed it.
+ * server.h: a server, which lends a pool to clients. rpm-server is built on these functions; a
+ * program may embed them.
  *
  * The library starts no thread: the program gives rpm_server_run() one thread, and
- * rpm_server_engine() another one, without which only clients that map the pool are served.
+ * rpm_server_engine() another one. Without the second thread only clients that map the pool are
+ * served.
  */
 #ifndef LIBRPM_SERVER_H
 #define LIBRPM_SERVER_H
@@ -18,31 +20,32 @@ struct rpm_server;
 
 enum rpm_server_flag {
     RPM_SERVER_CREATE = 1,    /* format the pool if the path does not exist or holds only zeros */
-    RPM_SERVER_NO_DIRECT = 2, /* never lend the mapping: ring only, clients stay isolated */
+    RPM_SERVER_NO_DIRECT = 2, /* never let a client map the pool: only rings, so that clients are
+                                 isolated from each other */
     RPM_SERVER_HUGE = 4,      /* anonymous pool on huge pages */
-    RPM_SERVER_FENCE_KILL = 8 /* a fenced direct writer that does not stop in time is killed */
+    RPM_SERVER_FENCE_KILL = 8 /* kill a fenced direct writer that does not stop within fence_us */
 };
 
 struct rpm_server_opts {
     size_t size;          /* sizeof this struct as the caller compiled it */
     const char *pool;     /* file or device; NULL: anonymous memory. Borrowed until return */
-    const char *listen;   /* "shm:NAME", "verbs://HOST:PORT/POOL", ...; several separated by blanks.
-                             Borrowed until return */
+    const char *listen;   /* addresses, separated by blanks: "shm:NAME", "verbs://HOST:PORT/POOL",
+                             ... Borrowed until return */
     uint64_t pool_bytes;  /* with CREATE: size of the pool, multiple of 4096 */
     uint64_t dram_bytes;  /* room for DRAM regions and lock tables; 0: 1 MiB */
     uint32_t flags;       /* enum rpm_server_flag */
     uint32_t domain;      /* enum rpm_domain declared by the operator; 0: only what is probed */
     uint32_t clients_max; /* connections at once; 0: 64 */
     uint32_t socket_mode; /* permission bits of the socket; 0: 0600 */
-    const char *secret;   /* what clients must present; NULL: nothing. Borrowed until return */
-    uint64_t fence_us;    /* how long a fenced writer may take to stop; 0: 1 s */
-    int numa_node;        /* bind the pool to this node + 1; 0: leave it (H1) */
-    uint32_t ddio;        /* enum rpm_answer: do writes of a NIC allocate in the CPU cache? 0: what
-                             is probed, else the operator's word */
-    const char *tls_cert; /* PEM file, for addresses that say tls=on: one at least. Borrowed until
+    const char *secret;   /* that clients must know; NULL: none. Borrowed until return */
+    uint64_t fence_us;    /* time that a fenced writer has to stop; 0: 1 s */
+    int numa_node;        /* 1 + the node to bind the pool to; 0: any node (H1) */
+    uint32_t ddio;        /* enum rpm_answer: do a NIC's writes allocate in the CPU cache, as the
+                             operator declares; 0: only what is probed */
+    const char *tls_cert; /* PEM file of the certificate, for addresses with tls=on. Borrowed until
                              return */
-    const char *tls_key;  /* PEM file of its key: RPM_E_INVAL if its mode allows group or others
-                             anything; if root owns it, the group may read it. Borrowed until
+    const char *tls_key;  /* PEM file of its key: RPM_E_INVAL if its mode grants the group or others
+                             any right; the group may read a file that root owns. Borrowed until
                              return */
 };
 
@@ -59,14 +62,14 @@ struct rpm_server_stats {
     size_t size;          /* sizeof this struct as the caller compiled it */
     uint64_t clients;     /* connected now */
     uint64_t accepted;    /* since start */
-    uint64_t refused;     /* hellos turned away */
-    uint64_t died;        /* clients that went without a word */
+    uint64_t refused;     /* handshakes refused */
+    uint64_t died;        /* clients that disconnected without closing the connection */
     uint64_t calls;       /* control messages served */
     uint64_t ops;         /* ring operations executed */
     uint64_t bytes;       /* ring bytes written */
     uint64_t rejected;    /* ring operations outside their key's bounds or rights */
     uint64_t claims;      /* log claims granted */
-    uint64_t fenced;      /* writers shut out by a claim */
+    uint64_t fenced;      /* writers fenced by the claim of another client */
     uint64_t locks_freed; /* locks of dead clients freed */
     uint64_t pool_bytes;
     uint64_t pool_free_bytes;
@@ -101,7 +104,7 @@ RPM_MUST_CHECK int rpm_server_open(const struct rpm_server_opts *opts, struct rp
  *
  * @server  Borrowed.
  *
- * Errors:   RPM_E_IO. What clients send never ends it.
+ * Errors:   RPM_E_IO. No message of a client makes it return.
  * Threads:  one thread; rpm_server_engine() may run beside it in another.
  * Cost:     sleeps when idle.
  */
@@ -139,7 +142,7 @@ void rpm_server_stop(struct rpm_server *server);
 RPM_MUST_CHECK int rpm_server_stats(struct rpm_server *server, struct rpm_server_stats *stats);
 
 /**
- * rpm_server_facts: the platform that clients are told about.
+ * rpm_server_facts: the facts of the platform, as the server sends them to clients.
  *
  * @server  Borrowed.
  * @facts   in: its size field; out: the rest.
@@ -151,11 +154,12 @@ RPM_MUST_CHECK int rpm_server_facts(const struct rpm_server *server, struct rpm_
 
 /**
  * rpm_server_url: an address that the server listens at, as a client dials it: with the port that
- * was chosen where 0 was asked for, with an address of this machine where "*" was asked for, and
- * without options.
+ * the system chose if @listen said 0, with an address of this machine if it said "*", and without
+ * options.
  *
  * @server  Borrowed.
- * @index   from 0: the shm: name if there is one, then the others in the order they were given.
+ * @index   from 0: the shm: name if there is one, then the other addresses in the order of
+ *          rpm_server_opts.listen.
  * @url     out, set only on 0. Borrowed until return.
  * @bytes   room in @url.
  *
@@ -166,7 +170,8 @@ RPM_MUST_CHECK int rpm_server_url(const struct rpm_server *server, uint32_t inde
                                   size_t bytes);
 
 /**
- * rpm_server_close: disconnect clients, bring the pool to its domain, release it. Safe on NULL.
+ * rpm_server_close: disconnect clients, bring the pool to its persistence domain, and release it.
+ * Safe on NULL.
  *
  * @server  Taken; set to NULL. Both loops must have returned.
  *

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h: the device model: worlds with virtual time, seeds and power cuts, so that users can test
- * their own recovery against it. One thread; nothing here is real time.
+ * sim.h: the device model. A world is a set of modelled client and server machines with virtual
+ * time, a seed and power cuts, against which users can test their own recovery. It runs in one
+ * thread; all times are virtual.
  *
  * These functions, and those of model.h and script.h, are in librpm-sim: link with it (pkg-config
  * librpm-sim, CMake librpm::sim). A program that only opens sim: addresses is linked with librpm
@@ -18,26 +19,27 @@ extern "C" {
 
 struct rpm_sim;
 
-/* What happens to bytes outside the persistence domain when the power, or the server, goes. */
+/* What happens to bytes outside the persistence domain when the power or the server process
+ * fails. */
 enum rpm_cut {
-    RPM_CUT_NONE = 0,    /* all in-flight bytes reach the media: the luckiest case */
+    RPM_CUT_NONE = 0,    /* all of them reach the media: the best case */
     RPM_CUT_DROP = 1,    /* none of them does */
     RPM_CUT_TEAR = 2,    /* any subset of their aligned 8-byte words does */
-    RPM_CUT_REORDER = 3, /* any subset of whole lines does, whatever their order */
-    RPM_CUT_KILL = 4     /* the power stays: only the server process dies */
+    RPM_CUT_REORDER = 3, /* any subset of whole lines does, in any order */
+    RPM_CUT_KILL = 4     /* power stays on: only the server process dies */
 };
 
 struct rpm_sim_opts {
     size_t size;            /* sizeof this struct as the caller compiled it */
     uint64_t seed;          /* of every choice the model makes */
-    const char *preset;     /* "adr", "adr-noddio", "eadr", "msync", a path, values replaced: see
-                               rpm_model_open(). NULL: "adr". Borrowed until return */
+    const char *preset;     /* "adr", "adr-noddio", "eadr", "msync" or a path, and replaced numbers,
+                               as for rpm_model_open(). NULL: "adr". Borrowed until return */
     uint32_t servers;       /* machines with a pool; 0: 1 */
     uint64_t pool_bytes;    /* of each; 0: 1 MiB */
     uint64_t dram_bytes;    /* of each; 0: 64 KiB */
     uint32_t loss_ppm;      /* packets lost per million; the NIC retries */
     uint32_t duplicate_ppm; /* packets delivered twice per million; the NIC drops one */
-    uint32_t delay_ns;      /* extra delay of a packet, 0..delay_ns by chance */
+    uint32_t delay_ns;      /* longest extra delay of a packet; each is random */
     uint32_t native_flush;  /* 1: the NIC has FLUSH(persistence) */
 };
 
@@ -51,7 +53,7 @@ static inline struct rpm_sim_opts rpm_sim_opts_init(void)
 }
 
 /**
- * rpm_sim_open: make a world with formatted, empty pools.
+ * rpm_sim_open: create a world whose servers have formatted, empty pools.
  *
  * @opts  NULL: defaults. Borrowed until return.
  * @sim   out, set only on 0. Taken by the caller: rpm_sim_close().
@@ -99,13 +101,13 @@ void rpm_sim_cut_at(struct rpm_sim *sim, uint32_t server, uint64_t events, enum 
 void rpm_sim_kill_client_at(struct rpm_conn *conn, uint64_t events);
 
 /**
- * rpm_sim_power_cut: cut a server's power now.
+ * rpm_sim_power_cut: cut the power of a server now.
  *
  * @sim     Borrowed.
  * @server  0..servers - 1.
  * @cut     what survives.
  *
- * Durable:  only what was in the persistence domain, and what @cut lets through.
+ * Durable:  bytes in the persistence domain survive, and of the others what @cut says.
  * Threads:  one per object.
  */
 void rpm_sim_power_cut(struct rpm_sim *sim, uint32_t server, enum rpm_cut cut);
@@ -121,7 +123,7 @@ void rpm_sim_power_cut(struct rpm_sim *sim, uint32_t server, enum rpm_cut cut);
 void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server);
 
 /**
- * rpm_sim_restart: power and server process come back, recovering from what survived.
+ * rpm_sim_restart: restore the power, and start the server process again on the pool that survived.
  *
  * @sim     Borrowed.
  * @server  0..servers - 1.
@@ -132,7 +134,8 @@ void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server);
 RPM_MUST_CHECK int rpm_sim_restart(struct rpm_sim *sim, uint32_t server);
 
 /**
- * rpm_sim_kill_client: a client machine dies: what its NIC had not sent never leaves.
+ * rpm_sim_kill_client: a client machine dies: operations that its NIC has not sent yet are never
+ * sent.
  *
  * @conn  of this world. Borrowed: the handle stays, every call on it gives RPM_E_LOST.
  *
@@ -141,17 +144,17 @@ RPM_MUST_CHECK int rpm_sim_restart(struct rpm_sim *sim, uint32_t server);
 void rpm_sim_kill_client(struct rpm_conn *conn);
 
 /**
- * rpm_sim_step: let one event happen.
+ * rpm_sim_step: process the next event.
  *
  * @sim  Borrowed.
  *
- * Returns 1, or 0 when nothing is left to happen.
+ * Returns 1, or 0 when no event is left.
  * Threads:  one per object.
  */
 int rpm_sim_step(struct rpm_sim *sim);
 
 /**
- * rpm_sim_events: how many events have happened since rpm_sim_open().
+ * rpm_sim_events: number of events processed since rpm_sim_open().
  *
  * @sim  Borrowed.
  *
@@ -169,7 +172,7 @@ uint64_t rpm_sim_events(const struct rpm_sim *sim);
 uint64_t rpm_sim_now_ns(const struct rpm_sim *sim);
 
 /**
- * rpm_sim_cut_happened: has the armed power cut fired?
+ * rpm_sim_cut_happened: has the armed power cut happened?
  *
  * @sim     Borrowed.
  * @server  0..servers - 1.
@@ -180,7 +183,7 @@ uint64_t rpm_sim_now_ns(const struct rpm_sim *sim);
 int rpm_sim_cut_happened(const struct rpm_sim *sim, uint32_t server);
 
 /**
- * rpm_sim_close: end the world. Safe on NULL; sets @sim to NULL. Connections must be closed.
+ * rpm_sim_close: free the world. Safe on NULL; sets @sim to NULL. Close its connections before.
  *
  * @sim  Taken.
  *

@@ -26,7 +26,7 @@ struct rpm_conn_stats {
     uint64_t throttle_changes; /* of that limit */
     uint64_t throttle_held;    /* posts that it held back */
     uint64_t backoffs;         /* waits for a lock that another client held */
-    uint64_t backoff_ns;       /* time in them */
+    uint64_t backoff_ns;       /* time spent in these waits */
     uint64_t steps;            /* lists of steps posted */
     uint64_t messages;         /* tcp: sends to the socket; other links: operations posted; 0 on
                                   shm: direct, where an operation completes when it is posted */

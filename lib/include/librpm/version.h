@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * version.h: which librpm this is, when compiled and when run.
+ * version.h: the version of librpm, at compile time and at run time.
  */
 #ifndef LIBRPM_VERSION_H
 #define LIBRPM_VERSION_H
