@@ -74,8 +74,10 @@ int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
     int err;
 
     if (!unstaged && task->len > most)
-        return rpmi_fail(RPM_E_TOOBIG, "an asynchronous operation has at most %" PRIu64 " bytes",
-                         most);
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "an asynchronous operation of %" PRIu64 " bytes, maximum %" PRIu64
+                         "; split it, or use the blocking call",
+                         task->len, most);
     rpmi_conn_glance(region->conn);
     err = may(region);
     if (err != 0)
@@ -212,8 +214,10 @@ int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *p
         return err;
     ops = measure(region, patches, n, &task.len);
     if (ops > RPMI_BATCH_OPS_MAX)
-        return rpmi_fail(RPM_E_TOOBIG, "%u pieces become %u operations, of which %u go at once", n,
-                         ops, RPMI_BATCH_OPS_MAX);
+        return rpmi_fail(
+            RPM_E_TOOBIG,
+            "a write of %u pieces needs %u operations, maximum %u in one submit; split it", n, ops,
+            RPMI_BATCH_OPS_MAX);
     task.offset = patches[0].offset;
     err = rpmi_region_begin(region, &task, rpmi_region_writable);
     if (err != 0)
@@ -313,7 +317,8 @@ int rpm_region_poll(struct rpm_region *region, struct rpm_completion *done, uint
 
     RPM_ASSERT(region != NULL && (done != NULL || n == 0));
     if (n > INT32_MAX)
-        return rpmi_fail(RPM_E_INVAL, "room for %u completions", n);
+        return rpmi_fail(RPM_E_INVAL, "room for %u completions, maximum %d; pass a smaller n", n,
+                         INT32_MAX);
     rpmi_conn_glance(region->conn);
     while (count < n && region->reaped < region->completed) {
         const struct rpmi_task *task = &region->tasks[region->reaped % region->inflight_max];

@@ -33,14 +33,19 @@ int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset)
     int err = rpmi_region_writable(region);
 
     if (region->kind != RPM_KIND_DRAM)
-        return rpmi_fail(RPM_E_NOCAP, "atomics work on DRAM regions only (H8)");
+        return rpmi_fail(RPM_E_NOCAP, "an atomic operation on a persistent region; atomics work on "
+                                      "DRAM regions only (H8): open one with RPM_REGION_DRAM");
     if (err != 0)
         return err;
     if (!rpmi_is_aligned(offset, sizeof(uint64_t)))
-        return rpmi_fail(RPM_E_INVAL, "%" PRIu64 " is not a multiple of 8", offset);
+        return rpmi_fail(RPM_E_INVAL,
+                         "a word at offset %" PRIu64 " is not aligned; use a multiple of 8",
+                         offset);
     if (!rpmi_in_bounds(offset, sizeof(uint64_t), region->bytes))
-        return rpmi_fail(RPM_E_RANGE, "a word at %" PRIu64 " leaves a region of %" PRIu64, offset,
-                         region->bytes);
+        return rpmi_fail(RPM_E_RANGE,
+                         "a word of 8 bytes at offset %" PRIu64 " leaves the region of %" PRIu64
+                         " bytes",
+                         offset, region->bytes);
     return 0;
 }
 

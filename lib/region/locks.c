@@ -20,6 +20,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define LOCKS_MAX (UINT64_MAX / sizeof(uint64_t) / 2)
+
 struct rpm_locks {
     struct rpmi_owner owner;
     struct rpm_conn *conn;
@@ -60,8 +62,10 @@ int rpm_locks_open(struct rpm_conn *conn, const char *name, uint64_t count,
     int err;
 
     RPM_ASSERT(conn != NULL && name != NULL && locks != NULL);
-    if (count > UINT64_MAX / sizeof(uint64_t) / 2)
-        return rpmi_fail(RPM_E_NOSPACE, "%" PRIu64 " locks are more than any memory has", count);
+    if (count > LOCKS_MAX)
+        return rpmi_fail(RPM_E_NOSPACE,
+                         "a table of %" PRIu64 " locks, maximum %" PRIu64 "; ask for fewer", count,
+                         LOCKS_MAX);
     err = rpmi_name_check(name);
     if (err != 0)
         return err;
@@ -100,9 +104,14 @@ static int check(const struct rpm_locks *locks, uint64_t index)
 {
     RPM_ASSERT(locks != NULL);
     if (locks->dead != 0)
-        return rpmi_fail(locks->dead, "the lock table's connection was lost; reopen it");
+        return rpmi_fail(
+            locks->dead,
+            "the lock table's connection was lost; reconnect, then open the table again");
     if (index >= locks->count)
-        return rpmi_fail(RPM_E_RANGE, "lock %" PRIu64 " of %" PRIu64, index, locks->count);
+        return rpmi_fail(RPM_E_RANGE,
+                         "lock %" PRIu64 " of a table of %" PRIu64
+                         " locks, which are counted from 0",
+                         index, locks->count);
     return 0;
 }
 
@@ -129,6 +138,18 @@ static int swap(struct rpm_locks *locks, uint64_t index, uint64_t expect, uint64
     return rpmi_atomic(locks->conn, &op, found);
 }
 
+static int refuse_held(const struct rpm_locks *locks, uint64_t index, uint64_t found)
+{
+    RPM_ASSERT(found != 0);
+    if (found == my_word(locks))
+        return rpmi_fail(RPM_E_OWNED, "lock %" PRIu64 " is held by this client; release it first",
+                         index);
+    return rpmi_fail(RPM_E_OWNED,
+                     "lock %" PRIu64 " is held by client %" PRIu64
+                     "; try again, or break it if rpm_lock_owner() says that this client is dead",
+                     index, found >> 32);
+}
+
 int rpm_lock_try(struct rpm_locks *locks, uint64_t index)
 {
     rpmi_begin();
@@ -139,8 +160,7 @@ int rpm_lock_try(struct rpm_locks *locks, uint64_t index)
     if (err == 0)
         err = swap(locks, index, 0, my_word(locks), &found);
     if (err == 0 && found != 0)
-        err = rpmi_fail(RPM_E_OWNED, "lock %" PRIu64 " is held by client %" PRIu64, index,
-                        found >> 32);
+        err = refuse_held(locks, index, found);
     return err;
 }
 
@@ -181,8 +201,7 @@ int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index)
             break;
         }
         if (found == my_word(locks) || now >= deadline)
-            return rpmi_fail(RPM_E_OWNED, "lock %" PRIu64 " is held by client %" PRIu64, index,
-                             found >> 32);
+            return refuse_held(locks, index, found);
         back_off(conn, now, deadline);
         now = conn->link->ops->now_ns(conn->link);
     }
@@ -199,7 +218,11 @@ int rpm_lock_release(struct rpm_locks *locks, uint64_t index)
     if (err == 0)
         err = swap(locks, index, my_word(locks), 0, &found);
     if (err == 0 && found != my_word(locks))
-        err = rpmi_fail(RPM_E_FENCED, "lock %" PRIu64 " is not held by this client", index);
+        err =
+            rpmi_fail(RPM_E_FENCED,
+                      "lock %" PRIu64 " is not held by this client: its word names client %" PRIu64
+                      " (0: it is free); acquire it again",
+                      index, found >> 32);
     return err;
 }
 
@@ -255,11 +278,17 @@ int rpm_lock_break(struct rpm_locks *locks, uint64_t index)
     if (err != 0)
         return err;
     if (owner.alive)
-        return rpmi_fail(RPM_E_OWNED, "lock %" PRIu64 " is held by client %u, which lives", index,
-                         owner.client);
+        return rpmi_fail(RPM_E_OWNED,
+                         "lock %" PRIu64 " is held by client %u, which is alive; only the lock of "
+                         "a dead client can be broken: try again later",
+                         index, owner.client);
     err = swap(locks, index, word, my_word(locks), &found);
     if (err == 0 && found != word)
-        err = rpmi_fail(RPM_E_OWNED, "somebody else took lock %" PRIu64, index);
+        err = rpmi_fail(RPM_E_OWNED,
+                        "lock %" PRIu64
+                        " changed while it was being broken: its word names client %" PRIu64
+                        " (0: it is free); try again",
+                        index, found >> 32);
     return err;
 }
 

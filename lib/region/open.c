@@ -25,7 +25,8 @@ static int opts_read(const struct rpm_region_opts *opts, struct rpm_region_opts 
     if (err != 0)
         return err;
     if ((ours->flags & ~(uint32_t)FLAGS_ALL) != 0)
-        return rpmi_fail(RPM_E_INVAL, "unknown region flags %#x", ours->flags);
+        return rpmi_fail(RPM_E_INVAL, "region flags %#x, known are %#x", ours->flags,
+                         (unsigned)FLAGS_ALL);
     if (ours->level == RPM_LEVEL_DEFAULT)
         ours->level = (ours->flags & RPM_REGION_DRAM) != 0 ? RPM_VISIBLE : RPM_DURABLE;
     if (ours->inflight_max == 0)
@@ -34,16 +35,21 @@ static int opts_read(const struct rpm_region_opts *opts, struct rpm_region_opts 
     if (err != 0)
         return err;
     if ((ours->flags & RPM_REGION_DRAM) != 0 && ours->level > RPM_VISIBLE)
-        return rpmi_fail(RPM_E_NOCAP, "a DRAM region forgets: %s cannot be had",
-                         rpm_level_name(ours->level));
+        return rpmi_fail(RPM_E_NOCAP,
+                         "level %s of a DRAM region, which loses its bytes with the server; the "
+                         "highest is %s: ask for that, or leave RPM_REGION_DRAM out",
+                         rpm_level_name(ours->level), rpm_level_name(RPM_VISIBLE));
     if (ours->method >= RPM_METHOD_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "there is no method %u", ours->method);
+        return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", ours->method,
+                         RPM_METHOD_COUNT - 1u);
     if (ours->inflight_max > RPMI_INFLIGHT_MAX)
-        return rpmi_fail(RPM_E_INVAL, "inflight_max is at most %u", RPMI_INFLIGHT_MAX);
+        return rpmi_fail(RPM_E_INVAL, "inflight_max of %u, maximum %u", ours->inflight_max,
+                         RPMI_INFLIGHT_MAX);
     if (ours->slot_bytes % RPMI_LINE_BYTES != 0)
-        return rpmi_fail(RPM_E_INVAL, "slot_bytes is a multiple of %u", RPMI_LINE_BYTES);
+        return rpmi_fail(RPM_E_INVAL, "slot_bytes of %u is not a multiple of %u", ours->slot_bytes,
+                         RPMI_LINE_BYTES);
     if ((ours->flags & RPM_REGION_CREATE) != 0 && ours->bytes == 0)
-        return rpmi_fail(RPM_E_INVAL, "a region has at least one byte");
+        return rpmi_fail(RPM_E_INVAL, "a region of 0 bytes to create; set bytes to at least 1");
     return 0;
 }
 
@@ -120,7 +126,9 @@ static int take_stage(struct rpm_region *region)
     region->outbox.bytes = RPMI_REGION_STAGE_BYTES;
     region->outbox.base = link->ops->stage(link, RPMI_REGION_STAGE_BYTES);
     if (region->outbox.base == NULL)
-        return rpmi_fail(RPM_E_NOMEM, "the connection's staging memory has no %u bytes left",
+        return rpmi_fail(RPM_E_NOMEM,
+                         "a region takes %u bytes of staging memory and its connection has fewer "
+                         "left; raise staging_bytes of the connection",
                          RPMI_REGION_STAGE_BYTES);
     return 0;
 }

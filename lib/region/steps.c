@@ -66,12 +66,17 @@ static int check_shape(const struct rpm_step *step)
     bool must = step->flags == RPM_STEP_MUST;
 
     if (step->kind < RPM_STEP_READ || step->kind > RPM_STEP_FAA)
-        return rpmi_fail(RPM_E_INVAL, "there is no step of kind %u", step->kind);
+        return rpmi_fail(RPM_E_INVAL, "a step of kind %u, known are %u to %u", step->kind,
+                         RPM_STEP_READ, RPM_STEP_FAA);
     if (step->flags != 0 && !must)
-        return rpmi_fail(RPM_E_INVAL, "unknown step flags %#x", step->flags);
+        return rpmi_fail(RPM_E_INVAL, "step flags %#x, known are %#x", step->flags,
+                         (unsigned)RPM_STEP_MUST);
     if (must && step->kind != RPM_STEP_CAS &&
         (step->kind != RPM_STEP_READ || step->len != WORD_BYTES))
-        return rpmi_fail(RPM_E_INVAL, "only a CAS and a READ of 8 bytes can be a MUST");
+        return rpmi_fail(RPM_E_INVAL,
+                         "RPM_STEP_MUST on a step of kind %u; only a CAS (%u) and a READ (%u) of 8 "
+                         "bytes can have it",
+                         step->kind, RPM_STEP_CAS, RPM_STEP_READ);
     return 0;
 }
 
@@ -84,14 +89,17 @@ static int check_step(const struct rpm_region *region, const struct rpm_step *st
         return err;
     RPM_ASSERT(at != NULL && (step->data != NULL || step->kind != RPM_STEP_WRITE));
     if (at->conn != region->conn)
-        return rpmi_fail(RPM_E_INVAL, "a step on a region of another connection");
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "a step on a region of another connection; open all regions of a list on one");
     err = step->kind == RPM_STEP_READ ? rpmi_region_readable(at) : rpmi_region_writable(at);
     if (err == 0 && !is_atomic(step))
         err = rpmi_region_bounds(at, step->offset, step->len);
     if (err != 0 || step->kind == RPM_STEP_READ)
         return err;
     if (at->claim.log != NULL && at->claim.log != region->claim.log)
-        return rpmi_fail(RPM_E_INVAL, "a step on a region that another log guards");
+        return rpmi_fail(RPM_E_INVAL, "a step that changes a region guarded by another log's "
+                                      "claim; use one list for each claim");
     return is_atomic(step) ? rpmi_region_check_word(at, step->offset) : 0;
 }
 
@@ -100,11 +108,13 @@ static int check(const struct rpm_region *region, const struct rpm_step *steps, 
 {
     *size = (struct size){ .answer = RPMI_STEPS_ANSWER_HEAD, .reads = true };
     if ((region->conn->link->flags & RPMI_LINK_STEPS) == 0)
-        return rpmi_fail(RPM_E_NOCAP, "this link carries no lists of steps");
+        return rpmi_fail(RPM_E_NOCAP,
+                         "this link carries no lists of steps; use one call for each operation");
     if (n == 0)
-        return rpmi_fail(RPM_E_INVAL, "a list has at least one step");
+        return rpmi_fail(RPM_E_INVAL, "a list of 0 steps; it has 1 to %u", RPM_STEPS_MAX);
     if (n > RPM_STEPS_MAX)
-        return rpmi_fail(RPM_E_TOOBIG, "a list has at most %u steps", RPM_STEPS_MAX);
+        return rpmi_fail(RPM_E_TOOBIG, "a list of %u steps, maximum %u; split it", n,
+                         RPM_STEPS_MAX);
     for (uint32_t i = 0; i < n; i++) {
         int err = check_step(region, &steps[i]);
         struct rpmi_step step;
@@ -112,7 +122,8 @@ static int check(const struct rpm_region *region, const struct rpm_step *steps, 
         if (err != 0)
             return err;
         if (!is_atomic(&steps[i]) && steps[i].len > RPMI_STEPS_BYTES)
-            return rpmi_fail(RPM_E_TOOBIG, "a step of %" PRIu64 " bytes", steps[i].len);
+            return rpmi_fail(RPM_E_TOOBIG, "a step of %" PRIu64 " bytes, maximum %u; split it",
+                             steps[i].len, RPMI_STEPS_BYTES);
         step = step_of(&steps[i]);
         size->list += rpmi_step_bytes(&step);
         size->answer += rpmi_step_result_bytes(&step);
@@ -120,7 +131,8 @@ static int check(const struct rpm_region *region, const struct rpm_step *steps, 
         size->durable = size->durable || (step.flags & RPMI_STEP_DURABLE) != 0;
     }
     if (size->list > RPMI_STEPS_BYTES || size->answer > RPMI_STEPS_BYTES)
-        return rpmi_fail(RPM_E_TOOBIG, "a list of %u bytes, an answer of %u; each has at most %u",
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "a list of %u bytes with an answer of %u bytes, maximum %u each; split it",
                          size->list, size->answer, RPMI_STEPS_BYTES);
     return 0;
 }
@@ -165,7 +177,10 @@ static int land(const struct rpm_step *steps, uint32_t n, const unsigned char *a
     if (err != 0)
         return err;
     if (found < n && (steps[found].flags & RPM_STEP_MUST) == 0)
-        return rpmi_fail(RPM_E_PROTO, "the far end ended a list where it must not");
+        return rpmi_fail(
+            RPM_E_PROTO,
+            "the server ended a list of %u steps after %u, at a step without RPM_STEP_MUST", n,
+            found);
     for (uint32_t i = 0; i < n && i <= found; i++) {
         uint64_t bytes = is_atomic(&steps[i]) ? WORD_BYTES : steps[i].len;
 

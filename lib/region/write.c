@@ -33,8 +33,10 @@ int rpmi_region_writable(const struct rpm_region *region)
     if (RPMI_LIKELY(rpmi_region_may_write(region)))
         return 0;
     if (rpmi_claim_is_gone(&region->claim))
-        return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log that guards the region");
-    return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+        return rpmi_fail(RPM_E_FENCED, "another writer claimed the log that guards the region; "
+                                       "rpm_log_claim() it, then open the region again");
+    return rpmi_fail(region->dead,
+                     "the region's connection was lost; reconnect, then open the region again");
 }
 
 int rpmi_region_readable(const struct rpm_region *region)
@@ -42,18 +44,23 @@ int rpmi_region_readable(const struct rpm_region *region)
     if (RPMI_LIKELY(rpmi_region_may_read(region)))
         return 0;
     if (region->dead != 0 && region->dead != RPM_E_FENCED)
-        return rpmi_fail(region->dead, "the region's connection was lost; reopen it");
+        return rpmi_fail(region->dead,
+                         "the region's connection was lost; reconnect, then open the region again");
     if (region->link_generation != region->conn->generation)
-        return rpmi_fail(RPM_E_LOST, "the region's connection was dialled anew; reopen it");
-    return rpmi_fail(region->conn->link->lost, "the region's connection was lost; reopen it");
+        return rpmi_fail(RPM_E_LOST,
+                         "the region was opened before the last reconnect; open it again");
+    return rpmi_fail(region->conn->link->lost,
+                     "the region's connection was lost; reconnect, then open the region again");
 }
 
 int rpmi_region_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len)
 {
     if (RPMI_UNLIKELY(len == 0))
-        return rpmi_fail(RPM_E_INVAL, "nothing to do for 0 bytes");
+        return rpmi_fail(RPM_E_INVAL, "an operation of 0 bytes on a region; it has at least 1");
     if (RPMI_UNLIKELY(!rpmi_in_bounds(offset, len, region->bytes)))
-        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " bytes at %" PRIu64 " leave a region of %" PRIu64,
+        return rpmi_fail(RPM_E_RANGE,
+                         "%" PRIu64 " bytes at offset %" PRIu64 " leave the region of %" PRIu64
+                         " bytes",
                          len, offset, region->bytes);
     return 0;
 }
@@ -214,11 +221,14 @@ int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_
     int err = 0;
 
     if (n == 0 || n > region->inflight_max)
-        return rpmi_fail(RPM_E_INVAL, "a vectored write has 1 to %u pieces", region->inflight_max);
+        return rpmi_fail(RPM_E_INVAL,
+                         "a vectored write of %u pieces; it has 1 to %u (inflight_max)", n,
+                         region->inflight_max);
     for (uint32_t i = 0; i < n && err == 0; i++) {
         err = rpmi_region_check(region, patches[i].offset, patches[i].len);
         if (err == 0 && (patches[i].flags & ~(uint32_t)RPM_PATCH_AFTER) != 0)
-            err = rpmi_fail(RPM_E_INVAL, "unknown patch flags %#x", patches[i].flags);
+            err = rpmi_fail(RPM_E_INVAL, "patch flags %#x, known are %#x", patches[i].flags,
+                            (unsigned)RPM_PATCH_AFTER);
     }
     return err;
 }
