@@ -45,14 +45,18 @@ int rpmi_log_explain(const struct rpm_log *log, int err)
 int rpmi_log_check(const struct rpm_log *log, uint64_t len)
 {
     if (RPMI_UNLIKELY((log->flags & RPM_LOG_WRITE) == 0))
-        return rpmi_fail(RPM_E_DENIED, "log '%s' is open for reading only", log->name);
+        return rpmi_fail(RPM_E_DENIED,
+                         "log '%s' is open for reading only; open it with RPM_LOG_WRITE",
+                         log->name);
     if (RPMI_UNLIKELY(log->dead != 0))
         return rpmi_log_refuse(log);
     if (RPMI_UNLIKELY(len == 0))
-        return rpmi_fail(RPM_E_INVAL, "a record has at least one byte");
+        return rpmi_fail(RPM_E_INVAL, "a record of 0 bytes; it has at least 1");
     if (RPMI_UNLIKELY(len > log->record_max))
-        return rpmi_fail(RPM_E_TOOBIG, "a record of %" PRIu64 " bytes; log '%s' takes %" PRIu64,
-                         len, log->name, log->record_max);
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "a record of %" PRIu64 " bytes, maximum %" PRIu64
+                         " in log '%s'; split it, or raise the log's capacity or staging_bytes",
+                         len, log->record_max, log->name);
     return 0;
 }
 
@@ -61,7 +65,8 @@ int rpmi_log_readable(const struct rpm_log *log)
     if (log->dead != 0 && log->dead != RPM_E_FENCED)
         return rpmi_log_refuse(log);
     if (log->link_generation != log->conn->generation)
-        return rpmi_fail(RPM_E_LOST, "log '%s': its connection was dialled anew; resume it",
+        return rpmi_fail(RPM_E_LOST,
+                         "log '%s' was opened before the last reconnect; rpm_log_resume() it",
                          log->name);
     return 0;
 }

@@ -149,7 +149,10 @@ static int make_room(struct rpm_log *log, uint64_t deadline)
     int err;
 
     if (log->completed == log->submitted && log->pending == 0 && rpmi_log_room(log) == 0)
-        return rpmi_fail(RPM_E_BUSY, "completions wait to be polled");
+        return rpmi_fail(RPM_E_BUSY,
+                         "log '%s': %u appends have completions to be polled, the maximum "
+                         "(inflight_max); rpm_log_poll()",
+                         log->name, log->inflight_max);
     err = rpmi_conn_wait(log->conn, deadline);
     rpmi_log_reap_silent(log);
     return log->dead != 0 ? log->dead : err;
@@ -219,7 +222,8 @@ static int append_async(struct rpm_log *log, const struct append *append, uint64
     int err;
 
     if ((append->flags & ~(uint32_t)RPM_MORE) != 0)
-        return rpmi_fail(RPM_E_INVAL, "unknown append flags %#x", append->flags);
+        return rpmi_fail(RPM_E_INVAL, "append flags %#x, known are %#x", append->flags,
+                         (unsigned)RPM_MORE);
     err = rpmi_log_check(log, append->len);
     if (RPMI_UNLIKELY(err != 0))
         return err;
@@ -255,7 +259,8 @@ static int gather_borrowed(struct rpm_log *log, struct append *append)
         return 0;
     if (append->len > log->outbox.bytes)
         return rpmi_fail(RPM_E_TOOBIG,
-                         "slices of %zu bytes in all; log '%s' has %zu bytes of staging memory",
+                         "slices of %zu bytes in all; log '%s' has %zu bytes of staging memory: "
+                         "raise its staging_bytes",
                          (size_t)append->len, log->name, (size_t)log->outbox.bytes);
     gather(log->outbox.base, append->slices, append->slices_n);
     append->data = log->outbox.base;
@@ -308,12 +313,18 @@ int rpm_log_reserve(struct rpm_log *log, size_t len, void **data)
 
     RPM_ASSERT(log != NULL && data != NULL);
     if (log->reserved != 0)
-        return rpmi_fail(RPM_E_INVAL, "a record is reserved already");
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "a record of %zu bytes is reserved already; rpm_log_commit() or rpm_log_abandon() it",
+            (size_t)log->reserved);
     err = rpmi_log_check(log, len);
     if (err != 0)
         return err;
     if (len > rpmi_group_stage_max(log))
-        return rpmi_fail(RPM_E_TOOBIG, "%zu bytes do not fit the staging memory", len);
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "a record of %zu bytes to reserve, maximum %zu in the staging memory of "
+                         "log '%s': raise its staging_bytes",
+                         len, (size_t)rpmi_group_stage_max(log), log->name);
     (void)rpmi_conn_pump(log->conn);
     rpmi_log_reap_silent(log);
     if (log->dead != 0)
@@ -347,11 +358,15 @@ int rpm_log_commit(struct rpm_log *log, size_t len, uint32_t flags, void *contex
 
     RPM_ASSERT(log != NULL);
     if (log->reserved == 0)
-        return rpmi_fail(RPM_E_INVAL, "nothing is reserved: a resume ends a reservation");
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "nothing is reserved (a resume ends a reservation); rpm_log_reserve() first");
     append.data = log->reserved_data;
     err = len == 0 || len > log->reserved || (flags & ~(uint32_t)RPM_MORE) != 0
-              ? rpmi_fail(RPM_E_INVAL, "commit of %zu bytes, %zu reserved, flags %#x", len,
-                          (size_t)log->reserved, flags)
+              ? rpmi_fail(
+                    RPM_E_INVAL,
+                    "commit of %zu bytes with flags %#x; reserved are %zu bytes, known flags %#x",
+                    len, flags, (size_t)log->reserved, (unsigned)RPM_MORE)
               : rpmi_log_check(log, len);
     if (err == 0)
         err = submit(log, &append, &at);

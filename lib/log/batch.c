@@ -10,6 +10,8 @@
 #include "base/assert.h"
 #include "base/err.h"
 
+#include <inttypes.h>
+
 static int check_all(struct rpm_log *log, const struct rpm_slice *records, uint32_t n)
 {
     struct rpmi_place place;
@@ -23,8 +25,10 @@ static int check_all(struct rpm_log *log, const struct rpm_slice *records, uint3
         rpmi_ring_place(log, tail, records[i].len, &place);
         tail = place.lsn + place.stride;
         if (tail - log->tail_lsn > log->capacity)
-            return rpmi_fail(RPM_E_FULL, "the batch is larger than log '%s'; make it smaller",
-                             log->name);
+            return rpmi_fail(RPM_E_FULL,
+                             "a batch of %u records needs more than the %" PRIu64
+                             " bytes of log '%s'; make it smaller",
+                             n, log->capacity, log->name);
     }
     return rpmi_log_admit(log, tail);
 }
@@ -133,7 +137,8 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
 
     RPM_ASSERT(log != NULL && records != NULL && log->reserved == 0);
     if (n == 0 || n > log->inflight_max)
-        return rpmi_fail(RPM_E_INVAL, "a batch has 1 to %u records", log->inflight_max);
+        return rpmi_fail(RPM_E_INVAL, "a batch of %u records; it has 1 to %u (inflight_max)", n,
+                         log->inflight_max);
     rpmi_log_reap_silent(log);
     if (log->fast_path != NULL && rpmi_log_fast_append(log, records, n, lsns))
         return 0;
@@ -141,7 +146,10 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
     if (err != 0)
         return rpmi_log_unsent(log, n, err);
     if (rpmi_log_room(log) < n)
-        return rpmi_fail(RPM_E_BUSY, "completions wait to be polled");
+        return rpmi_fail(RPM_E_BUSY,
+                         "log '%s' has room for %u records of a batch of %u until its completions "
+                         "are polled; rpm_log_poll()",
+                         log->name, (unsigned)rpmi_log_room(log), n);
     first = log->submitted + log->pending;
     for (uint32_t i = 0; i < n && err == 0; i++)
         err = add_one(log, &records[i], &deadline);

@@ -27,9 +27,14 @@ int rpmi_claim_join(struct rpm_log *log, const struct rpm_conn *conn, struct rpm
     if (log == NULL)
         return 0;
     if (log->conn != conn)
-        return rpmi_fail(RPM_E_INVAL, "log '%s' is open on another connection", log->name);
+        return rpmi_fail(RPM_E_INVAL,
+                         "log '%s' is open on another connection than the region that it is to "
+                         "guard; open both on one",
+                         log->name);
     if ((log->flags & RPM_LOG_WRITE) == 0)
-        return rpmi_fail(RPM_E_INVAL, "log '%s' is open for reading only: it claims nothing",
+        return rpmi_fail(RPM_E_INVAL,
+                         "log '%s' is open for reading only and has no claim to guard a region; "
+                         "open it with RPM_LOG_WRITE",
                          log->name);
     if (log->dead != 0)
         return rpmi_log_refuse(log);
@@ -78,5 +83,7 @@ int rpmi_claim_judge(const struct rpmi_claim *claim)
 {
     if (rpmi_load64(word_of(claim->log)) == claim->epoch)
         return 0;
-    return rpmi_fail(RPM_E_FENCED, "a newer writer claimed log '%s'", claim->log->name);
+    return rpmi_fail(RPM_E_FENCED,
+                     "another writer claimed log '%s'; rpm_log_claim() to write again",
+                     claim->log->name);
 }

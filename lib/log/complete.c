@@ -160,7 +160,8 @@ int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
     RPM_ASSERT(log != NULL && (done != NULL || n == 0));
     RPM_ASSERT_SLOW(rpmi_log_sound(log));
     if (n > INT32_MAX)
-        return rpmi_fail(RPM_E_INVAL, "room for %u completions, maximum %d", n, INT32_MAX);
+        return rpmi_fail(RPM_E_INVAL, "room for %u completions, maximum %d; pass a smaller n", n,
+                         INT32_MAX);
     rpmi_conn_glance(log->conn);
     return (int)rpmi_log_take(log, done, n);
 }

@@ -34,17 +34,20 @@ static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
     if (ours->staging_bytes == 0)
         ours->staging_bytes = STAGING_DEFAULT;
     if ((ours->flags & ~(uint32_t)FLAGS_ALL) != 0)
-        return rpmi_fail(RPM_E_INVAL, "unknown log flags %#x", ours->flags);
+        return rpmi_fail(RPM_E_INVAL, "log flags %#x, known are %#x", ours->flags,
+                         (unsigned)FLAGS_ALL);
     err = rpmi_level_check(ours->level);
     if (err != 0)
         return err;
     if (ours->method >= RPM_METHOD_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "there is no method %u", ours->method);
+        return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", ours->method,
+                         RPM_METHOD_COUNT - 1u);
     if (ours->inflight_max > RPMI_INFLIGHT_MAX)
-        return rpmi_fail(RPM_E_INVAL, "inflight_max is at most %u", RPMI_INFLIGHT_MAX);
+        return rpmi_fail(RPM_E_INVAL, "inflight_max of %u, maximum %u", ours->inflight_max,
+                         RPMI_INFLIGHT_MAX);
     if (ours->staging_bytes < STAGING_MIN || !rpmi_is_aligned(ours->staging_bytes, RPMI_LINE_BYTES))
-        return rpmi_fail(RPM_E_INVAL, "staging_bytes is at least %u, a multiple of %u", STAGING_MIN,
-                         RPMI_LINE_BYTES);
+        return rpmi_fail(RPM_E_INVAL, "staging_bytes of %zu; it is at least %u, a multiple of %u",
+                         (size_t)ours->staging_bytes, STAGING_MIN, RPMI_LINE_BYTES);
     return 0;
 }
 
@@ -128,7 +131,9 @@ static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
     log->outbox.bytes = opts->staging_bytes;
     log->outbox.base = link->ops->stage(link, opts->staging_bytes);
     if (log->outbox.base == NULL)
-        return rpmi_fail(RPM_E_NOMEM, "the connection's staging memory has no %zu bytes left",
+        return rpmi_fail(RPM_E_NOMEM,
+                         "the log takes %zu bytes of staging memory and its connection has fewer "
+                         "left; raise staging_bytes of the connection",
                          (size_t)opts->staging_bytes);
     return 0;
 }

@@ -45,7 +45,10 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
     if (err != 0)
         return err;
     if (reply.bytes < RPMI_LOG_CAPACITY_MIN || !rpmi_is_aligned(reply.bytes, RPMI_PAGE_BYTES))
-        return rpmi_fail(RPM_E_PROTO, "the server offers a log of %zu bytes", (size_t)reply.bytes);
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server offers log '%s' with a capacity of %zu bytes; it is at least "
+                         "%u, a multiple of %u",
+                         log->name, (size_t)reply.bytes, RPMI_LOG_CAPACITY_MIN, RPMI_PAGE_BYTES);
     log->link_generation = log->conn->generation;
     log->read_key = reply.key;
     log->log_id = reply.id;

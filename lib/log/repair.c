@@ -180,7 +180,9 @@ static int find_log(struct look *look)
     int err = walk(look);
 
     if (err == 0 && !look->walked && look->known.has_from)
-        return rpmi_fail(RPM_E_RANGE, "no whole record of log '%s' starts at %" PRIu64,
+        return rpmi_fail(RPM_E_RANGE,
+                         "no whole record of log '%s' starts at %" PRIu64
+                         "; name another first record, or none",
                          look->log->name, look->known.from_lsn);
     if (err != 0 || look->walked || look->opens)
         return err;

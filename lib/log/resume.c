@@ -20,6 +20,8 @@
 #include "base/canary.h"
 #include "base/err.h"
 
+#include <inttypes.h>
+
 #define READER_TURNS_MAX 8u
 
 struct settle {
@@ -169,11 +171,18 @@ static int start_over(struct rpm_log *log)
         rpmi_log_drop_keys(log);
         log->log_id = log_id;
         log->capacity = capacity;
-        return rpmi_fail(RPM_E_NOENT, "log '%s' was removed; another has its name", log->name);
+        return rpmi_fail(
+            RPM_E_NOENT,
+            "log '%s' was removed, and another has its name; close this one and open that",
+            log->name);
     }
     err = rpmi_log_head(log);
     if (err == 0 && log->head.epoch < log->wrote_epoch)
-        err = rpmi_fail(RPM_E_CORRUPT, "the head of log '%s' went back in time", log->name);
+        err = rpmi_fail(RPM_E_CORRUPT,
+                        "the head of log '%s' has epoch %" PRIu32
+                        ", but this writer has written with epoch %" PRIu32
+                        ": the server has an older copy of its pool",
+                        log->name, log->head.epoch, log->wrote_epoch);
     return err;
 }
 
@@ -214,13 +223,16 @@ static int claim_again(struct rpm_log *log)
 static int may_settle(const struct rpm_log *log, uint32_t room)
 {
     if ((log->flags & RPM_LOG_WRITE) == 0)
-        return rpmi_fail(RPM_E_DENIED, "log '%s' is open for reading only", log->name);
+        return rpmi_fail(RPM_E_DENIED,
+                         "log '%s' is open for reading only; open it with RPM_LOG_WRITE",
+                         log->name);
     if (log->dead == 0)
         return rpmi_fail(RPM_E_INVAL, "log '%s' has nothing to settle: it is open for writing",
                          log->name);
     if (room < log->unknown_count)
-        return rpmi_fail(RPM_E_INVAL, "room for %u of %u outcomes of '%s'", room,
-                         log->unknown_count, log->name);
+        return rpmi_fail(RPM_E_INVAL,
+                         "room for %u outcomes, but log '%s' has %u; pass a larger array", room,
+                         log->name, log->unknown_count);
     return 0;
 }
 
