@@ -125,7 +125,8 @@ static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
     head->turn += RPMI_CANARY(HEAD_IN_PLACE) ? 2 : 1;
     if (!rpmi_head_in_limits(head))
         return rpmi_fail(RPM_E_CORRUPT,
-                         "log '%s': its head's turn or LSNs have reached their limit",
+                         "log '%s': its head's turn or LSNs have reached their limit; create a new "
+                         "log and copy the records",
                          log->entry.name);
     err = head_store(service, &log->entry, head);
     log->unsure = err != 0;
@@ -201,7 +202,10 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
     if (claimed < known || claimed >= UINT32_MAX)
         claimed = known;
     if (claimed >= UINT32_MAX)
-        return rpmi_fail(RPM_E_CORRUPT, "log '%s' has used up its epochs", entry->name);
+        return rpmi_fail(
+            RPM_E_CORRUPT,
+            "log '%s' has used all of its %u epochs; create a new log and copy the records",
+            entry->name, UINT32_MAX);
     *epoch = (uint32_t)claimed + 1;
     return 0;
 }
@@ -255,7 +259,8 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     if (err != 0)
         return err;
     if (log->entry.kind != RPM_KIND_LOG)
-        return rpmi_fail(RPM_E_DENIED, "only a log can be claimed");
+        return rpmi_fail(RPM_E_DENIED, "'%s' is not a log; only a log can be claimed",
+                         log->entry.name);
     index = client->key[call->key].object;
     RPM_ASSERT(index < RPMI_POOL_ENTRIES && log->keys > 0);
     if (resumes)
@@ -335,7 +340,8 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
         if (found[i].wrong == NULL && found[i].head.trim_lsn > head.trim_lsn)
             return rpmi_fail(RPM_E_RANGE,
-                             "log '%s' was trimmed to %" PRIu64 ": it cannot begin at %" PRIu64,
+                             "log '%s' was trimmed to %" PRIu64 ": it cannot begin at %" PRIu64
+                             "; name a later record",
                              log->entry.name, found[i].head.trim_lsn, head.trim_lsn);
     if (!rpmi_is_aligned(head.trim_lsn, RPMI_LINE_BYTES) ||
         !rpmi_is_aligned(head.base_lsn, RPMI_LINE_BYTES) || !rpmi_head_in_limits(&head) ||
@@ -362,7 +368,10 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
     if (err != 0)
         return err;
     if (log->entry.kind != RPM_KIND_LOG || log->writer != client->id || log->sealed)
-        return rpmi_fail(RPM_E_DENIED, "only a fresh claim can be sealed");
+        return rpmi_fail(
+            RPM_E_DENIED,
+            "'%s' is not a log that client %u has claimed and not sealed; claim it first",
+            log->entry.name, client->id);
     RPM_ASSERT(log->epoch != 0);
     if ((call->flags & RPMI_CALL_REPAIR) != 0)
         return rebuild(service, log, call, reply);
@@ -371,8 +380,12 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
         return err;
     if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) || call->lsn < head.trim_lsn ||
         call->lsn - head.trim_lsn > head.capacity_bytes)
-        return rpmi_fail(RPM_E_RANGE, "%" PRIu64 " is no tail of log '%s'", call->lsn,
-                         log->entry.name);
+        return rpmi_fail(RPM_E_RANGE,
+                         "%" PRIu64
+                         " is no tail of log '%s'; a tail is a multiple of %u, from %" PRIu64
+                         " to %" PRIu64 "",
+                         call->lsn, log->entry.name, RPMI_LINE_BYTES, head.trim_lsn,
+                         head.trim_lsn + head.capacity_bytes);
     head.base_lsn = call->lsn;
     head.epoch = log->epoch;
     head.flags = (call->flags & RPMI_CALL_DURABLE) != 0 ? RPMI_HEAD_DURABLE : 0;
@@ -392,15 +405,19 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
     if (err != 0)
         return err;
     if (log->entry.kind != RPM_KIND_LOG)
-        return rpmi_fail(RPM_E_DENIED, "only a log can be trimmed");
+        return rpmi_fail(RPM_E_DENIED, "'%s' is not a log; only a log can be trimmed",
+                         log->entry.name);
     err = head_load(service, log, &head);
     reply->value = head.trim_lsn;
     if (err != 0 || call->lsn <= head.trim_lsn)
         return err;
     if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) ||
         call->lsn - head.trim_lsn > head.capacity_bytes)
-        return rpmi_fail(RPM_E_RANGE, "log '%s' cannot be trimmed to %" PRIu64, log->entry.name,
-                         call->lsn);
+        return rpmi_fail(RPM_E_RANGE,
+                         "log '%s' cannot be trimmed to %" PRIu64
+                         "; trim to a multiple of %u, at most %" PRIu64 "",
+                         log->entry.name, call->lsn, RPMI_LINE_BYTES,
+                         head.trim_lsn + head.capacity_bytes);
     head.trim_lsn = call->lsn;
     reply->value = head.trim_lsn;
     return head_replace(service, log, &head);

@@ -38,21 +38,34 @@ static int entry_check(const struct rpmi_service *service, uint32_t index)
     const struct rpmi_dirent *entry = &service->objects[index].entry;
 
     if (entry->kind != RPM_KIND_LOG && entry->kind != RPM_KIND_REGION)
-        return rpmi_fail(RPM_E_CORRUPT, "directory entry %u has kind %u", index, entry->kind);
+        return rpmi_fail(
+            RPM_E_CORRUPT,
+            "directory entry %u has kind %u, known are %u and %u; restore a copy of the pool",
+            index, entry->kind, RPM_KIND_LOG, RPM_KIND_REGION);
     if (entry->offset < service->super.data_offset ||
         !rpmi_is_aligned(entry->offset, RPMI_PAGE_BYTES))
-        return rpmi_fail(RPM_E_CORRUPT, "directory entry %u lies outside the data area", index);
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "directory entry %u begins at %" PRIu64
+                         ", expected is a multiple of %u from %" PRIu64
+                         " on; restore a copy of the pool",
+                         index, entry->offset, RPMI_PAGE_BYTES, service->super.data_offset);
     if (entry->kind == RPM_KIND_LOG &&
         (entry->bytes < RPMI_LOG_HEADER_BYTES + RPMI_LOG_CAPACITY_MIN ||
          !rpmi_is_aligned(entry->bytes, RPMI_PAGE_BYTES)))
-        return rpmi_fail(RPM_E_CORRUPT, "directory entry %u: a log of %" PRIu64 " bytes", index,
-                         entry->bytes);
+        return rpmi_fail(
+            RPM_E_CORRUPT,
+            "directory entry %u: a log of %" PRIu64
+            " bytes, expected is a multiple of %u from %u on; restore a copy of the pool",
+            index, entry->bytes, RPMI_PAGE_BYTES, RPMI_LOG_HEADER_BYTES + RPMI_LOG_CAPACITY_MIN);
     for (uint32_t i = 0; i < index; i++) {
         const struct rpmi_object *other = &service->objects[i];
 
         if (other->used &&
             (overlaps(&other->entry, entry) || strcmp(other->entry.name, entry->name) == 0))
-            return rpmi_fail(RPM_E_CORRUPT, "directory entries %u and %u collide", i, index);
+            return rpmi_fail(
+                RPM_E_CORRUPT,
+                "directory entries %u and %u overlap or have one name; restore a copy of the pool",
+                i, index);
     }
     return 0;
 }
@@ -110,7 +123,8 @@ int rpmi_dir_find(const struct rpmi_service *service, const char *name)
     for (uint32_t i = 0; i < RPMI_OBJECTS; i++)
         if (service->objects[i].used && strcmp(service->objects[i].entry.name, name) == 0)
             return (int)i;
-    return rpmi_fail(RPM_E_NOENT, "there is no object named '%s'", name);
+    return rpmi_fail(RPM_E_NOENT, "there is no object named '%s'; check the name, or create it",
+                     name);
 }
 
 /* The lowest object that ends behind @offset and begins before @offset + @bytes, if any. */
@@ -244,7 +258,9 @@ static int object_bytes(const struct rpmi_service *service, const struct rpmi_ca
         return 0;
     }
     if (call->bytes == 0 || call->bytes > UINT64_MAX / 2)
-        return rpmi_fail(RPM_E_INVAL, "an object cannot have %" PRIu64 " bytes", call->bytes);
+        return rpmi_fail(RPM_E_INVAL,
+                         "an object cannot have %" PRIu64 " bytes; it has 1 to %" PRIu64 "",
+                         call->bytes, UINT64_MAX / 2);
     *bytes = call->bytes;
     if (call->object == RPM_KIND_LOG) {
         if (call->bytes < RPMI_LOG_CAPACITY_MIN || !rpmi_is_aligned(call->bytes, RPMI_PAGE_BYTES))
@@ -256,7 +272,9 @@ static int object_bytes(const struct rpmi_service *service, const struct rpmi_ca
     }
     if ((call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS) &&
         !rpmi_is_aligned(call->bytes, sizeof(uint64_t)))
-        return rpmi_fail(RPM_E_INVAL, "volatile objects are made of 8-byte words");
+        return rpmi_fail(RPM_E_INVAL,
+                         "a volatile object of %" PRIu64 " bytes; it has a multiple of %zu",
+                         call->bytes, sizeof(uint64_t));
     return 0;
 }
 

@@ -41,7 +41,10 @@ int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
         RPM_ASSERT_SLOW(rpmi_service_sound(service));
         return 0;
     }
-    return rpmi_fail(RPM_E_LIMIT, "the server has %u clients, its maximum", service->clients_max);
+    return rpmi_fail(
+        RPM_E_LIMIT,
+        "the server has %u clients, its maximum; close one, or start it with a larger --clients",
+        service->clients_max);
 }
 
 /* The lowest free key, or 0. Key 0 is the scratch word. */
@@ -102,9 +105,12 @@ int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, ui
         return rpmi_fail(RPM_E_DENIED, "no key %u was granted to this client", key);
     entry = &client->key[key];
     if (entry->state == RPMI_KEY_REVOKED)
-        return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log");
+        return rpmi_fail(RPM_E_FENCED, "another writer claimed the log; claim it to write again");
     if ((entry->rights & rights) != rights)
-        return rpmi_fail(RPM_E_DENIED, "key %u does not carry that right", key);
+        return rpmi_fail(
+            RPM_E_DENIED,
+            "key %u has the rights %#x, the operation needs %#x; open the object for it", key,
+            entry->rights, rights);
     *object = &service->objects[entry->object];
     RPM_ASSERT((*object)->used && (*object)->keys > 0);
     return 0;

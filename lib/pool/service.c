@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "pool/state.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static uint64_t system_entropy(void *context)
@@ -27,7 +28,8 @@ static int super_load(struct rpmi_service *service)
     int err;
 
     if (service->opts.pool->bytes < RPMI_POOL_BYTES_MIN)
-        return rpmi_fail(RPM_E_FOREIGN, "too small to be a pool");
+        return rpmi_fail(RPM_E_FOREIGN, "%" PRIu64 " bytes are too small to be a pool, minimum %u",
+                         service->opts.pool->bytes, RPMI_POOL_BYTES_MIN);
     block = rpmi_alloc(RPMI_SUPER_BYTES, RPMI_LINE_BYTES);
     if (block == NULL)
         return RPM_E_NOMEM;
@@ -99,11 +101,12 @@ static int find_or_create(struct rpmi_service *service, const struct rpmi_call *
         return index;
     RPM_ASSERT(service->objects[index].used);
     if (service->objects[index].entry.kind != call->object)
-        return rpmi_fail(RPM_E_EXISTS, "'%s' is a %s, not a %s", call->name,
+        return rpmi_fail(RPM_E_EXISTS, "'%s' is a %s, not a %s; choose another name", call->name,
                          kind_name(service->objects[index].entry.kind), kind_name(call->object));
     if ((call->flags & RPMI_CALL_EXCL) != 0)
-        return rpmi_fail(RPM_E_EXISTS, "there is a %s named '%s' already", kind_name(call->object),
-                         call->name);
+        return rpmi_fail(RPM_E_EXISTS,
+                         "there is a %s named '%s' already; choose another name, or open that one",
+                         kind_name(call->object), call->name);
     return index;
 }
 
@@ -118,12 +121,15 @@ static int find_guard(struct rpmi_service *service, struct rpmi_client *client,
     if ((call->flags & RPMI_CALL_GUARDED) == 0)
         return 0;
     if (call->object != RPM_KIND_REGION && call->object != RPM_KIND_DRAM)
-        return rpmi_fail(RPM_E_INVAL, "only a region can be guarded by a claim");
+        return rpmi_fail(RPM_E_INVAL, "a %s cannot be guarded by a claim, only a region can",
+                         kind_name(call->object));
     err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &log);
     if (err != 0)
         return err;
     if (log->entry.kind != RPM_KIND_LOG)
-        return rpmi_fail(RPM_E_DENIED, "key %u is that of no claim", call->key);
+        return rpmi_fail(RPM_E_DENIED,
+                         "key %u is that of '%s', which is not a log and carries no claim",
+                         call->key, log->entry.name);
     /* A live key to write to a log is the claim on it. */
     RPM_ASSERT(log->writer == client->id && log->epoch != 0);
     RPM_ASSERT(client->key[call->key].object < RPMI_POOL_ENTRIES);
@@ -145,7 +151,8 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
     int err;
 
     if (call->object < RPM_KIND_LOG || call->object > RPM_KIND_LOCKS)
-        return rpmi_fail(RPM_E_INVAL, "there is no kind %u of object", call->object);
+        return rpmi_fail(RPM_E_INVAL, "object kind %u, known are %u to %u", call->object,
+                         RPM_KIND_LOG, RPM_KIND_LOCKS);
     err = rpmi_name_check(call->name);
     if (err == 0)
         err = rpmi_key_room(client);
@@ -196,13 +203,16 @@ static int serve_remove(struct rpmi_service *service, const struct rpmi_call *ca
         return index;
     object = &service->objects[index];
     if (object->keys != 0)
-        return rpmi_fail(RPM_E_OWNED, "'%s' is open", call->name);
+        return rpmi_fail(RPM_E_OWNED, "'%s' is open (%u keys); close it in all clients first",
+                         call->name, object->keys);
     RPM_ASSERT(object->writer == 0); /* its claim would have a key */
     if (!rpmi_object_volatile(object) && service->opts.vacate != NULL)
         err =
             service->opts.vacate(service->opts.context, object->entry.offset, object->entry.bytes);
     if (err != 0)
-        return rpmi_fail(err, "'%s' is still mapped by a client of an earlier server", call->name);
+        return rpmi_fail(
+            err, "'%s' is still mapped by a client of an earlier server; end that client first",
+            call->name);
     return rpmi_dir_remove(service, (uint32_t)index);
 }
 
@@ -260,7 +270,9 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
     } else if (call->kind == RPMI_CALL_OWNER) {
         reply->status = serve_owner(service, call, reply);
     } else {
-        reply->status = rpmi_fail(RPM_E_PROTO, "there is no call %u", call->kind);
+        reply->status = rpmi_fail(RPM_E_PROTO,
+                                  "unknown call %u; client and server must be of one minor version",
+                                  call->kind);
     }
     if (reply->status != 0 && call->kind != RPMI_CALL_LIST)
         (void)snprintf(reply->text, sizeof(reply->text), "%s", rpm_last_error());
