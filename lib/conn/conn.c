@@ -14,6 +14,7 @@
 #define STAGING_DEFAULT (16u << 20)
 #define STAGING_MIN (1u << 20)
 #define STAGING_MAX (1ull << 32)
+#define PACE_ALL ((uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_EAGER | RPM_PACE_GATHER))
 #define DEPTH_MIN (RPMI_BATCH_OPS_MAX + RPMI_CREDITS_SPARE)
 #define LINK_BYTES (64u << 10) /* at least the size of each provider's own struct */
 
@@ -36,13 +37,18 @@ static int opts_read(const struct rpm_conn_opts *opts, struct rpm_conn_opts *our
         return rpmi_fail(RPM_E_INVAL, "depth %u is not in %u..%u", ours->depth, RPMI_BATCH_OPS_MAX,
                          RPMI_DEPTH_MAX);
     if (ours->staging_bytes < STAGING_MIN || ours->staging_bytes > STAGING_MAX)
-        return rpmi_fail(RPM_E_INVAL, "staging memory is 1 MiB to 4 GiB");
+        return rpmi_fail(RPM_E_INVAL, "staging_bytes of %llu; it is %llu to %llu",
+                         (unsigned long long)ours->staging_bytes, (unsigned long long)STAGING_MIN,
+                         (unsigned long long)STAGING_MAX);
     if (ours->timeout_us > UINT64_MAX / 2000)
-        return rpmi_fail(RPM_E_INVAL, "timeout_us is too large");
-    if ((ours->pace & ~(uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_EAGER | RPM_PACE_GATHER)) != 0)
-        return rpmi_fail(RPM_E_INVAL, "unknown pace flags %#x", ours->pace);
+        return rpmi_fail(RPM_E_INVAL, "timeout_us of %llu, maximum %llu",
+                         (unsigned long long)ours->timeout_us,
+                         (unsigned long long)UINT64_MAX / 2000);
+    if ((ours->pace & ~PACE_ALL) != 0)
+        return rpmi_fail(RPM_E_INVAL, "pace flags %#x, known are %#x", ours->pace, PACE_ALL);
     if (ours->method >= RPM_METHOD_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "there is no method %u", ours->method);
+        return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", ours->method,
+                         RPM_METHOD_COUNT - 1u);
     return rpm_hints_parse(ours->hints != NULL ? ours->hints : "all", &hints);
 }
 
@@ -107,7 +113,10 @@ int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts, str
     fresh->bounce = link->ops->stage(link, RPMI_BOUNCE_BYTES);
     fresh->word = link->ops->stage(link, RPMI_LINE_BYTES);
     if (fresh->bounce == NULL || fresh->word == NULL) {
-        err = rpmi_fail(RPM_E_NOMEM, "no staging memory for the connection itself");
+        err = rpmi_fail(RPM_E_NOMEM,
+                        "the connection takes %u bytes of staging memory for itself and the link "
+                        "has fewer; raise staging_bytes",
+                        RPMI_BOUNCE_BYTES + RPMI_LINE_BYTES);
         goto fail;
     }
     fresh->link = link;

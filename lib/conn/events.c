@@ -50,7 +50,10 @@ static int events_open(struct rpmi_events *events)
     events->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (events->epoll_fd < 0 || events->timer_fd < 0 ||
         epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, events->timer_fd, &event) != 0)
-        return rpmi_fail(RPM_E_NOMEM, "no descriptor for events: %s", strerror(errno));
+        return rpmi_fail(
+            RPM_E_NOMEM,
+            "cannot make the descriptors for events (close some, or raise ulimit -n): %s",
+            strerror(errno));
     return 0;
 }
 
@@ -137,7 +140,8 @@ int rpm_conn_arm(struct rpm_conn *conn)
 
     RPM_ASSERT(conn != NULL);
     if (conn->events.epoll_fd < 0)
-        return rpmi_fail(RPM_E_INVAL, "rpm_conn_fd() comes first");
+        return rpmi_fail(RPM_E_INVAL,
+                         "the connection has no descriptor to arm yet; call rpm_conn_fd() first");
     there = look(conn);
     if (there != 0)
         return there;

@@ -161,7 +161,10 @@ int rpm_conn_turn(struct rpm_conn *conn)
 
 int rpmi_conn_give_up(struct rpm_conn *conn)
 {
-    (void)rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer in time");
+    (void)rpmi_fail(RPM_E_TIMEDOUT,
+                    "the server did not answer within %llu us (timeout_us); reconnect, or connect "
+                    "with a longer one",
+                    (unsigned long long)(conn->timeout_ns / 1000));
     return lose(conn, RPM_E_TIMEDOUT);
 }
 

@@ -63,18 +63,23 @@ static enum rpm_method choose(const struct rpm_facts *facts, enum rpm_level leve
 static int check(const struct rpm_request *request)
 {
     if (request->kind < RPM_REQUEST_APPEND || request->kind > RPM_REQUEST_ATOMIC)
-        return rpmi_fail(RPM_E_INVAL, "request kind %u: there is none", request->kind);
+        return rpmi_fail(RPM_E_INVAL, "request kind %u, known are %u to %u", request->kind,
+                         RPM_REQUEST_APPEND, RPM_REQUEST_ATOMIC);
     if (request->level > RPM_DURABLE)
-        return rpmi_fail(RPM_E_INVAL, "level %u: there is none", request->level);
+        return rpmi_fail(RPM_E_INVAL, "level %u, known are 0 (default) to %u", request->level,
+                         RPM_DURABLE);
     if (request->method >= RPM_METHOD_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "method %u: there is none", request->method);
+        return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", request->method,
+                         RPM_METHOD_COUNT - 1u);
     if (request->kind <= RPM_REQUEST_BATCH && request->bytes > RPMI_RECORD_MAX)
-        return rpmi_fail(RPM_E_TOOBIG, "a record of %llu bytes; the most is %u",
+        return rpmi_fail(RPM_E_TOOBIG, "a record of %llu bytes, maximum %u; split it",
                          (unsigned long long)request->bytes, RPMI_RECORD_MAX);
     if (request->slot_bytes % RPMI_LINE_BYTES != 0)
-        return rpmi_fail(RPM_E_INVAL, "slot_bytes is a multiple of %u", RPMI_LINE_BYTES);
+        return rpmi_fail(RPM_E_INVAL, "slot_bytes of %u is not a multiple of %u",
+                         request->slot_bytes, RPMI_LINE_BYTES);
     if ((request->hints & ~RPM_HINTS_ALL) != 0)
-        return rpmi_fail(RPM_E_INVAL, "hints %#x: only H1 to H9 exist", request->hints);
+        return rpmi_fail(RPM_E_INVAL, "hints %#x, known are %#x (H1 to H9)", request->hints,
+                         (unsigned)RPM_HINTS_ALL);
     return 0;
 }
 
