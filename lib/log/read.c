@@ -191,7 +191,7 @@ static int vouch(struct rpm_reader *reader, uint64_t end_lsn)
                             n);
     if (err != 0)
         return err;
-    RPM_ASSERT(to >= end_lsn); /* all of what is given out */
+    RPM_ASSERT(to >= reader->next_lsn + RPMI_LINE_BYTES); /* at least the header that was judged */
     reader->vouched = to;
     reader->lead = UINT64_MAX;
     return 0;
@@ -366,6 +366,7 @@ static int start_again(struct rpm_reader *reader)
 static void give_out(struct rpm_reader *reader, const struct rpmi_frame *frame,
                      struct rpm_record *record)
 {
+    RPM_ASSERT(buffered(reader, RPMI_FRAME_HEADER_BYTES + frame->len) != NULL);
     *record = (struct rpm_record){
         .data = buffered(reader, RPMI_LINE_BYTES) + RPMI_FRAME_HEADER_BYTES,
         .len = frame->len,

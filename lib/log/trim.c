@@ -29,7 +29,6 @@ static void look_for(void *context, const struct rpmi_frame *frame)
         boundary->found = true;
 }
 
-/* Walk to @lsn, where nothing else tells where records start and which are there. */
 static int no_record_there(const struct rpm_log *log, uint64_t lsn, uint64_t tail)
 {
     return rpmi_fail(RPM_E_RANGE,
@@ -38,6 +37,7 @@ static int no_record_there(const struct rpm_log *log, uint64_t lsn, uint64_t tai
                      log->name, lsn, log->head.trim_lsn, tail);
 }
 
+/* Walk to @lsn, where nothing else tells where records start and which are there. */
 static int check_by_walk(struct rpm_log *log, uint64_t lsn)
 {
     struct boundary boundary = { .lsn = lsn };

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+#include <unistd.h>
 
 namespace support
 {
@@ -73,7 +74,6 @@ class Server
             opts_.domain = 0; // no disk has the domain that memory is declared to have
         opts_.flags |= RPM_SERVER_CREATE;
         start();
-        opts_.flags &= ~RPM_SERVER_CREATE; // it starts again only on a pool that is there
     }
     Server(const Server &) = delete;
     Server &operator=(const Server &) = delete;
@@ -120,6 +120,7 @@ class Server
     {
         if (open_server(opts_, socket(), pool(), &server_) != 0)
             throw_error("the test's server does not open");
+        opts_.flags &= ~RPM_SERVER_CREATE; // it starts again only on a pool that is there
         keep_ports();
         if (opts_.threads != ServerOpts::kNone)
             control_ = std::thread([this] { control_err_ = rpm_server_run(server_); });
@@ -143,6 +144,14 @@ class Server
                     rpm_error_name(control_err_), rpm_error_name(engine_err_));
             abort(); // destructors call this, so it must not throw
         }
+    }
+
+    // The pool of a stopped server is lost; the next start makes an empty one.
+    void lose_pool()
+    {
+        if (unlink(pool().c_str()) != 0)
+            throw_error("the pool is not there to be removed");
+        opts_.flags |= RPM_SERVER_CREATE;
     }
 
     struct rpm_server_stats stats() const

@@ -209,7 +209,7 @@ TEST_CASE("trim: a writer that is fenced while it looks for the boundary hears t
     uint32_t reads = 0;
 
     CHECK(rpm_log_trim(log, lsns[20] + 64) == RPM_E_RANGE);
-    CHECK(std::string(rpm_last_error()).find("not the start") != std::string::npos);
+    CHECK(std::string(rpm_last_error()).find("no record starts at") != std::string::npos);
     conn.link->peeks = false;
     conn.link->on_op = [&](const rpmi_op &op) {
         rpm_log_opts opts = rpm_log_opts_init();

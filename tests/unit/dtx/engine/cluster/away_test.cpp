@@ -3,7 +3,6 @@
 // what operators read.
 #include "unit/dtx/engine/town.h"
 
-#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -79,7 +78,7 @@ TEST_CASE("dtx: a server with an empty pool is told, and can be promoted away an
     town.fill(*session);
     session.reset();
     town.servers[1]->stop();
-    std::filesystem::remove(town.servers[1]->pool());
+    town.servers[1]->lose_pool();
     town.servers[1]->start();
     for (const std::string &why : { why_of([&] { Session other(*town.cluster, 1); }),
                                     why_of([&] { (void)town.cluster->restore(1); }),

@@ -167,7 +167,7 @@ TEST_CASE("dtx: a server dies, others take its place, it comes back, another die
         CHECK(code_of([&] { town.cluster->promote({ gone }); }) == 0);
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
         if (anew)
-            unlink(town.servers[gone]->pool().c_str());
+            town.servers[gone]->lose_pool();
         town.servers[gone]->start();
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
         CHECK(code_of([&] { town.cluster->restore(gone); }) == 0);
