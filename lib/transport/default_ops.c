@@ -15,7 +15,9 @@
 
 static int no(const char *op)
 {
-    return rpmi_fail(RPM_E_NOCAP, "this transport has no operation \"%s\"", op);
+    return rpmi_fail(
+        RPM_E_NOCAP,
+        "this transport has no operation \"%s\"; rpm_conn_facts() says what the link can do", op);
 }
 
 static int no_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,

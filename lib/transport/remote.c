@@ -36,11 +36,14 @@ int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SE
     size_t len = opts->secret == NULL ? 0 : strlen(opts->secret);
 
     if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
-        return rpmi_fail(RPM_E_INVAL, "depth %u is not in 1..%u", opts->depth, RPMI_DEPTH_MAX);
+        return rpmi_fail(RPM_E_INVAL, "depth of %u; it is 1 to %u", opts->depth, RPMI_DEPTH_MAX);
     if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_STAGING_MAX)
-        return rpmi_fail(RPM_E_INVAL, "staging memory is 1..%llu bytes", RPMI_STAGING_MAX);
+        return rpmi_fail(RPM_E_INVAL, "staging_bytes of %llu; it is 1 to %llu",
+                         (unsigned long long)opts->staging_bytes,
+                         (unsigned long long)RPMI_STAGING_MAX);
     if (len >= RPMI_SECRET_BYTES)
-        return rpmi_fail(RPM_E_INVAL, "a secret has at most %u bytes", RPMI_SECRET_BYTES - 1u);
+        return rpmi_fail(RPM_E_INVAL, "a secret of %zu bytes, maximum %u", len,
+                         RPMI_SECRET_BYTES - 1u);
     memset(secret, 0, RPMI_SECRET_BYTES);
     if (len != 0)
         memcpy(secret, opts->secret, len);

@@ -24,12 +24,16 @@ static int connect_failed(const char *path, int err)
     case ENOENT:
     case ECONNREFUSED:
     case ENOTDIR:
-        return rpmi_fail(RPM_E_REFUSED, "no server listens at %s: %s", path, strerror(err));
+        return rpmi_fail(RPM_E_REFUSED,
+                         "no server listens at %s (%s); start one, or check the name", path,
+                         strerror(err));
     case EACCES:
     case EPERM:
-        return rpmi_fail(RPM_E_DENIED, "may not connect to %s: %s", path, strerror(err));
+        return rpmi_fail(RPM_E_DENIED, "may not connect to %s (%s); its owner or group may", path,
+                         strerror(err));
     case EPROTOTYPE:
-        return rpmi_fail(RPM_E_PROTO, "%s is not the socket of a librpm server", path);
+        return rpmi_fail(RPM_E_PROTO, "%s is not the socket of a librpm server; check the name",
+                         path);
     default:
         return rpmi_fail(RPM_E_REFUSED, "cannot connect to %s: %s", path, strerror(err));
     }
@@ -54,7 +58,10 @@ static int connect_socket(const char *path, uint64_t deadline_ns, int *sock)
         }
         (void)close(fd);
         if (err == EAGAIN)
-            return rpmi_fail(RPM_E_TIMEDOUT, "the server at %s takes no connection", path);
+            return rpmi_fail(RPM_E_TIMEDOUT,
+                             "the server at %s took no connection before the deadline; try again, "
+                             "or with a longer timeout_us",
+                             path);
         return connect_failed(path, err);
     }
     *sock = fd;
@@ -72,7 +79,9 @@ static int check_server(int sock, const char *path, bool ours)
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
         (peer.uid == geteuid() || peer.uid == 0))
         return 0;
-    return rpmi_fail(RPM_E_DENIED, "the server at %s belongs to another user", path);
+    return rpmi_fail(RPM_E_DENIED,
+                     "the server at %s belongs to another user; expected is user %u or root", path,
+                     (unsigned)geteuid());
 }
 
 static int judge_accept(const struct rpmi_shm *shm, const struct rpmi_grant *grant, int fds)
@@ -83,9 +92,11 @@ static int judge_accept(const struct rpmi_shm *shm, const struct rpmi_grant *gra
         return rpmi_fail(accepted->status, "%s",
                          accepted->text[0] != '\0' ? accepted->text : "the server refused");
     if (fds != RPMI_FDS)
-        return rpmi_fail(RPM_E_PROTO, "the server sent %d descriptors, not %d", fds, RPMI_FDS);
+        return rpmi_fail(RPM_E_PROTO, "the server sent %d descriptors, expected are %d", fds,
+                         RPMI_FDS);
     if (shm->hello.mode != RPMI_MODE_AUTO && accepted->mode != shm->hello.mode)
-        return rpmi_fail(RPM_E_PROTO, "the server granted another mode than was asked for");
+        return rpmi_fail(RPM_E_PROTO, "the server granted mode %u, asked for was %u",
+                         accepted->mode, shm->hello.mode);
     if (accepted->mode == RPMI_MODE_RING &&
         (accepted->depth < 2 || accepted->depth > RPMI_DEPTH_MAX ||
          (accepted->depth & (accepted->depth - 1)) != 0 ||
@@ -111,7 +122,10 @@ static int check_lent(const struct rpmi_grant *grant)
         int seals = fcntl(grant->fds[i], F_GET_SEALS);
 
         if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-            return rpmi_fail(RPM_E_PROTO, "the server lends memory that it could take away again");
+            return rpmi_fail(RPM_E_PROTO,
+                             "the server lends memory that it could take away again (descriptor %d "
+                             "is not sealed against shrinking)",
+                             i);
     }
     if (ring && fcntl(grant->fds[RPMI_FD_NOTIFY], F_SETFL, O_NONBLOCK) != 0)
         return rpmi_fail(RPM_E_PROTO, "the server's eventfd cannot be set to O_NONBLOCK: %s",

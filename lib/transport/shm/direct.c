@@ -62,7 +62,7 @@ static inline void section_leave(struct guarded_section *section)
 
 __attribute__((cold)) static int fenced(void)
 {
-    return rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log");
+    return rpmi_fail(RPM_E_FENCED, "another writer claimed the log; claim it to write again");
 }
 
 static inline int section_enter(struct guarded_section *section, const struct rpmi_shm_key *key,
@@ -208,7 +208,9 @@ static inline uint64_t *find_word(struct rpmi_shm *shm, uint32_t id, uint64_t of
     if (key == NULL)
         return NULL;
     if (!rpmi_is_aligned(offset, sizeof(uint64_t))) {
-        *err = rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
+        *err =
+            rpmi_fail(RPM_E_INVAL, "an atomic at offset %llu is not aligned; use a multiple of 8",
+                      (unsigned long long)offset);
         return NULL;
     }
     if (key->guard != NULL) {
@@ -293,7 +295,9 @@ static int step_may(void *context, const struct rpmi_step *step)
     if (op.offset < key->guarded_bytes)
         return refuse_op(&op, RPM_E_DENIED);
     if (rights == RPMI_RIGHT_ATOMIC && !rpmi_is_aligned(op.offset, sizeof(uint64_t)))
-        return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
+        return rpmi_fail(RPM_E_INVAL,
+                         "an atomic at offset %llu is not aligned; use a multiple of 8",
+                         (unsigned long long)op.offset);
     return key->guard != NULL ? section_enter(walk->section, key, walk->shm->light) : 0;
 }
 

@@ -36,7 +36,9 @@ static int map_file(int fd, uint64_t bytes, uint32_t medium, unsigned char **bas
 
     if (bytes == 0 || fstat(fd, &st) != 0 ||
         (S_ISREG(st.st_mode) && (st.st_size < 0 || (uint64_t)st.st_size < bytes)))
-        return rpmi_fail(RPM_E_PROTO, "the server lends less memory than it says");
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server lends less memory than the %llu bytes that it says",
+                         (unsigned long long)bytes);
     ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     if (ptr == MAP_FAILED)
         return rpmi_fail(errno == EOPNOTSUPP ? RPM_E_NOCAP : RPM_E_NOMEM,
@@ -63,7 +65,8 @@ static int stage_alloc(struct rpmi_shm *shm)
     ptr = mmap(NULL, shm->hello.staging_bytes, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (ptr == MAP_FAILED)
-        return rpmi_fail(RPM_E_NOMEM, "no memory for staging: %s", strerror(errno));
+        return rpmi_fail(RPM_E_NOMEM, "no memory for %llu bytes of staging_bytes: %s",
+                         (unsigned long long)shm->hello.staging_bytes, strerror(errno));
     shm->stage.base = ptr;
     shm->stage.bytes = shm->hello.staging_bytes;
     return 0;
@@ -188,11 +191,18 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
         reply->bytes > room - header ||
         !rpmi_in_bounds(reply->offset, reply->bytes + header, room) ||
         !rpmi_is_aligned(reply->offset, sizeof(uint64_t)))
-        return rpmi_fail(RPM_E_PROTO, "the server granted a key to memory that it did not lend");
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server granted key %u to %llu bytes at %llu, which are not in the "
+                         "%llu that it lends",
+                         reply->key, (unsigned long long)reply->bytes,
+                         (unsigned long long)reply->offset, (unsigned long long)room);
     if ((call->flags & RPMI_CALL_GUARDED) != 0) {
         claim = &direct->key[call->key % RPMI_KEYS_MAX];
         if (call->key >= RPMI_KEYS_MAX || claim->lock_at == 0)
-            return rpmi_fail(RPM_E_PROTO, "the server granted a key guarded by no claim of ours");
+            return rpmi_fail(
+                RPM_E_PROTO,
+                "the server granted a key guarded by key %u, which is no claim of this client",
+                call->key);
     }
     if (!dram && lock_bytes(direct->lock_fd, RPMI_LEASE_AT + reply->offset, reply->bytes + header,
                             F_RDLCK) != 0)
@@ -218,7 +228,10 @@ static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struc
     if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX ||
         call->key >= RPMI_KEYS_MAX || opened->guarded_bytes == 0 ||
         opened->base != direct->pool + reply->offset)
-        return rpmi_fail(RPM_E_PROTO, "the server granted a claim on something else");
+        return rpmi_fail(
+            RPM_E_PROTO,
+            "the server granted a claim on offset %llu, which is not the log of key %u",
+            (unsigned long long)reply->offset, call->key);
     *key = *opened;
     key->rights = RPMI_RIGHT_READ | RPMI_RIGHT_WRITE;
     key->guard = (struct rpmi_guard *)(void *)(key->base + RPMI_GUARD_OFFSET);

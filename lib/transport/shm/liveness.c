@@ -98,7 +98,8 @@ int rpmi_liveness_map(int fd, const struct rpmi_liveness **liveness)
     void *ptr;
 
     if (fstat(fd, &st) != 0 || st.st_size != RPMI_PAGE_BYTES)
-        return rpmi_fail(RPM_E_PROTO, "the server's control page has a wrong size");
+        return rpmi_fail(RPM_E_PROTO, "the server's control page does not have %u bytes",
+                         RPMI_PAGE_BYTES);
     ptr = mmap(NULL, RPMI_PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
     if (ptr == MAP_FAILED)
         return rpmi_fail(RPM_E_NOMEM, "cannot map the server's control page: %s", strerror(errno));

@@ -33,7 +33,10 @@ static int runtime_dir(char *dir, size_t bytes)
     else
         len = snprintf(dir, bytes, "/tmp/librpm-%u", (unsigned)geteuid());
     if (len < 0 || (size_t)len >= bytes)
-        return rpmi_fail(RPM_E_INVAL, "the path of the runtime directory is too long");
+        return rpmi_fail(RPM_E_INVAL,
+                         "the path of the runtime directory has %d bytes, maximum %zu; set a "
+                         "shorter LIBRPM_RUNTIME_DIR",
+                         len, bytes - 1);
     return 0;
 }
 
@@ -47,8 +50,10 @@ static int make_dir(const char *dir)
     if (lstat(dir, &st) != 0)
         return rpmi_fail(RPM_E_IO, "cannot look at directory %s: %s", dir, strerror(errno));
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 0022) != 0)
-        return rpmi_fail(RPM_E_DENIED, "%s is not a directory that only this user can write to",
-                         dir);
+        return rpmi_fail(RPM_E_DENIED,
+                         "%s is not a directory that only user %u can write to; remove it, or set "
+                         "LIBRPM_RUNTIME_DIR",
+                         dir, (unsigned)geteuid());
     return 0;
 }
 
@@ -75,7 +80,9 @@ int rpmi_shm_path(const char *name, bool make, char path[], bool *ours)
             *ours = getenv("LIBRPM_RUNTIME_DIR") == NULL;
     }
     if (len < 0 || (size_t)len >= RPMI_SHM_PATH_BYTES)
-        return rpmi_fail(RPM_E_INVAL, "the socket path of '%.40s...' is longer than %zu bytes",
-                         name, RPMI_SHM_PATH_BYTES - 1);
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "the socket path of '%.40s...' has %d bytes, maximum %zu; choose a shorter name", name,
+            len, RPMI_SHM_PATH_BYTES - 1);
     return 0;
 }

@@ -42,7 +42,8 @@ static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
     void *base;
 
     if (fstat(grant->fds[RPMI_FD_RING], &st) != 0 || (uint64_t)st.st_size != bytes)
-        return rpmi_fail(RPM_E_PROTO, "the server's ring has a wrong size");
+        return rpmi_fail(RPM_E_PROTO, "the server's ring does not have the %llu bytes that it says",
+                         (unsigned long long)bytes);
     base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, grant->fds[RPMI_FD_RING], 0);
     if (base == MAP_FAILED)
         return rpmi_fail(RPM_E_NOMEM, "cannot map the ring: %s", strerror(errno));
@@ -58,7 +59,10 @@ static int move_ring(struct rpmi_shm *shm, struct rpmi_ring *fresh)
 
     if (fresh->bytes != old->bytes || fresh->slots != old->slots) {
         (void)munmap(fresh->head, fresh->bytes);
-        return rpmi_fail(RPM_E_NOCAP, "the server came back with another ring: open anew");
+        return rpmi_fail(
+            RPM_E_NOCAP,
+            "the server came back with a ring of %u slots, not %u; open a new connection",
+            fresh->slots, old->slots);
     }
     memcpy(fresh->staging, old->staging, old->staging_bytes);
     base =
@@ -183,7 +187,10 @@ static int check_kinds(const struct rpmi_op *ops, uint32_t n)
         if (kind != RPMI_OP_WRITE && kind != RPMI_OP_COPY && kind != RPMI_OP_READ &&
             kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA &&
             kind != RPMI_OP_STEPS)
-            return rpmi_fail(RPM_E_NOCAP, "the ring does not carry operation %u", kind);
+            return rpmi_fail(
+                RPM_E_NOCAP,
+                "the ring does not carry operation %u; rpm_conn_facts() says what the link can do",
+                kind);
     }
     return 0;
 }
@@ -302,7 +309,8 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
     /* On a broken ring all posted requests count as done: do not read the count again. */
     if (!(ring->broken && ring->done == ring->posted) && !refresh(ring)) {
         link->lost = RPM_E_LOST;
-        return rpmi_fail(RPM_E_LOST, "the ring's counter is out of bounds");
+        return rpmi_fail(RPM_E_LOST,
+                         "the ring's count of completions is outside what was posted; reconnect");
     }
     count = reap(ring, done, n);
     if (count > 0 || ring->reaped != ring->done)

@@ -136,7 +136,8 @@ free_shm:
 static int watch_socket(const struct rpmi_shm *shm)
 {
     if (shm->watch.on && shm->mode == RPMI_MODE_RING && shm->liveness->events == 0)
-        return rpmi_fail(RPM_E_NOCAP, "the server is too old to tell of events");
+        return rpmi_fail(RPM_E_NOCAP,
+                         "the server is too old to signal events; poll instead, or update it");
     return rpmi_watch_add(&shm->watch, shm->sock);
 }
 
@@ -216,7 +217,8 @@ static int shm_call(struct rpmi_link *link, const struct rpmi_call *call, struct
         goto lose;
     }
     err = got == RPMI_REPLY_BYTES ? rpmi_reply_get(bytes, reply)
-                                  : rpmi_fail(RPM_E_PROTO, "an answer of %d bytes", got);
+                                  : rpmi_fail(RPM_E_PROTO, "an answer of %d bytes, expected are %u",
+                                              got, RPMI_REPLY_BYTES);
     if (err == 0 && shm->mode == RPMI_MODE_DIRECT)
         err = rpmi_direct_learn(shm, call, reply);
     if (err == 0)

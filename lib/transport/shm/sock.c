@@ -31,7 +31,8 @@ static int wait_for(int sock, short events, uint64_t deadline_ns)
         uint64_t left;
 
         if (now >= deadline_ns)
-            return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer in time");
+            return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer before the deadline; "
+                                             "reconnect, or connect with a longer timeout_us");
         left = (deadline_ns - now) / 1000000u + 1;
         if (poll(&entry, 1, left > 60000 ? 60000 : (int)left) > 0)
             return 0;
@@ -124,7 +125,11 @@ int rpmi_sock_recv(int sock, void *bytes, size_t room, int *fds, int *n, uint64_
             }
             while (taken > 0)
                 (void)close(fds[--taken]);
-            return got == 0 ? gone(0) : rpmi_fail(RPM_E_PROTO, "a message of too many bytes");
+            return got == 0 ? gone(0)
+                            : rpmi_fail(RPM_E_PROTO,
+                                        "a message of more than %zu bytes, or with more "
+                                        "descriptors than expected",
+                                        room);
         }
         if (errno == EINTR)
             continue;

@@ -30,7 +30,8 @@ static int dial(struct rpmi_sim_link *ours, uint64_t deadline_ns)
         return rpmi_fail(RPM_E_TIMEDOUT, "sim: server %u does not answer", client->machine->index);
     }
     if (client->refused == RPM_E_REFUSED)
-        return rpmi_fail(RPM_E_REFUSED, "sim: no server listens on machine %u",
+        return rpmi_fail(RPM_E_REFUSED,
+                         "sim: no server listens on machine %u; start it with rpm_sim_restart()",
                          client->machine->index);
     if (client->refused != 0)
         return client->refused;
@@ -118,7 +119,8 @@ static int number(const struct rpmi_url *url, const char *key, uint64_t fallback
     if (err != 0)
         return err;
     if (*value > max)
-        return rpmi_fail(RPM_E_INVAL, "sim: %s is at most %" PRIu64, key, max);
+        return rpmi_fail(RPM_E_INVAL, "sim: %s of %" PRIu64 ", maximum %" PRIu64 "", key, *value,
+                         max);
     return 0;
 }
 

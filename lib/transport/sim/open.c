@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "base/opts.h"
 
+#include <inttypes.h>
+
 #define POOL_DEFAULT (1u << 20)
 #define DRAM_DEFAULT (64u << 10)
 
@@ -39,7 +41,8 @@ static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *
     opts->delay_ns = ours.delay_ns;
     opts->native_flush = ours.native_flush != 0;
     if (opts->dram_bytes < RPMI_LINE_BYTES)
-        return rpmi_fail(RPM_E_INVAL, "sim: a DRAM area has at least %u bytes", RPMI_LINE_BYTES);
+        return rpmi_fail(RPM_E_INVAL, "sim: a DRAM area of %" PRIu64 " bytes, minimum %u",
+                         opts->dram_bytes, RPMI_LINE_BYTES);
     return 0;
 }
 

@@ -80,7 +80,10 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
         return RPM_E_LOST;
     for (uint32_t i = 0; i < n; i++) {
         if (!carried_out(ours, &ops[i]))
-            return rpmi_fail(RPM_E_NOCAP, "sim: this link cannot carry out op %u", ops[i].kind);
+            return rpmi_fail(
+                RPM_E_NOCAP,
+                "sim: this link cannot carry out op %u; rpm_conn_facts() says what it can",
+                ops[i].kind);
         RPM_ASSERT(ops[i].head_bytes <= RPMI_LINE_BYTES);
         RPM_ASSERT_SLOW(ops[i].body_bytes == 0 ||
                         rpmi_sim_is_staged(ours, ops[i].body, ops[i].body_bytes));

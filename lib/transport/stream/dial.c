@@ -39,15 +39,21 @@ static int connect_failed(const struct rpmi_stream_name *name, int err)
     case ENOENT:
     case ECONNREFUSED:
     case ENOTDIR:
-        return rpmi_fail(RPM_E_REFUSED, "no server listens at %s: %s", where, strerror(err));
+        return rpmi_fail(RPM_E_REFUSED,
+                         "no server listens at %s (%s); start one, or check the address", where,
+                         strerror(err));
     case EACCES:
     case EPERM:
-        return rpmi_fail(RPM_E_DENIED, "may not connect to %s: %s", where, strerror(err));
+        return rpmi_fail(RPM_E_DENIED, "may not connect to %s (%s); its owner or group may", where,
+                         strerror(err));
     case EPROTOTYPE:
-        return rpmi_fail(RPM_E_PROTO, "%s is not the socket of a stream", where);
+        return rpmi_fail(RPM_E_PROTO, "%s is not the socket of a stream; check the name", where);
     case ETIMEDOUT:
     case EAGAIN:
-        return rpmi_fail(RPM_E_TIMEDOUT, "%s takes no connection in time", where);
+        return rpmi_fail(
+            RPM_E_TIMEDOUT,
+            "%s took no connection before the deadline; try again, or with a longer timeout_us",
+            where);
     default:
         return rpmi_fail(RPM_E_REFUSED, "cannot connect to %s: %s", where, strerror(err));
     }
@@ -110,7 +116,9 @@ static int connect_local(const struct rpmi_stream_name *name, uint64_t deadline_
                         (peer.uid == geteuid() || peer.uid == 0)))
         return 0;
     (void)close(*fd);
-    return rpmi_fail(RPM_E_DENIED, "the server at %s belongs to another user", name->path);
+    return rpmi_fail(RPM_E_DENIED,
+                     "the server at %s belongs to another user; expected is user %u or root",
+                     name->path, (unsigned)geteuid());
 }
 
 static int connect_far(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
@@ -158,7 +166,11 @@ static int judge_accept(const struct rpmi_stream *stream, const struct rpmi_acce
     if (accepted->mode != RPMI_MODE_RING || accepted->depth < stream->auth.depth ||
         accepted->depth < 2 || accepted->depth > RPMI_DEPTH_MAX ||
         (accepted->depth & (accepted->depth - 1)) != 0)
-        return rpmi_fail(RPM_E_PROTO, "the server granted a stream that cannot be");
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server granted mode %u with %u slots; expected is mode %u with a "
+                         "power of two from %u to %u",
+                         accepted->mode, accepted->depth, RPMI_MODE_RING, stream->auth.depth,
+                         RPMI_DEPTH_MAX);
     return 0;
 }
 

@@ -28,7 +28,7 @@ static int timeout_get(const struct rpmi_url *url, uint32_t *timeout_ms)
         return 0;
     value = strtol(text, &end, 10);
     if (end == text || *end != '\0' || value < TIMEOUT_MS_MIN || value > TIMEOUT_MS_MAX)
-        return rpmi_fail(RPM_E_INVAL, "timeout_ms=%s: %d to %d", text, TIMEOUT_MS_MIN,
+        return rpmi_fail(RPM_E_INVAL, "timeout_ms=%s; it is %d to %d", text, TIMEOUT_MS_MIN,
                          TIMEOUT_MS_MAX);
     *timeout_ms = (uint32_t)value;
     return 0;
@@ -45,8 +45,9 @@ static int local_get(const char *address, bool serve, struct rpmi_stream_name *n
         return rpmi_shm_path(address, serve, name->path, &name->ours);
     len = snprintf(beside, sizeof(beside), "%s.stream", address);
     if (len < 0 || (size_t)len >= sizeof(beside))
-        return rpmi_fail(RPM_E_INVAL, "the name of a socket has at most %zu bytes",
-                         sizeof(beside) - 1);
+        return rpmi_fail(RPM_E_INVAL,
+                         "the name of a socket has %zu bytes, maximum %zu; choose a shorter one",
+                         strlen(address), sizeof(beside) - sizeof(".stream"));
     return rpmi_shm_path(beside, serve, name->path, &name->ours);
 }
 

@@ -80,7 +80,8 @@ int rpmi_pipe_wait(const struct rpmi_pipe *pipe, bool sending, uint64_t deadline
         uint64_t left;
 
         if (now >= deadline_ns)
-            return rpmi_fail(RPM_E_TIMEDOUT, "the other side did not answer in time");
+            return rpmi_fail(RPM_E_TIMEDOUT, "the other side did not answer before the deadline; "
+                                             "reconnect, or connect with a longer timeout_us");
         left = (deadline_ns - now) / 1000000u + 1;
         if (poll(&entry, 1, left > SLICE_MS ? SLICE_MS : (int)left) > 0)
             return 0;

@@ -21,8 +21,8 @@
 
 __attribute__((cold)) static int cannot_be(const char *what)
 {
-    rpmi_diag(RPM_DIAG_WARNING, "the server answers what cannot be: %s", what);
-    return rpmi_fail(RPM_E_PROTO, "the server answers what cannot be: %s", what);
+    rpmi_diag(RPM_DIAG_WARNING, "the server sent an invalid answer: %s", what);
+    return rpmi_fail(RPM_E_PROTO, "the server sent an invalid answer: %s", what);
 }
 
 void rpmi_stream_end(struct rpmi_stream *stream)
@@ -218,7 +218,7 @@ static int lose(struct rpmi_stream *stream)
 {
     if (stream->link.lost == 0)
         stream->link.lost = RPM_E_LOST;
-    return rpmi_fail(RPM_E_LOST, "the connection to the server is lost");
+    return rpmi_fail(RPM_E_LOST, "the connection to the server is lost; reconnect");
 }
 
 int rpmi_stream_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)

@@ -113,7 +113,10 @@ static int check_kinds(const struct rpmi_op *ops, uint32_t n)
         if (kind != RPMI_OP_WRITE && kind != RPMI_OP_COPY && kind != RPMI_OP_READ &&
             kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA &&
             kind != RPMI_OP_STEPS)
-            return rpmi_fail(RPM_E_NOCAP, "a stream does not carry operation %u", kind);
+            return rpmi_fail(
+                RPM_E_NOCAP,
+                "a stream does not carry operation %u; rpm_conn_facts() says what the link can do",
+                kind);
     }
     return 0;
 }

@@ -120,7 +120,9 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
 static int same_ground(const struct rpmi_stream *stream, const struct rpmi_accept *now)
 {
     if (stream->slots != now->depth)
-        return rpmi_fail(RPM_E_NOCAP, "the server came back with another depth: open anew");
+        return rpmi_fail(RPM_E_NOCAP,
+                         "the server came back with %u slots, not %u; open a new connection",
+                         now->depth, stream->slots);
     return rpmi_remote_same_facts(&stream->link.facts, &now->facts);
 }
 
@@ -170,7 +172,8 @@ static int await_reply(struct rpmi_stream *stream, uint64_t deadline_ns)
             return err;
         now = rpmi_clock_ns();
         if (now >= deadline_ns)
-            return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer in time");
+            return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer before the deadline; "
+                                             "reconnect, or connect with a longer timeout_us");
         if (now >= spin_until)
             (void)rpmi_pipe_wait(&stream->pipe, false, deadline_ns);
     }

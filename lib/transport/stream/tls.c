@@ -231,7 +231,9 @@ int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pi
     else
         ok = SSL_set1_host(pipe->tls, host) == 1 && SSL_set_tlsext_host_name(pipe->tls, host) == 1;
     if (ok != 1)
-        return rpmi_fail(RPM_E_INVAL, "'%s' cannot be looked for in a certificate", host);
+        return rpmi_fail(RPM_E_INVAL,
+                         "'%s' is neither a host name nor an address that a certificate can name",
+                         host);
     SSL_set_connect_state(pipe->tls);
     return 0;
 }

@@ -412,7 +412,9 @@ int rpm_device_probe(uint32_t index, const char *path, struct rpm_device *device
     int err;
 
     if (device == NULL || device->size < sizeof(size_t))
-        return rpmi_fail(RPM_E_INVAL, "the device's size field is not set");
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "the device's size field is not set; initialise it with rpm_device_init()");
     found = rpmi_alloc(sizeof(*found), _Alignof(struct rpm_device));
     if (found == NULL)
         return RPM_E_NOMEM;
@@ -422,7 +424,8 @@ int rpm_device_probe(uint32_t index, const char *path, struct rpm_device *device
     if (list == NULL || n == 0)
         err = rpmi_device_none(&roots);
     else if (index >= (uint32_t)n)
-        err = rpmi_fail(RPM_E_RANGE, "there are %d RDMA devices", n);
+        err = rpmi_fail(RPM_E_RANGE, "device %u of %d RDMA devices, which are counted from 0",
+                        index, n);
     else
         err = open_and_ask(list[index], path, found);
     if (list != NULL)

@@ -50,8 +50,10 @@ static int next_event(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rdm
         if (errno != EAGAIN && errno != EINTR)
             return rpmi_fail(RPM_E_IO, "no word from the connection manager: %s", strerror(errno));
         if (left == 0)
-            return rpmi_fail(RPM_E_TIMEDOUT, "%s:%s does not answer in time", verbs->opts.to.host,
-                             verbs->opts.to.port);
+            return rpmi_fail(RPM_E_TIMEDOUT,
+                             "%s:%s did not answer before the deadline; check the address, or "
+                             "connect with a longer timeout_us",
+                             verbs->opts.to.host, verbs->opts.to.port);
         (void)poll(&entry, 1, left);
     }
     return 0;
@@ -83,15 +85,17 @@ static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *e
             if (err != 0)
                 return err;
         }
-        return rpmi_fail(RPM_E_REFUSED, "no server listens at %s:%s (reason %d)", host, port,
-                         event->status);
+        return rpmi_fail(RPM_E_REFUSED,
+                         "no server listens at %s:%s (reason %d); start one, or check the address",
+                         host, port, event->status);
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
         return rpmi_fail(RPM_E_REFUSED,
                          "no RDMA device has a route to %s (%s); rpm-probe --devices says why",
                          host, strerror(event->status < 0 ? -event->status : event->status));
     case RDMA_CM_EVENT_UNREACHABLE:
-        return rpmi_fail(RPM_E_REFUSED, "%s:%s does not answer", host, port);
+        return rpmi_fail(RPM_E_REFUSED, "%s:%s does not answer; check the address and the network",
+                         host, port);
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
         return rpmi_fail(RPM_E_LOST, "the device was removed");
     default:
@@ -112,7 +116,8 @@ static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint6
         err = refused(verbs, event);
     } else if (wanted == RDMA_CM_EVENT_ESTABLISHED) {
         if (event->param.conn.private_data_len < RPMI_CHALLENGE_BYTES)
-            err = rpmi_fail(RPM_E_PROTO, "what listens at %s:%s is not a librpm server",
+            err = rpmi_fail(RPM_E_PROTO,
+                            "what listens at %s:%s is not a librpm server; check the port",
                             verbs->opts.to.host, verbs->opts.to.port);
         else
             memcpy(verbs->transcript.challenge, event->param.conn.private_data,
@@ -128,7 +133,8 @@ static int look_up(const char *host, const char *port, int family, struct addrin
     int err = getaddrinfo(host, port, &hints, found);
 
     if (err != 0)
-        return rpmi_fail(RPM_E_REFUSED, "%s: %s", host, gai_strerror(err));
+        return rpmi_fail(RPM_E_REFUSED, "the address of host %s was not found: %s", host,
+                         gai_strerror(err));
     return 0;
 }
 
@@ -185,8 +191,11 @@ static int make_queues(struct rpmi_verbs *verbs)
     int err;
 
     if (wish.send_wrs > verbs->nic.wr_max || (uint32_t)cqes > verbs->nic.cqe_max)
-        return rpmi_fail(RPM_E_NOCAP, "device %s takes %u requests at once: a smaller depth fits",
-                         ibv_get_device_name(verbs->nic.verbs->device), verbs->nic.wr_max);
+        return rpmi_fail(RPM_E_NOCAP,
+                         "device %s takes %u requests and %u completions at once, wanted are %u "
+                         "and %d; connect with a smaller depth",
+                         ibv_get_device_name(verbs->nic.verbs->device), verbs->nic.wr_max,
+                         verbs->nic.cqe_max, wish.send_wrs, cqes);
     verbs->channel = ibv_create_comp_channel(verbs->nic.verbs);
     if (verbs->channel == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no completion channel: %s", strerror(errno));

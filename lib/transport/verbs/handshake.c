@@ -48,8 +48,8 @@ static int take_accept(struct rpmi_verbs *verbs, struct rpmi_accept *accepted)
                          accepted->text[0] != '\0' ? accepted->text : "the server refused");
     messages = rpmi_load32(at);
     if (messages < 2 || messages > RPMI_MESSAGES_MAX || rpmi_load32(at + 4) != 0)
-        return rpmi_fail(RPM_E_PROTO, "the server takes %u messages at once: that cannot be",
-                         messages);
+        return rpmi_fail(RPM_E_PROTO, "the server takes %u messages at once, expected are 2 to %u",
+                         messages, RPMI_MESSAGES_MAX);
     verbs->credits = messages;
     return rpmi_grant_get(verbs->answer + RPMI_ACCEPT_AT_GRANT, &verbs->key[RPMI_KEY_SCRATCH]);
 }

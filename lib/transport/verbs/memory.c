@@ -40,7 +40,8 @@ int rpmi_verbs_memory_open(struct rpmi_verbs *verbs, uint32_t depth, uint64_t st
     verbs->stage.base = map(verbs->stage.bytes);
     verbs->sent = rpmi_alloc(depth * sizeof(verbs->sent[0]), RPMI_LINE_BYTES);
     if (verbs->own == NULL || verbs->stage.base == NULL || verbs->sent == NULL)
-        return rpmi_fail(RPM_E_NOMEM, "no memory for staging");
+        return rpmi_fail(RPM_E_NOMEM, "no memory for %llu bytes of staging_bytes",
+                         (unsigned long long)staging_bytes);
     verbs->call_slot = verbs->own + RPMI_ZEROS_BYTES;
     verbs->slots = verbs->call_slot + RPMI_CALL_SLOT_BYTES;
     verbs->receives = verbs->slots + (uint64_t)verbs->send_wrs * RPMI_SLOT_BYTES;

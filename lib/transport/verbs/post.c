@@ -388,13 +388,13 @@ static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
         return 0; /* the server judges each step */
     key = &verbs->key[op->key % RPMI_KEYS_MAX];
     if (op->key >= RPMI_KEYS_MAX || (key->rights & right) != right)
-        return rpmi_fail(RPM_E_DENIED, "key %u does not carry that right", op->key);
+        return rpmi_fail(RPM_E_DENIED, "key %u does not carry right %#x", op->key, right);
     if (!rpmi_in_bounds(op->offset, atomic ? sizeof(uint64_t) : op->len, key->bytes))
         return rpmi_fail(RPM_E_RANGE, "outside the object");
     if (right == RPMI_RIGHT_WRITE && op->offset < key->guarded_bytes)
         return rpmi_fail(RPM_E_DENIED, "a log's header is the server's to write");
     if (atomic && !rpmi_is_aligned(op->offset, sizeof(uint64_t)))
-        return rpmi_fail(RPM_E_INVAL, "an atomic on a word that is not aligned");
+        return rpmi_fail(RPM_E_INVAL, "an atomic that is not aligned; use a multiple of 8");
     return 0;
 }
 
@@ -419,8 +419,8 @@ static int too_large(const struct rpmi_op *op)
 {
     if (requests_of(op) <= RPMI_CHAIN_MAX)
         return 0;
-    return rpmi_fail(RPM_E_TOOBIG, "%llu bytes are too many for one operation of this kind",
-                     (unsigned long long)op->len);
+    return rpmi_fail(RPM_E_TOOBIG, "%llu bytes take more than %u requests; split the operation",
+                     (unsigned long long)op->len, RPMI_CHAIN_MAX);
 }
 
 static struct rpmi_wr *put_op(struct wr_chain *chain, const struct rpmi_op *op)

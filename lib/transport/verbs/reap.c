@@ -188,7 +188,8 @@ static void take_receive(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
             if (rpmi_verbs_receive(verbs, i) == 0)
                 return;
         } else {
-            (void)rpmi_fail(RPM_E_PROTO, "the server sent a message that cannot be");
+            (void)rpmi_fail(RPM_E_PROTO, "the server sent an invalid message of %u bytes",
+                            wc->byte_len);
         }
     } else if (verbs->posted != verbs->finished) {
         return; /* the completion of a request will say what happened */
@@ -268,7 +269,7 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
         status = verbs->broken_status;
     }
     if (status == RPM_E_LOST && writes(sent->kind) && verbs->fenced[sent->key % RPMI_KEYS_MAX])
-        status = rpmi_fail(RPM_E_FENCED, "a newer writer claimed the log");
+        status = rpmi_fail(RPM_E_FENCED, "another writer claimed the log; claim it to write again");
     return status;
 }
 
@@ -499,6 +500,7 @@ int rpmi_verbs_wait_flag(struct rpmi_verbs *verbs, const bool *flag, uint64_t de
     int err = wait_until(verbs, flag_ready, flag, deadline_ns);
 
     if (err != 0)
-        return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer in time");
+        return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer before the deadline; "
+                                         "reconnect, or connect with a longer timeout_us");
     return *flag ? 0 : RPM_E_LOST;
 }

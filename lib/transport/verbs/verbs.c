@@ -37,7 +37,7 @@ static int take_number(const struct rpmi_url *url, const char *key, uint32_t mos
     if (err != 0)
         return err;
     if (number > most)
-        return rpmi_fail(RPM_E_INVAL, "%s=%s: at most %u", key, text, most);
+        return rpmi_fail(RPM_E_INVAL, "%s=%s; it is at most %u", key, text, most);
     *value = (uint32_t)number;
     return 0;
 }
@@ -49,7 +49,7 @@ static int take_switch(const struct rpmi_url *url, const char *key, bool *value)
     if (text == NULL)
         return 0;
     if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
-        return rpmi_fail(RPM_E_INVAL, "%s=%s: on or off", key, text);
+        return rpmi_fail(RPM_E_INVAL, "%s=%s; it is on or off", key, text);
     *value = strcmp(text, "on") == 0;
     return 0;
 }
@@ -73,7 +73,8 @@ static int parse_url(const struct rpmi_url *url, struct rpmi_verbs_opts *opts)
         err = rpmi_endpoint_parse(url->address, &opts->to);
     if (err == 0 &&
         (size_t)snprintf(opts->from, sizeof(opts->from), "%s", from) >= sizeof(opts->from))
-        err = rpmi_fail(RPM_E_INVAL, "from=%.40s... is too long", from);
+        err = rpmi_fail(RPM_E_INVAL, "from=%.40s... has %zu bytes, maximum %zu", from, strlen(from),
+                        sizeof(opts->from) - 1);
     if (err == 0)
         err = take_number(url, "retries", 7, &opts->retries);
     if (err == 0)
@@ -209,7 +210,8 @@ static int learn(struct rpmi_verbs *verbs, const struct rpmi_call *call,
     if (err != 0)
         return err;
     if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX)
-        return rpmi_fail(RPM_E_PROTO, "the server granted key %u: that cannot be", reply->key);
+        return rpmi_fail(RPM_E_PROTO, "the server granted key %u, expected is 1 to %u", reply->key,
+                         RPMI_KEYS_MAX - 1u);
     verbs->key[reply->key] = grant;
     verbs->fenced[reply->key] = false;
     return 0;
@@ -233,7 +235,8 @@ static int verbs_call(struct rpmi_link *link, const struct rpmi_call *call,
         err = verbs->broken ? RPM_E_LOST : rpmi_verbs_send(verbs, message, sizeof(message));
     }
     if (err == RPM_E_BUSY)
-        err = rpmi_fail(RPM_E_TIMEDOUT, "no room for a call in time");
+        err = rpmi_fail(RPM_E_TIMEDOUT, "the server took no call before the deadline; reconnect, "
+                                        "or connect with a longer timeout_us");
     if (err == 0)
         err = rpmi_verbs_wait_flag(verbs, &verbs->replied, deadline_ns);
     if (err == 0)

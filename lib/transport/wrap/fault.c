@@ -484,8 +484,8 @@ static int kind_parse(const struct rpmi_url *url, enum fault_kind *kind)
             return 0;
         }
     }
-    return rpmi_fail(RPM_E_INVAL,
-                     "fault_kind=%s: no such kind (lost, unacked, timeout, refuse, repeat)", text);
+    return rpmi_fail(RPM_E_INVAL, "fault_kind=%s; it is lost, unacked, timeout, refuse or repeat",
+                     text);
 }
 
 static int parse(const struct rpmi_url *url, struct fault *want)
@@ -507,7 +507,8 @@ static int parse(const struct rpmi_url *url, struct fault *want)
     if (err != 0)
         return err;
     if (want->every > UINT32_MAX)
-        return rpmi_fail(RPM_E_INVAL, "fault_every: larger than 32 bits");
+        return rpmi_fail(RPM_E_INVAL, "fault_every=%llu, maximum %u",
+                         (unsigned long long)want->every, UINT32_MAX);
     rpmi_rng_seed(&want->rng, seed);
     schedule(want);
     if (at != 0)

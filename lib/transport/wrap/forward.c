@@ -73,7 +73,7 @@ int rpmi_wrap_number(const struct rpmi_url *url, const char *key, uint64_t fallb
         return 0;
     }
     if (rpmi_parse_bytes(text, value) != 0)
-        return rpmi_fail(RPM_E_INVAL, "%s=%s: not a number", key, text);
+        return rpmi_fail(RPM_E_INVAL, "%s=%s; it is a number", key, text);
     return 0;
 }
 
