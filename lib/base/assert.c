@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * assert.c: the end of a process that has broken one of its own invariants.
+ * assert.c: reports a failed assertion and aborts the process.
  *
- * The message goes straight to standard error, not through the diagnostic sink: the sink is the
- * program's code and may itself rest on what has just been found broken.
+ * The message goes straight to standard error, not through the diagnostic sink: the sink is code of
+ * the program and may depend on the state that failed the assertion.
  *
  * Tests: tests/unit/base/assert_test.cpp
  */
@@ -25,7 +25,7 @@ void rpmi_assert_failed(const char *expr, const char *file, int line)
         text[bytes - 1] = '\n';
     }
     if (write(STDERR_FILENO, text, bytes) < 0) {
-        /* Nobody is left to tell: the core file still names the place. */
+        /* A failure to write is ignored: the core file still has the expression and its line. */
     }
     abort();
 }

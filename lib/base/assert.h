@@ -2,10 +2,10 @@
 /*
  * assert.h: three kinds of assertion.
  *
- * RPM_ASSERT: our own invariants and bugs of the caller. On in release.
- * RPM_ASSERT_SLOW: costs more than the code around it. On in the testing library only.
- * _Static_assert: sizes of every struct on the wire or on media, and relations between limits.
- * Bytes from the network or from remote memory are never asserted: they are judged.
+ * RPM_ASSERT: invariants of the library and bugs of its caller. On in release. RPM_ASSERT_SLOW:
+ * costs more than the code around it. On in the testing library only. _Static_assert: sizes of
+ * every struct on the wire or on media, and relations between limits. Bytes from the network or
+ * from remote memory are never asserted: the code checks and refuses them.
  */
 #ifndef RPMI_ASSERT_H
 #define RPMI_ASSERT_H
@@ -23,7 +23,7 @@
 #define _Static_assert static_assert
 #endif
 
-/* Print the expression and its place, then abort. */
+/* Print the expression, its file and its line, then abort. */
 __attribute__((noreturn, cold)) void rpmi_assert_failed(const char *expr, const char *file,
                                                         int line);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * canary.c: which rule is taken away now; none, unless a test says so.
+ * canary.c: the rule that a test has removed; none, unless a test removes one.
  *
  * Tests: tests/crash/canary_test.cpp
  */

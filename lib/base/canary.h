@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * canary.h: rules that can be taken away, one at a time, so that the crash suite can be seen to
- * notice. In the shipped library every canary is the constant 0 and its code is gone.
+ * canary.h: rules that a test can remove, one at a time, to show that the crash suite then fails.
+ * In the shipped library every canary is the constant 0, and the compiler removes its code.
  *
  * Tests: tests/crash/canary_test.cpp
  */
@@ -24,16 +24,17 @@ enum rpmi_canary {
     RPMI_CANARY_NO_RECOVERY_FLUSH, /* recovered records not made durable before the seal */
     RPMI_CANARY_NO_START_FLUSH,    /* directory and heads not made durable when a server starts */
     RPMI_CANARY_EARLY_DETACH,      /* a client's locks freed while its writes may still land */
-    RPMI_CANARY_HEAD_IN_PLACE,     /* the head of a log written over the one in force */
-    RPMI_CANARY_EARLY_STATE,       /* directory entry in force before its body is durable */
+    RPMI_CANARY_HEAD_IN_PLACE,     /* the next head of a log overwrites the valid one */
+    RPMI_CANARY_EARLY_STATE,       /* directory entry valid before its body is durable */
     RPMI_CANARY_NO_LOG_ID,         /* log's id not under the frame's checksum */
     RPMI_CANARY_OLD_HEADER,        /* slots of an older log left in the header of a new one */
     RPMI_CANARY_WEAK_ZEROS,        /* a new region's zeros not durable */
     RPMI_CANARY_VISIBLE_HEAD,      /* appends admitted by a head that may not be durable */
-    RPMI_CANARY_EARLY_STEPS,       /* a list of steps answered before what it wrote is drained */
+    RPMI_CANARY_EARLY_STEPS,       /* a list of steps answered before its writes are drained */
     RPMI_CANARY_ONE_HEAD,          /* one copy of a log's head written instead of two */
-    RPMI_CANARY_OLD_FLUSH,         /* acknowledged by a flush posted before the write */
-    RPMI_CANARY_EARLY_LAG,         /* a frame calls acknowledged what was merely posted before it */
+    RPMI_CANARY_OLD_FLUSH,         /* a write is acknowledged by a flush posted before it */
+    RPMI_CANARY_EARLY_LAG,         /* a frame counts records as acknowledged that were only posted
+                                      before it */
     RPMI_CANARY_COUNT
 };
 

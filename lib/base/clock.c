@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock.c: real time, monotonic by our own guard as well as the system's.
+ * clock.c: real time that never goes backwards in a thread, even if the system's clock does.
  *
- * The guard is a floor for each thread. A replaced clock begins a new time line: the floor of the
- * old one would freeze a test clock that starts at 0, or the system's after a test clock that ran
- * ahead. Within a time line nothing ever goes back.
+ * Each thread keeps the last value as a floor. Replacing the clock begins a new time line without a
+ * floor: the old floor would freeze a test clock that starts at 0, or the system's clock after a
+ * test clock that ran ahead of it.
  *
  * Tests: tests/unit/base/clock_test.cpp
  */

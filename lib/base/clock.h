@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock.h: the one clock of real time. Model time belongs to a link, see transport.h.
+ * clock.h: the clock of real time. A link of the device model has its own clock, see transport.h.
  *
- * Invariant: rpmi_clock_ns() never goes backwards in one thread, even if the clock below it does.
+ * Invariant: rpmi_clock_ns() never goes backwards in one thread, even if the system's clock does.
  */
 #ifndef RPMI_CLOCK_H
 #define RPMI_CLOCK_H
@@ -25,8 +25,8 @@ static inline void rpmi_cpu_relax(void)
 #endif
 }
 
-/* For tests: read this instead of the system's clock; NULL: the system's again. Begins a new time
- * line, in which any first value is accepted. */
+/* For tests: read @now_ns instead of the system's clock; NULL: the system's again. Begins a new
+ * time line, in which any first value is accepted. */
 void rpmi_clock_replace(uint64_t (*now_ns)(void));
 
 #endif

@@ -6,8 +6,8 @@
  *   a message that is filtered out costs one load and one compare
  *   a message reaches standard error in one write(), so that threads do not mix their lines
  *
- * The environment is read at the first message, not by a constructor: a program that never says
- * anything never pays, and one that sets the sink first is not overruled.
+ * The environment is read at the first message, not by a constructor: a program that emits no
+ * message never pays for it, and a sink that was set before the first message stays set.
  *
  * Tests: tests/unit/base/diag_test.cpp
  */
@@ -60,7 +60,7 @@ void rpmi_diag(enum rpm_diag_level level, const char *format, ...)
         to_stderr(level, text);
 }
 
-/* Two threads may get here at once; both find the same answer. */
+/* Two threads may run this at once; both compute the same threshold. */
 static int threshold_from_environment(void)
 {
     const char *wish = getenv("LIBRPM_DIAG");
@@ -81,5 +81,5 @@ static void to_stderr(enum rpm_diag_level level, const char *text)
     int len = snprintf(line, sizeof(line), "librpm: %s: %s\n", LEVELS[level], text);
 
     if (len > 0 && write(STDERR_FILENO, line, (size_t)len) < 0)
-        return; /* a diagnostic that cannot be written has nowhere to complain */
+        return; /* a message that cannot be written is dropped */
 }

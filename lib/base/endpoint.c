@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * endpoint.c: //HOST:PORT[/POOL] taken apart. Whether the host exists is asked later, by whoever
- * connects.
+ * endpoint.c: parse //HOST:PORT[/POOL]. The transport looks the host up later, when it connects.
  *
  * Tests: tests/unit/base/endpoint_test.cpp
  */
@@ -23,7 +22,7 @@ static int take(char *to, size_t room, const char *from, size_t len, const char 
     return 0;
 }
 
-/* Where the host ends: behind the bracket of an IPv6 address, or at the colon. */
+/* Take the host, which ends behind the bracket of an IPv6 address, or at the colon. */
 static int take_host(const char **at, struct rpmi_endpoint *endpoint)
 {
     const char *from = *at;

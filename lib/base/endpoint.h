@@ -16,7 +16,7 @@ struct rpmi_endpoint {
     char pool[RPMI_POOL_NAME_BYTES]; /* "" if none was named */
 };
 
-/* RPM_E_INVAL, saying which part is wrong. */
+/* RPM_E_INVAL; the error text names the part that is wrong. */
 int rpmi_endpoint_parse(const char *address, struct rpmi_endpoint *endpoint);
 
 #endif

@@ -6,7 +6,7 @@
  *   the text belongs to one thread and is set only by the function that decides an error
  *   the code is the contract; no code of ours reads the text
  *   a public function that can fail drops the text of the call before it: if it then fails without
- *   a text of its own, rpm_last_error() is empty and not about an older failure
+ *   setting a text, rpm_last_error() is empty and does not describe an older failure
  *
  * Tests: tests/unit/base/err_test.cpp
  */
@@ -68,7 +68,8 @@ int rpmi_fail(int err, const char *format, ...)
     char text[TEXT_BYTES];
     va_list args;
 
-    /* Set last: an argument may be the previous text, and a sink may itself fail at something. */
+    /* Copied last: an argument may be the previous text, and a sink may itself set an error
+     * text. */
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
@@ -100,7 +101,7 @@ const char *rpm_error_name(int err)
         return "success";
     if (entry != NULL)
         return entry->name;
-    /* The negation is done in a wider type: INT_MIN has no positive counterpart. */
+    /* Negate in a wider type: INT_MIN has no positive counterpart. */
     snprintf(number_text, sizeof(number_text), "E%lld", -(long long)err);
     return number_text;
 }

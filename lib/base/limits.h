@@ -19,8 +19,8 @@
 #define RPMI_DRAM_ENTRIES 64u       /* DRAM regions and lock tables of one server */
 #define RPMI_LOG_HEADER_BYTES 4096u /* in front of a log's ring */
 #define RPMI_LOG_CAPACITY_MIN 4096u
-/* A log created without a size: this share of the pool, at most so much; while only less is free,
- * half of it again, but not less than so much. */
+/* A log created without a size gets this share of the pool, at most DEFAULT_MAX, halved until it
+ * fits into a free gap, but not below DEFAULT_MIN. */
 #define RPMI_LOG_DEFAULT_SHARE 8u
 #define RPMI_LOG_DEFAULT_MAX (64u << 20)
 #define RPMI_LOG_DEFAULT_MIN (64u << 10)
@@ -36,8 +36,8 @@
 #define RPMI_PLAN_OPS_MAX 6u   /* ops that one append can turn into */
 #define RPMI_BATCH_OPS_MAX 64u /* ops posted at once */
 
-#define RPMI_BACKING_MAX 32u   /* devices that a pool's file lies on, at all levels together */
-#define RPMI_BACKING_PATH 512u /* of what is looked at to find them */
+#define RPMI_BACKING_MAX 32u   /* devices below a pool's file, at all levels together */
+#define RPMI_BACKING_PATH 512u /* longest path that is read to find them */
 
 #define RPMI_TIMEOUT_DEFAULT_US 5000000u
 #define RPMI_SPIN_NS 50000u /* busy wait before sleeping; see lib/transport/README.md */

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* HMAC pads a key with zeros, so an empty one would equal one of zeros: both are "no secret". */
+/* HMAC pads a key with zeros, so an empty key equals a key of zeros: both mean "no secret". */
 static int mac_begin(EVP_MAC_CTX *context, const char *secret)
 {
     static const unsigned char nothing[1];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mem.c: the one allocator, counted and breakable, and the arena on top of it.
+ * mem.c: the library's allocator, which counts and can be made to fail, and the arena on top of it.
  *
  * Invariants
  *   every byte handed out is zero
  *   nothing is handed out to a frozen thread
  *   an arena hands out at most the bytes it was opened with, in whole cache lines
  *
- * Freeze and failure belong to a thread: one test's plan must not hit another thread's work.
+ * Freeze and failure are settings of a thread: those of a test's thread must not affect other
+ * threads.
  *
  * Tests: tests/unit/base/mem_test.cpp
  */
@@ -39,7 +40,8 @@ void *rpmi_alloc(size_t bytes, size_t align)
     if (bytes == 0)
         bytes = 1;
     if (align <= _Alignof(max_align_t)) {
-        /* Large blocks come from the system zeroed already: calloc() knows, memset() does not. */
+        /* calloc() knows that large blocks come zeroed from the system; memset() would write them
+         * again. */
         ptr = calloc(1, bytes);
     } else if (posix_memalign(&ptr, align, bytes) == 0) {
         memset(ptr, 0, bytes);

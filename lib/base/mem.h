@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mem.h: the one allocator: counted, so that a test can show that nothing is allocated after open,
- * and made to fail on demand, so that a test can walk every allocation.
+ * mem.h: the library's allocator. It counts, so that a test can show that nothing is allocated
+ * after open, and it fails on demand, so that a test can make each allocation fail in turn.
  */
 #ifndef RPMI_MEM_H
 #define RPMI_MEM_H
@@ -24,12 +24,12 @@ void rpmi_mem_thaw(void);
 /* Allocations by all threads so far. */
 uint64_t rpmi_mem_count(void);
 
-/* For tests: let the @nth allocation from now in this thread fail (1: the next); 0: none. */
+/* For tests: make the @nth further allocation of this thread fail (1: the next); 0: none. */
 void rpmi_mem_fail_at(uint64_t nth);
 
 /*
- * Arena: one block, carved up at open, given back at once. Used so that a handle's memory can be
- * the caller's.
+ * Arena: one block from which open takes pieces; it is freed as a whole. So the caller can supply
+ * the memory of a handle.
  */
 struct rpmi_arena {
     unsigned char *base;
@@ -38,15 +38,15 @@ struct rpmi_arena {
     bool owned; /* base came from rpmi_alloc() */
 };
 
-/* Over the caller's @mem, aligned to a cache line, or over fresh memory when it is NULL.
+/* An arena in the caller's @mem, aligned to a cache line, or in new memory if @mem is NULL.
  * RPM_E_INVAL (alignment), RPM_E_NOMEM. */
 int rpmi_arena_open(struct rpmi_arena *arena, void *mem, size_t bytes);
 
-/* Zeroed piece, aligned to a cache line. Never fails: the size was computed, so a lack of room is
- * an assertion. */
+/* Zeroed piece, aligned to a cache line. Never fails: the caller computed the size before, so too
+ * little room fails an assertion. */
 void *rpmi_arena_take(struct rpmi_arena *arena, size_t bytes);
 
-/* What rpmi_arena_take() consumes for @bytes. */
+/* Bytes of the arena that rpmi_arena_take() uses up for @bytes. */
 size_t rpmi_arena_cost(size_t bytes);
 
 void rpmi_arena_close(struct rpmi_arena *arena);

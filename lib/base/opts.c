@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * opts.c: size-first structs across the boundary between two versions.
+ * opts.c: copies of structs that begin with their size, between two versions of the struct.
  *
  * Invariants
  *   no byte beyond the caller's size is ever read or written
- *   a setting that we do not know is refused, never dropped in silence
+ *   a setting that this library does not know is refused, never ignored
  *
  * Tests: tests/unit/base/opts_test.cpp
  */
@@ -15,8 +15,8 @@
 
 #include <string.h>
 
-/* Far above any struct of ours: a size beyond this is an uninitialised struct, and reading that
- * much of the caller's memory to look for zeros could itself fault. */
+/* Much larger than any option struct: a greater size is that of an uninitialised struct, and
+ * reading that much of the caller's memory, to look for zeros, could fault. */
 #define SIZE_MAX_SANE 4096u
 
 static int size_of(const void *theirs, size_t *size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * opts.h: copy a size-first struct across the boundary between a caller and us, either of which
+ * opts.h: copy a struct that begins with its size between a caller and the library, either of which
  * may be older than the other.
  */
 #ifndef RPMI_OPTS_H
@@ -9,16 +9,16 @@
 #include <stddef.h>
 
 /*
- * Copy what both sides know, zero what only we know, refuse what only a newer caller knows.
- * Without a struct (@theirs NULL) ours stays as it is: the defaults.
+ * Copy the fields that both versions have, zero the fields that only the library has, and refuse
+ * non-zero fields that only a newer caller has. If @theirs is NULL, @ours keeps its defaults.
  * RPM_E_INVAL when the struct is too small to hold its size or absurdly large, RPM_E_OPTS when an
  * unknown field is not zero. The copy's size field is @ours_size.
  */
 int rpmi_opts_in(void *ours, size_t ours_size, const void *theirs);
 
 /*
- * Fill a caller's struct with as much of ours as it has room for; a newer caller's extra fields
- * become zero. The caller's size field stays. RPM_E_INVAL as above.
+ * Fill a caller's struct with as much of @ours as it has room for, and a newer caller's extra
+ * fields with zeros. The caller's size field stays. RPM_E_INVAL as above.
  */
 int rpmi_opts_out(void *theirs, const void *ours, size_t ours_size);
 

@@ -2,8 +2,8 @@
 /*
  * rng.c: SplitMix64, so that a seed is one word and a world can be replayed on any machine.
  *
- * Not for secrets. Any state is a good state, and streams of neighbouring seeds do not resemble
- * each other, which is what seeds counted up by a test loop need.
+ * Not for secrets. Every state is valid, and the sequences of neighbouring seeds are independent,
+ * as a test loop needs that counts its seeds up.
  *
  * Tests: tests/unit/base/rng_test.cpp
  */
@@ -39,8 +39,8 @@ uint64_t rpmi_rng_below(struct rpmi_rng *rng, uint64_t bound)
     RPM_ASSERT(rng != NULL);
     if (bound == 0)
         return 0;
-    /* 2^64 mod bound values at the low end would make small results too likely: draw again.
-     * Ends soon: each draw is kept with a chance above one half. */
+    /* Discard the lowest 2^64 mod bound values, which would make small results too likely, and draw
+     * again. Each draw is kept with a chance above one half. */
     reject = (0 - bound) % bound;
     do {
         value = rpmi_rng_next(rng);
@@ -51,7 +51,7 @@ uint64_t rpmi_rng_below(struct rpmi_rng *rng, uint64_t bound)
 bool rpmi_rng_chance(struct rpmi_rng *rng, uint32_t ppm)
 {
     RPM_ASSERT(ppm <= 1000000u);
-    /* Draws even when the answer is known, so that a knob at 0 does not shift the sequence. */
+    /* Draws even if @ppm decides the result, so that a chance of 0 does not shift the sequence. */
     return rpmi_rng_below(rng, 1000000u) < ppm;
 }
 
@@ -60,7 +60,7 @@ uint64_t rpmi_rng_entropy(void)
     uint64_t value = 0;
 
     if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != (ssize_t)sizeof(value)) {
-        /* Early in boot: ids must differ, they need not be secret. */
+        /* The system has no entropy early in boot: ids must differ, but need not be secret. */
         struct rpmi_rng rng = { rpmi_clock_ns() ^ ((uint64_t)getpid() << 40) };
 
         value = rpmi_rng_next(&rng);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rng.h: the one source of chance: seeded, portable, the same sequence everywhere.
+ * rng.h: the pseudo-random generator: a seed gives the same sequence on every machine.
  */
 #ifndef RPMI_RNG_H
 #define RPMI_RNG_H

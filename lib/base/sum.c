@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sum.c: the choice among the compiled paths of the checksum, and the path that runs everywhere.
+ * sum.c: choose among the compiled paths of the checksum; and the path that runs on every CPU.
  *
- * The choice is made once, by whichever thread comes first; two threads that race make the same
- * one.
+ * The first thread that needs a path makes the choice; two threads that race make the same choice.
  *
  * Tests: tests/unit/base/sum_test.cpp
  */
@@ -33,7 +32,7 @@ static const struct path *choose(void)
     const struct path *path = &base;
 
 #if defined(__x86_64__)
-    /* These ask for the operating system's consent too: it must save the wider registers. */
+    /* These also check that the operating system saves the wider registers. */
     if (__builtin_cpu_supports("avx512f"))
         path = &avx512;
     else if (__builtin_cpu_supports("avx2"))

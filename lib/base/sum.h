@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sum.h: the one checksum: XXH3, 64 bits, from the system's xxHash header.
+ * sum.h: the checksum of all formats: XXH3, 64 bits, from the system's xxHash header.
  *
  * Why this one
  *   64 bits: a log of 2^32 records that meets one torn frame a second for a century would still
@@ -33,8 +33,9 @@
 /* For input longer than RPMI_SUM_SHORT_MAX, by the widest vectors this CPU has. */
 uint64_t rpmi_sum_long(const void *data, size_t len);
 
-/* Start a state, and add to it, by the widest vectors: both by the same, because what was stored
- * in narrow pieces cannot be loaded as one vector until it has reached the cache. */
+/* Start a state, and add to it, by the widest vectors. Both use the same width: bytes that were
+ * stored in narrow pieces cannot be loaded as one vector until the stores have reached the
+ * cache. */
 void rpmi_sum_reset(XXH3_state_t *state);
 void rpmi_sum_update(XXH3_state_t *state, const void *data, size_t len);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * url.c: an address in one string, taken apart by hand: the grammar is four lines long, and every
- * refusal can say which byte it is about.
+ * url.c: a hand-written parser of addresses: the grammar is four lines long, and every error can
+ * name the byte that is wrong.
  *
  *   url     = scheme ":" first *("," option)
  *   first   = option / address          an option if it holds "="
@@ -69,7 +69,7 @@ const char *rpmi_url_get(const struct rpmi_url *url, const char *key, const char
     return fallback;
 }
 
-/* RPM_E_INVAL, with the options that there are. */
+/* RPM_E_INVAL; the error text lists the known options. */
 static int no_option(const struct rpmi_url *url, const char *key, const char *const *known,
                      size_t n)
 {

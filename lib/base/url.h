@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * url.h: "scheme:address,key=value,..." taken apart.
+ * url.h: the parts of an address "scheme:address,key=value,...".
  */
 #ifndef RPMI_URL_H
 #define RPMI_URL_H
@@ -20,9 +20,9 @@ struct rpmi_url {
     const char *value[RPMI_URL_OPTIONS_MAX];
 };
 
-/* RPM_E_INVAL with a text saying what is wrong where. A first part "key=value" is an option, the
- * address is then "". @url holds pointers into itself: never copy
- * it; undefined contents on an error. */
+/* RPM_E_INVAL; the error text says what is wrong at which byte. A first part "key=value" is an
+ * option, and the address is then "". @url holds pointers into itself: never copy it. On an error
+ * its contents are undefined. */
 int rpmi_url_parse(const char *text, struct rpmi_url *url);
 
 /* The value of an option, or @fallback. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backoff.c: the wait between two tries, and how far it may grow.
+ * backoff.c: the wait between two tries of a lock, and the maximum of that wait.
  *
- * One thing differs from the paper: there the maximum is looked at only after a failure, so a
- * client that meets none any more keeps what it had. Here every try counts.
+ * One thing differs from the paper: there a client adjusts the maximum only after a failed try, so
+ * a client without conflicts keeps an old maximum. Here every try counts.
  *
  * Tests: tests/unit/conn/backoff_test.cpp
  */
@@ -16,11 +16,11 @@
 #define UNIT_MIN_NS 100u
 #define UNIT_MAX_NS 10000000u
 #define MOST_UNITS 1024u /* SMART: t_max is t0 to t0 x 2^10 */
-/* SMART looks every 20 ms; on a slow network that would be a handful of tries, on a fast one a slow
- * start. So: as long as the longest wait, and a number of tries that says something. */
+/* SMART adjusts every 20 ms: too few tries on a slow network, a slow start on a fast one. Here an
+ * epoch lasts as long as the longest wait, and for a number of tries that is significant. */
 #define EPOCH_UNITS MOST_UNITS
 #define EPOCH_TRIES 16u
-/* SMART's marks: below the low one the maximum is halved, above the high one doubled. */
+/* SMART's thresholds: the maximum is halved below the low one and doubled above the high one. */
 #define LOW_PERCENT 10u
 #define HIGH_PERCENT 50u
 
@@ -39,7 +39,7 @@ void rpmi_backoff_begin(struct rpmi_backoff *backoff)
     backoff->wait_ns = backoff->unit_ns;
 }
 
-/* Moves an eighth of the way: one try that met a busy moment is no new platform. The maximum keeps
+/* Moves an eighth of the way, so that one slow try does not change the unit much. The maximum keeps
  * its number of units. */
 void rpmi_backoff_round_trip(struct rpmi_backoff *backoff, uint64_t ns)
 {

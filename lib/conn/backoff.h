@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backoff.h: how long to wait before a lock that somebody else holds is tried again. Every try is
- * an atomic on one word, and those queue up in front of the one that would free it. So the wait
- * doubles from try to try, with some chance in it, up to a maximum; and that follows the share of
+ * backoff.h: how long a client waits before it tries again to take a lock that another client
+ * holds. Every try is an atomic on one word, and tries queue up in front of the release. So the
+ * wait doubles from try to try, with a random part, up to a maximum, which follows the share of
  * tries that fail (Ren et al., "Scaling Up Memory Disaggregated Applications with SMART", ASPLOS
- * 2024): without a conflict nobody waits for long, and with many everybody does.
+ * 2024): clients wait briefly if conflicts are rare, and longer if they are frequent.
  *
- * No clock is read here. The unit is one round trip, measured.
+ * The caller passes the time. The unit of a wait is one measured round trip.
  *
  * Invariant: unit_ns <= wait_ns <= most_ns <= unit_ns * 1024.
  *
@@ -27,19 +27,19 @@ struct rpmi_backoff {
     uint64_t conflicts;
 };
 
-/* Any seed will do, but each client's should be its own. */
+/* Any seed; each client should have a different one. */
 void rpmi_backoff_open(struct rpmi_backoff *backoff, uint64_t seed);
 
-/* The first try of a lock is to follow. */
+/* Call before the first try of a lock. */
 void rpmi_backoff_begin(struct rpmi_backoff *backoff);
 
-/* A try took this long, whatever came of it. */
+/* A try took @ns, whether it succeeded or not. */
 void rpmi_backoff_round_trip(struct rpmi_backoff *backoff, uint64_t ns);
 
-/* It succeeded. */
+/* The try succeeded. */
 void rpmi_backoff_done(struct rpmi_backoff *backoff, uint64_t now_ns);
 
-/* It failed. Returns how long to wait before the next one. */
+/* The try failed. Returns how long to wait before the next one. */
 uint64_t rpmi_backoff_conflict(struct rpmi_backoff *backoff, uint64_t now_ns);
 
 #endif

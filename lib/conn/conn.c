@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c: open, reconnect and close a connection; what it allocates, it allocates here.
+ * conn.c: open, reconnect and close a connection. All memory of a connection is allocated here.
  *
  * Tests: tests/unit/conn/conn_test.cpp, tests/conform/
  */
@@ -173,7 +173,7 @@ int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts, struct rpm_
     return rpmi_conn_wrap(link, opts, conn);
 }
 
-/* A new link has nothing outstanding: forget what the old one had. */
+/* A new link has nothing outstanding: forget the operations of the old link. */
 static void start_over(struct rpm_conn *conn)
 {
     conn->generation++;

@@ -5,10 +5,10 @@
  *
  * Invariants
  *   every op on the link holds one credit until a later or its own completion is reaped
- *   a post is held back by the throttle only while a completion is to come
- *   an id carries its owner's slot, so that a completion finds its owner without a search
- *   after a loss each owner's lost() is called once, and nothing is posted until a reconnect
- *   an owner holds operations back only while a completion is to come that lets it post them
+ *   the throttle holds a post back only while a completion is outstanding an id carries its owner's
+ *   slot, so that a completion finds its owner without a search after a loss each owner's lost() is
+ *   called once, and nothing is posted until a reconnect an owner holds operations back only while
+ *   a completion is outstanding after which it can post them
  *
  * Threads: one. Tests: tests/unit/conn/
  */
@@ -31,15 +31,15 @@
 struct rpmi_owner {
     uint8_t slot;
     bool lost_told;
-    /* Has the owner something for the user to poll? NULL: never. */
+    /* Has the owner a completion for the user to poll? NULL: never. */
     bool (*news)(struct rpmi_owner *owner);
     /* The op posted with @seq, and all before it, ended. Called from poll and wait. */
     void (*complete)(struct rpmi_owner *owner, uint64_t seq, int status);
-    /* The link is gone: nothing outstanding will complete any more. */
+    /* The link is lost: no outstanding op will complete any more. */
     void (*lost)(struct rpmi_owner *owner, int status);
     /* Post the operations held back, if the owner's conditions are met; @blocked: the caller is
-     * about to wait, so no further operation will come to share a flush. Pump and wait call it
-     * while @holds, never in the middle of another post. True: something was posted. */
+     * about to wait, so that no further operation can share the flush. Pump and wait call it while
+     * @holds, never in the middle of another post. True: something was posted. */
     bool (*release)(struct rpmi_owner *owner, bool blocked);
     bool holds; /* set by rpmi_conn_holds() */
 };
@@ -49,12 +49,12 @@ struct rpmi_owner {
 struct rpmi_events {
     int epoll_fd; /* -1: not asked for */
     int timer_fd;
-    uint64_t timer_ns; /* when it goes off, 0: not at all */
-    uint64_t ended;    /* completions at the last look */
-    uint64_t since_ns; /* nothing has ended since then, 0: nothing was under way */
+    uint64_t timer_ns; /* when it expires, 0: not set */
+    uint64_t ended;    /* completions when last checked */
+    uint64_t since_ns; /* no op has completed since then, 0: none was outstanding */
 };
 
-/* A completion to come: how many credits it gives back. */
+/* An outstanding completion: how many credits it gives back. */
 struct rpmi_due {
     uint32_t credits;
 };
@@ -62,14 +62,14 @@ struct rpmi_due {
 struct rpm_conn {
     struct rpmi_link *link;
     struct rpmi_credit credit;
-    uint32_t
-        freely; /* ops that a post may add without asking; 0: the throttle is asked each time */
+    uint32_t freely; /* ops that may be posted without asking the throttle; 0: every post asks it */
     uint32_t unsignaled;  /* ops posted since the last signaled one */
     struct rpmi_due *due; /* ring of depth: signaled ops in order */
     uint32_t due_first;
     uint32_t due_count;
     uint64_t ended;      /* completions so far */
-    uint64_t generation; /* of the link: one more with every reconnect; keys die with it */
+    uint64_t generation; /* of the link: one more with every reconnect; keys of an older one are
+                            void */
     uint64_t timeout_ns;
     uint64_t payload_bytes;
     uint32_t hints;
@@ -86,16 +86,16 @@ struct rpm_conn {
     struct rpmi_events events;
     bool throttled;
     bool gathers;          /* only rpm_conn_turn() and blocking calls pump */
-    bool eager;            /* locks are not backed off from */
+    bool eager;            /* no back-off between tries of a lock */
     unsigned char *bounce; /* RPMI_BOUNCE_BYTES of staging memory */
     unsigned char *word;   /* one line of staging memory, in parts: enum rpmi_word */
 };
 
-/* Where in that line results lie. Its front takes the byte that the READ of a seal brings, which is
- * not used: seals of held appends may be posted, and end, while a call waits for such a result. */
+/* Offsets of results in that line. Byte 0 receives the unused byte that the READ of a seal fetches:
+ * seals of held appends may be posted, and complete, while a call waits for a result. */
 enum rpmi_word { RPMI_WORD_ATOMIC = 16, RPMI_WORD_CLAIM = 32 };
 
-/* What a connection with these options asks of its link. RPM_E_INVAL, RPM_E_OPTS. */
+/* The link's options for a connection with these options. RPM_E_INVAL, RPM_E_OPTS. */
 int rpmi_conn_link_opts(const struct rpm_conn_opts *opts, struct rpmi_link_opts *link);
 
 /* Takes @link, also on failure. RPM_E_INVAL (hints, method), RPM_E_NOMEM. */
@@ -122,14 +122,14 @@ void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
 /*
  * Post @n ops (1..RPMI_BATCH_OPS_MAX) for @owner; SIGNALED and failed ones complete with @seq (the
  * connection's own are numbered when posted). Either all ops are taken, or none and RPM_E_BUSY is
- * returned. Waits only where an op says WAIT. 0: a completion is to come. RPMI_POST_DONE: the link
- * completes on post, all ops are done, and no completion follows. RPM_E_LOST, and what the post of
- * such a link returns.
+ * returned. Waits only where an op says WAIT. 0: a completion will follow. RPMI_POST_DONE: the link
+ * completes on post, all ops are done, and no completion follows. RPM_E_LOST, and on such a link
+ * the error of the op.
  */
 int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops, uint32_t n,
                    uint64_t seq);
 
-/* @holds: @owner holds operations back, which its release() is to post. */
+/* Set whether @owner holds operations back, which its release() is to post. */
 static inline void rpmi_conn_holds(struct rpm_conn *conn, struct rpmi_owner *owner, bool holds)
 {
     if (RPMI_LIKELY(owner->holds == holds))
@@ -139,8 +139,8 @@ static inline void rpmi_conn_holds(struct rpm_conn *conn, struct rpmi_owner *own
     conn->holding += holds ? 1 : (uint32_t)-1;
 }
 
-/* Reap and hand out completions, then let owners post what they hold back. 0, or the reason the
- * link is lost. Does not block. */
+/* Reap and hand out completions, then let owners post the operations they hold back. 0, or the
+ * reason the link is lost. Does not block. */
 int rpmi_conn_pump(struct rpm_conn *conn);
 
 /* Pump in a call with another purpose, such as a poll; does nothing if the connection gathers. */
@@ -150,20 +150,21 @@ static inline void rpmi_conn_glance(struct rpm_conn *conn)
         (void)rpmi_conn_pump(conn);
 }
 
-/* Post what is held back, wait for something to reap, then pump. 0, RPM_E_TIMEDOUT (the link is
- * then lost), or the loss. */
+/* Post the operations held back, wait for a completion, then pump. 0, RPM_E_TIMEDOUT (the link is
+ * then lost), or the reason of the loss. */
 int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns);
 
-/* The same for a caller with a time limit of its own: RPM_E_BUSY if nothing completed by @until_ns.
- * After timeout_ns without a completion it gives the connection up, as an event loop does. */
+/* As rpmi_conn_wait(), for a caller with its own time limit: RPM_E_BUSY if nothing completed by
+ * @until_ns. After timeout_ns without a completion it closes the connection, as an event loop
+ * does. */
 int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns);
 
-/* Give the connection up: the link is lost by RPM_E_TIMEDOUT, and every owner's lost() is called.
+/* Close the connection: the link is lost with RPM_E_TIMEDOUT, and every owner's lost() is called.
  * Returns RPM_E_TIMEDOUT. */
 int rpmi_conn_give_up(struct rpm_conn *conn);
 
-/* events.c: when to give the connection up unless something completes before; UINT64_MAX: nothing
- * is under way. */
+/* events.c: when to close the connection unless an op completes before; UINT64_MAX: none is
+ * outstanding. */
 uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now);
 void rpmi_events_init(struct rpmi_events *events);
 void rpmi_events_close(struct rpmi_events *events);
@@ -174,7 +175,8 @@ void rpmi_conn_pause(struct rpm_conn *conn, uint64_t ns, uint64_t deadline_ns);
 /* Post and wait for the last op, which this signals. */
 int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n);
 
-/* Read remote memory into @into, anywhere, through the bounce buffer where need be. */
+/* Read remote memory into @into, which may be any memory: the bounce buffer is used if the link
+ * needs it. */
 int rpmi_conn_read(struct rpm_conn *conn, uint32_t key, uint64_t offset, void *into, uint64_t len);
 
 /* Bring ranges to the plan's level and wait. */
@@ -184,10 +186,10 @@ int rpmi_conn_persist(struct rpm_conn *conn, const struct rpmi_plan *plan, uint3
 /* Control message; a refusal's text becomes this thread's last error. */
 int rpmi_conn_call(struct rpm_conn *conn, const struct rpmi_call *call, struct rpmi_reply *reply);
 
-/* Give a key back to the server; nothing to do if the link is lost, since keys end with it. */
+/* Give a key back to the server; does nothing if the link is lost, since its keys ended with it. */
 void rpmi_conn_drop_key(struct rpm_conn *conn, uint32_t key);
 
-/* The request that plans on this connection are made for. @method: 0: the connection's. */
+/* The request from which plans on this connection are made. @method: 0: the connection's. */
 struct rpm_request rpmi_conn_request(const struct rpm_conn *conn, enum rpm_request_kind kind,
                                      uint32_t level, uint32_t method);
 

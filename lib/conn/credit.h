@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * credit.h: a bound on what is outstanding on one connection.
+ * credit.h: a bound on the operations outstanding on one connection.
  *
  * Invariant: used <= limit; every take is matched by one give.
  */
@@ -33,7 +33,7 @@ static inline bool rpmi_credit_take(struct rpmi_credit *credit, uint32_t n)
     return true;
 }
 
-/* Take @n that are known to be there. */
+/* Take @n credits that the caller knows to be available. */
 static inline void rpmi_credit_use(struct rpmi_credit *credit, uint32_t n)
 {
     RPM_ASSERT_SLOW(n <= credit->limit - credit->used);

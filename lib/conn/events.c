@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * events.c: a connection in its user's event loop: one descriptor for as long as it is open, and
- * rpm_conn_arm(), after which it becomes readable when there is something to poll.
+ * rpm_conn_arm(), after which it becomes readable when there is a completion to poll.
  *
  * The descriptor is an epoll set. The link adds its own descriptors, again after each reconnect, so
  * that the number of the set stays the same; events.c adds a timer, for the deadline that blocking
  * calls have too.
  *
  * Invariants
- *   rpm_conn_arm() returns 0 only if nothing was there to poll after the link had been armed
- *   rpm_conn_arm() returns 1 if it took completions in: they may have made room for an append
- *   while something is under way the timer goes off no later than the deadline
+ *   rpm_conn_arm() returns 0 only if there was nothing to poll after the link had been armed
+ *   rpm_conn_arm() returns 1 if it reaped completions: they may have made room for an append while
+ *   an op is outstanding the timer expires no later than the deadline
  *
  * Tests: tests/unit/conn/events_test.cpp, tests/conform/event_test.cpp
  */
@@ -87,7 +87,8 @@ static bool has_news(const struct rpm_conn *conn)
     return false;
 }
 
-/* Take in completions. 1: the user has something to do, 0, or why the connection is lost. */
+/* Reap completions. 1: the user has something to poll; 0: nothing; or why the connection is
+ * lost. */
 static int look(struct rpm_conn *conn)
 {
     uint64_t before = conn->ended;
@@ -96,7 +97,8 @@ static int look(struct rpm_conn *conn)
     return conn->ended != before || has_news(conn) ? 1 : err;
 }
 
-/* The silence counts from the first look that found something under way, or a new completion. */
+/* The time without completions counts from the first check that found an op outstanding, or from
+ * the last completion. */
 uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now)
 {
     struct rpmi_events *events = &conn->events;
@@ -109,8 +111,8 @@ uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now)
     return events->since_ns == 0 ? NEVER : events->since_ns + conn->timeout_ns;
 }
 
-/* A timer that goes off before @by_ns is left as it is: the arm after that sets it again. To set it
- * at every arm would cost a busy connection a system call each. */
+/* A timer that expires before @by_ns is kept: the next arm after that sets it again. Setting it at
+ * every arm would cost a busy connection a system call each. */
 static void set_timer(struct rpmi_events *events, uint64_t by_ns, uint64_t now)
 {
     struct itimerspec spec = { .it_value.tv_sec = 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outbox.h: payloads under way, in memory that the transport can send from. A ring: pieces are
- * taken in the order of submission and freed in the order of completion.
+ * outbox.h: payloads of outstanding ops, in memory that the transport can send from. A ring: pieces
+ * are taken in the order of submission and freed in the order of completion.
  *
  * Invariant: head <= tail <= head + bytes; a piece never wraps.
  *
@@ -24,7 +24,7 @@ struct rpmi_outbox {
     uint64_t bytes;
     uint64_t head; /* counts up; oldest byte in use */
     uint64_t tail; /* counts up; next free byte */
-    bool borrows;  /* the link completes on post: it takes data from where they lie */
+    bool borrows;  /* the link completes on post, and reads data in the caller's memory */
 };
 
 /* The largest piece that always finds room once the ring is empty. */
@@ -33,7 +33,7 @@ static inline uint64_t rpmi_outbox_piece_max(const struct rpmi_outbox *box)
     return rpmi_align_down(box->bytes / 2, RPMI_LINE_BYTES);
 }
 
-/* Contiguous room for @len bytes, at most rpmi_outbox_piece_max(). NULL: none now. */
+/* Contiguous room for @len bytes, at most rpmi_outbox_piece_max(). NULL: no room now. */
 static inline unsigned char *rpmi_outbox_take(struct rpmi_outbox *box, uint64_t len)
 {
     uint64_t need = rpmi_align_up(len, RPMI_LINE_BYTES);
@@ -53,8 +53,8 @@ static inline uint64_t rpmi_outbox_put_max(const struct rpmi_outbox *box)
     return box->borrows ? UINT64_MAX : rpmi_outbox_piece_max(box);
 }
 
-/* Where @data are posted from: a copy in the ring, or @data itself if the outbox borrows. NULL: no
- * room now. */
+/* The address to post @data from: a copy in the ring, or @data itself if the outbox borrows. NULL:
+ * no room now. */
 static inline const void *rpmi_outbox_put(struct rpmi_outbox *box, const void *data, uint64_t len)
 {
     unsigned char *staged;

@@ -9,11 +9,12 @@
  * credit is always kept for it.
  *
  * Held back: an owner may keep operations unposted while a completion is outstanding
- * (rpmi_conn_holds()). rpmi_conn_pump() and rpmi_conn_wait() post them; code in the middle of
- * another post must not, and uses reap() and await() instead.
+ * (rpmi_conn_holds()). rpmi_conn_pump() and rpmi_conn_wait() post them. Code in the middle of
+ * another post must not post them, and calls reap() and await() instead.
  *
- * Throttle: a connection with one asks admit() before every post. It holds a post back only while a
- * completion is to come that may make room, so that every post goes out at last, however large.
+ * Throttle: a connection with a throttle calls admit() before every post. admit() holds a post back
+ * only while a completion is outstanding that may make room, so that every post is sent in the end,
+ * whatever its size.
  *
  * Tests: tests/unit/conn/pump_test.cpp
  */
@@ -134,7 +135,7 @@ static int reap(struct rpm_conn *conn)
 
     if (rpmi_conn_is_synchronous(conn))
         return conn->link->lost == 0 ? 0 : lose(conn, conn->link->lost);
-    /* A lost link may still hold completions, which say how ops ended: hand those out first. */
+    /* A lost link may still hold completions with the results of ops: hand these out first. */
     while ((n = conn->link->ops->poll(conn->link, done, REAP_MAX)) > 0) {
         for (int i = 0; i < n; i++) {
             hand_out(conn, &done[i]);
@@ -178,7 +179,7 @@ static int await(struct rpm_conn *conn, uint64_t deadline_ns)
     return err == RPM_E_TIMEDOUT ? rpmi_conn_give_up(conn) : reap(conn);
 }
 
-/* Let each owner that holds something back post it. True: something was posted. */
+/* Let each owner post the operations that it holds back. True: an op was posted. */
 static bool release_held(struct rpm_conn *conn, bool blocked)
 {
     uint32_t left = conn->holding;
@@ -197,8 +198,8 @@ static bool release_held(struct rpm_conn *conn, bool blocked)
     return posted;
 }
 
-/* With nothing under way there is nothing to reap first. A stream may hold posted requests back
- * until it is polled, so reap again after the post. */
+/* With no op outstanding there is nothing to reap first. A stream may keep posted requests until it
+ * is polled, so reap again after the post. */
 static int pump_held(struct rpm_conn *conn)
 {
     int err = 0;
@@ -240,7 +241,7 @@ int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns)
     return until_ns < silent_ns ? RPM_E_BUSY : rpmi_conn_give_up(conn);
 }
 
-/* Hand the ops to the link, all of them; the credits are there. */
+/* Hand all ops to the link; the caller has taken their credits. */
 static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
 {
     uint64_t deadline = 0;
@@ -251,7 +252,7 @@ static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
         int err;
 
         if (taken < 0) {
-            /* Completions of earlier ops may say why: hand those out first. */
+            /* Completions of earlier ops may hold the reason: hand these out first. */
             if (conn->link->lost == 0)
                 conn->link->lost = taken;
             return reap(conn);
@@ -292,7 +293,7 @@ static uint64_t make_id(const struct rpmi_owner *owner, uint64_t seq)
     return (uint64_t)owner->slot << RPMI_OWNER_SEQ_BITS | seq;
 }
 
-/* Ask for a completion that brings back the credits of ops that have none. */
+/* Post a signaled op, whose completion gives back the credits of the unsignaled ops before it. */
 static void nudge(struct rpm_conn *conn)
 {
     struct rpmi_op op = {
@@ -316,9 +317,9 @@ static int post_some(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uin
     return push(conn, ops, n);
 }
 
-/* On a link that completes on post, a failed op ends the link too, although it need not: what a
- * program has to do after an error must not depend on the link. The op's owner gets the reason, as
- * by a completion. */
+/* On a link that completes on post a failed op need not end the link, but does: the steps that a
+ * program takes after an error must not depend on the link. The op's owner gets the reason as by a
+ * completion. */
 static int post_synchronous(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops,
                             uint32_t n, uint64_t seq)
 {
@@ -352,7 +353,7 @@ static int post_and_wait(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
     return conn->self_status != 0 ? conn->self_status : err;
 }
 
-/* Does the throttle admit these ops, which are more than may go freely? */
+/* Does the throttle admit these ops, which exceed conn->freely? */
 static bool admit(struct rpm_conn *conn, uint32_t n)
 {
     struct rpmi_throttle *throttle = &conn->throttle;

@@ -40,8 +40,8 @@ int rpmi_conn_read(struct rpm_conn *conn, uint32_t key, uint64_t offset, void *i
     return 0;
 }
 
-/* Spins through a short pause: a sleep would take longer. A model's clock does not move while this
- * spins, so there the link is asked to let time pass. */
+/* Spins through a short pause: a sleep would take longer. The clock of the device model does not
+ * advance while this spins, so there the link lets time pass. */
 void rpmi_conn_pause(struct rpm_conn *conn, uint64_t ns, uint64_t deadline_ns)
 {
     struct rpmi_link *link = conn->link;

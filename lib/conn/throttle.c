@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * throttle.c: try each limit for an epoch, keep the best for many.
+ * throttle.c: try each limit for one epoch, and keep the best for many epochs.
  *
  * Two things differ from the paper. A load that never comes near a limit ends the trial at once: it
- * needs none. And an epoch counts only once what was posted under the limit before has ended, since
- * it may take longer than the epoch to drain.
+ * needs no limit. And an epoch counts only after the operations posted under the previous limit
+ * have completed, which may take longer than an epoch.
  *
  * Tests: tests/unit/conn/throttle_test.cpp
  */
@@ -13,15 +13,18 @@
 #include "base/assert.h"
 #include "base/limits.h"
 
-/* SMART has 8 ms on hardware with round trips of 2 to 3 us: thousands of operations, so that what
- * one epoch has in luck is small beside a limit's effect. */
+/* SMART has 8 ms on hardware with round trips of 2 to 3 us: thousands of operations, so that the
+ * noise of an epoch is small compared with the effect of a limit. */
 #define EPOCH_ROUND_TRIPS 1024u
 #define EPOCH_MIN_NS 2000000u
 #define EPOCH_MAX_NS 100000000u
 #define EPOCHS_KEPT 60u /* SMART: about one tenth of all time goes into trials */
-/* No limit at all is kept unless it costs more than this: SMART's inf_credit_weight. */
+/* Having no limit is preferred unless a limit is better by more than this: SMART's
+ * inf_credit_weight. */
 #define FREE_PERCENT 105u
-#define GAP_EPOCHS 4u /* one that lasted so many times its length was idle, and says nothing */
+#define GAP_EPOCHS                                                                                 \
+    4u /* an epoch that lasted this many times its length was idle, and is not
+                         counted */
 #define NS_PER_S 1000000000u
 
 _Static_assert(RPMI_THROTTLE_LIMIT_MIN >= RPMI_PLAN_OPS_MAX, "one append is never held in parts");
@@ -65,7 +68,7 @@ void rpmi_throttle_restart(struct rpmi_throttle *throttle)
     begin_trial(throttle);
 }
 
-/* The shortest way there and back that was ever seen sets the length of an epoch. */
+/* The shortest round trip ever measured sets the length of an epoch. */
 static void measure(struct rpmi_throttle *throttle, uint64_t now_ns)
 {
     uint64_t took = now_ns - throttle->alone_ns;
@@ -81,7 +84,7 @@ static void measure(struct rpmi_throttle *throttle, uint64_t now_ns)
         throttle->epoch_ns = EPOCH_MIN_NS;
 }
 
-/* What the epoch with this limit has brought. */
+/* Judge this limit by the rate of its epoch: try the next limit, or keep the best. */
 static void judge(struct rpmi_throttle *throttle, uint64_t rate)
 {
     bool held = throttle->held != throttle->begin_held;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * throttle.h: how many operations of one connection may be outstanding, found by trying. A NIC that
- * holds more work requests than its caches do fetches them again over PCIe, and gets less done with
- * more to do (Ren et al., "Scaling Up Memory Disaggregated Applications with SMART", ASPLOS 2024).
- * How many that are nobody tells, so each limit is tried for an epoch and the best one kept for
- * many; then they are tried again, since others use the NIC too.
+ * throttle.h: how many operations of one connection may be outstanding, found by trying. A NIC with
+ * more work requests than fit into its caches fetches them again over PCIe, so that its throughput
+ * falls (Ren et al., "Scaling Up Memory Disaggregated Applications with SMART", ASPLOS 2024). NICs
+ * do not report that number, so the throttle tries each limit for an epoch and keeps the best one
+ * for many epochs; then it tries all limits again, since other users of the NIC may have changed.
  *
- * No clock is read here: the caller says what time it is. An epoch is a number of round trips, and
- * the round trip is measured.
+ * The caller passes the time. An epoch is a number of measured round trips.
  *
- * Invariant: LIMIT_MIN <= limit <= depth; limit == depth means none at all.
+ * Invariant: LIMIT_MIN <= limit <= depth; limit == depth means no limit.
  *
  * Tests: tests/unit/conn/throttle_test.cpp
  */
@@ -19,7 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RPMI_THROTTLE_LIMIT_MIN 8u /* the first one tried; each next is twice the one before */
+#define RPMI_THROTTLE_LIMIT_MIN                                                                    \
+    8u /* the first limit tried; each next one is twice the one
+                                      before */
 
 struct rpmi_throttle {
     uint32_t depth;
@@ -27,16 +28,17 @@ struct rpmi_throttle {
     uint64_t posted;   /* operations, ever; the caller counts */
     uint64_t held;     /* posts held back, ever; the caller counts */
     uint64_t changes;  /* of the limit, ever */
-    uint64_t epoch_ns; /* how long one is */
+    uint64_t epoch_ns; /* length of an epoch */
     uint64_t round_trip_ns;
-    uint64_t alone_ns; /* when a post left that had the link to itself; 0: none is under way */
-    /* The epoch under way. */
-    bool counting; /* what was posted under the limit before has ended */
+    uint64_t alone_ns; /* when a post was sent with no other op outstanding; 0: none is
+                          outstanding */
+    /* The current epoch. */
+    bool counting; /* the operations posted under the previous limit have completed */
     uint64_t begin_ns;
     uint64_t begin_done;
     uint64_t begin_held;
     /* The trial. */
-    uint32_t epochs_left; /* to go with what was found best; 0: limits are being tried */
+    uint32_t epochs_left; /* left with the best limit; 0: limits are being tried */
     uint32_t best_limit;
     uint64_t best_rate; /* operations a second */
 };
@@ -44,16 +46,16 @@ struct rpmi_throttle {
 /* @depth: operations that the link takes, at least RPMI_THROTTLE_LIMIT_MIN. */
 void rpmi_throttle_open(struct rpmi_throttle *throttle, uint32_t depth);
 
-/* The link is a new one: nothing is outstanding, nothing known of it. Counters go on. */
+/* The link is new: no op is outstanding and no round trip is known. Counters go on. */
 void rpmi_throttle_restart(struct rpmi_throttle *throttle);
 
-/* A post is about to leave and nothing else is outstanding: its way there and back is measured. */
+/* A post is about to be sent and no other op is outstanding: measure its round trip. */
 static inline void rpmi_throttle_alone(struct rpmi_throttle *throttle, uint64_t now_ns)
 {
     throttle->alone_ns = now_ns;
 }
 
-/* Of all operations posted ever @outstanding have not ended; some just did. May change limit. */
+/* Some operations just completed; @outstanding are left. May change the limit. */
 void rpmi_throttle_done(struct rpmi_throttle *throttle, uint32_t outstanding, uint64_t now_ns);
 
 #endif

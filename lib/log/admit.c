@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admit.c: what must hold before a record is taken: its size, the writer's standing, room in the
- * ring. Everything is checked before anything changes.
+ * admit.c: the checks before a record is accepted: its size, whether the log can still be written,
+ * room in the ring. All are made before any state changes.
  *
  * Tests: tests/unit/log/admit_test.cpp
  */
@@ -71,7 +71,7 @@ int rpmi_log_readable(const struct rpm_log *log)
     return 0;
 }
 
-/* Only a canary takes the head for it as it can be read. */
+/* Canary VISIBLE_HEAD only: take the bound from the head that is visible. */
 static int free_by_reading(struct rpm_log *log)
 {
     int err = rpmi_log_head(log);
@@ -87,8 +87,9 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
     RPM_ASSERT(log->free_lsn <= log->tail_lsn && log->tail_lsn < end_lsn);
     if (RPMI_LIKELY(end_lsn - log->free_lsn <= log->capacity))
         return 0;
-    /* Another client may have trimmed since. The head as we can read it will not do: it may be
-     * visible and not durable, and a power cut would bring back what we are about to overwrite. */
+    /* Another client may have trimmed since, so ask the server for the durable head. A head that we
+     * read may be visible and not durable, and a power cut would restore the old head, whose
+     * records we are about to overwrite. */
     err = RPMI_CANARY(VISIBLE_HEAD) ? free_by_reading(log) : rpmi_log_trim_call(log, 0);
     if (err != 0)
         return err;
@@ -100,8 +101,8 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
                      log->name, log->tail_lsn - log->free_lsn, log->capacity);
 }
 
-/* The server writes the slots in turn while the client reads them: torn ones are nothing unusual;
- * so many of them that no head can be picked are so only if they stay so. */
+/* The server writes the slots in turn while the client reads them, so a slot may be read torn. The
+ * head is damaged only if repeated reads find no valid slot. */
 static int read_head(struct rpm_log *log, struct rpmi_head *head)
 {
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
@@ -125,7 +126,7 @@ int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head)
 
     if (err != 0)
         return err;
-    RPM_ASSERT(log->capacity != 0); /* the log was opened before its head is read */
+    RPM_ASSERT(log->capacity != 0); /* the log is open before its head is read */
     if (found.log_id != log->log_id || found.capacity_bytes != log->capacity)
         return rpmi_fail(RPM_E_CORRUPT,
                          "log '%s' needs 'rpm-log repair': its head belongs to another log",

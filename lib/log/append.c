@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * append.c: one record at the tail: placed, framed, written and vouched for.
+ * append.c: append one record: check it, frame it at the tail, post it and seal it.
  *
- * Invariant: a record is refused before anything changed, or submitted and ends exactly once.
+ * Invariant: a record is refused before any state changes, or it is submitted and completes exactly
+ * once.
  *
  * Tests: tests/unit/log/append_test.cpp, tests/conform/resume_test.cpp, tests/crash/
  */
@@ -14,16 +15,16 @@
 
 struct append {
     const void *data;               /* in one piece; NULL: in slices */
-    const struct rpm_slice *slices; /* to be gathered where they are posted from */
+    const struct rpm_slice *slices; /* to be gathered in staging memory */
     uint32_t slices_n;
     uint64_t len;
     uint32_t flags; /* enum rpm_append_flag */
     void *context;
     bool silent;
-    bool staged; /* data lies in staging memory already */
+    bool staged; /* data is in staging memory already */
 };
 
-/* Must this one carry the flush although more are to come? Yes when queues run short. */
+/* Does an append with RPM_MORE need a flush all the same? Yes, when a queue is nearly full. */
 static bool must_seal(const struct rpm_log *log)
 {
     const struct rpmi_credit *credit = &log->conn->credit;
@@ -43,7 +44,7 @@ static int dispatch(struct rpm_log *log, const struct append *append)
     return rpmi_group_may_wait(log) ? rpmi_group_hold(log) : rpmi_group_seal(log);
 }
 
-/* Room in the group for one more record. RPM_E_BUSY, or the log's death. */
+/* Make room in the group for one more record. RPM_E_BUSY, or log->dead. */
 static int make_room_in_group(struct rpm_log *log)
 {
     int err;
@@ -54,7 +55,7 @@ static int make_room_in_group(struct rpm_log *log)
     return err != 0 ? err : log->dead;
 }
 
-/* Bytes of all of them; more than any log takes if that does not fit a number. */
+/* Bytes of all slices; if the sum overflows, more than any log accepts. */
 static uint64_t total(const struct rpm_slice *slices, uint32_t n)
 {
     uint64_t len = 0;
@@ -74,7 +75,7 @@ static void gather(unsigned char *into, const struct rpm_slice *slices, uint32_t
     }
 }
 
-/* Where the payload is posted from. NULL: no staging memory now. */
+/* The address that the payload is posted from. NULL: no staging memory now. */
 static const void *stage(struct rpm_log *log, const struct append *append)
 {
     unsigned char *staged;
@@ -108,7 +109,7 @@ static int submit(struct rpm_log *log, const struct append *append, uint64_t *ls
     log->undo_stage = append->staged ? log->reserved_at : log->outbox.tail;
     payload = stage(log, append);
     if (RPMI_UNLIKELY(payload == NULL)) {
-        /* What is staged must be allowed to complete. */
+        /* Seal the staged records, so that their completion frees staging memory. */
         err = rpmi_group_seal(log);
         return err != 0 ? err : RPM_E_BUSY;
     }
@@ -123,7 +124,7 @@ static int submit(struct rpm_log *log, const struct append *append, uint64_t *ls
     return 0;
 }
 
-/* The canaries that act between two appends; nothing in the shipped library. */
+/* The canaries that act between two appends; empty in the shipped library. */
 static void late_rules(struct rpm_log *log)
 {
     struct rpmi_call call = { .key = log->write_key };
@@ -251,8 +252,8 @@ int rpm_log_append_async(struct rpm_log *log, const void *data, size_t len, uint
     return append_async(log, &append, lsn);
 }
 
-/* A link that completes on post needs no staging memory for a record in one piece. The pieces of a
- * record are put together in it. */
+/* A link that completes on post needs no staging memory for a record in one piece. A record in
+ * several pieces is gathered in it. */
 static int gather_borrowed(struct rpm_log *log, struct append *append)
 {
     if (!log->outbox.borrows)
@@ -267,7 +268,7 @@ static int gather_borrowed(struct rpm_log *log, struct append *append)
     return 0;
 }
 
-/* Judge a record in pieces as rpmi_log_check() judges one in one. */
+/* Check a record in pieces as rpmi_log_check() checks one in one piece. */
 static int take_slices(struct rpm_log *log, struct append *append)
 {
     int err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * batch.c: many records, one flush. Room for the whole batch is checked before its first byte is
- * written.
+ * batch.c: append several records with one flush. Room for the whole batch is checked before its
+ * first byte is written.
  *
  * Tests: tests/unit/log/batch_test.cpp, tests/conform/resume_test.cpp, tests/crash/
  */
@@ -44,8 +44,8 @@ static int breathe(struct rpm_log *log, uint64_t *deadline)
     return log->dead != 0 ? log->dead : err;
 }
 
-/* The pending part of the batch onto the wire, waiting for credits; sealed if it is the last, or
- * if staging memory can only become free by completions. */
+/* Post the pending part of the batch, waiting for credits; with a seal if it is the last part, or
+ * if only completions can free staging memory. */
 static int send(struct rpm_log *log, bool seal, uint64_t *deadline)
 {
     int err;
@@ -84,7 +84,7 @@ static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t
     const void *payload;
     int err = 0;
 
-    /* The last record always stays for the seal to go out with. */
+    /* The last record is always kept, to be posted with the seal. */
     if (rpmi_group_full(log))
         err = send(log, false, deadline);
     if (err == 0)
@@ -98,8 +98,8 @@ static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t
     return 0;
 }
 
-/* The batch that began with entry @first has failed. What ended before the failure is in doubt with
- * the rest: its caller hears of the batch as a whole. */
+/* The batch that began with entry @first has failed. Its records that completed before the failure
+ * count as unknown too, because the caller gets one result for the whole batch. */
 static int fail(struct rpm_log *log, uint64_t first, uint32_t n, int err)
 {
     uint32_t sent = (uint32_t)(log->submitted - first);
@@ -155,7 +155,7 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
         err = add_one(log, &records[i], &deadline);
     if (err == 0)
         err = send(log, true, &deadline);
-    /* What failed is the connection or the claim, and that ended everything. */
+    /* Only the connection or the claim can fail, which ends all entries. */
     RPM_ASSERT(err == 0 || (log->dead != 0 && log->pending == 0));
     if (err == 0 && log->completed < log->submitted)
         err = rpmi_log_wait(log, log->submitted);

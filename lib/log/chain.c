@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chain.c: find the log among the whole frames of a ring. See chain.h.
+ * chain.c: choose the log among the chains of whole frames in a ring. See chain.h.
  *
  * If no valid head slot says where the log begins, the log is the chain whose last record has the
  * highest epoch, and of several such chains the one with the most records. So a damaged record near
@@ -72,8 +72,8 @@ static enum rank rank(const struct rpmi_chains *chains, const struct rpmi_chain 
     return is_given_up(chain, known) ? RANK_GIVEN_UP : RANK_PART;
 }
 
-/* Is @a less likely than @b to be a part of the log? Of chains of one writer and one length the one
- * behind: what a power cut left of a burst lies behind the log's end. */
+/* Is @a less likely than @b to be a part of the log? Of two chains of one writer and one length the
+ * later one: what a power cut left of a burst is behind the log's end. */
 static bool is_less(const struct rpmi_chains *chains, const struct rpmi_chain *a,
                     const struct rpmi_chain *b)
 {
@@ -89,7 +89,8 @@ static bool is_less(const struct rpmi_chains *chains, const struct rpmi_chain *a
     return a->first_lsn > b->first_lsn;
 }
 
-/* An entry for a new chain, which may grow; when all are used, that of the least likely one. */
+/* An entry for a new chain, which may grow; if all are in use, the entry of the least likely
+ * chain. */
 static struct rpmi_chain *place(struct rpmi_chains *chains)
 {
     struct rpmi_chain *least = &chains->chain[0];

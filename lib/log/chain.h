@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * chain.h: find a log's records in its ring without the head. A frame whose checksum is right is
- * whole; whole frames, each of which begins where the one before it ends, form a chain. These
- * functions do no input or output: the caller adds the frames of the ring, and they choose the
- * chain that is the log.
+ * whole; whole frames, each of which begins where the previous frame ends, form a chain. The
+ * functions do no I/O: the caller adds the frames of the ring, and the functions choose the chain
+ * that is the log.
  *
  * Invariants
  *   the epochs of a chain do not decrease: a record of an older writer behind one of a newer writer
@@ -57,20 +57,21 @@ struct rpmi_chains {
 /* Where the log begins. */
 struct rpmi_start {
     uint64_t walk_lsn;  /* LSN of a frame from which the frames are followed to the log's end */
-    uint64_t least_lsn; /* frames with a lower LSN are passed over: the log begins here or behind */
+    uint64_t least_lsn; /* frames with a lower LSN are skipped: the log begins here or later */
     uint64_t floor_lsn; /* frames that end here or before were trimmed or overwritten */
 };
 
 enum rpmi_fate {
     RPMI_FATE_KEPT = 1,     /* the log is this chain or a part of it */
     RPMI_FATE_TRIMMED = 2,  /* it ends before the log begins */
-    RPMI_FATE_GIVEN_UP = 3, /* an older writer's, behind where the next one continued: no part */
-    RPMI_FATE_LOST = 4      /* may have been a part of the log, and is not in what is kept */
+    RPMI_FATE_GIVEN_UP = 3, /* by an older writer, behind the LSN where the next writer continued:
+                               not part of the log */
+    RPMI_FATE_LOST = 4      /* may have been a part of the log, and is not kept */
 };
 
-/* @known decides which chains are dropped first once there are more than RPMI_CHAINS_MAX: those
- * that were trimmed, then those that an older writer left, then those of old epochs, then short
- * ones. The chain at the log's first LSN is never dropped. */
+/* @known decides which chains are dropped first if there are more than RPMI_CHAINS_MAX: trimmed
+ * chains, then chains that an older writer left, then chains of old epochs, then short chains. The
+ * chain at the log's first LSN is never dropped. */
 void rpmi_chains_begin(struct rpmi_chains *chains, uint64_t capacity,
                        const struct rpmi_known *known);
 /* Add a whole frame. The caller adds frames in the order of their positions in the ring. */

@@ -2,8 +2,8 @@
 /*
  * claim.c: lend a log's claim to regions of the same connection.
  *
- * Who writes is judged at the far end, or by the guard of a direct link; what is known here only
- * saves a try, and tells all regions of a claim what one of them has heard.
+ * The server, or the guard of a direct link, decides who may write. The state kept here saves a try
+ * that would be refused, and shares with all regions of a claim that one of them found it ended.
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/log/claim_test.cpp
  */
@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "log/log.h"
 
-#define WORD_AT RPMI_GUARD_OFFSET /* of the epoch that may write, in the log's header */
+#define WORD_AT RPMI_GUARD_OFFSET /* offset of the claim word in the log's header */
 
 static unsigned char *word_of(const struct rpm_log *log)
 {

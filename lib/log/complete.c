@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * complete.c: completions to those who wait for them, oldest first, each exactly once. What ends
- * otherwise than well is remembered, for rpm_log_resume() to settle.
+ * complete.c: completions of appends, handed to the caller oldest first, each exactly once. An
+ * append that fails is remembered as unknown, for rpm_log_resume() to settle.
  *
  * Tests: tests/unit/log/complete_test.cpp
  */
@@ -26,7 +26,7 @@ int rpmi_log_unsent(struct rpm_log *log, uint32_t n, int err)
         return err;
     if (log->dead == 0)
         rpmi_log_finish(log, log->submitted, err);
-    RPM_ASSERT(log->dead != 0); /* outcomes are unknown until it is resumed */
+    RPM_ASSERT(log->dead != 0); /* outcomes are unknown until the log is resumed */
     if (log->unknown_count + n > log->inflight_max)
         return rpmi_fail(RPM_E_BUSY,
                          "log '%s': %u appends have unknown outcomes, the maximum is %u "
@@ -54,7 +54,7 @@ void rpmi_log_doubt(struct rpm_log *log, uint64_t from, uint64_t to)
 void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
 {
     RPM_ASSERT(seq <= log->submitted);
-    /* Ops behind one that was refused end as lost; their caller has to hear why. */
+    /* Ops behind a refused op end as lost: report the reason of the refusal for them too. */
     if (status != 0 && log->dead != 0)
         status = log->dead;
     while (log->completed < seq) {
@@ -80,7 +80,7 @@ void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status)
 
     if (RPMI_CANARY(OLD_FLUSH))
         seq = log->submitted;
-    /* A failed post may speak of entries that were never counted as submitted. */
+    /* A failed post may name entries that were never counted as submitted. */
     rpmi_log_finish(log, seq < log->submitted ? seq : log->submitted, status);
 }
 
@@ -128,7 +128,7 @@ int rpmi_log_wait(struct rpm_log *log, uint64_t seq)
 
     if (log->completed >= seq)
         return 0;
-    RPM_ASSERT(seq <= log->submitted); /* or nothing would end the wait */
+    RPM_ASSERT(seq <= log->submitted); /* else the wait would never end */
     deadline = rpmi_conn_deadline(log->conn);
     while (err == 0 && log->completed < seq)
         err = rpmi_conn_wait(log->conn, deadline);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * encode.h: the frames of one record, made in one way by the general path (group.c, where a frame
- * becomes an op) and by the fast path (fast_path.c, where the client's CPU stores it at once).
+ * encode.h: make the frames of one record, for the general path (group.c, where a frame becomes an
+ * op) and for the fast path (fast_path.c, where the client's CPU stores it at once).
  *
  * Invariant: the frames follow each other without a gap from the cursor on, and the cursor is moved
- * behind the last of them.
+ * behind the last frame.
  *
  * Format: FORMAT.md, section 5.   Tests: tests/unit/log/ring_test.cpp, fast_path_test.cpp
  */
@@ -19,7 +19,7 @@ struct rpmi_cursor {
     uint64_t position; /* of lsn in the ring */
 };
 
-/* Takes @frame to @position of the ring: its header, @payload (NULL: a pad frame, which has none),
+/* Write @frame at @position of the ring: its header, @payload (NULL: a pad frame, which has none),
  * and zeros up to @written bytes. */
 typedef void rpmi_emit_fn(struct rpm_log *log, const struct rpmi_frame *frame, uint64_t position,
                           const void *payload, uint64_t written);
@@ -34,7 +34,7 @@ static inline void rpmi_cursor_pass(const struct rpm_log *log, struct rpmi_curso
         at->position = 0;
 }
 
-/* The frame of @bytes of pad at @at. */
+/* Emit a pad frame of @bytes at @at. */
 static inline void rpmi_encode_pad(struct rpm_log *log, struct rpmi_cursor *at, uint64_t bytes,
                                    rpmi_emit_fn *emit)
 {
@@ -51,9 +51,9 @@ static inline void rpmi_encode_pad(struct rpm_log *log, struct rpmi_cursor *at, 
     rpmi_cursor_pass(log, at, bytes);
 }
 
-/* The frames of a record of @len bytes whose place, seen from @at, is @place. Callers name a static
- * function as @emit, which the compiler then inlines. Returns the bytes written of the record's own
- * frame. */
+/* Emit the frames of a record of @len bytes, whose place as computed from @at is @place. Callers
+ * name a static function as @emit, which the compiler then inlines. Returns the bytes written of
+ * the record's own frame. */
 static inline uint64_t rpmi_encode(struct rpm_log *log, struct rpmi_cursor *at,
                                    const struct rpmi_place *place, const void *payload,
                                    uint64_t len, rpmi_emit_fn *emit)

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fast_path.c: blocking appends over a link that offers a fast path (struct rpmi_fast_path). Such
- * an append costs little more than the drain at its end, so it builds no ops, and keeps no entry,
- * since it is complete when it returns.
+ * an append costs little more than the drain at its end, so it builds no ops; and it keeps no
+ * entry, because it is complete when it returns.
  *
- * Stores reach memory in the order in which the CPU made them, those past the caches slowly: any
- * other store waits behind them, and the next append behind it. So an append keeps its cursor in
- * registers until it has stored its last frame.
+ * Stores reach memory in the order in which the CPU made them, and non-temporal stores are slow:
+ * any other store waits behind them, and the next append waits behind that store. So an append
+ * keeps its cursor in registers until it has stored its last frame.
  *
  * A large payload is stored first, piece by piece, and its checksum is computed while the pieces
  * drain; the line with the header, which holds the checksum, is stored last. Until the drain the
  * order does not matter, since a frame certifies itself.
  *
- * Frames are encoded as on the general path, by encode.h. Only the usual case has a loop of its
- * own, put_plain(): small records that need no pad frame between them. By encode.h an append of 64
- * bytes took 2.3 % more instructions, and one in a batch 5 %.
+ * Frames are encoded as on the general path, by encode.h. Only the usual case has its own loop,
+ * put_plain(): small records that need no pad frame between them. With encode.h an append of 64
+ * bytes took 2.3 % more instructions, and an append in a batch 5 %.
  *
- * Invariant: whether all of it is stored is decided before the first store; after that nothing can
- * fail.
+ * Invariant: all checks are made before the first store; after it nothing can fail.
  *
  * Tests: tests/unit/log/fast_path_test.cpp against the general path, tests/kill/ over shm: direct
  */
@@ -28,7 +27,7 @@
 
 #define PIECE_BYTES 4096u
 #define PIECES_FROM (2 * PIECE_BYTES)
-#define FIRST_BYTES 40u /* of a payload, in the first line */
+#define FIRST_BYTES 40u /* of the payload that fit into the frame's first line */
 
 /* Store the payload behind the frame's first line. Returns the checksum of the whole payload. */
 static uint64_t put_pieces(struct rpm_log *log, uint64_t offset, const struct rpm_slice *record,
@@ -45,7 +44,8 @@ static uint64_t put_pieces(struct rpm_log *log, uint64_t offset, const struct rp
         log->fast_path->body(log->conn->link, offset + at, payload + FIRST_BYTES + at,
                              last ? behind - at : PIECE_BYTES,
                              last ? written - RPMI_LINE_BYTES - at : PIECE_BYTES);
-        /* Whole blocks of the sum: a part of one would wait in memory, behind all these stores. */
+        /* Sum whole blocks: a part of a block would be kept in memory, whose store waits behind all
+         * these stores. */
         rpmi_sum_more(&stream, payload + at, last ? record->len - at : PIECE_BYTES);
     }
     return rpmi_sum_end(&stream);
@@ -77,7 +77,8 @@ static void store_frame(struct rpm_log *log, const struct rpmi_frame *frame, uin
     log->fast_path->frame(log->conn->link, offset, head, payload, len, written);
 }
 
-/* One record of any size, at any place. Returns the bytes written of its frame. */
+/* Store one record of any size, with a pad frame if its place needs one. Returns the bytes written
+ * of its frame. */
 __attribute__((noinline)) static uint64_t put_record(struct rpm_log *log, struct rpmi_cursor *at,
                                                      const struct rpm_slice *record, uint64_t *lsn)
 {
@@ -89,7 +90,8 @@ __attribute__((noinline)) static uint64_t put_record(struct rpm_log *log, struct
     return rpmi_encode(log, at, &place, record->data, record->len, store_frame);
 }
 
-/* All of them, where each frame follows the one before without a pad. Returns the bytes written. */
+/* Store all records, each frame directly behind the one before, without pads. Returns the bytes
+ * written. */
 static inline uint64_t put_plain(struct rpm_log *log, struct rpmi_cursor *at,
                                  const struct rpm_slice *records, uint32_t n)
 {
@@ -131,14 +133,15 @@ static void plain_lsns(const struct rpm_log *log, const struct rpm_slice *record
     }
 }
 
-/* The records of one call in all. */
+/* Sums over the records of one call. */
 struct batch {
     uint64_t payload;
-    uint64_t strides; /* if every frame is a plain one */
-    uint64_t most;    /* at least the longest, at most twice that */
+    uint64_t strides; /* if no record needs a pad or fills XPLines */
+    uint64_t most;    /* at least the longest record, at most twice that */
 };
 
-/* Does the ring certainly have room for these? The estimate is cautious, the general path exact. */
+/* Does the ring certainly have room for these records? The estimate is conservative; the general
+ * path is exact. */
 static inline bool will_do(const struct rpm_log *log, const struct rpm_slice *records, uint32_t n,
                            struct batch *batch)
 {
@@ -151,7 +154,7 @@ static inline bool will_do(const struct rpm_log *log, const struct rpm_slice *re
         log->link_generation != log->conn->generation)
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        if (records[i].len - 1 >= log->record_max) /* 0 is too much, too */
+        if (records[i].len - 1 >= log->record_max) /* also refuses 0 */
             return false;
         payload += records[i].len;
         strides += rpmi_frame_stride((uint32_t)records[i].len, 0);
@@ -162,7 +165,7 @@ static inline bool will_do(const struct rpm_log *log, const struct rpm_slice *re
            log->capacity;
 }
 
-/* One after the other, none of them large, without a gap. */
+/* Are all records small, and does none need a pad frame? */
 static inline bool all_plain(const struct rpm_log *log, const struct batch *batch)
 {
     return batch->most < PIECES_FROM && log->plan.pad_unit > 1 &&

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group.c: frames into ops, ops onto the wire, and the one flush at the end that vouches for them
- * all (H9). A record certifies itself, so nothing else has to be written.
+ * group.c: make ops of frames, post them, and end a group with one flush, the seal, whose
+ * completion proves the level for the whole group (H9). A record certifies itself, so nothing else
+ * has to be written.
  *
  * Asynchronous appends share seals. An append that finds no seal outstanding is posted with a seal
  * of its own: the first of a burst is sent at once, and a caller with one append at a time never
  * waits for a second one. An append that finds a seal outstanding is held back; so is an append
  * that finds none if the last seal covered several, because this caller then submits many appends
- * before it polls, and the first of them can share the next seal as well.
+ * before it polls, and the first append can share the next seal with the others.
  *
  * Held appends are sealed by a pump that has no completion to hand out: the caller has then
  * submitted all that it has for now. While one seal is outstanding, the pump seals them only if
  * they are at least as many as that seal covers; while two are outstanding it never posts a third.
  * A wait seals them unless two are outstanding.
  *
- * The completion of a seal completes the entries that were submitted before it was posted, no
- * others.
+ * The completion of a seal completes only the entries that were submitted before it was posted.
  *
  * Tests: tests/unit/log/group_test.cpp, tests/crash/
  */
@@ -25,10 +25,11 @@
 #include "base/canary.h"
 #include "log/encode.h"
 
-/* Ops that one more record and the seal behind it may need. */
+/* Ops that one more record, and the seal behind it, may need. */
 #define OPS_SPARE (2u + 2u)
 
-/* Staged payload worth a post of its own: the far end works on it while we stage what follows. */
+/* Staged payload that is posted at once: the server works on it while the client stages the
+ * following records. */
 #define POST_BYTES (16u << 10)
 
 static unsigned char *header_of(struct rpm_log *log, uint32_t op)
@@ -36,7 +37,7 @@ static unsigned char *header_of(struct rpm_log *log, uint32_t op)
     return log->headers + (uint64_t)op * RPMI_LINE_BYTES;
 }
 
-/* The staged length of a frame: as much as is ever written of it. */
+/* The staged length of a frame: the most that is ever written of it. */
 static uint64_t framed(const struct rpm_log *log, uint64_t len)
 {
     return rpmi_frame_stride((uint32_t)len, rpmi_ring_large(log, len) ? RPMI_FRAME_XPLINE : 0);
@@ -82,7 +83,7 @@ static void gather_staged(struct rpmi_op *op, unsigned char *header, uint64_t le
     op->body_bytes = op->len;
 }
 
-/* One frame as one write. A pad frame has no payload, only the length it stands for. */
+/* One frame as one write. A pad frame has no payload, only the length that it covers. */
 static void add_frame(struct rpm_log *log, const struct rpmi_frame *frame, uint64_t position,
                       const void *payload, uint64_t written)
 {
@@ -152,7 +153,7 @@ bool rpmi_group_full(const struct rpm_log *log)
            (log->pending > 0 && log->outbox.tail - log->pending_stage >= POST_BYTES);
 }
 
-/* The pending records are on their way, or have failed on it. */
+/* Count the pending records as submitted; if the post failed, they end with that error. */
 static int submitted(struct rpm_log *log, int err)
 {
     if (err == RPM_E_BUSY)
@@ -175,8 +176,8 @@ int rpmi_group_post(struct rpm_log *log)
     return submitted(log, rpmi_conn_post(log->conn, &log->owner, log->ops, log->ops_count, seq));
 }
 
-/* Writes that vouch for themselves need no seal; but a run of them that went out without a signaled
- * one (RPM_MORE, then persist) still needs something to wait for. */
+/* Self-certifying writes need no seal. But a run of them that was posted without a signaled op
+ * (RPM_MORE, then persist) still needs an op to wait for. */
 static uint32_t add_marker(struct rpm_log *log, const struct rpmi_range *ranges, uint32_t ranges_n)
 {
     struct rpmi_plan marker = { .seal_kind = RPMI_OP_READ, .seal_bytes = 1 };
@@ -186,7 +187,7 @@ static uint32_t add_marker(struct rpm_log *log, const struct rpmi_range *ranges,
     return rpmi_plan_seal(&marker, log->write_key, ranges, ranges_n, log->conn->word, log->ops);
 }
 
-/* The ops that end a group. Their number. */
+/* Add the ops that end a group. Returns their number. */
 static uint32_t add_seal(struct rpm_log *log)
 {
     bool ranged = log->plan.seal_kind == RPMI_OP_PERSIST || log->plan.seal_kind == RPMI_OP_FLUSH ||
@@ -236,7 +237,7 @@ int rpmi_group_seal(struct rpm_log *log)
     return 0;
 }
 
-/* The throttle counts what is posted, so no more than it lets go at once is held back from it. */
+/* The throttle counts only posted ops, so hold back no more than it lets pass at once. */
 static bool throttle_allows(const struct rpm_log *log)
 {
     return !log->conn->throttled || log->ops_count + OPS_SPARE <= log->conn->throttle.limit;
@@ -260,7 +261,7 @@ int rpmi_group_hold(struct rpm_log *log)
             log->sealed_lsn = log->tail_lsn;
         return err;
     }
-    RPM_ASSERT(log->pending > 0 && log->dead == 0); /* there is a record to wait with */
+    RPM_ASSERT(log->pending > 0 && log->dead == 0); /* there is a record to hold back */
     log->waiting++;
     rpmi_conn_holds(log->conn, &log->owner, true);
     return 0;
@@ -273,7 +274,7 @@ void rpmi_group_let_go(struct rpm_log *log)
     rpmi_conn_holds(log->conn, &log->owner, false);
 }
 
-/* Is it worth a seal while the caller may still append? */
+/* Should the held appends be sealed although the caller may append more? */
 static bool is_time(struct rpm_log *log)
 {
     uint64_t under_way = log->sealed_seq - log->completed;

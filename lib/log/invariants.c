@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * invariants.c: the invariants of log.h, as code. Each function that leaves a log in a state for
- * the next one asserts them in the testing library, so every test, power cut and random world
- * checks them.
+ * invariants.c: the invariants of log.h, as code. Each function that changes the state of a log
+ * asserts them in the testing library, so every test, power cut and random world checks them.
  *
  * Tests: tests/unit/log/invariants_test.cpp
  */

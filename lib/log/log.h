@@ -9,9 +9,9 @@
  *   position == tail_lsn % capacity
  *   once dead != 0 nothing is pending, and nothing is posted until the log is resumed
  *   waiting > 0 == owner.holds: appends were accepted that no seal covers yet, and a pump or a wait
- *   will post one
+ *   will post a seal
  *
- * rpmi_log_sound() asserts them and more.
+ * rpmi_log_sound() asserts these and more.
  *
  * Threads: one per connection. Tests: tests/unit/log/, tests/crash/
  */
@@ -30,7 +30,7 @@
 #include <librpm/log.h>
 #include <stdbool.h>
 
-/* One append on its way. */
+/* One outstanding append. */
 struct rpmi_entry {
     uint64_t lsn;
     uint64_t end_lsn; /* first byte behind its frame */
@@ -52,8 +52,8 @@ struct rpmi_scan_report {
 
 /* Where a walk along the log ended. */
 struct rpmi_end {
-    uint64_t lsn;     /* no frame there goes on with it */
-    uint64_t longest; /* stride that it passed */
+    uint64_t lsn;     /* no frame there continues the log */
+    uint64_t longest; /* longest stride of a frame on the way */
     uint32_t before;  /* epoch of the frame in front; 0: none was passed */
 };
 
@@ -77,31 +77,33 @@ struct rpm_log {
     uint32_t write_key;       /* 0: not claimed */
     uint64_t link_generation; /* of the connection when the keys were granted */
     uint32_t epoch;           /* ours, once claimed */
-    uint32_t since;           /* of our claim that resumed no other; RPMI_CALL_RESUME names it */
-    uint32_t gone_epoch;      /* a region guarded by that claim heard that it is another's now */
+    uint32_t since;           /* epoch of our first claim, which resumed no other; RPMI_CALL_RESUME
+                                 names it */
+    uint32_t gone_epoch;      /* epoch of a claim that a guarded region found ended */
     uint32_t guarded;         /* regions that are open and guarded by our claim */
     uint32_t wrote_epoch;     /* of the records in unknown[]; see resume.c */
-    uint32_t own_sealed;      /* last one seen in the head while we were alone */
-    uint32_t own_claimed; /* last one claimed while we were alone: its SEAL may be in the head */
-    bool alone;           /* nobody else sealed an epoch since wrote_epoch */
-    uint64_t settled;     /* counts settlements: what readers know from before is stale */
+    uint32_t own_sealed;      /* our last epoch seen in the head while alone */
+    uint32_t own_claimed;     /* our last epoch claimed while alone: its SEAL may be in the head */
+    bool alone;               /* no other writer sealed an epoch since wrote_epoch */
+    uint64_t settled; /* counts settlements, each of which makes the state of readers stale */
     uint64_t log_id;
     uint64_t capacity;
     uint64_t record_max;
     struct rpmi_head head; /* as last read or written: visible, perhaps not durable yet */
     uint32_t head_lacking; /* its slots that did not hold it when it was last read, a bit each */
-    uint64_t free_lsn; /* the far end said: the head is durable up to here, reuse what is before */
+    uint64_t free_lsn;     /* by the server: the durable head is here, the space before it can be
+                          reused */
     struct rpmi_scan_report report;
     struct rpmi_plan plan;
     struct rpmi_plan persist_plan;
     const struct rpmi_fast_path *fast_path; /* for blocking appends; NULL: the link has none */
     int dead;                               /* 0, or why this writer must be resumed */
-    uint32_t lag_mask; /* of frames' lags. 0 below RPM_DURABLE: there an acknowledgement
-                                     proves nothing to a client that comes after a power cut */
+    uint32_t lag_mask; /* of frames' lags. 0 below RPM_DURABLE: there an acknowledgement proves
+                          nothing about the state after a power cut */
 
     uint64_t tail_lsn;   /* where the next frame goes */
     uint64_t position;   /* of tail_lsn in the ring */
-    uint64_t sealed_lsn; /* a seal covering everything before was posted */
+    uint64_t sealed_lsn; /* a seal that covers everything before was posted */
     uint64_t acked_lsn;  /* everything before is at the log's level */
 
     struct rpmi_entry *entries; /* ring, at least inflight_max */
@@ -111,19 +113,20 @@ struct rpm_log {
     uint64_t completed;
     uint64_t reaped;
     uint64_t sealed_seq;       /* the last seal posted completes the entries before this */
-    uint64_t sealed_seq_prior; /* the seal posted before that one, the entries before this */
+    uint64_t sealed_seq_prior; /* the seal posted before that one completes the entries before
+                                  this */
     uint32_t waiting;          /* appends that were held back for the next seal */
-    bool sharing;              /* the last seal had more than one of these */
+    bool sharing;              /* the last seal covered more than one held append */
     uint32_t pending;          /* entries behind submitted, built and not posted */
     uint64_t pending_stage;    /* outbox.tail before the first of them */
     uint64_t undo_stage;       /* before the last of them: outbox.tail, */
     uint64_t undo_tail;        /* tail_lsn */
     uint32_t undo_ops;         /* and ops_count */
 
-    struct rpm_outcome *unknown; /* inflight_max: to be settled by resume */
+    struct rpm_outcome *unknown; /* inflight_max appends, to be settled by resume */
     uint32_t unknown_count;
 
-    struct rpmi_outbox outbox; /* frames on their way */
+    struct rpmi_outbox outbox; /* staged frames of outstanding appends */
     uint64_t reserved;         /* bytes; 0: nothing reserved */
     uint64_t reserved_at;      /* counts as outbox.tail does */
     unsigned char *reserved_data;
@@ -178,7 +181,7 @@ static inline uint64_t rpmi_ring_written(const struct rpm_log *log, const struct
                                                        : RPMI_FRAME_HEADER_BYTES + len;
 }
 
-/* What a frame at @lsn says of those before it. */
+/* The lag that a frame at @lsn states: how far acknowledgements are behind it. */
 static inline uint32_t rpmi_log_lag(const struct rpm_log *log, uint64_t lsn)
 {
     uint64_t acked = RPMI_CANARY(EARLY_LAG) ? log->sealed_lsn : log->acked_lsn;

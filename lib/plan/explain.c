@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * explain.c: a plan told to people: each op, the rule behind it, and what every hint did or did
- * not do. It tells the plan that would be used: it asks the planner and decides nothing itself.
+ * explain.c: a plan as text for people: each op, the rule behind it, and what every hint changed or
+ * did not change. It describes the plan that the planner makes, and decides nothing itself.
  *
- * H1 to H3 are about the platform: where memory, port and cores sit, what the PCIe root does. A
- * plan cannot change that: it says what it found, what it wants and how to get there.
+ * H1 to H3 are about the platform: the nodes of memory, port and cores, and DDIO. A plan cannot
+ * change these: the text says what was found, what the plan asks for, and how to get there.
  *
  * Tests: tests/unit/plan/explain_test.cpp
  */
@@ -37,7 +37,7 @@ static uint32_t writes_of(const struct story *story)
     return many ? story->request->count : 1;
 }
 
-/* Bytes that one write puts on the wire, and the hint that made it that many; 0: none did. */
+/* Bytes that one write puts on the wire, and the hint that padded it; 0: none did. */
 static uint64_t write_bytes(const struct story *story, uint32_t *hint)
 {
     const struct rpm_request *request = story->request;
@@ -84,7 +84,7 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
     }
 }
 
-/* What the operator declared is the domain. DDIO has a part in ADR only. */
+/* The operator declares the domain. DDIO matters under ADR only. */
 static void tell_platform(struct story *story)
 {
     static const char *const ddio[] = {

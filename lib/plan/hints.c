@@ -2,8 +2,8 @@
 /*
  * hints.c: hint switches from text.
  *
- * The first word says what the rest changes: "all" and "none" name it, "-H3" and "+H3" start from
- * all, a bare "H3" starts from none.
+ * The first word sets the start: "all" and "none" are themselves the start, "-H3" and "+H3" start
+ * from all, a bare "H3" starts from none.
  *
  * Tests: tests/unit/plan/hints_test.cpp
  */

@@ -5,11 +5,12 @@
  * Invariants
  *   levels nest: what is legal at a level is legal at every lower one
  *   a cell says yes only for what the published ordering rules prove (PCIe: a read pushes posted
- *   writes ahead of it to the memory controller, not out of a cache; RC: a completion of WRITE says
- *   that the remote NIC has the bytes, not where they are)
- *   unknown facts count as the worse case, and facts that contradict each other prove nothing
+ *   writes ahead of it to the memory controller, not out of a cache; RC: a completion of WRITE
+ *   proves that the remote NIC has the bytes, not where they are) unknown facts count as the worse
+ *   case, and facts that contradict each other prove nothing
  *
- * Tests: tests/unit/plan/legal_test.cpp pins every cell; tests/crash/ tries them in the model.
+ * Tests: tests/unit/plan/legal_test.cpp pins every cell; tests/crash/ tests them in the device
+ *        model.
  */
 #include "plan/legal.h"
 #include "base/assert.h"
@@ -66,7 +67,8 @@ static const char *const anonymous = "anonymous memory dies with the server proc
 static const char *const stands_in =
     "by the operator's word alone: anonymous memory stands in for persistent memory";
 
-/* Why the facts cannot all be true; NULL if they can. Such a platform proves nothing. */
+/* Why the facts contradict each other; NULL if they do not. On a platform with contradicting facts
+ * no method is legal. */
 static const char *contradiction(const struct rpm_facts *facts)
 {
     bool by_cache = facts->domain == RPM_DOMAIN_ADR || facts->domain == RPM_DOMAIN_EADR;
@@ -119,7 +121,7 @@ int rpmi_outlives_process(const struct rpm_facts *facts)
     return 1;
 }
 
-/* Is the answer a proof that the bytes are in remote memory? */
+/* Does the acknowledgement of @method prove that the bytes are in remote memory? */
 static int reaches_visible(const struct rpm_facts *facts, enum rpm_method method,
                            const char **reason)
 {

@@ -8,10 +8,11 @@
 #include <librpm/facts.h>
 
 enum rpmi_platform {
-    RPMI_PLATFORM_ADR_DDIO = 0,    /* inbound writes may stop in a CPU cache, which power takes */
+    RPMI_PLATFORM_ADR_DDIO = 0,    /* inbound writes may stay in a CPU cache, which a power loss
+                                      clears */
     RPMI_PLATFORM_ADR_NO_DDIO = 1, /* inbound writes go to the memory controller */
     RPMI_PLATFORM_EADR = 2,        /* CPU caches survive too */
-    RPMI_PLATFORM_MSYNC = 3,       /* page cache: only the server CPU can bring it to the device */
+    RPMI_PLATFORM_MSYNC = 3,       /* page cache: only the server CPU can write it to the device */
     RPMI_PLATFORM_NONE = 4,        /* nothing survives */
     RPMI_PLATFORMS = 5
 };
@@ -20,8 +21,8 @@ enum rpmi_platform {
  * medium cannot have, such as ADR of a file behind a page cache, counts as none. */
 enum rpmi_platform rpmi_platform_of(const struct rpm_facts *facts);
 
-/* Does the memory outlive the server process? Anonymous memory does only where the operator
- * declared that it stands in for memory that would. */
+/* Does the memory outlive the server process? Anonymous memory does only if the operator declared a
+ * domain, so that it stands in for memory that does. */
 int rpmi_outlives_process(const struct rpm_facts *facts);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * make.c: the plan as numbers, for those who compare plans or carry them out elsewhere. It asks the
- * planner and decides nothing itself.
+ * make.c: the plan as numbers, for programs that compare plans or carry them out themselves. The
+ * planner decides; this file copies.
  *
  * Tests: tests/unit/plan/make_test.cpp
  */

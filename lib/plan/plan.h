@@ -32,7 +32,7 @@ struct rpmi_plan {
     bool same_node;       /* H1 */
     bool spread;          /* H2 */
     uint32_t writers_max; /* H2: CPU writers in one module at a time, 0: any */
-    uint32_t ddio;        /* H3: enum rpm_answer that is wanted, 0: as it is */
+    uint32_t ddio;        /* H3: enum rpm_answer asked for, 0: unchanged */
     uint32_t copy;        /* H4: enum rpm_copy, 0: no CPU copies */
 };
 
@@ -47,12 +47,12 @@ struct rpmi_range {
 int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *request,
                    struct rpmi_plan *plan);
 
-/* A plan that brings a range, whoever wrote it and however, to the level (recovery, persist):
- * never relies on how this client wrote it. RPM_E_NOCAP. */
+/* A plan that brings a range to the level, written by any client and any method (recovery,
+ * persist): it does not rely on how this client wrote the range. RPM_E_NOCAP. */
 int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_request *request,
                            struct rpmi_plan *plan);
 
-/* 0: the near CPU does it all. 2: the last write is waited for before the seal is posted. */
+/* 0: the client's CPU stores and fences. 2: the last write completes before the seal is posted. */
 static inline uint32_t rpmi_plan_round_trips(const struct rpmi_plan *plan)
 {
     if (plan->method == RPM_METHOD_STORE && plan->write_kind == RPMI_OP_WRITE)
@@ -60,7 +60,7 @@ static inline uint32_t rpmi_plan_round_trips(const struct rpmi_plan *plan)
     return (plan->write_flags & RPMI_OP_WAIT) != 0 ? 2 : 1;
 }
 
-/* Fill kind, flags and place of one write; data pointers are the caller's. */
+/* Fill in kind, flags, key, offset and length of one write; the caller sets the data pointers. */
 static inline void rpmi_plan_write(const struct rpmi_plan *plan, uint32_t key, uint64_t offset,
                                    uint64_t len, struct rpmi_op *op)
 {

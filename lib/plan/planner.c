@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * planner.c: choose the cheapest legal method, shape it into ops, run the rules over it.
+ * planner.c: choose the cheapest legal method, make ops of it, and apply the rules.
  *
  * Invariants
  *   the method of a plan is legal for its level (asserted against legal.c after the rules have run)
  *   at a level above posted, every write either certifies itself or is followed by a seal
- *   a plan is chosen from what the link says it can do, never from what it should
+ *   a plan uses only methods that the link reports
  *
  * Tests: tests/unit/plan/planner_test.cpp
  */
@@ -25,8 +25,8 @@ const struct rpmi_rule *const rpmi_rules[RPMI_RULES] = {
     &rpmi_rule_word_nic, &rpmi_rule_word_cpu, &rpmi_rule_lock, &rpmi_rule_chain,
 };
 
-/* A store costs no round trip; a flush by the NIC less than a READ, which less than a CPU. WRITE
- * alone is legal for posted only, and then nothing is cheaper. */
+/* A store costs no round trip; a flush by the NIC costs less than a READ, and a READ less than work
+ * of the server CPU. WRITE alone is legal for posted only, and then it is the cheapest. */
 static const enum rpm_method by_cost[] = {
     RPM_METHOD_WRITE, RPM_METHOD_STORE,     RPM_METHOD_FLUSH,   RPM_METHOD_READ,
     RPM_METHOD_COPY,  RPM_METHOD_IMMEDIATE, RPM_METHOD_MESSAGE,
@@ -34,7 +34,7 @@ static const enum rpm_method by_cost[] = {
 
 struct shape {
     uint8_t write_kind;
-    uint8_t seal_kind; /* 0: each write certifies itself, or nothing does */
+    uint8_t seal_kind; /* 0: each write certifies itself, or no proof is needed */
 };
 
 static const struct shape shapes[RPM_METHOD_COUNT] = {
@@ -98,8 +98,8 @@ static int settle(const struct rpm_facts *facts, const struct rpm_request *reque
     enum rpm_level level = level_of(request);
     enum rpm_method method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, level);
 
-    /* An atomic that only has to be visible proves itself by its answer: a WRITE needs proof, not
-     * a CAS. */
+    /* The answer of an atomic proves that it is visible: only a WRITE needs a method that proves
+     * it. */
     if (request->kind == RPM_REQUEST_ATOMIC && level <= RPM_VISIBLE)
         method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, RPM_POSTED);
     else if (!rpm_legal(facts, method, level, NULL))
@@ -124,9 +124,9 @@ static void shape(struct rpmi_plan *plan)
     plan->seal_bytes = 1;
 }
 
-/* What brings a range to the domain whoever wrote it. A READ or a FLUSH by our queue pair does not
- * empty a CPU's cache that another writer's bytes may be in, so the CPU is asked where there is one
- * to ask; where there is none, no CPU can have written. Under eADR caches survive. */
+/* The op that brings a range, written by any client, to the domain. A READ or a FLUSH by our queue
+ * pair does not flush a CPU's cache that may hold another writer's bytes, so the server CPU flushes
+ * where the link can ask it to; where it cannot, no CPU has written. Under eADR caches survive. */
 static uint8_t persist_kind(const struct rpm_facts *facts, const struct rpmi_plan *plan)
 {
     if (plan->level < RPM_DURABLE)
@@ -152,7 +152,7 @@ static void assert_legal(const struct rpm_facts *facts, const struct rpm_request
     RPM_ASSERT(plan->seal_kind != 0 || (plan->level == RPM_DURABLE ? certified : answered));
 }
 
-/* Rules that can be taken away, to see that somebody notices. */
+/* Canaries: rules that a test removes, to see that the crash suite fails. */
 static void release_canaries(struct rpmi_plan *plan)
 {
     if (RPMI_CANARY(NO_FLUSH)) {
@@ -204,7 +204,7 @@ int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_reque
     return 0;
 }
 
-/* The smallest range that covers all of them. */
+/* The smallest range that covers all ranges. */
 static struct rpmi_range hull(const struct rpmi_range *ranges, uint32_t n)
 {
     uint64_t from = ranges[0].offset;

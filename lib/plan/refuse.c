@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * refuse.c: a refusal names the reason and the way out: what to declare, switch or ask for.
+ * refuse.c: the error text of a level that cannot be proven: the reason, and what to declare,
+ * switch or request instead.
  *
  * Tests: tests/unit/plan/refuse_test.cpp
  */
@@ -99,7 +100,8 @@ int rpmi_refuse(const struct rpm_facts *facts, enum rpm_method insisted, enum rp
     if (insisted != RPM_METHOD_DEFAULT)
         return refuse_insisted(facts, insisted, level);
     if (legal == 0) {
-        /* The server CPU can do most: what stops it, stops all. */
+        /* A method of the server CPU reaches most: the reason that forbids it forbids every
+         * method. */
         (void)rpm_legal(facts, RPM_METHOD_MESSAGE, level, &reason);
         return rpmi_fail(RPM_E_NOCAP, "level %s cannot be proven: %s; %s", rpm_level_name(level),
                          reason, way_out(facts, level));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * refuse.h: why a level cannot be proven, in words that say what would make it possible.
+ * refuse.h: report that a level cannot be proven, why, and what would make it possible.
  */
 #ifndef RPMI_REFUSE_H
 #define RPMI_REFUSE_H

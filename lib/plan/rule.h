@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule.h: a hint as a rule: a small change to a plan, made or left out by a switch at run time, and
- * a sentence that says what it did.
+ * rule.h: a hint as a rule: a small change to a plan, which a switch enables at run time, and a
+ * sentence that says what the rule changed.
  *
  * Invariant: a rule changes how fast a level is reached, never which level is.
  */
@@ -17,7 +17,7 @@ struct rpmi_rule {
     int (*apply)(const struct rpm_facts *facts, const struct rpm_request *request,
                  struct rpmi_plan *plan);
 
-    /* What it did to this plan, or why nothing. Static. */
+    /* What the rule changed in this plan, or why it changed nothing. Static. */
     const char *(*say)(const struct rpm_facts *facts, const struct rpm_request *request,
                        const struct rpmi_plan *plan);
 };
@@ -34,7 +34,7 @@ extern const struct rpmi_rule rpmi_rule_chain;    /* H9, rule_chain.c */
 
 #define RPMI_RULES 9u
 
-/* In the order they are applied: rule i is hint i + 1. */
+/* In the order of application: rule i is hint i + 1. */
 extern const struct rpmi_rule *const rpmi_rules[RPMI_RULES]; /* planner.c */
 
 static inline bool rpmi_hint_on(const struct rpmi_plan *plan, uint32_t k)
@@ -42,13 +42,13 @@ static inline bool rpmi_hint_on(const struct rpmi_plan *plan, uint32_t k)
     return (plan->hints & RPM_HINT(k)) != 0;
 }
 
-/* Does a CPU write the bytes (near or far), rather than a NIC? */
+/* Does a CPU, of the client or the server, write the bytes, rather than a NIC? */
 static inline bool rpmi_cpu_writes(const struct rpmi_plan *plan)
 {
     return plan->method == RPM_METHOD_COPY || plan->method == RPM_METHOD_STORE;
 }
 
-/* Is it memory that persists, rather than DRAM or a page cache? */
+/* Is the medium persistent memory, rather than DRAM or a page cache? */
 static inline bool rpmi_is_persistent(const struct rpm_facts *facts)
 {
     return facts->domain == RPM_DOMAIN_ADR || facts->domain == RPM_DOMAIN_EADR;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_chain.c: H9: the write(s) and the seal that makes them durable go out together, behind one
- * doorbell, and cost one round trip. The seal needs no completion of the write before it: one queue
- * pair executes in order.
+ * rule_chain.c: H9: post the writes and the seal that makes them durable together, behind one
+ * doorbell, in one round trip. The seal need not wait for the completion of the writes, because a
+ * queue pair executes in order.
  *
- * Off: the poster waits for the last write before it posts the seal, which costs a second round
+ * Off: the client waits for the last write before it posts the seal, which costs a second round
  * trip and proves nothing more.
  *
  * Tests: tests/unit/plan/rule_chain_test.cpp

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_copy.c: H4: where a CPU, near or far, moves the bytes into persistent memory, it does so
- * with non-temporal stores. Cached stores read each line first and leave the order of the
- * write-backs to the cache.
+ * rule_copy.c: H4: a CPU, of the client or the server, copies bytes into persistent memory with
+ * non-temporal stores. Cached stores read each line first and leave the order of the write-backs to
+ * the cache.
  *
- * From which length on is the copy's own choice, by CPU (pmem/cpu_x86.c). Published numbers for
- * six threads: at 64 and 128 bytes cached stores that are written back give half as much again
- * (2.8 against 1.8, 5.0 against 3.6 GB/s), at 256 both the same (6.6 against 6.8), above that
- * non-temporal stores twice as much (Yang et al., FAST '20). So what is shorter is stored and
- * written back where that was measured to be faster: on this hint as well.
+ * The copy routine chooses the length from which it uses them, by CPU (pmem/cpu_x86.c). Published
+ * numbers for six threads: at 64 and 128 bytes cached stores that are written back give half as
+ * much again (2.8 against 1.8, 5.0 against 3.6 GB/s), at 256 both the same (6.6 against 6.8), above
+ * that non-temporal stores twice as much (Yang et al., FAST '20). So with this hint too, shorter
+ * copies use cached stores and write-backs on CPUs where these were measured to be faster.
  *
- * Off: cached stores, each line written back, at every length. Durable either way.
+ * Off: cached stores, each line written back, at every length. The bytes are durable in both cases.
  *
  * Tests: tests/unit/plan/rule_copy_test.cpp
  */
@@ -18,7 +18,7 @@
 
 #define COPY 4u
 
-/* The near CPU knows no level below durable: its stores are drained by the fence at their end. */
+/* Stores of the client's CPU are always durable: the fence at their end drains them. */
 static bool leaves_caches(const struct rpm_facts *facts, const struct rpmi_plan *plan)
 {
     return facts->domain == RPM_DOMAIN_ADR &&

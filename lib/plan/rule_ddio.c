@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_ddio.c: H3: DDIO is off where a NIC alone writes persistent memory, and on where the server
- * CPU takes part. Bytes that go through the CPU cache leave it line by line in no order, and each
- * line costs the medium a read, a change and a write of four. Messages are polled from that cache,
- * and a server CPU that copies or flushes does so in order.
+ * rule_ddio.c: H3: ask for DDIO off where only a NIC writes persistent memory, and on where the
+ * server CPU takes part. With DDIO the cache evicts lines in no order, so that each line costs the
+ * medium a read-modify-write of four lines. But messages are polled from that cache, and a server
+ * CPU copies or flushes in order.
  *
- * What is legal is decided by the facts (legal.c), never by what is wanted here.
+ * The facts alone decide what is legal (legal.c); this rule has no part in that.
  *
  * Tests: tests/unit/plan/rule_ddio_test.cpp
  */
@@ -13,7 +13,7 @@
 
 #define DDIO 3u
 
-/* What this plan wants; RPM_UNKNOWN: either will do. */
+/* The setting that this plan asks for; RPM_UNKNOWN: either. */
 static uint32_t wanted(const struct rpm_facts *facts, const struct rpm_request *request,
                        const struct rpmi_plan *plan)
 {

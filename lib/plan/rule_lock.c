@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_lock.c: H8: atomics and locks live in DRAM. On persistent memory the NIC would read the slow
- * medium inside its atomic section, and the word would still need a flush.
+ * rule_lock.c: H8: allow atomics and locks in DRAM only. On persistent memory the NIC would read
+ * the slow medium inside its atomic section, and the word would still need a flush.
  *
- * On: an atomic reaches visible and no more. Off: an atomic on persistent memory is planned too,
- * followed by a seal, to show what it costs.
+ * On: an atomic reaches visible and no higher level. Off: an atomic on persistent memory is planned
+ * too, followed by a seal, to show its cost.
  *
  * Tests: tests/unit/plan/rule_lock_test.cpp
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_numa.c: H1: memory, port and polling cores are on one NUMA node, the one that owns the
- * memory. A write from another node crosses a link between sockets, and the directory of the
- * caches, which lies in the medium, is written as well.
+ * rule_numa.c: H1: ask for the NIC's port and the polling cores on the NUMA node that owns the
+ * memory. A write from another node crosses a link between sockets, and also writes the cache
+ * directory, which is stored in the medium.
  *
- * A plan cannot move what is there. On: it says what it wants. Off: placement is left as it is.
+ * A plan cannot move hardware or memory. On: the plan says which placement it asks for. Off: it
+ * asks for none.
  *
  * Tests: tests/unit/plan/rule_numa_test.cpp
  */

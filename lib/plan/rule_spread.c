@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_spread.c: H2: CPU writes are spread over the memory modules, and few writers are in one
- * module at a time. More of them wait for each other at the memory controller, and push each
- * other's lines out of the module's write-combining buffer before these are full.
+ * rule_spread.c: H2: spread CPU writes over the memory modules, with few writers in one module at a
+ * time. More writers wait for each other at the memory controller, and evict each other's lines
+ * from the module's write-combining buffer before the lines are full.
  *
- * The public wording of H2 is uncertain. The union of the known readings is done here: writers are
- * spread, and no more than a few are in a module at a time. It is about CPUs that write, near or
- * far: a NIC is one ordered requester, and its writes scale on a single module.
+ * The public wording of H2 is uncertain. The rule does the union of the known readings: writers are
+ * spread, and at most a few are in a module at a time. It is about writing CPUs, of clients or of
+ * the server: a NIC is one ordered requester, and its writes scale on a single module.
  *
- * The number: one module takes 2.2 GB/s of non-temporal stores from one to four threads, and less
+ * The limit: one module takes 2.2 GB/s of non-temporal stores from one to four threads, and less
  * from each further one (Yang et al., FAST '20).
  *
  * Tests: tests/unit/plan/rule_spread_test.cpp
@@ -18,7 +18,7 @@
 #define SPREAD 2u
 #define WRITERS_MAX 4u
 
-/* Why it does not apply; NULL: it does. */
+/* Why the rule does not apply; NULL: it does. */
 static const char *exempt(const struct rpm_facts *facts, const struct rpm_request *request,
                           const struct rpmi_plan *plan)
 {

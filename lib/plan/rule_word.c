@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_word.c: H6 and H7: small writes are whole 64-byte words. A part of a word costs a read, a
- * change and a write of it: by the PCIe root for a NIC (H6), by the cache line for a CPU (H7).
+ * rule_word.c: H6 and H7: pad small writes to whole 64-byte words. A write of a part of a word
+ * costs a read-modify-write: in the PCIe root for a NIC (H6), in the cache line for a CPU (H7).
  *
- * The public wording of H7 is uncertain. The union of the known readings is done here: H6 speaks of
- * bytes that a NIC writes, H7 of bytes that a CPU writes, near or far.
+ * The public wording of H7 is uncertain. The rule does the union of the known readings: H6 applies
+ * to bytes that a NIC writes, H7 to bytes that a CPU of the client or the server writes.
  *
- * Log frames always start at a multiple of 64, so padding only lengthens them. Record writes are
- * padded only inside slots, which their writer owns whole: neighbours are never touched.
+ * Log frames always start at a multiple of 64, so padding only lengthens them. Region writes are
+ * padded only inside slots, each of which one writer owns: the bytes of other slots are never
+ * touched.
  *
  * Tests: tests/unit/plan/rule_word_test.cpp
  */

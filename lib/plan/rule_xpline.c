@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule_xpline.c: H5: frames over 256 bytes start at a media line of 256 bytes and fill it. A part
- * of such a line costs the medium a read, a change and a write.
+ * rule_xpline.c: H5: start frames over 256 bytes at a media line of 256 bytes, and fill whole
+ * lines. A write of a part of a line costs the medium a read-modify-write.
  *
- * Only where the medium has lines of that size: elsewhere the padding would be plain waste.
+ * Applies only if the medium has lines of that size: on other media the padding would only waste
+ * space.
  *
  * Tests: tests/unit/plan/rule_xpline_test.cpp
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * text.h: text put together piece by piece in a caller's buffer, as snprintf counts: what does not
- * fit is cut off, and the length says what it would have been.
+ * text.h: append text to a caller's buffer. As with snprintf, text that does not fit is cut off,
+ * and the length is that of the whole text.
  *
  * Tests: tests/unit/plan/explain_test.cpp
  */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * claim.c: who may append to a log, and since where.
+ * claim.c: claims of a log: which client may append, in which epoch, and from which LSN on.
  *
- * CLAIM shuts older writers out and hands out the next epoch; it leaves the head alone. The
- * claimer then reads the log, finds the tail, makes it durable, and SEALs: the head now says that
- * from the tail on only frames of this epoch count. A frame that an older writer left behind the
- * tail, whole or torn, can so never come back to life.
+ * CLAIM fences older writers and gives out the next epoch; it does not change the head. The
+ * claiming client then reads the log, finds the tail, makes the log durable up to it, and sends
+ * SEAL: the head now says that from the tail on only frames of this epoch are valid. So a frame
+ * that an older writer left behind the tail, whole or torn, can never become valid again.
  *
  * To repair a log, CLAIM and SEAL work without a readable head (RPMI_CALL_REPAIR): the repairing
  * client has read the ring, and gives the highest epoch it found and the new bounds of the log.
  *
  * Invariants
- *   the claim word in the guard is durable before the claimer hears its epoch
- *   an epoch is handed out once, even if its claimer dies before it seals
- *   a writer that resumes gets a claim only if no other writer claimed the log since its first one
- *   a head is stored in both its slots, and both of the head before it are whole meanwhile
+ *   the claim word in the guard is durable before the claiming client learns its epoch an epoch is
+ *   given out once, even if the claiming client dies before it seals a writer that resumes gets a
+ *   claim only if no other writer claimed the log since its first one a head is stored in two
+ *   slots, while both slots of the head before it are whole
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
  */
@@ -71,7 +71,7 @@ static int head_mend(struct rpmi_service *service, struct rpmi_object *log,
 {
     int err = 0;
 
-    RPM_ASSERT(!log->unsure); /* what the copy is made of is durable */
+    RPM_ASSERT(!log->unsure); /* the head that is copied is durable */
     RPM_ASSERT(lacking != 0 && lacking < 1u << RPMI_HEAD_SLOTS);
     for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS && err == 0; slot++) {
         uint64_t at = slot_offset(&log->entry, slot);
@@ -89,7 +89,7 @@ static int head_mend(struct rpmi_service *service, struct rpmi_object *log,
     return err;
 }
 
-/* The newest head, with both copies valid. If storing a head failed half-way, persist what is there
+/* The newest head, with both copies valid. If storing a head failed half-way, persist the slots
  * first: otherwise a reply could report a head that a power cut undoes. */
 static int head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head)
 {
@@ -115,13 +115,13 @@ static int head_load(struct rpmi_service *service, struct rpmi_object *log, stru
     return lacking == 0 ? 0 : head_mend(service, log, head, lacking);
 }
 
-/* The next head, into the slots of the one before the one in force. */
+/* Store the next head in the slots of the head before the valid one. */
 static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
                         struct rpmi_head *head)
 {
     int err;
 
-    RPM_ASSERT(!log->unsure); /* the one before is durable: this one may be torn */
+    RPM_ASSERT(!log->unsure); /* the head before is durable: this one may be torn */
     head->turn += RPMI_CANARY(HEAD_IN_PLACE) ? 2 : 1;
     if (!rpmi_head_in_limits(head))
         return rpmi_fail(RPM_E_CORRUPT,
@@ -146,7 +146,7 @@ int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *ent
     return err != 0 ? err : head_store(service, entry, &head);
 }
 
-/* The slots of @log as they are, judged. The index of the newest, or RPMI_HEAD_SLOTS. */
+/* Read and check the slots of @log. Returns the index of the newest head, or RPMI_HEAD_SLOTS. */
 static uint32_t head_judge(struct rpmi_service *service, const struct rpmi_object *log,
                            struct rpmi_head_found found[RPMI_HEAD_SLOTS])
 {
@@ -157,8 +157,8 @@ static uint32_t head_judge(struct rpmi_service *service, const struct rpmi_objec
     return rpmi_head_judge(slots, entry->id, entry->bytes - RPMI_LOG_HEADER_BYTES, found);
 }
 
-/* The highest epoch that the head has; if it is to be repaired, that a valid slot has, or a record
- * that the claimer met. */
+/* The epoch of the head; for a repair, the highest epoch of a valid slot, or of a record that the
+ * claiming client found. */
 static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
                        const struct rpmi_call *call, uint64_t *epoch)
 {
@@ -179,8 +179,8 @@ static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
     return 0;
 }
 
-/* The next epoch: above the head's and above every one handed out and never sealed. A claim word
- * that holds no epoch is damaged: only a repair goes on without it. */
+/* The next epoch: above the head's and above every epoch that was given out and never sealed. A
+ * claim word without a valid epoch is damaged: only a repair continues without it. */
 static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
                       const struct rpmi_call *call, uint32_t *epoch)
 {
@@ -211,7 +211,7 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
 }
 
 /* The writer whose first claim had epoch call->lsn resumes; the word holds the epoch of the first
- * claim of the last writer. An earlier attempt to resume whose reply was lost left it as it was. */
+ * claim of the last writer. An earlier attempt to resume whose reply was lost did not change it. */
 static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *entry,
                       const struct rpmi_call *call)
 {
@@ -226,7 +226,7 @@ static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *en
                      entry->name, rpmi_load64(word), call->lsn);
 }
 
-/* The claim word decides; the epoch of the writer's first claim is on the same cache line. */
+/* The claim word fences; the epoch of the writer's first claim is on the same cache line. */
 static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry,
                        const struct rpmi_call *call, uint32_t epoch)
 {
@@ -285,7 +285,8 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     err = raise_claim(service, &log->entry, call, epoch);
     if (err != 0)
         return err;
-    RPM_ASSERT(log->writer == 0); /* waiting for older writers lets no other claim in */
+    RPM_ASSERT(log->writer == 0); /* no other claim is granted while this one waits for older
+                                     writers */
     err = rpmi_key_grant(service, client, index, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &reply->key);
     if (err != 0)
         return err;
@@ -293,13 +294,13 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     service->claims++;
     log->writer = client->id;
     log->epoch = epoch;
-    log->sealed = false; /* until SEAL: records of this epoch do not count yet */
+    log->sealed = false; /* until SEAL: records of this epoch are not valid yet */
     reply->epoch = epoch;
     reply->offset = log->entry.offset;
     return 0;
 }
 
-/* Bring what the log keeps to the medium: what is behind it will rest on it. */
+/* Make the records that the log keeps durable, because later records depend on them. */
 static int keep(struct rpmi_service *service, const struct rpmi_dirent *entry,
                 const struct rpmi_head *head)
 {
@@ -317,9 +318,9 @@ static int keep(struct rpmi_service *service, const struct rpmi_dirent *entry,
     return err;
 }
 
-/* Give the log the bounds that the claimer found, in all four slots: two heads that differ in their
- * turns only, which are above that of any valid slot. The first goes into the slots of the older
- * head. So whenever this ends early, what there is can be opened, or repaired again. */
+/* Give the log the bounds that the claiming client found, in all four slots: two heads that differ
+ * only in their turns, which are above that of any valid slot. The first is stored in the slots of
+ * the older head, so that a log whose repair was interrupted can be opened, or repaired again. */
 static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
                    const struct rpmi_call *call, struct rpmi_reply *reply)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dir.c: objects of a pool: find, place, create, remove.
+ * dir.c: the directory of a pool: find, allocate, create and remove objects.
  *
  * Invariants
  *   an object's contents are durable before its entry's state word is stored
- *   the state word is one aligned 8-byte store: an entry is there or not, never half
- *   its copy says "in use" only while the state word does, and the checksum of an entry that was
- *   removed does not hold: no line that comes back from the past frees an entry or brings one back
- *   what is loaded is durable before the first client sees it
+ *   the state word is one aligned 8-byte store: an entry is valid or not, never in part its copy
+ *   says "in use" only while the state word does, and the checksum of a removed entry is wrong: an
+ *   old cache line that reaches the medium late neither frees an entry nor restores one a loaded
+ *   entry is durable before the first client sees it
  *
  * Format: FORMAT.md, section 3.   Tests: tests/unit/pool/dir_test.cpp
  */
@@ -20,7 +20,7 @@
 #include <inttypes.h>
 
 #define ZERO_CHUNK 1024u
-#define ZERO_PART (16u << 20) /* others wait for so much at a time */
+#define ZERO_PART (16u << 20) /* accesses of other clients wait for at most this much at a time */
 
 static uint64_t slot_offset(const struct rpmi_service *service, uint32_t index)
 {
@@ -70,8 +70,8 @@ static int entry_check(const struct rpmi_service *service, uint32_t index)
     return 0;
 }
 
-/* A server that was killed may have left directory entries and heads of logs that everybody sees
- * and the medium does not have. Clients are about to build on them. */
+/* A server that was killed may have left directory entries and heads of logs that are visible, but
+ * not on the medium. Make them durable before clients depend on them. */
 static int make_durable(struct rpmi_service *service)
 {
     struct rpmi_mem *pool = service->opts.pool;
@@ -109,7 +109,8 @@ int rpmi_dir_load(struct rpmi_service *service)
             return RPM_E_CORRUPT;
         half[i] = used == RPMI_DIRENT_HALF;
     }
-    /* Nothing of the pool is refused any more. A create or a remove ended here. */
+    /* All entries are valid. Now complete each state word whose copy a create or a remove left
+     * behind. */
     for (uint32_t i = 0; i < RPMI_POOL_ENTRIES && err == 0; i++)
         if (half[i])
             err = word_store(service, i, RPMI_DIRENT_STATE_2, rpmi_dirent_used());
@@ -194,7 +195,7 @@ int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes
     uint64_t end = area_end(service, dram);
     uint64_t at = area_begin(service, dram);
 
-    /* Every turn skips one object for good, so RPMI_OBJECTS turns are enough. */
+    /* Every turn skips one object, so RPMI_OBJECTS turns are enough. */
     for (uint32_t turn = 0; turn <= RPMI_OBJECTS && rpmi_in_bounds(at, bytes, end); turn++) {
         const struct rpmi_dirent *blocker = in_the_way(service, dram, at, bytes);
 
@@ -203,7 +204,7 @@ int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes
             *offset = at;
             return 0;
         }
-        RPM_ASSERT(blocker->offset + blocker->bytes > at); /* each turn gets further */
+        RPM_ASSERT(blocker->offset + blocker->bytes > at); /* each turn advances */
         at = rpmi_align_up(blocker->offset + blocker->bytes, align);
     }
     return rpmi_fail(RPM_E_NOSPACE,
@@ -216,7 +217,7 @@ static int zero_part(struct rpmi_mem *mem, uint64_t offset, uint64_t bytes, bool
 {
     static const unsigned char zeros[ZERO_CHUNK];
 
-    RPM_ASSERT(bytes <= ZERO_PART); /* the others' accesses wait for so much */
+    RPM_ASSERT(bytes <= ZERO_PART); /* accesses of other clients wait for this much */
     for (uint64_t at = 0; at < bytes; at += ZERO_CHUNK)
         rpmi_mem_store(mem, offset + at, zeros, bytes - at < ZERO_CHUNK ? bytes - at : ZERO_CHUNK);
     return durable ? rpmi_mem_persist(mem, offset, bytes) : 0;
@@ -237,7 +238,7 @@ static int zero_fill(struct rpmi_service *service, struct rpmi_mem *mem, uint64_
     return err;
 }
 
-/* Capacity of a log whose creator asked for none: leaves room for other objects of the pool. */
+/* Default capacity of a log, which leaves room for other objects of the pool. */
 static uint64_t log_default(const struct rpmi_service *service)
 {
     uint64_t share = service->opts.pool->bytes / RPMI_LOG_DEFAULT_SHARE;
@@ -290,7 +291,7 @@ static int free_slot(const struct rpmi_service *service, bool dram)
                      dram ? "server's DRAM area" : "pool", to - from);
 }
 
-/* One word of an entry, durably. */
+/* Store one word of an entry durably. */
 static int word_store(struct rpmi_service *service, uint32_t index, uint64_t at, uint64_t value)
 {
     unsigned char word[sizeof(uint64_t)];
@@ -302,7 +303,7 @@ static int word_store(struct rpmi_service *service, uint32_t index, uint64_t at,
     return rpmi_mem_persist(service->opts.pool, at, sizeof(word));
 }
 
-/* The entry counts no more. Without its checksum an old state word does not bring it back. */
+/* Free the entry. Its wrong checksum keeps an old state word from restoring it. */
 static int entry_free(struct rpmi_service *service, uint32_t index)
 {
     int err;
@@ -315,7 +316,7 @@ static int entry_free(struct rpmi_service *service, uint32_t index)
     return err != 0 ? err : word_store(service, index, RPMI_DIRENT_SUM, 0);
 }
 
-/* What a create that failed half-way left in a slot must be free before another body is written. */
+/* A slot in which a create failed half-way must be marked free before another body is written. */
 static int entry_clear(struct rpmi_service *service, uint32_t index)
 {
     unsigned char slot[RPMI_DIRENT_BYTES];
@@ -327,7 +328,8 @@ static int entry_clear(struct rpmi_service *service, uint32_t index)
     return entry_free(service, index);
 }
 
-/* Make the entry count: free while its body is written, then the state word and its copy. */
+/* Make the entry valid: it is free while its body is written, then the state word and its copy
+ * follow. */
 static int entry_store(struct rpmi_service *service, uint32_t index,
                        const struct rpmi_dirent *entry)
 {
@@ -340,7 +342,8 @@ static int entry_store(struct rpmi_service *service, uint32_t index,
     if (err != 0)
         return err;
     rpmi_dirent_put(slot, entry);
-    RPM_ASSERT(rpmi_load64(slot) == rpmi_dirent_free()); /* its body first, then the state word */
+    RPM_ASSERT(rpmi_load64(slot) == rpmi_dirent_free()); /* the body is written first, then the
+                                                            state word */
     if (RPMI_CANARY(EARLY_STATE))
         rpmi_store64(slot, rpmi_dirent_used());
     rpmi_mem_store(pool, slot_offset(service, index), slot, sizeof(slot));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * format.c: make a pool. The superblock is written last, after everything it speaks of is durable,
- * so that a half-made pool is never taken for one.
+ * format.c: format a pool. The superblock is written last, after everything that it describes is
+ * durable, so that an incomplete pool is never taken for a pool.
  *
  * Format: FORMAT.md, section 2.   Tests: tests/unit/pool/format_test.cpp
  */
@@ -48,7 +48,8 @@ static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
     unsigned char word[sizeof(uint64_t)];
     int err;
 
-    RPM_ASSERT(magic != 0 && rpmi_load64(block) == 0); /* no pool before its last word */
+    RPM_ASSERT(magic != 0 && rpmi_load64(block) == 0); /* the block is no superblock before its last
+                                                          word */
     RPM_ASSERT(rpmi_is_aligned(super->data_offset, RPMI_PAGE_BYTES));
     RPM_ASSERT(super->data_offset < super->pool_bytes);
     rpmi_dirent_put_free(free_slot);
@@ -63,7 +64,7 @@ static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
     err = rpmi_mem_persist(pool, 0, RPMI_SUPER_BYTES);
     if (err != 0)
         return err;
-    /* 8 bytes at once: a cut before this leaves a pool that was never formatted. */
+    /* 8 bytes at once: a power cut before this store leaves memory that is not a pool. */
     rpmi_store64(word, magic);
     rpmi_mem_store(pool, 0, word, sizeof(word));
     return rpmi_mem_persist(pool, 0, sizeof(word));

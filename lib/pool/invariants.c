@@ -20,7 +20,7 @@ static bool same_area(uint32_t a, uint32_t b)
     return (a < RPMI_POOL_ENTRIES) == (b < RPMI_POOL_ENTRIES);
 }
 
-/* One object lies in its own area, away from the others, and a claim is a log's. */
+/* An object is inside its area and overlaps no other object, and only a log has a claim. */
 static void check_object(const struct rpmi_service *service, uint32_t index)
 {
     const struct rpmi_object *object = &service->objects[index];
@@ -41,8 +41,8 @@ static void check_object(const struct rpmi_service *service, uint32_t index)
     }
 }
 
-/* A key that is live opens an object that is there; a key to write to a log is its claim; a region
- * that a claim guards is written to for as long as the claim lasts. */
+/* A live key opens an existing object; a key with the right to write to a log is the log's claim; a
+ * key to a region that a claim guards can write while that claim lasts. */
 static void check_key(const struct rpmi_service *service, const struct rpmi_client *client,
                       const struct rpmi_key *key)
 {

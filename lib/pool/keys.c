@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * keys.c: who may touch what. A key is an index into its client's own table, so one client's keys
- * mean nothing on another's connection.
+ * keys.c: the keys of clients, which say which client may access which object. A key is an index
+ * into its client's own table, so it is void on the connection of another client.
  *
  * Tests: tests/unit/pool/keys_test.cpp
  */
@@ -21,8 +21,8 @@ struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_
     return place->id == client ? (struct rpmi_client *)place : NULL;
 }
 
-/* Ids count up, so that a client never meets the traces of another that had its id: one for each
- * client that ever came, and past those whose place is taken. */
+/* Ids count up, one for each client ever attached, and skip those whose slot is in use: a client
+ * never finds a lock word or claim of an older client with its id. */
 int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
 {
     for (uint32_t i = 1; i <= service->clients_max; i++) {
@@ -74,7 +74,7 @@ int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uin
         return rpmi_key_room(client);
     RPM_ASSERT(client->id != 0);
     RPM_ASSERT(object < RPMI_OBJECTS && service->objects[object].used);
-    /* One writer: the writer before was fenced. */
+    /* A log has one writer: the writer before was fenced. */
     RPM_ASSERT(service->objects[object].entry.kind != RPM_KIND_LOG ||
                (rights & RPMI_RIGHT_WRITE) == 0 || service->objects[object].writer == 0);
     client->key[i] = (struct rpmi_key){
@@ -161,7 +161,7 @@ static uint32_t free_locks(struct rpmi_service *service, const struct rpmi_objec
     struct rpmi_mem *dram = service->opts.dram;
     uint32_t freed = 0;
 
-    RPM_ASSERT(client != 0); /* a word without an owner is free */
+    RPM_ASSERT(client != 0); /* 0 in a lock word means free */
     RPM_ASSERT(rpmi_is_aligned(table->entry.offset, sizeof(uint64_t)));
     RPM_ASSERT(rpmi_in_bounds(table->entry.offset, table->entry.bytes, dram->bytes));
     for (uint64_t at = 0; at < table->entry.bytes; at += sizeof(uint64_t)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mem.h: memory as the server CPU sees it: load, store, and bring a range to its persistence
- * domain. Real memory and the device model both look like this to the pool.
+ * mem.h: the interface of the pool to memory: load, store, and bring a range to its persistence
+ * domain. Real memory and the device model both implement it.
  */
 #ifndef RPMI_POOL_MEM_H
 #define RPMI_POOL_MEM_H
@@ -24,12 +24,12 @@ struct rpmi_mem_ops {
     /* Return 0 when the range is in the persistence domain, or RPM_E_IO. Blocks. */
     int (*persist)(struct rpmi_mem *mem, uint64_t offset, uint64_t len);
 
-    /* Compare-and-swap of an aligned word, atomic against every other access. Returns what was
-     * there. */
+    /* Compare-and-swap of an aligned word, atomic against every other access. Returns the old
+     * value. */
     uint64_t (*cas)(struct rpmi_mem *mem, uint64_t offset, uint64_t expect, uint64_t desired);
 };
 
-/* Embedded in what implements it. */
+/* Embedded in the struct that implements it. */
 struct rpmi_mem {
     const struct rpmi_mem_ops *ops;
     uint64_t bytes;

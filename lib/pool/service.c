@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.c: open a pool and answer control messages. Each answer leaves after what it says is
- * durable; each refusal leaves everything as it was.
+ * service.c: open a pool and answer control messages. The changes that an answer reports are
+ * durable before it is sent; a refused message changes nothing.
  *
  * Tests: tests/unit/pool/service_test.cpp
  */
@@ -87,7 +87,7 @@ static const char *kind_name(uint32_t kind)
     return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : names[0];
 }
 
-/* Find the object that OPEN means, or make it. Its index or an error. */
+/* Find the object that OPEN names, or create it. Returns its index or an error. */
 static int find_or_create(struct rpmi_service *service, const struct rpmi_call *call,
                           struct rpmi_reply *reply)
 {
@@ -110,7 +110,7 @@ static int find_or_create(struct rpmi_service *service, const struct rpmi_call *
     return index;
 }
 
-/* The log by whose claim @call wants its region guarded, plus 1. */
+/* Index plus 1 of the log whose claim is to guard the region of @call. */
 static int find_guard(struct rpmi_service *service, struct rpmi_client *client,
                       const struct rpmi_call *call, uint16_t *guard)
 {
@@ -205,7 +205,7 @@ static int serve_remove(struct rpmi_service *service, const struct rpmi_call *ca
     if (object->keys != 0)
         return rpmi_fail(RPM_E_OWNED, "'%s' is open (%u keys); close it in all clients first",
                          call->name, object->keys);
-    RPM_ASSERT(object->writer == 0); /* its claim would have a key */
+    RPM_ASSERT(object->writer == 0); /* a claim would have a key */
     if (!rpmi_object_volatile(object) && service->opts.vacate != NULL)
         err =
             service->opts.vacate(service->opts.context, object->entry.offset, object->entry.bytes);
@@ -232,7 +232,7 @@ static int serve_list(const struct rpmi_service *service, const struct rpmi_call
         reply->writer = object->writer;
         return 0;
     }
-    return RPM_E_RANGE; /* how a list ends: no failure to speak of */
+    return RPM_E_RANGE; /* the end of a listing, not an error */
 }
 
 static int serve_owner(const struct rpmi_service *service, const struct rpmi_call *call,

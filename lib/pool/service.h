@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.h: what the server CPU does for clients: objects, keys, claims, epochs, trims. The
- * same code behind every transport; it sees memory only through rpmi_mem.
+ * service.h: the control messages that the server CPU serves: objects, keys, claims, epochs, trims.
+ * The same code serves every transport; it accesses memory only through rpmi_mem.
  *
  * Invariants
- *   a log has at most one claim; a new claim's reply is sent only when no older writer can add
- *   a reply is sent only when what it says is durable
- *   a key is good for one client, one object and the rights it was granted with, until revoked
+ *   a log has at most one claim; a new claim's reply is sent only when no older writer can append a
+ *   reply is sent only when the changes that it reports are durable a key is good for one client,
+ *   one object and the rights it was granted with, until revoked
  *
  * Threads: none of its own; the caller serialises all calls on one service.
  * Tests: tests/unit/pool/service_test.cpp
@@ -24,7 +24,7 @@ struct rpmi_service;
 
 enum rpmi_area { RPMI_AREA_POOL = 0, RPMI_AREA_DRAM = 1 };
 
-/* Where an access of a client lands. */
+/* The memory that an access of a client refers to. */
 struct rpmi_span {
     enum rpmi_area area;
     uint64_t offset; /* bytes from the start of that area */
@@ -32,36 +32,36 @@ struct rpmi_span {
 
 struct rpmi_service_opts {
     struct rpmi_mem *pool; /* Borrowed until close */
-    struct rpmi_mem *dram; /* Borrowed until close; contents are ours to zero */
+    struct rpmi_mem *dram; /* Borrowed until close; the service may zero it */
     uint32_t clients_max;
     uint32_t server_epoch; /* differs between runs of a server, never 0 */
 
     /*
-     * Make sure that no older direct writer of the log whose header is at @header_offset adds
-     * anything any more; the guard's claim word (wire/guard.h) was raised before. May block, for a
-     * bounded time. 0, or RPM_E_OWNED if it will not stop. NULL: keys are enough.
+     * Wait until no older direct writer of the log whose header is at @header_offset can append any
+     * more; the guard's claim word (wire/guard.h) was raised before. May block, for a bounded time.
+     * 0, or RPM_E_OWNED if a writer does not stop. NULL: revoking keys is enough.
      */
     int (*quiesce)(void *context, uint64_t header_offset);
 
     /*
-     * Is it certain that nobody maps [@offset, @offset + @bytes) of the pool any more, not even a
-     * client of an earlier server? May block, for a short time. 0 or RPM_E_OWNED. NULL: nobody
-     * ever does.
+     * Make sure that no process maps [@offset, @offset + @bytes) of the pool any more, not even a
+     * client of an earlier server. May block, for a short time. 0 or RPM_E_OWNED. NULL: clients
+     * never map the pool.
      */
     int (*vacate)(void *context, uint64_t offset, uint64_t bytes);
 
     /*
-     * Between two parts of something long: let the accesses of others through. The object that is
-     * being made is not there yet for anybody. NULL: there are no others.
+     * Called between two parts of a long operation: let accesses of other clients run. No client
+     * sees the object that is being created. NULL: there are no other accesses.
      */
     void (*breathe)(void *context);
 
-    /* 64 random bits for ids that must never repeat. NULL: the operating system's. */
+    /* 64 random bits for ids that must never repeat. NULL: from the operating system. */
     uint64_t (*entropy)(void *context);
     void *context;
 };
 
-/* Format @pool: zero directory, then the superblock. Changes nothing unless it can do all.
+/* Format @pool: zero directory, then the superblock. Changes nothing if it cannot complete.
  * RPM_E_INVAL (size), RPM_E_NOMEM, RPM_E_IO. */
 int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id);
 
@@ -71,7 +71,8 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
 /* A new client. RPM_E_LIMIT: too many. @client is never 0 and never reused in one run. */
 int rpmi_service_attach(struct rpmi_service *service, uint32_t *client);
 
-/* The client is gone: end its claims, revoke its keys, free its locks. Returns locks freed. */
+/* The client disconnected or died: end its claims, revoke its keys, free its locks. Returns locks
+ * freed. */
 uint32_t rpmi_service_detach(struct rpmi_service *service, uint32_t client);
 
 /* Serve one control message. The outcome is in @reply->status. */
@@ -85,14 +86,14 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
 int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uint32_t key,
                         uint64_t offset, uint64_t len, uint32_t rights, struct rpmi_span *span);
 
-/* What a key of a client opens, for whoever has to tell a device. */
+/* The memory that a key of a client opens, for a listener that registers it with a device. */
 struct rpmi_extent {
     enum rpmi_area area;
     uint64_t offset; /* bytes from the start of that area */
     uint64_t bytes;
-    uint64_t guarded_bytes; /* of those, at the front: never written to by a client */
+    uint64_t guarded_bytes; /* at the front of it, which no client ever writes */
     uint32_t rights;        /* enum rpmi_right */
-    uint64_t claim_header;  /* of the log by whose claim it may be written to; 0: of none */
+    uint64_t claim_header;  /* header of the log whose claim guards it; 0: no guard */
 };
 
 /* 0, RPM_E_DENIED, RPM_E_FENCED. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * state.h: what the service knows while it runs. The directory in the pool is the truth about
- * persistent objects; objects[] mirrors it. Everything else here dies with the server.
+ * state.h: the volatile state of the service. The directory in the pool is authoritative for
+ * persistent objects; objects[] mirrors it. The rest is lost when the server ends.
  *
  * Invariants
  *   objects[0 .. RPMI_POOL_ENTRIES) sit in the directory slot of the same index
@@ -25,24 +25,24 @@ struct rpmi_object {
     bool used;
     struct rpmi_dirent entry;
     uint32_t keys;   /* live keys of all clients */
-    uint32_t writer; /* log: client that holds the claim, 0: nobody */
+    uint32_t writer; /* log: client that holds the claim, 0: none */
     uint32_t epoch;  /* log: of that claim */
     bool sealed;     /* log: that epoch is durable in the head */
-    bool unsure;     /* log: the head that is seen may not be durable */
+    bool unsure;     /* log: the visible head may not be durable */
 };
 
 enum rpmi_key_state { RPMI_KEY_FREE = 0, RPMI_KEY_LIVE = 1, RPMI_KEY_REVOKED = 2 };
 
 struct rpmi_key {
     uint16_t object;
-    uint16_t guard; /* of a region: the log whose claim it is guarded by, plus 1; 0: by none */
+    uint16_t guard; /* of a region: the log whose claim guards it, plus 1; 0: none */
     uint8_t state;  /* enum rpmi_key_state */
     uint8_t rights; /* enum rpmi_right */
-    bool fenced;    /* that claim has ended: only reads are left */
+    bool fenced;    /* that claim has ended: the key can only read */
 };
 
 struct rpmi_client {
-    uint32_t id; /* 0: free place */
+    uint32_t id; /* 0: unused slot */
     struct rpmi_key key[RPMI_KEYS_MAX];
 };
 
@@ -71,13 +71,14 @@ struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_
 /* A key for an object. RPM_E_LIMIT: the client has too many. */
 int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uint32_t object,
                    uint32_t rights, uint32_t *key);
-/* Would a grant work? RPM_E_LIMIT: asked before anything is created or fenced. */
+/* Can a key be granted? Called before an object is created or a writer fenced. RPM_E_LIMIT. */
 int rpmi_key_room(const struct rpmi_client *client);
 /* The live key's object. RPM_E_DENIED, RPM_E_FENCED. */
 int rpmi_key_object(struct rpmi_service *service, struct rpmi_client *client, uint32_t key,
                     uint32_t rights, struct rpmi_object **object);
 void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uint32_t key);
-/* A claim shuts out the write keys that @client has on @object, and those guarded by them. */
+/* A claim revokes the write keys that @client has on @object, and fences its keys to regions that
+ * the object's claim guards. */
 void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t object);
 
 /* dir.c */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * async.c: operations that are submitted now and complete later, in the order of submission: the
- * link completes in order, and so do we.
+ * async.c: asynchronous operations, which complete in the order of submission, as the link
+ * completes their ops in order.
  *
- * A link fetches into staging memory, and the region copies from there to the caller's memory when
- * the operation has completed. A link that completes on post fetches into the caller's memory.
+ * A link fetches into staging memory, from which the region copies to the caller's memory when the
+ * operation has completed. A link that completes on post fetches into the caller's memory.
  *
  * Tests: tests/unit/region/async_test.cpp, tests/conform/async_test.cpp
  */
@@ -25,12 +25,12 @@ static void finish(struct rpm_region *region, uint64_t seq, int status)
     RPM_ASSERT(seq <= region->submitted);
     RPM_ASSERT(region->reaped <= region->completed && region->completed <= region->submitted);
     status = rpmi_region_ended(region, status);
-    /* Ops behind one that was refused end as lost; their caller has to hear why. */
+    /* Ops behind a refused op end as lost: report the reason of the refusal for them too. */
     if (status != 0 && region->dead != 0)
         status = region->dead;
     while (region->completed < seq) {
         struct rpmi_task *task = &region->tasks[region->completed % region->inflight_max];
-        /* Reads are not refused: only the connection went. */
+        /* A fence never refuses reads: they ended only because the connection was lost. */
         task->status = task->reads && status == RPM_E_FENCED ? RPM_E_LOST : status;
         if (status == 0 && task->steps != NULL)
             status = task->status = rpmi_steps_land(task);
@@ -82,11 +82,11 @@ int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
     err = may(region);
     if (err != 0)
         return err;
-    RPM_ASSERT(region->ops_count == 0 && region->ranges_n == 0); /* nothing half built */
+    RPM_ASSERT(region->ops_count == 0 && region->ranges_n == 0); /* no post is half built */
     RPM_ASSERT(region->submitted - region->reaped <= region->inflight_max);
     if (region->submitted - region->reaped == region->inflight_max)
         return RPM_E_BUSY;
-    task->stage_end = region->outbox.tail; /* where it goes back to if nothing comes of this */
+    task->stage_end = region->outbox.tail; /* the outbox is restored to this if the post fails */
     if (unstaged)
         return 0;
     task->staged = rpmi_outbox_take(&region->outbox, task->len);
@@ -144,7 +144,7 @@ int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const voi
     return err;
 }
 
-/* Ops that seal what these ranges were written to. */
+/* Number of ops that seal writes to these ranges. */
 static uint32_t seal_ops(const struct rpm_region *region, uint32_t ranges)
 {
     if (ranges == 0 || region->plan.seal_kind == 0)
@@ -157,7 +157,7 @@ static bool ends_group(const struct rpm_patch *next, uint32_t ranges)
     return (next->flags & RPM_PATCH_AFTER) != 0 || ranges == RPMI_GROUP_PATCHES;
 }
 
-/* What becomes of these pieces: how many ops, and bytes to keep until they have ended. */
+/* The number of ops that these pieces take, and the bytes to keep until the ops have completed. */
 static uint32_t measure(const struct rpm_region *region, const struct rpm_patch *patches,
                         uint32_t n, uint64_t *bytes)
 {
@@ -176,7 +176,7 @@ static uint32_t measure(const struct rpm_region *region, const struct rpm_patch 
     return ops + seal_ops(region, ranges);
 }
 
-/* @staged: a copy of all of it goes there; NULL: the link completes on post. */
+/* @staged: room for a copy of all pieces; NULL: the link completes on post. */
 static void add_patches(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n,
                         unsigned char *staged)
 {
@@ -230,7 +230,7 @@ int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *p
     return err;
 }
 
-/* One op that brings something back. */
+/* Submit one op that fetches bytes or a word. */
 static int fetch(struct rpm_region *region, struct rpmi_op *op, struct rpmi_task *task,
                  int (*may)(const struct rpm_region *))
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * atomic.c: compare-and-swap and fetch-and-add on words in server DRAM (H8). Never on persistent
- * memory: there a NIC would hold its atomic section open for a media read, and the result would
- * not be durable all the same.
+ * memory: there a NIC would read the slow medium inside its atomic section, and the result would
+ * still not be durable.
  *
  * Tests: tests/unit/region/atomic_test.cpp
  */

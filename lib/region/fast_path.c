@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fast_path.c: one read, one compare-and-swap (both in region.h), or a few writes and a fence, that
- * the client's CPU carries out on the server's memory that is mapped here. The client builds no ops
- * and queues nothing.
+ * fast_path.c: one read, one compare-and-swap (both in region.h), or a few writes and a fence,
+ * which the client's CPU carries out on the server's memory, mapped into the client's process. The
+ * client builds no ops and queues nothing.
  *
- * Invariant: the fast path makes the same checks as the general path (write.c, atomic.c). It leaves
- * a request that fails one, or that needs the server, to the general path, with nothing stored.
+ * Invariant: the fast path makes the same checks as the general path (write.c, atomic.c). It stores
+ * nothing for a request that fails a check or needs the server, and leaves it to the general path.
  *
  * Tests: tests/unit/region/fast_path_test.cpp
  */

@@ -5,7 +5,8 @@
  *
  * Invariants
  *   a word changes only by compare-and-swap
- *   only the holder, the server, or who has seen that the holder is gone, changes a held word
+ *   a held word is changed only by its owner, by the server, or by a client that has found the
+ *   owner dead
  *
  * Format: FORMAT.md, section 1.   Tests: tests/unit/region/locks_test.cpp
  */
@@ -164,7 +165,7 @@ int rpm_lock_try(struct rpm_locks *locks, uint64_t index)
     return err;
 }
 
-/* Somebody holds it: wait before the next try. */
+/* Another client holds the lock: wait before the next try. */
 static void back_off(struct rpm_conn *conn, uint64_t now_ns, uint64_t deadline_ns)
 {
     struct rpm_conn_stats *stats = &conn->link->stats;

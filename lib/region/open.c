@@ -137,7 +137,7 @@ static void release(struct rpm_region *region)
 {
     struct rpmi_arena arena = region->arena;
 
-    RPM_ASSERT(region->ops_count == 0); /* nothing that was built is left unsent */
+    RPM_ASSERT(region->ops_count == 0); /* no op was built and not sent */
     if (region->outbox.base != NULL)
         region->conn->link->ops->unstage(region->conn->link, region->outbox.base);
     rpmi_arena_close(&arena);
@@ -190,7 +190,8 @@ uint64_t rpm_region_bytes(const struct rpm_region *region)
     return region->bytes;
 }
 
-/* The link may still read from our staging memory: let it finish, or be lost. */
+/* The link may still read from the region's staging memory: wait until the ops complete or the link
+ * is lost. */
 static void drain(struct rpm_region *region)
 {
     uint64_t deadline = rpmi_conn_deadline(region->conn);

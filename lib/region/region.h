@@ -22,18 +22,18 @@
 #define RPMI_REGION_STAGE_BYTES (1u << 20)
 #define RPMI_GROUP_PATCHES 16u /* pieces that share one flush */
 
-/* One asynchronous operation on its way. */
+/* One outstanding asynchronous operation. */
 struct rpmi_task {
     uint64_t offset;
     void *context;
     uint64_t stage_end;
-    void *into;   /* READ, CAS, FAA: of the user's, for what is fetched */
-    void *staged; /* where the link has it come or go; NULL: at the user's itself */
+    void *into;   /* READ, CAS, FAA: the user's memory for the fetched bytes */
+    void *staged; /* staging memory of its bytes; NULL: the link uses the user's memory */
     uint64_t len;
-    const struct rpm_step *steps; /* STEPS: of the user's; @into is unused then */
+    const struct rpm_step *steps; /* STEPS: the user's list; @into is unused then */
     uint32_t steps_n;
-    uint8_t kind; /* enum rpmi_op_kind; WRITE, whatever its plan makes of it */
-    bool reads;   /* and nothing else: nobody refuses that to a fenced writer */
+    uint8_t kind; /* enum rpmi_op_kind; WRITE for every kind of write op of the plan */
+    bool reads;   /* only reads, which a fence does not refuse */
     int status;
 };
 
@@ -62,41 +62,44 @@ struct rpm_region {
     uint64_t reaped;
 };
 
-/* write.c: 0, or why the region is written to, or read, no more, and that as the last error. */
+/* write.c: 0, or why the region cannot be written, or read, any more, with an error text. */
 int rpmi_region_writable(const struct rpm_region *region);
 int rpmi_region_readable(const struct rpm_region *region);
 /* RPM_E_INVAL for no bytes, RPM_E_RANGE. */
 int rpmi_region_bounds(const struct rpm_region *region, uint64_t offset, uint64_t len);
-/* Both: writable, and within its bounds. */
+/* rpmi_region_writable() and rpmi_region_bounds(). */
 int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t len);
-/* What a vectored write is made of. RPM_E_INVAL, RPM_E_RANGE, why not writable. */
+/* Check all pieces of a vectored write. RPM_E_INVAL, RPM_E_RANGE, or why the region is not
+ * writable. */
 int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_patch *patches,
                               uint32_t n);
 /* Bytes to write for a piece of @len at @offset: whole lines where its writer owns them (H6, H7).
  */
 uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, uint64_t len);
-/* An op of the region ended so: what to tell of it; that it was fenced is kept in mind. */
+/* An op of the region ended with @status: returns the error to report for it, and remembers in dead
+ * that the region is fenced. */
 int rpmi_region_ended(struct rpm_region *region, int status);
-/* Into the post that is being built: a write, and what brings all since the last seal to the
- * level. */
+/* Add to the post that is being built: a write; and the seal of all writes since the last seal. */
 void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const void *data,
                            uint64_t len);
 void rpmi_region_add_seal(struct rpm_region *region);
-/* The write at ops[@first] is placed when the seal before it has been answered, and not sooner. */
+/* Order the write at ops[@first] after the answer to the seal before it. */
 void rpmi_region_hold_back(struct rpm_region *region, uint32_t first);
 
-/* atomic.c: may this word be changed? RPM_E_NOCAP, RPM_E_INVAL, RPM_E_RANGE, why not writable. */
+/* atomic.c: may this word be changed? RPM_E_NOCAP, RPM_E_INVAL, RPM_E_RANGE, or why the region is
+ * not writable. */
 int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset);
 
-/* async.c: a place for one more, of task->len bytes. They are at task->staged then; on a link that
- * completes on post there are none, but for STEPS. @may: what must still hold when all that is here
- * was heard. RPM_E_BUSY, RPM_E_TOOBIG. */
+/* async.c: take a task slot, and task->len bytes of staging memory at task->staged; on a link that
+ * completes on post only STEPS has staging memory. @may: checked again after completions were
+ * reaped. RPM_E_BUSY, RPM_E_TOOBIG. */
 int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
                       int (*may)(const struct rpm_region *));
-/* Post what was built. RPM_E_BUSY: nothing was. On 0 a completion follows, or is here already. */
+/* Post the ops that were built. RPM_E_BUSY: none was posted. On 0 a completion follows, or has
+ * already come. */
 int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task);
 
-/* What rpmi_region_readable() and rpmi_region_writable() decide by, without a text. */
+/* The tests of rpmi_region_readable() and rpmi_region_writable(), without an error text. */
 static inline bool rpmi_region_may_read(const struct rpm_region *region)
 {
     return (region->dead == 0 || region->dead == RPM_E_FENCED) &&
@@ -139,11 +142,11 @@ static inline bool rpmi_region_fast_cas(struct rpm_region *region, uint64_t offs
     return true;
 }
 
-/* fast_path.c: the same of a vectored write. */
+/* fast_path.c: the same for a vectored write. */
 bool rpmi_region_fast_writev(struct rpm_region *region, const struct rpm_patch *patches,
                              uint32_t n);
 
-/* steps.c: the answer to a list came; it is at task->staged. 0, or RPM_E_PROTO. */
+/* steps.c: take apart the answer to a list, at task->staged. 0, or RPM_E_PROTO. */
 int rpmi_steps_land(struct rpmi_task *task);
 
 void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c: lists of steps: judged, put into a message, and the answer taken apart again.
+ * steps.c: lists of steps: check a list, encode it in a message, and decode the answer.
  *
  * Invariants
- *   a list that the far end must refuse is not sent
- *   what comes back is judged before anything is copied to the user's
+ *   a list that the server must refuse is not sent an answer is checked before anything is copied
+ *   to the user's memory
  *
  * Tests: tests/unit/region/steps_test.cpp, tests/conform/steps_test.cpp
  */
@@ -26,12 +26,12 @@ _Static_assert((int)RPM_STEP_MUST == (int)RPMI_STEP_MUST, "same numbers");
 _Static_assert(RPM_STEPS_MAX == RPMI_STEPS_MAX, "same numbers");
 _Static_assert(2 * RPMI_STEPS_BYTES <= RPMI_BOUNCE_BYTES, "list and answer fit");
 
-/* What a list takes. */
+/* The room that a list takes, and its kind. */
 struct size {
     uint32_t list;
     uint32_t answer;
-    bool reads;   /* and does nothing else */
-    bool durable; /* it promises that for something */
+    bool reads;   /* the list only reads */
+    bool durable; /* a step of the list promises durability */
 };
 
 static bool is_atomic(const struct rpm_step *step)
@@ -39,7 +39,7 @@ static bool is_atomic(const struct rpm_step *step)
     return step->kind == RPM_STEP_CAS || step->kind == RPM_STEP_FAA;
 }
 
-/* The step as it travels. */
+/* The step as it is encoded. */
 static struct rpmi_step step_of(const struct rpm_step *step)
 {
     const struct rpmi_plan *plan = &step->region->plan;
@@ -137,7 +137,7 @@ static int check(const struct rpm_region *region, const struct rpm_step *steps, 
     return 0;
 }
 
-/* Where the answer comes, behind the list. */
+/* Where the answer is received: behind the list. */
 static unsigned char *answer_of(unsigned char *staged, const struct size *size)
 {
     RPM_ASSERT(size->list > 0 && size->list <= RPMI_STEPS_BYTES);
@@ -165,7 +165,7 @@ static struct rpmi_op make_op(const struct rpm_step *steps, uint32_t n, const st
     };
 }
 
-/* Hand out what came back: of every step carried out, and of the one that ended the list. */
+/* Copy the results to the user: of every step carried out, and of the step that ended the list. */
 static int land(const struct rpm_step *steps, uint32_t n, const unsigned char *answer,
                 uint32_t *done)
 {

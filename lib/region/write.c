@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * write.c: durable writes in place.
+ * write.c: region writes that wait for the region's level, and the ops that they are made of.
  *
  * Padding (H6, H7): a write may be rounded up to whole 64-byte words only inside a slot that its
- * writer owns. Without slots not one byte beside the write is touched.
+ * writer owns. Without slots no byte outside the write is touched.
  *
  * Tests: tests/unit/region/write_test.cpp, tests/crash/record_test.cpp
  */
@@ -21,7 +21,7 @@ int rpmi_region_ended(struct rpm_region *region, int status)
         return status;
     if (status == RPM_E_FENCED)
         rpmi_claim_tell(&region->claim);
-    /* Most links are lost by a refusal, to everybody on them. */
+    /* On most links a refused op ends the link, so that ops of all owners end as lost. */
     else if (status != RPM_E_LOST || !rpmi_claim_is_gone(&region->claim))
         return status;
     region->dead = RPM_E_FENCED;
@@ -86,8 +86,8 @@ uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, ui
     return full;
 }
 
-/* Readers and power cuts find an aligned word whole wherever bytes travel by PCIe in practice;
- * where the NICs have an operation that says so, this does not rest on practice. */
+/* In practice PCIe never tears an aligned word, for readers or in a power cut. Where the NICs have
+ * ATOMIC WRITE, which guarantees that, it is used instead. */
 static bool is_whole_word(const struct rpm_region *region, uint64_t offset, uint64_t written)
 {
     return written == sizeof(uint64_t) && rpmi_is_aligned(offset, sizeof(uint64_t)) &&
@@ -126,14 +126,14 @@ static int send_and_wait(struct rpm_region *region)
 {
     uint32_t n = region->ops_count;
 
-    RPM_ASSERT(region->ranges_n == 0); /* what is sent is sealed */
+    RPM_ASSERT(region->ranges_n == 0); /* every write that was sent is sealed */
     region->ops_count = 0;
     if (n == 0)
         return 0;
     return rpmi_region_ended(region, rpmi_conn_exec(region->conn, region->ops, n));
 }
 
-/* End the group that is being built, and wait for it. */
+/* Seal and post the group that is being built, and wait for it. */
 static int end_group(struct rpm_region *region)
 {
     int err;
@@ -147,7 +147,7 @@ static int end_group(struct rpm_region *region)
     return err;
 }
 
-/* One piece, at most rpmi_outbox_put_max() bytes, into the group. */
+/* Add one piece, at most rpmi_outbox_put_max() bytes, to the group. */
 static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned char *data,
                      uint64_t len)
 {
@@ -188,7 +188,7 @@ static int add_patch(struct rpm_region *region, const struct rpm_patch *patch)
     return 0;
 }
 
-/* What follows is placed only when everything so far is at the level: seal, then fence. */
+/* Order the following writes after the level of all earlier ones: seal, then fence. */
 static int add_barrier(struct rpm_region *region, bool *fence)
 {
     if (region->ops_count == 0)
@@ -199,8 +199,8 @@ static int add_barrier(struct rpm_region *region, bool *fence)
     return region->ops_count + 2 * RPMI_GROUP_PATCHES > RPMI_BATCH_OPS_MAX ? end_group(region) : 0;
 }
 
-/* Must the NIC hold this back? An ATOMIC WRITE waits at the far end for every FLUSH before it; a
- * READ it may overtake. */
+/* Does this op need a fence on the NIC? The remote NIC executes an ATOMIC WRITE after every FLUSH
+ * before it, but it may overtake a READ. */
 static bool needs_fence(const struct rpm_region *region, const struct rpmi_op *op)
 {
     if (RPMI_CANARY(NO_FENCE))
@@ -288,7 +288,7 @@ int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size
     return err != 0 ? err : rpmi_conn_read(region->conn, region->key, offset, data, len);
 }
 
-/* Nothing is added by a flush, so nobody refuses one: ask behind it. */
+/* A flush changes no bytes, so a fence does not refuse it: read the log's claim behind it. */
 static int persist_guarded(struct rpm_region *region, const struct rpmi_range *range)
 {
     struct rpmi_op ops[RPMI_PLAN_OPS_MAX + 1] = { 0 };
@@ -296,7 +296,7 @@ static int persist_guarded(struct rpm_region *region, const struct rpmi_range *r
         rpmi_plan_seal(&region->persist_plan, region->key, range, 1, region->conn->word, ops);
     int err;
 
-    RPM_ASSERT(n <= RPMI_PLAN_OPS_MAX); /* room for the question behind them */
+    RPM_ASSERT(n <= RPMI_PLAN_OPS_MAX); /* room for that read behind them */
     rpmi_claim_ask(&region->claim, &ops[n]);
     err = rpmi_conn_exec(region->conn, ops, n + 1);
     if (err == 0)
