@@ -80,7 +80,8 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     if (err != 0)
         return err;
     if (ours->buffer_bytes < BUFFER_MIN || ours->buffer_bytes > 1u << 30)
-        return rpmi_fail(RPM_E_INVAL, "buffer_bytes is %u to 1 GiB", BUFFER_MIN);
+        return rpmi_fail(RPM_E_INVAL, "buffer_bytes of %u; it is %u to %u", ours->buffer_bytes,
+                         BUFFER_MIN, 1u << 30);
     return 0;
 }
 
@@ -110,7 +111,8 @@ static int refresh(struct rpm_reader *reader)
         return err;
     reader->head = reader->log->head;
     if (reader->next_lsn < reader->head.trim_lsn && !only_padding_went(reader))
-        return rpmi_fail(RPM_E_TRIMMED, "%" PRIu64 " was trimmed away; the head is %" PRIu64,
+        return rpmi_fail(RPM_E_TRIMMED,
+                         "%" PRIu64 " was trimmed away; the log begins at %" PRIu64 "",
                          reader->next_lsn, reader->head.trim_lsn);
     return 0;
 }
@@ -353,7 +355,8 @@ static int start_again(struct rpm_reader *reader)
         err = rpmi_log_judge(log, reader->last.lsn, &frame, &verdict);
         if (err == 0 && (verdict != RPMI_FRAME_VALID || frame.sum != reader->last.sum ||
                          !rpmi_epoch_belongs(&reader->head, &frame, 0)))
-            err = rpmi_fail(RPM_E_RANGE, "the record at %" PRIu64 " was read but did not survive",
+            err = rpmi_fail(RPM_E_RANGE,
+                            "the record at %" PRIu64 " did not survive; open a new reader",
                             reader->last.lsn);
     }
     if (err == 0)
@@ -504,9 +507,11 @@ static int check_start(struct rpm_reader *reader)
         if (err != 0)
             return err;
     } while (reader->head.turn != seen && ++turn < START_TURNS_MAX);
-    return rpmi_fail(RPM_E_RANGE,
-                     "no record of log '%s' starts at %" PRIu64 ", and it is not the log's end",
-                     reader->log->name, reader->next_lsn);
+    return rpmi_fail(
+        RPM_E_RANGE,
+        "no record of log '%s' starts at %" PRIu64
+        ", and it is not the log's end; read from an LSN that an append or a reader returned",
+        reader->log->name, reader->next_lsn);
 }
 
 static int make_plan(struct rpm_reader *reader, uint32_t level)

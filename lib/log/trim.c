@@ -92,8 +92,10 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
         return err;
     if (reply.value < lsn || !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES) ||
         (log->write_key != 0 && reply.value > log->tail_lsn))
-        return rpmi_fail(RPM_E_PROTO, "the server says that log '%s' begins at %" PRIu64, log->name,
-                         reply.value);
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server says that log '%s' begins at %" PRIu64
+                         "; expected is a multiple of %u, from %" PRIu64 " to the tail",
+                         log->name, reply.value, RPMI_LINE_BYTES, lsn);
     RPM_ASSERT(log->write_key == 0 || log->free_lsn <= log->tail_lsn);
     if (reply.value > log->free_lsn)
         log->free_lsn = reply.value;
