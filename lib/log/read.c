@@ -80,8 +80,8 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     if (err != 0)
         return err;
     if (ours->buffer_bytes < BUFFER_MIN || ours->buffer_bytes > 1u << 30)
-        return rpmi_fail(RPM_E_INVAL, "buffer_bytes of %u; it is %u to %u", ours->buffer_bytes,
-                         BUFFER_MIN, 1u << 30);
+        return rpmi_fail(RPM_E_INVAL, "buffer_bytes: %u, not %u to 1 GiB", ours->buffer_bytes,
+                         BUFFER_MIN);
     return 0;
 }
 
@@ -507,11 +507,10 @@ static int check_start(struct rpm_reader *reader)
         if (err != 0)
             return err;
     } while (reader->head.turn != seen && ++turn < START_TURNS_MAX);
-    return rpmi_fail(
-        RPM_E_RANGE,
-        "no record of log '%s' starts at %" PRIu64
-        ", and it is not the log's end; read from an LSN that an append or a reader returned",
-        reader->log->name, reader->next_lsn);
+    return rpmi_fail(RPM_E_RANGE,
+                     "no record of log '%s' starts at %" PRIu64
+                     "; read from an LSN that an append or a reader returned",
+                     reader->log->name, reader->next_lsn);
 }
 
 static int make_plan(struct rpm_reader *reader, uint32_t level)
