@@ -143,7 +143,7 @@ static inline struct rpm_log *rpmi_log_of(struct rpmi_owner *owner)
     return (struct rpm_log *)((unsigned char *)owner - offsetof(struct rpm_log, owner));
 }
 
-/* Where a frame goes. */
+/* The place of a frame in the log and its ring. */
 struct rpmi_place {
     uint64_t lsn;
     uint64_t stride;
@@ -198,48 +198,49 @@ uint32_t rpmi_ring_ranges(const struct rpm_log *log, uint64_t from, uint64_t to,
 /* Largest payload for which a place can be found in an empty ring of this capacity. */
 uint64_t rpmi_ring_record_max(uint64_t capacity);
 
-/* invariants.c: true, or an assertion fails. Takes time in proportion to what is outstanding: meant
- * for RPM_ASSERT_SLOW. */
+/* invariants.c: true, or an assertion fails. Takes time in proportion to the outstanding appends:
+ * meant for RPM_ASSERT_SLOW. */
 bool rpmi_log_sound(const struct rpm_log *log);
 
-/* Room in front of a staged payload: its frame's header goes there, and the payload stays aligned
- * for whatever a caller reserved it for. */
+/* Room in front of a staged payload for its frame's header, of a size that keeps the payload
+ * aligned for any use by a caller that reserved it. */
 #define RPMI_STAGED_ROOM 32u
 
 /*
- * group.c: a group is what shares one flush. Records are added to it (pending), posted (submitted),
- * and sealed: the seal's completion ends them all.
+ * group.c: a group is the set of records that share one flush. Records are added to it (pending),
+ * posted (submitted), and sealed: the completion of the seal completes all of them.
  *
- * A group may be held back: it stays pending, takes in more records, and is sealed by a later pump
- * or wait.
+ * A group may be held back: it stays pending, more records are added to it, and a later pump or
+ * wait seals it.
  */
-/* The largest payload that rpmi_group_stage() finds room for once nothing is staged. */
+/* The largest payload that rpmi_group_stage() has room for while nothing is staged. */
 uint64_t rpmi_group_stage_max(const struct rpm_log *log);
-/* A place for the payload of a record of @len bytes, at most stage_max(), aligned to 32. The rest
- * of its frame has room around it, so that a NIC can send the frame as one piece. NULL: none now.
+/* Staging memory for the payload of a record of @len bytes, at most stage_max(), aligned to 32.
+ * There is room around it for the rest of the frame, so that a NIC can send the frame as one piece.
+ * NULL: no room now.
  */
 unsigned char *rpmi_group_stage(struct rpm_log *log, uint64_t len);
-/* Where @data are posted from: a copy in such a place, or @data itself if the link completes on
- * post. NULL: no room now. */
+/* The address to post @data from: a copy in staging memory, or @data itself if the link completes
+ * on post. NULL: no room now. */
 const void *rpmi_group_payload(struct rpm_log *log, const void *data, uint64_t len);
-/* Is so much pending that it has to be posted before another record is added? */
+/* Must the pending records be posted before another record is added? */
 bool rpmi_group_full(const struct rpm_log *log);
-/* Add one record whose room in ring, entries, staging and group was checked. @data: what
- * rpmi_group_payload() returned, or lies in rpmi_group_stage(). undo_stage was set before that. */
+/* Add one record whose room in ring, entries, staging and group was checked. @data: returned by
+ * rpmi_group_payload() or rpmi_group_stage(). undo_stage was set before that call. */
 void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const void *data,
                     uint64_t len, void *context, bool silent);
-/* Post what is pending, without a seal. RPM_E_BUSY: nothing was posted. On any other failure the
- * pending records count as submitted and have ended with it, and 0 is returned. */
+/* Post the pending records, without a seal. RPM_E_BUSY: nothing was posted. On any other failure
+ * the pending records count as submitted and have ended with that error, and 0 is returned. */
 int rpmi_group_post(struct rpm_log *log);
-/* The same with a seal that makes everything submitted complete. */
+/* Post the pending records, and a seal that completes everything submitted. */
 int rpmi_group_seal(struct rpm_log *log);
 /* May the record added last wait for a later seal? */
 bool rpmi_group_may_wait(const struct rpm_log *log);
-/* It does. Returns as rpmi_group_post(). */
+/* Let the record added last wait for a later seal. Returns as rpmi_group_post(). */
 int rpmi_group_hold(struct rpm_log *log);
-/* Nothing waits any more: what did was sealed, or ended. */
+/* No append waits any more: all held appends were sealed, or ended. */
 void rpmi_group_let_go(struct rpm_log *log);
-/* Forget the record added last, which nothing was posted of. */
+/* Remove the record added last, of which nothing was posted. */
 void rpmi_group_undo(struct rpm_log *log);
 bool rpmi_log_release(struct rpmi_owner *owner, bool blocked);
 
@@ -253,84 +254,84 @@ bool rpmi_log_fast_append(struct rpm_log *log, const struct rpm_slice *records, 
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_log_lost(struct rpmi_owner *owner, int status);
 bool rpmi_log_news(struct rpmi_owner *owner);
-/* Everything accepted so far ended with @status, which is no success: also what is pending. */
+/* Everything accepted so far ended with the error @status, pending records too. */
 void rpmi_log_end(struct rpm_log *log, int status);
-/* Entries up to @seq (exclusive) ended with @status. */
+/* Entries before @seq ended with @status. */
 void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status);
-/* @n records of a blocking call that ended with @err were not sent: where it leaves appends
- * unknown, they have outcomes too. Returns @err, or RPM_E_BUSY if outcomes have no room. */
+/* @n records of a blocking call that ended with @err were not sent. If @err leaves appends unknown,
+ * these records get outcomes too. Returns @err, or RPM_E_BUSY if outcomes have no room. */
 int rpmi_log_unsent(struct rpm_log *log, uint32_t n, int err);
-/* Entries [@from, @to) ended well, but the call that they belong to failed: they are unknown, too,
- * and all that is unknown so far came behind them. */
+/* Entries [@from, @to) succeeded, but their call failed: they become unknown, in front of all
+ * appends that are unknown so far. */
 void rpmi_log_doubt(struct rpm_log *log, uint64_t from, uint64_t to);
-/* Wait until entries before @seq ended. 0, or what ended one of them, or the log's death. */
+/* Wait until all entries before @seq have ended. 0, or the error of one of them, or log->dead. */
 int rpmi_log_wait(struct rpm_log *log, uint64_t seq);
-/* Drop ended silent entries at the front, so that their places are free. */
+/* Drop ended silent entries at the front, which frees their entries. */
 void rpmi_log_reap_silent(struct rpm_log *log);
 /* Wait until everything submitted is at the log's level. */
 int rpmi_log_flush(struct rpm_log *log);
-/* Hand out at most @n completions that are there, oldest first. Their number. */
+/* Hand out at most @n ready completions, oldest first. Returns their number. */
 uint32_t rpmi_log_take(struct rpm_log *log, struct rpm_completion *done, uint32_t n);
-/* Places for entries that are free now. */
+/* Number of entries that are free now. */
 uint32_t rpmi_log_room(const struct rpm_log *log);
 
-/* trim.c: ask the far end to trim to @lsn, and learn where the log begins durably. */
+/* trim.c: ask the server to trim to @lsn, and learn where the log durably begins. */
 int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn);
 
-/* admit.c: does a frame ending at @end_lsn fit the ring? RPM_E_FULL after asking the far end. */
+/* admit.c: does a frame ending at @end_lsn fit the ring? RPM_E_FULL after asking the server. */
 int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn);
-/* May a record of @len bytes be appended at all? RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_DENIED, or the
- * log's death. */
+/* May a record of @len bytes be appended to this log? RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_DENIED, or
+ * log->dead. */
 int rpmi_log_check(const struct rpm_log *log, uint64_t len);
-/* Why nothing can be done with it as a writer: log->dead, with its text. */
+/* Report why the log cannot be written: returns log->dead, with its error text. */
 int rpmi_log_refuse(const struct rpm_log *log);
-/* Returns @err. If it ended writing, its text says how a program goes on. */
+/* Returns @err. If @err ended writing, its error text says how a program continues. */
 int rpmi_log_explain(const struct rpm_log *log, int err);
-/* May the log be read? Also by a writer that was fenced. Else why not. */
+/* 0 if the log may be read, as a fenced writer may; else the error that forbids it. */
 int rpmi_log_readable(const struct rpm_log *log);
 
-/* The head as it is now, into log->head or elsewhere. RPM_E_CORRUPT. */
+/* Read the head into log->head, or into another struct. RPM_E_CORRUPT. */
 int rpmi_log_head(struct rpm_log *log);
 int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head);
 
 /* scan.c: called for each valid frame in order, pad frames too. */
 typedef void rpmi_scan_fn(void *context, const struct rpmi_frame *frame);
 /* From @from_lsn, the start of a frame, to the tail by log->head. RPM_E_CORRUPT: the log cannot end
- * there, and @report is set all the same. */
+ * there; @report is set in that case too. */
 int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context,
                   struct rpmi_scan_report *report);
-/* May the log end there, by log->head and by what lies behind? RPM_E_CORRUPT. */
+/* May the log end there, according to log->head and the frames behind? RPM_E_CORRUPT. */
 int rpmi_log_check_end(struct rpm_log *log, const struct rpmi_end *end);
 /* Is there a valid frame at @lsn? 1 and @frame, 0 and @verdict, or an error. */
 int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
                    enum rpmi_verdict *verdict);
-/* May the whole @frame lie in the ring under @head? A record of a higher epoch was written after
- * that epoch was sealed in a head, and one that ends behind trim_lsn + capacity after a trim: while
- * @head is still the one that is read, it is damaged or old, RPM_E_CORRUPT. */
+/* Is @head consistent with the whole @frame in the ring? A record of a higher epoch was written
+ * after a head sealed that epoch, and a record that ends behind trim_lsn + capacity after a head
+ * with a trim: if the log still has @head, that head is damaged or old, RPM_E_CORRUPT. */
 int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
                     const struct rpmi_frame *frame);
-/* From @lsn on, every whole frame that lies at the end of the one before it, whatever its epoch,
- * while the visitor says so. */
+/* Visit the whole frames from @lsn on, each of which begins at the end of the one before it, of any
+ * epoch, while the visitor returns true. */
 typedef bool rpmi_walk_fn(void *context, const struct rpmi_frame *frame);
 int rpmi_log_walk(struct rpm_log *log, uint64_t lsn, rpmi_walk_fn *go_on, void *context);
-/* Every whole frame of the ring, whatever the head says. */
+/* Add every whole frame of the ring to @chains, without regard to the head. */
 int rpmi_log_survey(struct rpm_log *log, const struct rpmi_known *known,
                     struct rpmi_chains *chains);
 /* Does a frame of this epoch belong at its LSN? @before: epoch of the record in front, 0: none. */
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
                         uint32_t before);
 
-/* open.c: a handle to read with, whose head was not looked at. As rpm_log_open(). */
+/* open.c: a handle for reading, whose head was not read yet. As rpm_log_open(). */
 int rpmi_log_open_bare(struct rpm_conn *conn, const char *name, struct rpm_log **log);
-/* Make the plans anew, for the facts of a new link. RPM_E_NOCAP. */
+/* Make the plans again, for the facts of a new link. RPM_E_NOCAP. */
 int rpmi_log_replan(struct rpm_log *log);
 
 /* recover.c: claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the
- * tail found lies before @least_lsn, up to where records were acknowledged to be durable. */
+ * tail found is before @least_lsn, up to which records were acknowledged as durable. */
 void rpmi_log_drop_keys(struct rpm_log *log);
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
 int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags); /* enum rpmi_call_flag */
-/* Bring [@from, @to) to the log's level, whoever wrote it. */
+/* Bring [@from, @to), written by any client, to the log's level. */
 int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint64_t to);
 int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);
 

@@ -180,7 +180,7 @@ static void release(struct rpm_log *log)
     rpmi_arena_close(&arena);
 }
 
-/* A handle with a place on @conn, to be dropped by undo(). */
+/* Make a handle that has joined @conn; undo() drops it. */
 static int make(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
                 struct rpm_log **log)
 {
@@ -260,7 +260,7 @@ int rpmi_log_replan(struct rpm_log *log)
 
     if (err != 0)
         return err;
-    /* A server may lend its mapping now and not have done so before, or the other way round. */
+    /* A new link may map the pool although the old one did not, or the other way round. */
     log->outbox.borrows = rpmi_conn_is_synchronous(log->conn);
     set_record_max(log);
     return 0;
@@ -315,7 +315,8 @@ void rpm_log_close(struct rpm_log **log)
         return;
     RPM_ASSERT((*log)->guarded == 0);
     rpm_log_abandon(*log);
-    /* The link still reads from our staging memory: let it finish, or be lost. */
+    /* The link may still read from the log's staging memory: wait until the ops complete or the
+     * link is lost. */
     if ((*log)->dead == 0 && (*log)->write_key != 0)
         (void)rpmi_log_flush(*log);
     undo(*log);

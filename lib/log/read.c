@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * read.c: records in order, from any of them on, to the tail and along with it. Each is judged on
- * a copy of its bytes, so that a writer that goes on writing cannot change what was judged.
+ * read.c: the reader: records in order, from any record on, to the tail and following it. Each
+ * record is checked in a copy of its bytes, so that a writer cannot change bytes after the check.
  *
  * Invariants
  *   next_lsn is the start of a frame, or the tail
- *   a record is given out only if it is valid, and at the reader's level
- *   "no more" is said only after the head was seen not to have passed next_lsn
- *   after the log was resumed nothing read before is given out, and what was must still be there
+ *   a record is returned only if it is valid, and at the reader's level "no more" is returned only
+ *   after reading a head that has not passed next_lsn after the log was resumed no byte read before
+ *   is returned, and records that were returned must still be in the log
  *
  * Tests: tests/unit/log/read_test.cpp, tests/conform/resume_test.cpp
  */
@@ -28,12 +28,10 @@
 #define BUFFER_MIN 4096u
 #define PAUSE_MAX_NS 1000000u
 #define POLLS_BEFORE_PAUSE 64u
-#define FOLLOW_LOOKS 16u   /* at the tail, from one sign to the writer to the next */
-#define START_TURNS_MAX 8u /* looks for the place to begin, while the head changes */
-#define IDLE_POLLS_MAX 64u /* looks at an unchanged tail between two at the head */
-#define CHECK_NS                                                                                   \
-    100000000u /* at the tail, before what lies behind it is looked at; then doubled               \
-                */
+#define FOLLOW_LOOKS 16u    /* empty reads at the tail, between two notes to the writer */
+#define START_TURNS_MAX 8u  /* searches for the record to begin at, while the head changes */
+#define IDLE_POLLS_MAX 64u  /* reads of an unchanged tail between two reads of the head */
+#define CHECK_NS 100000000u /* wait at the tail before checking behind it; then doubled */
 #define NOWHERE UINT64_MAX
 
 struct rpm_reader {
@@ -45,19 +43,19 @@ struct rpm_reader {
     uint64_t lsn;          /* of buffer[0] */
     uint64_t have;         /* bytes in it */
     uint64_t vouched;      /* everything before is at the reader's level */
-    uint64_t lead;         /* vouched for with the first record: what lies before it in the log */
+    uint64_t lead;         /* made durable with the first record: the log before it, from here */
     uint64_t next_lsn;
-    uint64_t ahead;   /* bytes to read next time; grows while there is plenty */
-    uint32_t before;  /* epoch of the record given out last */
-    uint64_t longest; /* stride of one that was */
+    uint64_t ahead;   /* bytes to read next time; grows while reads return that many */
+    uint32_t before;  /* epoch of the record returned last */
+    uint64_t longest; /* longest stride of a record returned */
     uint64_t settled; /* log->settled when head and plan were made */
     bool has_last;
-    struct rpmi_frame last; /* given out last */
-    uint32_t tail_looks;    /* that found nothing */
-    uint64_t stands_at;     /* next_lsn at the last of them; or NOWHERE: it was not looked behind */
+    struct rpmi_frame last; /* of the record returned last */
+    uint32_t tail_looks;    /* reads at the tail that found no record */
+    uint64_t stands_at;     /* next_lsn of the last such read; NOWHERE: not checked behind yet */
     uint64_t stands_since;
-    uint64_t patience_ns; /* before it looks behind that again */
-    uint32_t idle_polls;  /* that found idle_line at the tail */
+    uint64_t recheck_ns; /* before it checks behind the tail again */
+    uint32_t idle_polls; /* reads that found idle_line at the tail */
     unsigned char idle_line[RPMI_LINE_BYTES];
 };
 
@@ -85,7 +83,8 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     return 0;
 }
 
-/* A trim to the record behind a pad frame takes nothing from a reader in front of that frame. */
+/* A trim to the record behind a pad frame removes no record from a reader in front of that
+ * frame. */
 static bool only_padding_went(struct rpm_reader *reader)
 {
     enum rpmi_verdict verdict;
@@ -117,7 +116,7 @@ static int refresh(struct rpm_reader *reader)
     return 0;
 }
 
-/* At least @need bytes from next_lsn on, as they are now. */
+/* Read at least @need bytes from next_lsn on again. */
 static int fetch(struct rpm_reader *reader, uint64_t need)
 {
     struct rpm_log *log = reader->log;
@@ -149,7 +148,7 @@ static const unsigned char *buffered(const struct rpm_reader *reader, uint64_t n
     return reader->buffer + (reader->next_lsn - reader->lsn);
 }
 
-/* Judge what the buffer holds at next_lsn. @missing: bytes to fetch before it can be judged. */
+/* Check the frame in the buffer at next_lsn. @missing: bytes to fetch before it can be checked. */
 static enum rpmi_verdict judge(const struct rpm_reader *reader, struct rpmi_frame *frame,
                                uint64_t *missing)
 {
@@ -175,7 +174,7 @@ static enum rpmi_verdict judge(const struct rpm_reader *reader, struct rpmi_fram
     return rpmi_frame_check(frame, reader->log->log_id, at + RPMI_FRAME_HEADER_BYTES);
 }
 
-/* What is in the buffer may not be durable yet: make it so before any of it is given out. */
+/* Records in the buffer may not be durable yet: make them durable before one is returned. */
 static int vouch(struct rpm_reader *reader, uint64_t end_lsn)
 {
     struct rpmi_range ranges[2];
@@ -199,7 +198,7 @@ static int vouch(struct rpm_reader *reader, uint64_t end_lsn)
     return 0;
 }
 
-/* Has a writer newer than our copy of the head been here? Then that copy is stale. */
+/* Was this written by a writer newer than our copy of the head? Then that copy is stale. */
 static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict verdict,
                           const struct rpmi_frame *frame)
 {
@@ -209,12 +208,13 @@ static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict ver
         return frame->epoch > reader->head.epoch;
     if (verdict == RPMI_FRAME_BROKEN || at == NULL)
         return true;
-    /* The ring has gone round over our place: trimmed and reused. */
+    /* A writer has trimmed and reused the bytes at next_lsn. */
     return rpmi_load64(at) > reader->next_lsn && rpmi_is_aligned(rpmi_load64(at), 64);
 }
 
-/* Nothing valid here. Before that is taken for the tail, the head must be seen not to have passed:
- * a ring that went round leaves anything at all in our place. Not again while nothing changes. */
+/* There is no valid frame here. Before this counts as the tail, the head must be read and not have
+ * passed next_lsn, because a reused ring may hold any bytes here. The head is not read again while
+ * the bytes do not change. */
 static bool may_be_overtaken(struct rpm_reader *reader)
 {
     const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
@@ -229,8 +229,8 @@ static bool may_be_overtaken(struct rpm_reader *reader)
     return true;
 }
 
-/* Is it time to look at what lies behind the tail? That takes longer than to read a record, and
- * reading where a writer writes slows it: once at first, then only where no record comes. */
+/* Should the reader look for frames behind the tail? That takes longer than reading a record, and
+ * slows a writer that writes there: so once at first, then only when no record came for a while. */
 static bool is_time(struct rpm_reader *reader)
 {
     struct rpmi_link *link = reader->log->conn->link;
@@ -238,14 +238,14 @@ static bool is_time(struct rpm_reader *reader)
     bool first = reader->stands_at == NOWHERE;
 
     if (reader->stands_at == reader->next_lsn) {
-        if (now_ns - reader->stands_since < reader->patience_ns)
+        if (now_ns - reader->stands_since < reader->recheck_ns)
             return false;
-        reader->patience_ns *= 2;
+        reader->recheck_ns *= 2;
         return true;
     }
     reader->stands_at = reader->next_lsn;
     reader->stands_since = now_ns;
-    reader->patience_ns = CHECK_NS;
+    reader->recheck_ns = CHECK_NS;
     return first;
 }
 
@@ -259,8 +259,8 @@ static int check_behind(struct rpm_reader *reader)
     return err != 0 ? err : rpmi_log_check_end(reader->log, &end);
 }
 
-/* No frame at next_lsn belongs there. Is one there that shows the head to be an old one, or one
- * behind it that belongs to the log? */
+/* No valid frame is at next_lsn. Is there a frame that proves the head to be old, or a frame behind
+ * it that belongs to the log? */
 static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
                       struct rpmi_frame *frame)
 {
@@ -275,7 +275,7 @@ static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
         err = rpmi_log_allows(reader->log, &reader->head, frame);
     if (err == 0 && is_time(reader))
         err = check_behind(reader);
-    if (err != 0) { /* said once, it must be said again */
+    if (err != 0) { /* so that the next call reports it again */
         reader->idle_polls = IDLE_POLLS_MAX;
         reader->stands_at = NOWHERE;
     }
@@ -288,7 +288,8 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
     bool fresh = false;
     bool refreshed = false;
 
-    /* Each turn fetches more, fetches anew or refreshes the head; none does so twice for nothing.
+    /* Each turn fetches more, fetches again or refreshes the head, and each of these makes
+     * progress.
      */
     for (uint32_t turn = 0; turn < 8; turn++) {
         uint64_t missing;
@@ -312,14 +313,15 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
             return check_tail(reader, verdict, frame);
         }
         if (err != 0) {
-            reader->idle_polls = IDLE_POLLS_MAX; /* said once, it must be said again */
+            reader->idle_polls = IDLE_POLLS_MAX; /* so that the next call reports it again */
             return err;
         }
     }
     return 0;
 }
 
-/* Who comes by the tail again and again follows; a single visit does not matter to the writer. */
+/* A reader that finds the tail repeatedly follows it, which the writer should know; a reader that
+ * finds it once does not matter. */
 static void stand_at_tail(struct rpm_reader *reader)
 {
     struct rpmi_link *link = reader->log->conn->link;
@@ -330,14 +332,15 @@ static void stand_at_tail(struct rpm_reader *reader)
 
 static void pace_reads(struct rpm_reader *reader, bool plenty)
 {
-    /* At the tail ask for one line only: reading where the writer is about to write slows it. */
+    /* At the tail read one line only: reading bytes that the writer is about to write slows the
+     * writer. */
     if (!plenty)
         reader->ahead = RPMI_LINE_BYTES;
     else if (buffered(reader, RPMI_LINE_BYTES) == NULL && reader->ahead < reader->buffer_bytes)
         reader->ahead *= 2;
 }
 
-/* The log was resumed since: what we know of it is stale, and power may have failed meanwhile. */
+/* The log was resumed since: the reader's state is stale, and power may have failed meanwhile. */
 static int start_again(struct rpm_reader *reader)
 {
     struct rpm_log *log = reader->log;
@@ -467,7 +470,7 @@ static void meet_start(void *context, const struct rpmi_frame *frame)
 }
 
 /* Does a frame start at next_lsn, or is it the tail? 1, 0 or an error. The writer may have appended
- * there between the first look and the walk: then the walk meets the frame. */
+ * there between the first read and the walk: then the walk finds the frame. */
 static int is_start(struct rpm_reader *reader)
 {
     struct start start = { .lsn = reader->next_lsn };
@@ -490,8 +493,8 @@ static int is_start(struct rpm_reader *reader)
     return err != 0 ? err : start.found || report.end_lsn == reader->next_lsn;
 }
 
-/* Only a record's start or the tail will do as a place to begin. A head that changed meanwhile says
- * that the walk may have been overtaken: what was asked for is trimmed, or is looked for again. */
+/* A reader may begin only at a record's start or at the tail. If the head changed meanwhile, a trim
+ * may have overtaken the walk: then from_lsn is trimmed, or the search is repeated. */
 static int check_start(struct rpm_reader *reader)
 {
     uint64_t seen;
@@ -522,7 +525,7 @@ static int make_plan(struct rpm_reader *reader, uint32_t level)
     return rpmi_plan_make_persist(&conn->link->facts, &request, &reader->persist_plan);
 }
 
-/* Room for the largest record; pages that no record needs are never touched. */
+/* Allocate room for the largest record; pages that no record needs are never touched. */
 static int make_buffer(struct rpm_reader *reader, uint64_t ahead)
 {
     uint64_t room = RPMI_FRAME_HEADER_BYTES + RPMI_RECORD_MAX;
@@ -583,7 +586,7 @@ int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
     }
     fresh->vouched = fresh->next_lsn;
     /* A power cut ends the log at the first record that is lost, so a record stays only if all
-     * before it do: also those that this reader skips. */
+     * before it do: including records that this reader skips. */
     fresh->lead = fresh->head.trim_lsn;
     *reader = fresh;
     return 0;

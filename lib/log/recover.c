@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recover.c: become the writer. Claim (older writers can add nothing any more), find the tail,
- * make all that was found durable, and only then seal the new epoch: appends may begin.
+ * recover.c: become the writer of a log. Claim it (older writers can append nothing any more), find
+ * the tail, make all records found durable, and only then seal the new epoch, after which appends
+ * may begin.
  *
- * Why what was found is made durable first: a record may be visible and not durable yet. If a new
- * record were acknowledged behind it and the power failed, the gap would hide the acknowledged one.
+ * Why the records found are made durable first: a record may be visible and not durable yet. If a
+ * new record were acknowledged behind it and the power failed, the gap would hide the acknowledged
+ * one.
  *
  * Tests: tests/unit/log/recover_test.cpp, tests/crash/
  */
@@ -19,7 +21,8 @@
 
 void rpmi_log_drop_keys(struct rpm_log *log)
 {
-    /* Keys of an earlier link are void, and their numbers may be somebody else's by now. */
+    /* Keys of an earlier link are void, and the server may have given their numbers to another
+     * client. */
     if (log->write_key != 0 && log->link_generation == log->conn->generation)
         rpmi_conn_drop_key(log->conn, log->write_key);
     if (log->read_key != 0 && log->link_generation == log->conn->generation)
@@ -79,7 +82,7 @@ int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
     return 0;
 }
 
-/* The far end makes our epoch count from @base on. */
+/* Ask the server to make our epoch valid from @base on. */
 static int seal(struct rpm_log *log, uint64_t base)
 {
     struct rpmi_call call = {
@@ -121,8 +124,8 @@ int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint
     return rpmi_conn_persist(log->conn, &log->persist_plan, key, ranges, n);
 }
 
-/* The log seems to end before what was acknowledged. If a newer writer fenced us while we walked,
- * trimmed and wrote there, that says nothing about the log. */
+/* The log seems to end before a record that was acknowledged. This is no proof of damage if a newer
+ * writer fenced us during the walk, trimmed and wrote there. */
 static int ends_early(struct rpm_log *log, uint64_t least_lsn)
 {
     uint64_t end = log->report.end_lsn;

@@ -21,7 +21,7 @@
 #include <stdio.h>
 
 #define FLAGS_ALL (RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD | RPM_REPAIR_TAKEOVER | RPM_REPAIR_FROM)
-#define HEADER_READS_MAX 8u /* a slot that looks damaged may be one that the server is writing */
+#define HEADER_READS_MAX 8u /* a slot that seems damaged may be one that the server is writing */
 #define HEADER_BYTES (RPMI_GUARD_OFFSET + sizeof(uint64_t)) /* the slots and the claim word */
 
 _Static_assert(RPM_REPAIR_SLOTS == RPMI_HEAD_SLOTS, "every slot is reported");
@@ -158,7 +158,7 @@ static bool keep(void *context, const struct rpmi_frame *frame)
     return true;
 }
 
-/* Follow the frames of the log from its chosen beginning to its end, and sum them up in kept. */
+/* Follow the frames of the log from its chosen beginning to its end, and count them in kept. */
 static int walk(struct look *look)
 {
     int err = rpmi_chains_choose(&look->chains, &look->known, &look->start);
@@ -186,7 +186,7 @@ static int find_log(struct look *look)
                          look->log->name, look->known.from_lsn);
     if (err != 0 || look->walked || look->opens)
         return err;
-    /* No whole frame is where the slots say that the log begins: choose among all chains. */
+    /* No whole frame begins where the slots say that the log begins: choose among all chains. */
     look->known.lacks_start = true;
     return walk(look);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resume.c: settle what a lost connection left unknown. One epoch has one writer, and it gives each
- * LSN once; so a record is in the log exactly if the walk from a known boundary to the tail meets
- * a frame at its LSN with our old epoch. The walk starts at the head: below RPM_DURABLE even
- * records that were acknowledged may be gone after a power loss.
+ * resume.c: settle the appends that a lost connection left unknown. An epoch has one writer, which
+ * uses each LSN once; so a record is in the log exactly if the walk from a known boundary to the
+ * tail finds a frame at its LSN with our old epoch. The walk starts at the head: below RPM_DURABLE
+ * even acknowledged records may be lost in a power loss.
  *
  * Invariants
- *   the epoch of the unknown records outlives every failed attempt to settle them
- *   an outcome is delivered once; an attempt that fails delivers none
- *   alone: every epoch sealed since those records were written was claimed by us
- *   a writer that was deposed claims only in rpm_log_claim(), also when its successor has left
- *   a resume fences its own writer's older connection, never a successor
+ *   the epoch of the unknown records is kept across failed attempts to settle them an outcome is
+ *   delivered once; a failed attempt delivers none alone: this client claimed every epoch that was
+ *   sealed since those records were written a writer that was fenced claims again only in
+ *   rpm_log_claim(), even if its successor has disconnected a resume fences the older connection of
+ *   the same writer, never a successor
  *
  * Tests: tests/unit/log/resume_test.cpp, tests/crash/, tests/kill/
  */
@@ -58,7 +58,7 @@ static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t 
     memcpy(outcomes, log->unknown, log->unknown_count * sizeof(outcomes[0]));
     *count = log->unknown_count;
     log->unknown_count = 0;
-    /* Told as outcomes now: not to be told again as completions. */
+    /* Reported as outcomes now, so not reported again as completions. */
     for (uint64_t seq = log->reaped; seq < log->completed; seq++) {
         struct rpmi_entry *entry = &log->entries[seq & log->entries_mask];
 
@@ -75,7 +75,7 @@ static void forget_queues(struct rpm_log *log)
     log->outbox.head = log->outbox.tail;
 }
 
-/* Reader from now on: only rpm_log_claim() ends that. */
+/* The handle only reads from now on, until rpm_log_claim(). */
 static void end_writing(struct rpm_log *log)
 {
     RPM_ASSERT(log->write_key == 0); /* a claim that ended has no key */
@@ -86,7 +86,8 @@ static void end_writing(struct rpm_log *log)
 
 static void give_up_claim(struct rpm_log *log)
 {
-    /* A key of an earlier link is void, and its number may be another's by now. */
+    /* A key of an earlier link is void, and the server may have given its number to another
+     * client. */
     if (log->write_key != 0 && log->link_generation == log->conn->generation)
         rpmi_conn_drop_key(log->conn, log->write_key);
     log->write_key = 0;
@@ -106,7 +107,8 @@ static int not_ours(const struct rpm_log *log)
                      "another writer claimed log '%s'; rpm_log_claim() to write again", log->name);
 }
 
-/* One walk along what is there now. Records met stay present, whatever later walks find. */
+/* One walk along the log as it is now. Records found stay present, even if later walks do not find
+ * them. */
 static int walk(struct rpm_log *log)
 {
     struct settle settle = { .log = log };
@@ -202,8 +204,8 @@ static bool deposed(struct rpm_log *log)
     return !look_around(log) || log->dead == RPM_E_FENCED || log->gone_epoch >= log->wrote_epoch;
 }
 
-/* No other writer was seen, but one may have claimed the log and not sealed its epoch yet. The
- * server knows, and then refuses this claim, so that it never fences a successor. */
+/* We have seen no other writer, but one may have claimed the log and not sealed its epoch yet. Then
+ * the server refuses this claim, so that it never fences a successor. */
 static int claim_again(struct rpm_log *log)
 {
     int err;
@@ -219,7 +221,7 @@ static int claim_again(struct rpm_log *log)
     return 0;
 }
 
-/* Before anything is settled: nothing has changed if this fails. */
+/* Checks before anything is settled: if one fails, nothing has changed. */
 static int may_settle(const struct rpm_log *log, uint32_t room)
 {
     if ((log->flags & RPM_LOG_WRITE) == 0)
@@ -236,8 +238,9 @@ static int may_settle(const struct rpm_log *log, uint32_t room)
     return 0;
 }
 
-/* Claim what is still ours, and find out what became of each unknown record. RPM_E_FENCED: it is
- * not ours any more, nothing is settled yet. RPM_E_TRIMMED is impossible: no other writer wrote. */
+/* Claim the log if this client is still its writer, and settle each unknown record. RPM_E_FENCED:
+ * another client is the writer, and nothing is settled yet. RPM_E_TRIMMED is impossible: no other
+ * writer wrote. */
 static int settle_as_writer(struct rpm_log *log)
 {
     struct settle settle = { .log = log };
@@ -247,14 +250,15 @@ static int settle_as_writer(struct rpm_log *log)
     if (err == 0 && !log->alone)
         err = RPM_E_FENCED;
     if (err != 0)
-        return err; /* RPM_E_FENCED: for our caller only, who settles otherwise */
+        return err; /* RPM_E_FENCED: only for our caller, which then settles as a reader */
     forget_queues(log);
     settle_trimmed(log, true);
     least = log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
     return rpmi_log_settle(log, least, meet, &settle);
 }
 
-/* Settle, and keep the claim. RPM_E_FENCED: it is not ours, and everything is settled all the same.
+/* Settle, and keep the claim. RPM_E_FENCED: another client has the claim; everything is settled all
+ * the same.
  */
 static int settle_and_keep(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
                            uint32_t *count)

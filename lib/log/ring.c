@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring.c: where the next record goes.
+ * ring.c: the place of the next record in the ring.
  *
  * Invariants
  *   a frame starts at a multiple of 64 bytes and never crosses the end of the ring

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scan.c: read frames forward and judge each; the first that is not exactly the next one, of an
- * epoch that belongs there, is the tail.
+ * scan.c: read frames forward and check each; the tail is where the first frame is missing,
+ * invalid, or of an epoch that does not belong there.
  *
  * Invariants
- *   nothing behind a frame that is not valid is ever taken for a record
- *   a frame at or above head.base_lsn has the head's epoch, one below it an older one
- *   no log ends before what its head, or a frame behind that end, says was acknowledged
+ *   no bytes behind an invalid frame are ever taken for a record a frame at or above head.base_lsn
+ *   has the head's epoch, one below it an older one no log ends before a record that its head, or a
+ *   frame behind that end, says was acknowledged
  *
  * Format: FORMAT.md, section 5.   Tests: tests/unit/log/scan_test.cpp, tests/crash/
  */
@@ -26,7 +26,7 @@
 struct window {
     struct rpm_log *log;
     const unsigned char *mapped; /* the whole ring, or NULL */
-    uint64_t at;                 /* position in the ring of what was read, */
+    uint64_t at;                 /* position in the ring of the bytes read, */
     uint64_t have;
     uint64_t ahead; /* bytes to read next time; grows */
     uint64_t bytes; /* read so far */
@@ -129,7 +129,8 @@ static int judge(struct window *window, uint64_t lsn, struct rpmi_frame *frame,
     return err;
 }
 
-/* As rpmi_log_allows(), of a frame in the window: reading the head takes what was read ahead. */
+/* As rpmi_log_allows(), of a frame in the window. Reading the head overwrites the window's
+ * bytes. */
 static int allowed(struct window *window, const struct rpmi_frame *frame)
 {
     int err = rpmi_log_allows(window->log, &window->log->head, frame);
@@ -157,7 +158,7 @@ int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
 
     if (!later && frame->epoch <= head->epoch)
         return 0;
-    /* A writer may have sealed or trimmed since @head was read, and then written this. */
+    /* A writer may have sealed or trimmed after @head was read, and then written this frame. */
     err = rpmi_log_head_now(log, &now);
     if (err != 0 || now.turn != head->turn)
         return err;
@@ -185,8 +186,8 @@ static int judge_later(struct window *window, uint64_t lsn, struct rpmi_frame *f
     return judge(window, stored, frame, verdict);
 }
 
-/* Everything before @proven was acknowledged, or made durable before the head was written, and no
- * frame at @lsn belongs there, behind one of epoch @before. Is that so now? */
+/* Everything before @proven was acknowledged, or made durable before the head was written, but @lsn
+ * has no valid frame behind one of epoch @before. Is this still so? */
 static int check_lack(struct rpm_log *log, uint64_t lsn, uint32_t before, uint64_t proven)
 {
     enum rpmi_verdict verdict;
@@ -194,12 +195,12 @@ static int check_lack(struct rpm_log *log, uint64_t lsn, uint32_t before, uint64
     struct rpmi_head now;
     int err;
 
-    /* A writer may have appended it since: what tells so was read first. */
+    /* A writer may have appended the frame since: @proven was read before the frame. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     err = rpmi_log_judge(log, lsn, &frame, &verdict);
     if (err != 0 || (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&log->head, &frame, before)))
         return err;
-    /* Or have trimmed it and come round, or have sealed the log anew. */
+    /* Or a writer has trimmed and reused that part of the ring, or sealed a new epoch. */
     err = rpmi_log_head_now(log, &now);
     if (err != 0 || now.trim_lsn > lsn || now.epoch != log->head.epoch)
         return err;
@@ -223,7 +224,7 @@ static int check_behind(struct window *window, const struct rpmi_end *end,
     return check_lack(window->log, end->lsn, end->before, acked);
 }
 
-/* How far frames are looked for, behind one that ends at @lsn. */
+/* The LSN up to which frames are searched, behind one that ends at @lsn. */
 static uint64_t search_limit(const struct rpm_log *log, const struct rpmi_end *end, uint64_t lsn)
 {
     uint64_t limit = log->head.trim_lsn + log->capacity;
@@ -232,9 +233,10 @@ static uint64_t search_limit(const struct rpm_log *log, const struct rpmi_end *e
     return lsn >= limit || limit - lsn < bytes ? limit : lsn + bytes;
 }
 
-/* Frames behind the tail, whole or torn: how many that the last writer left are discarded? None of
- * them may be such as only a newer head allows, or say that what is missing was acknowledged. They
- * are counted all the same, also where that is known: @damage is RPM_E_CORRUPT. */
+/* Count the frames behind the tail, whole or torn, that the last writer left and that are
+ * discarded. None of them may require a newer head, or say that a missing record was acknowledged:
+ * that is RPM_E_CORRUPT. If damage is already known (@damage is RPM_E_CORRUPT), they are only
+ * counted. */
 static int count_torn(struct window *window, const struct rpmi_end *end, int damage,
                       struct rpmi_scan_report *report)
 {
@@ -254,7 +256,7 @@ static int count_torn(struct window *window, const struct rpmi_end *end, int dam
         if (err != 0 || (damage != 0 && damage != RPM_E_CORRUPT))
             return err != 0 ? err : damage;
         if (verdict != RPMI_FRAME_BLANK && frame.lsn == lsn) {
-            /* A long record that is damaged lies in front of what tells so. */
+            /* A damaged long record is in front of the frame that proves the damage. */
             limit = search_limit(log, end, lsn + rpmi_frame_stride(frame.len, frame.flags));
             if ((frame.flags & RPMI_FRAME_PAD) == 0 && frame.epoch == log->head.epoch) {
                 report->torn++;
@@ -267,7 +269,7 @@ static int count_torn(struct window *window, const struct rpmi_end *end, int dam
     return damage;
 }
 
-/* May the log end there, by its head and by what lies behind? */
+/* May the log end there, according to its head and the frames behind? */
 static int check_end(struct window *window, const struct rpmi_end *end,
                      struct rpmi_scan_report *report)
 {
@@ -352,8 +354,9 @@ int rpmi_log_walk(struct rpm_log *log, uint64_t lsn, rpmi_walk_fn *go_on, void *
     }
 }
 
-/* Is the frame that seems to begin at @stored worth its checksum? Each line can claim to begin a
- * long one: once many were broken, only those count that go on with a chain, or are short. */
+/* Is the frame that seems to begin at @stored worth computing its checksum? Any line may look like
+ * the header of a long frame: after many broken frames only those are checked that continue a
+ * chain, or are short. */
 static bool is_worth(struct window *window, const struct rpmi_chains *chains, uint64_t stored,
                      uint64_t wasted)
 {
@@ -397,7 +400,8 @@ int rpmi_log_survey(struct rpm_log *log, const struct rpmi_known *known, struct 
         if (verdict != RPMI_FRAME_VALID)
             continue;
         rpmi_chains_add(chains, &frame);
-        /* What it covers is as it was written: no later frame begins there. What it skips is not.
+        /* The bytes that a frame covers are as written: no later frame begins inside. The bytes
+         * that a pad frame skips may hold frames.
          */
         if ((frame.flags & RPMI_FRAME_PAD) == 0)
             position = rpmi_align_up(

@@ -37,7 +37,7 @@ static int no_record_there(const struct rpm_log *log, uint64_t lsn, uint64_t tai
                      log->name, lsn, log->head.trim_lsn, tail);
 }
 
-/* Walk to @lsn, where nothing else tells where records start and which are there. */
+/* Walk to @lsn, if only a walk can tell where records start. */
 static int check_by_walk(struct rpm_log *log, uint64_t lsn)
 {
     struct boundary boundary = { .lsn = lsn };
@@ -63,12 +63,13 @@ static int check_as_writer(struct rpm_log *log, uint64_t lsn)
                          "%" PRIu64 " lies beyond the acknowledged tail %" PRIu64
                          ": trim to that at most, or call rpm_log_persist() first",
                          lsn, log->acked_lsn);
-    /* The next frame begins there; it may be held back yet, so its bytes cannot be asked. */
+    /* The next frame begins there. It may be held back still, so its bytes prove nothing. */
     if (lsn == log->acked_lsn)
         return 0;
     if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES))
         return no_record_there(log, lsn, log->acked_lsn);
-    /* Below the base others wrote, and inside what they skipped an older frame may lie. */
+    /* Below the base other writers wrote, and an older frame may be inside the bytes that they
+     * skipped. */
     if (lsn < log->head.base_lsn)
         return check_by_walk(log, lsn);
     err = rpmi_log_judge(log, lsn, &frame, &verdict);
@@ -85,7 +86,7 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);
 
-    /* What is under way is as unknown now as if its own completion had said so. */
+    /* Outstanding appends are unknown now, as if their own completions had failed. */
     if (err == RPM_E_FENCED && log->dead == 0)
         rpmi_log_end(log, err);
     if (err != 0)
@@ -105,8 +106,8 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
     return 0;
 }
 
-/* Not where a record starts, as it seems. If a newer writer fenced us while we looked, trimmed and
- * wrote there, that says nothing about what we were asked. */
+/* @lsn seems not to be the start of a record. This proves nothing if a newer writer fenced us
+ * during the search, trimmed and wrote there. */
 static int out_of_range(struct rpm_log *log)
 {
     char why[RANGE_TEXT_BYTES];
@@ -129,7 +130,7 @@ int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
         err = rpmi_log_head(log);
     if (err != 0 || lsn <= log->free_lsn)
         return err;
-    /* Somebody else has trimmed further: it may not be durable yet, so the far end is asked. */
+    /* Another client has trimmed further. Its trim may not be durable yet, so ask the server. */
     if (lsn <= log->head.trim_lsn)
         return rpmi_log_trim_call(log, 0);
     writes = log->write_key != 0 && log->dead == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.c: sleep until enough appends have completed.
+ * wait.c: wait until enough appends have completed, or a time limit ends.
  *
  * Two time limits end the wait. The caller's timeout ends only the call. The connection's
  * timeout_us closes the connection, as in an event loop: operations were outstanding for that long
@@ -36,7 +36,7 @@ static int wait_once(struct rpm_log *log, uint32_t want, uint64_t until_ns)
     if (needs_seal(log, want)) {
         int err = rpmi_group_seal(log);
 
-        /* Nothing is left to wait for on a link that completes operations when they are posted. */
+        /* On a link that completes on post no operation is left to wait for. */
         if (err != RPM_E_BUSY && (err != 0 || log->completed == log->submitted))
             return err;
     }
