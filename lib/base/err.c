@@ -6,7 +6,7 @@
  *   the text belongs to one thread and is set only by the function that decides an error
  *   the code is the contract; no code of ours reads the text
  *   a public function that can fail drops the text of the call before it: if it then fails without
- *   setting a text, rpm_last_error() is empty and does not describe an older failure
+ *     setting a text, rpm_last_error() is empty and does not describe an older failure
  *
  * Tests: tests/unit/base/err_test.cpp
  */

@@ -5,10 +5,11 @@
  *
  * Invariants
  *   every op on the link holds one credit until a later or its own completion is reaped
- *   the throttle holds a post back only while a completion is outstanding an id carries its owner's
- *   slot, so that a completion finds its owner without a search after a loss each owner's lost() is
- *   called once, and nothing is posted until a reconnect an owner holds operations back only while
- *   a completion is outstanding after which it can post them
+ *   the throttle holds a post back only while a completion is outstanding
+ *   an id carries its owner's slot, so that a completion finds its owner without a search
+ *   after a loss each owner's lost() is called once, and nothing is posted until a reconnect
+ *   an owner holds operations back only while a completion is outstanding after which it can post
+ *     them
  *
  * Threads: one. Tests: tests/unit/conn/
  */

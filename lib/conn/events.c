@@ -9,8 +9,8 @@
  *
  * Invariants
  *   rpm_conn_arm() returns 0 only if there was nothing to poll after the link had been armed
- *   rpm_conn_arm() returns 1 if it reaped completions: they may have made room for an append while
- *   an op is outstanding the timer expires no later than the deadline
+ *   rpm_conn_arm() returns 1 if it reaped completions: they may have made room for an append
+ *   while an op is outstanding the timer expires no later than the deadline
  *
  * Tests: tests/unit/conn/events_test.cpp, tests/conform/event_test.cpp
  */

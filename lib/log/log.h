@@ -9,7 +9,7 @@
  *   position == tail_lsn % capacity
  *   once dead != 0 nothing is pending, and nothing is posted until the log is resumed
  *   waiting > 0 == owner.holds: appends were accepted that no seal covers yet, and a pump or a wait
- *   will post a seal
+ *     will post a seal
  *
  * rpmi_log_sound() asserts these and more.
  *

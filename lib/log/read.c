@@ -5,9 +5,9 @@
  *
  * Invariants
  *   next_lsn is the start of a frame, or the tail
- *   a record is returned only if it is valid, and at the reader's level "no more" is returned only
- *   after reading a head that has not passed next_lsn after the log was resumed no byte read before
- *   is returned, and records that were returned must still be in the log
+ *   a record is returned only if it is valid, and at the reader's level
+ *   "no more" is returned only after reading a head that has not passed next_lsn
+ *   after a resume no byte read before is returned, and records returned before must still be there
  *
  * Tests: tests/unit/log/read_test.cpp, tests/conform/resume_test.cpp
  */
@@ -83,8 +83,7 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     return 0;
 }
 
-/* A trim to the record behind a pad frame removes no record from a reader in front of that
- * frame. */
+/* A trim to the record behind a pad frame removes no record of a reader in front of the pad. */
 static bool only_padding_went(struct rpm_reader *reader)
 {
     enum rpmi_verdict verdict;
@@ -212,9 +211,8 @@ static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict ver
     return rpmi_load64(at) > reader->next_lsn && rpmi_is_aligned(rpmi_load64(at), 64);
 }
 
-/* There is no valid frame here. Before this counts as the tail, the head must be read and not have
- * passed next_lsn, because a reused ring may hold any bytes here. The head is not read again while
- * the bytes do not change. */
+/* No valid frame is here. Before this counts as the tail, a head must be read that has not passed
+ * next_lsn: a reused ring may hold any bytes here. Not read again while the bytes do not change. */
 static bool may_be_overtaken(struct rpm_reader *reader)
 {
     const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
@@ -288,8 +286,7 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
     bool fresh = false;
     bool refreshed = false;
 
-    /* Each turn fetches more, fetches again or refreshes the head, and each of these makes
-     * progress.
+    /* Each turn fetches more, fetches again or refreshes the head, each with progress.
      */
     for (uint32_t turn = 0; turn < 8; turn++) {
         uint64_t missing;
@@ -320,8 +317,7 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
     return 0;
 }
 
-/* A reader that finds the tail repeatedly follows it, which the writer should know; a reader that
- * finds it once does not matter. */
+/* Tell the writer that a reader follows: one that finds the tail repeatedly, not once. */
 static void stand_at_tail(struct rpm_reader *reader)
 {
     struct rpmi_link *link = reader->log->conn->link;
@@ -332,8 +328,7 @@ static void stand_at_tail(struct rpm_reader *reader)
 
 static void pace_reads(struct rpm_reader *reader, bool plenty)
 {
-    /* At the tail read one line only: reading bytes that the writer is about to write slows the
-     * writer. */
+    /* At the tail read one line only: reading where the writer is about to write slows it. */
     if (!plenty)
         reader->ahead = RPMI_LINE_BYTES;
     else if (buffered(reader, RPMI_LINE_BYTES) == NULL && reader->ahead < reader->buffer_bytes)

@@ -6,11 +6,11 @@
  * even acknowledged records may be lost in a power loss.
  *
  * Invariants
- *   the epoch of the unknown records is kept across failed attempts to settle them an outcome is
- *   delivered once; a failed attempt delivers none alone: this client claimed every epoch that was
- *   sealed since those records were written a writer that was fenced claims again only in
- *   rpm_log_claim(), even if its successor has disconnected a resume fences the older connection of
- *   the same writer, never a successor
+ *   the epoch of the unknown records is kept across failed attempts to settle them
+ *   an outcome is delivered once; a failed attempt delivers none
+ *   alone: this client claimed every epoch that was sealed since those records were written
+ *   a fenced writer claims again only in rpm_log_claim(), even if its successor has disconnected
+ *   a resume fences the older connection of the same writer, never a successor
  *
  * Tests: tests/unit/log/resume_test.cpp, tests/crash/, tests/kill/
  */

@@ -4,9 +4,9 @@
  * invalid, or of an epoch that does not belong there.
  *
  * Invariants
- *   no bytes behind an invalid frame are ever taken for a record a frame at or above head.base_lsn
- *   has the head's epoch, one below it an older one no log ends before a record that its head, or a
- *   frame behind that end, says was acknowledged
+ *   no bytes behind an invalid frame are ever taken for a record
+ *   a frame at or above head.base_lsn has the head's epoch, one below it an older one
+ *   no log ends before a record that its head, or a frame behind that end, says was acknowledged
  *
  * Format: FORMAT.md, section 5.   Tests: tests/unit/log/scan_test.cpp, tests/crash/
  */

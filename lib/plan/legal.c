@@ -5,9 +5,9 @@
  * Invariants
  *   levels nest: what is legal at a level is legal at every lower one
  *   a cell says yes only for what the published ordering rules prove (PCIe: a read pushes posted
- *   writes ahead of it to the memory controller, not out of a cache; RC: a completion of WRITE
- *   proves that the remote NIC has the bytes, not where they are) unknown facts count as the worse
- *   case, and facts that contradict each other prove nothing
+ *     writes ahead of it to the memory controller, not out of a cache; RC: a completion of WRITE
+ *     proves that the remote NIC has the bytes, not where they are)
+ *   unknown facts count as the worse case, and facts that contradict each other prove nothing
  *
  * Tests: tests/unit/plan/legal_test.cpp pins every cell; tests/crash/ tests them in the device
  *        model.

@@ -11,10 +11,10 @@
  * client has read the ring, and gives the highest epoch it found and the new bounds of the log.
  *
  * Invariants
- *   the claim word in the guard is durable before the claiming client learns its epoch an epoch is
- *   given out once, even if the claiming client dies before it seals a writer that resumes gets a
- *   claim only if no other writer claimed the log since its first one a head is stored in two
- *   slots, while both slots of the head before it are whole
+ *   the claim word in the guard is durable before the claiming client learns its epoch
+ *   an epoch is given out once, even if the claiming client dies before it seals
+ *   a writer that resumes gets a claim only if no other writer claimed the log since its first one
+ *   a head is stored in two slots, while both slots of the head before it are whole
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
  */

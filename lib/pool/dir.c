@@ -4,10 +4,10 @@
  *
  * Invariants
  *   an object's contents are durable before its entry's state word is stored
- *   the state word is one aligned 8-byte store: an entry is valid or not, never in part its copy
- *   says "in use" only while the state word does, and the checksum of a removed entry is wrong: an
- *   old cache line that reaches the medium late neither frees an entry nor restores one a loaded
- *   entry is durable before the first client sees it
+ *   the state word is one aligned 8-byte store: an entry is valid or not, never in part
+ *   its copy says "in use" only while the state word does, and the checksum of a removed entry is
+ *     wrong: an old cache line that reaches the medium late neither frees an entry nor restores one
+ *   a loaded entry is durable before the first client sees it
  *
  * Format: FORMAT.md, section 3.   Tests: tests/unit/pool/dir_test.cpp
  */

@@ -5,8 +5,7 @@
  *
  * Invariants
  *   a word changes only by compare-and-swap
- *   a held word is changed only by its owner, by the server, or by a client that has found the
- *   owner dead
+ *   only its owner, the server, or a client that has found the owner dead changes a held word
  *
  * Format: FORMAT.md, section 1.   Tests: tests/unit/region/locks_test.cpp
  */

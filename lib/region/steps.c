@@ -3,8 +3,8 @@
  * steps.c: lists of steps: check a list, encode it in a message, and decode the answer.
  *
  * Invariants
- *   a list that the server must refuse is not sent an answer is checked before anything is copied
- *   to the user's memory
+ *   a list that the server must refuse is not sent
+ *   an answer is checked before anything is copied to the user's memory
  *
  * Tests: tests/unit/region/steps_test.cpp, tests/conform/steps_test.cpp
  */
