@@ -98,7 +98,7 @@ static void push_each(struct mount_walk *walk, const char *path, const char *nam
             continue;
         some = true;
         (void)snprintf(file, sizeof(file), "%s/%s/dev", path, entry->d_name);
-        push_number(walk, file); /* which is no file, where the path was cut */
+        push_number(walk, file); /* if the path was cut, there is no such file */
     }
     if (dir != NULL)
         (void)closedir(dir);
@@ -106,7 +106,7 @@ static void push_each(struct mount_walk *walk, const char *path, const char *nam
         unknown(walk, "it lies on %.64s, and the devices below that cannot be found", name);
 }
 
-/* The devices of a Btrfs: it may have several, and st_dev is none of them. */
+/* The devices of a Btrfs file system: it may have several, and st_dev is none of them. */
 static void push_btrfs(struct mount_walk *walk, int fd)
 {
     struct btrfs_ioctl_fs_info_args info = { 0 };

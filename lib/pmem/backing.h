@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backing.h: where the bytes of a file are when msync has returned: on disks, in memory, or on a
- * file system or device that this library does not know.
+ * backing.h: the devices that store the bytes of a file after msync has returned: disks, memory, or
+ * a file system or device that this library does not know.
  *
  * Tests: tests/unit/pmem/backing_test.cpp, tests/tools/media_test
  */

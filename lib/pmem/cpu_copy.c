@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu_copy.c: choose the instructions, and write what does not fill whole lines.
+ * cpu_copy.c: choose the instructions, and write the parts of lines at the edges of a copy.
  *
  * A part of a line is stored plainly and flushed: a non-temporal store of less than a line costs a
  * read-modify-write in the memory controller, and a flush of one line is cheaper than that.
@@ -120,7 +120,7 @@ static void written_frame(void *dst, const uint64_t head[3], const void *body, s
     rpmi_cpu.nt_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
 }
 
-/* Of memory that needs no flush: where one is needed, the pool was refused. */
+/* For memory that needs no flush: a pool that needs one is refused on this CPU. */
 static void flush_nothing(const void *ptr, size_t len)
 {
     (void)ptr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu_copy.h: stores that go past the CPU caches, and flushes of what is in them. The best
- * instructions of this machine are chosen once, when the library is loaded.
+ * cpu_copy.h: stores that bypass the CPU caches, and flushes of cache lines. The best instructions
+ * of this machine are chosen once, when the library is loaded.
  *
  * Tests: tests/unit/pmem/cpu_copy_test.cpp
  */
@@ -36,7 +36,7 @@ struct rpmi_cpu {
     rpmi_write_fn *nt_write;
     rpmi_write_fn *back_write;
     rpmi_frame_fn *nt_frame;
-    rpmi_frame_fn *lone_frame; /* a fence follows at once: what drains soonest, at any cost */
+    rpmi_frame_fn *lone_frame; /* a fence follows at once: the stores that drain soonest */
     void (*flush)(const void *ptr, size_t len);
     enum rpmi_cpu_copy copy;
     const char *copy_name;
@@ -62,8 +62,9 @@ static inline void rpmi_nt_write(void *dst, const void *head, size_t head_bytes,
     rpmi_cpu.nt_write(dst, head, head_bytes, body, body_bytes, len);
 }
 
-/* The same bytes by stores into the caches at every length, each line then written back: what
- * rpmi_nt_write() is held against (H4). As far after rpmi_cpu_fence(). */
+/* The same bytes by stores into the caches at every length, each line then written back: the
+ * alternative to rpmi_nt_write() (H4). In the persistence domain after rpmi_cpu_fence(), as with
+ * it. */
 static inline void rpmi_back_write(void *dst, const void *head, size_t head_bytes, const void *body,
                                    size_t body_bytes, size_t len)
 {

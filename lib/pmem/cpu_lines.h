@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu_lines.h: between the general copy and the kernels of one instruction set.
+ * cpu_lines.h: the interface between the general copy and the kernels of one instruction set.
  */
 #ifndef RPMI_CPU_LINES_H
 #define RPMI_CPU_LINES_H
@@ -24,7 +24,8 @@ void rpmi_edges_write(void *dst, const struct rpmi_gather *source, size_t len,
 /* All of it by plain stores and a flush. */
 void rpmi_store_write(void *dst, const struct rpmi_gather *source, size_t len);
 
-/* Put the best that this CPU and the operating system have, but not above @best, into rpmi_cpu. */
+/* Set rpmi_cpu to the best instructions that this CPU and the operating system have, but none above
+ * @best. */
 void rpmi_cpu_choose_native(enum rpmi_cpu_copy best);
 
 #if defined(__aarch64__)

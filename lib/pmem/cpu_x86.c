@@ -21,7 +21,7 @@
 
 #define LINE RPMI_LINE_BYTES
 #define WITH_AVX512 __attribute__((target("avx512f,avx512bw,bmi2,clwb")))
-#define AHEAD_BYTES 1024 /* asked for in advance, where a log will go on */
+#define AHEAD_BYTES 1024 /* prefetched, where a log will continue */
 #define FRAME_WORDS 3
 #define FRAME_HEAD (FRAME_WORDS * sizeof(uint64_t))
 #define WITH_AVX2 __attribute__((target("avx2")))
@@ -62,7 +62,8 @@ static inline int crosses_page(const unsigned char *ptr)
     return ((uintptr_t)ptr & (RPMI_PAGE_BYTES - 1)) > RPMI_PAGE_BYTES - LINE;
 }
 
-/* Lanes of @mask from @ptr, which are bytes [@first, @end); the others keep what @line has. */
+/* Load the lanes of @mask from @ptr, which are bytes [@first, @end); other lanes keep the bytes of
+ * @line. */
 WITH_AVX512 static inline __m512i merge_avx512(__m512i line, uint64_t mask,
                                                const unsigned char *ptr, size_t first, size_t end)
 {
@@ -152,7 +153,7 @@ WITH_AVX512 static void edges_avx512(void *dst, const struct rpmi_gather *from, 
     lines_avx512(dst, from->head, from->head_bytes, from->body, from->body_bytes, len);
 }
 
-/* Apart, so that the straight way below needs no stack frame. */
+/* Not inlined, so that the usual path below needs no stack frame. */
 __attribute__((noinline)) static void partial_avx512(void *dst, const void *head, size_t head_bytes,
                                                      const void *body, size_t body_bytes,
                                                      size_t len)
@@ -200,7 +201,8 @@ WITH_AVX512 static inline __m512i first_avx512(const uint64_t head[3], __m512i b
     return _mm512_mask_expand_epi64(words, (__mmask8)(0xffu << FRAME_WORDS), body);
 }
 
-/* Not whole lines, or a body whose first or last load would touch a page that it may not lie in. */
+/* The slow path: not whole lines, or a body whose first or last load would touch a page that the
+ * body does not occupy. */
 WITH_AVX512 __attribute__((noinline)) static void frame_apart(unsigned char *dst,
                                                               const uint64_t head[3],
                                                               const void *body, size_t body_bytes,
@@ -230,8 +232,8 @@ WITH_AVX512 __attribute__((noinline)) static void frame_apart(unsigned char *dst
         _mm512_stream_si512((void *)(dst + at), _mm512_setzero_si512());
 }
 
-/* Nothing but the lines themselves is stored here: stores reach memory in order, so that another
- * one would wait behind those of the frames before. */
+/* Only the lines themselves are stored here: stores reach memory in order, so that any other store
+ * would wait behind the lines of the frames before. */
 WITH_AVX512 static inline void frame_by(unsigned char *dst, const uint64_t head[3],
                                         const void *body, size_t body_bytes, size_t len,
                                         enum store how)
@@ -255,7 +257,7 @@ WITH_AVX512 static inline void frame_by(unsigned char *dst, const uint64_t head[
         line_avx512(dst + at, _mm512_setzero_si512(), how);
 }
 
-/* Would the first or the last load of a body touch a page that it may not lie in? */
+/* Would the first or the last load of a body touch a page that the body does not occupy? */
 static inline int edges_cross(const void *body, size_t body_bytes)
 {
     const unsigned char *from = shifted(body, FRAME_HEAD);
@@ -273,7 +275,7 @@ WITH_AVX512 static void frame_avx512(void *dst, const uint64_t head[3], const vo
         frame_by(dst, head, body, body_bytes, len, STORE_STREAM);
 }
 
-/* The lines some frames further on are asked for early: a log goes forward. */
+/* Prefetch the lines some frames ahead, where the log will continue. */
 WITH_AVX512 static void lone_frame_avx512(void *to, const uint64_t head[3], const void *body,
                                           size_t body_bytes, size_t len)
 {
@@ -398,7 +400,7 @@ DEFINE_FLUSH(flush_clwb, __attribute__((target("clwb"))), _mm_clwb)
 DEFINE_FLUSH(flush_clflushopt, __attribute__((target("clflushopt"))), _mm_clflushopt)
 DEFINE_FLUSH(flush_clflush, , _mm_clflush)
 
-/* State that the operating system saves: without its word the registers must not be used. */
+/* The register state that the operating system saves: other registers must not be used. */
 static uint64_t saved_state(void)
 {
     uint32_t low;
@@ -442,13 +444,13 @@ static void choose_copy(enum rpmi_cpu_copy best, uint32_t leaf7_ebx)
 /*
  * How short a write is cheaper as plain stores and clwb. A drain of non-temporal stores waits for
  * memory, on Intel longer than a drain of write-backs: 231 against 178 ns for one line, 244 against
- * 194 for two, 263 against 250 for five, 275 against 305 for eight (Sapphire Rapids, tmpfs). Where
- * the lines were asked for in advance, write-backs win longer: 203 ns for five, 229 for eight, 302
- * against 290 for sixteen. On AMD non-temporal stores win at every size: 80 against 140 ns at 64
- * bytes (Zen 4).
+ * 194 for two, 263 against 250 for five, 275 against 305 for eight (Sapphire Rapids, tmpfs). If the
+ * lines were prefetched, write-backs are faster up to a greater length: 203 ns for five, 229 for
+ * eight, 302 against 290 for sixteen. On AMD non-temporal stores win at every size: 80 against 140
+ * ns at 64 bytes (Zen 4).
  *
- * Lone frames stop earlier than that: who follows the tail from another CPU takes the lines that
- * were asked for back, and a writer of 256 bytes then needs 4 to 6 times its time.
+ * For lone frames the limit is lower: a reader that follows the tail on another CPU takes the
+ * prefetched lines back, and a writer of 256 bytes then needs 4 to 6 times as long.
  */
 static void choose_lengths(void)
 {

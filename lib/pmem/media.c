@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * media.c: memory to lend, from opening to closing.
+ * media.c: open, use and close the memory of a pool.
  *
  * Invariants
  *   all room is allocated before the first store: a full file system is an error here, never a
  *   bus error later
- *   a declared domain is taken only where no probe contradicts it, and is marked as declared
- *   after an error the file system looks as before
+ *   a declared domain is accepted only if no probe contradicts it, and is marked as declared
+ *   after an error the file system is as before
  *
  * Tests: tests/unit/pmem/media_test.cpp
  */
@@ -33,7 +33,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* Kernel's estimate of memory that can be had without swapping; 0: it does not say. */
+/* The kernel's estimate of memory that is available without swapping; 0: unknown. */
 static uint64_t memory_available(void)
 {
     unsigned long long kilobytes = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * media.h: what backs memory that is lent: anonymous DRAM, huge pages, a file on any file system,
- * persistent memory. Says where its persistence domain is and brings ranges there.
+ * media.h: the memory of a pool: anonymous DRAM, huge pages, a file on any file system, persistent
+ * memory. Determines its persistence domain and brings ranges there.
  *
  * Tests: tests/unit/pmem/media_test.cpp
  */
@@ -30,10 +30,10 @@ struct rpmi_media {
     struct rpmi_mem mem; /* load, store, persist over the mapping */
     unsigned char *base;
     int fd;                      /* to lend to others: read and write */
-    int lock_fd;                 /* holds the lock that keeps a second server out; never lent */
+    int lock_fd;                 /* holds the lock against a second server; never lent */
     bool created;                /* the file, by this open */
     bool sized;                  /* it was empty */
-    int failed;                  /* a persist failed: nothing after it is promised any more */
+    int failed;                  /* a persist failed: no later one can be trusted */
     struct rpm_facts facts;      /* medium, domain, granularity, node */
     struct rpmi_backing backing; /* of a path: why its medium is unknown */
     struct pmem2_map *map;       /* of a path; NULL: plain mmap */
@@ -45,14 +45,15 @@ struct rpmi_media {
  * Open, lock, check and map. Room is allocated, so that a store never finds the medium full.
  * Existing content that is neither a pool of this library nor all zeros is refused here.
  * RPM_E_NOENT, RPM_E_DENIED, RPM_E_OWNED, RPM_E_NOSPACE, RPM_E_FOREIGN, RPM_E_VERSION,
- * RPM_E_CORRUPT, RPM_E_INVAL, RPM_E_NOMEM, RPM_E_IO. Nothing stays behind on an error.
+ * RPM_E_CORRUPT, RPM_E_INVAL, RPM_E_NOMEM, RPM_E_IO. On an error everything that was created is
+ * removed.
  */
 int rpmi_media_open(const struct rpmi_media_opts *opts, struct rpmi_media *media);
 
-/* Is the domain reached by flush instructions or less, so that a client may do it itself? */
+/* Do flush instructions, or a fence, reach the domain, so that a client can flush itself? */
 bool rpmi_media_by_cpu(const struct rpmi_media *media);
 
-/* Take back a file that this open created: the server could not use it. */
+/* Remove a file that this open created, if the server could not use it. */
 void rpmi_media_undo(struct rpmi_media *media);
 
 /* Unmap and unlock. Safe on one that is all zeros. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * media_file.c: open the file or device of a pool, keep a second server out, and look whether it
- * may be used at all.
+ * media_file.c: open the file or device of a pool, lock it against a second server, and check that
+ * it is a pool or empty.
  *
- * The lock is flock() on an open file of its own: the file lent to clients is another one, because
- * a descriptor that was passed on would keep the lock after this process died.
+ * The lock is flock() on an open file that is never lent: a descriptor that was passed to a client
+ * would keep the lock after this process died.
  *
  * Invariants
  *   a file is created, sized or removed only while its lock is held
- *   what is not a pool and not all zeros is left as it was
+ *   a file that is neither a pool nor all zeros is never changed
  *
  * Tests: tests/unit/pmem/media_test.cpp
  */
@@ -72,7 +72,7 @@ static int open_or_create(struct rpmi_media *media, const struct rpmi_media_opts
 static int lock_pool(struct rpmi_media *media, const char *path, struct stat *st)
 {
     if (flock(media->lock_fd, LOCK_EX | LOCK_NB) != 0) {
-        media->created = false; /* whoever holds the lock decides about the file */
+        media->created = false; /* the process that holds the lock decides about the file */
         if (errno == EWOULDBLOCK)
             return rpmi_fail(RPM_E_OWNED, "pool %s is served by another process", path);
         return rpmi_fail(RPM_E_IO, "cannot lock pool %s: %s", path, strerror(errno));
@@ -84,7 +84,7 @@ static int lock_pool(struct rpmi_media *media, const char *path, struct stat *st
     return 0;
 }
 
-/* A second open file of the same inode: locks taken on one say nothing on the other. */
+/* A second open file of the same inode: a lock on one does not belong to the other. */
 static int open_to_lend(struct rpmi_media *media, const char *path)
 {
     char self[48];
@@ -97,7 +97,7 @@ static int open_to_lend(struct rpmi_media *media, const char *path)
 static int judge_kind(const struct stat *st, const char *path)
 {
     if (S_ISREG(st->st_mode)) {
-        if ((st->st_mode & 0222) == 0) /* root may write it all the same, but was not meant to */
+        if ((st->st_mode & 0222) == 0) /* root could write it, but its mode forbids writing */
             return rpmi_fail(RPM_E_DENIED, "pool %s is read only", path);
         return 0;
     }
@@ -154,7 +154,7 @@ static int judge_block(const unsigned char *block, int fd, uint64_t bytes, const
         return rpmi_fail(err, "%s: %s", path, rpm_last_error());
     if (err == 0)
         return 0;
-    /* A format that was cut began on zeros, and has written free entries to the directory only. */
+    /* An interrupted format began on zeros, and has written only free entries to the directory. */
     fresh = rest_is_new(fd, bytes, path);
     if (fresh < 0)
         return fresh;
@@ -247,7 +247,7 @@ int rpmi_media_open_path(struct rpmi_media *media, const struct rpmi_media_opts 
     if (S_ISCHR(st.st_mode))
         return size_device(media, opts->path);
     err = size_file(media, opts, &st);
-    if (err == 0 && media->sized) /* an empty file could not be probed */
+    if (err == 0 && media->sized) /* an empty file could not be probed before */
         media->facts.medium = rpmi_probe_medium(media->fd, &media->backing);
     return err;
 }

@@ -2,9 +2,8 @@
 /*
  * media_mem.c: load, store and persist over a mapping.
  *
- * Which way a range takes to its domain depends on the domain alone, never on a wish: flush
- * instructions for ADR, a fence for eADR, msync for a page cache, and for memory that forgets only
- * the order that a fence gives.
+ * Only the domain decides how a range is made durable: flush instructions for ADR, a fence for
+ * eADR, msync for a page cache; volatile memory gets a fence, for its order alone.
  *
  * Invariant: once a persist failed, every later one fails too: the kernel may have dropped the
  * pages it could not write, and a second msync would then falsely succeed.

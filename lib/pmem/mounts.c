@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mounts.c: mountinfo, and overlays.
+ * mounts.c: parse mountinfo, and find the file in the upper layer of an overlay.
  *
- * The paths in an overlay's options are those of the process that mounted it. Here they may lead to
- * nothing, or to something else: a file is taken for that of the upper layer only if owner, mode,
- * size and all three of its times are the same, to the nanosecond.
+ * The paths in an overlay's options are those of the process that mounted it. In this process they
+ * may name no file or another file: a file counts as that of the upper layer only if its owner,
+ * mode, size and all three times are the same, to the nanosecond.
  *
  * Tests: tests/unit/pmem/mounts_test.cpp, tests/tools/media_test
  */
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The mount's number, as the kernel tells of each descriptor. */
+/* The mount's number, which the kernel reports for each descriptor. */
 static int number_of(int fd)
 {
     char path[48];
@@ -38,8 +38,8 @@ static int number_of(int fd)
     return number;
 }
 
-/* The next word into @to, "\040" and the like as what they stand for. Returns what is behind it;
- * NULL: there is no room for it. */
+/* Copy the next word to @to, with "\040" and the like decoded. Returns the rest of the line; NULL:
+ * the word does not fit. */
 static const char *word(const char *from, char *to, size_t room)
 {
     size_t n = 0;
@@ -145,7 +145,7 @@ static bool same_file(int a, int b)
            same_time(&x.stx_mtime, &y.stx_mtime);
 }
 
-/* Where the file should lie in the upper layer; NULL: not known. */
+/* The path that the file should have in the upper layer; NULL: unknown. */
 static char *upper_path(int fd)
 {
     struct rpmi_mount mount;

@@ -25,8 +25,8 @@ int rpmi_mount_parse(const char *line, struct rpmi_mount *mount);
 /* Is there such an option, the whole word? */
 bool rpmi_mount_has(const struct rpmi_mount *mount, const char *option);
 
-/* Open for reading the file in the upper layer of the overlay that holds @fd; -1: it is not there,
- * or another file is. */
+/* Open for reading the file in the upper layer of the overlay that holds @fd; -1: there is none, or
+ * another file is there. */
 int rpmi_mount_open_upper(int fd);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_numa.c: in the place of numa.c in a build without libnuma.
+ * no_numa.c: replaces numa.c in a build without libnuma.
  *
  * Tests: tests/unit/serve/server_test.cpp, in preset nordma
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * numa.h: which NUMA node holds memory, and memory bound to one; numa.c asks libnuma, no_numa.c is
- * built in its place where LIBRPM_NUMA is OFF.
+ * numa.h: find the NUMA node of memory, and bind memory to a node. numa.c calls libnuma; no_numa.c
+ * replaces it if LIBRPM_NUMA is OFF.
  *
  * Tests: tests/unit/pmem/probe_test.cpp, tests/unit/serve/server_test.cpp
  */
@@ -13,7 +13,7 @@
 /* NUMA node of the page at @ptr, which was touched before; -1: unknown. */
 int rpmi_numa_node_of(const void *ptr);
 
-/* Have the pages of [@base, @base + @bytes) come from @node. RPM_E_INVAL: there is no such node;
+/* Allocate the pages of [@base, @base + @bytes) on @node. RPM_E_INVAL: there is no such node;
  * RPM_E_NOCAP: this build has no libnuma. */
 int rpmi_numa_bind(void *base, uint64_t bytes, int node);
 

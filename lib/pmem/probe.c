@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * probe.c: facts of a path and of this machine. A fact that cannot be read stays unknown: nothing
- * is guessed here, and nothing is written anywhere.
+ * probe.c: facts of a path and of this machine. A fact that cannot be read stays unknown: the probe
+ * guesses nothing and writes nothing.
  *
  * Tests: tests/unit/pmem/probe_test.cpp
  */
@@ -59,7 +59,8 @@ static bool is_dax_device(const struct stat *st)
 }
 
 /* Only a file on persistent memory can be mapped so that stores need no system call. An emulator of
- * user programs may take the flag and do nothing, so the kernel is also asked, where it can say. */
+ * user programs may accept the flag and ignore it, so the kernel is also asked, if it reports
+ * this. */
 static bool maps_with_sync(int fd)
 {
     struct statx st;
@@ -271,7 +272,7 @@ static int probe_path(const char *path, struct rpm_facts *facts)
         if (bus != RPM_DOMAIN_NONE)
             facts->domain = bus;
         if (facts->domain == RPM_DOMAIN_ADR && !rpmi_cpu.can_flush)
-            facts->domain = RPM_DOMAIN_NONE; /* as a server would have to refuse it */
+            facts->domain = RPM_DOMAIN_NONE; /* since a server would refuse it */
     }
     return 0;
 }

@@ -14,7 +14,7 @@
 
 struct pmem2_map;
 
-/* What an open file lies on; where that is not known, @backing has the reason. */
+/* The medium of an open file; if it is unknown, @backing has the reason. */
 enum rpm_medium rpmi_probe_medium(int fd, struct rpmi_backing *backing);
 
 /* Store granularity of a mapping in bytes: 1, 64, 4096. */

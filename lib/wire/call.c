@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call.c: control messages in and out of bytes.
+ * call.c: encode and decode control messages.
  *
- * No checksum: they travel over a socket or a reliable queue pair, and every field is checked. Here
- * only a message that no librpm would ever send is refused; the service decides whether the request
+ * No checksum: they travel over a socket or a reliable queue pair, and every field is checked. The
+ * decoder refuses only messages that librpm never sends; the service decides whether the request
  * makes sense.
  *
  * Format: FORMAT.md, section 7.   Tests: tests/unit/wire/call_test.cpp
@@ -44,7 +44,7 @@
 #define REPLY_AT_REST 288
 
 #define NAME_BYTES (RPM_NAME_MAX + 1)
-#define ERRNO_MAX 4095 /* no system has more */
+#define ERRNO_MAX 4095 /* no system has a higher one */
 
 _Static_assert(CALL_AT_NAME + NAME_BYTES == CALL_AT_REST, "a name fits its field");
 _Static_assert(CALL_AT_REST < RPMI_CALL_BYTES, "a call has room left");

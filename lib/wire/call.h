@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call.h: control messages between a client and the server: everything about objects and epochs
- * that is not a plain read or write of memory.
+ * call.h: control messages between a client and the server: requests about objects and epochs,
+ * other than reads and writes of memory.
  *
  * Format: FORMAT.md, section 7.   Tests: tests/unit/wire/call_test.cpp
  */

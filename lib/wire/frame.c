@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frame.c: relations that the frame's layout rests on. The code is inline in frame.h.
+ * frame.c: compile-time checks of the frame's layout. The code is inline in frame.h.
  *
  * Format: FORMAT.md, section 5.   Tests: tests/unit/wire/frame_test.cpp
  */
@@ -8,7 +8,7 @@
 
 _Static_assert(RPMI_FRAME_HEADER_BYTES == 3 * sizeof(uint64_t), "three words");
 _Static_assert(RPMI_RECORD_MAX <= RPMI_FRAME_LEN_MAX, "a record's length fits its field");
-/* The pad in front of a record that does not fit skips less than the record would take. */
+/* A pad frame in front of a record skips fewer bytes than the record takes. */
 _Static_assert(RPMI_RECORD_MAX + RPMI_FRAME_HEADER_BYTES + RPMI_XPLINE_BYTES <= RPMI_FRAME_LEN_MAX,
                "a pad's length fits its field");
 _Static_assert((RPMI_FRAME_TAG & RPMI_FRAME_FLAGS) == 0, "flags have bits of their own");

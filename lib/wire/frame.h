@@ -7,7 +7,7 @@
  *   a frame starts at a multiple of 64 bytes and never crosses the end of the ring
  *   a frame judged valid for an LSN was written whole, for exactly this log, LSN and epoch
  *
- * Inline, because an append of 64 bytes has a few tens of nanoseconds in all. frame.c holds the
+ * Inline, because an append of 64 bytes takes only a few tens of nanoseconds. frame.c holds the
  * checks of the layout.
  *
  * Format: FORMAT.md, section 5.   Tests: tests/unit/wire/frame_test.cpp
@@ -49,8 +49,8 @@ struct rpmi_frame {
 
 enum rpmi_verdict {
     RPMI_FRAME_VALID = 0,
-    RPMI_FRAME_BLANK = 1, /* not a frame, or of another lap: nothing was begun here */
-    RPMI_FRAME_BROKEN = 2 /* says it is the frame for this LSN, but fails its checksum */
+    RPMI_FRAME_BLANK = 1, /* no frame, or one of another lap: no write was begun here */
+    RPMI_FRAME_BROKEN = 2 /* has the header of the frame for this LSN, but a wrong checksum */
 };
 
 /* Bytes that a frame with this payload takes in the ring, by its flags. */
@@ -101,7 +101,7 @@ static inline uint64_t rpmi_frame_word(const struct rpmi_frame *frame)
     return frame->len | (uint64_t)tag << 24 | (uint64_t)frame->epoch << 32;
 }
 
-/* The frame's checksum when the payload's own is known. */
+/* The frame's checksum, from the checksum of its payload. */
 static inline uint64_t rpmi_frame_sum_with(const struct rpmi_frame *frame, uint64_t log_id,
                                            uint64_t payload_sum)
 {
@@ -150,8 +150,8 @@ static inline void rpmi_frame_put(void *header, const struct rpmi_frame *frame, 
 }
 
 /*
- * Take the header apart, for exactly @lsn, without looking at the payload. @room is how many bytes
- * of the ring follow from @header on: a frame that would be longer is not one.
+ * Decode the header, for exactly @lsn, without reading the payload. @room is how many bytes of the
+ * ring follow from @header on: a frame that would be longer is not one.
  * Returns BLANK, or VALID if the payload is still to be checked with rpmi_frame_check().
  */
 static inline enum rpmi_verdict rpmi_frame_get(const void *header, uint64_t lsn, uint64_t room,

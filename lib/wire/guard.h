@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guard.h: the lines in a log's header through which the server shuts out a direct writer, whose
- * mapping no other process can take away. They lie in the pool and outlast the server process.
+ * guard.h: the lines in a log's header through which the server fences a direct writer, whose
+ * mapping no other process can take away. They are in the pool and outlive the server process.
  *
  * The claim word holds the epoch that may write. A direct writer stores in a guarded section:
  *   busy[slot] = 1; check claim == my epoch; store, fence; busy[slot] = 0
  * with slot = epoch % RPMI_GUARD_SLOTS. While it holds a claim it also holds a lock (OFD) on the
- * byte of the pool file at header offset + slot. A claimer raises the claim word, orders that
- * against every writer (membarrier), and then waits for each slot until busy is 0, or until it can
- * take the slot's lock, for then its holder is dead. After that no older writer can add anything.
+ * byte of the pool file at header offset + slot. For a new claim the server raises the claim word,
+ * orders that against every writer (membarrier), and then waits for each slot until busy is 0, or
+ * until it can take the slot's lock, because then its holder is dead. After that no older writer
+ * can append anything.
  *
- * Each epoch has a word of its own so that a stale writer that looks in, finds itself fenced and
- * clears its word never clears that of the writer in force. An epoch is not handed out while a
- * living process still holds the lock of its slot.
+ * Each epoch has its own busy word, so that a fenced writer that finds itself fenced and clears its
+ * word never clears the word of the present writer. An epoch is not given out while a living
+ * process still holds the lock of its slot.
  *
- * A region has no guard, and a log's is gone with the log. So a direct client also holds a shared
- * lock for each object that it has open, on bytes that no file has; while any process holds one,
- * even a stopped client of a server that died, the server gives its space to no other object.
+ * A region has no guard, and a removed log has none any more. So a direct client also holds a
+ * shared lock for each object that it has open, on bytes behind the end of any file; while a
+ * process holds such a lock, even a stopped client of a server that died, the server does not reuse
+ * the object's space.
  *
  * Format: FORMAT.md, section 4.   Tests: tests/conform/fence_test.cpp, tests/kill/
  */
@@ -34,8 +36,8 @@
 /* At RPMI_GUARD_OFFSET of the log's header; claim on a line of its own. */
 struct rpmi_guard {
     uint64_t claim; /* epoch allowed to write; raised by the server only, durably */
-    /* Readers that follow the tail count here now and then, so that a writer, who looks at this
-     * line anyway, knows that its lines are read as soon as they are written; volatile. */
+    /* Readers that follow the tail increment this now and then, so that the writer, which reads
+     * this line anyway, knows that its lines are read as soon as they are written; volatile. */
     uint64_t followed;
     uint64_t since; /* epoch of the last claim that did not resume another; durable with claim */
     uint64_t fill[5];

@@ -3,7 +3,7 @@
  * handshake.c: the four messages of a handshake.
  *
  * Invariants
- *   magic and version lie at the same place in every version, and are judged first
+ *   magic and version have the same offsets in every version, and are checked first
  *   no field of an auth message is used before its proof was verified
  *
  * Format: FORMAT.md, section 9.   Tests: tests/unit/wire/handshake_test.cpp
@@ -186,7 +186,7 @@ int rpmi_sealed_make(const struct rpmi_transcript *transcript, const char *secre
 {
     rpmi_accept_put(sealed, accepted);
     memset(sealed + RPMI_ACCEPT_BYTES, 0, RPMI_MAC_BYTES);
-    /* No proof for a refused client: it could test guesses of the secret on it. */
+    /* A refused client gets no proof: it could test guesses of the secret on a proof. */
     if (accepted->status != 0)
         return 0;
     return sealed_mac(transcript, secret, sealed, sealed + RPMI_ACCEPT_BYTES);

@@ -4,7 +4,8 @@
  * anything else. Client and server prove that they know the secret; the secret is never sent.
  *
  *   hello      client   version, 16 random bytes          fits private data of a connection request
- *   challenge  server   version, status, 16 random bytes  fits that of its acceptance or refusal
+ *   challenge server version, status, 16 random bytes fits the private data of its acceptance or
+ *     refusal
  *   auth       client   wishes, pool, proof               over all messages so far
  *   accept     server   hello.h's accept message, proof   over all messages so far, this message,
  *                                                         and what travels beside it
@@ -36,7 +37,7 @@ _Static_assert(RPMI_CHALLENGE_BYTES <= 148, "private data of a refusal");
 struct rpmi_auth {
     uint32_t depth;              /* requests outstanding, wished for */
     uint64_t staging_bytes;      /* wished for */
-    char pool[RPM_NAME_MAX + 1]; /* "": whichever the server has */
+    char pool[RPM_NAME_MAX + 1]; /* "": the server's only pool */
 };
 
 /* The messages of a handshake so far, byte by byte. */

@@ -53,7 +53,7 @@ void rpmi_head_put(void *slot, const struct rpmi_head *head)
     rpmi_store32(to + AT_EPOCH, head->epoch);
     rpmi_store32(to + AT_FLAGS, head->flags);
     rpmi_store64(to + AT_SUM, rpmi_sum(to, AT_SUM));
-    /* What is written must be what a reader takes: the other half of the pair. */
+    /* A reader must accept what is written here. */
     RPM_ASSERT_SLOW(judge(to, &again) == NULL && again.turn == head->turn);
 }
 
@@ -66,7 +66,7 @@ int rpmi_head_get(const void *slot, struct rpmi_head *head)
     return wrong == NULL ? 0 : rpmi_fail(RPM_E_TORN, "head of the log: %s", wrong);
 }
 
-/* Do two valid slots speak of the same log, and if they have one turn, of the same head? */
+/* Do two valid slots belong to the same log and, if their turns are equal, hold the same head? */
 static bool agree(const struct rpmi_head_found *a, const struct rpmi_head_found *b)
 {
     if (a->head.log_id != b->head.log_id || a->head.capacity_bytes != b->head.capacity_bytes)
@@ -76,7 +76,7 @@ static bool agree(const struct rpmi_head_found *a, const struct rpmi_head_found 
             a->head.epoch == b->head.epoch && a->head.flags == b->head.flags);
 }
 
-/* Judge every slot, whatever log it is of. */
+/* Check every slot, of any log. */
 static void judge_all(const unsigned char *from, struct rpmi_head_found found[RPMI_HEAD_SLOTS])
 {
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++) {
@@ -151,7 +151,7 @@ bool rpmi_head_in_limits(const struct rpmi_head *head)
            head->base_lsn < RPMI_HEAD_LIMIT;
 }
 
-/* What holds for every head, of any origin. */
+/* The rules that every head obeys. */
 static bool is_sound(const struct rpmi_head *head)
 {
     return head->capacity_bytes >= RPMI_LOG_CAPACITY_MIN &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * head.h: the head of a log: bounds and epoch. Each head is written to two slots, and the next one
- * to two others, so that neither a write that a power cut tears nor one damaged slot takes the head
- * in force away.
+ * head.h: the head of a log: bounds and epoch. Each head is written to two slots, and the next head
+ * to the other two slots, so that neither a torn write nor one damaged slot destroys the valid
+ * head.
  *
  * Invariants
  *   the head of turn t lies in the two slots whose index has the parity of t
- *   both slots of the head in force are durable before a slot of the head before it is overwritten
- *   of the valid slots the one with the highest turn counts
+ *   both slots of the valid head are durable before a slot of the head before it is overwritten
+ *   of the valid slots the one with the highest turn is the head
  *   trim_lsn and base_lsn are multiples of 64; epoch and turn never decrease
  *   records at or above base_lsn carry exactly this epoch, records below it a lower one
  *
@@ -25,7 +25,7 @@
 #define RPMI_HEAD_SLOTS 4u
 #define RPMI_GUARD_OFFSET 1024u /* writer's guard line, see wire/guard.h */
 
-/* Turn and LSNs lie below: counting on from a head that is valid never comes round to 0. */
+/* Turn and LSNs are below this: counting up from a valid head never wraps to 0. */
 #define RPMI_HEAD_LIMIT (1ull << 63)
 
 struct rpmi_head {
@@ -51,8 +51,8 @@ static inline uint32_t rpmi_head_slot(uint64_t turn, uint32_t copy)
 
 /* A slot and whether it is valid. */
 struct rpmi_head_found {
-    struct rpmi_head head; /* set if nothing is wrong */
-    const char *wrong;     /* what is; NULL: the slot is valid */
+    struct rpmi_head head; /* set if the slot is valid */
+    const char *wrong;     /* the reason why the slot is invalid; NULL: it is valid */
 };
 
 /* Would rpmi_head_get() accept it when it is read back? */

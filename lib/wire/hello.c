@@ -3,9 +3,10 @@
  * hello.c: the hello of shm:, and the accept message of every handshake.
  *
  * Invariants
- *   magic and version lie at the same place in every version of the protocol, so that two sides of
- *   different ages can say what is wrong instead of misreading each other
- *   facts keep their fields one by one: the struct in memory may grow, the message may not
+ *   magic and version have the same offsets in every version of the protocol, so that client and
+ *     server of different versions report the mismatch instead of misreading each other
+ *   each field of the facts is encoded by itself: the struct in memory may grow, the message may
+ *     not
  *
  * Format: FORMAT.md, section 6.   Tests: tests/unit/wire/hello_test.cpp
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * message.c: messages over a queue pair.
+ * message.c: encode and decode messages over a queue pair.
  *
  * Format: FORMAT.md, section 11.   Tests: tests/unit/wire/message_test.cpp
  */
@@ -103,7 +103,7 @@ void rpmi_rpc_put(void *bytes, const struct rpmi_rpc *rpc)
     rpmi_store32(to + RPC_AT_ZERO_TOO, 0);
 }
 
-/* What each kind has. */
+/* Does the request have the fields of its kind? */
 static bool has_shape(const struct rpmi_rpc *rpc)
 {
     switch (rpc->kind) {

@@ -12,8 +12,8 @@
  *   done     server  how many RPC requests (messages and WRITEs with immediate data) are done, all
  *                    well but for the last one, whose status it is
  *   result   server  the same, of a STEPS that went well, with its answer
- *   fenced   server  a newer writer claimed the log: what the NIC refuses by this key, it refuses
- *                    for that reason
+ *   fenced   server  a newer writer claimed the log: that is why the NIC refuses accesses by this
+ *                    key
  *
  * Each begins with its kind and its length, little-endian.
  *
@@ -46,7 +46,7 @@
 #define RPMI_RPC_MSG (RPMI_RPC_BYTES + RPMI_RPC_BODY_MAX)
 #define RPMI_RESULT_MSG (RPMI_RESULT_BYTES + RPMI_STEPS_BYTES)
 
-/* Where things lie in the two that are made of others. */
+/* Offsets in the two messages that contain other messages. */
 #define RPMI_ACCEPT_AT_MESSAGES (RPMI_MSG_HEAD + RPMI_SEALED_BYTES)
 #define RPMI_ACCEPT_AT_GRANT (RPMI_ACCEPT_AT_MESSAGES + 8u)
 #define RPMI_ACCEPT_BESIDE (RPMI_ACCEPT_MSG - RPMI_ACCEPT_AT_MESSAGES) /* proven as well */
@@ -73,7 +73,7 @@ enum rpmi_msg_kind {
     RPMI_MSG_RESULT = 8
 };
 
-/* Where the memory of a key lies for the NIC. An rkey counts only with its right. */
+/* The address and rkeys of a key's memory, for the NIC. An rkey is valid only with its right. */
 struct rpmi_grant_key {
     uint64_t address; /* of the first byte of the key's object */
     uint64_t bytes;
@@ -103,7 +103,7 @@ void rpmi_msg_head(void *bytes, enum rpmi_msg_kind kind, uint32_t len);
 uint32_t rpmi_msg_kind(const void *bytes, uint32_t len);
 
 void rpmi_grant_put(void *bytes, const struct rpmi_grant_key *key);
-/* RPM_E_PROTO: bytes that cannot be. */
+/* RPM_E_PROTO: invalid bytes. */
 int rpmi_grant_get(const void *bytes, struct rpmi_grant_key *key);
 
 #define RPMI_RPC_FLAGS (RPMI_OP_DURABLE | RPMI_OP_CACHED)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op_kind.h: kinds and flags of operations, by the numbers that travel in the shared ring, on a
- * stream and in messages over a queue pair. Kinds that FORMAT.md does not name never travel.
+ * op_kind.h: kinds and flags of operations, by their numbers in the shared ring, on a stream and in
+ * messages over a queue pair. Kinds that FORMAT.md does not name are never sent.
  *
  * Format: FORMAT.md, sections 8, 10 and 11.   Tests: tests/golden/
  */
@@ -31,11 +31,11 @@ enum rpmi_op_flag {
     RPMI_OP_DURABLE =
         4, /* COPY, WRITE_IMM, STEPS: answer after the persistence domain, not before */
     RPMI_OP_OTHER_QP = 8, /* send on the second queue pair: no order with the first */
-    RPMI_OP_WAIT = 16,    /* the poster waits for this one before it posts the next (H9 off) */
+    RPMI_OP_WAIT = 16,    /* the client waits for this op before it posts the next (H9 off) */
     RPMI_OP_CACHED = 32,  /* COPY, WRITE by the client's CPU: where bytes are to leave its caches,
                              by stores and write-backs, not by non-temporal stores (H4 off) */
-    RPMI_OP_WORD = 64 /* WRITE of one aligned word of 8 bytes, where the facts have ATOMIC WRITE:
-                         placed whole, and behind every earlier FLUSH, FENCED or not */
+    RPMI_OP_WORD = 64     /* WRITE of one aligned 8-byte word, if the facts have ATOMIC WRITE: never
+                         torn, and ordered behind every earlier FLUSH, FENCED or not */
 };
 
 #endif

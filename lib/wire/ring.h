@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring.h: the memory that a ring client and the server's engine share: requests one way, a
- * cumulative count of completions the other, and the bytes that requests refer to.
+ * ring.h: the memory that a ring client and the server's engine share: requests of the client, the
+ * engine's cumulative count of completions, and the bytes that requests refer to.
  *
  * Invariants
  *   slot i % slots holds request i; it is complete when its turn is the low half of i + 1
  *   done <= requests posted; a slot is reused only after its request is done
- *   the server trusts nothing in this memory: it copies a slot out, then judges the copy
+ *   the server trusts nothing in this memory: it copies a slot, then checks the copy
  *
  * Format: FORMAT.md, section 8.   Tests: tests/unit/serve/shm/ring_test.cpp
  */
@@ -19,8 +19,10 @@
 
 #include <stdint.h>
 
-#define RPMI_SLOT_INLINE 28u /* a frame's header lies in the request itself */
-#define RPMI_SLOT_LAST 128u  /* in flags: ends a post; what failed in it fails the rest of it */
+#define RPMI_SLOT_INLINE 28u /* a frame's header fits in the request itself */
+#define RPMI_SLOT_LAST                                                                             \
+    128u /* in flags: ends a post; a failed request fails the rest of its
+                                post */
 
 struct rpmi_slot {
     uint32_t turn; /* stored last */
@@ -39,7 +41,7 @@ struct rpmi_slot {
 _Static_assert(sizeof(struct rpmi_slot) == RPMI_LINE_BYTES, "a request is one cache line");
 _Static_assert(2 * sizeof(uint64_t) <= RPMI_SLOT_INLINE, "operands fit");
 
-/* How the server is to wake a client that waits for requests to be done. */
+/* How the server wakes a client that waits for completions. */
 enum rpmi_waits {
     RPMI_WAITS_NOT = 0,
     RPMI_WAITS_FUTEX = 1, /* it sleeps on done */
@@ -54,14 +56,15 @@ struct rpmi_ring_head {
     /* Stored by the client. */
     uint32_t waits; /* enum rpmi_waits */
     uint32_t
-        fences;   /* 1: no membarrier reaches it, the server must fence before it looks at waits */
-    uint32_t cpu; /* that it is bound to, plus 1; 0: several */
+        fences;   /* 1: no membarrier reaches the client, so the server must fence before it reads
+                     waits */
+    uint32_t cpu; /* that the client's thread is bound to, plus 1; 0: several */
     uint32_t fill_client[13];
 };
 
 _Static_assert(sizeof(struct rpmi_ring_head) == 2 * RPMI_LINE_BYTES, "a line each way");
 
-/* Places in the memory file, by its geometry. */
+/* Addresses in the memory file, by its geometry. */
 struct rpmi_ring {
     struct rpmi_ring_head *head; /* at 0 */
     struct rpmi_slot *slot;      /* at 4096 */
@@ -73,7 +76,7 @@ struct rpmi_ring {
     uint64_t bytes; /* of all of it */
 };
 
-/* How long the memory of a ring is. */
+/* The bytes of a ring's memory. */
 static inline uint64_t rpmi_ring_bytes(uint32_t slots, uint64_t staging_bytes)
 {
     uint64_t each = sizeof(struct rpmi_slot) + RPMI_LINE_BYTES + sizeof(int32_t);
@@ -82,7 +85,7 @@ static inline uint64_t rpmi_ring_bytes(uint32_t slots, uint64_t staging_bytes)
            rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES);
 }
 
-/* Lay the ring out over so many bytes at @base. */
+/* Compute the addresses of the ring at @base. */
 static inline void rpmi_ring_layout(struct rpmi_ring *ring, unsigned char *base, uint32_t slots,
                                     uint64_t staging_bytes)
 {

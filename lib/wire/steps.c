@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c: lists of steps and the answers to them.
+ * steps.c: encode, decode and carry out lists of steps.
  *
  * Invariants
- *   a step that rpmi_steps_next() returns lies within the list, and its result within the answer
- *   keys and offsets are judged by the service, which knows them
+ *   a step that rpmi_steps_next() returns is inside the list, and its result inside the answer
+ *   the service checks keys and offsets
  *
  * Format: FORMAT.md, section 12.   Tests: tests/unit/wire/steps_test.cpp
  */

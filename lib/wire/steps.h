@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.h: a list of operations that one CPU carries out one after the other for a client, and the
+ * steps.h: a list of steps, operations that one CPU carries out in order for a client, and the
  * answer with their results. The list is one message, the answer another.
  *
  * A list is read by rpmi_steps_begin(), then rpmi_steps_next() for each step, or carried out by
- * rpmi_steps_walk(). An answer has a place for what each step is to bring back, whether it was
- * carried out or not.
+ * rpmi_steps_walk(). An answer has room for the result of each step, whether it was carried out or
+ * not.
  *
  * Format: FORMAT.md, section 12.   Tests: tests/unit/wire/steps_test.cpp
  */
@@ -43,7 +43,7 @@ struct rpmi_step {
     const void *data; /* WRITE: @len bytes; when read back, they lie in the list */
 };
 
-/* Bytes of a step in a list, and of what it brings back in an answer; multiples of 8. */
+/* Bytes of a step in a list, and of its result in an answer; multiples of 8. */
 uint32_t rpmi_step_bytes(const struct rpmi_step *step);
 uint32_t rpmi_step_result_bytes(const struct rpmi_step *step);
 
@@ -54,8 +54,8 @@ struct rpmi_steps {
     const unsigned char *at;
     const unsigned char *end;
     uint32_t taken;     /* steps so far */
-    uint32_t result;    /* in the answer: of what the last one taken brings back */
-    uint32_t result_to; /* and of what the next one does */
+    uint32_t result;    /* offset in the answer of the result of the step taken last */
+    uint32_t result_to; /* and of the next step */
 };
 
 void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes);
@@ -68,7 +68,7 @@ int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes);
 
 /* The front of an answer: how many steps were carried out and, with MUST, found their word. */
 void rpmi_steps_answer_put(void *answer, uint32_t done);
-/* RPM_E_PROTO: more than the @n of the list, or bytes that cannot be. */
+/* RPM_E_PROTO: more than the @n of the list, or invalid bytes. */
 int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done);
 
 /* Does the list end with this step, which found @word? */
@@ -77,7 +77,8 @@ static inline bool rpmi_step_ends(const struct rpmi_step *step, uint64_t word)
     return (step->flags & RPMI_STEP_MUST) != 0 && word != step->expect;
 }
 
-/* What carries steps out: one for each place where lists are (server CPU, direct client, model). */
+/* A processor that carries steps out: the server CPU, the CPU of a direct client, or the device
+ * model. */
 struct rpmi_stepper {
     void *context;
     struct rpmi_step *room; /* for RPMI_STEPS_MAX: the steps of the list, in order; private */
@@ -86,13 +87,13 @@ struct rpmi_stepper {
      * not. */
     int (*may)(void *context, const struct rpmi_step *step);
 
-    /* Carry it out; @result has room for what it brings back. 0, or why it could not be. */
+    /* Carry @step out; @result has room for its result. 0, or why it failed. */
     int (*act)(void *context, const struct rpmi_step *step, void *result);
 };
 
 /*
- * Carry out a list, which lies in private memory, up to the first step that ends it, and write the
- * answer, of which nothing is read back. If may() refuses a step, no step is carried out. 0,
+ * Carry out a list, which is in private memory, up to the first step that ends it, and write the
+ * answer, which is never read back. If may() refuses a step, no step is carried out. 0,
  * RPM_E_PROTO, or what the stepper returns.
  */
 int rpmi_steps_walk(const struct rpmi_stepper *stepper, const void *list, uint64_t bytes,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.c: headers of requests and answers on a byte stream.
+ * stream.c: encode and decode the headers of requests and answers on a byte stream.
  *
  * Invariants
- *   lengths that were judged here can be added up without overflow
- *   keys, offsets and counts are judged by the service, which knows them
+ *   lengths that were checked here can be added without overflow
+ *   the service checks keys, offsets and counts
  *
  * Format: FORMAT.md, section 10.   Tests: tests/unit/wire/stream_test.cpp
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h: messages over a byte stream after the handshake: requests one way, answers the other. A
- * request is a header, then its head, then its body; an answer is a header, then the result.
+ * stream.h: messages over a byte stream after the handshake: requests of the client, answers of the
+ * server. A request is a header, then its head, then its body; an answer is a header, then the
+ * result.
  *
- * Requests are counted from 0 in the order sent; calls are not counted. They are carried out in
- * that order, and answers say how far.
+ * Requests are counted from 0 in the order sent; calls are not counted. The server carries them out
+ * in that order, and its answers say how many are done.
  *
  * Format: FORMAT.md, section 10.   Tests: tests/unit/wire/stream_test.cpp
  */
@@ -19,7 +20,8 @@
 
 enum {
     RPMI_REQUEST_CALL = 128, /* kind, beside those of enum rpmi_op_kind: the body is a call */
-    RPMI_REQUEST_LAST = 128  /* in flags: ends a post; what failed in it fails the rest of it */
+    RPMI_REQUEST_LAST = 128  /* in flags: ends a post; a failed request fails the rest of its
+                                post */
 };
 
 struct rpmi_request {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * super.c: superblock and directory entries of a pool.
+ * super.c: encode and decode the superblock and directory entries of a pool.
  *
  * Invariants
- *   the word that makes a structure count (magic, state) is stored by itself, after the rest is
- *   durable: a cut in the middle of formatting leaves a pool that was never formatted, and a cut in
- *   the middle of a create leaves a free entry
- *   the second state word of an entry follows the first into use and precedes it out of use: where
- *   only the second says "in use", the first one's line is an old one
- *   what was valid once and is damaged later is CORRUPT, never "not there"
+ *   the word that makes a structure valid (magic, state) is stored by itself, after the rest is
+ *     durable: a power cut during formatting leaves memory that is not a pool, and a power cut
+ *     during a create leaves a free entry
+ *   a create stores the first state word of an entry first, and a remove stores it last: if only
+ *     the second says "in use", the line of the first holds old bytes
+ *   a structure that was valid once and is damaged later is CORRUPT, never "not there"
  *
  * Format: FORMAT.md, sections 2 and 3.   Tests: tests/unit/wire/super_test.cpp
  */
@@ -179,7 +179,7 @@ int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *e
 
     if (state == DIRENT_FREE && again == DIRENT_FREE)
         return 0;
-    /* Zeros do not mean "free": a line that was lost may read as zeros. */
+    /* Zeros do not mean "free": a lost line may read as zeros. */
     if (state != DIRENT_USED || (again != DIRENT_USED && again != DIRENT_FREE))
         return rpmi_fail(RPM_E_CORRUPT,
                          "directory entry has the states %#" PRIx64 " and %#" PRIx64
@@ -226,8 +226,8 @@ static bool super_is_sound(const struct rpmi_super *super)
 }
 
 /*
- * Zeros, or what a cut in the middle of formatting leaves: no magic yet, and of the rest every word
- * either still zero or already right. Anything else without magic is not a pool.
+ * Zeros, or the result of a power cut during formatting: no magic yet, and every other word either
+ * zero or already right. Any other block without magic is not a pool.
  */
 static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
                          const struct rpmi_super *found)
@@ -275,7 +275,8 @@ static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes
            rpmi_in_bounds(entry->offset, entry->bytes, pool_bytes);
 }
 
-/* Position of the first fault, RPM_NAME_MAX for one that is too long, -1 for a good name. */
+/* Index of the first invalid byte, RPM_NAME_MAX for a name that is too long, -1 for a valid
+ * name. */
 static int name_fault(const char *name)
 {
     int i = 0;

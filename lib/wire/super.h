@@ -3,11 +3,11 @@
  * super.h: superblock and directory entries of a pool.
  *
  * Invariants
- *   the superblock is written last when a pool is formatted, its magic word last of all, and never
- *   again
- *   an entry counts when its state word says so; the word is written last, 8 bytes at once
- *   a second state word, on another line, tells an entry that is free from one whose first line is
- *   an old one: it is in use only while the first is
+ *   formatting writes the superblock last, and its magic word last of all; it is never written
+ *     again
+ *   an entry is valid when its state word says so; the word is written last, 8 bytes at once
+ *   a second state word, on another line, distinguishes a free entry from an entry whose first line
+ *     holds old bytes: it says "in use" only while the first does
  *
  * Format: FORMAT.md, sections 2 and 3.   Tests: tests/unit/wire/super_test.cpp
  */
@@ -21,8 +21,8 @@
 #define RPMI_SUPER_BYTES 4096u
 #define RPMI_FORMAT_VERSION 2u
 #define RPMI_DIRENT_BYTES 256u
-#define RPMI_DIRENT_STATE_2 240u /* where the second state word lies */
-#define RPMI_DIRENT_SUM 248u     /* where the checksum lies: on the second state word's line */
+#define RPMI_DIRENT_STATE_2 240u /* offset of the second state word */
+#define RPMI_DIRENT_SUM 248u     /* offset of the checksum, on the second state word's line */
 
 struct rpmi_super {
     uint32_t version;
@@ -32,13 +32,13 @@ struct rpmi_super {
     uint64_t data_offset; /* objects from here on */
 };
 
-/* Write RPMI_SUPER_BYTES with the magic word left 0. Returns the magic word that makes them count,
- * to be stored at offset 0 once the rest is durable. */
+/* Write RPMI_SUPER_BYTES with the magic word left 0. Returns the magic word that makes the
+ * superblock valid, to be stored at offset 0 once the rest is durable. */
 uint64_t rpmi_super_put(void *block, const struct rpmi_super *super);
 
 /*
- * Read and judge; @pool_bytes is what the medium really has. RPM_E_FOREIGN (not ours),
- * RPM_E_VERSION, RPM_E_CORRUPT (checksum, bounds), RPM_E_NOENT (all zeros: never formatted).
+ * Read and check; @pool_bytes is the size of the medium. RPM_E_FOREIGN (not ours), RPM_E_VERSION,
+ * RPM_E_CORRUPT (checksum, bounds), RPM_E_NOENT (all zeros: never formatted).
  */
 int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *super);
 
@@ -52,7 +52,8 @@ struct rpmi_dirent {
 
 enum rpmi_dirent_use {
     RPMI_DIRENT_USED = 1,
-    RPMI_DIRENT_HALF = 2 /* in use, but its second state word does not say so: to be stored again */
+    RPMI_DIRENT_HALF = 2 /* in use, but its second state word says "free": it must be stored
+                            again */
 };
 
 /* Write the body of an entry, RPMI_DIRENT_BYTES with the state words of a free one. */
@@ -63,13 +64,13 @@ void rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry);
 void rpmi_dirent_put_free(void *slot);
 bool rpmi_dirent_is_new(const void *slot);
 
-/* The state word of an entry that is free, and of one that counts: stored at offset 0 and then at
- * RPMI_DIRENT_STATE_2; the other way round when it ceases to. */
+/* The state words of a free entry and of one in use: a create stores the word at offset 0 and then
+ * at RPMI_DIRENT_STATE_2, a remove in the opposite order. */
 uint64_t rpmi_dirent_free(void);
 uint64_t rpmi_dirent_used(void);
 
-/* enum rpmi_dirent_use: in use, 0: free, RPM_E_CORRUPT: its state words are not such as a power cut
- * leaves, or it is in use and the body fails its checksum or bounds. */
+/* enum rpmi_dirent_use: in use, 0: free, RPM_E_CORRUPT: no power cut leaves such state words, or it
+ * is in use and the body fails its checksum or bounds. */
 int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry);
 
 /* 0, or RPM_E_NAME: empty, too long, or with a byte other than letters, digits and "._-/". */
