@@ -109,8 +109,7 @@ static int refresh(struct rpm_reader *reader)
         return err;
     reader->head = reader->log->head;
     if (reader->next_lsn < reader->head.trim_lsn && !only_padding_went(reader))
-        return rpmi_fail(RPM_E_TRIMMED,
-                         "%" PRIu64 " was trimmed away; the log begins at %" PRIu64 "",
+        return rpmi_fail(RPM_E_TRIMMED, "%" PRIu64 " was trimmed away; the log begins at %" PRIu64,
                          reader->next_lsn, reader->head.trim_lsn);
     return 0;
 }

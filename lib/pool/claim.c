@@ -384,7 +384,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
         return rpmi_fail(RPM_E_RANGE,
                          "%" PRIu64
                          " is no tail of log '%s'; a tail is a multiple of %u, from %" PRIu64
-                         " to %" PRIu64 "",
+                         " to %" PRIu64,
                          call->lsn, log->entry.name, RPMI_LINE_BYTES, head.trim_lsn,
                          head.trim_lsn + head.capacity_bytes);
     head.base_lsn = call->lsn;
@@ -414,11 +414,10 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
         return err;
     if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) ||
         call->lsn - head.trim_lsn > head.capacity_bytes)
-        return rpmi_fail(RPM_E_RANGE,
-                         "log '%s' cannot be trimmed to %" PRIu64
-                         "; trim to a multiple of %u, at most %" PRIu64 "",
-                         log->entry.name, call->lsn, RPMI_LINE_BYTES,
-                         head.trim_lsn + head.capacity_bytes);
+        return rpmi_fail(
+            RPM_E_RANGE,
+            "log '%s' cannot be trimmed to %" PRIu64 "; trim to a multiple of %u, at most %" PRIu64,
+            log->entry.name, call->lsn, RPMI_LINE_BYTES, head.trim_lsn + head.capacity_bytes);
     head.trim_lsn = call->lsn;
     reply->value = head.trim_lsn;
     return head_replace(service, log, &head);

@@ -260,7 +260,7 @@ static int object_bytes(const struct rpmi_service *service, const struct rpmi_ca
     }
     if (call->bytes == 0 || call->bytes > UINT64_MAX / 2)
         return rpmi_fail(RPM_E_INVAL,
-                         "an object cannot have %" PRIu64 " bytes; it has 1 to %" PRIu64 "",
+                         "an object cannot have %" PRIu64 " bytes; it has 1 to %" PRIu64,
                          call->bytes, UINT64_MAX / 2);
     *bytes = call->bytes;
     if (call->object == RPM_KIND_LOG) {

@@ -119,8 +119,7 @@ static int number(const struct rpmi_url *url, const char *key, uint64_t fallback
     if (err != 0)
         return err;
     if (*value > max)
-        return rpmi_fail(RPM_E_INVAL, "sim: %s of %" PRIu64 ", maximum %" PRIu64 "", key, *value,
-                         max);
+        return rpmi_fail(RPM_E_INVAL, "sim: %s of %" PRIu64 ", maximum %" PRIu64, key, *value, max);
     return 0;
 }
 
