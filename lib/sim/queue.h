@@ -28,7 +28,8 @@ enum rpmi_event_kind {
     RPMI_EV_WELCOME = 13, /* its answer reaches the client */
     RPMI_EV_STEP = 14,    /* inside a server CPU's work: store, write-back, fence */
     RPMI_EV_POWER = 15,   /* cut, kill, restart */
-    RPMI_EV_KINDS = 16
+    RPMI_EV_DEATH = 16,   /* a client machine dies */
+    RPMI_EV_KINDS = 17
 };
 
 struct rpmi_event {

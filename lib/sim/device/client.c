@@ -15,53 +15,12 @@
 #include "base/mem.h"
 #include "sim/device/world.h"
 
-/* Packets of the connection manager: one to dial, one to say that the client is gone. */
-#define PACKETS_ALL (RPMI_SIM_PACKETS + 2u)
 #define GONE_AFTER_NS 200000u /* a server notices a dead client by then; a coarse choice */
 #define GONE_SOON_NS 2000u    /* when its kernel still says so: every other time */
 
-/* Events one client can have pending: each packet and its duplicate, acknowledgements, answers,
- * and one of each other kind for each queue pair, old timers included. */
-uint32_t rpmi_client_events(const struct rpmi_sim_client *client)
-{
-    return 2 * PACKETS_ALL + RPMI_SIM_ACKS + client->room + 16 * RPMI_SIM_QPS;
-}
-
-bool rpmi_kind_answers(uint32_t kind)
-{
-    return kind != RPMI_SIM_WRITE && kind != RPMI_SIM_PROBE;
-}
-
-struct rpmi_packet *rpmi_packet_take(struct rpmi_sim_client *client)
-{
-    struct rpmi_packet *packet = client->spare;
-
-    if (packet == NULL)
-        return NULL;
-    client->spare = packet->next;
-    client->packets++;
-    packet->next = NULL;
-    packet->refs = 1;
-    return packet;
-}
-
-void rpmi_packet_drop(struct rpmi_packet *packet)
-{
-    struct rpmi_sim_client *client = packet->client;
-
-    RPM_ASSERT(packet->refs > 0);
-    if (--packet->refs > 0)
-        return;
-    RPM_ASSERT(packet->next == NULL && client->packets > 0);
-    packet->next = client->spare;
-    client->spare = packet;
-    client->packets--;
-    rpmi_requester_kick(client);
-}
-
 static void packets_prepare(struct rpmi_sim_client *client)
 {
-    for (uint32_t i = 0; i < PACKETS_ALL; i++) {
+    for (uint32_t i = 0; i < RPMI_SIM_PACKETS_ALL; i++) {
         client->packet[i].client = client;
         if (i < RPMI_SIM_PACKETS) {
             client->packet[i].next = client->spare;
@@ -85,7 +44,7 @@ static struct rpmi_sim_client *client_make(void)
 
     if (client == NULL)
         return NULL;
-    client->packet = rpmi_alloc(PACKETS_ALL * sizeof(*client->packet), 64);
+    client->packet = rpmi_alloc(RPMI_SIM_PACKETS_ALL * sizeof(*client->packet), 64);
     if (client->packet == NULL) {
         rpmi_client_destroy(client);
         return NULL;
@@ -190,6 +149,17 @@ int rpmi_client_dial(struct rpmi_sim_client *client)
     return 0;
 }
 
+bool rpmi_client_answered(struct rpmi_sim_client *client, uint32_t gen, uint64_t err)
+{
+    if (gen != client->gen || !client->dialling)
+        return false;
+    client->dialling = false;
+    client->refused = -(int)err;
+    client->connected = err == 0;
+    client->lost = err == 0 ? 0 : RPM_E_LOST;
+    return true;
+}
+
 static uint64_t packets_for(const struct rpmi_ask *ask)
 {
     bool carries = ask->kind == RPMI_SIM_WRITE || ask->kind == RPMI_SIM_WRITE_IMM ||
@@ -221,71 +191,7 @@ void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_ask *ask
     slot->answer = 0;
     requester->next += slot->packets;
     client->tail++;
-    rpmi_requester_kick(client);
-}
-
-static bool quiet(const struct rpmi_sim_slot *slot)
-{
-    if (!slot->done || (slot->ask.flags & RPMI_SIM_SILENT) != 0)
-        return slot->done;
-    return slot->status == 0 && (slot->ask.flags & RPMI_SIM_SIGNALED) == 0;
-}
-
-static void pass_over_quiet(struct rpmi_sim_client *client)
-{
-    while (client->head < client->tail && quiet(&client->slot[client->head % client->room]))
-        client->head++;
-}
-
-bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status)
-{
-    const struct rpmi_sim_slot *slot;
-
-    pass_over_quiet(client);
-    if (client->head == client->tail)
-        return false;
-    slot = &client->slot[client->head % client->room];
-    if (!slot->done)
-        return false;
-    *id = slot->ask.id;
-    *status = slot->status;
-    client->head++;
-    pass_over_quiet(client);
-    return true;
-}
-
-bool rpmi_client_ready(struct rpmi_sim_client *client)
-{
-    pass_over_quiet(client);
-    if (client->head == client->tail)
-        return client->lost != 0;
-    return client->slot[client->head % client->room].done;
-}
-
-struct rpmi_sim_slot *rpmi_client_waits(struct rpmi_sim_client *client, uint32_t gen, uint64_t op)
-{
-    struct rpmi_sim_slot *slot;
-
-    if (gen != client->gen || client->state != RPMI_CLIENT_OPEN || op < client->head ||
-        op >= client->tail)
-        return NULL;
-    slot = &client->slot[op % client->room];
-    return slot->done ? NULL : slot;
-}
-
-void rpmi_client_lose(struct rpmi_sim_client *client, int why)
-{
-    RPM_ASSERT(why < 0);
-    if (client->lost == 0)
-        client->lost = why;
-    for (uint64_t op = client->head; op < client->tail; op++) {
-        struct rpmi_sim_slot *slot = &client->slot[op % client->room];
-
-        if (!slot->done) {
-            slot->done = true;
-            slot->status = RPM_E_LOST;
-        }
-    }
+    rpmi_client_kick(client);
 }
 
 static void leave(struct rpmi_sim_client *client, uint64_t in_ns)

@@ -22,6 +22,7 @@ struct rpmi_world;
 struct rpmi_machine;
 
 #define RPMI_SIM_CLIENTS_MAX 64u
+#define RPMI_SIM_PACKETS_ALL (RPMI_SIM_PACKETS + 2u) /* and two of the connection manager */
 #define RPMI_SIM_ACKS 64u /* acknowledgements under way; a later one speaks for those left out */
 
 /* An op as posted. */
@@ -141,15 +142,26 @@ void rpmi_client_kill(struct rpmi_sim_client *client);
 /* The link is given up by its user. What was sent goes on. */
 void rpmi_client_close(struct rpmi_sim_client *client);
 
-/* For the world: events that a client can have pending; and its end. */
-uint32_t rpmi_client_events(const struct rpmi_sim_client *client);
+/* Events one client can have pending: each packet and its duplicate, acknowledgements, answers,
+ * and one of each other kind for each queue pair, old timers included. */
+static inline uint32_t rpmi_client_events(const struct rpmi_sim_client *client)
+{
+    return 2 * RPMI_SIM_PACKETS_ALL + RPMI_SIM_ACKS + client->room + 16 * RPMI_SIM_QPS;
+}
+
+/* Event: the server's answer to dialling has come; @err is 0, or a positive errno. */
+bool rpmi_client_answered(struct rpmi_sim_client *client, uint32_t gen, uint64_t err);
+
+/* For the world: its end. */
 void rpmi_client_destroy(struct rpmi_sim_client *client);
 
 /* Nothing works any more, because of @why: every outstanding op ends. */
 void rpmi_client_lose(struct rpmi_sim_client *client, int why);
 
-/* Requester side, see requester.c. */
-void rpmi_requester_kick(struct rpmi_sim_client *client);
+/* packet.c: the NIC looks for something to send, if the client can send. */
+void rpmi_client_kick(struct rpmi_sim_client *client);
+
+/* Requester side, see requester.c: events. False: nothing happened. */
 bool rpmi_requester_send(struct rpmi_sim_client *client, uint32_t gen);
 bool rpmi_requester_ack(struct rpmi_sim_client *client, uint32_t gen, uint64_t arg, bool go_back);
 bool rpmi_requester_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_t op);
@@ -162,7 +174,7 @@ void rpmi_send_ack(struct rpmi_sim_client *client, uint32_t gen, uint32_t qp, ui
 /* From the server: the outcome of an op. */
 void rpmi_send_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_t op, int status);
 
-/* Packets. */
+/* packet.c: NULL when all are in use. */
 struct rpmi_packet *rpmi_packet_take(struct rpmi_sim_client *client);
 void rpmi_packet_drop(struct rpmi_packet *packet);
 

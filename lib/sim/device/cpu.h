@@ -68,6 +68,9 @@ int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packe
 /* A message for this core. Takes over the packet's reference. */
 void rpmi_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet);
 
+/* Event: a connection request or farewell (@kind) reaches the server. False: nothing happened. */
+bool rpmi_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind);
+
 /* Event: take up the next message. */
 bool rpmi_cpu_serve(struct rpmi_machine *machine);
 

@@ -104,11 +104,10 @@ static void land_one(struct rpmi_machine *machine, struct rpmi_tlp *tlp)
     rpmi_machine_land(machine, tlp->place, &piece, RPMI_BY_NIC);
 }
 
-bool rpmi_pcie_step(struct rpmi_machine *machine)
+bool rpmi_pcie_step(struct rpmi_machine *machine, struct rpmi_tlp *out)
 {
     struct rpmi_pcie *pcie = &machine->pcie;
     struct rpmi_tlp *slot;
-    struct rpmi_tlp tlp;
 
     pcie->armed = false;
     if (pcie->head == pcie->tail)
@@ -118,23 +117,22 @@ bool rpmi_pcie_step(struct rpmi_machine *machine)
         arm(machine, 0);
         return false;
     }
+    out->kind = 0;
     if (slot->kind == RPMI_TLP_WRITE) {
         land_one(machine, slot);
-        if (slot->left != 0) {
-            arm(machine, machine->world->preset.ns.line);
+        if (slot->left != 0)
             return true;
-        }
     }
-    tlp = *slot;
+    *out = *slot;
     pcie->head++;
-    if (tlp.kind == RPMI_TLP_WRITE)
-        rpmi_packet_drop(tlp.packet);
-    else if (tlp.kind == RPMI_TLP_READ)
-        rpmi_nic_pushed(tlp.client, tlp.qp, tlp.gen);
-    else
-        rpmi_cpu_notice(machine, tlp.packet);
-    arm(machine, machine->world->preset.ns.line);
+    if (out->kind == RPMI_TLP_WRITE)
+        rpmi_packet_drop(out->packet);
     return true;
+}
+
+void rpmi_pcie_next(struct rpmi_machine *machine)
+{
+    arm(machine, machine->world->preset.ns.line);
 }
 
 void rpmi_pcie_drop(struct rpmi_machine *machine)

@@ -52,8 +52,13 @@ bool rpmi_pcie_full(const struct rpmi_machine *machine);
 /* Queue a transaction; there is room. Takes over the packet's reference. */
 void rpmi_pcie_push(struct rpmi_machine *machine, const struct rpmi_tlp *tlp);
 
-/* Event: one line lands, or one request comes out. */
-bool rpmi_pcie_step(struct rpmi_machine *machine);
+/* Event: one line lands, or one request comes out. False: nothing happened. @out is what came out,
+ * its kind 0 if nothing did: the caller hands a request on to the part that it is for, and then
+ * calls rpmi_pcie_next(). */
+bool rpmi_pcie_step(struct rpmi_machine *machine, struct rpmi_tlp *out);
+
+/* The next transaction comes out after the time that a line takes. */
+void rpmi_pcie_next(struct rpmi_machine *machine);
 
 /* The line that bit @line of a write covers: where, and which part of the payload. */
 struct rpmi_piece rpmi_tlp_piece(const struct rpmi_tlp *tlp, uint32_t line);

@@ -22,19 +22,6 @@ static struct rpmi_sim_slot *slot_of(struct rpmi_sim_client *client, uint64_t op
     return &client->slot[op % client->room];
 }
 
-void rpmi_requester_kick(struct rpmi_sim_client *client)
-{
-    struct rpmi_world *world = client->world;
-    uint64_t in_ns = world->preset.ns.post;
-
-    if (client->sending || client->dead || !client->connected || client->lost != 0)
-        return;
-    if (client->wire_ns > world->now_ns + in_ns)
-        in_ns = client->wire_ns - world->now_ns;
-    client->sending = true;
-    rpmi_world_push(world, RPMI_EV_SEND, client->index, client->gen, in_ns, 0);
-}
-
 /* Does an earlier op of the same queue pair still wait for an answer? */
 static bool held_back(struct rpmi_sim_client *client, uint64_t op, uint32_t qp)
 {
@@ -254,7 +241,7 @@ bool rpmi_requester_ack(struct rpmi_sim_client *client, uint32_t gen, uint64_t a
     acknowledge(client, qp, psn);
     if (go_back && client->requester[qp].send > psn && psn >= client->requester[qp].acked)
         rewind_to(client, qp, psn);
-    rpmi_requester_kick(client);
+    rpmi_client_kick(client);
     return true;
 }
 
@@ -298,7 +285,7 @@ bool rpmi_requester_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_
         return false;
     acknowledge(client, slot->qp, slot->psn + slot->packets);
     slot->done = true;
-    rpmi_requester_kick(client); /* a fenced op may go now */
+    rpmi_client_kick(client); /* a fenced op may go now */
     return true;
 }
 
@@ -333,7 +320,7 @@ bool rpmi_requester_timer(struct rpmi_sim_client *client, uint32_t gen, uint32_t
         rewind_to(client, qp, requester->acked);
     else
         requester->probe = true;
-    rpmi_requester_kick(client);
+    rpmi_client_kick(client);
     return true;
 }
 

@@ -45,6 +45,27 @@ void rpmi_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet)
     arm(machine);
 }
 
+bool rpmi_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind)
+{
+    struct rpmi_packet *packet =
+        &client->packet[RPMI_SIM_PACKETS + (kind == RPMI_SIM_DIAL ? 0u : 1u)];
+
+    if (gen != client->gen)
+        return false;
+    if (!client->machine->serving) {
+        if (kind == RPMI_SIM_DIAL)
+            rpmi_world_push(client->world, RPMI_EV_WELCOME, client->index, gen,
+                            client->world->preset.ns.retry, (uint64_t)(-RPM_E_REFUSED));
+        return true;
+    }
+    if (packet->listed)
+        return false;
+    packet->kind = (uint8_t)kind;
+    packet->listed = true;
+    rpmi_cpu_notice(client->machine, packet);
+    return true;
+}
+
 /* Every transaction queued by now has landed. False when the power went. */
 static bool wait_for_pcie(struct rpmi_machine *machine)
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.c: the loop that lets one event happen after another.
+ * world.c: opens and closes a world, and hands each of its events to the part that it is for.
+ *
+ * A part calls only parts below it; from the bottom: clock, machine, packets, slots, requester,
+ * PCIe, NIC, CPU, the messages that it serves, power. What a part has for one above it is an event
+ * in the queue, or, of PCIe, the transaction that dispatch() takes out of it.
  *
  * Invariants
  *   every choice is drawn from the world's one source of chance, in the order of events
- *   an event that finds nothing to do is not counted: a cut after it would repeat the one before
- *   a step inside a step happens only from within a server CPU's work, once for each machine
+ *   only dispatch() calls upwards: no two files of this folder call each other in a circle
  *
  * Tests: tests/unit/sim/device/world_test.cpp
  */
@@ -15,8 +18,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-#define EVENTS_OF_MACHINE (RPMI_SIM_EVICTIONS + 8u)
-#define EVICT_ONE_IN 8u /* dirty lines that are evicted before long; a coarse choice */
+static bool dispatch(struct rpmi_world *world, const struct rpmi_event *event);
 
 static int opts_check(const struct rpmi_world_opts *opts)
 {
@@ -56,6 +58,7 @@ int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **out)
         return RPM_E_NOMEM;
     world->opts = *opts;
     world->next_cut = UINT64_MAX;
+    world->dispatch = dispatch;
     rpmi_rng_seed(&world->rng, opts->seed);
     err = preset_read(world);
     world->machine = rpmi_alloc(opts->servers * sizeof(*world->machine), 64);
@@ -73,7 +76,7 @@ int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **out)
         world->servers = i + 1;
     }
     if (err == 0)
-        err = rpmi_queue_reserve(&world->queue, opts->servers * EVENTS_OF_MACHINE);
+        err = rpmi_queue_reserve(&world->queue, opts->servers * RPMI_SIM_MACHINE_EVENTS);
     if (err != 0) {
         rpmi_world_close(&world);
         return err;
@@ -101,130 +104,22 @@ void rpmi_world_close(struct rpmi_world **out)
     *out = NULL;
 }
 
-int rpmi_world_reserve(struct rpmi_world *world)
+/* What comes out of the PCIe queue: the oldest READ starts, or the server CPU gets a message. */
+static bool dispatch_pcie(struct rpmi_machine *machine)
 {
-    uint32_t all = world->servers * EVENTS_OF_MACHINE;
+    struct rpmi_tlp out;
 
-    for (uint32_t i = 0; i < world->clients; i++)
-        all += rpmi_client_events(world->client[i]);
-    return rpmi_queue_reserve(&world->queue, all);
-}
-
-void rpmi_world_push(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
-                     uint32_t gen, uint64_t in_ns, uint64_t arg)
-{
-    struct rpmi_event event = { .at = world->now_ns + in_ns,
-                                .kind = (uint16_t)kind,
-                                .who = (uint16_t)who,
-                                .gen = gen,
-                                .arg = arg };
-
-    rpmi_queue_push(&world->queue, &event);
-}
-
-static void rearm(struct rpmi_world *world)
-{
-    world->next_cut = UINT64_MAX;
-    for (uint32_t i = 0; i < world->servers; i++) {
-        uint64_t at = world->machine[i].cut_at;
-
-        if (at != 0 && at < world->next_cut)
-            world->next_cut = at;
-    }
-    for (uint32_t i = 0; i < world->clients; i++) {
-        uint64_t at = world->client[i]->kill_at;
-
-        if (at != 0 && at < world->next_cut)
-            world->next_cut = at;
-    }
-}
-
-static void fire(struct rpmi_world *world)
-{
-    for (uint32_t i = 0; i < world->servers; i++) {
-        struct rpmi_machine *machine = &world->machine[i];
-
-        if (machine->cut_at != 0 && machine->cut_at <= world->events)
-            rpmi_power_cut(machine, machine->cut);
-    }
-    for (uint32_t i = 0; i < world->clients; i++) {
-        struct rpmi_sim_client *client = world->client[i];
-
-        if (client->kill_at != 0 && client->kill_at <= world->events)
-            rpmi_client_kill(client);
-    }
-    rearm(world);
-}
-
-static void count(struct rpmi_world *world, const struct rpmi_event *event)
-{
-    rpmi_history_add(&world->history, event);
-    world->events++;
-    if (RPMI_UNLIKELY(world->events >= world->next_cut))
-        fire(world);
-}
-
-void rpmi_world_tick(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
-                     uint64_t arg)
-{
-    struct rpmi_event event = {
-        .at = world->now_ns, .kind = (uint16_t)kind, .who = (uint16_t)who, .arg = arg
-    };
-
-    count(world, &event);
-}
-
-void rpmi_world_cut_at(struct rpmi_world *world, uint32_t server, uint64_t events,
-                       enum rpmi_cut cut)
-{
-    struct rpmi_machine *machine = &world->machine[server];
-
-    RPM_ASSERT(server < world->servers);
-    machine->cut_at = events == 0 ? 0 : world->events + events;
-    machine->cut = cut;
-    rearm(world);
-}
-
-static bool evict(struct rpmi_machine *machine)
-{
-    RPM_ASSERT(machine->evictions > 0);
-    machine->evictions--;
-    return machine->powered && rpmi_cache_evict(&machine->media.cache, &machine->world->rng);
-}
-
-static bool dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind)
-{
-    struct rpmi_packet *packet =
-        &client->packet[RPMI_SIM_PACKETS + (kind == RPMI_SIM_DIAL ? 0u : 1u)];
-
-    if (gen != client->gen)
+    if (!rpmi_pcie_step(machine, &out))
         return false;
-    if (!client->machine->serving) {
-        if (kind == RPMI_SIM_DIAL)
-            rpmi_world_push(client->world, RPMI_EV_WELCOME, client->index, gen,
-                            client->world->preset.ns.retry, (uint64_t)(-RPM_E_REFUSED));
-        return true;
-    }
-    if (packet->listed)
-        return false;
-    packet->kind = (uint8_t)kind;
-    packet->listed = true;
-    rpmi_cpu_notice(client->machine, packet);
+    if (out.kind == RPMI_TLP_READ)
+        rpmi_nic_pushed(out.client, out.qp, out.gen);
+    else if (out.kind == RPMI_TLP_NOTICE)
+        rpmi_cpu_notice(machine, out.packet);
+    rpmi_pcie_next(machine);
     return true;
 }
 
-static bool welcomed(struct rpmi_sim_client *client, uint32_t gen, uint64_t err)
-{
-    if (gen != client->gen || !client->dialling)
-        return false;
-    client->dialling = false;
-    client->refused = -(int)err;
-    client->connected = err == 0;
-    client->lost = err == 0 ? 0 : RPM_E_LOST;
-    return true;
-}
-
-static bool happen_client(struct rpmi_world *world, const struct rpmi_event *event)
+static bool dispatch_client(struct rpmi_world *world, const struct rpmi_event *event)
 {
     struct rpmi_sim_client *client = world->client[event->who];
 
@@ -246,123 +141,30 @@ static bool happen_client(struct rpmi_world *world, const struct rpmi_event *eve
     case RPMI_EV_READ:
         return rpmi_nic_read(client, (uint32_t)event->arg, event->gen);
     case RPMI_EV_DIAL:
-        return dial(client, event->gen, event->arg);
+        return rpmi_cpu_dial(client, event->gen, event->arg);
+    case RPMI_EV_DEATH:
+        rpmi_client_kill(client);
+        return true;
     default:
         RPM_ASSERT(event->kind == RPMI_EV_WELCOME);
-        return welcomed(client, event->gen, event->arg);
+        return rpmi_client_answered(client, event->gen, event->arg);
     }
 }
 
-static bool happen(struct rpmi_world *world, const struct rpmi_event *event)
+/* False: the event found nothing to do. */
+static bool dispatch(struct rpmi_world *world, const struct rpmi_event *event)
 {
     switch (event->kind) {
     case RPMI_EV_PCIE:
-        return rpmi_pcie_step(&world->machine[event->who]);
+        return dispatch_pcie(&world->machine[event->who]);
     case RPMI_EV_CPU:
         return rpmi_cpu_serve(&world->machine[event->who]);
     case RPMI_EV_EVICT:
-        return evict(&world->machine[event->who]);
+        return rpmi_machine_evict(&world->machine[event->who]);
+    case RPMI_EV_POWER:
+        rpmi_power_cut(&world->machine[event->who], (enum rpmi_cut)event->arg);
+        return true;
     default:
-        return happen_client(world, event);
-    }
-}
-
-void rpmi_world_kill_at(struct rpmi_sim_client *client, uint64_t events)
-{
-    client->kill_at = events == 0 ? 0 : client->world->events + events;
-    rearm(client->world);
-}
-
-bool rpmi_world_step_until(struct rpmi_world *world, uint64_t at_ns)
-{
-    struct rpmi_event event;
-    bool counted = false;
-
-    RPM_ASSERT(world->depth <= world->servers);
-    while (!counted) {
-        bool there =
-            rpmi_queue_next(&world->queue) <= at_ns && rpmi_queue_pop(&world->queue, &event);
-
-        if (!there)
-            return false;
-        RPM_ASSERT(event.at >= world->now_ns);
-        world->now_ns = event.at;
-        world->depth++;
-        counted = happen(world, &event);
-        world->depth--;
-    }
-    count(world, &event);
-    return true;
-}
-
-bool rpmi_world_step(struct rpmi_world *world)
-{
-    return rpmi_world_step_until(world, UINT64_MAX);
-}
-
-void rpmi_world_run_until(struct rpmi_world *world, uint64_t at_ns)
-{
-    while (rpmi_world_step_until(world, at_ns))
-        ;
-    if (at_ns > world->now_ns)
-        world->now_ns = at_ns;
-}
-
-void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
-                       const struct rpmi_piece *piece, enum rpmi_writer writer)
-{
-    struct rpmi_world *world = machine->world;
-
-    if (!rpmi_sim_media_land(&machine->media, place, piece, writer, &world->rng))
-        return;
-    if (machine->evictions == RPMI_SIM_EVICTIONS || rpmi_rng_below(&world->rng, EVICT_ONE_IN) != 0)
-        return;
-    machine->evictions++;
-    rpmi_world_push(world, RPMI_EV_EVICT, machine->index, 0,
-                    rpmi_rng_below(&world->rng, world->preset.ns.evict), 0);
-}
-
-int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_wanted *wanted,
-                        struct rpmi_spot *spot)
-{
-    const struct rpmi_machine *machine = client->machine;
-    const struct rpmi_host *host = &machine->world->opts.host;
-    uint64_t bytes;
-    int err;
-
-    spot->place = RPMI_PLACE_POOL;
-    spot->offset = 0;
-    if (!client->attached)
-        return RPM_E_DENIED;
-    if (wanted->len == 0)
-        return 0;
-    err = host->access(host->context, machine->index, client->id, wanted, spot);
-    bytes = spot->place == RPMI_PLACE_POOL ? machine->media.pool_bytes : machine->media.dram_bytes;
-    RPM_ASSERT(err != 0 || rpmi_in_bounds(spot->offset, wanted->len, bytes));
-    return err;
-}
-
-int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_spot *spot)
-{
-    struct rpmi_wanted wanted = { packet->key, rpmi_kind_rights(packet->kind), packet->op_offset,
-                                  packet->op_len };
-    int err = rpmi_machine_access(packet->client, &wanted, spot);
-
-    spot->offset += packet->offset - packet->op_offset;
-    return err;
-}
-
-uint32_t rpmi_kind_rights(uint32_t kind)
-{
-    switch (kind) {
-    case RPMI_SIM_WRITE:
-    case RPMI_SIM_WRITE_IMM:
-    case RPMI_SIM_COPY:
-        return 2;
-    case RPMI_SIM_CAS:
-    case RPMI_SIM_FAA:
-        return 4;
-    default:
-        return 1;
+        return dispatch_client(world, event);
     }
 }

@@ -23,6 +23,7 @@
 
 #define RPMI_SIM_SERVERS_MAX 8u
 #define RPMI_SIM_EVICTIONS 32u /* pending for one machine */
+#define RPMI_SIM_MACHINE_EVENTS (RPMI_SIM_EVICTIONS + 8u)
 
 /* An access of a client. */
 struct rpmi_wanted {
@@ -86,6 +87,8 @@ struct rpmi_world {
     struct rpmi_queue queue;
     struct rpmi_history history;
     uint32_t depth; /* of steps inside steps */
+    /* Hands an event to the part that it is for. False: it found nothing to do. */
+    bool (*dispatch)(struct rpmi_world *world, const struct rpmi_event *event);
     uint32_t servers;
     struct rpmi_machine *machine;
     struct rpmi_sim_client *client[RPMI_SIM_CLIENTS_MAX];
@@ -100,7 +103,9 @@ int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **worl
 /* Safe on NULL. Every client is closed. */
 void rpmi_world_close(struct rpmi_world **world);
 
-/* Make room for all events that can be pending. Setup only. RPM_E_NOMEM. */
+/* clock.c.
+ *
+ * Make room for all events that can be pending. Setup only. RPM_E_NOMEM. */
 int rpmi_world_reserve(struct rpmi_world *world);
 
 /* Let one event happen. False when none is left. */
@@ -127,9 +132,12 @@ void rpmi_world_tick(struct rpmi_world *world, enum rpmi_event_kind kind, uint32
 void rpmi_world_push(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
                      uint32_t gen, uint64_t in_ns, uint64_t arg);
 
-/* A write lands in a machine's memory; now and then the line is evicted later. */
+/* machine.c: a write lands in a machine's memory; now and then the line is evicted later. */
 void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
                        const struct rpmi_piece *piece, enum rpmi_writer writer);
+
+/* Event: the cache writes some dirty line back. */
+bool rpmi_machine_evict(struct rpmi_machine *machine);
 
 /* May a client's op touch this? Refuses for clients that are not attached. */
 int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_wanted *wanted,

@@ -22,29 +22,6 @@ TEST_CASE("client: dialling ends connected, or refused with the reason", "[unit]
     REQUIRE(client->refused == RPM_E_REFUSED);
 }
 
-TEST_CASE("client: unsignaled ops are reported only when they fail", "[unit]")
-{
-    Bench bench("adr");
-    rpmi_sim_client *client = bench.dial();
-    auto data = pattern(64, 1);
-
-    bench.write(client, 4096, data, 0);
-    bench.write(client, 4096, data, RPMI_SIM_SIGNALED);
-    bench.write(client, 4096, data, 0);
-    bench.run_dry();
-    auto all = Bench::reap(client);
-    REQUIRE(all.size() == 1);
-    REQUIRE(all[0].id == 1);
-    REQUIRE(client->head == client->tail);
-
-    bench.write(client, 4096, data, 0);
-    rpmi_power_cut(bench.machine(), RPMI_CUT_NONE);
-    bench.run_dry();
-    all = Bench::reap(client);
-    REQUIRE(all.size() == 1);
-    REQUIRE(all[0].status == RPM_E_LOST);
-}
-
 TEST_CASE("client: a dead one sends nothing more, and the server finds out", "[unit]")
 {
     bool some = false;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench.h"
+
+TEST_CASE("machine: the server judges where an access goes, and only of an attached client",
+          "[unit]")
+{
+    Bench bench("adr");
+    rpmi_sim_client *client = bench.dial();
+    rpmi_wanted wanted = { KEY_DRAM, 1, 64, 8 };
+    rpmi_spot spot = {};
+
+    REQUIRE(rpmi_machine_access(client, &wanted, &spot) == 0);
+    REQUIRE(spot.place == RPMI_PLACE_DRAM);
+    REQUIRE(spot.offset == 64);
+    wanted.offset = DRAM_BYTES;
+    REQUIRE(rpmi_machine_access(client, &wanted, &spot) == RPM_E_RANGE);
+    wanted.len = 0; // nothing to judge
+    REQUIRE(rpmi_machine_access(client, &wanted, &spot) == 0);
+    rpmi_power_kill(bench.machine());
+    REQUIRE(rpmi_machine_access(client, &wanted, &spot) == RPM_E_DENIED);
+}
+
+TEST_CASE("machine: dirty lines are evicted sooner or later, without a request", "[unit]")
+{
+    uint64_t kept = 0;
+
+    for (uint64_t seed = 1; seed < 100; seed++) {
+        Bench bench("adr", seed);
+        rpmi_sim_client *client = bench.dial();
+        auto data = pattern(2048, 1);
+
+        REQUIRE(bench.status_of(client, bench.write(client, 4096, data)) == 0);
+        bench.run_dry();
+        rpmi_power_cut(bench.machine(), RPMI_CUT_DROP);
+        auto now = bench.pool(4096, 2048);
+        for (size_t at = 0; at < now.size(); at += 64)
+            kept += now[at] != 0;
+    }
+    REQUIRE(kept > 100);         // of 3168 lines some went by themselves
+    REQUIRE(kept < 99 * 32 / 2); // most did not
+}
