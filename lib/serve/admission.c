@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admission.c: which unauthenticated connection a new one evicts. Called by the control thread
- * only.
+ * admission.c: choose the unauthenticated connection that a new one evicts. Called by the control
+ * thread only.
  *
  * Invariant: same_net and same_host of a taken entry count the taken entries of its net and host.
  *
@@ -94,7 +94,7 @@ void rpmi_admission_leave(struct rpmi_admission *admission, uint32_t at)
     RPM_ASSERT(admission->high <= admission->entries);
 }
 
-/* Is @entry to be evicted rather than @other, for a connection from @origin? */
+/* Should a connection from @origin evict @entry rather than @other? */
 static bool goes_first(const struct rpmi_admission_entry *entry,
                        const struct rpmi_admission_entry *other, const struct rpmi_origin *origin)
 {

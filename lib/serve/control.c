@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.c: the control thread's loop: turn after turn of every listener, which accepts, makes
- * handshakes and serves calls there, then sleep until a listener has something to do.
+ * control.c: the control thread's loop: give each listener a turn, in which it accepts connections,
+ * makes handshakes and serves calls, then sleep until a listener has work.
  *
  * Tests: tests/unit/serve/shm/accept_test.cpp, tests/unit/serve/server_test.cpp
  */

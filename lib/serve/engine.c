@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.c: the engine's loop: pass after pass while there is something to do, then spin a little,
- * then sleep until an eventfd or a socket wakes it. A pass carries out the waiting requests of all
- * clients, fences (drains) their stores once, and then answers: the more clients, the fewer fences
- * each.
+ * engine.c: the engine's loop: passes while requests are waiting, then a short spin, then a sleep
+ * until an eventfd or a socket wakes it. A pass carries out the waiting requests of all clients,
+ * fences (drains) their stores once, and then answers: the more clients, the fewer fences for each.
  *
- * Invariant: stores made under the lock are visible to all CPUs before the engine releases it, so a
- * claimer that waits for the lock sees every store of the writer it fences.
+ * Invariant: stores made under the lock are visible to all CPUs before the engine releases it, so
+ * the control thread, when it gets the lock for a claim, sees every store of the writer that it
+ * fences.
  *
  * Going to sleep: the engine sets engine_sleeps, orders that store against every client's (by a
  * membarrier), and looks for requests once more. A client stores its request, then reads
@@ -72,10 +72,10 @@ static bool look(const struct rpm_server *server, uint32_t looks)
     return false;
 }
 
-/* True: there is something to do. A look at memory costs little, a look at sockets is a system
- * call: an engine that repeats it keeps the CPU from the client, or the other server, that is about
- * to send. So with sockets the engine spins by the clock only, and yields between looks; where no
- * thread waits for the CPU, sched_yield() returns at once. */
+/* True: a request is waiting. Checking memory costs little, checking sockets is a system call: an
+ * engine that repeats it keeps the CPU from the client, or the other server, that is about to send.
+ * So with sockets the engine spins by the clock only, and yields between checks; if no thread waits
+ * for the CPU, sched_yield() returns at once. */
 static bool spin(const struct rpm_server *server)
 {
     uint64_t until;
@@ -113,8 +113,9 @@ static int sleep_till_notified(struct rpm_server *server)
     return 0;
 }
 
-/* The engine frees what a client leaves behind; while it does not run, the control thread does.
- * Changed under the lock, so that both know for certain which of them it is. */
+/* The engine frees the resources of a client that has left; while the engine does not run, the
+ * control thread frees them. Changed under the lock, so that both threads agree on which of them
+ * does. */
 static void set_running(struct rpm_server *server, bool runs)
 {
     rpmi_serve_lock(server);

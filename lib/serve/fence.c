@@ -109,7 +109,7 @@ static struct rpmi_stuck *find_stuck(struct rpm_server *server, uint64_t header_
     return NULL;
 }
 
-/* A writer gets its time to stop once. A later claim of the same log only looks and does not wait
+/* A writer gets its time to stop once. A later claim of the same log only checks and does not wait
  * again: the control thread answers no other client while it waits. */
 static uint64_t fence_deadline(struct rpm_server *server, uint64_t header_offset)
 {
@@ -166,8 +166,8 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
     return 0;
 }
 
-/* Does a living client hold a lock for an object that lies there? If the kernel has no such locks,
- * no client could take one either. */
+/* Does a living client hold a lock for an object in this range? If the kernel has no such locks, no
+ * client could take one either. */
 static bool is_leased(const struct rpm_server *server, uint64_t offset, uint64_t bytes)
 {
     struct flock lock = {
@@ -177,7 +177,7 @@ static bool is_leased(const struct rpm_server *server, uint64_t offset, uint64_t
         .l_len = (off_t)bytes,
     };
 
-    RPM_ASSERT(bytes != 0); /* to the kernel 0 bytes are all that follow */
+    RPM_ASSERT(bytes != 0); /* to the kernel 0 bytes mean all that follow */
     return fcntl(server->guard_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 

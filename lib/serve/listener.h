@@ -23,7 +23,7 @@ struct rpmi_listener;
 
 struct rpmi_listener_ops {
     const char *scheme;
-    bool in_memory; /* ready() looks at memory only; false: it may make a system call */
+    bool in_memory; /* ready() reads memory only; false: it may make a system call */
 
     /* Listen. Owns nothing on failure. RPM_E_INVAL, RPM_E_OWNED, RPM_E_NOCAP, RPM_E_DENIED,
      * RPM_E_NOMEM, RPM_E_IO. The pool is not formatted yet: open does not read its bytes.
@@ -32,30 +32,31 @@ struct rpmi_listener_ops {
                 struct rpmi_listener **listener);
 
     /* Control thread: control_fd was readable, or the time has come that the last turn returned.
-     * Returns after how many milliseconds the next turn must come at the latest, -1: no limit. */
+     * Returns the milliseconds within which the next turn must come, -1: no limit. */
     int (*turn)(struct rpmi_listener *listener);
 
     /* Control thread, after its last turn: tell clients that wait for the server. NULL: no need. */
     void (*hang_up)(struct rpmi_listener *listener);
 
-    /* Engine: is there something to take? Cheap, never blocks. */
+    /* Engine: is a request waiting? Cheap, never blocks. */
     bool (*ready)(struct rpmi_listener *listener);
 
     /* Engine, bound to @cpu: is there a client that is not bound to the same CPU? NULL: yes. */
     bool (*may_spin)(struct rpmi_listener *listener, uint32_t cpu);
 
-    /* Engine, about to sleep on engine_fd: arrange that it becomes readable when there is something
-     * to take. True: there is something already. NULL: it always becomes readable. */
+    /* Engine, about to sleep on engine_fd: arrange that it becomes readable when a request arrives.
+     * True: one is waiting already. NULL: it always becomes readable. */
     bool (*arm)(struct rpmi_listener *listener);
 
-    /* Engine, under the server's lock: carry out what is there, for a bounded time. */
+    /* Engine, under the server's lock: carry out waiting requests, for a bounded time. */
     void (*take)(struct rpmi_listener *listener, struct rpmi_batch *batch);
 
-    /* Engine, without the lock, after the drain and the msync: answer what was taken. */
+    /* Engine, without the lock, after the drain and the msync: answer the requests that were
+     * taken. */
     void (*answer)(struct rpmi_listener *listener, const struct rpmi_batch *batch);
 
-    /* Control thread, under the lock: no write that an older writer of the log there has under way
-     * may land after this. RPM_E_OWNED: one may. NULL: every write is judged when it lands. */
+    /* Control thread, under the lock: after this no outstanding write of an older writer of that
+     * log can arrive. RPM_E_OWNED: one still can. NULL: each write is checked when it arrives. */
     int (*quiesce)(struct rpmi_listener *listener, uint64_t header_offset);
 
     /* Control thread, under the lock: kill the process that holds the guard slot @slot of the log
@@ -73,8 +74,8 @@ struct rpmi_listener {
     int control_fd;               /* readable: turn() has something to do */
     int engine_fd;                /* readable: there may be something to take; -1: never */
     char pool[RPM_NAME_MAX + 1];  /* the pool name that clients may ask for */
-    char url[RPMI_URL_BYTES_MAX]; /* where clients find it; filled in by open */
-    struct rpm_facts facts;       /* what clients here are told; filled in by open */
+    char url[RPMI_URL_BYTES_MAX]; /* the address that clients dial; filled in by open */
+    struct rpm_facts facts;       /* the facts sent to clients; filled in by open */
 };
 
 extern const struct rpmi_listener_ops rpmi_shm_listener;
@@ -89,28 +90,30 @@ enum rpmi_session_call { RPMI_SESSION_IDLE = 0, RPMI_SESSION_ASKED = 1, RPMI_SES
 struct rpmi_session {
     uint32_t client;     /* id, 0: not accepted */
     uint32_t keys;       /* granted and not given back */
-    uint32_t call_state; /* enum rpmi_session_call; atomic: says whose the two messages are */
+    uint32_t call_state; /* enum rpmi_session_call; atomic: says which thread owns the two
+                            messages */
     unsigned char call[RPMI_CALL_BYTES];
     unsigned char reply[RPMI_REPLY_BYTES];
 };
 
 /* session.c; all by the control thread. */
 
-/* Accept a client (the listener sets its call_state): judge the pool it names, attach it, fill in
- * @accepted but for mode, depth and staging_bytes. On an error @accepted is a refusal that says
- * why. */
+/* Accept a client (the listener sets its call_state): check the pool that it names, attach it, fill
+ * in @accepted except mode, depth and staging_bytes. On an error @accepted is a refusal with the
+ * reason. */
 int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
                        const struct rpmi_auth *auth, struct rpmi_accept *accepted);
 
 /* A refusal with the text of the last error. */
 void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_accept *accepted);
 
-/* Serve the call in @session->call. False: it is no valid call, end the session. The listener puts
- * @reply into @session->reply, with what it adds to it. */
+/* Serve the call in @session->call. False: it is no valid call, end the session. The listener
+ * encodes @reply in @session->reply, and adds its own fields. */
 bool rpmi_session_serve(struct rpmi_listener *listener, struct rpmi_session *session,
                         struct rpmi_call *call, struct rpmi_reply *reply);
 
-/* The client is gone, and no write of it can land any more: end its claims, keys and locks. */
+/* The client has left, and none of its writes can arrive any more: end its claims, keys and
+ * locks. */
 void rpmi_session_leave(struct rpmi_listener *listener, struct rpmi_session *session);
 
 #endif

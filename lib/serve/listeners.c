@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listeners.c: the addresses that a server listens at, in the order in which it tells them to its
- * owner: shm: first. The list of kinds of listeners is here; a new kind is one line.
+ * listeners.c: the addresses that a server listens at, in the order of rpm_server_url(): shm:
+ * first. The list of kinds of listeners is here; a new kind is one line.
  *
  * Tests: tests/unit/serve/listeners_test.cpp
  */

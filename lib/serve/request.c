@@ -2,7 +2,7 @@
 /*
  * request.c: requests on the pool and on DRAM words, carried out by the server CPU.
  *
- * Invariant: the service judges every access, under the server's lock, at the moment it is made.
+ * Invariant: the service checks every access, under the server's lock, when the access is made.
  *
  * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
  */
@@ -38,8 +38,8 @@ static uint64_t growth(const struct rpmi_dirty *range, const struct rpmi_dirty *
 }
 
 /* The batch has room for RPMI_DIRTY_MAX ranges, and no msync is made here, because clients wait for
- * the lock: a range too many is joined to another. The bytes between the two are then made durable
- * as well, which costs time and nothing else. */
+ * the lock: if there is no room, the range is joined to another. The bytes between the two are then
+ * made durable too, which costs only time. */
 static void add_dirty(struct rpmi_batch *batch, uint64_t offset, uint64_t len)
 {
     struct rpmi_dirty add = {
@@ -80,7 +80,7 @@ static void make_durable(struct rpm_server *server, struct rpmi_batch *batch,
     }
 }
 
-/* Head and body of the part; what is left of it is zeros. */
+/* Store head and body of the part; the rest of it is zeros. */
 static inline void put_part(const struct rpmi_op *op, const struct rpmi_part *part,
                             unsigned char *to, rpmi_write_fn *write)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.h: what a client may ask the server CPU to do with memory, by whatever carrier the
- * request came: judged by the service, carried out, and made durable by the end of a batch.
+ * request.h: requests of clients to the server CPU for accesses to memory, of every kind of
+ * listener: the service checks a request, the engine carries it out, and makes it durable by the
+ * end of a batch.
  *
- * A batch is what the engine takes in one pass, from all clients: one drain for all of it, then the
- * answers. Bytes that are judged lie in the server's private memory by now; bytes that the client
- * can still change are only copied.
+ * A batch is the set of requests that the engine takes in one pass, from all clients: one drain for
+ * all of them, then the answers. Bytes that are checked have been copied to the server's private
+ * memory; bytes that the client can still change are only copied.
  *
  * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
  */
@@ -30,8 +31,9 @@ struct rpmi_dirty {
 struct rpmi_batch {
     bool unfenced; /* stores past the caches, or flushes, since the last fence */
     uint32_t dirty_n;
-    int msync_status;                        /* of what was promised to be durable in this batch */
-    struct rpmi_dirty dirty[RPMI_DIRTY_MAX]; /* to be msynced before the answers */
+    int msync_status;                        /* result of msync for the durable requests of this
+                                                batch */
+    struct rpmi_dirty dirty[RPMI_DIRTY_MAX]; /* ranges to msync before the answers */
 };
 
 /* The bytes of a request that this batch carries out: [from, from + len) of its length. */
@@ -50,7 +52,7 @@ int rpmi_request_do(struct rpm_server *server, uint32_t client, const struct rpm
                     const struct rpmi_part *part, struct rpmi_batch *batch);
 
 /* On a @span that the service allowed: read its bytes into @into, an aligned word by one load;
- * change an aligned word of DRAM and return what it was. */
+ * change an aligned word of DRAM and return its old value. */
 void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
                        uint64_t len);
 uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,

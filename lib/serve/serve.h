@@ -4,8 +4,8 @@
  * handshakes and answers calls, the engine carries out requests. Both use one service, each under
  * the server's lock.
  *
- * Invariant: no request of a client is carried out after its detach: the engine looks at the state
- * of a session under the lock.
+ * Invariant: no request of a client is carried out after its detach: the engine reads the state of
+ * a session under the lock.
  */
 #ifndef RPMI_SERVE_H
 #define RPMI_SERVE_H
@@ -26,7 +26,7 @@
 #define RPMI_HANDSHAKE_NS 2000000000ull /* from the connection to the end of the handshake */
 #define RPMI_ADMISSION_SPARE 16u /* sessions beyond clients_max, for unauthenticated clients */
 #define RPMI_LISTENERS_MAX 9u    /* addresses, of shm: and eight others */
-#define RPMI_PASS_OPS 64u        /* requests taken from one ring before the next has its turn */
+#define RPMI_PASS_OPS 64u        /* requests taken from one ring before the next ring is served */
 
 /* A log whose fenced writer did not stop in time. */
 struct rpmi_stuck {
@@ -62,7 +62,7 @@ struct rpm_server {
     uint32_t wanted;      /* the control thread waits for the lock: the engine lets it go first */
     struct rpmi_liveness *liveness;
     int liveness_fd;
-    int guard_fd; /* the pool file opened again: whether a guard slot's lock is held */
+    int guard_fd; /* the pool file opened again: to test whether a guard slot's lock is held */
     int stop_fd;
     int kick_fd; /* wakes the engine for housekeeping */
     int epoll_fd;
@@ -86,7 +86,7 @@ struct rpm_server {
     struct rpmi_step steps[RPMI_STEPS_MAX];
     struct rpmi_listener *listeners[RPMI_LISTENERS_MAX];
     uint32_t listeners_n;  /* fixed before either loop runs */
-    bool looks_at_sockets; /* to see whether a listener is ready may take a system call */
+    bool looks_at_sockets; /* a listener's ready() may make a system call */
 };
 
 static inline void rpmi_count(uint64_t *counter, uint64_t add)
@@ -114,7 +114,7 @@ int rpmi_listeners_quiesce(struct rpm_server *server, uint64_t header_offset);
 /* True: the process that holds the guard slot was killed. */
 bool rpmi_listeners_kill_writer(struct rpm_server *server, uint64_t header_offset, uint32_t slot);
 bool rpmi_listeners_ready(const struct rpm_server *server);
-/* Bound to @cpu, 0: to none: does spinning keep no client from the CPU that it needs? */
+/* May the engine, bound to @cpu (0: to none), spin without keeping a client from its CPU? */
 bool rpmi_listeners_may_spin(const struct rpm_server *server, uint32_t cpu);
 bool rpmi_listeners_arm(const struct rpm_server *server); /* True: requests are there already */
 void rpmi_listeners_close(struct rpm_server *server);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server.c: a server from opening to closing.
+ * server.c: open, run, stop and close a server.
  *
  * Invariants
  *   an open that fails changes nothing; a client that connects before run() waits in the queue
@@ -234,7 +234,7 @@ void rpm_server_stop(struct rpm_server *server)
 
     __atomic_store_n(&server->stopping, 1, __ATOMIC_RELEASE);
     if (write(server->stop_fd, &one, sizeof(one)) < 0)
-        errno = saved; /* full: it was written before */
+        errno = saved; /* full: an earlier write wakes the reader */
     errno = saved;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.c: a client session behind a listener: begun, served, ended.
+ * session.c: begin, serve and end a client session, for every kind of listener.
  *
  * Tests: tests/unit/serve/session_test.cpp
  */

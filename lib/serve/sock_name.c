@@ -78,7 +78,7 @@ static int bind_socket(struct rpmi_sock_name *name, int type, uint32_t mode)
     if (name->listen_fd < 0)
         return rpmi_fail(RPM_E_IO, "cannot make a socket: %s", strerror(errno));
     memcpy(address.sun_path, name->path, sizeof(address.sun_path));
-    /* Before bind, so that the socket is at no moment open to more than it will be. */
+    /* Before bind, so that the socket never has wider permissions than @mode. */
     if (fchmod(name->listen_fd, mode) != 0 ||
         bind(name->listen_fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
         chmod(name->path, mode) != 0 || listen(name->listen_fd, BACKLOG) != 0)

@@ -3,8 +3,8 @@
  * steps.c: a list of steps, carried out by the server CPU as one request.
  *
  * Invariants
- *   every step is judged by the service, under its lock, before the first one is carried out
- *   the list is copied to private memory before it is judged, and only the copy is used
+ *   the service checks every step, under its lock, before the first one is carried out
+ *   the list is copied to private memory before it is checked, and only the copy is used
  *   a client that sees what an atomic step, or a write to DRAM, changed also sees what the list
  *   wrote before it
  *
@@ -23,10 +23,10 @@
 struct serve_walk {
     struct rpm_server *server;
     uint32_t client;
-    bool durable; /* the request may promise that */
+    bool durable; /* the request may promise durability */
     bool stored;  /* past the caches, or flushed, since the last fence */
     struct rpmi_batch *batch;
-    struct rpmi_span span[RPMI_STEPS_MAX]; /* where each step was judged to go */
+    struct rpmi_span span[RPMI_STEPS_MAX]; /* the memory that each step was allowed to access */
 };
 
 static const struct {
@@ -63,7 +63,7 @@ static int may(void *context, const struct rpmi_step *step)
 
 static struct rpmi_op op_of(const struct serve_walk *walk, const struct rpmi_step *step)
 {
-    /* Judged, and by a copy that its client cannot change any more. */
+    /* Checked in a copy that the client cannot change. */
     RPM_ASSERT(step->kind >= RPMI_STEP_READ && step->kind <= RPMI_STEP_FAA);
     return (struct rpmi_op){
         .kind = kinds[step->kind].op,
@@ -78,7 +78,7 @@ static struct rpmi_op op_of(const struct serve_walk *walk, const struct rpmi_ste
     };
 }
 
-/* No other CPU may see what this step does before it sees what the steps before stored. */
+/* No other CPU may see the effect of this step before it sees the stores of the steps before. */
 static void publish(struct serve_walk *walk)
 {
     if (walk->stored)
@@ -104,7 +104,7 @@ static int act(void *context, const struct rpmi_step *step, void *result)
     struct rpmi_op op;
     uint64_t found;
 
-    /* What a step sees is not older than what the one before it saw. */
+    /* A step sees no older state than the step before it saw. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (step->kind == RPMI_STEP_WRITE)
         return act_write(walk, step);

@@ -3,8 +3,8 @@
  * default_ops.c: default operations for what a provider does not implement, so that callers never
  * test for NULL.
  *
- * What is missing answers RPM_E_NOCAP, NULL or nothing. Time is the exception: a provider without
- * a clock of its own lives in real time.
+ * A missing operation returns RPM_E_NOCAP or NULL, or does nothing. Time is the exception: a
+ * provider without its own clock uses real time.
  *
  * Tests: tests/unit/transport/default_ops_test.cpp
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.c: from a URL to an open link: find the provider, connect, put the wrappers on.
+ * link.c: open a link by URL: find the provider, connect, add the wrappers.
  *
  * Invariants
  *   a provider sees only its own options: "wrap" and the options of the wrappers named there are
- *   taken out of the URL first, so an option of a wrapper that is not put on is refused
- *   wrappers go on in the order named: the last one is the outermost
+ *   taken out of the URL first, so an option of a wrapper that the URL does not name is refused
+ *   wrappers are added in the order named: the last one is the outermost
  *
  * Tests: tests/unit/transport/link_test.cpp
  */
@@ -55,7 +55,7 @@ static bool is_wrapper_key(const struct link_chain *chain, const char *key)
     return false;
 }
 
-/* What is left for the provider. The strings stay where they are, in @url. */
+/* Leave only the provider's options. The strings are not copied: they stay in @url. */
 static void url_without_wrappers(const struct rpmi_url *url, const struct link_chain *chain,
                                  struct rpmi_url *bare)
 {

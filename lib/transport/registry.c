@@ -47,7 +47,8 @@ static void make_tables(void)
     for (int i = 0; i < PROVIDERS; i++) {
         completed[i] = *providers[i];
         rpmi_transport_complete(&completed[i]);
-        /* A table that was complete already keeps its address: a provider knows its links by it. */
+        /* A table that was complete already keeps its address, by which a provider recognises its
+         * links. */
         table[i] = memcmp(&completed[i], providers[i], sizeof(completed[i])) == 0 ? providers[i]
                                                                                   : &completed[i];
     }

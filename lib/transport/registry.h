@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * registry.h: which providers and wrappers there are. The lists are explicit: nothing registers
- * itself, so reading one file shows all of them.
+ * registry.h: the lists of providers and wrappers. The lists are explicit: no provider registers
+ * itself, so that one file shows all of them.
  */
 #ifndef RPMI_REGISTRY_H
 #define RPMI_REGISTRY_H
@@ -13,7 +13,8 @@
 
 /*
  * The complete table of a provider. @ops is set only on 0, and static. RPM_E_INVAL: no provider has
- * that scheme; the caller sets the text. RPM_E_NOCAP: librpm-sim is not there or does not fit.
+ * that scheme; the caller sets the text. RPM_E_NOCAP: librpm-sim is not installed or is of another
+ * version.
  */
 int rpmi_registry_find(const char *scheme, const struct rpmi_transport_ops **ops);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.c: what clients of every server have in common.
+ * remote.c: code that the clients of all transports share: options, redialling, facts.
  *
  * Tests: tests/unit/transport/remote_test.cpp
  */

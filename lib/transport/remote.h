@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.h: what clients of every server have in common: their options, dialling again, and the
- * judgement of a server's answers.
+ * remote.h: functions that the clients of all transports share: checking options, dialling again,
+ * and checking a server's answers.
  */
 #ifndef RPMI_REMOTE_H
 #define RPMI_REMOTE_H
@@ -15,7 +15,7 @@ const char *rpmi_remote_why(int status);
 /* Check a link's options. 0 and the secret copied, "" for none; or RPM_E_INVAL. */
 int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES]);
 
-/* Do plans made with the facts @before hold with @now? RPM_E_NOCAP when the server that was dialled
+/* Are plans made with the facts @before valid with @now? RPM_E_NOCAP if the server that was dialled
  * again has other facts. */
 int rpmi_remote_same_facts(const struct rpm_facts *before, const struct rpm_facts *now);
 

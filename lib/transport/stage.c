@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stage.c: pieces of staging memory.
+ * stage.c: allocate and free pieces of staging memory.
  *
  * Tests: tests/unit/transport/stage_test.cpp
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stage.h: carve pieces out of a link's staging memory. Setup only: first fit over a short list.
+ * stage.h: allocate pieces of a link's staging memory. Setup only: first fit over a short list.
  */
 #ifndef RPMI_TRANSPORT_STAGE_H
 #define RPMI_TRANSPORT_STAGE_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport.h: what a provider implements. Users never see it; see <librpm/conn.h>.
+ * transport.h: the interface that a transport provider implements. Users see <librpm/conn.h>
+ * instead.
  *
  * Order: ops of one link execute in the order posted, as on one RC queue pair: a READ sees and
  * pushes every earlier WRITE; a WRITE is not held back by an earlier READ or FLUSH unless FENCED.
- * Completions are reported in order. A successful op that is not SIGNALED is reported by nothing.
- * After the first failed op every later one fails with RPM_E_LOST and the link is lost, except that
+ * Completions are reported in order. A successful op that is not SIGNALED is not reported. After
+ * the first failed op every later one fails with RPM_E_LOST and the link is lost, except that
  * RPM_E_FENCED, RPM_E_DENIED and RPM_E_RANGE on shm:, tcp: and unix: fail only the ops of that
  * post.
  */
@@ -31,21 +32,21 @@ enum rpmi_link_flag {
      * untouched until the completion.
      */
     RPMI_LINK_COMPLETES_ON_POST = 1,
-    RPMI_LINK_STEPS = 2, /* it takes STEPS: the server carries a list out in one go */
+    RPMI_LINK_STEPS = 2, /* it has STEPS: the server carries a list out as one op */
     RPMI_LINK_COUNTS = 4 /* it counts messages and bytes itself; else its user counts ops */
 };
 
 /*
  * A fast path for WRITE ... WRITE, DRAIN to one key, and for a lone READ or CAS, on a link that
- * completes on post: a few nanoseconds each, because what holds for all of them is checked once.
- * Between enter() and leave() the caller uses the link for nothing else. Offsets count from the
- * start of the key's object and, with lengths, stay within what was entered: that is asserted.
+ * completes on post: a few nanoseconds each, because enter() checks the conditions of all of them
+ * once. Between enter() and leave() the caller uses the link for nothing else. Offsets count from
+ * the start of the key's object and, with lengths, stay within what was entered: that is asserted.
  * Bodies are borrowed until return.
  */
 struct rpmi_fast_path {
     /* May [0, @bytes) of the key's object be written to, from its header on? 0, and leave() must
-     * follow; else nothing has happened, and post() says why. @alone: one short write is to come,
-     * and what matters is how soon it drains. @cached: see RPMI_OP_CACHED. */
+     * follow; else nothing has happened, and post() says why. @alone: one short write follows,
+     * which should drain as soon as possible. @cached: see RPMI_OP_CACHED. */
     int (*enter)(struct rpmi_link *link, uint32_t key, uint64_t bytes, bool alone, bool cached);
     /* Write three words, a body, zeros up to @len. */
     void (*frame)(struct rpmi_link *link, uint64_t offset, const uint64_t head[3], const void *body,
@@ -78,8 +79,8 @@ struct rpmi_transport_ops {
     int (*connect)(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
                    struct rpmi_link **link);
 
-    /* Dial again after a loss; everything outstanding is forgotten, every key is void, staging
-     * memory keeps its address. Blocks until @deadline_ns on the link's clock. */
+    /* Dial again after a loss; outstanding ops are dropped, every key is void, staging memory keeps
+     * its address. Blocks until @deadline_ns on the link's clock. */
     int (*reconnect)(struct rpmi_link *link, uint64_t deadline_ns);
 
     /* Queue @n ops in order. Returns how many were taken, 0..n (0: full, poll first), or -errno:
@@ -87,7 +88,7 @@ struct rpmi_transport_ops {
     int (*post)(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
 
     /* Reap up to @n completions. Returns the count, 0 when idle, RPM_E_LOST once the link is lost
-     * and every completion was reaped. Never blocks; a model lets one event happen. */
+     * and every completion was reaped. Never blocks; the device model processes one event. */
     int (*poll)(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 
     /* Wait until poll() has something to report, or there is room for the ops that post() last did
@@ -102,7 +103,7 @@ struct rpmi_transport_ops {
 
     /* After watch(): 1: poll() has something to report. 0: when it may have, the epoll set becomes
      * readable, or the time @by_ns has come; arm only ever lowers @by_ns. Any later call on the
-     * link may take in the event: then arm again. Never blocks. */
+     * link may consume the event: then arm again. Never blocks. */
     int (*arm)(struct rpmi_link *link, uint64_t *by_ns);
 
     /* Send a control message and wait for the answer. The answer's status is in @reply; the return
@@ -114,10 +115,11 @@ struct rpmi_transport_ops {
     void *(*stage)(struct rpmi_link *link, uint64_t bytes);
     void (*unstage)(struct rpmi_link *link, void *ptr);
 
-    /* Remote memory mapped here, valid until the link is lost or closed; NULL: it is not mapped. */
+    /* The address of remote memory in this process, valid until the link is lost or closed; NULL:
+     * it is not mapped. */
     const void *(*peek)(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
 
-    /* The clock deadlines are on: real, or the model's. */
+    /* The clock of deadlines: real, or that of the device model. */
     uint64_t (*now_ns)(struct rpmi_link *link);
 
     /* Let time pass, at most @ns: real sleep, or model events. */
@@ -142,7 +144,7 @@ struct rpmi_link {
 };
 
 /*
- * Open a link by URL: find the provider, connect, put on the wrappers the URL asks for
+ * Open a link by URL: find the provider, connect, add the wrappers that the URL asks for
  * ("wrap=trace+count+..."). RPM_E_INVAL for an unknown scheme or wrapper.
  */
 int rpmi_link_open(const char *url, const struct rpmi_link_opts *opts, struct rpmi_link **link);

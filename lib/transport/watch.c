@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * watch.c: descriptors into and out of an epoll set. See watch.h.
+ * watch.c: add descriptors to an epoll set, and remove them. See watch.h.
  *
  * Tests: tests/unit/transport/watch_test.cpp
  */
@@ -38,5 +38,6 @@ void rpmi_watch_writable(const struct rpmi_watch *watch, int fd, bool writable)
 void rpmi_watch_drop(const struct rpmi_watch *watch, int fd)
 {
     if (watch->on && fd >= 0)
-        (void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, fd, NULL); /* a child may hold it open */
+        (void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, fd, NULL); /* a child process may hold it
+                                                                      open */
 }

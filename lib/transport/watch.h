@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * watch.h: the epoll set in which a user with an event loop waits for a link's news. The user owns
- * it; it stays the same across reconnects. The user watches it and never reads from it: each
- * descriptor in it stays readable until the link has taken in what made it so.
+ * watch.h: the epoll set in which a user with an event loop waits for events of a link. The user
+ * owns it; it stays the same across reconnects. The user watches it and never reads from it: each
+ * descriptor in it stays readable until the link has consumed the event.
  */
 #ifndef RPMI_WATCH_H
 #define RPMI_WATCH_H

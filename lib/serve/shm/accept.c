@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * accept.c: connections on shm:, and what their hello is granted. A client that sends nothing, or
- * anything but a hello, is disconnected; no other session is affected.
+ * accept.c: accept connections on shm:, and answer their hello. A client that sends nothing, or
+ * another message than a hello, is disconnected; no other session is affected.
  *
  * Invariants
  *   the mapping is lent only to the server's own user, or root
@@ -147,7 +147,7 @@ void rpmi_shm_accept(struct rpmi_shm_listener *listener)
     }
 }
 
-/* In the same time wherever the two differ, so that a client cannot guess byte by byte. */
+/* The time does not depend on where they differ, so that a client cannot guess byte by byte. */
 static bool same_secret(const char *ours, const char *theirs)
 {
     unsigned char differs = 0;
@@ -171,7 +171,7 @@ static int choose_mode(const struct rpm_server *server, const struct rpmi_shm_se
     if (hello->mode == RPMI_MODE_DIRECT)
         return may ? RPMI_MODE_DIRECT
                    : rpmi_fail(RPM_E_NOCAP, "the server does not lend its mapping to this client");
-    /* A domain that takes msync is reached by the engine only. */
+    /* Only the engine can reach a domain that needs msync. */
     return may && rpmi_media_by_cpu(&server->pool) ? RPMI_MODE_DIRECT : RPMI_MODE_RING;
 }
 
@@ -192,7 +192,8 @@ static int judge_hello(const struct rpm_server *server, const void *bytes, size_
     return 0;
 }
 
-/* The ring is live, and its requests are carried out, once its client is attached. */
+/* The ring becomes live, so that the engine carries out its requests, when its client is
+ * attached. */
 static int attach(struct rpmi_shm_listener *listener, struct rpmi_shm_session *session,
                   struct rpmi_accept *accepted)
 {

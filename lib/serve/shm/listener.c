@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.c: the shm: listener from opening to closing; the table of listener.h.
+ * listener.c: open and close the shm: listener; its table of operations (listener.h).
  *
  * Tests: tests/unit/serve/listeners_test.cpp, tests/unit/serve/server_test.cpp
  */

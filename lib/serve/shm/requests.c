@@ -4,7 +4,7 @@
  * after the drain answer them.
  *
  * Invariants
- *   a request is copied out of shared memory before it is judged, and only the copy is used
+ *   a request is copied out of shared memory before it is checked, and only the copy is used
  *   an answer is stored after the drain (or msync) that it promises
  *   a pass spends a bounded time on one ring: long requests are carried out in parts
  *
@@ -28,7 +28,7 @@
 #define PASS_BYTES (1u << 20) /* of one ring in one pass: a fraction of a millisecond */
 
 /* The request in the shape that request.c takes. Head and body stay in shared memory: a client that
- * overwrites them meanwhile spoils its own bytes only. */
+ * overwrites them meanwhile changes only its own data. */
 static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_slot *slot,
                         uint32_t index, struct rpmi_op *op)
 {
@@ -39,7 +39,7 @@ static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_sl
 
     if (RPMI_UNLIKELY(!rpmi_in_bounds(slot->body, staged, ring->ring.staging_bytes)))
         return RPM_E_RANGE;
-    /* The answer to a list lies elsewhere than the list. */
+    /* The answer to a list has its own range in staging memory. */
     if (RPMI_UNLIKELY(steps && !rpmi_in_bounds(slot->offset, slot->len, ring->ring.staging_bytes)))
         return RPM_E_RANGE;
     op->kind = slot->kind;
@@ -59,13 +59,13 @@ static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_sl
     return 0;
 }
 
-/* What is left of a request, at most @room bytes. */
+/* The rest of a request, at most @room bytes. */
 static inline struct rpmi_part next_part(const struct rpmi_serve_ring *ring,
                                          const struct rpmi_slot *slot, uint64_t room)
 {
     struct rpmi_part part = { .from = ring->carried, .len = slot->len - ring->carried };
 
-    RPM_ASSERT(ring->carried <= slot->len); /* of the copy that was judged */
+    RPM_ASSERT(ring->carried <= slot->len); /* of the copy that was checked */
     if (RPMI_UNLIKELY(part.len > room))
         part.len = room;
     return part;
@@ -89,7 +89,7 @@ static int in_post(struct rpm_server *server, struct rpmi_serve_ring *ring,
         *room -= part.len;
         if (RPMI_UNLIKELY(status == 0 && part.from + part.len < slot->len) &&
             rpmi_request_in_parts(slot->kind)) {
-            RPM_ASSERT(part.len > 0); /* each pass gets further */
+            RPM_ASSERT(part.len > 0); /* each pass advances */
             ring->carried += part.len;
             ring->whole = *slot;
             return 1;
@@ -123,7 +123,7 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
     uint64_t room = PASS_BYTES; /* a head is never cut: the loop ends when less than one is left */
 
     RPM_ASSERT(ring->client != 0);
-    RPM_ASSERT(take->n == 0); /* what the last pass took was answered */
+    RPM_ASSERT(take->n == 0); /* the requests of the last pass were answered */
     take->first = ring->next;
     take->n = 0;
     take->durable = 0;
@@ -135,7 +135,7 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
         /* Keeps the compiler from reading the shared original again instead of the copy. */
         __asm__ volatile("" : "+m"(slot));
         if (RPMI_UNLIKELY(ring->carried != 0))
-            slot = ring->whole; /* the copy that was judged when the request began */
+            slot = ring->whole; /* the copy that was checked when the request began */
         status = in_post(server, ring, &slot, index, &room, batch);
         if (RPMI_UNLIKELY(status > 0))
             return;
@@ -150,7 +150,7 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
     }
 }
 
-/* One event for each time that the client asked: it takes the event in before it asks again. If the
+/* One event for each request for events: the client receives the event before it asks again. If the
  * socket is full, an event is in it already. */
 static void wake(struct rpmi_serve_ring *ring, uint32_t waits)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rings.c: memory shared with one ring client: made and sealed here, so that a client can neither
- * shrink it under the engine nor choose what backs it.
+ * rings.c: the memory shared with one ring client. The server creates and seals it, so that a
+ * client can neither shrink it while the engine uses it nor choose its backing.
  *
  * Tests: tests/unit/serve/shm/ring_test.cpp
  */
@@ -24,7 +24,7 @@
 #define RETIRE_NAP_NS 100000u
 
 /* While no engine runs, the control thread frees closed rings. The engine begins and ends under the
- * lock, so it does neither meanwhile. */
+ * lock, so it can do neither during this. */
 static void retire_closed(struct rpmi_shm_listener *listener)
 {
     struct rpm_server *server = listener->base.server;

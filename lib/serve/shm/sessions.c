@@ -24,7 +24,7 @@
 #define NS_IN_MS 1000000u
 #define MESSAGE_MAX (RPMI_HELLO_BYTES > RPMI_CALL_BYTES ? RPMI_HELLO_BYTES : RPMI_CALL_BYTES)
 
-/* Which log a direct session may store into: for the fence. */
+/* Record the log that a direct session may store into, for fence.c. */
 static void note_claim(struct rpmi_shm_session *session, const struct rpmi_call *call,
                        const struct rpmi_reply *reply)
 {

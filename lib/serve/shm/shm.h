@@ -5,7 +5,7 @@
  * engine. The control thread accepts, makes the handshake, serves calls and ends sessions.
  *
  * Invariants
- *   a session's ring is unmapped by the engine only (or at close), so it never vanishes in use
+ *   only the engine unmaps a session's ring (or close does), so it is never unmapped in use
  *   a ring is closed before its client is detached: no request is carried out after the detach
  */
 #ifndef RPMI_SERVE_SHM_H
@@ -21,7 +21,7 @@
 
 enum rpmi_ring_state { RPMI_RING_FREE = 0, RPMI_RING_LIVE = 1, RPMI_RING_CLOSED = 2 };
 
-/* What a pass of the engine took from one ring. */
+/* The requests that a pass of the engine took from one ring. */
 struct rpmi_take {
     uint64_t first;
     uint32_t n;

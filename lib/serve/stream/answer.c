@@ -2,8 +2,9 @@
 /*
  * answer.c: the engine's part of a stream: it receives bytes and sends answers.
  *
- * To look at the sockets is a system call, so the engine does it every LOOK_EVERY turns: often
- * enough that the delay is small beside a packet's way, seldom enough not to slow down the rings.
+ * Checking the sockets is a system call, so the engine does it every LOOK_EVERY turns: often enough
+ * that the delay is small compared with a packet's latency, and seldom enough not to slow down the
+ * rings.
  *
  * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/conform/transport_test.cpp
  */
@@ -62,7 +63,7 @@ void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
     notify_control(listener);
 }
 
-/* While answers to a client do not go out, the engine does not receive from it either. */
+/* While the client's socket takes no answers, the engine does not receive from it either. */
 static void watch(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
                   uint32_t events)
 {
@@ -81,7 +82,7 @@ static void stall(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
 {
     bool first = __atomic_load_n(&session->stalled_ns, __ATOMIC_RELAXED) == 0;
 
-    RPM_ASSERT(session->out_from < session->out_end); /* something is kept for the client */
+    RPM_ASSERT(session->out_from < session->out_end); /* answers are queued for the client */
     if (first || moved)
         __atomic_store_n(&session->stalled_ns, rpmi_clock_ns(), __ATOMIC_RELAXED);
     if (first)
@@ -111,7 +112,7 @@ static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
     }
     if (session->out_from == session->out_end) {
         session->out_from = session->out_end = 0;
-        if (session->choked) /* a READ may be half answered, though nothing more is received */
+        if (session->choked) /* a READ may be half answered, although no bytes are received now */
             rpmi_stream_set_todo(listener, session, true);
         session->choked = false;
         __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
@@ -133,7 +134,8 @@ static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_se
     int64_t got;
 
     RPM_ASSERT(session->in_from <= session->in_end && session->in_end <= RPMI_STREAM_TAKE_BYTES);
-    RPM_ASSERT(!session->choked); /* nothing is received while answers do not go out */
+    RPM_ASSERT(!session->choked); /* the engine receives nothing while the socket takes no
+                                     answers */
     if (session->in_from == session->in_end) {
         session->in_from = session->in_end = 0;
     } else if (session->in_from != 0) {
@@ -157,7 +159,7 @@ static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_se
     rpmi_stream_set_todo(listener, session, true);
 }
 
-/* The control thread has something for the engine: clients, replies. */
+/* Handle a notification of the control thread: new clients, replies. */
 static void hear_control(struct rpmi_stream_listener *listener)
 {
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);

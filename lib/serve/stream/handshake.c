@@ -34,7 +34,8 @@ static int fill(struct rpmi_stream_session *session, unsigned char *to, uint32_t
     return 1;
 }
 
-/* The buffer of a fresh socket has room for this; if not, the client does not read what it gets. */
+/* The buffer of a new socket has room for this; if it is full, the client does not read its
+ * messages. */
 static bool say(struct rpmi_stream_session *session, const void *bytes, size_t len)
 {
     const struct iovec iov = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };

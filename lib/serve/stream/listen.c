@@ -114,7 +114,7 @@ static int listen_far(struct rpmi_stream_listener *listener)
             failed = err;
     }
     freeaddrinfo(found);
-    /* A host without IPv6 has its addresses in the table all the same. */
+    /* The table has IPv6 addresses even on a host without IPv6. */
     if (listener->listen_fds == 0 || failed == EADDRINUSE)
         return listen_failed(listener, failed);
     (void)snprintf(endpoint->port, sizeof(endpoint->port), "%u", ntohs(chosen));
@@ -175,7 +175,7 @@ static void name_host(char *host, size_t bytes)
     freeifaddrs(all);
 }
 
-/* As a client dials it. */
+/* Fill in the URL that a client dials. */
 static void name_url(struct rpmi_stream_listener *listener)
 {
     const struct rpmi_endpoint *endpoint = &listener->name.endpoint;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.c: a stream listener from opening to closing; the table of listener.h.
+ * listener.c: open and close a stream listener; its table of operations (listener.h).
  *
  * Tests: tests/unit/serve/stream/listener_test.cpp
  */
@@ -149,8 +149,8 @@ static bool stream_ready(struct rpmi_listener *base)
     return listener->todo != 0;
 }
 
-/* The engine's epoll set holds the sockets and the control thread's eventfd. The look that follows
- * also finds what the control thread notified before. */
+/* The engine's epoll set holds the sockets and the control thread's eventfd. The check that follows
+ * also finds earlier notifications of the control thread. */
 static bool stream_arm(struct rpmi_listener *base)
 {
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);

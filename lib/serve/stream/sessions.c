@@ -4,8 +4,8 @@
  * clients, the end of sessions.
  *
  * Invariants
- *   a session that the engine was handed is freed only after the engine has set it DEAD, or when
- *   the listener closes
+ *   a session handed to the engine is freed only after the engine has set it DEAD, or when the
+ *     listener closes
  *   to disconnect a client, the control thread shuts its socket; the engine acknowledges
  *
  * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/unit/serve/stream/handshake_test.cpp
@@ -74,7 +74,7 @@ static struct rpmi_stream_session *find_session(struct rpmi_stream_listener *lis
     return &listener->session[at];
 }
 
-/* Clear all but the buffers, which stay allocated, and the state, which the engine looks at. */
+/* Clear all but the buffers, which stay allocated, and the state, which the engine reads. */
 static void clear_session(struct rpmi_stream_session *session)
 {
     unsigned char *in = session->in;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * take.c: requests of stream clients into the engine's batch. All requests received from a client
- * are carried out in one pass; a body longer than the buffer piece by piece as it arrives.
+ * take.c: take requests of stream clients into the engine's batch. All requests received from a
+ * client are carried out in one pass; a body longer than the buffer is carried out in pieces as it
+ * arrives.
  *
  * Invariants
- *   a request is judged when its header is read, and by the service at each piece
+ *   a request is checked when its header is read, and by the service at each piece
  *   no request is carried out unless the send buffer has room for its answer
  *   a pass spends a bounded time on one client
  *
@@ -23,7 +24,9 @@
 
 #define PASS_BYTES (1u << 20) /* of one client in one pass: a fraction of a millisecond */
 #define OP_COST 64u           /* what a request counts in PASS_BYTES beside its bytes */
-#define CHUNK_BYTES 16384u    /* a piece of a body is carried out only when so much is here */
+#define CHUNK_BYTES                                                                                \
+    16384u /* a piece of a body is carried out only when this many bytes have
+                                 arrived */
 
 enum outcome { WAITS = 0, ENDED = 1, STOPS = 2 };
 
@@ -243,7 +246,7 @@ static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
     return ENDED;
 }
 
-/* Read the next header; WAITS until what the request needs to begin has arrived with it. */
+/* Read the next header; WAITS until the bytes that the request needs to begin have arrived. */
 static inline enum outcome begin(struct rpmi_stream_listener *listener,
                                  struct rpmi_stream_session *session)
 {

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define BACKLOG 1024 /* the kernel's own limit; beyond it, it refuses clients */
-#define TURN_MS 1000 /* with clients: whether their machines live is looked at so often */
+#define TURN_MS 1000 /* with clients: interval of the check whether their machines live */
 
 static int no_device(const struct rpmi_endpoint *at)
 {
@@ -160,7 +160,8 @@ static void listener_close(struct rpmi_listener *base)
     rpmi_free(listener);
 }
 
-/* For one address: try its device on the pool now, so that a lack shows when the server starts. */
+/* For one address: try its device on the pool now, so that a missing capability is reported when
+ * the server starts. */
 static int try_device(struct rpmi_verbs_listener *listener)
 {
     struct rpmi_serve_nic *nic;

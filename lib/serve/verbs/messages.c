@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * messages.c: what clients SEND: RPC requests are carried out in the engine's batch, auth messages
- * and calls go to the control thread.
+ * messages.c: messages that clients SEND: the engine carries out RPC requests in its batch, and
+ * hands auth messages and calls to the control thread.
  *
  * One done message answers all RPC requests of a pass, except lists of steps, each of which is
  * answered by a result message of its own. The engine sends either when the send queue has room:
@@ -71,7 +71,7 @@ static void give_up(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sess
     rpmi_kick(listener->kick_fd);
 }
 
-/* Carry out as much of the RPC request at hand as a pass may take. */
+/* Carry out as much of the current RPC request as a pass may take. */
 static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                   uint64_t *room, struct rpmi_batch *batch)
 {
@@ -81,7 +81,7 @@ static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
     int err;
 
     RPM_ASSERT(session->rest_at <= op->len);
-    /* The bytes of a COPY lie in a receive that is posted again: the first part takes them all. */
+    /* The bytes of a COPY are in a receive that is posted again: the first part takes them all. */
     if (part.len > *room && rpmi_request_in_parts(op->kind)) {
         part.len = *room > op->body_bytes ? *room : op->body_bytes;
         if (part.len > op->len - session->rest_at)
@@ -206,7 +206,7 @@ static void take_one(struct rpmi_verbs_listener *listener, struct rpmi_verbs_ses
         give_up(listener, session, "the device takes no receive");
 }
 
-/* Is there a completion to look at? */
+/* Is there a completion to handle? */
 static bool poll_cq(struct rpmi_verbs_session *session)
 {
     int n;
@@ -287,7 +287,7 @@ static void take_from(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     }
 }
 
-/* The engine does not look at the session from now on. */
+/* The engine leaves the session, and does not access it from now on. */
 static void leave(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     __atomic_store_n(&session->state, RPMI_VERBS_SESSION_LEFT, __ATOMIC_RELEASE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics.c: devices that clients connect through, and what each can do with the pool, found out by
- * registering it. A device that cannot read the pool is refused; where it cannot write to it (a
- * page cache whose file system tracks dirty pages), the engine writes instead.
+ * nics.c: devices that clients connect through, and the access that each has to the pool, found by
+ * registering the pool with it. A device that cannot read the pool is refused; where it cannot
+ * write to it (a page cache whose file system tracks dirty pages), the engine writes instead.
  *
  * Tests: tests/live/ (a device is needed)
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_verbs.c: in the place of this folder's other files, in a build without rdma-core.
+ * no_verbs.c: replaces this folder's other files, in a build without rdma-core.
  *
  * Tests: tests/unit/transport/parts_test.cpp, in preset nordma
  */

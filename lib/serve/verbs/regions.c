@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * regions.c: registers what a client's keys open, in the client's own protection domain: the whole
- * object for reading, and for writing the part behind what only the server writes. When a writer is
- * fenced, the server deregisters its memory for writing, of the log and of the regions that its
- * claim guards, before it grants the next claim: the NIC refuses what the old writer still sends.
- * The registrations for reading stay.
+ * regions.c: register the memory of a client's keys in the client's own protection domain: the
+ * whole object for reading, and for writing the part behind the header that only the server writes.
+ * When a writer is fenced, the server deregisters its memory for writing, of the log and of the
+ * regions that its claim guards, before it grants the next claim: the NIC refuses later requests of
+ * the old writer. The registrations for reading stay.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -110,8 +110,8 @@ void rpmi_regions_drop_all(struct rpmi_verbs_session *session)
 }
 
 /* Send the old writer a fenced message before its memory is deregistered: it arrives first, so the
- * writer knows why the NIC refuses it. If it does not arrive, the writer sees a lost connection:
- * less informative, as safe. */
+ * writer knows why the NIC refuses it. If it does not arrive, the writer sees only a lost
+ * connection, which is as safe. */
 static bool fence(struct rpmi_verbs_session *session, uint32_t key)
 {
     unsigned char *message = rpmi_verbs_fenced_at(session, key);

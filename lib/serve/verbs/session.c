@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.c: a client of verbs: from its connection request until its session is free again.
+ * session.c: the session of a verbs client, from its connection request until the session is freed.
  *
- * The control thread ends a session in this order: the queue pair into error, so that the NIC
- * carries out nothing more of it; deregister its memory; end its keys, claims and locks; last, once
- * the engine has left the session, destroy the queues.
+ * The control thread ends a session in this order: put the queue pair into the error state, so that
+ * the NIC carries out no more requests; deregister its memory; end its keys, claims and locks;
+ * last, when the engine has left the session, destroy the queues.
  *
  * Invariant: a session is freed once, by the control thread. While no engine runs, that thread also
  * takes the engine's step (CLOSED -> LEFT); whether an engine runs cannot change under the lock.
@@ -60,7 +60,7 @@ static void leave_without_engine(struct rpmi_verbs_listener *listener)
     rpmi_serve_unlock(server);
 }
 
-/* Destroy as much of it as was made. */
+/* Destroy the parts of the session that were created. */
 static void retire(struct rpmi_verbs_session *session)
 {
     RPM_ASSERT(session->base.client == 0); /* detached: no claim, no key, no lock is left */
@@ -316,8 +316,8 @@ static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     return rpmi_msg_send(session, message, RPMI_ACCEPT_MSG);
 }
 
-/* Serve a call. What it grants is registered, and what it takes back deregistered, before the
- * answer is sent. */
+/* Serve a call. Memory that it grants is registered, and memory that it revokes deregistered,
+ * before the answer is sent. */
 static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     unsigned char *message = rpmi_verbs_answer_at(session);
@@ -327,7 +327,7 @@ static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_verbs_
     int err;
 
     RPM_ASSERT(session->base.client != 0);
-    /* No write through a key that is being closed may land once its space can be given away. */
+    /* No write through a closed key may arrive once the server can reuse the object's space. */
     if (rpmi_call_get(session->base.call, &call) == 0 && call.kind == RPMI_CALL_CLOSE &&
         call.key < RPMI_KEYS_MAX && call.key != RPMI_KEY_SCRATCH &&
         !rpmi_regions_drop(session, call.key))
@@ -384,7 +384,8 @@ void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
         return;
     rpmi_admission_leave(&listener->admission, index_of(listener, session));
     (void)rdma_disconnect(session->id);
-    __atomic_store_n(&session->gone, 1, __ATOMIC_RELEASE); /* the engine takes no more of it */
+    __atomic_store_n(&session->gone, 1, __ATOMIC_RELEASE); /* the engine takes no more of its
+                                                              requests */
     stop_queue(session);
     rpmi_regions_drop_all(session);
     rpmi_session_leave(&listener->base, &session->base);

@@ -6,10 +6,10 @@
  * messages and calls to the control thread.
  *
  * Invariants
- *   what a key opened is registered for its client only, and deregistered before its close is
- *   answered
- *   no write of a client lands after its state is CLOSED: its queue pair is in error before
- *   the engine alone looks into completion queues, and never again once it has set LEFT
+ *   the memory of a key is registered for its client only, and deregistered before its close is
+ *     answered
+ *   no write of a client arrives after its state is CLOSED: its queue pair is in error before
+ *   only the engine polls completion queues, and never again after it has set LEFT
  *   the control thread makes and destroys queues without the server's lock: a device may take long
  *   for both
  */
@@ -37,7 +37,7 @@
 struct rpmi_serve_nic {
     struct rpmi_nic nic;
     struct ibv_comp_channel *channel; /* of all completion queues on it */
-    struct rpm_facts facts;           /* what clients behind it are told */
+    struct rpm_facts facts;           /* the facts sent to clients behind it */
     bool writes;                      /* the pool can be written to by the device */
     bool flushes;                     /* native FLUSH to persistence works on the pool */
 };
@@ -64,7 +64,7 @@ struct rpmi_verbs_session {
     struct ibv_mr *buffers_mr;
     unsigned char *buffers; /* receives, dones, answer, fenced, results */
     uint64_t handshake_by_ns;
-    bool refused;         /* the client got a refusal and is to leave */
+    bool refused;         /* the client was refused and should leave */
     uint64_t probe_at_ns; /* when to see whether it lives */
     struct rpmi_transcript transcript;
 
@@ -135,10 +135,10 @@ bool rpmi_verbs_sessions_retire(struct rpmi_verbs_listener *listener);
 void rpmi_verbs_sessions_farewell(struct rpmi_verbs_listener *listener);
 
 /* regions.c; by the control thread. */
-/* Register what @key opens. RPM_E_NOMEM, RPM_E_TOOBIG, RPM_E_NOCAP. */
+/* Register the memory that @key opens. RPM_E_NOMEM, RPM_E_TOOBIG, RPM_E_NOCAP. */
 int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                        uint32_t key, struct rpmi_grant_key *grant);
-/* False: the device does not let go of it. */
+/* False: the device failed to deregister it. */
 bool rpmi_regions_drop(struct rpmi_verbs_session *session, uint32_t key);
 void rpmi_regions_drop_all(struct rpmi_verbs_session *session);
 int rpmi_regions_quiesce(struct rpmi_listener *listener, uint64_t header_offset);
@@ -178,8 +178,8 @@ static inline unsigned char *rpmi_verbs_fenced_at(const struct rpmi_verbs_sessio
     return rpmi_verbs_answer_at(session) + RPMI_MSG_TO_CLIENT + key % RPMI_VERBS_FENCED * 16u;
 }
 
-/* Where a result lies, from when its list was carried out until its client has received it; then
- * the client may have another RPC request under way, whose result may lie here. */
+/* The address of a result, from when its list was carried out until its client has received it;
+ * then the client may have another RPC request outstanding, whose result may use this memory. */
 static inline unsigned char *rpmi_verbs_result_at(const struct rpmi_verbs_session *session,
                                                   uint64_t i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dial.c: connect to a server's socket and shake hands. Every step has a deadline, and a server
- * that goes away at any of them gives an error that says at which.
+ * dial.c: connect to a server's socket and shake hands. Every step has a deadline, and if the
+ * server ends during a step, the error names the step.
  *
  * Tests: tests/unit/transport/shm/dial_test.cpp
  */
@@ -68,7 +68,7 @@ static int connect_socket(const char *path, uint64_t deadline_ns, int *sock)
     return 0;
 }
 
-/* In a directory of this user the server must be this user's too, or root's. */
+/* In a directory that this user owns, the server must run as this user or as root. */
 static int check_server(int sock, const char *path, bool ours)
 {
     struct ucred peer;
@@ -111,9 +111,9 @@ static int judge_accept(const struct rpmi_shm *shm, const struct rpmi_grant *gra
     return 0;
 }
 
-/* Check what the server handed out: memory that the server shrinks would end this process by
- * SIGBUS, and an eventfd that blocks when full would stop it. The pool of a direct link is a file,
- * which cannot be sealed. */
+/* Check the descriptors that the server sent: if the server could shrink the memory, SIGBUS would
+ * end this process, and an eventfd that blocks when full would stop it. The pool of a direct link
+ * is a file, which cannot be sealed. */
 static int check_lent(const struct rpmi_grant *grant)
 {
     bool ring = grant->accepted.mode == RPMI_MODE_RING;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.c: the server's memory mapped here; the client's CPU does the stores, flushes and fences
- * that a NIC and the server CPU would do.
+ * direct.c: a link over the server's memory, mapped into this process: the client's CPU does the
+ * stores, flushes and fences that a NIC and the server CPU would do.
  *
  * A post that writes to a claimed log, or to a region that a claim guards, is a guarded section
  * (wire/guard.h). No other process can take the mapping away, so the writer itself checks whether
  * its claim still holds, and shows in the log's header that it is writing. A fence ends the
- * section: stores past the caches may otherwise become visible after the word that says they are
- * done.
+ * section: otherwise non-temporal stores might become visible after the word that says that they
+ * are done.
  *
  * Invariants
- *   nothing outside the object of a key is touched, whatever the op says
- *   no store to a log or to what its claim guards, and no atomic, happens outside its guarded
- *   section
+ *   no op touches bytes outside the object of its key
+ *   no store to a log or to a region that its claim guards, and no atomic, happens outside its
+ *     guarded section
  *   a post that finds the server dead does nothing
  *
  * Tests: tests/conform/transport_test.cpp, tests/conform/fence_test.cpp, tests/kill/
@@ -33,7 +33,7 @@
 
 #define FOLLOW_TURNS 128u /* lone writes between two looks for a waiting reader: some 25 us */
 
-/* The guarded section that a post is in. */
+/* The guarded section of the current post. */
 struct guarded_section {
     const struct rpmi_shm_key *key; /* NULL: not in a section */
     bool unfenced;                  /* stores past the caches since the last fence */
@@ -319,7 +319,7 @@ static int step_act(void *context, const struct rpmi_step *step, void *result)
     op.into = result;
     if (walk->section->unfenced && step_publishes(&walk->shm->direct, step))
         drain(walk->section);
-    /* What a step sees is not older than what the one before it saw. */
+    /* A step sees no older state than the step before it saw. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     switch (op.kind) {
     case RPMI_OP_READ:
@@ -385,8 +385,8 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
 }
 
 /* How a lone append is stored depends on whether a reader waits at the tail. A line that is written
- * back stays in this CPU's cache, and such a reader takes it away from there again and again: then
- * stores past the caches are done sooner. */
+ * back stays in this CPU's cache, from which such a reader takes it repeatedly: then non-temporal
+ * stores complete sooner. */
 __attribute__((noinline)) static void look_for_followers(struct rpmi_direct *direct,
                                                          const struct rpmi_guard *guard)
 {

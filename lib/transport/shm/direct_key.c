@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct_key.c: map the memory that the server lends to a direct client, and keep the keys that it
- * grants: the server's answers pass through here before the caller sees them.
+ * direct_key.c: map the memory that the server lends to a direct client, and keep the keys that the
+ * server grants, which it reads from the server's answers before the caller gets them.
  *
  * Invariants
- *   a key's memory lies inside what is mapped, whatever the server said
+ *   a key's memory is inside the mapping, even if the server's answer is wrong
  *   while this client holds a claim, it holds the file lock of the claim's guard slot, by which the
  *   server sees that the client lives
  *   before the first access to an object of the pool, and while it has a key of it, this client
@@ -245,7 +245,7 @@ static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struc
     return 0;
 }
 
-/* The last key of an object in the pool is gone. */
+/* The last key of an object in the pool was closed: release its lock. */
 static void end_lease(const struct rpmi_direct *direct, const unsigned char *base, uint64_t bytes)
 {
     uintptr_t at = (uintptr_t)base - (uintptr_t)direct->pool;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.c: the page that tells clients that the server lives. See liveness.h.
+ * liveness.c: the liveness page of a server. See liveness.h.
  *
  * Tests: tests/unit/transport/shm/liveness_test.cpp, tests/kill/
  */

@@ -25,7 +25,8 @@ struct rpmi_liveness {
     uint32_t engine_sleeps; /* a client notifies it after a post */
     uint32_t engine_cpu;    /* that it is bound to, plus 1; 0: several */
     uint32_t light;         /* 1: the server orders its clients by membarrier, see membarrier.h */
-    uint32_t events;        /* 1: the engine tells a ring client that asks, RPMI_WAITS_EVENT */
+    uint32_t events;        /* 1: the engine sends events to a ring client that asks by
+                               RPMI_WAITS_EVENT */
 };
 
 _Static_assert(sizeof(struct rpmi_liveness) <= RPMI_PAGE_BYTES, "one page");
@@ -36,7 +37,7 @@ int rpmi_liveness_open(struct rpmi_liveness **liveness, int *fd);
 /* Server: unmap and close. Safe on NULL and -1. */
 void rpmi_liveness_close(struct rpmi_liveness *liveness, int fd);
 
-/* Server: this thread's life is the server's from now on; until rpmi_liveness_end(). */
+/* Server: clients see the server as alive while this thread lives, until rpmi_liveness_end(). */
 void rpmi_liveness_begin(struct rpmi_liveness *liveness);
 void rpmi_liveness_end(struct rpmi_liveness *liveness);
 

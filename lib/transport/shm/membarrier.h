@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * membarrier.h: order a store before a load of another word, at the cost of the rarer of two sides.
+ * membarrier.h: order a store before a load of another word on two sides, at the cost of the side
+ * that does so rarely.
  *
  * Twice in librpm one side stores A and loads B on every operation, while the other side stores B
  * and loads A rarely: a writer and the server that fences it (wire/guard.h), a client that posts

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.c: where the socket of a name lies. Server and client call the same function.
+ * path.c: the path of the socket of a name, computed by one function for server and client.
  *
  * A directory that any user may create, such as one below /tmp, is used only if it belongs to this
  * user and no other user can write to it.

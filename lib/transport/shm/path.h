@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.h: from the NAME of "shm:NAME" to the path of a socket.
+ * path.h: the path of the socket for the NAME of "shm:NAME".
  */
 #ifndef RPMI_SHM_PATH_H
 #define RPMI_SHM_PATH_H
@@ -12,10 +12,11 @@
 #define RPMI_SHM_PATH_BYTES (sizeof(((struct sockaddr_un *)0)->sun_path))
 
 /*
- * Where a server of that name listens. A name with '/' is a path; any other lies in the first of
- * $LIBRPM_RUNTIME_DIR, $XDG_RUNTIME_DIR/librpm, /run/librpm (root), /tmp/librpm-UID, as NAME.sock.
+ * The path at which a server of that name listens. A name with '/' is a path; any other name is
+ * NAME.sock in the first of $LIBRPM_RUNTIME_DIR, $XDG_RUNTIME_DIR/librpm, /run/librpm (root),
+ * /tmp/librpm-UID.
  * @make: create that directory, for its user alone; refuse one that others could have prepared.
- * @ours: out, may be NULL: the directory is our user's, so must the server be (or root's).
+ * @ours: out, may be NULL: our user owns the directory, so the server must run as our user or root.
  * RPM_E_INVAL (no name, too long), RPM_E_DENIED (directory), RPM_E_IO.
  */
 int rpmi_shm_path(const char *name, bool make, char path[], bool *ours);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring.c: the client's end of the ring: requests in, completions out.
+ * ring.c: a link over a ring shared with the server's engine: the client's side, which posts
+ * requests and reaps completions.
  *
- * A request is one cache line: the head of what is written travels in it, the body lies in staging
- * memory and is read there by the engine. Completions are one counter; only failures have words of
- * their own. Nothing here needs a fence on x86 while both sides are awake.
+ * A request is one cache line: it contains the head of a write; the body is in staging memory,
+ * where the engine reads it. Completions are one counter; only failures have words of their own. On
+ * x86 no fence is needed while both sides are awake.
  *
  * Waiting: spin, first without pauses (a pause costs more than the whole round trip), then with,
- * then sleep on the counter. Never yield: on a busy machine that gives the CPU to every
- * process but the engine. The sleep is cut into slices in which the client looks at the liveness
- * page.
+ * then sleep on the counter. Never yield: on a busy machine that gives the CPU to other processes
+ * than the engine. The sleep is cut into slices in which the client looks at the liveness page.
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/ring_test.cpp
  */
@@ -257,7 +257,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
     return (int)n;
 }
 
-/* The outcome of the oldest request that is done. */
+/* The status of the oldest request that is done. */
 static inline int outcome(struct rpmi_ring_client *ring, uint32_t index)
 {
     int32_t *status = &ring->ring.status[index];
@@ -372,8 +372,8 @@ static void sleep_on(struct rpmi_shm *shm, uint64_t ns)
 
 /*
  * As for a sleep: ask for an event, order that against the engine, look for completions once more.
- * Old events are taken in before a new one is asked for, never after, so that this cannot take the
- * new one.
+ * Old events are received before a new event is requested, never after, so that the new event is
+ * not lost.
  */
 int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns)
 {

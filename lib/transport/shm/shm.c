@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm.c: a link to a server on this machine: connect, call, reconnect, close. How operations are
- * carried out is direct.c or ring.c, by what the server granted.
+ * shm.c: a link to a server on this machine: connect, call, reconnect, close. Operations are
+ * carried out by direct.c or ring.c, by the mode that the server granted.
  *
  * Invariants
- *   a call that got no answer in time loses the link: a late answer would be taken for the next
+ *   a call without an answer in time loses the link: a late answer would be taken for that of the
+ *     next call
  *   a reconnect gets the same mode and the same facts, or none: plans were made with them
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/transport/shm/dial_test.cpp
@@ -93,7 +94,7 @@ static void detach(struct rpmi_shm *shm)
     else
         rpmi_ring_detach(shm);
     rpmi_watch_drop(&shm->watch, shm->sock);
-    if (shm->sock >= 0) /* last: the server takes its end for the client's end */
+    if (shm->sock >= 0) /* last: to the server the end of the socket is the end of the client */
         (void)close(shm->sock);
     shm->sock = -1;
     rpmi_liveness_unmap(shm->liveness);
@@ -277,7 +278,7 @@ static int shm_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
     return is_direct(link) ? rpmi_direct_post(link, ops, n) : rpmi_ring_post(link, ops, n);
 }
 
-/* Direct: post() carries out everything, nothing is ever under way. */
+/* Direct: post() carries out every op, so none is ever outstanding. */
 static int shm_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
 {
     if (!is_direct(link))

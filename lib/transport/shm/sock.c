@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sock.c: one message in or out, bounded in time.
+ * sock.c: send or receive one message, with a deadline.
  *
  * Invariant: a descriptor that arrives is either handed to the caller or closed.
  *

@@ -13,7 +13,7 @@
 
 #include <inttypes.h>
 
-/* Dial and let the world go on until there is an answer, or time is up. */
+/* Dial, and run the world until there is an answer or the deadline has passed. */
 static int dial(struct rpmi_sim_link *ours, uint64_t deadline_ns)
 {
     struct rpmi_sim_client *client = ours->client;

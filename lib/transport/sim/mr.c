@@ -2,7 +2,8 @@
 /*
  * mr.c: staging memory: blocks that ops may refer to.
  *
- * Invariant: what is staged, in whole lines, never exceeds what the link was opened with.
+ * Invariant: the bytes staged, in whole lines, never exceed the staging memory that the link was
+ * opened with.
  *
  * Tests: tests/unit/transport/sim/mr_test.cpp
  */

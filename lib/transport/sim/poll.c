@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * poll.c: completions, and the world's time.
+ * poll.c: reap completions, and advance the world's time.
  *
  * Invariants
- *   a wait ends: when nothing is left to happen, time jumps to the deadline
- *   polling an idle link lets one event happen, so that a loop around it comes to an end
+ *   a wait ends: when no event is left, time jumps to the deadline
+ *   polling an idle link processes one event, so that a polling loop ends
  *
  * Tests: tests/unit/transport/sim/poll_test.cpp
  */

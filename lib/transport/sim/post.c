@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * post.c: ops into the client's NIC, and control messages.
+ * post.c: post ops to the client's modelled NIC, and send control messages.
  *
  * Invariants
- *   ops and flags have the same numbers above and below
- *   payload and results lie in staging memory, which the NIC may read until the completion
+ *   ops and flags have the same numbers in transport/op.h and in the model
+ *   payload and results are in staging memory, which the NIC may access until the completion
  *
  * Tests: tests/unit/transport/sim/post_test.cpp
  */

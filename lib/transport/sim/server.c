@@ -2,7 +2,7 @@
 /*
  * server.c: the server process of a modelled machine: the real pool service, with memory that goes
  * through the machine's CPU, cache and persistence domain. A power cut can hit it between any two
- * stores; what it does afterwards has no effect, and no answer of it leaves.
+ * stores; what it does afterwards has no effect, and its answers are not sent.
  *
  * Invariant: the service runs only between rpmi_cpu_enter() and rpmi_cpu_leave().
  *
@@ -43,7 +43,7 @@ static uint64_t server_cas(struct rpmi_mem *mem, uint64_t offset, uint64_t expec
 static const struct rpmi_mem_ops SERVER_OPS = { server_load, server_store, server_persist,
                                                 server_cas };
 
-/* Formatting happened before the world began: durable at once, no event. */
+/* Formatting happens before the world begins: its stores are durable at once, without events. */
 static void blank_store(struct rpmi_mem *mem, uint64_t offset, const void *from, uint64_t len)
 {
     memcpy(server_mem(mem)->machine->media.pool + offset, from, len);

@@ -29,7 +29,7 @@ struct rpmi_sim_mem {
 struct rpmi_sim_server {
     struct rpmi_sim_mem pool;
     struct rpmi_sim_mem dram;
-    struct rpmi_service *service; /* NULL: none ran yet, or it would not start */
+    struct rpmi_service *service; /* NULL: it was not started yet, or its start failed */
     struct rpmi_rng entropy;
     uint32_t epoch;
 };
@@ -63,7 +63,7 @@ extern const struct rpmi_transport_ops rpmi_sim_transport;
 /* Format the pool of every machine and start its server process. */
 int rpmi_sim_server_open(struct rpm_sim *sim, uint64_t seed);
 
-/* Start the server process of a machine that has none. RPM_E_LOST: the power went meanwhile. */
+/* Start the server process of a machine that has none. RPM_E_LOST: the power was cut meanwhile. */
 int rpmi_sim_server_start(struct rpmi_sim_server *server);
 void rpmi_sim_server_close(struct rpmi_sim_server *server);
 

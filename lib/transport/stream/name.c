@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * name.c: from a URL to the address of a stream. A Unix socket lies where one of shm: would, under
- * another name, so that one server can have both.
+ * name.c: the address of a stream, from a URL. A Unix socket is in the same directory as one of
+ * shm:, under another name, so that one server can have both.
  *
  * Tests: tests/unit/transport/stream/name_test.cpp
  */

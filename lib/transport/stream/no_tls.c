@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_tls.c: in the place of tls.c in a build without libssl. No context can be made, so no pipe has
- * TLS, and the functions on such a pipe are never called.
+ * no_tls.c: replaces tls.c in a build without libssl. No context can be made, so no pipe has TLS,
+ * and the functions on such a pipe are never called.
  *
  * Tests: tests/unit/transport/parts_test.cpp, in preset nordma
  */

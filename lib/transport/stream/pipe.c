@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pipe.c: bytes in and out of a socket, never waiting unless asked to.
+ * pipe.c: send and receive bytes over a socket, without waiting unless the caller asks for it.
  *
  * Tests: tests/unit/transport/stream/pipe_test.cpp
  */

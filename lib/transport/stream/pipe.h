@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pipe.h: one end of a byte stream that never blocks: a socket, in the clear or under TLS. Both the
- * client and the server speak through it.
+ * pipe.h: one end of a byte stream that never blocks: a socket, in the clear or under TLS. Used by
+ * client and server.
  */
 #ifndef RPMI_STREAM_PIPE_H
 #define RPMI_STREAM_PIPE_H

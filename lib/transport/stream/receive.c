@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * receive.c: answers in, completions out.
+ * receive.c: receive answers, and make completions of them.
  *
- * Waiting: look at the socket again and again for about 50 us, then sleep in poll(2). Each look is
- * a system call of its own, so there is no use in pauses between them.
+ * Waiting: look at the socket again and again for about 50 us, then sleep in poll(2). Each check is
+ * a system call, so pauses between them would not help.
  *
- * Invariant: whatever comes in, nothing outside the memory of an outstanding request is written to.
+ * Invariant: no answer, valid or not, makes the client write outside the memory of an outstanding
+ * request.
  *
  * Tests: tests/unit/transport/stream/stream_test.cpp, tests/conform/transport_test.cpp
  */
@@ -32,10 +33,11 @@ void rpmi_stream_end(struct rpmi_stream *stream)
     stream->data_left = 0;
 }
 
-/* Looks for answers that a server sent before it went: bounded, for it may send without end. */
+/* Receives of answers that a server sent before it ended: bounded, because a server may send
+ * without end. */
 #define LAST_WORDS 64
 
-/* Take in bytes of a result, as far as they have arrived. */
+/* Receive the bytes of a result that have arrived. */
 static void take_data(struct rpmi_stream *stream)
 {
     struct rpmi_stream_sent *slot = rpmi_stream_slot(stream, stream->data_request);
@@ -168,11 +170,12 @@ int rpmi_stream_receive(struct rpmi_stream *stream)
     return take_all(stream);
 }
 
-/* Send and receive what goes at once. False: the server is gone, or its answers are invalid. */
+/* Send and receive as much as possible without waiting. False: the connection is closed, or an
+ * answer is invalid. */
 static bool turn(struct rpmi_stream *stream)
 {
     if (stream->sent != stream->posted && rpmi_stream_flush(stream) != 0) {
-        /* Answers that the server sent before it went are still to be received. */
+        /* Receive the answers that the server sent before it ended. */
         for (int i = 0; i < LAST_WORDS && rpmi_stream_receive(stream) == 0; i++)
             ;
         return false;

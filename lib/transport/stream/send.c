@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * send.c: requests out. A request that is posted while nothing is under way is sent at once; one
- * that is posted later, or on a link that gathers, waits for the next poll or wait, or until
- * HOLD_BYTES are held back, and all of them go out in one send: system calls are what a stream
- * costs, not bytes.
+ * send.c: send requests. A request that is posted while no request is outstanding is sent at once.
+ * A later request, or one on a link that gathers, is held back until the next poll or wait, or
+ * until HOLD_BYTES are held back; then all of them are sent by one system call, because system
+ * calls, not bytes, dominate the cost of a stream.
  *
  * Tests: tests/conform/transport_test.cpp
  */
@@ -32,7 +32,7 @@ static inline void check_staged(const struct rpmi_stream *stream, const void *pt
     RPM_ASSERT(rpmi_in_bounds(at, bytes, stream->stage.bytes));
 }
 
-/* How many bytes of result the request brings back. */
+/* The number of bytes in the result of the request. */
 static inline void expect_result(struct rpmi_stream *stream, const struct rpmi_op *op,
                                  uint64_t bytes, struct rpmi_stream_sent *slot)
 {
@@ -41,7 +41,8 @@ static inline void expect_result(struct rpmi_stream *stream, const struct rpmi_o
     slot->want = (uint32_t)bytes;
 }
 
-/* Put a small body behind header and head in the piece; a large one is sent from where it lies. */
+/* Copy a small body behind header and head into the piece; a large body is sent from staging
+ * memory. */
 static inline void put_body(struct rpmi_stream *stream, const struct rpmi_op *op,
                             struct rpmi_stream_sent *slot, struct rpmi_request *request)
 {
@@ -192,7 +193,7 @@ static void add(struct gather *gather, const unsigned char *bytes, uint64_t len)
             (struct iovec){ .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
 }
 
-/* As many requests as fit, from where the last send stopped. */
+/* Gather as many requests as fit, from where the last send stopped. */
 static void collect(struct rpmi_stream *stream, struct gather *gather)
 {
     uint64_t skip = stream->sent_bytes;

@@ -3,7 +3,8 @@
  * stream.c: a link over a byte stream: connect, call, reconnect, close.
  *
  * Invariants
- *   a call that got no answer in time loses the link: a late answer would be taken for the next
+ *   a call without an answer in time loses the link: a late answer would be taken for that of the
+ *     next call
  *   a reconnect gets the same facts and the same depth, or none: plans were made with them
  *
  * Tests: tests/unit/transport/stream/stream_test.cpp, tests/conform/transport_test.cpp
@@ -66,7 +67,7 @@ static void stream_free(struct rpmi_stream *stream)
     rpmi_free(stream);
 }
 
-/* Begin to count anew on a connection that was just made. */
+/* Reset all counts, for a new connection. */
 static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
                    const struct rpmi_accept *accepted)
 {
@@ -159,7 +160,7 @@ static int stream_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     return rpmi_remote_redial(link, redial, deadline_ns);
 }
 
-/* Let answers in, and requests out, until there is a reply. */
+/* Receive answers and send requests until the reply has come. */
 static int await_reply(struct rpmi_stream *stream, uint64_t deadline_ns)
 {
     uint64_t spin_until = rpmi_clock_ns() + (stream->spins ? RPMI_SPIN_NS : 0);
@@ -179,8 +180,8 @@ static int await_reply(struct rpmi_stream *stream, uint64_t deadline_ns)
     }
 }
 
-/* Send what was posted before the call. Receive answers meanwhile: the server takes in no requests
- * while its answers do not get out. */
+/* Send what was posted before the call. Receive answers meanwhile: the server receives no requests
+ * while the client does not receive its answers. */
 static int flush_all(struct rpmi_stream *stream, uint64_t deadline_ns)
 {
     for (;;) {

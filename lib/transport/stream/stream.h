@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h: the client side of tcp: and unix:. Requests go out in the order posted, bodies straight
- * from staging memory; answers come back as one count, with failures and results in between.
+ * stream.h: the client side of tcp: and unix:. Requests are sent in the order posted, large bodies
+ * directly from staging memory; the server answers by a count of done requests, with failures and
+ * results in between.
  *
  * Invariants
  *   reaped <= done <= sent <= posted <= reaped + slots, all counted from the handshake
@@ -25,8 +26,8 @@
 
 struct rpmi_stream_sent {
     uint64_t id;
-    const unsigned char *body; /* what of the body goes out from where it lies */
-    unsigned char *into;       /* where the result goes */
+    const unsigned char *body; /* the body, if it is sent from staging memory */
+    unsigned char *into;       /* memory for the result */
     uint32_t body_bytes;
     uint32_t piece; /* header, head and a small body, in the pieces */
     uint32_t piece_bytes;
@@ -46,7 +47,7 @@ struct rpmi_stream {
     struct rpmi_link link;
     struct rpmi_pipe pipe;
     struct rpmi_watch watch;
-    bool watches_room; /* for requests that did not go out yet */
+    bool watches_room; /* for requests that were not sent yet */
     struct rpmi_stream_name name;
     struct ssl_ctx_st *trust; /* NULL: no TLS */
     struct rpmi_auth auth;    /* repeated at a reconnect */

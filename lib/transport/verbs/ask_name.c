@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ask_name.c: the words for what can be asked of a device; also in a build without rdma-core.
+ * ask_name.c: the names of a device's capabilities, also for a build without rdma-core.
  *
  * Tests: tests/unit/transport/verbs/device_test.cpp
  */

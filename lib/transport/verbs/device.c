@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.c: what the RDMA devices of this machine can do, and why not; why there is none.
+ * device.c: probe the RDMA devices of this machine: their capabilities, the reasons of missing
+ * ones, and why there is no device.
  *
  * Tests: tests/unit/transport/verbs/device_test.cpp, tests/live/devices_test
  */
@@ -227,7 +228,8 @@ static void add_ports(struct ibv_context *verbs, uint8_t ports, struct rpm_devic
     add_addresses(verbs, device);
 }
 
-/* What only sysfs has: the driver and the node. Soft-RoCE's devices have no parent there. */
+/* Add the facts that only sysfs has: the driver and the node. Soft-RoCE's devices have no parent
+ * there. */
 static void add_place(struct rpm_device *device)
 {
     char path[160];
@@ -249,7 +251,7 @@ static void add_place(struct rpm_device *device)
     }
 }
 
-/* A queue pair as librpm makes them. */
+/* Create a queue pair as librpm does. */
 static int try_queue_pair(struct ibv_context *verbs, struct ibv_pd *pd, const struct rpmi_nic *nic,
                           struct rpm_device *device)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.h: what a device can do, in words for people: yes, or no with the reason and what to do.
+ * device.h: the capabilities of a device as answers for people: yes, or no with the reason and the
+ * remedy.
  *
  * Tests: tests/unit/transport/verbs/device_test.cpp
  */
@@ -21,12 +22,12 @@ struct rpmi_device_roots {
 /* Why rdma-core lists no device, into the thread's last error. Always RPM_E_NOCAP. */
 int rpmi_device_none(const struct rpmi_device_roots *roots);
 
-/* What @attr says of FLUSH, ATOMIC WRITE, atomics, windows and on-demand paging. @nic: what this
- * library can make use of. */
+/* What @attr says of FLUSH, ATOMIC WRITE, atomics, windows and on-demand paging. @nic: the
+ * capabilities that this library uses. */
 void rpmi_device_judge(const struct ibv_device_attr_ex *attr, const struct rpmi_nic *nic,
                        struct rpm_device *device);
 
-/* A piece of the memory asked about. */
+/* A mapped piece of the memory at the probed path. */
 struct rpmi_trial {
     void *base;
     uint64_t bytes; /* of it that are mapped */
@@ -38,7 +39,7 @@ struct rpmi_trial {
  * RPM_E_NOCAP, RPM_E_IO, RPM_E_NOMEM. */
 int rpmi_trial_open(const char *path, struct rpmi_trial *trial);
 void rpmi_trial_close(struct rpmi_trial *trial);
-/* Register it in @pd in each way that a server would, and give it back. */
+/* Register it in @pd in each way that a server would, and deregister it. */
 void rpmi_trial_run(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
                     struct rpm_device *device);
 

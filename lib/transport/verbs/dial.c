@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dial.c: from a host and a port to an established queue pair, each step with a deadline. A name
+ * dial.c: establish a queue pair with a server by host and port, each step with a deadline. A name
  * with several addresses is tried address by address.
  *
  * Tests: tests/live/ (a device is needed)
@@ -138,7 +138,7 @@ static int look_up(const char *host, const char *port, int family, struct addrin
     return 0;
 }
 
-/* The address, by which the kernel picks device, port and GID. */
+/* Resolve the address, by which the kernel picks device, port and GID. */
 static int resolve(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadline_ns)
 {
     struct addrinfo *from = NULL;
@@ -239,7 +239,7 @@ static int establish(struct rpmi_verbs *verbs, uint64_t deadline_ns)
     };
     uint8_t timeout = (uint8_t)verbs->opts.ack_timeout;
 
-    /* Older kernels do not have the option: theirs is longer. */
+    /* Older kernels do not have the option, and use a longer timeout. */
     if (timeout != 0)
         (void)rdma_set_option(verbs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
                               sizeof(timeout));

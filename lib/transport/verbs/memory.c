@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.c: what the client's NIC reads from and writes to: staging memory that ops refer to, and
- * the link's own buffers. Both keep their addresses for as long as the link lives; a reconnect
+ * memory.c: the memory that the client's NIC reads and writes: staging memory that ops refer to,
+ * and the link's own buffers. Both keep their addresses for as long as the link lives; a reconnect
  * through another device registers them there.
  *
  * Tests: tests/live/ (a device is needed)

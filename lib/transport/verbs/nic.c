@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic.c: what a device can do, and memory registered with it.
+ * nic.c: query the capabilities of a device, and register memory with it.
  *
  * Tests: tests/live/ (a device is needed)
  */

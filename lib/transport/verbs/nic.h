@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic.h: an RDMA device: what it can do, memory registered with it, and queue pairs of it.
+ * nic.h: an RDMA device: its capabilities, memory registered with it, and its queue pairs.
  *
  * Native FLUSH and ATOMIC WRITE need a device that has them and an rdma-core that knows them: the
  * first is found out at run time, the second when librpm is compiled.
@@ -23,7 +23,7 @@ struct rpmi_nic {
     uint32_t wr_max;     /* work requests in one queue */
     uint32_t cqe_max;
     uint32_t sge_max;
-    uint8_t reads_max; /* READs and atomics that a queue pair of ours takes at once */
+    uint8_t reads_max; /* READs and atomics that our queue pair accepts at once */
     uint8_t reads_out; /* that it sends at once */
     bool flush;        /* native FLUSH(persistence), by device and by rdma-core */
     bool atomic_write;
@@ -76,11 +76,11 @@ int rpmi_qp_create(struct rdma_cm_id *id, const struct rpmi_qp_wish *wish, struc
 struct rpmi_wr {
     struct ibv_send_wr wr;
     struct ibv_sge sge[RPMI_SGE_MAX];
-    uint64_t flush_bytes; /* not 0: a FLUSH of so many bytes instead of what wr says */
-    bool word;            /* an ATOMIC WRITE of the word at sge[0] instead of what wr says */
+    uint64_t flush_bytes; /* not 0: a FLUSH of this many bytes replaces the request in wr */
+    bool word;            /* an ATOMIC WRITE of the word at sge[0] replaces the request in wr */
 };
 
-/* Post a chain behind one doorbell. 0 or RPM_E_LOST: then any number of them may have gone. */
+/* Post a chain behind one doorbell. 0 or RPM_E_LOST: then any number of them may have been sent. */
 int rpmi_qp_post(const struct rpmi_qp *qp, struct rpmi_wr *chain, uint32_t n);
 
 #endif

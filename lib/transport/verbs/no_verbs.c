@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_verbs.c: in the place of all files that include rdma-core's headers, in a build without them.
+ * no_verbs.c: replaces all files that include rdma-core's headers, in a build without them.
  *
  * Tests: tests/unit/transport/parts_test.cpp, in preset nordma
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * post.c: ops into work requests, chained behind one doorbell.
+ * post.c: make work requests of ops, chained behind one doorbell.
  *
  * Invariants
  *   an op is taken when the send queue and the credits have room for it; a COPY may be long: it is
  *   taken when its first request has room, and no other op before its last request is posted
- *   no request goes outside what its key opens: the remote NIC would end the queue pair
+ *   no request exceeds the memory of its key: the remote NIC would end the queue pair
  *   at least one request in depth / 2 is signaled, else no completion would free the send queue
  *
- * Fences: the NIC waits for a READ, an atomic or a FLUSH before a FENCED op; for what the server
- * CPU does, has_room() waits before it takes the op.
+ * Fences: the NIC waits for a READ, an atomic or a FLUSH before a FENCED op; for ops of the server
+ * CPU, has_room() waits before it takes the FENCED op.
  *
  * Tests: tests/conform/transport_test.cpp (in tests/live/)
  */
@@ -62,7 +62,7 @@ static struct rpmi_wr *next_wr(struct wr_chain *chain, enum ibv_wr_opcode opcode
     return wr;
 }
 
-/* Signal the last request of an op that wants it, or one that is needed to free the send queue. */
+/* Signal the last request of a SIGNALED op, or one that is needed to free the send queue. */
 static void maybe_signal(struct rpmi_verbs *verbs, struct rpmi_wr *wr, bool wanted)
 {
     uint32_t run = verbs->link.depth / 2;
@@ -115,7 +115,7 @@ static struct rpmi_wr *put_piece(struct wr_chain *chain, const struct rpmi_op *o
     return wr;
 }
 
-/* All from where it lies; or the front from a slot, the rest of the body in place, shared zeros. */
+/* Send all in place; or the front from a slot, the rest of the body in place, shared zeros. */
 static struct rpmi_wr *put_plain_write(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -335,7 +335,7 @@ static bool imm_fits(const struct rpmi_op *op)
            op->len - op->head_bytes - op->body_bytes <= RPMI_ZEROS_BYTES;
 }
 
-/* What room an op takes before it can be begun. */
+/* Does an op need room for a message before it can be begun? */
 static bool needs_message(const struct rpmi_op *op)
 {
     return op->kind == RPMI_OP_PERSIST || op->kind == RPMI_OP_WRITE_IMM ||
@@ -374,7 +374,7 @@ static bool carried(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
            (op->flags & RPMI_OP_OTHER_QP) == 0;
 }
 
-/* May the op be posted at all? */
+/* Check the op against its key: 0, or why it must not be posted. */
 static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
 {
     bool atomic = op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA;

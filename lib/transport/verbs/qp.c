@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp.c: a queue pair, and chains of work requests into it, each chain behind one doorbell.
+ * qp.c: create a queue pair, and post chains of work requests, each chain behind one doorbell.
  *
  * A chain with a FLUSH or an ATOMIC WRITE in it is posted by rdma-core's newer interface
  * (ibv_wr_*), which alone has them; any other by ibv_post_send(), which every provider has.

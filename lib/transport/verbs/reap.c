@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reap.c: completions and messages in, outcomes out.
+ * reap.c: receive completions and messages, and report ended ops.
  *
- * Two things end an op: the completion of its last request, or, if the server CPU does it, the
- * message that counts its RPC requests as done. The two can arrive in any order, so ops are
- * reported in the order they were posted, each once its own end has come. An op that needs no
- * report is passed over when a later one ended, or when its own request is known to be finished.
+ * An op ends by the completion of its last request or, if the server CPU carries it out, by the
+ * message that counts its RPC requests as done. These can arrive in any order, but ops are reported
+ * in the order posted, each after its own end. An op that needs no report is skipped when a later
+ * op has ended, or when its own request is known to be finished.
  *
- * When the queue pair fails, the request at which it failed gets the reason, all later ones
+ * When the queue pair fails, the request at which it failed gets the reason, all later requests
  * RPM_E_LOST.
  *
  * Waiting: spin, then sleep on the descriptors of the completion queue and of the connection.
@@ -27,8 +27,8 @@
 
 #define POLL_MAX 16
 #define SPINS_AT_ONCE 16u
-#define SPIN_WORTH_NS 500000u /* longer waits are slept through */
-#define SLICE_MS 100          /* asleep at most this long before the connection is looked at */
+#define SPIN_WORTH_NS 500000u /* longer waits sleep */
+#define SLICE_MS 100          /* longest sleep between two checks of the connection */
 
 void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status)
 {
@@ -192,7 +192,7 @@ static void take_receive(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
                             wc->byte_len);
         }
     } else if (verbs->posted != verbs->finished) {
-        return; /* the completion of a request will say what happened */
+        return; /* the completion of a request will have the reason */
     } else if (!verbs->broken) {
         (void)rpmi_fail(RPM_E_LOST, "%s", why(wc->status));
     }
@@ -225,7 +225,7 @@ void rpmi_verbs_drain(struct rpmi_verbs *verbs)
 
 enum fate { UNDER_WAY, ENDED, FAILED };
 
-/* The outcome of an op that is not known to have ended when nothing more will arrive. */
+/* The fate of an op that is not known to have ended when no completion can arrive any more. */
 static enum fate lost(const struct rpmi_verbs *verbs)
 {
     return verbs->broken || verbs->rpc_status != 0 ? FAILED : UNDER_WAY;
@@ -349,7 +349,7 @@ int rpmi_verbs_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
     return RPM_E_LOST;
 }
 
-/* Something about the connection itself: it ended, or the device is being taken away. */
+/* Events of the connection: it ended, or the device is being removed. */
 static void look_at_events(struct rpmi_verbs *verbs)
 {
     struct rdma_cm_event *event;
@@ -408,8 +408,8 @@ static bool spin(struct rpmi_verbs *verbs, ready_fn *ready, const void *context,
     return false;
 }
 
-/* How long a wait spins: as long as the user said; else twice as long as waits took of late, since
- * a sleep costs more than it spares when waits are short; RPMI_SPIN_NS when they are long. */
+/* How long a wait spins: as long as the URL says; else twice as long as recent waits took, because
+ * a sleep costs more than it saves when waits are short; RPMI_SPIN_NS when they are long. */
 static uint64_t spin_for(const struct rpmi_verbs *verbs)
 {
     if (verbs->opts.spin_us != RPMI_VERBS_SPIN_AUTO)
@@ -474,8 +474,8 @@ int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns)
     return wait_until(verbs, news_ready, NULL, deadline_ns);
 }
 
-/* An event announces the first completion after it was asked for. So ask first, then look for
- * completions that came before. */
+/* An event announces the first completion after the request for events. So request first, then
+ * check for completions that came before. */
 int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);

@@ -145,7 +145,7 @@ void rpmi_trial_close(struct rpmi_trial *trial)
     trial->base = NULL;
 }
 
-/* May this process lock whatever it likes? */
+/* May this process lock memory without limit? */
 static bool locks_freely(void)
 {
     static const char key[] = "CapEff:";
@@ -219,7 +219,7 @@ static void try_ask(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct 
         rpmi_device_no(device, ask, "%s%s", rpm_last_error(), advice(trial->medium, ask));
 }
 
-/* Devices that page on demand were seen to accept FLUSH for memory that is not persistent. */
+/* Some devices that page on demand accept FLUSH for memory that is not persistent. */
 static void try_flush(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
                       struct rpm_device *device)
 {

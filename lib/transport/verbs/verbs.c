@@ -3,7 +3,8 @@
  * verbs.c: a link through rdma-core: connect, call, reconnect, close.
  *
  * Invariants
- *   a call that got no answer in time loses the link: a late answer would be taken for the next
+ *   a call without an answer in time loses the link: a late answer would be taken for that of the
+ *     next call
  *   a reconnect gets the same facts, or none: plans were made with them
  *
  * Tests: tests/conform/transport_test.cpp (in tests/live/), tests/unit/transport/verbs/
@@ -104,7 +105,7 @@ static void settle(struct rpmi_verbs *verbs, const struct rpmi_accept *accepted)
     if (verbs->qp.ex == NULL || !verbs->nic.atomic_write)
         verbs->link.facts.atomic_write = RPM_NO;
     if (verbs->qp.ex == NULL || !verbs->nic.flush) {
-        verbs->link.facts.native_flush = RPM_NO; /* the server has it, we do not */
+        verbs->link.facts.native_flush = RPM_NO; /* the server has it, this client does not */
         verbs->link.facts.methods &= ~(1u << RPM_METHOD_FLUSH);
     }
     verbs->link.client = accepted->client;
@@ -190,7 +191,7 @@ static int verbs_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     return rpmi_remote_redial(link, redial, deadline_ns);
 }
 
-/* What an answer grants or takes back. */
+/* Record the keys that an answer grants or revokes. */
 static int learn(struct rpmi_verbs *verbs, const struct rpmi_call *call,
                  const struct rpmi_reply *reply)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verbs.h: the client side of verbs: one reliable queue pair, one completion queue, registered
- * staging memory. What the NIC carries out does not need the server CPU; messages do.
+ * staging memory. Ops of the NIC do not need the server CPU; messages do.
  *
  * Invariants
- *   requests in the send queue <= its length: every one is counted out and in
- *   messages and WRITEs with immediate data under way <= receives that the server posted
+ *   requests in the send queue <= its length: each is counted when posted and when finished
+ *   outstanding messages and WRITEs with immediate data <= receives that the server posted
  *   a receive of ours is posted again before the room that its message frees is used
  */
 #ifndef RPMI_VERBS_H
@@ -40,23 +40,24 @@ struct rpmi_verbs_opts {
     uint32_t rnr_retries;       /* of a SEND that finds no receive */
     uint32_t ack_timeout;       /* 4.096 us << n; 0: the device's */
     uint32_t inline_bytes;      /* at most so many are copied into a request */
-    uint32_t spin_us;   /* look so long before sleeping; RPMI_VERBS_SPIN_AUTO: by experience */
+    uint32_t spin_us;   /* poll this long before sleeping; RPMI_VERBS_SPIN_AUTO: by the length of
+                           recent waits */
     bool thread_domain; /* ask the provider for a doorbell of our own */
 };
 
 /* A COPY of which not all messages are posted yet. */
 struct rpmi_rest {
     struct rpmi_op op;
-    uint64_t at; /* bytes of head and body that went */
-    bool whole;  /* all of them: nothing is left */
+    uint64_t at; /* bytes of head and body that were sent */
+    bool whole;  /* all messages were sent */
 };
 
-/* An op under way. */
+/* An outstanding op. */
 struct rpmi_verbs_sent {
     uint64_t id;
     uint64_t wr;   /* number of its last request */
     uint64_t rpc;  /* number of its last RPC request, 0: the NIC alone */
-    void *into;    /* STEPS: where the answer goes */
+    void *into;    /* STEPS: memory for the answer */
     uint32_t want; /* STEPS: bytes of the answer that is to come */
     uint32_t key;
     uint8_t kind;
@@ -115,7 +116,7 @@ struct rpmi_verbs {
     struct rpmi_rest rest;
     uint64_t fence_rpc;    /* a FENCED op waits until so many RPC requests are done */
     bool wants;            /* the last post ended at an op that found no room */
-    struct rpmi_op wanted; /* that one; what it points at is gone */
+    struct rpmi_op wanted; /* that op; its pointers are not valid any more */
 
     bool broken; /* the queue pair failed: requests that are not finished never will be */
     uint64_t broken_wr;
@@ -128,7 +129,7 @@ struct rpmi_verbs {
     bool replied;
     unsigned char answer[RPMI_MSG_TO_CLIENT]; /* an accept message or a reply */
 
-    uint64_t usual_ns; /* that waits took of late */
+    uint64_t usual_ns; /* length of recent waits */
     struct rpmi_wr chain[RPMI_CHAIN_MAX];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * count.c: "wrap=count": how many ops of each kind, how many bytes, how long they took; told as
+ * count.c: "wrap=count": count ops of each kind, their bytes and their time, and report them as
  * notices when the link is closed.
  *
  * The time of an op runs from its post to its completion. Only signalled ops have a completion, so

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * delay.c: "wrap=delay,delay_ns=N": every completion and every answer comes N nanoseconds later, as
- * over a longer wire. On the link's own clock, so it works in the model too.
+ * delay.c: "wrap=delay,delay_ns=N": deliver every completion and every answer N nanoseconds later,
+ * as over a longer wire. It uses the link's clock, so it works in the device model too.
  *
  * Invariants
  *   completions keep their order; each is held until its own time
- *   a loss is told only after every completion held back
+ *   a loss is reported only after every completion held back
  *
  * Tests: tests/unit/transport/wrap/delay_test.cpp
  */
@@ -26,7 +26,7 @@ struct delay {
     uint32_t first; /* oldest held */
     uint32_t used;
     uint32_t room;
-    int ended;          /* what the inner poll said last, if negative */
+    int ended;          /* the last result of the inner poll, if negative */
     uint64_t polled_ns; /* when we were polled last */
     struct held *held;
 };
@@ -98,7 +98,7 @@ static int delay_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n
     delay_pull(delay);
     now_ns = rpmi_wrap_now_ns(link);
     if (delay->ended != 0 && delay->used > 0 && delay->polled_ns == now_ns) {
-        /* A model's clock, and nothing is left to happen that would move it. */
+        /* The clock is that of the device model, and no event is left that would advance it. */
         (void)let_pass(link, delay->held[delay->first].due_ns, UINT64_MAX);
         now_ns = rpmi_wrap_now_ns(link);
     }
@@ -143,7 +143,7 @@ static int delay_arm(struct rpmi_link *link, uint64_t *by_ns)
         delay_pull(delay);
     }
     if (delay->used == 0)
-        return 1; /* the loss, or news that brought no completion */
+        return 1; /* the loss, or an event without a completion */
     if (delay->held[delay->first].due_ns <= rpmi_wrap_now_ns(link))
         return 1;
     if (delay->held[delay->first].due_ns < *by_ns)

@@ -13,8 +13,8 @@
  *                   refuse    it and the rest of its post are answered with RPM_E_DENIED
  *                   repeat    it is carried out twice and answered once (atomics: once)
  *
- * A completion that is reported twice is not among them: no transport may do that, so the code
- * above is not prepared for it.
+ * There is no kind that reports a completion twice: no transport may do that, so the code above
+ * does not handle it.
  *
  * Invariants
  *   the contract of transport.h holds: completions in order, one for each signalled op, RPM_E_LOST
@@ -42,8 +42,8 @@ static const char *const kind_names[KINDS] = {
 
 enum state {
     STATE_WHOLE,
-    STATE_LOST,  /* told, or about to be told once the queue is empty */
-    STATE_SILENT /* swallows everything */
+    STATE_LOST,  /* reported, or to be reported once the queue is empty */
+    STATE_SILENT /* drops all ops */
 };
 
 #define NEVER UINT64_MAX
@@ -69,7 +69,7 @@ struct fault {
     uint32_t sent_first, sent_used;
     uint32_t told_first, told_used;
     struct sent *sent;      /* signalled ops at the inner link */
-    struct rpmi_done *told; /* failures to be told after those */
+    struct rpmi_done *told; /* failures to report after those */
 };
 
 static struct fault *fault_of(struct rpmi_link *link)
@@ -133,7 +133,7 @@ static int forward(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
     return taken;
 }
 
-/* Hand one op on, signalled, and keep its completion to ourselves. */
+/* Hand one op to the inner link, signalled, and hide its completion from the caller. */
 static int forward_last(struct fault *fault, const struct rpmi_op *op)
 {
     struct rpmi_link *inner = fault->wrap.inner;
@@ -191,7 +191,7 @@ static int trip_silent(struct fault *fault, uint32_t n)
     return rpmi_fail(RPM_E_TIMEDOUT, "fault: no answer");
 }
 
-/* @ops[0] is the one that fails; everything before it was handed on. */
+/* @ops[0] fails; all ops before it were handed to the inner link. */
 static int trip(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
 {
     bool refuse = fault->kind == KIND_REFUSE;
@@ -241,7 +241,7 @@ static uint32_t ahead(struct fault *fault, uint32_t n)
     return before < n ? (uint32_t)before : n;
 }
 
-/* Up to the next fault and over it. */
+/* Post the ops up to the next fault, and let that op fail. */
 static int post_some(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
 {
     uint32_t before;
@@ -342,7 +342,7 @@ static int fault_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n
     return RPM_E_LOST;
 }
 
-/* Nothing will come: only time goes by. */
+/* No completion will come: only let time pass. */
 static int sit_out(struct fault *fault, uint64_t deadline_ns)
 {
     struct rpmi_link *inner = fault->wrap.inner;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * forward.c: what every wrapper shares: ops that hand on to the inner link.
+ * forward.c: operations that all wrappers share, which call the inner link.
  *
- * Invariant: after each of them the outer link tells the same facts and loss as the inner one.
+ * Invariant: after each of them the outer link has the same facts and loss as the inner link.
  *
  * Tests: tests/unit/transport/wrap/forward_test.cpp
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wrap.h: a link around a link. A wrapper has a complete table of its own; what it does not change
- * is handed to the inner link as it is, so wrappers stack in any order on any provider.
+ * wrap.h: a wrapper, a link around another link. A wrapper has a complete table of operations;
+ * those that it does not change call the inner link, so wrappers stack in any order on any
+ * provider.
  *
  * Invariants
  *   the outer link's facts, flags, depth, client and epoch are the inner one's
@@ -35,15 +36,15 @@ extern const struct rpmi_wrapper rpmi_wrap_count; /* count.c */
 extern const struct rpmi_wrapper rpmi_wrap_fault; /* fault.c */
 extern const struct rpmi_wrapper rpmi_wrap_delay; /* delay.c */
 
-/* Put the wrappers of the URL's "wrap" option on an open link. On failure @link is what could be
- * built so far, and still the caller's to close. */
+/* Add the wrappers of the URL's "wrap" option to an open link. On failure @link is the link with
+ * the wrappers added so far, which the caller must close. */
 int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link);
 
 /* Fill in the outer link. @ops must be complete. */
 void rpmi_wrap_init(struct rpmi_wrap *wrap, const struct rpmi_transport_ops *ops,
                     struct rpmi_link *inner);
 
-/* Copy what may have changed inside (lost, facts, client, what the link counts) to the outer
+/* Copy the fields that may have changed (lost, facts, client, counts) from the inner to the outer
  * link. */
 void rpmi_wrap_sync(struct rpmi_wrap *wrap);
 void rpmi_wrap_sync_stats(struct rpmi_wrap *wrap);
