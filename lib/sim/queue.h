@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue.h: what is still to happen in a world, earliest first. A binary heap of fixed capacity.
+ * queue.h: the pending events of a world, earliest first. A binary heap of fixed capacity.
  *
- * Invariant: two events of the same instant happen in the order they were pushed.
+ * Invariant: two events of the same instant are processed in the order they were pushed.
  *
  * Tests: tests/unit/sim/queue_test.cpp
  */
@@ -18,13 +18,13 @@ enum rpmi_event_kind {
     RPMI_EV_ACK = 3,      /* acknowledgement reaches the client */
     RPMI_EV_GO_BACK = 4,  /* "packets missing" reaches the client */
     RPMI_EV_ANSWER = 5,   /* result of an op reaches the client */
-    RPMI_EV_TIMER = 6,    /* client NIC looks whether it heard anything */
+    RPMI_EV_TIMER = 6,    /* client NIC checks whether the server has answered */
     RPMI_EV_ISSUE = 7,    /* server NIC turns a received packet into PCIe transactions */
-    RPMI_EV_READ = 8,     /* server NIC goes on with a READ, FLUSH or atomic */
-    RPMI_EV_PCIE = 9,     /* a transaction comes out of the PCIe queue */
-    RPMI_EV_CPU = 10,     /* server CPU takes up a message */
+    RPMI_EV_READ = 8,     /* server NIC continues a READ, FLUSH or atomic */
+    RPMI_EV_PCIE = 9,     /* a transaction leaves the PCIe queue */
+    RPMI_EV_CPU = 10,     /* server CPU serves a message */
     RPMI_EV_EVICT = 11,   /* the cache writes some dirty line back */
-    RPMI_EV_DIAL = 12,    /* connection request or farewell reaches the server */
+    RPMI_EV_DIAL = 12,    /* connection request or disconnect reaches the server */
     RPMI_EV_WELCOME = 13, /* its answer reaches the client */
     RPMI_EV_STEP = 14,    /* inside a server CPU's work: store, write-back, fence */
     RPMI_EV_POWER = 15,   /* cut, kill, restart */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cache.c: versions of dirty lines.
+ * cache.c: the dirty lines of a machine, and their older versions.
  *
- * Only the seen bytes exist as a whole; what is durable is those bytes with the oldest version of
- * each dirty line put back. That makes a world cheap to open and a power cut cheap to carry out.
+ * Only the visible bytes are stored as a whole; the durable bytes are these with the oldest version
+ * of each dirty line in place. So opening a world and cutting the power are cheap.
  *
  * Invariants: cache.h; and fresh + spares + versions in use add up to all versions.
  *
@@ -104,7 +104,7 @@ static void dirty_remove(struct rpmi_cache *cache, uint32_t place)
     }
 }
 
-/* Keep the seen content of a line that is about to change. */
+/* Keep the visible content of a line that is about to change, as a version. */
 static void keep(struct rpmi_cache *cache, uint32_t line)
 {
     uint32_t index = version_take(cache);
@@ -245,7 +245,7 @@ void rpmi_cache_settle(struct rpmi_cache *cache, uint32_t line, const unsigned c
 {
     unsigned char kept[RPMI_LINE_BYTES];
 
-    memcpy(kept, bytes, sizeof(kept)); /* may lie in a version that goes now */
+    memcpy(kept, bytes, sizeof(kept)); /* may be in a version that is freed now */
     rpmi_cache_back(cache, line, UINT64_MAX);
     memcpy(seen_at(cache, line), kept, sizeof(kept));
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cache.h: bytes that are visible but not yet in the persistence domain, line by line: a CPU cache
- * under ADR, a page cache over a block device. Every older content that the media may still hold,
- * or may have got by an eviction that left no trace, is kept until the line is written back.
+ * cache.h: the bytes that are visible but not yet in the persistence domain, line by line: a CPU
+ * cache under ADR, a page cache over a block device. Every older content that the media may still
+ * hold, or may have received by an unnoticed eviction, is kept until the line is written back.
  *
  * Invariants
- *   a clean line has no version, and what is seen of it is what is durable
- *   of a dirty line the oldest version is durable, the others were seen later, one after another,
- *   and the newest content is what is seen now
+ *   a clean line has no version, and its visible content is durable
+ *   of a dirty line the oldest version is durable, the others were visible later, one after
+ *     another, and the newest content is visible now
  *
  * Tests: tests/unit/sim/device/cache_test.cpp
  */
@@ -26,14 +26,14 @@
 struct rpmi_version {
     unsigned char bytes[RPMI_LINE_BYTES];
     uint64_t until; /* stamp of the write that replaced it */
-    uint32_t next;  /* index + 1 of the next newer one, 0: the seen content is */
+    uint32_t next;  /* index + 1 of the next newer version, 0: the visible content is newer */
     uint32_t last;  /* in the oldest only: index + 1 of the newest version */
     uint32_t count; /* in the oldest only: versions of this line */
     uint32_t place; /* in the oldest only: index in the list of dirty lines */
 };
 
 struct rpmi_cache {
-    unsigned char *seen; /* what every reader gets. Borrowed */
+    unsigned char *seen; /* the visible bytes. Borrowed */
     uint32_t *oldest;    /* for each line: index + 1 of its oldest version, 0: clean */
     uint32_t lines;
     uint32_t unit_lines; /* lines that are written back together, a power of two */
@@ -58,8 +58,8 @@ void rpmi_cache_open(struct rpmi_cache *cache, void *room, unsigned char *seen, 
 void rpmi_cache_write(struct rpmi_cache *cache, uint64_t offset, const void *from, uint32_t len,
                       struct rpmi_rng *rng);
 
-/* Write inside one line that is durable on arrival; what was dirty in that line is written back
- * with it, as a snoop does. */
+/* Write inside one line, durable on arrival; dirty bytes of that line are written back with it, as
+ * a snoop does. */
 void rpmi_cache_write_through(struct rpmi_cache *cache, uint64_t offset, const void *from,
                               uint32_t len);
 
@@ -75,18 +75,20 @@ bool rpmi_cache_evict(struct rpmi_cache *cache, struct rpmi_rng *rng);
 /* A line at or after @line and below @end that is dirty; @end when there is none. */
 uint32_t rpmi_cache_next_dirty(const struct rpmi_cache *cache, uint32_t line, uint32_t end);
 
-/* How many contents may be on the media: 1 for a clean line. */
+/* The number of contents that the media may hold: 1 for a clean line. */
 uint32_t rpmi_cache_choices(const struct rpmi_cache *cache, uint32_t line);
 
-/* Choice @i of a line, oldest (durable for sure) first, and the stamp that ended it. */
+/* Content @i of a line, the oldest (certainly durable) first, and the stamp that ended it. */
 const unsigned char *rpmi_cache_choice(const struct rpmi_cache *cache, uint32_t line, uint32_t i,
                                        uint64_t *until);
 
-/* The line as it was seen when @stamp was taken, or its durable content if that is younger. */
+/* The content of the line that was visible when @stamp was taken, or its durable content if that is
+ * younger. */
 const unsigned char *rpmi_cache_as_of(const struct rpmi_cache *cache, uint32_t line,
                                       uint64_t stamp);
 
-/* The power went and this is what the media hold: clean, seen and durable. */
+/* After a power cut: the media hold @bytes, which become the visible and durable content of the
+ * line. */
 void rpmi_cache_settle(struct rpmi_cache *cache, uint32_t line, const unsigned char *bytes);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.c: client machines: opened, dialled, given ops, killed, closed.
+ * client.c: client machines: open, dial, post ops, kill, close.
  *
- * A client's memory is used again for a later one, never given back before the world ends: packets
- * and events of the earlier one may still be on their way. They are told apart by the number of
- * the dialling, which only grows.
+ * A client's memory is reused for a later client, never freed before the world ends: packets and
+ * events of the earlier client may still be in transit. The dialling number, which only grows,
+ * distinguishes them.
  *
  * Invariants: client.h.
  *
@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "sim/device/world.h"
 
-#define GONE_AFTER_NS 200000u /* a server notices a dead client by then; a coarse choice */
-#define GONE_SOON_NS 2000u    /* when its kernel still says so: every other time */
+#define GONE_AFTER_NS 200000u /* a server notices a dead client after this time; a coarse choice */
+#define GONE_SOON_NS 2000u    /* if its kernel still reports the death: every other time */
 
 static void packets_prepare(struct rpmi_sim_client *client)
 {
@@ -53,7 +53,7 @@ static struct rpmi_sim_client *client_make(void)
     return client;
 }
 
-/* One that was closed and of which nothing is left anywhere. */
+/* A closed client of which no packet or event is left. */
 static struct rpmi_sim_client *client_reuse(struct rpmi_world *world)
 {
     for (uint32_t i = 0; i < world->clients; i++) {
@@ -72,7 +72,7 @@ static struct rpmi_sim_client *client_reuse(struct rpmi_world *world)
 static int slots_reserve(struct rpmi_sim_client *client, uint32_t depth)
 {
     struct rpmi_sim_slot *slot;
-    uint32_t room = depth + 1; /* one more for a control message */
+    uint32_t room = depth + 1; /* one slot more for a control message */
 
     if (room <= client->room)
         return 0;
@@ -205,7 +205,7 @@ static void leave(struct rpmi_sim_client *client, uint64_t in_ns)
         client->attached = false;
 }
 
-/* Until the server notices a death, what the dead client had sent goes on landing. */
+/* The time until the server notices a death. Until then packets of the dead client still arrive. */
 static uint64_t notice_ns(struct rpmi_world *world)
 {
     bool soon = rpmi_rng_below(&world->rng, 2) == 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.h: a client machine: its NIC, requester side of two queue pairs to one server, and the
- * ops it was given.
+ * client.h: a client machine: its NIC, which is the requester of two queue pairs to one server, and
+ * the ops that were posted to it.
  *
  * Invariants
  *   head <= tail <= head + depth; ops are numbered from 0 and reported in that order
  *   of each queue pair: acknowledged <= next to send <= next to post, in packet numbers
- *   nothing is reported twice; an op whose link is lost is reported as lost
+ *   no op is reported twice; an op whose link is lost is reported as lost
  *
  * Tests: tests/unit/sim/device/client_test.cpp
  */
@@ -23,7 +23,7 @@ struct rpmi_machine;
 
 #define RPMI_SIM_CLIENTS_MAX 64u
 #define RPMI_SIM_PACKETS_ALL (RPMI_SIM_PACKETS + 2u) /* and two of the connection manager */
-#define RPMI_SIM_ACKS 64u /* acknowledgements under way; a later one speaks for those left out */
+#define RPMI_SIM_ACKS 64u /* acknowledgements in transit; a later one covers those left out */
 
 /* An op as posted. */
 struct rpmi_ask {
@@ -57,11 +57,11 @@ struct rpmi_requester {
     uint64_t next;    /* packet number of the next post */
     uint64_t send;    /* next to send */
     uint64_t send_op; /* the op it is in, or the first later op to look at */
-    uint64_t acked;   /* all below arrived */
+    uint64_t acked;   /* all packets below arrived */
     bool timed;       /* a timer event is pending */
-    bool heard;       /* a sign of life since the last one */
-    bool probe;       /* ask for one */
-    uint32_t silent;  /* timers in a row without */
+    bool heard;       /* the server answered since the last timer event */
+    bool probe;       /* send a probe */
+    uint32_t silent;  /* timer events in a row without an answer */
 };
 
 enum rpmi_client_state {
@@ -76,7 +76,7 @@ struct rpmi_sim_client {
     uint16_t index;
     uint8_t state;    /* enum rpmi_client_state */
     bool dead;        /* the client machine was killed */
-    uint64_t kill_at; /* event after which it is; 0: none */
+    uint64_t kill_at; /* event after which the client machine is killed; 0: none */
     bool dialling;
     bool connected;
     int refused; /* dialling ended with this error */
@@ -89,15 +89,15 @@ struct rpmi_sim_client {
     uint32_t id;   /* at the service */
     uint64_t boot; /* of the machine that gave the id */
     struct rpmi_responder responder[RPMI_SIM_QPS];
-    unsigned char list[RPMI_STEPS_BYTES]; /* of steps, as far as it came; at the server CPU */
+    unsigned char list[RPMI_STEPS_BYTES]; /* the steps received so far; at the server CPU */
 
     /* The NIC. */
     struct rpmi_requester requester[RPMI_SIM_QPS];
     bool sending;       /* an event is pending */
     uint32_t turn;      /* queue pair to look at first */
-    uint64_t wire_ns;   /* the port is busy until then */
+    uint64_t wire_ns;   /* the port is busy until this time */
     uint64_t arrive_ns; /* last arrival at the server */
-    uint64_t answer_ns; /* last arrival here */
+    uint64_t answer_ns; /* last arrival at the client */
     uint32_t acks;
     struct rpmi_packet *packet; /* RPMI_SIM_PACKETS, then two of the connection manager */
     struct rpmi_packet *spare;
@@ -117,8 +117,8 @@ struct rpmi_sim_client {
 int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
                      struct rpmi_sim_client **client);
 
-/* Ask the server for queue pairs; ops outstanding are forgotten. Then let events happen until
- * dialling is false: connected, or refused. RPM_E_NOMEM. */
+/* Ask the server for queue pairs; outstanding ops are dropped. Then process events until dialling
+ * is false: connected, or refused. RPM_E_NOMEM. */
 int rpmi_client_dial(struct rpmi_sim_client *client);
 
 /* Ops that may still be posted. */
@@ -130,16 +130,17 @@ static inline uint32_t rpmi_client_free(const struct rpmi_sim_client *client)
 /* Take one op; there is room and the link is not lost. */
 void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_ask *ask);
 
-/* The next report: true and what it says; ops that need none are passed over. */
+/* Take the next report. False: there is none. Ops that need no report are skipped. */
 bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status);
 
-/* Is there a report to reap, or none to come because the link is lost? */
+/* Is there a report to reap, or is the link lost, so that none will come? */
 bool rpmi_client_ready(struct rpmi_sim_client *client);
 
-/* The machine dies: what was not sent never leaves. The server finds out some time later. */
+/* The machine dies: packets that were not sent yet are never sent. The server notices some time
+ * later. */
 void rpmi_client_kill(struct rpmi_sim_client *client);
 
-/* The link is given up by its user. What was sent goes on. */
+/* The user closes the link. Packets that were sent still arrive. */
 void rpmi_client_close(struct rpmi_sim_client *client);
 
 /* Events one client can have pending: each packet and its duplicate, acknowledgements, answers,
@@ -155,30 +156,30 @@ bool rpmi_client_answered(struct rpmi_sim_client *client, uint32_t gen, uint64_t
 /* For the world: its end. */
 void rpmi_client_destroy(struct rpmi_sim_client *client);
 
-/* Nothing works any more, because of @why: every outstanding op ends. */
+/* The link is lost with @why: every outstanding op ends. */
 void rpmi_client_lose(struct rpmi_sim_client *client, int why);
 
-/* packet.c: the NIC looks for something to send, if the client can send. */
+/* packet.c: schedule the NIC to look for a packet to send, if the client can send. */
 void rpmi_client_kick(struct rpmi_sim_client *client);
 
-/* Requester side, see requester.c: events. False: nothing happened. */
+/* requester.c: events. False: the event found nothing to do. */
 bool rpmi_requester_send(struct rpmi_sim_client *client, uint32_t gen);
 bool rpmi_requester_ack(struct rpmi_sim_client *client, uint32_t gen, uint64_t arg, bool go_back);
 bool rpmi_requester_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_t op);
 bool rpmi_requester_timer(struct rpmi_sim_client *client, uint32_t gen, uint32_t qp);
 
-/* From the server: all packets below @psn of @qp arrived; or, those from @psn on did not. */
+/* By the server: all packets below @psn of @qp arrived; or packets are missing from @psn on. */
 void rpmi_send_ack(struct rpmi_sim_client *client, uint32_t gen, uint32_t qp, uint64_t psn,
                    bool go_back);
 
-/* From the server: the outcome of an op. */
+/* By the server: the result of an op. */
 void rpmi_send_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_t op, int status);
 
-/* packet.c: NULL when all are in use. */
+/* packet.c: take a packet; NULL if all are in use. */
 struct rpmi_packet *rpmi_packet_take(struct rpmi_sim_client *client);
 void rpmi_packet_drop(struct rpmi_packet *packet);
 
-/* The op a far answer speaks of, if the client still waits for it. */
+/* The op that a server's answer is for, if the client still waits for it. */
 struct rpmi_sim_slot *rpmi_client_waits(struct rpmi_sim_client *client, uint32_t gen, uint64_t op);
 
 /* Does this kind end with an answer rather than with an acknowledgement? */

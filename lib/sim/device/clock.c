@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock.c: the loop that lets one event happen after another. It hands each event to the world's
+ * clock.c: the loop that processes one event after another. It hands each event to the world's
  * dispatch function (world.c) and calls no part itself, so that every part may call this file.
  *
  * Invariants
- *   an event that finds nothing to do is not counted: a cut after it would repeat the one before
- *   a step inside a step happens only from within a server CPU's work, once for each machine
+ *   an event that finds nothing to do is not counted: a cut after it would equal the cut before it
+ *   an event is processed inside another only during a server CPU's work, once for each machine
  *
  * Tests: tests/unit/sim/device/clock_test.cpp
  */
@@ -49,7 +49,8 @@ static void rearm(struct rpmi_world *world)
     }
 }
 
-/* A cut or a death whose event has come: dispatched, but neither queued nor counted itself. */
+/* Carry out an armed cut or death whose event has come: dispatched, but neither queued nor
+ * counted. */
 static void fire(struct rpmi_world *world)
 {
     struct rpmi_event event = { .at = world->now_ns };

@@ -3,10 +3,11 @@
  * cpu.c: memory as the server CPU sees it: cached stores, write-backs, non-temporal stores, fences.
  *
  * Invariants
- *   a store is visible at once; what is durable when is the media's business
- *   persist promises what was visible when it was called; a line that changes meanwhile stays dirty
- *   nothing this core does has an effect after its power went
- *   this core sees its own stores in order, whatever they waited in
+ *   a store is visible at once; media.c decides when it is durable
+ *   persist covers the bytes that were visible when it was called; a line that changes meanwhile
+ *     stays dirty
+ *   nothing that this core does has an effect after a power cut
+ *   this core sees its own stores in order, in whichever buffer they wait
  *
  * Tests: tests/unit/sim/device/cpu_test.cpp
  */
@@ -17,7 +18,7 @@
 
 #include <librpm/error.h>
 
-/* This core is busy for a while; the world goes on. False when the power went meanwhile. */
+/* This core is busy for @ns; the world runs meanwhile. False if the power was cut. */
 static bool spend(struct rpmi_machine *machine, uint64_t ns)
 {
     RPM_ASSERT(machine->cpu.busy);
@@ -34,7 +35,7 @@ static void tick(struct rpmi_machine *machine, uint64_t arg)
     rpmi_world_tick(machine->world, RPMI_EV_STEP, machine->index, arg);
 }
 
-/* A buffer empties. */
+/* Write a buffer's bytes to memory. */
 static void stream_land(struct rpmi_machine *machine, uint32_t i)
 {
     struct rpmi_sim_cpu *cpu = &machine->cpu;
@@ -45,8 +46,8 @@ static void stream_land(struct rpmi_machine *machine, uint32_t i)
     rpmi_machine_land(machine, RPMI_PLACE_POOL, &piece, RPMI_BY_STREAM);
 }
 
-/* Buffers that hold bytes of these lines empty first. There is one for each line at most, so the
- * order in which they do makes no difference. */
+/* Empty the buffers that hold bytes of these lines first. There is at most one for each line, so
+ * their order makes no difference. */
 static void settle_lines(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                          uint64_t len)
 {
@@ -115,7 +116,7 @@ uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, u
     return old;
 }
 
-/* One buffer, chosen at random, empties. */
+/* Empty one buffer, chosen at random. */
 static void stream_out(struct rpmi_machine *machine)
 {
     stream_land(machine, (uint32_t)rpmi_rng_below(&machine->world->rng, machine->cpu.streams));

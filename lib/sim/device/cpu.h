@@ -58,23 +58,24 @@ uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, u
 /* Non-temporal stores into the pool; visible and durable once they leave the core's buffers. */
 void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from, uint64_t len);
 
-/* All buffers are empty. False when the power went. */
+/* Empty all buffers. False if the power was cut. */
 bool rpmi_cpu_fence(struct rpmi_machine *machine);
 
 /* steps.c: carry out the list of steps whose last packet this is. 0 and the answer in the core's
- * own memory, or why not; RPM_E_IO: the power went. */
+ * own memory, or an error; RPM_E_IO: the power was cut. */
 int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet);
 
 /* A message for this core. Takes over the packet's reference. */
 void rpmi_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet);
 
-/* Event: a connection request or farewell (@kind) reaches the server. False: nothing happened. */
+/* Event: a connection request or a disconnect (@kind) reaches the server. False: the event found
+ * nothing to do. */
 bool rpmi_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind);
 
-/* Event: take up the next message. */
+/* Event: serve the next message. */
 bool rpmi_cpu_serve(struct rpmi_machine *machine);
 
-/* The process dies, the core does not: its buffers drain, its messages are forgotten. */
+/* The process dies, but not the core: its buffers drain, its messages are dropped. */
 void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * history.c: the last events of a world as text, for the report of a failed run.
  *
- * Invariant: recording never changes what happens.
+ * Invariant: recording never changes an event.
  *
  * Tests: tests/unit/sim/device/world_test.cpp
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * history.h: a fingerprint of everything that happened in a world, and its last events as text.
- * Two runs with the same seed and the same calls have the same fingerprint.
+ * history.h: a fingerprint of all events of a world, and its last events as text. Two runs with the
+ * same seed and the same calls have the same fingerprint.
  *
  * Tests: tests/unit/sim/device/world_test.cpp
  */
@@ -27,7 +27,7 @@ static inline void rpmi_history_mix(struct rpmi_history *history, uint64_t value
     history->print = (history->print ^ value ^ (history->print >> 29)) * 0x100000001b3ull;
 }
 
-/* @event's time is when it happened. */
+/* @event's time is the time at which it was processed. */
 static inline void rpmi_history_add(struct rpmi_history *history, const struct rpmi_event *event)
 {
     rpmi_history_mix(history, event->at);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * machine.c: the memory of a server machine, as its NIC and its CPU use it: a write lands, a line
- * is evicted, an access of a client is judged.
+ * machine.c: accesses of a server machine's NIC and CPU to its memory: a write arrives, a line is
+ * evicted, a client's access is checked.
  *
  * Tests: tests/unit/sim/device/machine_test.cpp
  */
 #include "base/bytes.h"
 #include "sim/device/world.h"
 
-#define EVICT_ONE_IN 8u /* dirty lines that are evicted before long; a coarse choice */
+#define EVICT_ONE_IN 8u /* dirty lines that are evicted soon; a coarse choice */
 
 void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
                        const struct rpmi_piece *piece, enum rpmi_writer writer)

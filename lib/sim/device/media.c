@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * media.c: pool and DRAM of one machine.
+ * media.c: the pool and the DRAM of one machine.
  *
  * Invariants
- *   DRAM is never dirty and never survives: it has no lines in the cache's books
- *   where the persistence boundary lies is asked of the preset, nowhere else
+ *   DRAM is never dirty and never survives: the cache keeps no versions of its lines
+ *   only the preset says where the persistence domain begins
  *
  * Tests: tests/unit/sim/device/media_test.cpp
  */
@@ -25,7 +25,8 @@ int rpmi_sim_media_open(struct rpmi_sim_media *media, const struct rpmi_preset *
     RPM_ASSERT(books % RPMI_LINE_BYTES == 0);
     RPM_ASSERT(pool_bytes % RPMI_PAGE_BYTES == 0 && dram_bytes % RPMI_LINE_BYTES == 0);
     memset(media, 0, sizeof(*media));
-    /* Not aligned by the allocator: then a large pool comes zeroed without being touched. */
+    /* Not aligned by the allocator, so that the system provides a large pool zeroed and
+     * untouched. */
     media->room = rpmi_alloc(RPMI_LINE_BYTES + books + pool_bytes + dram_bytes, sizeof(uint64_t));
     if (media->room == NULL)
         return RPM_E_NOMEM;
@@ -59,7 +60,7 @@ const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media,
 static bool durable_on_arrival(const struct rpmi_preset *preset, enum rpmi_writer writer)
 {
     if (writer == RPMI_BY_STREAM)
-        return preset->domain != RPM_DOMAIN_MSYNC; /* past the caches, in the controller's queue */
+        return preset->domain != RPM_DOMAIN_MSYNC; /* non-temporal, so in the controller's queue */
     return rpmi_preset_at_once(preset, writer == RPMI_BY_NIC);
 }
 

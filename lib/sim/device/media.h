@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * media.h: the memory of a server machine: its pool, of which some lines may not be durable yet,
- * and its DRAM, of which none ever is. Knows on which side of the persistence boundary a write
- * arrives.
+ * and its DRAM, which is never durable. Decides whether a write arrives in the persistence domain.
  *
  * Tests: tests/unit/sim/device/media_test.cpp
  */
@@ -17,7 +16,7 @@
 
 enum rpmi_sim_place { RPMI_PLACE_POOL = 0, RPMI_PLACE_DRAM = 1 };
 
-/* Who writes: it decides whether the cache is in the way. */
+/* The kind of writer, which decides whether a write stays in the cache. */
 enum rpmi_writer {
     RPMI_BY_NIC = 0,    /* posted write */
     RPMI_BY_CPU = 1,    /* cached store */
@@ -25,7 +24,7 @@ enum rpmi_writer {
     RPMI_BY_ATOMIC = 3  /* NIC's atomic: visible, never durable by itself */
 };
 
-/* Where an access lands. */
+/* The memory that an access refers to. */
 struct rpmi_spot {
     enum rpmi_sim_place place;
     uint64_t offset;
@@ -57,7 +56,7 @@ void rpmi_sim_media_close(struct rpmi_sim_media *media);
 const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media,
                                        enum rpmi_sim_place place, uint64_t offset, uint64_t len);
 
-/* A write inside one line arrives. Returns true when it left the line dirty. */
+/* A write inside one line arrives. Returns true if it left the line dirty. */
 bool rpmi_sim_media_land(struct rpmi_sim_media *media, enum rpmi_sim_place place,
                          const struct rpmi_piece *piece, enum rpmi_writer writer,
                          struct rpmi_rng *rng);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic.c: responder side of the queue pairs of a server's NIC.
+ * nic.c: a server's NIC, the responder of queue pairs.
  *
  * Invariants
- *   a packet is taken in sequence or not at all; what was taken is never taken again
- *   access is checked twice: on receipt, where a refusal can still be told, and when the bytes are
- *   handed to PCIe, so that a revoked key stops what waits here
- *   of one queue pair one READ, FLUSH or atomic is under way at a time, oldest first
+ *   a packet is accepted in sequence or not at all, and never twice
+ *   access is checked twice: on receipt, when a refusal can still be reported, and when the bytes
+ *     are handed to PCIe, so that a revoked key also stops waiting packets
+ *   of one queue pair one READ, FLUSH or atomic is carried out at a time, oldest first
  *
  * Tests: tests/unit/sim/device/nic_test.cpp, order_test.cpp
  */
 #include "base/bytes.h"
 #include "sim/device/world.h"
 
-#define LATE_ONE_IN 16u  /* packets that linger; a coarse choice */
-#define STUCK_ONE_IN 64u /* messages that stop halfway */
+#define LATE_ONE_IN 16u  /* packets that are delayed; a coarse choice */
+#define STUCK_ONE_IN 64u /* messages that are delayed halfway */
 
 static struct rpmi_responder *responder_of(struct rpmi_sim_client *client, uint32_t qp)
 {
@@ -82,7 +82,7 @@ void rpmi_nic_reset(struct rpmi_sim_client *client, uint32_t qp)
     drop_received(responder);
 }
 
-/* The queue pair goes into its error state: the op is refused, nothing more is taken. */
+/* The queue pair enters its error state: the op is refused, no further packet is accepted. */
 static void refuse(struct rpmi_sim_client *client, uint32_t qp, uint64_t op, int status)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
@@ -122,7 +122,7 @@ void rpmi_nic_arrive(struct rpmi_packet *packet)
     err = touches_memory(packet->kind) ? rpmi_packet_access(packet, &spot) : 0;
     responder->expected++;
     responder->nagged = false;
-    /* A packet that must be refused takes its turn: what came before it is carried out first. */
+    /* A packet that must be refused waits its turn: earlier packets are carried out first. */
     if (err != 0)
         responder->closed = true;
     else
@@ -155,7 +155,7 @@ static int issue_part(struct rpmi_packet *packet, uint32_t *cut)
     return 0;
 }
 
-/* Tell the server CPU; the notice follows the message's own data. Passes the packet on. */
+/* Notify the server CPU; the notice follows the message's own data. Passes the packet on. */
 static void issue_notice(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_responder *responder = responder_of(client, qp);
@@ -191,7 +191,7 @@ static uint64_t issue_write(struct rpmi_sim_client *client, uint32_t qp, struct 
     return linger(client->world, LATE_ONE_IN);
 }
 
-/* A READ, FLUSH or atomic waits here while later packets go on. */
+/* Set a READ, FLUSH or atomic aside, so that later packets are not held up. */
 static void set_aside(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_responder *responder = responder_of(client, qp);

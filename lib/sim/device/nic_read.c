@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_read.c: what a server's NIC does besides placing writes: READ, native FLUSH, atomics.
+ * nic_read.c: READ, native FLUSH and atomics of a server's NIC.
  *
  * Invariants
- *   a READ returns what is visible, a few lines at a time: other writes land in between
- *   a FLUSH is answered when what was visible of its range, once it had pushed the writes before
- *   it, is in the persistence domain; on a page cache it cannot be
- *   a READ of no bytes makes no PCIe read, and so pushes nothing
- *   an atomic is one event: nothing comes between its load and its store
+ *   a READ returns visible bytes, a few lines at a time: other writes may arrive in between
+ *   a FLUSH pushes the writes before it, and is answered when the bytes of its range that were
+ *     visible then are in the persistence domain; over a page cache it is refused
+ *   a READ of no bytes makes no PCIe read, and so pushes no writes
+ *   an atomic is one event: no other access comes between its load and its store
  *
  * Tests: tests/unit/sim/device/nic_test.cpp, order_test.cpp, legal_test.cpp
  */
@@ -32,7 +32,7 @@ static void again(struct rpmi_sim_client *client, uint32_t qp, uint64_t in_ns)
                     qp);
 }
 
-/* The oldest one is answered; the next may start. */
+/* Answer the oldest; the next may start. */
 static void finish(struct rpmi_sim_client *client, uint32_t qp, int status)
 {
     struct rpmi_responder *responder = &client->responder[qp];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packet.c: the packets of a client: taken from its stock, and given back when the last part that
- * holds one lets go of it. A client that waits for a packet sends on then.
+ * packet.c: the packets of a client, taken from its stock and given back when the last reference is
+ * dropped. A client that waits for a packet then continues to send.
  *
  * Invariant: packets in use and in the stock add up to RPMI_SIM_PACKETS.
  *

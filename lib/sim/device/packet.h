@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packet.h: what travels from a client to a server, and waits in the server's NIC. A packet
- * carries its own copy of the payload: the client may reuse its memory as soon as the op has
- * completed, which on real hardware happens before the bytes are placed.
+ * packet.h: a packet from a client to a server. It has its own copy of the payload: the client may
+ * reuse its memory as soon as the op has completed, which on real hardware happens before the bytes
+ * are in memory.
  *
- * Invariant: a packet is given back when the network, the NIC, the PCIe queue and the server CPU
- * have all let go of it; each holds one reference.
+ * Invariant: the network, the NIC, the PCIe queue and the server CPU each hold one reference to a
+ * packet; it is given back when all have dropped theirs.
  *
  * Tests: tests/unit/sim/device/nic_test.cpp
  */
@@ -34,9 +34,9 @@ enum rpmi_sim_kind {
     RPMI_SIM_FAA = 9,
     RPMI_SIM_STEPS = 10,
     RPMI_SIM_CALL = 11,  /* control message for the server's service */
-    RPMI_SIM_PROBE = 12, /* no payload: is the server still there? */
+    RPMI_SIM_PROBE = 12, /* no payload: asks whether the server is alive */
     RPMI_SIM_DIAL = 13,  /* connection manager: make queue pairs */
-    RPMI_SIM_GONE = 14   /* connection manager: the client is no more */
+    RPMI_SIM_GONE = 14   /* connection manager: the client died or disconnected */
 };
 
 /* transport/op.h's flags, by the same numbers. */
@@ -46,7 +46,7 @@ enum rpmi_sim_flag {
     RPMI_SIM_DURABLE = 4,
     RPMI_SIM_OTHER_QP = 8,
     RPMI_SIM_CACHED = 32,
-    RPMI_SIM_SILENT = 128 /* never reported: its caller waits for this op itself */
+    RPMI_SIM_SILENT = 128 /* never reported: the caller waits for this op itself */
 };
 
 struct rpmi_sim_client;
@@ -65,8 +65,8 @@ struct rpmi_packet {
     uint32_t bytes; /* of payload here */
     uint64_t psn;
     uint64_t op;        /* number of the op at the client */
-    uint64_t offset;    /* where this payload goes, within the key's object */
-    uint64_t op_offset; /* where the op begins, and its length */
+    uint64_t offset;    /* of this payload, within the key's object */
+    uint64_t op_offset; /* where the op begins */
     uint64_t op_len;
     uint64_t expect;
     uint64_t operand; /* STEPS: bytes of the answer */

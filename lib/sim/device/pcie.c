@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pcie.c: the queue of transactions of one server machine.
+ * pcie.c: the PCIe queue of one server machine.
  *
  * Invariants
- *   head <= tail <= head + slots; transactions come out in the order they went in
- *   a request behind a write comes out after every line of that write has landed
+ *   head <= tail <= head + slots; transactions leave in the order in which they entered
+ *   a request behind a write leaves after every line of that write has arrived in memory
  *
  * Tests: tests/unit/sim/device/pcie_test.cpp
  */
@@ -83,7 +83,7 @@ struct rpmi_piece rpmi_tlp_piece(const struct rpmi_tlp *tlp, uint32_t line)
     return piece;
 }
 
-/* One of the lines left, by chance. Nothing promises an order inside a transaction. */
+/* Write one of the lines left, chosen at random: PCIe promises no order inside a transaction. */
 static void land_one(struct rpmi_machine *machine, struct rpmi_tlp *tlp)
 {
     uint32_t lines = (uint32_t)__builtin_popcount(tlp->left);
@@ -113,7 +113,8 @@ bool rpmi_pcie_step(struct rpmi_machine *machine, struct rpmi_tlp *out)
     if (pcie->head == pcie->tail)
         return false;
     slot = slot_of(pcie, pcie->head);
-    if (slot->ready_ns > machine->world->now_ns) { /* the event was for one dropped since */
+    if (slot->ready_ns > machine->world->now_ns) { /* the event was for a transaction dropped
+                                                      since */
         arm(machine, 0);
         return false;
     }

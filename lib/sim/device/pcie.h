@@ -2,7 +2,7 @@
 /*
  * pcie.h: the queue between a server's NIC and its memory. Posted writes stay in order; a read
  * request, or the notice of a message, does not pass the writes before it. Relaxed ordering is
- * never on. The lines of one transaction land in any order.
+ * never on. The lines of one transaction arrive in memory in any order.
  *
  * Tests: tests/unit/sim/device/pcie_test.cpp
  */
@@ -13,7 +13,7 @@
 #include "sim/device/packet.h"
 
 #define RPMI_SIM_TLP_BYTES 256u /* maximum payload of a transaction, the common setting */
-#define RPMI_SIM_PCIE_SLOTS 64u /* posted credits: transactions under way */
+#define RPMI_SIM_PCIE_SLOTS 64u /* posted credits: transactions in the queue */
 #define RPMI_SIM_TLP_LINES (RPMI_SIM_TLP_BYTES / RPMI_LINE_BYTES)
 
 enum rpmi_tlp_kind {
@@ -26,7 +26,7 @@ struct rpmi_tlp {
     uint8_t kind; /* enum rpmi_tlp_kind */
     uint8_t qp;
     uint8_t place; /* enum rpmi_sim_place */
-    uint8_t left;  /* bit for each line that has not landed */
+    uint8_t left;  /* bit for each line that has not arrived */
     uint32_t gen;
     uint32_t from; /* first byte in the packet's payload */
     uint32_t bytes;
@@ -49,21 +49,21 @@ struct rpmi_machine;
 
 bool rpmi_pcie_full(const struct rpmi_machine *machine);
 
-/* Queue a transaction; there is room. Takes over the packet's reference. */
+/* Queue a transaction; the caller has checked for room. Takes over the packet's reference. */
 void rpmi_pcie_push(struct rpmi_machine *machine, const struct rpmi_tlp *tlp);
 
-/* Event: one line lands, or one request comes out. False: nothing happened. @out is what came out,
- * its kind 0 if nothing did: the caller hands a request on to the part that it is for, and then
- * calls rpmi_pcie_next(). */
+/* Event: one line arrives in memory, or one request leaves. False: the event found nothing to do.
+ * @out is the request that left, its kind 0 if none did: the caller hands it to the part that it is
+ * for, and then calls rpmi_pcie_next(). */
 bool rpmi_pcie_step(struct rpmi_machine *machine, struct rpmi_tlp *out);
 
-/* The next transaction comes out after the time that a line takes. */
+/* The next transaction leaves after the time that a line takes. */
 void rpmi_pcie_next(struct rpmi_machine *machine);
 
-/* The line that bit @line of a write covers: where, and which part of the payload. */
+/* The memory and the part of the payload that bit @line of a write stands for. */
 struct rpmi_piece rpmi_tlp_piece(const struct rpmi_tlp *tlp, uint32_t line);
 
-/* Power or process is gone: let go of everything. */
+/* After a power cut or the death of the process: drop all transactions. */
 void rpmi_pcie_drop(struct rpmi_machine *machine);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * power.c: which bytes outlive a power cut.
+ * power.c: choose the bytes that survive a power cut.
  *
- * What is not in the persistence domain is of two kinds: dirty lines, whose older contents may
- * have been written back at any time without a trace; and bytes still under way from the
- * NIC or in the core's buffers. The latter are first entered as the newest contents of their lines;
- * then each unit of the media (a line; a sector) gets, by chance, what it held at some moment.
+ * There are two kinds of bytes outside the persistence domain: dirty lines, of which any older
+ * content may have been written back unnoticed; and bytes in transit from the NIC or in the core's
+ * buffers. The latter are first stored as the newest contents of their lines; then each unit of the
+ * media (a line; a sector) gets its content of a moment chosen at random.
  *
  * Invariants
- *   what was in the persistence domain is never changed by a cut
- *   DROP keeps exactly that; NONE keeps everything that had reached the machine
+ *   a cut never changes bytes in the persistence domain
+ *   DROP keeps exactly these; NONE keeps all bytes that had reached the machine
  *   TEAR mixes aligned 8-byte words of two moments; REORDER keeps units whole
  *
  * Tests: tests/unit/sim/device/power_test.cpp, legal_test.cpp
@@ -20,7 +20,7 @@
 #include "sim/device/world.h"
 
 #define WORD_BYTES 8u  /* the only unit that is atomic against power loss */
-#define DRAM_JUNK 0xdb /* what memory holds when the power comes back */
+#define DRAM_JUNK 0xdb /* content of memory when the power is restored */
 
 static void arrive(struct rpmi_machine *machine, uint32_t place, const struct rpmi_piece *piece)
 {
@@ -93,13 +93,14 @@ static void arrive_streams(struct rpmi_machine *machine)
     }
 }
 
-/* How likely a cut lets things through, in eighths: some cuts lose nearly all, some nearly none. */
+/* The chance, in eighths, that a cut keeps new content: some cuts lose nearly all, some nearly
+ * none. */
 struct luck {
     struct rpmi_rng *rng;
     uint64_t eighths;
 };
 
-/* A moment in the life of some dirty line of the unit. */
+/* Choose a moment between two writes of a dirty line of the unit. */
 static uint64_t moment(const struct rpmi_cache *cache, uint32_t line, const struct luck *luck)
 {
     uint32_t choices = rpmi_cache_choices(cache, line);
@@ -155,7 +156,7 @@ static void settle(struct rpmi_machine *machine, enum rpmi_cut cut)
     }
 }
 
-/* The server process is gone, and with it queue pairs, messages and transactions. */
+/* The server process has ended: drop its queue pairs, messages and transactions. */
 static void stop_serving(struct rpmi_machine *machine)
 {
     struct rpmi_world *world = machine->world;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * power.h: what is left of a machine when its power goes, or only its server process.
+ * power.h: power cuts of a machine, the death of its server process, and restarts.
  *
  * Tests: tests/unit/sim/device/power_test.cpp, legal_test.cpp
  */
@@ -17,14 +17,14 @@ enum rpmi_cut {
     RPMI_CUT_DROP = 1,
     RPMI_CUT_TEAR = 2,
     RPMI_CUT_REORDER = 3,
-    RPMI_CUT_KILL = 4 /* the process only */
+    RPMI_CUT_KILL = 4 /* the process dies, the power stays */
 };
 
 void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut);
 void rpmi_power_kill(struct rpmi_machine *machine);
 
-/* Power is back and a server process starts. The caller then runs its service and, when that
- * worked, says so. */
+/* Power is back and a server process starts. The caller then starts its service and, if that
+ * succeeds, calls rpmi_power_serve(). */
 void rpmi_power_on(struct rpmi_machine *machine);
 void rpmi_power_serve(struct rpmi_machine *machine);
 

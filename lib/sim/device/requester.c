@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * requester.c: the client's NIC: packets in queue-pair order, loss, duplicates and delay on the
- * way, and the reliable connection's answer to them: go back to the first packet that is missing.
+ * requester.c: the client's NIC: it sends packets in queue-pair order over a network with loss,
+ * duplicates and delays, and, as reliable connections do, goes back to the first missing packet.
  *
- * The network keeps the order of the packets of one client; a duplicate comes later. Answers (data
- * of a READ, replies) are never lost for good: the loss of one is modelled as the delay that its
- * repetition costs.
+ * The network keeps the order of the packets of one client; a duplicate arrives later. Answers
+ * (data of a READ, replies) are never lost: a loss is modelled as the delay that its repetition
+ * costs.
  *
  * Invariants
  *   a FENCED op is not sent while an earlier op of its queue pair waits for an answer
@@ -107,7 +107,7 @@ static void packet_fill(struct rpmi_packet *packet, struct rpmi_sim_client *clie
     gather(slot, at, packet->data, packet->bytes);
 }
 
-/* Put the packet on the wire, whatever becomes of it there. */
+/* Send the packet; the network may lose, delay or duplicate it. */
 static void transmit(struct rpmi_sim_client *client, struct rpmi_packet *packet)
 {
     struct rpmi_world *world = client->world;
@@ -199,7 +199,7 @@ static void rewind_to(struct rpmi_sim_client *client, uint32_t qp, uint64_t psn)
     struct rpmi_requester *requester = &client->requester[qp];
 
     requester->send = psn;
-    requester->send_op = client->head; /* looked up again from here */
+    requester->send_op = client->head; /* searched again from here */
 }
 
 /* All packets below @psn have arrived. */
@@ -246,9 +246,9 @@ bool rpmi_requester_ack(struct rpmi_sim_client *client, uint32_t gen, uint64_t a
 }
 
 /*
- * An op was refused: it ends with that, every later one is lost, also if it was acknowledged
- * already; earlier ones are still answered. If the op itself has been reported, the first one that
- * has not bears the reason.
+ * An op was refused: it ends with @status, and every later op is lost, even if it was acknowledged
+ * already; earlier ops are still answered. If the op itself has been reported, the first op not yet
+ * reported gets the reason.
  */
 static void refuse(struct rpmi_sim_client *client, uint64_t op, int status)
 {
@@ -285,7 +285,7 @@ bool rpmi_requester_answer(struct rpmi_sim_client *client, uint32_t gen, uint64_
         return false;
     acknowledge(client, slot->qp, slot->psn + slot->packets);
     slot->done = true;
-    rpmi_client_kick(client); /* a fenced op may go now */
+    rpmi_client_kick(client); /* a fenced op may be sent now */
     return true;
 }
 

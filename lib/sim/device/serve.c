@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serve.c: messages, one after another, on the server CPU: flush a range, copy a payload, run the
- * service, welcome and bury clients.
+ * serve.c: the messages that the server CPU serves in order: flush a range, copy a payload, call
+ * the service, connect a client, clean up after one.
  *
  * Invariants
- *   an answer leaves only when what it says is done; after a power cut none leaves
- *   a reply of the service leaves only when no PCIe write from before is still under way: then a
- *   key that was revoked writes nothing any more, as after a real revocation
- *   a client is detached, which frees its locks, only when nothing of it can land any more
+ *   an answer is sent only when its request is done, and never after a power cut
+ *   a reply of the service is sent only when all earlier PCIe writes have arrived in memory: so a
+ *     revoked key writes nothing any more, as after a real revocation
+ *   a client is detached, which frees its locks, only when none of its writes can arrive any more
  *
  * Tests: tests/unit/sim/device/cpu_test.cpp, order_test.cpp
  */
@@ -66,7 +66,7 @@ bool rpmi_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind)
     return true;
 }
 
-/* Every transaction queued by now has landed. False when the power went. */
+/* Wait until every transaction queued by now has arrived in memory. False if the power was cut. */
 static bool wait_for_pcie(struct rpmi_machine *machine)
 {
     uint64_t mark = machine->pcie.tail;
@@ -89,7 +89,8 @@ static void forget(struct rpmi_sim_client *client)
     client->attached = false;
     for (uint32_t qp = 0; qp < RPMI_SIM_QPS; qp++)
         rpmi_nic_reset(client, qp);
-    /* The core's own buffers may hold the first packets of a COPY whose last one never came. */
+    /* The core's own buffers may hold the first packets of a COPY whose last packet never
+     * arrived. */
     if (!RPMI_CANARY(EARLY_DETACH) && (!wait_for_pcie(machine) || !rpmi_cpu_fence(machine)))
         return;
     host->detach(host->context, machine->index, client->id);
@@ -141,7 +142,7 @@ static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *
     answer(packet, err);
 }
 
-/* Only under ADR has a payload to leave the caches, and CACHED asks for stores and write-backs. */
+/* Only under ADR must a payload leave the caches, and CACHED asks for stores and write-backs. */
 static bool is_streamed(const struct rpmi_machine *machine, const struct rpmi_packet *packet,
                         enum rpmi_sim_place place)
 {
@@ -191,7 +192,7 @@ static void run_service(struct rpmi_machine *machine, const struct rpmi_packet *
     answer(packet, 0);
 }
 
-/* The list comes in packets; what it brings back is the client's when the answer is. */
+/* The list arrives in packets; its results are copied to the client with the answer. */
 static void carry_out_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
     struct rpmi_sim_client *client = packet->client;

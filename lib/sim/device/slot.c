@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slot.c: the ops of a client from post to report: which of them wait, end, or are lost.
+ * slot.c: the state of a client's ops from post to report: waiting, ended, or lost.
  *
  * Invariant: ops are reported in the order in which they were posted, each at most once.
  *

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c: a list of steps on the server CPU. Each store is an event of its own: the power may go,
- * and the NIC goes on, in between.
+ * steps.c: a list of steps on the server CPU. Each store is an event of its own: between two, the
+ * power may be cut and the NIC may write.
  *
  * Invariants
- *   every step is judged before the first one is carried out; no message is served meanwhile, so
- *   that no key is taken away in the middle
- *   what was written is visible before an atomic step, or a write to DRAM, behind it is, and
- *   durable, where that is asked for, before the answer leaves
+ *   every step is checked before the first one is carried out; no message is served meanwhile, so
+ *     that no key is revoked in the middle
+ *   a write is visible before the effect of a later atomic step, or write to DRAM, is; and durable,
+ *     if the step asks for it, before the answer is sent
  *
  * Tests: tests/unit/sim/device/steps_test.cpp, tests/crash/record_test.cpp
  */
@@ -107,7 +107,7 @@ static int act(void *context, const struct rpmi_step *step, void *result)
     return machine->running ? 0 : RPM_E_IO;
 }
 
-/* What was streamed leaves the buffers; what was stored is written back, range by range. */
+/* Empty the buffers of non-temporal stores; write cached stores back, range by range. */
 static int drain(const struct sim_walk *walk, const void *list, uint32_t bytes, uint32_t done)
 {
     struct rpmi_machine *machine = walk->machine;

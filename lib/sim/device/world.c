@@ -3,11 +3,11 @@
  * world.c: opens and closes a world, and hands each of its events to the part that it is for.
  *
  * A part calls only parts below it; from the bottom: clock, machine, packets, slots, requester,
- * PCIe, NIC, CPU, the messages that it serves, power. What a part has for one above it is an event
- * in the queue, or, of PCIe, the transaction that dispatch() takes out of it.
+ * PCIe, NIC, CPU, the messages that it serves, power. A part reaches a part above it by an event in
+ * the queue or, from PCIe, by the transaction that dispatch() takes out of it.
  *
  * Invariants
- *   every choice is drawn from the world's one source of chance, in the order of events
+ *   every choice is drawn from the world's one random number generator, in the order of events
  *   only dispatch() calls upwards: no two files of this folder call each other in a circle
  *
  * Tests: tests/unit/sim/device/world_test.cpp
@@ -104,7 +104,8 @@ void rpmi_world_close(struct rpmi_world **out)
     *out = NULL;
 }
 
-/* What comes out of the PCIe queue: the oldest READ starts, or the server CPU gets a message. */
+/* Handle a request that left the PCIe queue: the oldest READ starts, or the server CPU gets a
+ * message. */
 static bool dispatch_pcie(struct rpmi_machine *machine)
 {
     struct rpmi_tlp out;

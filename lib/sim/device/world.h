@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.h: machines, one queue of events, one clock, one source of chance. The same seed and the
- * same calls give the same world, bit by bit.
+ * world.h: a world: client and server machines with one queue of events, one clock and one random
+ * number generator. The same seed and the same calls give the same world, bit by bit.
  *
  * Invariants
- *   time never goes back; nothing allocates after open but opening and dialling clients
+ *   time never goes back; after open only opening and dialling clients allocate
  *   a power cut that is armed fires after the event it was armed for, and nowhere else
  *
  * Tests: tests/unit/sim/device/world_test.cpp
@@ -33,15 +33,15 @@ struct rpmi_wanted {
     uint64_t len;
 };
 
-/* What the server's software does. Given by the world's owner; the model knows no pool. */
+/* The server's software. The world's owner provides it; the model knows no pool. */
 struct rpmi_host {
     void *context;
 
-    /* A client connects to @server, or is gone. 0, or a negative errno. */
+    /* A client connects to @server, or has left. 0, or a negative errno. */
     int (*attach)(void *context, uint32_t server, uint32_t *id, uint32_t *epoch);
     void (*detach)(void *context, uint32_t server, uint32_t id);
 
-    /* May client @id touch this? 0 and where it is, or why not. */
+    /* Check an access of client @id. 0 and the memory, or an error. */
     int (*access)(void *context, uint32_t server, uint32_t id, const struct rpmi_wanted *wanted,
                   struct rpmi_spot *spot);
 
@@ -70,7 +70,7 @@ struct rpmi_machine {
     bool running;    /* a server process executes: one that serves, or starts */
     bool serving;    /* a server process runs */
     uint64_t boot;   /* counts starts of a server process */
-    uint64_t cut_at; /* event after which the power goes; 0: none armed */
+    uint64_t cut_at; /* event after which the power is cut; 0: none armed */
     enum rpmi_cut cut;
     uint32_t evictions; /* pending events */
     struct rpmi_sim_media media;
@@ -86,7 +86,7 @@ struct rpmi_world {
     struct rpmi_world_opts opts;
     struct rpmi_queue queue;
     struct rpmi_history history;
-    uint32_t depth; /* of steps inside steps */
+    uint32_t depth; /* of events processed inside events */
     /* Hands an event to the part that it is for. False: it found nothing to do. */
     bool (*dispatch)(struct rpmi_world *world, const struct rpmi_event *event);
     uint32_t servers;
@@ -108,13 +108,13 @@ void rpmi_world_close(struct rpmi_world **world);
  * Make room for all events that can be pending. Setup only. RPM_E_NOMEM. */
 int rpmi_world_reserve(struct rpmi_world *world);
 
-/* Let one event happen. False when none is left. */
+/* Process the next event. False if none is left. */
 bool rpmi_world_step(struct rpmi_world *world);
 
-/* The same, but nothing later than @at_ns. */
+/* The same, but no event later than @at_ns. */
 bool rpmi_world_step_until(struct rpmi_world *world, uint64_t at_ns);
 
-/* Let everything up to @at_ns happen, and let time get there. */
+/* Process all events up to @at_ns, and advance the time to it. */
 void rpmi_world_run_until(struct rpmi_world *world, uint64_t at_ns);
 
 /* Arm a cut after @events further events; 0: disarm. */
@@ -124,7 +124,7 @@ void rpmi_world_cut_at(struct rpmi_world *world, uint32_t server, uint64_t event
 /* Arm the death of a client machine after @events further events; 0: disarm. */
 void rpmi_world_kill_at(struct rpmi_sim_client *client, uint64_t events);
 
-/* Something happened that is not in the queue: count it, and let a cut fire. */
+/* Count an event that was not in the queue, and carry out a cut armed for it. */
 void rpmi_world_tick(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
                      uint64_t arg);
 
@@ -132,18 +132,19 @@ void rpmi_world_tick(struct rpmi_world *world, enum rpmi_event_kind kind, uint32
 void rpmi_world_push(struct rpmi_world *world, enum rpmi_event_kind kind, uint32_t who,
                      uint32_t gen, uint64_t in_ns, uint64_t arg);
 
-/* machine.c: a write lands in a machine's memory; now and then the line is evicted later. */
+/* machine.c: a write arrives in a machine's memory; some of these lines are evicted later. */
 void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
                        const struct rpmi_piece *piece, enum rpmi_writer writer);
 
 /* Event: the cache writes some dirty line back. */
 bool rpmi_machine_evict(struct rpmi_machine *machine);
 
-/* May a client's op touch this? Refuses for clients that are not attached. */
+/* May a client's op access this? Refuses clients that are not attached. */
 int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_wanted *wanted,
                         struct rpmi_spot *spot);
 
-/* The same for the whole op that a packet belongs to; @spot is where the packet's payload goes. */
+/* The same for the whole op that a packet belongs to; @spot is the memory for the packet's
+ * payload. */
 int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_spot *spot);
 
 /* Rights by what an op does to memory. */
