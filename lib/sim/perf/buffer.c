@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * buffer.c: the lines of a module's buffer.
+ * buffer.c: the entries of a module's buffer of media lines.
  *
  * Tests: tests/unit/sim/perf/buffer_test.cpp
  */

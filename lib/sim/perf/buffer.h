@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * buffer.h: a few media lines: found by number, taken and given back, or picked by chance.
+ * buffer.h: a buffer of media lines: find one by its number, take and give back entries, or pick
+ * one at random.
  *
  * Invariant: spares and used entries add up to all; each used entry is in one chain of the index.
  *
@@ -12,16 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RPMI_BUFFER_MOST 1025u  /* the parameter's limit, and one being written */
+#define RPMI_BUFFER_MOST 1025u  /* the parameter's limit, and one entry being written */
 #define RPMI_BUFFER_INDEX 4096u /* places of the hash, a power of two */
 
 struct rpmi_rng;
 
 struct rpmi_buffer_entry {
     uint32_t line; /* of the media */
-    uint8_t held;  /* which of its 64-byte lines are there */
-    bool busy;     /* it is being written, or read: it stays */
-    bool whole;    /* the rest of it was read before it was written */
+    uint8_t held;  /* bit for each of its 64-byte lines in the buffer */
+    bool busy;     /* it is being written or read, and cannot be evicted */
+    bool whole;    /* the rest of the line was read before it was written */
     uint16_t next; /* in its chain, + 1 */
 };
 
@@ -37,14 +38,14 @@ struct rpmi_buffer {
 
 void rpmi_buffer_open(struct rpmi_buffer *buffer, uint32_t entries);
 
-/* NULL when it is not there. */
+/* NULL if the line is not in the buffer. */
 struct rpmi_buffer_entry *rpmi_buffer_find(struct rpmi_buffer *buffer, uint32_t line);
 
-/* There is a spare entry. */
+/* The caller has checked that there is a spare entry. */
 struct rpmi_buffer_entry *rpmi_buffer_take(struct rpmi_buffer *buffer, uint32_t line);
 void rpmi_buffer_give(struct rpmi_buffer *buffer, struct rpmi_buffer_entry *entry);
 
-/* One that is not busy, by chance; NULL when all are. */
+/* An entry that is not busy, chosen at random; NULL if all are busy. */
 struct rpmi_buffer_entry *rpmi_buffer_any(struct rpmi_buffer *buffer, struct rpmi_rng *rng);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.c: threads of client machines, each with so many operations under way; a new one is posted
- * when one ends. There are enough client machines: only the server's NIC is a bottleneck.
+ * client.c: threads of client machines, each with a fixed number of operations outstanding: it
+ * posts a new one when one ends. There are so many client machines that only the server's NIC is a
+ * bottleneck.
  *
- * One small request goes out with its doorbell. A chain of two, or a payload too large for that, is
- * fetched by the NIC from the client's cache: a PCIe round trip on that side.
+ * One small request is sent with its doorbell. The client's NIC fetches a chain of two, or a larger
+ * payload, from the client's cache: a PCIe round trip at the client.
  *
  * Tests: tests/unit/sim/perf/client_test.cpp
  */
@@ -23,7 +24,7 @@ static uint64_t message_bytes(const struct rpmi_server_model *server, uint32_t s
     return message == RPMI_MESSAGE_CALL ? rpmi_server_client_call_bytes(server, slot) : 0;
 }
 
-/* A message leaves the client; the server's port takes messages as they come. */
+/* A message leaves the client; the server's port takes messages in order of arrival. */
 static void send(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps,
                  enum rpmi_message message)
 {
@@ -36,7 +37,7 @@ static void send(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps
                        RPMI_COST_EV_ARRIVE, message, 0, slot);
 }
 
-/* Of machines that have a port of their own: it takes messages as they come. */
+/* For machines that have a port of their own, which takes messages in order of arrival. */
 void rpmi_server_client_leave(struct rpmi_server_model *server, uint32_t slot,
                               enum rpmi_message message)
 {
@@ -54,7 +55,7 @@ static uint64_t fetch_ps(const struct rpmi_server_model *server, bool chain, uin
     return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
 }
 
-/* What a call's parts bring with them. */
+/* Payload bytes of a call's parts. */
 static uint64_t payload_of(const struct rpmi_slot_op *op)
 {
     uint64_t bytes = 0;
@@ -78,7 +79,7 @@ static void post_call(struct rpmi_server_model *server, uint32_t slot, uint64_t 
     send(server, slot, at_ps + fetch_ps(server, false, bytes), RPMI_MESSAGE_CALL);
 }
 
-/* The thread posts. */
+/* The thread is busy for a post; returns when it ends. */
 static uint64_t pass(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
 {
     return server->cluster != NULL ? rpmi_machine_post(server, slot, busy_ps)
@@ -86,7 +87,7 @@ static uint64_t pass(struct rpmi_server_model *server, uint32_t slot, uint64_t b
                                                     server->now_ps, busy_ps);
 }
 
-/* A one-sided write. */
+/* Is it a one-sided write? */
 static bool writes(const struct rpmi_slot_op *op)
 {
     return op->write && op->op_class->by == RPM_BY_NIC && op->op_class->op != RPM_LOAD_CAS;
@@ -165,7 +166,7 @@ void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
     rpmi_server_client_post(server, slot);
 }
 
-/* What its parts are to bring back; else a status. */
+/* Bytes of the answer: the results of its parts, or else a status. */
 static uint64_t answer_bytes(const struct rpmi_slot_op *op)
 {
     uint64_t bytes = 0;

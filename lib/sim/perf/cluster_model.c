@@ -3,8 +3,8 @@
  * cluster_model.c: coroutines carry out scripts on several servers.
  *
  * Invariants
- *   a slot belongs to one operation at a time; all come back when a coroutine's phase is over
- *   the thread's own time passes in its wire: posts, polls and switches follow each other there
+ *   a slot belongs to one operation at a time; all are free again when a coroutine's phase is over
+ *   a thread's posts, polls and switches follow each other in its wire, thread->time
  *
  * Tests: tests/unit/sim/perf/cluster_model_test.cpp
  */
@@ -53,7 +53,7 @@ static bool reserve(struct rpmi_cluster_model *cluster)
            cluster->position != NULL && cluster->latency_ps != NULL;
 }
 
-/* What a server model needs to know of the load. */
+/* The load of one server, for its server model. */
 static struct rpm_load server_load(const struct rpmi_cluster_model *cluster, uint32_t index,
                                    bool ddio)
 {
@@ -175,7 +175,7 @@ void rpmi_cluster_close(struct rpmi_cluster_model **out)
     *out = NULL;
 }
 
-/* A thread has a log of its own on each server, behind the rows, and goes round in it. */
+/* A thread has its own log on each server, behind the rows, and writes it as a ring. */
 static uint64_t in_log(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
                        const struct rpmi_op_class *op_class)
 {
@@ -239,7 +239,7 @@ static uint32_t post(struct rpmi_cluster_model *cluster, uint32_t coroutine, uin
         op->op_classes++;
     }
     op->address = address_of(cluster, rpmi_cluster_thread(cluster, coroutine), index, op->op_class);
-    server->now_ps = cluster->now_ps; /* no event of it is due before that */
+    server->now_ps = cluster->now_ps; /* no event of this server is due before */
     op->start_ps = cluster->now_ps;
     rpmi_machine_send(server, slot);
     cluster->requests += op->write && op->op_class->by == RPM_BY_NIC &&
@@ -442,7 +442,7 @@ void rpmi_cluster_done(struct rpmi_server_model *server, uint32_t slot)
     finish(cluster, coroutine);
 }
 
-/* Lines that one-sided writes of a long run would have left in a server's cache. */
+/* Fill a server's cache with the lines that one-sided writes of a long run would have left. */
 static void fill_cache(struct rpmi_cluster_model *cluster, uint32_t index)
 {
     struct rpmi_server_model *server = cluster->server[index];
@@ -480,12 +480,13 @@ void rpmi_cluster_start(struct rpmi_cluster_model *cluster)
     }
     for (uint32_t i = 0; i < cluster->coroutines; i++)
         cluster->coroutine[i].look = &cluster->look[(uint64_t)i * cluster->looks];
-    for (uint32_t i = 0; i < cluster->coroutines; i++) /* not all in the same picosecond */
+    for (uint32_t i = 0; i < cluster->coroutines; i++) /* coroutines begin at different
+                                                          picoseconds */
         rpmi_server_at(cluster->server[0], rpmi_rng_below(&cluster->rng, 1000000),
                        RPMI_COST_EV_POST, 0, 0, i);
 }
 
-/* The earliest event of all servers; of two at a time, that of the first. */
+/* Process the earliest event of all servers; of two at the same time, that of the first server. */
 void rpmi_cluster_step(struct rpmi_cluster_model *cluster)
 {
     uint64_t next_ps = UINT64_MAX;

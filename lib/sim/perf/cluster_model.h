@@ -4,7 +4,7 @@
  * out scripts; each server is a server model, and all share one clock.
  *
  * Invariants
- *   a coroutine posts a phase when the last operation of the one before has ended, not earlier
+ *   a coroutine posts a phase only when the last operation of the phase before has ended
  *   no server's clock is ahead of an event of another
  *
  * Tests: tests/unit/sim/perf/cluster_model_test.cpp
@@ -20,7 +20,7 @@
 #define RPMI_CLUSTER_PHASE 64u               /* operations of one */
 #define RPMI_CLUSTER_LOG ((uint64_t)1 << 20) /* of a thread on a server, see address_of() */
 
-/* A script as it is carried out: a range of the cluster's operation classes. */
+/* A script: a range of the cluster's operation classes. */
 struct rpmi_script {
     uint32_t first;
     uint32_t count;
@@ -28,7 +28,7 @@ struct rpmi_script {
     uint64_t bytes; /* that it asks for */
 };
 
-/* A step of a script: where and when its operation is carried out, and what for. */
+/* A step of a script: the phase, server and role of an operation. */
 struct rpmi_script_step {
     uint32_t phase;
     uint32_t server;
@@ -51,21 +51,21 @@ struct rpmi_coroutine {
     uint64_t start_ps;
     uint32_t script;
     uint32_t next;    /* step */
-    uint32_t pending; /* messages of its phase under way */
+    uint32_t pending; /* messages of its phase outstanding */
     uint32_t waiting; /* coroutine + 1 that may post after this one, see rpmi_thread */
     uint32_t failures;
     struct rpmi_look *look; /* room for cluster->looks of them */
     uint32_t looks;
-    bool failed; /* at a word; the phase goes on to its end */
-    bool giving; /* back what it held when it failed */
+    bool failed; /* a word conflicted; the phase still completes */
+    bool giving; /* the phase releases the words that it held when it failed */
     bool again;  /* begins the same script anew */
 };
 
 struct rpmi_thread {
     struct rpmi_wire time; /* of its own: posts, polls, switches */
-    uint64_t rings_ps;     /* it is at a doorbell until then */
+    uint64_t rings_ps;     /* it is at a doorbell until this time */
     uint32_t under_way;    /* messages */
-    uint32_t first;        /* coroutine + 1 that waits for some of them to end; 0: none */
+    uint32_t first;        /* coroutine + 1 that waits for messages to end; 0: none */
     uint32_t last;
 };
 
@@ -105,7 +105,7 @@ struct rpmi_cluster_model {
     struct rpmi_fifo spare[RPMI_CLUSTER_SERVERS]; /* slots of no operation */
     uint64_t *position;                           /* in the log of a thread, by server */
 
-    uint64_t warm_up; /* transactions that do not count */
+    uint64_t warm_up; /* transactions that are not measured */
     uint64_t finished;
     uint64_t begin_ps;
     uint64_t bytes;
@@ -116,7 +116,7 @@ struct rpmi_cluster_model {
     uint64_t before_requests;
     uint64_t before_bytes;
     struct rpm_cost before[RPMI_CLUSTER_SERVERS]; /* counters when the warm-up ended */
-    uint64_t *latency_ps;                         /* of each transaction that counts */
+    uint64_t *latency_ps;                         /* of each measured transaction */
 };
 
 /* script.c: defaults, and refusals. Then room for all scripts is known. */
@@ -165,7 +165,7 @@ void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot);
 /* Does this step give back a word that the coroutine holds? */
 bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t coroutine,
                         uint32_t step);
-/* Picoseconds until it begins anew after a failure. */
+/* Picoseconds until the coroutine runs its script again after a failure. */
 uint64_t rpmi_cluster_rest(struct rpmi_cluster_model *cluster, uint32_t coroutine);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * core.c: a core of the server that loads, streams, or stores lines.
+ * core.c: a core of the server that loads lines, or stores them with or without bypassing its
+ * caches.
  *
- * It issues one line after another, at the pace of its kind and with so many under way. After each
- * operation, or after a number of bytes, it waits for all of them: loads, until the data is there;
- * stores, until the controllers have accepted them and a fence returns. Two such waits are no
- * closer together than a core was measured to manage. Cached stores read the line first; with a
- * write-back that read overlaps with the fences of the operations before.
+ * It issues lines one by one, at a rate and with a number of outstanding lines that depend on the
+ * kind of access. After each operation, or after a number of bytes, it waits for all of them:
+ * loads, until the data has arrived; stores, until the controllers have accepted them and a fence
+ * returns. The interval between two such waits is at least the measured one. Cached stores read the
+ * line first; with a write-back that read overlaps with the fences of the operations before.
  *
  * Tests: tests/unit/sim/perf/core_test.cpp
  */
@@ -100,7 +101,7 @@ static void issue(struct rpmi_server_model *server, struct rpmi_core *core)
     core->next_ps = server->now_ps + pace_ps(server, core);
 }
 
-/* A place among those that stream to a module at a time. */
+/* Take a place among the writers_max cores that write to a module at a time. */
 static bool place_taken(struct rpmi_server_model *server, struct rpmi_core *core)
 {
     uint16_t module;
@@ -159,8 +160,8 @@ static void begin_next(struct rpmi_server_model *server, struct rpmi_core *core)
     begin(server, core, address, core->writes ? core->op_class->written : core->op_class->bytes);
 }
 
-/* Part after part of a call, without waiting for the one before. A swap of a core is a load: the
- * word is in its cache then. */
+/* Begin the next part of a call, without waiting for the part before. A swap by a core is a load,
+ * since the word is then in its cache. */
 static void begin_part(struct rpmi_server_model *server, struct rpmi_core *core, uint64_t address)
 {
     core->writes = core->op_class->op == RPM_LOAD_WRITE;
@@ -181,7 +182,7 @@ static bool next_part(struct rpmi_server_model *server, struct rpmi_core *core)
     return true;
 }
 
-/* Is everything there that the operation's end waits for? */
+/* Has every line arrived that the operation's end waits for? */
 static bool settled(const struct rpmi_server_model *server, const struct rpmi_core *core)
 {
     if (core->writes && is_store(core))
@@ -200,7 +201,7 @@ static uint64_t fence_ps(struct rpmi_server_model *server, struct rpmi_core *cor
 
     if (core->slot == UINT32_MAX && core->unfenced < server->load.fence_bytes) {
         *next_ps = end_ps > core->next_ps ? end_ps : core->next_ps;
-        return *next_ps; /* nothing is waited for: over when the core is free for the next */
+        return *next_ps; /* no wait: the operation is over when the core is free for the next */
     }
     core->unfenced = 0;
     *next_ps = end_ps;
@@ -285,7 +286,8 @@ void rpmi_server_core_line(struct rpmi_server_model *server, uint32_t index)
     step(server, core);
 }
 
-/* A cached store's line is there: it enters the cache, and what goes for it must find its place. */
+/* The line of a cached store has arrived: it enters the cache, and the evicted line goes to its
+ * module. */
 void rpmi_server_core_filled(struct rpmi_server_model *server, uint32_t index, uint64_t line)
 {
     struct rpmi_core *core = &server->core[index];
@@ -312,7 +314,7 @@ void rpmi_server_core_evicted(struct rpmi_server_model *server, uint32_t index)
     step(server, core);
 }
 
-/* Calls: the message and its notice are read from the cache, or from DRAM. */
+/* Begin a call: the core reads the message and its notice from the cache, or from DRAM. */
 static void take_up(struct rpmi_server_model *server, struct rpmi_core *core, uint32_t slot)
 {
     const struct rpmi_params *params = server->params;

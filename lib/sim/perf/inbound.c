@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbound.c: the root complex: what NICs write into memory, in PCIe order.
+ * inbound.c: the root complex: writes of NICs to memory, in PCIe order.
  *
- * A write waits until all before it are placed. Past the caches a line is placed when its module's
- * controller has accepted it; into the cache, when there is a place for it, which may mean that
- * another line must be accepted first. A part of a line needs the line to be read before it, unless
- * the cache has it; such reads are sent ahead, for so many lines. A read request is behind every
- * write before it: that is what makes a READ push WRITEs.
+ * A write waits until all writes before it are placed. Without DDIO a line is placed when its
+ * module's controller has accepted it; with DDIO when the cache has room for it, for which a
+ * controller may have to accept an evicted line first. A part of a line needs the line to be read
+ * first, unless the cache has it; the root complex sends such reads ahead, for inbound_lines lines.
+ * A read request stays behind every write before it: so a READ pushes WRITEs.
  *
  * Tests: tests/unit/sim/perf/inbound_test.cpp
  */
@@ -59,7 +59,7 @@ static void start_ahead(struct rpmi_server_model *server)
     }
 }
 
-/* False: a line is on its way to a controller that has yet to accept it. */
+/* False: a line waits to be accepted by a controller. */
 static bool place(struct rpmi_server_model *server, const struct rpmi_inbound *entry, uint64_t line)
 {
     if (server->ddio) {

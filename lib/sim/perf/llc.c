@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * llc.c: which written lines are in the last-level cache: sets of ways, oldest first. A line that
- * enters a full set takes the place of one of its oldest lines, drawn; so neighbours that came
- * together leave in different rounds through the sets.
+ * llc.c: the written lines in the last-level cache: sets of ways, oldest first. A line that enters
+ * a full set evicts one of its oldest lines, chosen at random; so neighbouring lines that entered
+ * together are evicted at different times.
  *
  * Tests: tests/unit/sim/perf/llc_test.cpp
  */

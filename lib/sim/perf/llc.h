@@ -18,7 +18,7 @@ struct rpmi_llc {
     uint32_t *tag; /* line + 1; 0: empty */
     uint32_t sets;
     uint32_t ways;
-    uint32_t victims; /* of a set, the oldest, one of which goes */
+    uint32_t victims; /* number of oldest lines of a set, one of which is evicted */
 };
 
 /* RPM_E_NOMEM. */
@@ -27,7 +27,7 @@ void rpmi_llc_close(struct rpmi_llc *llc);
 
 bool rpmi_llc_has(const struct rpmi_llc *llc, uint64_t line);
 
-/* Take a line in that is not there; the line that goes for it, or UINT64_MAX. */
+/* Insert a line that is not in the cache; returns the evicted line, or UINT64_MAX. */
 uint64_t rpmi_llc_fill(struct rpmi_llc *llc, uint64_t line, struct rpmi_rng *rng);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.c: what a load asks for: checked once, then one address after another.
+ * load.c: check a load, and compute the addresses of its operations.
  *
- * Sequential threads have an area each and begin anywhere in it. A load that stays on one module
- * takes every so-manieth chunk of the interleaving.
+ * Each sequential thread has its own area and begins at a random address in it. A load on one
+ * module uses only the chunks of the interleaving that belong to that module.
  *
  * Tests: tests/unit/sim/perf/load_test.cpp
  */
@@ -111,7 +111,7 @@ int rpmi_load_check(const struct rpmi_params *params, struct rpm_load *load)
         err = check_bytes(load);
     if (err != 0)
         return err;
-    /* Side by side: none overlaps the next. After the checks, as this must not wrap. */
+    /* No operation overlaps the next. After the checks, so that this cannot overflow. */
     load->align_bytes =
         (rpmi_load_written(load) + load->align_bytes - 1) / load->align_bytes * load->align_bytes;
     return check_sizes(params, load);
@@ -190,13 +190,13 @@ uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread)
     return thread * places->area_bytes + offset + load->skew_bytes;
 }
 
-/* Did the operation before it write its first line, too? */
+/* Did the operation before this one write the same line? */
 static bool goes_on(const struct rpm_load *load, uint64_t address)
 {
     return load->pattern == RPM_LOAD_SEQUENTIAL && address % RPMI_LINE_BYTES >= load->align_bytes;
 }
 
-/* Lines that a long run would have left in the cache. */
+/* Fill the cache with the lines that a long run would have left. */
 static void fill_cache(struct rpmi_server_model *server)
 {
     uint64_t lines = 4ull * server->llc.sets * server->llc.ways;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.c: which module a line belongs to, and the way there from the socket of the NIC and cores.
+ * memory.c: the module of a line, and the path to it from the socket of the NIC and cores.
  *
- * A pool is interleaved over its modules. From the other socket every line crosses the link between
- * them, which takes time each way, and a write also changes the directory that the modules hold.
+ * A pool is interleaved over its modules. From the remote socket every line crosses the link
+ * between the sockets, which takes time each way, and a write also changes the directory that the
+ * modules hold.
  *
  * Tests: tests/unit/sim/perf/memory_test.cpp
  */
@@ -29,7 +30,7 @@ uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server)
     return server->load.far != 0 ? server->params->upi_latency / 2 : 0;
 }
 
-/* When a line that sets out in @in_ps is through the link between the sockets. */
+/* The time until a line that starts after @in_ps has crossed the link between the sockets. */
 static uint64_t through_ps(struct rpmi_server_model *server, struct rpmi_wire *link, uint64_t in_ps)
 {
     if (server->load.far == 0)
@@ -38,8 +39,8 @@ static uint64_t through_ps(struct rpmi_server_model *server, struct rpmi_wire *l
                           rpmi_rate_ps(RPMI_LINE_BYTES, server->params->upi_rate));
 }
 
-/* A NIC's writes cross the link one behind the other, without waiting for each to be accepted:
- * their hop is part of their way to the root complex, see nic.c. */
+/* A NIC's writes cross the link one behind another, without waiting for each to be accepted: the
+ * latency of the link is part of their path to the root complex, see nic.c. */
 void rpmi_server_memory_write(struct rpmi_server_model *server, bool dram, uint64_t line,
                               uint32_t owner, uint64_t in_ps)
 {
@@ -52,7 +53,8 @@ void rpmi_server_memory_write(struct rpmi_server_model *server, bool dram, uint6
                    flags_of(server, line));
 }
 
-/* The link's way back is charged here already: what counts is its rate and the sum of both ways. */
+/* The return over the link is charged here already: only its rate and the sum of both directions
+ * matter. */
 void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64_t line,
                              uint32_t owner, uint64_t in_ps)
 {

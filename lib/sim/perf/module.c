@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * module.c: the way of a line into a module and out of it.
+ * module.c: a memory module: accept lines, buffer them, read and write the media.
  *
- * A line that finds its media line in the buffer joins it. One that does not takes a free entry,
- * and while the last free one is taken the media write back an entry picked by chance. Media lines
- * that became full are written when the media have nothing else to do, oldest first. The read that
- * completes a part of a media line takes none of the media's time: 64, 128 and 256 bytes at random
- * are written at the same rate.
+ * A line joins the buffer entry of its media line, or takes a free entry; when the last free entry
+ * is taken, the media write back an entry chosen at random. Media lines that became full are
+ * written when the media are idle, oldest first. The read that completes a part of a media line
+ * takes no time of the media: random writes of 64, 128 and 256 bytes have the same rate.
  *
- * Among the lines that wait outside the next to be accepted is drawn: cores' buffers drain in no
- * order. A requester that keeps an order has only its oldest line there.
+ * Of the lines that wait for room in the queue the next to be accepted is chosen at random, because
+ * cores' buffers drain in no order. A requester that keeps an order has only its oldest line there.
  *
  * Tests: tests/unit/sim/perf/module_test.cpp
  */
@@ -61,7 +60,7 @@ static struct rpmi_buffer_entry *oldest_full(struct rpmi_module *module)
     return NULL;
 }
 
-/* What the media do next. False: nothing. */
+/* Choose the next work of the media. False: there is none. */
 static bool choose(struct rpmi_module *module)
 {
     struct rpmi_buffer_entry *entry;
@@ -96,7 +95,7 @@ static uint64_t write_back(struct rpmi_module *module, struct rpmi_buffer_entry 
     return module->write_ps;
 }
 
-/* How long it takes. */
+/* Begin the chosen work; returns how long it takes. */
 static uint64_t begin(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     struct rpmi_buffer_entry *entry;
@@ -139,7 +138,7 @@ static void want_room(struct rpmi_module *module)
     work_add(module, &work);
 }
 
-/* The oldest line of the queue sets out for the buffer, where there is room for it. */
+/* Move the oldest line of the queue to the buffer, if there is room for it. */
 static void drain(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     const struct rpmi_line *line = &module->queue[module->queue_head];
@@ -180,7 +179,7 @@ void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *mod
     module->outside[module->outsides++] = line;
 }
 
-/* What was read of a media line is part of it when it is written. */
+/* Add the bytes that were read of a media line to the entry. */
 static void merge(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
 {
     struct rpmi_buffer_entry *clean = rpmi_buffer_find(&module->clean, entry->line);
@@ -208,7 +207,7 @@ static void note_full(struct rpmi_module *module, uint16_t at)
     module->full[(module->full_head + module->fulls++) % RPMI_BUFFER_MOST] = at;
 }
 
-/* A line is in the module, and joins its entry or takes one. */
+/* A line has reached the module: it joins its entry or takes one. */
 static void join(struct rpmi_module *module, struct rpmi_buffer_entry *entry, uint64_t arg)
 {
     uint32_t number = RPMI_LINE_NUMBER(arg);
@@ -237,7 +236,7 @@ void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *m
     RPM_ASSERT(module->draining && module->queued > 0);
     module->draining = false;
     if (entry != NULL && entry->busy)
-        return; /* the media took it meanwhile: again when they are done */
+        return; /* the media took it meanwhile: try again when they are done */
     module->queue_head = (module->queue_head + 1) % RPMI_MODULE_QUEUE;
     module->queued--;
     join(module, entry, arg);
@@ -258,7 +257,7 @@ static bool has(struct rpmi_buffer_entry *entry, uint32_t number, uint32_t share
     return entry != NULL && (entry->held & 1u << number % share) != 0;
 }
 
-/* A media line is asked for: a place for it once it is read, if one is to be had. */
+/* A media line will be read: reserve an entry for it, if one is free. */
 static void expect(struct rpmi_server_model *server, struct rpmi_module *module, uint32_t line)
 {
     if (module->clean.spares == 0) {
@@ -315,7 +314,7 @@ void rpmi_module_read(struct rpmi_server_model *server, struct rpmi_module *modu
     go_on(server, module);
 }
 
-/* The media have read a line: for who asked, and for those who joined. */
+/* The media have read a line: answer its owner, and the reads that joined it. */
 static void have_read(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     uint32_t line = module->current.number / module->share;

@@ -4,11 +4,11 @@
  *
  * Lines wait outside until the controller's queue has room, and then count as accepted (the domain
  * that survives a power loss begins there). The queue drains in order into the module's buffer of
- * media lines. The media do one thing at a time: read a media line, or write one.
+ * media lines. The media read or write one media line at a time.
  *
  * Invariants
  *   a media line is at most once among those written, and at most once among those read
- *   lines of one media line that meet in the buffer cost one write
+ *   lines of one media line that are in the buffer together cost one write
  *
  * Tests: tests/unit/sim/perf/module_test.cpp
  */
@@ -20,7 +20,7 @@
 #define RPMI_MODULE_QUEUE 256u    /* most lines in a controller's queue */
 #define RPMI_MODULE_OUTSIDE 8192u /* most lines that wait for room there */
 #define RPMI_MODULE_JOINED 16384u /* most lines that wait for a read of another */
-#define RPMI_MODULE_WORK 16384u   /* most things the media have to do */
+#define RPMI_MODULE_WORK 16384u   /* most pending work of the media */
 
 struct rpmi_line {
     uint64_t arg;   /* number and flags, see server_model.h */
@@ -31,7 +31,7 @@ enum rpmi_work_kind {
     RPMI_WORK_READ = 0,   /* a media line, for an owner */
     RPMI_WORK_EVICT = 1,  /* write some entry, so that one is free */
     RPMI_WORK_CHARGE = 2, /* busy for a while */
-    RPMI_WORK_FULL = 3    /* write a full entry, for want of anything else */
+    RPMI_WORK_FULL = 3    /* write a full entry, when idle */
 };
 
 struct rpmi_work {
@@ -90,7 +90,7 @@ struct rpmi_params;
 void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
                       const struct rpmi_params *params);
 
-/* What the server model's event queue calls. */
+/* Called by the server model's event dispatch. */
 void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
                        uint32_t owner);
 void rpmi_module_read(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,

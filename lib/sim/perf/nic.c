@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic.c: the server's NIC: takes messages in at its rate and buffers them, hands payloads to PCIe,
- * reads memory for READs and atomics, and answers. A WRITE is acknowledged when the NIC has it,
- * before it is placed.
+ * nic.c: the server's NIC: it receives messages at its rate and buffers them, hands payloads to
+ * PCIe, reads memory for READs and atomics, and answers. It acknowledges a WRITE on receipt, before
+ * the bytes are in memory.
  *
- * An atomic holds one of a few units from its read of memory until it has changed the word. Of
- * those on one word, where a script names it, one is under way at a time.
+ * An atomic holds one of a few units from its read of memory until it has changed the word. Atomics
+ * on the same word of a script are carried out one at a time.
  *
  * Tests: tests/unit/sim/perf/nic_test.cpp
  */
@@ -22,7 +22,7 @@ static bool is_atomic(const struct rpmi_slot_op *op)
     return op->op_class->op == RPM_LOAD_CAS;
 }
 
-/* What a transaction takes of the NIC's buffer until it has left the root complex. */
+/* Bytes that a transaction takes of the NIC's buffer until it has left the root complex. */
 static uint64_t weight(const struct rpmi_inbound *tlp)
 {
     return tlp->bytes == 0 ? 0 : tlp->bytes < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : tlp->bytes;
@@ -40,7 +40,7 @@ static void transact(struct rpmi_server_model *server, const struct rpmi_inbound
     rpmi_server_at(server, at_ps, RPMI_COST_EV_INBOUND, 0, 0, number);
 }
 
-/* A payload over PCIe, one transaction after another. */
+/* Send a payload over PCIe, in transactions. */
 static void push(struct rpmi_server_model *server, uint32_t slot, uint64_t address, uint64_t bytes,
                  bool dram, bool call)
 {
@@ -60,7 +60,7 @@ static void push(struct rpmi_server_model *server, uint32_t slot, uint64_t addre
     }
 }
 
-/* Its read request goes to PCIe, behind the writes that went before. */
+/* Send the read request to PCIe, behind earlier writes. */
 static void request(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_inbound tlp = { .slot = slot };
@@ -92,7 +92,7 @@ static bool start_atomic(struct rpmi_server_model *server, uint32_t slot)
 static void end_atomic(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_fetches *atomics = &server->atomics;
-    bool passed_over = false; /* then all go round, to stay in their order */
+    bool passed_over = false; /* then all are queued again, to keep their order */
     uint32_t i = 0;
 
     while (server->atomic_word[i] != server->slot[slot].op_class->word)
@@ -137,8 +137,7 @@ static void end_read(struct rpmi_server_model *server)
     request(server, rpmi_fifo_pop(&reads->waiting));
 }
 
-/* The wire is shared in the order in which answers are known: none waits for one that is yet to
- * come. */
+/* Answers use the wire in the order in which they are known: none waits for a later one. */
 void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps,
                             uint64_t bytes)
 {
@@ -180,7 +179,8 @@ static void handle(struct rpmi_server_model *server, uint32_t slot, enum rpmi_me
     }
 }
 
-/* In order, as long as the buffer has room; what waits is not acknowledged either. */
+/* Handle messages in order, as long as the buffer has room; waiting messages are not
+ * acknowledged. */
 static void go_on(struct rpmi_server_model *server)
 {
     while (server->backlog.count > 0 && server->inbound_bytes < server->params->nic_buffer) {
@@ -220,7 +220,7 @@ static bool reads_dram(const struct rpmi_slot_op *op)
     return (is_flush(op) ? op->op_class->flush_memory : op->op_class->memory) == RPM_LOAD_DRAM;
 }
 
-/* The next lines of it; a large read asks for some at a time. */
+/* Request the next lines of a read; a large read requests some at a time. */
 static void ask(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_slot_op *op = &server->slot[slot];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * script.c: what a load of scripts asks for: checked once, then written to the cluster as
- * operation classes and steps.
+ * script.c: check a load of scripts, and convert it to the operation classes and steps of a
+ * cluster.
  *
  * Tests: tests/unit/sim/perf/script_test.cpp
  */

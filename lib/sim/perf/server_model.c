@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * server_model.c: sets up a server model, runs a load on it event by event until enough
- * operations have ended, and sums up what it took.
+ * operations have ended, and sums up the cost.
  *
  * Tests: tests/unit/sim/perf/server_model_test.cpp
  */
@@ -47,7 +47,7 @@ static bool reserve_rings(struct rpmi_server_model *server, uint64_t clients, ui
            server->inbound != NULL && server->tlp != NULL && server->latency_ps != NULL;
 }
 
-/* Room for all that can be under way at a time, everywhere. */
+/* Allocate room for all operations and lines that can be outstanding. */
 static int reserve(struct rpmi_server_model *server, uint64_t clients)
 {
     const struct rpm_load *load = &server->load;
@@ -74,7 +74,8 @@ static int open_cache(struct rpmi_server_model *server)
                          nic ? params->ddio_ways : params->llc_ways, params->llc_victims);
 }
 
-/* Until every queue on the way is as full as it will be: the NIC's buffer is the largest. */
+/* Operations until every queue on the path is as full as it will be; the NIC's buffer is the
+ * largest. */
 static uint64_t warm_up(const struct rpmi_params *params, const struct rpm_load *load)
 {
     uint64_t written = rpmi_load_written(load);
@@ -87,7 +88,7 @@ static uint64_t warm_up(const struct rpmi_params *params, const struct rpm_load 
     return ops > load->ops / 4 ? ops : load->ops / 4;
 }
 
-/* Large, and hardly touched: an alignment that leaves the zeros to the system. */
+/* Large and hardly touched: aligned so that the system provides zeroed pages. */
 static struct rpmi_server_model *new_server(const struct rpmi_params *params,
                                             const struct rpm_load *load)
 {

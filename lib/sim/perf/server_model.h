@@ -34,8 +34,8 @@
 enum rpmi_cost_owner {
     RPMI_OWNER_NONE = 0,
     RPMI_OWNER_CORE = 1,    /* a core's line: core */
-    RPMI_OWNER_INBOUND = 2, /* the root complex's: place in its queue */
-    RPMI_OWNER_VICTIM = 3,  /* a line that the cache gave up: who waits for its place */
+    RPMI_OWNER_INBOUND = 2, /* the root complex: index in its queue */
+    RPMI_OWNER_VICTIM = 3,  /* an evicted line: the waiter for its room in the cache */
     RPMI_OWNER_FETCH = 4,   /* a NIC's read of memory: operation */
     RPMI_OWNER_FILL = 5     /* a core's read for ownership: core */
 };
@@ -54,7 +54,7 @@ enum rpmi_cost_event {
     RPMI_COST_EV_POST = 7,     /* a client's thread posts an operation */
     RPMI_COST_EV_MESSAGE = 8,  /* a message is through the server's NIC */
     RPMI_COST_EV_INBOUND = 9,  /* its payload is at the root complex */
-    RPMI_COST_EV_FETCHED = 10, /* what a NIC read is back in the NIC */
+    RPMI_COST_EV_FETCHED = 10, /* bytes that a NIC read have arrived in the NIC */
     RPMI_COST_EV_DONE = 11,    /* a client's thread polls an operation's completion */
     RPMI_COST_EV_UNIT = 12,    /* a unit for atomics is free */
     RPMI_COST_EV_ARRIVE = 13,  /* a client's message is at the server's port */
@@ -85,7 +85,7 @@ struct rpmi_core {
     bool holds; /* one of the writers_max places at that module */
 };
 
-/* A class of operations: what they do, all alike. */
+/* A class of operations that are all alike. */
 struct rpmi_op_class {
     uint32_t by;           /* enum rpm_load_by */
     uint32_t op;           /* enum rpm_load_op */
@@ -116,7 +116,7 @@ struct rpmi_slot_op {
     bool flushing; /* the write is acknowledged, its READ is under way */
 };
 
-/* What waits in the root complex, in PCIe order. */
+/* A transaction that waits in the root complex, in PCIe order. */
 struct rpmi_inbound {
     uint64_t address;
     uint32_t bytes; /* 0: a read request, which pushes the writes before it */
@@ -124,7 +124,7 @@ struct rpmi_inbound {
     uint32_t reads;  /* lines to be read before this may be written */
     uint32_t placed; /* lines placed so far */
     bool dram;
-    bool call; /* a core takes it up once it is placed */
+    bool call; /* a core serves it when it is placed */
 };
 
 struct rpmi_cluster_model; /* see cluster_model.h */
@@ -135,7 +135,7 @@ struct rpmi_wire {
     uint64_t free_ps;
 };
 
-/* A ring of slots, or of words about them, that wait for their turn. */
+/* A ring of waiting slots, or of words that describe them. */
 struct rpmi_fifo {
     uint32_t *word;
     uint32_t room;
@@ -143,7 +143,7 @@ struct rpmi_fifo {
     uint32_t count;
 };
 
-/* Reads of memory that a NIC has under way, and slots that wait for one of them to end. */
+/* Outstanding reads of memory by a NIC, and slots that wait for one of them to end. */
 struct rpmi_fetches {
     uint32_t under_way;
     struct rpmi_fifo waiting;
@@ -194,12 +194,12 @@ struct rpmi_server_model {
     uint32_t atomic_word[RPMI_SERVER_UNITS]; /* of those under way */
     struct rpmi_fifo calls;                  /* slots that wait for a core */
 
-    uint64_t warm_up; /* operations that do not count */
+    uint64_t warm_up; /* operations that are not measured */
     uint64_t finished;
     uint64_t begin_ps;
     uint64_t partial_words;
     struct rpm_cost before; /* counters when the warm-up ended */
-    uint64_t *latency_ps;   /* of each operation that counts */
+    uint64_t *latency_ps;   /* of each measured operation */
 };
 
 /* server_model.c */
@@ -288,7 +288,7 @@ void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64
 /* The latency of the link between the sockets; 0 where the load stays on one. */
 uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server);
 
-/* A memory controller accepted a line: tells its @owner. */
+/* A memory controller accepted a line: notify its @owner. */
 void rpmi_server_memory_accepted(struct rpmi_server_model *server, uint32_t owner);
 
 /* core.c */

@@ -67,7 +67,7 @@ uint64_t rpmi_cluster_rest(struct rpmi_cluster_model *cluster, uint32_t coroutin
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
     uint64_t least_ns = cluster->load.backoff_ns << (its->failures < 30 ? its->failures : 30);
 
-    if (cluster->load.backoff_ns == 0) /* no two cores stay in step */
+    if (cluster->load.backoff_ns == 0) /* randomise, so that coroutines do not retry in lockstep */
         return rpmi_rng_below(&cluster->rng, cluster->params->client_switch);
     if (least_ns > cluster->load.backoff_max_ns)
         least_ns = cluster->load.backoff_max_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * params.h: the numbers that a preset file gives, each with its unit. One list: the struct, the
- * parser and the listing are made from it.
+ * params.h: the parameters of a preset, each with its unit. The struct, the parser and the listing
+ * are made from this one list.
  *
  * Kinds, and the base unit a value is kept in:
  *   TIME   ns, us            picoseconds

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * preset.c: a preset is found, read together with what it inherits from, and changed as asked.
+ * preset.c: find a preset, read it with the files that it inherits from, and apply a caller's
+ * changes.
  *
  * Invariants
- *   nothing is fitted to an experiment: each number is taken from a measurement or a
- *   specification, or says that it is a coarse choice
- *   the facts a link reports follow from the preset, never from elsewhere
+ *   no number is fitted to an experiment: each is taken from a measurement or a specification, or
+ *     marked as a coarse choice
+ *   the facts that a link reports follow from the preset alone
  *
  * Tests: tests/unit/sim/preset/preset_test.cpp
  */
@@ -25,7 +26,7 @@
 
 #define CHAIN_MAX 8u /* files that inherit from one another */
 
-/* A preset and what it inherits from, the last one first to apply. */
+/* A preset and the files that it inherits from; the last is applied first. */
 struct preset_chain {
     struct rpmi_preset_file file[CHAIN_MAX];
     char name[CHAIN_MAX][RPMI_PRESET_NAME_MAX];
@@ -83,7 +84,7 @@ static int read_whole(int fd, struct rpmi_preset_file *file, char **room)
 
 static int read_path(struct rpmi_preset_file *file, char **room)
 {
-    /* Neither a pipe without a writer nor a terminal holds us up. */
+    /* O_NONBLOCK, so that a pipe without a writer, or a terminal, does not block. */
     int fd = open(file->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     int err;
 
@@ -96,7 +97,7 @@ static int read_path(struct rpmi_preset_file *file, char **room)
     return err;
 }
 
-/* The name a file inherits from, as seen from there: paths are relative to its folder. */
+/* The name that a file inherits from; paths are relative to its folder. */
 static int base_name(const struct rpmi_preset_file *file, char base[RPMI_PRESET_NAME_MAX])
 {
     const char *slash = strrchr(file->name, '/');

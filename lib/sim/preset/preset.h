@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * preset.h: platforms that can be modelled: where the persistence domain begins, and how long
- * things take. They are files, see preset_file.h; those in this folder are part of the
- * library.
+ * preset.h: presets, the platforms that can be modelled: where the persistence domain begins, and
+ * the times and rates of its parts. A preset is a file (preset_file.h); those in this folder are
+ * part of the library.
  *
  * Tests: tests/unit/sim/preset/preset_test.cpp
  */
@@ -16,7 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Delays that order the events of a world. X(name, what it is). In a file: "order_" before it. */
+/* Delays that order the events of a world. X(name, what it is). In a file the name begins with
+ * "order_". */
 #define RPMI_ORDER_PARAMS(X)                                                                       \
     X(post, "doorbell until the first packet leaves")                                              \
     X(network, "one way")                                                                          \
@@ -43,7 +44,7 @@ struct rpmi_delays {
 #undef RPMI_ORDER_FIELD
 };
 
-/* Where a parameter stands in rpmi_param_table and in rpmi_preset.text. */
+/* Index of a parameter in rpmi_param_table and in rpmi_preset.text. */
 enum rpmi_param_index {
 #define RPMI_PARAM_INDEX(kind, name, noun, least, most, what) RPMI_AT_##name,
     RPMI_COST_PARAMS(RPMI_PARAM_INDEX)
@@ -54,7 +55,7 @@ enum rpmi_param_index {
             RPMI_PARAMS
 };
 
-/* A parameter: what a file may say about it. */
+/* A parameter, and the values that a file may give it. */
 struct rpmi_param {
     const char *name;
     const char *noun; /* unit of a count */
@@ -95,16 +96,16 @@ struct rpmi_preset {
 
 /*
  * Read "NAME" or "PATH" (it contains a '/'), with values replaced after commas or semicolons:
- * "hints,dimms=1 dimms". RPM_E_INVAL with file and line of what is wrong, RPM_E_NOENT, RPM_E_IO,
+ * "hints,dimms=1 dimms". RPM_E_INVAL with file and line of the error, RPM_E_NOENT, RPM_E_IO,
  * RPM_E_NOMEM; @preset is undefined then. Setup only.
  */
 int rpmi_preset_read(const char *spec, struct rpmi_preset *preset);
 
-/* What a link to such a machine reports. @native_flush: its NIC has FLUSH. */
+/* The facts that a link to such a machine reports. @native_flush: its NIC has FLUSH. */
 void rpmi_preset_facts(const struct rpmi_preset *preset, bool native_flush,
                        struct rpm_facts *facts);
 
-/* Is a write durable the moment it lands? @by_nic: through PCIe, else a CPU's cached store. */
+/* Is a write durable when it arrives? @by_nic: through PCIe, else a CPU's cached store. */
 bool rpmi_preset_at_once(const struct rpmi_preset *preset, bool by_nic);
 
 #endif

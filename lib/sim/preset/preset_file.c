@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * preset_file.c: one line after another.
+ * preset_file.c: parse the lines of a preset.
  *
  * Invariants
  *   no number without its unit and its source
  *   no floating point: the same text gives the same values on any machine
- *   what is refused is refused with file, line and reason
+ *   an error has file, line and reason
  *
  * Tests: tests/unit/sim/preset/preset_file_test.cpp, tests/fuzz/preset_fuzz.cpp
  */
@@ -50,7 +50,7 @@ const struct rpmi_param rpmi_param_table[RPMI_PARAMS] = {
 #undef ORDER
 };
 
-/* A word and what it may say. */
+/* A setting whose value is a word, and its allowed values. */
 struct word {
     const char *name;
     const char *wants;
@@ -94,7 +94,7 @@ static const struct unit UNIT[] = {
 static const char *const WANTS[] = { "ns or us", "B, KiB, MiB or GiB", "GB/s", "" };
 static const char *const BASE_UNIT[] = { "ps", "B", "bytes per microsecond", "" };
 
-/* Where we are, and what was said before. */
+/* The reader's line, and the settings seen so far. */
 struct reader {
     const char *name;
     uint32_t line;
@@ -437,7 +437,7 @@ static bool is_power(uint64_t value)
     return (value & (value - 1)) == 0;
 }
 
-/* Do the values go together? What is wrong, or NULL. */
+/* Check that the values are consistent. The contradiction, or NULL. */
 static const char *clash(const struct rpmi_preset *preset)
 {
     const struct rpmi_params *cost = &preset->cost;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * preset_file.h: the text of a preset, taken apart. No input or output here: bytes in, values out.
+ * preset_file.h: parse the text of a preset. These functions do no I/O.
  *
  *   # a comment, or nothing: no meaning
  *   inherits = hints              first setting of a variant: the rest replaces some of hints
@@ -32,16 +32,16 @@ struct rpmi_preset_file {
 extern const struct rpmi_preset_file rpmi_preset_embedded[];
 extern const uint32_t rpmi_preset_embedded_count;
 
-/* What the file inherits from; "" when nothing. RPM_E_INVAL. */
+/* The name that the file inherits from, or "". RPM_E_INVAL. */
 int rpmi_preset_file_base(const struct rpmi_preset_file *file, char base[RPMI_PRESET_NAME_MAX]);
 
-/* Put what the file says over what @preset holds. RPM_E_INVAL with file and line. */
+/* Replace the values in @preset by those in the file. RPM_E_INVAL with file and line. */
 int rpmi_preset_file_apply(const struct rpmi_preset_file *file, struct rpmi_preset *preset);
 
 /* The same for "name=value unit, ..." that a caller gave, separated by ',' or ';'. */
 int rpmi_preset_file_override(const char *settings, struct rpmi_preset *preset);
 
-/* Is everything given, and does it fit together? RPM_E_INVAL. */
+/* Check that every value is given, and that they are consistent. RPM_E_INVAL. */
 int rpmi_preset_file_complete(const char *name, struct rpmi_preset *preset);
 
 #endif
