@@ -437,6 +437,36 @@ def check_text(tree):
             yield path, 'no newline at the end', ''
 
 
+def check_circles(tree):
+    """files of the folders that scripts/layers.toml names do not call each other in a circle"""
+    folders = tomllib.loads(tree.texts['scripts/layers.toml']).get('calls', {}).get('no_circles', [])
+    for folder in folders:
+        sources = [path for path in tree.with_suffix(('.c',)) if os.path.dirname(path) == folder]
+        home = {function.name: path for path in sources
+                for function in csource.functions(tree.texts[path])
+                if function.name.startswith(('rpmi_', 'rpm_'))}
+        calls = {path: {home[name] for name in re.findall(r'\brpmi?_\w+(?=\()', tree.code(path))
+                        if home.get(name, path) != path} for path in sources}
+        for path in sources:
+            row = circle(calls, path)
+            if row:
+                names = ', '.join(Path(each).name for each in row[1:])
+                yield path, f'calls itself by way of {names}: dispatch an event instead', ''
+
+
+def circle(calls, start):
+    """The shortest row of files from @start to itself, each of which calls the next, or None."""
+    rows = [[start]]
+    seen = set()
+    for row in rows:
+        for callee in sorted(calls[row[-1]] - seen):
+            if callee == start:
+                return [*row, start]
+            seen.add(callee)
+            rows.append([*row, callee])
+    return None
+
+
 def check_words(tree):
     """no left-over marks, no path of the machine it was written on"""
     for path, text in tree.texts.items():
@@ -451,7 +481,7 @@ CHECKS = {
     'F2': check_f2, 'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'E2': check_e2,
     'N2': check_n2, 'TAGS': check_tags, 'X1': check_x1, 'X5': check_x5, 'B1': check_cmake,
     'B4': check_b4, 'DEAD': check_dead, 'FILES': check_files, 'TEXT': check_text,
-    'WORDS': check_words, 'DEPTH': check_depth, 'NAMES': prose.check_names,
+    'WORDS': check_words, 'DEPTH': check_depth, 'CIRCLES': check_circles, 'NAMES': prose.check_names,
     'RETIRED': prose.check_retired,
 }
 

@@ -32,7 +32,7 @@ RPM_MUST_CHECK int rpm_box_put(struct rpm_box *box, unsigned size);
 '''
 GOOD = {
     'CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nproject(x)\n',
-    'lib/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nrpm_sources(base/box.c log/put.c)\n',
+    'lib/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nrpm_sources(base/box.c base/lid.c log/put.c)\n',
     'lib/librpm.map': SPDX + 'X {\n    global:\n        rpm_box_put;\n    local:\n        *;\n};\n',
     'lib/include/librpm.h': SPDX + '/*\n * librpm.h: all.\n */\n#include <librpm/box.h>\n'
                             '#include <librpm/error.h>\n',
@@ -41,6 +41,8 @@ GOOD = {
     'lib/base/box.h': SPDX + '/*\n * box.h: inside a box.\n */\nint rpmi_box(int a);\n',
     'lib/base/box.c': SPDX + '/*\n * box.c: inside a box.\n */\n#include "base/box.h"\n\n'
                       'int rpmi_box(int a)\n{\n    return a;\n}\n',
+    'lib/base/lid.c': SPDX + '/*\n * lid.c: over a box.\n */\n#include "base/box.h"\n\n'
+                      'int rpmi_lid(int a)\n{\n    return rpmi_box(a);\n}\n',
     'lib/log/put.c': SPDX + '/*\n * put.c: put.\n */\n#include "log/put.h"\n#include "base/box.h"\n\n'
                      'int rpm_box_put(void)\n{\n    rpmi_begin();\n    return rpmi_box(1);\n}\n',
     'lib/log/put.h': SPDX + '/*\n * put.h: put.\n */\n',
@@ -50,14 +52,16 @@ GOOD = {
     'tools/t.cpp': SPDX + '#include "t.h"\n#include <librpm.h>\nint main()\n{\n    return 0;\n}\n',
     'tools/t.h': SPDX,
     'tests/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\n'
-                            'x(unit/base/box_test.cpp unit/log/put_test.cpp '
+                            'x(unit/base/box_test.cpp unit/base/lid_test.cpp unit/log/put_test.cpp '
                             'unit/dtx/history/line_test.cpp)\n',
     'tests/unit/dtx/history/line_test.cpp': SPDX + 'TEST_CASE("line: is one")\n{\n}\n',
     'tests/unit/base/box_test.cpp': SPDX + 'TEST_CASE("box: gives back what went in")\n{\n}\n',
+    'tests/unit/base/lid_test.cpp': SPDX + 'TEST_CASE("lid: closes a box")\n{\n}\n',
     'tests/unit/log/put_test.cpp': SPDX + 'TEST_CASE("put: takes one")\n{\n}\n',
     'scripts/layers.toml': '# SPDX-License-Identifier: BSD-3-Clause\n[lib]\n"lib/base" = []\n'
                            '"lib/log" = ["lib/base"]\n[users]\nfolders = ["tools"]\n'
-                           '[only]\n"infiniband/" = ["lib/verbs", "tools"]\n',
+                           '[only]\n"infiniband/" = ["lib/verbs", "tools"]\n'
+                           '[calls]\nno_circles = ["lib/base"]\n',
     'scripts/tidy_allow.txt': '',
     'scripts/go': '#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n',
 }
@@ -140,6 +144,7 @@ BREACHES = [
     ('WORDS', LIB, f'/* {WORD}: later */\n'),
     ('WORDS', LIB, '/* see /wo' 'rk/main */\n'),
     ('DEPTH', 'tools/t.h', '#include "t.h"\n'),
+    ('CIRCLES', 'lib/base/box.c', '\nint rpmi_shut(int a)\n{\n    return rpmi_lid(a);\n}\n'),
     ('NAMES', LIB, '/* As in lib/log/gone.c. */\n'),
     ('NAMES', LIB, '// put_test.cpp, not gone_test.cpp\n'),
     ('NAMES', 'scripts/go', '# calls scripts/gone.py\n'),
@@ -161,6 +166,8 @@ QUIET = [
     ('names of files that are there', LIB, '/* base/box.c, lib/base/box.h, put_test.cpp, NAME.c */\n'),
     ('a name that only a string has', LIB, 'const char *extra = "log/gone.c";\n'),
     ('a word that holds a retired one', LIB, '/* parties on burying grounds */\n'),
+    ('a file that calls itself', 'lib/base/box.c',
+     '\nint rpmi_shut(int a)\n{\n    return rpmi_box(a);\n}\n'),
     ('a long initialiser', LIB, 'int table[] = {\n' + '    1,\n' * 90 + '};\n'),
 ]
 

@@ -12,16 +12,12 @@
 #include "sim/perf/cluster_model.h"
 #include "sim/perf/server_model.h"
 
-#define PART_BYTES                                                                                 \
-    24u /* of a call's part but the first: as an item of the published port's log                  \
-         */
-
 static uint64_t message_bytes(const struct rpmi_server_model *server, uint32_t slot,
                               enum rpmi_message message)
 {
     if (message == RPMI_MESSAGE_WRITE)
         return server->slot[slot].op_class->written;
-    return message == RPMI_MESSAGE_CALL ? rpmi_server_client_call_bytes(server, slot) : 0;
+    return message == RPMI_MESSAGE_CALL ? rpmi_load_call_bytes(&server->slot[slot]) : 0;
 }
 
 /* A message leaves the client; the server's port takes messages in order of arrival. */
@@ -48,35 +44,11 @@ void rpmi_server_client_leave(struct rpmi_server_model *server, uint32_t slot,
                    RPMI_COST_EV_ARRIVE, message, 0, slot);
 }
 
-static uint64_t fetch_ps(const struct rpmi_server_model *server, bool chain, uint64_t bytes)
-{
-    const struct rpmi_params *params = server->params;
-
-    return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
-}
-
-/* Payload bytes of a call's parts. */
-static uint64_t payload_of(const struct rpmi_slot_op *op)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; op->write && i < op->op_classes; i++)
-        bytes += op->op_class[i].op == RPM_LOAD_READ ? 0 : op->op_class[i].bytes;
-    return bytes;
-}
-
-uint64_t rpmi_server_client_call_bytes(const struct rpmi_server_model *server, uint32_t slot)
-{
-    const struct rpmi_slot_op *op = &server->slot[slot];
-
-    return payload_of(op) + RPMI_LINE_BYTES + (op->op_classes - 1) * PART_BYTES;
-}
-
 static void post_call(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps)
 {
-    uint64_t bytes = rpmi_server_client_call_bytes(server, slot);
+    uint64_t bytes = rpmi_load_call_bytes(&server->slot[slot]);
 
-    send(server, slot, at_ps + fetch_ps(server, false, bytes), RPMI_MESSAGE_CALL);
+    send(server, slot, at_ps + rpmi_payload_ps(server->params, false, bytes), RPMI_MESSAGE_CALL);
 }
 
 /* The thread is busy for a post; returns when it ends. */
@@ -93,7 +65,8 @@ static bool writes(const struct rpmi_slot_op *op)
     return op->write && op->op_class->by == RPM_BY_NIC && op->op_class->op != RPM_LOAD_CAS;
 }
 
-uint64_t rpmi_server_client_post_ps(const struct rpmi_server_model *server, uint32_t slot)
+/* How long the thread takes to post the messages. */
+static uint64_t post_ps(const struct rpmi_server_model *server, uint32_t slot)
 {
     const struct rpmi_slot_op *op = &server->slot[slot];
     bool chain = writes(op) && op->op_class->persist == RPM_PERSIST_CHAIN;
@@ -101,22 +74,34 @@ uint64_t rpmi_server_client_post_ps(const struct rpmi_server_model *server, uint
     return (chain ? 2 : 1) * server->params->nic_post;
 }
 
-void rpmi_server_client_send(struct rpmi_server_model *server, uint32_t slot)
+static void send_now(struct rpmi_server_model *server, uint32_t slot)
 {
     const struct rpmi_slot_op *op = &server->slot[slot];
     bool chain = writes(op) && op->op_class->persist == RPM_PERSIST_CHAIN;
-    uint64_t at_ps = pass(server, slot, rpmi_server_client_post_ps(server, slot));
+    uint64_t at_ps = pass(server, slot, post_ps(server, slot));
 
     if (op->op_class->by == RPM_BY_CALL) {
         post_call(server, slot, at_ps);
     } else if (writes(op) && !op->flushing) {
-        at_ps += fetch_ps(server, chain, op->op_class->written);
+        at_ps += rpmi_payload_ps(server->params, chain, op->op_class->written);
         send(server, slot, at_ps, RPMI_MESSAGE_WRITE);
         if (chain)
             send(server, slot, at_ps, RPMI_MESSAGE_READ);
     } else {
         send(server, slot, at_ps, RPMI_MESSAGE_READ);
     }
+}
+
+void rpmi_server_client_send(struct rpmi_server_model *server, uint32_t slot)
+{
+    if (server->cluster == NULL || rpmi_machine_may_send(server, slot, post_ps(server, slot)))
+        send_now(server, slot);
+}
+
+void rpmi_server_client_ring(struct rpmi_server_model *server, uint32_t slot)
+{
+    if (rpmi_machine_may_ring(server, slot))
+        send_now(server, slot);
 }
 
 void rpmi_server_client_post(struct rpmi_server_model *server, uint32_t slot)
@@ -142,7 +127,7 @@ void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
     rpmi_server_at(server, at_ps + params->nic_latency, RPMI_COST_EV_MESSAGE, message, 0, slot);
 }
 
-void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
+bool rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_slot_op *op = &server->slot[slot];
 
@@ -152,37 +137,10 @@ void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
         !op->flushing) { /* the second round trip */
         op->flushing = true;
         op->rings = true;
-        if (server->cluster != NULL)
-            rpmi_machine_send(server, slot);
-        else
-            rpmi_server_client_send(server, slot);
-        return;
+        rpmi_server_client_send(server, slot);
+        return false;
     }
-    if (server->cluster != NULL) {
-        rpmi_cluster_done(server, slot);
-        return;
-    }
-    rpmi_server_finish(server, op->start_ps, server->now_ps);
-    rpmi_server_client_post(server, slot);
-}
-
-/* Bytes of the answer: the results of its parts, or else a status. */
-static uint64_t answer_bytes(const struct rpmi_slot_op *op)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < op->op_classes; i++)
-        if (op->op_classes > 1 ? op->op_class[i].op != RPM_LOAD_WRITE : !op->write)
-            bytes += op->op_class[i].bytes;
-    return bytes != 0 ? bytes : RPMI_LINE_BYTES / 4;
-}
-
-void rpmi_server_client_reply(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps)
-{
-    uint64_t bytes = answer_bytes(&server->slot[slot]);
-
-    rpmi_server_nic_answer(
-        server, slot, in_ps + fetch_ps(server, false, bytes) + server->params->nic_latency, bytes);
+    return true;
 }
 
 void rpmi_server_client_start(struct rpmi_server_model *server)

@@ -18,7 +18,7 @@
 
 #define RPMI_CLUSTER_SERVERS 64u
 #define RPMI_CLUSTER_PHASE 64u               /* operations of one */
-#define RPMI_CLUSTER_LOG ((uint64_t)1 << 20) /* of a thread on a server, see address_of() */
+#define RPMI_CLUSTER_LOG ((uint64_t)1 << 20) /* of a thread on a server, see script.c */
 
 /* A script: a range of the cluster's operation classes. */
 struct rpmi_script {
@@ -129,6 +129,17 @@ uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster);
 /* Most operations of a script that have a word. */
 uint32_t rpmi_script_looks(const struct rpm_script_load *load);
 
+/* Which script a coroutine begins next, by the weights. */
+uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster);
+uint32_t rpmi_script_server(const struct rpmi_cluster_model *cluster,
+                            const struct rpmi_server_model *server);
+/* Where an operation of a thread begins on server @index, in bytes. */
+uint64_t rpmi_script_address(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
+                             const struct rpmi_op_class *op_class);
+/* The same for a part of the slot's call. */
+uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
+                              const struct rpmi_op_class *op_class);
+
 /* cluster_model.c */
 int rpmi_cluster_open(const struct rpmi_params *params, bool ddio,
                       const struct rpm_script_load *load, struct rpmi_cluster_model **cluster);
@@ -145,17 +156,16 @@ static inline uint32_t rpmi_cluster_thread(const struct rpmi_cluster_model *clus
     return coroutine / cluster->load.coroutines;
 }
 
-/* Called by server_model.c, client.c and core.c. */
+/* transaction.c, events: the coroutine begins a transaction; the slot's operation has ended. */
 void rpmi_cluster_begin(struct rpmi_cluster_model *cluster, uint32_t coroutine);
 void rpmi_cluster_done(struct rpmi_server_model *server, uint32_t slot);
-uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
-                              const struct rpmi_op_class *op_class);
 
 /* machine.c: a thread prepares a post, comes to the doorbell, posts for @busy_ps; its message
  * leaves the machine; it polls the completion. */
 bool rpmi_machine_has_port(const struct rpmi_cluster_model *cluster);
-void rpmi_machine_send(struct rpmi_server_model *server, uint32_t slot);
-void rpmi_machine_come(struct rpmi_server_model *server, uint32_t slot);
+/* False: not yet, an event that comes then is scheduled. */
+bool rpmi_machine_may_send(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps);
+bool rpmi_machine_may_ring(struct rpmi_server_model *server, uint32_t slot);
 uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps);
 uint64_t rpmi_machine_leave(struct rpmi_server_model *server, uint32_t slot, uint64_t bytes);
 void rpmi_machine_poll(struct rpmi_server_model *server, uint32_t slot);

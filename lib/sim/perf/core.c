@@ -223,7 +223,7 @@ static void end(struct rpmi_server_model *server, struct rpmi_core *core)
     place_given(server, core);
     if (core->slot != UINT32_MAX) {
         core->next_ps = end_ps + server->params->call_reply;
-        rpmi_server_client_reply(server, core->slot, core->next_ps - server->now_ps);
+        rpmi_server_nic_reply(server, core->slot, core->next_ps - server->now_ps);
         if (core->next_ps < next_ps)
             core->next_ps = next_ps;
         core->slot = UINT32_MAX;
@@ -320,8 +320,7 @@ static void take_up(struct rpmi_server_model *server, struct rpmi_core *core, ui
     const struct rpmi_params *params = server->params;
     uint64_t load_ps = server->ddio ? params->llc_latency : params->dram_latency;
     const struct rpmi_slot_op *op = &server->slot[slot];
-    uint64_t bytes =
-        rpmi_server_client_call_bytes(server, slot) - (op->write ? RPMI_LINE_BYTES : 0);
+    uint64_t bytes = rpmi_load_call_bytes(op) - (op->write ? RPMI_LINE_BYTES : 0);
     uint64_t at_ps = core->next_ps > server->now_ps ? core->next_ps : server->now_ps;
 
     core->slot = slot;

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "sim/perf/server_model.h"
 
+#define PART_BYTES 24u /* of a call's part but the first: an item of the published port's log */
 #define BYTES_MOST ((uint64_t)1 << 20)
 #define REGION_MOST ((uint64_t)64 << 30)
 #define REGION_DEFAULT ((uint64_t)1 << 30)
@@ -225,4 +226,30 @@ void rpmi_load_start(struct rpmi_server_model *server)
         return;
     if (load->by == RPM_BY_NIC ? server->ddio : load->copy == RPM_COPY_STORE)
         fill_cache(server);
+}
+
+/* Payload bytes of a call's parts. */
+static uint64_t payload_of(const struct rpmi_slot_op *op)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; op->write && i < op->op_classes; i++)
+        bytes += op->op_class[i].op == RPM_LOAD_READ ? 0 : op->op_class[i].bytes;
+    return bytes;
+}
+
+uint64_t rpmi_load_call_bytes(const struct rpmi_slot_op *op)
+{
+    return payload_of(op) + RPMI_LINE_BYTES + (op->op_classes - 1) * PART_BYTES;
+}
+
+/* Bytes of the answer: the results of its parts, or else a status. */
+uint64_t rpmi_load_answer_bytes(const struct rpmi_slot_op *op)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < op->op_classes; i++)
+        if (op->op_classes > 1 ? op->op_class[i].op != RPM_LOAD_WRITE : !op->write)
+            bytes += op->op_class[i].bytes;
+    return bytes != 0 ? bytes : RPMI_LINE_BYTES / 4;
 }

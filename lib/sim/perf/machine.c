@@ -53,30 +53,28 @@ static uint64_t ring(const struct rpmi_params *params, struct rpmi_bell *bell, u
 
 /* A shared doorbell serves threads in the order of the times at which they come to it: schedule an
  * event for when this thread has prepared its post. */
-void rpmi_machine_send(struct rpmi_server_model *server, uint32_t slot)
+bool rpmi_machine_may_send(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
 {
     struct rpmi_cluster_model *cluster = server->cluster;
     uint32_t thread = rpmi_cluster_thread(cluster, server->slot[slot].coroutine);
-    uint64_t busy_ps = rpmi_server_client_post_ps(server, slot);
 
     if (cluster->load.doorbells == 0)
-        rpmi_server_client_send(server, slot);
-    else
-        rpmi_server_at(server,
-                       rpmi_wire_pass(&cluster->thread[thread].time, server->now_ps, busy_ps) -
-                           busy_ps,
-                       RPMI_COST_EV_SEND, 0, 0, slot);
+        return true;
+    rpmi_server_at(server,
+                   rpmi_wire_pass(&cluster->thread[thread].time, server->now_ps, busy_ps) - busy_ps,
+                   RPMI_COST_EV_SEND, 0, 0, slot);
+    return false;
 }
 
-void rpmi_machine_come(struct rpmi_server_model *server, uint32_t slot)
+bool rpmi_machine_may_ring(struct rpmi_server_model *server, uint32_t slot)
 {
     const struct rpmi_cluster_model *cluster = server->cluster;
     uint32_t thread = rpmi_cluster_thread(cluster, server->slot[slot].coroutine);
 
-    if (cluster->thread[thread].rings_ps > server->now_ps) /* for another of its coroutines */
-        rpmi_server_at(server, cluster->thread[thread].rings_ps, RPMI_COST_EV_SEND, 0, 0, slot);
-    else
-        rpmi_server_client_send(server, slot);
+    if (cluster->thread[thread].rings_ps <= server->now_ps)
+        return true;
+    rpmi_server_at(server, cluster->thread[thread].rings_ps, RPMI_COST_EV_SEND, 0, 0, slot);
+    return false; /* it rings for another of its coroutines */
 }
 
 uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
@@ -92,7 +90,7 @@ uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint
     if (!server->slot[slot].rings)
         return end_ps;
     rung_ps = ring(cluster->params, bell_of(cluster, coroutine), server->now_ps, busy_ps);
-    thread->time.free_ps += rung_ps - end_ps; /* it waits so long, see rpmi_machine_send() */
+    thread->time.free_ps += rung_ps - end_ps; /* it waits so long, see rpmi_machine_may_send() */
     thread->rings_ps = rung_ps;
     return rung_ps;
 }

@@ -66,22 +66,3 @@ void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64
         at_ps += rpmi_server_memory_hop_ps(server);
     rpmi_server_at(server, at_ps, RPMI_COST_EV_READ, module->number, owner, flags_of(server, line));
 }
-
-void rpmi_server_memory_accepted(struct rpmi_server_model *server, uint32_t owner)
-{
-    uint32_t index = RPMI_OWNER_INDEX(owner);
-
-    switch (RPMI_OWNER_KIND(owner)) {
-    case RPMI_OWNER_CORE:
-        rpmi_server_core_line(server, index);
-        return;
-    case RPMI_OWNER_INBOUND:
-        rpmi_server_inbound_placed(server);
-        return;
-    case RPMI_OWNER_VICTIM:
-        rpmi_server_core_evicted(server, index);
-        return;
-    default:
-        RPM_ASSERT(RPMI_OWNER_KIND(owner) == RPMI_OWNER_NONE);
-    }
-}

@@ -163,7 +163,7 @@ static void accept(struct rpmi_server_model *server, struct rpmi_module *module,
     module->queue[(module->queue_head + module->queued++) % RPMI_MODULE_QUEUE] = *line;
     module->count.writes++;
     drain(server, module);
-    rpmi_server_memory_accepted(server, line->owner);
+    rpmi_server_tell(server, RPMI_COST_EV_ACCEPTED, line->owner, 0);
 }
 
 void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,

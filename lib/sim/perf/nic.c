@@ -23,9 +23,9 @@ static bool is_atomic(const struct rpmi_slot_op *op)
 }
 
 /* Bytes that a transaction takes of the NIC's buffer until it has left the root complex. */
-static uint64_t weight(const struct rpmi_inbound *tlp)
+static uint64_t weight(uint64_t bytes)
 {
-    return tlp->bytes == 0 ? 0 : tlp->bytes < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : tlp->bytes;
+    return bytes == 0 ? 0 : bytes < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : bytes;
 }
 
 /* One transaction, in order. */
@@ -35,7 +35,7 @@ static void transact(struct rpmi_server_model *server, const struct rpmi_inbound
     uint64_t at_ps = rpmi_wire_pass(&server->pcie_in, server->now_ps, pcie_ps(server, tlp->bytes));
 
     server->tlp[number] = *tlp;
-    server->inbound_bytes += weight(tlp);
+    server->inbound_bytes += weight(tlp->bytes);
     at_ps += server->params->pcie_write + rpmi_server_memory_hop_ps(server);
     rpmi_server_at(server, at_ps, RPMI_COST_EV_INBOUND, 0, 0, number);
 }
@@ -150,6 +150,15 @@ void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uin
                    RPMI_COST_EV_DONE, 0, 0, slot);
 }
 
+void rpmi_server_nic_reply(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps)
+{
+    const struct rpmi_params *params = server->params;
+    uint64_t bytes = rpmi_load_answer_bytes(&server->slot[slot]);
+
+    rpmi_server_nic_answer(
+        server, slot, in_ps + rpmi_payload_ps(params, false, bytes) + params->nic_latency, bytes);
+}
+
 static void touch(struct rpmi_server_model *server, uint32_t slot)
 {
     if (server->cluster != NULL && server->slot[slot].op_class->word != 0)
@@ -170,8 +179,7 @@ static void handle(struct rpmi_server_model *server, uint32_t slot, enum rpmi_me
             rpmi_server_nic_answer(server, slot, 0, 0);
         return;
     case RPMI_MESSAGE_CALL: /* payload and request, then the notice for the core */
-        push(server, slot, (uint64_t)slot * RPMI_PAGE_BYTES,
-             rpmi_server_client_call_bytes(server, slot), true, true);
+        push(server, slot, (uint64_t)slot * RPMI_PAGE_BYTES, rpmi_load_call_bytes(op), true, true);
         return;
     default:
         RPM_ASSERT(message == RPMI_MESSAGE_READ);
@@ -197,10 +205,10 @@ void rpmi_server_nic_message(struct rpmi_server_model *server, uint32_t slot,
     go_on(server);
 }
 
-void rpmi_server_nic_left(struct rpmi_server_model *server, const struct rpmi_inbound *tlp)
+void rpmi_server_nic_left(struct rpmi_server_model *server, uint64_t bytes)
 {
-    RPM_ASSERT(server->inbound_bytes >= weight(tlp));
-    server->inbound_bytes -= weight(tlp);
+    RPM_ASSERT(server->inbound_bytes >= weight(bytes));
+    server->inbound_bytes -= weight(bytes);
     go_on(server);
 }
 

@@ -275,3 +275,64 @@ uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster)
     RPM_ASSERT(widest > 0 && widest <= RPMI_CLUSTER_PHASE);
     return widest;
 }
+
+uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster)
+{
+    uint64_t ticket = rpmi_rng_below(&cluster->rng, cluster->weights);
+    uint32_t low = 0;
+    uint32_t high = cluster->load.count - 1;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (cluster->script[middle].until > ticket)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+uint32_t rpmi_script_server(const struct rpmi_cluster_model *cluster,
+                            const struct rpmi_server_model *server)
+{
+    uint32_t index = 0;
+
+    while (cluster->server[index] != server)
+        index++;
+    return index;
+}
+
+/* A thread has its own log on each server, behind the rows, and writes it as a ring. */
+static uint64_t in_log(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
+                       const struct rpmi_op_class *op_class)
+{
+    uint64_t *position = &cluster->position[thread * cluster->load.servers + index];
+    uint64_t at = (*position + op_class->align - 1) / op_class->align * op_class->align;
+
+    if (at + op_class->written > RPMI_CLUSTER_LOG)
+        at = 0;
+    *position = at + op_class->written;
+    return cluster->load.region_bytes + thread * RPMI_CLUSTER_LOG + at;
+}
+
+uint64_t rpmi_script_address(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
+                             const struct rpmi_op_class *op_class)
+{
+    uint64_t bytes =
+        op_class->memory == RPM_LOAD_DRAM ? cluster->load.dram_bytes : cluster->load.region_bytes;
+
+    if (op_class->pattern == RPM_LOAD_SEQUENTIAL)
+        return in_log(cluster, thread, index, op_class);
+    return rpmi_rng_below(&cluster->rng, (bytes - op_class->written) / op_class->align + 1) *
+           op_class->align;
+}
+
+uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
+                              const struct rpmi_op_class *op_class)
+{
+    struct rpmi_cluster_model *cluster = server->cluster;
+
+    return rpmi_script_address(cluster, rpmi_cluster_thread(cluster, server->slot[slot].coroutine),
+                               rpmi_script_server(cluster, server), op_class);
+}

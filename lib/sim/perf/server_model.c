@@ -3,6 +3,10 @@
  * server_model.c: sets up a server model, runs a load on it event by event until enough
  * operations have ended, and sums up the cost.
  *
+ * Invariant: only dispatch() calls upwards. A part calls parts below it; from the bottom: clock,
+ * totals and loads, modules, memory, root complex (inbound.c), NIC, cores, client machines,
+ * clients, transactions. What a part has for one above it is an event.
+ *
  * Tests: tests/unit/sim/perf/server_model_test.cpp
  */
 #include "sim/perf/server_model.h"
@@ -11,10 +15,10 @@
 #include "base/mem.h"
 #include "sim/perf/cluster_model.h"
 
-#include <stdlib.h>
-
 #define WARM_UP_BYTES (512u << 10) /* more than the modules' buffers hold */
 #define WARM_UP_BUFFERS 4u         /* of a NIC, filled */
+
+static void dispatch(struct rpmi_server_model *server, const struct rpmi_event *event);
 
 static uint64_t min(uint64_t a, uint64_t b)
 {
@@ -97,6 +101,7 @@ static struct rpmi_server_model *new_server(const struct rpmi_params *params,
     if (server == NULL)
         return NULL;
     server->params = params;
+    server->dispatch = dispatch;
     server->load = *load;
     server->ddio = load->ddio == RPM_YES;
     server->modules = (uint32_t)params->dimms;
@@ -206,17 +211,6 @@ void rpmi_server_close(struct rpmi_server_model **out)
     *out = NULL;
 }
 
-void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_cost_event kind,
-                    uint32_t who, uint32_t owner, uint64_t arg)
-{
-    struct rpmi_event event = {
-        .at = at_ps, .kind = (uint16_t)kind, .who = (uint16_t)who, .gen = owner, .arg = arg
-    };
-
-    RPM_ASSERT(at_ps >= server->now_ps);
-    rpmi_queue_push(&server->queue, &event);
-}
-
 /* A line was read: hands it to the part that asked for it. */
 static void data(struct rpmi_server_model *server, const struct rpmi_event *event)
 {
@@ -240,7 +234,7 @@ static void data(struct rpmi_server_model *server, const struct rpmi_event *even
     }
 }
 
-static void happen_memory(struct rpmi_server_model *server, const struct rpmi_event *event)
+static void dispatch_memory(struct rpmi_server_model *server, const struct rpmi_event *event)
 {
     struct rpmi_module *module = &server->module[event->who];
 
@@ -263,7 +257,61 @@ static void happen_memory(struct rpmi_server_model *server, const struct rpmi_ev
     }
 }
 
-static void happen(struct rpmi_server_model *server, const struct rpmi_event *event)
+/* A memory controller accepted a line: notify the part that sent it. */
+static void accepted(struct rpmi_server_model *server, uint32_t owner)
+{
+    uint32_t index = RPMI_OWNER_INDEX(owner);
+
+    switch (RPMI_OWNER_KIND(owner)) {
+    case RPMI_OWNER_CORE:
+        rpmi_server_core_line(server, index);
+        return;
+    case RPMI_OWNER_INBOUND:
+        rpmi_server_inbound_placed(server);
+        return;
+    case RPMI_OWNER_VICTIM:
+        rpmi_server_core_evicted(server, index);
+        return;
+    default:
+        RPM_ASSERT(RPMI_OWNER_KIND(owner) == RPMI_OWNER_NONE);
+    }
+}
+
+/* Events that are never queued, see rpmi_server_tell(), and those of the memory. */
+static void dispatch_nearby(struct rpmi_server_model *server, const struct rpmi_event *event)
+{
+    switch (event->kind) {
+    case RPMI_COST_EV_ACCEPTED:
+        accepted(server, event->gen);
+        return;
+    case RPMI_COST_EV_REQUEST:
+        rpmi_server_nic_fetch(server, (uint32_t)event->arg);
+        return;
+    case RPMI_COST_EV_LEFT:
+        rpmi_server_nic_left(server, event->arg);
+        return;
+    case RPMI_COST_EV_CALL:
+        rpmi_server_core_call(server, (uint32_t)event->arg);
+        return;
+    default:
+        dispatch_memory(server, event);
+    }
+}
+
+/* A client's thread polls a completion: the operation ends, or its second round trip begins. */
+static void done(struct rpmi_server_model *server, uint32_t slot)
+{
+    if (!rpmi_server_client_done(server, slot))
+        return;
+    if (server->cluster != NULL) {
+        rpmi_cluster_done(server, slot);
+        return;
+    }
+    rpmi_server_finish(server, server->slot[slot].start_ps, server->now_ps);
+    rpmi_server_client_post(server, slot);
+}
+
+static void dispatch(struct rpmi_server_model *server, const struct rpmi_event *event)
 {
     uint32_t slot = (uint32_t)event->arg;
 
@@ -278,7 +326,7 @@ static void happen(struct rpmi_server_model *server, const struct rpmi_event *ev
             rpmi_server_client_post(server, slot);
         return;
     case RPMI_COST_EV_SEND:
-        rpmi_machine_come(server, slot);
+        rpmi_server_client_ring(server, slot);
         return;
     case RPMI_COST_EV_LEAVE:
         rpmi_server_client_leave(server, slot, (enum rpmi_message)event->who);
@@ -299,73 +347,11 @@ static void happen(struct rpmi_server_model *server, const struct rpmi_event *ev
         rpmi_server_nic_changed(server, slot);
         return;
     case RPMI_COST_EV_DONE:
-        rpmi_server_client_done(server, slot);
+        done(server, slot);
         return;
     default:
-        happen_memory(server, event);
+        dispatch_nearby(server, event);
     }
-}
-
-void rpmi_server_counters(const struct rpmi_server_model *server, struct rpm_cost *cost)
-{
-    uint64_t line =
-        server->load.memory == RPM_LOAD_DRAM ? RPMI_LINE_BYTES : server->params->media_line;
-    uint32_t first = server->load.memory == RPM_LOAD_DRAM ? RPMI_SERVER_MODULES : 0;
-
-    memset(cost, 0, sizeof(*cost));
-    for (uint32_t i = first; i < first + server->modules; i++) {
-        const struct rpmi_module_counts *count = &server->module[i].count;
-
-        cost->media_read_bytes += count->media_reads * line;
-        cost->media_write_bytes += count->media_writes * line;
-        cost->module_read_bytes += count->reads * RPMI_LINE_BYTES;
-        cost->module_write_bytes += count->writes * RPMI_LINE_BYTES;
-    }
-    cost->partial_words = server->partial_words;
-}
-
-void rpmi_server_finish(struct rpmi_server_model *server, uint64_t start_ps, uint64_t end_ps)
-{
-    if (server->finished >= server->warm_up &&
-        server->finished < server->warm_up + server->load.ops)
-        server->latency_ps[server->finished - server->warm_up] = end_ps - start_ps;
-    server->finished++;
-    if (server->finished == server->warm_up) {
-        server->begin_ps = server->now_ps;
-        rpmi_server_counters(server, &server->before);
-    }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Nearest rank. */
-static uint64_t rank(const uint64_t *latency_ps, uint64_t count, uint64_t per_mille)
-{
-    uint64_t nth = (count * per_mille + 999) / 1000;
-
-    return latency_ps[nth == 0 ? 0 : nth - 1];
-}
-
-void rpmi_server_latencies(uint64_t *latency_ps, struct rpm_cost *cost)
-{
-    uint64_t sum_ps = 0;
-
-    RPM_ASSERT(cost->ops > 0);
-    qsort(latency_ps, cost->ops, sizeof(*latency_ps), by_value);
-    for (uint64_t i = 0; i < cost->ops; i++)
-        sum_ps += latency_ps[i];
-    cost->mean_ps = sum_ps / cost->ops;
-    cost->p50_ps = rank(latency_ps, cost->ops, 500);
-    cost->p90_ps = rank(latency_ps, cost->ops, 900);
-    cost->p99_ps = rank(latency_ps, cost->ops, 990);
-    cost->p999_ps = rank(latency_ps, cost->ops, 999);
-    cost->max_ps = rank(latency_ps, cost->ops, 1000);
 }
 
 static void sum_up(struct rpmi_server_model *server, struct rpm_cost *cost)
@@ -401,7 +387,7 @@ bool rpmi_server_step(struct rpmi_server_model *server)
     RPM_ASSERT(event.at >= server->now_ps);
     server->now_ps = event.at;
     server->events++;
-    happen(server, &event);
+    dispatch(server, &event);
     return true;
 }
 

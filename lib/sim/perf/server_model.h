@@ -59,7 +59,12 @@ enum rpmi_cost_event {
     RPMI_COST_EV_UNIT = 12,    /* a unit for atomics is free */
     RPMI_COST_EV_ARRIVE = 13,  /* a client's message is at the server's port */
     RPMI_COST_EV_LEAVE = 14,   /* a message is at its client machine's port; with scripts */
-    RPMI_COST_EV_SEND = 15     /* a thread reaches a shared doorbell; with scripts */
+    RPMI_COST_EV_SEND = 15,    /* a thread reaches a shared doorbell; with scripts */
+    /* Never in the queue: handled at once, see rpmi_server_tell(). */
+    RPMI_COST_EV_ACCEPTED = 16, /* a controller accepted a line; gen: owner */
+    RPMI_COST_EV_REQUEST = 17,  /* a read request is the oldest in the root complex; arg: slot */
+    RPMI_COST_EV_LEFT = 18,     /* a transaction left the root complex; arg: its bytes */
+    RPMI_COST_EV_CALL = 19      /* a call's message is in memory; arg: slot */
 };
 
 struct rpmi_core {
@@ -167,6 +172,8 @@ struct rpmi_server_model {
     uint64_t events;
     struct rpmi_rng rng;
     struct rpmi_queue queue;
+    /* Hands an event to the part that it is for. */
+    void (*dispatch)(struct rpmi_server_model *server, const struct rpmi_event *event);
     struct rpmi_module module[2 * RPMI_SERVER_MODULES]; /* of the pool, then DRAM channels */
     uint32_t modules;                                   /* of each */
     struct rpmi_llc llc;
@@ -211,19 +218,25 @@ int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct r
 int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_load *load,
                             uint32_t slots, struct rpmi_cluster_model *cluster,
                             struct rpmi_server_model **server);
-void rpmi_server_counters(const struct rpmi_server_model *server, struct rpm_cost *cost);
-
-/* Sorts the cost->ops latencies in place and writes their mean and percentiles to @cost. */
-void rpmi_server_latencies(uint64_t *latency_ps, struct rpm_cost *cost);
 void rpmi_server_close(struct rpmi_server_model **server);
 void rpmi_server_run(struct rpmi_server_model *server, struct rpm_cost *cost);
 
 /* A run, event by event: starts it; handles the next event. False: no event is left. */
 void rpmi_server_start(struct rpmi_server_model *server);
 bool rpmi_server_step(struct rpmi_server_model *server);
+/* totals.c */
+void rpmi_server_counters(const struct rpmi_server_model *server, struct rpm_cost *cost);
+
+/* Sorts the cost->ops latencies in place and writes their mean and percentiles to @cost. */
+void rpmi_server_latencies(uint64_t *latency_ps, struct rpm_cost *cost);
+/* An operation has ended. */
+void rpmi_server_finish(struct rpmi_server_model *server, uint64_t start_ps, uint64_t end_ps);
+
+/* clock.c: an event for later; and one that is handled before this returns. */
 void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_cost_event kind,
                     uint32_t who, uint32_t owner, uint64_t arg);
-void rpmi_server_finish(struct rpmi_server_model *server, uint64_t start_ps, uint64_t end_ps);
+void rpmi_server_tell(struct rpmi_server_model *server, enum rpmi_cost_event kind, uint32_t owner,
+                      uint64_t arg);
 
 /* load.c */
 void rpmi_load_places(struct rpmi_server_model *server);
@@ -235,6 +248,9 @@ void rpmi_load_start(struct rpmi_server_model *server);
 bool rpmi_load_writes(
     struct rpmi_server_model *server); /* draws whether the next operation writes */
 uint64_t rpmi_load_written(const struct rpm_load *load); /* bytes of a write with its padding */
+/* Bytes of a call's message, and of the answer to it. */
+uint64_t rpmi_load_call_bytes(const struct rpmi_slot_op *op);
+uint64_t rpmi_load_answer_bytes(const struct rpmi_slot_op *op);
 int rpmi_load_check(const struct rpmi_params *params, struct rpm_load *load);
 
 /* A resource that serves in order of arrival: when a request that arrives at @now_ps and keeps it
@@ -274,6 +290,13 @@ static inline uint64_t rpmi_rate_ps(uint64_t bytes, uint64_t rate)
     return bytes * 1000000u / rate;
 }
 
+/* How long a NIC takes to read what it is to send from memory, unless that came with the doorbell.
+ */
+static inline uint64_t rpmi_payload_ps(const struct rpmi_params *params, bool chain, uint64_t bytes)
+{
+    return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
+}
+
 /* memory.c: lines on their way to and from the memory modules. */
 #define RPMI_LINE_REMOTE ((uint64_t)1 << 40) /* beside a line's number */
 #define RPMI_LINE_NUMBER(arg) ((uint32_t)(arg))
@@ -287,9 +310,6 @@ void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64
 
 /* The latency of the link between the sockets; 0 where the load stays on one. */
 uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server);
-
-/* A memory controller accepted a line: notify its @owner. */
-void rpmi_server_memory_accepted(struct rpmi_server_model *server, uint32_t owner);
 
 /* core.c */
 void rpmi_server_core_start(struct rpmi_server_model *server);
@@ -310,8 +330,8 @@ void rpmi_server_nic_message(struct rpmi_server_model *server, uint32_t slot,
                              enum rpmi_message message);
 /* A transaction arrived at the root complex. */
 void rpmi_server_nic_inbound(struct rpmi_server_model *server, uint64_t tlp);
-/* A transaction left the root complex: its room in the NIC's buffer is free. */
-void rpmi_server_nic_left(struct rpmi_server_model *server, const struct rpmi_inbound *tlp);
+/* A transaction of @bytes left the root complex: its room in the NIC's buffer is free. */
+void rpmi_server_nic_left(struct rpmi_server_model *server, uint64_t bytes);
 /* A read request is the oldest one in the root complex: asks for its lines. */
 void rpmi_server_nic_fetch(struct rpmi_server_model *server, uint32_t slot);
 void rpmi_server_nic_data(struct rpmi_server_model *server, uint32_t slot); /* one line arrived */
@@ -321,6 +341,8 @@ void rpmi_server_nic_fetched(struct rpmi_server_model *server, uint32_t slot);
 void rpmi_server_nic_changed(struct rpmi_server_model *server, uint32_t slot);
 void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps,
                             uint64_t bytes);
+/* A core replies to the slot's call after @in_ps. */
+void rpmi_server_nic_reply(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps);
 
 /* client.c */
 void rpmi_server_client_start(struct rpmi_server_model *server);
@@ -329,14 +351,11 @@ void rpmi_server_client_leave(struct rpmi_server_model *server, uint32_t slot,
                               enum rpmi_message message);
 void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
                                enum rpmi_message message);
-void rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot);
-/* Sends the slot's messages now. */
+/* A thread polls a completion. True: the slot's operation has ended. */
+bool rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot);
+/* Sends the slot's messages, with scripts when its thread has its turn at the doorbell. */
 void rpmi_server_client_send(struct rpmi_server_model *server, uint32_t slot);
-/* How long the client's thread takes to post the slot's messages. */
-uint64_t rpmi_server_client_post_ps(const struct rpmi_server_model *server, uint32_t slot);
-/* Bytes of the slot's call message. */
-uint64_t rpmi_server_client_call_bytes(const struct rpmi_server_model *server, uint32_t slot);
-/* A core replies to the slot's call after @in_ps. */
-void rpmi_server_client_reply(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps);
+/* The slot's thread comes to the doorbell. */
+void rpmi_server_client_ring(struct rpmi_server_model *server, uint32_t slot);
 
 #endif

@@ -58,50 +58,6 @@ TEST_CASE("cluster model: one operation takes as long as it does in a load, and 
           alone(RPM_BY_CALL, RPM_LOAD_READ, 64, RPM_LOAD_DRAM) + TAKEN);
 }
 
-TEST_CASE("cluster model: what is in one phase overlaps, and phases follow each other", "[unit]")
-{
-    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
-    rpm_script_op later = read;
-    uint64_t one = cost_of({ read }).p50_ps;
-
-    later.phase = 1;
-    CHECK(cost_of({ read, later }).p50_ps == 2 * one);
-    // the second is posted behind the first, and there is its own share of polling at most
-    rpm_cost both = cost_of({ read, read });
-    CHECK(both.p50_ps >= one + HINTS.nic_post);
-    CHECK(both.p50_ps <= one + HINTS.nic_post + HINTS.nic_poll);
-    CHECK(both.requests == 2 * both.ops);
-}
-
-TEST_CASE("cluster model: the server of a later phase waits for that of an earlier one", "[unit]")
-{
-    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
-    rpm_script_op other = in_dram(op_of(1, RPM_LOAD_READ, 8, 1));
-    Cluster cluster({ { read, other } });
-
-    cluster.load.servers = 2;
-    CHECK(cluster.run().p50_ps == 2 * cost_of({ read }).p50_ps);
-}
-
-TEST_CASE("cluster model: calls of a phase to one server are one message", "[unit]")
-{
-    rpm_script_op read = by_call(in_dram(op_of(0, RPM_LOAD_READ, 64)));
-    Ops ops(5, read);
-    rpm_cost one = cost_of({ read });
-    rpm_cost five = cost_of(ops);
-
-    CHECK(one.requests == one.ops);
-    CHECK(five.requests == five.ops);
-    CHECK(five.module_read_bytes == 0); // of the pool; they are of DRAM
-    CHECK(five.bytes == 5 * one.bytes);
-    CHECK(five.p50_ps > one.p50_ps);
-    CHECK(five.p50_ps < 2 * one.p50_ps);
-    ops[2].server = 1; // between the others: three messages
-    Cluster cluster({ ops });
-    cluster.load.servers = 2;
-    CHECK(cluster.run().requests == 3 * cluster.load.transactions);
-}
-
 TEST_CASE("cluster model: a call that writes anything ends with a fence, once", "[unit]")
 {
     rpm_script_op write = by_call(op_of(0, RPM_LOAD_WRITE, 64));
@@ -120,18 +76,6 @@ TEST_CASE("cluster model: a call that writes anything ends with a fence, once", 
     CHECK(latency({ write, read }) >= one);
     CHECK(latency({ write, read }) > latency({ read, read }));
     CHECK(cost_of({ write, write }).module_write_bytes == 2 * 64 * 2000);
-}
-
-TEST_CASE("cluster model: a thread is no faster than its posts, polls and switches", "[unit]")
-{
-    rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
-    Cluster cluster({ { read, read } });
-
-    cluster.load.coroutines = 64;
-    rpm_cost cost = cluster.run();
-    uint64_t busy = 2 * (HINTS.nic_post + HINTS.nic_poll) + HINTS.client_switch;
-    CHECK(cost.duration_ps / cost.ops >= busy);
-    CHECK(cost.duration_ps / cost.ops <= busy * 101 / 100);
 }
 
 TEST_CASE("cluster model: threads beside each other get more done until a NIC is full", "[unit]")
