@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 01_append.c: connect, open a log, append one record, know that it is durable.
+ * 01_append.c: connect, open a log, append one record durably.
  *
  *     01_append [URL]      default: the device model, so that it runs anywhere
  */

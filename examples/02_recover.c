@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 02_recover.c: the connection is lost with appends under way. Their fate is unknown, until
- * rpm_log_resume() decides each of them, exactly once.
+ * 02_recover.c: recover from a lost connection. The results of the outstanding appends are unknown
+ * until rpm_log_resume() delivers exactly one outcome for each.
  *
  *     02_recover [URL]      default: the device model, so that it runs anywhere
  */
@@ -26,7 +26,7 @@ static void append(struct rpm_log *log, uint32_t *number)
     must(rpm_log_append_async(log, number, sizeof(*number), 0, number, NULL), "append");
 }
 
-/* Read everything: how often is each number there? */
+/* Read the whole log, and count how often each number is in it. */
 static void count(struct rpm_log *log, uint32_t *seen)
 {
     struct rpm_reader *reader;
@@ -62,12 +62,13 @@ int main(int argc, char **argv)
         append(log, &numbers[i]);
     }
 
-    /* Nothing was polled: the connection goes away with everything in flight. */
+    /* No completion was polled: this drops the connection with all appends outstanding. */
     must(rpm_conn_reconnect(conn), "reconnect");
     must(rpm_log_resume(log, outcomes, 256, &settled), "resume");
     for (uint32_t i = 0; i < settled; i++)
         if (!outcomes[i].present)
-            append(log, outcomes[i].context); /* not there and never will be: again */
+            append(log, outcomes[i].context); /* not in the log, and never will be: append it
+                                                 again */
     must(rpm_log_persist(log), "persist");
 
     count(log, seen);

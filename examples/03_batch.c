@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 03_batch.c: several records, one flush: the price of durability is paid once.
+ * 03_batch.c: append several records with one flush.
  *
  *     03_batch [URL]      default: the device model, so that it runs anywhere
  */

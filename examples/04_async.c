@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 04_async.c: many appends under way at once. Each has exactly one completion, in order.
+ * 04_async.c: keep many appends outstanding. Each has exactly one completion, in order.
  *
  *     04_async [URL]      default: the device model, so that it runs anywhere
  */
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
             err = rpm_log_append_async(log, &numbers[sent], sizeof(numbers[sent]), 0,
                                        &numbers[sent], NULL);
             if (err == RPM_E_BUSY)
-                break; /* INFLIGHT are under way: reap first */
+                break; /* INFLIGHT are outstanding: reap first */
             must(err, "append");
             sent++;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 05_trim_and_read.c: read from any record on, follow the tail, give old space back.
+ * 05_trim_and_read.c: read from any record on, follow the tail, trim old records.
  *
  *     05_trim_and_read [URL]      default: the device model, so that it runs anywhere
  */
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     append(log, "second");
     third = append(log, "third");
 
-    from.level = RPM_DURABLE; /* give out only what survives power loss */
+    from.level = RPM_DURABLE; /* return only records that survive power loss */
     must(rpm_reader_open(log, &from, &reader), "reader");
     printf("all there is:\n");
     print_new(reader);

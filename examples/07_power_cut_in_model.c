@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 07_power_cut_in_model.c: cut the server's power after every event of an append, and look whether
- * what was acknowledged is still there. This is how to test recovery of your own.
+ * 07_power_cut_in_model.c: cut the server's power after every event of an append, and check that
+ * the acknowledged records survive. Test the recovery of your own program in this way.
  *
  * The last line shows that the check can fail: an acknowledgement that promises only "visible"
- * leaves bytes in the server's CPU cache, and the power takes them.
+ * leaves bytes in the server's CPU cache, which a power cut loses.
  */
 #include <librpm.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static struct rpm_log *open_log(struct rpm_conn *conn, enum rpm_level level)
     return log;
 }
 
-/* Records found by recovery after the power came back. */
+/* The number of records found by recovery after the restart. */
 static uint64_t recover(struct rpm_sim *sim)
 {
     struct rpm_log_info info = { .size = sizeof(info) };
@@ -49,8 +49,8 @@ static uint64_t recover(struct rpm_sim *sim)
     return info.records;
 }
 
-/* Append with the power going after @events. Returns whether it went; counts in @lost if too few
- * records were recovered. */
+/* Append, with a power cut after @events. Returns whether the cut happened; counts in @lost if too
+ * few records were recovered. */
 static int cut_at(uint64_t events, enum rpm_level level, enum rpm_cut cut, uint64_t *lost)
 {
     struct rpm_sim_opts world = rpm_sim_opts_init();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 09_event_loop.c: two logs on two connections, driven by one epoll: a program that sleeps while
- * there is nothing to do for either.
+ * 09_event_loop.c: two logs on two connections in one epoll loop, which sleeps while neither has an
+ * event.
  *
  *     09_event_loop [URL [URL]]      default: the device model, so that it runs anywhere
  *
@@ -21,7 +21,7 @@ struct side {
     const char *name;
     struct rpm_conn *conn;
     struct rpm_log *log;
-    int fd; /* RPM_E_NOCAP: the model has none, its time passes in polls */
+    int fd; /* RPM_E_NOCAP: the device model has none; its time advances in polls */
     uint32_t number[RECORDS];
     uint32_t sent;
     uint32_t done;
@@ -54,7 +54,7 @@ static void begin(struct side *side, const char *name, const char *url, int set)
         must(RPM_E_NOMEM, "epoll_ctl");
 }
 
-/* All there is to do: reap what is complete, then send what finds room. */
+/* One turn: reap completions, then append as many records as there is room for. */
 static void turn(struct side *side)
 {
     struct rpm_completion done[INFLIGHT];
@@ -73,13 +73,13 @@ static void turn(struct side *side)
         *number = side->sent;
         err = rpm_log_append_async(side->log, number, sizeof(*number), 0, number, NULL);
         if (err == RPM_E_BUSY)
-            return; /* INFLIGHT are under way */
+            return; /* INFLIGHT are outstanding */
         must(err, "append");
         side->sent++;
     }
 }
 
-/* 0: the descriptor will tell. 1: go on at once. */
+/* 0: wait for the descriptor. 1: take another turn at once. */
 static int arm(struct side *side)
 {
     int there;

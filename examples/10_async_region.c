@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 10_async_region.c: reads and atomics under way at once, and writes that end with a claim.
+ * 10_async_region.c: asynchronous reads and atomics of regions, and writes guarded by the claim of
+ * a log.
  *
- * Two accounts are locked and read at once, and written back under the claim on the log
- * "transfers": when another client takes that log over, nothing that this client sent changes the
- * accounts any more.
+ * The program locks and reads two accounts at the same time, and writes them back under the claim
+ * of the log "transfers": after another client has taken that log over, no write of this program
+ * changes the accounts any more.
  *
  *     10_async_region [URL]      default: the device model, so that it runs anywhere
  */
@@ -22,7 +23,7 @@ static void must(int err, const char *what)
     exit(1);
 }
 
-/* Until all of them have completed; 09_event_loop.c sleeps meanwhile. */
+/* Wait until all operations have completed; 09_event_loop.c shows how to sleep meanwhile. */
 static void reap(struct rpm_region *region, uint32_t n)
 {
     struct rpm_completion done[ACCOUNTS];
@@ -75,7 +76,7 @@ int main(int argc, char **argv)
     log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_TAKEOVER;
     log_opts.capacity_bytes = 128 << 10;
     must(rpm_log_open(conn, "transfers", &log_opts, &log), "log");
-    opts.claim = log; /* both end when another takes the log over */
+    opts.claim = log; /* writes through both end when another client takes the log over */
     opts.flags = RPM_REGION_CREATE;
     opts.bytes = ACCOUNTS * 64;
     opts.slot_bytes = 64;

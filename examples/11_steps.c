@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 11_steps.c: the server CPU does in one round trip what takes a client several.
+ * 11_steps.c: lists of steps, which the server CPU carries out in one round trip.
  *
- * Two accounts are locked and read by one list of steps, and written back and set free by another:
- * no client sees a lock free before its account is in place.
+ * One list of steps locks and reads two accounts, another writes them back and unlocks them: no
+ * client sees a lock free before its account is written.
  *
  *     11_steps [URL]             default: the device model, so that it runs anywhere
  */
@@ -48,7 +48,8 @@ static void transfer(struct rpm_region *rows, struct rpm_region *locks, int64_t 
     must(rpm_steps_run(rows, steps, 2 * ACCOUNTS, &done), "lock and read");
     if (done < 2 * ACCOUNTS)
         must(RPM_E_OWNED,
-             "lock"); /* steps[done] met another client's lock; this example has none */
+             "lock"); /* steps[done] found another client's lock; this example has no other
+                         client */
     balance[0] -= cents;
     balance[1] += cents;
     for (uint64_t i = 0; i < ACCOUNTS; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cli.h: options of a program, with --help, --version and --completion; and output.h, tool.h.
+ * cli.h: the command line of a program: options, --help, --version and --completion. Includes
+ * output.h and tool.h.
  */
 #ifndef RPM_TOOLS_CLI_H
 #define RPM_TOOLS_CLI_H
@@ -101,12 +102,12 @@ inline CLI::Option *secret_option(CLI::App *app)
 
 inline char bus_error_text[160];
 
-/* Mapped memory that is no longer there: the file was cut short, or its medium failed. The program
- * ends, with a line on standard error that says so. */
+/* Handler for SIGBUS: mapped memory cannot be accessed, because the file was truncated or its
+ * medium failed. The program ends with a line on standard error. */
 inline void on_bus_error(int, siginfo_t *info, void *)
 {
     if (info->si_code != BUS_ADRERR && info->si_code != BUS_MCEERR_AR)
-        return; /* the handler is gone: it happens again and ends us the usual way */
+        return; /* the handler is reset: the signal is raised again and ends the process */
     (void)!write(STDERR_FILENO, bus_error_text, strlen(bus_error_text));
     _exit(kFailed);
 }
@@ -130,7 +131,7 @@ inline bool is_about_command(const CLI::App &app, const CLI::ParseError &error)
            (error.get_name() == "RequiredError" || error.get_name() == "ExtrasError");
 }
 
-/* What is wrong with a program's command: not one of those it has, or none. */
+/* The error text for a command that is unknown or missing. */
 inline std::string wrong_command(const CLI::App &app)
 {
     std::string text = "a command is required:";
@@ -145,9 +146,9 @@ inline std::string wrong_command(const CLI::App &app)
     return text;
 }
 
-/* What is wrong with a configuration file, or with any other word. The parser reports an unknown
- * key or section of a file as "not able to parse", and a word that is no number as "Could not
- * convert". */
+/* The error text for a configuration file or another word that cannot be parsed. The parser reports
+ * an unknown key or section of a file as "not able to parse", and a word that is no number as
+ * "Could not convert". */
 inline std::string wrong_word(const CLI::ParseError &error)
 {
     const std::string unknown = CLI::ConfigError::Extras("").what();
@@ -178,7 +179,7 @@ inline int print_exit(const CLI::App &app, const CLI::Success &success)
     return code;
 }
 
-/* Parse and run: the exit code, but for what became of standard output. */
+/* Parse and run. Returns the exit code, without regard to errors of standard output. */
 inline int parse_and_run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
 {
     std::string name = app.get_name();
@@ -198,7 +199,7 @@ inline int parse_and_run(CLI::App &app, int argc, char **argv, const std::functi
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success &success) {
-        if (shell.empty()) /* of help, or of an option of the program's own that ends it */
+        if (shell.empty()) /* --help, or an option of the program that ends it */
             return print_exit(app, success);
         print(completion_text(app, shell));
         return kDone;
@@ -218,7 +219,7 @@ inline int parse_and_run(CLI::App &app, int argc, char **argv, const std::functi
     }
 }
 
-/* What main() returns. Without arguments the help is shown as wrong usage. */
+/* The return value of main(). Without arguments the help is shown as wrong usage. */
 inline int run(CLI::App &app, int argc, char **argv, const std::function<int()> &body)
 {
     open_standard();

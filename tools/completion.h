@@ -20,7 +20,7 @@
 namespace cli
 {
 
-/* What completes the value of an option, or one argument. */
+/* How the value of an option, or one argument, is completed. */
 struct Value {
     enum Kind { kNone, kOther, kFile, kFolder, kWord, kList };
 
@@ -212,8 +212,8 @@ struct Cases {
     }
 };
 
-/* Looks at the words before the cursor, some of which readline has broken at = or :, and at what
- * the functions @F@_has and @F@_value say, which are made for the program. */
+/* Reads the words before the cursor, some of which readline has broken at = or :, and calls the
+ * functions @F@_has and @F@_value, which are generated for the program. */
 constexpr const char *kBash = R"sh(
 # What stands before the cursor: a command, arguments, or an option that takes a value.
 @F@_before()
@@ -285,7 +285,7 @@ inline std::string bash_kind(const Value &value)
     return value.words.empty() ? text : text + " words=" + quoted(joined(value.words, " "));
 }
 
-/* What stands behind each option, and in each place of the arguments. */
+/* The values of each option and of each argument. */
 inline void bash_values(const Command &command, Cases &values)
 {
     for (const Entry &entry : command.options)
@@ -360,7 +360,8 @@ inline std::string zsh_value(const Entry &entry)
     return ":" + escaped(entry.what, ":\\") + ":" + action;
 }
 
-/* One word of _arguments for each name; behind one of them the others are not offered. */
+/* One word of _arguments for each name of an option; after one of them the others are not
+ * offered. */
 inline std::string zsh_option(const Entry &entry)
 {
     std::string text;

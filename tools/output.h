@@ -82,9 +82,9 @@ inline int close_standard(const std::string &name, int code)
 
 enum class Mode { kReplace, kAppend };
 
-/* A file to be written, or with "-" standard output. The constructor finds out whether it can be
- * opened, but what was in it before goes only when there is something to replace it; a new one
- * without anything in it is removed again. */
+/* A file to be written, or with "-" standard output. The constructor checks that it can be opened,
+ * but the old contents are kept until there are new ones; a new file that stays empty is removed
+ * again. */
 class OutFile
 {
   public:
@@ -106,7 +106,7 @@ class OutFile
     OutFile(const OutFile &) = delete;
     OutFile &operator=(const OutFile &) = delete;
 
-    /* Handed to the system before it returns: an interrupted run leaves whole lines. */
+    /* Writes to the system before it returns, so that an interrupted run leaves whole lines. */
     void write(const std::string &text)
     {
         struct stat found;

@@ -41,7 +41,7 @@ class Progress
         drawn_ = true;
     }
 
-    /* The line is gone: before anything else is printed. */
+    /* Clear the line, before other output is printed. */
     void clear()
     {
         if (drawn_)

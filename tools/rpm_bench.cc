@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpm_bench.cc: rpm-bench, how fast. This file holds the options; the work is in tools/bench/.
+ * rpm_bench.cc: rpm-bench, the benchmark. This file has the options; the work is in tools/bench/.
  *
  * Tests: tests/tools/
  */
@@ -44,7 +44,7 @@ static uint32_t parse_pace(const std::vector<std::string> &words)
     return pace;
 }
 
-/* What is done. */
+/* Options of the work to measure. */
 static void add_work(CLI::App *sub, RunOptions &options)
 {
     CLI::Option *op = sub->add_option("--op", options.op, "append, cas or lock (append)")

@@ -73,7 +73,7 @@ std::vector<std::string> method_names()
     return names;
 }
 
-/* What is wrong with the text, "" if nothing: as CLI11 wants it. */
+/* The error text, or "": the form that CLI11 expects. */
 std::string check_methods(const std::string &list)
 {
     const std::vector<std::string> names = method_names();
@@ -86,7 +86,7 @@ std::string check_methods(const std::string &list)
     return "";
 }
 
-/* Of a list that was checked. */
+/* Parse a list that was checked. */
 uint32_t parse_methods(const std::string &list)
 {
     std::istringstream words(list);
@@ -208,7 +208,7 @@ int explain(const Options &options)
     return planned ? cli::kDone : cli::kFailed;
 }
 
-/* "H5" of "H5 on", else the whole name: what makes two lines the same one. */
+/* "H5" of "H5 on", else the whole name: the key by which lines of two plans are compared. */
 std::string key_of(const facts::Json &line)
 {
     std::string name = line["name"];
@@ -232,7 +232,7 @@ std::string shown(const facts::Json *line)
 }
 
 /* Lines of either plan that the other one does not have, side by side, in their order. A hint that
- * is on here and off there, and did nothing either time, is no difference. */
+ * is on in one plan and off in the other, and had no effect in both, is no difference. */
 facts::Json differences(const facts::Json &from, const facts::Json &to)
 {
     facts::Json rows = facts::Json::array();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpm_log.cc: rpm-log, a log on standard streams. This file holds the options; the subcommands are
- * in tools/log/.
+ * rpm_log.cc: rpm-log, which appends standard input to a log and prints logs. This file has the
+ * options; the subcommands are in tools/log/.
  *
  * Tests: tests/tools/
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rpm_swarm.cc: run or replay seeded worlds of the device model: several clients and servers, loss,
- * delay, duplicates, power cuts, deaths and restarts, with every promise checked all the time.
+ * delay, duplicates, power cuts, deaths and restarts; checks after each step that every promise
+ * holds.
  */
 #include "cli.h"
 #include "swarm/world.h"
@@ -38,7 +39,7 @@ void print(const swarm::Tally &tally)
            (unsigned long long)tally.locks);
 }
 
-/* 0, or 1 with the command that shows the same again. */
+/* 0; or 1, and prints the command that repeats the failure. */
 int run_world(const Options &options, uint64_t seed, swarm::Tally &tally)
 {
     try {

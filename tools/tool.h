@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool.h: what all programs share beside their options: exit codes, errors in one line, sizes such
- * as 64M, SIGINT, and handles that close themselves. Apart from cli.h, because the option parser is
- * slow to compile.
+ * tool.h: code that all programs share beside their options: exit codes, errors in one line, sizes
+ * such as 64M, SIGINT, and handles that close themselves. Separate from cli.h, because the option
+ * parser is slow to compile.
  *
  * Exit codes: 0 done, 1 failed, 2 wrong usage. A failure prints one line on standard error:
  * "program: what: RPM_E_NAME: text". Only these programs use exceptions; none crosses the library.
@@ -93,15 +93,15 @@ struct LocksClose {
     }
 };
 
-/* Declare them in this order in a struct: what depends on another is closed first. */
+/* Declare handles in this order in a struct, so that a dependent object is closed first. */
 using Conn = std::unique_ptr<rpm_conn, ConnClose>;
 using Log = std::unique_ptr<rpm_log, LogClose>;
 using Reader = std::unique_ptr<rpm_reader, ReaderClose>;
 using Region = std::unique_ptr<rpm_region, RegionClose>;
 using Locks = std::unique_ptr<rpm_locks, LocksClose>;
 
-/* The bytes of a secret file, at most @most: of a file that only its owner can read. Whatever else
- * a name stands for (a pipe, a terminal) is not waited for. */
+/* The bytes of a secret file, at most @most: of a file that only its owner can read. The open does
+ * not block if the name is that of a pipe or a terminal. */
 inline std::string read_private(const std::string &path, size_t most)
 {
     std::string bytes(most, '\0');
@@ -123,10 +123,10 @@ inline std::string read_private(const std::string &path, size_t most)
     return bytes;
 }
 
-/* What is in a secret file, less the newline that ends it. */
+/* The secret in a file, without the newline at its end. */
 inline std::string read_secret(const std::string &path)
 {
-    const size_t most = 63; /* RPM_E_INVAL from the library for more, after longer ways */
+    const size_t most = 63; /* the library would refuse more only later, with RPM_E_INVAL */
     const size_t looked_at = 4096;
     std::string secret = read_private(path, looked_at);
     size_t read = secret.size();
@@ -155,7 +155,7 @@ inline RpmFailure no_connection(const std::string &url, int err, bool with_secre
                 : RpmFailure(url, err);
 }
 
-/* Where the secret is that this program's connections present; empty: there is none. */
+/* Path of the secret for this program's connections; empty: none. */
 inline std::string &secret_file()
 {
     static std::string path;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.h: what the two halves of rpm-bench share: time, CPUs, memory to write to.
+ * bench.h: helpers of rpm-bench run and rpm-bench compare: time, CPUs, memory to write to, child
+ * servers.
  */
 #ifndef RPM_TOOLS_BENCH_BENCH_H
 #define RPM_TOOLS_BENCH_BENCH_H
@@ -24,21 +25,21 @@ inline uint64_t now_ns()
 
 /* CPUs this process may run on. */
 std::vector<int> allowed_cpus();
-/* The calling thread runs on this one from now on; -1: anywhere. */
+/* Bind the calling thread to this CPU; -1: to none. */
 void pin(int cpu);
 
 double median(std::vector<double> values);
 
-/* A comparison that was told to stop ends as a failed one: half of it is no comparison. */
+/* Fail if the user asked to stop: an incomplete comparison has no result. */
 void end_if_stopped();
 
-/* The one line about it on a terminal, cleared before anything else is printed. */
+/* The line of progress on a terminal, which is cleared before other output. */
 cli::Progress &progress();
 
-/* The machine and the program, for files that are read elsewhere and later. */
+/* A description of the machine and the program, for result files. */
 nlohmann::ordered_json description();
 
-/* A directory in memory, removed with what is in it. */
+/* A directory in memory, which is removed with its files. */
 class MemoryDir
 {
   public:
@@ -89,7 +90,7 @@ struct ServerOptions {
     uint32_t ddio = 0; /* enum rpm_answer, declared */
 };
 
-/* A server in a process of its own; gone with this object, or with this process. */
+/* A server in its own process, which ends with this object or with this process. */
 class ChildServer
 {
   public:
@@ -120,7 +121,7 @@ struct RunOptions {
     std::string csv;
     double seconds = 1;
     double ramp =
-        -1; /* seconds that are not counted before those; negative: a fifth, at most 0.2 */
+        -1; /* seconds before these that are not measured; negative: a fifth of them, at most 0.2 */
     double timeout = 5;
 };
 
@@ -130,11 +131,12 @@ struct CompareOptions {
     std::string only; /* rows whose name contains this */
     uint32_t rounds = 9;
     uint64_t scan_bytes = 1ull << 30;
-    std::string peer;             /* hold us against this one only */
-    std::string scheme = "verbs"; /* of the link to ourselves */
-    std::string address;          /* where its server listens, and ours; empty: found */
-    uint32_t port = 7204;         /* of its server; ours takes the next */
-    std::string memory;           /* device that both servers lend a part of; empty: files in dir */
+    std::string peer;             /* compare librpm with this peer only */
+    std::string scheme = "verbs"; /* scheme of the link, for a comparison of librpm with itself */
+    std::string address;          /* address at which both servers listen; empty: found */
+    uint32_t port = 7204;         /* of the peer's server; librpm's server uses the next */
+    std::string memory;           /* device of which both servers lend a part; empty: files in
+                                     dir */
     uint32_t method = 0;          /* ours */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.cc: ours and others in turn, in the same run, on the same kind of memory. A round is many
- * short bursts of each, one after the other; its value is the median burst, so that what else runs
- * on the machine disturbs all alike and rarely. A row is the median of its rounds.
+ * compare.cc: measure librpm and other libraries in alternation, in the same run, on the same kind
+ * of memory. A round is many short bursts of each, in turn; its value is the median burst, so that
+ * other load on the machine affects all alike and rarely. A row is the median of its rounds.
  */
 #include "bench/compare.h"
 
@@ -50,7 +50,7 @@ void fail_only(const std::string &only, const std::vector<std::string> &names)
     throw cli::Failure("--only: no row is called \"" + only + "\"; there are: " + all);
 }
 
-/* As many digits as it has: 0.125 is not 0.12. */
+/* Print all digits: 0.125 is not 0.12. */
 static std::string target_text(double target)
 {
     char text[16];
@@ -82,7 +82,7 @@ void print_row(const Row &row)
     fflush(stdout);
 }
 
-/* Issue 2's words: at most so many times the other's time. */
+/* The target of a row: the largest ratio of librpm's time to the other's. */
 static double target_of(const std::string &what, const std::string &against, Shape shape)
 {
     bool direct = what == "append direct";
@@ -92,7 +92,8 @@ static double target_of(const std::string &what, const std::string &against, Sha
         return shape.depth > 1 ? 1.15 : small ? 1.25 : 1.10;
     if (against == "bare ring")
         return 1.5;
-    /* A call for each record: what appendv does with 32 at once is shown, and has no target. */
+    /* libpmemlog is called once for each record; a row for its appendv with 32 records has no
+     * target. */
     return shape.depth > 1 ? 0 : direct && small ? 0.4 : 1.0;
 }
 
@@ -121,7 +122,7 @@ void play(std::vector<Side> &sides, const CompareOptions &options, uint32_t dept
     }
 }
 
-/* Ours in one mode against all others, for one shape. */
+/* librpm in one mode against all others, for one shape. */
 static void compare_append(const Stage &stage, const std::string &mode, Shape shape,
                            std::vector<Row> &rows)
 {
@@ -230,7 +231,7 @@ void with_rows(const CompareOptions &options, const nlohmann::ordered_json &wher
         throw cli::Failure("--only: no row is called \"" + options.only + "\"");
 }
 
-/* Before anything is set up: a row of that name may be there. */
+/* Check before the setup that there is a row of that name. */
 static void check_only(const std::string &only)
 {
     static const char *const names[][2] = {
@@ -249,7 +250,7 @@ static void check_only(const std::string &only)
     fail_only(only, all);
 }
 
-/* Room for the log that is scanned and for those that are written to. */
+/* Room for the log that is scanned and for the logs that are written. */
 static uint64_t pool_bytes(const CompareOptions &options)
 {
     return options.scan_bytes + 4 * kCapacity + (16u << 20);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.h: rows of a comparison, and how they come about.
+ * compare.h: rows of a comparison, and the functions that measure them.
  */
 #ifndef RPM_TOOLS_BENCH_COMPARE_H
 #define RPM_TOOLS_BENCH_COMPARE_H
@@ -14,7 +14,7 @@
 namespace bench
 {
 
-/* Ours against one other. A ratio below 1 means that ours takes less time. */
+/* librpm against one other library. A ratio below 1 means that librpm takes less time. */
 struct Row {
     std::string what;
     uint64_t bytes;
@@ -27,12 +27,12 @@ struct Row {
     double ratio = 0;
     double ratio_min = 0;
     double ratio_max = 0;
-    Spread ratios = {}; /* of the rounds */
+    Spread ratios = {}; /* ratios of the rounds */
     Spread our_rounds = {};
     Spread other_rounds = {};
 };
 
-/* Where the comparison runs. */
+/* The memory, CPUs and server of a comparison. */
 struct Stage {
     const CompareOptions &options;
     const MemoryDir &dir;
@@ -41,30 +41,30 @@ struct Stage {
     int far_cpu;
 };
 
-/* One value a round of each side becomes the row's figures. */
+/* Compute the row's figures from one value for each round and side. */
 void conclude(Row &row, const std::vector<double> &ours, const std::vector<double> &others);
 
-/* Is this row asked for? */
+/* Does --only select this row? */
 bool wanted(const std::string &only, const std::string &what, const std::string &against);
 
-/* --only asks for none of @names, of which some may be the same. */
+/* Fail: --only selects none of @names, some of which may be equal. */
 [[noreturn]] void fail_only(const std::string &only, const std::vector<std::string> &names);
 
 void print_header();
 void print_row(const Row &row);
 
-/* One who takes part. */
+/* One side of a comparison. */
 struct Side {
     std::string name;
     ContenderPtr contender;
     uint64_t records = 0;       /* of a burst */
-    std::vector<double> rounds; /* its value in each */
+    std::vector<double> rounds; /* its value in each round */
 };
 
-/* All of them in turn, burst by burst. */
+/* Run all sides in turn, burst by burst. */
 void play(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth);
 
-/* What describes rows that were measured over a link. */
+/* A description of rows that were measured over a link. */
 inline nlohmann::ordered_json where_of(const CompareOptions &options, const std::string &url)
 {
     return { { "url", url },
@@ -77,12 +77,12 @@ inline nlohmann::ordered_json where_of(const CompareOptions &options, const std:
                              : rpm_method_name(static_cast<rpm_method>(options.method)) } };
 }
 
-/* The line on a terminal: which round of how many. */
+/* Show the round, of how many, in the line on a terminal. */
 void tell_round(const std::string &what, const std::string &against, uint32_t round,
                 const CompareOptions &options);
 
-/* @body adds rows. They are kept if it fails or is told to stop: in the file, which then says that
- * it is not complete. Says which rows scatter. @where: what else describes them. */
+/* Run @body, which adds rows. If it fails or the user stops it, the file has the rows so far and is
+ * marked incomplete. Reports rows whose rounds scatter. @where: further description of the rows. */
 void with_rows(const CompareOptions &options, const nlohmann::ordered_json &where,
                const std::function<void(std::vector<Row> &)> &body);
 

@@ -18,7 +18,7 @@ static constexpr uint64_t kCapacity = 64u << 20;
 static constexpr uint64_t kBytes = 256;
 static constexpr int kBursts = 15;
 
-/* A thread on the server CPU. The call that waits for it throws what it threw. */
+/* A thread on the server's CPU. The call that waits for it rethrows its exception. */
 class Helper
 {
   public:
@@ -34,7 +34,7 @@ class Helper
               }
           })
     {
-        /* It begins on our CPU: spinning would keep it there. */
+        /* The thread begins on this CPU, where spinning would keep it from moving. */
         while (!pinned_.load())
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
@@ -43,7 +43,7 @@ class Helper
         thread_.join();
     }
 
-    /* Until @done says so. */
+    /* Wait until @done returns true. */
     template <typename Done> void wait(Done done) const
     {
         while (!done()) {
@@ -60,7 +60,7 @@ class Helper
     std::thread thread_;
 };
 
-/* A second writer in a thread of its own that appends when told to. */
+/* A second writer in its own thread, which appends bursts on request. */
 class SecondWriter
 {
   public:
@@ -126,10 +126,10 @@ class SecondWriter
     uint64_t records_;
     std::atomic<Turn> turn_{ kOpening };
     std::atomic<bool> stop_{ false };
-    Helper helper_; /* last: joined before what it uses goes */
+    Helper helper_; /* last: joined before the members that it uses are destroyed */
 };
 
-/* Both start together; the time until the later one is done, for each record of either. */
+/* Start both together; the time until the later one is done, for each record of either. */
 static double burst_of_two(OurLog &first, SecondWriter &second, uint64_t n)
 {
     uint64_t start;
@@ -177,7 +177,7 @@ void compare_writers(const Stage &stage, std::vector<Row> &rows)
     print_row(row);
 }
 
-/* A reader in a thread of its own that follows the tail while it is told to. */
+/* A reader in its own thread, which follows the tail between begin() and end(). */
 class Follower
 {
   public:
@@ -191,14 +191,14 @@ class Follower
         running_.store(false);
     }
 
-    /* From this LSN on; returns when it does. */
+    /* Start following from this LSN; returns when the thread has begun. */
     void begin(uint64_t lsn)
     {
         from_.store(lsn);
         running_.store(true);
         helper_.wait([this] { return active_.load(); });
     }
-    /* It has read everything before @lsn. False: not in time. */
+    /* Wait until the reader has read everything before @lsn. False: not in time. */
     bool end(uint64_t lsn)
     {
         uint64_t deadline = now_ns() + 2000000000;
@@ -247,7 +247,7 @@ class Follower
     std::atomic<bool> active_{ false };
     std::atomic<bool> stop_{ false };
     alignas(64) std::atomic<uint64_t> seen_{ 0 };
-    Helper helper_; /* last: joined before what it uses goes */
+    Helper helper_; /* last: joined before the members that it uses are destroyed */
 };
 
 static double burst_followed(OurLog &log, Follower &follower, uint64_t n)
@@ -327,7 +327,7 @@ static uint64_t fill(const Stage &stage, uint64_t bytes)
     return records;
 }
 
-/* Nanoseconds to scan the log, and how many bytes that were. */
+/* Nanoseconds to scan the log; @bytes: how many bytes it read. */
 static double scan_once(rpm_log *log, uint64_t records, uint64_t *bytes)
 {
     struct rpm_log_info info = rpm_log_info_init();

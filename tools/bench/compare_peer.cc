@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare_peer.cc: ours against another library over the same link, in turn, burst by burst. Both
- * servers are processes of their own on this machine and lend memory of the same kind.
+ * compare_peer.cc: measure librpm against another library over the same link, in turn, burst by
+ * burst. Both servers are processes on this machine and lend memory of the same kind.
  */
 #include "bench/compare.h"
 #include "bench/peer/peer.h"
@@ -14,7 +14,7 @@ namespace bench
 
 static constexpr uint64_t kPeerBytes = 16u << 20;
 static constexpr uint64_t kPoolBytes = 64u << 20;
-/* 4072: with its header a frame is 4096 bytes long, one packet where packets carry so much. */
+/* 4072: with its header a frame has 4096 bytes, one packet if the MTU allows it. */
 static const uint64_t kSizes[] = { 64, 256, 4072, 4096 };
 static const uint32_t kDepths[] = { 1, 32 };
 
@@ -57,7 +57,8 @@ static const Peer &find_peer(const std::string &name)
     throw cli::Failure("--peer " + name + ": there is no such peer");
 }
 
-/* Small, so that setting up a slow link does not take long; but many bursts of the largest. */
+/* Small, so that the setup over a slow link is short, but room for many bursts of the largest
+ * records. */
 static uint64_t capacity(Shape shape)
 {
     return std::max<uint64_t>(256u << 10, 1024 * shape.bytes);
@@ -67,10 +68,10 @@ struct Match {
     const CompareOptions &options;
     const Peer &peer;
     const Place &place;
-    std::string url; /* of our server */
+    std::string url; /* of librpm's server */
 };
 
-/* Who may take part on one side. */
+/* A contender that may take part on one side. */
 struct Entrant {
     std::string name;
     std::function<ContenderPtr()> enter;
@@ -117,7 +118,7 @@ struct Pair {
     Row row;
 };
 
-/* What is asked for. */
+/* The pairs to measure. */
 static std::vector<Pair> pair_up(const Match &match, Shape shape, std::vector<Entrant> &ours,
                                  std::vector<Entrant> &theirs)
 {
@@ -139,7 +140,7 @@ static std::vector<Pair> pair_up(const Match &match, Shape shape, std::vector<En
     return pairs;
 }
 
-/* Where in @sides each of them takes part. */
+/* Add the entrants to @sides; returns the index of each. */
 static std::vector<size_t> enter(const std::vector<Entrant> &entrants, std::vector<Side> &sides)
 {
     std::vector<size_t> places;
@@ -182,7 +183,7 @@ static void print_notes(const Match &match)
            match.options.rounds);
 }
 
-/* Before a server is started: is there a row of that name? */
+/* Check before a server is started that there is a row of that name. */
 static void check_only(const CompareOptions &options, const Peer &peer)
 {
     const Place nowhere = {};

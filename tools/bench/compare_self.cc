@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare_self.cc: ours against ours with one thing changed, in turn, burst by burst, over one link
- * to one server: what each thing is worth here.
+ * compare_self.cc: measure librpm against librpm with one setting changed, in turn, burst by burst,
+ * over one link to one server: the effect of each setting on this machine.
  */
 #include "bench/compare.h"
 #include "bench/peer/peer.h"
@@ -14,7 +14,7 @@ namespace bench
 {
 
 static constexpr uint64_t kPoolBytes = 64u << 20;
-static constexpr uint32_t kMany = 256; /* more under way than any link can use */
+static constexpr uint32_t kMany = 256; /* more operations outstanding than any link can use */
 
 struct Duel {
     std::string what; /* its row adds the scheme */
@@ -22,7 +22,7 @@ struct Duel {
     Shape shape;
     std::function<ContenderPtr()> ours;
     std::function<ContenderPtr()> other;
-    uint32_t connections = 1; /* of the side that has most */
+    uint32_t connections = 1; /* of the side that has more */
     double target = 0;        /* as in Row */
 };
 
@@ -37,14 +37,14 @@ static ContenderPtr enter(const std::string &url, const char *name, Shape shape,
     return make_ours(url, name, shape, capacity(shape), asked);
 }
 
-static ContenderPtr crowd(const std::string &url, Shape shape, uint32_t connections,
-                          const Asked &asked = {})
+static ContenderPtr parallel(const std::string &url, Shape shape, uint32_t connections,
+                             const Asked &asked = {})
 {
-    return make_crowd(url, shape, capacity(shape), connections, asked);
+    return make_parallel(url, shape, capacity(shape), connections, asked);
 }
 
-/* A hint, the method, small payloads in the request itself (which Soft-RoCE cannot do before a
- * FLUSH): for one client. */
+/* For one client: a hint, the method, small payloads inline in the request (which Soft-RoCE cannot
+ * do before a FLUSH). */
 static void add_switches(const std::string &url, std::vector<Duel> &duels)
 {
     static const Asked no_h9 = { 0, 0, 0, "-H9" };
@@ -69,8 +69,8 @@ static void add_switches(const std::string &url, std::vector<Duel> &duels)
         }
 }
 
-/* Asynchronous appends, which share flushes by themselves, against records that are given to share
- * one: the library's own way of doing what a peer does as a group. */
+/* Asynchronous appends, which share flushes by group commit, against batches of records with one
+ * flush each. */
 static void add_async(const std::string &url, std::vector<Duel> &duels)
 {
     for (uint64_t bytes : { 64, 256, 4096 })
@@ -85,8 +85,8 @@ static void add_async(const std::string &url, std::vector<Duel> &duels)
         }
 }
 
-/* Several clients, and one or several with too much under way. */
-static void add_crowds(const std::string &url, std::vector<Duel> &duels)
+/* Several clients in parallel, and one or several with too many operations outstanding. */
+static void add_parallel(const std::string &url, std::vector<Duel> &duels)
 {
     static const Asked held = { 0, RPM_PACE_THROTTLE, RPM_VISIBLE };
     static const Asked free = { 0, 0, RPM_VISIBLE };
@@ -96,19 +96,19 @@ static void add_crowds(const std::string &url, std::vector<Duel> &duels)
             Shape shape = { 256, depth };
 
             duels.push_back({ "append by " + std::to_string(connections), "append by 1", shape,
-                              [=] { return crowd(url, shape, connections); },
-                              [=] { return crowd(url, shape, 1); }, connections });
+                              [=] { return parallel(url, shape, connections); },
+                              [=] { return parallel(url, shape, 1); }, connections });
         }
     for (uint32_t connections : { 1, 4 }) {
         Shape shape = { 64, kMany };
 
         duels.push_back({ "throttle by " + std::to_string(connections), "without", shape,
-                          [=] { return crowd(url, shape, connections, held); },
-                          [=] { return crowd(url, shape, connections, free); }, connections });
+                          [=] { return parallel(url, shape, connections, held); },
+                          [=] { return parallel(url, shape, connections, free); }, connections });
     }
 }
 
-static Row fight(const CompareOptions &options, const Duel &duel)
+static Row run_duel(const CompareOptions &options, const Duel &duel)
 {
     Row row = { duel.what, duel.shape.bytes, duel.shape.depth, duel.against, "time per record" };
     std::vector<Side> sides(2);
@@ -122,7 +122,7 @@ static Row fight(const CompareOptions &options, const Duel &duel)
     return row;
 }
 
-/* "" or why this link or memory cannot have one of the two. */
+/* "", or why this link or memory cannot run one of the two. */
 static std::string impossible(const Duel &duel)
 {
     try {
@@ -136,7 +136,7 @@ static std::string impossible(const Duel &duel)
     return "";
 }
 
-/* Said once for all shapes: they do not decide what a link can do. */
+/* Report impossible duels once for all shapes, on which they do not depend. */
 static void leave_out(std::vector<Duel> &duels)
 {
     std::vector<Duel> left;
@@ -156,7 +156,7 @@ static void leave_out(std::vector<Duel> &duels)
     duels = left;
 }
 
-/* What --only leaves, which must be something. */
+/* The duels that --only selects, at least one. */
 static std::vector<Duel> all_duels(const CompareOptions &options, const std::string &url)
 {
     std::vector<Duel> duels;
@@ -165,7 +165,7 @@ static std::vector<Duel> all_duels(const CompareOptions &options, const std::str
 
     add_switches(url, duels);
     add_async(url, duels);
-    add_crowds(url, duels);
+    add_parallel(url, duels);
     for (Duel &duel : duels) {
         duel.what += " " + options.scheme;
         names.push_back(duel.what + " " + duel.against);
@@ -225,7 +225,7 @@ int compare_self(const CompareOptions &options)
     print_header();
     with_rows(options, where_of(options, server.listen), [&](std::vector<Row> &rows) {
         for (const Duel &duel : duels)
-            rows.push_back(fight(options, duel));
+            rows.push_back(run_duel(options, duel));
     });
     return cli::kDone;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limit.cc: the limit on any x86-64 CPU, and the choice of what this one can run.
+ * limit.cc: the limit on any x86-64 CPU, and the choice of the kernels that this CPU can run.
  */
 #include "bench/limit.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limit.h: what we are measured against, written by hand for one purpose: the fastest loop we know
- * that frames, checksums, copies, flushes and fences records, and the same without frames for the
- * far end of a bare ring.
+ * limit.h: the limit, which librpm is compared with: the fastest hand-written loop we know that
+ * frames, checksums, copies, flushes and fences records; and the same without frames, for the
+ * server side of a bare ring.
  *
  * The frames are those of a log on such memory, whose media line is 64 bytes: 24 bytes of header,
- * XXH3 over payload and header, padded to 64 bytes. Each way of storing is tried, and the fastest
- * taken, for each size.
+ * XXH3 over payload and header, padded to 64 bytes. For each size the fastest way of storing is
+ * chosen by trying all of them.
  */
 #ifndef RPM_TOOLS_BENCH_LIMIT_H
 #define RPM_TOOLS_BENCH_LIMIT_H

@@ -25,7 +25,7 @@ struct Stream {
     }
 };
 
-/* Asks for the lines some frames further on: the ring goes forward. */
+/* Prefetches the lines some frames ahead in the ring. */
 struct StoreFlush {
     static constexpr bool kAsksAhead = true;
     static void line(unsigned char *to, __m512i value)

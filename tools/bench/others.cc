@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * others.cc: those that ours is held against: the limit, a bare ring, libpmemlog.
+ * others.cc: the contenders that librpm is compared with: the limit, a bare ring, libpmemlog.
  */
 #include "bench/contender.h"
 #include "bench/limit.h"
@@ -63,10 +63,10 @@ class Limit : public Contender
     const LimitKernel *choice_ = nullptr;
 };
 
-/* A request is a turn and a place; the payload waits beside it. */
+/* A request has a turn and an offset; the payload is in separate memory. */
 struct alignas(64) Request {
     std::atomic<uint32_t> turn;
-    uint32_t last; /* answer when this one is flushed */
+    uint32_t last; /* answer when this request is flushed */
     uint64_t len;
     uint64_t to;
 };
@@ -74,7 +74,8 @@ struct alignas(64) Request {
 class BareRing : public Contender
 {
   public:
-    /* Whole before the first burst: if that is told to end, the destructor ends the engine. */
+    /* Constructed fully before the first burst: if that is interrupted, the destructor ends the
+     * engine. */
     BareRing(const MemoryDir &dir, Shape shape, uint64_t capacity, int cpu)
         : BareRing(Start(), dir, shape, capacity, cpu)
     {
@@ -121,12 +122,12 @@ class BareRing : public Contender
             ready_.store(true);
             serve();
         });
-        /* It begins on our CPU: spinning would keep it there. */
+        /* The thread begins on this CPU, where spinning would keep it from moving. */
         while (!ready_.load())
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
 
-    /* The way of storing that is faster for this size. */
+    /* Choose the way of storing that is faster for this size. */
     void choose_kernel()
     {
         const LimitKernel *kernels;
@@ -210,7 +211,8 @@ struct PmemlogCalls {
     size_t (*nbyte)(void *log);
 };
 
-/* Told to trust the memory, as our server is: without this it would call msync. */
+/* The memory is declared persistent, as to librpm's server: otherwise libpmemlog would call
+ * msync. */
 const PmemlogCalls *pmemlog_calls()
 {
     static PmemlogCalls calls;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ours.cc: the library, called as any program would.
+ * ours.cc: librpm as a contender, called as any program would.
  */
 #include "bench/ours.h"
 
@@ -32,7 +32,8 @@ OurLog::OurLog(const std::string &url, const std::string &name, Shape shape, uin
     touch();
 }
 
-/* Once around, so that every page has been touched; many at once, since links may be slow. */
+/* Append once around the ring, so that every page is touched; many appends at once, since links may
+ * be slow. */
 void OurLog::touch()
 {
     static constexpr uint32_t kMany = 64;
@@ -87,7 +88,7 @@ void OurLog::reset()
     cli::check("trim", rpm_log_trim(log_.get(), next_lsn_));
 }
 
-/* Appends that are submitted and waited for as they come. */
+/* Asynchronous appends, each of which is awaited when the depth is reached. */
 class OurAsyncLog : public OurLog
 {
   public:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ours.h: a log of ours to append to until it is full, and to empty again.
+ * ours.h: a log of librpm that the benchmark fills and empties.
  */
 #ifndef RPM_TOOLS_BENCH_OURS_H
 #define RPM_TOOLS_BENCH_OURS_H
@@ -20,7 +20,7 @@ class OurLog : public Contender
     void append(uint64_t n) override;
     void reset() override;
     uint64_t burst_max() const override;
-    /* Where the last reset() trimmed to: the next record starts there. */
+    /* The LSN that the last reset() trimmed to, at which the next record starts. */
     uint64_t tail_lsn() const
     {
         return next_lsn_;
@@ -42,7 +42,7 @@ class OurLog : public Contender
 
     std::string name_;
     uint64_t capacity_;
-    uint64_t next_lsn_ = 0; /* start of a record behind which all is trimmed */
+    uint64_t next_lsn_ = 0; /* start of the next record; all records before it are trimmed */
     std::vector<rpm_slice> slices_;
     cli::Conn conn_;
     cli::Log log_;

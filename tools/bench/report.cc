@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.cc: what rpm-bench run prints and writes.
+ * report.cc: the output of rpm-bench run: the table, and the CSV and JSON files.
  */
 #include "bench/run.h"
 
@@ -43,7 +43,7 @@ Report::Report(const RunOptions &options)
             "max");
 }
 
-/* What the library did to spare the NIC and the locks. */
+/* Print the counters of the throttle and of lock back-off. */
 static void print_pace(std::FILE *table, const struct rpm_conn_stats &stats)
 {
     if (stats.throttle_limit != 0)
@@ -119,7 +119,7 @@ static std::string quoted(const std::string &text)
     return text.find_first_of(",\"") == std::string::npos ? text : '"' + text + '"';
 }
 
-/* Each row says what it is of, so that rows of several files can be put together. */
+/* Each row has all parameters, so that rows of several files can be joined. */
 void Report::write_csv(bool complete) const
 {
     std::ostringstream text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.cc: fio's axes over any URL: every block size with every depth and number of threads, each
- * thread with a connection and an object of its own.
+ * run.cc: rpm-bench run: measure every block size with every depth and number of threads over any
+ * URL; each thread has its own connection and object.
  */
 #include "bench/run.h"
 
@@ -14,7 +14,7 @@
 namespace bench
 {
 
-static constexpr double kParts = 20; /* of the time, whose rates are told apart */
+static constexpr double kParts = 20; /* parts of the time, whose rates are recorded */
 
 static std::string seconds_left(double seconds)
 {
@@ -60,8 +60,8 @@ static uint64_t counted(const Workers &workers)
     return sum;
 }
 
-/* Wait until the time is over, a worker failed or the user asked for an end; returns the seconds.
- * With @rate that is the time that counts, else the ramp before it. */
+/* Wait until the time is over, a worker failed or the user asked to stop; returns the seconds. With
+ * @rate this is the measured time, else the ramp before it. */
 static double wait(const RunOptions &options, const Workers &workers, const std::string &title,
                    Spread *rate, const std::atomic<bool> &failed)
 {
@@ -92,7 +92,7 @@ static double wait(const RunOptions &options, const Workers &workers, const std:
     return seconds;
 }
 
-/* All threads of a cell warm up, are counted for the time asked for, and stop. */
+/* Run all threads of a cell: warm up, measure for the requested time, stop. */
 static Result run_cell(const RunOptions &options, Cell cell, const std::string &title)
 {
     Workers workers;
@@ -159,7 +159,7 @@ static std::string title_of(const RunOptions &options, const std::vector<Cell> &
            std::to_string(cell.depth) + ", threads " + std::to_string(cell.threads);
 }
 
-/* What was measured is kept, whatever happens: the files then say that they are not complete. */
+/* Results so far are kept after any failure: the files are then marked incomplete. */
 int run(const RunOptions &options)
 {
     Report report(options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.h: one thread's work, and the report of all.
+ * run.h: the work of one thread, and the report of all results.
  */
 #ifndef RPM_TOOLS_BENCH_RUN_H
 #define RPM_TOOLS_BENCH_RUN_H
@@ -116,7 +116,7 @@ class Worker
     std::string name_;
     std::vector<unsigned char> payload_;
     std::vector<rpm_completion> done_;
-    std::vector<uint64_t> start_; /* when what is under way was submitted */
+    std::vector<uint64_t> start_; /* submission times of outstanding operations */
     std::vector<uint64_t> expected_;
     uint64_t slots_ = 1;
     uint64_t trim_at_ = 0;
@@ -132,7 +132,8 @@ class Worker
     cli::Locks locks_;
 };
 
-/* Lines as they come, files at the end: of a run that was cut short, with the lines that there are.
+/* Prints lines as results come, and writes files at the end; an interrupted run writes the lines so
+ * far.
  */
 class Report
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker.cc: one thread of rpm-bench run: its connection, its object, and what it does with them
- * over and over.
+ * worker.cc: one thread of rpm-bench run: its connection, its object, and its loop of operations.
  */
 #include "bench/run.h"
 
@@ -93,7 +92,8 @@ void Worker::open_region()
     opts.bytes = volatile_words ? slots_ * 64 : slots_ * round_up(cell_.bytes, 64);
     cli::check(name_, rpm_region_open(conn_.get(), name_.c_str(), &opts, &raw));
     region_.reset(raw);
-    /* The level that was asked for, or refused; by which method, a region does not tell. */
+    /* The requested level, since a level that cannot be had is refused; a region does not report
+     * its method. */
     if (!volatile_words)
         result_.level = options_.level != 0 ? options_.level : static_cast<uint32_t>(RPM_DURABLE);
     result_.method = options_.method;
@@ -108,7 +108,7 @@ void Worker::open_locks()
     locks_.reset(raw);
 }
 
-/* Looks random and costs nothing. */
+/* A fast pseudo-random number. */
 uint64_t Worker::next_random()
 {
     random_ = random_ * 6364136223846793005ull + 1442695040888963407ull;
@@ -133,7 +133,7 @@ void Worker::count(Tally &tally, uint64_t records, uint64_t ns)
     counted_.store(counted() + records, std::memory_order_relaxed);
 }
 
-/* Space of old records back, now and then. */
+/* Trim old records now and then. */
 void Worker::make_room()
 {
     struct rpm_log_info info = rpm_log_info_init();
@@ -188,7 +188,8 @@ int Worker::read_one()
     return rpm_region_read(region_.get(), next_offset(), payload_.data(), cell_.bytes);
 }
 
-/* The library waits: for as many as the depth says, all of them, and then for as many again. */
+/* Windows: submit as many operations as the depth says, let the library wait for all of them,
+ * repeat. */
 void Worker::windows()
 {
     while (going_on()) {
@@ -218,7 +219,7 @@ void Worker::windows()
     }
 }
 
-/* As many more as the depth allows. A read of a mix is waited for: the library has no other. */
+/* Submit more operations up to the depth. The read of a mix is a blocking call. */
 void Worker::launch(uint64_t completed, uint64_t *submitted)
 {
     while (*submitted - completed < cell_.depth && going_on()) {
@@ -239,12 +240,13 @@ void Worker::launch(uint64_t completed, uint64_t *submitted)
     }
 }
 
-/* As many under way as the depth allows, one more for each that completes. */
+/* Pipeline: keep as many operations outstanding as the depth says, and submit one more for each
+ * completion. */
 void Worker::pipeline()
 {
     uint64_t submitted = 0;
     uint64_t completed = 0;
-    uint64_t heard = now_ns(); /* of the server */
+    uint64_t heard = now_ns(); /* time of the last completion */
 
     while (going_on() || completed < submitted) {
         uint32_t room = static_cast<uint32_t>(done_.size());

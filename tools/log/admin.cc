@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admin.cc: info, verify, trim, list, remove.
+ * admin.cc: the commands info, verify, trim, list and remove of rpm-log.
  *
  * Tests: tests/tools/
  */
@@ -24,7 +24,8 @@ static void row(const char *name, uint64_t value)
     row(name, std::to_string(value));
 }
 
-/* @damage: of a record, which does not keep the rest from being looked at. NULL: it is an error. */
+/* @damage: out, the text if a record is damaged, which does not end the examination. NULL: a
+ * damaged record is an error. */
 static struct rpm_log_info read_info(Session &session, const Common &common,
                                      std::string *damage = nullptr)
 {
@@ -100,7 +101,7 @@ static void print_info_json(const Session &session, const struct rpm_log_info &i
     printf("%s\n", json.dump(2).c_str());
 }
 
-/* How many copies of the head say what it is; one that a writer is just storing is not lost. */
+/* The number of valid copies of the head; a copy that a writer is storing now is not lost. */
 static std::string copies_text(uint64_t lost)
 {
     return lost == 0 ? "of the head: both whole"
@@ -144,7 +145,7 @@ int info(const Common &common)
     return cli::kDone;
 }
 
-/* A second look at the log, by the reader: what does it find? */
+/* The result of a walk of a reader along the log. */
 struct Walk {
     uint64_t records = 0;
     uint64_t bytes = 0;
@@ -152,9 +153,9 @@ struct Walk {
     std::string damage;
 };
 
-/* Beside a writer the walk ends where the recovery scan did. It goes on at the new head when the
- * writer has trimmed the log under it, and what looks like the end in front of that is an append on
- * its way, for a second at most. */
+/* While a writer is active the walk ends where the recovery scan did. If the writer has trimmed the
+ * log meanwhile, the walk continues at the new head. A seeming end before that may be an append in
+ * progress, for at most a second. */
 static int next_beside_writer(Session &session, const Walk &walk, uint64_t tail_lsn,
                               rpm_record &record)
 {
@@ -194,15 +195,15 @@ static Walk walk(Session &session, const struct rpm_log_info &info, bool is_writ
         walk.damage = cli::RpmFailure("read", found).what();
     if (found != RPM_E_CORRUPT)
         cli::check("verify", found);
-    /* Not the numbers of records: a writer may have trimmed some in between. */
+    /* Compare no record counts: a writer may have trimmed some in between. */
     if (walk.damage.empty() && walk.end_lsn < info.tail_lsn)
         walk.damage = "the recovery scan found records up to " + std::to_string(info.tail_lsn) +
                       ", the reader up to " + std::to_string(walk.end_lsn);
     return walk;
 }
 
-/* A third look, at the whole ring: which copies of the head are damaged, and are there records that
- * neither walk came to, since one in front of them is? A writer may just be changing both. */
+/* Read the whole ring: which copies of the head are damaged, and are there records behind a damaged
+ * record, which neither walk reached? A writer may be changing both meanwhile. */
 static void look_around(Session &session, const Common &common, Walk &found)
 {
     rpm_repair_report report = rpm_repair_report_init();

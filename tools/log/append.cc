@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * append.cc: the writer. A record stays in its slot until it is acknowledged: if the connection
- * breaks, rpm_log_resume() tells which records are absent, and the writer sends those again.
+ * append.cc: the command append of rpm-log. A record stays in its slot until it is acknowledged:
+ * after a lost connection rpm_log_resume() reports which records are absent, and the command
+ * appends these again.
  *
  * Tests: tests/tools/, tests/kill/, scripts/quickstart
  */
@@ -84,8 +85,7 @@ void Appender::open()
             cli::size_text(static_cast<double>(options_.capacity)).c_str());
 }
 
-/* The records in the log are the first ones of the input: hold them against each other, and go on
- * behind them. */
+/* Compare the records in the log with the first records of the input, and continue behind them. */
 void Appender::skip_what_is_there()
 {
     struct rpm_log_info info = rpm_log_info_init();
@@ -120,7 +120,7 @@ void Appender::acknowledge(uint64_t lsn)
     acked_++;
 }
 
-/* Acknowledge what has completed. What completed with an error is left to recover(). */
+/* Acknowledge completed records. Those that completed with an error are left to recover(). */
 int Appender::reap()
 {
     int n = cli::check("poll", rpm_log_poll(session_.log.get(), done_.data(),
@@ -137,7 +137,7 @@ int Appender::reap()
     return err != 0 ? err : n;
 }
 
-/* 0, RPM_E_BUSY, or why not. */
+/* Append one record. 0, RPM_E_BUSY, or another error. */
 int Appender::post_one(uint64_t seq)
 {
     Slot &next = slot(seq);
@@ -174,7 +174,7 @@ void Appender::post_all()
         }
         if (is_away(err)) {
             if (slots_.size() == 1)
-                posted_++; /* its fate is unknown now */
+                posted_++; /* its outcome is unknown now */
             recover(err);
         } else if (err < 0) {
             fail(err);
@@ -182,7 +182,7 @@ void Appender::post_all()
     }
 }
 
-/* Until everything that was filled in is acknowledged. */
+/* Wait until every filled slot is acknowledged. */
 void Appender::drain()
 {
     for (;;) {
@@ -201,7 +201,7 @@ void Appender::drain()
     }
 }
 
-/* One outcome of a resume. What is absent, and all behind it, is posted again. */
+/* Handle one outcome of a resume. An absent record, and all behind it, are posted again. */
 void Appender::settle(const rpm_outcome &outcome)
 {
     uint64_t context = reinterpret_cast<uint64_t>(outcome.context);
@@ -222,7 +222,8 @@ void Appender::settle(const rpm_outcome &outcome)
     acknowledge(outcome.lsn);
 }
 
-/* End the program: what became of the records, and which option goes on from here. */
+/* End the program with a report of the records' outcomes, and of the option that continues from
+ * here. */
 void Appender::fail(int err) const
 {
     std::string kept = "the " + std::to_string(acked_) + " records acknowledged are in it";
@@ -238,7 +239,7 @@ void Appender::fail(int err) const
     throw cli::RpmFailure("append", err);
 }
 
-/* The connection broke: reconnect, learn what became of everything on its way. */
+/* After a lost connection: reconnect, and learn the outcomes of all outstanding appends. */
 void Appender::recover(int err)
 {
     uint64_t deadline = now_ns() + static_cast<uint64_t>(options_.reconnect * 1e9);
@@ -265,7 +266,7 @@ void Appender::recover(int err)
     for (uint32_t i = 0; i < count; i++)
         settle(outcomes_[i]);
     acks_.flush();
-    /* Another writer has the log, or had it: what it did is not ours to go on from. */
+    /* Another writer has or had the log: this program does not continue after its records. */
     cli::check("resume", err);
 }
 
@@ -284,12 +285,12 @@ void Appender::pace()
         sleep_ns(std::min<uint64_t>(due - now_ns(), 100000000));
 }
 
-/* The next record of the input into its slot. */
+/* Read the next record of the input into its slot. */
 bool Appender::take_one()
 {
     Slot &next = slot(filled_);
 
-    /* A run that waits for its last record must not wait for the input as well. */
+    /* While acknowledgements are outstanding, do not block on the input. */
     if (acked_ < filled_ && !input_.ready())
         drain();
     pace();
@@ -333,7 +334,7 @@ int Appender::run()
     try {
         work();
     } catch (...) {
-        /* What was acknowledged stays acknowledged, and is accounted for. */
+        /* Records acknowledged so far are durable and are counted in the summary. */
         (void)!rpm_log_persist(session_.log.get());
         (void)reap();
         summary(true);

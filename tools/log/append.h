@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * append.h: records of the input into a log, each exactly once, whatever happens to the server.
+ * append.h: append the records of the input to a log, each exactly once, also across failures of
+ * the server.
  */
 #ifndef RPM_TOOLS_LOG_APPEND_H
 #define RPM_TOOLS_LOG_APPEND_H
@@ -14,7 +15,7 @@
 namespace logtool
 {
 
-/* What became of records, one "index lsn" a line, written before the next append. */
+/* The file of acknowledged records, one "index lsn" a line, written before the next append. */
 class AckFile
 {
   public:

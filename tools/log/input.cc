@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input.cc: see input.h. Reads in large pieces; looks up from a wait now and then, because the user
+ * input.cc: see input.h. Reads in large pieces; interrupts a wait now and then, because the user
  * may have asked to stop just before it began.
  */
 #include "log/input.h"
@@ -39,7 +39,7 @@ bool Input::readable(int timeout_ms) const
     return poll(&wait, 1, timeout_ms) > 0;
 }
 
-/* Bytes up to the end of the record in front; kNone: it is not all here. */
+/* Bytes up to the end of the first record; kNone: it has not arrived whole. */
 size_t Input::find_end() const
 {
     const char *from = buffer_.data() + begin_;
@@ -53,7 +53,7 @@ size_t Input::find_end() const
                               : static_cast<size_t>(static_cast<const char *>(newline) - from) + 1;
 }
 
-/* More bytes behind end_. False at the end of the input, or to stop. */
+/* Read more bytes behind end_. False at the end of the input, or if the user asked to stop. */
 bool Input::fill()
 {
     ssize_t n;

@@ -29,7 +29,7 @@ class Input
     /* Would next() return without waiting? */
     bool ready();
 
-    /* From a terminal: what a user types stands where other output would go. */
+    /* Is the input a terminal, on which the user's text is in the way of progress output? */
     bool typed() const;
 
     /* Records given out so far. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * logtool.h: the subcommands of rpm-log and what they share.
+ * logtool.h: the subcommands of rpm-log, their options, and their connection.
  */
 #ifndef RPM_TOOLS_LOG_LOGTOOL_H
 #define RPM_TOOLS_LOG_LOGTOOL_H
@@ -16,7 +16,7 @@ struct Common {
     std::string url;
     std::string name;
     double timeout = 5;      /* seconds a call may take */
-    double reconnect = 0;    /* seconds to keep trying when the server is away */
+    double reconnect = 0;    /* seconds to retry while the server cannot be reached */
     std::string secret_file; /* holds the shared secret */
     std::string hints = "all";
     uint32_t method = 0; /* enum rpm_method */
@@ -60,7 +60,8 @@ struct RepairOptions : Common {
     bool takeover = false;
 };
 
-/* A connection, and what is open on it; what depends on another is closed first. */
+/* A connection and the objects opened on it, declared so that a dependent object is closed
+ * first. */
 struct Session {
     explicit Session(const Common &common);
     Session(const Session &) = delete;
@@ -71,7 +72,7 @@ struct Session {
     cli::Conn conn;
     cli::Log log;
     cli::Reader reader;
-    uint64_t memory = 0; /* bytes that the library allocated for all of it */
+    uint64_t memory = 0; /* bytes that the library allocated for these objects */
     double reconnect;    /* seconds */
 
     /* Connect, trying for as long as the user allows. */
@@ -90,13 +91,13 @@ inline uint64_t now_ns()
 
 void sleep_ns(uint64_t ns);
 
-/* Does this error go away when the server comes back? */
+/* Can the call succeed when the server is reachable again? */
 inline bool is_away(int err)
 {
     return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
 }
 
-/* Write all of it to @fd, which a failure calls @path; false: its reader has gone. */
+/* Write all bytes to @fd, named @path in an error; false: its reader has closed it. */
 bool write_all(int fd, const std::string &path, const char *data, size_t len);
 
 /* "durable, by store (domain adr, declared)" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * read.cc: cat and tail: records to standard output.
+ * read.cc: the commands cat and tail of rpm-log: records to standard output.
  *
  * A reader that closes the pipe ends the command, without a failure.
  *
@@ -85,7 +85,7 @@ int cat(const CatOptions &options)
     return cli::kDone;
 }
 
-/* Where the last @n records start. */
+/* The LSN at which the last @n records start. */
 static uint64_t find_last(Session &session, uint64_t n, uint32_t level)
 {
     std::deque<uint64_t> starts;
@@ -103,7 +103,7 @@ static uint64_t find_last(Session &session, uint64_t n, uint32_t level)
     return starts.empty() ? end : starts.front();
 }
 
-/* The server went away: come back to the same place once it is there again. */
+/* After a lost connection: reconnect, and continue at the same record. */
 static void come_back(Session &session, const CatOptions &options, uint64_t next_lsn, int err)
 {
     if (options.reconnect <= 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.cc: a connection, with patience for a server that is away.
+ * session.cc: connect, and retry while the server cannot be reached.
  */
 #include "log/logtool.h"
 

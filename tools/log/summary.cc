@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * summary.cc: what a writer did, as a table on standard error or as JSON on standard output.
+ * summary.cc: the summary of an append run, as a table on standard error or as JSON on standard
+ * output.
  */
 #include "log/append.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// devices.cc: every RDMA device of this machine, and what it can do with memory: yes, or no with
-// the reason and what to do.
+// devices.cc: report every RDMA device of this machine and its capabilities: yes, or no with the
+// reason and the remedy.
 #include "probe/devices.h"
 
 #include "facts.h"
@@ -13,7 +13,7 @@ namespace
 
 using facts::Json;
 
-/* One device, and the same device asked about memory, one for each path. */
+/* The probe of one device with one kind of memory. */
 struct Memory {
     std::string path; /* "" for anonymous */
     std::string error;
@@ -47,7 +47,7 @@ Json answer_json(const rpm_device_answer &answer)
     return { { "answer", facts::answer(answer.answer) }, { "why", or_null(answer.why) } };
 }
 
-/* The words for a question as a key: "native FLUSH" is native_flush. */
+/* The name of a capability as a JSON key: "native FLUSH" is native_flush. */
 std::string key_of(int question)
 {
     std::string key = rpm_device_ask_name(static_cast<rpm_device_ask>(question));
@@ -201,7 +201,7 @@ std::vector<Device> probe_all(const std::vector<std::string> &paths, std::string
     }
 }
 
-/* There is no device to try @path with; what the path is can be said all the same. */
+/* Without a device, report only the medium of @path. */
 bool tell_alone(const std::string &path, bool as_json)
 {
     rpm_facts facts = rpm_facts_init();

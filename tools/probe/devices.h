@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-/* Print what each RDMA device is and can do, alone, with anonymous memory and with each path. The
- * exit code. */
+/* Print the attributes and capabilities of each RDMA device, by itself, with anonymous memory and
+ * with each path. Returns the exit code. */
 int probe_devices(const std::vector<std::string> &paths, bool as_json);
 
 #endif

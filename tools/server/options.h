@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.h: the options of rpm-server, on its command line or in its configuration file. In a
- * header of its own, so that a fuzzer can parse such a file without the program.
+ * options.h: the options of rpm-server, on its command line or in its configuration file. A
+ * separate header, so that a fuzzer can parse such a file without the program.
  *
  * Tests: tests/fuzz/server_config_fuzz.cpp, tests/tools/
  */
@@ -66,7 +66,7 @@ inline std::string listen_text(const Options &options)
     return text;
 }
 
-/* Every option, and what must hold between them. @options outlives @app. */
+/* Add every option, and the constraints between them. @options outlives @app. */
 inline void add_options(CLI::App &app, Options &options)
 {
     app.add_option("--pool", options.pool, "File or device that backs the pool; none: anonymous")
@@ -80,7 +80,7 @@ inline void add_options(CLI::App &app, Options &options)
         ->required()
         ->type_name("URL");
     app.set_config("--config", "", "Read options from a TOML or INI file")->type_name("FILE");
-    app.allow_config_extras(false); /* a misspelt key must not pass for one that was left out */
+    app.allow_config_extras(false); /* a misspelt key is an error, not ignored */
     cli::enum_option(
         &app, "--domain", options.domain, RPM_DOMAIN_EADR + 1,
         [](uint32_t i) { return rpm_domain_name(static_cast<rpm_domain>(i)); },

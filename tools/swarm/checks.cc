@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * checks.cc: look at logs, slots and locks, and hold them against their models.
+ * checks.cc: compare logs, slots and locks with their models.
  */
 #include "swarm/world.h"
 
 namespace swarm
 {
 
-/* From the head to the tail. A link that breaks on the way proves nothing and costs nothing. */
+/* Walk from the head to the tail. A link that is lost on the way is no violation. */
 void World::walk(rpm_log *log, LogModel &model, bool settles, Tally &tally)
 {
     struct rpm_log_info info = rpm_log_info_init();
@@ -18,7 +18,7 @@ void World::walk(rpm_log *log, LogModel &model, bool settles, Tally &tally)
     if (rpm_reader_open(log, nullptr, &raw) != 0)
         return;
     cli::Reader reader(raw);
-    /* Opening a reader read the head anew, which a writer's own info does not. */
+    /* Opening a reader reads the head again; a writer's own info does not. */
     if (rpm_log_info(log, &info) != 0)
         return;
     std::vector<std::pair<uint64_t, std::string>> seen;
@@ -63,8 +63,8 @@ void World::write_slot(Client &client, Tally &tally)
         return;
     if (slot.may_be.empty())
         slot.may_be.push_back(std::string(kSlotBytes, '\0'));
-    /* After a write in vain only a whole new one makes the slot known again. A region with slots
-     * may zero what follows up to 64 bytes, so a part is written at its end only. */
+    /* After a failed write only a write of the whole slot makes its contents known again. A region
+     * with slots may zero bytes up to the next 64, so a partial write is at the slot's end. */
     if (slot.may_be.size() == 1 && dice_.chance(70)) {
         offset = dice_.below(kSlotBytes / 8) * 8;
         len = offset == 0 ? kSlotBytes : kSlotBytes - offset;
@@ -82,7 +82,7 @@ void World::write_slot(Client &client, Tally &tally)
     }
 }
 
-/* Each aligned word is that of the last acknowledged write, or of one submitted in vain since. */
+/* Each aligned word is that of the last acknowledged write, or of a failed write since. */
 void World::check_slots(Client &client)
 {
     for (const auto &[id, slot] : slots_[client.server]) {
@@ -133,7 +133,8 @@ void World::use_lock(Client &client, Tally &tally)
         failed(client, err, tally);
 }
 
-/* The end of a world: all machines lose power; what was acknowledged must be there. */
+/* The end of a world: all machines lose power; then every acknowledged record must be in its
+ * log. */
 void World::final_check(Tally &tally)
 {
     for (Client &client : clients_)

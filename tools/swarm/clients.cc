@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clients.cc: what clients do to logs, and what they make of failures.
+ * clients.cc: the clients' operations on logs, and their handling of failures.
  */
 #include "swarm/world.h"
 
@@ -23,7 +23,7 @@ static std::string who(const Client &client)
     return "client " + std::to_string(client.id);
 }
 
-/* A method that is legal here, by chance: not always the cheapest. */
+/* A legal method chosen at random, not always the cheapest. */
 static uint32_t some_method(const rpm_facts &facts, Dice &dice)
 {
     std::vector<uint32_t> legal = { RPM_METHOD_DEFAULT };
@@ -81,12 +81,13 @@ void World::drop(Client &client)
     client.model = nullptr;
 }
 
-/* The log again, and with it the fate of everything that was under way. False: it is gone. */
+/* Resume or settle the log, with the outcomes of all outstanding appends. False: the connection is
+ * lost. */
 bool World::resume(Client &client, Tally &tally)
 {
     std::vector<rpm_outcome> outcomes(rpm_log_record_max(client.log.get()) != 0 ? 64 : 0);
     uint32_t count = 0;
-    bool writes = dice_.chance(80); /* on, or it is content to know */
+    bool writes = dice_.chance(80); /* resume writing, or only settle */
     auto *settle = writes ? rpm_log_resume : rpm_log_settle;
     int err =
         settle(client.log.get(), outcomes.data(), static_cast<uint32_t>(outcomes.size()), &count);
@@ -189,7 +190,7 @@ bool World::open_writer(Client &client, bool takeover, Tally &tally)
     return true;
 }
 
-/* Completions: acknowledged for good, or unknown and left under way. */
+/* Reap completions: an append is acknowledged, or unknown and kept as outstanding. */
 void World::reap(Client &client, Tally &tally)
 {
     rpm_completion done[32];
@@ -257,7 +258,7 @@ void World::append_burst(Client &client, Tally &tally)
             client.flying.push_back({ number, false });
             continue;
         }
-        /* Refused: it is not in the log and no completion follows. */
+        /* Refused: the record is not in the log and no completion follows. */
         client.model->forget(number);
         if (err == RPM_E_BUSY) {
             reap(client, tally);
@@ -317,7 +318,8 @@ void World::trim(Client &client, Tally &tally)
         (err == 0 ? "done" : rpm_error_name(err)));
     if (err == 0)
         client.model->trim_done(lsn);
-    else if (err != RPM_E_FULL && err != RPM_E_RANGE) /* fenced unawares: it knows an old tail */
+    else if (err != RPM_E_FULL && err != RPM_E_RANGE) /* fenced without knowing it: it has an old
+                                                         tail */
         failed(client, err, tally);
 }
 

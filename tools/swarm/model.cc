@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.cc: the log as it must be.
+ * model.cc: the model of a log: which records it must, may and must not have.
  */
 #include "swarm/model.h"
 
@@ -108,7 +108,7 @@ void LogModel::walk_end(bool settles)
                    std::to_string(record.lsn) + ", is lost");
         if (!settles || record.fate != Fate::kOpen)
             continue;
-        /* Trimmed before anybody knew: nothing more can be said of it. */
+        /* Trimmed before a walk found it: its outcome stays unknown. */
         if (!met && record.lsn < walk_first_)
             continue;
         record.fate = met ? Fate::kPresent : Fate::kAbsent;

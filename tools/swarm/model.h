@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.h: what a log, a slot and a lock must be, kept beside the real ones. Knows exactly what was
- * submitted, what was acknowledged, and what is settled for good.
+ * model.h: models of a log, a slot and a lock, kept beside the real ones. A log's model has every
+ * record that was submitted, acknowledged, or settled.
  *
  * Invariants it holds a log to, at each walk
  *   every record was submitted to this log, and is there at most once, bit for bit
  *   every record that is settled as present is there, at the LSN it was acknowledged with
  *   no record that is settled as absent is there
- *   after a claim what a dead writer left open is settled: it is there now, or never
+ *   after a claim every record that a dead writer left unknown is settled: it is in the log, or
+ *     never will be
  */
 #ifndef RPM_TOOLS_SWARM_MODEL_H
 #define RPM_TOOLS_SWARM_MODEL_H
@@ -26,7 +27,7 @@ struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/* Chance by seed, the same on every machine. */
+/* A seeded random number generator, the same on every machine. */
 class Dice
 {
   public:
@@ -78,16 +79,17 @@ class LogModel
         return name_;
     }
 
-    /* A record is about to be submitted. Its number. */
+    /* Add a record that is about to be submitted. Returns its number. */
     uint64_t submit(uint32_t writer);
-    void forget(uint64_t number); /* refused: it was not submitted after all */
+    void forget(uint64_t number); /* the append was refused */
     void place(uint64_t number, uint64_t lsn);
     void settle(uint64_t number, bool present, uint64_t lsn);
     void trim_begin(uint64_t lsn);
     void trim_done(uint64_t lsn);
 
-    /* A walk over the whole log: start, each record in order, end. @settles: the walker claimed the
-     * log, so no other client writes: what is open and not met is settled as absent. */
+    /* A walk over the whole log: start, each record in order, end. @settles: the walking client
+     * claimed the log, so no other client writes: an unknown record that the walk does not find is
+     * settled as absent. */
     void walk_begin(uint64_t first_lsn);
     void walk_meet(uint64_t lsn, const void *data, size_t len);
     void walk_end(bool settles);
@@ -103,8 +105,8 @@ class LogModel
     std::map<uint64_t, Submitted> records_;
     std::map<uint64_t, uint64_t> met_; /* number -> LSN in this walk */
     uint64_t next_ = 1;
-    uint64_t head_sure_ = 0;  /* the head is at least here */
-    uint64_t head_maybe_ = 0; /* a trim to here was asked for */
+    uint64_t head_sure_ = 0;  /* the head is at least at this LSN */
+    uint64_t head_maybe_ = 0; /* a trim to this LSN was requested */
     uint64_t walk_first_ = 0;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.cc: make a world by its seed, let things happen in it, and end it.
+ * world.cc: create a world from its seed, run its steps, and check it at its end.
  */
 #include "swarm/world.h"
 
@@ -57,7 +57,7 @@ void World::restart(uint32_t server)
     int err = rpm_sim_restart(sim_.get(), server);
 
     while (err == RPM_E_LOST && rpm_sim_cut_happened(sim_.get(), server) != 0)
-        err = rpm_sim_restart(sim_.get(), server); /* a cut that was armed before hit the start */
+        err = rpm_sim_restart(sim_.get(), server); /* an armed cut happened during the start */
     cli::check("restart of server " + std::to_string(server), err);
     down_[server] = 0;
 }
@@ -67,7 +67,7 @@ static rpm_cut some_cut(Dice &dice)
     return static_cast<rpm_cut>(dice.below(4));
 }
 
-/* Now, or somewhere within the next events: in the middle of whatever is going on then. */
+/* Cut the power now, or at one of the next events, in the middle of other operations. */
 void World::cut_power(Tally &tally)
 {
     uint32_t server = static_cast<uint32_t>(dice_.below(servers_));

@@ -42,7 +42,7 @@ struct LocksClose {
     }
 };
 
-/* One record under way. */
+/* One outstanding record. */
 struct Flying {
     uint64_t number;
     bool blocking; /* its outcome carries no context */
@@ -62,7 +62,8 @@ struct Client {
 
 /* One slot of the region on a server: written by one client only. */
 struct Slot {
-    std::vector<std::string> may_be; /* last acknowledged, then those submitted in vain since */
+    std::vector<std::string> may_be; /* last acknowledged contents, then those of failed writes
+                                        since */
 };
 
 class World

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libfabric.cc: its tcp provider, whose FI_COMMIT_COMPLETE flushes each write at the target. That
- * holds for one operation: several cannot be made durable at once.
+ * libfabric.cc: libfabric's tcp provider as a peer. Its FI_COMMIT_COMPLETE flushes each write at
+ * the target; it cannot make several operations durable at once.
  *
- * The provider makes progress only while its target asks for completions. So its server spins while
- * it is timed, which is the best it can do, and rests while ours is.
+ * The provider makes progress only while its target polls for completions. So its server spins
+ * while it is timed, which is its best case, and sleeps while librpm is timed.
  */
 #include "bench/peer/peer.h"
 
@@ -35,7 +35,7 @@ struct FabricLent {
     uint64_t key;
 };
 
-/* What both ends open. They end with their process, or with the comparison. */
+/* The objects that client and server open. They end with their process, or with the comparison. */
 struct FabricEnds {
     struct fi_info *info = nullptr;
     struct fid_fabric *fabric = nullptr;
@@ -89,7 +89,7 @@ void FabricEnds::open_ep(struct fi_info *of)
     must(fi_enable(ep), "fi_enable");
 }
 
-/* A client asks to be let in, if one does. */
+/* Accept the connection of a client, if one is waiting. */
 static void let_in(FabricEnds &ends, const Place &place, unsigned char *memory)
 {
     static struct fid_mr *mr;
@@ -203,7 +203,7 @@ class FabricClient : public PeerClient
             throw cli::Failure("libfabric: connected to something else");
         memcpy(&far_, reinterpret_cast<struct fi_eq_cm_entry *>(text)->data, sizeof(far_));
     }
-    // What the event queue says of a connection that was not made.
+    // The event queue's reason why a connection failed.
     std::string refusal()
     {
         struct fi_eq_err_entry why = {};

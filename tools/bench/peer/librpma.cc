@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * librpma.cc: the library of PMDK: rpma_write() and rpma_flush(). Its own examples and benchmarks
- * flush after each write; several writes to consecutive bytes may share one flush.
+ * librpma.cc: PMDK's librpma as a peer: rpma_write() and rpma_flush(). Its own examples and
+ * benchmarks flush after each write; several writes to consecutive bytes may share one flush.
  */
 #include "bench/peer/peer.h"
 
@@ -23,7 +23,8 @@ static void must(int err, const char *what)
 
 /* In the private data of an accepted connection. */
 struct RpmaLent {
-    uint8_t persistent; /* flushes of this type are granted; else they only make visible */
+    uint8_t persistent; /* the server grants persistent flushes; else a flush only makes bytes
+                           visible */
     uint8_t mr_bytes;
     uint8_t cfg_bytes;
     unsigned char text[53];

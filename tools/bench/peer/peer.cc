@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.cc: what peers share: a process for the server, its memory, an address, a ring of records.
+ * peer.cc: code that peers share: a process for the server, its memory, an address, a ring of
+ * records.
  */
 #include "bench/peer/peer.h"
 
@@ -34,7 +35,8 @@ static void say_ready()
 [[noreturn]] static void serve(const Peer &peer, const Place &place)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* timeout(1) and a terminal signal the whole group: we are to end behind our parent. */
+    /* timeout(1) and a terminal signal the whole group; a group of its own lets this process end
+     * after its parent. */
     (void)setpgid(0, 0);
     signal(SIGTERM, SIG_DFL);
     try {
@@ -80,7 +82,7 @@ PeerServer::PeerServer(const Peer &peer, const Place &place) : place_(place)
     throw cli::Failure(std::string("the server of ") + peer.name + " did not start");
 }
 
-/* It holds nothing that outlives it. */
+/* The server has no state that outlives it, so SIGKILL is safe. */
 PeerServer::~PeerServer()
 {
     kill(pid_, SIGKILL);
@@ -184,7 +186,7 @@ uint64_t PeerClient::next(uint64_t records)
     return offset;
 }
 
-/* A server that is gone does not always make a completion; the clock is looked at rarely. */
+/* A dead server does not always cause a completion, so check the clock now and then. */
 uint64_t PeerClient::reap_in_time()
 {
     uint64_t n = reap();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.h: other libraries that make bytes durable on another machine, each with a server process
- * and a client of ours that use it as well as we know.
+ * peer.h: peers, other libraries that make bytes durable on another machine. Each has a server
+ * process and a client in this program, which use it as well as we know.
  *
- * A peer writes records without a frame, from memory that is registered already, and nothing finds
- * its end again after a crash: it does less than a log, and is timed as if that were all.
+ * A peer writes records without frames, from registered memory, and cannot find the last record
+ * after a crash: it does less than a log, in favour of the peer.
  */
 #ifndef RPM_TOOLS_BENCH_PEER_H
 #define RPM_TOOLS_BENCH_PEER_H
@@ -14,7 +14,7 @@
 namespace bench
 {
 
-/* Where a peer's server listens and what it lends. */
+/* The address of a peer's server, and the memory that it lends. */
 struct Place {
     std::string address;
     std::string port;
@@ -24,27 +24,28 @@ struct Place {
 };
 
 enum class Way {
-    kEach, /* each record is made durable by itself; so many under way at once as the depth says */
-    kGroup /* as many as the depth says are made durable at once, and waited for */
+    kEach, /* each record is made durable by itself, with as many outstanding as the depth says */
+    kGroup /* as many records as the depth says are made durable together, and awaited */
 };
 
 struct Peer {
     const char *name;
-    const char *scheme; /* of ours to compare with */
-    bool groups;        /* has a way to make several records durable at once */
-    /* In a process of its own: lend the memory, call ready(), let clients in for ever. */
+    const char *scheme; /* of librpm's link to compare with */
+    bool groups;        /* can make several records durable at once */
+    /* In its own process: lend the memory, call ready(), accept clients for ever. */
     void (*serve)(const Place &place, void (*ready)());
     ContenderPtr (*connect)(const Place &place, Shape shape, Way way);
-    /* What is asked of us against it: our time over its time at most; 0: nothing. */
+    /* The target of librpm against this peer: largest ratio of librpm's time to the peer's; 0:
+     * none. */
     double (*target)(Shape shape, Way way);
 };
 
-/* Each is there if it was built with its library. */
+/* Each exists if the build found its library. */
 extern const Peer peer_librpma;
 extern const Peer peer_verbs;
 extern const Peer peer_libfabric;
 
-/* The child process; gone with this object. */
+/* The child process, which ends with this object. */
 class PeerServer
 {
   public:
@@ -53,7 +54,7 @@ class PeerServer
     PeerServer(const PeerServer &) = delete;
     PeerServer &operator=(const PeerServer &) = delete;
 
-    /* As clients need it. */
+    /* The address and memory, for clients. */
     const Place &place() const
     {
         return place_;
@@ -64,13 +65,13 @@ class PeerServer
     pid_t pid_;
 };
 
-/* What a server lends, mapped and written to once. */
+/* Map the memory that a server lends, and touch it once. */
 unsigned char *map_memory(const Place &place);
 
-/* An IPv4 address of an RDMA device here; a failure says that there is none. */
+/* An IPv4 address of an RDMA device of this machine; fails if there is none. */
 std::string rdma_address();
 
-/* A ring of records, and how many are under way. */
+/* A ring of records, and how many are outstanding. */
 class PeerClient : public Contender
 {
   public:
@@ -82,12 +83,14 @@ class PeerClient : public Contender
 
   protected:
     PeerClient(const Place &place, Shape shape, Way way);
-    /* One record at this offset, made durable by itself: one completion. False: no room now. */
+    /* Post one record at this offset, made durable by itself: one completion. False: no room
+     * now. */
     virtual bool post(uint64_t offset) = 0;
-    /* As many records as the depth says, one behind the other from this offset on: one completion.
+    /* Post as many records as the depth says, one behind another from this offset on: one
+     * completion.
      */
     virtual void post_group(uint64_t offset) = 0;
-    /* How many completions there were. */
+    /* Reap completions; returns their number. */
     virtual uint64_t reap() = 0;
 
     uint64_t stride() const
@@ -104,7 +107,7 @@ class PeerClient : public Contender
 
     const uint64_t bytes_;
     uint64_t position_ = 0;
-    uint64_t idle_ = 0;       /* reaps in a row that brought nothing */
+    uint64_t idle_ = 0;       /* reaps in a row without a completion */
     uint64_t idle_since_ = 0; /* nanoseconds */
 };
 

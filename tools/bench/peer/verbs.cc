@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.cc: no library at all: a WRITE and a READ of its last byte, chained by hand and posted with
- * one doorbell; only the READ is signaled. What a persistent write costs at least where a READ
- * proves that it has left the NIC.
+ * verbs.cc: plain verbs as a peer: a WRITE and a READ of its last byte, chained by hand and posted
+ * with one doorbell; only the READ is signaled. This is the least cost of a persistent write if a
+ * READ proves that the bytes have left the NIC.
  */
 #include "bench/peer/peer.h"
 
@@ -47,7 +47,7 @@ static struct sockaddr_storage resolve(const Place &place)
     return address;
 }
 
-/* A queue pair with as much inline data as there is. How much that was. */
+/* Create a queue pair with the most inline data that the device grants; returns how much. */
 static uint32_t create_qp(struct rdma_cm_id *id, uint32_t depth)
 {
     for (uint32_t inline_bytes : kInline) {
@@ -156,7 +156,7 @@ class VerbsClient : public PeerClient
         wr.wr.rdma.rkey = far_.key;
         wr.next = &chain_[at + 1];
     }
-    /* Behind @n writes; and off they go. */
+    /* Add the READ behind @n writes, and post the chain. */
     void read_and_ring(uint32_t n, uint64_t offset)
     {
         struct ibv_send_wr &wr = chain_[n];
@@ -213,7 +213,7 @@ static ContenderPtr connect(const Place &place, Shape shape, Way way)
     return std::make_unique<VerbsClient>(place, shape, way);
 }
 
-/* What a log adds to a bare write may cost so much. */
+/* The target: how much a log may cost more than a bare write. */
 static double target(Shape shape, Way way)
 {
     return way == Way::kEach && shape.depth == 1 ? 1.15 : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 06_record_and_lock.c: records changed in place, durably, under a lock that lives in the server's
+ * 06_region_and_lock.c: write slots of a region in place, durably, under a lock in the server's
  * DRAM: atomics on persistent memory would be slow and would need a flush (H8).
  *
- *     06_record_and_lock [URL]      default: the device model, so that it runs anywhere
+ *     06_region_and_lock [URL]      default: the device model, so that it runs anywhere
  */
 #include <librpm.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     must(rpm_conn_open(url, NULL, &conn), url);
     opts.flags = RPM_REGION_CREATE;
     opts.bytes = ACCOUNTS * SLOT;
-    opts.slot_bytes = SLOT; /* whole slots are ours: a write may pad to 64 bytes (H6) */
+    opts.slot_bytes = SLOT; /* each slot has one writer: a write may pad to 64 bytes (H6) */
     must(rpm_region_open(conn, "accounts", &opts, &accounts), "accounts");
     must(rpm_locks_open(conn, "account-locks", ACCOUNTS, &locks), "locks");
 

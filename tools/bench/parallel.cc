@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crowd.cc: several logs of ours at once, each with a connection and a thread of its own.
+ * parallel.cc: a contender of several logs, each with its own connection and thread.
  */
 #include "bench/ours.h"
 
@@ -13,9 +13,9 @@
 namespace bench
 {
 
-/* As many under way as the depth says, and waited for together: a client that polls takes the CPU
- * from the others. */
-class PatientLog : public OurLog
+/* A log that submits as many appends as the depth says and waits for them together, without
+ * polling: a client that polls takes the CPU from the others. */
+class BlockingLog : public OurLog
 {
   public:
     using OurLog::OurLog;
@@ -53,12 +53,12 @@ class PatientLog : public OurLog
     }
 };
 
-class Crowd : public Contender
+class ParallelLogs : public Contender
 {
   public:
     using Enter = std::function<ContenderPtr(uint32_t)>;
 
-    Crowd(uint32_t connections, const Enter &enter) : members_(connections)
+    ParallelLogs(uint32_t connections, const Enter &enter) : members_(connections)
     {
         for (uint32_t i = 0; i < connections; i++)
             threads_.emplace_back([this, enter, i] { live(enter, i); });
@@ -69,7 +69,7 @@ class Crowd : public Contender
             throw;
         }
     }
-    ~Crowd() override
+    ~ParallelLogs() override
     {
         end();
     }
@@ -90,7 +90,7 @@ class Crowd : public Contender
     }
 
   private:
-    /* All do it, and are waited for. */
+    /* Let all members do @work, and wait for them. */
     void all(const std::function<void(Contender &)> &work)
     {
         std::unique_lock<std::mutex> guard(lock_);
@@ -148,26 +148,26 @@ class Crowd : public Contender
     std::mutex lock_;
     std::condition_variable wake_;
     std::condition_variable done_;
-    std::function<void(Contender &)> work_; /* of this turn */
+    std::function<void(Contender &)> work_; /* of this round */
     uint64_t turn_ = 0;
-    uint32_t busy_ = 0; /* still at it */
+    uint32_t busy_ = 0; /* members still working */
     bool stop_ = false;
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
 };
 
-ContenderPtr make_crowd(const std::string &url, Shape shape, uint64_t capacity,
-                        uint32_t connections, const Asked &asked)
+ContenderPtr make_parallel(const std::string &url, Shape shape, uint64_t capacity,
+                           uint32_t connections, const Asked &asked)
 {
-    static int crowds;
-    std::string name = "bench-" + std::to_string(crowds++) + "-";
+    static int created;
+    std::string name = "bench-" + std::to_string(created++) + "-";
 
-    return std::make_unique<Crowd>(connections, [=](uint32_t index) {
+    return std::make_unique<ParallelLogs>(connections, [=](uint32_t index) {
         std::string own = name + std::to_string(index);
 
         if (asked.level == 0)
             return make_ours(url, own, shape, capacity, asked);
-        return ContenderPtr(std::make_unique<PatientLog>(url, own, shape, capacity, asked));
+        return ContenderPtr(std::make_unique<BlockingLog>(url, own, shape, capacity, asked));
     });
 }
 
