@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ablate.cc: all hints together. Cumulative, in the order of the published transaction study, and
- * all but one at a time, over the loads that a transaction is made of.
+ * ablate.cc: all hints together, switched on one after another in the order of the published
+ * transaction study, and all but one at a time, over the loads that a transaction consists of.
  */
 #include "harness/experiment.h"
 
@@ -18,7 +18,7 @@ struct Work {
     uint64_t bytes;
 };
 
-constexpr uint64_t kOps = 50000; /* so that no seed matters */
+constexpr uint64_t kOps = 50000; /* so many that the seed does not matter */
 
 constexpr Work kWorks[] = {
     { "small-writes", clients, RPM_LOAD_WRITE, 16 }, /* the payload of the published runs */
@@ -50,7 +50,7 @@ Point make(const rpm_facts &facts, const Work &work, uint32_t hints, bool reduce
     return point;
 }
 
-/* @allowed: hints that the steps may switch on. */
+/* @allowed: hints that the measurement may switch on. */
 std::vector<Point> measure(const rpm_facts &facts, uint32_t allowed, bool reduced)
 {
     std::vector<Point> points;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h1_numa.cc: H1: what it costs when the NIC, or the cores, sit on the socket that does not own the
- * modules.
+ * h1_numa.cc: H1: the cost of a NIC, or of cores, on the socket that does not own the modules.
  */
 #include "harness/experiment.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h2_spread.cc: H2: server cores that write to one module, to all of them as the interleaving has
- * it, and spread with a limit for each module; and a NIC, which is one ordered writer.
+ * h2_spread.cc: H2: server cores that write to one module, to all modules by interleaving, and to
+ * all with a limit of writers for each module; and a NIC, which is one ordered writer.
  */
 #include "harness/experiment.h"
 

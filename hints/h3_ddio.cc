@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h3_ddio.cc: H3: inbound writes that allocate in the cache, or pass it by; cores' cached stores
- * against streams, which is the same question for a core; and messages, which want the cache.
+ * h3_ddio.cc: H3: inbound writes with and without DDIO; the same question for a core, cached
+ * against non-temporal stores; and messages, which are faster through the cache.
  */
 #include "harness/experiment.h"
 

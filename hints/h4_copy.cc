@@ -16,11 +16,11 @@ void add(std::vector<Point> *points, const rpm_facts &facts, Point point, uint32
 {
     for (uint32_t copy : { RPM_COPY_STREAM, RPM_COPY_CLWB, RPM_COPY_STORE }) {
         if (copy == RPM_COPY_STORE && name == "latency")
-            continue; /* it ends before anything is written */
+            continue; /* it ends before any byte is written */
         point.hints = with(hints, 4, copy == RPM_COPY_STREAM);
         plan_load(facts, &point);
         point.load.copy = copy;
-        point.load.writers_max = 0; /* that is another hint's */
+        point.load.writers_max = 0; /* that is the subject of H2 */
         point.series = copy_name(copy);
         point.x = std::to_string(point.load.bytes);
         point.label = "h4/" + name + "/" + point.x + "/" + copy_name(copy);

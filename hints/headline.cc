@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * headline.cc: the results that a reader remembers, as one number each: quick enough to be asked
- * for again with every number of a preset changed.
+ * headline.cc: the most important results, as one number each: so quick that they can be measured
+ * again for each changed number of a preset.
  */
 #include "headline.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * headline.h: the results that a reader remembers.
+ * headline.h: the most important results, as one number each.
  */
 #ifndef RPM_HINTS_HEADLINE_H
 #define RPM_HINTS_HEADLINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * points.cc: published numbers that belong to no experiment: what the memory of the platform does
- * by itself. They say whether the model is the machine that the experiments speak of.
+ * points.cc: published numbers that belong to no experiment: those of the platform's memory alone.
+ * They show whether the model agrees with the machine of the experiments.
  */
 #include "harness/experiment.h"
 

@@ -128,7 +128,7 @@ int headline(const Options &options)
     return cli::kDone;
 }
 
-/* What is expected and why, before it is measured. */
+/* Print the expected result and its reason, before the measurement. */
 void introduce(const Options &options, const hints::Experiment *experiment)
 {
     if (options.quiet || experiment == nullptr)
@@ -154,8 +154,8 @@ std::vector<hints::Point> points_of(const Options &options, const rpm_facts &fac
     return points;
 }
 
-/* A point that makes no sense on this platform is told as such; one that the caller made up is an
- * error. */
+/* A point of an experiment that is invalid on this platform gets a note; one that the caller
+ * specified is an error. */
 hints::Row measure_once(const Options &options, hints::Platform *platform,
                         const hints::Point &point)
 {
@@ -173,7 +173,7 @@ hints::Row measure_once(const Options &options, hints::Platform *platform,
     }
 }
 
-/* The median of as many runs as were asked for, on the model each with a seed of its own. */
+/* The median of the requested number of runs, on the model each with its own seed. */
 hints::Row measure(const Options &options, hints::Platform *platform, hints::Point point,
                    uint64_t *events)
 {
@@ -200,7 +200,7 @@ hints::Row measure(const Options &options, hints::Platform *platform, hints::Poi
     return median;
 }
 
-/* Rows go out one by one, so that what was measured before an interruption is kept. */
+/* Rows are written one by one, so that an interrupted run keeps its rows. */
 int run(const Options &options)
 {
     std::unique_ptr<hints::Platform> platform =
@@ -224,7 +224,7 @@ int run(const Options &options)
     for (const hints::Point &point : points) {
         hints::Row row = measure(options, platform.get(), point, &events);
 
-        if (cli::stopped()) /* a live row is cut short */
+        if (cli::stopped()) /* a live row is incomplete */
             throw cli::Failure("interrupted: the rows before are whole");
         if (csv != nullptr)
             csv->add(options.run, options.url, row);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep.cc: the combinations, in the order they were given.
+ * sweep.cc: the points of a sweep, in the order of the command line.
  */
 #include "sweep.h"
 
@@ -31,7 +31,7 @@ uint64_t size(const std::string &text, const char *option)
     return bytes;
 }
 
-/* What was given replaces what the hints decided. */
+/* Options replace the fields that the hints decided. */
 void replace(const Sweep &sweep, rpm_load *load)
 {
     if (!sweep.memory.empty())
@@ -56,7 +56,7 @@ void replace(const Sweep &sweep, rpm_load *load)
     load->skew_bytes = sweep.skew;
 }
 
-/* One of what was listed for each of the loops below; "" where nothing was. */
+/* One value for each of the loops below; "" if the option was not given. */
 struct Choice {
     std::string bytes, pattern, persist, copy, dimms;
     uint32_t threads = 1;

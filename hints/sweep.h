@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep.h: points that no experiment has: every combination of what the command line lists.
+ * sweep.h: a sweep: a point for every combination of the values on the command line.
  */
 #ifndef RPM_HINTS_SWEEP_H
 #define RPM_HINTS_SWEEP_H
@@ -14,7 +14,7 @@
 namespace hints
 {
 
-/* What a value of an option may be: the names of the values @first to @last. */
+/* The words that an option accepts: the names of the values @first to @last. */
 struct Words {
     const char *(*name_of)(uint32_t);
     uint32_t first;
@@ -28,7 +28,7 @@ struct Words {
             names.push_back(name_of(i));
         return names;
     }
-    /* Of one of them. */
+    /* The value of a word. */
     uint32_t value(const std::string &word) const
     {
         const std::vector<std::string> names = all();
@@ -50,7 +50,7 @@ constexpr Words kMemoryWords{ memory_name, 0, 1 };
 constexpr Words kDdioWords{ ddio_name, RPM_NO, RPM_YES };
 constexpr Words kSocketWords{ socket_name, 0, 1 };
 
-/* What was not given is left to the hints, or to the load's defaults. */
+/* The hints, or the load's defaults, decide the options that were not given. */
 struct Sweep {
     std::string by = "nic";
     std::string op = "write";

@@ -10,10 +10,10 @@ Run by scripts/ablation, which builds rpm-hints first:
     scripts/ablation --only h3 h9         some of the experiments
     scripts/ablation --url URL            the same on another preset, or live
     scripts/ablation --from-csv DIR       judge and draw what was measured before, or elsewhere
-    scripts/ablation --readme [--verify]  write, or hold against a fresh run, the table of
+    scripts/ablation --readme [--verify]  write, or compare with a new run, the table of
                                           hints/README.md
 
-A call that was interrupted goes on where it ended: finished results are kept as long as program,
+An interrupted call is continued by the next: finished results are kept as long as program,
 seed and URL are the same.
 """
 import argparse
@@ -83,7 +83,7 @@ def seed_of(url):
 
 
 def ask(program, *words):
-    """What rpm-hints says in JSON."""
+    """The output of rpm-hints as JSON."""
     command = [str(program), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -115,7 +115,7 @@ def run_names(catalog):
 
 
 class Variations:
-    """The runs that make sensitivity.csv: headline results with one number of the preset moved."""
+    """The runs that make sensitivity.csv: headline results with one number of the preset changed."""
 
     def __init__(self, options):
         self.options = options
@@ -139,7 +139,7 @@ class Variations:
                        captured=True, group=SENSITIVITY)
 
     def again(self, runner, results):
-        """What was refused, once more in the steps that are possible. Notes by index."""
+        """Run refused changes again in possible steps. Notes by index."""
         notes = {}
         tries = {}
         for i, job in enumerate(self.jobs):
@@ -175,7 +175,7 @@ class Variations:
 
 
 def parted(results, names):
-    """The names of the runs that went well, and what was wrong with the others."""
+    """The names of the runs that succeeded, and the errors of the others."""
     return ([name for name in names if results[name].status != 'failed'],
             [f'{name}: {results[name].message}' for name in names
              if results[name].status == 'failed'])
@@ -196,7 +196,7 @@ def read_measured(folder, names, problems):
 
 
 def draw(options, catalog, measured, effects, problems):
-    """Figures by id. What is missing to draw is a problem, not an end."""
+    """Figures by id. A missing drawing library is a problem, not a failure."""
     if options.no_figures:
         return {}
     try:
@@ -241,7 +241,7 @@ def write_up(options, catalog, measured, effects, problems):
 
 
 def print_summary(verdicts):
-    """The line on known misses, and last the one that counts."""
+    """Print the line on known misses, and last the result."""
     if check.known_summary(verdicts):
         print(check.known_summary(verdicts))
     print(check.summary(verdicts))
@@ -255,7 +255,7 @@ def everything(options, runner, catalog):
               f'{", ".join(names + [SENSITIVITY])}', file=sys.stderr)
         return 2
     chosen = [name for name in names if not options.only or name in options.only]
-    check.read_expected(options.hints_dir)  # a fault in it is told before the work
+    check.read_expected(options.hints_dir)  # an error in it is reported before the work
     folder = options.out / 'csv'
     jobs = experiment_jobs(options, chosen, folder, False)
     variations = None
@@ -285,7 +285,7 @@ def from_csv(options, catalog):
 
 
 def checked(options, runner, catalog):
-    """The reduced form: everything measured anew, nothing drawn."""
+    """The reduced form: measure everything again, draw nothing."""
     expected = check.read_expected(options.hints_dir)
     needed = {row.run for row in expected}
     names = [name for name in run_names(catalog) if name in needed]
@@ -323,7 +323,7 @@ def write_readme(options, runner, catalog):
 
 
 def read_catalog(options):
-    """What there is to run and to draw. It is kept beside the CSV files, for --from-csv elsewhere."""
+    """The list of runs and figures. It is kept beside the CSV files, for --from-csv on another machine."""
     if options.from_csv and (options.from_csv / 'list.json').exists():
         return sensitivity.read_json(options.from_csv / 'list.json')
     catalog = ask(options.program, 'list', '--json')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ablation_test.py: the judging, resuming and writing-up of scripts/ablation.py, with a small program
-in the place of rpm-hints that measures nothing.
+"""ablation_test.py: test how scripts/ablation.py judges, resumes and reports, with a small program that
+measures nothing instead of rpm-hints.
 
     scripts/ablation_test.py
 """
@@ -22,7 +22,7 @@ from ablate import check, figures, readme, run, sensitivity, table
 
 HERE = Path(__file__).resolve().parent
 DEADLINE_S = 60
-# Says what rpm-hints says. It notes each start in CALLS; SLOW makes a run slow, row by row.
+# Prints what rpm-hints would. It records each start in CALLS; SLOW makes a run slow, row by row.
 PROGRAM = '''#!/usr/bin/env python3
 import csv, json, os, sys, time
 sys.path.insert(0, {here!r})

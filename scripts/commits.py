@@ -8,7 +8,7 @@ import subprocess
 SUBJECT_COLUMNS = 72
 LINES_WARNED = 400  # added and deleted; a file that only moved has none
 LINES_MAX = 1000
-SKIPPED = 77  # exit status where nothing can be told
+SKIPPED = 77  # exit status if nothing can be checked
 # The last commit before these rules held.
 SINCE = 'ad3a0c1ad3ca'
 
@@ -71,7 +71,7 @@ def changed_lines(root, commit):
 
 
 def check(root, base, large=None):
-    """Prints breaches and warnings; 0, 1, or SKIPPED where the history does not reach to @base."""
+    """Prints breaches and warnings; 0, 1, or SKIPPED if the history does not reach @base."""
     base = base or SINCE
     if git(root, 'merge-base', '--is-ancestor', base, 'HEAD').returncode != 0:
         print(f'commits: skipped: the history here does not reach back to {base}')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""csource.py: C and C++ text as tidy.py and measure.py look at it: without comments and strings,
-and cut into functions. Not a parser: it relies on the form that .clang-format gives our code."""
+"""csource.py: C and C++ source for tidy.py and measure.py: without comments and strings, and split into
+functions. Not a parser: it relies on the format that .clang-format gives our code."""
 
 import re
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def _params(head):
 
 
 def _nesting(lines, first, last):
-    """Control statements inside each other. Loops straight under each other walk one space: one."""
+    """Control statements inside each other. Directly nested loops count as one."""
     deepest = 0
     outer = []  # (indent, depth, line, loop)
     for number, line in enumerate(lines[first:last]):

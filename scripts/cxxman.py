@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """cxxman.py: manual pages of the C++ interface, <dtx/...>, from its headers: a page for each header
-of PAGES, with what its first comment says, its structs and enums as they are, and the public members
+of PAGES, with its first comment, its structs and enums unchanged, and the public members
 of its classes with their comments. Used by mkman.py.
 """
 
 import re
 
-# What a program calls; the other headers are there because these need them.
+# The headers that a program includes; the others are installed because these need them.
 PAGES = ('schema', 'cluster', 'session', 'txn', 'error', 'ordered_index', 'phases', 'techniques',
          'layout')
 HIDDEN = re.compile(r'= delete|operator=|^friend|^static_assert|^~|^virtual ~')
@@ -27,7 +27,7 @@ def comment_text(raw):
 
 
 def about(header):
-    """The first comment: (summary, paragraphs), without where it is tested."""
+    """The first comment: (summary, paragraphs), without the line on tests."""
     text = comment_text(COMMENT.findall(header)[1])
     text = re.sub(r'^\w+\.h: ', '', re.split(r'\b(?:Tests|Invariants|Source)\b', text)[0].strip())
     first, *rest = re.split(r'\n\s*\n', text)
@@ -60,7 +60,7 @@ def end_of_declaration(text, start):
 
 
 def one_line(declaration):
-    """As it is read: no constructor's initialisers, no value of a constant's type."""
+    """A declaration for readers: without a constructor's initialisers and a constant's value."""
     text = ' '.join(declaration.split())
     found = re.match(r'(.*?\)(?: const| noexcept)*) : ', text)
     return found.group(1) if found else text

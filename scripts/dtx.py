@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trace transactions, have the device model carry them out, judge, draw, write up.
+"""Trace transactions, run them on the performance model, judge the results against published values, draw,
+report.
 
 Run by scripts/dtx, which builds dtx-bench and dtx-model first:
 
@@ -74,7 +75,7 @@ IN_THE_WAY = {
 
 
 class Failed(Exception):
-    """What could not be run; the text says why."""
+    """A run that failed; the text says why."""
 
 
 @dataclass(frozen=True)

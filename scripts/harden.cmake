@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# harden.cmake: rpm_product, what everything that is installed is compiled and linked with, beside
-# rpm_build: flags that make an overrun or an overwritten pointer end a program instead of running
-# what a peer sent, no path of this build in what comes out, and no function of ours that another
-# library could put its own in the place of: one that may be replaced cannot be inlined in position
-# independent code.
+# harden.cmake: rpm_product, the flags of everything that is installed, beside rpm_build: a buffer overrun or
+# an overwritten pointer ends the program instead of running code that a peer sent; outputs contain no path of
+# this build; and no other library can replace our functions, because a replaceable function cannot be inlined
+# in position independent code.
 #
-# tests/outside/elf looks for each of them in the library and the programs.
+# tests/outside/elf checks each of them in the library and the programs.
 option(LIBRPM_HARDEN "stack protector, fortified functions, read-only relocations, CET" ON)
 include(CheckCompilerFlag)
 include(CheckPIESupported)
@@ -22,7 +21,7 @@ if(LIBRPM_HARDEN AND NOT LIBRPM_SANITIZE)
             target_compile_options(rpm_product INTERFACE ${flag})
         endif()
     endforeach()
-    # Needs an optimiser. The main files of programs, compiled without, take it back.
+    # Needs optimisation. The main files of programs, which are compiled without, unset it.
     target_compile_options(rpm_product INTERFACE
         $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
     target_link_options(rpm_product INTERFACE -Wl,-z,relro,-z,now -Wl,-z,noexecstack)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh: what the commands of this folder share. Sourced by bash, never run.
+# lib.sh: functions that the commands of this folder share. Sourced by bash, never run.
 #
 #   need_packages P...   install Debian packages that are missing, and nothing otherwise
 #   build_release [T...] configure build/ and build the named targets, or all of them
@@ -11,12 +11,12 @@
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 JOBS=${JOBS:-$(nproc)}
 
-# What the library and its programs need, what their tests need beside that, and what drawing needs.
+# The packages of the library and its programs, of their tests, and of drawing.
 BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev libpmemlog-dev
     libnuma-dev libxxhash-dev libssl-dev libibverbs-dev librdmacm-dev libcli11-dev nlohmann-json3-dev
     libsystemd-dev catch2 mandoc python3)
 TEST_PACKAGES=(git valgrind clang-14 libclang-rt-14-dev clang-format-14 strace binutils librpm-dev zsh)
-# What rpm-bench compare --peer and dtx-peer hold us against; without them they say so.
+# The peers of rpm-bench compare --peer and dtx-peer, which report a missing one.
 PEER_PACKAGES=(librpma-dev libfabric-dev libsqlite3-dev liblmdb-dev)
 FIGURE_PACKAGES=(python3-matplotlib python3-pandas python3-seaborn)
 # For scripts/cross, which fetches the rest itself. It and gcc-multilib exclude each other.
@@ -42,7 +42,7 @@ missing_packages() {
     done
 }
 
-# apt-get as root, waiting for another apt, trying again when a mirror stumbles.
+# Run apt-get as root, wait for another apt, retry after an error of the mirror.
 apt_quietly() {
     local -a root=()
     local log try
@@ -133,7 +133,7 @@ study() {
         "--$given" | "--$given="*) build=no ;;
         esac
     done
-    # Without the drawing libraries everything else still works, and says what is missing.
+    # Without the drawing libraries everything else works, and the missing ones are reported.
     if [ "$figures" = yes ]; then
         (need_packages "${FIGURE_PACKAGES[@]}") >&2 || say "$name: going on without figures" >&2
     fi
@@ -145,7 +145,7 @@ study() {
     exec "$python" "$TOP/scripts/$name.py" "$@"
 }
 
-# Debian's packages serve Debian's Python, which need not be the first one on the path.
+# Debian's packages are for Debian's Python, which may not be the first one on the path.
 python_that_draws() {
     local each
     for each in python3 /usr/bin/python3; do

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""measure.py: count what the style sets floors and shares for. Prints a table by folder, or JSON.
+"""measure.py: count assertions, comments and sizes, for which the style sets floors and shares. Prints a
+table by folder, or JSON.
 
     scripts/measure.py                  the table
     scripts/measure.py --json           the same for a program
     scripts/measure.py --check          exit 1 when a folder is below its assertion floor
 
 The floors are for the folders where fencing, epochs, claims, sessions and slots change hands: so many
-assertions for each function of more than SHORT lines, on average. Shorter functions compare, convert
-or hand on, and what they take for granted is asserted where it is made. A floor is what the folder has,
-rounded down, so that code which is added without assertions fails. Folders that are not listed, such
-as lib/sim, whose results are compared with published values instead, have none.
+assertions for each function of more than SHORT lines, on average. Shorter functions compare, convert or
+forward, and their preconditions are asserted where they are established. A floor is the folder's present
+value, rounded down, so that code added without assertions fails. Folders that are not listed have no floor,
+such as lib/sim, whose results are compared with published values.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from statistics import mean, median
 import csource
 import tidy
 
-SHORT = 10  # lines of a function that need assert nothing
+SHORT = 10  # lines of a function that needs no assertion
 FLOORS = {'lib/pool/': 1.7, 'lib/wire/': 1.5, 'lib/region/': 1.1, 'lib/log/': 0.85, 'lib/serve/': 0.65}
 # Those of lib/base/assert.h and of dtx/engine/base/assert.h, and the language's own.
 ASSERTION = re.compile(r'\b(?:RPM_ASSERT|RPM_ASSERT_SLOW|DTX_ASSERT|_Static_assert|static_assert)\s*\(')

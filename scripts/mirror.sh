@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# mirror.sh: packages of other suites and architectures, unpacked and never installed. Sourced by bash, by
+# mirror.sh: fetch packages of other suites and architectures and unpack, never install, them. Sourced by bash, by
 # commands that have a function skip REASON..., which ends them.
 #
-#   mirror_setup DIR ARCHITECTURE SUITE...   an apt in DIR: the mirror of this machine's apt, a state of its own
+#   mirror_setup DIR ARCHITECTURE SUITE...   an apt in DIR: the mirror of this machine's apt, a separate state
 #   mirror DIR COMMAND...                    an apt command with that state
 #   mirror_unpack ROOT DEB...                unpack into ROOT, without /etc, /var and documents, /usr merged
 
@@ -45,7 +45,7 @@ mirror_unpack() {
     for deb in "${@:2}"; do
         dpkg-deb -x "$deb" "$root"
     done
-    # On a merged machine these are links, which a folder laid over them would hide.
+    # With a merged /usr these are links, which a folder of the same name would hide.
     for folder in lib lib64 bin sbin; do
         if [ ! -d "$root/$folder" ] || [ -L "$root/$folder" ]; then
             continue

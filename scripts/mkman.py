@@ -49,7 +49,7 @@ class Headers:
         self.owners = self._owners()
 
     def _owners(self):
-        """Which function's page shows a struct: the first that takes it."""
+        """The function whose page shows a struct: the first that takes it."""
         owners = {}
         for item in sorted(self.contracts, key=lambda item: not item.name.endswith('_open')):
             for kind, _ in item.params:
@@ -60,13 +60,13 @@ class Headers:
 
 
 def escape(text):
-    """Plain text as mdoc body text: no line may begin a request, no backslash an escape."""
+    """Plain text as mdoc body text: no line begins a request, no backslash begins an escape."""
     text = text.replace('\\', '\\e')
     return re.sub(r"^([.'])", r'\\&\1', text, flags=re.M)
 
 
 def sentences(text):
-    """One sentence a line, as mdoc wants it; long ones are folded."""
+    """One sentence a line, as mdoc expects; long sentences are folded."""
     text = re.sub(r"(?<=[\w)][.?!])\s+(?=[A-Z\"@'(])", '\n', ' '.join(text.split()))
     lines = [part for line in text.split('\n') for part in textwrap.wrap(
         line, 78, break_long_words=False, break_on_hyphens=False)]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Libraries that are used where they are, and found by the next build when they are installed later.
+# Optional libraries: used if they are installed, and found by the next build if they are installed later.
 find_package(PkgConfig REQUIRED)
 
 # rpm_optional_library(NAME MODULE...): NAME_FOUND and PkgConfig::NAME, as pkg_check_modules() has them.
-# While one of them is not there, each folder that pkg-config looks in is watched: when a package is
-# installed, the folder changes, and the next build configures itself again first.
+# While one of them is missing, the build depends on each folder that pkg-config searches: installing a
+# package changes the folder, and the next build configures itself again first.
 function(rpm_optional_library name)
     pkg_check_modules(${name} QUIET IMPORTED_TARGET GLOBAL ${ARGN})
     set(${name}_FOUND "${${name}_FOUND}" PARENT_SCOPE)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # parts.cmake: the libraries that librpm is made with, and the parts of it that can be left out with
-# the libraries that they need. In the place of a part that is left out no_*.c is compiled, which
-# refuses with RPM_E_NOCAP and says how to build it.
+# the libraries that they need. A part that is left out is replaced by no_*.c, whose functions return
+# RPM_E_NOCAP with an error text that says how to build the part.
 option(LIBRPM_RDMA "verbs: addresses; needs rdma-core" ON)
 option(LIBRPM_TLS "TLS over tcp:; needs libssl beside libcrypto" ON)
 option(LIBRPM_NUMA "pools that are bound to a NUMA node; needs libnuma" ON)
@@ -24,11 +24,11 @@ if(LIBRPM_NUMA)
     find_library(NUMA_LIBRARY numa REQUIRED)
 endif()
 
-# rpm_rdma(NAME): rdma-core, and what its headers know. What a device can do is asked at run time;
-# native FLUSH and ATOMIC WRITE must be in the headers as well.
+# rpm_rdma(NAME): rdma-core, and the features in its headers. The capabilities of a device are queried at run
+# time; native FLUSH and ATOMIC WRITE must be in the headers as well.
 #
-# LIBRPM_RDMA_PREFIX: where a newer rdma-core lies than the system's, for its headers alone: programs
-# are linked with the system's libraries, and find the newer ones where they run.
+# LIBRPM_RDMA_PREFIX: the folder of an rdma-core newer than the system's, for its headers alone: programs are
+# linked with the system's libraries, and load the newer ones at run time.
 if(NOT LIBRPM_RDMA)
     function(rpm_rdma name)
     endfunction()
@@ -49,7 +49,7 @@ int main(void) { ibv_wr_atomic_write(0, 0, 0, 0); }" RDMA_ATOMIC_WRITE)
 unset(CMAKE_REQUIRED_LIBRARIES)
 unset(CMAKE_REQUIRED_FLAGS)
 
-# What a library that includes <infiniband/...> and <rdma/...> is compiled and linked with.
+# Flags and libraries of a library that includes <infiniband/...> and <rdma/...>.
 function(rpm_rdma name)
     if(LIBRPM_RDMA_PREFIX)
         target_include_directories(${name} BEFORE PRIVATE ${LIBRPM_RDMA_PREFIX}/include)

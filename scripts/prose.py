@@ -36,9 +36,9 @@ RETIRED = {
 }
 SPELLINGS = {form: text for word, text in RETIRED.items()
              for form in ([word, word.capitalize(), word.upper()] if word.islower() else [word])}
-# Where they still stand.
+# Folders that are not checked yet.
 PENDING = ('dtx/', 'tests/', 'tools/')
-# What lists them, and what must hold any bytes.
+# This list itself, and inputs that may hold any bytes.
 EXEMPT = ('scripts/prose.py', 'tests/fuzz/corpus/')
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Append a file to a log through three kills, then hold the log against the file.
+"""Append a file to a log through three kills, then compare the log with the file.
 
 Run by scripts/quickstart:
 
     scripts/quickstart.py build/bin [FILE]
 
-Every line of FILE, its newline included, is one record. The writer notes each acknowledged record
-in a file before it is asked for the next, so that what was acknowledged is known after SIGKILL.
+Every line of FILE, its newline included, is one record. The writer records each acknowledged record in a file
+before it appends the next, so that the acknowledged records are known after SIGKILL.
 At the end
 
     acknowledged  lines that the writer was told are safe
@@ -84,7 +84,7 @@ def read_lines(path):
 
 
 class Run:
-    """Server, writer, and the notes of what was acknowledged."""
+    """Server, writer, and the file of acknowledged records."""
 
     def __init__(self, programs, path, lines, scratch):
         self.programs = programs
@@ -133,13 +133,13 @@ class Run:
         self.kills += 1
 
     def acknowledged(self):
-        """Indexes (from 1) of the lines whose safety was told; a note cut off by SIGKILL is none."""
+        """Indexes (from 1) of the acknowledged lines, without one that SIGKILL truncated."""
         with open(self.acks, "rb") as file:
             whole = file.read().rsplit(b"\n", 1)[0]
         return [int(note.split()[0]) for note in whole.split(b"\n") if note]
 
     def wait_for(self, share):
-        """Until that share of the lines is acknowledged. False: the writer ended before."""
+        """Wait until that share of the lines is acknowledged. False: the writer ended before."""
         per_note = sum(len(str(i)) for i in (1, len(self.lines))) / 2 + 10
         goal = int(len(self.lines) * share * per_note)
         deadline = time.monotonic() + DEADLINE_S
@@ -152,7 +152,7 @@ class Run:
         return True
 
     def note_torn(self):
-        """What the next writer is going to discard."""
+        """The frames that the next writer will discard."""
         info = subprocess.run([self.program("rpm-log"), "info", self.url, NAME, "--json"],
                               stdout=subprocess.PIPE, check=True)
         self.torn += json.loads(info.stdout)["torn"]
@@ -165,7 +165,7 @@ class Run:
 
 
 def story(run):
-    """The writer dies, the server dies, both die; each time they come back."""
+    """Kill the writer, the server, and both; restart them each time."""
     run.start_server()
     run.start_writer()
     if run.wait_for(0.25):
@@ -184,14 +184,14 @@ def story(run):
     out, _ = run.writer.communicate(timeout=DEADLINE_S)
     if run.writer.returncode != 0:
         die(f"the writer failed with exit status {run.writer.returncode}")
-    # A last time: what the log gives back comes from the pool alone.
+    # Restart once more, so that the records that are read come from the pool alone.
     run.kill(run.server)
     run.start_server()
     return json.loads(out)
 
 
 def compare(run):
-    """Counts of lost and duplicated, and whether the order is that of the file."""
+    """Count lost and duplicated lines, and check that the order is that of the file."""
     log = subprocess.run([run.program("rpm-log"), "cat", run.url, NAME],
                          stdout=subprocess.PIPE, check=True).stdout
     records = log.split(b"\n")
@@ -240,7 +240,7 @@ def report(run, last, seconds, counts):
     ])
     print(f"acknowledged {acked} recovered {records} lost {lost} duplicated {doubled} "
           f"torn {run.torn}")
-    # Records may be in the log whose acknowledgement a killed writer did not live to note.
+    # The log may have records whose acknowledgement a killed writer did not record any more.
     return 0 if lost == 0 and doubled == 0 and in_order and records == len(run.lines) else 1
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# rpm.cmake: how every target is compiled, and how a folder adds its sources, tests and programs.
+# rpm.cmake: the flags of every target, and the functions by which a folder adds its sources, tests and
+# programs.
 
 # rpm_build: warnings and sanitizers, linked by each target of ours and by nothing installed.
 add_library(rpm_build INTERFACE)
@@ -17,8 +18,8 @@ elseif(LIBRPM_SANITIZE MATCHES "^(address|undefined|address,undefined|thread)$")
         # GCC documents these as prone to false alarms beside sanitizers; plain builds have them on.
         $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overread>)
     if(LIBRPM_SANITIZE STREQUAL "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-        # It does not model fences. Ours order stores that another mapping sees, and it cannot
-        # relate two mappings of one page anyway.
+        # TSan does not model fences. Ours order stores for another mapping of the same page, which TSan
+        # cannot relate anyway.
         target_compile_options(rpm_build INTERFACE -Wno-tsan)
     endif()
     target_link_options(rpm_build INTERFACE -fsanitize=${LIBRPM_SANITIZE})
@@ -48,7 +49,7 @@ function(rpm_library name)
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:rpm_build> $<BUILD_INTERFACE:rpm_product>)
-    # The libraries find each other in the folder where they lie.
+    # The libraries find each other in their own folder.
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
         BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "\$ORIGIN"
@@ -69,8 +70,8 @@ function(rpm_needs name)
     rpm_rdma(${name})
 endfunction()
 
-# rpm_opens_sim(NAME): a program of this build that opens sim: addresses. A shared librpm loads
-# librpm-sim, which is to be built by then.
+# rpm_opens_sim(NAME): a program of this build that opens sim: addresses. A shared librpm loads librpm-sim,
+# which must be built before.
 function(rpm_opens_sim name)
     get_target_property(type rpm TYPE)
     if(type STREQUAL "SHARED_LIBRARY")
@@ -90,15 +91,15 @@ function(rpm_test_properties name label timeout)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
         SKIP_RETURN_CODE 77)
-    # The long ones first, so that none is left to run alone at the end.
+    # Long tests first, so that none runs alone at the end.
     if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(reproducible|tools_bench|unit_dtx)"
             OR (CMAKE_CROSSCOMPILING AND name MATCHES "^unit_(log|sim)"))
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()
 endfunction()
 
-# What scripts/test builds under the sanitizers: rpm_quick_tests are worth it under ASan and UBSan,
-# rpm_threaded_tests, those with several threads, under TSan as well.
+# What scripts/test builds under the sanitizers: rpm_quick_tests under ASan and UBSan, rpm_threaded_tests,
+# those with several threads, under TSan as well.
 add_custom_target(rpm_quick_tests)
 add_custom_target(rpm_threaded_tests)
 # rpm_library_tests: tests of lib/. scripts/test runs them in the build without RDMA, TLS and NUMA.
@@ -109,7 +110,7 @@ add_custom_target(rpm_library_tests)
 add_custom_target(rpm_cross_tests)
 set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|plan|pool|region|pmem|serve|serve_stream|sim|sim_device|sim_perf|stream|transport|transport_sim|verbs|wire))$")
 
-# How tests are compiled, alike for all of them, or they could not share a compiled header.
+# The flags of all tests are equal, so that they can share a precompiled header.
 function(rpm_test_options name)
     target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE
         $<$<BOOL:${CMAKE_CROSSCOMPILING}>:RPM_EMULATED>)
@@ -179,7 +180,7 @@ function(rpm_program name)
     rpm_completion(${name})
 endfunction()
 
-# What bash and zsh complete of a program's command line, as the program itself says.
+# Completion scripts for bash and zsh, which the program itself prints.
 function(rpm_completion name)
     if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
         message(STATUS "${name}: no completions, which it would have to be run for")

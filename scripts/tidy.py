@@ -7,7 +7,7 @@
     scripts/tidy.py --list              what is checked
     scripts/tidy.py --commits [BASE]    subjects and sizes of the commits since BASE, and no files
 
-Exceptions stand in scripts/tidy_allow.txt with a reason. scripts/tidy_test.py sees each check fire.
+Exceptions are in scripts/tidy_allow.txt with a reason. scripts/tidy_test.py tests that each check fires.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""tidy_test.py: see every check of tidy.py fire. A small tree that breaks no rule is broken in one
-place at a time; the one check that guards it must speak, and no other.
+"""tidy_test.py: test that every check of tidy.py fires. A small tree that follows all rules is changed to
+break one rule at a time; the check of that rule must fire, and no other.
 
     scripts/tidy_test.py
 """

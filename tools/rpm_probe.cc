@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpm_probe.cc: what decides which acknowledgement can be proven here: the CPU's flush
- * instructions, NUMA nodes, persistent memory and RDMA devices of this machine, and the facts of
- * each path given. What cannot be read is said to be unknown; nothing is ever written. With
- * --devices RDMA devices are asked instead, see probe/.
+ * rpm_probe.cc: rpm-probe: report the facts that decide which acknowledgement can be proven: the
+ * CPU's flush instructions, NUMA nodes, persistent memory and RDMA devices of this machine, and the
+ * facts of each given path. A fact that cannot be read is unknown; the program writes nothing. With
+ * --devices it probes RDMA devices instead, see probe/.
  */
 #include "facts.h"
 #include "probe/devices.h"
@@ -39,7 +39,7 @@ std::string first_line(const std::string &path)
     return line;
 }
 
-/* Names in a directory, sorted; none if it is not there. */
+/* Names in a directory, sorted; none if it does not exist. */
 std::vector<std::string> names_in(const std::string &path)
 {
     std::vector<std::string> names;
@@ -67,7 +67,7 @@ std::string cpuinfo(const std::string &key)
     return "unknown";
 }
 
-/* Instructions that bring bytes out of the caches, or past them. */
+/* Instructions that flush the caches, or bypass them. */
 Json flush_instructions()
 {
     static const struct {
@@ -277,7 +277,7 @@ int run(const std::vector<std::string> &paths, bool as_json)
     return result;
 }
 
-/* What CLI11 says of a PATH that cannot be one; "": it can. */
+/* The error text for a PATH that is a URL; "": it is a path. */
 std::string refuse_url(const std::string &path)
 {
     static const char *const schemes[] = { "shm:", "unix:", "tcp:", "verbs:", "sim:" };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpm_server.cc: lend a pool to clients until SIGTERM or SIGINT.
+ * rpm_server.cc: rpm-server: lend a pool to clients until SIGTERM or SIGINT.
  *
- * Two threads: this one answers control messages, the other carries out requests. A third sleeps
- * until SIGUSR1 asks for the counters.
+ * The main thread answers control messages, the engine thread carries out requests. A third thread
+ * prints the counters on SIGUSR1.
  */
 #include "cli.h"
 #include "server/options.h"
@@ -152,7 +152,8 @@ template <typename Body> std::thread start_thread(Body body)
     }
 }
 
-/* SIGUSR1 is blocked in every thread and taken here, where anything may be called. */
+/* SIGUSR1 is blocked in every thread and received here by sigwait, so that any function may be
+ * called. */
 class StatsThread
 {
   public:
@@ -204,7 +205,7 @@ void block_stats_signal()
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-/* A client takes several descriptors, and many systems allow no more than 1024 unless asked. */
+/* A client needs several descriptors, and the default limit of many systems is 1024. */
 void raise_descriptor_limit()
 {
     rlimit limit;
@@ -220,8 +221,8 @@ bool is_shm(const std::string &url)
     return url.compare(0, 4, "shm:") == 0;
 }
 
-/* Where clients find us, with the ports that were chosen: shm: first, then the others as they were
- * asked for. Who comes to one that speaks TLS has to know. */
+/* The server's addresses, with the ports that the system chose: shm: first, then the others in the
+ * order given. The URL says tls if clients need it. */
 std::vector<std::string> urls_of(rpm_server *server, const Options &options)
 {
     std::istringstream words(server::listen_text(options));
@@ -268,7 +269,7 @@ std::string ready_text(rpm_server *server, const Options &options)
     return text.str();
 }
 
-/* A pool that was there, and any on a device, has the size that it has. */
+/* Tell the size of the pool: an existing pool, and any on a device, keeps its size. */
 void tell_size(rpm_server *server, const Options &options)
 {
     struct rpm_server_stats stats = {};
@@ -305,7 +306,7 @@ int serve(const Options &options)
     });
     server = open_server(options);
     running = server.get();
-    if (cli::stopped()) /* before there was anything to stop */
+    if (cli::stopped()) /* stopped before the server ran */
         rpm_server_stop(server.get());
     {
         StatsThread stats(server.get(), options.json_stats);

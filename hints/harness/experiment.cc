@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * experiment.cc: the list of experiments, and the loads they start from.
+ * experiment.cc: the list of experiments, and their basic loads.
  */
 #include "experiment.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * experiment.h: what an experiment is: a question, what is expected and why, the points to measure
- * and the figures that show them.
+ * experiment.h: an experiment: a question, the expected result and its reason, the points to
+ * measure and the figures that show them.
  */
 #ifndef RPM_HINTS_EXPERIMENT_H
 #define RPM_HINTS_EXPERIMENT_H
@@ -13,8 +13,8 @@
 namespace hints
 {
 
-/* Columns by name, see report.cc. The figure "h1_cores" shows the points "h1/cores/...", unless it
- * says which. */
+/* Columns by name, see report.cc. The figure "h1_cores" shows the points "h1/cores/...", unless
+ * labels is set. */
 struct Figure {
     const char *id;
     const char *title;
@@ -25,12 +25,12 @@ struct Figure {
     const char *ylabel;
     bool xlog;
     bool ylog;
-    const char *labels = nullptr; /* of the points begin with this */
+    const char *labels = nullptr; /* shows points whose labels begin with this */
 };
 
 struct Experiment {
     const char *run;
-    const char *hint; /* "": none alone */
+    const char *hint; /* "": no single hint */
     const char *file;
     const char *title;
     const char *question;
@@ -38,12 +38,12 @@ struct Experiment {
     const char *why;
     std::vector<Figure> figures;
 
-    /* The points under a set of hints; fewer when @reduced, with the same labels. Fields that the
-     * hints decide are theirs unless the experiment is about them. */
+    /* The points under a set of hints; fewer when @reduced, with the same labels. The hints decide
+     * their fields of the load, unless the experiment is about these fields. */
     std::vector<Point> (*points)(const rpm_facts &facts, uint32_t hints, bool reduced);
 };
 
-/* All of them, in order. */
+/* All experiments, in order. */
 const std::vector<const Experiment *> &experiments();
 const Experiment *find_experiment(const std::string &run);
 
@@ -53,13 +53,14 @@ extern const Experiment kAblate, kPoints;
 /* Enough operations to be steady, fewer of large ones. */
 uint64_t ops_for(uint64_t bytes, bool reduced);
 
-/* Clients as in the published runs: 3 machines of 10 threads, 8 operations each under way. */
+/* Clients as in the published runs: 3 machines of 10 threads, with 8 operations outstanding
+ * each. */
 Point clients(uint32_t op, uint64_t bytes);
 
 /* Cores of the server that work on its own memory. */
 Point cores(uint32_t op, uint64_t bytes, uint32_t threads);
 
-/* Clients that ask 10 server cores. */
+/* Clients that send calls to 10 server cores. */
 Point callers(uint32_t op, uint64_t bytes);
 
 /* The same set of hints with Hk on, or off. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * live.cc: points over a link to a server, in real time: one connection for each thread, all of
- * them closed loops. What a link cannot choose - sockets, modules, the state of DDIO, the server's
- * own cores - is not pretended: such a point says so and has no numbers. So does one about a hint
- * that has no part in the link, as H9 has none where no NIC writes.
+ * them closed loops. A point that needs what a link cannot choose (sockets, modules, the state of
+ * DDIO, the server's own cores) has a note and no numbers; so has a point about a hint that does
+ * not apply to the link, such as H9 where no NIC writes.
  *
- * Nothing is left behind: the regions that are measured have this process's number in their names
- * and are removed at the end.
+ * The measured regions have this process's number in their names and are removed at the end.
  */
 #include "platform.h"
 
@@ -51,7 +50,7 @@ class Live : public Platform
         facts_ = rpm_facts_init();
         cli::check(url, rpm_conn_facts(conn_.get(), &facts_));
         nic_ = (facts_.methods & 1u << RPM_METHOD_READ) != 0;
-        std::signal(SIGPIPE, SIG_IGN); /* else `| head` would leave the regions behind */
+        std::signal(SIGPIPE, SIG_IGN); /* else `| head` would keep the regions from being removed */
     }
 
     ~Live() override
@@ -127,7 +126,7 @@ class Live : public Platform
         return "";
     }
 
-    /* The part that the hint of this experiment has in one-sided operations here. */
+    /* Why one-sided operations on this link cannot show the point's hint; "" if they can. */
     std::string hint_shows(const Point &point) const
     {
         const rpm_load &load = point.load;
@@ -195,7 +194,7 @@ class Live : public Platform
         worker->region = cli::Region(opened);
     }
 
-    /* What a sweep asks for by name, the library does by hint. */
+    /* The hints that make the library do what a sweep names. */
     static uint32_t hints_of(const Point &point)
     {
         const rpm_load &load = point.load;
@@ -269,7 +268,7 @@ class Live : public Platform
         } catch (const cli::RpmFailure &failure) {
             if (failure.err != RPM_E_NOCAP)
                 throw;
-            row->note = failure.what(); /* the platform cannot prove what was asked for */
+            row->note = failure.what(); /* the platform cannot prove the requested level */
             return;
         }
         Clock::time_point start = Clock::now();
@@ -325,7 +324,7 @@ class Live : public Platform
     std::string url_;
     cli::Conn conn_;
     rpm_facts facts_;
-    bool nic_; /* of the client: what it writes and reads, no CPU touches */
+    bool nic_; /* a NIC writes and reads, not a CPU */
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.cc: points on the device model: <librpm/model.h>.
+ * model.cc: measure points on the performance model, <librpm/model.h>.
  */
 #include "platform.h"
 
@@ -26,7 +26,7 @@ class Modelled : public Platform
   public:
     Modelled(const SimUrl &url, const std::string &set) : url_(url), set_(set)
     {
-        model_of(""); /* a preset that cannot be read is told at once */
+        model_of(""); /* fails at once if the preset cannot be read */
     }
 
     rpm_facts facts(const Point &point) override
@@ -58,7 +58,7 @@ class Modelled : public Platform
     }
 
   private:
-    /* Of few operations, those at the edges of the measurement are many. */
+    /* With few operations, a large share is at the edges of the measurement. */
     static std::string short_run(const rpm_load &load)
     {
         uint64_t under_way = std::max(load.threads, 1u) * uint64_t{ std::max(load.depth, 1u) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * platform.h: where points are measured: on the device model, or over a live link.
+ * platform.h: the platform on which points are measured: the performance model, or a live link.
  */
 #ifndef RPM_HINTS_PLATFORM_H
 #define RPM_HINTS_PLATFORM_H
@@ -17,10 +17,10 @@ class Platform
   public:
     virtual ~Platform() = default;
 
-    /* What the platform reports of itself; of a modelled one, with the point's numbers replaced. */
+    /* The facts of the platform; of a modelled one, with the point's numbers replaced. */
     virtual rpm_facts facts(const Point &point) = 0;
 
-    /* Carry the load out as it stands. What this platform cannot show is said in the row's note. */
+    /* Carry the load out unchanged. The row's note says what this platform cannot show. */
     virtual Row measure(const Point &point) = 0;
 };
 

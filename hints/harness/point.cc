@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * point.cc: from hints to a load, by way of the library's planner.
+ * point.cc: derive a load from hints, by the library's planner.
  */
 #include "point.h"
 
@@ -10,7 +10,8 @@ namespace hints
 namespace
 {
 
-/* On the platform as the hints would have it: what it is really like is judged by is_durable(). */
+/* The facts of a platform with the settings that the hints ask for; is_durable() uses the real
+ * facts. */
 rpm_facts planned_facts(rpm_facts facts)
 {
     facts.domain = RPM_DOMAIN_ADR;
@@ -57,7 +58,8 @@ void plan_sizes(const rpm_plan &plan, rpm_load *load)
     }
 }
 
-/* Streams are used where they are faster: not for a line or two, see lib/plan/rule_copy.c. */
+/* Non-temporal stores are used where they are faster: not for a line or two, see
+ * lib/plan/rule_copy.c. */
 uint32_t copy_of(const rpm_plan &plan, uint64_t bytes)
 {
     if (plan.copy == RPM_COPY_STREAM && bytes <= 128)
@@ -101,7 +103,7 @@ bool is_durable(rpm_facts facts, const Point &point)
     if (load.ddio != 0)
         facts.ddio = load.ddio;
     if (load.by == RPM_BY_CORE && load.fence_bytes > 1 && load.fence_bytes > load.bytes)
-        return false; /* an operation ends before a fence says so */
+        return false; /* an operation ends before its fence */
     if (load.by != RPM_BY_NIC) {
         if (load.copy == RPM_COPY_STORE && facts.domain == RPM_DOMAIN_ADR)
             return false;

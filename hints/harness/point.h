@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * point.h: one thing to measure, and what came out. A point is a load and a set of hints; what the
- * hints make of the load is asked of the library's planner, never decided here.
+ * point.h: a point to measure, and the row of its results. A point is a load and a set of hints;
+ * the library's planner decides how the hints change the load.
  */
 #ifndef RPM_HINTS_POINT_H
 #define RPM_HINTS_POINT_H
@@ -17,7 +17,7 @@ struct Point {
     std::string label;  /* "h1/write/4/far": unique in a run */
     std::string series; /* of a figure */
     std::string x;      /* of a figure */
-    uint32_t about = 0; /* the hint that its experiment is about; 0: none alone */
+    uint32_t about = 0; /* the hint that its experiment is about; 0: no single hint */
     uint32_t hints = RPM_HINTS_ALL;
     rpm_load load = rpm_load_init();
     std::string set; /* numbers of the preset replaced: "dimms=1 dimms" */
@@ -28,13 +28,13 @@ struct Row {
     bool measured = false;
     uint32_t repeats = 1;
     bool modelled = true;
-    std::string note; /* why not, or what to bear in mind */
+    std::string note; /* why there are no numbers, or a remark about them */
     std::string preset;
-    std::string set;    /* numbers of it that were replaced */
+    std::string set;    /* numbers of the preset that were replaced */
     uint32_t dimms = 0; /* 0: not known */
     uint32_t ddio = 0;  /* enum rpm_answer; 0: unknown, or no NIC writes there */
     bool durable = false;
-    bool counted = false; /* the media counters mean something */
+    bool counted = false; /* the media counters are valid */
     rpm_cost cost = rpm_cost_init();
 
     double seconds() const
@@ -51,10 +51,10 @@ struct Row {
     }
 };
 
-/* Set where an operation's bytes, its persistence and the cores' copies go by the point's hints. */
+/* Set the bytes of an operation, its persistence and the cores' copies by the point's hints. */
 void plan_load(const rpm_facts &facts, Point *point);
 
-/* Does a completion of the point promise that the bytes survive a power loss there? */
+/* Does a completion of the point promise that the bytes survive a power loss on that platform? */
 bool is_durable(rpm_facts facts, const Point &point);
 
 /* "all", "none", "H1,H3". */

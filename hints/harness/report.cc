@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.cc: the columns of a row, once, and their ways out.
+ * report.cc: the columns of a row, and their output as CSV, JSON and text.
  *
- * Numbers are decimal with a fixed number of digits, so that equal results are equal bytes. What
- * was not measured is empty.
+ * Numbers are decimal with a fixed number of digits, so that equal results are equal bytes. A field
+ * without a measurement is empty.
  */
 #include "report.h"
 
@@ -100,7 +100,7 @@ void add_cost(std::vector<Cell> &cells, const Row &row)
     add_if(cells, "partial_words", counted, std::to_string(cost.partial_words));
 }
 
-/* What else tells one load from another. */
+/* The columns that identify a load. */
 void add_rest(std::vector<Cell> &cells, const Row &row)
 {
     const rpm_load &load = row.point.load;

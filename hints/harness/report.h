@@ -17,14 +17,14 @@ namespace hints
 
 using Json = nlohmann::ordered_json;
 
-/* A CSV file that holds whole lines only, also when the run is interrupted. */
+/* A CSV file that has only whole lines, even if the run is interrupted. */
 class Csv
 {
   public:
     explicit Csv(const std::string &path) : file_(path) {}
 
     void add(const std::string &run, const std::string &url, const Row &row);
-    void close(); /* throws when the file could not be written */
+    void close(); /* throws if the file could not be written */
 
   private:
     cli::OutFile file_;

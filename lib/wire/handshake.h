@@ -4,8 +4,7 @@
  * anything else. Client and server prove that they know the secret; the secret is never sent.
  *
  *   hello      client   version, 16 random bytes          fits private data of a connection request
- *   challenge server version, status, 16 random bytes fits the private data of its acceptance or
- *     refusal
+ *   challenge  server   version, status, 16 random bytes  fits that of its acceptance or refusal
  *   auth       client   wishes, pool, proof               over all messages so far
  *   accept     server   hello.h's accept message, proof   over all messages so far, this message,
  *                                                         and what travels beside it

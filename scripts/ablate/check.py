@@ -2,9 +2,9 @@
 """Published values against measured ones.
 
 A row of hints/expected/*.csv names a metric at one measured point, or the ratio of it at two, and
-the bounds within which it has to be. What cannot be evaluated is outside. hints/outside.csv holds,
-with one column more, the values that the model is known to miss and the reason: they are judged and
-shown like the others, but counted apart.
+the bounds within which it has to be. A value that cannot be evaluated is outside. hints/outside.csv holds,
+with one column more, the values that the model is known to miss and the reason: they are judged and shown
+like the others, but counted separately.
 """
 import csv
 import math
@@ -20,7 +20,7 @@ RUN_OF = {'sweep': 'points'}  # the run that measures the points which no experi
 
 
 class BadExpected(Exception):
-    """A row of published values that says nothing; the text names the place."""
+    """A row of published values that is invalid; the text names the file and line."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def parse_row(fields, columns, place, metrics):
 
 
 def read_file(path, columns, seen, metrics):
-    """The rows of one file. @seen: where each id stood before."""
+    """The rows of one file. @seen: the place of each id so far."""
     rows = []
     with open(path, newline='', encoding='utf-8') as file:
         lines = csv.reader(file)
@@ -108,7 +108,7 @@ def read_expected(folder, metrics=table.METRICS):
 
 
 def value_at(rows, label, metric):
-    """(value, reason why there is none)."""
+    """(value, or the reason why there is none)."""
     if label not in rows:
         return None, f'no point {label}'
     value = rows[label][metric]
@@ -120,7 +120,7 @@ def value_at(rows, label, metric):
 
 
 def judge(row, rows):
-    """The verdict over one row; rows are the points of its run by label, None if it did not run."""
+    """The verdict on one row; rows are the points of its run by label, None if it did not run."""
     if rows is None:
         return Verdict(row, None, f'run {row.run} has no result')
     value, reason = value_at(rows, row.of, row.metric)
@@ -145,7 +145,7 @@ def judge_all(expected, measured):
 
 
 def split(verdicts):
-    """Those that count, and those of outside.csv."""
+    """The verdicts that count, and those of outside.csv."""
     return ([verdict for verdict in verdicts if not verdict.row.known],
             [verdict for verdict in verdicts if verdict.row.known])
 

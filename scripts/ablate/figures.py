@@ -18,7 +18,7 @@ NEEDED = ('matplotlib', 'pandas', 'seaborn')
 DPI = 144
 INK = '#333333'
 FAINT = '#777777'
-BARS_LYING = 44  # characters of tick labels side by side; more than that lie down
+BARS_LYING = 44  # characters of tick labels side by side; with more the bars are horizontal
 BARS_NAMED = 16  # bars side by side that have room for their values
 TICKS_MOST = 12
 PANELS_BESIDE = 3
@@ -29,11 +29,11 @@ SIZE_WORDS = ('bytes', 'payload', 'pad', 'align')
 
 
 class Missing(Exception):
-    """A library that drawing needs is not there; the text says which."""
+    """A library that drawing needs is not installed; the text says which."""
 
 
 def load():
-    """Import what drawing needs, once, before processes are forked."""
+    """Import the drawing libraries once, before processes are forked."""
     os.environ.setdefault('MPLBACKEND', 'Agg')
     missing = []
     for name in NEEDED:
@@ -64,7 +64,7 @@ def bytes_text(value, _=None):
 
 
 def matches(row, spec):
-    """Whether a figure shows this row: its label begins so, and its columns say so."""
+    """Whether a figure shows this row, by its label and its columns."""
     if not row['label'].startswith(spec.get('labels') or ''):
         return False
     for column, wanted in (spec.get('where') or {}).items():
@@ -82,7 +82,7 @@ def as_number(value):
 
 
 def points_of(spec, rows):
-    """What a figure shows, and in words what it cannot show."""
+    """The points that a figure shows, and notes on what it cannot show."""
     chosen = [row for row in rows if matches(row, spec)]
     there = [row for row in chosen if row.get(spec['y']) not in (None, '')]
     reasons = {}
@@ -116,7 +116,7 @@ def cycled(things, names):
 
 
 def apart(values, place):
-    """Those of the values whose names do not touch; powers of two come first."""
+    """The values whose names do not overlap; powers of two come first."""
     gap = (place(max(values)) - place(min(values))) / TICKS_MOST / 1.25
     kept = []
     for value in sorted(values, key=lambda value: (math.frexp(value)[0] != 0.5, value)):
@@ -156,7 +156,7 @@ def bar_text(value):
 
 
 def name_bars(axes, lying):
-    """The value at the end of each bar, where there is room for it."""
+    """The value at the end of each bar, if there is room for it."""
     bars = [container for container in axes.containers if hasattr(container, 'patches')]
     if not lying and sum(len(container.patches) for container in bars) > BARS_NAMED:
         return
@@ -169,7 +169,7 @@ def name_bars(axes, lying):
 
 
 def draw_bars(sns, axes, spec, frame):
-    """Returns whether the bars lie: long names do not fit side by side."""
+    """Returns whether the bars are horizontal: long names do not fit side by side."""
     if of_sizes(spec):
         frame['x'] = [bytes_text(value) if value is not None else name
                       for value, name in zip(map(as_number, frame['x']), frame['x'])]
@@ -194,7 +194,7 @@ def draw_bars(sns, axes, spec, frame):
 
 
 def draw_panels(plt, spec, frame):
-    """Many bars: a panel for each series, with a scale of its own. Returns the figure."""
+    """Many bars: a panel for each series, with its own scale. Returns the figure."""
     order = unique(frame['series'])
     names = unique(frame['x'])
     rows = -(-len(order) // PANELS_BESIDE)
@@ -301,7 +301,7 @@ def draw_heat(effects, folder, caption):
     plt = importlib.import_module('matplotlib.pyplot')
     pandas = importlib.import_module('pandas')
     moving = [name for name in sensitivity.moving(effects)[0] if name != sensitivity.SEED]
-    moving = moving[:HEAT_ROWS] + [sensitivity.SEED]  # chance is always there, to compare with
+    moving = moving[:HEAT_ROWS] + [sensitivity.SEED]  # always shown, for comparison
     results = unique(row['result'] for row in effects)
     figure, grid = plt.subplots(
         2, 2, figsize=(3.2 + 0.5 * len(results), 2.4 + 0.42 * len(moving)),
@@ -342,14 +342,14 @@ def quiet_worker():
 
 
 def task(work):
-    """(id, PNG or None, notes). A figure that cannot be drawn must not cost the others."""
+    """(id, PNG or None, notes). A figure that cannot be drawn must not prevent the others."""
     kind, arguments = work
     name = arguments[0]['id'] if kind == 'draw' else 'sensitivity'
     try:
         if kind == 'draw':
             return draw(*arguments)
         return name, draw_heat(*arguments), []
-    except Exception as error:  # what a wrong description can raise is without end
+    except Exception as error:  # a wrong description can raise any exception
         return name, None, [f'figure {name}: {type(error).__name__}: {error}']
 
 

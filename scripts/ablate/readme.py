@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of hints/README.md: what each hint does to the model's numbers, written by the program."""
+"""Write the table of hints/README.md: the effect of each hint on the model's numbers."""
 import csv
 import difflib
 import re
@@ -14,11 +14,11 @@ BLOCK = re.compile(r'<!-- measured: begin.*?-->\n.*?<!-- measured: end -->\n', r
 
 
 class BadReadme(Exception):
-    """No place for the table, or one that differs; the text says which."""
+    """There is no place for the table, or it differs; the text says which."""
 
 
 def read_effects(path):
-    """Which points tell what a hint does: rows of effects.csv, as text."""
+    """The points that show the effect of a hint: rows of effects.csv, as text."""
     with open(path, newline='', encoding='utf-8') as file:
         lines = csv.DictReader(file)
         if tuple(lines.fieldnames or ()) != COLUMNS:
@@ -63,7 +63,7 @@ def block(catalog, measured, effects):
 
 
 def found_in(path):
-    """The text of the file and the one block in it."""
+    """The text of the file, and the block between the markers."""
     text = path.read_text(encoding='utf-8')
     blocks = BLOCK.findall(text)
     if len(blocks) != 1:

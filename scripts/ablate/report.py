@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One HTML file that holds everything: questions, expectations, figures, verdicts, counters.
+"""Write one HTML file with all results: questions, expectations, figures, verdicts, counters.
 
 It needs no network and no other file: figures are embedded, there is no script in it. Its bytes
 depend on the results alone.
@@ -124,7 +124,7 @@ def figure_html(png, title, caption, notes):
 
 
 def counters_table(rows):
-    """Every measured point with what it cost the media."""
+    """Every measured point with its media traffic."""
     columns = [column for column in COUNTERS if any(row[column[0]] is not None for row in rows)]
     heading = [('point', '')] + [(text, 'n') for _, text in columns] + [('durable', ''), ('', '')]
     lines = [[cell(esc(row['label']), 'label')] +
@@ -247,7 +247,7 @@ def summary_html(measured, verdicts, problems):
 
 
 def write(path, catalog, measured, drawn, verdicts, extra):
-    """@extra: effects of the sensitivity (or None), problems to be told."""
+    """@extra: effects of the sensitivity (or None), problems to report."""
     rows = [row for rows in measured.values() for row in rows]
     sections = []
     nav = []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs rpm-hints: several at a time, stopped cleanly, continued where an earlier call ended.
+"""Run rpm-hints: several processes at a time, stopped cleanly, continued where an earlier call ended.
 
-A finished result has a stamp beside it: the command, what program and library it was (a hash of
-their bytes), and a hash of the result. Only if all that still holds is the result kept; else the
-run starts clean. A result without a stamp was cut off: its lines are whole, but some are missing.
+A finished result has a stamp file: the command, a hash of the program's and library's bytes, and a hash of
+the result. The result is kept only if all of these still match; else the run starts again. A result without a
+stamp was interrupted: its lines are whole, but some are missing.
 """
 import contextlib
 import fcntl
@@ -19,12 +19,12 @@ from pathlib import Path
 
 NOTHING = 3  # exit status of rpm-hints: its rows are there, and none has numbers
 POLL_S = 0.03
-GRACE_S = 5  # between asking a child to end and ending it
+GRACE_S = 5  # between SIGTERM and SIGKILL
 REDRAW_S = 0.2
 
 
 class Failed(Exception):
-    """Something that stops the whole command; the text is for people."""
+    """An error that stops the whole command; the text is for people."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Job:
     command: list
     output: Path
     captured: bool = False  # stdout is the result; else the program writes it itself
-    group: str = ''  # told of as one
+    group: str = ''  # reported as one
 
 
 @dataclass
@@ -61,7 +61,7 @@ def hash_file(path, into=None):
 
 
 def program_hash(program, url):
-    """A hash over everything of ours that decides the numbers: program, library, preset file."""
+    """A hash over our files that decide the numbers: program, library, preset file."""
     paths = [program]
     with contextlib.suppress(OSError):
         lines = subprocess.run(['ldd', program], capture_output=True, text=True, check=False).stdout
@@ -80,7 +80,7 @@ def program_hash(program, url):
 
 @contextlib.contextmanager
 def locked(folder):
-    """One command at a time in a folder. Children hold the lock too, in case we are killed."""
+    """Lock a folder for one command. Children hold the lock too, in case this process is killed."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / '.lock', 'wb') as file:
         try:
@@ -91,7 +91,7 @@ def locked(folder):
 
 
 class Progress:
-    """One line that changes, on a terminal; elsewhere one line for each run or group of runs."""
+    """Progress: on a terminal one line that changes; otherwise one line for each run or group of runs."""
 
     def __init__(self, total, stream=None):
         self.stream = stream or sys.stderr
@@ -139,7 +139,7 @@ class Runner:
         return {'command': job.command, 'program': self.hash, 'result': hash_file(job.output)}
 
     def kept(self, job):
-        """Whether an earlier call left this very result."""
+        """Whether an earlier call left this result, unchanged."""
         try:
             return json.loads(self.stamp_path(job).read_text()) == self.stamp(job)
         except (OSError, ValueError):
@@ -184,7 +184,7 @@ class Runner:
         return Result(job, 'done', seconds)
 
     def stop(self):
-        """End the children: asked first, then ended; each by its own id."""
+        """End the children: by SIGTERM first, then by SIGKILL; each by its own id."""
         for child in self.running:
             if child.process.poll() is None:
                 child.process.send_signal(signal.SIGINT)
@@ -239,7 +239,7 @@ class Runner:
 
 
 class Groups:
-    """Says one line for each job, or for a whole group when its last job has ended."""
+    """Print one line for each job, or for a whole group when its last job has ended."""
 
     def __init__(self, jobs):
         self.left = {}

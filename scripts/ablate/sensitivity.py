@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each conclusion rests on: every number of the preset, 20 % less and 20 % more.
+"""The sensitivity of each result to every number of the preset, 20 % less and 20 % more.
 
-A number that only comes in steps (two cache ways, six modules) moves by the nearest whole step, at
-least one; the change that was made stands beside the effect. What the model refuses is told, not
-left out.
+A number that only comes in steps (two cache ways, six modules) changes by the nearest whole step, at least
+one; the change that was made is listed with the effect. Changes that the model refuses are listed too.
 """
 import csv
 import json
@@ -12,14 +11,14 @@ import re
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
-SEED = 'seed'  # varied like a number of the preset, to show what chance alone does
+SEED = 'seed'  # varied like a number of the preset, to show the effect of chance alone
 SHARE = Decimal('0.2')
 COLUMNS = ('parameter', 'unit', 'value', 'varied', 'change_percent', 'result', 'before', 'after',
            'effect_percent', 'note')
-# Units of things that come whole. All others are divisible.
+# Units that only come whole. All others are divisible.
 WHOLE = re.compile(r'^(B|bytes?|[KMG]iB|lines?|ways?|dimms?|modules?|cores?|ports?|entries|requests?|'
                    r'packets?|threads?|words?|slots?|queues?|reads?|writes?|)$')
-NOTHING = 0.05  # percent: below it a result counts as not moved
+NOTHING = 0.05  # percent: below it a result counts as unchanged
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,8 @@ def seeds_beside(seed):
 
 
 def in_steps(change):
-    """The same change by whole steps, and by half or double, as (change, note): for what is refused."""
+    """The same change by whole steps, and by half or double, as (change, note), for a change that is
+    refused."""
     up = change.varied > change.value
     found = []
     if change.value == int(change.value):
@@ -65,7 +65,7 @@ def in_steps(change):
 
 
 def refusal(message):
-    """What the program said, without what only says where."""
+    """The program's error text, without file and line."""
     return re.sub(r'^.*?RPM_E_\w+: (preset given by the caller:\d+: )?', '', message)
 
 
@@ -92,7 +92,7 @@ def changes_of(parameter):
 
 
 def flatten(results):
-    """{"id": number} of what `rpm-hints headline` says, with what cannot be shown as None."""
+    """{"id": number} of the output of `rpm-hints headline`; None for a result that cannot be shown."""
     flat = {}
     for name, value in results.items():
         if isinstance(value, dict):
@@ -139,7 +139,7 @@ def read(path):
 
 
 def moving(rows):
-    """Parameters that move a result, strongest first, and those that move none."""
+    """Parameters that change a result, strongest first, and those that change none."""
     strength = {}
     for row in rows:
         strength.setdefault(row['parameter'], 0.0)
@@ -151,7 +151,7 @@ def moving(rows):
 
 
 def named(parameter, rows, sign):
-    """The name, with the change that was made upwards or downwards where it is not 20 %."""
+    """The name, with the change that was made if it is not 20 %."""
     changes = {row['change'] for row in rows if row['parameter'] == parameter
                and row['effect'] is not None and row['change'] * sign > 0}
     if not changes:
@@ -163,7 +163,7 @@ def named(parameter, rows, sign):
 
 
 def chance(rows):
-    """How far another seed moves each result, in percent."""
+    """How much another seed changes each result, in percent."""
     moved = {}
     for row in rows:
         moved.setdefault(row['result'], 0.0)
@@ -173,9 +173,9 @@ def chance(rows):
 
 
 def rests_on(rows, limit=5):
-    """For each result the changes that move it most: {result: [(parameter, change, effect)]}.
+    """For each result the changes with the largest effect: {result: [(parameter, change, effect)]}.
 
-    What moves a result no more than another seed does is left out.
+    A change with no more effect than another seed is left out.
     """
     least = {result: max(NOTHING, moved) for result, moved in chance(rows).items()}
     found = {}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The CSV files that rpm-hints writes: one row for each measured point, read strictly.
 
-A file that was cut off is told apart from one that is whole: its last line has no newline, or
-fewer fields than the heading.
+A truncated file is recognised: its last line has no newline, or fewer fields than the heading.
 """
 import csv
 import math
@@ -17,7 +16,7 @@ ORIGINS = ('model', 'live')
 
 
 class BadTable(Exception):
-    """A file that is not what rpm-hints writes; the text names the place."""
+    """A file that rpm-hints did not write; the text names file and line."""
 
 
 def number(text):
@@ -77,7 +76,7 @@ def read(path):
 
 
 def conditions(rows):
-    """What a reader has to know beside the numbers: 'modelled, preset hints, seed 1'."""
+    """The conditions of the numbers: 'modelled, preset hints, seed 1'."""
     if not rows:
         return 'nothing measured'
     words = {'model': 'modelled', 'live': 'live'}

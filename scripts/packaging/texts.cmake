@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# texts.cmake: what is put together of other texts, here or when it is installed.
-# What a program needs that is linked with the static library.
+# texts.cmake: files generated from templates, when configuring or installing.
+# The libraries of a program that is linked with the static library.
 list(JOIN PMEM2_STATIC_LDFLAGS " " pmem2)
 list(JOIN OPENSSL_STATIC_LDFLAGS " " openssl)
 list(JOIN RDMA_STATIC_LDFLAGS " " rdma)

@@ -38,7 +38,7 @@ uint64_t limit_sum(const void *data, size_t len)
 
 constexpr size_t kPiece = 4096;
 
-/* Sum one piece while the stores of the one before drain; the header's line last. */
+/* Sum one piece while the stores of the previous piece drain; store the header's line last. */
 template <typename Lines>
 void limit_pieces(const LimitRing &ring, unsigned char *to, const unsigned char *data, size_t len)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * machine.cc: CPUs, memory and a server to measure with.
+ * machine.cc: the CPUs, memory and child server of a benchmark.
  */
 #include "bench/bench.h"
 
@@ -92,7 +92,7 @@ MemoryDir::MemoryDir(const std::string &parent) : path_(parent + "/rpm-bench-XXX
         throw cli::Failure(parent + ": " + strerror(errno));
 }
 
-/* With whatever a server that was killed left there. */
+/* Also removes files that a killed server left. */
 MemoryDir::~MemoryDir()
 {
     std::error_code ignored;
@@ -133,14 +133,15 @@ static constexpr uint64_t kServerEndNs = 2000000000;
 
 static rpm_server *child_server;
 
-/* In the child: serve until told to stop. Says one byte when clients may come. */
+/* In the child: serve until SIGTERM. Writes one byte to @ready when clients can connect. */
 [[noreturn]] static void serve(const ServerOptions &options, int ready)
 {
     rpm_server_opts opts = rpm_server_opts_init();
     int err;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    /* timeout(1) and a terminal signal the whole group: we are to end behind our parent. */
+    /* timeout(1) and a terminal signal the whole group; a group of its own lets this process end
+     * after its parent. */
     (void)setpgid(0, 0);
     opts.pool = options.pool.c_str();
     opts.listen = options.listen.c_str();
@@ -196,7 +197,7 @@ ChildServer::ChildServer(const ServerOptions &options)
     throw cli::Failure("the server did not start");
 }
 
-/* SIGTERM ends it; SIGKILL, if it was stopped and does not react. */
+/* SIGTERM ends the server; SIGKILL follows if it is stopped and does not react. */
 ChildServer::~ChildServer()
 {
     uint64_t deadline = now_ns() + kServerEndNs;
