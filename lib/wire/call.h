@@ -21,6 +21,8 @@ enum rpmi_right { RPMI_RIGHT_READ = 1, RPMI_RIGHT_WRITE = 2, RPMI_RIGHT_ATOMIC =
 /* Key 0 of every client: 64 bytes of DRAM that a READ may use to push earlier writes out. */
 #define RPMI_KEY_SCRATCH 0u
 
+struct rpmi_layout; /* wire/layout.h */
+
 enum rpmi_call_kind {
     RPMI_CALL_OPEN = 1,   /* name, kind, bytes (when created), flags, key (GUARDED): get a key */
     RPMI_CALL_CLAIM = 2,  /* key, flags: fence others, get a write key and the next epoch */
@@ -71,6 +73,9 @@ struct rpmi_reply {
     char name[RPM_NAME_MAX + 1];      /* LIST */
     char text[RPMI_REPLY_TEXT_BYTES]; /* why, when status is not 0 */
 };
+
+extern const struct rpmi_layout rpmi_call_layout;
+extern const struct rpmi_layout rpmi_reply_layout;
 
 void rpmi_call_put(void *bytes, const struct rpmi_call *call);
 void rpmi_reply_put(void *bytes, const struct rpmi_reply *reply);

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/limits.h"
-#include "wire/field.h"
+#include "wire/layout.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -28,18 +28,24 @@
 #define AT_NONCE 16
 #define AT_END 32 /* of a hello: the magic, inverted; shows a hello that was cut short and padded */
 
-#define AUTH_AT_DEPTH 12
-#define AUTH_AT_STAGING 16
-#define AUTH_AT_POOL 24
-#define AUTH_AT_REST 88
 #define AUTH_AT_MAC 160
 
 #define ERRNO_MAX 4095
 
 _Static_assert(AT_END + 8 == RPMI_NET_HELLO_BYTES, "a mark ends a hello");
 _Static_assert(AT_NONCE + RPMI_NONCE_BYTES == RPMI_CHALLENGE_BYTES, "a nonce ends a challenge");
-_Static_assert(AUTH_AT_POOL + RPM_NAME_MAX + 1 == AUTH_AT_REST, "a pool's name fits");
 _Static_assert(AUTH_AT_MAC + RPMI_MAC_BYTES == RPMI_AUTH_BYTES, "a proof ends an auth message");
+
+static const struct rpmi_field AUTH_FIELDS[] = {
+    RPMI_OWN(0, 8, "magic"),
+    RPMI_OWN(AT_VERSION, 4, "version"),
+    RPMI_NUMBER(12, struct rpmi_auth, depth),
+    RPMI_NUMBER(16, struct rpmi_auth, staging_bytes),
+    RPMI_TEXT(24, struct rpmi_auth, pool),
+    RPMI_OWN(AUTH_AT_MAC, RPMI_MAC_BYTES, "proof"),
+};
+
+const struct rpmi_layout rpmi_auth_layout = RPMI_LAYOUT("auth", AUTH_FIELDS, RPMI_AUTH_BYTES);
 
 static int prefix_get(const unsigned char *from, uint64_t magic, const char *what)
 {
@@ -125,12 +131,9 @@ int rpmi_auth_make(struct rpmi_transcript *transcript, const char *secret,
 {
     unsigned char *to = transcript->auth;
 
-    memset(to, 0, RPMI_AUTH_BYTES);
+    rpmi_layout_put(&rpmi_auth_layout, to, auth);
     rpmi_store64(to, AUTH_MAGIC);
     rpmi_store32(to + AT_VERSION, RPMI_HANDSHAKE_VERSION);
-    rpmi_store32(to + AUTH_AT_DEPTH, auth->depth);
-    rpmi_store64(to + AUTH_AT_STAGING, auth->staging_bytes);
-    rpmi_text_put(to + AUTH_AT_POOL, sizeof(auth->pool), auth->pool);
     return auth_mac(transcript, secret, to + AUTH_AT_MAC);
 }
 
@@ -140,6 +143,7 @@ int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
     const unsigned char *from = transcript->auth;
     unsigned char mac[RPMI_MAC_BYTES];
     struct rpmi_auth found;
+    const char *wrong;
     int err = prefix_get(from, AUTH_MAGIC, "an auth message");
 
     if (err == 0)
@@ -149,11 +153,9 @@ int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
     if (!rpmi_mac_same(mac, from + AUTH_AT_MAC))
         return rpmi_fail(RPM_E_DENIED, "the secret is not the server's, or none was given: "
                                        "rpm_conn_opts.secret (--secret-file)");
-    found.depth = rpmi_load32(from + AUTH_AT_DEPTH);
-    found.staging_bytes = rpmi_load64(from + AUTH_AT_STAGING);
-    if (!rpmi_text_get(from + AUTH_AT_POOL, sizeof(found.pool), found.pool) ||
-        !rpmi_all_zero(from + AUTH_AT_REST, AUTH_AT_MAC - AUTH_AT_REST))
-        return rpmi_fail(RPM_E_PROTO, "an auth message with reserved bytes in use");
+    wrong = rpmi_layout_get(&rpmi_auth_layout, from, &found);
+    if (wrong != NULL)
+        return rpmi_fail(RPM_E_PROTO, "an auth message with %s", wrong);
     if (found.depth == 0 || found.depth > RPMI_DEPTH_MAX)
         return rpmi_fail(RPM_E_PROTO, "an auth message that wishes for depth %" PRIu32,
                          found.depth);

@@ -48,6 +48,8 @@ struct rpmi_transcript {
     uint32_t beside_bytes;                       /* 0: nothing does */
 };
 
+extern const struct rpmi_layout rpmi_auth_layout;
+
 /* Begin a handshake: fill @transcript->hello. RPM_E_IO. */
 int rpmi_net_hello_make(struct rpmi_transcript *transcript);
 

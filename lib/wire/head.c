@@ -14,25 +14,33 @@
 #include "base/limits.h"
 #include "base/sum.h"
 #include "wire/field.h"
+#include "wire/layout.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
 #define MAGIC 0x0244414548474f4cull /* "LOGHEAD", version 2 */
 #define AT_MAGIC 0
-#define AT_TURN 8
-#define AT_LOG_ID 16
-#define AT_CAPACITY 24
-#define AT_TRIM 32
-#define AT_BASE 40
-#define AT_EPOCH 48
-#define AT_FLAGS 52
 #define AT_SUM 56
 
 _Static_assert(AT_SUM + sizeof(uint64_t) == RPMI_HEAD_BYTES, "the sum ends the slot");
 _Static_assert(RPMI_HEAD_BYTES == RPMI_LINE_BYTES, "a slot is one line");
 _Static_assert(RPMI_HEAD_SLOT_STRIDE % RPMI_XPLINE_BYTES == 0, "slots on different media lines");
 _Static_assert(RPMI_HEAD_SLOTS *RPMI_HEAD_SLOT_STRIDE <= RPMI_GUARD_OFFSET, "slots, then guard");
+
+static const struct rpmi_field FIELDS[] = {
+    RPMI_OWN(AT_MAGIC, 8, "magic"),
+    RPMI_NUMBER(8, struct rpmi_head, turn),
+    RPMI_NUMBER(16, struct rpmi_head, log_id),
+    RPMI_NUMBER(24, struct rpmi_head, capacity_bytes),
+    RPMI_NUMBER(32, struct rpmi_head, trim_lsn),
+    RPMI_NUMBER(40, struct rpmi_head, base_lsn),
+    RPMI_NUMBER(48, struct rpmi_head, epoch),
+    RPMI_NUMBER(52, struct rpmi_head, flags),
+    RPMI_OWN(AT_SUM, 8, "checksum"),
+};
+
+const struct rpmi_layout rpmi_head_layout = RPMI_LAYOUT("head slot", FIELDS, RPMI_HEAD_BYTES);
 
 static bool is_sound(const struct rpmi_head *head);
 static const char *judge(const unsigned char *slot, struct rpmi_head *head);
@@ -44,14 +52,8 @@ void rpmi_head_put(void *slot, const struct rpmi_head *head)
 
     RPM_ASSERT(slot != NULL && head != NULL);
     RPM_ASSERT(is_sound(head));
+    rpmi_layout_put(&rpmi_head_layout, to, head);
     rpmi_store64(to + AT_MAGIC, MAGIC);
-    rpmi_store64(to + AT_TURN, head->turn);
-    rpmi_store64(to + AT_LOG_ID, head->log_id);
-    rpmi_store64(to + AT_CAPACITY, head->capacity_bytes);
-    rpmi_store64(to + AT_TRIM, head->trim_lsn);
-    rpmi_store64(to + AT_BASE, head->base_lsn);
-    rpmi_store32(to + AT_EPOCH, head->epoch);
-    rpmi_store32(to + AT_FLAGS, head->flags);
     rpmi_store64(to + AT_SUM, rpmi_sum(to, AT_SUM));
     /* A reader must accept what is written here. */
     RPM_ASSERT_SLOW(judge(to, &again) == NULL && again.turn == head->turn);
@@ -164,15 +166,7 @@ static bool is_sound(const struct rpmi_head *head)
 /* NULL if the slot is valid, else what is wrong with it. */
 static const char *judge(const unsigned char *slot, struct rpmi_head *head)
 {
-    struct rpmi_head found = {
-        .turn = rpmi_load64(slot + AT_TURN),
-        .log_id = rpmi_load64(slot + AT_LOG_ID),
-        .capacity_bytes = rpmi_load64(slot + AT_CAPACITY),
-        .trim_lsn = rpmi_load64(slot + AT_TRIM),
-        .base_lsn = rpmi_load64(slot + AT_BASE),
-        .epoch = rpmi_load32(slot + AT_EPOCH),
-        .flags = rpmi_load32(slot + AT_FLAGS),
-    };
+    struct rpmi_head found;
 
     if (rpmi_all_zero(slot, RPMI_HEAD_BYTES))
         return "zeros";
@@ -180,6 +174,7 @@ static const char *judge(const unsigned char *slot, struct rpmi_head *head)
         return "another magic";
     if (rpmi_load64(slot + AT_SUM) != rpmi_sum(slot, AT_SUM))
         return "a wrong checksum";
+    (void)rpmi_layout_get(&rpmi_head_layout, slot, &found); /* a slot has neither text nor gap */
     if (!is_sound(&found) || !rpmi_head_in_limits(&found))
         return "fields out of bounds";
     *head = found;

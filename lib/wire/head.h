@@ -28,6 +28,9 @@
 /* Turn and LSNs are below this: counting up from a valid head never wraps to 0. */
 #define RPMI_HEAD_LIMIT (1ull << 63)
 
+struct rpmi_layout; /* wire/layout.h */
+extern const struct rpmi_layout rpmi_head_layout;
+
 struct rpmi_head {
     uint64_t turn;           /* of this write of the head */
     uint64_t log_id;         /* never reused within a pool */

@@ -17,6 +17,8 @@
 #define RPMI_SECRET_BYTES 128u
 #define RPMI_ACCEPT_TEXT_BYTES 160u
 
+struct rpmi_layout; /* wire/layout.h */
+
 enum rpmi_mode { RPMI_MODE_AUTO = 0, RPMI_MODE_DIRECT = 1, RPMI_MODE_RING = 2 };
 
 struct rpmi_hello {
@@ -40,6 +42,9 @@ struct rpmi_accept {
     struct rpm_facts facts;
     char text[RPMI_ACCEPT_TEXT_BYTES];
 };
+
+extern const struct rpmi_layout rpmi_hello_layout;
+extern const struct rpmi_layout rpmi_accept_layout;
 
 void rpmi_hello_put(void *bytes, const struct rpmi_hello *hello);
 void rpmi_accept_put(void *bytes, const struct rpmi_accept *accepted);

@@ -20,38 +20,54 @@
 #include "base/limits.h"
 #include "base/sum.h"
 #include "wire/field.h"
+#include "wire/layout.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
 #define SUPER_MAGIC 0x0a4c4f4f504d5052ull /* "RPMPOOL" and a line feed */
 #define SUPER_AT_VERSION 8
-#define SUPER_AT_ZERO 12
-#define SUPER_AT_ID 16
-#define SUPER_AT_BYTES 24
-#define SUPER_AT_DIR 32
-#define SUPER_AT_DATA 40
 #define SUPER_AT_ENTRIES 48
 #define SUPER_AT_ENTRY_BYTES 52
-#define SUPER_AT_REST 56
 #define SUPER_AT_SUM 4088
 
 #define DIRENT_USED 0x01595254454d5052ull /* "RPMETRY", version 1; never all zeros */
 #define DIRENT_FREE 0x01454552464d5052ull /* "RPMFREE", version 1 */
 #define DIRENT_AT_KIND 8
-#define DIRENT_AT_ZERO 12
-#define DIRENT_AT_OFFSET 16
-#define DIRENT_AT_BYTES 24
-#define DIRENT_AT_ID 32
-#define DIRENT_AT_NAME 40
-#define DIRENT_AT_REST 104
 #define DIRENT_AT_AGAIN RPMI_DIRENT_STATE_2
 #define DIRENT_AT_SUM 248
 
 _Static_assert(SUPER_AT_SUM + sizeof(uint64_t) == RPMI_SUPER_BYTES, "the sum ends the block");
 _Static_assert(DIRENT_AT_SUM + sizeof(uint64_t) == RPMI_DIRENT_BYTES, "the sum ends the entry");
-_Static_assert(DIRENT_AT_NAME + RPM_NAME_MAX + 1 == DIRENT_AT_REST, "a name fits its field");
 _Static_assert(RPMI_DIRENT_BYTES == RPMI_XPLINE_BYTES, "an entry is one media line");
+
+static const struct rpmi_field SUPER_FIELDS[] = {
+    RPMI_OWN(0, 8, "magic"),
+    RPMI_NUMBER(SUPER_AT_VERSION, struct rpmi_super, version),
+    RPMI_NUMBER(16, struct rpmi_super, pool_id),
+    RPMI_NUMBER(24, struct rpmi_super, pool_bytes),
+    RPMI_NUMBER(32, struct rpmi_super, dir_offset),
+    RPMI_NUMBER(40, struct rpmi_super, data_offset),
+    RPMI_OWN(SUPER_AT_ENTRIES, 4, "entries"),
+    RPMI_OWN(SUPER_AT_ENTRY_BYTES, 4, "entry_bytes"),
+    RPMI_OWN(SUPER_AT_SUM, 8, "checksum"),
+};
+
+static const struct rpmi_field DIRENT_FIELDS[] = {
+    RPMI_OWN(0, 8, "state"),
+    RPMI_NUMBER(DIRENT_AT_KIND, struct rpmi_dirent, kind),
+    RPMI_NUMBER(16, struct rpmi_dirent, offset),
+    RPMI_NUMBER(24, struct rpmi_dirent, bytes),
+    RPMI_NUMBER(32, struct rpmi_dirent, id),
+    RPMI_TEXT(40, struct rpmi_dirent, name),
+    RPMI_OWN(DIRENT_AT_AGAIN, 8, "state again"),
+    RPMI_OWN(DIRENT_AT_SUM, 8, "checksum"),
+};
+
+const struct rpmi_layout rpmi_super_layout =
+    RPMI_LAYOUT("superblock", SUPER_FIELDS, RPMI_SUPER_BYTES);
+const struct rpmi_layout rpmi_dirent_layout =
+    RPMI_LAYOUT("directory entry", DIRENT_FIELDS, RPMI_DIRENT_BYTES);
 
 static bool super_is_sound(const struct rpmi_super *super);
 static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
@@ -68,12 +84,7 @@ uint64_t rpmi_super_put(void *block, const struct rpmi_super *super)
     RPM_ASSERT(block != NULL && super != NULL);
     RPM_ASSERT(super->version == RPMI_FORMAT_VERSION);
     RPM_ASSERT(super_is_sound(super));
-    memset(to, 0, RPMI_SUPER_BYTES);
-    rpmi_store32(to + SUPER_AT_VERSION, super->version);
-    rpmi_store64(to + SUPER_AT_ID, super->pool_id);
-    rpmi_store64(to + SUPER_AT_BYTES, super->pool_bytes);
-    rpmi_store64(to + SUPER_AT_DIR, super->dir_offset);
-    rpmi_store64(to + SUPER_AT_DATA, super->data_offset);
+    rpmi_layout_put(&rpmi_super_layout, to, super);
     rpmi_store32(to + SUPER_AT_ENTRIES, RPMI_POOL_ENTRIES);
     rpmi_store32(to + SUPER_AT_ENTRY_BYTES, RPMI_DIRENT_BYTES);
     rpmi_store64(to + SUPER_AT_SUM, super_sum(to));
@@ -85,13 +96,8 @@ uint64_t rpmi_super_put(void *block, const struct rpmi_super *super)
 int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *super)
 {
     const unsigned char *from = block;
-    struct rpmi_super found = {
-        .version = rpmi_load32(from + SUPER_AT_VERSION),
-        .pool_id = rpmi_load64(from + SUPER_AT_ID),
-        .pool_bytes = rpmi_load64(from + SUPER_AT_BYTES),
-        .dir_offset = rpmi_load64(from + SUPER_AT_DIR),
-        .data_offset = rpmi_load64(from + SUPER_AT_DATA),
-    };
+    struct rpmi_super found;
+    const char *wrong = rpmi_layout_get(&rpmi_super_layout, from, &found);
 
     if (is_half_made(from, pool_bytes, &found))
         return rpmi_fail(RPM_E_NOENT, "the pool was never formatted");
@@ -103,11 +109,8 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
                          found.version, RPMI_FORMAT_VERSION);
     if (rpmi_load64(from + SUPER_AT_SUM) != super_sum(from))
         return rpmi_fail(RPM_E_CORRUPT, "the superblock fails its checksum");
-    if (rpmi_load32(from + SUPER_AT_ZERO) != 0 ||
-        rpmi_load32(from + SUPER_AT_ENTRIES) != RPMI_POOL_ENTRIES ||
-        rpmi_load32(from + SUPER_AT_ENTRY_BYTES) != RPMI_DIRENT_BYTES ||
-        !rpmi_all_zero(from + SUPER_AT_REST, SUPER_AT_SUM - SUPER_AT_REST) ||
-        !super_is_sound(&found))
+    if (wrong != NULL || rpmi_load32(from + SUPER_AT_ENTRIES) != RPMI_POOL_ENTRIES ||
+        rpmi_load32(from + SUPER_AT_ENTRY_BYTES) != RPMI_DIRENT_BYTES || !super_is_sound(&found))
         return rpmi_fail(RPM_E_CORRUPT, "the superblock's fields are out of bounds");
     if (found.pool_bytes > pool_bytes)
         return rpmi_fail(RPM_E_CORRUPT,
@@ -123,13 +126,8 @@ void rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry)
 
     RPM_ASSERT(slot != NULL && entry != NULL);
     RPM_ASSERT(dirent_is_sound(entry, UINT64_MAX));
-    memset(to, 0, RPMI_DIRENT_BYTES);
+    rpmi_layout_put(&rpmi_dirent_layout, to, entry);
     rpmi_store64(to, DIRENT_FREE);
-    rpmi_store32(to + DIRENT_AT_KIND, entry->kind);
-    rpmi_store64(to + DIRENT_AT_OFFSET, entry->offset);
-    rpmi_store64(to + DIRENT_AT_BYTES, entry->bytes);
-    rpmi_store64(to + DIRENT_AT_ID, entry->id);
-    rpmi_text_put(to + DIRENT_AT_NAME, RPM_NAME_MAX + 1, entry->name);
     rpmi_store64(to + DIRENT_AT_AGAIN, DIRENT_FREE);
     rpmi_store64(to + DIRENT_AT_SUM, dirent_sum(to));
 }
@@ -168,12 +166,8 @@ uint64_t rpmi_dirent_used(void)
 int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry)
 {
     const unsigned char *from = slot;
-    struct rpmi_dirent found = {
-        .kind = rpmi_load32(from + DIRENT_AT_KIND),
-        .offset = rpmi_load64(from + DIRENT_AT_OFFSET),
-        .bytes = rpmi_load64(from + DIRENT_AT_BYTES),
-        .id = rpmi_load64(from + DIRENT_AT_ID),
-    };
+    struct rpmi_dirent found;
+    const char *wrong = rpmi_layout_get(&rpmi_dirent_layout, from, &found);
     uint64_t state = rpmi_load64(from);
     uint64_t again = rpmi_load64(from + DIRENT_AT_AGAIN);
 
@@ -187,10 +181,7 @@ int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *e
                          state, again);
     if (rpmi_load64(from + DIRENT_AT_SUM) != dirent_sum(from))
         return rpmi_fail(RPM_E_CORRUPT, "directory entry fails its checksum");
-    if (!rpmi_text_get(from + DIRENT_AT_NAME, RPM_NAME_MAX + 1, found.name) ||
-        rpmi_load32(from + DIRENT_AT_ZERO) != 0 ||
-        !rpmi_all_zero(from + DIRENT_AT_REST, DIRENT_AT_AGAIN - DIRENT_AT_REST) ||
-        !dirent_is_sound(&found, pool_bytes))
+    if (wrong != NULL || !dirent_is_sound(&found, pool_bytes))
         return rpmi_fail(RPM_E_CORRUPT, "directory entry's fields are out of bounds");
     *entry = found;
     return again == DIRENT_USED ? RPMI_DIRENT_USED : RPMI_DIRENT_HALF;
@@ -235,12 +226,11 @@ static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
     uint64_t shape = rpmi_load64(block + SUPER_AT_ENTRIES);
     uint64_t whole = RPMI_POOL_ENTRIES | (uint64_t)RPMI_DIRENT_BYTES << 32;
 
-    if (rpmi_load64(block) != 0 || rpmi_load32(block + SUPER_AT_ZERO) != 0)
+    if (rpmi_load64(block) != 0 || !rpmi_layout_is_clean(&rpmi_super_layout, block))
         return false;
     if (found->version != 0 && found->version != RPMI_FORMAT_VERSION)
         return false;
-    if ((shape != 0 && shape != whole) ||
-        !rpmi_all_zero(block + SUPER_AT_REST, SUPER_AT_SUM - SUPER_AT_REST))
+    if (shape != 0 && shape != whole)
         return false;
     /* Of a file that ends in the middle of a page, the pool is the whole pages. */
     return (found->pool_bytes == 0 ||

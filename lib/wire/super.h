@@ -24,6 +24,10 @@
 #define RPMI_DIRENT_STATE_2 240u /* offset of the second state word */
 #define RPMI_DIRENT_SUM 248u     /* offset of the checksum, on the second state word's line */
 
+struct rpmi_layout; /* wire/layout.h */
+extern const struct rpmi_layout rpmi_super_layout;
+extern const struct rpmi_layout rpmi_dirent_layout;
+
 struct rpmi_super {
     uint32_t version;
     uint64_t pool_id; /* random */

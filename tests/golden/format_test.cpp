@@ -8,6 +8,7 @@ extern "C" {
 #include "wire/guard.h"
 #include "wire/head.h"
 #include "wire/hello.h"
+#include "wire/layout.h"
 #include "wire/super.h"
 }
 #include "golden/golden.h"
@@ -274,4 +275,58 @@ TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
     REQUIRE(RPM_METHOD_COUNT == 9);
     REQUIRE(RPMI_RECORD_MAX == (1u << 24) - 1024);
     REQUIRE(RPMI_POOL_ENTRIES == 128);
+}
+
+// Which bytes the tables under @title give to fields that are not "zero", row by row.
+static std::vector<std::pair<uint32_t, uint32_t>> documented(const std::string &title)
+{
+    std::ifstream file(std::string(GOLDEN_DIR) + "/../../lib/FORMAT.md");
+    std::vector<std::pair<uint32_t, uint32_t>> rows;
+    std::string line;
+    bool here = false;
+
+    while (std::getline(file, line)) {
+        std::istringstream cells(line);
+        char bar;
+        uint32_t at, bytes;
+        std::string field;
+
+        if (line.rfind(title, 0) == 0)
+            here = true;
+        else if (here && !rows.empty() && line.rfind("|", 0) != 0)
+            break;
+        if (here && cells >> bar >> at >> bar >> bytes >> bar >> field && field != "zero")
+            rows.emplace_back(at, bytes);
+    }
+    INFO("FORMAT.md, " << title);
+    REQUIRE_FALSE(rows.empty());
+    return rows;
+}
+
+TEST_CASE("golden: FORMAT.md has the fields of the tables in the code, and no other", "[golden]")
+{
+    const std::pair<const char *, const rpmi_layout *> all[] = {
+        { "## 2. Superblock", &rpmi_super_layout },   { "## 3. Directory", &rpmi_dirent_layout },
+        { "A head slot:", &rpmi_head_layout },        { "Hello, 256 bytes", &rpmi_hello_layout },
+        { "Accept, 384 bytes", &rpmi_accept_layout }, { "Auth, 192 bytes", &rpmi_auth_layout },
+        { "Call, 128 bytes", &rpmi_call_layout },     { "Reply, 320 bytes", &rpmi_reply_layout },
+    };
+
+    for (const auto &each : all) {
+        const rpmi_layout &layout = *each.second;
+        std::vector<std::pair<uint32_t, uint32_t>> rows;
+
+        for (uint32_t i = 0; i < layout.fields; i++) {
+            const rpmi_field &field = layout.field[i];
+
+            if (std::string(field.name).rfind("facts.", 0) != 0)
+                rows.emplace_back(field.at, field.bytes);
+            else if (std::string(field.name) == "facts.medium") // one row for all of them
+                rows.emplace_back(field.at, 4);
+            else
+                rows.back().second += 4;
+        }
+        CAPTURE(layout.name);
+        CHECK(rows == documented(each.first));
+    }
 }
