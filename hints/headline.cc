@@ -50,7 +50,7 @@ double sequential_gbs(Platform *platform, uint32_t copy, uint32_t far)
     return run(platform, cores(RPM_LOAD_WRITE, 256, 4), RPM_HINTS_ALL,
                [=](rpm_load *load) {
                    load->copy = copy;
-                   load->far = far;
+                   load->remote_socket = far;
                    load->pattern = RPM_LOAD_SEQUENTIAL;
                    load->fence_bytes = UINT64_MAX;
                    load->ops = 3 * kOps;

@@ -41,7 +41,7 @@ void replace(const Sweep &sweep, rpm_load *load)
     if (!sweep.ddio.empty())
         load->ddio = kDdioWords.value(sweep.ddio);
     if (!sweep.socket.empty())
-        load->far = kSocketWords.value(sweep.socket);
+        load->remote_socket = kSocketWords.value(sweep.socket);
     if (!sweep.align.empty())
         load->align_bytes = size(sweep.align, "--align");
     if (!sweep.pad.empty())

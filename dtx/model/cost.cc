@@ -131,7 +131,7 @@ rpm_cost cost_of(const rpm_model *model, const Ground &ground, const Point &poin
     load.coroutines = point.coroutines;
     load.machines = std::min(ground.machines, point.threads);
     load.cores = ground.cores;
-    load.far = carried.far ? 1 : 0;
+    load.remote_socket = carried.far ? 1 : 0;
     load.ddio = carried.ddio;
     load.writers_max = carried.writers_max;
     load.doorbells = point.doorbells;

@@ -99,7 +99,7 @@ class Live : public Platform
 
         if (load.by == RPM_BY_CORE)
             return "the server's own cores are not reached over a link";
-        if (load.far != 0)
+        if (load.remote_socket != 0)
             return "the memory and the port are where they are: no other socket to compare with";
         if (load.one_dimm != 0 || !point.set.empty())
             return "a link does not choose memory modules";

@@ -74,7 +74,7 @@ void plan_load(const rpm_facts &facts, Point *point)
     rpm_plan plan = plan_of(facts, *point);
     rpm_load *load = &point->load;
 
-    load->far = plan.same_node != 0 ? 0 : 1;
+    load->remote_socket = plan.same_node != 0 ? 0 : 1;
     load->ddio = plan.ddio;
     if (plan.copy != 0)
         load->copy = copy_of(plan, load->bytes);

@@ -65,7 +65,7 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
 {
     switch (kind) {
     case RPMI_OP_WRITE:
-        return plan->method == RPM_METHOD_STORE ? "store past the near CPU's cache," : "write";
+        return plan->method == RPM_METHOD_STORE ? "store past the client CPU's cache," : "write";
     case RPMI_OP_WRITE_IMM:
         return "write with immediate";
     case RPMI_OP_COPY:
@@ -77,10 +77,10 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
     case RPMI_OP_FLUSH:
         return "native flush of";
     case RPMI_OP_PERSIST:
-        return plan->method == RPM_METHOD_STORE ? "flush by the near CPU of"
+        return plan->method == RPM_METHOD_STORE ? "flush by the client CPU of"
                                                 : "message: the server CPU flushes";
     default:
-        return "fence by the near CPU";
+        return "fence by the client CPU";
     }
 }
 
@@ -185,7 +185,7 @@ static void tell_cost(struct story *story)
     uint32_t trips = rpmi_plan_round_trips(plan);
 
     if (trips == 0)
-        rpmi_text_add(&story->text, "cost: no round trip: the near CPU does it all\n");
+        rpmi_text_add(&story->text, "cost: no round trip: the client CPU does it all\n");
     else
         rpmi_text_add(&story->text, "cost: %u op%s, %u round trip%s\n", ops, ops == 1 ? "" : "s",
                       trips, trips == 1 ? "" : "s");

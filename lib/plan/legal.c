@@ -41,7 +41,7 @@ struct cell {
 #define CPU_COPY_EADR { YES, "CPU caches survive: the server CPU copies and fences, then answers" }
 #define CPU_COPY_MSYNC { YES, "the server CPU copies and calls msync before it answers" }
 #define NIC_FLUSH { IF_FLUSH, "the NIC answers a FLUSH once the bytes are in the persistence domain" }
-#define STORED { YES, "stores past the near CPU's cache are in the memory controller after a fence" }
+#define STORED { YES, "stores past the client CPU's cache are in the memory controller after a fence" }
 
 static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
     [RPM_METHOD_WRITE] = { WRITE_NO, WRITE_NO, WRITE_NO, WRITE_NO, FORGETS },

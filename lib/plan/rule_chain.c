@@ -31,7 +31,7 @@ static const char *chain_say(const struct rpm_facts *facts, const struct rpm_req
     if (plan->seal_kind == 0)
         return "nothing to chain: there is no seal after the writes";
     if (plan->method == RPM_METHOD_STORE)
-        return on ? "stores and fence in one go: the near CPU does both, no round trip"
+        return on ? "stores and fence in one go: the client CPU does both, no round trip"
                   : "the fence is posted by itself, after the stores: no round trip either";
     if (on && request->kind == RPM_REQUEST_APPEND)
         return "writes and seal chained behind one doorbell, one round trip; asynchronous appends "

@@ -29,8 +29,8 @@ static const char *numa_say(const struct rpm_facts *facts, const struct rpm_requ
         return "placement is left as it is";
     if (plan->method == RPM_METHOD_STORE)
         return facts->memory_node < 0
-                   ? "the node of the memory is not known: the near CPU belongs there"
-                   : "no port in between: the near CPU belongs on the memory's node";
+                   ? "the node of the memory is not known: the client CPU belongs there"
+                   : "no port in between: the client CPU belongs on the memory's node";
     if (facts->memory_node < 0 || facts->port_node < 0)
         return "the nodes of memory and port are not both known: they belong on one, and so do "
                "polling cores";

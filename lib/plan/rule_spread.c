@@ -29,7 +29,7 @@ static const char *exempt(const struct rpm_facts *facts, const struct rpm_reques
     if (!rpmi_is_persistent(facts))
         return "no modules of persistent memory to spread over";
     if (plan->method == RPM_METHOD_STORE && request->kind != RPM_REQUEST_WRITE)
-        return "one writer: the near CPU of the one that claimed the log";
+        return "one writer: the CPU of the client that claimed the log";
     return NULL;
 }
 

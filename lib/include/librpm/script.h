@@ -69,7 +69,7 @@ struct rpm_script_load {
                                          NIC of the same kind; 0: enough that no client machine is a
                                          bottleneck */
     uint32_t cores;                   /* of each server, that answer calls; 0: 10; at most 64 */
-    uint32_t far;                     /* 1: NIC and cores are on a server's remote socket */
+    uint32_t remote_socket;           /* 1: NIC and cores are on a server's remote socket */
     uint32_t ddio;                    /* enum rpm_answer; 0: as the preset says */
     uint32_t writers_max;             /* cores that may write to one module at a time; 0: any */
     uint32_t doorbells;               /* doorbell registers of each client machine, shared by its

@@ -59,7 +59,7 @@ static struct rpm_load server_load(const struct rpmi_cluster_model *cluster, uin
     load.threads = 1;
     load.depth = 1;
     load.cores = cluster->load.cores;
-    load.far = cluster->load.far;
+    load.remote_socket = cluster->load.remote_socket;
     load.ddio = ddio ? RPM_YES : RPM_NO;
     load.writers_max = cluster->load.writers_max;
     load.ops = 1;

@@ -52,8 +52,8 @@ static int check_words(const struct rpm_load *load)
         return refuse("no such way to persist, memory, or pattern", load->persist);
     if (load->op == RPM_LOAD_CAS && load->by != RPM_BY_NIC)
         return refuse("compare-and-swap is one-sided", load->by);
-    if (load->ddio > RPM_YES || load->far > 1 || load->one_dimm > 2)
-        return refuse("ddio is 0 to 2, far 0 or 1, one_dimm 0 to 2", load->ddio);
+    if (load->ddio > RPM_YES || load->remote_socket > 1 || load->one_dimm > 2)
+        return refuse("ddio is 0 to 2, remote_socket 0 or 1, one_dimm 0 to 2", load->ddio);
     if (load->write_percent > 100)
         return refuse("write_percent is 0 to 100", load->write_percent);
     return 0;

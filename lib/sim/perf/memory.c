@@ -22,18 +22,18 @@ struct rpmi_module *rpmi_server_memory_module(struct rpmi_server_model *server, 
 static uint64_t flags_of(const struct rpmi_server_model *server, uint64_t line)
 {
     RPM_ASSERT(line <= UINT32_MAX);
-    return line | (server->load.far != 0 ? RPMI_LINE_REMOTE : 0);
+    return line | (server->load.remote_socket != 0 ? RPMI_LINE_REMOTE : 0);
 }
 
 uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server)
 {
-    return server->load.far != 0 ? server->params->upi_latency / 2 : 0;
+    return server->load.remote_socket != 0 ? server->params->upi_latency / 2 : 0;
 }
 
 /* The time until a line that starts after @in_ps has crossed the link between the sockets. */
 static uint64_t through_ps(struct rpmi_server_model *server, struct rpmi_wire *link, uint64_t in_ps)
 {
-    if (server->load.far == 0)
+    if (server->load.remote_socket == 0)
         return server->now_ps + in_ps;
     return rpmi_wire_pass(link, server->now_ps + in_ps,
                           rpmi_rate_ps(RPMI_LINE_BYTES, server->params->upi_rate));

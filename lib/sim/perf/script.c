@@ -52,8 +52,8 @@ static int check_load(const struct rpm_script_load *load)
         return refuse("more machines than threads", load->machines);
     if (load->cores > RPMI_SERVER_CORES)
         return refuse("cores are at most 64", load->cores);
-    if (load->ddio > RPM_YES || load->far > 1)
-        return refuse("ddio is 0 to 2, far 0 or 1", load->ddio);
+    if (load->ddio > RPM_YES || load->remote_socket > 1)
+        return refuse("ddio is 0 to 2, remote_socket 0 or 1", load->ddio);
     if (load->region_bytes < REGION_LEAST || load->region_bytes > REGION_MOST ||
         load->dram_bytes < REGION_LEAST || load->dram_bytes > REGION_MOST)
         return refuse("memory is 1 MiB to 64 GiB", load->region_bytes);

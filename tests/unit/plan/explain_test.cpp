@@ -100,9 +100,9 @@ TEST_CASE("explain: each method has its ops", "[unit]")
 
     request.bytes = 100;
     CHECK(wire(eadr(RPM_METHOD_STORE), request) ==
-          "op 1: store past the near CPU's cache, 128 bytes <- method store; H7\n"
-          "op 2: fence by the near CPU <- method store; H9\n"
-          "cost: no round trip: the near CPU does it all\n");
+          "op 1: store past the client CPU's cache, 128 bytes <- method store; H7\n"
+          "op 2: fence by the client CPU <- method store; H9\n"
+          "cost: no round trip: the client CPU does it all\n");
     CHECK(wire(eadr(RPM_METHOD_FLUSH), request) ==
           "op 1: write 128 bytes <- method flush; H6\n"
           "op 2: native flush of the range of 128 bytes <- method flush; H9\n"

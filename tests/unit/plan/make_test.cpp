@@ -86,7 +86,7 @@ TEST_CASE("make: the server CPU copies, hints on and off", "[unit]")
     CHECK(plan.writers_max == 0);
 }
 
-TEST_CASE("make: the near CPU needs no round trip", "[unit]")
+TEST_CASE("make: the client CPU needs no round trip", "[unit]")
 {
     rpm_plan plan = made(nvm(RPM_YES, RPM_METHOD_STORE), request_of(RPM_REQUEST_APPEND));
 

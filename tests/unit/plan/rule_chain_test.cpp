@@ -32,7 +32,7 @@ TEST_CASE("rule_chain: a write that certifies itself has nothing to wait for", "
     CHECK(plan.write_flags == RPMI_OP_DURABLE);
 }
 
-TEST_CASE("rule_chain: where the near CPU does it all there is no round trip to speak of", "[unit]")
+TEST_CASE("rule_chain: a client CPU that stores and fences needs no round trip", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_NO, EVERY_METHOD);
     rpm_request request = request_of(RPM_REQUEST_APPEND);

@@ -41,7 +41,7 @@ TEST_CASE("rule_numa: H1 says whether the nodes agree", "[unit]")
     CHECK(says(on_nodes(-1, -1)).find("not both known") != std::string::npos);
 }
 
-TEST_CASE("rule_numa: the near CPU needs no port", "[unit]")
+TEST_CASE("rule_numa: the client CPU needs no port", "[unit]")
 {
     CHECK(says(on_nodes(0, -1, RPM_METHOD_STORE)).find("no port in between") == 0);
     CHECK(says(on_nodes(-1, -1, RPM_METHOD_STORE)).find("the node of the memory is not known") ==

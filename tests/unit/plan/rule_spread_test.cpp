@@ -46,7 +46,7 @@ TEST_CASE("rule_spread: a NIC is left alone", "[unit]")
           "a NIC is one ordered requester: one module is enough for it");
 }
 
-TEST_CASE("rule_spread: a log has one near writer, a region many", "[unit]")
+TEST_CASE("rule_spread: a log has one direct writer, a region many", "[unit]")
 {
     rpm_facts facts = nvm(RPM_METHOD_STORE);
 

@@ -405,7 +405,8 @@ TEST_CASE("async: many pieces end in one completion, and share their seals", "[u
         CHECK(seals == n); // one for each range
     else if (kind.method == RPM_METHOD_COPY || kind.method == RPM_METHOD_IMMEDIATE)
         CHECK(seals == 0);
-    else if (!kind.setup.synchronous) // where the near CPU does it, that is not an operation to see
+    else if (!kind.setup
+                  .synchronous) // where the client CPU does it, that is not an operation to see
         CHECK(seals == (n + 15) / 16);
 }
 

@@ -26,7 +26,7 @@ const Refused REFUSED[] = {
           l.by = RPM_BY_CALL;
       } },
     { "ddio is 0 to 2", [](rpm_load &l) { l.ddio = 3; } },
-    { "ddio is 0 to 2, far 0 or 1", [](rpm_load &l) { l.far = 2; } },
+    { "ddio is 0 to 2, remote_socket 0 or 1", [](rpm_load &l) { l.remote_socket = 2; } },
     { "one_dimm 0 to 2", [](rpm_load &l) { l.one_dimm = 3; } },
     { "write_percent is 0 to 100 (101)", [](rpm_load &l) { l.write_percent = 101; } },
     { "are at most 1 MiB (1048577)", [](rpm_load &l) { l.bytes = (1 << 20) + 1; } },

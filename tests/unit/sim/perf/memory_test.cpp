@@ -20,7 +20,7 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
     rpmi_event what;
 
     for (uint32_t far : { 0u, 1u }) {
-        load.far = far;
+        load.remote_socket = far;
         Bench bench(load, "hints,upi_latency=50 ns,upi_rate=6.4 GB/s");
         uint64_t line_ps = far != 0 ? 10000 : 0;
         uint64_t half_ps = far != 0 ? 25000 : 0;
@@ -50,7 +50,7 @@ TEST_CASE("memory: a far load takes a hop longer", "[unit]")
 
     load.region_bytes = 64ull << 30;
     uint64_t near_ps = cost_of(load).p50_ps;
-    load.far = 1;
+    load.remote_socket = 1;
     CHECK(cost_of(load).p50_ps ==
           near_ps + params.upi_latency / 2 * 2 + rpmi_rate_ps(64, params.upi_rate));
 }
@@ -62,9 +62,9 @@ TEST_CASE("memory: a NIC's far writes follow each other closely", "[unit]")
     load.bytes = 4096;
     load.threads = 64;
     load.ops = 1000;
-    load.far = 1;
+    load.remote_socket = 1;
     rpm_cost far = cost_of(load, "dram"); // no directory, fast media: the port is what is left
-    load.far = 0;
+    load.remote_socket = 0;
     rpm_cost near = cost_of(load, "dram");
     CHECK(far.duration_ps < near.duration_ps * 101 / 100);
 }
@@ -75,7 +75,7 @@ TEST_CASE("memory: far writes cost the media their directory, near ones and DRAM
 
     load.bytes = 256;
     rpm_cost near = cost_of(load);
-    load.far = 1;
+    load.remote_socket = 1;
     rpm_cost far = cost_of(load);
     rpm_cost none = cost_of(load, "hints,directory=0 writes");
     load.memory = RPM_LOAD_DRAM;

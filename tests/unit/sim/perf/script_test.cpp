@@ -68,7 +68,7 @@ TEST_CASE("script: a load is refused with the reason", "[unit]")
         { "machines", [](Asked &a) { a.load.machines = 2; } },
         { "cores", [](Asked &a) { a.load.cores = 65; } },
         { "ddio", [](Asked &a) { a.load.ddio = 3; } },
-        { "far", [](Asked &a) { a.load.far = 2; } },
+        { "remote_socket", [](Asked &a) { a.load.remote_socket = 2; } },
         { "memory", [](Asked &a) { a.load.region_bytes = 1; } },
         { "memory", [](Asked &a) { a.load.dram_bytes = (64ull << 30) + 1; } },
         { "16 Mi", [](Asked &a) { a.load.transactions = (1u << 24) + 1; } },

@@ -59,7 +59,7 @@ rpm_load any_load(rpmi_rng *rng)
     }
     load.region_bytes = below(2) != 0 ? 0 : load.threads * (200000ull + below(100000));
     load.cores = below(3) == 0 ? 1 + below(64) : 0;
-    load.far = below(2);
+    load.remote_socket = below(2);
     load.ddio = below(3);
     load.one_dimm = below(2) != 0 ? 0 : below(3);
     load.writers_max = below(3) == 0 ? 1 + below(4) : 0;
@@ -170,7 +170,7 @@ TEST_CASE("server model: results are the same on any machine", "[unit]")
     rpm_load mix = clients(RPM_BY_NIC, RPM_LOAD_MIX, 1000);
 
     wait.ddio = RPM_YES;
-    wait.far = 1;
+    wait.remote_socket = 1;
     wait.persist = RPM_PERSIST_WAIT;
     chain.persist = RPM_PERSIST_CHAIN;
     chain.flush_memory = RPM_LOAD_DRAM;
