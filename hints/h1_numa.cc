@@ -13,11 +13,11 @@ namespace
 void add(std::vector<Point> *points, const rpm_facts &facts, Point point, uint32_t hints,
          const std::string &name, const std::string &x)
 {
-    for (bool near : { true, false }) {
-        point.hints = with(hints, 1, near);
-        point.series = (near ? "near: " : "far: ") + std::string(op_name(point.load.op));
+    for (bool local : { true, false }) {
+        point.hints = with(hints, 1, local);
+        point.series = (local ? "local: " : "remote: ") + std::string(op_name(point.load.op));
         point.x = x;
-        point.label = "h1/" + name + "/" + x + "/" + (near ? "near" : "far");
+        point.label = "h1/" + name + "/" + x + "/" + (local ? "local" : "remote");
         plan_load(facts, &point);
         points->push_back(point);
     }

@@ -45,12 +45,12 @@ double latency_ns(Platform *platform, uint32_t hints)
     return static_cast<double>(row.cost.p50_ps) * 1e-3;
 }
 
-double sequential_gbs(Platform *platform, uint32_t copy, uint32_t far)
+double sequential_gbs(Platform *platform, uint32_t copy, uint32_t remote_socket)
 {
     return run(platform, cores(RPM_LOAD_WRITE, 256, 4), RPM_HINTS_ALL,
                [=](rpm_load *load) {
                    load->copy = copy;
-                   load->remote_socket = far;
+                   load->remote_socket = remote_socket;
                    load->pattern = RPM_LOAD_SEQUENTIAL;
                    load->fence_bytes = UINT64_MAX;
                    load->ops = 3 * kOps;
@@ -109,7 +109,7 @@ std::vector<std::pair<std::string, double>> headline(Platform *platform)
     out.emplace_back("one module, M/s", one_module(platform).mops());
     out.emplace_back("two round trips, ns", latency_ns(platform, without));
     out.emplace_back("chained, ns", latency_ns(platform, RPM_HINTS_ALL));
-    out.emplace_back("near over far writes",
+    out.emplace_back("local over remote writes",
                      streamed / sequential_gbs(platform, RPM_COPY_STREAM, 1));
     out.emplace_back("streamed over evicted",
                      streamed / sequential_gbs(platform, RPM_COPY_STORE, 0));

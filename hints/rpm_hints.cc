@@ -328,7 +328,8 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
                     "a core waits after so many bytes, or never; default: after each operation")
         ->group(group);
     word("--ddio", sweep->ddio, hints::kDdioWords, "do a NIC's writes go to the CPU's cache");
-    word("--socket", sweep->socket, hints::kSocketWords, "where the memory is, of who does it");
+    word("--socket", sweep->socket, hints::kSocketWords,
+         "socket of NIC and cores, seen from the memory");
     app->add_option("--align", sweep->align, "operations start at multiples of this")->group(group);
     app->add_option("--pad", sweep->pad, "a write's length is rounded up to this")->group(group);
     app->add_option("--region", sweep->region, "bytes that are touched")->group(group);

@@ -14,9 +14,9 @@ const char *ddio_name(uint32_t ddio)
     return ddio == RPM_YES ? "on" : "off";
 }
 
-const char *socket_name(uint32_t far)
+const char *socket_name(uint32_t remote)
 {
-    return far != 0 ? "far" : "near";
+    return remote != 0 ? "remote" : "local";
 }
 
 namespace

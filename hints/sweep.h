@@ -39,7 +39,7 @@ struct Words {
 };
 
 const char *ddio_name(uint32_t ddio);
-const char *socket_name(uint32_t far);
+const char *socket_name(uint32_t remote);
 
 constexpr Words kByWords{ by_name, RPM_BY_CORE, RPM_BY_CALL };
 constexpr Words kOpWords{ op_name, 0, 3 };

@@ -158,15 +158,15 @@ class CheckTest(Base):
     def test_what_is_known_to_be_outside_is_counted_apart(self):
         self.file('expected/a.csv', EXPECTED + GOOD)
         self.file('outside.csv', EXPECTED.replace('\n', ',reason\n') +
-                  'far,w,h1,mops,h1/64,,9,8,10,s,no queue there\n'
-                  'near,w,h1,mops,h1/64,,3,2,4,s,no cache there\n')
+                  'remote,w,h1,mops,h1/64,,9,8,10,s,no queue there\n'
+                  'local,w,h1,mops,h1/64,,3,2,4,s,no cache there\n')
         rows = {'h1': [row('h1/64', mops=3.0), row('h1/256', mops=6.0)]}
         verdicts = check.judge_all(check.read_expected(self.top), rows)
         self.assertEqual(check.summary(verdicts), 'rows 1 inside 1 outside 0')
         self.assertEqual(check.known_summary(verdicts), 'known to be outside, with the reason: 1; '
-                         'inside by now, so no longer known to be outside: near')
+                         'inside by now, so no longer known to be outside: local')
         self.file('outside.csv', EXPECTED.replace('\n', ',reason\n') +
-                  'far,w,h1,mops,h1/64,,9,8,10,s,\n')
+                  'remote,w,h1,mops,h1/64,,9,8,10,s,\n')
         with self.assertRaises(check.BadExpected):
             check.read_expected(self.top)
 
@@ -242,9 +242,9 @@ class FigureTest(unittest.TestCase):
         self.assertEqual(notes, ['Not drawn, 1 of 2 points: one node only'])
 
     def test_a_figure_shows_the_points_whose_labels_begin_so(self):
-        there, _ = figures.points_of({'y': 'mops', 'labels': 'h1/near/'}, [
-            row('h1/near/64', mops=2.0), row('h1/far/64', mops=1.0)])
-        self.assertEqual([line['label'] for line in there], ['h1/near/64'])
+        there, _ = figures.points_of({'y': 'mops', 'labels': 'h1/local/'}, [
+            row('h1/local/64', mops=2.0), row('h1/remote/64', mops=1.0)])
+        self.assertEqual([line['label'] for line in there], ['h1/local/64'])
 
     def test_sizes_as_people_write_them(self):
         self.assertEqual([figures.bytes_text(n) for n in (64, 1024, 1536, 1 << 20, 1000)],

@@ -14,7 +14,7 @@ namespace hints
 {
 
 struct Point {
-    std::string label;  /* "h1/write/4/far": unique in a run */
+    std::string label;  /* "h1/write/4/remote": unique in a run */
     std::string series; /* of a figure */
     std::string x;      /* of a figure */
     uint32_t about = 0; /* the hint that its experiment is about; 0: no single hint */

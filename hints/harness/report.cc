@@ -70,7 +70,7 @@ void add_load(std::vector<Cell> &cells, const Row &row)
     add(cells, "depth", load.depth);
     add(cells, "cores", load.by == RPM_BY_CALL ? load.cores : 0);
     add_if(cells, "dimms", row.dimms != 0, std::to_string(row.dimms));
-    add(cells, "far", load.remote_socket);
+    add(cells, "remote_socket", load.remote_socket);
     add(cells, "ddio", row.ddio == RPM_YES ? "on" : row.ddio == RPM_NO ? "off" : "");
     add(cells, "seed", load.seed);
     add(cells, "repeat", row.repeats);

@@ -8,7 +8,7 @@ import math
 
 COLUMNS = ('run', 'label', 'series', 'x', 'hints', 'url', 'preset', 'origin', 'by', 'op', 'persist',
            'copy', 'memory', 'pattern', 'bytes', 'pad', 'align', 'threads', 'depth', 'cores',
-           'dimms', 'far', 'ddio', 'seed', 'repeat', 'ops', 'mops', 'gbs', 'p50_ns', 'p90_ns',
+           'dimms', 'remote_socket', 'ddio', 'seed', 'repeat', 'ops', 'mops', 'gbs', 'p50_ns', 'p90_ns',
            'p99_ns', 'p999_ns', 'max_ns', 'mean_ns', 'media_read_bytes', 'media_write_bytes',
            'read_amp', 'write_amp', 'efficiency', 'partial_words', 'durable', 'note')
 METRICS = COLUMNS[COLUMNS.index('ops'):COLUMNS.index('durable')]
