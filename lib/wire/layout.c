@@ -87,10 +87,12 @@ bool rpmi_layout_is_clean(const struct rpmi_layout *layout, const void *bytes)
     uint32_t at = 0;
 
     for (uint32_t i = 0; i < layout->fields; i++) {
-        RPM_ASSERT(layout->field[i].at >= at);
-        if (!rpmi_all_zero(from + at, layout->field[i].at - at))
+        const struct rpmi_field *field = &layout->field[i];
+
+        RPM_ASSERT(field->at >= at);
+        if (field->at > at && !rpmi_all_zero(from + at, field->at - at))
             return false;
-        at = layout->field[i].at + layout->field[i].bytes;
+        at = field->at + field->bytes;
     }
     return rpmi_all_zero(from + at, layout->bytes - at);
 }
