@@ -36,6 +36,13 @@ _Static_assert(AT_END + 8 == RPMI_NET_HELLO_BYTES, "a mark ends a hello");
 _Static_assert(AT_NONCE + RPMI_NONCE_BYTES == RPMI_CHALLENGE_BYTES, "a nonce ends a challenge");
 _Static_assert(AUTH_AT_MAC + RPMI_MAC_BYTES == RPMI_AUTH_BYTES, "a proof ends an auth message");
 
+static const struct rpmi_field NET_HELLO_FIELDS[] = {
+    RPMI_OWN(0, 8, "magic"),
+    RPMI_OWN(AT_VERSION, 4, "version"),
+    RPMI_OWN(AT_NONCE, RPMI_NONCE_BYTES, "random"),
+    RPMI_OWN(AT_END, 8, "end"),
+};
+
 static const struct rpmi_field AUTH_FIELDS[] = {
     RPMI_OWN(0, 8, "magic"),
     RPMI_OWN(AT_VERSION, 4, "version"),
@@ -45,6 +52,8 @@ static const struct rpmi_field AUTH_FIELDS[] = {
     RPMI_OWN(AUTH_AT_MAC, RPMI_MAC_BYTES, "proof"),
 };
 
+const struct rpmi_layout rpmi_net_hello_layout =
+    RPMI_LAYOUT("net hello", NET_HELLO_FIELDS, RPMI_NET_HELLO_BYTES);
 const struct rpmi_layout rpmi_auth_layout = RPMI_LAYOUT("auth", AUTH_FIELDS, RPMI_AUTH_BYTES);
 
 static int prefix_get(const unsigned char *from, uint64_t magic, const char *what)
@@ -79,7 +88,7 @@ int rpmi_net_hello_get(const void *bytes, size_t len)
     if (len < RPMI_NET_HELLO_BYTES)
         return rpmi_fail(RPM_E_PROTO, "a hello of %zu bytes", len);
     err = prefix_get(from, NET_HELLO_MAGIC, "a hello");
-    if (err == 0 && rpmi_load32(from + AT_STATUS) != 0)
+    if (err == 0 && !rpmi_layout_is_clean(&rpmi_net_hello_layout, from))
         err = rpmi_fail(RPM_E_PROTO, "a hello with reserved bytes in use");
     if (err == 0 && rpmi_load64(from + AT_END) != ~NET_HELLO_MAGIC)
         err = rpmi_fail(RPM_E_PROTO, "a hello that was cut short");

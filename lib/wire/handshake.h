@@ -48,6 +48,7 @@ struct rpmi_transcript {
     uint32_t beside_bytes;                       /* 0: nothing does */
 };
 
+extern const struct rpmi_layout rpmi_net_hello_layout;
 extern const struct rpmi_layout rpmi_auth_layout;
 
 /* Begin a handshake: fill @transcript->hello. RPM_E_IO. */

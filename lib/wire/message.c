@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "wire/layout.h"
 
 #define RIGHTS_ALL 7u
 #define ERRNO_MAX 4095
@@ -56,32 +57,36 @@ uint32_t rpmi_msg_kind(const void *bytes, uint32_t len)
     return len >= RPMI_RPC_BYTES && len <= RPMI_RPC_MSG ? kind : 0;
 }
 
+static const struct rpmi_field GRANT_FIELDS[] = {
+    RPMI_NUMBER(0, struct rpmi_grant_key, address),
+    RPMI_NUMBER(8, struct rpmi_grant_key, bytes),
+    RPMI_NUMBER(16, struct rpmi_grant_key, guarded_bytes),
+    RPMI_NUMBER(24, struct rpmi_grant_key, read_rkey),
+    RPMI_NUMBER(28, struct rpmi_grant_key, write_rkey),
+    RPMI_NUMBER(32, struct rpmi_grant_key, rights),
+};
+
+const struct rpmi_layout rpmi_grant_layout = RPMI_LAYOUT("grant", GRANT_FIELDS, RPMI_GRANT_BYTES);
+
 void rpmi_grant_put(void *bytes, const struct rpmi_grant_key *key)
 {
-    unsigned char *to = bytes;
-
-    rpmi_store64(to, key->address);
-    rpmi_store64(to + 8, key->bytes);
-    rpmi_store64(to + 16, key->guarded_bytes);
-    rpmi_store32(to + 24, key->read_rkey);
-    rpmi_store32(to + 28, key->write_rkey);
-    rpmi_store32(to + 32, key->rights);
-    rpmi_store32(to + 36, 0);
+    RPM_ASSERT(key->rights <= RIGHTS_ALL && key->guarded_bytes <= key->bytes);
+    rpmi_layout_put(&rpmi_grant_layout, bytes, key);
 }
 
 int rpmi_grant_get(const void *bytes, struct rpmi_grant_key *key)
 {
-    const unsigned char *from = bytes;
+    const char *wrong = rpmi_layout_get(&rpmi_grant_layout, bytes, key);
 
-    key->address = rpmi_load64(from);
-    key->bytes = rpmi_load64(from + 8);
-    key->guarded_bytes = rpmi_load64(from + 16);
-    key->read_rkey = rpmi_load32(from + 24);
-    key->write_rkey = rpmi_load32(from + 28);
-    key->rights = rpmi_load32(from + 32);
+    if (wrong != NULL)
+        return rpmi_fail(RPM_E_PROTO, "the server granted a key with %s", wrong);
     if (key->rights > RIGHTS_ALL || key->guarded_bytes > key->bytes ||
-        key->address > UINT64_MAX - key->bytes || rpmi_load32(from + 36) != 0)
-        return rpmi_fail(RPM_E_PROTO, "the server granted a key that cannot be");
+        key->address > UINT64_MAX - key->bytes)
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server granted a key with rights %#x on %llu bytes at %#llx, %llu of "
+                         "them guarded: out of bounds",
+                         key->rights, (unsigned long long)key->bytes,
+                         (unsigned long long)key->address, (unsigned long long)key->guarded_bytes);
     return 0;
 }
 

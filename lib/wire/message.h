@@ -74,6 +74,8 @@ enum rpmi_msg_kind {
 };
 
 /* The address and rkeys of a key's memory, for the NIC. An rkey is valid only with its right. */
+struct rpmi_layout; /* wire/layout.h */
+
 struct rpmi_grant_key {
     uint64_t address; /* of the first byte of the key's object */
     uint64_t bytes;
@@ -101,6 +103,8 @@ void rpmi_msg_head(void *bytes, enum rpmi_msg_kind kind, uint32_t len);
 
 /* The kind of a message, or 0 if its length is not what it says or what its kind has. */
 uint32_t rpmi_msg_kind(const void *bytes, uint32_t len);
+
+extern const struct rpmi_layout rpmi_grant_layout;
 
 void rpmi_grant_put(void *bytes, const struct rpmi_grant_key *key);
 /* RPM_E_PROTO: invalid bytes. */

@@ -9,6 +9,7 @@ extern "C" {
 #include "wire/head.h"
 #include "wire/hello.h"
 #include "wire/layout.h"
+#include "wire/message.h"
 #include "wire/super.h"
 }
 #include "golden/golden.h"
@@ -310,6 +311,7 @@ TEST_CASE("golden: FORMAT.md has the fields of the tables in the code, and no ot
         { "A head slot:", &rpmi_head_layout },        { "Hello, 256 bytes", &rpmi_hello_layout },
         { "Accept, 384 bytes", &rpmi_accept_layout }, { "Auth, 192 bytes", &rpmi_auth_layout },
         { "Call, 128 bytes", &rpmi_call_layout },     { "Reply, 320 bytes", &rpmi_reply_layout },
+        { "Grant, 40 bytes", &rpmi_grant_layout },
     };
 
     for (const auto &each : all) {
