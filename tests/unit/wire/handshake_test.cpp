@@ -199,6 +199,19 @@ TEST_CASE("handshake: messages of another version or kind, or cut short, are tol
     }
 }
 
+TEST_CASE("handshake: a hello with a reserved byte in use is refused", "[wire]")
+{
+    rpmi_transcript transcript = sample_transcript("");
+
+    REQUIRE(rpmi_net_hello_get(transcript.hello, RPMI_NET_HELLO_BYTES) == 0);
+    for (size_t at = 12; at < 16; at++) {
+        rpmi_transcript changed = transcript;
+
+        changed.hello[at] = 1;
+        CHECK(rpmi_net_hello_get(changed.hello, RPMI_NET_HELLO_BYTES) == RPM_E_PROTO);
+    }
+}
+
 TEST_CASE("handshake: the magic of a pool's directory entry is not that of an auth message",
           "[wire]")
 {
