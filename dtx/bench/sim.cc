@@ -52,11 +52,11 @@ void Sim::take_url(const std::string &url)
         std::string value = at == std::string::npos ? "" : word.substr(at + 1);
 
         if (word.rfind("preset=", 0) == 0)
-            ground_.preset = value;
+            common_.preset = value;
         else if (word.rfind("seed=", 0) == 0 &&
                  value.find_first_not_of("0123456789") == std::string::npos && !value.empty() &&
                  value.size() < 20)
-            ground_.seed = std::stoull(value);
+            common_.seed = std::stoull(value);
         else
             throw Error(0, "sim: \"" + word + "\" is neither preset=P nor seed=N");
     }
@@ -92,7 +92,7 @@ Sim::Sim(Options &options)
     if (options.phases == "fewest")
         options.phases = "one-sided"; /* the model's own word for what is not asked for */
     (void)model::parse_phases(options.phases);
-    (void)model::open_model(ground_.preset);
+    (void)model::open_model(common_.preset);
     points_.push_back(
         { nullptr, "", 0, options.phases, options.durable, options.threads, options.coroutines });
     add_hints(options.hints);
@@ -119,16 +119,16 @@ Sim::~Sim()
 void Sim::carry_out() const
 {
     model::Trace trace = model::read_trace(trace_);
-    model::Model model = model::open_model(ground_.preset);
+    model::Model model = model::open_model(common_.preset);
 
     printf("%s on the device model, preset %s, %u servers, without conflicts; more with "
            "--trace and dtx-model\n",
-           trace.workload.c_str(), ground_.preset.c_str(), trace.servers);
+           trace.workload.c_str(), common_.preset.c_str(), trace.servers);
     for (model::Point point : points_) {
         point.trace = &trace;
         printf("%s\n",
                model::line_of(
-                   model::columns_of(ground_, point, model::cost_of(model.get(), ground_, point)))
+                   model::columns_of(common_, point, model::cost_of(model.get(), common_, point)))
                    .c_str());
         fflush(stdout);
     }

@@ -36,7 +36,7 @@ class Sim
     void take_url(const std::string &url);
     void add_hints(const std::string &text);
 
-    model::Ground ground_;
+    model::Common common_;
     std::vector<model::Point> points_;
     std::string trace_;
     bool ours_ = false; /* the trace file was made here: remove it */

@@ -109,12 +109,12 @@ std::string label_of(const Point &point)
            with("backoff", point.backoff_us);
 }
 
-rpm_cost cost_of(const rpm_model *model, const Ground &ground, const Point &point)
+rpm_cost cost_of(const rpm_model *model, const Common &common, const Point &point)
 {
     rpm_facts facts = rpm_facts_init();
     rpm_script_load load = rpm_script_load_init();
     rpm_cost cost = rpm_cost_init();
-    Setting setting{ point.hints, parse_phases(point.phases), point.durable, ground.conflicts };
+    Setting setting{ point.hints, parse_phases(point.phases), point.durable, common.conflicts };
 
     rpm_model_facts(model, &facts);
     Carried carried = carry(facts, setting);
@@ -129,26 +129,26 @@ rpm_cost cost_of(const rpm_model *model, const Ground &ground, const Point &poin
     load.servers = point.trace->servers;
     load.threads = point.threads;
     load.coroutines = point.coroutines;
-    load.machines = std::min(ground.machines, point.threads);
-    load.cores = ground.cores;
+    load.machines = std::min(common.machines, point.threads);
+    load.cores = common.cores;
     load.remote_socket = carried.far ? 1 : 0;
     load.ddio = carried.ddio;
     load.writers_max = carried.writers_max;
     load.doorbells = point.doorbells;
     load.outstanding_max = point.outstanding;
-    load.words = ground.conflicts ? point.trace->objects : 0;
+    load.words = common.conflicts ? point.trace->objects : 0;
     load.backoff_ns = static_cast<uint64_t>(point.backoff_us * 1000);
     load.backoff_max_ns = load.backoff_ns * kBackoffGrows;
     load.pause_ns = static_cast<uint64_t>(point.pause_us * 1000);
     load.transactions =
-        ground.transactions != 0 ? ground.transactions : std::max<uint64_t>(5000, 10 * under_way);
-    load.seed = ground.seed;
+        common.transactions != 0 ? common.transactions : std::max<uint64_t>(5000, 10 * under_way);
+    load.seed = common.seed;
     check(rpm_model_run_scripts(model, &load, &cost), label_of(point));
     return cost;
 }
 
 /* Columns as dtx-bench has them; a transaction of the workload may be several of the database. */
-std::vector<Column> columns_of(const Ground &ground, const Point &point, const rpm_cost &cost)
+std::vector<Column> columns_of(const Common &common, const Point &point, const rpm_cost &cost)
 {
     const Trace &trace = *point.trace;
     double attempts = static_cast<double>(std::max<size_t>(trace.attempts.size(), 1));
@@ -163,7 +163,7 @@ std::vector<Column> columns_of(const Ground &ground, const Point &point, const r
     double requests = static_cast<double>(cost.requests) / ops * each;
 
     return {
-        { "prefix", ground.prefix },
+        { "prefix", common.prefix },
         { "threads", std::to_string(point.threads) },
         { "coroutines", std::to_string(point.coroutines) },
         { "attempted_mtxns", fixed(mtxns) },
@@ -180,16 +180,16 @@ std::vector<Column> columns_of(const Ground &ground, const Point &point, const r
         { "durability", point.durable ? "on" : "off" },
         { "hints", point.hints_name },
         { "phases", point.phases },
-        { "machines", std::to_string(ground.machines) },
-        { "cores", std::to_string(ground.cores) },
+        { "machines", std::to_string(common.machines) },
+        { "cores", std::to_string(common.cores) },
         { "pause_us", fixed(point.pause_us) },
-        { "preset", "\"" + ground.preset + "\"" },
-        { "conflicts", ground.conflicts ? "on" : "off" },
+        { "preset", "\"" + common.preset + "\"" },
+        { "conflicts", common.conflicts ? "on" : "off" },
         { "doorbells", std::to_string(point.doorbells) },
         { "outstanding", std::to_string(point.outstanding) },
         { "backoff_us", fixed(point.backoff_us) },
         { "tries", fixed(1 + static_cast<double>(cost.failures) / ops) },
-        { "seed", std::to_string(ground.seed) },
+        { "seed", std::to_string(common.seed) },
         { "transactions", std::to_string(cost.ops) },
         { "mean_us", fixed(us(cost.mean_ps)) },
         { "p90_us", fixed(us(cost.p90_ps)) },

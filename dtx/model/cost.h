@@ -34,7 +34,7 @@ struct Point {
 };
 
 /* What all rows have in common. */
-struct Ground {
+struct Common {
     std::string prefix = "model"; /* of a row */
     std::string preset = "hints";
     uint32_t machines = 0;     /* of clients, each with a port of its own; 0: no limit */
@@ -71,10 +71,10 @@ uint32_t parse_hints(const std::string &text);
 std::string label_of(const Point &point);
 
 /* Throws std::runtime_error. */
-rpm_cost cost_of(const rpm_model *model, const Ground &ground, const Point &point);
+rpm_cost cost_of(const rpm_model *model, const Common &common, const Point &point);
 
 /* Columns as dtx-bench has them; a transaction of the workload may be several of the database. */
-std::vector<Column> columns_of(const Ground &ground, const Point &point, const rpm_cost &cost);
+std::vector<Column> columns_of(const Common &common, const Point &point, const rpm_cost &cost);
 
 /* The most important of them, for people. */
 std::string line_of(const std::vector<Column> &columns);

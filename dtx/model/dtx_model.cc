@@ -28,7 +28,7 @@ constexpr uint32_t kRowMost = 4096; /* of --only */
 
 struct Options {
     std::vector<std::string> traces;
-    Ground ground;
+    Common common;
     std::vector<uint32_t> threads = { 1 };
     std::vector<uint32_t> coroutines = { 8 };
     std::vector<double> pauses_us = { 0 };
@@ -128,17 +128,17 @@ int run(const Options &options)
     for (const std::string &path : options.traces)
         traces.push_back(read_trace(path));
     keep_only(options, traces);
-    if (options.ground.conflicts && options.phases != std::vector<std::string>{ "one-sided" })
+    if (options.common.conflicts && options.phases != std::vector<std::string>{ "one-sided" })
         throw cli::Failure(
             "--conflicts needs --phases one-sided: calls are modelled without conflicts");
-    Model model = open_model(options.ground.preset);
+    Model model = open_model(options.common.preset);
 
     cli::OutFile file(options.csv.empty() ? "-" : options.csv);
     if (!options.csv.empty())
         file.write(csv_columns());
     for (const Point &point : points_of(options, traces)) {
         std::vector<Column> columns =
-            columns_of(options.ground, point, cost_of(model.get(), options.ground, point));
+            columns_of(options.common, point, cost_of(model.get(), options.common, point));
 
         file.write(options.csv.empty() ? line_of(columns) + "\n" : csv_of(columns, false));
     }
@@ -153,7 +153,7 @@ void add_options(CLI::App &app, Options &options)
     app.add_option("TRACE", options.traces, "Written by dtx-bench --trace")
         ->required()
         ->type_name("FILE");
-    app.add_option("--preset", options.ground.preset,
+    app.add_option("--preset", options.common.preset,
                    "Platform: a preset or its file, numbers replaced after commas (hints)")
         ->type_name("NAME");
     app.add_option("--threads,-t", options.threads, "Client threads, one value or several (1)")
@@ -166,7 +166,7 @@ void add_options(CLI::App &app, Options &options)
                    "Microseconds that a coroutine rests after each transaction (0)")
         ->delimiter(',')
         ->check(CLI::Range(0.0, 1e6));
-    app.add_flag("--conflicts", options.ground.conflicts,
+    app.add_flag("--conflicts", options.common.conflicts,
                  "Transactions conflict at the objects that the trace numbers");
     app.add_option("--backoff", options.backoffs_us,
                    "Microseconds of wait after a conflict, doubled after each further one (0)")
@@ -201,19 +201,19 @@ void add_options(CLI::App &app, Options &options)
     app.add_option("--durability", options.durability, "on, off (on)")
         ->delimiter(',')
         ->check(words({ "on", "off" }));
-    app.add_option("--machines", options.ground.machines,
+    app.add_option("--machines", options.common.machines,
                    "Client machines, each with a port of its own (0: no limit)")
         ->check(CLI::Range(0, 4096));
-    app.add_option("--cores", options.ground.cores, "Cores of a server that serve calls (10)")
+    app.add_option("--cores", options.common.cores, "Cores of a server that serve calls (10)")
         ->check(CLI::Range(1, 64));
-    app.add_option("--transactions,-n", options.ground.transactions,
+    app.add_option("--transactions,-n", options.common.transactions,
                    "To measure for each row (5000, or 10 for each coroutine)")
         ->check(CLI::Range(uint64_t{ 1 }, uint64_t{ 1 } << 24));
-    app.add_option("--seed", options.ground.seed, "Of every choice the model makes (1)")
+    app.add_option("--seed", options.common.seed, "Of every choice the model makes (1)")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--csv", options.csv, "Write rows as CSV; - is standard output")
         ->type_name("FILE");
-    app.add_option("--prefix", options.ground.prefix, "First column of a row (model)");
+    app.add_option("--prefix", options.common.prefix, "First column of a row (model)");
 }
 
 } // namespace

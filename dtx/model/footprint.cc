@@ -46,10 +46,10 @@ rpm_plan plan_of(const rpm_facts &facts, uint32_t kind, uint32_t method, uint32_
 }
 
 /* Puts operations into phases. */
-class Scribe
+class Recorder
 {
   public:
-    Scribe(const Trace &trace, const Setting &setting, const Carried &carried, uint32_t turn)
+    Recorder(const Trace &trace, const Setting &setting, const Carried &carried, uint32_t turn)
         : trace_(trace), setting_(setting), carried_(carried), turn_(turn)
     {
     }
@@ -170,58 +170,59 @@ class Scribe
 using Objects = std::vector<const Object *>;
 
 /* @locks: where locks are, if that of what is seen is read before it. @takes: what was taken is. */
-void execute(Scribe &scribe, const Attempt &attempt, std::optional<uint32_t> locks, bool takes,
+void execute(Recorder &recorder, const Attempt &attempt, std::optional<uint32_t> locks, bool takes,
              bool call)
 {
     for (const Object &object : attempt.objects) {
         if (!object.read)
             continue;
-        scribe.then();
+        recorder.then();
         if (takes && object.taken)
-            scribe.swap(object, RPM_ROLE_TAKE, call);
+            recorder.swap(object, RPM_ROLE_TAKE, call);
         else if (locks && object.seen)
-            scribe.read(object, kWordBytes, *locks, call);
-        scribe.read(object, scribe.row_bytes(object), RPM_LOAD_NVM, call);
+            recorder.read(object, kWordBytes, *locks, call);
+        recorder.read(object, recorder.row_bytes(object), RPM_LOAD_NVM, call);
     }
 }
 
-void lock(Scribe &scribe, const Objects &writes, bool call)
+void lock(Recorder &recorder, const Objects &writes, bool call)
 {
-    scribe.then();
+    recorder.then();
     for (const Object *object : writes)
-        scribe.swap(*object, RPM_ROLE_TAKE, call);
+        recorder.swap(*object, RPM_ROLE_TAKE, call);
     if (!call)
-        scribe.then();
+        recorder.then();
     for (const Object *object : writes)
-        scribe.read(*object, kWordBytes, RPM_LOAD_NVM, call);
+        recorder.read(*object, kWordBytes, RPM_LOAD_NVM, call);
 }
 
-void validate(Scribe &scribe, const Objects &looked, uint32_t locks, bool call)
+void validate(Recorder &recorder, const Objects &looked, uint32_t locks, bool call)
 {
-    scribe.then();
+    recorder.then();
     for (const Object *object : looked)
-        scribe.read(*object, kWordBytes, locks, call);
+        recorder.read(*object, kWordBytes, locks, call);
     if (!call)
-        scribe.then();
+        recorder.then();
     for (const Object *object : looked)
-        scribe.read(*object, kWordBytes, RPM_LOAD_NVM, call);
+        recorder.read(*object, kWordBytes, RPM_LOAD_NVM, call);
 }
 
 /* A coordinator's log is on as many servers as there are copies, from one of its own on. */
-void log(Scribe &scribe, const Attempt &attempt, const Objects &writes, const Trace &trace,
+void log(Recorder &recorder, const Attempt &attempt, const Objects &writes, const Trace &trace,
          bool call)
 {
     uint64_t bytes = attempt.log_bytes + kFrameBytes;
     Object own{}; /* the first coordinator's, as in the trace */
 
     for (const Object *object : writes)
-        bytes -= object->slot - scribe.row_bytes(*object);
-    scribe.then();
+        bytes -= object->slot - recorder.row_bytes(*object);
+    recorder.then();
     for (uint32_t copy = 0; copy < trace.replicas; copy++)
-        scribe.append(scribe.server(own, copy), static_cast<uint32_t>(bytes), call);
+        recorder.append(recorder.server(own, copy), static_cast<uint32_t>(bytes), call);
 }
 
-void install_copies(Scribe &scribe, const Objects &writes, uint32_t first, uint32_t end, bool call)
+void install_copies(Recorder &recorder, const Objects &writes, uint32_t first, uint32_t end,
+                    bool call)
 {
     std::set<uint32_t> ended; /* servers whose last row of this phase is known */
     struct Row {
@@ -232,26 +233,26 @@ void install_copies(Scribe &scribe, const Objects &writes, uint32_t first, uint3
 
     for (uint32_t copy = first; copy < end; copy++)
         for (const Object *object : writes)
-            rows.push_back({ scribe.server(*object, copy), scribe.row_bytes(*object), false });
+            rows.push_back({ recorder.server(*object, copy), recorder.row_bytes(*object), false });
     for (size_t i = rows.size(); i-- > 0;)
         rows[i].last = ended.insert(rows[i].server).second;
     for (const Row &row : rows)
-        scribe.write(row.server, row.bytes, row.last, call);
+        recorder.write(row.server, row.bytes, row.last, call);
 }
 
-void install(Scribe &scribe, const Objects &writes, uint32_t replicas, bool call)
+void install(Recorder &recorder, const Objects &writes, uint32_t replicas, bool call)
 {
-    scribe.then();
+    recorder.then();
     if (!call) {
-        install_copies(scribe, writes, 0, replicas, false);
-        scribe.then();
+        install_copies(recorder, writes, 0, replicas, false);
+        recorder.then();
     } else {
-        install_copies(scribe, writes, 1, replicas, true);
-        scribe.then();
-        install_copies(scribe, writes, 0, 1, true);
+        install_copies(recorder, writes, 1, replicas, true);
+        recorder.then();
+        install_copies(recorder, writes, 0, 1, true);
     }
     for (const Object *object : writes)
-        scribe.swap(*object, RPM_ROLE_GIVE, call);
+        recorder.swap(*object, RPM_ROLE_GIVE, call);
 }
 
 } // namespace
@@ -290,7 +291,7 @@ Carried carry(const rpm_facts &facts, const Setting &setting)
 Script script_of(const Attempt &attempt, const Trace &trace, const Setting &setting,
                  const Carried &carried, uint32_t turn)
 {
-    Scribe scribe(trace, setting, carried, turn);
+    Recorder recorder(trace, setting, carried, turn);
     Objects writes, looked, unlocked;
     bool takes = setting.phases.execute && setting.phases.lock;
     bool settles = setting.phases.execute && setting.phases.validate && attempt.is_lone_read();
@@ -301,20 +302,20 @@ Script script_of(const Attempt &attempt, const Trace &trace, const Setting &sett
         else if (object.seen)
             looked.push_back(&object);
     }
-    execute(scribe, attempt, settles ? std::optional(carried.locks) : std::nullopt, takes,
+    execute(recorder, attempt, settles ? std::optional(carried.locks) : std::nullopt, takes,
             setting.phases.execute);
     std::copy_if(writes.begin(), writes.end(), std::back_inserter(unlocked),
                  [takes](const Object *object) { return !takes || !object->taken; });
     if (!unlocked.empty())
-        lock(scribe, unlocked, setting.phases.lock);
+        lock(recorder, unlocked, setting.phases.lock);
     if (!looked.empty() && !settles)
-        validate(scribe, looked, carried.locks, setting.phases.validate);
+        validate(recorder, looked, carried.locks, setting.phases.validate);
     if (!writes.empty()) {
         if (setting.durable)
-            log(scribe, attempt, writes, trace, setting.phases.log);
-        install(scribe, writes, trace.replicas, setting.phases.commit);
+            log(recorder, attempt, writes, trace, setting.phases.log);
+        install(recorder, writes, trace.replicas, setting.phases.commit);
     }
-    return scribe.take();
+    return recorder.take();
 }
 
 } // namespace dtx::model

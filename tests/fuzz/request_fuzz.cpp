@@ -51,7 +51,7 @@ static void check_handshake(const uint8_t *auth, const uint8_t *challenge)
     err = rpmi_net_hello_get(challenge, RPMI_NET_HELLO_BYTES);
     FUZZ_CHECK(err == 0 || err == RPM_E_PROTO || err == RPM_E_VERSION);
     memcpy(transcript.auth, auth, sizeof(transcript.auth));
-    err = rpmi_auth_get(&transcript, "nobody guesses this", &found);
+    err = rpmi_auth_get(&transcript, "a secret of the server", &found);
     FUZZ_CHECK(err == RPM_E_PROTO || err == RPM_E_VERSION || err == RPM_E_DENIED);
 }
 

@@ -201,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     auto before = listed(service);
     rpmi_service_close(&service);
 
-    // What is in the pool is what was listed, whoever opens it next.
+    // A service that opens the pool again lists the same objects.
     opts.server_epoch = 2;
     FUZZ_CHECK(rpmi_service_open(&opts, &service) == 0);
     auto after = listed(service);

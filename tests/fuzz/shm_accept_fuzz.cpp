@@ -244,7 +244,7 @@ static void check_descriptors(int *least)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static Host host("shm:");
-    static int least = open_descriptors(); // of the server, when nobody is there
+    static int least = open_descriptors(); // of a server without clients
     Input input = { data, size };
 
     {

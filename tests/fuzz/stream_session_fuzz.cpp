@@ -210,7 +210,7 @@ static void check_descriptors(int *least)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static Host host("unix:", ",timeout_ms=100");
-    static int least = open_descriptors(); // of the server, when nobody is there
+    static int least = open_descriptors(); // of a server without clients
     Input input = { data, size };
 
     rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_ERROR);

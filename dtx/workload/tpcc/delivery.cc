@@ -11,9 +11,9 @@ namespace
 {
 
 /* All lines get the date; what they cost together. */
-Task<int64_t> deliver_lines(Txn &txn, Ground &ground, District at, uint32_t o_id, uint64_t date)
+Task<int64_t> deliver_lines(Txn &txn, Context &context, District at, uint32_t o_id, uint64_t date)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
     auto lines = co_await txn.scan(tables.order_line, order_line_key(at, o_id, 0),
                                    order_line_key(at, o_id, kLinesMax));
     int64_t sum = 0;
@@ -28,10 +28,10 @@ Task<int64_t> deliver_lines(Txn &txn, Ground &ground, District at, uint32_t o_id
 
 } // namespace
 
-Task<bool> deliver(Txn &txn, Ground &ground, const DeliveryInput &input, uint32_t d,
+Task<bool> deliver(Txn &txn, Context &context, const DeliveryInput &input, uint32_t d,
                    DeliveryOutput &output)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
     District at{ input.w, d };
 
     output.o_id = 0;
@@ -50,7 +50,7 @@ Task<bool> deliver(Txn &txn, Ground &ground, const DeliveryInput &input, uint32_
     order.carrier = static_cast<uint8_t>(input.carrier);
     co_await txn.write(tables.order, order_key(at, o_id), order);
 
-    int64_t sum = co_await deliver_lines(txn, ground, at, o_id, input.date);
+    int64_t sum = co_await deliver_lines(txn, context, at, o_id, input.date);
     auto found = co_await txn.read(tables.customer, customer_key(at, order.c_id));
     CustomerRow customer = need(found, "a customer is missing");
 

@@ -37,9 +37,9 @@ bool original(const ItemRow &item, const StockRow &stock)
 }
 
 /* The order, the entry by customer, and that it is to be delivered. */
-Task<void> insert_order(Txn &txn, Ground &ground, const NewOrderInput &input, uint32_t o_id)
+Task<void> insert_order(Txn &txn, Context &context, const NewOrderInput &input, uint32_t o_id)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
     OrderRow order{};
     bool done = false;
 
@@ -61,29 +61,29 @@ Task<void> insert_order(Txn &txn, Ground &ground, const NewOrderInput &input, ui
 }
 
 /* All rows that are there before, in one round trip. */
-std::vector<Wanted> rows_of(const Ground &ground, const NewOrderInput &input)
+std::vector<Wanted> rows_of(const Context &context, const NewOrderInput &input)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
     std::vector<Wanted> rows{ tables.warehouse.at(warehouse_key(input.home.w)),
                               tables.district.at(district_key(input.home)),
                               tables.customer.at(customer_key(input.home, input.c_id)) };
 
     for (uint32_t i = 0; i < input.count; i++) {
-        rows.push_back(
-            tables.item.at(item_key(input.home.w, input.line[i].i_id, ground.parameters.copies())));
+        rows.push_back(tables.item.at(
+            item_key(input.home.w, input.line[i].i_id, context.parameters.copies())));
         rows.push_back(tables.stock.at(stock_key(input.line[i].supply_w_id, input.line[i].i_id)));
     }
     return rows;
 }
 
 /* One line of the order; false: its item does not exist. */
-Task<bool> order_line(Txn &txn, Ground &ground, const NewOrderInput &input, uint32_t i,
+Task<bool> order_line(Txn &txn, Context &context, const NewOrderInput &input, uint32_t i,
                       NewOrderOutput &output)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
     const LineInput &line = input.line[i];
     auto item = co_await txn.read(tables.item,
-                                  item_key(input.home.w, line.i_id, ground.parameters.copies()));
+                                  item_key(input.home.w, line.i_id, context.parameters.copies()));
 
     if (!item)
         co_return false;
@@ -111,11 +111,11 @@ Task<bool> order_line(Txn &txn, Ground &ground, const NewOrderInput &input, uint
 
 } // namespace
 
-Task<bool> new_order(Txn &txn, Ground &ground, const NewOrderInput &input, NewOrderOutput &output)
+Task<bool> new_order(Txn &txn, Context &context, const NewOrderInput &input, NewOrderOutput &output)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
 
-    co_await txn.prefetch(rows_of(ground, input));
+    co_await txn.prefetch(rows_of(context, input));
 
     auto warehouse = co_await txn.read(tables.warehouse, warehouse_key(input.home.w));
     auto found = co_await txn.read(tables.district, district_key(input.home));
@@ -131,9 +131,9 @@ Task<bool> new_order(Txn &txn, Ground &ground, const NewOrderInput &input, NewOr
     output.last = need(customer, "a customer is missing").last;
     output.credit = customer->credit;
     output.discount = customer->discount;
-    co_await insert_order(txn, ground, input, output.o_id);
+    co_await insert_order(txn, context, input, output.o_id);
     for (uint32_t i = 0; i < input.count; i++) {
-        bool valid = co_await order_line(txn, ground, input, i, output);
+        bool valid = co_await order_line(txn, context, input, i, output);
 
         if (!valid) {
             output.item_not_valid = true;

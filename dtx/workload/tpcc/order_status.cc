@@ -7,24 +7,24 @@
 namespace dtx::tpcc
 {
 
-Task<uint32_t> customer_number(Txn &txn, Ground &ground, const Who &who)
+Task<uint32_t> customer_number(Txn &txn, Context &context, const Who &who)
 {
     if (!who.by_name)
         co_return who.number;
-    auto found = co_await txn.read(ground.tables.namesakes, name_key(who.at, who.number));
+    auto found = co_await txn.read(context.tables.namesakes, name_key(who.at, who.number));
     const NamesakesRow &namesakes = need(found, "a last name is missing");
 
     co_return namesakes.customer[(namesakes.count + 1) / 2 - 1];
 }
 
-Task<bool> order_status(Txn &txn, Ground &ground, const OrderStatusInput &input,
+Task<bool> order_status(Txn &txn, Context &context, const OrderStatusInput &input,
                         OrderStatusOutput &output)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
     District at = input.who.at;
 
     output = {};
-    output.c_id = co_await customer_number(txn, ground, input.who);
+    output.c_id = co_await customer_number(txn, context, input.who);
     auto customer = co_await txn.read(tables.customer, customer_key(at, output.c_id));
 
     output.balance = need(customer, "a customer is missing").balance;

@@ -24,7 +24,7 @@ void note(CustomerRow &customer, uint32_t c_id, const PaymentInput &input)
 }
 
 /* History has no key of its own: any that is free will do. */
-Task<void> insert_history(Txn &txn, Ground &ground, const HistoryRow &row)
+Task<void> insert_history(Txn &txn, Context &context, const HistoryRow &row)
 {
     Random random(txn.id());
     bool done = false;
@@ -32,14 +32,14 @@ Task<void> insert_history(Txn &txn, Ground &ground, const HistoryRow &row)
     while (!done) {
         uint64_t key = warehouse_key(row.w_id) | random.next() >> 16;
 
-        done = co_await txn.insert(ground.tables.history, key, row);
+        done = co_await txn.insert(context.tables.history, key, row);
     }
 }
 
-Task<void> pay(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutput &output)
+Task<void> pay(Txn &txn, Context &context, const PaymentInput &input, PaymentOutput &output)
 {
     uint64_t key = customer_key(input.who.at, output.c_id);
-    auto found = co_await txn.read(ground.tables.customer, key);
+    auto found = co_await txn.read(context.tables.customer, key);
     CustomerRow customer = need(found, "a customer is missing");
 
     customer.balance -= input.amount;
@@ -49,14 +49,14 @@ Task<void> pay(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutpu
         note(customer, output.c_id, input);
     output.balance = customer.balance;
     output.credit = customer.credit;
-    co_await txn.write(ground.tables.customer, key, customer);
+    co_await txn.write(context.tables.customer, key, customer);
 }
 
 } // namespace
 
-Task<bool> payment(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutput &output)
+Task<bool> payment(Txn &txn, Context &context, const PaymentInput &input, PaymentOutput &output)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
 
     co_await txn.prefetch(tables.warehouse.at(warehouse_key(input.home.w)),
                           tables.district.at(district_key(input.home)));
@@ -72,8 +72,8 @@ Task<bool> payment(Txn &txn, Ground &ground, const PaymentInput &input, PaymentO
     district.ytd += input.amount;
     co_await txn.write(tables.warehouse, warehouse_key(input.home.w), warehouse);
     co_await txn.write(tables.district, district_key(input.home), district);
-    output.c_id = co_await customer_number(txn, ground, input.who);
-    co_await pay(txn, ground, input, output);
+    output.c_id = co_await customer_number(txn, context, input.who);
+    co_await pay(txn, context, input, output);
 
     row.date = input.date;
     row.amount = input.amount;
@@ -83,7 +83,7 @@ Task<bool> payment(Txn &txn, Ground &ground, const PaymentInput &input, PaymentO
     row.w_id = static_cast<uint16_t>(input.home.w);
     row.d_id = static_cast<uint8_t>(input.home.d);
     row.data.set(std::string(warehouse.name.view()) + "    " + std::string(district.name.view()));
-    co_await insert_history(txn, ground, row);
+    co_await insert_history(txn, context, row);
     co_return true;
 }
 

@@ -17,10 +17,10 @@ constexpr uint32_t kOrders = 20;
 
 }
 
-Task<bool> stock_level(Txn &txn, Ground &ground, const StockLevelInput &input,
+Task<bool> stock_level(Txn &txn, Context &context, const StockLevelInput &input,
                        StockLevelOutput &output)
 {
-    const Tables &tables = ground.tables;
+    const Tables &tables = context.tables;
     auto district = co_await txn.read(tables.district, district_key(input.at));
     uint32_t next = need(district, "a district is missing").next_o_id;
     uint32_t first = next > kOrders ? next - kOrders : 1;

@@ -33,7 +33,7 @@ class Clerk : public Terminal
         : session_(session), tally_(tally),
           inputs_(parameters, run_constants(parameters.load_seed, seat.seed),
                   home_of(parameters, seat), seat.own_seed()),
-          ground_{ parameters, tables }
+          context_{ parameters, tables }
     {
     }
 
@@ -68,7 +68,7 @@ class Clerk : public Terminal
         NewOrderOutput output{};
         uint64_t receipt = tally_.receipts != nullptr ? tally_.receipts->begin(begun(input)) : 0;
         Outcome outcome = co_await session_.transact(
-            [&](Txn &txn) { return tpcc::new_order(txn, ground_, input, output); });
+            [&](Txn &txn) { return tpcc::new_order(txn, context_, input, output); });
 
         if (receipt != 0)
             tally_.receipts->end(receipt, outcome.status, std::to_string(output.o_id));
@@ -81,7 +81,7 @@ class Clerk : public Terminal
         PaymentOutput output{};
         uint64_t receipt = tally_.receipts != nullptr ? tally_.receipts->begin(begun(input)) : 0;
         Outcome outcome = co_await session_.transact(
-            [&](Txn &txn) { return tpcc::payment(txn, ground_, input, output); });
+            [&](Txn &txn) { return tpcc::payment(txn, context_, input, output); });
 
         if (receipt != 0)
             tally_.receipts->end(receipt, outcome.status, std::to_string(output.c_id));
@@ -93,7 +93,7 @@ class Clerk : public Terminal
         OrderStatusInput input = inputs_.order_status();
         OrderStatusOutput output{};
         Outcome outcome = co_await session_.transact(
-            [&](Txn &txn) { return tpcc::order_status(txn, ground_, input, output); });
+            [&](Txn &txn) { return tpcc::order_status(txn, context_, input, output); });
 
         co_return ended(kOrderStatus, outcome);
     }
@@ -107,7 +107,7 @@ class Clerk : public Terminal
         for (uint32_t d = 1; d <= kDistricts; d++) {
             DeliveryOutput output{};
             Outcome outcome = co_await session_.transact(
-                [&](Txn &txn) { return deliver(txn, ground_, input, d, output); });
+                [&](Txn &txn) { return deliver(txn, context_, input, d, output); });
 
             ended(kDelivery, outcome, { 0, output.o_id != 0, 0, 0 });
             tally_.skipped += output.o_id == 0 ? 1 : 0;
@@ -123,7 +123,7 @@ class Clerk : public Terminal
         StockLevelInput input = inputs_.stock_level();
         StockLevelOutput output{};
         Outcome outcome = co_await session_.transact(
-            [&](Txn &txn) { return tpcc::stock_level(txn, ground_, input, output); });
+            [&](Txn &txn) { return tpcc::stock_level(txn, context_, input, output); });
 
         co_return ended(kStockLevel, outcome);
     }
@@ -131,7 +131,7 @@ class Clerk : public Terminal
     Session &session_;
     Tally &tally_;
     Inputs inputs_;
-    Ground ground_;
+    Context context_;
 };
 
 } // namespace

@@ -14,7 +14,7 @@ namespace dtx::tpcc
 {
 
 /* What the transactions of a terminal work with. */
-struct Ground {
+struct Context {
     const Parameters &parameters;
     const Tables &tables;
 };
@@ -58,23 +58,24 @@ struct StockLevelOutput {
 };
 
 /* False: an item does not exist, and the whole order is to be undone (clause 2.4.2.3). */
-Task<bool> new_order(Txn &txn, Ground &ground, const NewOrderInput &input, NewOrderOutput &output);
+Task<bool> new_order(Txn &txn, Context &context, const NewOrderInput &input,
+                     NewOrderOutput &output);
 
-Task<bool> payment(Txn &txn, Ground &ground, const PaymentInput &input, PaymentOutput &output);
+Task<bool> payment(Txn &txn, Context &context, const PaymentInput &input, PaymentOutput &output);
 
-Task<bool> order_status(Txn &txn, Ground &ground, const OrderStatusInput &input,
+Task<bool> order_status(Txn &txn, Context &context, const OrderStatusInput &input,
                         OrderStatusOutput &output);
 
 /* The oldest undelivered order of district @d: one database transaction each (clause 2.7.2.2). */
-Task<bool> deliver(Txn &txn, Ground &ground, const DeliveryInput &input, uint32_t d,
+Task<bool> deliver(Txn &txn, Context &context, const DeliveryInput &input, uint32_t d,
                    DeliveryOutput &output);
 
-Task<bool> stock_level(Txn &txn, Ground &ground, const StockLevelInput &input,
+Task<bool> stock_level(Txn &txn, Context &context, const StockLevelInput &input,
                        StockLevelOutput &output);
 
 /* The number of the customer, by last name the one in the middle by first names (clause 2.5.2.2).
  */
-Task<uint32_t> customer_number(Txn &txn, Ground &ground, const Who &who);
+Task<uint32_t> customer_number(Txn &txn, Context &context, const Who &who);
 
 } // namespace dtx::tpcc
 #endif

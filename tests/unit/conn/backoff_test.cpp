@@ -106,7 +106,7 @@ TEST_CASE("backoff: under contention more locks are taken, with fewer tries", "[
     CHECK(polite.tries < eager.tries / 2);
 }
 
-TEST_CASE("backoff: without a conflict nobody waits for long", "[unit]")
+TEST_CASE("backoff: without a conflict a client does not wait", "[unit]")
 {
     World alone(1, true);
 

@@ -29,7 +29,7 @@ TEST_CASE("conn: options out of range are refused", "[unit]")
         row.spoil(&opts);
         CAPTURE(&row - bad);
         CHECK(connect(server, synchronous(), &opts, &conn) == row.err);
-        CHECK(rpm_conn_open("shm:nobody-serves-here", &opts, &conn) == row.err);
+        CHECK(rpm_conn_open("shm:no-server-here", &opts, &conn) == row.err);
         CHECK(rpm_conn_mem_bytes(&opts) == 0);
         CHECK(conn == nullptr);
     }
@@ -172,7 +172,7 @@ TEST_CASE("conn: what is open on it is told of a reconnect, and its keys are voi
     append(log, "y");
     CHECK(rpm_region_write(region, 0, "x", 1) == RPM_E_LOST);
     rpm_region_close(&region);
-    rpm_locks_close(&locks); // gives back no key that is somebody else's by now
+    rpm_locks_close(&locks); // must not return a key that another object has now
     append(log, "z");
     CHECK(read_all(log).size() == 3);
 }

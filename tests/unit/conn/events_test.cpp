@@ -147,7 +147,8 @@ TEST_CASE("events: what ends while the link is being armed is told", "[unit]")
     CHECK(rpm_log_poll(watched.log, &done, 1) == 1);
 }
 
-TEST_CASE("events: a completion of nobody's is told too: it may have made room", "[unit]")
+TEST_CASE("events: a completion that no object waits for is an event too: it may have made room",
+          "[unit]")
 {
     Watched watched;
     rpmi_op op = {};

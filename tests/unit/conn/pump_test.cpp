@@ -98,7 +98,7 @@ TEST_CASE("pump: credits run out, come back, and a run without completions is nu
     for (int i = 0; i < 200; i++)
         CHECK(rpmi_conn_pump(pumped.conn) == 0);
     CHECK(pumped.conn.conn->credit.used == 0);
-    CHECK(pumped.one.heard.empty()); // nobody asked
+    CHECK(pumped.one.heard.empty()); // its owner posted nothing
     CHECK(pumped.post(pumped.two, 1) == 0);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("pump: a throttle holds back while a completion is to come, and only t
     pumped.conn.link->hold = 1;
     CHECK(rpmi_conn_pump(pumped.conn) == 0);
     CHECK(pumped.one.heard.back() == std::make_pair(uint64_t(2), 0));
-    // A run without completions is nobody's to hold back: none would ever come.
+    // The link must not defer requests without completions: no completion would follow them.
     for (uint64_t seq = 3; seq < 60; seq++)
         REQUIRE(pumped.post(pumped.one, seq, 1, 0) == 0);
     CHECK(pumped.post(pumped.one, 60) == 0);
@@ -374,7 +374,8 @@ TEST_CASE("pump: a post on a link that completes on post is done, and completes 
     CHECK(rpmi_conn_exec(conn, &op, 1) == RPM_E_LOST);
 }
 
-TEST_CASE("pump: a synchronous link that is lost in post tells everybody", "[unit]")
+TEST_CASE("pump: a synchronous link that is lost in post fails all objects of the connection",
+          "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());

@@ -46,7 +46,7 @@ TEST_CASE("sync: reads of any length, through the bounce buffer where need be", 
     CHECK((err == RPM_E_RANGE || err == RPM_E_LOST)); // a queue pair breaks on it
 }
 
-TEST_CASE("sync: persist brings ranges to the domain, whoever wrote them", "[unit]")
+TEST_CASE("sync: persist makes ranges durable that another client wrote", "[unit]")
 {
     Setup setup = GENERATE(synchronous(), queued());
     Server server;
@@ -73,12 +73,13 @@ TEST_CASE("sync: a refusal's words become this thread's last error", "[unit]")
     rpmi_reply reply;
 
     call.kind = RPMI_CALL_REMOVE;
-    memcpy(call.name, "nobody", 7);
+    memcpy(call.name, "absent", 7);
     CHECK(rpmi_conn_call(conn, &call, &reply) == RPM_E_NOENT);
-    CHECK(std::string(rpm_last_error()).find("nobody") != std::string::npos);
+    CHECK(std::string(rpm_last_error()).find("absent") != std::string::npos);
 }
 
-TEST_CASE("sync: a call that fails on its way loses the connection for everybody", "[unit]")
+TEST_CASE("sync: a call that fails on its way loses the connection for all of its objects",
+          "[unit]")
 {
     int how = GENERATE(0, 1, 2);
     Server server;

@@ -46,7 +46,7 @@ TEST_CASE("admit: space is reused only once the trim that freed it is durable", 
 
     for (int i = 0; i < 64; i++)
         append(log, "old");
-    // Everybody sees the new head, but it is not durable.
+    // All clients read the new head, but it is not durable.
     server.pool.fail_persist_at = 1;
     CHECK(rpm_log_trim(other, 640) == RPM_E_IO);
     CHECK(info(other).head_lsn == 640);

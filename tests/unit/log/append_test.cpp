@@ -155,7 +155,7 @@ TEST_CASE("append: a full ring says so, loses nothing, and goes on after a trim"
     CHECK(read_all(log) == wrote);
     CHECK(rpm_log_append(log, "x", 1, &lsn) == RPM_E_FULL);
 
-    // Trimmed by somebody else: the writer finds out by itself.
+    // Another client trims: the writer reads the new head itself.
     Log other(conn, "a", 0);
     REQUIRE(rpm_log_trim(other, wrote[2].lsn) == 0);
     append(log, payload(78, 100));

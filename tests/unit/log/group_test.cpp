@@ -362,7 +362,7 @@ TEST_CASE("group: a flush ends only what was posted before it", "[unit]")
     CHECK(slow.turn() == range(2, 3));
 }
 
-TEST_CASE("group: whoever appends many at a time has one flush for all of them", "[unit]")
+TEST_CASE("group: records that are appended together share one flush", "[unit]")
 {
     EACH_QUEUED(kind);
     Slow slow(kind);

@@ -206,7 +206,7 @@ TEST_CASE("open: a level that cannot be proven is refused before anything is cre
     append(log, "x");
     CHECK(read_all(log).size() == 1);
 
-    // Nobody in the way of a method that is insisted on and not to be had.
+    // The connection demands a method that the link lacks; a log's own method goes before it.
     rpm_conn_opts conn_opts = with_method(RPM_METHOD_COPY);
     Conn insists(server, setup, &conn_opts);
     Log other;
@@ -442,7 +442,7 @@ TEST_CASE("open: many logs, until the pool, the keys or the connection are full"
     rpm_log_close(&log);
 }
 
-TEST_CASE("open: a claim without room for its key fences nobody", "[unit]")
+TEST_CASE("open: a claim that finds no free key fences no writer", "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());

@@ -408,7 +408,7 @@ TEST_CASE("read: a reader of a read-only log is lost with the connection", "[uni
     Reader reader(read_only);
     CHECK(reader.next() == "one");
     REQUIRE(rpm_conn_reconnect(conn) == 0);
-    CHECK(reader.next() == "RPM_E_LOST"); // its key may be somebody else's now
+    CHECK(reader.next() == "RPM_E_LOST"); // another object may have its key now
     CHECK(rpm_log_trim(read_only, 64) == RPM_E_LOST);
     struct rpm_log_info none = rpm_log_info_init();
     CHECK(rpm_log_info(read_only, &none) == RPM_E_LOST);

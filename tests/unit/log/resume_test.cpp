@@ -223,7 +223,7 @@ TEST_CASE("resume: another writer came and left", "[unit]")
     CHECK(all.back().epoch == 3);
 }
 
-TEST_CASE("resume: another writer came and trimmed, so nobody can tell", "[unit]")
+TEST_CASE("resume: after another writer trimmed, the outcome is unknown", "[unit]")
 {
     EACH_KIND(kind);
     bool present = GENERATE(false, true);
@@ -248,7 +248,7 @@ TEST_CASE("resume: another writer came and trimmed, so nobody can tell", "[unit]
     CHECK(read_all(lost.log).size() == (stays ? 1 : 2));
 }
 
-TEST_CASE("resume: a reader trimmed, and nobody else wrote: the record was there", "[unit]")
+TEST_CASE("resume: a reader trimmed and no other client wrote: the record was present", "[unit]")
 {
     EACH_KIND(kind);
     Lost lost(kind, conn_opts, true);

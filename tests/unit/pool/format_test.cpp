@@ -64,7 +64,7 @@ TEST_CASE("format: power fails at each of its steps", "[unit]")
         pool.fail_persist_at = step;
         CHECK(rpmi_pool_format(&pool.mem, 7) == RPM_E_IO);
         pool.bytes = pool.kept;
-        CHECK(verdict(pool) == RPM_E_NOENT); // as if nobody had tried
+        CHECK(verdict(pool) == RPM_E_NOENT); // as if it had not been formatted
         REQUIRE(rpmi_pool_format(&pool.mem, 7) == 0);
         CHECK(verdict(pool) == 0);
     }

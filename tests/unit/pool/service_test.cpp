@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/pool/server.h"
 
-TEST_CASE("service: what nobody sends is answered, not believed", "[unit]")
+TEST_CASE("service: calls that no client of ours sends are refused", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -11,7 +11,7 @@ TEST_CASE("service: what nobody sends is answered, not believed", "[unit]")
     CHECK(server.with_key(me + 8, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
     CHECK(server.with_key(0, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
     CHECK(server.remove(me, "").status == RPM_E_NAME);
-    CHECK(server.remove(me, "nobody").status == RPM_E_NOENT);
+    CHECK(server.remove(me, "absent").status == RPM_E_NOENT);
 }
 
 TEST_CASE("service: a list tells kind, size and writer of each object", "[unit]")

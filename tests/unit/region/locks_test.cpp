@@ -43,7 +43,7 @@ TEST_CASE("locks: one holder at a time, who alone can release", "[unit]")
     CHECK(rpm_lock_try(theirs, 3) == RPM_E_OWNED);
     CHECK(rpm_lock_try(theirs, 4) == 0);
     CHECK(rpm_lock_release(theirs, 3) == RPM_E_FENCED);
-    CHECK(rpm_lock_release(mine, 5) == RPM_E_FENCED); // nobody's
+    CHECK(rpm_lock_release(mine, 5) == RPM_E_FENCED); // free
     REQUIRE(rpm_lock_owner(theirs, 3, &owner) == 0);
     CHECK(owner.client == rpm_conn_client(conn));
     CHECK(owner.epoch == server.epoch);
@@ -101,7 +101,7 @@ TEST_CASE("locks: a held lock is waited for, backing off unless told not to", "[
     CHECK(rpm_lock_try(theirs, 3) == RPM_E_OWNED);
 }
 
-TEST_CASE("locks: nobody waits past the connection's timeout", "[unit]")
+TEST_CASE("locks: acquire gives up at the connection's timeout", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -150,7 +150,7 @@ TEST_CASE("locks: an orphan is recognised and broken by one, not by two", "[unit
     struct rpm_lock_owner owner = {};
     uint64_t *word = reinterpret_cast<uint64_t *>(&server.dram.bytes[RPMI_LINE_BYTES]) + 7;
 
-    *word = uint64_t(12345) << 32 | 1; // a client that nobody knows
+    *word = uint64_t(12345) << 32 | 1; // a client that the server does not know
     CHECK(rpm_lock_try(mine, 7) == RPM_E_OWNED);
     REQUIRE(rpm_lock_owner(mine, 7, &owner) == 0);
     CHECK(owner.client == 12345);

@@ -74,7 +74,7 @@ TEST_CASE("watch: what was dropped tells nothing, even if a child holds it open"
     close(child);
 }
 
-TEST_CASE("watch: nothing happens while nobody asked; what cannot be watched is said", "[unit]")
+TEST_CASE("watch: a watch that is off does nothing; adding an invalid descriptor fails", "[unit]")
 {
     Fds fds;
     rpmi_watch off = { false, -1 };

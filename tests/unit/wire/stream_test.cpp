@@ -133,7 +133,8 @@ TEST_CASE("stream: lengths of a request that its field can hold and we cannot", 
     CHECK(rpmi_request_get(bytes.data(), &got) == RPM_E_PROTO);
 }
 
-TEST_CASE("stream: flags and reserved bytes of a request that nobody sets are refused", "[unit]")
+TEST_CASE("stream: a request with reserved bytes or flags that are not its kind's is refused",
+          "[unit]")
 {
     for (const rpmi_request &sent : possible()) {
         Request bytes;

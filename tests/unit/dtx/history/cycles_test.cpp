@@ -96,7 +96,8 @@ TEST_CASE("cycles: the shortest of several is told", "[unit]")
     REQUIRE(world.shortest(kPlain) == 4);
 }
 
-TEST_CASE("cycles: one shorter by one is told, whoever is tried first", "[unit]")
+TEST_CASE("cycles: a cycle that is shorter by one is reported, in whatever order they are searched",
+          "[unit]")
 {
     constexpr uint64_t kCount = 5;
 
@@ -104,7 +105,7 @@ TEST_CASE("cycles: one shorter by one is told, whoever is tried first", "[unit]"
         Story story = ring(kCount);
         uint64_t before = (skipped + kCount - 1) % kCount;
 
-        // Whoever comes after it also comes after the one before it.
+        // The successor of @skipped also depends on its predecessor.
         story.lines[(skipped + 1) % kCount].reads.push_back({ before, 1, before + 1 });
         World world(story, true);
         CAPTURE(skipped);

@@ -80,7 +80,7 @@ TEST_CASE("graph: who made, read and overwrote", "[unit]")
     REQUIRE(Edges(story).all() == Set{ "1 ww 3", "1 wr 2", "2 rw 3", "4 rw 1" });
 }
 
-TEST_CASE("graph: nobody is before itself", "[unit]")
+TEST_CASE("graph: no transaction has an edge to itself", "[unit]")
 {
     Story story{ { { 1, 1, 2, { { 5, 1, 0 }, { 5, 2, 1 } }, { { 5, 2 }, { 5, 3 } } } } };
 

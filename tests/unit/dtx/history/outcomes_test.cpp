@@ -73,7 +73,7 @@ TEST_CASE("outcomes: a later version shows the only one who can have made this",
     REQUIRE(happened(story) == Ids{});
 }
 
-TEST_CASE("outcomes: of two who can have made it nobody knows", "[unit]")
+TEST_CASE("outcomes: a version that two transactions can have written decides neither", "[unit]")
 {
     Story story{ { { 1, 1, 2, {}, { { 5, 1 }, { 6, 1 } }, kUnknown },
                    { 2, 1, 2, {}, { { 5, 1 } }, kUnknown },

@@ -47,7 +47,7 @@ bool claimed(const Story &story, const Access &made)
     });
 }
 
-// A committed transaction with its first write that nobody else can have made.
+// A committed transaction, and its first write that no other transaction can have made.
 Line *pick_writer(World &world, Story &story, size_t &which)
 {
     auto own = [&story](const Access &made) { return !claimed(story, made); };
@@ -91,7 +91,7 @@ bool abort_transaction(World &world, Story &story)
     return line;
 }
 
-// Whoever made a version and whoever made the next change places.
+// The writers of a version and of the next version exchange their writes.
 bool swap_versions(World &world, Story &story)
 {
     size_t which = 0;

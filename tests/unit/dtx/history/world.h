@@ -109,7 +109,7 @@ class World
             bool blind = false;
             if (line.writes.size() < written) {
                 line.writes.push_back({ object, access.version + 1, 0 });
-                blind = below(8) == 0 && access.version > 1; // nobody may doubt what was loaded
+                blind = below(8) == 0 && access.version > 1; // loaded versions have no doubt
             }
             if (!blind)
                 line.reads.push_back(access);

@@ -120,7 +120,7 @@ TEST_CASE("trace: as if only one table were far", "[unit]")
     Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 3) });
     Trace index = trace;
 
-    CHECK(!trace.keep_only("nobody", 8));
+    CHECK(!trace.keep_only("absent", 8));
     CHECK(trace.attempts[0].objects.size() == 3);
     REQUIRE(trace.keep_only("accounts", 100));
     REQUIRE(trace.attempts.size() == 3);

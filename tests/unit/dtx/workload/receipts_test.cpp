@@ -141,7 +141,8 @@ TEST_CASE("receipts: a database has what its users were told, and notices what i
         CHECK(broken(audit(copy), "acknowledged payments") == 0);
     }
 
-    // One order that nobody was told of was under way; and if nobody had begun it, it is found.
+    // An unacknowledged order that a terminal had begun is allowed; one that no terminal began is
+    // reported.
     auto is_order = [](const Receipt &one) { return one.begun[0] == "order" && !one.open(); };
     auto order = std::find_if(told.begin(), told.end(), [&](const Receipt &one) {
         return is_order(one) && one.status == Status::committed;

@@ -143,7 +143,7 @@ TEST_CASE("run: a failure in one terminal ends all threads and comes out")
     } catch (const Error &error) {
         CHECK(error.code() == RPM_E_CORRUPT);
     }
-    // Everybody is gone: the same coordinators can be had again.
+    // All sessions have closed: their coordinators can be claimed again.
     options.transactions = 10;
     CHECK(run(world.workload, world.cluster, options).latency.count == 10);
 }

@@ -122,7 +122,7 @@ class Company
     support::Servers servers_;
     Tpcc workload_;
     Cluster cluster_;
-    tpcc::Ground pieces_;
+    tpcc::Context pieces_;
 };
 
 NewOrderInput order_of(uint32_t d, uint32_t c_id, std::vector<uint32_t> items)
@@ -482,7 +482,7 @@ TEST_CASE("tpcc: names, entries by customer, stock and rows are looked after too
     CHECK(store.found("last names") == 1);
     CHECK(store.found("rows") == 1);
     support::change_row(store.cluster(), tables.customer, customer_key({ 1, 2 }, 5),
-                        [](CustomerRow &row) { row.last.set("NOBODY"); });
+                        [](CustomerRow &row) { row.last.set("ABSENT"); });
     CHECK(support::count_of(store.check(), "last names: 1 out of order") == 1);
     support::erase_row(store.cluster(), tables.customer_order,
                        customer_order_key(kFirst, order.c_id, 12));

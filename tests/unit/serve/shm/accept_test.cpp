@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whoever misbehaves on the server's socket is shown out, and nobody else notices.
+// The server disconnects a client that misbehaves on its socket, and serves the other clients on.
 #include "support/catch.h"
 #include "support/descriptors.h"
 #include "unit/serve/client.h"

@@ -395,7 +395,8 @@ TEST_CASE(
     close(kept);
 }
 
-TEST_CASE("ring: a client that leaves with requests posted takes nobody along", "[unit]")
+TEST_CASE("ring: a client that leaves with requests posted does not disturb other clients",
+          "[unit]")
 {
     Server server;
     Ringer good(server, "good");
@@ -523,7 +524,7 @@ TEST_CASE("ring: an event is told of once for each time it was asked for", "[uni
     char byte;
 
     REQUIRE(client.run(client.write(0, 64)) == 0);
-    CHECK(recv(client.sock(), &byte, 1, MSG_DONTWAIT) < 0); // nobody asked
+    CHECK(recv(client.sock(), &byte, 1, MSG_DONTWAIT) < 0); // not armed
     for (int i = 0; i < 10; i++) {
         __atomic_store_n(&client.ring.head->waits, RPMI_WAITS_EVENT, __ATOMIC_SEQ_CST);
         REQUIRE(client.run(client.write(0, 64)) == 0);
@@ -536,7 +537,7 @@ TEST_CASE("ring: an event is told of once for each time it was asked for", "[uni
     }
 }
 
-TEST_CASE("ring: a client that reads no events holds up nobody", "[unit]")
+TEST_CASE("ring: a client that reads no events does not delay the server", "[unit]")
 {
     Server server;
     Ringer rude(server, "rude");

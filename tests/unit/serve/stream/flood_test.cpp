@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// More connections than there are places for, from somewhere else: whoever behaves comes in.
+// More connections than the server admits, from another address: an honest client still gets in.
 #include "raw.h"
 
 #include <atomic>
@@ -16,7 +16,7 @@ using support::ServerOpts;
 namespace
 {
 
-const size_t kHeld = 100; // connections of a flood at once, more than the server has places
+const size_t kHeld = 100; // connections of a flood at once, more than the server admits
 
 // One more connection that says nothing. -1: not now.
 int try_connect(const sockaddr *to, socklen_t bytes, const sockaddr *from)
@@ -109,7 +109,7 @@ struct Child {
     pid_t pid;
 };
 
-// Comes in as somebody does who lives far away: not all at once.
+// A distant client: some time passes between its hello and its auth.
 void check_comes_in(const Server &server, int times)
 {
     for (int i = 0; i < times; i++) {
@@ -125,7 +125,7 @@ void check_comes_in(const Server &server, int times)
 
 } // namespace
 
-TEST_CASE("flood: connections from another address keep nobody out", "[unit]")
+TEST_CASE("flood: connections from another address keep no honest client out", "[unit]")
 {
     ServerOpts opts = raw::at_port();
     opts.clients_max = 2;
@@ -139,7 +139,7 @@ TEST_CASE("flood: connections from another address keep nobody out", "[unit]")
     CHECK(server.stats().accepted == 10);
 }
 
-TEST_CASE("flood: another process at the same Unix socket keeps nobody out", "[unit]")
+TEST_CASE("flood: another process at the same Unix socket keeps no honest client out", "[unit]")
 {
     support::Dir dir;
     ServerOpts opts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a stream listener makes handshakes: a client without the words, or the secret, is refused,
-// and nobody else notices.
+// Handshakes of a stream listener: it refuses a client that sends other bytes or lacks the secret,
+// and serves the other clients on.
 #include "raw.h"
 
 #include <memory>
@@ -71,7 +71,7 @@ TEST_CASE("handshake: another pool than the one served there", "[unit]")
     check_served(server, "");
 }
 
-TEST_CASE("handshake: a handshake cut short at every byte lets nobody in", "[unit]")
+TEST_CASE("handshake: a handshake cut short at any byte is refused", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
 
@@ -156,7 +156,7 @@ TEST_CASE("handshake: a recorded auth message opens no door", "[unit]")
 TEST_CASE("handshake: noise, and other protocols, are shown out", "[unit]")
 {
     Server server(raw::at_port());
-    std::string get = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: somebody\r\n\r\n";
+    std::string get = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: browser\r\n\r\n";
 
     for (const std::string &noise : { get, std::string(4096, 'x'), std::string(33, '\0') }) {
         Client client(server);

@@ -90,7 +90,7 @@ TEST_CASE("listener: an address that is taken, and one that is not ours", "[unit
     support::Dir dir;
 
     CHECK(open_at(server.listener_url()) == RPM_E_OWNED);
-    CHECK(open_at("tcp://192.0.2.1:0") == RPM_E_INVAL); // of documentation, of nobody
+    CHECK(open_at("tcp://192.0.2.1:0") == RPM_E_INVAL); // reserved for documentation
     CHECK(open_at("tcp://no.such.host.invalid:0") == RPM_E_INVAL);
     CHECK(open_at("tcp://127.0.0.1:0,tls=on") == RPM_E_INVAL); // without a certificate
     CHECK(open_at("tcp://127.0.0.1:0,tls=perhaps") == RPM_E_INVAL);

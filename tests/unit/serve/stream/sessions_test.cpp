@@ -42,7 +42,7 @@ TEST_CASE("sessions: a client that does not read its answers is dropped, others 
     int small = 4096;
     setsockopt(deaf.pipe.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
     for (int i = 0; i < 64; i++)
-        REQUIRE(deaf.send(read));           // 64 MiB that nobody takes
+        REQUIRE(deaf.send(read));           // 64 MiB, never read
     CHECK(good.region("other", 4096) != 0); // served meanwhile
     CHECK(comes_true([&] { return server.stats().clients == 1; }));
     CHECK(server.stats().died == 1);

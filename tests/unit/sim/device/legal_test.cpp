@@ -68,7 +68,7 @@ uint64_t submit(Bench &bench, rpmi_sim_client *client, const Way &way, uint64_t 
 struct Tally {
     uint64_t cuts = 0;
     uint64_t lost = 0;     // acknowledged bytes that are gone
-    uint64_t invented = 0; // words that nobody wrote
+    uint64_t invented = 0; // words that no write contains
 };
 
 // Each aligned word of the pool is, after the cut, one of those that were written there.

@@ -210,7 +210,7 @@ TEST_CASE("power: a killed server keeps its memory and caches, not its DRAM", "[
     bench.start();
     REQUIRE(rpmi_sim_media_at(&bench.machine()->media, RPMI_PLACE_DRAM, 0, 8)[0] == 0xdb);
 
-    // Nobody persisted it: the power may still take it away after the restart.
+    // Not persisted: another power cut after the restart may still lose it.
     bool lost = false;
     for (uint64_t seed = 1; seed < 20 && !lost; seed++) {
         Bench again("adr", seed);

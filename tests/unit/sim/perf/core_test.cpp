@@ -204,7 +204,8 @@ TEST_CASE("core: stores that miss the same line bring it in once", "[unit]")
     CHECK(cost.module_write_bytes <= cost.ops * 16 * 105 / 100);
 }
 
-TEST_CASE("core: part of a streamed line is read first, as nobody waits for it", "[unit]")
+TEST_CASE("core: a partly streamed line is read first, which does not delay the operation",
+          "[unit]")
 {
     rpm_load load = spread(RPM_LOAD_WRITE);
 

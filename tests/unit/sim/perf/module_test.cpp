@@ -205,7 +205,7 @@ TEST_CASE("module: what was read before spares a write some time", "[unit]")
     }
 }
 
-TEST_CASE("module: reads that nobody waits for leave no event", "[unit]")
+TEST_CASE("module: reads that no operation waits for leave no event", "[unit]")
 {
     Bench bench(reads(), plain());
 

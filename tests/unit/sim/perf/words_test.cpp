@@ -29,7 +29,7 @@ Ops locked(uint32_t word = 1)
              at(op_of(2, RPM_LOAD_CAS, 8), RPM_ROLE_GIVE, word) };
 }
 
-Cluster crowd(std::vector<Ops> ops, uint32_t threads, uint32_t words = 1)
+Cluster threads_of(std::vector<Ops> ops, uint32_t threads, uint32_t words = 1)
 {
     Cluster cluster(std::move(ops));
 
@@ -47,15 +47,15 @@ double mops(const rpm_cost &cost)
 
 TEST_CASE("words: alone nothing fails", "[unit]")
 {
-    CHECK(crowd({ { look(0), swap(1) } }, 1).run().failures == 0);
-    CHECK(crowd({ locked() }, 1).run().failures == 0);
-    CHECK(crowd({ locked(1), locked(2) }, 1, 2).run().failures == 0);
+    CHECK(threads_of({ { look(0), swap(1) } }, 1).run().failures == 0);
+    CHECK(threads_of({ locked() }, 1).run().failures == 0);
+    CHECK(threads_of({ locked(1), locked(2) }, 1, 2).run().failures == 0);
 }
 
 TEST_CASE("words: a swap fails if another came between, and each that succeeds is one change",
           "[unit]")
 {
-    Cluster cluster = crowd({ { look(0), swap(1) } }, 8);
+    Cluster cluster = threads_of({ { look(0), swap(1) } }, 8);
     rpmi_params params = params_of("hints");
     rpmi_cluster_model *open = cluster.open(params);
     rpm_cost cost = rpm_cost_init();
@@ -70,9 +70,9 @@ TEST_CASE("words: a swap fails if another came between, and each that succeeds i
 
 TEST_CASE("words: one transaction at a time holds a lock", "[unit]")
 {
-    rpm_cost alone = crowd({ locked() }, 1).run();
-    rpm_cost many = crowd({ locked() }, 16).run();
-    rpm_cost apart = crowd({ locked(1), locked(2), locked(3), locked(4) }, 16, 4).run();
+    rpm_cost alone = threads_of({ locked() }, 1).run();
+    rpm_cost many = threads_of({ locked() }, 16).run();
+    rpm_cost apart = threads_of({ locked(1), locked(2), locked(3), locked(4) }, 16, 4).run();
 
     CHECK(many.failures > many.ops);
     CHECK(mops(many) < 1.5 * mops(alone)); // from taken to given back is most of it
@@ -86,7 +86,7 @@ TEST_CASE("words: who fails gives back what it holds, unchanged", "[unit]")
 
     both.insert(both.begin() + 1, other[0]); // takes 1 and 2 in one phase
     both.push_back(other[2]);
-    Cluster cluster = crowd({ both, other }, 8, 2);
+    Cluster cluster = threads_of({ both, other }, 8, 2);
     cluster.load.backoff_ns = cluster.load.backoff_max_ns = 2000;
     rpmi_params params = params_of("hints");
     rpmi_cluster_model *open = cluster.open(params);
@@ -103,27 +103,27 @@ TEST_CASE("words: a look fails at a lock, and at a change since the first look",
 {
     Ops reader = { look(0), in_dram(op_of(1, RPM_LOAD_READ, 8)), look(2) };
 
-    CHECK(crowd({ reader }, 8).run().failures == 0); // readers do not hinder each other
-    CHECK(crowd({ reader, locked() }, 2).run().failures > 0);
-    CHECK(crowd({ { look(0) }, { swap(0) } }, 8).run().failures == 0);
-    CHECK(crowd({ reader, { swap(0) } }, 8).run().failures > 0);
+    CHECK(threads_of({ reader }, 8).run().failures == 0); // readers do not hinder each other
+    CHECK(threads_of({ reader, locked() }, 2).run().failures > 0);
+    CHECK(threads_of({ { look(0) }, { swap(0) } }, 8).run().failures == 0);
+    CHECK(threads_of({ reader, { swap(0) } }, 8).run().failures > 0);
 }
 
 TEST_CASE("words: a NIC swaps one word no faster than one unit does", "[unit]")
 {
     uint64_t unit = HINTS.pcie_read + HINTS.dram_latency + HINTS.nic_atomic;
-    Cluster one = crowd({ { swap(0) } }, 32);
-    Cluster ten = crowd({ { swap(0, 1) },
-                          { swap(0, 2) },
-                          { swap(0, 3) },
-                          { swap(0, 4) },
-                          { swap(0, 5) },
-                          { swap(0, 6) },
-                          { swap(0, 7) },
-                          { swap(0, 8) },
-                          { swap(0, 9) },
-                          { swap(0, 10) } },
-                        32, 10);
+    Cluster one = threads_of({ { swap(0) } }, 32);
+    Cluster ten = threads_of({ { swap(0, 1) },
+                               { swap(0, 2) },
+                               { swap(0, 3) },
+                               { swap(0, 4) },
+                               { swap(0, 5) },
+                               { swap(0, 6) },
+                               { swap(0, 7) },
+                               { swap(0, 8) },
+                               { swap(0, 9) },
+                               { swap(0, 10) } },
+                             32, 10);
 
     CHECK(mops(one.run()) <= 1e6 / static_cast<double>(unit));
     CHECK(mops(one.run()) > 0.8 * 1e6 / static_cast<double>(unit));
@@ -137,13 +137,13 @@ TEST_CASE("words: transactions that never end are told, not waited for", "[unit]
     held.insert(held.begin() + 2, look(2, 2)); // of a word that it looks at and changes itself
     held.insert(held.begin(), look(0, 2));
     held.insert(held.begin() + 2, swap(0, 2));
-    Cluster cluster = crowd({ held }, 1, 2);
+    Cluster cluster = threads_of({ held }, 1, 2);
     CHECK_THROWS_WITH(cluster.run(), Catch::Contains("no transaction has ended"));
 }
 
 TEST_CASE("words: a rest after a failure spares attempts", "[unit]")
 {
-    Cluster hot = crowd({ { look(0), swap(1) } }, 64);
+    Cluster hot = threads_of({ { look(0), swap(1) } }, 64);
     rpm_cost without = hot.run();
 
     hot.load.backoff_ns = 1700;
@@ -155,8 +155,8 @@ TEST_CASE("words: a rest after a failure spares attempts", "[unit]")
 
 TEST_CASE("words: the latency of a transaction is that of all its attempts", "[unit]")
 {
-    rpm_cost alone = crowd({ { look(0), swap(1) } }, 1).run();
-    rpm_cost many = crowd({ { look(0), swap(1) } }, 32).run();
+    rpm_cost alone = threads_of({ { look(0), swap(1) } }, 1).run();
+    rpm_cost many = threads_of({ { look(0), swap(1) } }, 32).run();
 
     CHECK(many.mean_ps > 5 * alone.mean_ps);
 }

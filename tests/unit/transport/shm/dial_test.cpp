@@ -142,7 +142,7 @@ struct Lent {
 
 } // namespace
 
-TEST_CASE("dial: nobody there, nothing but a file there, no right to connect", "[unit]")
+TEST_CASE("dial: no socket, a plain file, or no permission is refused", "[unit]")
 {
     support::Dir dir;
     rpmi_link_opts opts = {};

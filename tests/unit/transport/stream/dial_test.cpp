@@ -9,7 +9,7 @@ using fake::Bytes;
 using fake::Server;
 using fake::Session;
 
-// What the system knows of names, and one name with two addresses, at the first of which nobody is.
+// The system's getaddrinfo(), and one name with two addresses, the first without a listener.
 extern "C" int getaddrinfo(const char *host, const char *port, const addrinfo *wanted,
                            addrinfo **found)
 {
@@ -41,7 +41,8 @@ int dial(const std::string &url, uint64_t timeout_us = 20000000)
 
 } // namespace
 
-TEST_CASE("dial: nobody there, no such host, a URL that names nobody", "[unit]")
+TEST_CASE("dial: a port without a listener, an unknown host or a malformed URL is an error",
+          "[unit]")
 {
     CHECK(dial("tcp://127.0.0.1:1/pool") == RPM_E_REFUSED);
     CHECK(std::string(rpm_last_error()).find("127.0.0.1 port 1") != std::string::npos);

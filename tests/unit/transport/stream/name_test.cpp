@@ -92,5 +92,5 @@ TEST_CASE("name: options that cannot be are refused", "[unit]")
         CHECK(parse(std::string("tcp://h:1,timeout_ms=") + bad, &name) == RPM_E_INVAL);
     CHECK(parse("tcp://h:1,timeout_ms=100", &name) == 0);
     CHECK(parse("tcp://h:1,colour=blue", &name) == RPM_E_INVAL);
-    CHECK(parse("unix:demo,tls=ca.pem", &name) == RPM_E_INVAL); // nobody listens in on a socket
+    CHECK(parse("unix:demo,tls=ca.pem", &name) == RPM_E_INVAL); // a Unix socket needs no TLS
 }

@@ -248,7 +248,7 @@ TEST_CASE("stream: after a failure for good nothing more is waited for", "[unit]
     CHECK(client.link->lost == RPM_E_LOST);
 }
 
-TEST_CASE("stream: a server that stops keeps nobody beyond a deadline", "[unit]")
+TEST_CASE("stream: a wait for a server that stopped ends at its deadline", "[unit]")
 {
     std::atomic<bool> over{ false };
     Server server([&over](Session &session) {

@@ -98,7 +98,8 @@ TEST_CASE("device: every no has a reason, and every yes has none", "[verbs]")
         }
 }
 
-TEST_CASE("device: a FLUSH that only the headers lack is told from one that nobody has", "[verbs]")
+TEST_CASE("device: a FLUSH that only the headers lack differs from one that the device lacks",
+          "[verbs]")
 {
     rpmi_nic nic = {};
 

@@ -11,13 +11,13 @@ namespace
 {
 
 // A store that coroutines of one thread share.
-struct Ground {
-    explicit Ground(const dtx::Cluster &cluster, uint32_t interleave = 0)
+struct StoreFixture {
+    explicit StoreFixture(const dtx::Cluster &cluster, uint32_t interleave = 0)
         : scheduler(1, interleave), store(cluster, scheduler)
     {
         store.open(0, dtx::Claim::join);
     }
-    ~Ground()
+    ~StoreFixture()
     {
         store.close();
     }
@@ -47,14 +47,14 @@ TEST_CASE("operation batch: operations are under way together, stages one after 
     std::string mode = GENERATE("", ",mode=ring");
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(2, {}, Tables(), mode);
-    Ground ground(*db.cluster);
+    StoreFixture fixture(*db.cluster);
 
     CAPTURE(mode, via == dtx::Via::call);
-    ground.run([&](int) -> dtx::Task<void> {
-        dtx::OperationBatch batch(ground.store.servers, via);
-        uint32_t bytes = ground.store.servers.layout().table(db.tables.accounts.number).slot_bytes;
+    fixture.run([&](int) -> dtx::Task<void> {
+        dtx::OperationBatch batch(fixture.store.servers, via);
+        uint32_t bytes = fixture.store.servers.layout().table(db.tables.accounts.number).slot_bytes;
         std::vector<uint64_t> image(bytes / 8, 7), seen(bytes / 8);
-        rpm_patch patch{ ground.store.servers.layout().row_offset(account(db, 1, 5)), image.data(),
+        rpm_patch patch{ fixture.store.servers.layout().row_offset(account(db, 1, 5)), image.data(),
                          bytes, 0 };
         uint64_t found[4] = { 9, 9, 9, 9 };
         uint64_t version = 0;
@@ -75,7 +75,7 @@ TEST_CASE("operation batch: operations are under way together, stages one after 
         CHECK(version == 7);
         CHECK(seen == image);
     });
-    CHECK(ground.store.servers.remote() == 7);
+    CHECK(fixture.store.servers.remote() == 7);
 }
 
 // A commit that was told holds its lock until its row is there: who reads alone after that must not
@@ -83,15 +83,15 @@ TEST_CASE("operation batch: operations are under way together, stages one after 
 TEST_CASE("dtx: what is settled is not older than what was told before it was read", "[unit]")
 {
     Database db;
-    Ground ground(*db.cluster, 128);
+    StoreFixture fixture(*db.cluster, 128);
     dtx::Address address = account(db, 0, 3);
-    uint32_t bytes = ground.store.servers.layout().table(db.tables.accounts.number).slot_bytes;
+    uint32_t bytes = fixture.store.servers.layout().table(db.tables.accounts.number).slot_bytes;
     std::vector<unsigned char> rows[2];
     uint32_t met[2] = {}; /* not settled, settled */
     auto change = [&](uint64_t version, uint64_t lock, uint64_t next) -> dtx::Task<void> {
-        rpm_patch patch{ ground.store.servers.layout().row_offset(address),
+        rpm_patch patch{ fixture.store.servers.layout().row_offset(address),
                          rows[version - 1].data(), bytes, 0 };
-        dtx::OperationBatch row(ground.store.servers), unlock(ground.store.servers);
+        dtx::OperationBatch row(fixture.store.servers), unlock(fixture.store.servers);
         uint64_t found = 0;
 
         row.write(0, 0, { &patch, 1 });
@@ -107,15 +107,15 @@ TEST_CASE("dtx: what is settled is not older than what was told before it was re
         dtx::seal(rows[version - 1].data(), bytes);
     }
     for (int i = 0; i < 200; i++) {
-        ground.run([&](int) { return change(1, 0, 42); });
-        ground.run(
+        fixture.run([&](int) { return change(1, 0, 42); });
+        fixture.run(
             [&](int who) -> dtx::Task<void> {
                 if (who == 0) {
                     co_await change(2, 42, 0);
                     co_return;
                 }
                 dtx::ReadWriteSet set;
-                const dtx::Access *row = co_await ground.store.objects.fetch(set, address);
+                const dtx::Access *row = co_await fixture.store.objects.fetch(set, address);
                 bool is_old = row->version == 1;
 
                 met[row->settled]++;
@@ -148,13 +148,13 @@ TEST_CASE("dtx: a stage is sent when what came before it has ended", "[unit]")
 
         cluster.create();
 
-        Ground ground(cluster);
+        StoreFixture fixture(cluster);
         std::vector<dtx::Task<void>> tasks;
         struct rpm_conn_stats before = rpm_conn_stats_init();
         struct rpm_conn_stats now = rpm_conn_stats_init();
         dtx::Address address = dtx::Address::of(0, tables.accounts.number, 1);
         auto body = [&]() -> dtx::Task<void> {
-            dtx::OperationBatch batch(ground.store.servers, dtx::Via::one_sided);
+            dtx::OperationBatch batch(fixture.store.servers, dtx::Via::one_sided);
             uint64_t found[3];
 
             batch.compare_and_swap(address, 0, 41, &found[0]);
@@ -165,17 +165,17 @@ TEST_CASE("dtx: a stage is sent when what came before it has ended", "[unit]")
             CHECK(found[1] == 41);
         };
 
-        REQUIRE(rpm_conn_stats(ground.store.servers.connection(0).conn(), &before) == 0);
+        REQUIRE(rpm_conn_stats(fixture.store.servers.connection(0).conn(), &before) == 0);
         tasks.push_back(body());
-        ground.scheduler.run(tasks, [&](uint64_t idle) {
+        fixture.scheduler.run(tasks, [&](uint64_t idle) {
             if (std::exchange(first, false)) {
-                REQUIRE(rpm_conn_stats(ground.store.servers.connection(0).conn(), &now) == 0);
+                REQUIRE(rpm_conn_stats(fixture.store.servers.connection(0).conn(), &now) == 0);
                 CHECK(now.atomics == before.atomics + 1);
                 CHECK(now.reads == before.reads);
             }
-            ground.store.poll(idle);
+            fixture.store.poll(idle);
         });
-        REQUIRE(rpm_conn_stats(ground.store.servers.connection(0).conn(), &now) == 0);
+        REQUIRE(rpm_conn_stats(fixture.store.servers.connection(0).conn(), &now) == 0);
         CHECK(now.reads == before.reads + 2);
     }
     rpm_sim_close(&sim);
@@ -185,12 +185,12 @@ TEST_CASE("dtx: more operations than a queue takes are sent as there is room", "
 {
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(1, {}, Tables(), ",mode=ring");
-    Ground ground(*db.cluster);
+    StoreFixture fixture(*db.cluster);
     uint64_t sum = 0;
 
-    ground.run(
+    fixture.run(
         [&](int i) -> dtx::Task<void> {
-            dtx::OperationBatch batch(ground.store.servers, via);
+            dtx::OperationBatch batch(fixture.store.servers, via);
             std::vector<uint64_t> found(300, 1);
 
             for (uint64_t &word : found)
@@ -201,23 +201,23 @@ TEST_CASE("dtx: more operations than a queue takes are sent as there is room", "
         },
         8);
     CHECK(sum == 0);
-    CHECK(ground.store.servers.remote() == 2400);
+    CHECK(fixture.store.servers.remote() == 2400);
 }
 
 TEST_CASE("operation batch: one begun before a session joined again sends nothing more", "[unit]")
 {
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(1, {}, Tables(), ",mode=ring");
-    Ground ground(*db.cluster);
+    StoreFixture fixture(*db.cluster);
     uint64_t found = 0;
     bool fenced = false;
 
-    ground.run([&](int) -> dtx::Task<void> {
-        dtx::OperationBatch batch(ground.store.servers, via);
+    fixture.run([&](int) -> dtx::Task<void> {
+        dtx::OperationBatch batch(fixture.store.servers, via);
 
         batch.compare_and_swap(account(db, 0, 3), 0, 41, &found);
-        ground.store.close();
-        ground.store.open(0, dtx::Claim::takeover);
+        fixture.store.close();
+        fixture.store.open(0, dtx::Claim::takeover);
         try {
             co_await batch.run();
         } catch (const dtx::Fenced &) {
@@ -225,24 +225,24 @@ TEST_CASE("operation batch: one begun before a session joined again sends nothin
         }
     });
     CHECK(fenced);
-    CHECK(ground.store.servers.lock_word(account(db, 0, 3)) == 0);
+    CHECK(fixture.store.servers.lock_word(account(db, 0, 3)) == 0);
 }
 
 TEST_CASE("operation batch: one waiting for room when its session joins again ends", "[unit]")
 {
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(1, {}, Tables(), ",mode=ring");
-    Ground ground(*db.cluster);
+    StoreFixture fixture(*db.cluster);
     bool fenced = false;
 
-    ground.run(
+    fixture.run(
         [&](int i) -> dtx::Task<void> {
-            dtx::OperationBatch batch(ground.store.servers, via);
+            dtx::OperationBatch batch(fixture.store.servers, via);
             std::vector<uint64_t> found(3000);
 
             if (i == 1) {
-                ground.store.close();
-                ground.store.open(0, dtx::Claim::takeover);
+                fixture.store.close();
+                fixture.store.open(0, dtx::Claim::takeover);
                 co_return;
             }
             for (uint64_t &word : found)
@@ -261,13 +261,13 @@ TEST_CASE("operation batch: one whose server goes away ends", "[unit]")
 {
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(2, {}, Tables(), ",mode=ring");
-    Ground ground(*db.cluster);
+    StoreFixture fixture(*db.cluster);
     int fenced = 0;
 
     db.stop();
-    ground.run(
+    fixture.run(
         [&](int) -> dtx::Task<void> {
-            dtx::OperationBatch batch(ground.store.servers, via);
+            dtx::OperationBatch batch(fixture.store.servers, via);
             uint64_t words[2];
 
             batch.lock_word(account(db, 0, 1), &words[0]);
