@@ -9,6 +9,7 @@
 #include "dir.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <librpm.h>
 #include <sstream>
 #include <stdexcept>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backoff.h: how long to wait after a conflict, randomised, doubling up to a limit, and how many
- * transactions of a session to have under way: both follow from the share of its latest attempts
- * that failed. And the deadline until which to try again when servers do not answer.
+ * backoff.h: how long a session waits after a conflict (randomised, doubling up to a limit), and
+ * how many of its transactions may be under way: both follow from the share of its latest attempts
+ * that failed. Also the deadline of retries while servers do not answer.
  *
  * Source: SMART (ASPLOS 2024), conflict avoidance: t0 1.7 us, limit t0 to 1024 t0. Each 20 ms,
  * where more than half of the tries fail, half as many transactions, or at one, twice the limit;
@@ -12,6 +12,7 @@
 #ifndef DTX_ENGINE_BACKOFF_H
 #define DTX_ENGINE_BACKOFF_H
 
+#include "engine/base/assert.h"
 #include <dtx/scheduler.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ class Backoff
     /* Without @waits the waits are 0; without @narrows, kDepthMost may always be under way. */
     explicit Backoff(bool waits = true, bool narrows = true) : waits_(waits), narrows_(narrows) {}
 
-    /* A transaction ended. @now: asked for only where is_narrow(). */
+    /* A transaction ended. @now: may be 0 unless is_narrow(). */
     void done(uint64_t now)
     {
         done_++;
@@ -41,9 +42,11 @@ class Backoff
             adapt(now);
     }
 
-    /* An attempt, the @nth of its transaction from 1 on, was in vain: how long to wait. */
+    /* The @nth attempt of a transaction, from 1 on, ended in a conflict. Returns how long to wait.
+     * */
     uint64_t wait_ns(uint32_t nth, uint64_t now, Chance &chance)
     {
+        DTX_ASSERT(nth >= 1);
         retries_++;
         if (now - epoch_ns_ >= kEpochNs)
             adapt(now);
@@ -84,6 +87,8 @@ class Backoff
             else
                 limit_ns_ = std::max(limit_ns_ / 2, kFirstNs);
         }
+        DTX_ASSERT(depth_ >= 1 && depth_ <= kDepthMost);
+        DTX_ASSERT(limit_ns_ >= kFirstNs && limit_ns_ <= kLastNs);
         retries_ = 0;
         done_ = 0;
         epoch_ns_ = now;
@@ -98,7 +103,7 @@ class Backoff
     uint64_t done_ = 0;
 };
 
-/* Tries end at a deadline; the waits between them double up to a limit. */
+/* Retries end at a deadline; the waits between them double up to a limit. */
 class RetryDeadline
 {
   public:
@@ -129,7 +134,7 @@ class RetryDeadline
     {
         return end_ns_ - std::min(now_ns(), end_ns_);
     }
-    /* The last time not beyond the end. */
+    /* Sleeps for a randomised time, at most until the deadline. */
     void wait()
     {
         uint64_t now = now_ns();

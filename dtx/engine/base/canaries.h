@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * canaries.h: the rules that can be left out, by name, for programs whose checks are to be seen to
- * notice.
+ * canaries.h: names of the canaries: rules of the protocol that a test switches off, to see that
+ * the checks then fail.
  *
  * Tests: tests/tools/dtx_bench_test
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * error.cc: from librpm's codes to what is thrown.
+ * error.cc: throw the exception that belongs to a librpm error code.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * phases.cc: phases from words.
+ * phases.cc: parse the names of phases.
  *
  * Tests: tests/unit/dtx/engine/base/phases_test.cpp
  */
@@ -46,7 +46,7 @@ Phases Phases::parse(const std::string &text)
             }
         if (!known)
             throw Error(RPM_E_INVAL, "'" + word +
-                                         "' is no phase: execute, lock, validate, log, "
+                                         "' is not a phase; expected execute, lock, validate, log, "
                                          "commit, or fewest, one-sided, call, hybrid for all");
     }
     return phases;

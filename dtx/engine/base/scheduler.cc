@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scheduler.cc: run what is ready, in order; look for what was waited for in between.
+ * scheduler.cc: resume coroutines that are ready, in order, and poll in between.
  *
  * Tests: tests/unit/dtx/engine/base/scheduler_test.cpp
  */
@@ -20,8 +20,8 @@ uint64_t now_ns()
     return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-/* By the clock. Where steps interleave, the coroutine that has slept longest goes on at once, so
- * that a run does not depend on the clock. */
+/* Wakes coroutines whose time has come. Where steps interleave, wakes the one that has slept
+ * longest at once, so that a run does not depend on the clock. */
 void Scheduler::wake_sleepers()
 {
     if (interleaves()) {
@@ -34,7 +34,7 @@ void Scheduler::wake_sleepers()
     auto due = std::partition(sleeping_.begin(), sleeping_.end(),
                               [now](const Sleeper &sleeper) { return sleeper.until_ns > now; });
 
-    /* This thread may not have run for longer than they differ. */
+    /* In the order of their times: the thread may have been descheduled past several of them. */
     std::sort(due, sleeping_.end(),
               [](const Sleeper &a, const Sleeper &b) { return a.until_ns < b.until_ns; });
     for (auto sleeper = due; sleeper != sleeping_.end(); ++sleeper)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * task.cc: memory for coroutine frames: lists of what was given back, by size, for each thread.
+ * task.cc: memory for coroutine frames: each thread keeps lists of free frames by size.
  *
  * Tests: tests/unit/dtx/engine/base/task_test.cpp
  */
@@ -26,7 +26,7 @@ struct Free {
 
 constinit thread_local std::array<Free *, kClasses> lists{};
 
-/* Gives everything back at the thread's end. */
+/* Frees the lists at the thread's end. */
 struct Cleaner {
     bool needed = false;
 
@@ -49,7 +49,7 @@ static Free *&list_of(size_t bytes)
 
 static void *new_frame(size_t bytes)
 {
-    cleaner.needed = true; /* which makes it one of this thread's objects */
+    cleaner.needed = true; /* the first use of a thread_local object registers its destructor */
     return ::operator new((bytes + kStep - 1) / kStep * kStep);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * techniques.cc: techniques from words.
+ * techniques.cc: parse the names of techniques.
  *
  * Tests: tests/unit/dtx/engine/base/techniques_test.cpp
  */
@@ -33,7 +33,7 @@ static void set(Techniques &techniques, const std::string &word, bool on)
         }
     throw Error(RPM_E_INVAL,
                 "'" + word +
-                    "' is no technique: throttle, backoff, depth, guesses, each with a "
+                    "' is not a technique; expected throttle, backoff, depth, guesses, each with a "
                     "'-' to leave it out, or all, none");
 }
 
@@ -47,7 +47,9 @@ Techniques Techniques::parse(const std::string &text)
         set(techniques, text, true);
     for (std::string word; std::getline(words, word, ',');) {
         if (word.starts_with('-') != without)
-            throw Error(RPM_E_INVAL, "'" + text + "' leaves techniques out and takes others in");
+            throw Error(RPM_E_INVAL, "'" + text +
+                                         "' switches techniques on and off; give either those that "
+                                         "are on or, with '-', those that are off");
         set(techniques, word.substr(without ? 1 : 0), !without);
     }
     return techniques;

@@ -38,9 +38,10 @@ struct Cluster::Reader {
 struct Cluster::Seen {
     std::mutex mutex;
     View view;
-    std::string told; /* last, and when */
+    std::string told; /* the last notice, and when it was given */
     uint64_t told_ns = 0;
-    std::map<std::thread::id, std::shared_ptr<Reader>> readers; /* of Readings */
+    std::map<std::thread::id, std::shared_ptr<Reader>>
+        readers; /* of threads that are within a Reading */
 };
 
 static void expect(bool good, const std::string &what)
@@ -148,7 +149,8 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const
                       server_name(cluster, replica.server));
 }
 
-/* The part of a database that is on one server. @made: what this has made, by name. */
+/* Creates what one server has of a database. Appends the name of each object that it has created to
+ * @made. */
 static void create_on(const Cluster &cluster, uint32_t server, const View &first,
                       std::vector<std::string> &made)
 {
@@ -166,7 +168,8 @@ static void create_on(const Cluster &cluster, uint32_t server, const View &first
     create_all_locks(cluster, connection.get(), server);
 }
 
-/* Remove objects of a server. Returns the names of those that are left, as the end of an error. */
+/* Removes objects of a server. Returns the end of an error text: the names of the objects that it
+ * could not remove, or nothing. */
 static std::string remove_from(const Cluster &cluster, uint32_t server,
                                const std::vector<std::string> &names)
 {

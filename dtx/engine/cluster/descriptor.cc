@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * descriptor.cc: make one, and say what is wrong with another.
+ * descriptor.cc: make the descriptor of a shard, and verify one that was read.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
@@ -50,7 +50,7 @@ std::string replica_name(const Cluster &cluster, Replica replica)
     return "shard " + std::to_string(replica.shard) + " on " + server_name(cluster, replica.server);
 }
 
-/* How a server is rebuilt of which something is not what it was. */
+/* The end of an error text: how to rebuild a server whose pool is damaged. */
 static std::string way_back(Replica replica)
 {
     std::string server = " --server " + std::to_string(replica.server) + " URL...";
@@ -69,8 +69,8 @@ void fail_damaged(const std::string &what, const Cluster &cluster, Replica repli
 
 static std::string differs(const char *what, uint64_t found, uint64_t wanted)
 {
-    return std::string("the database there has ") + what + " " + std::to_string(found) + ", not " +
-           std::to_string(wanted);
+    return std::string("the database has ") + what + " " + std::to_string(found) + ", expected " +
+           std::to_string(wanted) + "; open it with the program and options that created it";
 }
 
 void certify(const Descriptor &found, const Cluster &cluster, Replica replica)
@@ -113,7 +113,7 @@ void compare(const Descriptor &found, const Cluster &cluster, Replica replica,
     expect(found.shard == own.shard, RPM_E_VERSION, where,
            differs("shard number", found.shard, own.shard));
     expect(found.server == own.server, RPM_E_VERSION, where,
-           "this is server " + std::to_string(found.server) + ", not server " +
+           "found server " + std::to_string(found.server) + ", expected server " +
                std::to_string(own.server) +
                ": give the same servers in the same order as when the database was created");
     if (found.schema_sum != own.schema_sum)

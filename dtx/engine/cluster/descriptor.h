@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * descriptor.h: the first bytes of a shard: which database, which schema, which shard it is, on
- * which server; and, in a server's own shard, the views that the server has accepted and was
- * proposed.
+ * which server; and, in a server's own shard, the view that the server accepted last and the view
+ * that is proposed to it.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
@@ -27,20 +27,20 @@ struct Descriptor {
     uint64_t magic;
     uint32_t format;
     uint32_t schema_version;
-    uint64_t schema_sum; /* of its description, which is behind the first page */
+    uint64_t schema_sum; /* of the description of the tables, at kDescriptorBytes */
     uint32_t shards;
     uint32_t shard;
     uint32_t replicas;
     uint32_t server;
     uint32_t description_bytes;
     uint32_t flags;    /* kNotDurable */
-    uint64_t checksum; /* of what is before it */
+    uint64_t checksum; /* of the fields before it */
 };
 
 /* In the first page of a server's own shard: its two StateRecords. Zeros in other shards. */
 inline constexpr uint64_t kStateOffset = kDescriptorBytes - 512;
 inline constexpr uint64_t kStateStride =
-    256; /* no line and no block of a device has a part of both */
+    256; /* so far apart that no cache line or block holds parts of both */
 static_assert(sizeof(StateRecord) <= kStateStride);
 static_assert(kStateOffset + 2 * kStateStride <= kDescriptorBytes);
 
@@ -55,12 +55,13 @@ Descriptor describe(const Cluster &cluster, Replica replica);
 /* The shard of which a server has copy @copy when all servers live. */
 uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy);
 
-/* Create a replica, whose state says that @view was accepted. */
+/* Create the region of a replica. In a server's own shard, its state says that @view was accepted.
+ * */
 void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view);
 
-/* Create the locks of all shards that have a copy on a server, of backups too: if the server has no
- * room for them, that must show now and not when it is promoted. Locks that exist stay as they are.
- * Throws Error, RPM_E_NOSPACE, with the DRAM that the server must have. */
+/* Create the lock regions of all shards of which a server has a copy, backups included: a server
+ * without room for them is refused now and not when it is promoted. Lock regions that exist stay as
+ * they are. Throws Error, RPM_E_NOSPACE, with the DRAM that the server must have. */
 void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server);
 
 /* "shard 1 on server 0 (shm:/tmp/a)" */
@@ -77,12 +78,13 @@ void certify(const Descriptor &found, const Cluster &cluster, Replica replica);
 /* Reads of a shard: @bytes from @offset on. Throws Error. */
 using ReadShard = std::function<void(uint64_t offset, void *into, uint64_t bytes)>;
 
-/* The description behind a descriptor that is right. Throws Error, RPM_E_CORRUPT. */
+/* The description of the tables, behind a descriptor that certify() accepted. Throws Error,
+ * RPM_E_CORRUPT. */
 std::string read_description(const Descriptor &found, const Cluster &cluster, Replica replica,
                              const ReadShard &read);
 
-/* Throws Error, as certify(), or RPM_E_VERSION with what differs, unless @found describes that.
- * @read: of the same shard. */
+/* Throws Error, as certify() does, or RPM_E_VERSION with the first difference, unless @found
+ * describes @replica of this database. @read: reads the same shard. */
 void compare(const Descriptor &found, const Cluster &cluster, Replica replica,
              const ReadShard &read);
 

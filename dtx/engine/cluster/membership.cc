@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * membership.cc: what is in the first page of each server's own shard.
+ * membership.cc: read and write the views in the first page of each server's own shard.
  *
  * Tests: tests/unit/dtx/engine/recovery/promote_test.cpp
  */
 #include "engine/cluster/membership.h"
 
+#include "engine/base/assert.h"
 #include "engine/cluster/descriptor.h"
 #include <dtx/error.h>
 
@@ -17,7 +18,7 @@ namespace dtx
 namespace
 {
 
-/* What is looked at of a shard's first page. */
+/* The descriptor and the state records in a shard's first page. */
 struct Head {
     Descriptor descriptor;
     struct {
@@ -36,7 +37,7 @@ static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t s
     compare(head.descriptor, cluster, { server, server }, read);
     if (auto state = state_in(records))
         return *state;
-    fail_damaged("what the server was told of views", cluster, { server, server });
+    fail_damaged("the record of views", cluster, { server, server });
 }
 
 /* The state of a server that is connected and whose shards are not open yet. */
@@ -88,7 +89,8 @@ Answers::Answers(Servers &servers, const View &without) : states_(servers.count(
     }
 }
 
-/* Keeps the first error, but a permanent one beats a transient one: waiting does not mend it. */
+/* Keeps the first error, but a permanent error replaces a transient one: waiting cannot repair it.
+ * */
 void Answers::keep(std::exception_ptr failure, bool away)
 {
     if (!failure_ || (only_away_ && !away))
@@ -104,8 +106,8 @@ View Answers::usable(const View &without) const
         std::rethrow_exception(failure_);
     throw Error(
         RPM_E_CORRUPT,
-        "no view is in force: the servers disagree which of them live; name those that are gone "
-        "to dtx-check promote");
+        "no view is in force: the servers disagree which of them live; name the servers that are "
+        "lost to dtx-check promote");
 }
 
 View find_view(Servers &servers)
@@ -133,7 +135,7 @@ View find_view(Servers &servers)
 uint64_t confirm_view(Servers &servers)
 {
     const View &view = servers.placement().view;
-    uint64_t heard = 0;
+    uint64_t highest = 0;
 
     for (uint32_t server = 0; server < servers.count(); server++) {
         if (!view.alive(server))
@@ -143,17 +145,17 @@ uint64_t confirm_view(Servers &servers)
 
         if (state.accepted != view || state.proposed.number != 0)
             throw Fenced(RPM_E_FENCED, "the view is being changed: wait, and join again");
-        heard = std::max<uint64_t>(heard, state.heard);
+        highest = std::max<uint64_t>(highest, state.highest);
     }
-    return heard;
+    return highest;
 }
 
-/* Writes both copies of the state, one after the other: after a power cut one of them is whole. And
- * if one copy is damaged later, the other one has the newest state, not the one before. */
-static void tell(ServerConnection &connection, ServerState state)
+/* Writes both copies of the state, one after the other: a power cut leaves one of them whole. If
+ * one copy is damaged later, the other one still has the newest state, not the one before. */
+static void write_state(ServerConnection &connection, ServerState state)
 {
     state.sequence++;
-    state.heard = std::max({ state.heard, state.accepted.number, state.proposed.number });
+    state.highest = std::max({ state.highest, state.accepted.number, state.proposed.number });
 
     StateRecord record = record_of(state);
 
@@ -169,19 +171,23 @@ void propose(ServerConnection &connection, const Cluster &cluster, const View &v
 {
     ServerState state = state_of(connection, cluster);
 
+    DTX_ASSERT(connection.has_log()); /* the recoverer's claim */
+    DTX_ASSERT(view.number != 0);
     state.proposed = view;
-    tell(connection, state);
+    write_state(connection, state);
 }
 
 void accept(ServerConnection &connection, const Cluster &cluster, const View &view)
 {
     ServerState state = state_of(connection, cluster);
 
+    DTX_ASSERT(connection.has_log()); /* the recoverer's claim */
+    DTX_ASSERT(view.number != 0);
     if (state.accepted == view && state.proposed.number == 0)
         return;
     state.accepted = view;
     state.proposed = {};
-    tell(connection, state);
+    write_state(connection, state);
 }
 
 } // namespace dtx

@@ -26,7 +26,7 @@ class Answers
     {
         return states_;
     }
-    /* The view to go on with. Throws Error if there is none. */
+    /* The view that is in force or can be finished. Throws Error if there is none. */
     View usable(const View &without = {}) const;
 
   private:
@@ -42,7 +42,7 @@ class Answers
 View find_view(Servers &servers);
 
 /* Throws Fenced unless all servers whose shards are open still have the view of @servers. Returns
- * the largest number of a view, accepted or not, that one of them was told. */
+ * the highest number of a view that one of them has accepted or was proposed. */
 uint64_t confirm_view(Servers &servers);
 
 /* The state of a server whose shards are open. */

@@ -6,6 +6,7 @@
  */
 #include "engine/cluster/server_connection.h"
 
+#include "engine/base/assert.h"
 #include "engine/cluster/descriptor.h"
 #include <dtx/error.h>
 #include <dtx/object.h>
@@ -55,7 +56,7 @@ static std::string command(const char *what, uint32_t server)
     if (!away)
         fail(err, "connecting to " + server_name(cluster, server));
     throw Fenced(err, server_name(cluster, server) + " does not answer: " + rpm_last_error() +
-                          "; start it again or, if it is gone for good, go on without it: " +
+                          "; start it again or, if it is lost for good, go on without it: " +
                           command("promote", server));
 }
 
@@ -142,7 +143,7 @@ void ServerConnection::claim_log(uint32_t coordinator, Claim claim)
     if (claim == Claim::takeover && err == RPM_E_NOENT)
         return;
     check(err, "claiming a coordinator's log");
-    check(rpm_log_info(log_, &info), "a coordinator's log");
+    check(rpm_log_info(log_, &info), "reading the state of a coordinator's log");
     epoch_ = info.epoch;
     trim_bytes_ = info.capacity_bytes / 4;
 }
@@ -188,6 +189,7 @@ void ServerConnection::connect()
 
 void ServerConnection::open(const Placement &placement, uint32_t coordinator, Claim claim)
 {
+    DTX_ASSERT(conn_ && log_ == nullptr);
     if (claim != Claim::none)
         claim_log(coordinator, claim);
     open_shards(placement, log_ != nullptr);
@@ -200,7 +202,7 @@ Traffic ServerConnection::traffic() const
 
     if (!conn_)
         return all;
-    (void)!rpm_conn_stats(conn(), &stats); /* knows this struct */
+    (void)!rpm_conn_stats(conn(), &stats); /* cannot fail: the struct is of this version */
     all.messages += stats.messages;
     all.sent_bytes += stats.sent_bytes;
     all.received_bytes += stats.received_bytes;
@@ -261,9 +263,10 @@ ServerConnection::Remote &ServerConnection::remote_of(const Operation &op)
     return row ? rows_[op.shard] : locks_[op.shard];
 }
 
-/* Count what was submitted. */
+/* Counts an operation that librpm accepted. */
 int ServerConnection::sent(Remote &remote, int err, Pending *pending)
 {
+    DTX_ASSERT(pending != nullptr);
     if (err != 0)
         return err;
     remote.outstanding++;
@@ -333,7 +336,7 @@ rpm_step ServerConnection::step_of(const Operation &op)
     return step;
 }
 
-/* Any of our regions may hear of it: the first. */
+/* The completion comes by the region that the call names: the first open one. */
 int ServerConnection::send_steps(std::span<const rpm_step> steps, Pending *pending)
 {
     auto anchor = std::find_if(rows_.begin(), rows_.end(),
@@ -349,8 +352,9 @@ int ServerConnection::send_steps(std::span<const rpm_step> steps, Pending *pendi
 
 void ServerConnection::note(uint64_t lsn, size_t bytes)
 {
+    DTX_ASSERT(kept_.empty() || kept_.back().lsn < lsn);
     kept_.push_back({ lsn, false });
-    appended_ += bytes + kLineBytes; /* a frame's header and padding, roughly */
+    appended_ += bytes + kLineBytes; /* and about a frame's header and padding */
 }
 
 bool ServerConnection::append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn)
@@ -370,13 +374,14 @@ bool ServerConnection::append(const void *record, size_t bytes, Pending *pending
     return true;
 }
 
-/* What has ended on one of the queues, of which @outstanding are to come. */
+/* Reaps one completion queue, of which @outstanding completions are still to come. Returns how many
+ * came. */
 template <class Poll>
-uint32_t ServerConnection::hear(uint32_t &outstanding, Poll poll,
+uint32_t ServerConnection::reap(uint32_t &outstanding, Poll poll,
                                 const std::function<void(std::coroutine_handle<>)> &wake)
 {
     std::array<rpm_completion, kPollMany> done;
-    uint32_t heard = 0;
+    uint32_t ended = 0;
 
     while (outstanding > 0) {
         int n = poll(done.data(), kPollMany);
@@ -390,46 +395,49 @@ uint32_t ServerConnection::hear(uint32_t &outstanding, Poll poll,
         }
         if (n <= 0)
             break;
+        DTX_ASSERT(static_cast<uint32_t>(n) <= outstanding);
         outstanding -= static_cast<uint32_t>(n);
-        heard += static_cast<uint32_t>(n);
+        ended += static_cast<uint32_t>(n);
     }
-    return heard;
+    return ended;
 }
 
 uint32_t ServerConnection::poll(const std::function<void(std::coroutine_handle<>)> &wake)
 {
-    uint32_t heard;
+    uint32_t ended;
 
     if (outstanding_ == 0)
         return 0;
-    (void)!rpm_conn_turn(conn()); /* what is polled says how each has ended */
-    heard = hear(
+    (void)!rpm_conn_turn(conn()); /* completions report each error */
+    ended = reap(
         log_outstanding_,
         [this](rpm_completion *done, uint32_t n) { return rpm_log_poll(log_, done, n); }, wake);
     for (auto *all : { &rows_, &locks_ })
         for (Remote &remote : *all)
-            heard += hear(
+            ended += reap(
                 remote.outstanding,
                 [&remote](rpm_completion *done, uint32_t n) {
                     return rpm_region_poll(remote.region, done, n);
                 },
                 wake);
-    outstanding_ -= heard;
-    return heard;
+    DTX_ASSERT(ended <= outstanding_);
+    outstanding_ -= ended;
+    return ended;
 }
 
 void ServerConnection::retire(uint64_t lsn)
 {
-    /* The last ones, mostly. */
-    for (size_t i = kept_.size(); i-- > kept_first_;)
-        if (kept_[i].lsn == lsn) {
-            kept_[i].retired = true;
-            break;
-        }
+    /* From the end: mostly one of the newest records. */
+    size_t i = kept_.size();
+
+    while (i > kept_first_ && kept_[i - 1].lsn != lsn)
+        i--;
+    DTX_ASSERT(i > kept_first_ && !kept_[i - 1].retired); /* each record once */
+    kept_[i - 1].retired = true;
     while (kept_first_ < kept_.size() && kept_[kept_first_].retired)
         retired_lsn_ = kept_[kept_first_++].lsn;
     if (kept_first_ == kept_.size()) {
-        /* Mostly: the next record is noted in memory that is still in the cache. */
+        /* The usual case: reuse memory that is still in the cache. */
         kept_.clear();
         kept_first_ = 0;
     } else if (kept_first_ > 1024 && kept_first_ * 2 > kept_.size()) {
@@ -439,13 +447,14 @@ void ServerConnection::retire(uint64_t lsn)
 }
 
 /* A record that is still needed may be unsent, so the server cannot know that a record begins
- * there. The record before it was certainly sent: trim to that one. */
+ * there. The record before it was sent: trim up to that one. */
 bool ServerConnection::trim()
 {
     struct rpm_log_info info = rpm_log_info_init();
     uint64_t until;
 
-    check(rpm_log_info(used(log_), &info), "a coordinator's log");
+    check(rpm_log_info(used(log_), &info), "reading the state of a coordinator's log");
+    DTX_ASSERT(kept_first_ <= kept_.size());
     until = kept_first_ < kept_.size() ? retired_lsn_ : info.tail_lsn;
     if (until <= info.head_lsn)
         return false;
@@ -513,7 +522,7 @@ void trim_all(rpm_log *log)
 {
     struct rpm_log_info info = rpm_log_info_init();
 
-    check(rpm_log_info(log, &info), "a coordinator's log");
+    check(rpm_log_info(log, &info), "reading the state of a coordinator's log");
     check(rpm_log_trim(log, info.tail_lsn), "trimming a coordinator's log");
 }
 

@@ -54,23 +54,23 @@ class ShardHeaderRegion
     ~ShardHeaderRegion();
     ShardHeaderRegion(const ShardHeaderRegion &) = delete;
     ShardHeaderRegion &operator=(const ShardHeaderRegion &) = delete;
-    /* 0, or why not. */
+    /* Returns 0 or an rpm_error. */
     int open(rpm_conn *conn, const std::string &database, uint32_t shard);
-    /* What is beyond the end of the shard stays as it is. Throws Error. */
+    /* Leaves @into as it is if the shard is shorter. Throws Error. */
     void read(uint64_t offset, void *into, uint64_t bytes) const;
 
   private:
     rpm_region *region_ = nullptr;
 };
 
-/* Throws for a shard that could not be opened. RPM_E_NOENT: the server has another pool; the text
- * says what to do. */
+/* Throws Error or Fenced for a shard that could not be opened with @err. RPM_E_NOENT: the server
+ * has another pool, and the text says what to do. */
 [[noreturn]] void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int err);
 
-/* Several operations under way, and the coroutine that waits for all of them. */
+/* A counter of operations under way, and the coroutine that waits until it is 0. */
 struct Pending {
     uint32_t remaining = 0;
-    int status = 0; /* the first that was not 0 */
+    int status = 0; /* of the first operation that failed */
     std::coroutine_handle<> waiting;
 
     /* An operation has ended. Returns the coroutine to wake, if this was the last one. */
@@ -82,8 +82,8 @@ struct Pending {
     }
 };
 
-/* Operations that a batch has sent and that have not ended. @pending counts them; the lists are
- * borrowed until then. Empty for a batch without operations. */
+/* Operations that a batch has sent. @pending counts those that have not ended; librpm borrows the
+ * lists until then. Empty for a batch without operations. */
 struct Sent {
     std::shared_ptr<Pending> pending;
     std::vector<std::vector<rpm_step>> lists;
@@ -94,7 +94,7 @@ struct Operation {
     enum Kind : uint8_t { read, write, read_lock, swap_lock } kind;
     uint32_t shard;
     uint64_t offset;
-    void *bytes; /* read, read_lock: to be filled; write: borrowed; swap_lock: what was found */
+    void *bytes; /* out of read, read_lock and swap_lock; write: borrowed */
     uint64_t count;
     uint64_t expect = 0; /* of swap_lock */
     uint64_t desired = 0;
@@ -110,15 +110,15 @@ struct Traffic {
 /* The coordinator number of a session that recovers the whole database. Its log is empty. */
 inline constexpr uint32_t kRecoverer = UINT32_MAX;
 
-/* How to get the log of a coordinator. */
+/* How to claim the log of a coordinator. */
 enum class Claim {
-    none,    /* only look */
-    join,    /* create it if need be; refused with RPM_E_OWNED while its writer lives */
-    rejoin,  /* create it if need be, fence its owner */
+    none,    /* no claim: only read */
+    join,    /* create it if there is none; RPM_E_OWNED while its owner lives */
+    rejoin,  /* create it if there is none, fence its owner */
     takeover /* fence its owner; only the recoverer's log is created */
 };
 
-/* For an operation on what is not open: a session that could not join again has closed everything,
+/* For an operation on a closed region or log: a session that could not join again has closed all,
  * and some of its coroutines have not noticed yet. Throws Fenced. */
 [[noreturn]] void fail_closed();
 
@@ -138,7 +138,8 @@ class ServerConnection
     ServerConnection &operator=(const ServerConnection &) = delete;
 
     void connect();
-    /* Claim the log, open the shards, and the locks of those whose primary is here. Connected. */
+    /* Claim the log, open the shards, and the locks of shards whose primary is here. The connection
+     * is made. Throws Fenced, Error. */
     void open(const Placement &placement, uint32_t coordinator, Claim claim);
     void close();
 
@@ -160,7 +161,7 @@ class ServerConnection
     {
         return server_;
     }
-    /* Is the server's memory mapped into this process? Then operations are done at once. */
+    /* Is the server's memory mapped into this process? Then operations complete in the call. */
     bool is_mapped() const
     {
         return mapped_;
@@ -176,7 +177,7 @@ class ServerConnection
     {
         check(rpm_region_read(used(rows_[shard].region), offset, into, bytes), "reading");
     }
-    /* A row and its lock are asked for soon. */
+    /* The CPU fetches the cache lines of a row and its lock, which are read soon. */
     void prefetch(uint32_t shard, uint64_t row, uint64_t row_bytes, uint64_t lock)
     {
         rpm_region_prefetch(used(rows_[shard].region), row, row_bytes);
@@ -208,16 +209,17 @@ class ServerConnection
         return found;
     }
 
-    /* Begin an operation; poll() counts @pending down when it has ended. 0, RPM_E_BUSY: poll first,
-     * or why not. */
+    /* Begin an operation; poll() counts @pending down when it has ended. Returns 0, RPM_E_BUSY
+     * (poll, then try again), or another rpm_error. */
     int send(const Operation &op, Pending *pending);
     int send_writes(uint32_t shard, std::span<const rpm_patch> patches, Pending *pending);
-    /* By the server's CPU, one after the other. @steps are borrowed until they have ended. */
+    /* The server's CPU carries out @steps, one after the other. They are borrowed until they have
+     * ended. Returns as send(). */
     int send_steps(std::span<const rpm_step> steps, Pending *pending);
     rpm_step step_of(const Operation &op);
 
-    /* Submit a redo record, or, without @pending, wait for it; poll() counts @pending down when it
-     * is safe. Returns where it is. False: no room, trim first. Throws Error RPM_E_TOOBIG. */
+    /* Submit a redo record; poll() counts @pending down when it is safe. Without @pending, wait for
+     * it. @lsn: out, where it is. False: no room, trim first. Throws Error, RPM_E_TOOBIG. */
     bool append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn);
     /* Send unsent operations and receive replies. Returns the number of operations that ended. */
     uint32_t poll(const std::function<void(std::coroutine_handle<>)> &wake);
@@ -228,9 +230,10 @@ class ServerConnection
         return outstanding_ > 0;
     }
 
-    /* A record's rows are where they belong: it is not needed any more. */
+    /* The rows of a record are installed on all copies: the log may trim it. */
     void retire(uint64_t lsn);
-    /* Give back what is not needed; a message's round trip. False: there is nothing. */
+    /* Trim the log up to the oldest record that is still needed: one round trip. False: nothing to
+     * trim. */
     bool trim();
     bool wants_trim() const
     {
@@ -262,7 +265,7 @@ class ServerConnection
     Remote &remote_of(const Operation &op);
     int sent(Remote &remote, int err, Pending *pending);
     template <class Poll>
-    uint32_t hear(uint32_t &outstanding, Poll poll,
+    uint32_t reap(uint32_t &outstanding, Poll poll,
                   const std::function<void(std::coroutine_handle<>)> &wake);
 
     const Cluster &cluster_;
@@ -274,18 +277,18 @@ class ServerConnection
     bool in_order_ = false;
     std::vector<Remote> rows_;     /* by shard; nullptr: no copy of it is here */
     std::vector<Remote> locks_;    /* by shard; only here where its primary is */
-    uint32_t outstanding_ = 0;     /* in all */
-    uint32_t log_outstanding_ = 0; /* of those, records */
+    uint32_t outstanding_ = 0;     /* on all queues */
+    uint32_t log_outstanding_ = 0; /* of these, on the log */
     std::vector<Kept> kept_;       /* records in the log from kept_first_ on, oldest first */
     size_t kept_first_ = 0;
-    uint64_t retired_lsn_ = 0; /* of the newest one before those */
+    uint64_t retired_lsn_ = 0; /* of the newest record before kept_first_ */
     uint64_t appended_ = 0;    /* bytes since the last trim */
     uint64_t trim_bytes_ = 0;
-    Traffic before_; /* over connections that are closed */
+    Traffic before_; /* of connections that are closed */
 };
 
-/* All records of a log that was claimed, oldest first. Throws Fenced where another has trimmed it
- * meanwhile. */
+/* All records of a log that was claimed, oldest first. Throws Fenced if a newer owner has trimmed
+ * it meanwhile. */
 void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &callback);
 void trim_all(rpm_log *log);
 

@@ -19,7 +19,7 @@ namespace dtx
 {
 
 static constexpr uint64_t kReadAtOnce = 256 << 10;
-static constexpr uint64_t kSpinNs = 50000;      /* as long as librpm's own waits spin */
+static constexpr uint64_t kSpinNs = 50000;      /* as in librpm's own waits */
 static constexpr uint32_t kLookEvery = 1 << 14; /* quiet polls between two looks for lost servers */
 
 Servers::Servers(const Cluster &cluster, Scheduler &scheduler)
@@ -38,7 +38,7 @@ void Servers::open(uint32_t coordinator, Claim claim)
 {
     open(coordinator, claim, find_view(*this));
     if (claim != Claim::none)
-        heard_ = confirm_view(*this);
+        highest_view_ = confirm_view(*this);
 }
 
 void Servers::open(uint32_t coordinator, Claim claim, const View &view)
@@ -89,15 +89,15 @@ void Servers::close()
 bool Servers::poll()
 {
     bool waiting = false;
-    uint32_t heard = 0;
+    uint32_t ended = 0;
 
     for (auto &connection : connections_)
         if (connection->is_waited_for()) {
-            heard += connection->poll(
+            ended += connection->poll(
                 [this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
             waiting |= connection->is_waited_for();
         }
-    if (heard == 0 && waiting)
+    if (ended == 0 && waiting)
         return true;
     quiet_polls_ = 0;
     quiet_since_ns_ = 0;
@@ -108,13 +108,13 @@ void Servers::idle(uint64_t until_ns)
 {
     quiet_polls_++;
     if (until_ns == 0) {
-        /* A coroutine that waits for room in a queue is awake all the time, perhaps for a server
-         * that is lost. */
+        /* A coroutine that waits for room in a queue stays ready. Its server may be lost: arm the
+         * connections now and then, which notices that. */
         if (quiet_polls_ % kLookEvery == 0)
             rest(0);
         return;
     }
-    /* A server on this machine may wait for this CPU. */
+    /* A server process on this machine may need this CPU. */
     (void)sched_yield();
 
     uint64_t now = now_ns();
@@ -132,8 +132,9 @@ void Servers::poll_mapped()
             connection->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
 }
 
-/* Sleep until something has ended on one of the connections. To arm them also notices servers that
- * have not answered for too long. Worlds of the device model cannot be waited for. */
+/* Sleep until an operation has ended on one of the connections. Arming a connection also detects a
+ * server that has not answered for too long. The device model has no descriptors to wait for: then
+ * this returns at once. */
 void Servers::rest(uint64_t until_ns)
 {
     std::vector<pollfd> fds;

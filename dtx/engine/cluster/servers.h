@@ -30,12 +30,13 @@ class Servers
     /* Connect to all servers that live, as a coordinator. Throws Fenced while the view is being
      * changed. */
     void open(uint32_t coordinator, Claim claim);
-    /* The same to those that live in @view, whether it is in force or not. */
+    /* The same for the servers that live in @view, whether it is in force or not. */
     void open(uint32_t coordinator, Claim claim, const View &view);
     /* Operations under way end with RPM_E_FENCED, and the coroutines that wait for them go on. */
     void close();
 
-    /* How often this was opened and closed: what was begun before cannot be ended. */
+    /* How often the connections were opened or closed: an operation of an earlier count cannot be
+     * completed. */
     uint64_t joined() const
     {
         return joined_;
@@ -44,10 +45,11 @@ class Servers
     {
         return open_;
     }
-    /* The largest number of a view that a server had been told when the logs were last claimed. */
-    uint64_t heard() const
+    /* The highest number of a view that a server had accepted or was proposed when the logs were
+     * last claimed. */
+    uint64_t highest_view() const
     {
-        return heard_;
+        return highest_view_;
     }
 
     const Cluster &cluster() const
@@ -85,8 +87,8 @@ class Servers
         return connection(server_of(shard, 0));
     }
     /* The same if the server's memory is mapped, so that one-sided operations complete in the call
-     * that posts them; else nullptr. Also nullptr where steps interleave: other coroutines come in
-     * between. */
+     * that posts them; else nullptr. Also nullptr where steps interleave: other coroutines must run
+     * in between. */
     ServerConnection *mapped(uint32_t shard) const
     {
         return mapped_[shard];
@@ -97,7 +99,7 @@ class Servers
         return copies_[shard];
     }
 
-    /* Where shards and logs are, since the last open(). */
+    /* The servers of each shard and log, as of the last open(). */
     const Placement &placement() const
     {
         return placement_;
@@ -108,16 +110,16 @@ class Servers
     }
     uint32_t shard_of(uint32_t table, uint64_t key) const;
 
-    /* To be waited for: operations that poll() counts down. */
+    /* A counter of operations under way, which poll() counts down. */
     std::shared_ptr<Pending> new_pending();
     /* Wake the coroutines whose operations have ended. True: operations are under way, and none of
      * them has ended. */
     bool poll();
-    /* After poll() returned true. If no coroutine has anything to do until @until_ns (0: one of
-     * them has), and no operation ends for a while, the thread sleeps until one does. */
+    /* Call this after poll() returned true. If no coroutine is ready before @until_ns (0: one is
+     * ready now), and no operation ends for a while, the thread sleeps until one ends. */
     void idle(uint64_t until_ns);
-    /* As poll(), of servers whose memory is mapped alone: what was begun there has ended already.
-     * To ask the others costs system calls: poll() does it for all coroutines at once. */
+    /* As poll(), for servers whose memory is mapped: their operations have ended already. Polling
+     * the other servers costs system calls: poll() does it for all coroutines at once. */
     void poll_mapped();
 
     /* The lock word of an object, at once, without letting other coroutines go on: for recovery. */
@@ -125,10 +127,10 @@ class Servers
     /* Slots of a table from the first one to @end, as @server has them, at once. */
     void each_slot(uint32_t server, uint32_t shard, uint32_t table, uint64_t end,
                    const std::function<void(uint64_t slot, const unsigned char *image)> &callback);
-    /* Is a coordinator's log on its first server without an owner that is connected? */
+    /* Has no connected client claimed the coordinator's log on its first server? */
     bool is_gone(uint32_t coordinator);
 
-    /* Counted: operations, and how often a coroutine waited for servers. */
+    /* Counters: operations, and how often a coroutine waited for servers. */
     uint64_t &remote()
     {
         return remote_;
@@ -154,8 +156,8 @@ class Servers
     uint64_t round_trips_ = 0;
     uint64_t joined_ = 0;
     bool open_ = false;
-    uint64_t heard_ = 0;
-    uint64_t quiet_since_ns_ = 0; /* nothing has ended since; 0: not looked at the clock yet */
+    uint64_t highest_view_ = 0;
+    uint64_t quiet_since_ns_ = 0; /* when polls began to find nothing; 0: not yet */
     uint32_t quiet_polls_ = 0;
 };
 

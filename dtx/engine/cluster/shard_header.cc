@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shard_header.cc: write and read what is in a shard before its tables.
+ * shard_header.cc: encode and read the bytes before the tables of a shard.
  *
  * Tests: tests/unit/dtx/engine/cluster/shard_header_test.cpp
  */
@@ -56,7 +56,7 @@ std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica r
     return page;
 }
 
-/* Zeros are no note: the sum of an empty one is not 0. */
+/* The checksum refuses zeros: that of an empty note is not 0. */
 static std::string note_of(const std::vector<unsigned char> &page, const Cluster &cluster,
                            Replica replica)
 {
@@ -95,7 +95,7 @@ ShardHeader read_shard_header(rpm_conn *conn, const std::string &database, const
              read_description(found, cluster, replica, read) };
 }
 
-/* "dtx/NAME/shardS" in its parts; false: it is none. */
+/* Splits "dtx/NAME/shardS". False: @name is not of that form. */
 static bool split_name(const std::string &name, std::string &database, uint32_t &shard)
 {
     static const std::string kFirst = "dtx/";

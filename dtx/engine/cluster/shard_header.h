@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shard_header.h: what a shard holds in front of its tables, readable without the schema: the name
- * of its database, the number of shards and copies, the tables, and a note of the program that made
+ * shard_header.h: the bytes before the tables of a shard, readable without the schema: the name of
+ * its database, the number of shards and copies, the tables, and a note of the program that made
  * it.
  *
  * Tests: tests/unit/dtx/engine/cluster/shard_header_test.cpp
@@ -27,21 +27,21 @@ struct ShardHeader {
     uint32_t shard;
     uint32_t replicas;
     bool durable;
-    std::string note;        /* empty: none was left */
+    std::string note;        /* empty: the program left none */
     std::string description; /* of its tables: description.h */
 };
 
-/* The first kTablesOffset bytes of a shard: its descriptor, the schema's note, in a server's own
- * shard that it has accepted @view, and the description of the tables. */
+/* The first kTablesOffset bytes of a shard: the descriptor, the schema's note, the description of
+ * the tables, and, in a server's own shard, that it has accepted @view. */
 std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica replica,
                                                const View &view);
 
-/* Of a shard on the server that @conn leads to. @cluster: has the URLs, and may be of another
+/* The header of a shard on the server of @conn. @cluster: has the URLs, and may be of another
  * database. Throws Error: RPM_E_NOENT, RPM_E_FOREIGN, RPM_E_CORRUPT, RPM_E_VERSION. */
 ShardHeader read_shard_header(rpm_conn *conn, const std::string &database, const Cluster &cluster,
                               Replica replica);
 
-/* Databases that a server has something of: names, and the shards that are there. */
+/* Databases of which a server has shards: their names, and the numbers of the shards. */
 std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn);
 
 } // namespace dtx

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * view.cc: what servers say, and what follows from it.
+ * view.cc: which view is in force, from the states of the servers.
  *
  * Tests: tests/unit/dtx/engine/cluster/view_test.cpp
  */
 #include "engine/cluster/view.h"
+
+#include "engine/base/assert.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -67,20 +69,21 @@ bool is_settled(const States &states, const View &view)
 
 uint64_t next_number(const States &states)
 {
-    uint64_t largest = 0;
+    uint64_t highest = 0;
 
     for (const auto &state : states)
         if (state)
-            largest = std::max(largest, state->heard);
-    return largest + 1;
+            highest = std::max(highest, state->highest);
+    return highest + 1;
 }
 
 uint32_t Placement::first() const
 {
     uint32_t server = 0;
 
-    while (!view.alive(server))
+    while (server < servers && !view.alive(server))
         server++;
+    DTX_ASSERT(server < servers);
     return server;
 }
 
@@ -91,6 +94,7 @@ std::vector<uint32_t> Placement::log_servers(uint32_t coordinator) const
     for (uint32_t i = 0; i < servers && found.size() < replicas; i++)
         if (view.alive((coordinator + i) % servers))
             found.push_back((coordinator + i) % servers);
+    DTX_ASSERT(!found.empty());
     return found;
 }
 

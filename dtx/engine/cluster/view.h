@@ -49,8 +49,8 @@ struct View {
 
 /* The views that a server has accepted and was proposed. */
 struct ServerState {
-    uint64_t sequence = 0; /* how often it was written */
-    uint64_t heard = 0;    /* the largest number of a view it was ever told */
+    uint64_t sequence = 0; /* of the write of this state */
+    uint64_t highest = 0;  /* number of a view that it ever accepted or was proposed */
     View accepted;
     View proposed; /* number 0: none */
     bool operator==(const ServerState &) const = default;
@@ -64,30 +64,29 @@ struct StateRecord {
 
 StateRecord record_of(const ServerState &state);
 
-/* The newer one of the records that are whole; nothing: neither is. */
+/* The newer of the records that are whole; nullopt if neither is. */
 std::optional<ServerState> state_in(std::span<const StateRecord, 2> records);
 
-/* The states of all servers, by number; nothing for a server that did not answer. */
+/* The states of all servers, by number; nullopt for a server that did not answer. */
 using States = std::vector<std::optional<ServerState>>;
 
 /* The view that is in force, or that can be finished. Servers that are dead in @without need not
- * have answered. Nothing: too few servers have answered, or they do not agree. */
+ * have answered. nullopt: too few servers have answered, or they do not agree. */
 std::optional<View> usable_view(const States &states, const View &without = {});
 
 /* Have all servers that live in @view accepted it, and is nothing proposed to them? */
 bool is_settled(const States &states, const View &view);
 
-/* A number larger than that of any view that a server was told. */
+/* A number higher than that of any view that a server has accepted or was proposed. */
 uint64_t next_number(const States &states);
 
-/* Where copies are: those of shard s on the servers s, s + 1, .., as many as @replicas, that live.
- */
+/* The servers of each copy: shard s is on servers s, s + 1, .., of these @replicas that live. */
 struct Placement {
     uint32_t servers = 1;
     uint32_t replicas = 1;
     View view;
 
-    /* Around the ring of servers; without a division, for it is asked for often. */
+    /* The next server on the ring. Called often, so it has no division. */
     uint32_t next(uint32_t server) const
     {
         return server + 1 == servers ? 0 : server + 1;

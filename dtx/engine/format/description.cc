@@ -61,7 +61,7 @@ uint64_t sum_of(const std::string &description)
     return XXH3_64bits(description.data(), description.size());
 }
 
-/* The tables of a description, up to the first line that is not understood. */
+/* The tables of a description, up to the first line that is malformed. */
 static std::vector<Line> lines_of(const std::string &text)
 {
     std::istringstream all(text);
@@ -84,7 +84,7 @@ static std::string difference(const Line &there, const Line &own)
     std::string table = "table '" + there.name + "' ";
 
     if (there.name != own.name)
-        return table + "is there, where this program has table '" + own.name + "'";
+        return table + "found, expected table '" + own.name + "' of this program";
     if (there.kind != own.kind)
         return table + "is of kind " + kind_of(there.kind) + ", and " + kind_of(own.kind) +
                " in this program";
@@ -102,9 +102,9 @@ std::string first_difference(const std::string &there, const std::string &own)
 
     for (size_t i = 0; i < theirs.size() || i < ours.size(); i++) {
         if (i >= ours.size())
-            return "table '" + theirs[i].name + "' is not in this program";
+            return "table '" + theirs[i].name + "' of the database is not in this program";
         if (i >= theirs.size())
-            return "table '" + ours[i].name + "' is not there";
+            return "table '" + ours[i].name + "' of this program is not in the database";
         if (theirs[i] != ours[i])
             return difference(theirs[i], ours[i]);
     }

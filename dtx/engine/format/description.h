@@ -20,13 +20,13 @@
 namespace dtx
 {
 
-/* Of kTablesMax tables with the longest names. */
+/* Enough for kTablesMax tables with the longest names. */
 inline constexpr size_t kDescriptionMax = 20480;
 
 std::string description_of(const Schema &schema);
 uint64_t sum_of(const std::string &description);
 
-/* A text about the first table that differs between two descriptions, which are not equal. */
+/* Names the first table that differs between two descriptions, which are not equal. */
 std::string first_difference(const std::string &there, const std::string &own);
 
 } // namespace dtx

@@ -6,6 +6,7 @@
  */
 #include <dtx/layout.h>
 
+#include "engine/base/assert.h"
 #include <dtx/object.h>
 
 namespace dtx
@@ -22,6 +23,7 @@ Layout::Layout(const Schema &schema)
         table.slot_bytes = slot_bytes(spec.row_bytes);
         table.payload_bytes = spec.row_bytes;
         table.slots = spec.rows_max;
+        DTX_ASSERT(offset % 64 == 0 && table.slot_bytes % 64 == 0);
         table.offset = offset;
         table.first_lock = locks;
         offset += table.slots * table.slot_bytes;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * object.cc: seal an object, and judge one.
+ * object.cc: compute and check the checksum of an object.
  *
  * Tests: tests/unit/dtx/engine/format/object_test.cpp
  */
 #include <dtx/object.h>
+
+#include "engine/base/assert.h"
 
 #include <cstring>
 
@@ -26,6 +28,7 @@ static uint32_t sum(const unsigned char *image, uint32_t bytes)
 
 void seal(unsigned char *image, uint32_t bytes)
 {
+    DTX_ASSERT(bytes >= sizeof(ObjectHeader) && bytes % 8 == 0);
     header_of(image).checksum = sum(image, bytes);
 }
 
@@ -33,7 +36,8 @@ bool is_whole(const unsigned char *image, uint32_t bytes)
 {
     const ObjectHeader &header = header_of(image);
 
-    /* Never written. All of it: the header alone is a part of a line that may have been lost. */
+    /* Never written: all bytes must be 0. The header alone does not tell: its cache line may have
+     * been lost while the others were written. */
     if (header.version == 0 && header.flags == 0 && header.checksum == 0)
         return image[0] == 0 && std::memcmp(image, image + 1, bytes - 1) == 0;
     return header.version != 0 && header.checksum == sum(image, bytes);

@@ -7,6 +7,8 @@
  */
 #include "engine/format/redo.h"
 
+#include "engine/base/assert.h"
+
 #include <cstring>
 
 namespace dtx
@@ -31,10 +33,12 @@ void encode_redo(uint64_t txn, std::span<Access *const> writes, std::vector<unsi
     std::memcpy(at, &header, sizeof(header));
     at += sizeof(header);
     for (const Access *access : writes) {
+        DTX_ASSERT(access->header().version != 0); /* sealed */
         std::memcpy(at, &access->address.word, sizeof(uint64_t));
         std::memcpy(at + sizeof(uint64_t), access->image, access->bytes);
         at += sizeof(uint64_t) + access->bytes;
     }
+    DTX_ASSERT(at == record.data() + record.size());
 }
 
 /* The next object's bytes in its slot; 0: there is no such slot, or the record ends too early. */
@@ -65,7 +69,7 @@ bool decode_redo(const Layout &layout, const void *record, size_t bytes,
     if (bytes < sizeof(header))
         return false;
     std::memcpy(&header, first, sizeof(header));
-    /* Once to judge it all, then once to tell. */
+    /* First check all objects, then call @callback for each. */
     for (bool judged : { false, true }) {
         const unsigned char *at = first + sizeof(header);
         size_t left = bytes - sizeof(header);

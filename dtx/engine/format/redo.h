@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * redo.h: the record of a transaction in its coordinator's log: every object it writes, whole, as
- * it is to be. FORMAT.md has the bytes.
+ * redo.h: the record of a transaction in its coordinator's log: the whole new image of every object
+ * that it writes. FORMAT.md has the bytes.
  *
  * Tests: tests/unit/dtx/engine/format/redo_test.cpp
  */
@@ -31,7 +31,8 @@ size_t redo_bytes(std::span<Access *const> writes);
 /* Put the record of @writes, sealed objects, into @record. */
 void encode_redo(uint64_t txn, std::span<Access *const> writes, std::vector<unsigned char> &record);
 
-/* Go through a record. False: it is none of this layout, and @callback was not called. */
+/* Calls @callback for each object of a record. False: the record does not fit this layout, and
+ * @callback was not called. */
 bool decode_redo(
     const Layout &layout, const void *record, size_t bytes,
     const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &callback);

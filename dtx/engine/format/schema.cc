@@ -6,6 +6,7 @@
  */
 #include <dtx/schema.h>
 
+#include "engine/base/assert.h"
 #include "engine/format/allocator.h"
 #include "engine/format/bucket.h"
 #include <dtx/address.h>
@@ -77,6 +78,7 @@ uint32_t Schema::add(const std::string &name, TableKind kind, uint32_t row_bytes
     }
     tables_.push_back(rows);
     tables_.push_back(index);
+    DTX_ASSERT(tables_[number].index == number + 1 && tables_[number + 1].index == number);
     return number;
 }
 

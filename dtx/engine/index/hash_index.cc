@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash_index.cc: buckets and those they run over to.
+ * hash_index.cc: look up, enter and remove keys in a chain of buckets.
  *
  * Tests: tests/unit/dtx/engine/index/hash_index_test.cpp
  */
 #include "engine/index/hash_index.h"
 
+#include "engine/base/assert.h"
 #include "engine/store/store.h"
 #include <dtx/error.h>
 
@@ -18,7 +19,7 @@ namespace
 {
 
 struct Lookup {
-    Access *bucket = nullptr; /* where the key is, or nullptr */
+    Access *bucket = nullptr; /* that has the key, or nullptr */
     uint32_t entry = 0;
     Access *room = nullptr; /* the first bucket with room */
     Access *last = nullptr; /* of the chain */
@@ -47,7 +48,8 @@ static Address home_of(const Store &store, uint32_t table, uint64_t key)
                        home_bucket(spec.rows_max, key));
 }
 
-/* What a bucket of the key's chain says. Returns the bucket to look into next; 0: none. */
+/* Looks for @key in a bucket of its chain. Returns the slot of the next bucket; 0: the search ends.
+ * */
 static uint64_t look_into(Access *access, uint64_t key, Lookup &lookup)
 {
     const Bucket &bucket = access->as<Bucket>();
@@ -67,7 +69,7 @@ static uint64_t look_into(Access *access, uint64_t key, Lookup &lookup)
     return bucket.next;
 }
 
-/* Go through the buckets of a key. */
+/* Searches the chain of buckets of a key. */
 static Task<Lookup> look_up(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
 {
     Address at = home_of(store, table, key);
@@ -80,7 +82,7 @@ static Task<Lookup> look_up(Store &store, ReadWriteSet &set, uint32_t table, uin
             co_return lookup;
         at = Address::of(at.shard(), at.table(), next);
     }
-    throw Inconsistent{}; /* buckets of different times can be a circle */
+    throw Inconsistent{}; /* buckets that were read at different times can form a circle */
 }
 
 std::optional<uint64_t> hash_find_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
@@ -128,9 +130,13 @@ static Task<Access *> room_for_entry(Store &store, ReadWriteSet &set, Lookup loo
 Task<> hash_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot)
 {
     Lookup lookup = co_await look_up(store, set, table, key);
+
+    DTX_ASSERT(lookup.bucket == nullptr);
+
     Access *access = co_await room_for_entry(store, set, lookup);
     Bucket &bucket = access->as<Bucket>();
 
+    DTX_ASSERT(bucket.used < kBucketEntries);
     bucket.entry[bucket.used++] = { key, slot };
     access->header().flags = kObjectValid;
     access->written = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash_index.h: which slot of a hash table has the row of a key. Buckets are objects: a key that is
- * not there was looked for in buckets that must not have changed at the commit.
+ * hash_index.h: which slot of a hash table has the row of a key. Buckets are objects: if a
+ * transaction found a key absent, its commit validates the buckets that it searched.
  *
  * Tests: tests/unit/dtx/engine/index/hash_index_test.cpp
  */
@@ -23,19 +23,19 @@ class Store;
 /* The bucket that a key is hashed to. */
 uint64_t home_bucket(uint64_t rows_max, uint64_t key);
 
-/* The slot of a key's row, as this transaction has it. */
+/* Awaited: the slot of a key's row, as this transaction sees it; nullopt: the key is absent. */
 Task<std::optional<uint64_t>> hash_find(Store &store, ReadWriteSet &set, uint32_t table,
                                         uint64_t key);
 
-/* The same where that takes no waiting. Nothing: the key is not there, or hash_find() has to be
- * asked: it finds what was looked at so far in @set. */
+/* The same if the buckets are in the set or in mapped memory. nullopt: the key is absent, or
+ * hash_find() has to be called, which finds the buckets read so far in @set. */
 std::optional<uint64_t> hash_find_now(Store &store, ReadWriteSet &set, uint32_t table,
                                       uint64_t key);
 
-/* Enter a key that is not there. */
+/* Awaited: enter a key that hash_find() found absent. */
 Task<> hash_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot);
 
-/* Take a key out. What its slot was, or nothing: it was not there. */
+/* Awaited: remove a key. Returns its slot, or nullopt: the key was absent. */
 Task<std::optional<uint64_t>> hash_remove(Store &store, ReadWriteSet &set, uint32_t table,
                                           uint64_t key);
 

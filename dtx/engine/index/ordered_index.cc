@@ -17,8 +17,8 @@ namespace dtx
 
 static constexpr int kStaleTries = 8;
 
-/* The leaf that a node above leaves says is the key's. Read by the way: not part of what the
- * transaction has seen. nullopt: what was remembered is not true any more. */
+/* The address of the leaf of a key, from inner nodes that the session remembers or reads outside of
+ * the transaction. nullopt: a remembered node is out of date. */
 static Task<std::optional<Address>> leaf_below(Store &store, ReadWriteSet &set, Address root,
                                                uint64_t key, bool anew)
 {
@@ -49,8 +49,8 @@ static Task<std::optional<Address>> leaf_below(Store &store, ReadWriteSet &set, 
     co_return std::nullopt;
 }
 
-/* The leaf of a key, as this transaction has it. Where what is above it changes all the time, or is
- * damaged, that becomes part of what the transaction has seen. */
+/* The leaf of a key, as this transaction sees it. If the inner nodes keep changing, or are damaged,
+ * the transaction reads them as objects, and its commit validates them. */
 static Task<Access *> leaf_of(Store &store, ReadWriteSet &set, Address root, uint64_t key)
 {
     for (int tries = 0; tries < kStaleTries; tries++) {
@@ -114,7 +114,8 @@ Task<std::optional<uint64_t>> ordered_remove(Store &store, ReadWriteSet &set, ui
     co_return slot;
 }
 
-/* What of a leaf lies in the range, in order. A shard has other partitions' keys, too. */
+/* The entries of a leaf that lie in the range, in order. The leaf also has keys of the shard's
+ * other partitions. */
 static void take_entries(const Node &leaf, const Range &range, const TableSpec &spec,
                          std::vector<std::pair<uint64_t, uint64_t>> &found)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ordered_node.cc: the shape of the tree changes within the transaction that needs it: all nodes on
- * the way are then objects that it has seen.
+ * ordered_node.cc: a transaction that needs another shape of the tree changes it itself: then it
+ * reads all nodes on the path as objects, which its commit validates.
  *
  * Invariants
- *   the children of a node are for all keys that it is for, without gaps and in order
+ *   the ranges of a node's children are its own range, without gaps and in order
  *   entry 0 of an inner node has the node's own low key
  *   no node but the root is empty
  *
@@ -22,8 +22,8 @@
 namespace dtx
 {
 
-/* Remembered by a session, about a megabyte: trees grow, and nodes in use are soon there
- * again. */
+/* Inner nodes that a session remembers, about a megabyte. At the limit it forgets all: nodes in use
+ * are soon remembered again, and trees grow. */
 static constexpr size_t kNodesMost = 2048;
 
 Address root_of(const Store &store, uint32_t table, uint64_t key)
@@ -46,7 +46,10 @@ uint32_t child_of(const Node &node, uint64_t key)
 {
     uint32_t i = lower_bound(node, key);
 
-    return i < node.used && node.entry[i].key == key ? i : i - 1;
+    if (i < node.used && node.entry[i].key == key)
+        return i;
+    DTX_ASSERT(i > 0); /* entry 0 has the node's low key */
+    return i - 1;
 }
 
 void add_entry(Node &node, uint64_t key, uint64_t slot)
@@ -61,13 +64,17 @@ void add_entry(Node &node, uint64_t key, uint64_t slot)
 
 void remove_entry(Node &node, uint32_t i)
 {
+    DTX_ASSERT(i < node.used);
     std::copy(node.entry + i + 1, node.entry + node.used, node.entry + i);
     node.used--;
 }
 
-/* What was read may be anything: no node that can lead us astray. */
-static bool is_sane(const Node &node)
+/* The node was read from a server and may be anything: refuses a node whose use would lead out of
+ * bounds, and a root that does not have all keys. */
+static bool is_sane(const Node &node, Address address)
 {
+    if (address.slot() == 0 && (node.low != 0 || node.high != UINT64_MAX))
+        return false;
     return node.used <= kNodeEntries && node.level < kDepthMax && node.low <= node.high &&
            (node.level == 0 || (node.used > 0 && node.entry[0].key == node.low));
 }
@@ -81,7 +88,7 @@ Task<Access *> fetch_node(Store &store, ReadWriteSet &set, Address address)
         access->as<Node>().high = UINT64_MAX;
         access->header().flags = kObjectValid;
     }
-    if (!is_sane(access->as<Node>()))
+    if (!is_sane(access->as<Node>(), address))
         throw Inconsistent{};
     co_return access;
 }
@@ -102,17 +109,16 @@ const Node *known_node(Store &store, ReadWriteSet &set, Address address, bool an
 
 Task<bool> look_at_node(Store &store, Address address, Node *node)
 {
-    /* Words, for GCC 12 gives no heed to alignas() in a coroutine's frame. */
+    /* An array of words, because GCC 12 ignores alignas() in a coroutine's frame. */
     uint64_t words[slot_bytes(sizeof(Node)) / sizeof(uint64_t)];
     unsigned char *image = reinterpret_cast<unsigned char *>(words);
 
     if (!co_await store.objects.peek(address, image, sizeof(words)))
         co_return false;
     std::memcpy(node, image + sizeof(ObjectHeader), sizeof(*node));
-    if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node))
-        *node =
-            Node{}; /* invalid: an empty leaf for no key above 0; validation rejects its readers */
-    /* Leaves change all the time; only what is above them is worth remembering. */
+    if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node, address))
+        *node = Node{}; /* an empty leaf for key 0 alone: validation rejects its readers */
+    /* Leaves change often; only inner nodes are worth remembering. */
     if (node->level == 0) {
         store.nodes.erase(address.word);
     } else {
@@ -132,7 +138,7 @@ static Task<Access *> new_node(Store &store, ReadWriteSet &set, Address beside, 
     co_return access;
 }
 
-/* Keys inserted in order leave full nodes behind, other orders half full ones. */
+/* Ascending inserts leave full nodes behind, inserts in other orders half full ones. */
 static uint32_t split_point(const Node &node, uint64_t key)
 {
     return key > node.entry[node.used - 1].key ? node.used - 1 : node.used / 2;
@@ -145,12 +151,14 @@ static void move_entries(Node &from, uint32_t first, Node &to)
     from.used = first;
 }
 
-/* The root stays where it is: what it had goes to two new children. */
+/* The root stays in slot 0: its entries move to two new children. */
 static Task<> split_root(Store &store, ReadWriteSet &set, Access *root, uint64_t key)
 {
     Node &node = root->as<Node>();
     Access *left = co_await new_node(store, set, root->address, node.level);
     Access *right = co_await new_node(store, set, root->address, node.level);
+    DTX_ASSERT(node.used == kNodeEntries);
+
     uint32_t point = split_point(node, key);
     uint64_t middle = node.entry[point].key;
 
@@ -166,12 +174,14 @@ static Task<> split_root(Store &store, ReadWriteSet &set, Access *root, uint64_t
     root->written = true;
 }
 
-/* A full child of a parent that has room. */
+/* Splits a full child of a parent that has room. */
 static Task<> split_child(Store &store, ReadWriteSet &set, Access *parent, Access *child,
                           uint64_t key)
 {
     Node &node = child->as<Node>();
     Access *right = co_await new_node(store, set, child->address, node.level);
+    DTX_ASSERT(node.used == kNodeEntries);
+
     uint32_t point = split_point(node, key);
     uint64_t middle = node.entry[point].key;
 
@@ -191,7 +201,7 @@ static Task<Access *> fetch_child(Store &store, ReadWriteSet &set, Access *paren
         store, set,
         Address::of(parent->address.shard(), parent->address.table(), node.entry[i].slot));
 
-    /* Read at different times, they need not belong together. */
+    /* Parent and child were read at different times and may not fit together. */
     if (!child->valid() || child->as<Node>().level + 1 != node.level ||
         child->as<Node>().low != node.entry[i].key)
         throw Inconsistent{};
@@ -230,14 +240,14 @@ Task<Access *> leaf_with_room(Store &store, ReadWriteSet &set, Address root, uin
     co_return at;
 }
 
-static void give_up(Access *access)
+static void erase_node(Access *access)
 {
     access->header().flags = 0;
     access->written = true;
     access->freed = true;
 }
 
-/* What lies beside a subtree that is gone is for its keys too, down to the leaf. */
+/* Extends the range of the subtree beside a removed one, down to the leaf, by the removed range. */
 static Task<> widen(Store &store, ReadWriteSet &set, Access *node, bool upwards, uint64_t bound)
 {
     for (;;) {
@@ -264,12 +274,12 @@ Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, ui
     std::vector<Access *> path = co_await path_to_leaf(store, set, root, key);
     Node gone = leaf->as<Node>();
 
-    /* The leaf was read at another time than what is above it, which leads elsewhere now. */
+    /* The inner nodes lead to another leaf: they were read at another time. */
     if (path.back() != leaf)
         throw Inconsistent{};
     DTX_ASSERT(gone.used == 0);
     while (path.size() > 1) {
-        give_up(path.back());
+        erase_node(path.back());
         path.pop_back();
         if (path.back()->as<Node>().used > 1)
             break;
@@ -281,11 +291,11 @@ Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, ui
 
     above->written = true;
     if (node.used == 1) {
-        node.level = 0; /* the root, and nothing left below it */
+        node.level = 0; /* the root, without children */
         node.used = 0;
         co_return;
     }
-    /* The neighbour first: it is found by an entry that goes with it. */
+    /* Fetch the neighbour before its entry in @node changes. */
     Access *beside = co_await fetch_child(store, set, above, i > 0 ? i - 1 : i + 1);
 
     remove_entry(node, i);

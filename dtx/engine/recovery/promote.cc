@@ -29,6 +29,7 @@
  *
  * Tests: tests/unit/dtx/engine/recovery/promote_test.cpp
  */
+#include "engine/base/assert.h"
 #include "engine/base/backoff.h"
 #include "engine/cluster/descriptor.h"
 #include "engine/cluster/membership.h"
@@ -69,7 +70,7 @@ class Change
 
     Recovery recover();
     Recovery promote(const std::vector<uint32_t> &dead);
-    /* Nothing: it lives already. */
+    /* nullopt: the server lives already. */
     std::optional<Recovery> restore(uint32_t server);
     Recovery vacuum();
 
@@ -91,11 +92,13 @@ class Change
 
 } // namespace
 
-/* Claim all servers that live in @next; the view to go on with must still be @base. */
+/* Claim all servers that live in @next. The view that is in force or can be finished must still be
+ * @base. */
 void Change::open(const View &base, const View &next)
 {
     States states(cluster_.shards());
 
+    DTX_ASSERT(!servers_.is_open());
     servers_.open(kRecoverer, Claim::takeover, next);
     reserve_locks(servers_);
     for (uint32_t server = 0; server < servers_.count(); server++)
@@ -105,9 +108,10 @@ void Change::open(const View &base, const View &next)
         throw Fenced(RPM_E_FENCED, "another command is changing the view");
 }
 
-/* To all servers that live in the view that was opened. */
+/* Proposes @view to all servers that live in the view that was opened. */
 void Change::propose_to_all(const View &view)
 {
+    DTX_ASSERT(view.number != 0);
     begun_ = true;
     for (uint32_t server = 0; server < servers_.count(); server++)
         if (servers_.placement().view.alive(server))
@@ -137,7 +141,7 @@ Recovery Change::recover()
 }
 
 /* Throws Error if a server answers that has a part of the database. A server that was started with
- * an empty pool has none: no session can be using it. */
+ * an empty pool has no part: no session can be using it. */
 static void expect_silence(const Cluster &cluster, uint32_t server)
 {
     try {
@@ -150,7 +154,7 @@ static void expect_silence(const Cluster &cluster, uint32_t server)
     }
     throw Error(RPM_E_BUSY,
                 server_name(cluster, server) +
-                    " still answers: stop it before promoting another server in its place");
+                    " still answers; stop it before promoting another server in its place");
 }
 
 /* Had all servers accepted @view before this command began? */
@@ -165,7 +169,8 @@ void Change::check_promotion(const View &next, const std::vector<uint32_t> &dead
 
     for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
         expect(placement.copies(shard) > 0, RPM_E_NOCAP,
-               "shard " + std::to_string(shard) + " would have no copy left");
+               "shard " + std::to_string(shard) +
+                   " would have no copy left; promote fewer servers, or restore one first");
     for (uint32_t server : dead)
         expect_silence(cluster_, server);
 }
@@ -245,6 +250,7 @@ void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t s
     std::vector<unsigned char> wanted(kCopyAtOnce);
     std::vector<unsigned char> found(kCopyAtOnce);
 
+    DTX_ASSERT(from.server() != to.server());
     for (uint64_t offset = kTablesOffset; offset < end; offset += kCopyAtOnce) {
         uint64_t bytes = std::min(kCopyAtOnce, end - offset);
         rpm_patch patch{ offset, wanted.data(), bytes, 0 };
@@ -267,11 +273,13 @@ void Change::move_away(ServerConnection &from, uint32_t shard)
                         std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t)));
 }
 
-/* Bring a server that returns to the state of the live ones. */
+/* Bring the shards and logs of a server that returns to the state of the live servers. */
 void Change::fill(ServerConnection &returned, const Placement &next, const Everything &all)
 {
     AllLogs old(servers_, returned);
 
+    DTX_ASSERT(next.view.alive(returned.server()));
+    DTX_ASSERT(!servers_.placement().view.alive(returned.server()));
     (void)old.take_over();
     old.trim();
     for (const auto &there : all.logs())
@@ -288,7 +296,7 @@ void Change::fill(ServerConnection &returned, const Placement &next, const Every
     }
 }
 
-/* Create the shards that a server lacks, because it is a new one. In their state it is dead. */
+/* Create the shards that a new server lacks. Their state says that the server is dead. */
 static void create_missing(const Cluster &cluster, uint32_t server, const View &base)
 {
     RawConnection connection(cluster, server);
@@ -322,7 +330,7 @@ std::optional<Recovery> Change::restore(uint32_t server)
     next.view.revive(server);
     returned.open(next, kRecoverer, Claim::takeover);
     next.view.number =
-        std::max(next_number(answers.states()), state_of(returned, cluster_).heard + 1);
+        std::max(next_number(answers.states()), state_of(returned, cluster_).highest + 1);
     propose_to_all(next.view);
     propose(returned, cluster_, next.view);
     all.fence();
@@ -386,7 +394,7 @@ Recovery Cluster::restore(uint32_t server) const
 
     if (!recovery)
         return {};
-    /* In the new view. */
+    /* Recovers in the new view: locks of sessions that were fenced. */
     recovery->locks += recover().locks;
     return *recovery;
 }

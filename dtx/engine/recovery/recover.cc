@@ -18,6 +18,7 @@
  */
 #include "engine/recovery/recover.h"
 
+#include "engine/base/assert.h"
 #include "engine/cluster/descriptor.h"
 #include "engine/format/redo.h"
 #include <dtx/error.h>
@@ -32,7 +33,7 @@ namespace dtx
 {
 
 static constexpr size_t kLocksAtOnce = 8192;
-static constexpr uint64_t kRecoveryStaging = 64 << 10; /* for each log: many are open at once */
+static constexpr uint64_t kRecoveryStaging = 64 << 10; /* of each log: many are open at once */
 
 namespace
 {
@@ -54,7 +55,7 @@ class Logged
         std::memcpy(&header, record, sizeof(header));
         holders_[header.txn].set(server);
     }
-    /* Is a record that was taken in the logs of all @servers? */
+    /* Is the record of a transaction in the logs of all @servers? */
     bool has_all(const void *record, const ServerSet &servers) const
     {
         RedoHeader header{};
@@ -69,7 +70,7 @@ class Logged
     std::map<uint64_t, ServerSet> holders_; /* by transaction */
 };
 
-/* The newest image of each object that logs speak of. */
+/* The newest image of each object in the logs. */
 class Images
 {
   public:
@@ -98,6 +99,8 @@ class Images
 
 uint64_t number_prefix(const Servers &servers, uint32_t coordinator, uint64_t epoch)
 {
+    DTX_ASSERT(coordinator < 1u << (64 - kEpochBits - kSequenceBits));
+
     uint64_t view = servers.placement().view.number & ((1u << kViewBits) - 1);
     uint64_t claim = epoch & ((1u << kClaimBits) - 1);
 
@@ -113,7 +116,7 @@ bool is_ready(Servers &servers)
     return true;
 }
 
-/* Bring every copy of an object to what the log says, unless it is newer. */
+/* Install an image from a log on every copy that is older or torn. */
 static void redo(Servers &servers, Address address, const std::vector<unsigned char> &image,
                  Recovery &recovery)
 {
@@ -134,7 +137,7 @@ static void redo(Servers &servers, Address address, const std::vector<unsigned c
     }
 }
 
-/* Free the locks that a coordinator left; of kRecoverer: those that any coordinator left. */
+/* Free the locks of a coordinator; of kRecoverer: of all coordinators. */
 static void break_locks(Servers &servers, uint32_t shard, uint32_t coordinator, Recovery &recovery)
 {
     ServerConnection &connection = servers.primary(shard);
@@ -149,13 +152,13 @@ static void break_locks(Servers &servers, uint32_t shard, uint32_t coordinator, 
             if (words[i] != 0 &&
                 (coordinator == kRecoverer || coordinator_of(words[i]) == coordinator) &&
                 connection.compare_and_swap(shard, offset + 8 * i, words[i], 0) == words[i] &&
-                words[i] != kMoved) /* no session held that */
+                words[i] != kMoved) /* kMoved is not a session's lock */
                 recovery.locks++;
         offset += bytes;
     }
 }
 
-/* The live servers whose logs must have a coordinator's records: it wrote them in the view
+/* The live servers whose logs must have a coordinator's records, which it wrote in the view
  * @written_in. */
 static ServerSet log_servers(const Servers &servers, const View &written_in, uint32_t coordinator)
 {
@@ -176,6 +179,7 @@ Recovery finish_one(Servers &servers, uint32_t coordinator)
     Logged logged;
     ServerSet logs = log_servers(servers, servers.placement().view, coordinator);
 
+    DTX_ASSERT(servers.is_open() && logs.any());
     recovery.coordinators = 1;
     for (uint32_t server = 0; server < servers.count(); server++)
         if (servers.connection(server).has_log())
@@ -209,9 +213,11 @@ AllLogs::~AllLogs()
         rpm_log_close(&log);
 }
 
-/* @create_bytes: 0: there may be none. */
+/* @create_bytes: 0 to open an existing log only. False: there is none. */
 bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
 {
+    DTX_ASSERT(!has(coordinator));
+
     std::string name = log_name(servers_.cluster().schema().name(), coordinator);
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_log *log = nullptr;
@@ -297,6 +303,7 @@ void Everything::fence()
 {
     const Placement &placement = servers_.placement();
 
+    DTX_ASSERT(servers_.is_open() && logs_.empty()); /* once */
     /* From here on a session that joins recovers everything first, which fences this recovery. */
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
         servers_.connection(placement.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, 0);
@@ -313,6 +320,7 @@ void Everything::redo(const View &written_in)
     Images images;
     Logged logged;
 
+    DTX_ASSERT(!logs_.empty()); /* fenced */
     for (auto &there : logs_)
         there->each_record([&](uint32_t, const void *record, size_t bytes) {
             logged.take(servers_.layout(), there->server(), record, bytes);
@@ -328,6 +336,7 @@ void Everything::redo(const View &written_in)
 
 void Everything::clear()
 {
+    DTX_ASSERT(!logs_.empty()); /* fenced */
     for (auto &there : logs_)
         there->trim();
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
@@ -336,6 +345,7 @@ void Everything::clear()
 
 void Everything::make_ready()
 {
+    DTX_ASSERT(!logs_.empty()); /* fenced */
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
         servers_.primary(shard).set_lock_word(shard, kReadyOffset, kReady);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recover.h: finish what coordinators that are gone have left: install the rows of committed
+ * recover.h: finish the transactions of dead coordinators: install the rows of committed
  * transactions, and free the locks.
  *
  * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
@@ -19,8 +19,8 @@
 namespace dtx
 {
 
-/* Coordinator of a transaction, by its number. Its claim is that of its logs on one server, which
- * is the same as long as the view is. */
+/* The number of a transaction: its coordinator, the view, the claim of the coordinator's log on the
+ * first live server, and a sequence number. */
 inline constexpr unsigned kSequenceBits = 32;
 inline constexpr unsigned kClaimBits = 16;
 inline constexpr unsigned kViewBits = 9;
@@ -29,22 +29,22 @@ inline constexpr uint32_t coordinator_of(uint64_t txn)
 {
     return static_cast<uint32_t>(txn >> (kSequenceBits + kEpochBits));
 }
-inline constexpr uint32_t kVacuum = 126; /* in the place of a coordinator, in transactions of one */
+inline constexpr uint32_t kVacuum = 126; /* as coordinator, in transactions of a vacuum */
 
 /* The upper bits of the numbers of a coordinator's transactions in the view of @servers. @epoch: of
  * its claim on the first server that lives. */
 uint64_t number_prefix(const Servers &servers, uint32_t coordinator, uint64_t epoch);
 
-/* In all lock words of a shard whose primary is on another server by now: a session that finds it
+/* The lock words of a shard whose primary moved to another server: a session that finds this word
  * reads the view again. */
 inline constexpr uint64_t kMoved = UINT64_MAX;
 static_assert(coordinator_of(kMoved) >= kCoordinatorsMax);
 
-/* May all shards be used? Not after one of their servers was started again. */
+/* May sessions use all shards? Not after one of the servers was started again, until recovery. */
 bool is_ready(Servers &servers);
 
-/* Finish what a coordinator left behind: rows whose locks it still holds. @servers has its claims.
- * All other sessions may go on meanwhile. */
+/* Install the rows that a coordinator logged and still holds the locks of, and free its locks.
+ * @servers has its claims. Other sessions may run meanwhile. */
 Recovery finish_one(Servers &servers, uint32_t coordinator);
 
 /* The logs of all coordinators on one server, taken over and held. */
@@ -59,7 +59,7 @@ class AllLogs
     AllLogs(const AllLogs &) = delete;
     AllLogs &operator=(const AllLogs &) = delete;
 
-    /* How many coordinators there are, at least. */
+    /* Returns the highest coordinator number with a log, plus 1. */
     uint32_t take_over();
     /* Create the logs that @others has and this server has not. */
     void create_as(const AllLogs &others);
@@ -75,7 +75,7 @@ class AllLogs
     {
         return logs_.count(coordinator) != 0;
     }
-    /* Of one coordinator that has one. */
+    /* Of a coordinator that has a log here. */
     size_t record_max(uint32_t coordinator) const;
     void append(uint32_t coordinator, const std::vector<unsigned char> &record);
     void trim(uint32_t coordinator);
@@ -88,8 +88,8 @@ class AllLogs
     std::map<uint32_t, rpm_log *> logs_; /* by coordinator */
 };
 
-/* Finishes what all coordinators have left behind. @servers are open with the recoverer's claim.
- * The steps run once each, in this order; another recovery may begin anew after any of them. */
+/* Finishes the transactions of all coordinators. @servers are open with the recoverer's claim. The
+ * steps run once each, in this order; another recovery may start over after any of them. */
 class Everything
 {
   public:
@@ -97,7 +97,8 @@ class Everything
 
     /* Fences all sessions. */
     void fence();
-    /* Brings all rows to what the logs say. @written_in: the view in which these were written. */
+    /* Installs the rows of all records that are in all of their logs. @written_in: the view in
+     * which the records were written. */
     void redo(const View &written_in);
     /* Empties the logs and frees the locks. */
     void clear();
@@ -125,11 +126,11 @@ class Everything
  * where a server was started again. Throws Error: RPM_E_NOSPACE. */
 void reserve_locks(Servers &servers);
 
-/* All of this, in the view of @servers. */
+/* All steps of Everything, in the view of @servers. */
 Recovery finish_all(Servers &servers);
 
-/* Recover everything, unless another session has done so. @claim: of the recoverer's log. Throws
- * Fenced when a change of the view has to be ended first. */
+/* Recover the whole database, unless another session has done so. @claim: of the recoverer's log.
+ * Throws Fenced while a change of the view is unfinished. */
 void recover_unready(const Cluster &cluster, Claim claim);
 
 } // namespace dtx

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vacuum.cc: table by table and shard by shard: what is used, what is on the list, and the rest.
+ * vacuum.cc: for each table and shard, find the slots that are used or on the list of returned
+ * slots, and return the others.
  *
  * Tests: tests/unit/dtx/check/vacuum_test.cpp, tests/crash/dtx_vacuum_test.cpp
  */
@@ -18,7 +19,7 @@ namespace dtx
 {
 
 static_assert(kVacuum >= kCoordinatorsMax && kVacuum != coordinator_of(kMoved));
-static constexpr size_t kRecordBytes = 16 << 10; /* so much at once, unless one slot is more */
+static constexpr size_t kRecordBytes = 16 << 10; /* of a transaction, unless one slot is larger */
 
 Vacuum::Vacuum(Servers &servers, const Everything &all)
     : servers_(servers),
@@ -85,7 +86,7 @@ void Vacuum::each_slot(
                        });
 }
 
-/* Nothing is used yet; there is room for all that were ever handed out. */
+/* No slot is marked yet; the vectors have a place for each slot that was ever handed out. */
 Vacuum::Use Vacuum::use_of(uint32_t shard, uint32_t table)
 {
     ReadWriteSet set;
@@ -119,7 +120,7 @@ void Vacuum::look_at_rows(uint32_t shard, uint32_t table, Use &rows)
     });
 }
 
-/* Marks what a bucket leads to: rows, and its overflow bucket. */
+/* Marks the rows of a bucket's entries, and its overflow bucket. */
 static void follow(const Bucket &bucket, std::vector<bool> &buckets, std::vector<bool> &rows)
 {
     for (uint64_t i = 0; i < bucket.used && i < kBucketEntries; i++)
@@ -192,7 +193,7 @@ void Vacuum::give_back_lost(uint32_t shard, uint32_t table, const Use &use)
         give_back(head, lost);
 }
 
-/* With the allocator head, they are one record. */
+/* How many slots fit into one redo record with the allocator head. */
 uint64_t Vacuum::slots_at_once(uint32_t table) const
 {
     size_t frame =
@@ -213,7 +214,7 @@ Access *Vacuum::load(ReadWriteSet &set, Address address)
     return access;
 }
 
-/* As a session does it. */
+/* As Session::return_slots(), without locks. */
 void Vacuum::give_back(Address head, std::span<const uint64_t> slots)
 {
     ReadWriteSet set;
@@ -232,7 +233,7 @@ void Vacuum::give_back(Address head, std::span<const uint64_t> slots)
     given_back_ += slots.size();
 }
 
-/* Logged on all servers that are to have it, then on all copies, then out of the logs again. */
+/* Append the record to all logs, install the rows on all copies, then trim the logs. */
 void Vacuum::commit(ReadWriteSet &set)
 {
     const std::vector<Access *> &writes = set.sorted();

@@ -7,10 +7,10 @@
  *
  * The vacuum runs when no session has any slot: all sessions are fenced, the logs are applied and
  * empty, and a change of views is under way, so that no session joins. A session that lives on
- * forgets its slots when it joins again and servers have heard of another view since
- * (FreeSlots::generation()); what it had under way is fenced, or in a log that was applied. Then
- * no session owns a slot that was handed out, is not valid, that no entry of an index leads to, and
- * that is not in the list of slots given back.
+ * forgets its slots when it joins again and the number of the view has changed since
+ * (FreeSlots::generation()); its transactions under way were fenced, or recovered from the logs. So
+ * a slot is lost if it was handed out, is not valid, is in no entry of an index, and is not in the
+ * list of returned slots.
  *
  * The vacuum puts these slots on the list by transactions like those of a session that ends, with
  * redo records in the logs of a fenced coordinator. No other session runs, so they take no locks.
@@ -37,18 +37,18 @@ namespace dtx
 class Vacuum
 {
   public:
-    /* @all: fenced, redone and cleared; the view of @servers is being changed. */
+    /* @all: after fence(), redo() and clear(), while the view of @servers is being changed. */
     Vacuum(Servers &servers, const Everything &all);
 
     /* Returns how many slots were given back. Throws Error: RPM_E_CORRUPT. */
     uint64_t run();
 
   private:
-    /* Of a table, or an index, in one shard: by slot. */
+    /* The slots of a table, or of an index, in one shard. */
     struct Use {
         AllocatorHead head{};
-        std::vector<bool> used;     /* in use, or led to */
-        std::vector<bool> returned; /* in the list */
+        std::vector<bool> used;     /* valid, or in an entry of the index */
+        std::vector<bool> returned; /* in the list of returned slots */
     };
 
     void scan(uint32_t shard, uint32_t table);
@@ -65,8 +65,8 @@ class Vacuum
     void commit(ReadWriteSet &set);
 
     Servers &servers_;
-    std::vector<AllLogs *> logs_; /* that get the records */
-    uint32_t coordinator_ = 0;    /* whose logs these are */
+    std::vector<AllLogs *> logs_; /* the logs that get the records */
+    uint32_t coordinator_ = 0;    /* to whom these logs belong */
     size_t record_max_ = 0;
     uint64_t prefix_; /* of the numbers of its transactions */
     uint64_t sequence_ = 0;

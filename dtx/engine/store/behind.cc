@@ -10,12 +10,21 @@
  */
 #include "engine/store/behind.h"
 
+#include "engine/base/assert.h"
 #include <dtx/error.h>
 
 #include <algorithm>
 
 namespace dtx
 {
+
+void Behind::take(Commit commit)
+{
+    DTX_ASSERT(commit.txn != 0 && !has(commit.txn));
+    DTX_ASSERT(!commit.records.empty()); /* recovery finishes it if this session does not */
+    DTX_ASSERT(std::is_sorted(commit.locked.begin(), commit.locked.end()));
+    commits_.push_back(std::move(commit));
+}
 
 bool Behind::has(uint64_t txn) const
 {
@@ -38,7 +47,7 @@ bool Behind::unlock(Commit &commit)
 
         if (err == RPM_E_BUSY)
             return false;
-        check(err, "letting go of a lock");
+        check(err, "freeing a lock");
         commit.locked.pop_back();
     }
     return true;
@@ -59,7 +68,7 @@ bool Behind::end(Commit &commit)
     return true;
 }
 
-/* In tests with interleaved steps, some commits wait for another turn although they could go on. */
+/* Where steps interleave, some commits wait for another turn although they could go on. */
 void Behind::poll()
 {
     size_t before = commits_.size();
@@ -83,6 +92,7 @@ Task<> Behind::wait_for_one()
 {
     if (failed())
         throw Fenced(RPM_E_LOST, "installing the rows of an earlier commit of this session failed");
+    DTX_ASSERT(!empty());
     servers_.round_trips()++;
     co_await Wait{ *this };
 }

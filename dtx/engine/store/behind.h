@@ -34,9 +34,10 @@ class Behind
     struct Commit {
         uint64_t txn = 0;
         Sent rows;
-        std::vector<Address> locked;                        /* by address */
-        std::vector<Address> freed;                         /* slots of rows that it erased */
-        std::vector<std::pair<uint32_t, uint64_t>> records; /* servers, and LSNs in their logs */
+        std::vector<Address> locked; /* in ascending order */
+        std::vector<Address> freed;  /* slots of rows that the transaction erased */
+        std::vector<std::pair<uint32_t, uint64_t>>
+            records; /* server, and LSN in its log, of each copy of the redo record */
     };
 
     Behind(Servers &servers, FreeSlots &slots, Unlocks &unlocks)
@@ -46,10 +47,8 @@ class Behind
     Behind(const Behind &) = delete;
     Behind &operator=(const Behind &) = delete;
 
-    void take(Commit commit)
-    {
-        commits_.push_back(std::move(commit));
-    }
+    /* Installs the rows of @commit, which is durable in its logs, and frees its locks. */
+    void take(Commit commit);
 
     /* Finish the commits whose rows are installed by now. */
     void poll();

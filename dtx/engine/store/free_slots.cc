@@ -6,6 +6,7 @@
  */
 #include "engine/store/free_slots.h"
 
+#include "engine/base/assert.h"
 #include "engine/format/allocator.h"
 #include <dtx/error.h>
 
@@ -19,14 +20,15 @@ FreeSlots::FreeSlots(Servers &servers)
 {
 }
 
-/* A session that joins again keeps its free slots. It forgets them and begins a generation if the
- * servers were told of a newer view since, because a vacuum may then have put these slots on the
- * list, and if nothing is durable, because the commit that handed them out may be lost. */
-void FreeSlots::begin_generation(uint64_t heard)
+/* A session that joins again keeps its free slots, except in two cases, in which it forgets them
+ * and begins a generation. If a view was proposed since it joined, a vacuum may have put these
+ * slots on the list of returned slots. If nothing is durable, the commit that handed them out may
+ * be lost. */
+void FreeSlots::begin_generation(uint64_t highest_view)
 {
-    if (heard == heard_ && servers_.cluster().options().durable)
+    if (highest_view == highest_view_ && servers_.cluster().options().durable)
         return;
-    heard_ = heard;
+    highest_view_ = highest_view;
     generation_++;
     for (auto &slots : free_)
         slots.clear();
@@ -58,17 +60,20 @@ Task<Access *> FreeSlots::allocate(ReadWriteSet &set, uint32_t shard, uint32_t t
     if (set.joined != servers_.joined())
         throw Fenced(RPM_E_FENCED, "this attempt began before the session joined again");
 
+    DTX_ASSERT(slots.back() < servers_.layout().table(table).slots);
+
     Address address = Address::of(shard, table, slots.back());
     Access *access = set.find(address);
     bool reused = access != nullptr;
 
-    /* A guess may have led the transaction here before, and it saw that the row is gone: such an
-     * access is not seen. If it is, another coroutine has committed a deletion of the row since, or
-     * the slot has a row and should not have been handed out. */
+    /* The transaction may have read this slot by a guess and found another key's row or none: then
+     * the access is not seen. If it is seen, another coroutine has committed a deletion of the row
+     * since, or the allocator has handed out a slot that is in use. */
     if (!reused)
         access = set.add(address, servers_.layout().table(table).slot_bytes);
     else if (access->seen || access->written)
-        throw Inconsistent{ {}, "a slot was handed out that a row is in" };
+        throw Inconsistent{ {}, "the allocator handed out a slot that has a row" };
+    DTX_ASSERT(access->bytes == servers_.layout().table(table).slot_bytes);
     slots.pop_back();
     std::fill(access->image, access->image + access->bytes, 0);
     access->version = 0;
@@ -91,6 +96,7 @@ void FreeSlots::give_back(Address address)
 {
     std::vector<uint64_t> &slots = slots_of(address.shard(), address.table());
 
+    DTX_ASSERT(address.table() != kAllocatorTable);
     slots.push_back(address.slot());
     if (slots.size() > kept_most(servers_.layout(), address.table()))
         surplus_ = Address::of(address.shard(), kAllocatorTable, address.table());
@@ -106,6 +112,8 @@ std::optional<Address> FreeSlots::surplus()
 
 std::vector<uint64_t> FreeSlots::take(Address head, size_t most)
 {
+    DTX_ASSERT(head.table() == kAllocatorTable);
+
     std::vector<uint64_t> &slots = slots_of(head.shard(), uint32_t(head.slot()));
     auto first = slots.end() - static_cast<ptrdiff_t>(std::min(slots.size(), most));
     std::vector<uint64_t> taken(first, slots.end());

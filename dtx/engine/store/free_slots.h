@@ -26,10 +26,11 @@ class FreeSlots
   public:
     explicit FreeSlots(Servers &servers);
 
-    /* A free slot, as an object that the transaction writes whole. Throws Error: RPM_E_NOSPACE. */
+    /* Awaited: a free slot, as an object that the transaction writes whole. Throws Error:
+     * RPM_E_NOSPACE. */
     Task<Access *> allocate(ReadWriteSet &set, uint32_t shard, uint32_t table);
 
-    /* A slot of this session is free again. */
+    /* Add a slot that this session owns to its free slots. */
     void give_back(Address address);
 
     /* The allocator head of a table of which this session has more free slots than it may keep. */
@@ -39,14 +40,15 @@ class FreeSlots
      * return. */
     std::vector<uint64_t> take(Address head, size_t most);
 
-    /* Goes up when this session joins again and slots that it was handed before may by now belong
-     * to another session. A session uses slots of the current generation only. */
+    /* Goes up when this session joins again and its earlier slots may belong to another session by
+     * now. A session uses slots of the current generation only. */
     uint64_t generation() const
     {
         return generation_;
     }
-    /* The session has joined again. @heard: the largest number of a view that servers were told. */
-    void begin_generation(uint64_t heard);
+    /* The session has joined again. @highest_view: the highest number of a view that servers had
+     * accepted or were proposed then. */
+    void begin_generation(uint64_t highest_view);
 
     /* Set by the session: takes @many slots from an allocator head, in a transaction of its own. */
     std::function<Task<std::vector<uint64_t>>(Address head, uint64_t many)> hand_out;
@@ -56,8 +58,8 @@ class FreeSlots
 
     Servers &servers_;
     std::vector<std::vector<uint64_t>> free_; /* by shard and table */
-    std::optional<Address> surplus_;          /* where there was one last */
-    uint64_t heard_ = 0;
+    std::optional<Address> surplus_;          /* the head for which give_back() found one last */
+    uint64_t highest_view_ = 0;
     uint64_t generation_ = 0;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guesses.h: where rows were when a session last saw them. What is remembered later takes the place
- * of something else.
+ * guesses.h: where rows were when a session last saw them. A later guess replaces the earlier one
+ * at its place.
  *
  * Rows that are popular together often have keys next to one another. Four such keys share a line
  * of 64 bytes, so that popular rows occupy little of the CPU's caches; where that line is, and the
@@ -27,10 +27,10 @@ namespace dtx
 class Guesses
 {
   public:
-    /* Room for at least @rows; 0: nothing is remembered. */
+    /* Has places for at least @rows guesses; 0: keeps none. */
     explicit Guesses(uint32_t rows) : lines_((uint64_t{ rows } + kTogether - 1) / kTogether) {}
 
-    /* @table: of rows, so never 0, that of allocator heads. */
+    /* @table: a table of rows, so never 0, which has the allocator heads. */
     std::optional<Address> find(uint32_t table, uint64_t key) const
     {
         if (lines_.empty())
@@ -47,7 +47,7 @@ class Guesses
         if (!lines_.empty())
             lines_[line_of(address.table(), key)].guesses[place_in_line(key)] = { key, address };
     }
-    /* The key will soon be looked for: brings its cache line. */
+    /* Brings the cache line of a key that is looked up soon. */
     void prefetch(uint32_t table, uint64_t key) const
     {
         if (!lines_.empty())
@@ -60,7 +60,7 @@ class Guesses
 
     struct Guess {
         uint64_t key = 0;
-        Address address; /* 0, an allocator head: nothing here */
+        Address address; /* 0, the address of an allocator head: no guess */
     };
 
     struct alignas(64) Line {
@@ -74,7 +74,7 @@ class Guesses
 
         return static_cast<size_t>((static_cast<unsigned __int128>(mixed) * lines_.size()) >> 64);
     }
-    /* Each of four neighbours has another one. */
+    /* Each of four neighbouring keys has a place of its own in the line. */
     static size_t place_in_line(uint64_t key)
     {
         return (key + (key / kTogether * kGolden >> 32)) % kTogether;

@@ -6,6 +6,7 @@
  */
 #include "engine/store/object_reader.h"
 
+#include "engine/base/assert.h"
 #include "engine/store/operation_batch.h"
 #include <dtx/error.h>
 
@@ -14,7 +15,7 @@
 namespace dtx
 {
 
-static constexpr int kTornTries = 64; /* a row is written within a microsecond or two */
+static constexpr int kTornTries = 64; /* a server writes a row within a microsecond or two */
 
 Task<bool> ObjectReader::peek(Address address, unsigned char *image, uint32_t bytes)
 {
@@ -25,7 +26,7 @@ Task<bool> ObjectReader::peek(Address address, unsigned char *image, uint32_t by
     co_return is_whole(image, bytes);
 }
 
-/* Is what was read whole? Then that is what the transaction has. */
+/* Is the image whole? Then it is the version that the transaction uses. */
 static bool take_image(Access *access)
 {
     if (!is_whole(access->image, access->bytes))
@@ -63,8 +64,9 @@ void ObjectReader::prefetch(Address address)
                   servers_.layout().lock_offset(address));
 }
 
-/* A transaction writes an object only while it holds the object's lock. So an object that is torn,
- * and the same after the server found its lock with @owner, 0 or this transaction, is damaged. */
+/* A transaction writes an object only while it holds the object's lock. The object was torn; if the
+ * server then finds its lock to be @owner (0, or this transaction) and the same torn bytes, no
+ * session is writing it: it is damaged. Throws Error, RPM_E_CORRUPT, in that case. */
 Task<> ObjectReader::expect_in_work(const Access &torn, uint64_t owner)
 {
     std::vector<unsigned char> again(torn.bytes);
@@ -80,17 +82,18 @@ Task<> ObjectReader::expect_in_work(const Access &torn, uint64_t owner)
         expect_whole(servers_.cluster(), torn.address, again.data(), torn.bytes);
 }
 
-/* A read may reach the server before the rows that a commit of this session sent: it would return
- * the rows before that commit. */
+/* Waits while a commit of this session has not installed the object: a NIC may carry out a read
+ * before the rows that were sent earlier, and return the version before that commit. */
 Task<> ObjectReader::wait_for_rows(Address address)
 {
     while (behind_.has(address) && !servers_.primary(address.shard()).is_in_order())
         co_await behind_.wait_for_one();
 }
 
-/* Is the object's lock looked at in the message that reads it? That spares a look at the commit if
- * the transaction uses nothing else: a row, or a bucket or leaf that leads to it or says that there
- * is none. Not by a NIC, which may read what is asked for second before what is asked for first. */
+/* May the message that reads an object read its lock first? If the transaction then uses no other
+ * row, the commit needs no validation. So only for a transaction's first object, or one that
+ * follows the index objects that led to it; and only where a CPU carries out the steps, because a
+ * NIC may read the second word before the first. */
 bool ObjectReader::looks_first(ReadWriteSet &set, uint32_t bytes) const
 {
     if (servers_.phases().execute == Via::one_sided ||
@@ -181,6 +184,7 @@ Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
     Access *access = set.add(address, bytes);
     OperationBatch batch(servers_, servers_.phases().lock);
 
+    DTX_ASSERT(set.txn != 0);
     set.begun = true;
     if (!servers_.canary(kCanaryLock))
         batch.compare_and_swap(address, 0, set.txn, &access->word);
@@ -203,6 +207,7 @@ Task<> ObjectReader::unlock(const ReadWriteSet &set, Access &access)
 {
     int err = RPM_E_BUSY;
 
+    DTX_ASSERT(access.taken && access.locked);
     access.taken = access.written = false;
     while (err == RPM_E_BUSY && !servers_.canary(kCanaryLock)) {
         err = set.joined != servers_.joined() ? int(RPM_E_FENCED)
@@ -211,7 +216,7 @@ Task<> ObjectReader::unlock(const ReadWriteSet &set, Access &access)
             co_await servers_.scheduler().turn();
     }
     access.locked = false;
-    check(servers_.canary(kCanaryLock) ? 0 : err, "letting go of a lock");
+    check(servers_.canary(kCanaryLock) ? 0 : err, "freeing a lock");
 }
 
 Task<> ObjectReader::bring(ReadWriteSet &set, const std::vector<Address> &addresses)

@@ -56,18 +56,19 @@ class ObjectReader
      * Throws Conflict if another transaction holds the lock. */
     Task<Access *> fetch_locked(ReadWriteSet &set, Address address);
 
-    /* Free the lock of a taken access that holds another row than the one looked for. The
-     * transaction does not write it. */
+    /* Awaited: free the lock of a taken access whose row has another key than the transaction
+     * looked for. The transaction does not write it. */
     Task<> unlock(const ReadWriteSet &set, Access &access);
 
-    /* As fetch() where that takes no waiting, else nullptr. @access: what set.find() says. */
+    /* As fetch() if the object is in the set or in mapped memory; else nullptr. @access: the result
+     * of set.find(). */
     Access *fetch_now(ReadWriteSet &set, Address address, Access *access);
 
-    /* Read those objects that this transaction does not have yet, in one round trip, before it uses
-     * them. What is torn is read again when it is used. */
+    /* Awaited: read in one round trip those objects that this transaction has not read yet. A torn
+     * one is read again when the transaction uses it. */
     Task<> bring(ReadWriteSet &set, const std::vector<Address> &addresses);
 
-    /* The same object read anew into @image, to look at; false: it is torn. */
+    /* Awaited: read the object into @image, outside of any transaction. False: it is torn. */
     Task<bool> peek(Address address, unsigned char *image, uint32_t bytes);
 
     /* Does fetch() cost a round trip? */
@@ -77,8 +78,7 @@ class ObjectReader
                !servers_.primary(address.shard()).is_mapped();
     }
 
-    /* The object will soon be fetched and locked: where it is in mapped memory, brings its cache
-     * lines. */
+    /* Brings the cache lines of an object in mapped memory, and of its lock. */
     void prefetch(Address address);
 
   private:

@@ -7,6 +7,7 @@
  */
 #include "engine/store/operation_batch.h"
 
+#include "engine/base/assert.h"
 #include <dtx/error.h>
 
 #include <algorithm>
@@ -14,12 +15,12 @@
 namespace dtx
 {
 
-/* What always goes in one post. */
+/* Limits that fit into one librpm call on any link. */
 static constexpr size_t kPatchesMax = 32;
 static constexpr uint64_t kPatchesBytesMax = 256 << 10;
 
-/* Another coroutine made the session join again: the old locks and claims are not this batch's any
- * more, and no recovery would undo what it would write now. */
+/* Another coroutine made the session join again: this batch's locks and claims belong to the old
+ * connections, and no recovery would undo its writes. */
 [[gnu::cold]] void OperationBatch::fail_joined()
 {
     throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
@@ -37,10 +38,12 @@ void OperationBatch::stage(const Operation &op)
     stage(servers_.primary(op.shard), op);
 }
 
-/* Where steps interleave, other coroutines run between the operations of a batch. */
+/* Where steps interleave, writes are staged, so that other coroutines run between them. */
 void OperationBatch::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches)
 {
     check_joined();
+
+    DTX_ASSERT(copy < servers_.copies(shard).size());
 
     ServerConnection &connection = *servers_.copies(shard)[copy];
 
@@ -54,14 +57,16 @@ void OperationBatch::write(uint32_t shard, uint32_t copy, std::span<const rpm_pa
               { Operation::write, shard, patch.offset, const_cast<void *>(patch.data), patch.len });
 }
 
-/* One after the other: what cannot be sent is the batch's failure. */
+/* Sends one operation or list, waiting while the queue is full. An error becomes the status of the
+ * batch. */
 template <class Send> Task<> OperationBatch::submit(Send send)
 {
     int err = RPM_E_BUSY;
 
     co_await servers_.scheduler().step();
     while (err == RPM_E_BUSY) {
-        /* If the session joined again, the old locks and claims are not this batch's any more. */
+        /* After the session has joined again, an operation on the old connection must not be sent.
+         * */
         err = joined_ != servers_.joined() ? int(RPM_E_FENCED) : send();
         if (err == RPM_E_BUSY)
             co_await servers_.scheduler().turn();
@@ -80,7 +85,8 @@ Task<> OperationBatch::wait()
     co_await Scheduler::Wait{ deferred_->pending->waiting };
 }
 
-/* How many operations from @first on are writes to the same rows' region that go together. */
+/* Takes operations from @first on that are writes to one shard and fit into one call. Returns how
+ * many. */
 size_t OperationBatch::take_writes(size_t first, size_t end)
 {
     const Staged &begin = deferred_->ops[first];
@@ -122,13 +128,13 @@ Task<> OperationBatch::send_stage(size_t first, size_t end)
 namespace
 {
 
-/* Of a message and its answer. <librpm/steps.h> says what a step takes. */
+/* The bytes of a message and of its answer. <librpm/steps.h> has the size of each step. */
 struct Room {
     uint64_t message = 0;
     uint64_t answer = 0;
     uint32_t steps = 0;
 
-    /* False: no room for it. */
+    /* False: the operation does not fit, and nothing was taken. */
     bool take(const Operation &op)
     {
         uint64_t bytes = (op.count + 7) / 8 * 8;
@@ -148,7 +154,7 @@ struct Room {
 
 } // namespace
 
-/* Does each of the operations go into a message? */
+/* Does each operation by itself fit into a message? */
 bool OperationBatch::fits() const
 {
     return std::all_of(deferred_->ops.begin(), deferred_->ops.end(),
@@ -167,7 +173,7 @@ bool OperationBatch::wants_lists() const
            fits();
 }
 
-/* As much as goes into one message to each server, in order. */
+/* Moves operations, in order, into one message to each server, until it is full. */
 void OperationBatch::take_lists()
 {
     std::vector<Room> rooms(servers_.count());
@@ -185,6 +191,7 @@ void OperationBatch::take_lists()
             deferred_->lists[staged.server].push_back(
                 servers_.connection(staged.server).step_of(staged.op));
     }
+    DTX_ASSERT(rest.size() < deferred_->ops.size()); /* each operation fits() */
     deferred_->ops = std::move(rest);
 }
 
@@ -218,6 +225,7 @@ Task<> OperationBatch::send_all()
             end++;
         co_await send_stage(first, end);
     }
+    DTX_ASSERT(!waits_ || deferred_->pending->remaining == 0);
     deferred_->ops.clear();
     check(deferred_->pending->status, "a round trip to the servers");
 }

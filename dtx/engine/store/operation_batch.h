@@ -27,7 +27,7 @@
 namespace dtx
 {
 
-/* What always goes in one message, and in its answer, which has a word of its own. */
+/* Bytes of a message, and of its answer, in which the server puts one word of its own. */
 inline constexpr uint64_t kMessageBytes = 4096;
 inline constexpr uint64_t kAnswerBytes = 4096 - 8;
 
@@ -41,23 +41,23 @@ class OperationBatch
     OperationBatch(const OperationBatch &) = delete;
     OperationBatch &operator=(const OperationBatch &) = delete;
 
-    /* The object, whole, of the shard's primary. All that is given to be filled is when run() is
-     * through, and borrowed until then. */
+    /* Read an object from the shard's primary into @bytes. This and the out parameters below are
+     * borrowed, and filled, until run() has been awaited. */
     void read(Address address, void *bytes, uint32_t count);
-    /* Its version alone. */
+    /* Read the version of an object alone. */
     void version(Address address, uint64_t *version);
     void lock_word(Address address, uint64_t *word);
     void compare_and_swap(Address address, uint64_t expect, uint64_t desired, uint64_t *found);
-    /* Into copy @copy of a shard. The bytes are borrowed until run() is through. */
+    /* Write to copy @copy of a shard. The bytes are borrowed until run() has been awaited. */
     void write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches);
 
-    /* What is added from here on is done after what was added before on the same server. */
+    /* Begin a stage: each server carries out its operations after those of earlier stages. */
     void then()
     {
         stage_++;
     }
 
-    /* Awaited: send what is not done yet, wait until all has ended. Throws Fenced, Error. */
+    /* Awaited: send the operations and wait until all have ended. Throws Fenced, Error. */
     struct Run {
         bool await_ready() const noexcept
         {
@@ -81,8 +81,8 @@ class OperationBatch
         return Run{ *this };
     }
 
-    /* Awaited: as run(), but for the end of what is sent last, which leave() hands over. Bytes that
-     * writes refer to are not borrowed any more then. */
+    /* Awaited: as run(), without waiting for the operations that are sent last: leave() hands these
+     * over. The bytes of writes are not borrowed any more then. */
     Run send()
     {
         waits_ = false;
@@ -93,7 +93,7 @@ class OperationBatch
         return deferred_ ? Sent{ std::move(deferred_->pending), std::move(deferred_->lists) }
                          : Sent{};
     }
-    /* Is everything done already that was added? */
+    /* Have all operations that were added ended? */
     bool is_done() const
     {
         return !deferred_ || deferred_->ops.empty();
@@ -106,10 +106,11 @@ class OperationBatch
         Operation op;
     };
 
-    /* Where something has to be waited for. */
+    /* State of a batch that cannot complete at once. */
     struct Deferred {
-        std::vector<Staged> ops;                  /* not begun yet */
-        std::vector<std::vector<rpm_step>> lists; /* by server: what its CPU is asked for now */
+        std::vector<Staged> ops; /* not sent yet */
+        std::vector<std::vector<rpm_step>>
+            lists; /* by server: the steps of the message to its CPU */
         std::vector<rpm_patch> patches;
         std::shared_ptr<Pending> pending;
     };
@@ -120,8 +121,8 @@ class OperationBatch
         if (joined_ != servers_.joined()) [[unlikely]]
             fail_joined();
     }
-    /* For one more operation on the primary of a shard: where it is done when it is added; nullptr:
-     * when the batch is run. */
+    /* Counts one more operation on the primary of a shard. Returns the connection if it is carried
+     * out now; nullptr: when the batch is run. */
     ServerConnection *at_once(uint32_t shard)
     {
         check_joined();
@@ -144,7 +145,7 @@ class OperationBatch
     uint64_t joined_;
     Via via_;
     uint32_t stage_ = 0;
-    bool waits_ = true; /* for what is sent last */
+    bool waits_ = true; /* for the operations that are sent last */
     std::optional<Deferred> deferred_;
 };
 

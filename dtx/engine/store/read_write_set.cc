@@ -24,7 +24,7 @@ ReadWriteSet::ReadWriteSet() : table_(kTableFirst)
 
 void ReadWriteSet::clear()
 {
-    /* What one large transaction needed is not cleared by all small ones after it. */
+    /* A large table is shrunk again: clearing it would slow down all small transactions. */
     if (size_ < kTableFirst / 2 && table_.size() != kTableFirst)
         table_.resize(kTableFirst);
     std::fill(table_.begin(), table_.end(), 0);
@@ -69,6 +69,7 @@ unsigned char *ReadWriteSet::take(uint32_t bytes)
 {
     unsigned char *image;
 
+    DTX_ASSERT(bytes % 8 == 0); /* images are aligned to words */
     if (bytes > kBlockBytes / 4) {
         large_.push_back(std::make_unique<unsigned char[]>(bytes));
         return large_.back().get();
@@ -92,7 +93,7 @@ const std::vector<Access *> &ReadWriteSet::sorted()
         Access *access = &(*this)[i];
         uint32_t at = i;
 
-        /* A few find their places at once. */
+        /* Insertion sort for a few. */
         for (; size_ <= kFew && at > 0 && before(access, sorted_[at - 1]); at--)
             sorted_[at] = sorted_[at - 1];
         sorted_[at] = access;

@@ -21,7 +21,7 @@ void Store::open(uint32_t coordinator, Claim claim)
 {
     servers.open(coordinator, claim);
     if (claim != Claim::none)
-        slots.begin_generation(servers.heard());
+        slots.begin_generation(servers.highest_view());
 }
 
 void Store::close()
@@ -41,7 +41,7 @@ void Store::poll(uint64_t idle_until_ns)
         servers.idle(idle_until_ns);
 }
 
-/* Rows end with the connection at the latest. */
+/* Rows need no time limit: they end when the connection times out. */
 void Store::settle()
 {
     uint64_t until = now_ns() + kSettleNs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * store.h: what one session has of a database: its connections, its free slots, its commits and
- * unlocks that are not finished yet, and what it remembers of where rows and index nodes are.
+ * unlocks that are not finished yet, and its cache of the places of rows and of inner index nodes.
  *
  * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
  */
@@ -29,8 +29,8 @@ struct Store {
     void open(uint32_t coordinator, Claim claim);
     void close();
 
-    /* Wake the coroutines whose operations have ended, and finish commits. @idle_until_ns: as
-     * Servers::idle() has it. */
+    /* Wake the coroutines whose operations have ended, and finish commits. @idle_until_ns: of
+     * Servers::idle(). */
     void poll(uint64_t idle_until_ns = 0);
     /* Wait until all commits are finished, and for a second until unlocks have ended. */
     void settle();
@@ -40,7 +40,7 @@ struct Store {
     FreeSlots slots{ servers };
     Behind behind{ servers, slots, unlocks };
     ObjectReader objects{ servers, behind, unlocks };
-    Guesses guesses;                          /* where rows were when they were last seen */
+    Guesses guesses;                          /* the slots in which rows were last seen */
     std::unordered_map<uint64_t, Node> nodes; /* inner nodes of ordered indexes, by address, as they
                                                  were when last looked at */
 };

@@ -6,6 +6,7 @@
  */
 #include "engine/store/unlocks.h"
 
+#include "engine/base/assert.h"
 #include <dtx/error.h>
 
 namespace dtx
@@ -17,6 +18,7 @@ int Unlocks::send(Address address, uint64_t txn)
     uint64_t offset = servers_.layout().lock_offset(address);
     int err = 0;
 
+    DTX_ASSERT(txn != 0);
     if (pending_ == nullptr)
         pending_ = servers_.new_pending();
     if (primary.is_mapped())

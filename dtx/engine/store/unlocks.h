@@ -21,16 +21,16 @@ class Unlocks
   public:
     explicit Unlocks(Servers &servers) : servers_(servers) {}
 
-    /* Have a lock of transaction @txn freed soon, without waiting for it. 0, RPM_E_BUSY: poll
-     * first, or why not. May throw Fenced and Error. */
+    /* Free a lock of transaction @txn without waiting for it. Returns 0, RPM_E_BUSY (poll, then try
+     * again), or another rpm_error. May throw Fenced and Error. */
     int send(Address address, uint64_t txn);
 
-    /* Have all that were sent ended? */
+    /* Have all messages ended? */
     bool empty() const
     {
         return pending_ == nullptr || pending_->remaining == 0;
     }
-    /* One has failed: its lock is still ours, until the session joins again. */
+    /* A message failed: this session still holds that lock, until it joins again. */
     bool failed() const
     {
         return pending_ != nullptr && pending_->status != 0;
@@ -44,7 +44,7 @@ class Unlocks
   private:
     Servers &servers_;
     std::shared_ptr<Pending> pending_;
-    uint64_t found_ = 0; /* what the lock words were; not looked at */
+    uint64_t found_ = 0; /* out of the swaps; unused */
 };
 
 } // namespace dtx

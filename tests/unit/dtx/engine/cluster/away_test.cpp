@@ -9,7 +9,7 @@
 using dtx::Session;
 using dtx::Status;
 
-TEST_CASE("dtx: a session waits for servers that are away as long as it is patient", "[unit]")
+TEST_CASE("dtx: a session waits for unreachable servers until its retry deadline", "[unit]")
 {
     Town town(1);
     dtx::Options options = town.cluster->options();
@@ -43,7 +43,8 @@ TEST_CASE("dtx: a session waits for servers that are away as long as it is patie
     CHECK(add(town, session, 2, 1) == Status::committed);
 }
 
-TEST_CASE("dtx: a session that waits says for which server, and what can be done", "[unit]")
+TEST_CASE("dtx: a waiting session tells the operator which server is missing and what to do",
+          "[unit]")
 {
     Town town(2);
     dtx::Options options = town.cluster->options();
@@ -60,15 +61,16 @@ TEST_CASE("dtx: a session that waits says for which server, and what can be done
     std::string why = why_of([&] { Session session(waiting, 0); });
 
     CHECK(contains(why, server + " does not answer: "));
-    CHECK(contains(why, "start it again or, if it is gone for good, go on without it: dtx-check "
+    CHECK(contains(why, "start it again or, if it is lost for good, go on without it: dtx-check "
                         "promote --server 1 URL..."));
     REQUIRE(told.size() == 1);
     CHECK(contains(told[0], server + " does not answer: "));
     CHECK(contains(told[0], "waiting for up to 1 s more"));
 }
 
-TEST_CASE("dtx: a server with an empty pool is told, and can be promoted away and restored",
-          "[unit]")
+TEST_CASE(
+    "dtx: a server with an empty pool is refused by name, and can be promoted away and restored",
+    "[unit]")
 {
     Town town(2);
     std::optional<Session> session(std::in_place, *town.cluster, 0);

@@ -103,7 +103,7 @@ TEST_CASE("description: a header has the bytes that FORMAT.md says", "[unit]")
     CHECK(word(page, 4096 + std::strlen(kText), 8) == 0);
 }
 
-TEST_CASE("description: the longest there can be fits behind a descriptor", "[unit]")
+TEST_CASE("description: the longest possible description fits behind a descriptor", "[unit]")
 {
     Schema schema("a-name-of-thirty-one-characters", 1);
 
@@ -114,7 +114,7 @@ TEST_CASE("description: the longest there can be fits behind a descriptor", "[un
     CHECK(dtx::description_of(schema).size() <= dtx::kDescriptionMax);
 }
 
-TEST_CASE("description: a schema is made of it again, but for the partitions of keys", "[unit]")
+TEST_CASE("description: a schema is made from it, without partition functions", "[unit]")
 {
     Schema schema = Schema::of_description("test", 7, kText);
 
@@ -126,7 +126,7 @@ TEST_CASE("description: a schema is made of it again, but for the partitions of 
     CHECK_THROWS_AS(schema.tables()[1].partition(1), dtx::Error);
 }
 
-TEST_CASE("description: no text that is none of ours becomes a schema", "[unit]")
+TEST_CASE("description: no foreign text becomes a schema", "[unit]")
 {
     std::string text = kText;
 
@@ -142,7 +142,7 @@ TEST_CASE("description: no text that is none of ours becomes a schema", "[unit]"
     }
 }
 
-TEST_CASE("description: the first table that differs is named, and how", "[unit]")
+TEST_CASE("description: the first table that differs is named with its difference", "[unit]")
 {
     Tables own;
     Schema fewer("test", 1);
@@ -156,19 +156,20 @@ TEST_CASE("description: the first table that differs is named, and how", "[unit]
     (void)bytes.hash_table<Wide>("accounts", 2000, partition_of);
     (void)renamed.hash_table<Account>("customers", 2000, partition_of);
     (void)more.hash_table<Account>("more", 1, partition_of);
-    CHECK(difference(fewer, own.schema) == "table 'sorted' is not there");
-    CHECK(difference(more, own.schema) == "table 'more' is not in this program");
+    CHECK(difference(fewer, own.schema) == "table 'sorted' of this program is not in the database");
+    CHECK(difference(more, own.schema) == "table 'more' of the database is not in this program");
     CHECK(difference(kind, own.schema) ==
           "table 'accounts' is of kind ordered, and hash in this program");
     CHECK(difference(bytes, own.schema) ==
           "table 'accounts' has rows of 16 bytes, and 8 in this program");
     CHECK(difference(renamed, own.schema) ==
-          "table 'customers' is there, where this program has table 'accounts'");
+          "table 'customers' found, expected table 'accounts' of this program");
     CHECK(difference(Tables(2001).schema, own.schema) ==
           "table 'accounts' has room for 2001 rows in each shard, and 2000 in this program");
 }
 
-TEST_CASE("description: a program whose tables differ learns where", "[unit]")
+TEST_CASE("description: a program with other tables gets an error that names the first difference",
+          "[unit]")
 {
     Database db(2);
     dtx::Cluster other(Tables(2001).schema, db.cluster->options());
@@ -181,7 +182,7 @@ TEST_CASE("description: a program whose tables differ learns where", "[unit]")
     CHECK(has(why_of([&] { (void)other.recover(); }), why));
 }
 
-TEST_CASE("description: a database is recovered, vacuumed and read by it alone", "[unit]")
+TEST_CASE("description: it suffices to recover, vacuum and read a database", "[unit]")
 {
     Database db(3, replicated(2));
     dtx::Session session(*db.cluster, 0);

@@ -77,7 +77,7 @@ void tell(Town &town, uint32_t server, const dtx::View &view, bool accepted)
 
 } // namespace
 
-TEST_CASE("dtx: promotions and restorations that cannot be are refused", "[unit]")
+TEST_CASE("dtx: invalid promotions and restorations are refused", "[unit]")
 {
     Town town(2);
     dtx::Cluster &cluster = *town.cluster;
@@ -123,7 +123,8 @@ TEST_CASE("dtx: promotions and restorations that cannot be are refused", "[unit]
     CHECK(code_of([&] { single.cluster->promote({ 0 }); }) == RPM_E_NOCAP);
 }
 
-TEST_CASE("dtx: servers in another order are refused, with all copies there as well", "[unit]")
+TEST_CASE("dtx: servers in another order are refused, even if each has a copy of all shards",
+          "[unit]")
 {
     Town town(kServers);
     dtx::Options options = town.cluster->options();
@@ -138,7 +139,7 @@ TEST_CASE("dtx: servers in another order are refused, with all copies there as w
     CHECK(code_of([&] { (void)other.recover(); }) == RPM_E_VERSION);
 }
 
-TEST_CASE("dtx: a server dies, others take its place, it comes back, another dies", "[unit]")
+TEST_CASE("dtx: a server dies and is replaced and restored, then another one", "[unit]")
 {
     uint32_t replicas = GENERATE(2u, 3u);
     uint32_t first = GENERATE(0u, 1u, 2u);
@@ -183,8 +184,7 @@ TEST_CASE("dtx: a server dies, others take its place, it comes back, another die
     CHECK(rejoined >= 2); // by the first promotion, each
 }
 
-TEST_CASE("dtx: a promoted server has what was logged, and only what clients may have been told",
-          "[unit]")
+TEST_CASE("dtx: a promoted server has all logged rows, and no unlogged ones", "[unit]")
 {
     uint32_t canary = GENERATE(uint32_t(dtx::kCanaryNone), uint32_t(dtx::kCanaryNoRedo));
     Town town(2, canary);
@@ -199,7 +199,7 @@ TEST_CASE("dtx: a promoted server has what was logged, and only what clients may
     CHECK(town.cents(1) == (canary == 0 ? 200 : 100));
 }
 
-TEST_CASE("dtx: old records of a server that comes back are not applied", "[unit]")
+TEST_CASE("dtx: old records of a returning server are not applied", "[unit]")
 {
     Town town(2);
     auto session = std::make_unique<Session>(*town.cluster, 0);
@@ -234,7 +234,7 @@ TEST_CASE("dtx: a record that is in only some of its logs is never installed", "
     CHECK(town.cents(1) == 100);
 }
 
-TEST_CASE("dtx: a session that still reads where a shard was finds out that it has moved", "[unit]")
+TEST_CASE("dtx: a session that reads a shard at its old primary learns that it has moved", "[unit]")
 {
     Town town(2);
     Session writer(*town.cluster, 0);
@@ -269,7 +269,7 @@ TEST_CASE("dtx: a session that still reads where a shard was finds out that it h
     CHECK(reader.counters().rejoined == 1);
 }
 
-TEST_CASE("dtx: a change of views that was interrupted is ended", "[unit]")
+TEST_CASE("dtx: an interrupted change of views is finished or dropped", "[unit]")
 {
     Town town(2);
     dtx::Options options = town.cluster->options();
@@ -457,7 +457,7 @@ static void spoil_log(Town &town)
     servers.close();
 }
 
-TEST_CASE("dtx: a change of views that begins where another had been interrupted may be as well",
+TEST_CASE("dtx: a change of views that follows an interrupted one may itself be interrupted",
           "[unit]")
 {
     Town town(2);
