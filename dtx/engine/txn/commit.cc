@@ -3,16 +3,16 @@
  * commit.cc: the phases of a commit, each by operations on remote memory alone.
  *
  * Invariants
- *   a commit takes its locks in the order of addresses; no lock is waited for
- *   a lock is looked at before the version that it protects
- *   no row is touched before the redo record is safe, no lock let go before the rows are
- *   an exception while set.begun is set may leave locks: the session joins again, which
- *   frees them
+ *   a commit takes its locks in the order of addresses; no lock is waited for a lock is looked at
+ *   before the version that it protects no row is installed before the redo record is safe, no lock
+ *   freed before the rows are installed an exception while set.begun is set may leave locks: the
+ *   session joins again, which frees them
  *
  * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
  */
 #include "engine/txn/commit.h"
 
+#include "engine/base/assert.h"
 #include "engine/format/redo.h"
 #include "engine/store/operation_batch.h"
 #include <dtx/error.h>
@@ -24,7 +24,7 @@ namespace dtx
 {
 
 static constexpr size_t kPatchesAtOnce = 64;
-static constexpr uint64_t kDropEvery = 97; /* of the canary that forgets commits */
+static constexpr uint64_t kDropEvery = 97; /* of kCanaryDropCommit */
 
 Commit::Commit(Store &store, ReadWriteSet &set, const std::vector<uint32_t> &log_servers)
     : store_(store), set_(set), log_servers_(log_servers), writes_(set.space.writes),
@@ -54,6 +54,7 @@ void Commit::begin_lock(OperationBatch &batch)
 {
     bool free = true;
 
+    DTX_ASSERT(set_.txn != 0);
     for (tried_ = 0; free && tried_ < writes_.size(); tried_++) {
         Access *access = writes_[tried_];
 
@@ -80,7 +81,7 @@ bool Commit::end_lock()
     return free && take_versions();
 }
 
-/* Of what is locked: as it was read, if it was. */
+/* Takes over the versions of locked objects. False: one has changed since it was read. */
 bool Commit::take_versions()
 {
     for (Access *access : writes_) {
@@ -123,7 +124,8 @@ void Commit::begin_validate(OperationBatch &batch)
             batch.version(reads_[i]->address, &reads_[i]->current);
 }
 
-/* Were the reads one state of the database, even if they have changed since? */
+/* Is the transaction's only read known to be committed and the newest when it was read, so that it
+ * needs no validation? */
 bool Commit::is_settled() const
 {
     return reads_.size() == 1 && (reads_.front()->settled || reads_.front()->taken);
@@ -154,6 +156,7 @@ void Commit::make_versions()
     for (Access *access : writes_) {
         ObjectHeader &header = access->header();
 
+        DTX_ASSERT(access->locked);
         header.version = access->version +
                          (store_.servers.canary(kCanaryVersion) && access->version > 0 ? 0 : 1);
         header.writer = set_.txn;
@@ -161,7 +164,8 @@ void Commit::make_versions()
     }
 }
 
-/* Before the commit locks anything: why a log server will not take the record, or nothing. */
+/* Called before the commit takes locks: the error of a log server that cannot take so large a
+ * record, or nullopt. */
 std::optional<Error> Commit::too_big() const
 {
     size_t bytes = redo_bytes(writes_);
@@ -170,11 +174,13 @@ std::optional<Error> Commit::too_big() const
         if (bytes > store_.servers.connection(server).record_max())
             return Error(RPM_E_TOOBIG,
                          "redo record of " + std::to_string(bytes) + " bytes, maximum " +
-                             std::to_string(store_.servers.connection(server).record_max()));
+                             std::to_string(store_.servers.connection(server).record_max()) +
+                             "; write fewer rows in one transaction, or create the database with "
+                             "larger logs (log_bytes)");
     return std::nullopt;
 }
 
-/* With no lock left, so that the session need not join again. */
+/* Frees the locks first, so that the session need not join again. */
 Task<> Commit::refuse(Error error)
 {
     co_await unlock();
@@ -191,6 +197,7 @@ bool Commit::append(uint32_t server)
     uint64_t lsn = 0;
 
     check_joined();
+    DTX_ASSERT(lsns_.size() < log_servers_.size());
     do {
         store_.servers.remote()++;
         try {
@@ -219,7 +226,7 @@ Task<> Commit::log_rest()
     co_await Scheduler::Wait{ pending_->waiting };
 }
 
-/* As far as that goes without waiting. False: the rest is to be waited for. */
+/* Appends to the logs in mapped memory. False: log_rest() appends to the others and waits. */
 bool Commit::log_now()
 {
     bool mapped = std::all_of(log_servers_.begin(), log_servers_.end(), [this](uint32_t server) {
@@ -234,7 +241,7 @@ bool Commit::log_now()
     return mapped;
 }
 
-/* The rows of one shard from @first on that go together. */
+/* Takes the rows of one shard, from @first on, that fit into one call. Returns how many. */
 size_t Commit::take_patches(size_t first)
 {
     uint32_t shard = writes_[first]->address.shard();
@@ -253,6 +260,7 @@ size_t Commit::take_patches(size_t first)
 
 void Commit::begin_install(OperationBatch &batch)
 {
+    DTX_ASSERT(set_.maybe_logged || store_.servers.canary(kCanaryLogLate));
     for (size_t first = 0, n; first < writes_.size(); first += n) {
         uint32_t shard = writes_[first]->address.shard();
 
@@ -269,9 +277,9 @@ void Commit::begin_unlock(OperationBatch &batch)
             batch.compare_and_swap(access->address, set_.txn, 0, &access->word);
 }
 
-/* Where it takes a round trip to free a lock, the transaction does not wait for it. If the session
- * ends, or is fenced, before the server has got the message, other sessions break the lock like any
- * other of a dead session. */
+/* If freeing a lock takes a round trip, the transaction does not wait for it. If the session ends
+ * or is fenced before the server has got the message, other sessions break the lock like any lock
+ * of a dead session. */
 Task<> Commit::unlock()
 {
     OperationBatch unlocking(store_.servers, store_.servers.phases().commit);
@@ -287,8 +295,7 @@ Task<> Commit::unlock()
     co_await unlocking.run();
 }
 
-/* If all locks are in mapped memory, so that taking them waits for nothing. False: nothing was
- * done. */
+/* Frees all locks if they are in mapped memory. False: they are not, and nothing was done. */
 bool Commit::unlock_now()
 {
     OperationBatch unlocking(store_.servers, store_.servers.phases().commit);
@@ -303,9 +310,10 @@ bool Commit::unlock_now()
     return true;
 }
 
-/* What was logged is where it belongs. */
+/* The rows are installed: the logs may trim the record. */
 void Commit::retire()
 {
+    DTX_ASSERT(set_.logged && lsns_.size() <= log_servers_.size());
     for (size_t i = 0; i < lsns_.size(); i++)
         store_.servers.connection(log_servers_[i]).retire(lsns_[i]);
 }
@@ -354,10 +362,10 @@ Task<bool> Commit::is_as_read()
     co_return holds;
 }
 
-/* Can one message both lock and validate? A server carries out its steps in order, so all locks are
- * held when the first read is validated, if one server has all of them. Of several servers, one
- * could validate before another has locked, and two transactions that each write what the other
- * reads could both commit. */
+/* Can one message both lock and validate? If one server has all objects, yes: it carries out steps
+ * in order, so all locks are held when it validates the first read. With several servers, one could
+ * validate before another has locked, and two transactions that each write what the other reads
+ * could both commit. */
 bool Commit::is_one_message() const
 {
     const Phases &phases = store_.servers.phases();
@@ -397,6 +405,7 @@ void Commit::leave_behind(OperationBatch &installing)
 {
     Behind::Commit rest;
 
+    DTX_ASSERT(set_.logged && lsns_.size() == log_servers_.size());
     rest.txn = set_.txn;
     rest.rows = installing.leave();
     for (Access *access : writes_)
@@ -411,7 +420,7 @@ void Commit::leave_behind(OperationBatch &installing)
     store_.behind.take(std::move(rest));
 }
 
-/* One coroutine for all phases, and another one only where something has to be waited for. */
+/* One coroutine runs all phases, and starts another only where it has to wait. */
 Task<bool> Commit::run()
 {
     bool late = store_.servers.canary(kCanaryLogLate);

@@ -60,12 +60,12 @@ class Commit
      * RPM_E_TOOBIG, for a transaction larger than a log record, which had no effect. */
     Task<bool> run();
 
-    /* Instead of run(): validate the reads, then free the locks of what was locked when it was
-     * read. True: when that was looked at, every other object was unlocked and still had the
-     * version that was read, so the reads are one state of the database. */
+    /* Instead of run(): validate the reads, then free the locks that were taken by reads. True: at
+     * one time every object that was read was unlocked and had the version that was read, so the
+     * reads are one state of the database. */
     Task<bool> is_as_read();
 
-    /* Instead of run(): free the locks of what was locked when it was read. False. */
+    /* Instead of run(): free the locks that were taken by reads. Returns false. */
     Task<bool> give_up();
 
   private:
@@ -101,10 +101,10 @@ class Commit
     const std::vector<uint32_t> &log_servers_;
     std::vector<Access *> &writes_;
     std::vector<Access *> &reads_;
-    std::vector<uint64_t> &lsns_; /* of the record, by place in log_servers_ */
+    std::vector<uint64_t> &lsns_; /* of the record, in the order of log_servers_ */
     std::vector<rpm_patch> &patches_;
-    size_t tried_ = 0;                 /* of the locks */
-    std::shared_ptr<Pending> pending_; /* of the record, where logs have to be waited for */
+    size_t tried_ = 0;                 /* how many locks begin_lock() tried */
+    std::shared_ptr<Pending> pending_; /* of the appends that have to be waited for */
 };
 
 } // namespace dtx

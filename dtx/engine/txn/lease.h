@@ -28,9 +28,9 @@ class Lease
     static constexpr size_t kLocksMost = 64;
 
     enum class Verdict {
-        fresh, /* this session did not meet the lock before */
+        fresh, /* first met now */
         held,  /* the attempt still holds it: go on waiting */
-        ask,   /* the same: ask the server whether the owner's connection is closed */
+        ask,   /* likewise: ask the server whether the owner's connection is closed */
         over   /* the lease has passed: take over from the owner */
     };
 
@@ -64,8 +64,8 @@ class Lease
 
   private:
     struct Lock {
-        uint64_t last_ns; /* when it was met last */
-        uint64_t held_ns; /* counted since it was met first, or since the last verdict over */
+        uint64_t last_ns; /* of the last look */
+        uint64_t held_ns; /* since the first look, or since the last verdict over */
         uint64_t ask_ns;  /* ask when held_ns reaches this */
     };
 

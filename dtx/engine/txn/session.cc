@@ -1,61 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.cc: attempts from their begin to their end, and what comes between them.
+ * session.cc: join a database, run attempts, back off from conflicts, join again when fenced.
  *
  * Tests: tests/unit/dtx/engine/txn/session_test.cpp
  */
 #include <dtx/session.h>
 
-#include "engine/base/backoff.h"
-#include "engine/format/allocator.h"
-#include "engine/index/hash_index.h"
+#include "engine/base/assert.h"
 #include "engine/recovery/recover.h"
 #include "engine/txn/commit.h"
-#include "engine/txn/lease.h"
+#include "engine/txn/session_state.h"
 #include <dtx/error.h>
 
 #include <algorithm>
-#include <deque>
-#include <optional>
 
 namespace dtx
 {
 
 static constexpr uint32_t kConflictsOfCanaries = 1000;
-static constexpr uint64_t kNumbersMost = (uint64_t{ 1 } << kSequenceBits) - 1;
-static constexpr uint64_t kReturnedMost = 64;
-
-struct Session::State {
-    State(const Cluster &all, uint32_t number, Listener *who)
-        : cluster(all), coordinator(number), listener(who),
-          scheduler(all.options().seed * 1024 + number, all.options().interleave),
-          store(all, scheduler),
-          /* The number that may be under way follows a clock; interleaved steps do not. */
-          backoff(all.options().techniques.backoff,
-                  all.options().techniques.depth && !scheduler.interleaves()),
-          numbers(all.options().numbers != 0 ? all.options().numbers : kNumbersMost),
-          lease(all.options().lease_us * 1000)
-    {
-    }
-
-    const Cluster &cluster;
-    uint32_t coordinator;
-    Listener *listener;
-    Scheduler scheduler;
-    Store store;
-    Backoff backoff;
-    uint32_t under_way = 0; /* transactions that were admitted */
-    std::deque<std::coroutine_handle<>> waiting;
-    Counters counters;
-    std::vector<uint32_t> log_servers;
-    std::optional<RetryDeadline> deadline; /* since it was fenced, or first tried to join */
-    bool leaving = false;
-    std::vector<std::unique_ptr<ReadWriteSet>> sets; /* of all coroutines */
-    uint64_t prefix = 0;
-    uint64_t sequence = 0;
-    uint64_t numbers; /* of attempts under one claim */
-    Lease lease;      /* locks in our way */
-};
 
 Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listener)
     : state_(std::make_unique<State>(cluster, coordinator, listener))
@@ -77,8 +39,8 @@ Session::~Session()
     state_->store.close();
 }
 
-/* Claim our logs and finish what was left under our number, or, where a server was started again,
- * what all have left. */
+/* Claims the session's logs and finishes what its coordinator left. If a server was started again,
+ * recovers the whole database instead, and returns false: try again. */
 bool Session::try_to_join(Claim claim)
 {
     Store &store = state_->store;
@@ -89,8 +51,8 @@ bool Session::try_to_join(Claim claim)
         return true;
     }
     store.close();
-    /* Of several sessions that find this out, one recovers everything. After half of the time to
-     * the deadline another one takes over from it: it may hang. */
+    /* Of several sessions that come here, one recovers the database. After half of the time to the
+     * deadline another one takes over from it, because it may hang. */
     recover_unready(state_->cluster,
                     state_->deadline->is_half_over() ? Claim::takeover : Claim::join);
     return false;
@@ -107,8 +69,8 @@ void Session::check_deadline(const Error &error)
                              " s more)");
 }
 
-/* If servers do not answer, or another session has the logs, tries again until the retry deadline;
- * all coroutines of the session wait meanwhile. */
+/* Joins. While servers do not answer, or another session has the logs, tries again until the retry
+ * deadline; all coroutines of the session wait meanwhile. */
 void Session::join(Claim claim)
 {
     if (!state_->deadline)
@@ -132,7 +94,8 @@ void Session::join(Claim claim)
     start_numbers();
 }
 
-/* Those of transactions: a claim is new to one server in one view. */
+/* Begins the numbers of transactions anew. They have the number of the claim, which is new for this
+ * server in this view. */
 void Session::start_numbers()
 {
     Store &store = state_->store;
@@ -143,14 +106,17 @@ void Session::start_numbers()
     state_->sequence = 0;
     state_->prefix = number_prefix(store.servers, state_->coordinator,
                                    store.servers.connection(placement.first()).epoch());
+    DTX_ASSERT((state_->prefix & kNumbersMost) == 0);
+    DTX_ASSERT(coordinator_of(state_->prefix) == state_->coordinator);
 }
 
-/* Another session fenced this one, a server was lost, or a commit failed half-way: close all
- * connections and join again. @joined: of the attempt that found out. @needed: wait until the
- * session has joined. Else the attempt's outcome is known and must not wait for servers: try once;
- * if that fails, the next transaction joins. */
+/* Closes all connections and joins again, after another session fenced this one, a server was lost,
+ * or a commit failed half-way. @joined: Servers::joined() when the caller's attempt began. @needed:
+ * wait until the session has joined. Without it, the attempt's outcome is known and must not wait
+ * for servers: try once; if that fails, the next transaction joins. */
 void Session::rejoin(uint64_t joined, bool needed)
 {
+    DTX_ASSERT(joined <= state_->store.servers.joined());
     if (state_->store.servers.joined() != joined)
         return; /* another coroutine has done so */
     state_->counters.rejoined++;
@@ -207,6 +173,7 @@ void Session::queue(std::coroutine_handle<> handle)
 /* Admits the coroutines that have waited longest. */
 void Session::leave()
 {
+    DTX_ASSERT(state_->under_way > 0);
     state_->under_way--;
     while (!state_->waiting.empty() && may_enter()) {
         state_->under_way++;
@@ -229,10 +196,12 @@ ReadWriteSet &Session::begin()
         own = state_->sets.back().get();
         own->lane = static_cast<uint32_t>(state_->sets.size()) - 1;
     }
-    /* The numbers are used up, or installing the rows of a commit failed: join again, which fences
-     * the other transactions under way. */
+    /* After the numbers are used up, or installing the rows of a commit failed: joining again
+     * fences the other transactions under way. */
     if (state_->sequence >= state_->numbers || state_->store.behind.failed())
         rejoin(state_->store.servers.joined(), true);
+    DTX_ASSERT(own->size() == 0 && !own->begun && !own->logged);
+    DTX_ASSERT(state_->sequence < kNumbersMost);
     own->busy = true;
     own->txn = state_->prefix | ++state_->sequence;
     own->joined = state_->store.servers.joined();
@@ -250,9 +219,9 @@ Session::Wish Session::wish_after(const Inconsistent &found, uint32_t conflicts,
     return Wish::give_up;
 }
 
-/* A commit that ends in an exception may have left locks: the session joins again, which installs
- * what is logged and frees them. The outcome is known before that; an error of joining again must
- * not replace it. */
+/* Ends an attempt. A commit that throws may have left locks: the session joins again, which
+ * installs logged rows and frees the locks. The outcome is known before that, and an error of
+ * joining again must not replace it. */
 Task<bool> Session::conclude(ReadWriteSet &set, Wish wish, std::exception_ptr thrown,
                              Course &course)
 {
@@ -323,10 +292,13 @@ bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
                       : ending == Ending::conflict ? counters.conflicts
                                                    : counters.unknown;
 
+    DTX_ASSERT(set.busy);
+    DTX_ASSERT(!set.logged || ending == Ending::commit);
     count++;
     if (ending != Ending::conflict)
         state_->backoff.done(state_->backoff.is_narrow() ? now_ns() : 0);
-    /* What began before a new beginning leaves them to a vacuum: it may have been one. */
+    /* If the session has joined again since the attempt began, a vacuum may have returned these
+     * slots already. */
     if (set.joined == state_->store.servers.joined() && ending != Ending::unknown)
         for (uint32_t i = 0; i < set.size(); i++)
             if (ending == Ending::commit ? set[i].freed && !set.behind : set[i].fresh)
@@ -346,10 +318,11 @@ bool Session::is_under_way(uint64_t txn) const
                        [txn](const auto &own) { return own->busy && own->txn == txn; });
 }
 
-/* @word: the attempt that holds the lock that caused a conflict. If the owner's connection is
- * closed, or it has held the lock for longer than the lease, take over from its coordinator. If the
- * attempt is one of this session that is not under way any more, join again, which frees the lock.
- * False: the lock was met before, and its owner may still free it. */
+/* Looks after the owner of a lock that caused a conflict. @word: the attempt that holds it. If the
+ * owner's connection is closed, or it has held the lock for longer than the lease, this session
+ * takes over from its coordinator. If the attempt is one of this session and not under way any
+ * more, the session joins again, which frees the lock. False: the lock was met before, and its
+ * owner may still free it. */
 bool Session::look_after_owner(uint64_t word)
 {
     uint32_t coordinator = coordinator_of(word);
@@ -377,8 +350,9 @@ void Session::take_over(uint32_t coordinator)
     } catch (const Fenced &) {
         /* Another session is taking over from it. */
     } catch (const Error &error) {
+        /* The owner cannot be fenced yet, or a server does not answer: the next conflict tries. */
         if (error.code() != RPM_E_OWNED && error.code() != RPM_E_REFUSED)
-            throw; /* it cannot be fenced yet, or a server is away: later */
+            throw;
     }
 }
 
@@ -390,167 +364,13 @@ Task<void> Session::back_off(Course &course, uint64_t blocking_lock)
 
     if (state_->store.behind.failed())
         rejoin(state_->store.servers.joined(), false);
-    course.in_vain += look_after_owner(blocking_lock) ? 1 : 0;
-    if (most != 0 && course.in_vain > most)
+    course.counted += look_after_owner(blocking_lock) ? 1 : 0;
+    if (most != 0 && course.counted > most)
         throw Error(RPM_E_BUSY, "aborted after " + std::to_string(conflicts) +
                                     " conflicts (conflicts_max " + std::to_string(most) +
                                     "); raise the limit, or touch fewer rows at once");
     co_await state_->scheduler.sleep_until(
         now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.chance()));
-}
-
-/* Takes slots of a table from its allocator head, in a transaction of its own: those that were
- * returned, or else new ones. */
-Task<std::vector<uint64_t>> Session::hand_out(Address head, uint64_t many)
-{
-    uint64_t room = state_->cluster.layout().table(static_cast<uint32_t>(head.slot())).slots;
-    uint64_t first = first_slot(state_->cluster.schema(), head.slot());
-    std::vector<uint64_t> slots;
-    uint64_t generation = 0;
-    auto body = [&, this](Txn &txn) -> Task<bool> {
-        Store &store = state_->store;
-
-        generation = store.slots.generation();
-
-        Access *access = co_await store.objects.fetch(txn.set_, head);
-        AllocatorHead &state = access->as<AllocatorHead>();
-
-        slots.clear();
-        for (; state.returned != 0 && slots.size() < many;) {
-            Address next =
-                Address::of(head.shard(), static_cast<uint32_t>(head.slot()), state.returned - 1);
-
-            /* The head and the slot were read at different times: the slot may be used by now. */
-            if (next.slot() >= room)
-                throw Inconsistent{};
-
-            Access *free = co_await store.objects.fetch(txn.set_, next);
-
-            if (free->valid())
-                throw Inconsistent{};
-            slots.push_back(next.slot());
-            state.returned = free->header().key;
-        }
-        /* No session writes a slot before it was handed out. If this one was written, the head that
-         * was read is older than the slot. */
-        if (slots.size() < many && first + state.handed_out < room) {
-            Address next = Address::of(head.shard(), static_cast<uint32_t>(head.slot()),
-                                       first + state.handed_out);
-
-            if ((co_await store.objects.fetch(txn.set_, next))->version != 0)
-                throw Inconsistent{};
-        }
-        for (; slots.size() < many && first + state.handed_out < room; state.handed_out++)
-            slots.push_back(first + state.handed_out);
-        access->header().flags = kObjectValid;
-        access->written = true;
-        co_return !slots.empty();
-    };
-    Status status = (co_await attempt(body, false)).status;
-
-    /* The slots may still be on the list, or belong to another session by now. */
-    if (status == Status::unknown || generation != state_->store.slots.generation())
-        throw Conflict{};
-    co_return slots;
-}
-
-Task<Status> Session::return_slots(Address head, const std::vector<uint64_t> &slots,
-                                   uint64_t generation)
-{
-    auto body = [&, this](Txn &txn) -> Task<bool> {
-        Store &store = state_->store;
-
-        if (store.slots.generation() != generation)
-            co_return false;
-
-        Access *access = co_await store.objects.fetch(txn.set_, head);
-        AllocatorHead &state = access->as<AllocatorHead>();
-
-        for (uint64_t slot : slots) {
-            Access *free = co_await store.objects.fetch(
-                txn.set_, Address::of(head.shard(), static_cast<uint32_t>(head.slot()), slot));
-
-            free->header().key = state.returned;
-            free->header().flags = 0;
-            free->written = true;
-            state.returned = slot + 1;
-        }
-        access->written = true;
-        co_return true;
-    };
-
-    co_return (co_await attempt(body, false)).status;
-}
-
-/* As many as a transaction may return: their images have to fit into one log record. */
-uint64_t Session::returned_at_once(Address head)
-{
-    uint64_t bytes = state_->cluster.layout().table(static_cast<uint32_t>(head.slot())).slot_bytes;
-
-    if (state_->log_servers.empty())
-        return kReturnedMost;
-    return std::clamp<uint64_t>(
-        state_->store.servers.connection(state_->log_servers[0]).record_max() / (2 * bytes), 1,
-        kReturnedMost);
-}
-
-bool Session::has_surplus()
-{
-    return state_->store.slots.surplus().has_value();
-}
-
-/* Return slots that this session freed and is not likely to use. The transaction that freed them
- * has ended, so an error here is not its error: slots that certainly still belong to this session
- * are kept and returned later. */
-Task<void> Session::return_surplus()
-{
-    FreeSlots &own = state_->store.slots;
-    Address head = *own.surplus();
-    uint64_t generation = own.generation();
-    std::vector<uint64_t> slots;
-
-    try {
-        slots = own.take(head, returned_at_once(head));
-        (void)co_await return_slots(head, slots, generation);
-    } catch (...) {
-        if (generation == own.generation())
-            for (uint64_t slot : slots)
-                own.give_back(Address::of(head.shard(), uint32_t(head.slot()), slot));
-    }
-}
-
-Task<void> Session::return_table(Address head, uint64_t generation)
-{
-    for (;;) {
-        std::vector<uint64_t> slots = state_->store.slots.take(head, returned_at_once(head));
-
-        if (slots.empty())
-            co_return;
-        (void)co_await return_slots(head, slots, generation);
-    }
-}
-
-/* Return all free slots of this session. If a server is gone, they stay unused until a vacuum. */
-void Session::return_all_slots()
-{
-    const Cluster &cluster = state_->cluster;
-    uint64_t generation = state_->store.slots.generation(); /* slots of a later one are not these */
-
-    if (!state_->store.servers.is_open())
-        return;
-
-    try {
-        for (uint32_t shard = 0; shard < cluster.shards(); shard++)
-            for (uint32_t table = 1; table < cluster.layout().tables(); table++) {
-                std::vector<Task<void>> tasks;
-
-                tasks.push_back(
-                    return_table(Address::of(shard, kAllocatorTable, table), generation));
-                run(std::move(tasks));
-            }
-    } catch (...) {
-        return;
-    }
 }
 
 void Session::run(std::vector<Task<void>> tasks)

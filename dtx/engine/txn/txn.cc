@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * txn.cc: rows by their keys.
+ * txn.cc: find, write, insert and erase rows by their keys.
  *
- * A row says its own key, so one that is found needs no index at the commit: only the absence of a
- * key does. Where a row was is remembered, and looked up again when it is no longer there.
+ * A row has its key in its header, so the commit need not validate the index that led to it: only
+ * the absence of a key rests on the index. The session remembers the slot of a row, and asks the
+ * index again if the slot has another key's row.
  *
  * Tests: tests/unit/dtx/engine/txn/txn_test.cpp
  */
@@ -24,7 +25,7 @@ static const TableSpec &spec_of(const Store &store, uint32_t table)
     return store.servers.cluster().schema().tables()[table];
 }
 
-/* What an index says, in the way of its kind. */
+/* The slot of a key, by the table's kind of index. */
 static Task<std::optional<uint64_t>> look_up(Store &store, ReadWriteSet &set, uint32_t table,
                                              uint64_t key)
 {
@@ -33,13 +34,14 @@ static Task<std::optional<uint64_t>> look_up(Store &store, ReadWriteSet &set, ui
     return ordered_find(store, set, table, key);
 }
 
-/* The row, if it is that key's. */
+/* @row if it is the row of @key, else nullptr. */
 static Access *if_it_is(Access *row, uint64_t key)
 {
     return row->valid() && row->header().key == key ? row : nullptr;
 }
 
-/* The row in a slot, likewise. @updates: locked, if that spares a round trip. */
+/* The row in a slot if it is the row of @key, else nullptr. @updates: locks it if that spares a
+ * round trip. */
 static Task<Access *> row_at(Store &store, ReadWriteSet &set, Address address, uint64_t key,
                              bool updates = false)
 {
@@ -52,7 +54,8 @@ static Task<Access *> row_at(Store &store, ReadWriteSet &set, Address address, u
     co_return if_it_is(row, key);
 }
 
-/* Objects of the index from @first on were looked at on the way to a row that was found. */
+/* The row was found, so the commit need not validate the index objects, from @first on, that led to
+ * it. */
 static void let_go(ReadWriteSet &set, uint32_t first, uint32_t index)
 {
     for (uint32_t i = first; i < set.size(); i++)
@@ -60,14 +63,14 @@ static void let_go(ReadWriteSet &set, uint32_t first, uint32_t index)
             set[i].seen = false;
 }
 
-/* Has this transaction used it before? */
+/* Has this transaction read or written the object before? */
 static bool is_used(const Access *access)
 {
     return access != nullptr && (access->seen || access->written);
 }
 
-/* What is where a row was when it was last seen: the row of that key; else of no interest, if it
- * was not @used before. */
+/* The object in the slot of a guess: @found if it is the row of @key. Otherwise nullptr, and the
+ * commit need not validate it unless the transaction had @used it before. */
 static Access *judge(bool used, Access *found, uint64_t key)
 {
     Access *row = if_it_is(found, key);
@@ -106,7 +109,7 @@ static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, 
 
     Access *row = co_await row_at(store, set, Address::of(shard, table, *slot), key, updates);
 
-    /* The index and the row were read at different times, and it was deleted in between. */
+    /* The row was deleted between the reads of the index and of the row. */
     if (row == nullptr)
         throw Inconsistent{};
     let_go(set, first, spec_of(store, table).index);
@@ -114,7 +117,7 @@ static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, 
     co_return row;
 }
 
-/* By the index of a hash table, if that takes no waiting; else nullptr. */
+/* The row by the index of a hash table, if that takes no waiting; else nullptr. */
 static Access *look_up_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
 {
     const TableSpec &spec = spec_of(store, table);
@@ -138,7 +141,7 @@ static Access *look_up_now(Store &store, ReadWriteSet &set, uint32_t table, uint
     return row;
 }
 
-/* find_row(), if that takes no waiting; else, or where there is no row, nullptr. */
+/* As find_row() if that takes no waiting; else, or if there is no row, nullptr. */
 static Access *find_row_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
 {
     if (auto guess = store.guesses.find(table, key)) {
@@ -295,7 +298,7 @@ Task<bool> Txn::remove(uint32_t table, uint64_t key)
     co_return true;
 }
 
-/* First where they may be, then they themselves: two misses, however many they are. */
+/* First all guesses, then all rows: the cache misses of each overlap. */
 bool Txn::prefetch_now(std::span<const Wanted> rows)
 {
     Store &store = session_.store();
@@ -312,7 +315,7 @@ bool Txn::prefetch_now(std::span<const Wanted> rows)
     return mapped;
 }
 
-Task<std::monostate> Txn::prefetch_far(std::span<const Wanted> rows)
+Task<std::monostate> Txn::prefetch_remote(std::span<const Wanted> rows)
 {
     Alone alone(*this);
     Store &store = session_.store();

@@ -16,7 +16,7 @@ namespace dtx
 {
 
 inline constexpr unsigned kShardsMax = 256; /* servers of a database */
-inline constexpr unsigned kTablesMax = 256; /* of a database, those of indexes among them */
+inline constexpr unsigned kTablesMax = 256; /* of a database, including those of indexes */
 inline constexpr uint64_t kSlotsMax = uint64_t{ 1 } << 48;
 
 /* Shard, table and slot in one word. Transactions take their locks in ascending order of it. */

@@ -3,8 +3,8 @@
  * cluster.h: the servers of a database, and the database on them: created, opened, recovered.
  *
  * Shard s has its primary on server s and its copies on the servers behind it, replicas in all. A
- * server that is gone for good, or for long, is promoted away: of its shards, other copies become
- * the primaries. What is where on a server is in FORMAT.md.
+ * server that is lost for good, or for long, is promoted away: other copies of its shards become
+ * the primaries. FORMAT.md has the bytes on each server.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
@@ -32,12 +32,12 @@ inline constexpr uint32_t kCoordinatorsMax = 100; /* a pool's directory has room
 struct Options {
     std::vector<std::string> urls;   /* of the servers; the number of shards */
     uint32_t replicas = 1;           /* copies of a shard and of a redo record: 1 to urls.size() */
-    Phases phases;                   /* who carries out what */
-    Techniques techniques;           /* against threads being in each other's way */
+    Phases phases;                   /* whether the client or the servers carry out each phase */
+    Techniques techniques;           /* that reduce contention of threads */
     bool durable = true;             /* off: no redo log and nothing flushed, for comparison */
     uint32_t coordinators = 64;      /* sessions at once, 1 to kCoordinatorsMax */
     uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */
-    uint32_t guesses = 1 << 18;      /* of where rows are, in each session; 16 bytes each */
+    uint32_t guesses = 1 << 18;      /* guesses at the slots of rows */
     uint32_t conflicts_max = 0;      /* conflicts of one transaction, after which it throws Error,
                                         RPM_E_BUSY; 0: no limit. A lock that the same attempt still
                                         holds counts once until lease_us have passed */
@@ -64,19 +64,19 @@ struct Options {
     std::function<int(uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn)> dial;
 };
 
-/* Rules that can be left out, so that the checks which must notice can be seen to. */
+/* Rules of the protocol that a test leaves out, to see that its checks then fail. */
 enum Canary : uint32_t {
     kCanaryNone = 0,
-    kCanaryValidate = 1,     /* reads are not looked at again */
+    kCanaryValidate = 1,     /* reads are not validated */
     kCanaryLock = 2,         /* rows are written without their locks */
     kCanaryVersion = 3,      /* a row keeps its version */
     kCanaryLogLate = 4,      /* rows are installed before the redo record is written */
-    kCanaryPhantom = 5,      /* absent keys and ends of ranges are not looked at again */
+    kCanaryPhantom = 5,      /* absent keys and the ends of ranges are not validated */
     kCanarySkipLog = 6,      /* recovery leaves out the log of one coordinator */
     kCanaryDropCommit = 7,   /* one commit in a while is acknowledged and not made */
     kCanaryNoRedo = 8,       /* a promotion does not apply the logs */
-    kCanaryVacuum = 9,       /* slots are given back that rows are in */
-    kCanaryNoRecord = 10,    /* slots are given back without a redo record */
+    kCanaryVacuum = 9,       /* slots that have rows are returned */
+    kCanaryNoRecord = 10,    /* slots are returned without a redo record */
     kCanaryGiveUp = 11,      /* the reads of a body that gives up are not validated */
     kCanaryLookEarly = 12,   /* reads are validated in the message that locks, on every server */
     kCanaryUnlockEarly = 13, /* locks are freed before the rows are installed */
@@ -88,17 +88,17 @@ struct Recovery {
     uint32_t coordinators = 0; /* whose logs were taken over */
     uint64_t records = 0;      /* redo records read */
     uint64_t rows = 0;         /* rows written anew: older than their record, or torn */
-    uint64_t locks = 0;        /* of transactions, broken */
-    uint64_t slots = 0;        /* given back by a vacuum */
+    uint64_t locks = 0;        /* of dead or fenced transactions, freed */
+    uint64_t slots = 0;        /* returned by a vacuum */
 };
 
 struct View;
 
-/* A description of a database; no connection is open between calls, but for a Reading. */
+/* A database and its servers. No connection is open between calls, except within a Reading. */
 class Cluster
 {
   public:
-    /* Throws Error for options or a schema that cannot be. */
+    /* Throws Error for invalid options or an invalid schema. */
     Cluster(Schema schema, Options options);
 
     /* Make the database on all servers. Durable when it returns. Throws Error: RPM_E_EXISTS, also
@@ -110,22 +110,21 @@ class Cluster
      * RPM_E_VERSION. */
     void verify() const;
 
-    /* Bring the database to the state of exactly the committed transactions, after everything that
-     * used it is gone, or to get rid of what is left. Sessions that still live are fenced and join
-     * again. May itself be interrupted and repeated. A promotion or restoration that was
-     * interrupted is ended: finished, if any server has accepted it, or else forgotten.
-     * Throws Error. */
+    /* Bring the database to the state of exactly the committed transactions, after all programs
+     * that used it have ended, or to fence those that have not. Sessions that still live are fenced
+     * and join again. May itself be interrupted and repeated. Ends an interrupted promotion or
+     * restoration: finishes it if a server has accepted it, drops it otherwise. Throws Error. */
     Recovery recover() const;
 
-    /* Take over from one coordinator that is gone. */
+    /* Fence one coordinator, complete its logged transactions, and free its locks. */
     Recovery recover(uint32_t coordinator) const;
 
     /* Go on without the servers @dead, by number: sessions are fenced, what the logs of the others
      * have is applied to the copies on them, and the next copy of each shard becomes its primary.
-     * Sessions join again. Commits that were acknowledged are all there, if no more servers are
-     * lost at once than the shards have copies beside one.
+     * Sessions join again. No acknowledged commit is lost, as long as a shard with N copies loses
+     * at most N - 1 of their servers at once.
      *
-     * @dead names all servers that are gone, and all others must answer. The caller must have
+     * @dead names all servers that are lost, and all others must answer. The caller must have
      * stopped the servers in @dead for good: sessions that can still reach one would go on reading
      * it. Do not start the database again from a server that was promoted away, when all others are
      * gone: it lacks the commits made since.
@@ -138,28 +137,28 @@ class Cluster
 
     /* Use a server again that had been promoted away, or an empty one that is now at its URL: its
      * old logs are emptied and its shards copied to it, while all sessions are fenced; they join
-     * again. May be interrupted and repeated; of a server that lives nothing is done. Throws Error:
+     * again. May be interrupted and repeated; does nothing for a server that lives. Throws Error:
      * RPM_E_INVAL (no such server). */
     Recovery restore(uint32_t server) const;
 
-    /* Recover everything, and find the slots that sessions which died, or were fenced, had kept for
-     * new rows: they can be used again. All of the database that was ever used is read; sessions
-     * are fenced and wait meanwhile, for up to retry_us. May be interrupted and repeated, by
-     * recover() as well. Throws Error: RPM_E_CORRUPT. */
+    /* Recover the database, and return to it the slots that sessions had kept for new rows when
+     * they died or were fenced. Reads all slots that were ever used; sessions are fenced and wait
+     * meanwhile, for up to retry_us. May be interrupted and repeated, by recover() as well. Throws
+     * Error: RPM_E_CORRUPT. */
     Recovery vacuum() const;
 
-    /* The servers that are dead now. */
+    /* The servers that are dead in the view in force. */
     std::vector<uint32_t> dead() const;
 
-    /* All rows of a table, on copy @copy of its shards (0: the primaries), in no order; of a
-     * shard that has fewer copies now, the last one. Of a database at rest: what is being written
-     * meanwhile may be met half. Throws Error: RPM_E_CORRUPT. */
+    /* Calls @callback for all rows of a table, on copy @copy of its shards (0: the primaries), in
+     * no order; of a shard that has fewer copies now, on its last one. For a database at rest: rows
+     * that a session writes meanwhile may be reported torn. Throws Error: RPM_E_CORRUPT. */
     void each_row(
         uint32_t table, uint32_t copy,
         const std::function<void(uint64_t key, const void *row, size_t bytes)> &callback) const;
 
-    /* While one lives, all reads of whole tables by its thread share its connections; to see a
-     * change of views, or a server that was started again, takes a new one. */
+    /* While a Reading lives, all reads of whole tables by its thread share its connections. To see
+     * a change of views, or a server that was started again, make a new one. */
     class Reading
     {
       public:
@@ -172,7 +171,7 @@ class Cluster
         const Cluster &cluster_;
     };
 
-    /* All slots, used or not, as they are. */
+    /* As each_row(), for all slots, used or not, with their headers. */
     void each_object(uint32_t table, uint32_t copy,
                      const std::function<void(Address address, const unsigned char *image,
                                               uint32_t bytes)> &callback) const;
@@ -203,7 +202,7 @@ class Cluster
     {
         return 1000 * (options_.retry_us != 0 ? options_.retry_us : 30000000);
     }
-    /* The newest view that any session or call of this Cluster has seen: where to begin asking. */
+    /* The newest view that a session or call of this Cluster has seen: the first to try. */
     View last_view() const;
     void remember(const View &view) const;
     /* Give @text to Options.notice; the same text at most once in ten seconds. */
@@ -218,7 +217,7 @@ class Cluster
     Schema schema_;
     Options options_;
     Layout layout_;
-    std::shared_ptr<Seen> seen_; /* by all copies of this */
+    std::shared_ptr<Seen> seen_; /* shared by copies of this Cluster */
 };
 
 } // namespace dtx

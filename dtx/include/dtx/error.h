@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * error.h: what ends a transaction early, and what ends more than that. Thrown inside this library
- * and its coroutines; no exception crosses the C boundary of librpm.
+ * error.h: exceptions that end a transaction, or a whole session. Thrown inside this library and
+ * its coroutines; no exception crosses the C boundary of librpm.
  */
 #ifndef DTX_ERROR_H
 #define DTX_ERROR_H
@@ -12,7 +12,7 @@
 namespace dtx
 {
 
-/* Something is wrong that trying again does not mend. */
+/* An error that trying again does not repair. */
 class Error : public std::runtime_error
 {
   public:
@@ -32,11 +32,11 @@ class Error : public std::runtime_error
 struct Conflict {
 };
 
-/* Objects that were read do not belong together. They are of different times then; or, if all of
- * them are still as they were read, some are damaged, and the transaction ends with RPM_E_CORRUPT
- * and this text. */
+/* The objects that a transaction read do not fit together. Either they were read at different
+ * times: then the transaction runs again. Or, if all of them are still as they were read, some are
+ * damaged, and the transaction ends with RPM_E_CORRUPT and this text. */
 struct Inconsistent : Conflict {
-    const char *what = "an index and what it leads to do not belong together";
+    const char *what = "an index and the object that it leads to do not fit together";
 };
 
 /* Another session or a recovery took this coordinator's logs over, or a server was lost:
@@ -61,7 +61,7 @@ class Failed : public Error
  * code says that this coordinator was fenced or a server lost, else as Failed. */
 [[noreturn]] void fail(int code, const std::string &doing);
 
-/* 0 and counts pass. */
+/* Returns @code if it is 0 or a count; else throws as fail(). */
 inline int check(int code, const char *doing)
 {
     if (code < 0)

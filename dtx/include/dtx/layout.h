@@ -20,10 +20,10 @@
 namespace dtx
 {
 
-inline constexpr uint64_t kDescriptorBytes = 4096;     /* behind it the description of tables */
-inline constexpr uint64_t kTablesOffset = 24576;       /* behind that the tables */
-inline constexpr uint64_t kReadyOffset = 0;            /* in the locks: may the shard be used? */
-inline constexpr uint64_t kLocksOffset = 64;           /* behind it the lock words */
+inline constexpr uint64_t kDescriptorBytes = 4096;     /* then the description of the tables */
+inline constexpr uint64_t kTablesOffset = 24576;       /* then the tables */
+inline constexpr uint64_t kReadyOffset = 0;            /* ready word, in the locks region */
+inline constexpr uint64_t kLocksOffset = 64;           /* then the lock words */
 inline constexpr uint64_t kReady = 0x52454144595f5831; /* "1X_YDAER" */
 
 struct TableLayout {

@@ -20,14 +20,14 @@ namespace dtx
 
 struct ObjectHeader {
     uint64_t version;
-    uint64_t key;    /* of a row; of an index: what the engine likes */
+    uint64_t key;    /* of a row; index objects may use it otherwise */
     uint64_t writer; /* number of the transaction that made this version */
     uint32_t flags;  /* enum ObjectFlag */
     uint32_t checksum;
 };
 
 enum ObjectFlag : uint32_t {
-    kObjectValid = 1 /* else deleted, or never there */
+    kObjectValid = 1 /* else deleted, or never written */
 };
 
 static_assert(sizeof(ObjectHeader) == 32);
@@ -54,7 +54,7 @@ inline const ObjectHeader &header_of(const unsigned char *image)
 /* Set the checksum of the slot at @image, aligned to 8, of @bytes. */
 void seal(unsigned char *image, uint32_t bytes);
 
-/* Is it whole? */
+/* Is the slot never written, or its checksum right? */
 bool is_whole(const unsigned char *image, uint32_t bytes);
 
 } // namespace dtx

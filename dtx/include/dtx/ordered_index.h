@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ordered_index.h: a B+tree from keys to slots, one in each shard. Nodes are objects: a range that
- * was gone through is a list of leaves that must not have changed at the commit, so nothing can
- * have appeared in it.
+ * ordered_index.h: a B+tree from keys to slots, one in each shard. Nodes are objects: a scan reads
+ * the leaves of its range, and the commit validates that they have not changed, so no key can have
+ * appeared in the range.
  *
- * Inner nodes are remembered by the session and only looked at again when a leaf shows that they
- * are no longer true: each node says itself which keys it is for.
+ * The session remembers inner nodes, and reads them again only if a leaf does not have the range
+ * that they say: each node has the range of its keys.
  *
  * Tests: tests/unit/dtx/engine/index/ordered_index_test.cpp
  */
@@ -27,11 +27,11 @@ class Store;
 
 inline constexpr uint32_t kNodeEntries = 28;
 
-/* In a leaf an entry is a key and its row's slot; above, the first key that a child is for, and the
- * child's slot. The root is slot 0, for good. */
+/* An entry of a leaf is a key and its row's slot; of an inner node, the lowest key of a child's
+ * range, and the child's slot. The root is always slot 0. */
 struct Node {
-    uint64_t low;   /* keys it is for, */
-    uint64_t high;  /* this one among them */
+    uint64_t low;   /* range of the keys, */
+    uint64_t high;  /* inclusive */
     uint32_t level; /* 0: a leaf */
     uint32_t used;
     uint64_t unused;
@@ -42,7 +42,7 @@ struct Node {
 };
 static_assert(sizeof(Node) == 480); /* 512 with its header: two XPLines */
 
-/* Enough where nodes are half full, as splits leave them. */
+/* Enough even if nodes are half full, as splits leave them. */
 constexpr uint64_t node_slots(uint64_t rows_max)
 {
     return rows_max / (kNodeEntries / 2) * 5 / 4 + 512;
@@ -53,10 +53,10 @@ enum class Order { ascending, descending };
 Task<std::optional<uint64_t>> ordered_find(Store &store, ReadWriteSet &set, uint32_t table,
                                            uint64_t key);
 
-/* Enter a key that is not there. */
+/* Awaited: enter a key that is absent. */
 Task<> ordered_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot);
 
-/* Take a key out. What its slot was, or nothing: it was not there. */
+/* Awaited: remove a key. Returns its slot, or nullopt: the key was absent. */
 Task<std::optional<uint64_t>> ordered_remove(Store &store, ReadWriteSet &set, uint32_t table,
                                              uint64_t key);
 
@@ -68,7 +68,7 @@ struct Range {
     Order order;
 };
 
-/* Those keys and their slots, in order. */
+/* Awaited: the keys in the range, and their slots, in order. */
 Task<std::vector<std::pair<uint64_t, uint64_t>>> ordered_range(Store &store, ReadWriteSet &set,
                                                                uint32_t table, Range range);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * phases.h: who carries out each phase of a transaction: one-sided operations, or the servers'
- * CPUs.
+ * phases.h: how each phase of a transaction is carried out: by one-sided operations, or by the
+ * servers' CPUs.
  *
  * Source: DrTM+H (OSDI 2018) compares the two phase by phase. Tests:
  * tests/unit/dtx/engine/base/phases_test.cpp
@@ -18,17 +18,18 @@ namespace dtx
 
 enum class Via : uint8_t {
     fewest,    /* over a link, call where that saves round trips; else one_sided */
-    one_sided, /* operations on remote memory; where that is mapped, this CPU's own */
-    call       /* the server's CPU, asked by one message for all that it is to do */
+    one_sided, /* the client's NIC; where memory is mapped, the client's CPU */
+    call       /* the server's CPU, by one message with all operations */
 };
 
-/* What does not go into a message, as rows of 4 KiB, is one-sided all the same. */
+/* An operation that does not fit into a message, such as a row of 4 KiB, is one-sided all the same.
+ * */
 struct Phases {
     Via execute = Via::fewest;
     Via lock = Via::fewest;
     Via validate = Via::fewest;
-    Via log = Via::fewest;    /* call: servers copy the record, but where memory is mapped */
-    Via commit = Via::fewest; /* rows, then locks */
+    Via log = Via::fewest;    /* call: the servers' CPUs copy the record, unless memory is mapped */
+    Via commit = Via::fewest; /* installs rows, then frees locks */
 
     /* "fewest", "one-sided", "call", "hybrid" (lock and commit by call), or the phases that are by
      * call, such as "lock,validate": the others are one-sided then. Throws Error. */

@@ -24,21 +24,21 @@ namespace dtx
 
 struct Access {
     Address address;
-    unsigned char *image; /* the slot: as read, later as it is to be written */
+    unsigned char *image; /* the bytes of the slot: as read, later as they will be written */
     uint32_t bytes;       /* of the slot */
-    bool whole;           /* the image is the object's, as it was at one time */
-    bool settled;         /* and was committed, and the newest, when it was read */
-    bool seen;            /* its contents were used: must not have changed at the commit */
-    bool written;         /* goes into the log and into the slot */
-    bool locked;          /* we hold its lock */
+    bool whole;           /* the image is a whole version of the object */
+    bool settled;         /* which was committed and the newest one when it was read */
+    bool seen;            /* its contents were used: the commit validates it */
+    bool written;         /* the commit logs and installs the image */
+    bool locked;          /* this transaction holds its lock */
     bool taken;           /* the message that read the row has locked it */
     bool fresh;           /* a new row's slot, free again if this transaction does not commit */
     bool reused;          /* a fresh slot that this session had read before */
     bool freed;           /* an erased row's slot: this session may reuse it after the commit */
     uint64_t version;     /* as read; 0: never written */
     uint64_t writer;      /* of that version */
-    uint64_t word;        /* of its lock, when the commit looked */
-    uint64_t current;     /* version, when the commit looked */
+    uint64_t word;        /* the lock word that the commit found */
+    uint64_t current;     /* the version that the commit found */
 
     ObjectHeader &header()
     {
@@ -58,7 +58,7 @@ struct Access {
     }
 };
 
-/* What a commit makes lists of; memory that is kept like that of the set. */
+/* Lists of a commit; their memory is kept like that of the set. */
 struct CommitSpace {
     std::vector<Access *> writes;
     std::vector<Access *> reads;
@@ -71,7 +71,7 @@ class ReadWriteSet
   public:
     ReadWriteSet();
 
-    /* Nothing read or written; memory stays. */
+    /* Removes all accesses; keeps the memory. */
     void clear();
 
     /* The access to an object, or nullptr. */
@@ -82,7 +82,8 @@ class ReadWriteSet
         return i == 0 ? nullptr : &(*this)[i - 1];
     }
 
-    /* A new one, with an image of @bytes that holds garbage. There was none. */
+    /* Adds the access to an object that has none, with an uninitialised image of @bytes, a multiple
+     * of 8. */
     Access *add(Address address, uint32_t bytes);
 
     uint32_t size() const
@@ -104,7 +105,7 @@ class ReadWriteSet
 
     uint64_t txn = 0;
     uint64_t begin_ns = 0;
-    bool begun = false;         /* it has sent requests that lock: it may hold locks */
+    bool begun = false;         /* the transaction has sent requests that lock: it may hold locks */
     bool maybe_logged = false;  /* a log may hold the redo record; without logs: a row of it may be
                                   installed */
     bool logged = false;        /* all logs hold it; without logs: all rows are installed. It is
@@ -114,7 +115,7 @@ class ReadWriteSet
     uint64_t joined = 0;        /* Servers::joined() when the attempt began */
     std::vector<unsigned char> record;
     CommitSpace space;
-    uint32_t lane = 0; /* among those of the session */
+    uint32_t lane = 0; /* index of this set in its session */
     bool busy = false;
 
   private:

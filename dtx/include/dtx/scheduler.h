@@ -2,9 +2,8 @@
 /*
  * scheduler.h: the coroutines of one session take turns on its thread.
  *
- * For tests, some of the steps at which nothing has to be waited for let another coroutine go
- * first, by a seeded choice: so one thread goes through many interleavings, the same ones each
- * time.
+ * For tests, some of the steps that need not wait let another coroutine go first, by a seeded
+ * choice: so one thread tries many interleavings, the same ones each time.
  *
  * Tests: tests/unit/dtx/engine/base/scheduler_test.cpp
  */
@@ -25,7 +24,7 @@ namespace dtx
 /* Nanoseconds of the machine's monotonic clock. */
 uint64_t now_ns();
 
-/* splitmix64: small, seeded, good enough to choose by. */
+/* splitmix64: small and seeded. */
 class Chance
 {
   public:
@@ -77,7 +76,8 @@ class Scheduler
         return { *this, interleave_ != 0 && chance_.below(256) < interleave_ };
     }
 
-    /* Go on at that time; others run meanwhile. Where steps interleave: after some turns. */
+    /* Awaited: continue at that time; other coroutines run meanwhile. Where steps interleave: after
+     * some turns. */
     struct Sleep {
         bool await_ready() const noexcept
         {
@@ -100,7 +100,7 @@ class Scheduler
         return interleave_ != 0;
     }
 
-    /* Wait to be told by wake(). */
+    /* Awaited: sleep until wake(@place). */
     struct Wait {
         bool await_ready() const noexcept
         {
@@ -118,8 +118,8 @@ class Scheduler
         ready_.push_back(handle);
     }
 
-    /* Run all to their end. Meanwhile @poll is called repeatedly and wakes coroutines that can go
-     * on; its argument is the time until which no coroutine is ready, or 0 if one is. */
+    /* Run all tasks to their end. Meanwhile @poll is called repeatedly and wakes coroutines that
+     * can continue; its argument is the time until which no coroutine is ready, or 0 if one is. */
     void run(std::vector<Task<void>> &tasks,
              const std::function<void(uint64_t idle_until_ns)> &poll);
 

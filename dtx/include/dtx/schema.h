@@ -4,8 +4,8 @@
  * database and opens it again; a schema that does not match the database is refused.
  *
  * A table maps keys of 64 bits to rows of a fixed size. A hash table finds a row by its key; an
- * ordered one also goes through a range of keys. The rows of one partition lie on one server and
- * its backups; which partition a key is in is the table's own affair (a function).
+ * ordered table also scans a range of keys. The rows of one partition lie on one server and its
+ * backups; each table has a function that maps keys to partitions.
  *
  * Tests: tests/unit/dtx/engine/format/schema_test.cpp
  */
@@ -26,9 +26,9 @@ using Partition = uint32_t (*)(uint64_t key);
 enum class TableKind : uint32_t {
     hash = 1,
     ordered = 2,
-    buckets = 3,   /* the engine's own: of a hash table */
-    nodes = 4,     /* of an ordered one */
-    allocators = 5 /* which slots of each table have been handed out */
+    buckets = 3,   /* buckets of a hash table */
+    nodes = 4,     /* nodes of an ordered table */
+    allocators = 5 /* allocator heads: which slots of each table have been handed out */
 };
 
 struct TableSpec {
@@ -40,7 +40,7 @@ struct TableSpec {
     Partition partition = nullptr;
 };
 
-/* A row that is asked for, of any table. */
+/* A row to prefetch, of any table. */
 struct Wanted {
     uint32_t table;
     uint64_t key;

@@ -25,7 +25,7 @@ namespace dtx
 
 enum class Status { committed, aborted, unknown };
 
-/* How a transaction ended, and what it took. */
+/* The outcome of a transaction, and its number of conflicts. */
 struct Outcome {
     Status status;
     uint32_t conflicts; /* attempts that ended in a conflict, after which the body ran again */
@@ -166,7 +166,7 @@ class Session
         Session &session;
     };
 
-    /* How a run of a body ended, and what the session does next. */
+    /* How a run of a body ended, which says what the session does next. */
     enum class Wish {
         commit,
         give_up,    /* it returned false or threw an exception of its own */
@@ -175,13 +175,13 @@ class Session
         fail        /* a call of the engine inside it failed in another way */
     };
 
-    /* How far a transaction has come. */
+    /* What is known of a transaction between its attempts. */
     struct Course {
         Outcome outcome{ Status::aborted, 0 };
-        uint32_t in_vain = 0; /* conflicts, of which one lock that is met repeatedly is one */
+        uint32_t counted = 0; /* conflicts; repeated conflicts on one lock count once */
     };
 
-    /* As transact(). Not @alone: within a transaction that was admitted. */
+    /* As transact(). @alone: false within a transaction that was admitted already. */
     template <class Body> Task<Outcome> attempt(Body body, bool alone)
     {
         Course course;
@@ -218,9 +218,9 @@ class Session
         co_return course.outcome;
     }
 
-    bool enter();                               /* false: there are enough; queue() then */
-    void queue(std::coroutine_handle<> handle); /* until it has entered */
-    void leave();                               /* and admits waiting coroutines */
+    bool enter();                               /* false: too many are under way; queue() then */
+    void queue(std::coroutine_handle<> handle); /* waits for admission */
+    void leave();                               /* also admits waiting coroutines */
 
     ReadWriteSet &begin();
     /* After a body found its reads inconsistent with each other. @thrown: the Error, RPM_E_CORRUPT,

@@ -110,8 +110,8 @@ template <class T = void> class [[nodiscard]] Task
     {
         return false;
     }
-    /* Most tasks have nothing to wait for. They run to their end in here, so that the stack is as
-     * deep as tasks await tasks, however many are awaited one after the other. */
+    /* Most tasks need not wait: they run to their end within this call, so the depth of the stack
+     * is that of nested awaits, however many tasks are awaited in sequence. */
     bool await_suspend(std::coroutine_handle<> awaiting)
     {
         handle_.resume();
@@ -125,7 +125,8 @@ template <class T = void> class [[nodiscard]] Task
         return handle_.promise().result();
     }
 
-    /* For a caller that is not a coroutine: resume, test for the end, and take the result. */
+    /* For a caller that is not a coroutine: resume the task, ask whether it has ended, take its
+     * result. */
     Handle handle() const noexcept
     {
         return handle_;
@@ -149,8 +150,8 @@ inline Task<void> Promise<void>::get_return_object() noexcept
     return Task<void>(std::coroutine_handle<Promise<void>>::from_promise(*this));
 }
 
-/* Awaited: what @Attempt::now() has at once, without a coroutine; where it has nothing, what the
- * task comes to that its later() begins. */
+/* Awaited: the result of @Attempt::now() if it has one, without a coroutine; else that of the task
+ * that later() begins. */
 template <class Attempt> class [[nodiscard]] AtOnce
 {
   public:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * techniques.h: what keeps many threads and coroutines from being in each other's way, each of
- * which can be left out to see what it is good for.
+ * techniques.h: techniques that reduce contention of many threads and coroutines. Each can be
+ * switched off, to measure what it gains.
  *
  * Source: SMART (ASPLOS 2024). Its first one, that no two threads share a queue pair or a doorbell,
  * has no switch: each session has connections of its own. Tests:
@@ -17,12 +17,12 @@ namespace dtx
 {
 
 struct Techniques {
-    bool throttle = true; /* librpm finds how much may be under way, RPM_PACE_THROTTLE */
-    bool backoff = true;  /* wait after a conflict, longer from try to try */
+    bool throttle = true; /* librpm adapts the number of operations under way, RPM_PACE_THROTTLE */
+    bool backoff = true;  /* wait after a conflict, longer after each */
     bool depth = true;    /* fewer transactions of a session at once while most tries fail */
-    bool guesses = true;  /* rows are looked for where they were seen last, not by the index */
+    bool guesses = true;  /* read a row where it was last seen, without the index */
 
-    /* "all", "none", those that are on: "throttle,backoff", or those that are off:
+    /* "all", "none", the techniques that are on: "throttle,backoff", or those that are off:
      * "-depth,-guesses". Throws Error. */
     static Techniques parse(const std::string &text);
 

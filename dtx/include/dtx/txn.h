@@ -2,11 +2,11 @@
 /*
  * txn.h: a transaction as its program sees it: reads, writes, inserts, deletes, ranges.
  *
- * What is read was committed at some time, but two reads may be of different times until the commit
- * has looked at them again: a program must not crash or loop over values that cannot be together.
- * Other transactions see nothing of it before the commit. A transaction sees its own writes; in a
- * run that will end in a conflict it may miss a row of an ordered table that it has inserted, or
- * see a row twice.
+ * Each read returns a committed row, but two reads may be of different times until the commit has
+ * validated them: a program must not crash or loop over values that no state of the database has
+ * together. Other transactions see its writes after the commit only. A transaction sees its own
+ * writes; in a run that will end in a conflict it may miss a row of an ordered table that it has
+ * inserted, or see a row twice.
  *
  * A body awaits each operation before it begins the next: if two operations of one transaction are
  * under way at once, the second throws Error, RPM_E_INVAL. prefetch() reads several rows at once.
@@ -184,7 +184,7 @@ class Txn
     }
     Txn(Session &session, ReadWriteSet &set, uint64_t id) : session_(session), set_(set), id_(id) {}
 
-    /* What takes no waiting has an answer now(); else nothing was done. */
+    /* An operation with now(): its result if that takes no waiting; else now() did nothing. */
     template <class Row> struct Read {
         std::optional<std::optional<Row>> now()
         {
@@ -257,7 +257,7 @@ class Txn
         }
         Task<std::monostate> later()
         {
-            return txn.prefetch_far(rows);
+            return txn.prefetch_remote(rows);
         }
         Txn &txn;
         Rows rows;
@@ -269,7 +269,7 @@ class Txn
     bool change(Access *found, uint32_t table, const void *row);
     Task<const Access *> find(uint32_t table, uint64_t key, bool updates);
     Task<bool> replace(uint32_t table, uint64_t key, const void *row);
-    Task<std::monostate> prefetch_far(std::span<const Wanted> rows);
+    Task<std::monostate> prefetch_remote(std::span<const Wanted> rows);
     Task<bool> add(uint32_t table, uint64_t key, const void *row);
     Task<bool> remove(uint32_t table, uint64_t key);
     Task<std::vector<std::pair<uint64_t, uint64_t>>> range(uint32_t table, Range range);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_state.h: the members of a session, for the files that implement it.
+ *
+ * Tests: tests/unit/dtx/engine/txn/session_test.cpp
+ */
+#ifndef DTX_ENGINE_SESSION_STATE_H
+#define DTX_ENGINE_SESSION_STATE_H
+
+#include "engine/base/backoff.h"
+#include "engine/recovery/recover.h"
+#include "engine/store/store.h"
+#include "engine/txn/lease.h"
+#include <dtx/session.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace dtx
+{
+
+inline constexpr uint64_t kNumbersMost = (uint64_t{ 1 } << kSequenceBits) - 1;
+
+struct Session::State {
+    State(const Cluster &all, uint32_t number, Listener *who)
+        : cluster(all), coordinator(number), listener(who),
+          scheduler(all.options().seed * 1024 + number, all.options().interleave),
+          store(all, scheduler),
+          /* The depth follows a clock, which a run with interleaved steps must not depend on. */
+          backoff(all.options().techniques.backoff,
+                  all.options().techniques.depth && !scheduler.interleaves()),
+          numbers(all.options().numbers != 0 ? all.options().numbers : kNumbersMost),
+          lease(all.options().lease_us * 1000)
+    {
+    }
+
+    const Cluster &cluster;
+    uint32_t coordinator;
+    Listener *listener;
+    Scheduler scheduler;
+    Store store;
+    Backoff backoff;
+    uint32_t under_way = 0; /* admitted transactions that have not ended */
+    std::deque<std::coroutine_handle<>> waiting;
+    Counters counters;
+    std::vector<uint32_t> log_servers;
+    std::optional<RetryDeadline> deadline; /* set while the session tries to join */
+    bool leaving = false;
+    std::vector<std::unique_ptr<ReadWriteSet>> sets; /* one for each transaction under way */
+    uint64_t prefix = 0;
+    uint64_t sequence = 0;
+    uint64_t numbers; /* of attempts under one claim */
+    Lease lease;      /* of other attempts, met by this session */
+};
+
+} // namespace dtx
+#endif
