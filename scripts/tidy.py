@@ -320,6 +320,8 @@ def check_b4(tree):
                     yield place, f'"{name}": include <librpm.h> only', name
                     continue
                 if own is None:
+                    if rules.get('dtx') and path.startswith('dtx/') and '/include/' not in path:
+                        yield place, f'{os.path.dirname(path)} is in no row of layers.toml', name
                     continue
             theirs = layer_of(target, layers)
             if theirs != own and theirs not in layers.get(own, []):

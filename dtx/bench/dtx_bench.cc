@@ -46,7 +46,7 @@ Totals prepare(const bench::Options &options, Workload &workload, const Cluster 
         cluster.verify();
         return options.check && options.alone ? workload.totals(cluster, 0) : Totals{};
     }
-    /* Whatever rule is left out, the run begins with what was to be loaded. */
+    /* With a canary too, the run begins with the rows of the load. */
     dtx::Options complete = cluster.options();
 
     complete.canary = kCanaryNone;

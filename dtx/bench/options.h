@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.h: what dtx-bench is asked for.
+ * options.h: the options of dtx-bench.
  */
 #ifndef DTX_BENCH_OPTIONS_H
 #define DTX_BENCH_OPTIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.cc: numbers, three ways.
+ * report.cc: print results as text, JSON or CSV.
  */
 #include "bench/report.h"
 
@@ -281,7 +281,7 @@ void print_report(const Report &report)
            millions(all.committed, result.seconds) * 1e6, report.options.threads,
            report.options.coroutines, report.options.shards(), report.options.replicas,
            report.options.durable ? "on" : "off", result.seconds);
-    printf("latency of all, with what was tried again: p50 %s, p99 %s, p99.9 %s, max %s\n",
+    printf("latency of all, retries included: p50 %s, p99 %s, p99.9 %s, max %s\n",
            cli::ns_text(rpm_hist_percentile(&result.latency, 500)).c_str(),
            cli::ns_text(rpm_hist_percentile(&result.latency, 990)).c_str(),
            cli::ns_text(rpm_hist_percentile(&result.latency, 999)).c_str(),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h: what a run came to, for people, as JSON and as a row of CSV.
+ * report.h: the results of a run, for people, as JSON and as a row of CSV.
  *
  * The first ten columns are those of SMART's transaction programs, in their order and units,
  * without a line of names, so that scripts made for those read them: prefix, threads, coroutines,

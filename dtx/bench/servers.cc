@@ -35,7 +35,7 @@ struct Lending {
     uint32_t domain;
 };
 
-/* In the child: serve until told to stop. Says where when clients may come. */
+/* In the child: serve until a signal stops it. Reports its address when clients may connect. */
 [[noreturn]] void serve(const Lending &lending, int ready)
 {
     rpm_server_opts opts = rpm_server_opts_init();
@@ -43,7 +43,7 @@ struct Lending {
     int err = 0;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    /* timeout(1) and a terminal signal the whole group: we are to end behind our parent. */
+    /* timeout(1) and a terminal signal the whole group: the server must end after its parent. */
     (void)setpgid(0, 0);
     opts.pool = lending.pool.c_str();
     opts.listen = lending.listen.c_str();
@@ -69,7 +69,7 @@ struct Lending {
     _exit(err == 0 ? cli::kDone : cli::kFailed);
 }
 
-/* Wait for what it says, which ends with a zero; empty: the child is gone. */
+/* Wait for the child's report, which ends with a zero byte; empty: the child has ended. */
 std::string wait_ready(int fd)
 {
     std::string url;
@@ -106,7 +106,7 @@ pid_t start_one(const Lending &lending, std::string &url)
     close(ends[0]);
     if (url.empty()) {
         waitpid(pid, nullptr, 0);
-        throw cli::Failure("a server did not start");
+        throw cli::Failure("a server did not start; it has printed the reason");
     }
     return pid;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * servers.h: servers of our own: child processes that lend pools in memory.
+ * servers.h: the servers that dtx-bench starts: child processes with pools in memory.
  */
 #ifndef DTX_BENCH_SERVERS_H
 #define DTX_BENCH_SERVERS_H
@@ -22,7 +22,7 @@ class Servers
     Servers(const Options &options, const Schema &schema);
     Servers(const Servers &) = delete;
     Servers &operator=(const Servers &) = delete;
-    /* End them; the pools go with them unless they are to be kept. */
+    /* Stop the servers, and remove their pools unless the user keeps them. */
     ~Servers();
 
     const std::vector<std::string> &urls() const

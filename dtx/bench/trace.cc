@@ -77,8 +77,8 @@ std::string Tracer::line_of(const Attempt &attempt)
     }.dump();
 }
 
-/* A session that ends gives slots back. That is not of the run, whose transactions only take some:
- * nothing of the run comes behind it. */
+/* A session that ends returns slots in transactions that are not part of the run: the trace ends
+ * there. */
 void Tracer::ended(const Attempt &attempt)
 {
     held_.push_back(line_of(attempt));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command.cc: what all commands have that look for a database: servers, secret, errors.
+ * command.cc: the options of all commands that open a database: servers, secret, errors.
  *
  * Tests: tests/tools/dtx_database_test
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command.h: what a command of dtx-check is: its options, and what runs once they are read.
+ * command.h: a command of dtx-check: its options, and the function that runs after they are parsed.
  */
 #ifndef DTX_CHECK_COMMAND_H
 #define DTX_CHECK_COMMAND_H
@@ -25,10 +25,10 @@ Body add_promote(CLI::App &app);
 Body add_restore(CLI::App &app);
 Body add_vacuum(CLI::App &app);
 
-/* Options of all commands that look for a database. */
+/* Options of all commands that open a database. */
 void add_wanted(CLI::App &app, Wanted &wanted);
 
-/* What @body returns; or its Error is said, and the command ends with 2. @wanted gets its secret
+/* Runs @body and returns its result. On an Error, prints it and returns 2. @wanted gets its secret
  * first. */
 int guarded(Wanted &wanted, const Body &body);
 

@@ -41,7 +41,8 @@ struct Options {
     bool json = false;
 };
 
-/* What is there, as a history that only has its end: to be checked with that of the run. */
+/* Writes the state of the database as a history without transactions, to be checked with that of
+ * the run. */
 void write_final(const Found &database, const std::string &path)
 {
     auto recorder = history::Recorder::open(
@@ -114,7 +115,7 @@ std::shared_ptr<Options> add_checking(CLI::App &app)
     std::shared_ptr<Options> options = add_options(app);
 
     app.add_option("--replicas", options->wanted.replicas,
-                   "Copies that there must be (as many as there are)")
+                   "Copies that each row must have (as many as it has)")
         ->check(CLI::Range(1, 64));
     app.add_flag("--recover", options->recover, "First finish what was left unfinished");
     return options;

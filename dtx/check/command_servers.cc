@@ -21,10 +21,10 @@ namespace
 const char *const kPromoteExamples =
     "Stop the server first, and keep it stopped: clients that can still reach it would go on "
     "using\n"
-    "it. Name all servers that are gone at once. May be interrupted and repeated.\n"
+    "it. Name all lost servers in one command. May be interrupted and repeated.\n"
     "Exit codes: 0 done, 2 wrong usage, or it cannot be; nothing has changed then.\n"
     "Examples:\n"
-    "  dtx-check promote --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is gone\n";
+    "  dtx-check promote --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is lost\n";
 
 const char *const kRestoreExamples =
     "The server is running again, with its pool or an empty one. May be interrupted and repeated.\n"
@@ -82,8 +82,8 @@ int restore(const Options &options)
 
 Body add_promote(CLI::App &app)
 {
-    auto options = add_options(app, "Number of a server that is gone, from 0 on; may be repeated",
-                               kPromoteExamples);
+    auto options =
+        add_options(app, "Number of a lost server, from 0 on; may be repeated", kPromoteExamples);
 
     return [options] { return guarded(options->wanted, [&] { return promote(*options); }); };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copies.h: is every object whole, and the same on all copies?
+ * copies.h: check that every object is whole, and the same on all copies.
  *
  * Tests: tests/unit/dtx/check/copies_test.cpp
  */

@@ -109,7 +109,7 @@ std::vector<Findings> check_database(const Found &database, const std::string &r
     std::vector<Findings> all = check_copies(*database.cluster);
 
     for (uint32_t copy = 0; copy < all.size(); copy++) {
-        /* Rows that are torn are no rows: there is nothing to add up. */
+        /* A torn row has no contents to check. */
         if (!is_kept(all[copy], "whole"))
             continue;
         all[copy].append(check_indexes(*database.cluster, copy));
@@ -140,7 +140,7 @@ void print_result(const Found &database, const DatabaseResult &result)
                " objects written anew, %" PRIu64 " locks broken\n",
                result.recovery->records, result.recovery->rows, result.recovery->locks);
     if (result.recovery && result.recovery->slots != 0)
-        printf("vacuum: %" PRIu64 " slots without an owner were given back\n",
+        printf("vacuum: %" PRIu64 " slots without an owner were returned\n",
                result.recovery->slots);
     for (uint32_t copy = 0; copy < result.copies.size(); copy++)
         for (const Finding &finding : result.copies[copy].all())

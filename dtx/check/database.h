@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * database.h: all that is checked of a database, and what came out of it, as text or JSON.
+ * database.h: run all checks of a database, and report their results as text or JSON.
  *
  * Tests: tests/tools/dtx_check_test
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dtx_check.cc: is what a run of dtx did, and what it left behind, right?
+ * dtx_check.cc: check the history of a run, and the database that it left.
  *
- * Exit codes: 0 nothing wrong, 1 something is, 2 wrong usage or nothing that could be looked at.
+ * Exit codes: 0 nothing wrong, 1 a violation, 2 wrong usage or nothing that could be checked.
  * Tests: tests/tools/dtx_check_test
  */
 #include "check/command.h"
@@ -25,17 +25,17 @@ const Command kCommands[] = {
     { "smallbank", "The same, and the rules of SmallBank", dtx::checks::add_workload },
     { "tatp", "The same, and the rules of TATP", dtx::checks::add_workload },
     { "ycsb", "The same, and the rules of YCSB", dtx::checks::add_workload },
-    { "recover", "Finish what sessions that are gone left unfinished", dtx::checks::add_recover },
-    { "promote", "Go on without servers that are gone for good", dtx::checks::add_promote },
-    { "restore", "Use a server again that was gone", dtx::checks::add_restore },
-    { "vacuum", "Find room for rows that sessions which died had kept", dtx::checks::add_vacuum },
+    { "recover", "Finish the transactions of dead sessions", dtx::checks::add_recover },
+    { "promote", "Go on without servers that are lost for good", dtx::checks::add_promote },
+    { "restore", "Use a promoted-away server again", dtx::checks::add_restore },
+    { "vacuum", "Return the free slots that dead sessions had kept", dtx::checks::add_vacuum },
 };
 
 } // namespace
 
 int main(int argc, char **argv)
 {
-    CLI::App app("Check what transactions did, and what they left behind", "dtx-check");
+    CLI::App app("Check the history of transactions, and the database that they left", "dtx-check");
     std::map<const CLI::App *, dtx::checks::Body> bodies;
 
     app.require_subcommand(1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * find.cc: list what is on the servers, then take the word of a shard for the rest.
+ * find.cc: list the databases on the servers, then read the header of a shard.
  *
  * Tests: tests/tools/dtx_check_test
  */
 #include "check/find.h"
 
 #include "engine/cluster/server_connection.h"
-#include "workload/known.h"
+#include "workload/registry/known.h"
 #include <dtx/error.h>
 
 #include <algorithm>
@@ -23,10 +23,11 @@ namespace
 
 using Shards = std::map<std::string, std::vector<uint32_t>>;
 
-/* What servers have, by number; nothing of those that were not asked, or are away. */
+/* The databases on each server, by its number; empty for a server that is not asked or does not
+ * answer. */
 struct There {
     std::vector<std::optional<Shards>> shards;
-    std::exception_ptr away; /* why one of them is */
+    std::exception_ptr away; /* why one does not answer */
 };
 
 dtx::Options options_of(const Wanted &wanted)
@@ -46,7 +47,7 @@ std::string listed(const std::set<std::string> &names)
 
     for (const std::string &name : names)
         text += (text.empty() ? "'" : ", '") + name + "'";
-    return text.empty() ? "no database at all" : text;
+    return text.empty() ? "no database" : text;
 }
 
 std::set<std::string> names_of(const Shards &shards)
@@ -102,7 +103,7 @@ void check_place(const std::string &url, uint32_t server, const std::vector<uint
         text += (text.empty() ? "" : ", ") + std::to_string(shard);
     expect(std::find(shards.begin(), shards.end(), server) != shards.end(), RPM_E_INVAL,
            url + " has shards " + text + " and not " + std::to_string(server) +
-               ": the URLs are to be in the order of the run that made the database");
+               ": give the URLs in the order of the run that made the database");
 }
 
 There ask_all(const Cluster &any, const Wanted &wanted)
@@ -163,7 +164,7 @@ bool is_dead(const Cluster &cluster, uint32_t server)
     }
 }
 
-/* A server that was promoted away may have become an empty one. */
+/* A server that was promoted away may have an empty pool now. */
 void check_places(const Cluster &cluster, const There &there)
 {
     const std::string &name = cluster.schema().name();
@@ -183,7 +184,8 @@ void check_places(const Cluster &cluster, const There &there)
     }
 }
 
-/* That all servers which live are there. Who is going to recover may find it interrupted. */
+/* Throws Error unless all servers that live have their shards. A command that recovers may find a
+ * change of the view interrupted. */
 void verify(Found &found, bool settled)
 {
     try {
@@ -195,7 +197,7 @@ void verify(Found &found, bool settled)
     }
 }
 
-/* The schema of the workload that the user wants the rules of, or what the shards say. */
+/* The schema of the workload that the user named, or the one in the shards. */
 Schema schema_of(Found &found, const std::string &name, bool workload)
 {
     const ShardHeader &header = found.header;

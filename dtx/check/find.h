@@ -18,29 +18,29 @@
 namespace dtx::checks
 {
 
-/* What the user says of it. */
+/* What the user says of the database. */
 struct Wanted {
-    std::string name;      /* empty: whichever is there, but only one */
-    bool workload = false; /* it is that of a workload, whose rules are wanted */
+    std::string name;      /* empty: the only one on the servers */
+    bool workload = false; /* the command checks the rules of a workload */
     std::vector<std::string> urls;
-    uint32_t replicas = 0; /* 0: as it is */
+    uint32_t replicas = 0; /* 0: any number */
     std::string secret;
     uint32_t canary = 0;
     uint64_t retry_us = 0;        /* as dtx::Options has it */
-    bool settled = true;          /* is it to be known which servers live? */
+    bool settled = true;          /* must one view be in force? */
     std::vector<uint32_t> absent; /* servers that are not asked: a command is about to change
                                      whether they are used */
 };
 
 struct Found {
     ShardHeader header;
-    std::unique_ptr<Workload> workload; /* if that was wanted */
+    std::unique_ptr<Workload> workload; /* if Wanted::workload */
     std::unique_ptr<Cluster> cluster;
-    std::vector<uint32_t> dead; /* servers; not looked for when some are absent */
+    std::vector<uint32_t> dead; /* servers; not determined if Wanted::absent names any */
 };
 
-/* A server that is promoted away need not be there; nor those that are absent. Throws Error that
- * says what is not there, or is not as wanted. */
+/* Servers that are promoted away or absent need not answer. Throws Error that says what is missing
+ * or differs from @wanted. */
 Found find_database(const Wanted &wanted);
 
 } // namespace dtx::checks

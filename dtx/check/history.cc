@@ -71,7 +71,7 @@ Body add_history(CLI::App &app)
         ->required()
         ->type_name("FILE");
     app.add_flag("--strict,!--no-strict", options->check.strict,
-                 "Who ended before another began comes before it (default on)");
+                 "A transaction that ended before another began comes before it (default on)");
     app.add_flag("--partial", options->check.partial,
                  "The run was killed: there may be no end line, and lines are missing");
     app.add_option("--elle", options->elle, "Write it in the list-append form that Elle takes")

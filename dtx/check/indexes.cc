@@ -71,7 +71,7 @@ Findings check_indexes(const Cluster &cluster, uint32_t copy)
                                    ? "every row is in its index, once"
                                    : "every row is in its index, once, and on its shard");
     found.rule("shape", "every bucket and node is where it can be found, and in order");
-    found.rule("slots", "every slot is in use, given back, or with a session; none is two of it");
+    found.rule("slots", "every slot is either in use, or returned, or with a session");
     for (uint32_t table = 0; table < tables.size(); table++) {
         TableKind kind = tables[table].kind;
 

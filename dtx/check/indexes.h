@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * indexes.h: do the indexes of a copy lead to all its rows and to nothing else, and has every slot
- * one use?
+ * indexes.h: check that the indexes of a copy lead to all of its rows and to nothing else, and that
+ * each slot has one use.
  *
  * Tests: tests/unit/dtx/check/indexes_test.cpp
  */

@@ -2,8 +2,8 @@
 /*
  * leftovers.cc: locks, ready words, and logs read without a claim.
  *
- * A record in a log is nothing unfinished by itself: it stays until there is a need to trim, long
- * after its rows are where they belong. So the rows are looked at.
+ * A record in a log does not mean an unfinished transaction: sessions trim rarely, so it stays long
+ * after its rows are installed. This compares the rows with the records.
  *
  * Tests: tests/unit/dtx/check/leftovers_test.cpp
  */
@@ -97,7 +97,8 @@ class Search
         };
 
         if (!decode_redo(cluster_.layout(), record, bytes, take))
-            throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is no redo record");
+            throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is not a redo "
+                                       "record; the log is damaged or belongs to another program");
         found_.records++;
     }
 

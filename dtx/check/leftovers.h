@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * leftovers.h: what sessions have left unfinished in a database, found without touching it.
+ * leftovers.h: find what sessions have left unfinished in a database, by reading only.
  *
  * Tests: tests/unit/dtx/check/leftovers_test.cpp
  */
@@ -28,7 +28,7 @@ struct Leftovers {
     std::string text() const;
 };
 
-/* Throws Error: RPM_E_CORRUPT, a log with records that are none. */
+/* Throws Error: RPM_E_CORRUPT, a log has a record that is not a redo record. */
 Leftovers look_for_leftovers(const Cluster &cluster);
 
 } // namespace dtx::checks

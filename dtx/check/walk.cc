@@ -2,7 +2,8 @@
 /*
  * walk.cc: buckets from their homes, nodes from their root, free slots from their allocator head.
  *
- * Nothing that is read is trusted: a circle ends where something is reached for the second time.
+ * The bytes may be damaged in any way: the walk stops at an object that it has reached before, so
+ * that a cycle ends.
  *
  * Tests: tests/unit/dtx/check/indexes_test.cpp
  */
@@ -32,7 +33,7 @@ class Chains
                 walk_chain(shard, home);
         for (const auto &[word, bucket] : buckets_)
             found_.add_if(bucket.valid && bucket.body.used != 0 && bucket.reached == 0, "shape",
-                          name_of(cluster_, Address{ word }) + ": a bucket that nothing leads to");
+                          name_of(cluster_, Address{ word }) + ": a bucket that no chain leads to");
     }
 
   private:
@@ -96,7 +97,8 @@ class Tree
             walk_shard(shard);
         for (const auto &[word, node] : nodes_)
             found_.add_if(node.valid && node.reached == 0, "shape",
-                          name_of(cluster_, Address{ word }) + ": a node that nothing leads to");
+                          name_of(cluster_, Address{ word }) +
+                              ": a node that no other node leads to");
     }
 
   private:
@@ -181,7 +183,7 @@ class Tree
     Inners<Node> nodes_;
 };
 
-/* The list of slots given back, of one shard. */
+/* The list of returned slots of one shard. */
 void check_returned(const Cluster &cluster, Address table, const AllocatorHead &head,
                     const Slots &slots, Findings &found)
 {
@@ -193,7 +195,7 @@ void check_returned(const Cluster &cluster, Address table, const AllocatorHead &
         bool wrong =
             at == slots.end() || at->second.valid || at->second.entered != 0 || met[address.word];
 
-        found.add_if(wrong, "slots", name_of(cluster, address) + ": given back, but in use");
+        found.add_if(wrong, "slots", name_of(cluster, address) + ": returned, but in use");
         if (wrong)
             return;
         met[address.word] = true;

@@ -41,7 +41,7 @@ uint64_t transactions_of(const Graph &graph, const std::vector<uint32_t> &compon
                                                [&](uint32_t n) { return !graph.is_point(n); }));
 }
 
-/* A cycle that needs no real time is told alone: those around it say nothing more. */
+/* A cycle that needs no real-time edge is reported alone: larger ones around it add nothing. */
 void find_cycles(const History &history, const Versions &versions, const Graph &graph,
                  CheckResult &result)
 {

@@ -2,7 +2,7 @@
 /*
  * check.h: is a history serialisable, and in the order of real time?
  *
- * What is not looked at: what aborted transactions read. They may have seen anything.
+ * Reads of aborted transactions are not checked.
  *
  * Tests: tests/unit/dtx/history/directed_test.cpp, random_test.cpp
  */
@@ -20,7 +20,7 @@ namespace dtx::history
 {
 
 struct CheckOptions {
-    bool strict = true;   /* who ended before another began comes before it */
+    bool strict = true;   /* order transactions by real time as well */
     bool partial = false; /* lines are missing: a killed run */
     uint64_t limit = 20;  /* violations of each kind that are kept in words */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * explain.cc: why one transaction comes before another, and what to call the whole.
+ * explain.cc: say why one transaction comes before another, and name the anomaly.
  */
 #include "history/explain.h"
 

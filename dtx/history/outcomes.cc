@@ -88,7 +88,7 @@ bool Outcomes::open(uint32_t object, uint64_t version) const
     return std::binary_search(open_.begin(), open_.end(), std::pair(object, version));
 }
 
-/* A version that a transaction that happened, or the final state, has read. */
+/* Records a version that was read by a transaction that happened or by the final state. */
 void Outcomes::see(const Item &item)
 {
     if (!claimed_[item.object])

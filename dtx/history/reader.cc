@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reader.cc: lines of a history, judged. Nothing in a file is trusted: each number has its range,
- * and each byte is under a checksum.
+ * reader.cc: lines of a history, judged. A file may have any bytes: each number is checked against
+ * its range, each byte against a checksum.
  */
 #include "history/reader.h"
 

@@ -17,7 +17,7 @@
 namespace dtx::history
 {
 
-/* Who takes what is read. A text that is not empty refuses the line and says why. */
+/* Takes the lines that are read. A text that is not empty refuses the line and says why. */
 class Sink
 {
   public:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h: the result of a check for people and for programs.
+ * report.h: print the result of a check as text or JSON.
  */
 #ifndef DTX_HISTORY_REPORT_H
 #define DTX_HISTORY_REPORT_H

@@ -72,7 +72,8 @@ void Versions::sort_and_unite()
 
             if (!last || last->version != made.version)
                 made_[kept++] = made;
-            else if (!lost || last->writer != made.writer) /* many see what one made */
+            else if (!lost ||
+                     last->writer != made.writer) /* many transactions read what one has written */
                 twice_.push_back({ object, *last, made.writer });
         }
         start_[object] = first;
@@ -261,7 +262,7 @@ void Versions::check_skipped(uint32_t txn, const Item &item, Violations &out) co
     });
 }
 
-/* Did the writer make it as well as another? Then that is the fault, not who saw it. */
+/* If two transactions made the version, that is the fault, not the reader. */
 bool Versions::made_twice(const Item &item) const
 {
     auto at = std::lower_bound(

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * versions.h: who made each version of each object, in order; and what is wrong with that alone,
- * before any graph.
+ * versions.h: the writer of each version of each object, in order; and the violations in that
+ * order, without the graph.
  *
  * Invariants
  *   an object's versions rise by one, from its base: the one version that the history begins with
- *   each has one writer, whom all who saw it name
- *   the final state is the last
+ *   each version has one writer, which all of its readers name the final state is the last
  *
  * Tests: tests/unit/dtx/history/versions_test.cpp
  */

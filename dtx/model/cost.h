@@ -18,7 +18,7 @@
 namespace dtx::model
 {
 
-/* What is chosen for one row. */
+/* The parameters of one row. */
 struct Point {
     const Trace *trace;
     std::string hints_name;
@@ -33,7 +33,7 @@ struct Point {
     double backoff_us = 0;    /* rest after an attempt that failed, see rpm_script_load; 0: none */
 };
 
-/* What all rows have in common. */
+/* Parameters that all rows share. */
 struct Common {
     std::string prefix = "model"; /* of a row */
     std::string preset = "hints";
@@ -67,7 +67,7 @@ std::vector<std::pair<std::string, uint32_t>> cumulative_hints();
 /* A set as rpm-explain has them. Throws std::runtime_error. */
 uint32_t parse_hints(const std::string &text);
 
-/* The choices, told apart from other rows. */
+/* A text of the parameters that distinguish this row from others. */
 std::string label_of(const Point &point);
 
 /* Throws std::runtime_error. */

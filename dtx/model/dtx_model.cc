@@ -22,7 +22,7 @@ constexpr const char *kExamples =
     "  dtx-model bank.jsonl                                     one client thread\n"
     "  dtx-model bank.jsonl -t 1,8,24,48,96 --machines 1 --csv - as in SMART's figure 10\n"
     "  dtx-model bank.jsonl --hints none --hints H1 --hints all the hints\n"
-    "  dtx-model bank.jsonl --phases one-sided,call,hybrid      who does it\n";
+    "  dtx-model bank.jsonl --phases one-sided,call,hybrid      by the NIC or the CPU\n";
 
 constexpr uint32_t kRowMost = 4096; /* of --only */
 
@@ -185,7 +185,7 @@ void add_options(CLI::App &app, Options &options)
         ->allow_extra_args(false);
     app.add_flag("--cumulative", options.cumulative, "None, and then one after another");
     app.add_option("--phases", options.phases,
-                   "Who carries phases out: one-sided, call, hybrid (one-sided)")
+                   "How phases are carried out: one-sided, call, hybrid (one-sided)")
         ->delimiter(',')
         ->check(words({ "one-sided", "call", "hybrid" }));
     app.add_option("--only", options.only,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * footprint.cc: what an attempt does, phase after phase.
+ * footprint.cc: the operations of an attempt, phase after phase.
  *
  * Tests: tests/unit/dtx/model/footprint_test.cpp
  */
@@ -64,7 +64,7 @@ class Recorder
         return carried_.pad > 1 ? object.slot : kHeaderBytes + object.payload;
     }
 
-    /* What comes now waits for what came before. */
+    /* Begins a phase: its operations wait for those before. */
     void then()
     {
         if (begun_) {

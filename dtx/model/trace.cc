@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.cc: a trace is read, and held against what the engine counted.
+ * trace.cc: read a trace, and compare it with the counters of the engine.
  *
  * Tests: tests/unit/dtx/model/trace_test.cpp
  */
@@ -188,7 +188,7 @@ Trace read_trace(const std::string &path)
             Json json = Json::parse(line);
 
             if (ended)
-                throw std::runtime_error("there is something behind the end");
+                throw std::runtime_error("a line follows the end line");
             if (lines == 1)
                 take_head(json, trace);
             else if (json.contains("what"))
@@ -201,7 +201,7 @@ Trace read_trace(const std::string &path)
         }
     }
     if (!ended)
-        throw std::runtime_error(path + ": cut short: it has no end");
+        throw std::runtime_error(path + ": cut short: it has no end line");
     return trace;
 }
 

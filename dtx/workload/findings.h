@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * findings.h: what a check looked at and what it found, by rule. The first few of a rule are told,
- * the others counted: a wrong rule finds something in every row.
+ * findings.h: the results of a check, by rule: how many things it checked, and the violations. The
+ * first few of each rule have a text, the others are counted: a broken rule may be violated by
+ * every row.
  *
  * Tests: tests/unit/dtx/workload/findings_test.cpp
  */
@@ -36,7 +37,7 @@ class Findings
     {
         add_if(true, rule, what);
     }
-    /* One thing was looked at. */
+    /* Counts one thing that was checked. */
     void add_if(bool wrong, const std::string &rule, const std::string &what)
     {
         Finding &finding = of(rule);
@@ -46,12 +47,12 @@ class Findings
         if (wrong && finding.first.size() < kTold)
             finding.first.push_back(what);
     }
-    /* @many more were looked at, and nothing was wrong with them. */
+    /* Counts @many more, without violations. */
     void looked(const std::string &rule, uint64_t many)
     {
         of(rule).looked += many;
     }
-    /* Those of another look. */
+    /* Adds the results of another check. */
     void append(const Findings &other)
     {
         all_.insert(all_.end(), other.all_.begin(), other.all_.end());

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ledger.h: what a run did to the totals of a database, counted outside of it, transaction by
- * transaction. Afterwards the totals must have moved by exactly that.
+ * ledger.h: the changes of a database's totals by a run, counted outside of the database,
+ * transaction by transaction. After the run, the totals must have changed by exactly these.
  *
  * Of a transaction whose end is unknown (its coordinator or a server was lost in the middle) the
- * ledger knows what it would have done: the totals must have moved by the sum of the committed and
- * of some of the unknown ones.
+ * ledger knows what it would have done: the totals must have changed by the sum of the committed
+ * changes and of some of the unknown ones.
  *
  * Tests: tests/unit/dtx/workload/ledger_test.cpp
  */

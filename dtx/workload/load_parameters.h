@@ -28,6 +28,17 @@ inline auto refusals_of(const char *workload)
     };
 }
 
+/* A function that throws Error, code 0, if a parameter is not from @least to @most. */
+inline auto ranges_of(const char *workload)
+{
+    return [workload](const char *name, uint64_t found, uint64_t least, uint64_t most) {
+        if (found < least || found > most)
+            throw Error(0, std::string(workload) + ": " + name + " is " + std::to_string(found) +
+                               ", expected " + std::to_string(least) + " to " +
+                               std::to_string(most));
+    };
+}
+
 std::string write_load_parameters(const std::vector<std::pair<std::string, uint64_t>> &values);
 
 class LoadParameters

@@ -40,8 +40,8 @@ template <class Row, class TableOf = Table<Row>> class Loader
     {
         if (rows_.empty())
             co_return;
-        /* The outcome is unknown if another session took this one for dead and fenced it: then
-         * all rows are there or none, and another try finds out. */
+        /* The outcome is unknown if another session took this session for dead and fenced it: then
+         * all rows are in the table or none, and the next attempt finds out. */
         for (bool unknown = false;;) {
             Outcome outcome = co_await session_.transact([this](Txn &txn) { return insert(txn); });
 

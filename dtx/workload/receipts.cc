@@ -78,7 +78,7 @@ class ReceiptReader
         else if (verb == "end" && !words.empty())
             end(id, words);
         else
-            refuse("this is no receipt");
+            refuse("this line is not a receipt");
     }
     void begin(const std::string &id, const std::vector<std::string> &words)
     {
@@ -96,7 +96,7 @@ class ReceiptReader
         while (status < 3 && words[0] != kStatuses[status])
             status++;
         if (status == 3)
-            refuse("'" + words[0] + "' is no end of a transaction");
+            refuse("'" + words[0] + "' is not an outcome; expected committed, aborted or unknown");
         words.erase(words.begin());
         all_[at->second].ended = true;
         all_[at->second].status = static_cast<Status>(status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * receipts.h: what the users of a run were told, in a file that outlives it: a line before each
- * transaction that changes something, another when its end was told. Each is with the kernel before
- * the run goes on, so it is in the file although the run is killed.
+ * receipts.h: the outcomes that a run reported to its users, in a file that outlives it: a line
+ * before each transaction that writes, and another when its outcome is reported. Each is written
+ * before the run continues, so the file has it even if the run is killed.
  *
  * The lines of several runs stand in one file:
  *
@@ -34,7 +34,8 @@ class Receipts
     Receipts(const Receipts &) = delete;
     Receipts &operator=(const Receipts &) = delete;
 
-    /* Its number. Throws Error, as end(): what cannot be written must not be told. */
+    /* Returns its number. This and end() throw Error: an outcome that cannot be written must not be
+     * reported. */
     uint64_t begin(const std::string &what);
     void end(uint64_t number, Status status, const std::string &what);
 

@@ -2,8 +2,8 @@
 /*
  * run.cc: threads that start together and end together.
  *
- * A failure in one thread ends all; it is thrown to the caller when they are through. What the
- * caller looks at while they run are copies that each thread keeps in atomics.
+ * A failure in one thread ends all; the caller gets it when all have ended. While they run, the
+ * caller reads the counters of each thread, which are atomic.
  */
 #include "workload/run.h"
 
@@ -160,7 +160,7 @@ class Worker
         return counts;
     }
 
-    /* What joining cost is not the transactions'. */
+    /* The counters begin after joining. */
     static void take_away(Counters &counters, const Counters &joining)
     {
         counters.remote -= joining.remote;
@@ -202,7 +202,7 @@ class Worker
         session.run(std::move(tasks));
     }
 
-    /* What one terminal does all the time. */
+    /* The loop of one terminal. */
     Task<void> sit(Terminal &terminal, Session &session, ThreadGroup &group)
     {
         while (wanted(group)) {
@@ -212,7 +212,7 @@ class Worker
             try {
                 ended = co_await terminal.next();
             } catch (...) {
-                group.stop(); /* the other terminals of this thread do not go on without it */
+                group.stop(); /* stops the other terminals of this thread */
                 if (!group.note_full(std::current_exception()))
                     throw;
                 break;
@@ -327,7 +327,7 @@ template <class Each> std::vector<std::thread> start_threads(uint32_t threads, E
 
 double part_of(const LoadCount &count, uint32_t threads)
 {
-    /* What there is to do is known once all threads have joined. */
+    /* The amount of work is known once all threads have joined. */
     if (count.shares < threads || count.pieces == 0)
         return 0;
     return static_cast<double>(count.done) / static_cast<double>(count.pieces);
@@ -346,8 +346,8 @@ std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator, List
     constexpr auto kLongest = std::chrono::milliseconds(500);
     Clock::time_point start = Clock::now();
 
-    /* An attempt that fails at one server has had claims at others, which have to go in their turn:
-     * waits grow. */
+    /* An attempt to join that fails at one server has claimed logs at others, which must be
+     * released in turn: waits grow. */
     for (auto step = std::chrono::milliseconds(2);; step = std::min(2 * step, kLongest)) {
         try {
             return std::make_unique<Session>(cluster, coordinator, listener);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workload.cc: what all workloads count and check the same way.
+ * workload.cc: counts and checks that all workloads share.
  */
 #include "workload/workload.h"
 

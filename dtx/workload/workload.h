@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workload.h: what a benchmark is made of: a schema, its load, transactions by kind, and what must
- * hold of the rows whatever has happened.
+ * workload.h: what a benchmark is made of: a schema, its load, transactions by kind, and the rules
+ * that the rows must keep after any run.
  *
  * A terminal is one user: it makes up its input and runs one transaction after the other in a
- * coroutine of its session. What its transactions did is counted in a tally, which belongs to the
- * thread.
+ * coroutine of its session. A tally of its thread counts the outcomes and effects of its
+ * transactions.
  *
  * Tests: tests/unit/dtx/workload/
  */
@@ -41,7 +41,7 @@ struct KindCounts {
     KindCounts &operator+=(const KindCounts &other);
 };
 
-/* What one thread's transactions came to. */
+/* The results of one thread's transactions. */
 struct Tally {
     explicit Tally(size_t kinds) : counts(kinds) {}
     void merge(const Tally &other);
@@ -66,7 +66,7 @@ class Terminal
     virtual Task<Ended> next() = 0;
 };
 
-/* Who a terminal is among all: coroutine @coroutine of thread @thread of @threads. */
+/* The place of a terminal in a run: coroutine @coroutine of thread @thread of @threads. */
 struct Seat {
     uint32_t thread = 0;
     uint32_t threads = 1;
@@ -100,8 +100,8 @@ class Workload
      * database meanwhile. */
     virtual Findings examine(const Cluster &cluster, uint32_t copy) = 0;
 
-    /* The same rows against what users of all runs since the load were told. Throws Error, also of
-     * a workload that gives no receipts. */
+    /* Compares the rows with the outcomes that all runs since the load have reported. Throws Error,
+     * also of a workload that gives no receipts. */
     virtual Findings audit(const Cluster &cluster, uint32_t copy,
                            const std::vector<Receipt> &receipts);
 

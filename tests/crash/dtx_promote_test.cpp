@@ -208,7 +208,8 @@ Result live_through(const Cut &cut, uint32_t canary = 0)
 
 } // namespace
 
-TEST_CASE("dtx: a server that is gone for good at any event takes no commit with it", "[crash]")
+TEST_CASE("dtx: a server that is lost for good at any event loses no acknowledged commit",
+          "[crash]")
 {
     uint64_t events = live_through({ 0, 0, RPM_CUT_DROP, false, 0, 0 }).run;
     auto how = GENERATE(RPM_CUT_DROP, RPM_CUT_TEAR, RPM_CUT_KILL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // shard_test.cpp: a database with rows, of which one thing before the tables of a shard was
 // changed: a bit, or a line, a block of a device or a page that reads as zeros. Descriptor, note,
-// what the server was told of views and the description of the tables are changed so, on the
+// the record of views and the description of the tables are changed so, on the
 // server's own shard and on the copy of another one.
 //
 // After each change a session and the database's checks read each row as it was committed, on each

@@ -7,6 +7,7 @@
 #include "workload/load_parameters.h"
 #include "workload/random.h"
 #include "workload/room.h"
+#include <dtx/address.h>
 #include <dtx/error.h>
 
 #include <algorithm>
@@ -38,13 +39,12 @@ Account opening(const Parameters &parameters, uint64_t account)
 
 void Parameters::verify() const
 {
-    const auto refuse = refusals_of("smallbank");
+    const auto expect = ranges_of("smallbank");
 
-    refuse(accounts < 2 || accounts > kAccountsMax, "accounts: 2 to 1073741824");
-    refuse(hot < 2 || hot > accounts, "hot: 2 to the number of accounts");
-    refuse(hot_percent > 100, "hot-percent: 0 to 100");
-    refuse(hot == accounts && hot_percent != 100, "hot: all accounts, but hot-percent is not 100");
-    refuse(servers < 1, "servers: 1 at least");
+    expect("accounts", accounts, 2, kAccountsMax);
+    expect("hot", hot, 2, accounts);
+    expect("hot-percent", hot_percent, hot == accounts ? 100 : 0, 100);
+    expect("servers", servers, 1, kShardsMax);
 }
 
 std::string Parameters::load_parameters() const

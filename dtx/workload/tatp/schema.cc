@@ -6,6 +6,7 @@
 
 #include "workload/load_parameters.h"
 #include "workload/room.h"
+#include <dtx/address.h>
 #include <dtx/error.h>
 
 namespace dtx::tatp
@@ -41,10 +42,10 @@ static_assert(std::has_unique_object_representations_v<CallForwarding>);
 
 void Parameters::verify() const
 {
-    const auto refuse = refusals_of("tatp");
+    const auto expect = ranges_of("tatp");
 
-    refuse(subscribers < 1 || subscribers > kSubscribersMax, "subscribers: 1 to 1073741824");
-    refuse(servers < 1, "servers: 1 at least");
+    expect("subscribers", subscribers, 1, kSubscribersMax);
+    expect("servers", servers, 1, kShardsMax);
 }
 
 std::string Parameters::load_parameters() const

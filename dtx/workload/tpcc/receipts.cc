@@ -162,7 +162,8 @@ Findings check_receipts(const Cluster &cluster, uint32_t copy, const Parameters 
     auto audit_of = [&](const Receipt &receipt) -> Audit & {
         if (receipt.begun[0] != "order" && receipt.begun[0] != "payment")
             throw Error(0, "receipts: line " + std::to_string(receipt.line) + ": '" +
-                               receipt.begun[0] + "' is nothing of TPC-C");
+                               receipt.begun[0] +
+                               "' is not a transaction of TPC-C; expected order or payment");
         return receipt.begun[0] == "order" ? orders : payments;
     };
     Findings found;

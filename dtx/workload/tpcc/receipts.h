@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * receipts.h: new orders and payments as receipts, and a database held against them (the durability
- * tests of clause 3.5.4): whatever a user was told was committed is there, whole, and besides it at
- * most what was under way when its run died, whole or not at all.
+ * receipts.h: new orders and payments as receipts, and the comparison of a database with them (the
+ * durability tests of clause 3.5.4): each transaction that was reported as committed is in the
+ * database, whole; of those under way when a run died, each is whole or absent.
  *
  *   begin order W D C DATE I:S:Q ...       end committed O
  *   begin payment W D CW CD AMOUNT DATE    end committed C

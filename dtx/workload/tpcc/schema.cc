@@ -6,6 +6,7 @@
 
 #include "workload/load_parameters.h"
 #include "workload/room.h"
+#include <dtx/address.h>
 #include <dtx/error.h>
 
 namespace dtx::tpcc
@@ -33,16 +34,16 @@ static_assert(kWhole<WarehouseRow, DistrictRow, CustomerRow, NamesakesRow, Histo
 
 void Parameters::verify() const
 {
-    const auto refuse = refusals_of("tpcc");
+    const auto expect = ranges_of("tpcc");
 
-    refuse(warehouses < 1 || warehouses > 10000, "warehouses: 1 to 10000");
-    refuse(items < 15 || items > 1000000, "items: 15 to 1000000");
-    refuse(customers < 10 || customers > 3000, "customers: 10 to 3000");
-    refuse(remote_lines > 10000, "remote-lines: 0 to 10000 of 10,000");
-    refuse(remote_payments > 10000, "remote-payments: 0 to 10000 of 10,000");
-    refuse(rollbacks > 10000, "rollbacks: 0 to 10000 of 10,000");
-    refuse(room < 1 || room > 100000000, "room: 1 to 100000000");
-    refuse(servers < 1, "servers: 1 at least");
+    expect("warehouses", warehouses, 1, 10000);
+    expect("items", items, 15, 1000000);
+    expect("customers", customers, 10, 3000);
+    expect("remote-lines (ten-thousandths)", remote_lines, 0, 10000);
+    expect("remote-payments (ten-thousandths)", remote_payments, 0, 10000);
+    expect("rollbacks (ten-thousandths)", rollbacks, 0, 10000);
+    expect("room", room, 1, 100000000);
+    expect("servers", servers, 1, kShardsMax);
 }
 
 std::string Parameters::load_parameters() const

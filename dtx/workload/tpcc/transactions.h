@@ -13,7 +13,7 @@
 namespace dtx::tpcc
 {
 
-/* What the transactions of a terminal work with. */
+/* The parameters and tables that the transactions of a terminal use. */
 struct Context {
     const Parameters &parameters;
     const Tables &tables;

@@ -54,13 +54,15 @@ void Parameters::verify() const
 {
     const auto refuse = refusals_of("ycsb");
 
-    refuse(workload < 'a' || workload > 'f', "workload: a to f");
-    refuse(keys < 2 || keys > kKeysMost, "keys: 2 to 4294967296");
-    refuse(value_bytes < kValueLeast || value_bytes > kValueMost, "value: 8 to 16384 bytes");
-    refuse(theta >= 10000, "theta: 0 to 0.9999");
-    refuse(room > kKeysMost, "room: at most 4294967296");
-    refuse(servers < 1 || servers > kPartitions, "servers: 1 to 256");
+    const auto expect = ranges_of("ycsb");
+
+    refuse(workload < 'a' || workload > 'f', "unknown workload; expected a to f");
     refuse(workload == 'e' && !ordered, "workload e scans, which needs --index ordered");
+    expect("keys", keys, 2, kKeysMost);
+    expect("value (bytes)", value_bytes, kValueLeast, kValueMost);
+    expect("theta (ten-thousandths)", theta, 0, 9999);
+    expect("room", room, 0, kKeysMost);
+    expect("servers", servers, 1, kPartitions);
 }
 
 std::string Parameters::load_parameters() const

@@ -85,7 +85,7 @@ bool runs(const Script &script, uint32_t servers)
 
 } // namespace
 
-TEST_CASE("footprint: one-sided it is as many operations as the engine counts", "[unit]")
+TEST_CASE("footprint: one-sided phases have as many operations as the engine counts", "[unit]")
 {
     for (uint32_t replicas : { 1u, 2u, 3u }) {
         Trace trace = trace_of(3, replicas);
@@ -293,7 +293,7 @@ TEST_CASE("footprint: of the rows of a phase the last at each server makes all d
     }
 }
 
-TEST_CASE("footprint: servers can be turned, and phases are not too wide", "[unit]")
+TEST_CASE("footprint: servers can be rotated, and phases have a maximum width", "[unit]")
 {
     Trace trace = trace_of(3, 1);
     Script there = script(MOVES, trace, setting_of("all", "one-sided"));

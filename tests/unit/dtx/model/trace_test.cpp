@@ -69,7 +69,7 @@ bool has(const std::string &text, const std::string &part)
 
 } // namespace
 
-TEST_CASE("trace: attempts are what was touched, and what the engine counted", "[unit]")
+TEST_CASE("trace: the attempts explain the operations that the engine counted", "[unit]")
 {
     // 3 read; 2 looked at once more; locked, looked at, 2 logs, 2 copies, unlocked
     Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 3) });
@@ -91,7 +91,7 @@ TEST_CASE("trace: attempts are what was touched, and what the engine counted", "
     CHECK(trace.attempts[2].writes() == 0);
 }
 
-TEST_CASE("trace: what came with its lock, alone, is not looked at again", "[unit]")
+TEST_CASE("trace: a single object that was read with its lock is not validated", "[unit]")
 {
     std::string two = SETTLED;
     Trace trace = read({ HEAD, SETTLED, end(1, 4) });
@@ -104,7 +104,7 @@ TEST_CASE("trace: what came with its lock, alone, is not looked at again", "[uni
     CHECK(has(wrong({ HEAD, two, end(1, 4) }), "letters other than r, l, s, w and t"));
 }
 
-TEST_CASE("trace: what was locked when it was read is not looked at", "[unit]")
+TEST_CASE("trace: an object that was locked by its read is not validated", "[unit]")
 {
     std::string taken = WRITES;
 
@@ -115,7 +115,7 @@ TEST_CASE("trace: what was locked when it was read is not looked at", "[unit]")
     CHECK(has(wrong({ HEAD, taken, end(1, 11) }), "taken and not read and written"));
 }
 
-TEST_CASE("trace: as if only one table were far", "[unit]")
+TEST_CASE("trace: one table alone can be kept on the servers", "[unit]")
 {
     Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 3) });
     Trace index = trace;
@@ -138,7 +138,7 @@ TEST_CASE("trace: as if only one table were far", "[unit]")
     CHECK(index.attempts[0].remote(2, true) == 1);
 }
 
-TEST_CASE("trace: what it does not explain is refused", "[unit]")
+TEST_CASE("trace: a trace that explains too few operations is refused", "[unit]")
 {
     CHECK(wrong({ HEAD, WRITES, end(1, 12) }) == "");
     CHECK(has(wrong({ HEAD, WRITES, end(1, 13) }), ":3: the engine counted 13"));
@@ -151,7 +151,7 @@ TEST_CASE("trace: a file that is cut short or edited is refused with its line", 
     CHECK(has(wrong({ HEAD, WRITES }), "cut short"));
     CHECK(has(wrong({ HEAD, READS, end(2, 3) }), ":3: says 2 attempts, there are 1"));
     CHECK(has(wrong({ HEAD, end(0, 0) }), ":2: says 0 attempts"));
-    CHECK(has(wrong({ HEAD, READS, end(1, 3), READS }), ":4: there is something behind the end"));
+    CHECK(has(wrong({ HEAD, READS, end(1, 3), READS }), ":4: a line follows the end line"));
     CHECK(has(wrong({ READS, end(1, 3) }), ":1: not a trace"));
     CHECK(has(wrong({ HEAD, "{" }), ":2:"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[3,8,64,"r",1,1]]})" }),

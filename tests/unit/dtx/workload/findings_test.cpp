@@ -2,7 +2,7 @@
 #include "support/catch.h"
 #include "workload/findings.h"
 
-TEST_CASE("findings: what was looked at counts, and the first that are wrong are told")
+TEST_CASE("findings: all checked things are counted, and the first violations have texts")
 {
     dtx::Findings found;
 
@@ -21,7 +21,7 @@ TEST_CASE("findings: what was looked at counts, and the first that are wrong are
           std::vector<std::string>{ "rows: row 0", "rows: row 1", "rows: row 3", "rows: 1 more" });
 }
 
-TEST_CASE("findings: those of two looks stand side by side")
+TEST_CASE("findings: the results of two checks are merged")
 {
     dtx::Findings found;
     dtx::Findings more;

@@ -5,7 +5,7 @@
 
 using namespace dtx;
 
-TEST_CASE("ledger: only what was committed counts")
+TEST_CASE("ledger: only committed changes count")
 {
     Ledger ledger;
 
@@ -19,7 +19,7 @@ TEST_CASE("ledger: only what was committed counts")
     CHECK(ledger.explains({}) == Verdict::wrong);
 }
 
-TEST_CASE("ledger: of what is unknown any part may have happened, each as a whole")
+TEST_CASE("ledger: each unknown change counts as a whole or not at all")
 {
     Ledger ledger;
 

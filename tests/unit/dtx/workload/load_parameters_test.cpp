@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/catch.h"
-#include "workload/known.h"
 #include "workload/load_parameters.h"
+#include "workload/registry/known.h"
 #include "workload/smallbank/smallbank.h"
 #include "workload/tatp/tatp.h"
 #include "workload/tpcc/tpcc.h"
@@ -47,7 +47,7 @@ TEST_CASE("load parameters: names and numbers come back")
     CHECK_THROWS_AS(kept.value("room"), dtx::Error);
 }
 
-TEST_CASE("load parameters: another text is refused")
+TEST_CASE("load parameters: a malformed text is refused")
 {
     for (const char *text : { "", "rows", "rows=", "rows=x", "rows=1x", "rows=-1", "a note" })
         CHECK_THROWS_AS(dtx::LoadParameters("any", text), dtx::Error);
@@ -81,7 +81,7 @@ TEST_CASE("load parameters: each workload knows its tables again")
     check_same("ycsb", dtx::ycsb::Tables(store).schema);
 }
 
-TEST_CASE("load parameters: those of another workload, or out of range, is refused")
+TEST_CASE("load parameters: parameters of another workload or out of range are refused")
 {
     CHECK(code_of("tpce", "rows=1") == RPM_E_NOENT);
     CHECK(code_of("tpcc", "accounts=100 low_balances=0 load_seed=1") == RPM_E_FOREIGN);

@@ -25,7 +25,7 @@ TEST_CASE("random: a seed gives one sequence on any machine")
     CHECK(other.next() != 1546998764402558742ull);
 }
 
-TEST_CASE("random: parts of a seed do not meet")
+TEST_CASE("random: the parts of a seed have different sequences")
 {
     CHECK(dtx::seed_of(1, 7) != dtx::seed_of(7, 1));
     CHECK(dtx::seed_of(1, 7) != dtx::seed_of(1, 8));

@@ -73,7 +73,7 @@ uint64_t broken(const Findings &found, const std::string &rule)
 
 } // namespace
 
-TEST_CASE("receipts: what is written comes back, also of several runs")
+TEST_CASE("receipts: the receipts of several runs are read back")
 {
     File file;
 
@@ -99,12 +99,13 @@ TEST_CASE("receipts: what is written comes back, also of several runs")
     CHECK(all[3].line == 6);
 }
 
-TEST_CASE("receipts: a last line that is cut short is none, any other is refused by its number")
+TEST_CASE("receipts: a truncated last line is ignored, any other malformed line is refused")
 {
     CHECK(refusal("1.1 begin order 1\n1.1 end comm") == "");
-    CHECK(refusal("1.1 begin order 1\n1.1 end comm\n") == ":2: 'comm' is no end of a transaction");
-    CHECK(refusal("1.1 begin order 1\nnonsense\n") == ":2: this is no receipt");
-    CHECK(refusal("1.1 begin\n") == ":1: this is no receipt");
+    CHECK(refusal("1.1 begin order 1\n1.1 end comm\n") ==
+          ":2: 'comm' is not an outcome; expected committed, aborted or unknown");
+    CHECK(refusal("1.1 begin order 1\nnonsense\n") == ":2: this line is not a receipt");
+    CHECK(refusal("1.1 begin\n") == ":1: this line is not a receipt");
     CHECK(refusal("1.1 begin order 1\n1.1 begin order 2\n") ==
           ":2: transaction 1.1 has begun before");
     CHECK(refusal("1.2 end committed 3\n") == ":1: transaction 1.2 is not under way");
@@ -114,7 +115,7 @@ TEST_CASE("receipts: a last line that is cut short is none, any other is refused
     CHECK_THROWS_AS(Receipts("/nowhere/receipts"), Error);
 }
 
-TEST_CASE("receipts: a database has what its users were told, and notices what it has not")
+TEST_CASE("receipts: a database that lacks an acknowledged transaction is reported")
 {
     support::Servers servers(2, 64 << 20);
     Tpcc workload(small());

@@ -70,7 +70,7 @@ struct World {
 
 } // namespace
 
-TEST_CASE("run: as many transactions as asked for, whatever the number of threads")
+TEST_CASE("run: any number of threads runs as many transactions as asked for")
 {
     World world;
     RunOptions options;
@@ -94,21 +94,21 @@ TEST_CASE("run: as many transactions as asked for, whatever the number of thread
     }
 }
 
-TEST_CASE("run: it takes the time asked for, and is heard of meanwhile")
+TEST_CASE("run: it lasts as long as asked, and reports samples meanwhile")
 {
     World world;
     RunOptions options;
-    std::vector<Sample> heard;
+    std::vector<Sample> samples;
 
     options.seconds = 0.5;
     options.interval = 0.1;
-    options.on_sample = [&](const Sample &sample) { heard.push_back(sample); };
+    options.on_sample = [&](const Sample &sample) { samples.push_back(sample); };
     RunResult result = run(world.workload, world.cluster, options);
 
     CHECK(result.seconds >= 0.5);
     CHECK(result.seconds < 5);
-    REQUIRE(heard.size() >= 2);
-    CHECK(result.samples.size() == heard.size() + 1);
+    REQUIRE(samples.size() >= 2);
+    CHECK(result.samples.size() == samples.size() + 1);
     for (size_t i = 1; i < result.samples.size(); i++) {
         CHECK(result.samples[i].seconds > result.samples[i - 1].seconds);
         CHECK(result.samples[i].counts.committed >= result.samples[i - 1].counts.committed);
@@ -116,7 +116,7 @@ TEST_CASE("run: it takes the time asked for, and is heard of meanwhile")
     CHECK(result.samples.back().counts.committed > 0);
 }
 
-TEST_CASE("run: it ends early when told to")
+TEST_CASE("run: it ends early when options.stop is set")
 {
     World world;
     RunOptions options;
@@ -129,7 +129,7 @@ TEST_CASE("run: it ends early when told to")
     CHECK(run(world.workload, world.cluster, options).seconds < 20);
 }
 
-TEST_CASE("run: a failure in one terminal ends all threads and comes out")
+TEST_CASE("run: a failure in one terminal ends all threads and reaches the caller")
 {
     World world;
     RunOptions options;
@@ -148,7 +148,7 @@ TEST_CASE("run: a failure in one terminal ends all threads and comes out")
     CHECK(run(world.workload, world.cluster, options).latency.count == 10);
 }
 
-TEST_CASE("run: a table that is full ends it, and what was done counts")
+TEST_CASE("run: a full table ends it, and committed transactions count")
 {
     World world;
     RunOptions options;

@@ -209,7 +209,7 @@ TEST_CASE("smallbank: money is neither made nor lost by two threads with low bal
     CHECK(result.tally.counts[kBalance].aborted == 0);
 }
 
-TEST_CASE("smallbank: every check notices what it is for")
+TEST_CASE("smallbank: every check detects its violation")
 {
     support::Servers servers(2, 64 << 20);
     SmallBank workload(few_accounts(2));
@@ -239,7 +239,7 @@ TEST_CASE("smallbank: every check notices what it is for")
     CHECK(support::count_of(check(1), "savings without a customer: number 300") == 1);
 }
 
-TEST_CASE("smallbank: the totals notice an engine that leaves out a rule")
+TEST_CASE("smallbank: the totals detect canaries of the engine")
 {
     for (uint32_t canary : { kCanaryNone, kCanaryValidate, kCanaryDropCommit }) {
         support::Servers servers(2, 64 << 20);

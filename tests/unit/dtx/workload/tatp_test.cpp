@@ -220,7 +220,7 @@ TEST_CASE("tatp: updating a subscriber without the facility commits by the refer
     CHECK(aborting.totals() == before);
 }
 
-TEST_CASE("tatp: a call forwarding needs its facility and is there once")
+TEST_CASE("tatp: a call forwarding needs its facility and is inserted once")
 {
     Register all;
     auto [s_id, type] = all.facility(true);
@@ -243,7 +243,7 @@ TEST_CASE("tatp: a call forwarding needs its facility and is there once")
     CHECK_FALSE(all.run(insert, change));
 }
 
-TEST_CASE("tatp: a new destination is one whose time it is")
+TEST_CASE("tatp: a new destination is active at the time asked for")
 {
     Register all;
     auto [s_id, type] = all.facility(true);
@@ -299,7 +299,7 @@ TEST_CASE("tatp: rows and sums are right after two threads")
     CHECK(result.tally.counts[kDeleteCallForwarding].aborted > 0);
 }
 
-TEST_CASE("tatp: every check notices what it is for")
+TEST_CASE("tatp: every check detects its violation")
 {
     Register all;
     Tatp &workload = all.workload();

@@ -172,7 +172,7 @@ TEST_CASE("tpcc: the load has the rows of the specification, on every copy")
     }
 }
 
-TEST_CASE("tpcc: a load into rows that are there is refused")
+TEST_CASE("tpcc: a load into a database with rows is refused")
 {
     Company store;
     Tpcc again(store.parameters());
@@ -227,7 +227,7 @@ TEST_CASE("tpcc: a new order takes stock and numbers, and adds up its total")
     CHECK(store.check() == std::vector<std::string>{});
 }
 
-TEST_CASE("tpcc: stock below what is ordered and ten more is filled up by 91")
+TEST_CASE("tpcc: stock of less than the order plus ten is increased by 91")
 {
     Company store;
     NewOrderOutput output{};
@@ -243,7 +243,7 @@ TEST_CASE("tpcc: stock below what is ordered and ten more is filled up by 91")
     CHECK(after(12) == 100);
 }
 
-TEST_CASE("tpcc: an item that is not there undoes all work of the order")
+TEST_CASE("tpcc: an unused item number undoes the whole order")
 {
     Company store;
     NewOrderInput input = order_of(1, 5, { 10, 20, 30, 40, 101 });
@@ -471,7 +471,7 @@ TEST_CASE("tpcc: conditions 10 and 12 and the counts notice wrong customers")
     CHECK(store.found("payments") == 2);
 }
 
-TEST_CASE("tpcc: names, entries by customer, stock and rows are looked after too")
+TEST_CASE("tpcc: names, entries by customer, stock and rows are checked too")
 {
     Company store;
     const Tables &tables = store.tables();

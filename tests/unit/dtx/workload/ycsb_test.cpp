@@ -55,7 +55,7 @@ void change_value(const Cluster &cluster, const Ycsb &workload, uint64_t key, Ch
 
 } // namespace
 
-TEST_CASE("ycsb: a key says which record it is, and keys fall into all partitions")
+TEST_CASE("ycsb: a key gives the number of its record, and keys fall into all partitions")
 {
     std::vector<uint32_t> met(kPartitions);
 
@@ -83,7 +83,7 @@ TEST_CASE("ycsb: sums for the zipfian choice are those of all their terms")
         }
 }
 
-TEST_CASE("ycsb: popular ranks are drawn as often as their law says")
+TEST_CASE("ycsb: popular ranks are drawn as often as the distribution says")
 {
     constexpr uint32_t draws = 400000;
     constexpr uint64_t many = 1000;
@@ -111,7 +111,7 @@ TEST_CASE("ycsb: popular ranks are drawn as often as their law says")
     }
 }
 
-TEST_CASE("ycsb: each rank has a place of its own")
+TEST_CASE("ycsb: each rank is mapped to a record of its own")
 {
     for (uint64_t many : { 2u, 3u, 6u, 1000u, 4096u, 99991u }) {
         Spread spread(many);
@@ -260,7 +260,7 @@ TEST_CASE("ycsb: a second run inserts other records than the first")
     }
 }
 
-TEST_CASE("ycsb: its checks notice a wrong value, a lost and a misplaced update")
+TEST_CASE("ycsb: its checks detect a wrong value, a lost and a misplaced update")
 {
     support::Servers servers(1, 64 << 20);
     Ycsb workload(few('a', false, 1));
@@ -294,7 +294,7 @@ TEST_CASE("ycsb: its checks notice a wrong value, a lost and a misplaced update"
     CHECK(support::count_of(workload.check(cluster, 0), "records: 1 are missing") == 1);
 }
 
-TEST_CASE("ycsb: its checks notice an engine that leaves out a rule")
+TEST_CASE("ycsb: its checks detect canaries of the engine")
 {
     for (uint32_t canary : { kCanaryNone, kCanaryLock, kCanaryDropCommit }) {
         support::Servers servers(1, 64 << 20);

@@ -4,8 +4,8 @@
  *
  * Tests: tests/unit/dtx/workload/load_parameters_test.cpp
  */
-#ifndef DTX_WORKLOAD_KNOWN_H
-#define DTX_WORKLOAD_KNOWN_H
+#ifndef DTX_WORKLOAD_REGISTRY_KNOWN_H
+#define DTX_WORKLOAD_REGISTRY_KNOWN_H
 
 #include "workload/workload.h"
 

@@ -4,7 +4,7 @@
  *
  * Tests: tests/unit/dtx/workload/load_parameters_test.cpp
  */
-#include "workload/known.h"
+#include "workload/registry/known.h"
 
 #include "workload/smallbank/smallbank.h"
 #include "workload/tatp/tatp.h"
