@@ -303,7 +303,7 @@ TEST_CASE("fence: a writer stopped in its guarded section is not passed over", "
     CHECK(fresh.claim() == 0);
 }
 
-TEST_CASE("fence: a client that claims again neither waits again nor makes others wait",
+TEST_CASE("fence: a client that claims again does not wait, and delays no other client",
           "[conform]")
 {
     Child child(stay);

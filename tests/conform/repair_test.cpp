@@ -81,7 +81,7 @@ const uint64_t HEADER = 36864; // of the first log in a pool
     CAPTURE(where);                                                                                \
     std::unique_ptr<Server> server = start_server(where)
 
-TEST_CASE("repair: all records of a log whose head is gone are found again", "[conform]")
+TEST_CASE("repair: all records of a log without a valid head are found", "[conform]")
 {
     ON_EACH_SERVER();
     std::vector<std::string> wrote;

@@ -188,7 +188,7 @@ TEST_CASE("settle: a fenced writer gets the same error on every link", "[conform
     CHECK(old.append("x") == RPM_E_FENCED);
 }
 
-TEST_CASE("settle: a deposed writer stays deposed when its successor has left", "[conform]")
+TEST_CASE("settle: a fenced writer stays fenced after its successor has left", "[conform]")
 {
     ON_EACH_SERVER();
     bool heard = GENERATE(false, true); // that it was fenced, or only that its connection went
@@ -251,7 +251,7 @@ TEST_CASE("settle: a writer that was cut off leaves a successor alone that has j
     CHECK(rpmi_conn_call(next.conn, &call, &reply) == 0);
 }
 
-TEST_CASE("settle: a writer that was cut off settles, and writes only after it claims", "[conform]")
+TEST_CASE("settle: a disconnected writer settles, and writes only after it claims", "[conform]")
 {
     ON_EACH_SERVER();
     Writer old(server.get());
@@ -295,7 +295,7 @@ TEST_CASE("settle: a writer that was cut off settles, and writes only after it c
     CHECK(next.read().size() == there + 3);
 }
 
-TEST_CASE("settle: with records that another writer trimmed it says so", "[conform]")
+TEST_CASE("settle: records that another writer trimmed are reported as trimmed", "[conform]")
 {
     ON_EACH_SERVER();
     Writer old(server.get());

@@ -8,7 +8,7 @@ using namespace cuts;
 
 static const uint64_t RUNS = 400;
 
-TEST_CASE("crash: acknowledged writes stay, others are old or new, neighbours are untouched",
+TEST_CASE("crash: acknowledged writes survive, others are old or new, neighbours are unchanged",
           "[crash]")
 {
     print_total_at_end();

@@ -18,7 +18,7 @@ extern "C" {
 
 static const uint64_t LOG_ID = 0xfedcba9876543210ull;
 
-TEST_CASE("golden: a superblock is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a superblock is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("super");
     Bytes made(RPMI_SUPER_BYTES);
@@ -35,7 +35,7 @@ TEST_CASE("golden: a superblock is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a directory entry is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a directory entry is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("dirent");
     Bytes made(RPMI_DIRENT_BYTES);
@@ -54,7 +54,7 @@ TEST_CASE("golden: a directory entry is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a head slot is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a head slot is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("head");
     Bytes made(RPMI_HEAD_BYTES);
@@ -112,14 +112,14 @@ static void frame_both_ways(const std::string &name, const rpmi_frame &wanted)
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: frames are their bytes, both ways", "[golden]")
+TEST_CASE("golden: frames are encoded to and decoded from the golden bytes", "[golden]")
 {
     frame_both_ways("frame_line", { 1280, 40, 3, 0, 1, 0 });
     frame_both_ways("frame_media", { 1536, 300, 3, RPMI_FRAME_XPLINE, 0, 0 });
     frame_both_ways("frame_pad", { 65344, 168, 3, RPMI_FRAME_PAD, 5, 0 });
 }
 
-TEST_CASE("golden: a hello is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a hello is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("hello");
     Bytes made(RPMI_HELLO_BYTES);
@@ -135,7 +135,7 @@ TEST_CASE("golden: a hello is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: an accept message is its bytes, both ways", "[golden]")
+TEST_CASE("golden: an accept message is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("accept");
     Bytes made(RPMI_ACCEPT_BYTES);
@@ -167,7 +167,8 @@ TEST_CASE("golden: an accept message is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a refusing accept message is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a refusing accept message is encoded to and decoded from the golden bytes",
+          "[golden]")
 {
     Bytes expected = golden("accept_refused");
     Bytes made(RPMI_ACCEPT_BYTES);
@@ -180,7 +181,7 @@ TEST_CASE("golden: a refusing accept message is its bytes, both ways", "[golden]
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a call is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a call is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("call");
     Bytes made(RPMI_CALL_BYTES);
@@ -199,7 +200,9 @@ TEST_CASE("golden: a call is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a call that opens a guarded region is its bytes, both ways", "[golden]")
+TEST_CASE(
+    "golden: a call that opens a guarded region is encoded to and decoded from the golden bytes",
+    "[golden]")
 {
     Bytes expected = golden("call_guarded");
     Bytes made(RPMI_CALL_BYTES);
@@ -216,7 +219,8 @@ TEST_CASE("golden: a call that opens a guarded region is its bytes, both ways", 
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a claim that resumes is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a claim that resumes is encoded to and decoded from the golden bytes",
+          "[golden]")
 {
     Bytes expected = golden("call_resume");
     Bytes made(RPMI_CALL_BYTES);
@@ -231,7 +235,7 @@ TEST_CASE("golden: a claim that resumes is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: a reply is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a reply is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("reply");
     Bytes made(RPMI_REPLY_BYTES);

@@ -70,7 +70,7 @@ TEST_CASE("golden: a grant is read as it was written", "[golden]")
     CHECK(grant.rights == GRANT.rights);
 }
 
-TEST_CASE("golden: an RPC request is its bytes, both ways", "[golden]")
+TEST_CASE("golden: an RPC request is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("message_rpc");
     Bytes made(expected.size(), 0xff);
@@ -90,7 +90,8 @@ TEST_CASE("golden: an RPC request is its bytes, both ways", "[golden]")
     CHECK(made == expected);
 }
 
-TEST_CASE("golden: a count of RPC requests is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a count of RPC requests is encoded to and decoded from the golden bytes",
+          "[golden]")
 {
     Bytes expected = golden("message_done");
     Bytes made(RPMI_DONE_BYTES, 0xff);
@@ -105,7 +106,8 @@ TEST_CASE("golden: a count of RPC requests is its bytes, both ways", "[golden]")
     CHECK(made == expected);
 }
 
-TEST_CASE("golden: an RPC request with a list is its bytes, both ways", "[golden]")
+TEST_CASE("golden: an RPC request with a list is encoded to and decoded from the golden bytes",
+          "[golden]")
 {
     Bytes expected = golden("message_steps");
     Bytes list = golden("steps");
@@ -124,7 +126,7 @@ TEST_CASE("golden: an RPC request with a list is its bytes, both ways", "[golden
     CHECK(made == expected);
 }
 
-TEST_CASE("golden: a result is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a result is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("message_result");
     Bytes answer = golden("steps_answer");

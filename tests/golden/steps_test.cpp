@@ -8,7 +8,7 @@ extern "C" {
 
 #include <cstring>
 
-TEST_CASE("golden: a list of steps is its bytes, both ways", "[golden]")
+TEST_CASE("golden: a list of steps is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("steps");
     Bytes made;

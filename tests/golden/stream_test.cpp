@@ -11,7 +11,7 @@ extern "C" {
 
 #include <cstring>
 
-TEST_CASE("golden: hello and challenge are their bytes, but for what is random", "[golden]")
+TEST_CASE("golden: hello and challenge have the golden bytes, except for nonces", "[golden]")
 {
     rpmi_transcript transcript = golden_transcript();
     Bytes refused = golden("challenge_refused");
@@ -28,7 +28,8 @@ TEST_CASE("golden: hello and challenge are their bytes, but for what is random",
     REQUIRE(memcmp(made.challenge, refused.data(), 16) == 0);
 }
 
-TEST_CASE("golden: an auth message is its bytes, both ways, proof and all", "[golden]")
+TEST_CASE("golden: an auth message is encoded to and decoded from the golden bytes, proof and all",
+          "[golden]")
 {
     rpmi_transcript transcript = golden_transcript();
     rpmi_transcript made = transcript;
@@ -44,7 +45,9 @@ TEST_CASE("golden: an auth message is its bytes, both ways, proof and all", "[go
     REQUIRE(memcmp(made.auth, transcript.auth, sizeof(transcript.auth)) == 0);
 }
 
-TEST_CASE("golden: a sealed accept message is its bytes, both ways, proof and all", "[golden]")
+TEST_CASE("golden: a sealed accept message is encoded to and decoded from the golden bytes, proof "
+          "and all",
+          "[golden]")
 {
     rpmi_transcript transcript = golden_transcript();
     Bytes expected = golden("sealed");
@@ -60,7 +63,8 @@ TEST_CASE("golden: a sealed accept message is its bytes, both ways, proof and al
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: the header of a request is its bytes, both ways", "[golden]")
+TEST_CASE("golden: the header of a request is encoded to and decoded from the golden bytes",
+          "[golden]")
 {
     Bytes expected = golden("request");
     Bytes made(RPMI_REQUEST_BYTES, 0xff);
@@ -79,7 +83,8 @@ TEST_CASE("golden: the header of a request is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: the header of a call is its bytes, both ways", "[golden]")
+TEST_CASE("golden: the header of a call is encoded to and decoded from the golden bytes",
+          "[golden]")
 {
     Bytes expected = golden("request_call");
     Bytes made(RPMI_REQUEST_BYTES, 0xff);
@@ -92,7 +97,7 @@ TEST_CASE("golden: the header of a call is its bytes, both ways", "[golden]")
     REQUIRE(made == expected);
 }
 
-TEST_CASE("golden: answers are their bytes, both ways", "[golden]")
+TEST_CASE("golden: answers are encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("answers");
     const rpmi_answer all[] = {

@@ -320,7 +320,7 @@ uint16_t port_of(const Server &server)
 
 } // namespace
 
-TEST_CASE("intruder: a handshake of another version, or cut short, is turned away", "[live]")
+TEST_CASE("intruder: a handshake of another version, or truncated, is refused", "[live]")
 {
     NEEDS_VERBS("it is one of RDMA connections");
     Server server;

@@ -219,7 +219,7 @@ TEST_CASE("method: a method that proves nothing here is refused with a reason", 
     }
 }
 
-TEST_CASE("method: a COPY of many passes lets others have their turn", "[live]")
+TEST_CASE("method: a COPY of many passes does not block other clients", "[live]")
 {
     NEEDS_OWN_SERVER("it asks its server for counters all along, and for 64 MiB");
     const uint64_t bytes = 64 << 20;

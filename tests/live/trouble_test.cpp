@@ -87,7 +87,7 @@ TEST_CASE("trouble: IPv6 addresses serve as well", "[live]")
     CHECK(connect_to(server.url()) == 0);
 }
 
-TEST_CASE("trouble: a device that is down does not answer, and does again when it is up", "[live]")
+TEST_CASE("trouble: a device that is down does not answer until it is up again", "[live]")
 {
     Server server;
 
@@ -224,7 +224,7 @@ TEST_CASE("trouble: loss, reordering and delay change nothing but speed", "[live
     CHECK(sh("tc qdisc del dev lab1 root") == 0);
 }
 
-TEST_CASE("trouble: a client's death frees what it held", "[live]")
+TEST_CASE("trouble: a client's death frees its locks and claims", "[live]")
 {
     Server server;
     struct rpm_server_stats stats = rpm_server_stats_init();

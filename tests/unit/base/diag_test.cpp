@@ -38,7 +38,7 @@ static std::string stderr_of_child(const char *wish)
     return said;
 }
 
-TEST_CASE("diag: the sink hears what the threshold lets through", "[unit]")
+TEST_CASE("diag: the sink gets the messages at or above the threshold", "[unit]")
 {
     Heard heard;
 

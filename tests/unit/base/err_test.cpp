@@ -36,7 +36,7 @@ TEST_CASE("err: every code has a name and a sentence of its own", "[unit]")
     REQUIRE(sentences.size() == std::size(CODES));
 }
 
-TEST_CASE("err: whose names are an errno's have its value", "[unit]")
+TEST_CASE("err: a code with the name of an errno has its value", "[unit]")
 {
     // Who prints the errno of RPM_E_BUSY must not read EAGAIN, nor EBUSY for another of ours.
     static const std::pair<int, int> same[] = {
@@ -85,7 +85,7 @@ TEST_CASE("err: the text belongs to one thread", "[unit]")
     REQUIRE(std::string(rpm_last_error()) == "here");
 }
 
-TEST_CASE("err: a call that begins drops the text, and its own stays", "[unit]")
+TEST_CASE("err: a call that begins clears the text of the call before", "[unit]")
 {
     rpmi_fail(RPM_E_FULL, "of the call before");
     rpmi_begin();

@@ -42,7 +42,7 @@ TEST_CASE("mac: a mac is HMAC-SHA-256 of the chunks with their lengths", "[base]
           "1685ef4c1d4e55d75b1e2501427f1fc1a7e92a1ed38a742ce5af97393a2ccde5");
 }
 
-TEST_CASE("mac: a mac tells secrets, bytes and the cut between chunks apart", "[base]")
+TEST_CASE("mac: a mac depends on the secret, the bytes and the division into chunks", "[base]")
 {
     std::set<Mac> all = {
         mac_of("", { "ab", "c" }),   mac_of("x", { "ab", "c" }), mac_of("x", { "a", "bc" }),
@@ -53,7 +53,7 @@ TEST_CASE("mac: a mac tells secrets, bytes and the cut between chunks apart", "[
     CHECK(all.size() == 7);
 }
 
-TEST_CASE("mac: equal macs are told from those that differ in any one bit", "[base]")
+TEST_CASE("mac: comparison detects a difference in any bit", "[base]")
 {
     Mac mac = mac_of("x", { "abc" });
     Mac same = mac;

@@ -48,7 +48,7 @@ TEST_CASE("opts: without a struct the defaults stay", "[unit]")
     REQUIRE(ours.b == 9);
 }
 
-TEST_CASE("opts: what an older caller does not know becomes zero", "[unit]")
+TEST_CASE("opts: fields that an older caller lacks become zero", "[unit]")
 {
     Old theirs = { sizeof(Old), 7 };
     Ours ours = { 0, 9, 9 };

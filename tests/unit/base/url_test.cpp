@@ -44,7 +44,7 @@ TEST_CASE("url: a network address keeps its slashes and colons", "[unit]")
     REQUIRE(std::string(url.scheme) == "x2+y-z");
 }
 
-TEST_CASE("url: what does not parse is refused with its reason", "[unit]")
+TEST_CASE("url: a malformed URL is refused with the reason", "[unit]")
 {
     static const struct {
         const char *text;

@@ -145,7 +145,7 @@ TEST_CASE("conn: dialled again while no server listens, until one does", "[unit]
     CHECK(rpm_conn_entry(conn, 0, &entry) == 0);
 }
 
-TEST_CASE("conn: what is open on it is told of a reconnect, and its keys are void", "[unit]")
+TEST_CASE("conn: a reconnect invalidates open objects and their keys", "[unit]")
 {
     Setup setup = GENERATE(synchronous(), queued());
     Server server;

@@ -17,7 +17,7 @@ TEST_CASE("credit: a take is whole or nothing", "[unit]")
     CHECK(rpmi_credit_take(&credit, 0));
 }
 
-TEST_CASE("credit: what is given can be taken again", "[unit]")
+TEST_CASE("credit: returned credits can be taken again", "[unit]")
 {
     rpmi_credit credit;
 

@@ -99,7 +99,7 @@ TEST_CASE("events: one descriptor, opened when it is asked for, closed with the 
     CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("events: a link that cannot tell leaves nothing open", "[unit]")
+TEST_CASE("events: a link without events leaves no descriptor open", "[unit]")
 {
     Watched watched;
     int before = open_descriptors();
@@ -130,7 +130,7 @@ TEST_CASE("events: 1 while something is to be polled, 0 when the link is armed",
     CHECK(rpm_conn_arm(watched.conn) == 0);
 }
 
-TEST_CASE("events: what ends while the link is being armed is told", "[unit]")
+TEST_CASE("events: an operation that ends while the link is being armed is an event", "[unit]")
 {
     Watched watched;
     rpm_completion done;
@@ -165,7 +165,7 @@ TEST_CASE("events: a completion that no object waits for is an event too: it may
     CHECK(rpm_conn_arm(watched.conn) == 0);
 }
 
-TEST_CASE("events: completions of a link that completes on post are told until polled", "[unit]")
+TEST_CASE("events: completions of a synchronous link are events until they are polled", "[unit]")
 {
     Watched watched(synchronous());
     rpm_completion done;

@@ -82,7 +82,7 @@ TEST_CASE("pump: a completion finds its owner", "[unit]")
     CHECK(pumped.conn.conn->credit.used == 0);
 }
 
-TEST_CASE("pump: credits run out, come back, and a run without completions is nudged", "[unit]")
+TEST_CASE("pump: credits run out and come back, and a run without completions gets one", "[unit]")
 {
     rpm_conn_opts opts = rpm_conn_opts_init();
 
@@ -300,7 +300,7 @@ TEST_CASE("pump: WAIT holds the rest back until the server has answered", "[unit
     CHECK(pumped.conn.conn->credit.used == 0);
 }
 
-TEST_CASE("pump: a loss is told to each owner once, and nothing is posted after it", "[unit]")
+TEST_CASE("pump: each owner gets a loss once, and nothing is posted after it", "[unit]")
 {
     Pumped pumped;
 
@@ -339,7 +339,7 @@ TEST_CASE("pump: a deadline that passes loses the link, with that reason", "[uni
     CHECK(pumped.post(pumped.one, 2) == RPM_E_TIMEDOUT);
 }
 
-TEST_CASE("pump: an op that fails is told to its owner, and the link is lost", "[unit]")
+TEST_CASE("pump: the owner gets the failure of its op, and the link is lost", "[unit]")
 {
     Pumped pumped;
     rpmi_op op = {};
@@ -480,7 +480,7 @@ struct Holder {
 
 } // namespace
 
-TEST_CASE("pump: what is held back goes with a pump, and completes with a later one", "[unit]")
+TEST_CASE("pump: deferred ops are posted by a pump, and complete by a later one", "[unit]")
 {
     Pumped pumped;
     Holder holder(pumped);
@@ -500,7 +500,7 @@ TEST_CASE("pump: what is held back goes with a pump, and completes with a later 
     CHECK(holder.owner.heard == Heard{ { 1, 0 } });
 }
 
-TEST_CASE("pump: a wait posts what is held back before it sleeps", "[unit]")
+TEST_CASE("pump: a wait posts deferred ops before it sleeps", "[unit]")
 {
     Pumped pumped;
     Holder holder(pumped);
@@ -511,7 +511,7 @@ TEST_CASE("pump: a wait posts what is held back before it sleeps", "[unit]")
     CHECK(holder.owner.heard == Heard{ { 1, 0 } });
 }
 
-TEST_CASE("pump: nothing held back goes in the middle of another post", "[unit]")
+TEST_CASE("pump: deferred ops are not posted in the middle of another post", "[unit]")
 {
     Pumped pumped;
     Holder holder(pumped);
@@ -528,7 +528,7 @@ TEST_CASE("pump: nothing held back goes in the middle of another post", "[unit]"
     pumped.conn.link->on_op = nullptr;
 }
 
-TEST_CASE("pump: on a lost link nothing is posted of what is held back", "[unit]")
+TEST_CASE("pump: on a lost link no deferred op is posted", "[unit]")
 {
     Pumped pumped;
     Holder holder(pumped);

@@ -159,7 +159,7 @@ TEST_CASE("throttle: a load that nothing held back is not tried on", "[unit]")
     CHECK(nic.now_ns < 10000000); // one epoch
 }
 
-TEST_CASE("throttle: what others do to the NIC is noticed", "[unit]")
+TEST_CASE("throttle: load of the NIC by other clients is noticed", "[unit]")
 {
     Nic nic;
     Caller caller(256, 256);
@@ -268,7 +268,7 @@ TEST_CASE("throttle: every depth ends its trial", "[unit]")
     }
 }
 
-TEST_CASE("throttle: what was posted under another limit counts for none", "[unit]")
+TEST_CASE("throttle: operations posted under another limit do not count for a trial", "[unit]")
 {
     rpmi_throttle throttle;
 

@@ -67,7 +67,7 @@ TEST_CASE("admit: space is reused only once the trim that freed it is durable", 
     CHECK(read_all(after).size() == (heals ? 55 : 64));
 }
 
-TEST_CASE("admit: torn slots are nothing unusual, three that stay torn are corrupt", "[unit]")
+TEST_CASE("admit: torn head slots are read again, three that stay torn are corrupt", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

@@ -124,7 +124,8 @@ TEST_CASE("append: bad arguments are refused and nothing changes", "[unit]")
     CHECK(append(log, "x") == 0);
 }
 
-TEST_CASE("append: a full ring says so, loses nothing, and goes on after a trim", "[unit]")
+TEST_CASE("append: a full ring is RPM_E_FULL, loses nothing, and takes appends after a trim",
+          "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -306,7 +307,7 @@ TEST_CASE("append: staging memory of odd size takes the largest record", "[unit]
     CHECK(read_all(log).size() == 5);
 }
 
-TEST_CASE("append: nothing is read from staging memory that was given away again", "[unit]")
+TEST_CASE("append: staging memory is not read after it was reused", "[unit]")
 {
     // Payloads are looked at when the server carries the op out: all must arrive whole.
     EACH_KIND(kind);
@@ -343,7 +344,7 @@ TEST_CASE("append: nothing is read from staging memory that was given away again
     CHECK(read_all(log) == wrote);
 }
 
-TEST_CASE("append: one after a takeover is fenced, and the reader's view stays", "[unit]")
+TEST_CASE("append: an append after a takeover is fenced, and readers see no change", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

@@ -29,7 +29,7 @@ struct Slices {
 
 } // namespace
 
-TEST_CASE("batch: all of it is there, in order, with one flush", "[unit]")
+TEST_CASE("batch: all records are appended, in order, with one flush", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -53,7 +53,7 @@ TEST_CASE("batch: all of it is there, in order, with one flush", "[unit]")
     CHECK(reap(log, 1, 10).empty());
 }
 
-TEST_CASE("batch: larger than the queue, the post and the staging memory", "[unit]")
+TEST_CASE("batch: a batch may exceed the queue, a post and the staging memory", "[unit]")
 {
     EACH_KIND(kind);
     rpm_log_opts opts = rpm_log_opts_init();
@@ -76,7 +76,7 @@ TEST_CASE("batch: larger than the queue, the post and the staging memory", "[uni
     CHECK(batch.append(log) == RPM_E_FULL);
 }
 
-TEST_CASE("batch: one that does not fit leaves nothing", "[unit]")
+TEST_CASE("batch: a batch that does not fit leaves no record", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -102,7 +102,7 @@ TEST_CASE("batch: one that does not fit leaves nothing", "[unit]")
     CHECK(read_all(log).size() == 64);
 }
 
-TEST_CASE("batch: bad arguments anywhere in it are seen before its first byte", "[unit]")
+TEST_CASE("batch: bad arguments anywhere are refused before the first byte is sent", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -122,7 +122,7 @@ TEST_CASE("batch: bad arguments anywhere in it are seen before its first byte", 
     CHECK(read_all(log).empty());
 }
 
-TEST_CASE("batch: beside asynchronous appends, which keep their completions", "[unit]")
+TEST_CASE("batch: asynchronous appends beside a batch keep their completions", "[unit]")
 {
     EACH_KIND(kind);
     rpm_log_opts opts = rpm_log_opts_init();
@@ -147,7 +147,7 @@ TEST_CASE("batch: beside asynchronous appends, which keep their completions", "[
     CHECK(read_all(log).size() == 14);
 }
 
-TEST_CASE("batch: fenced in the middle, a prefix of it may be there", "[unit]")
+TEST_CASE("batch: after a fence in the middle, a prefix of the batch may be in the log", "[unit]")
 {
     EACH_KIND(kind);
     for (uint64_t at = 1; at < 90; at += 7) {

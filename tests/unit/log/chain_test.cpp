@@ -85,7 +85,7 @@ struct Found {
 
 } // namespace
 
-TEST_CASE("chain: records that follow one another are one, across the ring's end too", "[unit]")
+TEST_CASE("chain: consecutive records are a chain, across the ring's end too", "[unit]")
 {
     std::vector<rpmi_frame> ring;
 
@@ -119,8 +119,7 @@ TEST_CASE("chain: an older writer's record behind a newer one's is not the log's
     CHECK(found.fate(192, 0, 192, 4) == RPMI_FATE_GIVEN_UP);
 }
 
-TEST_CASE("chain: what an earlier lap left inside what a later frame skips is not looked at",
-          "[unit]")
+TEST_CASE("chain: bytes of an earlier lap that a later frame skips are ignored", "[unit]")
 {
     // A pad frame of 4 lines at 4096 + 64, and old records beneath it; and a media line that ends
     // within its first line.
@@ -138,7 +137,7 @@ TEST_CASE("chain: what an earlier lap left inside what a later frame skips is no
     CHECK(found.at(4096).records == 3);
 }
 
-TEST_CASE("chain: a later record inside what an earlier frame skips is", "[unit]")
+TEST_CASE("chain: a later record inside the bytes that an earlier frame skips counts", "[unit]")
 {
     std::vector<rpmi_frame> ring;
 
@@ -187,7 +186,7 @@ TEST_CASE("chain: a valid slot says where the log begins; without one the newest
     CHECK(rpmi_chains_choose(newer.chains.get(), &newer.known, &start) == RPM_E_RANGE);
 }
 
-TEST_CASE("chain: what is more than a lap old is trimmed, whatever an old head says", "[unit]")
+TEST_CASE("chain: records older than a lap are trimmed, whatever an old head says", "[unit]")
 {
     std::vector<rpmi_frame> ring;
 
@@ -207,7 +206,7 @@ TEST_CASE("chain: what is more than a lap old is trimmed, whatever an old head s
     CHECK(full.choose().least_lsn == 20 * 64);
 }
 
-TEST_CASE("chain: what a writer sealed the log in front of never counted", "[unit]")
+TEST_CASE("chain: records behind a writer's seal never count", "[unit]")
 {
     std::vector<rpmi_frame> ring;
     rpmi_frame old = frame(640, 3);
@@ -266,7 +265,8 @@ struct Torn {
 
 } // namespace
 
-TEST_CASE("chain: of more chains than there is room for, those that are no part go first", "[unit]")
+TEST_CASE("chain: of too many chains, those that cannot belong to the log are dropped first",
+          "[unit]")
 {
     Torn torn;
 

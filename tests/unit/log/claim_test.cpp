@@ -23,7 +23,7 @@ int open_guarded(Region &region, rpm_conn *conn, rpm_log *log)
 
 } // namespace
 
-TEST_CASE("claim: only one of the same connection, held, guards; else nothing is made", "[unit]")
+TEST_CASE("claim: a region is guarded only by a held claim of its own connection", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -70,7 +70,7 @@ TEST_CASE("claim: a log whose connection was lost guards when it was resumed", "
     CHECK(again.read(0, 5) == "hello");
 }
 
-TEST_CASE("claim: a log is closed after what it guards", "[unit]")
+TEST_CASE("claim: a log must be closed after the regions that it guards", "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());
@@ -84,7 +84,8 @@ TEST_CASE("claim: a log is closed after what it guards", "[unit]")
     CHECK(log.log == nullptr);
 }
 
-TEST_CASE("claim: what one region heard all of its claim know, and no other's", "[unit]")
+TEST_CASE("claim: a fence that one region reports holds for all regions of that claim, no other",
+          "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());

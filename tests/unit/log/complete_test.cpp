@@ -3,7 +3,7 @@
 
 using namespace loop;
 
-TEST_CASE("complete: each append completes once, in order, however the server dawdles", "[unit]")
+TEST_CASE("complete: each append completes once, in order, however slow the server is", "[unit]")
 {
     EACH_KIND(kind);
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -69,7 +69,8 @@ TEST_CASE("complete: a completion comes after the bytes are durable", "[unit]")
     }
 }
 
-TEST_CASE("complete: poll of nothing, and of too much", "[unit]")
+TEST_CASE("complete: a poll without appends returns 0, one with too large a buffer is refused",
+          "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());
@@ -85,7 +86,7 @@ TEST_CASE("complete: poll of nothing, and of too much", "[unit]")
     CHECK(rpm_log_persist(log) == 0);
 }
 
-TEST_CASE("complete: what is outstanding when the link goes completes as lost, once", "[unit]")
+TEST_CASE("complete: appends outstanding when the link is lost complete once, as lost", "[unit]")
 {
     Kind kind = kinds()[1];
     rpm_conn_opts conn_opts = with_method(kind.method);

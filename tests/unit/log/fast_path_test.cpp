@@ -103,7 +103,7 @@ TEST_CASE("fast path: it is left alone while anything else is under way", "[unit
     CHECK(read_all(world.log).size() == 3);
 }
 
-TEST_CASE("fast path: a writer that lost its claim is told, and nothing is stored", "[unit]")
+TEST_CASE("fast path: a fenced writer gets RPM_E_FENCED and stores nothing", "[unit]")
 {
     World world(true, 64);
     Conn other(world.server, with_fast_path(true, 64));
@@ -119,7 +119,7 @@ TEST_CASE("fast path: a writer that lost its claim is told, and nothing is store
     CHECK(append(newer, payload(2, 100)) == 128);
 }
 
-TEST_CASE("fast path: only a reader that comes by the tail again and again is said to follow",
+TEST_CASE("fast path: only a reader that reads at the tail repeatedly counts as following",
           "[unit]")
 {
     World world(true, 64);

@@ -208,7 +208,7 @@ TEST_CASE("group: hints off or on, the log reads the same", "[unit]")
     CHECK(read_all(after) == wrote);
 }
 
-TEST_CASE("group: what is undone leaves no trace", "[unit]")
+TEST_CASE("group: an undone reservation leaves no trace", "[unit]")
 {
     // No credit is left, so nothing can be posted: tail and staging must be as before.
     rpm_conn_opts conn_opts = with_method(RPM_METHOD_READ);
@@ -422,7 +422,7 @@ TEST_CASE("group: at most two flushes are under way, the second not for a few", 
     CHECK(slow.turn(64) == range(66, 2));
 }
 
-TEST_CASE("group: blocking calls take along what waits", "[unit]")
+TEST_CASE("group: blocking calls post the waiting appends too", "[unit]")
 {
     EACH_QUEUED(kind);
     enum How { APPEND, BATCH, PERSIST, CLOSE, OTHER };
@@ -458,7 +458,7 @@ TEST_CASE("group: blocking calls take along what waits", "[unit]")
     CHECK(lsn >= 5 * 64);
 }
 
-TEST_CASE("group: what waits is posted in pieces that fit", "[unit]")
+TEST_CASE("group: waiting appends are posted in pieces that fit", "[unit]")
 {
     EACH_QUEUED(kind);
     size_t len = GENERATE(40, 2000);
@@ -540,7 +540,7 @@ TEST_CASE("group: no more waits than the throttle lets go, or credits are left f
     CHECK(read_all(slow.log).size() == 500);
 }
 
-TEST_CASE("group: what waits when the link is lost ends once, and is settled", "[unit]")
+TEST_CASE("group: appends waiting when the link is lost complete once, and are settled", "[unit]")
 {
     EACH_QUEUED(kind);
     Slow slow(kind);
@@ -572,7 +572,7 @@ TEST_CASE("group: what waits when the link is lost ends once, and is settled", "
     CHECK(read_all(slow.log).size() == 1u + static_cast<size_t>(outcomes[0].present));
 }
 
-TEST_CASE("group: what waits when the claim goes ends as fenced", "[unit]")
+TEST_CASE("group: appends waiting when the claim is lost complete as fenced", "[unit]")
 {
     EACH_QUEUED(kind);
     Slow slow(kind);

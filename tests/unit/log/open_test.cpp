@@ -83,7 +83,7 @@ TEST_CASE("open: options out of range are refused, and nothing is created", "[un
     }
 }
 
-TEST_CASE("open: names that are no names", "[unit]")
+TEST_CASE("open: invalid names are refused", "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());
@@ -101,7 +101,7 @@ TEST_CASE("open: names that are no names", "[unit]")
     Log odd(conn, "A/b.c-d_9", WRITER, 4096);
 }
 
-TEST_CASE("open: an object of another kind is in the way", "[unit]")
+TEST_CASE("open: an object of another kind is refused", "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());
@@ -119,7 +119,7 @@ TEST_CASE("open: an object of another kind is in the way", "[unit]")
     rpm_region_close(&region);
 }
 
-TEST_CASE("open: callers older and newer than the library", "[unit]")
+TEST_CASE("open: older and newer callers are served or refused", "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());
@@ -342,7 +342,7 @@ TEST_CASE("open: every allocation may fail, nothing leaks, nothing is created", 
     CHECK(n == 3); // handle, staging memory
 }
 
-TEST_CASE("open: lost at any call or op of it, and the next attempt works", "[unit]")
+TEST_CASE("open: after a loss at any call or op, the next attempt works", "[unit]")
 {
     EACH_KIND(kind);
     uint64_t lost = 0;

@@ -72,7 +72,7 @@ TEST_CASE("read: from any record on, and from nowhere else", "[unit]")
     CHECK(read_all(log) == std::vector<Record>(wrote.begin() + 10, wrote.end()));
 }
 
-TEST_CASE("read: options out of range", "[unit]")
+TEST_CASE("read: options out of range are refused", "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());
@@ -210,7 +210,7 @@ TEST_CASE("read: what is given out at DURABLE survives a power cut", "[unit]")
     }
 }
 
-TEST_CASE("read: a reader that was overtaken is told so, whatever lies in its place now", "[unit]")
+TEST_CASE("read: an overtaken reader gets RPM_E_TRIMMED, whatever bytes are at its place", "[unit]")
 {
     EACH_KIND(kind);
     size_t len = GENERATE(1, 20, 500, 1500);
@@ -283,8 +283,7 @@ TEST_CASE("read: the tail is looked at alone while nothing changes", "[unit]")
     CHECK(conn.link->stats().read_bytes == bytes + 50 * 64);
 }
 
-TEST_CASE("read: a reader that waits at a damaged record is told so, wherever it came from",
-          "[unit]")
+TEST_CASE("read: a reader at a damaged record gets an error, wherever it began", "[unit]")
 {
     EACH_KIND(kind);
     bool was_there = GENERATE(true, false); // when it was the tail
@@ -546,7 +545,7 @@ TEST_CASE("read: a reader opens at the tail while records are appended there", "
     }
 }
 
-TEST_CASE("read: a reader that opens where records are trimmed meanwhile is told so", "[unit]")
+TEST_CASE("read: a reader that opens at records trimmed meanwhile gets RPM_E_TRIMMED", "[unit]")
 {
     bool over = GENERATE(false, true); // the space is written again, by a writer of another epoch
 

@@ -90,7 +90,7 @@ TEST_CASE("recover: writers of different levels, power cuts, and nothing is call
     }
 }
 
-TEST_CASE("recover: what a torn record hid never comes back to life", "[unit]")
+TEST_CASE("recover: records behind a torn one never come back", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

@@ -92,7 +92,7 @@ struct Quiet {
 
 } // namespace
 
-TEST_CASE("repair: a log whose head is gone is found in its ring, said, and written", "[unit]")
+TEST_CASE("repair: a lost head is computed from the ring, reported, and written", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -185,7 +185,7 @@ TEST_CASE("repair: a head that is older than its records is brought up to them",
     CHECK(got == wrote);
 }
 
-TEST_CASE("repair: whole records get out of reach only if that is asked for", "[unit]")
+TEST_CASE("repair: whole records are dropped only if the caller allows it", "[unit]")
 {
     Server server;
     Conn conn(server, queued());
@@ -236,7 +236,7 @@ TEST_CASE("repair: whole records get out of reach only if that is asked for", "[
     CHECK(repair(conn).report.state == RPM_REPAIR_SOUND);
 }
 
-TEST_CASE("repair: what a writer sealed the log in front of does not come back", "[unit]")
+TEST_CASE("repair: records behind a writer's seal do not come back", "[unit]")
 {
     Server server;
     Conn conn(server, queued());
@@ -282,7 +282,7 @@ TEST_CASE("repair: where the first record is damaged, the log begins behind it",
     CHECK(read_all(log) == wrote);
 }
 
-TEST_CASE("repair: a head copy that was survived is told, and mended", "[unit]")
+TEST_CASE("repair: a damaged head copy is reported and repaired", "[unit]")
 {
     Quiet quiet;
     Server server;
@@ -307,7 +307,7 @@ TEST_CASE("repair: a head copy that was survived is told, and mended", "[unit]")
         CHECK(repair(conn).report.slots[slot].wrong == nullptr);
 }
 
-TEST_CASE("repair: a living writer is shut out only if that is asked for", "[unit]")
+TEST_CASE("repair: a living writer is fenced only if the caller asks for it", "[unit]")
 {
     Quiet quiet;
     Server server;
@@ -346,7 +346,7 @@ TEST_CASE("repair: a claim word that holds no epoch is no end", "[unit]")
     CHECK(read_all(log) == wrote);
 }
 
-TEST_CASE("repair: cut off anywhere, it leaves a log that it can repair again", "[unit]")
+TEST_CASE("repair: a repair interrupted anywhere can be repeated", "[unit]")
 {
     for (uint64_t call = 1;; call++) {
         Server server;
@@ -373,7 +373,8 @@ TEST_CASE("repair: cut off anywhere, it leaves a log that it can repair again", 
     }
 }
 
-TEST_CASE("repair: whatever is in header and ring, it ends, and invents nothing", "[unit]")
+TEST_CASE("repair: for any bytes in header and ring, it ends and returns no invented record",
+          "[unit]")
 {
     Quiet quiet;
     uint32_t repaired = 0;

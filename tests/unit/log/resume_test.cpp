@@ -168,7 +168,7 @@ struct Lost {
 
 } // namespace
 
-TEST_CASE("resume: another writer came, and lives", "[unit]")
+TEST_CASE("resume: while another writer lives, a resume is fenced and gives the outcomes", "[unit]")
 {
     EACH_KIND(kind);
     bool present = GENERATE(false, true);
@@ -202,7 +202,8 @@ TEST_CASE("resume: another writer came, and lives", "[unit]")
     CHECK(read_all(lost.log).size() == (present ? 3 : 2));
 }
 
-TEST_CASE("resume: another writer came and left", "[unit]")
+TEST_CASE("resume: after another writer left, a resume gives the outcomes, and a claim succeeds",
+          "[unit]")
 {
     EACH_KIND(kind);
     bool present = GENERATE(false, true);
@@ -462,7 +463,7 @@ TEST_CASE("resume: a log that was removed and made again is not taken for the ol
     lost.log.close();
 }
 
-TEST_CASE("resume: an acknowledged record that is gone is called corruption", "[unit]")
+TEST_CASE("resume: an acknowledged record that is missing is corruption", "[unit]")
 {
     Kind kind = kinds()[1];
     rpm_conn_opts conn_opts = with_method(kind.method);

@@ -108,7 +108,7 @@ TEST_CASE("scan: a record that was acknowledged before another was appended is n
     }
 }
 
-TEST_CASE("scan: what tells that a record was acknowledged may lie far behind it", "[unit]")
+TEST_CASE("scan: the proof that a record was acknowledged may be far behind it", "[unit]")
 {
     const uint64_t capacity = 16u << 20;
     bool long_ones = GENERATE(true, false); // or shorter ones that were under way together
@@ -164,7 +164,7 @@ TEST_CASE("scan: a trim in front of a damaged record does not hide it", "[unit]"
     CHECK(rpmi_log_scan(log, 0, nullptr, nullptr, &report) == 0); // it may have been overwritten
 }
 
-TEST_CASE("scan: what a repair discarded proves nothing about the records written over it",
+TEST_CASE("scan: records that a repair discarded prove nothing about those written over them",
           "[unit]")
 {
     Kind kind = GENERATE(from_range(two_kinds()));
@@ -202,7 +202,7 @@ TEST_CASE("scan: what a repair discarded proves nothing about the records writte
     CHECK(seen.tail_lsn == 128);
 }
 
-TEST_CASE("scan: what is read piece by piece is judged as what is mapped", "[unit]")
+TEST_CASE("scan: a ring read in pieces gives the same result as a mapped one", "[unit]")
 {
     // Records beyond the bounce buffer of 256 KiB, the ring's end in between.
     bool peeks = GENERATE(true, false);

@@ -28,7 +28,7 @@ TEST_CASE("trim: to a record's start or the tail; lower than the head nothing ha
     CHECK(append(log, "x") == lsns[9] + 128);
 }
 
-TEST_CASE("trim: not beyond what was acknowledged", "[unit]")
+TEST_CASE("trim: a trim beyond acknowledged records is refused", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -44,7 +44,7 @@ TEST_CASE("trim: not beyond what was acknowledged", "[unit]")
     CHECK(rpm_log_trim(log, lsn + 64) == 0);
 }
 
-TEST_CASE("trim: to the oldest append that is not acknowledged, also if it was not sent", "[unit]")
+TEST_CASE("trim: up to the oldest append that is not acknowledged, sent or not", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -69,7 +69,7 @@ TEST_CASE("trim: to the oldest append that is not acknowledged, also if it was n
     CHECK(read_all(log).size() == 1);
 }
 
-TEST_CASE("trim: by a reader, who looks for the boundary, a pad frame's start included", "[unit]")
+TEST_CASE("trim: a reader finds record boundaries, the start of a pad frame included", "[unit]")
 {
     Setup setup = synchronous();
     Server server;
@@ -150,7 +150,8 @@ TEST_CASE("trim: the new head is durable when it is answered", "[unit]")
     CHECK(info(after).records == 25);
 }
 
-TEST_CASE("trim: a server that cannot make it durable says so, and nothing is reused", "[unit]")
+TEST_CASE("trim: if the server cannot make the head durable, the trim fails and nothing is reused",
+          "[unit]")
 {
     Server server;
     Conn conn(server, synchronous());
@@ -191,7 +192,7 @@ TEST_CASE("trim: lost at each step", "[unit]")
     }
 }
 
-TEST_CASE("trim: a writer that is fenced while it looks for the boundary hears that", "[unit]")
+TEST_CASE("trim: a writer that is fenced while it looks for a boundary gets RPM_E_FENCED", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

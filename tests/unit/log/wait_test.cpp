@@ -13,7 +13,7 @@ int wait_for(Log &log, rpm_completion *done, uint32_t n, uint32_t min, uint64_t 
 
 } // namespace
 
-TEST_CASE("wait: what RPM_MORE left is flushed only if it is needed", "[unit]")
+TEST_CASE("wait: appends with RPM_MORE are flushed only if the wait needs them", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -65,7 +65,7 @@ TEST_CASE("wait: a limit of the caller's ends nothing, the connection's does", "
     CHECK(wait_for(log, done, 1, 2, 0) == RPM_E_INVAL);
 }
 
-TEST_CASE("wait: blocking appends in between are not told of", "[unit]")
+TEST_CASE("wait: blocking appends in between have no completion", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

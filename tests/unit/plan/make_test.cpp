@@ -94,7 +94,7 @@ TEST_CASE("make: the client CPU needs no round trip", "[unit]")
     CHECK(plan.chained == 1);
 }
 
-TEST_CASE("make: what is refused, and structs of other versions", "[unit]")
+TEST_CASE("make: invalid requests and structs of other versions are refused", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_NONE, RPM_NO, EVERY_METHOD);
     rpm_request request = request_of(RPM_REQUEST_APPEND);

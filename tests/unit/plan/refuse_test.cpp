@@ -11,7 +11,7 @@ extern "C" {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("refuse: no domain tells how to declare one", "[unit]")
+TEST_CASE("refuse: without a domain the text says how to declare one", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_NONE, RPM_NO, EVERY_METHOD);
 
@@ -21,7 +21,7 @@ TEST_CASE("refuse: no domain tells how to declare one", "[unit]")
     CHECK_THAT(rpm_last_error(), Contains("rpm-server --domain"));
 }
 
-TEST_CASE("refuse: DDIO on tells to switch it off or to ask the server CPU", "[unit]")
+TEST_CASE("refuse: with DDIO on the text says to switch it off or to use the server CPU", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_YES, bit(RPM_METHOD_READ));
 
@@ -35,7 +35,7 @@ TEST_CASE("refuse: DDIO on tells to switch it off or to ask the server CPU", "[u
     CHECK_THAT(rpm_last_error(), Contains("DDIO is on or unknown"));
 }
 
-TEST_CASE("refuse: a page cache tells to use the ring", "[unit]")
+TEST_CASE("refuse: for a page cache the text says to use the ring", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_MSYNC, RPM_NO, bit(RPM_METHOD_STORE));
 
@@ -43,7 +43,8 @@ TEST_CASE("refuse: a page cache tells to use the ring", "[unit]")
     CHECK_THAT(rpm_last_error(), Contains("mode=ring"));
 }
 
-TEST_CASE("refuse: a method of another link tells those that do reach the level here", "[unit]")
+TEST_CASE("refuse: for a method of another link the text names those that reach the level",
+          "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_MSYNC, RPM_NO, bit(RPM_METHOD_MESSAGE));
 
@@ -59,7 +60,7 @@ TEST_CASE("refuse: a level that does not exist is answered with those that do", 
     CHECK_THAT(rpm_last_error(), Contains("level 9") && Contains("4 (durable)"));
 }
 
-TEST_CASE("refuse: anonymous memory tells to use a file", "[unit]")
+TEST_CASE("refuse: for anonymous memory the text says to use a file", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_NONE, RPM_NO, EVERY_METHOD);
 

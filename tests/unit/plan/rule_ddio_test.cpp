@@ -50,7 +50,7 @@ TEST_CASE("rule_ddio: H3 wants DDIO on where messages are polled", "[unit]")
     CHECK(says(RPM_UNKNOWN, method).find("messages want it on") != std::string::npos);
 }
 
-TEST_CASE("rule_ddio: off, it tells what was found", "[unit]")
+TEST_CASE("rule_ddio: with the rule off, it reports the DDIO state", "[unit]")
 {
     rpm_request request = without(request_of(RPM_REQUEST_APPEND), 3);
     rpm_method method = GENERATE(RPM_METHOD_READ, RPM_METHOD_COPY);
@@ -70,7 +70,7 @@ TEST_CASE("rule_ddio: without a NIC or persistent memory it may be as it is", "[
     CHECK(plan_of(facts_of(RPM_DOMAIN_MSYNC, RPM_YES, EVERY_METHOD), request).ddio == 0);
 }
 
-TEST_CASE("rule_ddio: what is wanted does not make a method legal", "[unit]")
+TEST_CASE("rule_ddio: a wish does not make a method legal", "[unit]")
 {
     rpm_answer ddio = GENERATE(RPM_UNKNOWN, RPM_YES);
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, ddio, EVERY_METHOD & ~bit(RPM_METHOD_STORE));

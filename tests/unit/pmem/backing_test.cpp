@@ -58,7 +58,7 @@ class Sysfs
 
 } // namespace
 
-TEST_CASE("backing: what has a bus is a disk, and so is a part of it", "[unit]")
+TEST_CASE("backing: a block device with a bus is a disk, and so is its partition", "[unit]")
 {
     Sysfs sysfs;
 
@@ -82,7 +82,7 @@ TEST_CASE("backing: memory behind a block device is memory", "[unit]")
         CHECK(sysfs.walk(number.first, number.second) == RPM_MEDIUM_TMPFS);
 }
 
-TEST_CASE("backing: device mapper and md are what is below them, all of it", "[unit]")
+TEST_CASE("backing: device mapper and md have the kind of all devices below them", "[unit]")
 {
     Sysfs sysfs;
 
@@ -114,7 +114,7 @@ TEST_CASE("backing: device mapper and md are what is below them, all of it", "[u
     CHECK(sysfs.why_.find("dm-3") != std::string::npos);
 }
 
-TEST_CASE("backing: what is not known is unknown", "[unit]")
+TEST_CASE("backing: an unrecognised device is unknown", "[unit]")
 {
     Sysfs sysfs;
     unsigned second = 10;

@@ -200,7 +200,7 @@ void note_flush(const void *ptr, size_t len)
 
 } // namespace
 
-TEST_CASE("cpu_copy: what is stored to be written back is, every line of it", "[unit]")
+TEST_CASE("cpu_copy: every line of a cached copy is written back", "[unit]")
 {
     Restore restore;
     int kind = GENERATE(range(0, static_cast<int>(RPMI_COPY_KINDS)));

@@ -74,7 +74,7 @@ const uint64_t kBytes = 1 << 20;
 
 } // namespace
 
-TEST_CASE("media: anonymous memory forgets, unless a domain is declared for it", "[unit]")
+TEST_CASE("media: anonymous memory loses its bytes, unless a domain is declared for it", "[unit]")
 {
     Media plain;
     Media declared;
@@ -108,7 +108,7 @@ TEST_CASE("media: a CPU that cannot flush its caches opens no pool in the domain
     CHECK(eadr == 0);
 }
 
-TEST_CASE("media: anonymous memory cannot be shrunk by whom it is lent to", "[unit]")
+TEST_CASE("media: a client cannot shrink lent anonymous memory", "[unit]")
 {
     Media media;
 
@@ -232,7 +232,7 @@ TEST_CASE("media: a descriptor that was lent does not keep the lock", "[unit]")
     close(lent);
 }
 
-TEST_CASE("media: what is not a pool is refused and left as it was", "[unit]")
+TEST_CASE("media: a file that is not a pool is refused and unchanged", "[unit]")
 {
     support::Dir dir;
     Media media;

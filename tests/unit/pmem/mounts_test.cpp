@@ -38,7 +38,7 @@ TEST_CASE("mounts: a line that is cut, or too long, is none", "[unit]")
     CHECK(rpmi_mount_parse((line + "," + std::string(2000, 'x')).c_str(), &mount) != 0);
 }
 
-TEST_CASE("mounts: of an open file, and no upper layer where there is no overlay", "[unit]")
+TEST_CASE("mounts: the mount of an open file, and an upper layer only for an overlay", "[unit]")
 {
     support::Dir dir;
     int fd = open((dir / ".").c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);

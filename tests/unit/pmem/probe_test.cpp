@@ -37,7 +37,7 @@ TEST_CASE("probe: a file on a disk lies behind msync", "[unit]")
     CHECK(facts.domain_declared == 0);
 }
 
-TEST_CASE("probe: what is not there, and facts without a size", "[unit]")
+TEST_CASE("probe: a missing path, or facts without a size, is refused", "[unit]")
 {
     rpm_facts facts = rpm_facts_init();
 

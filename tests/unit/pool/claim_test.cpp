@@ -33,8 +33,9 @@ struct ClaimFar : PoolServer {
 
 } // namespace
 
-TEST_CASE("claim: the first gets the log, the second is refused, a takeover shuts the first out",
-          "[unit]")
+TEST_CASE(
+    "claim: the first client gets the log, the second is refused, a takeover fences the first",
+    "[unit]")
 {
     ClaimFar server;
     uint64_t claims;
@@ -68,8 +69,7 @@ TEST_CASE("claim: the first gets the log, the second is refused, a takeover shut
     CHECK(server.claim(server.me, server.mine).epoch == 3);
 }
 
-TEST_CASE("claim: one that resumes is granted until another writer claims, over restarts too",
-          "[unit]")
+TEST_CASE("claim: a resume is granted until another writer claims, across restarts too", "[unit]")
 {
     ClaimFar server;
     rpmi_reply first = server.claim(server.me, server.mine);
@@ -97,7 +97,7 @@ TEST_CASE("claim: one that resumes is granted until another writer claims, over 
     CHECK(resume(server.me, server.mine).status == RPM_E_FENCED);
 }
 
-TEST_CASE("claim: a client that goes takes its claim with it", "[unit]")
+TEST_CASE("claim: a client that leaves loses its claim", "[unit]")
 {
     ClaimFar server;
 
@@ -233,7 +233,7 @@ TEST_CASE("claim: after a failed persist nothing is answered before the head is 
     CHECK(server.head(HEADER).trim_lsn == 640);
 }
 
-TEST_CASE("claim: any byte of the heads flipped leaves the head, and it is mended", "[unit]")
+TEST_CASE("claim: the head survives any flipped byte, which is repaired", "[unit]")
 {
     ClaimFar server;
     rpmi_reply claim = server.claim(server.me, server.mine);
@@ -277,7 +277,7 @@ TEST_CASE("claim: any byte of the heads flipped leaves the head, and it is mende
     rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
 }
 
-TEST_CASE("claim: an older direct writer that will not stop is said to be in the way", "[unit]")
+TEST_CASE("claim: an older direct writer that does not stop is named in the refusal", "[unit]")
 {
     loop::Mem pool(1 << 20);
     loop::Mem dram(4096);
@@ -404,7 +404,7 @@ struct RepairFar : ClaimFar {
 
 } // namespace
 
-TEST_CASE("claim: a head that is gone is named with its reason, and can be repaired", "[unit]")
+TEST_CASE("claim: a lost head is reported with its reason, and can be repaired", "[unit]")
 {
     RepairFar server;
     uint32_t slots = GENERATE(15u, 13u, 7u, 1u, 0u);

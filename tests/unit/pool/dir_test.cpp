@@ -46,7 +46,7 @@ TEST_CASE("dir: objects are created, found again after a restart, and removed", 
     CHECK(server.list(server.client()).empty());
 }
 
-TEST_CASE("dir: a new region is zero, whatever lay there", "[unit]")
+TEST_CASE("dir: a new region is zero, whatever the memory held before", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -77,7 +77,7 @@ TEST_CASE("dir: a new region is zero, whatever lay there", "[unit]")
     CHECK(server.dram.bytes[span.offset] == 0);
 }
 
-TEST_CASE("dir: while a large region is zeroed, others are let through", "[unit]")
+TEST_CASE("dir: while a large region is zeroed, other calls are served", "[unit]")
 {
     static uint32_t breaths;
     static PoolServer *current;
@@ -236,7 +236,7 @@ TEST_CASE("dir: a pool has 128 objects and DRAM has 64", "[unit]")
     CHECK(server.list(me).size() == 192);
 }
 
-TEST_CASE("dir: power fails at each step of create and remove: there or not, never half", "[unit]")
+TEST_CASE("dir: a power failure at any step of create or remove leaves all or nothing", "[unit]")
 {
     uint32_t kind = GENERATE(uint32_t(RPM_KIND_LOG), uint32_t(RPM_KIND_REGION));
 

@@ -68,7 +68,7 @@ TEST_CASE("keys: given back, a key is void, and can be granted anew", "[unit]")
     CHECK(server.open(me, "region", RPM_KIND_REGION).key == region.key);
 }
 
-TEST_CASE("keys: one client may have 255, and what has no key is not created", "[unit]")
+TEST_CASE("keys: a client may have 255, and without a free key no object is created", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -117,7 +117,7 @@ TEST_CASE("keys: clients come and go, and no id comes twice", "[unit]")
     CHECK(std::string(rpm_last_error()).find("restart it") != std::string::npos);
 }
 
-TEST_CASE("keys: locks of a client that goes are freed, all of them and no others", "[unit]")
+TEST_CASE("keys: exactly the locks of a leaving client are freed", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -209,7 +209,8 @@ struct GuardFar : PoolServer {
 
 } // namespace
 
-TEST_CASE("keys: a guarded one writes until another claims the log, and reads on", "[unit]")
+TEST_CASE("keys: a guarded key writes until another client claims the log, and still reads then",
+          "[unit]")
 {
     GuardFar server;
     uint32_t free = server.open(server.me, "region", RPM_KIND_REGION).key;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/pool/server.h"
 
-TEST_CASE("service: calls that no client of ours sends are refused", "[unit]")
+TEST_CASE("service: malformed calls are refused", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -97,7 +97,7 @@ bool is_sound(const rpmi_service *service)
 
 } // namespace
 
-TEST_CASE("service: random calls keep what holds for all of them", "[unit]")
+TEST_CASE("service: random calls keep the invariants", "[unit]")
 {
     // Several clients, all kinds of calls with plausible and wild arguments.
     for (uint64_t seed = 1; seed <= 30; seed++) {

@@ -31,8 +31,7 @@ struct World {
 
 } // namespace
 
-TEST_CASE("async: what is fetched is there when its completion is, in the order of submission",
-          "[unit]")
+TEST_CASE("async: reads have their bytes when they complete, in the order of submission", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts);
@@ -128,7 +127,8 @@ TEST_CASE("async: reads, writes and atomics mixed, with waiting ones between the
     CHECK(came == total);
 }
 
-TEST_CASE("async: nothing is touched before the link has it, nor staging used again", "[unit]")
+TEST_CASE("async: buffers are not touched, nor staging reused, before the link has the op",
+          "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts);
@@ -162,7 +162,7 @@ TEST_CASE("async: nothing is touched before the link has it, nor staging used ag
     CHECK(found == 0);
 }
 
-TEST_CASE("async: what is refused is refused at once, and no completion follows", "[unit]")
+TEST_CASE("async: a refused operation fails at once, and no completion follows", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts);
@@ -231,7 +231,7 @@ TEST_CASE("async: the queue is full until it is polled, the staging memory until
     }
 }
 
-TEST_CASE("async: what the link had no room for leaves no trace", "[unit]")
+TEST_CASE("async: an operation that found the link full leaves no trace", "[unit]")
 {
     EACH_KIND(kind);
     if (kind.setup.synchronous)
@@ -261,7 +261,9 @@ TEST_CASE("async: what the link had no room for leaves no trace", "[unit]")
     CHECK(world.words.reap(1).size() == 1);
 }
 
-TEST_CASE("async: lost at any op, every completion still comes, and what came is there", "[unit]")
+TEST_CASE(
+    "async: after a loss at any op all completions come, and completed reads have their bytes",
+    "[unit]")
 {
     EACH_KIND(kind);
     bool late = GENERATE(false, true);
@@ -305,7 +307,7 @@ TEST_CASE("async: lost at any op, every completion still comes, and what came is
     }
 }
 
-TEST_CASE("async: closing waits for what is under way", "[unit]")
+TEST_CASE("async: closing waits for operations under way", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts);

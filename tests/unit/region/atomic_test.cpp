@@ -86,7 +86,7 @@ TEST_CASE("atomic: words are zero in every run of the server", "[unit]")
     CHECK(found == 0);
 }
 
-TEST_CASE("atomic: a guarded word stays as it is once the log is another's", "[unit]")
+TEST_CASE("atomic: a guarded word does not change after another client claimed the log", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

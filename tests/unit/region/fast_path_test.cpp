@@ -153,8 +153,7 @@ TEST_CASE("region fast path: it reads, swaps and leaves the bytes as the general
     CHECK(ours.payload_bytes == theirs.payload_bytes);
 }
 
-TEST_CASE("region fast path: who lost the claim that guards it is told, and nothing is stored",
-          "[unit]")
+TEST_CASE("region fast path: a fenced client gets RPM_E_FENCED and stores nothing", "[unit]")
 {
     World world(true, 64, 0);
     Conn other(world.server, with_fast_path(true, 64));
@@ -169,7 +168,7 @@ TEST_CASE("region fast path: who lost the claim that guards it is told, and noth
     CHECK(rpm_region_read(world.rows, 0, row, 4) == RPM_E_LOST); // that ended the connection
 }
 
-TEST_CASE("region fast path: a connection that is lost there is lost", "[unit]")
+TEST_CASE("region fast path: a loss there loses the connection", "[unit]")
 {
     World world(true, 64, 0);
     std::string data(8, 'x');
@@ -192,7 +191,7 @@ TEST_CASE("region fast path: a connection that is lost there is lost", "[unit]")
     CHECK(rpm_region_cas(world.words, 0, 0, 1, &found) == RPM_E_LOST);
 }
 
-TEST_CASE("region fast path: what is asked for in advance may lie anywhere", "[unit]")
+TEST_CASE("region fast path: a prefetch may name any range", "[unit]")
 {
     World world(GENERATE(true, false), 64, 0);
 

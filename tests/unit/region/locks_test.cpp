@@ -26,7 +26,7 @@ struct Locks {
 
 } // namespace
 
-TEST_CASE("locks: one holder at a time, who alone can release", "[unit]")
+TEST_CASE("locks: one client holds a lock at a time, and it alone can release it", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

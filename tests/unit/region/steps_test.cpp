@@ -49,7 +49,7 @@ struct World {
 
 } // namespace
 
-TEST_CASE("steps: what comes back goes where it belongs, and nothing is allocated", "[unit]")
+TEST_CASE("steps: results arrive at their buffers, without allocation", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts);
@@ -124,7 +124,7 @@ TEST_CASE("steps: a list that ends early says where, and touches nothing behind"
     CHECK(found[2] == 99);
 }
 
-TEST_CASE("steps: what is wrong is refused at once, and nothing is sent", "[unit]")
+TEST_CASE("steps: an invalid list is refused at once, and nothing is sent", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts);
@@ -191,7 +191,7 @@ TEST_CASE("steps: a link that carries none refuses them, with the reason", "[uni
     CHECK(conn.link->link.lost == 0);
 }
 
-TEST_CASE("steps: an answer that cannot be is not handed out", "[unit]")
+TEST_CASE("steps: an impossible answer is refused", "[unit]")
 {
     struct {
         uint32_t done;
@@ -227,7 +227,7 @@ TEST_CASE("steps: an answer that cannot be is not handed out", "[unit]")
     }
 }
 
-TEST_CASE("steps: lists wait for room like the others, and leave none behind", "[unit]")
+TEST_CASE("steps: lists wait for room like other operations", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts, 3);

@@ -409,7 +409,7 @@ TEST_CASE("write: a server that does not answer is a deadline", "[unit]")
     CHECK(rpm_region_persist(region, 0, 1) == RPM_E_TIMEDOUT);
 }
 
-TEST_CASE("write: what another client wrote is made durable by persist", "[unit]")
+TEST_CASE("write: persist makes another client's writes durable", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -464,7 +464,7 @@ struct Guarded {
 
 } // namespace
 
-TEST_CASE("write: through a guarded handle nothing lands once the log is another's", "[unit]")
+TEST_CASE("write: a guarded handle writes nothing after another client claimed the log", "[unit]")
 {
     EACH_KIND(kind);
     Guarded world(kind, conn_opts);
@@ -481,7 +481,7 @@ TEST_CASE("write: through a guarded handle nothing lands once the log is another
     CHECK(rpm_region_read(world.region, 0, row, 4) == RPM_E_LOST); // that ended the connection
 }
 
-TEST_CASE("write: an asynchronous one that was fenced says so when it completes", "[unit]")
+TEST_CASE("write: a fenced asynchronous write completes as fenced", "[unit]")
 {
     EACH_KIND(kind);
     Guarded world(kind, conn_opts);
@@ -507,7 +507,7 @@ TEST_CASE("write: persist through a guarded handle asks who holds the log", "[un
     CHECK(world.conn.link->link.lost == 0); // nothing was refused on the way
 }
 
-TEST_CASE("write: what the log heard first its regions say too", "[unit]")
+TEST_CASE("write: after its log was fenced, a region's writes are fenced too", "[unit]")
 {
     EACH_KIND(kind);
     Guarded world(kind, conn_opts);

@@ -143,7 +143,7 @@ TEST_CASE("admission: the counts are right after every arrival and departure", "
     }
 }
 
-TEST_CASE("admission: addresses are told apart by net and host", "[unit]")
+TEST_CASE("admission: addresses are grouped by network and host", "[unit]")
 {
     rpmi_origin one = origin_of(AF_INET, "192.0.2.1");
 

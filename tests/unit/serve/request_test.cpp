@@ -121,7 +121,7 @@ TEST_CASE("request: more ranges than a batch has room for wait for its end like 
     CHECK(bench.batch.dirty_n == 0);
 }
 
-TEST_CASE("request: a range goes to the one it is nearest to, and no further", "[unit]")
+TEST_CASE("request: a range is merged into the nearest range of the batch only", "[unit]")
 {
     Bench bench;
 

@@ -116,7 +116,7 @@ TEST_CASE("session: a client that leaves with keys in hand counts as dead", "[se
     CHECK(server.stats().died == 1);
 }
 
-TEST_CASE("session: what is no call ends the session", "[serve]")
+TEST_CASE("session: bytes that are not a call end the session", "[serve]")
 {
     support::Server server;
     Listener listener(server);

@@ -19,7 +19,7 @@ static rpmi_event at(uint64_t ns, uint64_t arg)
     return event;
 }
 
-TEST_CASE("queue: events come out by time, and of one instant as they went in", "[unit]")
+TEST_CASE("queue: events come out by time, and in order of insertion within one instant", "[unit]")
 {
     rpmi_queue queue = {};
     rpmi_rng rng;

@@ -17,7 +17,7 @@ static rpmi_transport_ops empty()
     return ops;
 }
 
-TEST_CASE("default_ops: what is missing answers that it cannot", "[unit]")
+TEST_CASE("default_ops: a missing operation returns RPM_E_NOCAP", "[unit]")
 {
     rpmi_transport_ops ops = empty();
     rpmi_link link = {};
@@ -55,7 +55,7 @@ TEST_CASE("default_ops: a provider without a clock lives in real time", "[unit]"
     CHECK(ops.now_ns(&link) >= now);
 }
 
-TEST_CASE("default_ops: what is there stays", "[unit]")
+TEST_CASE("default_ops: an operation that exists is kept", "[unit]")
 {
     rpmi_transport_ops ops = {};
 

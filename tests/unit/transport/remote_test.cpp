@@ -35,7 +35,7 @@ TEST_CASE("remote: facts are the same if all that plans rest on is", "[unit]")
     CHECK(rpmi_remote_same_facts(&before, &now) == 0);
 }
 
-TEST_CASE("remote: what no client can have is refused, a secret is copied whole", "[unit]")
+TEST_CASE("remote: impossible options are refused, and a secret is copied whole", "[unit]")
 {
     std::string longest(RPMI_SECRET_BYTES - 1, 's');
     std::string too_long = longest + "s";

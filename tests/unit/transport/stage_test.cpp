@@ -56,7 +56,7 @@ TEST_CASE("stage: pieces are aligned, apart, and come back", "[unit]")
     CHECK(rpmi_stage_take(&stage, 1) == nullptr);
 }
 
-TEST_CASE("stage: more than there is, and more pieces than it keeps", "[unit]")
+TEST_CASE("stage: a request for more bytes or pieces than there are is refused", "[unit]")
 {
     rpmi_stage stage = {};
 

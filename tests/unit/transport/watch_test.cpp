@@ -39,7 +39,8 @@ struct Fds {
 
 } // namespace
 
-TEST_CASE("watch: tells of what can be read, and of room only when asked", "[unit]")
+TEST_CASE("watch: a descriptor is ready when it can be read, and for writing only on request",
+          "[unit]")
 {
     Fds fds;
     rpmi_watch watch = { true, fds.set };
@@ -58,7 +59,7 @@ TEST_CASE("watch: tells of what can be read, and of room only when asked", "[uni
     CHECK_FALSE(fds.readable());
 }
 
-TEST_CASE("watch: what was dropped tells nothing, even if a child holds it open", "[unit]")
+TEST_CASE("watch: a dropped descriptor gives no event, even if a child holds it open", "[unit]")
 {
     Fds fds;
     rpmi_watch watch = { true, fds.set };

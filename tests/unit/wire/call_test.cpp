@@ -43,7 +43,7 @@ static rpmi_reply sample_reply()
     return reply;
 }
 
-TEST_CASE("call: what is put comes back, for every kind", "[unit]")
+TEST_CASE("call: an encoded call of every kind is decoded unchanged", "[unit]")
 {
     unsigned char bytes[RPMI_CALL_BYTES];
     rpmi_call in = sample_call();
@@ -58,7 +58,7 @@ TEST_CASE("call: what is put comes back, for every kind", "[unit]")
     }
 }
 
-TEST_CASE("call: what no librpm sends is refused", "[unit]")
+TEST_CASE("call: malformed calls are refused", "[unit]")
 {
     static const struct {
         unsigned at;
@@ -87,7 +87,7 @@ TEST_CASE("call: what no librpm sends is refused", "[unit]")
     REQUIRE(std::string(rpm_last_error()).find("unterminated") != std::string::npos);
 }
 
-TEST_CASE("reply: what is put comes back", "[unit]")
+TEST_CASE("reply: an encoded reply is decoded unchanged", "[unit]")
 {
     unsigned char bytes[RPMI_REPLY_BYTES];
     rpmi_reply in = sample_reply();
@@ -99,7 +99,7 @@ TEST_CASE("reply: what is put comes back", "[unit]")
     REQUIRE(memcmp(&in, &out, sizeof(in)) == 0);
 }
 
-TEST_CASE("reply: what no librpm sends is refused", "[unit]")
+TEST_CASE("reply: malformed replies are refused", "[unit]")
 {
     static const struct {
         unsigned at;

@@ -48,7 +48,7 @@ static rpmi_verdict judge(const std::vector<unsigned char> &bytes, uint64_t lsn,
     return rpmi_frame_check(&frame, log_id, bytes.data() + RPMI_FRAME_HEADER_BYTES);
 }
 
-TEST_CASE("frame: what is put comes back, at every length and flag", "[unit]")
+TEST_CASE("frame: a frame of every length and flag is decoded unchanged", "[unit]")
 {
     uint32_t len = GENERATE(1u, 8u, 39u, 40u, 41u, 104u, 216u, 217u, 240u, 241u, 4096u, 70000u,
                             RPMI_RECORD_MAX);
@@ -172,7 +172,7 @@ TEST_CASE("frame: every value of the tag and length but the known ones is blank"
     REQUIRE(rpmi_frame_get(bytes.data(), 64, UINT64_MAX, &frame) == RPMI_FRAME_VALID);
 }
 
-TEST_CASE("frame: the lag never says more than was acknowledged, and at worst a quarter of it",
+TEST_CASE("frame: the lag never exceeds what was acknowledged, and is at worst a quarter of it",
           "[unit]")
 {
     const uint64_t lsn = 1ull << 40;

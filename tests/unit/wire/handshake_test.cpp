@@ -65,7 +65,7 @@ TEST_CASE("handshake: a handshake under one secret lets in and brings the wishes
     }
 }
 
-TEST_CASE("handshake: another secret opens no door, in either direction", "[wire]")
+TEST_CASE("handshake: another secret is refused by client and server", "[wire]")
 {
     rpmi_transcript transcript = sample_transcript("open sesame");
     unsigned char sealed[RPMI_SEALED_BYTES];
@@ -79,7 +79,7 @@ TEST_CASE("handshake: another secret opens no door, in either direction", "[wire
     }
 }
 
-TEST_CASE("handshake: a recorded auth message is worth nothing under another challenge", "[wire]")
+TEST_CASE("handshake: a recorded auth message is refused under another challenge", "[wire]")
 {
     rpmi_transcript recorded = sample_transcript("open sesame");
     rpmi_transcript replayed = recorded;
@@ -90,7 +90,7 @@ TEST_CASE("handshake: a recorded auth message is worth nothing under another cha
     CHECK(rpmi_auth_get(&recorded, "open sesame", &auth) == 0);
 }
 
-TEST_CASE("handshake: an accept message of another conversation is not believed", "[wire]")
+TEST_CASE("handshake: an accept message of another conversation is refused", "[wire]")
 {
     rpmi_transcript one = sample_transcript("open sesame");
     rpmi_transcript other = sample_transcript("open sesame");
@@ -101,7 +101,7 @@ TEST_CASE("handshake: an accept message of another conversation is not believed"
     CHECK(rpmi_sealed_get(&one, "open sesame", sealed, &accepted) == RPM_E_DENIED);
 }
 
-TEST_CASE("handshake: a refusal is heard without a proof", "[wire]")
+TEST_CASE("handshake: a refusal is accepted without a proof", "[wire]")
 {
     rpmi_transcript transcript = sample_transcript("open sesame");
     unsigned char sealed[RPMI_SEALED_BYTES];

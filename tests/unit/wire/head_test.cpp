@@ -40,7 +40,7 @@ struct Slots {
     }
 };
 
-TEST_CASE("head: what is put comes back", "[unit]")
+TEST_CASE("head: an encoded head is decoded unchanged", "[unit]")
 {
     unsigned char slot[RPMI_HEAD_BYTES];
     rpmi_head in = sample(9);

@@ -51,7 +51,7 @@ static rpmi_accept sample_accept()
     return accepted;
 }
 
-TEST_CASE("hello: what is put comes back", "[unit]")
+TEST_CASE("hello: an encoded hello is decoded unchanged", "[unit]")
 {
     unsigned char bytes[RPMI_HELLO_BYTES];
     rpmi_hello in = sample_hello();
@@ -105,7 +105,7 @@ TEST_CASE("hello: fields that no librpm sends are refused", "[unit]")
     }
 }
 
-TEST_CASE("accept: what is put comes back, facts included", "[unit]")
+TEST_CASE("accept: an encoded accept message is decoded unchanged, facts included", "[unit]")
 {
     unsigned char bytes[RPMI_ACCEPT_BYTES];
     rpmi_accept in = sample_accept();

@@ -40,7 +40,7 @@ TEST_CASE("message: an RPC request comes out as it went in", "[verbs]")
     CHECK(found.body_bytes == 100);
 }
 
-TEST_CASE("message: no RPC request is taken that asks for more than it brings", "[verbs]")
+TEST_CASE("message: an RPC request shorter than its fields say is refused", "[verbs]")
 {
     const std::vector<unsigned char> good = message_of(sample_copy(256, 100));
     uint32_t bytes = static_cast<uint32_t>(good.size());
@@ -182,7 +182,7 @@ TEST_CASE("message: done says how many and how the last one ended", "[verbs]")
     CHECK(rpmi_done_get(bytes, &done, &status) == RPM_E_PROTO);
 }
 
-TEST_CASE("message: fenced names a key that there can be", "[verbs]")
+TEST_CASE("message: a fenced answer must name a possible key", "[verbs]")
 {
     unsigned char bytes[RPMI_FENCED_BYTES];
     uint32_t key;

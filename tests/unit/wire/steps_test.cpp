@@ -134,7 +134,7 @@ struct Stepper {
 
 } // namespace
 
-TEST_CASE("steps: what is put is what is walked", "[unit]")
+TEST_CASE("steps: the steps of an encoded list are walked unchanged", "[unit]")
 {
     List list(one_of_each());
     std::vector<rpmi_step> all = one_of_each();
@@ -188,7 +188,7 @@ TEST_CASE("steps: a list cut anywhere but between two steps is refused", "[unit]
     }
 }
 
-TEST_CASE("steps: what no librpm sends is refused", "[unit]")
+TEST_CASE("steps: malformed lists are refused", "[unit]")
 {
     const std::string data(40, 'd');
     struct {
@@ -229,7 +229,7 @@ TEST_CASE("steps: what no librpm sends is refused", "[unit]")
     }
 }
 
-TEST_CASE("steps: too many, too long, none, and answers of another length", "[unit]")
+TEST_CASE("steps: lists and answers of invalid length are refused", "[unit]")
 {
     CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX, read_of(1))).check() == 0);
     CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX + 1, read_of(1))).check() == RPM_E_PROTO);
@@ -321,7 +321,7 @@ TEST_CASE("steps: a list ends at the first MUST that finds something else", "[un
     }
 }
 
-TEST_CASE("steps: one that cannot be carried out ends the list with its reason", "[unit]")
+TEST_CASE("steps: a step that cannot be carried out ends the list with its reason", "[unit]")
 {
     List list({ faa_of(1), read_of(100), faa_of(2) });
     std::vector<unsigned char> answer(list.answer);

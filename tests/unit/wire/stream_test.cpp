@@ -114,7 +114,7 @@ TEST_CASE("stream: a request of a shape that its kind does not have is refused",
     }
 }
 
-TEST_CASE("stream: lengths of a request that its field can hold and we cannot", "[unit]")
+TEST_CASE("stream: a request longer than the maximum is refused", "[unit]")
 {
     Request bytes;
     rpmi_request sent = request(RPMI_OP_WRITE, 64, 8, 4096);

@@ -72,7 +72,7 @@ static void forge_dirent(Bytes &slot, unsigned at, uint32_t value)
     rpmi_store64(&slot[248], rpmi_sum(&slot[8], 232));
 }
 
-TEST_CASE("super: what is put comes back", "[unit]")
+TEST_CASE("super: an encoded superblock is decoded unchanged", "[unit]")
 {
     rpmi_super out = {};
     Bytes block = made_super();
@@ -87,7 +87,7 @@ TEST_CASE("super: what is put comes back", "[unit]")
     REQUIRE(rpmi_super_get(block.data(), 2 * POOL_BYTES, &out) == 0);
 }
 
-TEST_CASE("super: zeros were never formatted, other people's bytes are foreign", "[unit]")
+TEST_CASE("super: zeros are an unformatted pool, other bytes are foreign", "[unit]")
 {
     rpmi_super out = {};
     Bytes block(RPMI_SUPER_BYTES);
@@ -206,7 +206,8 @@ TEST_CASE("super: another version, a cut file and fields out of bounds have name
     REQUIRE(out.version == 0);
 }
 
-TEST_CASE("dirent: what is put comes back, and counts only with its state word", "[unit]")
+TEST_CASE("dirent: an encoded entry is decoded unchanged, and counts only with its state word",
+          "[unit]")
 {
     Bytes slot(RPMI_DIRENT_BYTES, 0xff);
     rpmi_dirent in = sample_dirent(std::string(63, 'n').c_str());
@@ -245,8 +246,7 @@ TEST_CASE("dirent: a used entry that lost a line or a word is corrupt, not free"
     REQUIRE(rpmi_dirent_get(never.data(), POOL_BYTES, &out) == 0);
 }
 
-TEST_CASE("dirent: a line that comes back from the past frees no entry, nor brings it back",
-          "[unit]")
+TEST_CASE("dirent: an old cache line frees no entry, nor restores one", "[unit]")
 {
     rpmi_dirent other = sample_dirent("before");
     rpmi_dirent out = {};

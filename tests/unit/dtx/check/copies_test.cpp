@@ -6,7 +6,7 @@
 
 using dtx::checks::check_copies;
 
-TEST_CASE("copies: those of a run are whole and equal")
+TEST_CASE("copies: all copies are whole and equal after a run")
 {
     Database db = rows_of_two_copies();
     std::vector<dtx::Findings> found = check_copies(*db.cluster);
@@ -18,7 +18,7 @@ TEST_CASE("copies: those of a run are whole and equal")
     CHECK(broken(found[0], "copies") == UINT64_MAX);
 }
 
-TEST_CASE("copies: an object that differs, or is torn, is named on its copy")
+TEST_CASE("copies: a differing or torn object is reported with its address and copy")
 {
     Database db = rows_of_two_copies();
     dtx::Address row = first_object(*db.cluster, db.tables.sorted.number, is_valid);

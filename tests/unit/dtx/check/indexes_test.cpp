@@ -49,7 +49,7 @@ uint32_t index_of(const Database &db, dtx::Table<Account> table)
 
 } // namespace
 
-TEST_CASE("indexes: those of a run are right on every copy, and all rules were looked at")
+TEST_CASE("indexes: after a run all rules are checked, and hold on every copy")
 {
     Database db = rows_of_two_copies();
 
@@ -61,7 +61,7 @@ TEST_CASE("indexes: those of a run are right on every copy, and all rules were l
     }
 }
 
-TEST_CASE("indexes: an entry that is lost, or leads to nothing, is found")
+TEST_CASE("indexes: a lost entry, or one without a row, is reported")
 {
     Database db = rows_of_two_copies();
     uint32_t buckets = index_of(db, db.tables.accounts);
@@ -83,7 +83,7 @@ TEST_CASE("indexes: an entry that is lost, or leads to nothing, is found")
     CHECK(broken(found, "rows entered") == 2); // one is there twice, one not at all
 }
 
-TEST_CASE("indexes: buckets in the wrong place and chains that do not end are found")
+TEST_CASE("indexes: misplaced buckets and endless chains are reported")
 {
     Database db = rows_of_two_copies();
     uint32_t buckets = index_of(db, db.tables.accounts);
@@ -102,7 +102,7 @@ TEST_CASE("indexes: buckets in the wrong place and chains that do not end are fo
                  "shape") == 1);
 }
 
-TEST_CASE("indexes: nodes out of order, for other keys, or that nothing leads to are found")
+TEST_CASE("indexes: nodes out of order, of wrong range or without a parent are reported")
 {
     Database db = rows_of_two_copies();
     uint32_t nodes = index_of(db, db.tables.sorted);
@@ -121,7 +121,7 @@ TEST_CASE("indexes: nodes out of order, for other keys, or that nothing leads to
                  "shape") >= 2);
 }
 
-TEST_CASE("indexes: rows on a shard that is not theirs, and slots of two uses are found")
+TEST_CASE("indexes: rows on a wrong shard and slots with two uses are reported")
 {
     Database db = rows_of_two_copies();
     uint32_t table = db.tables.accounts.number;

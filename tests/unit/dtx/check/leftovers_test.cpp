@@ -5,7 +5,8 @@
 using dtx::checks::Leftovers;
 using dtx::checks::look_for_leftovers;
 
-TEST_CASE("leftovers: a database at rest has none, whatever its logs keep")
+TEST_CASE(
+    "leftovers: a database at rest has no unfinished transaction, although its logs have records")
 {
     Database db = rows_of_two_copies();
     Leftovers found = look_for_leftovers(*db.cluster);
@@ -15,7 +16,7 @@ TEST_CASE("leftovers: a database at rest has none, whatever its logs keep")
     CHECK(found.records > 0);
 }
 
-TEST_CASE("leftovers: an object older than its record on one copy is one, until recovery")
+TEST_CASE("leftovers: an object older than its redo record on one copy counts until recovery")
 {
     Database db = rows_of_two_copies();
     dtx::Address head = dtx::Address::of(0, 0, db.tables.accounts.number);

@@ -86,7 +86,7 @@ std::string faults_of(const dtx::Cluster &cluster)
 } // namespace
 
 // Where commits may be lost, a session that is fenced does not trust what it had.
-TEST_CASE("vacuum: slots that fenced sessions lost are all found, and can all be used", "[unit]")
+TEST_CASE("vacuum: all slots that fenced sessions lost are found and can be used again", "[unit]")
 {
     dtx::Options options = replicated(2);
 
@@ -117,7 +117,7 @@ TEST_CASE("vacuum: slots that fenced sessions lost are all found, and can all be
     CHECK(faults_of(*db.cluster) == "");
 }
 
-TEST_CASE("vacuum: a session that lives on forgets what it had", "[unit]")
+TEST_CASE("vacuum: a session that lives on forgets its free slots", "[unit]")
 {
     Database db(2, replicated(2), Tables(kRoom));
 
@@ -135,7 +135,7 @@ TEST_CASE("vacuum: a session that lives on forgets what it had", "[unit]")
     CHECK(db.cluster->vacuum().slots == 0);
 }
 
-TEST_CASE("vacuum: slots that are being handed out are not handed out twice", "[unit]")
+TEST_CASE("vacuum: slots that are handed out meanwhile are not handed out twice", "[unit]")
 {
     for (uint64_t seed = 1; seed <= rounds(120); seed++) {
         dtx::Options options = replicated(2);
@@ -160,7 +160,7 @@ TEST_CASE("vacuum: slots that are being handed out are not handed out twice", "[
 }
 
 // It hears of the vacuum when it gives its slots back.
-TEST_CASE("vacuum: a session that ends after one takes no slot from others", "[unit]")
+TEST_CASE("vacuum: a session that ends after a vacuum returns no slot of other sessions", "[unit]")
 {
     Database db(1, {}, Tables(6400), GENERATE("", ",mode=ring")); // a hundred are taken at once
     auto first = std::make_unique<Session>(*db.cluster, 0);
@@ -176,7 +176,7 @@ TEST_CASE("vacuum: a session that ends after one takes no slot from others", "[u
     (void)db.cluster->vacuum(); // throws where a list does not end
 }
 
-TEST_CASE("vacuum: what began before one takes none of the slots after it", "[unit]")
+TEST_CASE("vacuum: a transaction that began before a vacuum uses no slot after it", "[unit]")
 {
     Database db;
     auto table = db.tables.accounts;
@@ -232,7 +232,7 @@ TEST_CASE("vacuum: no slot is lost in an unused database, or after sessions that
     CHECK(faults_of(*right.cluster) == "");
 }
 
-TEST_CASE("vacuum: runs go on beside it", "[unit]")
+TEST_CASE("vacuum: sessions run on after waiting for it", "[unit]")
 {
     Database db(2, replicated(2));
     Witness witness;
@@ -262,7 +262,7 @@ TEST_CASE("vacuum: runs go on beside it", "[unit]")
     CHECK(witness.history.txns() > 50);
 }
 
-TEST_CASE("vacuum: a slot in use that is given back is found", "[unit][canary]")
+TEST_CASE("vacuum: the check reports a slot in use that was returned", "[unit][canary]")
 {
     dtx::Options options = replicated(2);
 
@@ -279,7 +279,7 @@ TEST_CASE("vacuum: a slot in use that is given back is found", "[unit][canary]")
     CHECK(broken(dtx::checks::check_indexes(*db.cluster, 0), "slots") > 0);
 }
 
-TEST_CASE("vacuum: a list that is damaged is not built upon", "[unit]")
+TEST_CASE("vacuum: a damaged list of returned slots is refused", "[unit]")
 {
     Database db = rows_of_two_copies();
     dtx::Address free = first_object(*db.cluster, db.tables.accounts.number, is_deleted);

@@ -93,7 +93,7 @@ class Database
         rpm_sim_close(&sim_);
     }
 
-    // All servers are gone for good.
+    // All servers are lost for good.
     void stop()
     {
         servers_.clear();

@@ -4,7 +4,7 @@
 
 using namespace story;
 
-TEST_CASE("history: two in a row are fine", "[unit]")
+TEST_CASE("history: two transactions in sequence are serialisable", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 2, 30, 40, { { 5, 2, 1 } }, { { 5, 3 } } } },
@@ -77,7 +77,7 @@ TEST_CASE("history: a read of an aborted write is found", "[unit]")
                 "transaction 2 read version 2 of object 5 by transaction 1, which aborted");
 }
 
-TEST_CASE("history: what aborted ones read is not looked at", "[unit]")
+TEST_CASE("history: reads of aborted transactions are not checked", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 2, 15, 40, { { 5, 9, 1 }, { 5, 1, 0 } }, { { 5, 2 } }, Status::kAborted } } };
@@ -85,7 +85,7 @@ TEST_CASE("history: what aborted ones read is not looked at", "[unit]")
     require_good(story.check());
 }
 
-TEST_CASE("history: a version by one who made another is dirty", "[unit]")
+TEST_CASE("history: a version whose named writer made another is a dirty read", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 2, 30, 40, { { 5, 3, 1 } }, {} } } };
@@ -95,7 +95,7 @@ TEST_CASE("history: a version by one who made another is dirty", "[unit]")
     require_one(story.check(), Kind::kWrongWriter, "by the load, but transaction 1 made it");
 }
 
-TEST_CASE("history: a version from nowhere is found", "[unit]")
+TEST_CASE("history: a version without a writer is found", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 2, 30, 40, { { 5, 3, 77 } }, {} } } };
@@ -107,7 +107,7 @@ TEST_CASE("history: a version from nowhere is found", "[unit]")
     require_one(story.check(true, true), Kind::kUnwritten, "by the load");
 }
 
-TEST_CASE("history: two states cannot both be the first", "[unit]")
+TEST_CASE("history: an object has one base version", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 3, 70 } }, {} }, { 2, 10, 20, { { 5, 4, 71 } }, {} } } };
 
@@ -133,7 +133,7 @@ TEST_CASE("history: a stale read is serialisable but not strictly", "[unit]")
     require_good(story.check());
 }
 
-TEST_CASE("history: a read of what has not begun is found", "[unit]")
+TEST_CASE("history: a read from a transaction that begins later is found", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 2, 2 } }, {} },
                    { 2, 30, 40, { { 5, 1, 0 } }, { { 5, 2 } } } } };
@@ -166,7 +166,7 @@ TEST_CASE("history: a dropped commit shows as a gap", "[unit]")
     require_one(story.check(), Kind::kGap, "just loaded");
 }
 
-TEST_CASE("history: an unknown one without a trace did not happen", "[unit]")
+TEST_CASE("history: an unknown transaction without a trace did not happen", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kUnknown },
                    { 2, 30, 40, { { 5, 1, 0 } }, { { 5, 2 } } } },
@@ -178,7 +178,7 @@ TEST_CASE("history: an unknown one without a trace did not happen", "[unit]")
     REQUIRE(result.proven == 0);
 }
 
-TEST_CASE("history: an unknown one that was seen happened", "[unit]")
+TEST_CASE("history: an unknown transaction that was read from happened", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 }, { 6, 2 } }, Status::kUnknown },
                    { 2, 30, 40, { { 5, 2, 1 } }, {} } },
@@ -192,7 +192,7 @@ TEST_CASE("history: an unknown one that was seen happened", "[unit]")
     require_one(story.check(), Kind::kTorn, "of unknown outcome but seen elsewhere");
 }
 
-TEST_CASE("history: half of an unknown one that happened is overwritten", "[unit]")
+TEST_CASE("history: an unknown transaction that happened in part is torn", "[unit]")
 {
     Story story{ { { 1, 10, 20, {}, { { 5, 2 }, { 6, 2 } }, Status::kUnknown },
                    { 2, 30, 40, { { 5, 2, 1 } }, {} },
@@ -203,7 +203,7 @@ TEST_CASE("history: half of an unknown one that happened is overwritten", "[unit
     REQUIRE(result.violations.count(Kind::kTorn) == 1);
 }
 
-TEST_CASE("history: an unknown one may happen after its end", "[unit]")
+TEST_CASE("history: an unknown transaction may take effect after its end", "[unit]")
 {
     // 2 does not see what 1 did, though the caller of 1 was told before 2 began: told "unknown".
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kUnknown },
@@ -215,7 +215,7 @@ TEST_CASE("history: an unknown one may happen after its end", "[unit]")
     require_one(story.check(), Kind::kRealTimeCycle, "real time");
 }
 
-TEST_CASE("history: two who overwrite each other are a cycle", "[unit]")
+TEST_CASE("history: two transactions that overwrite each other are a cycle", "[unit]")
 {
     Story story{ { { 1, 10, 20, {}, { { 5, 2 }, { 6, 3 } } },
                    { 2, 10, 20, {}, { { 5, 3 }, { 6, 2 } } } } };
@@ -223,7 +223,7 @@ TEST_CASE("history: two who overwrite each other are a cycle", "[unit]")
     require_one(story.check(), Kind::kCycle, "(G0)");
 }
 
-TEST_CASE("history: two who read each other are a cycle", "[unit]")
+TEST_CASE("history: two transactions that read from each other are a cycle", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 6, 2, 2 } }, { { 5, 2 } } },
                    { 2, 10, 20, { { 5, 2, 1 } }, { { 6, 2 } } } } };
@@ -231,7 +231,7 @@ TEST_CASE("history: two who read each other are a cycle", "[unit]")
     require_one(story.check(), Kind::kCycle, "(G1c)");
 }
 
-TEST_CASE("history: half of a commit seen is a cycle", "[unit]")
+TEST_CASE("history: a read of half of a commit is a cycle", "[unit]")
 {
     Story story{ { { 1, 10, 50, {}, { { 5, 2 }, { 6, 2 } } },
                    { 2, 10, 50, { { 5, 2, 1 }, { 6, 1, 0 } }, {} } } };

@@ -287,7 +287,7 @@ TEST_CASE("elle: the text is that of FORMAT.md", "[unit]")
             "{:index 7, :type :ok, :process 0, :time 300, :f :txn, :value [[:r 5 [1 2]]]}\n");
 }
 
-TEST_CASE("elle: after an unknown one the session is a new process", "[unit]")
+TEST_CASE("elle: after an unknown transaction the session is a new process", "[unit]")
 {
     Story story{ { { 1, 10, 20, {}, {}, Status::kUnknown }, { 2, 30, 40, {}, {} } } };
     std::vector<Operation> operations = parse(exported(story));
@@ -296,7 +296,7 @@ TEST_CASE("elle: after an unknown one the session is a new process", "[unit]")
     REQUIRE(operations[2].process == 1);
 }
 
-TEST_CASE("elle: lists begin behind the base, and say for how many", "[unit]")
+TEST_CASE("elle: lists begin after the base, and the export counts such objects", "[unit]")
 {
     TempFile file;
     Story story{ { { 1, 10, 20, { { 5, 7, 70 } }, { { 5, 8 } } },
@@ -310,7 +310,7 @@ TEST_CASE("elle: lists begin behind the base, and say for how many", "[unit]")
     REQUIRE(judged(story));
 }
 
-TEST_CASE("elle: who is only named in a partial history is of unknown outcome", "[unit]")
+TEST_CASE("elle: a writer that a partial history only names has an unknown outcome", "[unit]")
 {
     TempFile file;
     Story story{ { { 2, 30, 40, { { 5, 8, 70 }, { 6, 3, 70 } }, {} } } };
@@ -325,7 +325,7 @@ TEST_CASE("elle: who is only named in a partial history is of unknown outcome", 
     REQUIRE(judged(story, true));
 }
 
-TEST_CASE("elle: a read names the writer whom it saw, right or wrong", "[unit]")
+TEST_CASE("elle: a read has the writer that it recorded, right or wrong", "[unit]")
 {
     Story story{ { { 1, 10, 20, {}, { { 5, 1 } }, Status::kAborted },
                    { 2, 30, 40, { { 5, 1, 1 } }, {} } } };

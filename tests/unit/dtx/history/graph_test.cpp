@@ -70,7 +70,7 @@ using Set = std::multiset<std::string>;
 
 } // namespace
 
-TEST_CASE("graph: who made, read and overwrote", "[unit]")
+TEST_CASE("graph: writers, readers and overwriters have edges ww, wr and rw", "[unit]")
 {
     Story story{ { { 1, 1, 2, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 2, 1, 2, { { 5, 2, 1 } }, {} },
@@ -87,7 +87,7 @@ TEST_CASE("graph: no transaction has an edge to itself", "[unit]")
     REQUIRE(Edges(story).all() == Set{});
 }
 
-TEST_CASE("graph: who aborted or left no trace has no edges", "[unit]")
+TEST_CASE("graph: an aborted transaction, or one without a trace, has no edges", "[unit]")
 {
     Story story{ { { 1, 1, 2, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kAborted },
                    { 2, 1, 2, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kUnknown },
@@ -96,7 +96,8 @@ TEST_CASE("graph: who aborted or left no trace has no edges", "[unit]")
     REQUIRE(Edges(story).all() == Set{});
 }
 
-TEST_CASE("graph: real time is exactly who ended before another began", "[unit]")
+TEST_CASE("graph: a real-time edge leads from each transaction to those that began after its end",
+          "[unit]")
 {
     Story story{ { { 1, 10, 20, {}, {} },
                    { 2, 20, 25, {}, {} },
@@ -109,7 +110,7 @@ TEST_CASE("graph: real time is exactly who ended before another began", "[unit]"
     REQUIRE(Edges(story, false).all() == Set{});
 }
 
-TEST_CASE("graph: an unknown one comes after others, but not before", "[unit]")
+TEST_CASE("graph: an unknown transaction follows others in real time, and precedes none", "[unit]")
 {
     Story story{ { { 1, 10, 20, {}, {} },
                    { 2, 30, 40, {}, { { 5, 1 } }, Status::kUnknown },

@@ -63,7 +63,7 @@ TEST_CASE("outcomes: the final state shows an unknown writer", "[unit]")
     REQUIRE(happened(story) == Ids{});
 }
 
-TEST_CASE("outcomes: a later version shows the only one who can have made this", "[unit]")
+TEST_CASE("outcomes: a later version proves the only possible writer", "[unit]")
 {
     Story story{ { { 1, 1, 2, {}, { { 5, 1 } }, kUnknown }, { 2, 3, 4, {}, { { 5, 2 } } } } };
 
@@ -94,7 +94,7 @@ TEST_CASE("outcomes: a version that two transactions can have written decides ne
     REQUIRE(happened(story) == Ids{ 2 });
 }
 
-TEST_CASE("outcomes: what shows one shows those whom it saw", "[unit]")
+TEST_CASE("outcomes: a proven transaction proves the writers that it read from", "[unit]")
 {
     // 4 saw 3, 3 saw 2, and 2 overwrote 1.
     Story story{ { { 1, 1, 2, {}, { { 5, 1 } }, kUnknown },

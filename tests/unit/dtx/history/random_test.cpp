@@ -200,7 +200,7 @@ void all_noticed(Change change)
 
 } // namespace
 
-TEST_CASE("history: what a right store did is right", "[unit]")
+TEST_CASE("history: a correct store's history has no violation", "[unit]")
 {
     uint64_t unknown = 0;
     uint64_t proven = 0;
@@ -239,7 +239,7 @@ TEST_CASE("history: a commit that says it aborted is noticed", "[unit]")
     all_noticed(abort_transaction);
 }
 
-TEST_CASE("history: two versions that change places are noticed", "[unit]")
+TEST_CASE("history: two exchanged versions are noticed", "[unit]")
 {
     all_noticed(swap_versions);
 }

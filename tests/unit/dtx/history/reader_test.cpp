@@ -107,7 +107,7 @@ TEST_CASE("history reader: every byte that is changed is noticed, at its line", 
     }
 }
 
-TEST_CASE("history reader: every cut is noticed", "[unit]")
+TEST_CASE("history reader: truncation at any byte is noticed", "[unit]")
 {
     std::string good = ended(header_line() + sealed(kTxn));
 
@@ -121,7 +121,7 @@ TEST_CASE("history reader: every cut is noticed", "[unit]")
     REQUIRE(starts(why_not(""), ":1: empty"));
 }
 
-TEST_CASE("history reader: partial forgives the missing end alone", "[unit]")
+TEST_CASE("history reader: a partial history may lack its end and nothing else", "[unit]")
 {
     std::string lines = header_line() + sealed(kTxn);
 
@@ -152,7 +152,7 @@ TEST_CASE("history reader: lines that were added, dropped or moved are noticed",
     REQUIRE(starts(why_not(header_line() + "\n"), ":2: expected a transaction"));
 }
 
-TEST_CASE("history reader: what a line must not say", "[unit]")
+TEST_CASE("history reader: invalid lines are refused", "[unit]")
 {
     struct {
         const char *from;
@@ -197,7 +197,7 @@ TEST_CASE("history reader: other versions of the format are refused", "[unit]")
     REQUIRE(why_not(ended(sealed("{\"dtx\":1,\"what\":\"header\",\"more\":{\"a\":[1,2]}"))) == "");
 }
 
-TEST_CASE("history reader: what is no file is said", "[unit]")
+TEST_CASE("history reader: a path that is not a file is refused", "[unit]")
 {
     History history;
 

@@ -56,7 +56,7 @@ TEST_CASE("report: each violation with its steps", "[unit]")
     REQUIRE(has(text, "\nnot serialisable: "));
 }
 
-TEST_CASE("report: what is only late is said to be", "[unit]")
+TEST_CASE("report: a violation of real time alone is reported as such", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 2, 30, 40, { { 5, 1, 0 } }, {} } } };
@@ -79,7 +79,7 @@ TEST_CASE("report: more than the limit are counted", "[unit]")
                 "lost update: 9 in all, the first 4 are above\n"));
 }
 
-TEST_CASE("report: as JSON", "[unit]")
+TEST_CASE("report: the result is written as JSON", "[unit]")
 {
     std::string text = said(dtx::history::report_json, kSkew.check(), {});
 

@@ -76,7 +76,7 @@ TEST_CASE("versions: the base is what was seen before all", "[unit]")
     REQUIRE(Order(story).versions.base(0) == 7);
 }
 
-TEST_CASE("versions: in a partial history who was seen has made it", "[unit]")
+TEST_CASE("versions: in a partial history the writer that a read names counts", "[unit]")
 {
     Story story{ { { 1, 1, 2, { { 5, 7, 99 } }, {} },
                    { 2, 1, 2, { { 5, 7, 99 } }, {} },
@@ -91,7 +91,7 @@ TEST_CASE("versions: in a partial history who was seen has made it", "[unit]")
     REQUIRE(story.check(true, true).violations.count(Kind::kLostUpdate) == 1);
 }
 
-TEST_CASE("versions: a gap that an unknown one fills is none", "[unit]")
+TEST_CASE("versions: an unknown transaction's version fills a gap", "[unit]")
 {
     Story story{ { { 1, 1, 2, {}, { { 5, 2 } } },
                    { 2, 1, 2, {}, { { 5, 3 } }, Status::kUnknown },
@@ -107,7 +107,7 @@ TEST_CASE("versions: a gap that an unknown one fills is none", "[unit]")
     require_one(story.check(), Kind::kGap, "no transaction made version 3");
 }
 
-TEST_CASE("versions: who skips one has lost it", "[unit]")
+TEST_CASE("versions: a transaction that skips a version has lost an update", "[unit]")
 {
     Story story{ { { 1, 1, 2, { { 5, 2, 0 } }, { { 5, 4 } } },
                    { 2, 1, 2, {}, { { 5, 3 } }, Status::kUnknown },

@@ -96,7 +96,7 @@ TEST_CASE("history writer: a long final state is cut into lines", "[unit]")
     REQUIRE(history.final_items().size() == 2500);
 }
 
-TEST_CASE("history writer: without close there is no end", "[unit]")
+TEST_CASE("history writer: without close() the file has no end line", "[unit]")
 {
     TempFile file;
     History history;
@@ -106,7 +106,7 @@ TEST_CASE("history writer: without close there is no end", "[unit]")
     REQUIRE_FALSE(dtx::history::read_history(file.name(), true, history).ended);
 }
 
-TEST_CASE("history writer: what cannot be written is said at the end", "[unit]")
+TEST_CASE("history writer: a write error is reported by close()", "[unit]")
 {
     REQUIRE_THROWS_AS(Recorder::open("/nowhere/at/all", {}, {}), Failure);
     REQUIRE_THROWS_AS(Recorder::open("/dev/full", {}, {}), Failure);

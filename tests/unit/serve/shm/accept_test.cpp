@@ -78,7 +78,7 @@ TEST_CASE("accept: garbage instead of a call ends that connection only", "[unit]
     CHECK(serves(server));
 }
 
-TEST_CASE("accept: a hello of another version is told so", "[unit]")
+TEST_CASE("accept: a hello of another version is refused by its version", "[unit]")
 {
     Server server;
     RawClient client(server);
@@ -97,7 +97,8 @@ TEST_CASE("accept: a hello of another version is told so", "[unit]")
     CHECK(client.dropped());
 }
 
-TEST_CASE("accept: who connects and says nothing is shown out after two seconds", "[unit]")
+TEST_CASE("accept: a client that connects and sends nothing is disconnected after two seconds",
+          "[unit]")
 {
     Server server;
     RawClient silent(server);
@@ -199,7 +200,7 @@ TEST_CASE("accept: the secret decides", "[unit]")
     CHECK(wrong.dropped());
 }
 
-TEST_CASE("accept: a server that never lends its mapping says so, and grants a ring", "[unit]")
+TEST_CASE("accept: a server that never lends its mapping grants a ring", "[unit]")
 {
     ServerOpts opts;
     opts.flags = RPM_SERVER_NO_DIRECT;
@@ -262,7 +263,7 @@ TEST_CASE("accept: a client that never reads its answers is dropped", "[unit]")
     CHECK(serves(server));
 }
 
-TEST_CASE("accept: a client that goes without a word is counted, its locks freed", "[unit]")
+TEST_CASE("accept: a client that disappears is counted, and its locks are freed", "[unit]")
 {
     Server server;
     RawClient client(server);
@@ -283,7 +284,7 @@ TEST_CASE("accept: a client that goes without a word is counted, its locks freed
     CHECK(server.stats().clients == 0);
 }
 
-TEST_CASE("accept: descriptors run out and come free again, whatever the others do meanwhile",
+TEST_CASE("accept: the server survives a lack of descriptors, and serves other clients meanwhile",
           "[unit]")
 {
     ServerOpts opts;

@@ -296,7 +296,7 @@ TEST_CASE("ring: one client's keys mean nothing on another's ring", "[unit]")
     CHECK(other.outcome() == RPM_E_DENIED);
 }
 
-TEST_CASE("ring: its memory can be neither shrunk nor grown", "[unit]")
+TEST_CASE("ring: a client can neither shrink nor grow its memory", "[unit]")
 {
     Server server;
     Ringer client(server);
@@ -306,7 +306,7 @@ TEST_CASE("ring: its memory can be neither shrunk nor grown", "[unit]")
     CHECK(client.run(client.write(0, 64)) == 0);
 }
 
-TEST_CASE("ring: random scribbling over all of it leaves server and neighbours alone", "[unit]")
+TEST_CASE("ring: random bytes all over it harm neither the server nor other clients", "[unit]")
 {
     Server server;
     Ringer good(server, "good");
@@ -445,7 +445,7 @@ TEST_CASE("ring: a claim fences the ring writer before it", "[unit]")
     CHECK(first.outcome() == RPM_E_FENCED);
 }
 
-TEST_CASE("ring: who comes while the engine is busy waits for a place", "[unit]")
+TEST_CASE("ring: a client that connects while the engine is busy waits for a place", "[unit]")
 {
     Server fixture(without_threads(2));
     rpm_server *server = fixture.get();
@@ -517,7 +517,7 @@ TEST_CASE("ring: an engine that starts while places are given back gives none ba
     }
 }
 
-TEST_CASE("ring: an event is told of once for each time it was asked for", "[unit]")
+TEST_CASE("ring: each armed event is sent once", "[unit]")
 {
     Server server;
     Ringer client(server);

@@ -29,7 +29,7 @@ uint64_t refused(const Server &server)
 
 } // namespace
 
-TEST_CASE("handshake: who knows the secret is let in, and told what it gets", "[unit]")
+TEST_CASE("handshake: a client with the secret is accepted with its grant", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
     Client client(server);
@@ -60,7 +60,7 @@ TEST_CASE("handshake: a wrong secret, a missing one, one too many", "[unit]")
     check_served(server, SECRET);
 }
 
-TEST_CASE("handshake: another pool than the one served there", "[unit]")
+TEST_CASE("handshake: a request for another pool is refused", "[unit]")
 {
     Server server(raw::at_port());
     Client client(server);
@@ -95,7 +95,7 @@ TEST_CASE("handshake: a handshake cut short at any byte is refused", "[unit]")
     check_served(server, SECRET);
 }
 
-TEST_CASE("handshake: another version is told that it is another version", "[unit]")
+TEST_CASE("handshake: another version is refused by its version", "[unit]")
 {
     unsigned char other = GENERATE(RPMI_HANDSHAKE_VERSION - 1, RPMI_HANDSHAKE_VERSION + 1);
     Server server(raw::at_port());
@@ -153,7 +153,7 @@ TEST_CASE("handshake: a recorded auth message opens no door", "[unit]")
     CHECK(server.stats().accepted == 1);
 }
 
-TEST_CASE("handshake: noise, and other protocols, are shown out", "[unit]")
+TEST_CASE("handshake: random bytes and other protocols are disconnected", "[unit]")
 {
     Server server(raw::at_port());
     std::string get = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: browser\r\n\r\n";
@@ -168,7 +168,7 @@ TEST_CASE("handshake: noise, and other protocols, are shown out", "[unit]")
     check_served(server, "");
 }
 
-TEST_CASE("handshake: who takes too long is shown out after two seconds", "[unit]")
+TEST_CASE("handshake: a slow client is disconnected after two seconds", "[unit]")
 {
     Server server(raw::at_port());
     Client silent(server);

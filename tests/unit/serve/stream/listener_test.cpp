@@ -68,7 +68,7 @@ TEST_CASE("listener: port 0 is chosen, and can be asked for", "[unit]")
     CHECK(url.compare(0, 12, "tcp://[::1]:") == 0);
 }
 
-TEST_CASE("listener: several addresses, each told, none after the last", "[unit]")
+TEST_CASE("listener: each of several addresses is reported, and none after the last", "[unit]")
 {
     support::ServerOpts opts = raw::at_port();
     support::Dir dir;
@@ -119,7 +119,8 @@ TEST_CASE("listener: a Unix socket is its owner's, and is owned by one server", 
     CHECK(open_at("unix:" + dir / "stream") == 0);
 }
 
-TEST_CASE("listener: one that other machines reach without a secret is warned about", "[unit]")
+TEST_CASE("listener: an address that other machines reach without a secret gives a warning",
+          "[unit]")
 {
     rpm_diag_sink(note, nullptr, RPM_DIAG_WARNING);
     said.clear();

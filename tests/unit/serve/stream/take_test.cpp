@@ -93,7 +93,7 @@ TEST_CASE("take: many requests sent at once are answered by one count", "[unit]"
     CHECK(answers <= 4); // in one piece, unless the machine tore it up
 }
 
-TEST_CASE("take: a client with much to ask has its turn, and then the others", "[unit]")
+TEST_CASE("take: a client with many requests does not starve other clients", "[unit]")
 {
     const uint64_t requests = 2000; // half of what fits into the way in
     Server server(raw::at_port());
@@ -139,7 +139,8 @@ TEST_CASE("take: bodies and results longer than any buffer", "[unit]")
     CHECK(writer.read(64, 2500000, 1) == want);
 }
 
-TEST_CASE("take: what is refused changes nothing, has its reason, and is stepped over", "[unit]")
+TEST_CASE("take: a refused request changes nothing, has a reason, and the next one is carried out",
+          "[unit]")
 {
     Server server(raw::at_port());
     Writer writer(server);
@@ -172,7 +173,7 @@ TEST_CASE("take: what is refused changes nothing, has its reason, and is stepped
     CHECK(writer.read(0, 64, number) == Bytes(64));
 }
 
-TEST_CASE("take: what fails in a post fails the rest of it, and no other post", "[unit]")
+TEST_CASE("take: a failed request fails the rest of its post, and no other post", "[unit]")
 {
     Server server(raw::at_port());
     Writer writer(server);
@@ -195,7 +196,7 @@ TEST_CASE("take: what fails in a post fails the rest of it, and no other post", 
     CHECK(writer.read(64, 64, 4) == body_of(next));
 }
 
-TEST_CASE("take: what no librpm sends ends its session, and no other", "[unit]")
+TEST_CASE("take: malformed requests end their session and no other", "[unit]")
 {
     Server server(raw::at_port());
     Writer good(server);

@@ -22,7 +22,7 @@ TEST_CASE("client: dialling ends connected, or refused with the reason", "[unit]
     REQUIRE(client->refused == RPM_E_REFUSED);
 }
 
-TEST_CASE("client: a dead one sends nothing more, and the server finds out", "[unit]")
+TEST_CASE("client: a dead client sends nothing more, and the server notices", "[unit]")
 {
     bool some = false;
     bool none = false;

@@ -227,7 +227,7 @@ TEST_CASE("power: a killed server keeps its memory and caches, not its DRAM", "[
     REQUIRE(lost);
 }
 
-TEST_CASE("power: a kill can be armed, and ends what the server process was doing", "[unit]")
+TEST_CASE("power: a kill can be armed, and interrupts the server process", "[unit]")
 {
     for (uint64_t event = 1; event < 60; event++) {
         Bench bench("adr");

@@ -17,7 +17,7 @@ TEST_CASE("serve: PERSIST brings a range of anybody's writes to the domain", "[u
     REQUIRE(bench.pool(4096, 3000) == data);
 }
 
-TEST_CASE("serve: without DURABLE the answer promises only that others see it", "[unit]")
+TEST_CASE("serve: without DURABLE the answer promises visibility only", "[unit]")
 {
     bool lost = false;
 
@@ -170,7 +170,7 @@ TEST_CASE("serve: the world goes on while the server CPU works", "[unit]")
     REQUIRE(landed);
 }
 
-TEST_CASE("serve: when a client is detached nothing of it can land any more", "[unit]")
+TEST_CASE("serve: after a client is detached, none of its writes can land", "[unit]")
 {
     bool halfway = false;
 

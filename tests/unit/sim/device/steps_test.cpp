@@ -104,7 +104,7 @@ TEST_CASE("steps: a list of several packets is carried out once it is there", "[
         }
 }
 
-TEST_CASE("steps: what was written is seen before an atomic behind it", "[unit]")
+TEST_CASE("steps: a write is visible before a later atomic", "[unit]")
 {
     struct Watch {
         Bench *bench;

@@ -223,7 +223,7 @@ TEST_CASE("cluster model: the same seed is the same run, another seed is another
     CHECK(memcmp(&first, &again, sizeof(first)) != 0);
 }
 
-TEST_CASE("cluster model: through the library's door it is the same", "[unit]")
+TEST_CASE("cluster model: the public function gives the same result", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
     rpm_script script = { &read, 1, 1 };

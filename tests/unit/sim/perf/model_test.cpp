@@ -46,7 +46,7 @@ TEST_CASE("model: a preset is opened, asked, run and closed", "[unit]")
     rpm_model_close(&model);
 }
 
-TEST_CASE("model: what is wrong with a preset is said, and nothing is opened", "[unit]")
+TEST_CASE("model: an invalid preset is refused with the reason", "[unit]")
 {
     rpm_model *model = nullptr;
 
@@ -146,7 +146,7 @@ TEST_CASE("model: structs of other versions are taken by their size", "[unit]")
     CHECK(rpm_model_run(model, &load, &cost) == RPM_E_INVAL);
 }
 
-TEST_CASE("model: wherever memory runs out, it is said and given back", "[unit]")
+TEST_CASE("model: a failed allocation anywhere is an error and leaks nothing", "[unit]")
 {
     Model model("hints");
     rpm_model *other = nullptr;

@@ -79,7 +79,7 @@ TEST_CASE("words: one transaction at a time holds a lock", "[unit]")
     CHECK(mops(apart) > 2 * mops(many));
 }
 
-TEST_CASE("words: who fails gives back what it holds, unchanged", "[unit]")
+TEST_CASE("words: a failed attempt returns the words that it holds, unchanged", "[unit]")
 {
     Ops both = locked(1);
     Ops other = locked(2);
@@ -130,7 +130,7 @@ TEST_CASE("words: a NIC swaps one word no faster than one unit does", "[unit]")
     CHECK(mops(ten.run()) > 3 * mops(one.run()));
 }
 
-TEST_CASE("words: transactions that never end are told, not waited for", "[unit]")
+TEST_CASE("words: transactions that never end are reported, not waited for", "[unit]")
 {
     Ops held = locked();
 

@@ -109,7 +109,7 @@ const Refused REFUSED[] = {
 
 } // namespace
 
-TEST_CASE("preset_file: what is wrong is refused with file, line and reason", "[unit]")
+TEST_CASE("preset_file: an invalid file is refused with file, line and reason", "[unit]")
 {
     auto preset = std::make_unique<rpmi_preset>();
 

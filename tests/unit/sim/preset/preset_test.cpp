@@ -44,7 +44,7 @@ static std::string write(const support::Dir &dir, const std::string &name, const
     return dir / name;
 }
 
-TEST_CASE("preset: those that the library brings are there, others are not", "[unit]")
+TEST_CASE("preset: the library's presets are found, others are not", "[unit]")
 {
     std::string all;
 

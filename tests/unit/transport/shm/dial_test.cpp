@@ -184,7 +184,7 @@ TEST_CASE("dial: a server that says nothing costs the deadline and no more", "[u
     CHECK(rpmi_clock_ns() - start < 20000000000);
 }
 
-TEST_CASE("dial: garbage, a short accept message, another version", "[unit]")
+TEST_CASE("dial: garbage, a short accept message or another version is refused", "[unit]")
 {
     FakeServer garbage([](int sock) {
         take_hello(sock);
@@ -225,7 +225,7 @@ TEST_CASE("dial: a refusal says why", "[unit]")
     CHECK(std::string(rpm_last_error()) == "not you");
 }
 
-TEST_CASE("dial: a grant without what it grants", "[unit]")
+TEST_CASE("dial: a grant without its descriptors is refused", "[unit]")
 {
     FakeServer nothing([](int sock) {
         take_hello(sock);

@@ -92,7 +92,7 @@ TEST_CASE("sim conn: no server listens: refused, and time has passed", "[unit]")
     REQUIRE(context.sim->links == 0);
 }
 
-TEST_CASE("sim conn: the power goes while we dial: the deadline ends it", "[unit]")
+TEST_CASE("sim conn: a dial during a power cut ends at its deadline", "[unit]")
 {
     for (uint64_t events = 1; events <= 3; events++) {
         Context context;

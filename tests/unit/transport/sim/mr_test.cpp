@@ -35,7 +35,7 @@ TEST_CASE("sim mr: odd sizes add up to no more than the bound, and all come back
     }
 }
 
-TEST_CASE("sim mr: giving back what was never staged is an assertion", "[unit]")
+TEST_CASE("sim mr: returning memory that was not staged is an assertion", "[unit]")
 {
     REQUIRE(death_of([] {
                 Context context;

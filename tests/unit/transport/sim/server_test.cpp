@@ -75,7 +75,7 @@ TEST_CASE("server: each run of a server has another epoch", "[unit]")
     REQUIRE(link->server_epoch != epoch);
 }
 
-TEST_CASE("server: a pool whose superblock is gone does not start, and says so", "[unit]")
+TEST_CASE("server: a pool without a superblock is refused with the reason", "[unit]")
 {
     Context context;
 

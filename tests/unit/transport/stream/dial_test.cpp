@@ -103,7 +103,7 @@ TEST_CASE("dial: a server that says nothing is given up in time", "[unit]")
     }
 }
 
-TEST_CASE("dial: noise, another version, a refusal", "[unit]")
+TEST_CASE("dial: random bytes, another version or a refusal is an error", "[unit]")
 {
     Server noise([](Session &session) {
         Bytes bytes(64, 'x');

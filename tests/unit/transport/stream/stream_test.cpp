@@ -123,7 +123,7 @@ TEST_CASE("stream: answers in pieces are answers", "[unit]")
     CHECK(client.untouched(1024 + 64, 4096));
 }
 
-TEST_CASE("stream: what no server answers loses the link and touches nothing", "[unit]")
+TEST_CASE("stream: an impossible answer loses the link and changes no buffer", "[unit]")
 {
     const std::function<void(Session &)> lies[] = {
         [](Session &session) { session.say(RPMI_ANSWER_DONE, 0, 4); },

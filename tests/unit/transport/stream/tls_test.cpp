@@ -77,7 +77,8 @@ TEST_CASE("tls: a server that the authority vouches for is believed", "[unit]")
     link->ops->close(link);
 }
 
-TEST_CASE("tls: another host's certificate, another authority's, one that has expired", "[unit]")
+TEST_CASE("tls: a certificate of another host or authority, or an expired one, is refused",
+          "[unit]")
 {
     Dir dir;
     Authority ca(dir / "");
@@ -113,7 +114,7 @@ TEST_CASE("tls: by name as well as by address", "[unit]")
     CHECK(dial("tcp://127.0.0.1" + port + ",tls=" + ca.trusted()) == RPM_E_DENIED);
 }
 
-TEST_CASE("tls: one side in the clear is told to change its URL", "[unit]")
+TEST_CASE("tls: if only one side uses TLS, the error says how to change the URL", "[unit]")
 {
     Dir dir;
     Authority ca(dir / "");
@@ -132,7 +133,7 @@ TEST_CASE("tls: one side in the clear is told to change its URL", "[unit]")
     CHECK(dial(under_tls.listener_url() + ",tls=" + ca.trusted()) == 0);
 }
 
-TEST_CASE("tls: files that do not hold what they should", "[unit]")
+TEST_CASE("tls: invalid certificate and key files are refused", "[unit]")
 {
     Dir dir;
     Authority ca(dir / "");

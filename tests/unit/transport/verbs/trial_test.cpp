@@ -9,7 +9,7 @@ extern "C" {
 #include <fstream>
 #include <iterator>
 
-TEST_CASE("trial: it maps a piece, knows the whole, and changes nothing", "[verbs]")
+TEST_CASE("trial: it maps a part, checks the whole size, and changes nothing", "[verbs]")
 {
     support::Dir dir;
     std::string content(5 << 20, 'x');
@@ -36,7 +36,7 @@ TEST_CASE("trial: it maps a piece, knows the whole, and changes nothing", "[verb
     rpmi_trial_close(&trial);
 }
 
-TEST_CASE("trial: what cannot be tried is refused with the reason", "[verbs]")
+TEST_CASE("trial: memory that cannot be registered is refused with the reason", "[verbs]")
 {
     support::Dir dir;
     rpmi_trial trial;

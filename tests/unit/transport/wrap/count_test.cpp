@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/transport/fake.h"
 
-TEST_CASE("count: ops, bytes and times by kind are told at close", "[unit]")
+TEST_CASE("count: ops, bytes and times by kind are printed at close", "[unit]")
 {
     Diag diag(RPM_DIAG_NOTICE);
     {

@@ -32,7 +32,7 @@ TEST_CASE("delay: wait waits for the oldest, or for the deadline", "[unit]")
     CHECK(wrapped.link->ops->wait(wrapped.link, start + 6000) == RPM_E_TIMEDOUT);
 }
 
-TEST_CASE("delay: a loss is told after the completions held back", "[unit]")
+TEST_CASE("delay: a loss is reported after the delayed completions", "[unit]")
 {
     Wrapped wrapped("wrap=delay,delay_ns=1000");
 
@@ -63,7 +63,7 @@ TEST_CASE("delay: behind a loss no poll is in vain though the clock stands still
     CHECK(wrapped.link->lost == RPM_E_LOST);
 }
 
-TEST_CASE("delay: who gave up on the link is not taken back to it", "[unit]")
+TEST_CASE("delay: a caller that gave up on the link is not reconnected", "[unit]")
 {
     Wrapped wrapped("wrap=delay,delay_ns=1000");
 
@@ -100,7 +100,7 @@ TEST_CASE("delay: a reconnect forgets what was held", "[unit]")
     CHECK(wrapped.poll().empty());
 }
 
-TEST_CASE("delay: armed, the clock tells of what is held and the link of the rest", "[unit]")
+TEST_CASE("delay: when armed, a timer reports held completions, the link the others", "[unit]")
 {
     Wrapped wrapped("wrap=delay,delay_ns=1000");
     const rpmi_transport_ops *ops = wrapped.link->ops;

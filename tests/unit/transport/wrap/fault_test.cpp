@@ -83,7 +83,7 @@ TEST_CASE("fault: unacked: the chosen op is carried out all the same", "[unit]")
     CHECK(wrapped.last == RPM_E_LOST);
 }
 
-TEST_CASE("fault: a failure is told after what came before it, however late", "[unit]")
+TEST_CASE("fault: a failure is reported after earlier completions, however late", "[unit]")
 {
     Wrapped wrapped("wrap=fault,fault_at=4");
     std::vector<rpmi_done> done;
@@ -97,7 +97,7 @@ TEST_CASE("fault: a failure is told after what came before it, however late", "[
     CHECK(done.at(0).status == 0);
 }
 
-TEST_CASE("fault: timeout: silence, and time goes on", "[unit]")
+TEST_CASE("fault: timeout: no completion comes until the deadline", "[unit]")
 {
     Wrapped wrapped("wrap=fault,fault_at=3,fault_kind=timeout");
     rpmi_call call = {};
@@ -275,7 +275,7 @@ TEST_CASE("fault: the inner link's own loss is passed on", "[unit]")
     CHECK(wrapped.link->lost == RPM_E_LOST);
 }
 
-TEST_CASE("fault: armed, a failure is told", "[unit]")
+TEST_CASE("fault: when armed, a failure is an event", "[unit]")
 {
     Wrapped lost("wrap=fault,fault_at=1");
     uint64_t by_ns = UINT64_MAX;
@@ -297,7 +297,7 @@ TEST_CASE("fault: armed, silence is silent", "[unit]")
     CHECK(by_ns == UINT64_MAX);
 }
 
-TEST_CASE("fault: armed, what is under way before a failure is the link's to tell", "[unit]")
+TEST_CASE("fault: when armed, completions before a failure are events of the link", "[unit]")
 {
     Wrapped later("wrap=fault,fault_at=2");
     uint64_t by_ns = UINT64_MAX;

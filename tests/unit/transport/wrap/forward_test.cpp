@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/transport/fake.h"
 
-TEST_CASE("forward: the outer link tells what the inner one is", "[unit]")
+TEST_CASE("forward: the outer link has the facts of the inner link", "[unit]")
 {
     Wrapped wrapped("wrap=trace");
 
@@ -60,7 +60,7 @@ TEST_CASE("forward: every op reaches the inner link", "[unit]")
     CHECK(ops->connect(&url, nullptr, nullptr) == RPM_E_NOCAP);
 }
 
-TEST_CASE("forward: a loss shows outside, and a reconnect heals it", "[unit]")
+TEST_CASE("forward: a loss is visible outside, and a reconnect repairs it", "[unit]")
 {
     Wrapped wrapped("wrap=trace");
 

@@ -41,7 +41,8 @@ TEST_CASE("dtx: back-off starts small, and its limit follows the conflicts", "[u
     CHECK(backoff.limit_ns() == Backoff::kFirstNs);
 }
 
-TEST_CASE("dtx: first fewer are under way, then they wait longer, and back the other way", "[unit]")
+TEST_CASE("dtx: conflicts first reduce the transactions under way, then lengthen waits, and back",
+          "[unit]")
 {
     Backoff backoff;
     uint64_t now = Backoff::kEpochNs;
@@ -68,7 +69,7 @@ TEST_CASE("dtx: first fewer are under way, then they wait longer, and back the o
     CHECK(backoff.limit_ns() == Backoff::kFirstNs);
 }
 
-TEST_CASE("dtx: where few are under way that ends without a conflict, too", "[unit]")
+TEST_CASE("dtx: the number under way recovers without conflicts", "[unit]")
 {
     Backoff backoff;
     uint64_t now = Backoff::kEpochNs;
@@ -82,8 +83,7 @@ TEST_CASE("dtx: where few are under way that ends without a conflict, too", "[un
     CHECK_FALSE(backoff.is_narrow());
 }
 
-TEST_CASE("dtx: without back-off waits are 0, and fewer transactions are under way all the same",
-          "[unit]")
+TEST_CASE("dtx: without back-off waits are 0, and conflicts still reduce the depth", "[unit]")
 {
     Backoff backoff(false, true);
     dtx::Chance chance(1);

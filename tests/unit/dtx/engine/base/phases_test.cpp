@@ -7,7 +7,7 @@
 using dtx::Phases;
 using dtx::Via;
 
-TEST_CASE("dtx: phases are given by words", "[unit]")
+TEST_CASE("dtx: phases are parsed from their names", "[unit]")
 {
     Phases none{ Via::one_sided, Via::one_sided, Via::one_sided, Via::one_sided, Via::one_sided };
     Phases some = none;

@@ -29,7 +29,7 @@ TEST_CASE("dtx: a step lets another coroutine run only if steps interleave", "[u
     CHECK(trace_of(1, 0) == "aaaabbbbcccc");
 }
 
-TEST_CASE("dtx: interleavings follow from the seed, and are many", "[unit]")
+TEST_CASE("dtx: a seed determines the interleaving, and seeds give many", "[unit]")
 {
     std::set<std::string> traces;
 
@@ -40,7 +40,7 @@ TEST_CASE("dtx: interleavings follow from the seed, and are many", "[unit]")
     CHECK(traces.size() > 30);
 }
 
-TEST_CASE("dtx: who sleeps goes on later, by the clock", "[unit]")
+TEST_CASE("dtx: a sleeping coroutine continues at its time", "[unit]")
 {
     dtx::Scheduler scheduler(1, 0);
     std::vector<dtx::Task<void>> tasks;
@@ -62,7 +62,7 @@ TEST_CASE("dtx: who sleeps goes on later, by the clock", "[unit]")
     CHECK(dtx::now_ns() - begin >= 3 * unit);
 }
 
-TEST_CASE("dtx: a waiting coroutine goes on when it is woken", "[unit]")
+TEST_CASE("dtx: a waiting coroutine continues when it is woken", "[unit]")
 {
     dtx::Scheduler scheduler(1, 0);
     std::vector<dtx::Task<void>> tasks;
@@ -84,7 +84,7 @@ TEST_CASE("dtx: a waiting coroutine goes on when it is woken", "[unit]")
     CHECK(polls >= 5);
 }
 
-TEST_CASE("dtx: chances are even", "[unit]")
+TEST_CASE("dtx: random choices are uniform", "[unit]")
 {
     dtx::Chance chance(1);
     unsigned heads = 0;

@@ -57,7 +57,7 @@ TEST_CASE("dtx: an exception passes to the coroutine that awaits the task", "[un
     CHECK(caught);
 }
 
-TEST_CASE("dtx: frames are used again, large ones too", "[unit]")
+TEST_CASE("dtx: memory of coroutine frames is reused, of large ones too", "[unit]")
 {
     void *small = dtx::frame_take(100);
 

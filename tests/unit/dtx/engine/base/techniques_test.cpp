@@ -6,7 +6,7 @@
 
 using dtx::Techniques;
 
-TEST_CASE("dtx: techniques are given by words", "[unit]")
+TEST_CASE("dtx: techniques are parsed from their names", "[unit]")
 {
     CHECK(Techniques::parse("all") == Techniques{});
     CHECK(Techniques::parse("none") == Techniques{ false, false, false, false });

@@ -17,7 +17,7 @@ static int code_of(const std::function<void()> &act)
     return 0;
 }
 
-TEST_CASE("dtx: a database that was made is there, once", "[unit]")
+TEST_CASE("dtx: a database is created once", "[unit]")
 {
     Database db(3, replicated(2));
 
@@ -26,7 +26,7 @@ TEST_CASE("dtx: a database that was made is there, once", "[unit]")
     CHECK(code_of([&] { db.cluster->verify(); }) == 0);
 }
 
-TEST_CASE("dtx: of a database that cannot be made nothing is left", "[unit]")
+TEST_CASE("dtx: a failed creation leaves no object on any server", "[unit]")
 {
     Tables tables;
     dtx::Options options = replicated(2);
@@ -84,7 +84,7 @@ TEST_CASE("dtx: of a database that cannot be made nothing is left", "[unit]")
     CHECK(left(1) == 2);
 }
 
-TEST_CASE("dtx: a database that is not there, or another one, is refused", "[unit]")
+TEST_CASE("dtx: a missing database, or one of another schema, is refused", "[unit]")
 {
     Database db(2);
     dtx::Options options = db.cluster->options();
@@ -117,7 +117,7 @@ TEST_CASE("dtx: a server that does not answer is an error for calls without a se
     CHECK(code_of([&] { dtx::Session session(away, 0); }) == RPM_E_TIMEDOUT);
 }
 
-TEST_CASE("dtx: a descriptor says what differs", "[unit]")
+TEST_CASE("dtx: a descriptor that differs is refused by the difference", "[unit]")
 {
     Database db(2);
     dtx::Replica here{ 1, 1 };
@@ -140,7 +140,7 @@ TEST_CASE("dtx: more rows than memory are refused when the database is made", "[
     CHECK(code_of([] { Database db(1, {}, Tables(10000000)); }) == RPM_E_NOSPACE);
 }
 
-TEST_CASE("dtx: options that cannot be are refused", "[unit]")
+TEST_CASE("dtx: invalid options are refused", "[unit]")
 {
     Tables tables;
     dtx::Options good;

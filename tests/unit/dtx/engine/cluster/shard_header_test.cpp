@@ -46,7 +46,7 @@ int code_of_reading(const dtx::Cluster &cluster)
 
 } // namespace
 
-TEST_CASE("shard header: what made a database tells how to open it")
+TEST_CASE("shard header: the header has what a program needs to open the database")
 {
     Database db(3, replicated(2), with_note("rows=17"));
     RawConnection connection(*db.cluster, 1);
@@ -61,7 +61,7 @@ TEST_CASE("shard header: what made a database tells how to open it")
     CHECK(there == decltype(there){ { "test", { 0, 1 } } });
 }
 
-TEST_CASE("shard header: there need be no note, and one that is too long is refused")
+TEST_CASE("shard header: a note may be empty, and one that is too long is refused")
 {
     Database db(1, {}, with_note(""));
     RawConnection connection(*db.cluster, 0);

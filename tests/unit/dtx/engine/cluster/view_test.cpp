@@ -28,7 +28,7 @@ ServerState state_of(const View &accepted, const View &proposed = {})
 
 } // namespace
 
-TEST_CASE("dtx: the newer of two whole states counts", "[unit]")
+TEST_CASE("dtx: of two whole state records the newer one counts", "[unit]")
 {
     dtx::StateRecord records[2] = { dtx::record_of({ 4, 2, view_of(2), {} }),
                                     dtx::record_of({ 5, 3, view_of(2), view_of(3, { 1 }) }) };
@@ -42,7 +42,7 @@ TEST_CASE("dtx: the newer of two whole states counts", "[unit]")
     CHECK(!state_in(records));
 }
 
-TEST_CASE("dtx: shards and logs are where servers live", "[unit]")
+TEST_CASE("dtx: shards and logs are placed on live servers", "[unit]")
 {
     Placement all{ 4, 2, view_of(1) };
     Placement some{ 4, 2, view_of(2, { 1 }) };
@@ -63,7 +63,7 @@ TEST_CASE("dtx: shards and logs are where servers live", "[unit]")
     CHECK(Placement{ 2, 2, view_of(2, { 1 }) }.log_servers(5) == std::vector<uint32_t>{ 0 });
 }
 
-TEST_CASE("dtx: a view is used when all that live in it have it", "[unit]")
+TEST_CASE("dtx: a view is in force when all of its live servers have accepted it", "[unit]")
 {
     View first = view_of(1);
     View second = view_of(2, { 1 });
@@ -86,7 +86,9 @@ TEST_CASE("dtx: a view is used when all that live in it have it", "[unit]")
     CHECK(!usable_view(states));
 }
 
-TEST_CASE("dtx: a change that was accepted somewhere is finished, others are dropped", "[unit]")
+TEST_CASE(
+    "dtx: a change that one server accepted is finished, one that no server accepted is dropped",
+    "[unit]")
 {
     View first = view_of(1);
     View second = view_of(2, { 1 });
@@ -104,8 +106,7 @@ TEST_CASE("dtx: a change that was accepted somewhere is finished, others are dro
     CHECK(is_settled(states, second));
 }
 
-TEST_CASE("dtx: a server that comes back with a view that never was in force is not followed",
-          "[unit]")
+TEST_CASE("dtx: a returning server's view that was never in force is ignored", "[unit]")
 {
     View never = view_of(2, { 1 });
     View now = view_of(3, { 0 });

@@ -4,7 +4,7 @@
 #include "unit/dtx/engine/database.h"
 #include <dtx/object.h>
 
-TEST_CASE("dtx: slots and their locks lie side by side and nowhere twice", "[unit]")
+TEST_CASE("dtx: slots do not overlap, and neither do their locks", "[unit]")
 {
     Tables tables(100);
     dtx::Layout layout(tables.schema);

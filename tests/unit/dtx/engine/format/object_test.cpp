@@ -29,7 +29,7 @@ TEST_CASE("dtx: an object of zeros is whole and was never written", "[unit]")
     }
 }
 
-TEST_CASE("dtx: any bit of an object that changes is noticed", "[unit]")
+TEST_CASE("dtx: a checksum detects any changed bit of an object", "[unit]")
 {
     alignas(8) unsigned char image[128];
 
@@ -47,7 +47,7 @@ TEST_CASE("dtx: any bit of an object that changes is noticed", "[unit]")
     CHECK_FALSE(dtx::is_whole(image, sizeof(image)));
 }
 
-TEST_CASE("dtx: half an old and half a new object are not whole", "[unit]")
+TEST_CASE("dtx: half of an old and half of a new version are torn", "[unit]")
 {
     alignas(8) unsigned char old[256];
     alignas(8) unsigned char fresh[256];

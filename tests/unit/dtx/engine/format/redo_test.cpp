@@ -28,10 +28,10 @@ struct Fixture {
         }
         dtx::encode_redo(99, set.sorted(), record);
     }
-    bool decodes(std::vector<unsigned char> bytes, unsigned *heard) const
+    bool decodes(std::vector<unsigned char> bytes, unsigned *calls) const
     {
         return dtx::decode_redo(layout, bytes.data(), bytes.size(),
-                                [&](dtx::Address, const unsigned char *, uint32_t) { (*heard)++; });
+                                [&](dtx::Address, const unsigned char *, uint32_t) { (*calls)++; });
     }
 };
 
@@ -53,23 +53,23 @@ TEST_CASE_METHOD(Fixture, "dtx: a redo record gives back what was put into it", 
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "dtx: a redo record cut short or bent is none, and nothing of it is heard",
+                 "dtx: a redo record that is truncated or changed is refused, without a callback",
                  "[unit]")
 {
-    unsigned heard = 0;
+    unsigned calls = 0;
 
     for (size_t bytes = 0; bytes < record.size(); bytes++)
         REQUIRE_FALSE(
-            decodes({ record.begin(), record.begin() + static_cast<long>(bytes) }, &heard));
+            decodes({ record.begin(), record.begin() + static_cast<long>(bytes) }, &calls));
     for (size_t at = sizeof(uint64_t); at < record.size(); at++) {
         std::vector<unsigned char> bent = record;
         bool unused = at >= 12 && at < 16; /* not looked at */
 
         bent[at] ^= 0x80;
         /* An address may be bent into another one that exists: only its first bytes are safe. */
-        if (!unused && decodes(bent, &heard))
+        if (!unused && decodes(bent, &calls))
             CHECK((at - 16) % 72 < 8);
     }
     record.push_back(0);
-    CHECK_FALSE(decodes(record, &heard));
+    CHECK_FALSE(decodes(record, &calls));
 }

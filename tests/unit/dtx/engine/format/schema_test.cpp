@@ -18,7 +18,7 @@ TEST_CASE("dtx: a table comes with its index", "[unit]")
     CHECK(all[all[tables.sorted.number].index].index == tables.sorted.number);
 }
 
-TEST_CASE("dtx: a schema that cannot be is refused", "[unit]")
+TEST_CASE("dtx: an invalid schema is refused", "[unit]")
 {
     struct Large {
         char bytes[65 << 10];
@@ -37,7 +37,7 @@ TEST_CASE("dtx: a schema that cannot be is refused", "[unit]")
     CHECK(tables.schema.tables().size() == 5);
 }
 
-TEST_CASE("dtx: a schema has room for so many tables and no more", "[unit]")
+TEST_CASE("dtx: a schema has a maximum number of tables", "[unit]")
 {
     dtx::Schema schema("many", 1);
     uint32_t made = 0;

@@ -6,7 +6,7 @@
 
 #include <map>
 
-TEST_CASE("dtx: a hash table holds what a map holds, when buckets run over too", "[unit]")
+TEST_CASE("dtx: a hash table behaves like a map, with overflowing buckets too", "[unit]")
 {
     Database db(1, {}, Tables(600));
     dtx::Session session(*db.cluster, 0);
@@ -49,7 +49,7 @@ TEST_CASE("dtx: a hash table holds what a map holds, when buckets run over too",
     CHECK(rows == model.size());
 }
 
-TEST_CASE("dtx: another session finds rows by the buckets, and stale guesses do no harm", "[unit]")
+TEST_CASE("dtx: another session finds rows by the buckets, and ignores stale guesses", "[unit]")
 {
     Database db(1);
     dtx::Session one(*db.cluster, 0);
@@ -72,7 +72,8 @@ TEST_CASE("dtx: another session finds rows by the buckets, and stale guesses do 
     }
 }
 
-TEST_CASE("dtx: a slot that a stale guess led to is taken for another row at once", "[unit]")
+TEST_CASE("dtx: a slot that was read by a stale guess can be allocated in the same transaction",
+          "[unit]")
 {
     Database db(1);
     dtx::Session session(*db.cluster, 0);

@@ -80,7 +80,7 @@ size_t check_tree(const Database &db)
 
 } // namespace
 
-TEST_CASE("dtx: an ordered table holds what a map holds", "[unit]")
+TEST_CASE("dtx: an ordered table behaves like a map", "[unit]")
 {
     Database db(1, {}, Tables(3000));
     dtx::Session session(*db.cluster, 0);
@@ -120,7 +120,7 @@ TEST_CASE("dtx: an ordered table holds what a map holds", "[unit]")
     CHECK(check_tree(db) > 10);
 }
 
-TEST_CASE("dtx: a queue of any length through an ordered table leaves no nodes behind", "[unit]")
+TEST_CASE("dtx: an ordered table used as a queue frees its empty nodes", "[unit]")
 {
     Database db(1, {}, Tables(400));
     dtx::Session session(*db.cluster, 0);
@@ -152,7 +152,7 @@ TEST_CASE("dtx: a queue of any length through an ordered table leaves no nodes b
     CHECK(check_tree(db) == 1);
 }
 
-TEST_CASE("dtx: a tree is emptied from any side", "[unit]")
+TEST_CASE("dtx: a tree can be emptied from either end or the middle", "[unit]")
 {
     Database db(1, {}, Tables(3000));
     dtx::Session session(*db.cluster, 0);
@@ -183,7 +183,7 @@ TEST_CASE("dtx: a tree is emptied from any side", "[unit]")
     CHECK(check_tree(db) == 1);
 }
 
-TEST_CASE("dtx: sessions with stale inner nodes find their way", "[unit]")
+TEST_CASE("dtx: a session with stale inner nodes still finds the right leaf", "[unit]")
 {
     Database db(1, {}, Tables(3000));
     dtx::Session one(*db.cluster, 0);
@@ -207,7 +207,7 @@ TEST_CASE("dtx: sessions with stale inner nodes find their way", "[unit]")
 
 // What is read before another transaction and what is read after it need not belong together: the
 // last key of a leaf may be in a leaf that is no longer there.
-TEST_CASE("ordered index: leaves that others take out while they are being emptied", "[unit]")
+TEST_CASE("ordered index: another session removes a leaf while this one empties it", "[unit]")
 {
     constexpr uint64_t kKeys = 60;
     Database db;

@@ -85,7 +85,8 @@ void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t
 
 } // namespace
 
-TEST_CASE("dtx: what a dead coordinator had committed is finished, what not is gone", "[unit]")
+TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its other transactions",
+          "[unit]")
 {
     dtx::Options options;
 
@@ -130,8 +131,7 @@ TEST_CASE("dtx: what a dead coordinator had committed is finished, what not is g
             });
 }
 
-TEST_CASE("dtx: an old record of a dead coordinator does not touch a row that is another's",
-          "[unit]")
+TEST_CASE("dtx: an old record of a dead coordinator does not overwrite a later version", "[unit]")
 {
     Database db;
     Session session(*db.cluster, 0);
@@ -158,7 +158,7 @@ TEST_CASE("dtx: an old record of a dead coordinator does not touch a row that is
     CHECK(get(db, session, 1) == 3);
 }
 
-TEST_CASE("dtx: recovering twice finds nothing the second time", "[unit]")
+TEST_CASE("dtx: a second recovery has nothing to do", "[unit]")
 {
     Database db(2, replicated(2));
 
@@ -181,7 +181,7 @@ TEST_CASE("dtx: recovering twice finds nothing the second time", "[unit]")
     CHECK(second.locks == 0);
 }
 
-TEST_CASE("dtx: marks of locks that have moved are not locks that were broken", "[unit]")
+TEST_CASE("dtx: lock words of a moved shard do not count as broken locks", "[unit]")
 {
     Database db(2, replicated(2));
     Session session(*db.cluster, 0);
@@ -207,7 +207,7 @@ TEST_CASE("dtx: marks of locks that have moved are not locks that were broken", 
     CHECK(get(db, session, 3) == 200);
 }
 
-TEST_CASE("dtx: who reads a log that another has taken over and trimmed is out", "[unit]")
+TEST_CASE("dtx: a session whose log was taken over and trimmed while it read is fenced", "[unit]")
 {
     Database db;
     dtx::Scheduler scheduler(1, 0);

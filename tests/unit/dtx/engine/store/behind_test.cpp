@@ -85,7 +85,7 @@ TEST_CASE("dtx: over a link a commit waits for its record, and not for its rows"
     });
 }
 
-TEST_CASE("dtx: what a session has told survives its being taken over from at once", "[unit]")
+TEST_CASE("dtx: an acknowledged commit survives an immediate takeover from its session", "[unit]")
 {
     std::string link = links();
     dtx::Options options = replicated(2);
@@ -109,7 +109,7 @@ TEST_CASE("dtx: what a session has told survives its being taken over from at on
     CHECK(session.counters().rejoined >= 4);
 }
 
-TEST_CASE("dtx: commits that need rows of the one before wait for it and meet no conflict",
+TEST_CASE("dtx: a commit that needs rows of the commit before waits for it, without a conflict",
           "[unit]")
 {
     std::string link = links();
@@ -165,7 +165,7 @@ TEST_CASE("dtx: a session that ends, also by an exception, leaves no lock behind
     CHECK(other.counters().conflicts == 0);
 }
 
-TEST_CASE("dtx: a log is trimmed while records of other coroutines are on their way", "[unit]")
+TEST_CASE("dtx: a log is trimmed while records of other coroutines are under way", "[unit]")
 {
     std::string link = links();
     dtx::Options options = replicated(2);

@@ -32,7 +32,7 @@ uint64_t known(uint32_t room, uint64_t step, uint64_t n)
 
 } // namespace
 
-TEST_CASE("dtx: a guess is of the key and the table that it was noted for, the last one", "[unit]")
+TEST_CASE("dtx: a guess is the last address noted for a key of a table", "[unit]")
 {
     Guesses guesses(1);
 
@@ -45,7 +45,7 @@ TEST_CASE("dtx: a guess is of the key and the table that it was noted for, the l
     CHECK(guesses.find(kTable, 7) == Address::of(2, kTable, 41));
 }
 
-TEST_CASE("dtx: where there is no room for guesses, none is made", "[unit]")
+TEST_CASE("dtx: without places for guesses there are no guesses", "[unit]")
 {
     Guesses guesses(0);
 

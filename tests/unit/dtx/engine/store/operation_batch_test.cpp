@@ -80,7 +80,7 @@ TEST_CASE("operation batch: operations are under way together, stages one after 
 
 // A commit that was told holds its lock until its row is there: who reads alone after that must not
 // get the row before.
-TEST_CASE("dtx: what is settled is not older than what was told before it was read", "[unit]")
+TEST_CASE("dtx: a settled read is not older than commits acknowledged before it", "[unit]")
 {
     Database db;
     StoreFixture fixture(*db.cluster, 128);
@@ -127,7 +127,7 @@ TEST_CASE("dtx: what is settled is not older than what was told before it was re
     CHECK(met[1] > 10);
 }
 
-TEST_CASE("dtx: a stage is sent when what came before it has ended", "[unit]")
+TEST_CASE("dtx: a stage is sent after the stage before has ended", "[unit]")
 {
     rpm_sim_opts world = rpm_sim_opts_init();
     dtx::Options options;
@@ -204,7 +204,8 @@ TEST_CASE("dtx: more operations than a queue takes are sent as there is room", "
     CHECK(fixture.store.servers.remote() == 2400);
 }
 
-TEST_CASE("operation batch: one begun before a session joined again sends nothing more", "[unit]")
+TEST_CASE("operation batch: a batch from before the session joined again sends no operation",
+          "[unit]")
 {
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(1, {}, Tables(), ",mode=ring");
@@ -228,7 +229,8 @@ TEST_CASE("operation batch: one begun before a session joined again sends nothin
     CHECK(fixture.store.servers.lock_word(account(db, 0, 3)) == 0);
 }
 
-TEST_CASE("operation batch: one waiting for room when its session joins again ends", "[unit]")
+TEST_CASE("operation batch: a batch that waits for room ends when its session joins again",
+          "[unit]")
 {
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(1, {}, Tables(), ",mode=ring");
@@ -257,7 +259,7 @@ TEST_CASE("operation batch: one waiting for room when its session joins again en
     CHECK(fenced);
 }
 
-TEST_CASE("operation batch: one whose server goes away ends", "[unit]")
+TEST_CASE("operation batch: a batch ends when its server is lost", "[unit]")
 {
     auto via = GENERATE(dtx::Via::one_sided, dtx::Via::call);
     Database db(2, {}, Tables(), ",mode=ring");

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-TEST_CASE("read-write set: accesses are found again, and stay where they are", "[unit]")
+TEST_CASE("read-write set: accesses are found by address, and do not move", "[unit]")
 {
     dtx::ReadWriteSet set;
     std::vector<dtx::Access *> all;
@@ -33,7 +33,7 @@ TEST_CASE("read-write set: accesses are found again, and stay where they are", "
     }
 }
 
-TEST_CASE("dtx: images larger than a block have room of their own", "[unit]")
+TEST_CASE("dtx: an image larger than a block has memory of its own", "[unit]")
 {
     dtx::ReadWriteSet set;
     dtx::Access *large = set.add(dtx::Address::of(0, 1, 1), 65 << 10);

@@ -53,7 +53,7 @@ template <class Outer, class Inner> dtx::Outcome around(Session &session, Outer 
 
 } // namespace
 
-TEST_CASE("dtx: an update that would be lost is made again", "[unit]")
+TEST_CASE("dtx: an update that would be lost runs again", "[unit]")
 {
     Database db;
     Session one(*db.cluster, 0);
@@ -75,7 +75,7 @@ TEST_CASE("dtx: an update that would be lost is made again", "[unit]")
     CHECK(one.counters().conflicts == 1);
 }
 
-TEST_CASE("dtx: no write skew", "[unit]")
+TEST_CASE("dtx: there is no write skew", "[unit]")
 {
     Database db(2);
     Session one(*db.cluster, 0);
@@ -105,7 +105,7 @@ TEST_CASE("dtx: no write skew", "[unit]")
     CHECK(get(db, one, a) + get(db, one, b) == 20);
 }
 
-TEST_CASE("dtx: a reader sees two rows of one time", "[unit]")
+TEST_CASE("dtx: a reader sees two rows of one state", "[unit]")
 {
     Database db(2);
     Session one(*db.cluster, 0);
@@ -133,7 +133,7 @@ TEST_CASE("dtx: a reader sees two rows of one time", "[unit]")
     CHECK(sum == 100);
 }
 
-TEST_CASE("dtx: no phantoms: neither a key that was absent nor one in a range", "[unit]")
+TEST_CASE("dtx: there are no phantoms, neither of absent keys nor in ranges", "[unit]")
 {
     Database db;
     Session one(*db.cluster, 0);
@@ -163,7 +163,7 @@ TEST_CASE("dtx: no phantoms: neither a key that was absent nor one in a range", 
     CHECK(seen == 1);
 }
 
-TEST_CASE("dtx: a transaction larger than a log record is refused, and nothing stays", "[unit]")
+TEST_CASE("dtx: a transaction larger than a log record is refused without effect", "[unit]")
 {
     Database db(1, {}, Tables(20000));
     Session session(*db.cluster, 0);
@@ -182,7 +182,7 @@ TEST_CASE("dtx: a transaction larger than a log record is refused, and nothing s
         put(db, session, key, 1);
 }
 
-TEST_CASE("dtx: a run of any length fits into its log", "[unit]")
+TEST_CASE("dtx: a session trims its log and never runs out of it", "[unit]")
 {
     dtx::Options options;
 
@@ -201,7 +201,7 @@ TEST_CASE("dtx: a run of any length fits into its log", "[unit]")
     CHECK(get(db, session, 1) == 10000);
 }
 
-TEST_CASE("dtx: copies of a shard are the same", "[unit]")
+TEST_CASE("dtx: the copies of a shard are equal", "[unit]")
 {
     Database db(3, replicated(3));
     Session session(*db.cluster, 0);
@@ -403,7 +403,7 @@ TEST_CASE("dtx: a row that is read for update is locked by the message that read
     }
 }
 
-TEST_CASE("dtx: what cannot be updated is let go of", "[unit]")
+TEST_CASE("dtx: a row read for update under a wrong guess is unlocked", "[unit]")
 {
     Updates updates;
     auto &[link, db, session, other] = updates;
@@ -517,7 +517,7 @@ TEST_CASE("dtx: an owner that is slow between its read for update and its commit
     CHECK(get(db, other, 1) == 2);
 }
 
-TEST_CASE("dtx: sessions that lock rows in opposite orders get in, each in its turn", "[unit]")
+TEST_CASE("dtx: sessions that lock rows in opposite orders both make progress", "[unit]")
 {
     constexpr uint32_t kSessions = 2;
     Database db(2, {}, Tables(), "tcp");

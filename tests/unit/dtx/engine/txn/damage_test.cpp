@@ -176,7 +176,7 @@ TEST_CASE("dtx: a torn row that no session is writing is damaged", "[unit]")
     CHECK(read(session, table, 8) == 0);
 }
 
-TEST_CASE("dtx: an index that leads to a row that is not there is damaged, or that row", "[unit]")
+TEST_CASE("dtx: an index entry without its row is reported as damage", "[unit]")
 {
     Database db;
     auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
@@ -199,7 +199,7 @@ TEST_CASE("dtx: an index that leads to a row that is not there is damaged, or th
           }) == 0);
 }
 
-TEST_CASE("dtx: an index of which a line reads as zeros is damaged, its first line, too", "[unit]")
+TEST_CASE("dtx: an index with a cache line of zeros is reported as damaged", "[unit]")
 {
     Database db(1, {}, Tables(60)); // several rows in each bucket and node
     auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
@@ -239,7 +239,7 @@ TEST_CASE("dtx: an index of which a line reads as zeros is damaged, its first li
     }
 }
 
-TEST_CASE("dtx: a tree whose nodes do not fit together is damaged, whatever it is used for",
+TEST_CASE("dtx: every operation reports a tree whose nodes do not fit together as damaged",
           "[unit]")
 {
     constexpr uint64_t kLast = 2000;
@@ -274,7 +274,9 @@ TEST_CASE("dtx: a tree whose nodes do not fit together is damaged, whatever it i
     CHECK(read(session, sorted, 0) == 0);
 }
 
-TEST_CASE("dtx: a row that must be there and is not is damage, or is there the next time", "[unit]")
+TEST_CASE(
+    "dtx: a row that must exist and does not is damage, unless a concurrent commit explains it",
+    "[unit]")
 {
     Database db;
     auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
@@ -302,7 +304,7 @@ TEST_CASE("dtx: a row that must be there and is not is damage, or is there the n
     CHECK(runs == (comes ? 2 : 1));
 }
 
-TEST_CASE("dtx: slots that are in use are not handed out, whatever their word says", "[unit]")
+TEST_CASE("dtx: a slot in use is not handed out, whatever its allocator head says", "[unit]")
 {
     Database db;
     auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
@@ -333,12 +335,12 @@ TEST_CASE("dtx: a slot that was locked and never written is not damaged", "[unit
     dtx::Servers servers(*db.cluster, scheduler);
     uint64_t ended = 0; // a transaction of a session that is gone
     uint64_t locked = 0;
-    auto each = [&](auto heard) {
+    auto each = [&](auto callback) {
         for (uint32_t part : { table.number, table.number + 1 })
             db.cluster->each_object(part, 0,
                                     [&](Address at, const unsigned char *image, uint32_t bytes) {
                                         CHECK(dtx::is_whole(image, bytes));
-                                        heard(at, dtx::header_of(image));
+                                        callback(at, dtx::header_of(image));
                                     });
     };
 
@@ -376,7 +378,7 @@ TEST_CASE("dtx: a slot that was locked and never written is not damaged", "[unit
     }
 }
 
-TEST_CASE("dtx: one damaged place does not take back what a server was told", "[unit]")
+TEST_CASE("dtx: one damaged state record does not undo a change of the view", "[unit]")
 {
     uint64_t place = GENERATE(0u, 1u);
     bool twice = GENERATE(false, true);

@@ -56,7 +56,7 @@ TEST_CASE("dtx: random interleavings are strictly serialisable", "[unit]")
     CHECK(verdicts(seed, rounds(100), dtx::kCanaryNone) == "");
 }
 
-TEST_CASE("dtx: each rule that is left out is found out by the checker", "[unit]")
+TEST_CASE("dtx: the checker detects each canary", "[unit]")
 {
     auto canary =
         GENERATE(dtx::kCanaryValidate, dtx::kCanaryLock, dtx::kCanaryVersion, dtx::kCanaryPhantom,
@@ -71,7 +71,7 @@ TEST_CASE("dtx: each rule that is left out is found out by the checker", "[unit]
 
 // Two transactions each write what the other one reads, on two servers: both commit only if one of
 // them looked at its read before the other one had its lock.
-TEST_CASE("dtx: no two transactions write what the other one read", "[unit]")
+TEST_CASE("dtx: two transactions that each write what the other read do not both commit", "[unit]")
 {
     auto canary = GENERATE(dtx::kCanaryNone, dtx::kCanaryLookEarly);
     dtx::Options options;
@@ -125,7 +125,7 @@ TEST_CASE("dtx: no two transactions write what the other one read", "[unit]")
     CHECK((skewed != 0) == (canary != dtx::kCanaryNone));
 }
 
-TEST_CASE("dtx: lone reads, one after the other, see no transaction half", "[unit]")
+TEST_CASE("dtx: single reads in sequence see whole transactions", "[unit]")
 {
     // By call a lock is looked at before its row, and nothing after it; by what is fewest others
     // may come between the two here.

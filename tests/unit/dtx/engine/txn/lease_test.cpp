@@ -22,7 +22,7 @@ uint64_t until(Lease &lease, Verdict verdict, uint64_t begin, uint64_t step, uin
 
 } // namespace
 
-TEST_CASE("dtx: a lease: the owner is asked after soon, and less and less often", "[unit]")
+TEST_CASE("dtx: a lease asks for the owner's connection soon, then less and less often", "[unit]")
 {
     Lease lease(1000 * kMs);
     int asked = 0;
@@ -40,7 +40,7 @@ TEST_CASE("dtx: a lease: the owner is asked after soon, and less and less often"
     CHECK(lease.met(1, 1002 * kMs) == Verdict::held);
 }
 
-TEST_CASE("dtx: a lease: time in which the session does not look hardly counts", "[unit]")
+TEST_CASE("dtx: a lease hardly counts time in which the session does not look", "[unit]")
 {
     Lease quick(160 * kMs);
     Lease slow(160 * kMs);
@@ -49,7 +49,7 @@ TEST_CASE("dtx: a lease: time in which the session does not look hardly counts",
     CHECK(until(slow, Verdict::over, kMs, 100 * kMs, 10000 * kMs) == 1600 * kMs);
 }
 
-TEST_CASE("dtx: a lease: two locks in turn are met each for itself", "[unit]")
+TEST_CASE("dtx: a lease counts two alternating locks separately", "[unit]")
 {
     Lease lease(100 * kMs);
     bool over[2] = { false, false };
@@ -61,7 +61,7 @@ TEST_CASE("dtx: a lease: two locks in turn are met each for itself", "[unit]")
     CHECK(over[1]);
 }
 
-TEST_CASE("dtx: a lease: many locks that were met once are forgotten", "[unit]")
+TEST_CASE("dtx: a lease forgets locks that were met once", "[unit]")
 {
     Lease lease(100 * kMs);
 

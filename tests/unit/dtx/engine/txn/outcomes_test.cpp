@@ -62,7 +62,7 @@ std::pair<int64_t, int64_t> pair_of(Database &db, Session &session)
 
 } // namespace
 
-TEST_CASE("dtx: a body gives up, or throws, over what was there at one time", "[unit]")
+TEST_CASE("dtx: a body gives up or throws only for a state that the database had", "[unit]")
 {
     std::string mode = GENERATE("", ",mode=ring", "tcp", "sim");
     std::string phases = GENERATE("one-sided", "call");
@@ -109,7 +109,7 @@ TEST_CASE("dtx: a body gives up, or throws, over what was there at one time", "[
     CHECK(one.counters().aborted == 2);
 }
 
-TEST_CASE("dtx: while two sessions keep a sum, no body gives up over another one", "[unit]")
+TEST_CASE("dtx: while two sessions keep a sum constant, no body aborts for another sum", "[unit]")
 {
     std::string mode = GENERATE("", "tcp");
     Database db(2, {}, Tables(), mode);
@@ -253,7 +253,7 @@ Told one_fault(Database &db, const std::string &kind, uint32_t server, int nth, 
 // Each operation of a commit fails once, over each link, in each way, on each server, with the log
 // and without. Where kSlow holds, all of that is done in mapped memory only; over a ring and over
 // tcp each operation fails in one way on each server, with the log.
-TEST_CASE("dtx: whatever fails in a commit, both rows can be written afterwards", "[unit]")
+TEST_CASE("dtx: after any failure within a commit, both rows can be written", "[unit]")
 {
     std::string mode = GENERATE(",mode=direct", ",mode=ring", "tcp");
     std::string kind = GENERATE("refuse", "lost", "unacked");
@@ -280,7 +280,7 @@ TEST_CASE("dtx: whatever fails in a commit, both rows can be written afterwards"
     CHECK(count[Told::thrown] + count[Told::committed] + count[Told::unknown] > 3);
 }
 
-TEST_CASE("dtx: an outcome is told also if the session cannot join again", "[unit]")
+TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "[unit]")
 {
     std::string mode = GENERATE(",mode=direct", ",mode=ring");
     std::string kind = GENERATE("lost", "unacked");

@@ -16,7 +16,7 @@ using dtx::Status;
 using dtx::Task;
 using dtx::Txn;
 
-TEST_CASE("dtx: a coordinator's number is given once", "[unit]")
+TEST_CASE("dtx: one living session has a coordinator number", "[unit]")
 {
     dtx::Options options;
 
@@ -35,7 +35,7 @@ TEST_CASE("dtx: a coordinator's number is given once", "[unit]")
     Session third(*db.cluster, 2);
 }
 
-TEST_CASE("dtx: a listener hears of every attempt, with versions that count up", "[unit]")
+TEST_CASE("dtx: a listener is called for every attempt, with increasing versions", "[unit]")
 {
     struct Heard : dtx::Listener {
         std::vector<std::pair<Status, size_t>> all;
@@ -48,32 +48,32 @@ TEST_CASE("dtx: a listener hears of every attempt, with versions that count up",
                 if (access->written && attempt.status == Status::committed)
                     last_version = access->header().version;
         }
-    } heard;
+    } attempts;
     Database db;
-    Session session(*db.cluster, 0, &heard);
+    Session session(*db.cluster, 0, &attempts);
     auto table = db.tables.accounts;
 
     (void)now(session, [&](Txn &txn) -> Task<bool> {
         co_return co_await txn.insert(table, 1, Account{ 1 });
     });
-    heard.all.clear();
+    attempts.all.clear();
     for (uint64_t version = 2; version < 5; version++) {
         (void)now(session, [&](Txn &txn) -> Task<bool> {
             co_return co_await txn.write(table, 1, Account{ 2 });
         });
-        CHECK(heard.last_version == version);
+        CHECK(attempts.last_version == version);
     }
     (void)now(session, [&](Txn &txn) -> Task<bool> {
         (void)co_await txn.read(table, 1);
         co_return false;
     });
-    REQUIRE(heard.all.size() == 4);
-    CHECK(heard.all[0].first == Status::committed);
-    CHECK(heard.all[3].first == Status::aborted);
-    CHECK(heard.all[3].second == 1);
+    REQUIRE(attempts.all.size() == 4);
+    CHECK(attempts.all[0].first == Status::committed);
+    CHECK(attempts.all[3].first == Status::aborted);
+    CHECK(attempts.all[3].second == 1);
 }
 
-TEST_CASE("dtx: a session that was taken over joins again and goes on", "[unit]")
+TEST_CASE("dtx: a session whose logs were taken over joins again", "[unit]")
 {
     Database db(2, replicated(2));
     Session session(*db.cluster, 0);
@@ -155,7 +155,7 @@ TEST_CASE("dtx: a lock that a session took before it joined again blocks no tran
     CHECK(session.counters().rejoined == 2);
 }
 
-TEST_CASE("dtx: sessions that come and go leave no slots unused", "[unit]")
+TEST_CASE("dtx: sessions that end return their slots", "[unit]")
 {
     Database db(1, {}, Tables(100));
 
@@ -177,7 +177,7 @@ TEST_CASE("dtx: sessions that come and go leave no slots unused", "[unit]")
     }
 }
 
-TEST_CASE("dtx: while most tries fail fewer transactions are under way", "[unit]")
+TEST_CASE("dtx: while most attempts fail, fewer transactions are under way", "[unit]")
 {
     constexpr uint64_t kLateNs = 400000000; // many of the times after which there are half as many
     dtx::Options options;
@@ -273,7 +273,7 @@ TEST_CASE("dtx: a connected owner keeps its locks, a disconnected one does not",
     CHECK(session.counters().rejoined == 0);
 }
 
-TEST_CASE("dtx: a session that has used up its numbers has new ones", "[unit]")
+TEST_CASE("dtx: a session that has used up its numbers claims new ones", "[unit]")
 {
     struct Numbers : dtx::Listener {
         std::set<uint64_t> all;

@@ -41,7 +41,7 @@ TEST_CASE("dtx: a row that was inserted is read, written, deleted", "[unit]")
           }) == Status::committed);
 }
 
-TEST_CASE("dtx: a transaction sees what it has done itself", "[unit]")
+TEST_CASE("dtx: a transaction sees its own writes", "[unit]")
 {
     Database db;
     dtx::Session session(*db.cluster, 0);
@@ -64,7 +64,7 @@ TEST_CASE("dtx: a transaction sees what it has done itself", "[unit]")
           }) == Status::committed);
 }
 
-TEST_CASE("dtx: nothing of a transaction that is given up stays", "[unit]")
+TEST_CASE("dtx: a transaction that gives up has no effect", "[unit]")
 {
     Database db;
     dtx::Session session(*db.cluster, 0);
@@ -86,7 +86,8 @@ TEST_CASE("dtx: nothing of a transaction that is given up stays", "[unit]")
     CHECK(session.counters().aborted == 1);
 }
 
-TEST_CASE("dtx: an exception of the program gives the transaction up and comes through", "[unit]")
+TEST_CASE("dtx: an exception of the program aborts the transaction and reaches the caller",
+          "[unit]")
 {
     Database db;
     dtx::Session session(*db.cluster, 0);
@@ -102,7 +103,7 @@ TEST_CASE("dtx: an exception of the program gives the transaction up and comes t
           }) == Status::committed);
 }
 
-TEST_CASE("dtx: a range comes in order, up and down, with a limit", "[unit]")
+TEST_CASE("dtx: a range is scanned in either order, with a limit", "[unit]")
 {
     Database db(2);
     dtx::Session session(*db.cluster, 0);
@@ -131,7 +132,7 @@ TEST_CASE("dtx: a range comes in order, up and down, with a limit", "[unit]")
             }) == Status::committed);
 }
 
-TEST_CASE("dtx: a table that is full says so, and the rest goes on", "[unit]")
+TEST_CASE("dtx: an insert into a full table is an error, and other transactions run on", "[unit]")
 {
     Database db(1, {}, Tables(40));
     dtx::Session session(*db.cluster, 0);
@@ -157,7 +158,7 @@ TEST_CASE("dtx: a table that is full says so, and the rest goes on", "[unit]")
     CHECK(now(session, insert) == Status::committed);
 }
 
-TEST_CASE("dtx: rows that were fetched ahead cost nothing more, and are as they are", "[unit]")
+TEST_CASE("dtx: prefetched rows cost no further round trip, and are current", "[unit]")
 {
     Database db(2, {}, Tables(), ",mode=ring");
     dtx::Session session(*db.cluster, 0);
