@@ -58,7 +58,7 @@ template <typename Arm> bool comes_to_rest(int fd, int by_ms, Arm &&arm)
     return false;
 }
 
-// A link that tells of its events. The set is closed after the link.
+// A link with events. The set is closed after the link.
 struct Watched {
     EpollSet set;
     Context context;

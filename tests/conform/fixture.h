@@ -150,7 +150,7 @@ class LocalServer : public Server
     }
     void kill() override
     {
-        url(); // a server that is gone can still be dialled
+        url(); // before the server stops, for dials after it
         server_.stop();
     }
     void restart() override

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// follow_test.cpp: a direct writer hears that a reader follows its tail, and that it went.
+// follow_test.cpp: a direct writer learns that a reader follows its tail, and that it stopped.
 #include "support/catch.h"
 #include "support/server.h"
 

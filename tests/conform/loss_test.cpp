@@ -182,7 +182,7 @@ TEST_CASE("loss: when the server dies each signalled op completes once, in order
         CHECK((done.status == 0 || done.status == RPM_E_LOST));
         CHECK_FALSE((failed && done.status == 0)); // nothing succeeds after a failure
         failed = failed || done.status != 0;
-        if (done.status == 0 || done.id % 2 == 0) // a failed silent op is told too
+        if (done.status == 0 || done.id % 2 == 0) // a failed unsignalled op completes too
             got.push_back(done.id);
     }
     CHECK(got == want);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// repair_test.cpp: a log whose head is gone is found again on every transport. A client cannot
+// repair_test.cpp: a log whose head is lost is found again on every transport. A client cannot
 // write to a log's header, so the damage is a server's: its pool is changed between two runs of it.
 #include "conform/fixture.h"
 

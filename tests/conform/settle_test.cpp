@@ -191,22 +191,22 @@ TEST_CASE("settle: a fenced writer gets the same error on every link", "[conform
 TEST_CASE("settle: a fenced writer stays fenced after its successor has left", "[conform]")
 {
     ON_EACH_SERVER();
-    bool heard = GENERATE(false, true); // that it was fenced, or only that its connection went
+    bool fenced = GENERATE(false, true); // it got RPM_E_FENCED, or only lost its connection
     Writer old(server.get());
     Writer next(server.get());
 
-    CAPTURE(heard);
+    CAPTURE(fenced);
     REQUIRE(old.open(RPM_LOG_TAKEOVER) == 0);
     REQUIRE(old.append("one") == 0);
     REQUIRE(next.open(RPM_LOG_TAKEOVER) == 0);
     REQUIRE(next.append("two") == 0);
     rpm_log_close(&next.log);
-    if (heard)
+    if (fenced)
         CHECK(old.append("late") == RPM_E_FENCED);
     REQUIRE(rpm_conn_reconnect(old.conn) == 0);
     for (int i = 0; i < 2; i++) {
         CHECK(old.resume() == RPM_E_FENCED);
-        CHECK(old.count == (heard && i == 0 ? 1 : 0));
+        CHECK(old.count == (fenced && i == 0 ? 1 : 0));
         CHECK(old.append("later") == RPM_E_FENCED);
         CHECK(old.resume() == RPM_E_FENCED);
         CHECK(old.count == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dtx_promote_test.cpp: a server is gone at any event of a run, for good. It is promoted away,
+// dtx_promote_test.cpp: a server is lost for good at any event of a run. It is promoted away,
 // while another loses power; then it comes back, while another loses power.
 #include "check/copies.h"
 #include "check/indexes.h"
@@ -46,7 +46,7 @@ Task<bool> step(Txn &txn, const Tables &tables, int number)
 }
 
 struct Cut {
-    uint32_t gone;   // this server, for good,
+    uint32_t gone;   // the server that is lost for good,
     uint64_t event;  // at that event of the run
     rpm_cut how;     // like that
     bool all;        // and all others with it, for a while
@@ -141,7 +141,7 @@ class Life
         }
         result_.faults += "it cannot be repeated\n";
     }
-    // Until the server is gone.
+    // Until the server is lost.
     void run()
     {
         try {

@@ -56,7 +56,7 @@ class DtxWorld
     }
 
     rpm_sim *sim = nullptr;
-    uint32_t gone = UINT32_MAX; // once it was cut, this one does not come back
+    uint32_t gone = UINT32_MAX; // server that does not start again after its power cut
     int restarts = 0;
 
   private:

@@ -2,11 +2,11 @@
 // pool_test.cpp: a pool with content of which one thing was changed: a bit, or a line or a page
 // that reads as zeros or as it did earlier. Whatever it is: no record is delivered that was not
 // appended, no log is delivered as sound with fewer records than were acknowledged, and no writer
-// is let in that would append over them. What is damaged is told, or healed from a copy.
+// is let in that would append over them. Damage is reported, or repaired from a copy.
 //
 // Nothing is promised of a region's bytes, which have no checksum, nor of the records at a log's
 // end behind which nothing lies that was appended after their acknowledgement: they look like
-// appends that a power cut tore. A head, or any later record, tells the two apart.
+// appends that a power cut tore. A head, or any later record, distinguishes the two.
 //
 // LIBRPM_DAMAGE_SEED=N draws other bits; LIBRPM_DAMAGE_ALL=1 takes each bit instead of a few
 // thousand.

@@ -179,7 +179,7 @@ std::vector<Mutant> Trial::mutants(const Page &page, uint32_t shard) const
     return all;
 }
 
-// False: it was told. Any other end is wrong.
+// False: the damage was reported. Any other result is wrong.
 template <class Look> bool Trial::right(const Mutant &mutant, const char *who, Look look)
 {
     std::string said;

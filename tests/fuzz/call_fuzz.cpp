@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// call_fuzz.cpp: a call from anybody. What is accepted has one encoding only: the one that came in.
+// call_fuzz.cpp: a call from an unknown client. What is accepted has one encoding only: the one
+// that came in.
 extern "C" {
 #include "base/err.h"
 #include "wire/call.h"

@@ -330,7 +330,7 @@ static void use_region(rpm_conn *conn, const rpm_entry &entry)
     rpm_region_close(&region);
 }
 
-// What write_log() heard is durable is there. Others may be behind it: where a head and the claim
+// What write_log() acknowledged is durable. Others may be behind it: where a head and the claim
 // beside it are damaged, nothing tells an older writer's frames.
 static void find_again(rpm_conn *conn, const std::string &name, uint64_t lsn)
 {

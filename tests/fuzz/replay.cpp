@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     }
     std::sort(inputs.begin(), inputs.end());
     for (const auto &path : inputs) {
-        // Named before it runs: the last line tells which input it was.
+        // Named before it runs: the last line names the input that failed.
         printf("input %s\n", path.c_str());
         fflush(stdout);
         run(path);

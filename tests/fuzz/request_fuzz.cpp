@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // request_fuzz.cpp: the headers of a request and of an answer on a stream, and a handshake, from
-// anybody. What is accepted has one encoding only, and lengths that can be added up.
+// unknown clients. What is accepted has one encoding only, and lengths that can be added up.
 //
 // Input: a request, an answer, an auth message, a challenge or a hello.
 extern "C" {

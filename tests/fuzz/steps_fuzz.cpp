@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// steps_fuzz.cpp: a list of steps from anybody, and who carries it out. What is accepted has one
+// steps_fuzz.cpp: a list of steps from an unknown client, carried out. What is accepted has one
 // encoding only; steps are taken in order, none before all were judged, none behind the one that
 // ends the list, and what they bring back stays within the answer.
 //

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // dtx_torn.cpp: a server is killed while commits without a log install their rows. Each coroutine
-// counts up a row on one server and a row on the other in one transaction. What it was told must be
-// there afterwards: committed, both rows; an error, neither; only what is unknown may be torn.
+// counts up a row on one server and a row on the other in one transaction. The outcomes that it got
+// must be there afterwards: committed, both rows; an error, neither; only what is unknown may be
+// torn.
 //
 // Exit code 0: held, and something was torn or unknown in time; 1: not; 2: wrong usage.
 #include "process.h"
@@ -31,7 +32,7 @@ uint32_t partition_of(uint64_t key)
     return static_cast<uint32_t>(key / kPairs);
 }
 
-// What one coroutine was told.
+// The outcomes that one coroutine got.
 struct Told {
     uint64_t committed = 0; // the last one
     uint64_t unknown = 0;   // the one after that; 0: none
@@ -61,7 +62,7 @@ class OperationBatch
             perror(dir_.c_str());
     }
 
-    // Returns how many pairs were told wrong; counts those that were torn and told as unknown.
+    // Returns how many pairs had a wrong outcome; counts torn pairs whose outcome was unknown.
     uint64_t run(uint64_t &unknown, uint64_t &torn)
     {
         serve(0);

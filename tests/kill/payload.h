@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// payload.h: records that say who wrote them, and what a writer tells through its pipe.
+// payload.h: records that name their writer, and the messages that a writer sends through its pipe.
 #ifndef TESTS_KILL_PAYLOAD_H
 #define TESTS_KILL_PAYLOAD_H
 

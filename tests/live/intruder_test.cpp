@@ -61,7 +61,7 @@ TEST_CASE("intruder: a client with a wrong secret, or none, is refused", "[live]
         Link link(server.url(), secret.c_str());
         CHECK(link.err == RPM_E_DENIED);
     }
-    for (int i = 0; i < 20; i++) // and each hears why, however soon the server is done with it
+    for (int i = 0; i < 20; i++) // each gets the reason, however soon the server disconnects it
         CHECK(Link(server.url()).err == RPM_E_DENIED);
     CHECK(Link(server.url(), opts.secret.c_str()).err == 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes wrong between two machines, and what a user is told about it.
+// Failures between two machines, and the errors that a user gets for them.
 #include "live/live.h"
 
 #include <fstream>

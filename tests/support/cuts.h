@@ -72,7 +72,7 @@ class Chance
     uint64_t state_;
 };
 
-// The server is gone because a fault fired: the body ends here.
+// The server ended because a fault fired: the body ends here.
 struct Lost {
 };
 
@@ -172,7 +172,7 @@ class Run
     bool dead_ = false;   // the victim is, and its connection was not closed yet
     uint64_t armed_at_ = 0;
     Fault fault_ = Fault::none; // the one that is armed
-    unsigned victim_ = FIRST;   // whom Fault::client kills
+    unsigned victim_ = FIRST;   // the client that Fault::client kills
     uint64_t begin_event_ = 0;
     uint64_t body_events_ = 0;
     uint64_t recovery_events_ = 0;

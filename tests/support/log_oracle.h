@@ -22,7 +22,7 @@ struct Entry {
     uint64_t lsn; // NOWHERE: not known
 };
 
-// Records are told apart by the serial number in their first bytes.
+// The serial number in its first bytes identifies a record.
 const size_t RECORD_MIN = 8;
 
 class LogOracle : public Oracle
@@ -95,7 +95,7 @@ class Writer
     bool try_append(size_t len);
     void async(size_t len, uint32_t flags = 0);
     bool try_async(size_t len, uint32_t flags = 0);
-    // The same for once, whatever becomes of it: full, out of time, or never heard of again.
+    // The same, once, with any result: success, full, deadline, or no completion.
     void hasty(size_t len);
     void batch(std::initializer_list<size_t> lens);
     void reserve(size_t len, size_t used);

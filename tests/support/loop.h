@@ -77,7 +77,7 @@ struct Server {
     int start();      // a new run of the server process on what is visible
     void stop();      // the process dies: every link is lost, memory stays
     void power_cut(); // stop(), and only what was durable stays
-    void reap();      // notice clients that are gone
+    void reap();      // clean up after closed clients
     void leave(uint32_t client);
     uint32_t flood(); // late writes arrive; how many were let in
 };
@@ -127,7 +127,7 @@ struct Link {
     std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
     std::function<void()> on_pause;
     std::function<void()> on_call;              // just before a call is served
-    std::function<void()> on_drop;              // just before the server hears of the loss
+    std::function<void()> on_drop;              // just before the server notices the loss
     std::function<void(const rpmi_op &)> on_op; // just before an op is carried out
     uint64_t (*clock)(void) = nullptr;          // instead of the virtual one
 
@@ -241,7 +241,7 @@ int append_async(rpm_log *log, const std::string &data, uintptr_t context, uint3
 std::vector<rpm_completion> reap(rpm_log *log, size_t n, uint32_t polls = 10000);
 // Every record from @from on, by a reader of its own. Fails the test on an error.
 std::vector<Record> read_all(rpm_log *log, uint64_t from = 0, uint32_t level = 0);
-// A payload of this length that tells its seed.
+// A payload of this length, made from a seed.
 std::string payload(uint64_t seed, size_t len);
 struct rpm_log_info info(rpm_log *log);
 

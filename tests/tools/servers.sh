@@ -20,7 +20,7 @@ start_servers() {
     done
 }
 
-# kill_servers NAME...: without a warning, and gone when it returns.
+# kill_servers NAME...: by SIGKILL; they have ended when it returns.
 kill_servers() {
     local name
     for name in "$@"; do

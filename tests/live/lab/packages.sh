@@ -4,7 +4,7 @@
 # a sum of the lists it was made from, so a change here makes it anew and leaves the old one alone.
 
 # The kernel: the first with rxe's FLUSH and ATOMIC WRITE that Debian 12 has. Mirrors drop old
-# versions, so where the pinned one is gone, fetch takes the newest of this series and says so.
+# versions, so if the pinned one was removed, fetch takes the newest of this series and says so.
 KERNEL_SERIES=6.12
 KERNEL_PIN=6.12.95+deb12
 KERNEL_SUITE=bookworm-backports
@@ -36,7 +36,7 @@ TREE_PROGRAMS=(sbin/ndctl bin/ip bin/rdma sbin/tc bin/ss bin/ibv_devinfo bin/ibv
 KERNEL_MODULES=(virtio_pci 9pnet_virtio 9p overlay virtio_net veth sch_netem
     rdma_rxe ib_uverbs rdma_ucm rdma_cm crc32_generic crc32-pclmul crc32c_generic crc32c-intel
     nfit nd_pmem dax_pmem device_dax libnvdimm ext4)
-# The arm64 guest has no RDMA device, and a device tree that tells of its NVDIMMs.
+# The arm64 guest has no RDMA device, and a device tree that declares its NVDIMMs.
 if [ "$ARCH" = aarch64 ]; then
     KERNEL_MODULES=(virtio_pci 9pnet_virtio 9p overlay crc32c_generic
         of_pmem nd_pmem dax_pmem device_dax libnvdimm ext4)

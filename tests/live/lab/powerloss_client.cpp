@@ -47,13 +47,13 @@ void nap(long ns)
     exit(kViolation);
 }
 
-// The server is away, or has come back and still minds whom it knew before.
+// The server is unreachable, or restarted and still holds claims of earlier connections.
 bool passes(int err)
 {
     return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED || err == RPM_E_OWNED;
 }
 
-// Try until it is done or the patience ends; any other error is the library's fault.
+// Tries until it succeeds or the deadline passes; any other error is the library's fault.
 template <typename Try> void insist(const char *what, Try attempt)
 {
     uint64_t until = now_ns() + kPatience;

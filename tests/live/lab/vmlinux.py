@@ -13,7 +13,7 @@ def unpacked(image):
     """The first frame in @image that holds an ELF file."""
     at = image.find(MAGIC)
     while at >= 0:
-        # The exit code tells nothing: something else always follows the frame.
+        # The exit code is useless: other bytes always follow the frame.
         data = subprocess.run(['zstd', '-dc'], input=image[at:], capture_output=True,
                               check=False).stdout
         if data.startswith(b'\x7fELF'):

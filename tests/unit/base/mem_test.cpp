@@ -10,7 +10,8 @@ extern "C" {
 #include <string>
 #include <thread>
 
-// A sanitizer ends the process at an impossible size unless told to refuse it as malloc() does.
+// A sanitizer ends the process at an impossible size unless its options say to refuse it as
+// malloc() does.
 extern "C" const char *__asan_default_options()
 {
     return "allocator_may_return_null=1";

@@ -6,7 +6,7 @@ using namespace loop;
 namespace
 {
 
-// An owner that notes what it hears.
+// An owner that records its completions.
 struct Owner {
     rpmi_owner owner; // first
     std::vector<std::pair<uint64_t, int>> heard;
@@ -193,7 +193,7 @@ TEST_CASE("pump: a throttle finds that its load needs none, and starts over with
     CHECK(stats.throttle_held == 0);
     pumped.conn.link->manual = true;
     REQUIRE(pumped.post(pumped.one, ++seq, 30) == 0);
-    REQUIRE(rpm_conn_reconnect(pumped.conn) == 0); // and these 30 are gone
+    REQUIRE(rpm_conn_reconnect(pumped.conn) == 0); // drops these 30
     REQUIRE(rpm_conn_stats(pumped.conn, &stats) == 0);
     CHECK(stats.throttle_limit == RPMI_THROTTLE_LIMIT_MIN);
     pumped.conn.link->manual = false;

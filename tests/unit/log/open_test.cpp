@@ -250,7 +250,7 @@ TEST_CASE("open: a log's method is its own, and its readers', also after a recon
     REQUIRE(rpm_log_resume(log, outcomes, 256, &count) == 0);
     CHECK(info(log).method == RPM_METHOD_COPY);
 
-    // A reader whose log insists on what cannot be had is told so.
+    // A reader that demands an unavailable method is refused.
     Log reading;
     opts.flags = 0;
     opts.method = RPM_METHOD_STORE;

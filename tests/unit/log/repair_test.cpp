@@ -111,7 +111,7 @@ TEST_CASE("repair: a lost head is computed from the ring, reported, and written"
     CHECK(std::string(seen.report.why).find("3 a wrong checksum") != std::string::npos);
     CHECK(std::string(seen.report.slots[1].wrong) == "a wrong checksum");
     CHECK(seen.report.claim == 2);
-    // Nothing tells what was trimmed: the first records are there again.
+    // Nothing says what was trimmed: the first records are in the log again.
     CHECK(seen.report.chains == 1);
     CHECK(seen.report.head_lsn == 0);
     CHECK(seen.report.records == wrote.size() + 3);

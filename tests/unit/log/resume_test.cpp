@@ -187,7 +187,7 @@ TEST_CASE("resume: while another writer lives, a resume is fenced and gives the 
     CHECK(info(lost.log).epoch == 2);
     CHECK(rpm_log_trim(lost.log, 64) == 0);
 
-    // A second resume tells what was tried since; also once the other has left it claims nothing.
+    // A second resume reports later attempts; it claims nothing, even after the other writer left.
     lost.count = 99;
     CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_FENCED);
     REQUIRE(lost.count == 1);

@@ -313,7 +313,7 @@ namespace
 constexpr uint64_t HEADER = 36864; // of the first log in a pool
 constexpr uint64_t HEADS = 1024;   // bytes of its head slots
 
-// A writer and a reader are told so, verify's way too, and the ring stays as it is.
+// Writer, reader and verify get the error, and the ring does not change.
 void check_refused(Server &server, rpm_conn *conn)
 {
     std::vector<unsigned char> before = server.pool.bytes;

@@ -60,7 +60,7 @@ TEST_CASE("wait: a limit of the caller's ends nothing, the connection's does", "
     REQUIRE(n == 1);
     CHECK(done[0].status == RPM_E_TIMEDOUT);
     CHECK(server.now_ns - begin < 1500000);
-    CHECK(wait_for(log, done, 8, 1, 300) == RPM_E_TIMEDOUT); // all was told
+    CHECK(wait_for(log, done, 8, 1, 300) == RPM_E_TIMEDOUT); // all completions were taken
     CHECK(wait_for(log, done, 8, 0, 300) == 0);
     CHECK(wait_for(log, done, 1, 2, 0) == RPM_E_INVAL);
 }

@@ -41,7 +41,7 @@ struct Worker {
 
     void finish(size_t i)
     {
-        CHECK(done.insert(i).second); // never told twice
+        CHECK(done.insert(i).second); // each completes once
     }
 
     void poll()

@@ -78,7 +78,7 @@ TEST_CASE("claim: a resume is granted until another writer claims, across restar
     };
 
     REQUIRE(first.status == 0);
-    for (uint32_t again = 1; again <= 3; again++) // the client has not heard of those before
+    for (uint32_t again = 1; again <= 3; again++) // the replies before were lost
         CHECK(resume(server.you, server.yours).epoch == first.epoch + again);
     REQUIRE(server.reborn() == 0);
     server.me = server.client();

@@ -159,7 +159,7 @@ TEST_CASE("vacuum: slots that are handed out meanwhile are not handed out twice"
     }
 }
 
-// It hears of the vacuum when it gives its slots back.
+// It notices the vacuum when it returns its slots.
 TEST_CASE("vacuum: a session that ends after a vacuum returns no slot of other sessions", "[unit]")
 {
     Database db(1, {}, Tables(6400), GENERATE("", ",mode=ring")); // a hundred are taken at once

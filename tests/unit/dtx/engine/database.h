@@ -135,7 +135,7 @@ class Database
     rpm_sim *sim_ = nullptr;
 };
 
-// The outcome of one transaction, which must not be in anybody's way.
+// Runs one transaction. Returns how it ended.
 template <class Body> dtx::Status now(dtx::Session &session, Body body)
 {
     return session.transact_now(std::move(body)).status;

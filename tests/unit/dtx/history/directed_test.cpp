@@ -205,7 +205,7 @@ TEST_CASE("history: an unknown transaction that happened in part is torn", "[uni
 
 TEST_CASE("history: an unknown transaction may take effect after its end", "[unit]")
 {
-    // 2 does not see what 1 did, though the caller of 1 was told before 2 began: told "unknown".
+    // 2 does not see what 1 did, though the caller of 1 had its outcome before 2 began: "unknown".
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kUnknown },
                    { 2, 30, 40, { { 5, 1, 0 } }, {} } },
                  { { 5, 2, 1 } } };

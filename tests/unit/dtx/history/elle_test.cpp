@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // elle_test.cpp: the export, read back by a parser and judged by a checker that know nothing of
-// ours: only lists, and who began after whom had ended.
+// ours: only lists, and real-time order.
 #include "file.h"
 #include "history/elle.h"
 #include "support/rounds.h"

@@ -168,7 +168,7 @@ bool wrong_writer(World &world, Story &story)
     return true;
 }
 
-// It says that it ended before one of those whom it saw began.
+// It claims an end before the begin of a transaction that it read from.
 bool too_early(World &world, Story &story)
 {
     Line *line = pick(world, story, [&story](const Line &reader) {

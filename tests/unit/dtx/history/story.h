@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// story.h: histories told in a line for each transaction.
+// story.h: histories written as one line for each transaction.
 #ifndef TESTS_UNIT_DTX_HISTORY_STORY_H
 #define TESTS_UNIT_DTX_HISTORY_STORY_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// receipts_test.cpp: what users were told, in a file and back, and a database held against it.
+// receipts_test.cpp: receipts are written and read back, and a database is compared with them.
 #include "unit/dtx/workload/servers.h"
 #include "workload/receipts.h"
 #include "workload/tpcc/receipts.h"
@@ -161,7 +161,7 @@ TEST_CASE("receipts: a database that lacks an acknowledged transaction is report
     CHECK(broken(audit(1), "other orders") == 1);
     *order = kept;
 
-    // A line that is gone, then all of the order; a payment.
+    // Erase a line, then the whole order; then a payment.
     support::erase_row(cluster, tables.order_line, order_line_key(at, o_id, 1));
     CHECK(broken(audit(1), "acknowledged orders") == 1);
     CHECK(broken(audit(1), "other orders") == 1);

@@ -91,7 +91,8 @@ void insert_row(const dtx::Cluster &cluster, dtx::Table<Row> table, uint64_t key
     REQUIRE(session->transact_now(body).status == dtx::Status::committed);
 }
 
-// Create, load, check; run, check on every copy. What has to hold of the counts is the caller's.
+// Creates, loads and checks a database, runs the workload, and checks every copy. The caller checks
+// the counts.
 inline dtx::RunResult load_and_run(dtx::Workload &workload, const dtx::Cluster &cluster,
                                    const dtx::RunOptions &options)
 {
@@ -108,6 +109,32 @@ inline dtx::RunResult load_and_run(dtx::Workload &workload, const dtx::Cluster &
         CHECK(workload.check_run(cluster, copy, workload.loaded(), result.tally) ==
               std::vector<std::string>{});
     return result;
+}
+
+// Loads @workload on so many servers, runs it with @canary, eight coroutines side by side, and
+// checks whether the totals of the database show that.
+inline void check_totals_show(dtx::Workload &workload, uint32_t servers, uint32_t canary)
+{
+    Servers all(servers, 64 << 20);
+    dtx::Options rules;
+    dtx::RunOptions options;
+
+    rules.canary = canary;
+    rules.interleave = 64;
+    options.coroutines = 8;
+    options.transactions = 3000;
+
+    dtx::Cluster sound = all.cluster(workload, 1);
+    dtx::Cluster cluster = all.cluster(workload, 1, rules);
+
+    sound.create();
+    dtx::load(workload, sound, 1);
+
+    dtx::RunResult result = dtx::run(workload, cluster, options);
+    auto wrong = workload.check_run(cluster, 0, workload.loaded(), result.tally);
+
+    INFO("canary " << canary);
+    CHECK(count_of(wrong, "totals moved") == (canary == dtx::kCanaryNone ? 0 : 1));
 }
 
 } // namespace support

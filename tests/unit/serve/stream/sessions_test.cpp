@@ -27,7 +27,7 @@ bool comes_true(const std::function<bool()> &what)
 TEST_CASE("sessions: a client that does not read its answers is dropped, others are served",
           "[unit]")
 {
-    // Over TCP the kernel would have patience with it for so long as well, and no longer.
+    // Over TCP the kernel gives up on it after the same time.
     support::Dir dir;
     support::ServerOpts opts;
     opts.listen = "unix:" + dir / "stream" + ",timeout_ms=300";
@@ -62,7 +62,7 @@ TEST_CASE("sessions: a slow reader that goes on reading stays", "[unit]")
     Bytes read = request(RPMI_OP_READ, key, 0, 1 << 20);
     for (int i = 0; i < 16; i++)
         REQUIRE(slow.send(read));
-    for (int i = 0; i < 14; i++) { // longer than the patience with one that takes nothing
+    for (int i = 0; i < 14; i++) { // longer than the timeout of a client that reads nothing
         rpmi_clock_sleep_ns(100000000);
         for (int k = 0; k < 32; k++, got += sink.size())
             REQUIRE(slow.receive(sink.data(), sink.size()) == 0);

@@ -67,7 +67,7 @@ uint64_t submit(Bench &bench, rpmi_sim_client *client, const Way &way, uint64_t 
 
 struct Tally {
     uint64_t cuts = 0;
-    uint64_t lost = 0;     // acknowledged bytes that are gone
+    uint64_t lost = 0;     // acknowledged bytes that were lost
     uint64_t invented = 0; // words that no write contains
 };
 

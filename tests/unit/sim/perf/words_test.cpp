@@ -62,7 +62,7 @@ TEST_CASE("words: a swap fails if another came between, and each that succeeds i
 
     REQUIRE(rpmi_cluster_run(open, &cost) == 0);
     CHECK(cost.failures > cost.ops);
-    // those under way may have swapped and not heard of it
+    // attempts under way may have swapped without their completion
     CHECK(open->word[1].changes >= open->finished);
     CHECK(open->word[1].changes <= open->finished + 8);
     rpmi_cluster_close(&open);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams under TLS: whom a client believes, and what it is told when the two sides do not agree.
+// Streams under TLS: which certificates a client accepts, and its error if the two sides disagree.
 #include "support/catch.h"
 #include "support/cert.h"
 #include "support/server.h"

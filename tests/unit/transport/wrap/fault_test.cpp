@@ -53,7 +53,7 @@ TEST_CASE("fault: lost: nothing from the chosen op on leaves, all before complet
             done.push_back(one);
     CHECK(wrapped.last == RPM_E_LOST);
     CHECK(wrapped.link->lost == RPM_E_LOST);
-    // Signalled ops before the fault succeed, every op from it on is told as lost, in order.
+    // Signalled ops before the fault succeed, every op from it on completes as lost, in order.
     Ids want;
     for (uint64_t id = 2; id < at; id += 2)
         want.push_back(id);
@@ -111,7 +111,7 @@ TEST_CASE("fault: timeout: no completion comes until the deadline", "[unit]")
     CHECK(wrapped.fake.now_ns >= 50000);
     CHECK(wrapped.link->ops->call(wrapped.link, &call, &reply, 60000) == RPM_E_TIMEDOUT);
     CHECK(wrapped.fake.calls == 0);
-    wrapped.fake.link.lost = RPM_E_LOST; // not even that is heard of
+    wrapped.fake.link.lost = RPM_E_LOST; // no completion reports even that
     CHECK(wrapped.link->ops->wait(wrapped.link, 70000) == RPM_E_TIMEDOUT);
     CHECK(wrapped.post(groups()) == 4); // up to the depth, then full
     CHECK(wrapped.post(groups()) == 0);

@@ -38,7 +38,7 @@ TEST_CASE("dtx: a session waits for unreachable servers until its retry deadline
     CHECK(since() - before >= 300000);
     before = since();
     CHECK(code_of([&] { (void)add(town, session, 2, 1); }) == RPM_E_REFUSED);
-    CHECK(since() - before < 200000); // it was told before
+    CHECK(since() - before < 200000); // tries once: the call before reported the loss
     town.servers[2]->start();
     CHECK(add(town, session, 2, 1) == Status::committed);
 }

@@ -299,7 +299,7 @@ TEST_CASE("dtx: an interrupted change of views is finished or dropped", "[unit]"
     int code = code_of([&] { Session session(impatient, 1); });
 
     CHECK(code == (how > 2 ? 0 : RPM_E_FENCED));
-    if (how < 2) { // not accepted by anybody: forgotten
+    if (how < 2) { // accepted by no server: dropped
         CHECK(code_of([&] { (void)town.cluster->recover(); }) == 0);
         CHECK(town.cluster->dead().empty());
         town.servers[1]->stop();

@@ -91,7 +91,7 @@ TEST_CASE("dtx: an acknowledged commit survives an immediate takeover from its s
     dtx::Options options = replicated(2);
 
     options.lease_us =
-        50000; // which the reader waits for each time: what is told is not installed yet
+        50000; // that the reader waits each time: acknowledged rows are not installed yet
     Database db(2, options, Tables(), link);
     Session session(*db.cluster, 0);
 

@@ -78,7 +78,7 @@ TEST_CASE("operation batch: operations are under way together, stages one after 
     CHECK(fixture.store.servers.remote() == 7);
 }
 
-// A commit that was told holds its lock until its row is there: who reads alone after that must not
+// An acknowledged commit holds its lock until its row is installed: a later single read must not
 // get the row before.
 TEST_CASE("dtx: a settled read is not older than commits acknowledged before it", "[unit]")
 {

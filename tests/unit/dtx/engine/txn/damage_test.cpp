@@ -333,7 +333,7 @@ TEST_CASE("dtx: a slot that was locked and never written is not damaged", "[unit
     auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;
     dtx::Scheduler scheduler(1, 0);
     dtx::Servers servers(*db.cluster, scheduler);
-    uint64_t ended = 0; // a transaction of a session that is gone
+    uint64_t ended = 0; // a transaction of a session that has ended
     uint64_t locked = 0;
     auto each = [&](auto callback) {
         for (uint32_t part : { table.number, table.number + 1 })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What transact() tells its caller, when other transactions or failures are in between.
+// The outcomes that transact() returns under concurrent transactions and failures.
 #include <dtx/session.h>
 
 #include "support/rounds.h"
