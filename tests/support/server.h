@@ -9,7 +9,6 @@
 #include "dir.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <librpm.h>
 #include <sstream>
 #include <stdexcept>
