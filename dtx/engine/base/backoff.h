@@ -6,8 +6,9 @@
  *
  * Source: SMART (ASPLOS 2024), conflict avoidance: t0 1.7 us, limit t0 to 1024 t0. Each 20 ms,
  * where more than half of the tries fail, half as many transactions, or at one, twice the limit;
- * where less than a tenth does, twice as many, or at all of them, half the limit. Tests:
- * tests/unit/dtx/engine/base/backoff_test.cpp
+ * where less than a tenth does, twice as many, or at all of them, half the limit.
+ *
+ * Tests: tests/unit/dtx/engine/base/backoff_test.cpp
  */
 #ifndef DTX_ENGINE_BACKOFF_H
 #define DTX_ENGINE_BACKOFF_H

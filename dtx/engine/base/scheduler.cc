@@ -6,6 +6,8 @@
  */
 #include <dtx/scheduler.h>
 
+#include "engine/base/assert.h"
+
 #include <algorithm>
 #include <ctime>
 
@@ -70,6 +72,7 @@ void Scheduler::run(std::vector<Task<void>> &tasks,
             std::coroutine_handle<> next = ready_.front();
 
             ready_.pop_front();
+            DTX_ASSERT(next && !next.done());
             next.resume();
         }
         if (!sleeping_.empty())

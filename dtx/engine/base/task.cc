@@ -6,6 +6,8 @@
  */
 #include <dtx/task.h>
 
+#include "engine/base/assert.h"
+
 #include <array>
 #include <new>
 #include <utility>
@@ -44,6 +46,7 @@ thread_local Cleaner cleaner;
 
 static Free *&list_of(size_t bytes)
 {
+    DTX_ASSERT(bytes > 0 && bytes <= kStep * kClasses);
     return lists[(bytes - 1) / kStep];
 }
 

@@ -6,6 +6,7 @@
  */
 #include <dtx/cluster.h>
 
+#include "engine/base/assert.h"
 #include "engine/cluster/descriptor.h"
 #include "engine/cluster/membership.h"
 #include "engine/cluster/servers.h"
@@ -71,6 +72,7 @@ Cluster::Cluster(Schema schema, Options options)
 
 uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy)
 {
+    DTX_ASSERT(server < cluster.shards() && copy < cluster.shards());
     return (server + cluster.shards() - copy) % cluster.shards();
 }
 

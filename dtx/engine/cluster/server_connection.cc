@@ -132,6 +132,7 @@ void ServerConnection::claim_log(uint32_t coordinator, Claim claim)
     struct rpm_log_info info = rpm_log_info_init();
     int err;
 
+    DTX_ASSERT(coordinator < kCoordinatorsMax || coordinator == kRecoverer);
     opts.flags = RPM_LOG_WRITE;
     opts.flags |= claim != Claim::join ? RPM_LOG_TAKEOVER : 0;
     opts.flags |= claim != Claim::takeover || coordinator == kRecoverer ? RPM_LOG_CREATE : 0;

@@ -6,7 +6,9 @@
  * The claim on the log guards all writes of the connection (librpm/region.h): a session that takes
  * the log over has fenced everything that this connection could still write.
  *
- * Every call may throw Fenced and Error. Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
+ * Every call may throw Fenced and Error.
+ *
+ * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
  */
 #ifndef DTX_ENGINE_SERVER_CONNECTION_H
 #define DTX_ENGINE_SERVER_CONNECTION_H

@@ -6,6 +6,7 @@
  */
 #include "engine/cluster/servers.h"
 
+#include "engine/base/assert.h"
 #include "engine/cluster/membership.h"
 #include <dtx/error.h>
 #include <dtx/object.h>
@@ -43,6 +44,7 @@ void Servers::open(uint32_t coordinator, Claim claim)
 
 void Servers::open(uint32_t coordinator, Claim claim, const View &view)
 {
+    DTX_ASSERT(!open_);
     joined_++;
     open_ = true;
     placement_.view = view;
@@ -195,6 +197,7 @@ void Servers::each_slot(
     uint64_t at_once = std::max<uint64_t>(1, kReadAtOnce / bytes);
     std::vector<unsigned char> images(at_once * bytes);
 
+    DTX_ASSERT(open_ && end <= layout().table(table).slots);
     for (uint64_t slot = 0; slot < end; slot += at_once) {
         uint64_t n = std::min(at_once, end - slot);
 

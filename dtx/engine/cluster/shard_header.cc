@@ -6,6 +6,7 @@
  */
 #include "engine/cluster/shard_header.h"
 
+#include "engine/base/assert.h"
 #include "engine/cluster/descriptor.h"
 #include "engine/cluster/server_connection.h"
 #include "engine/format/description.h"
@@ -46,6 +47,7 @@ std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica r
     std::string description = description_of(cluster.schema());
     std::vector<unsigned char> page(kTablesOffset);
 
+    DTX_ASSERT(description.size() <= kDescriptionMax && note.size() <= Schema::kNoteMax);
     std::memcpy(&page[0], &descriptor, sizeof(descriptor));
     std::memcpy(&page[kDescriptorBytes], description.data(), description.size());
     if (replica.shard == replica.server)

@@ -61,6 +61,7 @@ struct StateRecord {
     ServerState state;
     uint64_t checksum;
 };
+static_assert(sizeof(View) == 40 && sizeof(StateRecord) == 104);
 
 StateRecord record_of(const ServerState &state);
 

@@ -2,7 +2,9 @@
 /*
  * bucket.h: a bucket of a hash index, and how many of them a table has.
  *
- * Format: dtx/FORMAT.md. Tests: tests/unit/dtx/engine/index/hash_index_test.cpp
+ * Format: dtx/FORMAT.md.
+ *
+ * Tests: tests/unit/dtx/engine/index/hash_index_test.cpp
  */
 #ifndef DTX_ENGINE_FORMAT_BUCKET_H
 #define DTX_ENGINE_FORMAT_BUCKET_H

@@ -7,7 +7,9 @@
  * of their numbers: name, kind, bytes of a row, rows in each shard, number of the index (of an
  * index: of its table). The functions that give the partition of a key are not in the text.
  *
- * Format: dtx/FORMAT.md. Tests: tests/unit/dtx/engine/format/description_test.cpp
+ * Format: dtx/FORMAT.md.
+ *
+ * Tests: tests/unit/dtx/engine/format/description_test.cpp
  */
 #ifndef DTX_ENGINE_DESCRIPTION_H
 #define DTX_ENGINE_DESCRIPTION_H

@@ -24,6 +24,7 @@ struct RedoHeader {
     uint32_t objects;
     uint32_t unused;
 };
+static_assert(sizeof(RedoHeader) == 16);
 
 /* The length of the record of @writes. */
 size_t redo_bytes(std::span<Access *const> writes);

@@ -6,6 +6,7 @@
  */
 #include <dtx/ordered_index.h>
 
+#include "engine/base/assert.h"
 #include "engine/index/ordered_node.h"
 #include "engine/store/store.h"
 #include <dtx/error.h>
@@ -161,6 +162,7 @@ Task<std::vector<std::pair<uint64_t, uint64_t>>> ordered_range(Store &store, Rea
         const Node &leaf = access->as<Node>();
 
         take_entries(leaf, range, spec, found);
+        DTX_ASSERT(found.size() <= range.limit);
         if (found.size() >= range.limit)
             break;
         if (up ? leaf.high >= range.to : leaf.low <= range.from)

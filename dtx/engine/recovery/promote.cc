@@ -82,7 +82,7 @@ class Change
     void accept_by_all(const View &view);
     void copy_shard(ServerConnection &from, ServerConnection &to, uint32_t shard);
     void move_away(ServerConnection &from, uint32_t shard);
-    void fill(ServerConnection &returned, const Placement &next, const Everything &all);
+    void fill(ServerConnection &returned, const Placement &next, const FullRecovery &all);
 
     const Cluster &cluster_;
     bool &begun_;
@@ -120,6 +120,7 @@ void Change::propose_to_all(const View &view)
 
 void Change::accept_by_all(const View &view)
 {
+    DTX_ASSERT(servers_.is_open());
     for (uint32_t server = 0; server < servers_.count(); server++)
         if (servers_.placement().view.alive(server))
             accept(servers_.connection(server), cluster_, view);
@@ -128,7 +129,7 @@ void Change::accept_by_all(const View &view)
 Recovery Change::recover()
 {
     View view = Answers(servers_, {}).usable();
-    Everything all(servers_);
+    FullRecovery all(servers_);
 
     open(view, view);
     accept_by_all(view);
@@ -185,7 +186,7 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
     Answers answers(servers_, gone);
     View base = answers.usable(gone);
     View next = base;
-    Everything all(servers_);
+    FullRecovery all(servers_);
 
     for (uint32_t server : dead)
         next.kill(server);
@@ -214,7 +215,7 @@ Recovery Change::vacuum()
     Answers answers(servers_, {});
     View base = answers.usable();
     View next = base;
-    Everything all(servers_);
+    FullRecovery all(servers_);
 
     open(base, next);
     accept_by_all(base);
@@ -274,7 +275,7 @@ void Change::move_away(ServerConnection &from, uint32_t shard)
 }
 
 /* Bring the shards and logs of a server that returns to the state of the live servers. */
-void Change::fill(ServerConnection &returned, const Placement &next, const Everything &all)
+void Change::fill(ServerConnection &returned, const Placement &next, const FullRecovery &all)
 {
     AllLogs old(servers_, returned);
 
@@ -319,7 +320,7 @@ std::optional<Recovery> Change::restore(uint32_t server)
     View base = answers.usable();
     Placement next{ cluster_.shards(), cluster_.options().replicas, base };
     ServerConnection returned(cluster_, server);
-    Everything all(servers_);
+    FullRecovery all(servers_);
 
     if (base.alive(server))
         return is_so(answers, base) ? std::nullopt : std::optional(recover());

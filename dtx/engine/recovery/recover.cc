@@ -299,7 +299,7 @@ void AllLogs::trim()
         trim_all(log);
 }
 
-void Everything::fence()
+void FullRecovery::fence()
 {
     const Placement &placement = servers_.placement();
 
@@ -315,7 +315,7 @@ void Everything::fence()
     }
 }
 
-void Everything::redo(const View &written_in)
+void FullRecovery::redo(const View &written_in)
 {
     Images images;
     Logged logged;
@@ -334,7 +334,7 @@ void Everything::redo(const View &written_in)
         dtx::redo(servers_, Address{ word }, image, recovery_);
 }
 
-void Everything::clear()
+void FullRecovery::clear()
 {
     DTX_ASSERT(!logs_.empty()); /* fenced */
     for (auto &there : logs_)
@@ -343,7 +343,7 @@ void Everything::clear()
         break_locks(servers_, shard, kRecoverer, recovery_);
 }
 
-void Everything::make_ready()
+void FullRecovery::make_ready()
 {
     DTX_ASSERT(!logs_.empty()); /* fenced */
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
@@ -359,7 +359,7 @@ void reserve_locks(Servers &servers)
 
 Recovery finish_all(Servers &servers)
 {
-    Everything all(servers);
+    FullRecovery all(servers);
 
     reserve_locks(servers);
     all.fence();

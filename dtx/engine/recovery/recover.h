@@ -39,6 +39,7 @@ uint64_t number_prefix(const Servers &servers, uint32_t coordinator, uint64_t ep
  * reads the view again. */
 inline constexpr uint64_t kMoved = UINT64_MAX;
 static_assert(coordinator_of(kMoved) >= kCoordinatorsMax);
+static_assert(kCoordinatorsMax <= 1u << (64 - kSequenceBits - kEpochBits));
 
 /* May sessions use all shards? Not after one of the servers was started again, until recovery. */
 bool is_ready(Servers &servers);
@@ -90,10 +91,10 @@ class AllLogs
 
 /* Finishes the transactions of all coordinators. @servers are open with the recoverer's claim. The
  * steps run once each, in this order; another recovery may start over after any of them. */
-class Everything
+class FullRecovery
 {
   public:
-    explicit Everything(Servers &servers) : servers_(servers) {}
+    explicit FullRecovery(Servers &servers) : servers_(servers) {}
 
     /* Fences all sessions. */
     void fence();
@@ -126,7 +127,7 @@ class Everything
  * where a server was started again. Throws Error: RPM_E_NOSPACE. */
 void reserve_locks(Servers &servers);
 
-/* All steps of Everything, in the view of @servers. */
+/* All steps of FullRecovery, in the view of @servers. */
 Recovery finish_all(Servers &servers);
 
 /* Recover the whole database, unless another session has done so. @claim: of the recoverer's log.

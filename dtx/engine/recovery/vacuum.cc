@@ -7,6 +7,7 @@
  */
 #include "engine/recovery/vacuum.h"
 
+#include "engine/base/assert.h"
 #include "engine/format/bucket.h"
 #include "engine/format/redo.h"
 #include <dtx/error.h>
@@ -21,7 +22,7 @@ namespace dtx
 static_assert(kVacuum >= kCoordinatorsMax && kVacuum != coordinator_of(kMoved));
 static constexpr size_t kRecordBytes = 16 << 10; /* of a transaction, unless one slot is larger */
 
-Vacuum::Vacuum(Servers &servers, const Everything &all)
+Vacuum::Vacuum(Servers &servers, const FullRecovery &all)
     : servers_(servers),
       prefix_(
           number_prefix(servers, kVacuum, servers.connection(servers.placement().first()).epoch()))
@@ -38,6 +39,7 @@ Vacuum::Vacuum(Servers &servers, const Everything &all)
             break;
         logs_.clear();
     }
+    DTX_ASSERT(logs_.empty() || coordinator_ < kCoordinatorsMax);
     record_max_ = kRecordBytes;
     for (const AllLogs *there : logs_)
         record_max_ = std::min(record_max_, there->record_max(coordinator_));
@@ -217,6 +219,8 @@ Access *Vacuum::load(ReadWriteSet &set, Address address)
 /* As Session::return_slots(), without locks. */
 void Vacuum::give_back(Address head, std::span<const uint64_t> slots)
 {
+    DTX_ASSERT(!slots.empty() && slots.size() <= slots_at_once(uint32_t(head.slot())));
+
     ReadWriteSet set;
     Access *access = load(set, head);
     AllocatorHead &state = access->as<AllocatorHead>();
@@ -242,7 +246,9 @@ void Vacuum::commit(ReadWriteSet &set)
     std::vector<rpm_patch> patches;
     uint64_t txn = prefix_ | ++sequence_;
 
+    DTX_ASSERT(!logs_.empty());
     for (Access *access : writes) {
+        DTX_ASSERT(access->address.shard() == shard);
         access->header().version++;
         access->header().writer = txn;
         seal(access->image, access->bytes);

@@ -38,7 +38,7 @@ class Vacuum
 {
   public:
     /* @all: after fence(), redo() and clear(), while the view of @servers is being changed. */
-    Vacuum(Servers &servers, const Everything &all);
+    Vacuum(Servers &servers, const FullRecovery &all);
 
     /* Returns how many slots were given back. Throws Error: RPM_E_CORRUPT. */
     uint64_t run();
@@ -66,7 +66,7 @@ class Vacuum
 
     Servers &servers_;
     std::vector<AllLogs *> logs_; /* the logs that get the records */
-    uint32_t coordinator_ = 0;    /* to whom these logs belong */
+    uint32_t coordinator_ = 0;    /* the coordinator of these logs */
     size_t record_max_ = 0;
     uint64_t prefix_; /* of the numbers of its transactions */
     uint64_t sequence_ = 0;

@@ -50,6 +50,7 @@ Access *ObjectReader::fetch_now(ReadWriteSet &set, Address address, Access *acce
                     access->bytes);
         (void)take_image(access);
     }
+    DTX_ASSERT(access->address == address);
     if (!access->whole)
         return nullptr;
     access->seen = !access->fresh;

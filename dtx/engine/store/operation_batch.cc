@@ -30,6 +30,7 @@ void OperationBatch::stage(const ServerConnection &connection, const Operation &
 {
     if (!deferred_)
         deferred_.emplace();
+    DTX_ASSERT(deferred_->ops.empty() || deferred_->ops.back().stage <= stage_);
     deferred_->ops.push_back({ connection.server(), stage_, op });
 }
 

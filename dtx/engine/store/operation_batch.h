@@ -14,6 +14,7 @@
 #ifndef DTX_ENGINE_OPERATION_BATCH_H
 #define DTX_ENGINE_OPERATION_BATCH_H
 
+#include "engine/base/assert.h"
 #include "engine/cluster/servers.h"
 #include <dtx/address.h>
 #include <dtx/task.h>
@@ -90,6 +91,7 @@ class OperationBatch
     }
     Sent leave()
     {
+        DTX_ASSERT(!waits_ && is_done());
         return deferred_ ? Sent{ std::move(deferred_->pending), std::move(deferred_->lists) }
                          : Sent{};
     }

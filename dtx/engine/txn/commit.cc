@@ -3,10 +3,11 @@
  * commit.cc: the phases of a commit, each by operations on remote memory alone.
  *
  * Invariants
- *   a commit takes its locks in the order of addresses; no lock is waited for a lock is looked at
- *   before the version that it protects no row is installed before the redo record is safe, no lock
- *   freed before the rows are installed an exception while set.begun is set may leave locks: the
- *   session joins again, which frees them
+ *   a commit takes its locks in the order of addresses; it waits for no lock
+ *   a commit reads a lock before the version that the lock protects
+ *   no row is installed before the redo record is safe, no lock freed before the rows are installed
+ *   an exception while set.begun is set may leave locks: the session joins again, which
+ *   frees them
  *
  * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
  */
@@ -74,6 +75,7 @@ bool Commit::end_lock()
 {
     bool free = true;
 
+    DTX_ASSERT(tried_ <= writes_.size());
     for (size_t i = 0; i < tried_; i++) {
         writes_[i]->locked = is_free(writes_[i]);
         free = free && writes_[i]->locked;
@@ -183,6 +185,7 @@ std::optional<Error> Commit::too_big() const
 /* Frees the locks first, so that the session need not join again. */
 Task<> Commit::refuse(Error error)
 {
+    DTX_ASSERT(!set_.maybe_logged);
     co_await unlock();
     set_.begun = false;
     throw error;
@@ -244,6 +247,8 @@ bool Commit::log_now()
 /* Takes the rows of one shard, from @first on, that fit into one call. Returns how many. */
 size_t Commit::take_patches(size_t first)
 {
+    DTX_ASSERT(first < writes_.size());
+
     uint32_t shard = writes_[first]->address.shard();
 
     patches_.clear();
@@ -337,6 +342,7 @@ Task<> Commit::install()
 
 Task<bool> Commit::give_up()
 {
+    DTX_ASSERT(!set_.maybe_logged);
     co_await unlock();
     co_return false;
 }
@@ -346,6 +352,7 @@ Task<bool> Commit::is_as_read()
     OperationBatch validating(store_.servers, store_.servers.phases().validate);
     bool holds = store_.servers.canary(kCanaryGiveUp);
 
+    DTX_ASSERT(!set_.maybe_logged);
     for (Access *access : writes_)
         if (access->seen)
             reads_.push_back(access);

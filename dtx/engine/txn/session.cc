@@ -167,6 +167,7 @@ bool Session::enter()
 
 void Session::queue(std::coroutine_handle<> handle)
 {
+    DTX_ASSERT(handle);
     state_->waiting.push_back(handle);
 }
 
@@ -209,39 +210,39 @@ ReadWriteSet &Session::begin()
     return *own;
 }
 
-Session::Wish Session::wish_after(const Inconsistent &found, uint32_t conflicts,
-                                  std::exception_ptr &thrown)
+Session::BodyResult Session::result_after(const Inconsistent &found, uint32_t conflicts,
+                                          std::exception_ptr &thrown)
 {
     /* With a canary, inconsistent reads are expected: try again a few times. */
     if (state_->cluster.options().canary != kCanaryNone && conflicts < kConflictsOfCanaries)
-        return Wish::run_again;
+        return BodyResult::run_again;
     thrown = std::make_exception_ptr(Error(RPM_E_CORRUPT, found.what));
-    return Wish::give_up;
+    return BodyResult::give_up;
 }
 
 /* Ends an attempt. A commit that throws may have left locks: the session joins again, which
  * installs logged rows and frees the locks. The outcome is known before that, and an error of
  * joining again must not replace it. */
-Task<bool> Session::conclude(ReadWriteSet &set, Wish wish, std::exception_ptr thrown,
-                             Course &course)
+Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exception_ptr thrown,
+                             Progress &progress)
 {
-    Ending ending = wish == Wish::fail ? Ending::abort : Ending::conflict;
+    Ending ending = result == BodyResult::fail ? Ending::abort : Ending::conflict;
     bool holds = false;
-    bool rejoins = wish == Wish::join_again || wish == Wish::fail;
+    bool rejoins = result == BodyResult::join_again || result == BodyResult::fail;
 
     try {
-        if (wish == Wish::commit || wish == Wish::give_up ||
-            (wish == Wish::run_again && set.begun)) {
+        if (result == BodyResult::commit || result == BodyResult::give_up ||
+            (result == BodyResult::run_again && set.begun)) {
             Commit commit(state_->store, set, state_->log_servers);
 
-            if (wish == Wish::commit)
+            if (result == BodyResult::commit)
                 holds = co_await commit.run();
-            else if (wish == Wish::give_up)
+            else if (result == BodyResult::give_up)
                 holds = co_await commit.is_as_read();
             else
                 holds = co_await commit.give_up();
             if (holds)
-                ending = wish == Wish::commit ? Ending::commit : Ending::abort;
+                ending = result == BodyResult::commit ? Ending::commit : Ending::abort;
         }
     } catch (const Fenced &) {
         ending = ending_of(set);
@@ -259,14 +260,14 @@ Task<bool> Session::conclude(ReadWriteSet &set, Wish wish, std::exception_ptr th
     uint64_t joined = set.joined;
     bool again = end(set, ending, holds);
 
-    course.outcome.status = status_of(ending);
-    course.outcome.conflicts += again ? 1 : 0;
+    progress.outcome.status = status_of(ending);
+    progress.outcome.conflicts += again ? 1 : 0;
     if (rejoins)
         rejoin(joined, again);
     if (ending == Ending::abort && thrown)
         std::rethrow_exception(thrown);
     if (again)
-        co_await back_off(course, blocking_lock);
+        co_await back_off(progress, blocking_lock);
     co_return again;
 }
 
@@ -356,16 +357,16 @@ void Session::take_over(uint32_t coordinator)
     }
 }
 
-Task<void> Session::back_off(Course &course, uint64_t blocking_lock)
+Task<void> Session::back_off(Progress &progress, uint64_t blocking_lock)
 {
     uint64_t now = now_ns();
     uint32_t most = state_->cluster.options().conflicts_max;
-    uint32_t conflicts = course.outcome.conflicts;
+    uint32_t conflicts = progress.outcome.conflicts;
 
     if (state_->store.behind.failed())
         rejoin(state_->store.servers.joined(), false);
-    course.counted += look_after_owner(blocking_lock) ? 1 : 0;
-    if (most != 0 && course.counted > most)
+    progress.counted += look_after_owner(blocking_lock) ? 1 : 0;
+    if (most != 0 && progress.counted > most)
         throw Error(RPM_E_BUSY, "aborted after " + std::to_string(conflicts) +
                                     " conflicts (conflicts_max " + std::to_string(most) +
                                     "); raise the limit, or touch fewer rows at once");

@@ -10,6 +10,7 @@
  */
 #include <dtx/txn.h>
 
+#include "engine/base/assert.h"
 #include "engine/index/hash_index.h"
 #include "engine/store/store.h"
 #include <dtx/error.h>
@@ -230,6 +231,7 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
     Access *fresh = co_await store.slots.allocate(set_, store.servers.shard_of(table, key), table);
     uint64_t slot = fresh->address.slot();
 
+    DTX_ASSERT(fresh->fresh && fresh->written);
     fresh->header().key = key;
     fresh->header().flags = kObjectValid;
     std::memcpy(fresh->image + sizeof(ObjectHeader), row,
@@ -292,6 +294,7 @@ Task<bool> Txn::remove(uint32_t table, uint64_t key)
 
     if (row == nullptr)
         throw Inconsistent{};
+    DTX_ASSERT(row->valid());
     row->header().flags = 0;
     row->written = true;
     row->freed = true;

@@ -3,8 +3,9 @@
  * phases.h: how each phase of a transaction is carried out: by one-sided operations, or by the
  * servers' CPUs.
  *
- * Source: DrTM+H (OSDI 2018) compares the two phase by phase. Tests:
- * tests/unit/dtx/engine/base/phases_test.cpp
+ * Source: DrTM+H (OSDI 2018) compares the two phase by phase.
+ *
+ * Tests: tests/unit/dtx/engine/base/phases_test.cpp
  */
 #ifndef DTX_PHASES_H
 #define DTX_PHASES_H

@@ -167,7 +167,7 @@ class Session
     };
 
     /* How a run of a body ended, which says what the session does next. */
-    enum class Wish {
+    enum class BodyResult {
         commit,
         give_up,    /* it returned false or threw an exception of its own */
         run_again,  /* a call of the engine inside it met a conflict */
@@ -176,7 +176,7 @@ class Session
     };
 
     /* What is known of a transaction between its attempts. */
-    struct Course {
+    struct Progress {
         Outcome outcome{ Status::aborted, 0 };
         uint32_t counted = 0; /* conflicts; repeated conflicts on one lock count once */
     };
@@ -184,7 +184,7 @@ class Session
     /* As transact(). @alone: false within a transaction that was admitted already. */
     template <class Body> Task<Outcome> attempt(Body body, bool alone)
     {
-        Course course;
+        Progress progress;
         std::optional<Admitted> admitted;
 
         if (alone) {
@@ -194,28 +194,28 @@ class Session
         for (bool again = true; again;) {
             ReadWriteSet &set = begin();
             Txn txn(*this, set, set.txn);
-            Wish wish = Wish::give_up;
+            BodyResult result = BodyResult::give_up;
             std::exception_ptr thrown;
 
             try {
-                wish = co_await body(txn) ? Wish::commit : Wish::give_up;
+                result = co_await body(txn) ? BodyResult::commit : BodyResult::give_up;
             } catch (const Inconsistent &found) {
-                wish = wish_after(found, course.outcome.conflicts, thrown);
+                result = result_after(found, progress.outcome.conflicts, thrown);
             } catch (const Conflict &) {
-                wish = Wish::run_again;
+                result = BodyResult::run_again;
             } catch (const Fenced &) {
-                wish = Wish::join_again;
+                result = BodyResult::join_again;
             } catch (const Failed &) {
-                wish = Wish::fail;
+                result = BodyResult::fail;
                 thrown = std::current_exception();
             } catch (...) {
                 thrown = std::current_exception();
             }
-            again = co_await conclude(set, wish, std::move(thrown), course);
+            again = co_await conclude(set, result, std::move(thrown), progress);
         }
         if (alone && has_surplus())
             co_await return_surplus();
-        co_return course.outcome;
+        co_return progress.outcome;
     }
 
     bool enter();                               /* false: too many are under way; queue() then */
@@ -225,10 +225,12 @@ class Session
     ReadWriteSet &begin();
     /* After a body found its reads inconsistent with each other. @thrown: the Error, RPM_E_CORRUPT,
      * that ends the transaction if validation shows that the rows are still as they were read. */
-    Wish wish_after(const Inconsistent &found, uint32_t conflicts, std::exception_ptr &thrown);
+    BodyResult result_after(const Inconsistent &found, uint32_t conflicts,
+                            std::exception_ptr &thrown);
     /* End an attempt: commit it, or validate the reads of a body that gave up. True: the body has
      * to run again. Throws @thrown if the body gave up by throwing it. */
-    Task<bool> conclude(ReadWriteSet &set, Wish wish, std::exception_ptr thrown, Course &course);
+    Task<bool> conclude(ReadWriteSet &set, BodyResult result, std::exception_ptr thrown,
+                        Progress &progress);
     bool end(ReadWriteSet &set, Ending ending, bool holds);
     bool try_to_join(Claim claim);
     void check_deadline(const Error &error);
@@ -239,7 +241,7 @@ class Session
     bool is_under_way(uint64_t txn) const;
     bool look_after_owner(uint64_t word);
     void take_over(uint32_t coordinator);
-    Task<void> back_off(Course &course, uint64_t blocking_lock);
+    Task<void> back_off(Progress &progress, uint64_t blocking_lock);
     bool may_enter() const;
     void renew_numbers();
     Task<std::vector<uint64_t>> hand_out(Address head, uint64_t many);

@@ -4,8 +4,9 @@
  * switched off, to measure what it gains.
  *
  * Source: SMART (ASPLOS 2024). Its first one, that no two threads share a queue pair or a doorbell,
- * has no switch: each session has connections of its own. Tests:
- * tests/unit/dtx/engine/base/techniques_test.cpp
+ * has no switch: each session has connections of its own.
+ *
+ * Tests: tests/unit/dtx/engine/base/techniques_test.cpp
  */
 #ifndef DTX_TECHNIQUES_H
 #define DTX_TECHNIQUES_H
