@@ -17,7 +17,7 @@ namespace dtx::checks
 {
 
 struct DatabaseResult {
-    std::optional<Leftovers> leftovers; /* before a recovery; if they were looked for */
+    std::optional<Leftovers> leftovers; /* before a recovery; if they were counted */
     std::optional<Recovery> recovery;   /* if one was made */
     std::vector<Findings> copies;       /* by copy; empty: not checked */
 

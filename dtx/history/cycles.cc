@@ -13,7 +13,7 @@ namespace dtx::history
 namespace
 {
 
-/* Edges looked at for one class in one component: all of a component of some thousand, within a
+/* Edges visited for one class in one component: all of a component of some thousand, within a
  * second. */
 constexpr uint64_t kBudget = 50'000'000;
 

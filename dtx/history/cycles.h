@@ -54,7 +54,7 @@ class CycleFinder
     std::vector<uint32_t> member_; /* number of the component that find() looks at */
     uint32_t component_ = 0;
     uint32_t round_ = 0;
-    uint64_t spent_ = 0;         /* edges looked at */
+    uint64_t spent_ = 0;         /* edges visited */
     std::vector<uint32_t> now_;  /* nodes at the present number of hops */
     std::vector<uint32_t> next_; /* and at one more */
 };

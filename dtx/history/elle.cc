@@ -134,7 +134,7 @@ class Exporter
         close_operation();
     }
 
-    /* Those of whom only versions are known, before everything, each in a process of its own. */
+    /* Writers of which only versions are known, before all others, each in a process of its own. */
     void strangers()
     {
         std::map<uint32_t, std::vector<uint32_t>> made;
@@ -184,7 +184,7 @@ class Exporter
         text_ += std::to_string(history_.txn_id(writer)) + ']';
     }
 
-    /* All writers up to the version seen; the last is whom the reader named. */
+    /* All writers up to the version that was read; the last is the one that the reader named. */
     void read(const Item &item, bool known)
     {
         std::span<const Made> list = versions_.of(item.object);

@@ -23,7 +23,7 @@ inline const char *status_name(Status status)
 }
 
 /* One version of one object: seen (writer: who made it, 0 for the initial load) or made (writer is
- * not looked at). Version 0 is that of an object never written. */
+ * ignored). Version 0 is that of an object never written. */
 struct Access {
     uint64_t object = 0;
     uint64_t version = 0;

@@ -34,7 +34,7 @@ struct ReadResult {
 };
 
 /* Read @path into @sink. @partial: a run that was killed, without an end line and perhaps with a
- * piece of a last line, which is not looked at. Throws Failure, "PATH:LINE: what is wrong". */
+ * piece of a last line, which is ignored. Throws Failure, "PATH:LINE: what is wrong". */
 ReadResult read_history(const std::string &path, bool partial, Sink &sink);
 
 } // namespace dtx::history

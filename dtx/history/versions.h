@@ -5,7 +5,8 @@
  *
  * Invariants
  *   an object's versions rise by one, from its base: the one version that the history begins with
- *   each version has one writer, which all of its readers name the final state is the last
+ *   each version has one writer, which all of its readers name
+ *   the final state is the last version
  *
  * Tests: tests/unit/dtx/history/versions_test.cpp
  */

@@ -50,12 +50,12 @@ uint64_t Attempt::remote(uint32_t replicas, bool durable) const
 
     for (const Object &object : objects) {
         count += (object.read ? 1 : 0) + (object.settled ? 1 : 0);
-        count -= committed && object.taken ? 1 : 0; /* not looked at: it was locked */
+        count -= committed && object.taken ? 1 : 0; /* not validated: it was locked */
         settled |= object.seen && object.settled;
     }
     if (!is_lone_read() || !settled)
         count += 2 * looked_at(); /* the lock, then the version */
-    if (written != 0)             /* locked, looked at, logged, installed, unlocked */
+    if (written != 0)             /* locked, read, logged, installed, unlocked */
         count += 3 * written + (durable ? replicas : 0) + replicas * written;
     return count;
 }

@@ -53,7 +53,7 @@ struct Attempt {
     {
         return writes() == 0 && looked_at() == 1;
     }
-    /* Only looked at, and once more at the end: what is given up writes nothing. */
+    /* Only read, and validated at the end: an attempt that gives up writes nothing. */
     uint32_t looked_at() const;
     /* Operations on servers, as the engine counts them. */
     uint64_t remote(uint32_t replicas, bool durable) const;

@@ -289,7 +289,7 @@ Sample sample_of(const Workers &workers, double seconds)
 /* Waits until all threads have ended, and stops them when the time of the run is over. */
 void watch(const Workers &workers, ThreadGroup &group, const RunOptions &options, RunResult &result)
 {
-    constexpr double kPatience = 0.05; /* how often options.stop is looked at, in seconds */
+    constexpr double kPatience = 0.05; /* seconds between reads of options.stop */
     Clock::time_point start;
     double next = options.interval;
 

@@ -269,7 +269,7 @@ TEST_CASE("append: appends that wait for a flush leave an atomic's result alone"
     REQUIRE(rpm_region_cas(words, 0, 0, expected, &found) == 0);
     for (uint32_t i = 0; i < 90; i++) {
         // Those after the first are held, and the wait for the atomic's result sends their flush,
-        // whose READ ends before that result is looked at, or behind it.
+        // whose READ ends before that result is read, or behind it.
         for (uint32_t n = 0; n < 2 + i % 30; n++)
             client.append();
         REQUIRE(rpm_region_faa(words, 0, 1, &found) == 0);

@@ -87,7 +87,7 @@ class Client
     Server *server_;
 };
 
-// One who wrote, another who took over, and who looks on.
+// The writer, the client that took over, and a client that only reads.
 struct World {
     std::unique_ptr<Server> server;
     Client old;

@@ -25,7 +25,7 @@ dtx::Options options_of(DtxWorld &world, uint32_t canary)
     options.log_bytes = 64 << 10;
     options.guesses = 100;
     options.interleave = 60;
-    options.retry_us = 1; // there is one thread: who waits for a promotion waits in vain
+    options.retry_us = 1; // there is one thread: waiting for a promotion would block it
     return options;
 }
 

@@ -52,7 +52,7 @@ static void takeover(Run &run)
     second.append(200);
 }
 
-// The same, and the one that was shut out asks what became of its records.
+// The same, and the fenced writer asks for the outcomes of its records.
 static void takeover_resume(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");

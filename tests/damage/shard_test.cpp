@@ -167,7 +167,7 @@ std::vector<Mutant> Trial::mutants(const Page &page, uint32_t shard) const
         for (uint64_t at = 0; at < page.bytes.size(); at += len)
             if (std::any_of(&page.bytes[at], &page.bytes[at + len], [](int c) { return c != 0; }))
                 all.push_back({ shard, at, len, -1 });
-    // Where no line has anything, nothing is looked at.
+    // Lines of zeros are not read.
     for (const Mutant &line : std::vector<Mutant>(all))
         for (uint64_t at = line.at; line.len == 64 && at < line.at + 64; at++)
             for (int bit = 0; bit < 8; bit++)

@@ -92,7 +92,7 @@ class Client
         }
         for (int i = 0; i < n; i++) {
             if (i == RPMI_FD_NOTIFY && got == RPMI_ACCEPT_BYTES)
-                (void)!eventfd_write(fds[i], 1); // what was posted before is looked at
+                (void)!eventfd_write(fds[i], 1); // earlier requests are taken
             close(fds[i]);
         }
         return got;

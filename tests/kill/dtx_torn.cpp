@@ -124,7 +124,7 @@ class OperationBatch
                              co_return true;
                          })).status;
             } catch (const dtx::Error &) {
-                co_return; // nothing of it happened
+                co_return; // the transaction had no effect
             }
             if (status == dtx::Status::unknown)
                 told_[pair].unknown = next;

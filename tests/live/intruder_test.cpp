@@ -344,7 +344,7 @@ TEST_CASE("intruder: a handshake of another version, or truncated, is refused", 
     raw.connect(host, port_of(server), transcript.hello, sizeof(transcript.hello));
     CHECK(raw.got == RDMA_CM_EVENT_REJECTED);
     CHECK(rpmi_challenge_get(raw.said, raw.len) == RPM_E_VERSION);
-    CHECK(Link(server).err == 0); // no other client noticed
+    CHECK(Link(server).err == 0); // other clients are served on
 }
 
 TEST_CASE("intruder: a client that connects and sends nothing is disconnected", "[live]")

@@ -73,7 +73,8 @@ class Skipped
 
 inline Skipped skipped;
 
-// This process's own names on a server that others use, too. What bears one is removed in the end.
+// This process's own names on a server that others use, too. Objects with such a name are removed
+// at the end.
 class Names
 {
   public:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input.h: SmallBank: which program, for whom, how much.
+ * input.h: SmallBank: which program, for which customers, and what amount.
  *
  * The mix is that of FaSST, FORD and SMART: SendPayment 25 %, the five others 15 % each. Amounts
  * are those of H-Store. TransactSavings adds or takes 20.20, each as often: the original program is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash disable=SC2034 # used by who sources it
+# shellcheck shell=bash disable=SC2034 # used by scripts that source it
 # lib.sh: what the laboratory's commands share. Sourced by bash, never run.
 #
 #   offer_help "$@"     where the first argument asks for it: print the head of the command, and end

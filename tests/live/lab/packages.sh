@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash disable=SC2034 # used by who sources it
+# shellcheck shell=bash disable=SC2034 # used by scripts that source it
 # packages.sh: what the guest is made of. Sourced by lib.sh; everything that is cached is named after
 # a sum of the lists it was made from, so a change here makes it anew and leaves the old one alone.
 

@@ -442,7 +442,7 @@ TEST_CASE("pump: random posts of two owners, each completion once and in order",
 namespace
 {
 
-// An owner that holds one operation back until it is let go.
+// An owner that holds one operation back until it is released.
 struct Holder {
     Owner owner; // first
     Pumped *pumped = nullptr;

@@ -279,7 +279,7 @@ TEST_CASE("append: reserve and commit put the record there without a copy", "[un
     rpm_log_abandon(log);
     rpm_log_abandon(log);
     REQUIRE(rpm_log_reserve(log, 100, &room) == 0);
-    CHECK(rpm_log_commit(log, 101, 0, nullptr, &lsn) == RPM_E_INVAL); // ends it all the same
+    CHECK(rpm_log_commit(log, 101, 0, nullptr, &lsn) == RPM_E_INVAL); // still ends the reservation
     REQUIRE(rpm_log_reserve(log, 100, &room) == 0);
     CHECK(rpm_log_commit(log, 0, 0, nullptr, &lsn) == RPM_E_INVAL);
     CHECK(read_all(log).size() == 2);
@@ -309,7 +309,7 @@ TEST_CASE("append: staging memory of odd size takes the largest record", "[unit]
 
 TEST_CASE("append: staging memory is not read after it was reused", "[unit]")
 {
-    // Payloads are looked at when the server carries the op out: all must arrive whole.
+    // Payloads are read when the server carries the op out: all must arrive whole.
     EACH_KIND(kind);
     rpm_log_opts opts = rpm_log_opts_init();
     Server server;

@@ -35,7 +35,7 @@ TEST_CASE("open: read only needs a log, CREATE makes one, EXCL insists on it", "
     Log again;
     CHECK(again.open(conn, "a", opts) == RPM_E_EXISTS);
     opts.flags = RPM_LOG_CREATE;
-    opts.capacity_bytes = 4096; // of an existing log: not looked at
+    opts.capacity_bytes = 4096; // of an existing log: ignored
     REQUIRE(again.open(conn, "a", opts) == 0);
     CHECK(info(again).capacity_bytes == 8192);
     again.close();

@@ -186,7 +186,7 @@ struct Worker {
             if (err == RPM_E_BUSY || err == 0)
                 poll();
             if (err == RPM_E_BUSY && !batch.empty())
-                settle({}); // refused: nothing of it is in the log
+                settle({}); // refused: the log has none of its bytes
             if (lost() || (err != 0 && err != RPM_E_BUSY))
                 resume();
         }

@@ -117,7 +117,7 @@ TEST_CASE("claim: an epoch is handed out once, sealed or not, over restarts too"
     uint32_t me = server.client();
     uint32_t key = server.open(me, "log", RPM_KIND_LOG).key;
     CHECK(server.claim(me, key).epoch == 2);
-    // The guard's word has no checksum: lower than the head's epoch it is not believed.
+    // The guard's word has no checksum: a value below the head's epoch is ignored.
     rpmi_service_detach(server.service, me);
     me = server.client();
     key = server.open(me, "log", RPM_KIND_LOG).key;
@@ -263,7 +263,7 @@ TEST_CASE("claim: the head survives any flipped byte, which is repaired", "[unit
             CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, next.key).status == 0);
         }
     }
-    // All of them, and all but one of an older one: nothing is believed.
+    // All of them, and all but one of an older head: none of them counts.
     for (uint64_t at = 0; at < 64; at++) {
         server.pool.bytes = good;
         server.pool.bytes[HEADER + at] ^= 1;

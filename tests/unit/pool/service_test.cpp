@@ -68,7 +68,7 @@ TEST_CASE("service: no memory at start is an error, and nothing else", "[unit]")
 namespace
 {
 
-// One writer a log, who lives and holds the only live write key; keys are counted right.
+// A log has one writer, which lives and holds the only live write key; keys are counted right.
 bool is_sound(const rpmi_service *service)
 {
     std::vector<uint32_t> keys(RPMI_OBJECTS);

@@ -425,7 +425,7 @@ TEST_CASE("write: persist makes another client's writes durable", "[unit]")
 namespace
 {
 
-// The writer of a log, a region that its claim guards, and who takes the log away.
+// The writer of a log, a region that its claim guards, and a client that takes the log over.
 struct Guarded {
     Server server;
     Conn conn;

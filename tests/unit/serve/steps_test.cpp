@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lists of steps on the server's own CPU: judged whole, done in order, durable by the end of the
-// batch, and nothing from the wire is believed.
+// batch, and all bytes from the wire are checked.
 #include "support/catch.h"
 #include "support/server.h"
 

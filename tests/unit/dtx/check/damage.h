@@ -83,7 +83,7 @@ inline bool is_deleted(const dtx::ObjectHeader &header, const unsigned char *)
     return header.version != 0 && (header.flags & dtx::kObjectValid) == 0;
 }
 
-// How often a rule is broken; UINT64_MAX: it was not looked at.
+// How often a rule is broken; UINT64_MAX: it was not checked.
 inline uint64_t broken(const dtx::Findings &found, const std::string &rule)
 {
     for (const dtx::Finding &finding : found.all())

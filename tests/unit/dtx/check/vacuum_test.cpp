@@ -62,7 +62,7 @@ Task<void> insert_some(Session &session, const Tables &tables, uint64_t first)
         });
 }
 
-// Another one, which lets the others go on for so many turns before.
+// Another transaction, which first lets the others run for so many turns.
 Task<void> vacuum_after(Session &session, const Database &db, int turns)
 {
     for (int i = 0; i < turns; i++)
@@ -294,5 +294,5 @@ TEST_CASE("vacuum: a damaged list of returned slots is refused", "[unit]")
         code = error.code();
     }
     CHECK(code == RPM_E_CORRUPT);
-    Session session(*db.cluster, 0); // others can use the database all the same
+    Session session(*db.cluster, 0); // other sessions can still use the database
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// histories.h: small random transactions that get into each other's way, and what the checker of
+// histories.h: small random transactions that conflict, and what the checker of
 // histories says of them.
 #ifndef TESTS_UNIT_DTX_ENGINE_HISTORIES_H
 #define TESTS_UNIT_DTX_ENGINE_HISTORIES_H

@@ -86,7 +86,7 @@ TEST_CASE("outcomes: a version that two transactions can have written decides ne
     REQUIRE(outcomes.open(object, 1));
     REQUIRE_FALSE(outcomes.open(object, 2));
     REQUIRE_FALSE(outcomes.open(object + 1, 1));
-    // One of them is seen elsewhere: then the other did not make it.
+    // One of them is read elsewhere: then the other did not write the version.
     story.lines.push_back({ 4, 3, 4, { { 6, 1, 1 } }, {} });
     REQUIRE(happened(story) == Ids{ 1 });
     story.lines.pop_back();
@@ -104,7 +104,7 @@ TEST_CASE("outcomes: a proven transaction proves the writers that it read from",
     REQUIRE(happened(story) == Ids{});
     story.lines.push_back({ 4, 7, 8, { { 7, 1, 3 } }, {} });
     REQUIRE(happened(story) == Ids{ 1, 2, 3 });
-    for (Line &line : story.lines) // whatever the order in which they are looked at
+    for (Line &line : story.lines) // in any order
         line.begin_ns = 100 - line.begin_ns, line.end_ns = 200;
     REQUIRE(happened(story) == Ids{ 1, 2, 3 });
 }

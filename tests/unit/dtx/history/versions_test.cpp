@@ -86,7 +86,7 @@ TEST_CASE("versions: in a partial history the writer that a read names counts", 
     REQUIRE(Order(story).list() == "");
     REQUIRE(Order(story, true).list() == "4:98 7:99 8:97 ");
     require_good(story.check(true, true));
-    // Two who both made one version are a fault even then.
+    // Two writers of one version are a fault even then.
     story.lines[1].reads[0].writer = 96;
     REQUIRE(story.check(true, true).violations.count(Kind::kLostUpdate) == 1);
 }

@@ -30,7 +30,7 @@ class World
         return rpmi_rng_below(&rng_, bound);
     }
 
-    // Rows 0 and up were loaded, rows 1000 and up are inserted; most who write have read.
+    // Rows 0 and up were loaded, rows 1000 and up are inserted; most writers have read.
     Story history()
     {
         Story story;

@@ -151,7 +151,7 @@ TEST_CASE("footprint: by call a phase is one message to each server", "[unit]")
     Trace trace = trace_of(3, 2);
     Script made = script(MOVES, trace, setting_of("all", "call"));
 
-    // four reads, locks with versions, looked at again, log, backups, primaries with their locks
+    // four reads, locks with versions, validation, log, backups, primaries with their locks
     CHECK(phases(made) == 4 + 1 + 1 + 1 + 1 + 1);
     for (const rpm_script_op &op : made) {
         CHECK(op.by == RPM_BY_CALL);

@@ -71,7 +71,7 @@ bool has(const std::string &text, const std::string &part)
 
 TEST_CASE("trace: the attempts explain the operations that the engine counted", "[unit]")
 {
-    // 3 read; 2 looked at once more; locked, looked at, 2 logs, 2 copies, unlocked
+    // 3 read; 2 validated; locked, versions read, 2 logs, 2 copies, unlocked
     Trace trace = read({ HEAD, WRITES, READS, GIVEN_UP, end(3, 12 + 3 + 3) });
 
     CHECK(trace.workload == "smallbank");
@@ -86,8 +86,8 @@ TEST_CASE("trace: the attempts explain the operations that the engine counted", 
     CHECK(trace.objects == 4);
     CHECK(trace.attempts[0].objects[1].payload == 224);
     CHECK(trace.attempts[0].objects[1].slot == 256);
-    CHECK(trace.attempts[1].remote(2, true) == 3); // alone: looked at as any other
-    CHECK(trace.attempts[2].remote(2, true) == 3); // read, and looked at before it is given up
+    CHECK(trace.attempts[1].remote(2, true) == 3); // alone: validated like any other
+    CHECK(trace.attempts[2].remote(2, true) == 3); // read, and validated before it gives up
     CHECK(trace.attempts[2].writes() == 0);
 }
 

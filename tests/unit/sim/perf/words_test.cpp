@@ -103,7 +103,7 @@ TEST_CASE("words: a look fails at a lock, and at a change since the first look",
 {
     Ops reader = { look(0), in_dram(op_of(1, RPM_LOAD_READ, 8)), look(2) };
 
-    CHECK(threads_of({ reader }, 8).run().failures == 0); // readers do not hinder each other
+    CHECK(threads_of({ reader }, 8).run().failures == 0); // readers do not conflict
     CHECK(threads_of({ reader, locked() }, 2).run().failures > 0);
     CHECK(threads_of({ { look(0) }, { swap(0) } }, 8).run().failures == 0);
     CHECK(threads_of({ reader, { swap(0) } }, 8).run().failures > 0);

@@ -95,7 +95,7 @@ struct Session {
         memcpy(bytes + 8, &request, sizeof(request));
         (void)send(bytes, sizeof(bytes));
     }
-    // Take in requests until the other side hangs up.
+    // Receive requests until the other side disconnects.
     void drain()
     {
         char bytes[4096];

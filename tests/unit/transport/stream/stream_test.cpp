@@ -234,7 +234,7 @@ TEST_CASE("stream: after a failure for good nothing more is waited for", "[unit]
 {
     Server server(after_three([](Session &session) {
         session.say(RPMI_ANSWER_FAIL, static_cast<uint32_t>(RPM_E_IO), 0);
-        session.say(RPMI_ANSWER_DONE, 0, 1); // and never a word of the others
+        session.say(RPMI_ANSWER_DONE, 0, 1); // and never answers the others
     }));
     Client client(server);
     std::vector<rpmi_done> done = client.reap();

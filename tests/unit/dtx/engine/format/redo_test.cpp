@@ -63,10 +63,10 @@ TEST_CASE_METHOD(Fixture,
             decodes({ record.begin(), record.begin() + static_cast<long>(bytes) }, &calls));
     for (size_t at = sizeof(uint64_t); at < record.size(); at++) {
         std::vector<unsigned char> bent = record;
-        bool unused = at >= 12 && at < 16; /* not looked at */
+        bool unused = at >= 12 && at < 16; /* ignored */
 
         bent[at] ^= 0x80;
-        /* An address may be bent into another one that exists: only its first bytes are safe. */
+        /* A flipped bit may give another valid address: only its own bytes may decode. */
         if (!unused && decodes(bent, &calls))
             CHECK((at - 16) % 72 < 8);
     }

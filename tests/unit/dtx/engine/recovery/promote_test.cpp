@@ -342,7 +342,7 @@ TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
     next.number = 3;
     tell(town, 0, next, false);
     if (how > 0)
-        tell(town, 1, next, false); // never so: who returns is the last
+        tell(town, 1, next, false); // impossible: a server that returns accepts last
     CHECK(code_of([&] { town.cluster->restore(1); }) == 0);
     CHECK(town.cents(1) == 105);
     CHECK(town.cluster->dead().empty());

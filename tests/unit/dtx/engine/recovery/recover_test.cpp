@@ -115,7 +115,7 @@ TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its oth
     if (how == 1)
         CHECK(db.cluster->recover(7).locks == 1);
     if (how == 2)
-        Session again(*db.cluster, 7); /* who joins with its number */
+        Session again(*db.cluster, 7); /* joins with its number */
     /* 3: the session that needs the row finds out, after the lease. */
     CHECK(now(session, [&](Txn &txn) -> Task<bool> {
               auto row = co_await txn.read(db.tables.accounts, 3);

@@ -310,7 +310,7 @@ TEST_CASE("dtx: over a link a row that is read alone takes one round trip", "[un
               (void)co_await txn.read(accounts, 1);
               (void)co_await txn.read(sorted, 1);
               co_return true;
-          }) == 2 + 1); // both are looked at again
+          }) == 2 + 1); // both are validated
 }
 
 namespace
@@ -422,7 +422,7 @@ TEST_CASE("dtx: a row read for update under a wrong guess is unlocked", "[unit]"
         CHECK(get(db, other, 9) == 5);
         CHECK(is_free(9));
         CHECK(get(db, session, 9) == 6);
-        // Nor is it in the way of what comes there.
+        // Nor does it prevent an insert.
         REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
                     co_return co_await txn.erase(accounts, 2);
                 }) == Status::committed);

@@ -70,7 +70,7 @@ TEST_CASE("dtx: the checker detects each canary", "[unit]")
 }
 
 // Two transactions each write what the other one reads, on two servers: both commit only if one of
-// them looked at its read before the other one had its lock.
+// them validated its read before the other had its lock.
 TEST_CASE("dtx: two transactions that each write what the other read do not both commit", "[unit]")
 {
     auto canary = GENERATE(dtx::kCanaryNone, dtx::kCanaryLookEarly);
