@@ -9,7 +9,7 @@
  *   the epochs of a chain do not decrease: a record of an older writer behind one of a newer writer
  *   is not part of the log
  *   a frame that a later frame overwrote, in part or whole, is in no chain
- *   the log that is kept lies in one chain, and within one ring length of the end of the last frame
+ *   the log that is kept is in one chain, and within one ring length of the end of the last frame
  *
  * Tests: tests/unit/log/chain_test.cpp
  */

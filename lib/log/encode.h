@@ -13,7 +13,7 @@
 
 #include "log/log.h"
 
-/* Where the next frame goes. */
+/* The place of the next frame. */
 struct rpmi_cursor {
     uint64_t lsn;
     uint64_t position; /* of lsn in the ring */

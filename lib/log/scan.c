@@ -210,7 +210,7 @@ static int check_lack(struct rpm_log *log, uint64_t lsn, uint32_t before, uint64
                      log->name, lsn, proven);
 }
 
-/* May the log end where @end says, if a whole @frame lies behind it? */
+/* May the log end where @end says, if a whole @frame is behind it? */
 static int check_behind(struct window *window, const struct rpmi_end *end,
                         const struct rpmi_frame *frame)
 {

@@ -30,8 +30,8 @@
 
 #define EVENTS_MAX 16
 #define LOCK_NAP_NS 20000u
-#define SPINS_AT_ONCE 64u /* looks between two at the clock */
-#define SPINS_EAGER 4096u /* looks before the first pause: a few microseconds */
+#define SPINS_AT_ONCE 64u /* checks for requests between two reads of the clock */
+#define SPINS_EAGER 4096u /* checks before the first pause: a few microseconds */
 
 static bool stopping(const struct rpm_server *server)
 {

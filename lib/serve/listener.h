@@ -83,7 +83,8 @@ extern const struct rpmi_listener_ops rpmi_tcp_listener;
 extern const struct rpmi_listener_ops rpmi_unix_listener;
 extern const struct rpmi_listener_ops rpmi_verbs_listener;
 
-/* A call on its way from the engine, which receives it, to the control thread, and back. */
+/* The state of a call, which the engine receives and hands to the control thread, which answers
+ * it. */
 enum rpmi_session_call { RPMI_SESSION_IDLE = 0, RPMI_SESSION_ASKED = 1, RPMI_SESSION_ANSWERED = 2 };
 
 /* A client session. Embedded first in the session struct of each kind of listener. */

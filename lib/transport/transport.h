@@ -28,7 +28,7 @@ enum rpmi_link_flag {
     /*
      * post() carries out WRITE, READ, DRAIN, PERSIST, CAS, FAA and STEPS before it returns: no
      * completion is ever queued, the return value of post() is the outcome, and all memory is
-     * borrowed only until then. Without this flag body and into must lie in staging memory and stay
+     * borrowed only until then. Without this flag body and into must be in staging memory and stay
      * untouched until the completion.
      */
     RPMI_LINK_COMPLETES_ON_POST = 1,

@@ -5,7 +5,7 @@
  * head.
  *
  * Invariants
- *   the head of turn t lies in the two slots whose index has the parity of t
+ *   the head of turn t is in the two slots whose index has the parity of t
  *   both slots of the valid head are durable before a slot of the head before it is overwritten
  *   of the valid slots the one with the highest turn is the head
  *   trim_lsn and base_lsn are multiples of 64; epoch and turn never decrease
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define RPMI_HEAD_BYTES 64u        /* one slot */
-#define RPMI_HEAD_SLOT_STRIDE 256u /* slots lie on different media lines */
+#define RPMI_HEAD_SLOT_STRIDE 256u /* slots are on different media lines */
 #define RPMI_HEAD_COPIES 2u
 #define RPMI_HEAD_SLOTS 4u
 #define RPMI_GUARD_OFFSET 1024u /* writer's guard line, see wire/guard.h */
@@ -45,7 +45,7 @@ enum rpmi_head_flag {
     RPMI_HEAD_DURABLE = 1 /* everything before base_lsn was durable before this was written */
 };
 
-/* The slot of copy 0 or 1 of the head with this turn. Copies of one head lie 512 bytes apart, so
+/* The slot of copy 0 or 1 of the head with this turn. Copies of one head are 512 bytes apart, so
  * that a bad sector of that size holds only one of them. */
 static inline uint32_t rpmi_head_slot(uint64_t turn, uint32_t copy)
 {

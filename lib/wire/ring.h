@@ -32,7 +32,7 @@ struct rpmi_slot {
     uint64_t offset; /* STEPS: in staging memory, of the answer */
     uint64_t len;
     uint32_t key;
-    uint32_t body; /* in staging memory: of the body, or of where the result goes */
+    uint32_t body; /* offset in staging memory of the body, or of the result */
     uint32_t body_bytes;
     unsigned char
         head[RPMI_SLOT_INLINE]; /* or, if longer, in rpmi_ring.heads; CAS, FAA: operands */
@@ -51,7 +51,7 @@ enum rpmi_waits {
 struct rpmi_ring_head {
     /* Stored by the server. */
     uint64_t done;     /* requests carried out; its low half is the futex that a client waits on */
-    uint64_t failures; /* of those, how many failed: look at the statuses */
+    uint64_t failures; /* number of those that failed: read the statuses */
     uint64_t fill[6];
     /* Stored by the client. */
     uint32_t waits; /* enum rpmi_waits */

@@ -36,7 +36,7 @@ class AckFile
 /*
  * Invariants
  *   acked_ <= posted_ <= filled_, filled_ - acked_ <= slots_.size()
- *   record i lies in slot i % slots_.size() until it is acknowledged
+ *   record i is in slot i % slots_.size() until it is acknowledged
  */
 class Appender
 {

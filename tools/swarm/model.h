@@ -58,7 +58,7 @@ class Dice
 
 enum class Fate { kOpen, kPresent, kAbsent };
 
-constexpr uint64_t kNowhere = UINT64_MAX; /* no client was told an LSN */
+constexpr uint64_t kNowhere = UINT64_MAX; /* no client learned an LSN */
 
 struct Submitted {
     uint64_t lsn = kNowhere;

@@ -56,7 +56,7 @@ static inline struct rpm_log_opts rpm_log_opts_init(void)
 
 #define RPM_LSN_NONE UINT64_MAX /* in struct rpm_outcome: the record got no LSN */
 
-/* What became of a record whose append ended in RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_FENCED. */
+/* The outcome of an append that ended in RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_FENCED. */
 struct rpm_outcome {
     void *context; /* as given to the append; NULL for a blocking one */
     uint64_t lsn;  /* the record's LSN; RPM_LSN_NONE: it was never sent, and present is 0 */
@@ -208,7 +208,7 @@ RPM_MUST_CHECK int rpm_log_claim(struct rpm_log *log, uint32_t flags);
  * @info  in: its size field; out: the rest, set on 0, and on RPM_E_CORRUPT of a record.
  *
  * Errors:   RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_CORRUPT (the head is damaged; or a record, and then
- *           @info is set: the log is whole up to its tail_lsn, and stranded records lie behind).
+ *           @info is set: the log is whole up to its tail_lsn, and stranded records are behind it).
  * Threads:  one per conn.
  */
 RPM_MUST_CHECK int rpm_log_info(struct rpm_log *log, struct rpm_log_info *info);

@@ -45,9 +45,9 @@ struct rpm_record {
  * @opts    NULL: from the head, at RPM_VISIBLE. Borrowed until return.
  * @reader  out, set only on 0. Taken by the caller: rpm_reader_close().
  *
- * Errors:   RPM_E_TRIMMED (from_lsn lies before the head), RPM_E_RANGE (beyond head + capacity),
- *           RPM_E_NOCAP (level), RPM_E_OPTS, RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST,
- *           RPM_E_TIMEDOUT, RPM_E_CORRUPT.
+ * Errors:   RPM_E_TRIMMED (from_lsn is before the head), RPM_E_RANGE (beyond head + capacity),
+ *           RPM_E_NOCAP (level), RPM_E_OPTS, RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT,
+ *           RPM_E_CORRUPT.
  * Threads:  one per conn.
  * Cost:     one read of the log's head; allocates all that the reader will ever need.
  */

@@ -34,7 +34,7 @@ static void stream_close(struct rpmi_listener *base)
 
     rpmi_stream_unlisten(listener);
     if (listener->session != NULL)
-        rpmi_stream_farewell(listener);
+        rpmi_stream_end_sessions(listener);
     close_fd(&listener->control_notify_fd);
     close_fd(&listener->engine_notify_fd);
     close_fd(&base->control_fd);

@@ -301,7 +301,7 @@ int rpmi_stream_watch(struct rpmi_stream_listener *listener)
     return 0;
 }
 
-void rpmi_stream_farewell(struct rpmi_stream_listener *listener)
+void rpmi_stream_end_sessions(struct rpmi_stream_listener *listener)
 {
     for (uint32_t i = 0; i < listener->high; i++) {
         struct rpmi_stream_session *session = &listener->session[i];

@@ -129,8 +129,8 @@ int rpmi_stream_handshake(struct rpmi_stream_listener *listener,
  * clients. */
 int rpmi_stream_watch(struct rpmi_stream_listener *listener);
 int rpmi_stream_turn(struct rpmi_listener *listener);
-void rpmi_stream_farewell(struct rpmi_stream_listener *listener);
-/* To the engine: look at the sessions. */
+void rpmi_stream_end_sessions(struct rpmi_stream_listener *listener);
+/* Notify the engine, which then checks the sessions. */
 void rpmi_stream_notify_engine(struct rpmi_stream_listener *listener);
 
 /* take.c */

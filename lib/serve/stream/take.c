@@ -163,7 +163,7 @@ static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_
     }
 }
 
-/* Result bytes lie in the send buffer already, behind the place of their header. */
+/* Result bytes are in the send buffer already, behind the room for their header. */
 static inline void announce_result(struct rpmi_stream_session *session,
                                    const struct rpmi_part *part)
 {

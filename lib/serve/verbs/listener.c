@@ -144,7 +144,7 @@ static void listener_close(struct rpmi_listener *base)
 {
     struct rpmi_verbs_listener *listener = rpmi_verbs_listener_of(base);
 
-    rpmi_verbs_sessions_farewell(listener);
+    rpmi_verbs_end_sessions(listener);
     if (listener->listen_id != NULL)
         (void)rdma_destroy_id(listener->listen_id);
     for (uint32_t i = 0; i < listener->nics_n; i++)
@@ -241,7 +241,7 @@ static void take_event(struct rpmi_verbs_listener *listener, struct rdma_cm_even
 }
 
 /* An identifier may be destroyed only when its events were acknowledged, so an event is handled
- * after it was acknowledged; except for a connection request, whose private data lies in the event.
+ * after it was acknowledged; except for a connection request, whose private data is in the event.
  */
 static void take_events(struct rpmi_verbs_listener *listener)
 {

@@ -100,7 +100,7 @@ bool rpmi_verbs_sessions_retire(struct rpmi_verbs_listener *listener)
     return false;
 }
 
-void rpmi_verbs_sessions_farewell(struct rpmi_verbs_listener *listener)
+void rpmi_verbs_end_sessions(struct rpmi_verbs_listener *listener)
 {
     for (uint32_t i = 0; i < listener->sessions_n; i++)
         rpmi_verbs_session_leave(listener, &listener->sessions[i]);

@@ -81,7 +81,7 @@ struct rpmi_verbs_session {
     int status;             /* of the last RPC request: nothing is taken after a failure */
     uint64_t results;       /* answers to lists made */
     uint64_t results_sent;  /* of those, in messages that went */
-    bool resting;           /* an RPC request too long for one pass goes on in the next: */
+    bool resting;           /* an RPC request too long for one pass is continued in the next: */
     struct rpmi_op rest;
     uint64_t rest_at;
     struct ibv_wc wc[RPMI_VERBS_WCS]; /* polled, not looked at yet */
@@ -132,7 +132,7 @@ void rpmi_verbs_session_probe(struct rpmi_verbs_session *session);
 /* Free sessions that the engine has left, a few at a time. True: there are more. */
 bool rpmi_verbs_sessions_retire(struct rpmi_verbs_listener *listener);
 /* The listener closes, and no loop runs: free all sessions. */
-void rpmi_verbs_sessions_farewell(struct rpmi_verbs_listener *listener);
+void rpmi_verbs_end_sessions(struct rpmi_verbs_listener *listener);
 
 /* regions.c; by the control thread. */
 /* Register the memory that @key opens. RPM_E_NOMEM, RPM_E_TOOBIG, RPM_E_NOCAP. */
@@ -148,7 +148,7 @@ bool rpmi_messages_ready(struct rpmi_listener *listener);
 bool rpmi_messages_arm(struct rpmi_listener *listener);
 void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch);
 void rpmi_messages_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);
-/* By both threads: post receive @i; send a message that lies in the session's buffers. */
+/* By both threads: post receive @i; send a message that is in the session's buffers. */
 bool rpmi_msg_receive(struct rpmi_verbs_session *session, uint32_t i);
 bool rpmi_msg_send(struct rpmi_verbs_session *session, unsigned char *message, uint32_t len);
 void rpmi_kick(int fd);

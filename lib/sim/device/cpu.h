@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * cpu.h: the core of a server machine that serves messages, and memory as it sees it. Each store,
- * write-back and fence is an event of its own: the power may go, and the NIC goes on, in between.
+ * write-back and fence is its own event: between two, the power may be cut and the NIC may write.
  *
  * The core runs real code (the service) and lets the world move on from inside it; that nests once
  * for each machine and no deeper. After a cut what the code still stores has no effect.

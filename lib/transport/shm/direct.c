@@ -31,7 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define FOLLOW_TURNS 128u /* lone writes between two looks for a waiting reader: some 25 us */
+#define FOLLOW_TURNS 128u /* lone writes between two checks for a waiting reader: some 25 us */
 
 /* The guarded section of the current post. */
 struct guarded_section {

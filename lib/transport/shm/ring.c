@@ -9,7 +9,7 @@
  *
  * Waiting: spin, first without pauses (a pause costs more than the whole round trip), then with,
  * then sleep on the counter. Never yield: on a busy machine that gives the CPU to other processes
- * than the engine. The sleep is cut into slices in which the client looks at the liveness page.
+ * than the engine. The sleep is cut into slices in which the client checks the liveness page.
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/ring_test.cpp
  */
@@ -31,9 +31,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPINS_AT_ONCE 64u /* looks between two looks at the clock */
-#define SPINS_EAGER 4096u /* looks before the first pause: a few microseconds */
-#define SLICE_NS 5000000u /* asleep at most this long between two looks at the liveness page */
+#define SPINS_AT_ONCE 64u /* checks between two reads of the clock */
+#define SPINS_EAGER 4096u /* checks before the first pause: a few microseconds */
+#define SLICE_NS 5000000u /* longest sleep between two checks of the liveness page */
 
 static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
 {

@@ -51,8 +51,8 @@ struct rpmi_direct {
     const struct rpmi_shm_key *entered; /* by the fast path, between enter() and leave() */
     uint64_t entered_bytes;
     rpmi_frame_fn *put_frame;
-    uint64_t follow_seen;  /* the guard's count of waiting readers at the last look */
-    uint32_t follow_turns; /* lone writes until the next look */
+    uint64_t follow_seen;  /* the guard's count of waiting readers when last checked */
+    uint32_t follow_turns; /* lone writes until the next check */
     bool followed;         /* a reader waits at the tail */
     bool entered_cached;   /* H4 off */
     __attribute__((aligned(RPMI_LINE_BYTES))) unsigned char scratch[RPMI_LINE_BYTES];

@@ -39,7 +39,7 @@ static bool carried_out(const struct rpmi_sim_link *ours, const struct rpmi_op *
     return op->kind >= RPMI_OP_WRITE && op->kind < RPMI_OP_KINDS && op->kind != RPMI_OP_DRAIN;
 }
 
-/* Only these look at @into; in other ops it is left over from the last use of the array. */
+/* Only these use @into; in other ops it may be left over from the last use of the array. */
 static bool brings_back(const struct rpmi_op *op)
 {
     return op->kind == RPMI_OP_READ || op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA ||
@@ -100,7 +100,7 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
     return (int)taken;
 }
 
-/* The world goes on until the op with this number has ended. */
+/* Run the world until the op with this number has ended. */
 static int wait_for(struct rpmi_sim_link *ours, uint64_t number, uint64_t deadline_ns)
 {
     struct rpmi_sim_client *client = ours->client;

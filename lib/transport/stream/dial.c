@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dial.c: connect to a server and make the handshake. Every step has a deadline; if the server goes
- * away, the error says at which step.
+ * dial.c: connect to a server and make the handshake. Every step has a deadline; if the server
+ * ends, the error names the step.
  *
  * A name with several addresses: each is tried, with an equal share of the time that is left. The
  * system looks the name up, with time limits of its own.

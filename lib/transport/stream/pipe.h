@@ -19,10 +19,11 @@ struct rpmi_pipe {
     struct ssl_st *tls; /* NULL: in the clear */
 };
 
-/* Send as much of @n pieces as goes out at once. Bytes sent, 0 if none can be now, RPM_E_LOST. */
+/* Send as much of @n pieces as the socket takes now. Bytes sent, 0 if it takes none, RPM_E_LOST. */
 int64_t rpmi_pipe_send(struct rpmi_pipe *pipe, const struct iovec *iov, int n);
 
-/* Receive what has arrived. Bytes, 0 if there are none now, RPM_E_LOST: the other side is gone. */
+/* Receive what has arrived. Bytes, 0 if there are none now, RPM_E_LOST: the other side closed
+ * it. */
 int64_t rpmi_pipe_recv(struct rpmi_pipe *pipe, void *bytes, size_t room);
 
 /* Has TLS taken bytes off the socket that no receive asked for yet? poll(2) does not see them. */

@@ -2,8 +2,8 @@
 /*
  * receive.c: receive answers, and make completions of them.
  *
- * Waiting: look at the socket again and again for about 50 us, then sleep in poll(2). Each check is
- * a system call, so pauses between them would not help.
+ * Waiting: check the socket in a loop for about 50 us, then sleep in poll(2). Each check is a
+ * system call, so pauses between them would not help.
  *
  * Invariant: no answer, valid or not, makes the client write outside the memory of an outstanding
  * request.

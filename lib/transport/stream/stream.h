@@ -60,7 +60,7 @@ struct rpmi_stream {
     uint32_t slots;       /* power of two */
     unsigned char *piece; /* room for a piece of each slot, and two to spare */
     uint32_t piece_room;
-    uint32_t piece_at; /* where the next one goes */
+    uint32_t piece_at; /* offset of the next piece */
     uint64_t posted;
     uint64_t sent;       /* whole */
     uint64_t sent_bytes; /* of the next one */
@@ -102,7 +102,7 @@ int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, str
 
 /* send.c */
 int rpmi_stream_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
-/* Send what goes out at once. 0, or RPM_E_LOST. */
+/* Send as much as the socket takes now. 0, or RPM_E_LOST. */
 int rpmi_stream_flush(struct rpmi_stream *stream);
 
 /* receive.c */

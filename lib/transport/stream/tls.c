@@ -2,8 +2,8 @@
 /*
  * tls.c: a stream under TLS, by OpenSSL.
  *
- * OpenSSL writes to sockets in a way that raises SIGPIPE when the other side is gone; a library
- * must not do that to its program, so the bytes go through functions of our own.
+ * OpenSSL writes to sockets in a way that raises SIGPIPE when the other side has closed its socket;
+ * a library must not do that to its program, so the bytes go through functions of our own.
  *
  * Tests: tests/unit/transport/stream/tls_test.cpp, tests/conform/transport_test.cpp
  */

@@ -364,7 +364,7 @@ static int open_failed(struct ibv_device *which, int why)
 static int ask_device(struct ibv_context *verbs, const char *path, struct rpm_device *device)
 {
     struct ibv_device_attr_ex attr;
-    struct rpmi_trial trial;
+    struct rpmi_mr_probe probe;
     struct rpmi_nic nic;
     struct ibv_pd *pd;
     int err = rpmi_nic_probe(verbs, &nic);
@@ -382,10 +382,10 @@ static int ask_device(struct ibv_context *verbs, const char *path, struct rpm_de
     if (pd == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no protection domain: %s", strerror(errno));
     judge_connect(verbs, pd, &nic, device);
-    err = rpmi_trial_open(path, &trial);
+    err = rpmi_mr_probe_open(path, &probe);
     if (err == 0)
-        rpmi_trial_run(&nic, pd, &trial, device);
-    rpmi_trial_close(&trial);
+        rpmi_mr_probe_run(&nic, pd, &probe, device);
+    rpmi_mr_probe_close(&probe);
     (void)ibv_dealloc_pd(pd);
     return err;
 }

@@ -28,20 +28,20 @@ void rpmi_device_judge(const struct ibv_device_attr_ex *attr, const struct rpmi_
                        struct rpm_device *device);
 
 /* A mapped piece of the memory at the probed path. */
-struct rpmi_trial {
+struct rpmi_mr_probe {
     void *base;
     uint64_t bytes; /* of it that are mapped */
     uint64_t whole; /* that it has; anonymous: as many as are mapped */
     enum rpm_medium medium;
 };
 
-/* trial.c: map @path, or anonymous memory for NULL. RPM_E_NOENT, RPM_E_DENIED, RPM_E_INVAL,
+/* mr_probe.c: map @path, or anonymous memory for NULL. RPM_E_NOENT, RPM_E_DENIED, RPM_E_INVAL,
  * RPM_E_NOCAP, RPM_E_IO, RPM_E_NOMEM. */
-int rpmi_trial_open(const char *path, struct rpmi_trial *trial);
-void rpmi_trial_close(struct rpmi_trial *trial);
+int rpmi_mr_probe_open(const char *path, struct rpmi_mr_probe *probe);
+void rpmi_mr_probe_close(struct rpmi_mr_probe *probe);
 /* Register it in @pd in each way that a server would, and deregister it. */
-void rpmi_trial_run(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
-                    struct rpm_device *device);
+void rpmi_mr_probe_run(const struct rpmi_nic *nic, struct ibv_pd *pd,
+                       const struct rpmi_mr_probe *probe, struct rpm_device *device);
 
 void rpmi_device_yes(struct rpm_device *device, enum rpm_device_ask ask);
 void rpmi_device_no(struct rpm_device *device, enum rpm_device_ask ask, const char *format, ...)

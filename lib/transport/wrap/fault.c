@@ -21,7 +21,7 @@
  *   from poll only after the last of them
  *   memory of an op that is still being carried out is not given back: the last op in front of a
  *   fault is signalled, and its completion awaited, before the failure is reported
- *   a loss ends with reconnect(); the count of ops goes on
+ *   a loss ends with reconnect(); the count of ops continues
  *
  * Tests: tests/unit/transport/wrap/fault_test.cpp, tests/conform/transport_test.cpp
  */

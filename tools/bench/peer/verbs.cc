@@ -130,7 +130,8 @@ class VerbsClient : public PeerClient
     }
     ~VerbsClient() override
     {
-        /* No rdma_disconnect(): it waits for an answer that a server who only listens never gives.
+        /* No rdma_disconnect(): it waits for an answer that a server which only listens never
+         * sends.
          */
         if (near_ != nullptr)
             (void)ibv_dereg_mr(near_);

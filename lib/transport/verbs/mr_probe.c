@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trial.c: can a device access this memory? A piece of it is registered in each way that a server
- * would register a pool, and deregistered. Its contents are never changed.
+ * mr_probe.c: can a device access this memory? The probe registers a piece of it in each way that a
+ * server would register a pool, and deregisters it. It never changes contents.
  *
- * Tests: tests/unit/transport/verbs/trial_test.cpp, tests/live/devices_test
+ * Tests: tests/unit/transport/verbs/mr_probe_test.cpp, tests/live/devices_test
  */
 #include "transport/verbs/device.h"
 
@@ -74,75 +74,75 @@ static uint64_t device_number(const struct stat *st, const char *what)
 }
 
 /* How long it is, and the unit in which it can be mapped. */
-static int measure(int fd, const char *path, struct rpmi_trial *trial, uint64_t *unit)
+static int measure(int fd, const char *path, struct rpmi_mr_probe *probe, uint64_t *unit)
 {
     struct rpmi_backing backing;
     struct stat st;
 
     if (fstat(fd, &st) != 0)
         return rpmi_fail(RPM_E_IO, "cannot look at %s: %s", path, strerror(errno));
-    trial->medium = rpmi_probe_medium(fd, &backing);
-    trial->whole = (uint64_t)st.st_size;
+    probe->medium = rpmi_probe_medium(fd, &backing);
+    probe->whole = (uint64_t)st.st_size;
     *unit = RPMI_PAGE_BYTES;
-    if (trial->medium == RPM_MEDIUM_DEVDAX) {
-        trial->whole = device_number(&st, "size");
+    if (probe->medium == RPM_MEDIUM_DEVDAX) {
+        probe->whole = device_number(&st, "size");
         *unit = device_number(&st, "align");
-    } else if (trial->medium == RPM_MEDIUM_HUGE) {
+    } else if (probe->medium == RPM_MEDIUM_HUGE) {
         *unit = (uint64_t)st.st_blksize;
     } else if (!S_ISREG(st.st_mode)) {
         return rpmi_fail(RPM_E_INVAL, "%s is neither a file nor persistent memory", path);
     }
     if (*unit < RPMI_PAGE_BYTES)
         *unit = RPMI_PAGE_BYTES;
-    if (trial->whole == 0)
+    if (probe->whole == 0)
         return rpmi_fail(RPM_E_INVAL, "%s is empty: name its directory instead", path);
     return 0;
 }
 
-static int map_path(int fd, const char *path, struct rpmi_trial *trial)
+static int map_path(int fd, const char *path, struct rpmi_mr_probe *probe)
 {
     uint64_t unit = RPMI_PAGE_BYTES;
-    int err = measure(fd, path, trial, &unit);
+    int err = measure(fd, path, probe, &unit);
 
     if (err != 0)
         return err;
-    trial->bytes = trial->whole < PIECE_BYTES ? trial->whole : PIECE_BYTES;
-    trial->bytes = rpmi_align_up(trial->bytes, unit);
-    trial->base = mmap(NULL, (size_t)trial->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (trial->base != MAP_FAILED)
+    probe->bytes = probe->whole < PIECE_BYTES ? probe->whole : PIECE_BYTES;
+    probe->bytes = rpmi_align_up(probe->bytes, unit);
+    probe->base = mmap(NULL, (size_t)probe->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (probe->base != MAP_FAILED)
         return 0;
-    trial->base = NULL;
+    probe->base = NULL;
     return rpmi_fail(RPM_E_IO, "cannot map %s: %s", path, strerror(errno));
 }
 
-int rpmi_trial_open(const char *path, struct rpmi_trial *trial)
+int rpmi_mr_probe_open(const char *path, struct rpmi_mr_probe *probe)
 {
     int err;
     int fd;
 
-    *trial = (struct rpmi_trial){ .bytes = PIECE_BYTES, .medium = RPM_MEDIUM_DRAM };
+    *probe = (struct rpmi_mr_probe){ .bytes = PIECE_BYTES, .medium = RPM_MEDIUM_DRAM };
     if (path == NULL) {
-        trial->whole = trial->bytes;
-        trial->base =
+        probe->whole = probe->bytes;
+        probe->base =
             mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (trial->base != MAP_FAILED)
+        if (probe->base != MAP_FAILED)
             return 0;
-        trial->base = NULL;
+        probe->base = NULL;
         return rpmi_fail(RPM_E_NOMEM, "no memory to try");
     }
     err = open_memory(path, &fd);
     if (err != 0)
         return err;
-    err = map_path(fd, path, trial);
+    err = map_path(fd, path, probe);
     (void)close(fd);
     return err;
 }
 
-void rpmi_trial_close(struct rpmi_trial *trial)
+void rpmi_mr_probe_close(struct rpmi_mr_probe *probe)
 {
-    if (trial->base != NULL)
-        (void)munmap(trial->base, (size_t)trial->bytes);
-    trial->base = NULL;
+    if (probe->base != NULL)
+        (void)munmap(probe->base, (size_t)probe->bytes);
+    probe->base = NULL;
 }
 
 /* May this process lock memory without limit? */
@@ -163,22 +163,22 @@ static bool locks_freely(void)
 }
 
 /* Check the whole memory against the limits; only a piece of it was registered. */
-static void judge_whole(const struct rpmi_nic *nic, const struct rpmi_trial *trial,
+static void judge_whole(const struct rpmi_nic *nic, const struct rpmi_mr_probe *probe,
                         enum rpm_device_ask ask, struct rpm_device *device)
 {
     struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
 
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
-    if (trial->whole > nic->region_max)
+    if (probe->whole > nic->region_max)
         rpmi_device_no(device, ask,
                        "the device registers %llu bytes at once, and this has %llu: divide it, or "
                        "serve a smaller pool",
-                       (unsigned long long)nic->region_max, (unsigned long long)trial->whole);
-    else if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < trial->whole && !locks_freely())
+                       (unsigned long long)nic->region_max, (unsigned long long)probe->whole);
+    else if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < probe->whole && !locks_freely())
         rpmi_device_no(device, ask,
                        "a piece can be pinned, but not all %llu bytes: the limit of locked memory "
                        "is %llu; raise it with ulimit -l or LimitMEMLOCK=",
-                       (unsigned long long)trial->whole, (unsigned long long)limit.rlim_cur);
+                       (unsigned long long)probe->whole, (unsigned long long)limit.rlim_cur);
     else
         rpmi_device_yes(device, ask);
 }
@@ -194,18 +194,19 @@ static const char *advice(enum rpm_medium medium, enum rpm_device_ask ask)
 }
 
 static bool try_access(const struct rpmi_nic *nic, struct ibv_pd *pd,
-                       const struct rpmi_trial *trial, uint32_t access)
+                       const struct rpmi_mr_probe *probe, uint32_t access)
 {
     struct ibv_mr *mr;
-    int err = rpmi_nic_register(nic, pd, trial->base, trial->bytes, access, &mr);
+    int err = rpmi_nic_register(nic, pd, probe->base, probe->bytes, access, &mr);
 
     if (err == 0 && ibv_dereg_mr(mr) != 0)
         err = rpmi_fail(RPM_E_IO, "a region cannot be given back: %s", strerror(errno));
     return err == 0;
 }
 
-static void try_ask(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
-                    enum rpm_device_ask ask, struct rpm_device *device)
+static void try_ask(const struct rpmi_nic *nic, struct ibv_pd *pd,
+                    const struct rpmi_mr_probe *probe, enum rpm_device_ask ask,
+                    struct rpm_device *device)
 {
     static const uint32_t access[RPM_DEVICE_ASKS] = {
         [RPM_DEVICE_MEMORY_READ] = RPMI_NIC_READ,
@@ -213,15 +214,15 @@ static void try_ask(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct 
         [RPM_DEVICE_MEMORY_FLUSH] = RPMI_NIC_READ | RPMI_NIC_FLUSH,
     };
 
-    if (try_access(nic, pd, trial, access[ask]))
-        judge_whole(nic, trial, ask, device);
+    if (try_access(nic, pd, probe, access[ask]))
+        judge_whole(nic, probe, ask, device);
     else
-        rpmi_device_no(device, ask, "%s%s", rpm_last_error(), advice(trial->medium, ask));
+        rpmi_device_no(device, ask, "%s%s", rpm_last_error(), advice(probe->medium, ask));
 }
 
 /* Some devices that page on demand accept FLUSH for memory that is not persistent. */
-static void try_flush(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
-                      struct rpm_device *device)
+static void try_flush(const struct rpmi_nic *nic, struct ibv_pd *pd,
+                      const struct rpmi_mr_probe *probe, struct rpm_device *device)
 {
     struct rpm_device_answer *answer = &device->can[RPM_DEVICE_MEMORY_FLUSH];
 
@@ -229,16 +230,16 @@ static void try_flush(const struct rpmi_nic *nic, struct ibv_pd *pd, const struc
         rpmi_device_no(device, RPM_DEVICE_MEMORY_FLUSH, "%s", device->can[RPM_DEVICE_FLUSH].why);
         return;
     }
-    try_ask(nic, pd, trial, RPM_DEVICE_MEMORY_FLUSH, device);
-    if (answer->answer == RPM_YES && trial->medium != RPM_MEDIUM_DEVDAX &&
-        trial->medium != RPM_MEDIUM_FSDAX)
+    try_ask(nic, pd, probe, RPM_DEVICE_MEMORY_FLUSH, device);
+    if (answer->answer == RPM_YES && probe->medium != RPM_MEDIUM_DEVDAX &&
+        probe->medium != RPM_MEDIUM_FSDAX)
         rpmi_device_no(device, RPM_DEVICE_MEMORY_FLUSH,
                        "the device takes FLUSH for it, but it is no persistent memory: take "
                        "devdax");
 }
 
 static void try_on_demand(const struct rpmi_nic *nic, struct ibv_pd *pd,
-                          const struct rpmi_trial *trial, struct rpm_device *device)
+                          const struct rpmi_mr_probe *probe, struct rpm_device *device)
 {
     struct ibv_mr *mr;
 
@@ -247,7 +248,7 @@ static void try_on_demand(const struct rpmi_nic *nic, struct ibv_pd *pd,
                        device->can[RPM_DEVICE_ON_DEMAND].why);
         return;
     }
-    mr = ibv_reg_mr(pd, trial->base, trial->bytes, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
+    mr = ibv_reg_mr(pd, probe->base, probe->bytes, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
     if (mr == NULL)
         rpmi_device_no(device, RPM_DEVICE_MEMORY_ON_DEMAND,
                        "the device pages on demand, but not this memory: %s", strerror(errno));
@@ -255,13 +256,13 @@ static void try_on_demand(const struct rpmi_nic *nic, struct ibv_pd *pd,
         rpmi_device_yes(device, RPM_DEVICE_MEMORY_ON_DEMAND);
 }
 
-void rpmi_trial_run(const struct rpmi_nic *nic, struct ibv_pd *pd, const struct rpmi_trial *trial,
-                    struct rpm_device *device)
+void rpmi_mr_probe_run(const struct rpmi_nic *nic, struct ibv_pd *pd,
+                       const struct rpmi_mr_probe *probe, struct rpm_device *device)
 {
-    device->medium = trial->medium;
-    device->memory_bytes = trial->whole;
-    try_ask(nic, pd, trial, RPM_DEVICE_MEMORY_READ, device);
-    try_ask(nic, pd, trial, RPM_DEVICE_MEMORY_WRITE, device);
-    try_flush(nic, pd, trial, device);
-    try_on_demand(nic, pd, trial, device);
+    device->medium = probe->medium;
+    device->memory_bytes = probe->whole;
+    try_ask(nic, pd, probe, RPM_DEVICE_MEMORY_READ, device);
+    try_ask(nic, pd, probe, RPM_DEVICE_MEMORY_WRITE, device);
+    try_flush(nic, pd, probe, device);
+    try_on_demand(nic, pd, probe, device);
 }
