@@ -310,22 +310,23 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
         app->add_option(name, value, text)->check(CLI::IsMember(words.all()))->group(group);
     };
 
-    word("--by", sweep->by, hints::kByWords, "who does it");
-    word("--op", sweep->op, hints::kOpWords, "what is done");
+    word("--by", sweep->by, hints::kByWords, "processor that carries it out");
+    word("--op", sweep->op, hints::kOpWords, "operation");
     list(app->add_option("--bytes,--size", sweep->bytes, "of one operation: 64,4K"));
     list(app->add_option("--threads", sweep->threads, "clients' threads, or cores")
              ->check(CLI::Range(1, 4096)));
-    list(app->add_option("--pattern", sweep->patterns, "which addresses")
+    list(app->add_option("--pattern", sweep->patterns, "order of addresses")
              ->check(CLI::IsMember(hints::kPatternWords.all())));
-    list(app->add_option("--persist", sweep->persists, "how one-sided writes are made to last")
+    list(app->add_option("--persist", sweep->persists, "how one-sided writes are made persistent")
              ->check(CLI::IsMember(hints::kPersistWords.all())));
     list(app->add_option("--copy", sweep->copies, "how cores write; stream: ntstore")
              ->check(CLI::IsMember(hints::kCopyWords.all())));
     list(app->add_option("--dimms", sweep->dimms, "modules of the pool"));
-    word("--memory", sweep->memory, hints::kMemoryWords, "what the bytes are in");
-    word("--flush-memory", sweep->flush, hints::kMemoryWords, "what the READ of a persist reads");
+    word("--memory", sweep->memory, hints::kMemoryWords, "memory of the bytes");
+    word("--flush-memory", sweep->flush, hints::kMemoryWords,
+         "memory that the READ of a persist reads");
     app->add_option("--fence", sweep->fence,
-                    "a core waits after so many bytes, or never; default: after each operation")
+                    "a core fences after this many bytes, or never; default: after each operation")
         ->group(group);
     word("--ddio", sweep->ddio, hints::kDdioWords, "do a NIC's writes go to the CPU's cache");
     word("--socket", sweep->socket, hints::kSocketWords,
@@ -333,14 +334,14 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
     app->add_option("--align", sweep->align, "operations start at multiples of this")->group(group);
     app->add_option("--pad", sweep->pad, "a write's length is rounded up to this")->group(group);
     app->add_option("--region", sweep->region, "bytes that are touched")->group(group);
-    app->add_option("--skew", sweep->skew, "operations start so many bytes later")->group(group);
-    app->add_option("--depth", sweep->depth, "operations of a thread under way")
+    app->add_option("--skew", sweep->skew, "operations start this many bytes later")->group(group);
+    app->add_option("--depth", sweep->depth, "operations of a thread outstanding")
         ->check(CLI::Range(1, 64))
         ->group(group);
     app->add_option("--cores", sweep->cores, "server cores that serve calls")
         ->check(CLI::Range(1, 64))
         ->group(group);
-    app->add_option("--write-percent", sweep->write_percent, "of a mix")->group(group);
+    app->add_option("--write-percent", sweep->write_percent, "writes in a mix")->group(group);
     app->add_option("--one-dimm", sweep->one_dimm, "1: all on one module, 2: each on its own")
         ->check(CLI::Range(0, 2))
         ->group(group);
@@ -373,7 +374,8 @@ int main(int argc, char **argv)
         ->expected(0, 1)
         ->default_str("-");
     app.add_option("--set", options.set, "Replace a number of the preset: \"NAME=VALUE UNIT\"");
-    app.add_option("--repeat", options.repeats, "Measure each point so often; its median counts")
+    app.add_option("--repeat", options.repeats,
+                   "Measure each point this many times; its median counts")
         ->check(CLI::Range(1, 1000));
     app.add_flag("--reduced", options.sweep.reduced, "Fewer points, fewer operations");
     app.add_flag("--quiet", options.quiet, "No text");

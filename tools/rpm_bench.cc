@@ -50,7 +50,7 @@ static void add_work(CLI::App *sub, RunOptions &options)
     CLI::Option *op = sub->add_option("--op", options.op, "append, cas or lock (append)")
                           ->check(CLI::IsMember({ "append", "cas", "lock" }));
 
-    sub->add_option("--rw", options.op, "records in place instead: write, read or mixed")
+    sub->add_option("--rw", options.op, "region writes or reads instead: write, read or mixed")
         ->check(CLI::IsMember({ "write", "read", "mixed" }))
         ->excludes(op);
     sub->add_option("--mix", options.mix, "percent of mixed that are reads (70)")
@@ -65,7 +65,7 @@ static void add_work(CLI::App *sub, RunOptions &options)
            "block sizes (64,256,4k,64k)")
         ->delimiter(',')
         ->type_name("SIZE,...");
-    sub->add_option("--depth", options.depths, "operations under way at once (1)")
+    sub->add_option("--depth", options.depths, "operations outstanding at once (1)")
         ->delimiter(',')
         ->check(CLI::Range(1u, 4096u));
     sub->add_option("--batch", options.batch, "records that share one flush (1)")
@@ -100,7 +100,7 @@ static void add_run(CLI::App &app, RunOptions &options)
     sub->add_option("--time", options.seconds, "seconds for each line (1)")
         ->check(CLI::Range(0.01, 1e5));
     sub->add_option("--ramp", options.ramp,
-                    "seconds before them that do not count (a fifth of them, at most 0.2)")
+                    "seconds before them that are not measured (a fifth of them, at most 0.2)")
         ->check(CLI::Range(0.0, 1e5));
     sub->add_option("--timeout", options.timeout, "seconds that one call may take (5)")
         ->check(CLI::Range(0.001, 1e6));
@@ -112,7 +112,7 @@ static void add_run(CLI::App &app, RunOptions &options)
     sub->add_option_function<std::vector<std::string>>(
            "--pace",
            [&options](const std::vector<std::string> &words) { options.pace = parse_pace(words); },
-           "throttle: find a limit below the depth; eager: locks are not backed off from")
+           "throttle: find a limit below the depth; eager: no back-off from held locks")
         ->delimiter(',')
         ->check(CLI::IsMember({ "throttle", "eager" }))
         ->type_name("WORD,...");
@@ -124,9 +124,9 @@ static void add_run(CLI::App &app, RunOptions &options)
 
 static void add_compare(CLI::App &app, CompareOptions &options)
 {
-    CLI::App *sub = app.add_subcommand("compare", "Hold the library against the limit and others");
+    CLI::App *sub = app.add_subcommand("compare", "Compare the library with the limit and others");
 
-    sub->add_option("--rounds", options.rounds, "rounds of ours and other in turn (9)")
+    sub->add_option("--rounds", options.rounds, "rounds, librpm and the other in turn (9)")
         ->check(CLI::Range(1u, 1000u));
     sub->add_option("--json", options.json, "write the rows to this file, - for standard output")
         ->type_name("FILE");

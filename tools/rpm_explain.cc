@@ -400,7 +400,7 @@ void platform_options(CLI::App &app, Options &options)
             ->check(check_methods),
         app.add_option("--line", options.line_bytes, "Media line in bytes: 64 or 256"),
         app.add_flag("--native-flush", options.native_flush, "FLUSH(persistence) is reported"),
-        app.add_flag("--declared", options.declared, "The domain is the operator's word"),
+        app.add_flag("--declared", options.declared, "The operator declared the domain"),
     };
 
     url->group(group)->excludes(preset);
@@ -421,7 +421,7 @@ void request_options(CLI::App &app, Options &options)
         ->group(group);
     cli::size_option(&app, "--offset", options.offset, "Record write: where")->group(group);
     app.add_option("--count", options.count, "Batch: records")->group(group);
-    app.add_option("--slot", options.slot, "Record write: slot size, multiple of 64")->group(group);
+    app.add_option("--slot", options.slot, "Region write: slot size, multiple of 64")->group(group);
     cli::level_option(&app, options.level, "What an acknowledgement promises (default durable)")
         ->group(group);
     cli::method_option(&app, options.method, "Insist on a method")->group(group);

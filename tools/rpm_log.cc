@@ -59,11 +59,11 @@ static void add_append(CLI::App &app, AppendOptions &options)
         sub->add_option("--hints", options.hints, "hints in force: all, none, -H6, H6,H9 (all)"));
     sub->add_option("--batch", options.batch, "records that share one flush (1)")
         ->check(CLI::Range(1u, 65536u));
-    sub->add_option("--async", options.async, "records under way at once (1)")
+    sub->add_option("--async", options.async, "records outstanding at once (1)")
         ->check(CLI::Range(1u, 65536u));
     sub->add_flag("--takeover", options.takeover, "fence a writer that is still connected");
     sub->add_flag("--resume", options.resume,
-                  "the log holds the first records of the input: go on behind them");
+                  "the log has the first records of the input: continue behind them");
     sub->add_option("--ack-file", options.ack_file,
                     "add a line \"INDEX LSN\" for each record once it is acknowledged")
         ->type_name("FILE");
@@ -72,10 +72,10 @@ static void add_append(CLI::App &app, AppendOptions &options)
     sub->add_flag("--binary", options.binary, "records of a fixed size instead of lines");
     cli::size_option(sub, "--record-bytes", options.record_bytes, "that size, with --binary (4K)");
     sub->add_flag("--quiet", options.quiet, "no table at the end, no line before it");
-    sub->add_flag("--json", options.json, "what was done as JSON on standard output");
+    sub->add_flag("--json", options.json, "the summary as JSON on standard output");
     sub->footer(
         "A record is a line with its newline, so an empty line is a record of one byte and\n"
-        "cat gives the input back byte for byte. SIGINT ends after the record under way.");
+        "cat gives the input back byte for byte. SIGINT ends after the current record.");
 }
 
 static void add_readers(CLI::App &app, CatOptions &cat_options, CatOptions &tail_options)

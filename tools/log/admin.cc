@@ -295,7 +295,7 @@ int trim(const TrimOptions &options)
         throw cli::RpmFailure("trim", RPM_E_TRIMMED,
                               "log '" + options.name + "' begins at " +
                                   std::to_string(before.head_lsn) + ": records before " +
-                                  std::to_string(lsn) + " are gone already");
+                                  std::to_string(lsn) + " were trimmed already");
     cli::check("trim", rpm_log_trim(session.log.get(), lsn));
     cli::check("trim", rpm_log_info(session.log.get(), &after));
     printf("head %llu -> %llu, %s given back\n", static_cast<unsigned long long>(before.head_lsn),

@@ -38,7 +38,7 @@ void AckFile::add(uint64_t index, uint64_t lsn)
 void AckFile::flush()
 {
     if (!pending_.empty() && !write_all(fd_, path_, pending_.data(), pending_.size()))
-        throw cli::Failure(path_ + ": the reader of the acknowledgements has gone");
+        throw cli::Failure(path_ + ": the reader of the acknowledgements closed it");
     pending_.clear();
 }
 
@@ -97,7 +97,8 @@ void Appender::skip_what_is_there()
     if (info.head_lsn != 0)
         throw cli::Failure("resume: " + options_.name + " was trimmed up to " +
                            std::to_string(info.head_lsn) +
-                           ", so nothing tells where in the input to go on");
+                           ", so the record of the input to continue at is unknown: pass the rest "
+                           "of it without --resume");
     session_.open_reader(0, RPM_VISIBLE);
     while ((found = cli::check("resume", rpm_reader_next(session_.reader.get(), &record))) == 1) {
         if (!input_.next(line, record_max_) || line.size() != record.len ||

@@ -73,7 +73,7 @@ inline void add_options(CLI::App &app, Options &options)
         ->type_name("PATH");
     CLI::Option *size =
         cli::size_option(&app, "--size", options.size,
-                         "Size of the pool when it is made; makes it if it is not there");
+                         "Size of the pool when it is created; creates a pool that does not exist");
     app.add_option("--listen", options.listen,
                    "Where to listen, one or more: shm:NAME, unix:NAME, tcp://HOST:PORT/POOL, "
                    "verbs://HOST:PORT/POOL")
@@ -89,25 +89,28 @@ inline void add_options(CLI::App &app, Options &options)
     app.add_option("--clients", options.clients, "Connections at once; 64")
         ->check(CLI::Range(1, 1024));
     app.add_option("--socket-mode", options.socket_mode, "Permissions of the socket; 0600");
-    app.add_option("--secret-file", options.secret_file, "Clients must present what is in it")
+    app.add_option("--secret-file", options.secret_file,
+                   "File with the secret that clients must know")
         ->type_name("FILE");
     app.add_option("--tls-cert", options.tls_cert,
                    "Certificate chain, PEM, of addresses that end in ,tls=on")
         ->type_name("FILE");
-    app.add_option("--tls-key", options.tls_key, "Its key, PEM")->type_name("FILE");
+    app.add_option("--tls-key", options.tls_key, "Key of the certificate, PEM")->type_name("FILE");
     app.add_option(
            "--ddio", options.ddio,
-           "Whether a NIC's writes go to the CPU's cache, where no probe can tell: on or off")
+           "Whether a NIC's writes go to the CPU's cache, if no probe can find out: on or off")
         ->check(CLI::IsMember({ "on", "off" }));
     app.add_option("--fence", options.fence,
                    "What a fenced writer that does not stop in time gets: refuse or kill")
         ->check(CLI::IsMember({ "refuse", "kill" }));
-    app.add_option("--fence-us", options.fence_us, "How long it may take to stop; 1000000");
+    app.add_option("--fence-us", options.fence_us,
+                   "Microseconds that a fenced writer has to stop; 1000000");
     app.add_option("--numa", options.numa, "NUMA node that holds the pool")
         ->check(CLI::NonNegativeNumber);
-    app.add_option("--json-stats", options.json_stats, "Counters go here at SIGUSR1 and at the end")
+    app.add_option("--json-stats", options.json_stats,
+                   "Write the counters to this file at SIGUSR1 and at the end")
         ->type_name("FILE");
-    app.add_flag("--no-direct", options.no_direct, "Never lend the mapping: rings only");
+    app.add_flag("--no-direct", options.no_direct, "Never let a client map the pool: rings only");
     app.add_flag("--no-create", options.no_create, "With --size: fail if there is no pool");
     app.add_flag("--huge", options.huge, "Anonymous pool on huge pages");
     app.add_flag("--syslog", options.syslog, "Log to syslog instead of standard error");

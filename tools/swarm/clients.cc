@@ -110,7 +110,7 @@ bool World::resume(Client &client, Tally &tally)
                (number != 0 ? client.flying[at].number != number : !client.flying[at].blocking))
             at++;
         if (at == client.flying.size())
-            throw Violation("resume tells of a record that was not under way");
+            throw Violation("resume reports a record that was not outstanding");
         number = client.flying[at].number;
         client.flying.erase(client.flying.begin() + static_cast<long>(at));
         say("  record " + std::to_string(number) + " at " + std::to_string(outcomes[i].lsn) +

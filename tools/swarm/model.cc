@@ -48,7 +48,7 @@ void LogModel::settle(uint64_t number, bool present, uint64_t lsn)
 
     if (record.fate != Fate::kOpen && record.fate != fate)
         broken("record " + std::to_string(number) + " was settled as " +
-               (present ? "absent" : "present") + " and now is told to be the contrary");
+               (present ? "absent" : "present") + " and is now reported as the contrary");
     if (present && record.lsn != kNowhere && record.lsn != lsn)
         broken("record " + std::to_string(number) + " moved from " + std::to_string(record.lsn) +
                " to " + std::to_string(lsn));

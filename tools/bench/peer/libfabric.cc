@@ -187,7 +187,7 @@ class FabricClient : public PeerClient
     void order(char what)
     {
         if (write(orders_, &what, 1) != 1)
-            throw cli::Failure("the server of libfabric is gone");
+            throw cli::Failure("the server of libfabric ended");
     }
     void await_connection()
     {
