@@ -535,16 +535,16 @@ static int make_buffer(struct rpm_reader *reader, uint64_t ahead)
 
 static int start(struct rpm_reader *reader, uint64_t from_lsn)
 {
-    struct rpm_log *log = reader->log;
-    int err = rpmi_log_readable(log);
+    int err;
 
-    if (err == 0)
-        err = rpmi_log_head(log);
+    /* From the head on: where that is must come from the same read that finds nothing trimmed. */
+    reader->next_lsn = from_lsn == 0 ? NOWHERE : from_lsn;
+    err = refresh(reader);
     if (err != 0)
         return err;
-    reader->next_lsn = from_lsn == 0 ? log->head.trim_lsn : from_lsn;
-    err = refresh(reader);
-    return err != 0 ? err : check_start(reader);
+    if (from_lsn == 0)
+        reader->next_lsn = reader->head.trim_lsn;
+    return check_start(reader);
 }
 
 int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
