@@ -14,6 +14,12 @@ SINCE = 'ad3a0c1ad3ca'
 
 # Commits that may be larger: subject and reason.
 LARGE = {
+    'sim: dispatch the events of the performance model in one function':
+        'calls among eight files became events, which work only together',
+    'sim: dispatch the events of the device model in one function':
+        'calls among ten files became events, which work only together',
+    'lib: name the actors in base, plan, conn, region, pool and log':
+        'comments; of the code two names only, in throttle.c',
 }
 
 # What the first word after the colon may be. A verb that is missing is added here.
@@ -22,7 +28,7 @@ VERBS = set('''
     bound break bring build bump cache call carry catch change check choose cite claim clean clear close
     collect combine compare compile complete compute configure connect convert copy correct count cover
     cross-build cut deal declare decide decode default define defer delay delete deliver deny derive
-    describe detach detect disable discard divide do document downgrade drain draw drop dump edit enable
+    describe detach detect disable discard dispatch divide do document downgrade drain draw drop dump edit enable
     encode end enforce ensure enter erase estimate examine exclude exercise exit expand expect explain
     export expose express extend extract fail feed fence fetch fill filter find finish fit fix flatten
     flush fold follow forbid force forget format forward frame free freeze fuzz gather generate get give
