@@ -18,7 +18,7 @@
 namespace dtx
 {
 
-class Store;
+struct Store;
 
 /* The bucket that a key is hashed to. */
 uint64_t home_bucket(uint64_t rows_max, uint64_t key);

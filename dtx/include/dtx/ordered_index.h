@@ -23,7 +23,7 @@
 namespace dtx
 {
 
-class Store;
+struct Store;
 
 inline constexpr uint32_t kNodeEntries = 28;
 

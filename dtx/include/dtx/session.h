@@ -58,7 +58,7 @@ struct Attempt {
     std::span<Access *const> accesses; /* by address */
 };
 
-class Store;
+struct Store;
 enum class Claim;
 
 /* Borrowed by a Session until it is destroyed. ended() is called by the session's thread, once for
