@@ -26,16 +26,18 @@ static void gather_take(struct rpmi_gather *from, unsigned char *to, size_t n)
     size_t head = from->head_bytes < n ? from->head_bytes : n;
     size_t body = from->body_bytes < n - head ? from->body_bytes : n - head;
 
-    if (head != 0)
+    if (head != 0) {
         memcpy(to, from->head, head);
-    if (body != 0)
+        from->head += head;
+        from->head_bytes -= head;
+    }
+    if (body != 0) {
         memcpy(to + head, from->body, body);
+        from->body += body;
+        from->body_bytes -= body;
+    }
     if (n > head + body)
         memset(to + head + body, 0, n - head - body);
-    from->head += head;
-    from->head_bytes -= head;
-    from->body += body;
-    from->body_bytes -= body;
 }
 
 static void edge(unsigned char *dst, struct rpmi_gather *from, size_t n)
@@ -68,7 +70,8 @@ void rpmi_edges_write(void *dst, const struct rpmi_gather *source, size_t len, r
             part.body_bytes = room;
         lines(at, &part, middle);
         from.head_bytes = 0;
-        from.body += part.body_bytes;
+        if (part.body_bytes != 0)
+            from.body += part.body_bytes;
         from.body_bytes -= part.body_bytes;
         at += middle;
         len -= middle;

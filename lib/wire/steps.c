@@ -105,7 +105,7 @@ __attribute__((cold)) static int cannot_be(const char *what)
 void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes)
 {
     steps->at = list;
-    steps->end = steps->at + bytes;
+    steps->end = bytes == 0 ? steps->at : steps->at + bytes; /* no arithmetic on a NULL list */
     steps->taken = 0;
     steps->result = RPMI_STEPS_ANSWER_HEAD;
     steps->result_to = RPMI_STEPS_ANSWER_HEAD;
