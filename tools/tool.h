@@ -144,17 +144,6 @@ inline std::string read_secret(const std::string &path)
     return secret;
 }
 
-/* A connection was not made. The server cannot distinguish an absent secret from a wrong one, but
- * this program can. */
-inline RpmFailure no_connection(const std::string &url, int err, bool with_secret)
-{
-    bool asks = err == RPM_E_DENIED && !with_secret &&
-                strstr(rpm_last_error(), "the secret is not the server's") != nullptr;
-
-    return asks ? RpmFailure(url, err, "the server asks for a secret: --secret-file FILE")
-                : RpmFailure(url, err);
-}
-
 /* Path of the secret for this program's connections; empty: none. */
 inline std::string &secret_file()
 {
@@ -175,7 +164,7 @@ inline Conn connect(const std::string &url, const rpm_conn_opts *opts = nullptr)
     }
     int err = rpm_conn_open(url.c_str(), &wanted, &conn);
     if (err < 0)
-        throw no_connection(url, err, wanted.secret != nullptr);
+        throw RpmFailure(url, err);
     return Conn(conn);
 }
 

@@ -35,7 +35,8 @@ static int take_host(const char **at, struct rpmi_endpoint *endpoint)
     }
     len = strcspn(from, "]");
     if (from[len] == '\0')
-        return rpmi_fail(RPM_E_INVAL, "the URL opens a bracket that it does not close");
+        return rpmi_fail(RPM_E_INVAL,
+                         "'%.40s' lacks the bracket that closes the host: [ADDRESS]:PORT", from);
     err = take(endpoint->host, sizeof(endpoint->host), from + 1, len - 1, "host");
     *at = from + len + 1;
     return err;

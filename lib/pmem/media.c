@@ -56,7 +56,9 @@ int rpmi_media_open_anonymous(struct rpmi_media *media, const struct rpmi_media_
     struct statfs fs;
 
     if (opts->bytes < RPMI_LINE_BYTES || opts->bytes > INT64_MAX)
-        return rpmi_fail(RPM_E_INVAL, "anonymous memory of %" PRIu64 " bytes", opts->bytes);
+        return rpmi_fail(RPM_E_INVAL,
+                         "anonymous memory of %" PRIu64 " bytes is asked for; at least %u",
+                         opts->bytes, RPMI_LINE_BYTES);
     if (!opts->huge && room != 0 && opts->bytes > room)
         return rpmi_fail(RPM_E_NOSPACE, "%" PRIu64 " bytes of memory wanted, %" PRIu64 " available",
                          opts->bytes, room);

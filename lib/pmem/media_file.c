@@ -35,7 +35,10 @@ static int open_failed(const char *path, int err)
     switch (err) {
     case ENOENT:
     case ENOTDIR:
-        return rpmi_fail(RPM_E_NOENT, "there is no pool %s", path);
+        return rpmi_fail(
+            RPM_E_NOENT,
+            "there is no pool %s; a server creates it if it is given a size (rpm-server --size)",
+            path);
     case EACCES:
     case EPERM:
     case EROFS:
@@ -74,13 +77,18 @@ static int lock_pool(struct rpmi_media *media, const char *path, struct stat *st
     if (flock(media->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         media->created = false; /* the process that holds the lock decides about the file */
         if (errno == EWOULDBLOCK)
-            return rpmi_fail(RPM_E_OWNED, "pool %s is served by another process", path);
+            return rpmi_fail(
+                RPM_E_OWNED,
+                "pool %s is served by another process; stop that server, or serve another pool",
+                path);
         return rpmi_fail(RPM_E_IO, "cannot lock pool %s: %s", path, strerror(errno));
     }
     if (fstat(media->lock_fd, st) != 0)
-        return rpmi_fail(RPM_E_IO, "cannot look at pool %s: %s", path, strerror(errno));
+        return rpmi_fail(RPM_E_IO, "cannot stat pool %s: %s", path, strerror(errno));
     if (st->st_nlink == 0)
-        return rpmi_fail(RPM_E_OWNED, "pool %s was removed by another process just now", path);
+        return rpmi_fail(RPM_E_OWNED,
+                         "pool %s was removed by another process while it was opened; try again",
+                         path);
     return 0;
 }
 
@@ -98,7 +106,10 @@ static int judge_kind(const struct stat *st, const char *path)
 {
     if (S_ISREG(st->st_mode)) {
         if ((st->st_mode & 0222) == 0) /* root could write it, but its mode forbids writing */
-            return rpmi_fail(RPM_E_DENIED, "pool %s is read only", path);
+            return rpmi_fail(
+                RPM_E_DENIED,
+                "pool %s is read-only, and a server writes to it; mount or chmod it writable",
+                path);
         return 0;
     }
     if (S_ISCHR(st->st_mode))
@@ -203,12 +214,18 @@ static int size_file(struct rpmi_media *media, const struct rpmi_media_opts *opt
 
     if (st->st_size == 0) {
         if (!opts->create)
-            return rpmi_fail(RPM_E_NOENT, "pool %s is empty", opts->path);
+            return rpmi_fail(
+                RPM_E_NOENT,
+                "pool %s is empty; give a size, and the server formats it (rpm-server --size)",
+                opts->path);
         return size_new_file(media, opts);
     }
     err = judge_content(media->fd, (uint64_t)st->st_size, opts->path);
     if (err == RPM_E_NOENT && !opts->create)
-        return rpmi_fail(RPM_E_NOENT, "%s holds no pool yet", opts->path);
+        return rpmi_fail(RPM_E_NOENT,
+                         "%s has not been formatted as a pool; give a size, and the server does it "
+                         "(rpm-server --size)",
+                         opts->path);
     media->mem.bytes = rpmi_align_down((uint64_t)st->st_size, RPMI_PAGE_BYTES);
     return err == RPM_E_NOENT ? 0 : err;
 }

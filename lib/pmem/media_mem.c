@@ -67,7 +67,8 @@ static int media_persist(struct rpmi_mem *mem, uint64_t offset, uint64_t len)
     struct rpmi_media *media = media_of(mem);
 
     if (media->failed != 0)
-        return rpmi_fail(RPM_E_IO, "an earlier write of the pool's medium failed");
+        return rpmi_fail(RPM_E_IO, "an earlier msync of the pool failed, so nothing since can be "
+                                   "called durable; check the medium, then restart the server");
     switch (media->facts.domain) {
     case RPM_DOMAIN_MSYNC:
         return media_msync(media, offset, len);

@@ -26,7 +26,8 @@ int rpmi_numa_node_of(const void *ptr)
 int rpmi_numa_bind(void *base, uint64_t bytes, int node)
 {
     if (numa_available() < 0 || node > numa_max_node() || node < 0)
-        return rpmi_fail(RPM_E_INVAL, "this machine has no NUMA node %d", node);
+        return rpmi_fail(RPM_E_INVAL, "this machine has no NUMA node %d; its nodes are 0..%d", node,
+                         numa_max_node());
     numa_tonode_memory(base, bytes, node);
     return 0;
 }

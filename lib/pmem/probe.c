@@ -285,7 +285,8 @@ int rpm_probe(const char *path, struct rpm_facts *facts)
     int err = 0;
 
     if (facts == NULL || facts->size < sizeof(size_t))
-        return rpmi_fail(RPM_E_INVAL, "the facts' size field is not set");
+        return rpmi_fail(RPM_E_INVAL,
+                         "the facts' size field is not set; initialise them with rpm_facts_init()");
     found.line_bytes = RPMI_LINE_BYTES;
     if (path == NULL) {
         found.medium = RPM_MEDIUM_DRAM;

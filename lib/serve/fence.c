@@ -94,7 +94,10 @@ static int wait_for_slot(struct wait *wait, uint32_t slot)
 
     while (!slot_is_quiet(wait, slot)) {
         if (rpmi_clock_ns() >= wait->deadline_ns && give_up(wait, slot))
-            return rpmi_fail(RPM_E_OWNED, "a fenced writer that lives did not stop in time");
+            return rpmi_fail(RPM_E_OWNED,
+                             "the writer that was fenced is alive and did not stop within %" PRIu64
+                             " ms; try again, or stop it",
+                             wait->server->fence_ns / 1000000);
         nap(wait, ns);
         ns = ns * 2 < NAP_LAST_NS ? ns * 2 : NAP_LAST_NS;
     }
@@ -162,7 +165,9 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
         return err;
     if (!holder_is_dead(&wait, (uint32_t)(epoch % RPMI_GUARD_SLOTS)))
         return rpmi_fail(RPM_E_OWNED,
-                         "epoch %" PRIu64 "'s guard slot is still held by a fenced writer", epoch);
+                         "the guard slot of epoch %" PRIu64
+                         " is still held by a fenced writer; try again, or stop that writer",
+                         epoch);
     return 0;
 }
 

@@ -60,7 +60,10 @@ static int open_listener(struct rpm_server *server, const struct rpmi_url *url)
     int err;
 
     if (ops == NULL)
-        return rpmi_fail(RPM_E_INVAL, "%s: no server listens there", url->scheme);
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "a server cannot listen at %s: addresses; it can at shm:, unix:, tcp:// and verbs://",
+            url->scheme);
     if (server->listeners_n == RPMI_LISTENERS_MAX)
         return rpmi_fail(RPM_E_INVAL, "a server listens at %u addresses at most",
                          RPMI_LISTENERS_MAX);

@@ -21,6 +21,7 @@
 #include "transport/shm/membarrier.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -40,21 +41,28 @@ static int check_opts(struct rpm_server_opts *opts)
     if (opts->listen == NULL)
         return rpmi_fail(RPM_E_INVAL, "a server needs an address to listen at");
     if (opts->ddio > RPM_YES)
-        return rpmi_fail(RPM_E_INVAL, "ddio %u is no answer", opts->ddio);
+        return rpmi_fail(RPM_E_INVAL, "ddio is %u; it can be RPM_UNKNOWN, RPM_NO or RPM_YES",
+                         opts->ddio);
     if ((opts->tls_cert == NULL) != (opts->tls_key == NULL))
-        return rpmi_fail(RPM_E_INVAL, "a TLS certificate and its key come together");
+        return rpmi_fail(RPM_E_INVAL, "tls_%s is given without tls_%s; TLS needs both",
+                         opts->tls_cert != NULL ? "cert" : "key",
+                         opts->tls_cert != NULL ? "key" : "cert");
     if ((opts->flags & ~flags) != 0)
         return rpmi_fail(RPM_E_INVAL, "unknown server flags 0x%x", opts->flags & ~flags);
     if (opts->pool != NULL && (opts->flags & RPM_SERVER_HUGE) != 0)
         return rpmi_fail(RPM_E_INVAL, "huge pages are for anonymous pools: a file system decides");
     if (opts->clients_max > RPMI_CLIENTS_MAX)
-        return rpmi_fail(RPM_E_INVAL, "at most %u clients", RPMI_CLIENTS_MAX);
+        return rpmi_fail(RPM_E_INVAL, "clients_max is %u, above its maximum of %u",
+                         opts->clients_max, RPMI_CLIENTS_MAX);
     if (opts->socket_mode > 0777)
-        return rpmi_fail(RPM_E_INVAL, "socket mode %o is no permission", opts->socket_mode);
+        return rpmi_fail(RPM_E_INVAL, "socket_mode is %o; it has permission bits only, up to 777",
+                         opts->socket_mode);
     if (opts->numa_node < 0)
-        return rpmi_fail(RPM_E_INVAL, "NUMA node + 1 is not negative");
+        return rpmi_fail(RPM_E_INVAL, "numa_node is %d; it is the node + 1, or 0 for any node",
+                         opts->numa_node);
     if (opts->secret != NULL && strlen(opts->secret) >= RPMI_SECRET_BYTES)
-        return rpmi_fail(RPM_E_INVAL, "a secret has at most %u bytes", RPMI_SECRET_BYTES - 1);
+        return rpmi_fail(RPM_E_INVAL, "the secret has %zu bytes, above the maximum of %u",
+                         strlen(opts->secret), RPMI_SECRET_BYTES - 1);
     if (opts->dram_bytes == 0)
         opts->dram_bytes = DRAM_DEFAULT;
     if (opts->clients_max == 0)
@@ -81,7 +89,8 @@ static int open_media(struct rpm_server *server, const struct rpm_server_opts *o
     int err;
 
     if (opts->pool == NULL && !rpmi_is_aligned(opts->pool_bytes, RPMI_PAGE_BYTES))
-        return rpmi_fail(RPM_E_INVAL, "a pool's size is a multiple of %u bytes", RPMI_PAGE_BYTES);
+        return rpmi_fail(RPM_E_INVAL, "a pool's size is a multiple of %u bytes, not %" PRIu64,
+                         RPMI_PAGE_BYTES, pool.bytes);
     err = rpmi_media_open(&pool, &server->pool);
     if (err != 0)
         return err;
@@ -201,7 +210,7 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
     if (fresh == NULL)
         return RPM_E_NOMEM;
     if (pthread_mutex_init(&fresh->lock, NULL) != 0)
-        err = rpmi_fail(RPM_E_NOMEM, "no mutex");
+        err = rpmi_fail(RPM_E_NOMEM, "cannot initialise a mutex");
     if (err == 0)
         err = open_media(fresh, &wanted);
     if (err == 0)

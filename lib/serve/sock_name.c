@@ -40,7 +40,7 @@ static int try_lock(struct rpmi_sock_name *name, const char *lock)
                          "cannot make %s: %s", lock, strerror(errno));
     if (flock(name->lock_fd, LOCK_EX | LOCK_NB) != 0)
         return rpmi_fail(errno == EWOULDBLOCK ? RPM_E_OWNED : RPM_E_IO,
-                         "another server listens at %s", name->path);
+                         "another server listens at %s; stop it, or give another name", name->path);
     if (fstat(name->lock_fd, &st) == 0 && st.st_nlink > 0)
         return 1;
     (void)close(name->lock_fd);

@@ -33,7 +33,7 @@ void Session::open(const std::string &url)
 
     while ((err = rpm_conn_open(url.c_str(), &conn_opts, &fresh)) != 0) {
         if (!is_away(err) || now_ns() >= deadline || cli::stopped())
-            throw cli::no_connection(url, err, conn_opts.secret != nullptr);
+            throw cli::RpmFailure(url, err);
         sleep_ns(20000000);
     }
     conn.reset(fresh);

@@ -66,7 +66,7 @@ static int step_tls(struct rpmi_stream_session *session)
         if (first != TLS_HANDSHAKE) {
             (void)!send(session->pipe.fd, alert, sizeof(alert), MSG_DONTWAIT | MSG_NOSIGNAL);
             hear_out(session);
-            return rpmi_fail(RPM_E_PROTO, "a client in the clear where TLS is spoken");
+            return rpmi_fail(RPM_E_PROTO, "a client spoke without TLS to an address with tls=on");
         }
     }
     done = rpmi_tls_shake(session->pipe.tls);

@@ -25,7 +25,8 @@ static int try_pool(struct rpmi_verbs_listener *listener, const struct rpmi_serv
     int err = rpmi_nic_register(&nic->nic, pd, pool->base, pool->mem.bytes, access, &mr);
 
     if (err == 0 && ibv_dereg_mr(mr) != 0)
-        return rpmi_fail(RPM_E_IO, "a region cannot be given back: %s", strerror(errno));
+        return rpmi_fail(RPM_E_IO, "the NIC cannot deregister a memory region: %s",
+                         strerror(errno));
     return err;
 }
 
@@ -101,7 +102,8 @@ int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *
             return 0;
         }
     if (listener->nics_n == RPMI_NICS_MAX)
-        return rpmi_fail(RPM_E_LIMIT, "one listener serves through %u devices", RPMI_NICS_MAX);
+        return rpmi_fail(RPM_E_LIMIT, "one listener serves through at most %u RDMA devices",
+                         RPMI_NICS_MAX);
     memset(fresh, 0, sizeof(*fresh));
     err = rpmi_nic_probe(verbs, &fresh->nic);
     if (err == 0)

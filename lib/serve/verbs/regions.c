@@ -134,7 +134,9 @@ int rpmi_regions_quiesce(struct rpmi_listener *listener, uint64_t header_offset)
             continue;
         for (uint32_t key = 0; key < RPMI_KEYS_MAX; key++)
             if (session->claimed[key] == header_offset && !fence(session, key))
-                return rpmi_fail(RPM_E_OWNED, "an older writer's memory cannot be taken back");
+                return rpmi_fail(
+                    RPM_E_OWNED,
+                    "the NIC did not revoke the memory region of the fenced writer; try again");
     }
     return 0;
 }
