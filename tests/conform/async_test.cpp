@@ -90,6 +90,7 @@ bool readable(int fd, int ms)
     return n == 1;
 }
 
+// After what operations write into: closing the client's connection may still write it.
 #define ON_EACH_SETUP()                                                                            \
     Setup setup = GENERATE(from_range(all_setups()));                                              \
     CAPTURE(setup.server, setup.wrap);                                                             \
@@ -99,11 +100,11 @@ bool readable(int fd, int ms)
 
 TEST_CASE("async: many operations complete in order, each with its own context", "[conform]")
 {
+    unsigned char got[16][3000];
+    uint64_t found[16];
     ON_EACH_SETUP();
     const uint64_t rounds = setup.server.compare(0, 5, "verbs") == 0 ? 3 : 20;
     std::vector<unsigned char> bytes(BYTES);
-    unsigned char got[16][3000];
-    uint64_t found[16];
 
     for (size_t i = 0; i < bytes.size(); i++)
         bytes[i] = static_cast<unsigned char>(i * 7 + i / 251);
@@ -128,10 +129,10 @@ TEST_CASE("async: many operations complete in order, each with its own context",
 
 TEST_CASE("async: an operation of the maximum length, and compare-and-swaps that fail", "[conform]")
 {
-    ON_EACH_SETUP();
     std::vector<unsigned char> bytes(BYTES, 5);
     std::vector<unsigned char> got(BYTES);
     uint64_t found[3] = { 9, 9, 9 };
+    ON_EACH_SETUP();
 
     REQUIRE(rpm_region_write_async(client.rows, 0, bytes.data(), BYTES, nullptr) == 0);
     CHECK(client.reap(client.rows, 0, 1)[0] == 0);
@@ -150,9 +151,9 @@ TEST_CASE("async: an operation of the maximum length, and compare-and-swaps that
 TEST_CASE("async: the end of the server completes each operation once", "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
-    ON_EACH_SETUP();
     unsigned char got[16][64];
     uint64_t found[16];
+    ON_EACH_SETUP();
     uint64_t sent = 0;
 
     REQUIRE(rpm_region_write(client.rows, 0, "before", 6) == 0);
@@ -184,12 +185,12 @@ TEST_CASE("async: the end of the server completes each operation once", "[confor
 
 TEST_CASE("async: an event loop is woken for each completion", "[conform]")
 {
+    unsigned char got[64];
+    uint64_t found = 0;
     ON_EACH_SETUP();
     if (setup.server.compare(0, 4, "sim ") == 0)
         return; // a model has no events
     const int rounds = setup.server.compare(0, 5, "verbs") == 0 ? 20 : 200;
-    unsigned char got[64];
-    uint64_t found = 0;
     rpmi_rng rng;
     int fd = rpm_conn_fd(client.conn);
 
@@ -303,8 +304,8 @@ TEST_CASE("async: each object of a connection has the method that it was opened 
 
 TEST_CASE("async: pieces in one completion, between other operations", "[conform]")
 {
-    ON_EACH_SETUP();
     char got[4][8] = {};
+    ON_EACH_SETUP();
 
     for (uint64_t round = 0; round < 3; round++) {
         std::string mark = std::to_string(1000 + round);

@@ -361,7 +361,9 @@ struct Updates {
 TEST_CASE("dtx: a row that is read for update is locked by the message that reads it", "[unit]")
 {
     Updates updates;
-    auto &[link, db, session, other] = updates;
+    Database &db = updates.db;
+    Session &session = updates.session;
+    Session &other = updates.other;
     auto add = [&](uint64_t key, bool commits = true) { return updates.add(key, commits); };
     auto is_free = [&](uint64_t key) { return updates.is_free(key); };
 
@@ -406,7 +408,9 @@ TEST_CASE("dtx: a row that is read for update is locked by the message that read
 TEST_CASE("dtx: a row read for update under a wrong guess is unlocked", "[unit]")
 {
     Updates updates;
-    auto &[link, db, session, other] = updates;
+    Database &db = updates.db;
+    Session &session = updates.session;
+    Session &other = updates.other;
     auto accounts = db.tables.accounts;
     auto add = [&](uint64_t key) { return updates.add(key); };
     auto is_free = [&](uint64_t key) { return updates.is_free(key); };
