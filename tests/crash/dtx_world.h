@@ -5,6 +5,7 @@
 #define TESTS_CRASH_DTX_WORLD_H
 
 #include "support/catch.h"
+#include "support/rounds.h"
 #include <dtx/cluster.h>
 
 #include <cstdint>
@@ -19,7 +20,7 @@ class DtxWorld
     {
         rpm_sim_opts opts = rpm_sim_opts_init();
 
-        opts.seed = seed;
+        opts.seed = first_seed(seed);
         opts.servers = servers;
         opts.pool_bytes = pool_bytes;
         opts.dram_bytes = dram_bytes;

@@ -2,6 +2,7 @@
 #include "support/cuts.h"
 
 #include "support/cuts_report.h"
+#include "support/rounds.h"
 
 extern "C" {
 #include "transport/sim/sim.h"
@@ -459,11 +460,13 @@ Tally &total()
 
 Tally explore(const Scenario &scenario, const Setup &setup, const Budget &budget)
 {
+    Setup from = setup;
     Tally tally;
 
     if (replaying())
         return tally;
-    tally = Search(scenario, setup, budget).run();
+    from.seed = first_seed(setup.seed);
+    tally = Search(scenario, from, budget).run();
     total().cuts += tally.cuts;
     total().violations += tally.violations;
     total().runs += tally.runs;

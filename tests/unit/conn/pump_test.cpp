@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/loop.h"
+#include "support/rounds.h"
 
 using namespace loop;
 
@@ -390,7 +391,7 @@ TEST_CASE("pump: a synchronous link that is lost in post fails all objects of th
 
 TEST_CASE("pump: random posts of two owners, each completion once and in order", "[unit]")
 {
-    for (uint64_t seed = 1; seed < 20; seed++) {
+    for (uint64_t seed : seeds(1, 20)) {
         rpm_conn_opts opts = rpm_conn_opts_init();
         rpmi_rng rng;
         uint64_t next[2] = { 1, 1 };

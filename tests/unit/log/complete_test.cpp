@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "support/rounds.h"
 #include "unit/log/worker.h"
 
 using namespace loop;
@@ -6,7 +7,7 @@ using namespace loop;
 TEST_CASE("complete: each append completes once, in order, however slow the server is", "[unit]")
 {
     EACH_KIND(kind);
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed : seeds(1, 20)) {
         rpm_log_opts opts = rpm_log_opts_init();
         Server server;
         Conn conn(server, kind.setup, &conn_opts);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "support/rounds.h"
 #include "unit/pool/server.h"
 
 extern "C" {
@@ -480,7 +481,7 @@ TEST_CASE("claim: a repair that a power cut ends early left a log that opens, or
     rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
     // The claim word; what is kept of the ring, in one piece or two; two pairs of slots.
     for (uint32_t persist = 1; persist <= 5; persist++) {
-        for (uint64_t seed = 0; seed < 40; seed++) {
+        for (uint64_t seed : seeds(0, 40)) {
             RepairFar server;
             rpmi_rng rng;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "support/rounds.h"
 #include "unit/pool/server.h"
 
 TEST_CASE("service: malformed calls are refused", "[unit]")
@@ -100,7 +101,7 @@ bool is_sound(const rpmi_service *service)
 TEST_CASE("service: random calls keep the invariants", "[unit]")
 {
     // Several clients, all kinds of calls with plausible and wild arguments.
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t seed : seeds(1, 30)) {
         PoolServer server(512 << 10);
         std::vector<uint32_t> clients;
         rpmi_rng rng;

@@ -338,7 +338,7 @@ TEST_CASE("elle: a read has the writer that it recorded, right or wrong", "[unit
 
 TEST_CASE("elle: a naive judge of lists agrees on right histories", "[unit]")
 {
-    for (uint64_t seed = 0; seed < rounds(400); seed++) {
+    for (uint64_t seed : seeds(0, rounds(400))) {
         CAPTURE(seed);
         REQUIRE(judged(world::World(seed).history()));
     }

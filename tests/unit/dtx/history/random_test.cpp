@@ -186,7 +186,7 @@ void all_noticed(Change change)
 {
     uint64_t changed = 0;
 
-    for (uint64_t seed = 0; seed < kSeeds; seed++) {
+    for (uint64_t seed : seeds(0, kSeeds)) {
         World world(seed);
         Story story = world.history();
         if (!change(world, story))
@@ -206,7 +206,7 @@ TEST_CASE("history: a correct store's history has no violation", "[unit]")
     uint64_t proven = 0;
     uint64_t rw = 0;
 
-    for (uint64_t seed = 0; seed < 2 * kSeeds; seed++) {
+    for (uint64_t seed : seeds(0, 2 * kSeeds)) {
         CAPTURE(seed);
         Story story = World(seed).history();
         CheckResult result = story.check();
