@@ -137,7 +137,7 @@ TEST_CASE("vacuum: a session that lives on forgets its free slots", "[unit]")
 
 TEST_CASE("vacuum: slots that are handed out meanwhile are not handed out twice", "[unit]")
 {
-    for (uint64_t seed = 1; seed <= rounds(120); seed++) {
+    for (uint64_t seed : seeds(1, rounds(120))) {
         dtx::Options options = replicated(2);
 
         options.seed = seed;
@@ -187,7 +187,9 @@ TEST_CASE("vacuum: a transaction that began before a vacuum uses no slot after i
         auto old = [&]() -> Task<void> {
             (void)co_await session.transact([&](Txn &txn) -> Task<bool> {
                 (void)co_await txn.read(table, 7);
-                for (stage += stage == 0 ? 1 : 0; stage == 1;)
+                if (stage == 0)
+                    stage = 1;
+                while (stage == 1)
                     co_await session.turn();
                 for (uint64_t key = 10; key < 15; key++)
                     (void)co_await txn.insert(table, key, Account{ 1 });

@@ -294,6 +294,7 @@ TEST_CASE("accept: the server survives a lack of descriptors, and serves other c
     std::string url = tcp ? server.listener_url() : server.url("ring");
     rpm_conn_opts conn_opts = rpm_conn_opts_init();
     rpm_conn *busy = nullptr;
+    std::atomic<bool> calling{ false };
     std::atomic<bool> over{ false };
     rlimit limit;
 
@@ -302,10 +303,15 @@ TEST_CASE("accept: the server survives a lack of descriptors, and serves other c
     REQUIRE(rpm_conn_open(url.c_str(), &conn_opts, &busy) == 0);
     std::thread caller([&] {
         rpm_entry entry = rpm_entry_init();
+        int err;
 
-        while (!over && rpm_conn_entry(busy, 0, &entry) >= 0)
-            ;
+        do {
+            err = rpm_conn_entry(busy, 0, &entry);
+            calling = true;
+        } while (!over && err >= 0);
     });
+    while (!calling) // the first call may need a descriptor
+        std::this_thread::yield();
     // One tries while the server can have no descriptor for it.
     std::string word = tcp ? url : server.url();
     int late_sock = tcp ? socket(AF_INET, SOCK_STREAM, 0) : socket(AF_UNIX, SOCK_SEQPACKET, 0);
