@@ -369,9 +369,9 @@ def check_cmake(tree):
 
 
 def built_files(tree):
-    """Every source that a CMakeLists.txt names, also by ${name}_fuzz.cpp in a loop over names."""
+    """Every source that a build file names, also by ${name}_fuzz.cpp in a loop over names."""
     built = set()
-    for path in tree.with_suffix(('CMakeLists.txt',)):
+    for path in tree.with_suffix(('CMakeLists.txt', '.cmake')):
         folder = os.path.dirname(path)
         words = re.findall(r'[\w./${}-]+', re.sub(r'#[^\n]*', '', tree.texts[path]))
         tails = {word.rpartition('}')[2] for word in words if '}' in word}
