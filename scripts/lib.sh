@@ -11,11 +11,13 @@
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 JOBS=${JOBS:-$(nproc)}
 
-# The packages of the library and its programs, of their tests, and of drawing.
+# The packages of the library and its programs; of their tests, first those of scripts/test without
+# options; and of drawing.
 BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev libpmemlog-dev
     libnuma-dev libxxhash-dev libssl-dev libibverbs-dev librdmacm-dev libcli11-dev nlohmann-json3-dev
-    libsystemd-dev catch2 mandoc python3)
-TEST_PACKAGES=(git valgrind clang-14 libclang-rt-14-dev clang-format-14 strace binutils librpm-dev zsh)
+    libsystemd-dev catch2 python3)
+QUICK_PACKAGES=(git clang-14 libclang-rt-14-dev clang-format-14)
+TEST_PACKAGES=(mandoc valgrind strace binutils librpm-dev zsh)
 # The peers of rpm-bench compare --peer and dtx-peer, which report a missing one.
 PEER_PACKAGES=(librpma-dev libfabric-dev libsqlite3-dev liblmdb-dev)
 FIGURE_PACKAGES=(python3-matplotlib python3-pandas python3-seaborn)

@@ -16,7 +16,9 @@ elseif(LIBRPM_SANITIZE MATCHES "^(address|undefined|address,undefined|thread)$")
     target_compile_options(rpm_build INTERFACE -fsanitize=${LIBRPM_SANITIZE}
         -fno-sanitize-recover=all -fno-omit-frame-pointer
         # GCC documents these as prone to false alarms beside sanitizers; plain builds have them on.
-        $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overread>)
+        $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overread>
+        # C functions that C++ calls by pointer have no type information at run time.
+        $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fno-sanitize=function>)
     if(LIBRPM_SANITIZE STREQUAL "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         # TSan does not model fences. Ours order stores for another mapping of the same page, which TSan
         # cannot relate anyway.
@@ -57,8 +59,9 @@ function(rpm_library name)
     if(ARGN)
         set(map ${CMAKE_CURRENT_BINARY_DIR}/${ARGN})
         configure_file(${ARGN} ${map} @ONLY)
-        target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,--no-undefined
-            -Wl,-Bsymbolic-functions)
+        # With clang, a sanitizer's functions are in the program.
+        target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions
+            $<$<STREQUAL:${LIBRPM_SANITIZE},>:-Wl,--no-undefined>)
         set_property(TARGET ${name} PROPERTY LINK_DEPENDS ${map})
     endif()
 endfunction()
@@ -98,10 +101,13 @@ function(rpm_test_properties name label timeout)
     endif()
 endfunction()
 
-# What scripts/test builds under the sanitizers: rpm_quick_tests under ASan and UBSan, rpm_threaded_tests,
-# those with several threads, under TSan as well.
+# What scripts/test builds: rpm_quick_tests under ASan and UBSan, and rpm_short_tests in a release
+# build; with --full all of the release build, and rpm_threaded_tests, those with several threads, under TSan.
 add_custom_target(rpm_quick_tests)
+add_custom_target(rpm_short_tests)
 add_custom_target(rpm_threaded_tests)
+# rpm_installed: what `cmake --install` installs.
+add_custom_target(rpm_installed)
 # rpm_library_tests: tests of lib/. scripts/test runs them in the build without RDMA, TLS and NUMA.
 add_custom_target(rpm_library_tests)
 # What scripts/cross builds for another architecture and runs by an emulator: all but unit_base, which
@@ -131,6 +137,8 @@ function(rpm_test name)
     # Assertion macros take long to optimise, and only the suites that run for minutes gain by it.
     if(arg_LABEL MATCHES "crash|canary|swarm|kill")
         target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE)
+        add_dependencies(rpm_short_tests ${name})
+        list(APPEND arg_LABEL short)
     else()
         rpm_test_options(${name})
         target_precompile_headers(${name} REUSE_FROM rpm_catch_header)
@@ -184,6 +192,7 @@ endfunction()
 function(rpm_completion name)
     if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
         message(STATUS "${name}: no completions, which it would have to be run for")
+        add_dependencies(rpm_installed ${name})
         return()
     endif()
     set(dir ${PROJECT_BINARY_DIR}/completion)
@@ -193,7 +202,9 @@ function(rpm_completion name)
         COMMAND ${name} --completion zsh >${dir}/zsh/_${name}
         DEPENDS ${name} COMMENT "Making the completions of ${name}")
     add_custom_target(${name}-completion ALL DEPENDS ${dir}/bash/${name} ${dir}/zsh/_${name})
+    add_dependencies(rpm_installed ${name}-completion)
     if(LIBRPM_INSTALL)
+        add_dependencies(rpm_installed man)
         install(FILES ${dir}/bash/${name} COMPONENT ${name}
             DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
         install(FILES ${dir}/zsh/_${name} COMPONENT ${name}
