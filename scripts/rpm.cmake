@@ -95,8 +95,8 @@ function(rpm_test_properties name label timeout)
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
         SKIP_RETURN_CODE 77)
     # Long tests first, so that none runs alone at the end.
-    if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(reproducible|tools_bench|unit_dtx)"
-            OR (CMAKE_CROSSCOMPILING AND name MATCHES "^unit_(log|sim)"))
+    if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(reproducible|tools_bench|unit_dtx|unit_log)"
+            OR (CMAKE_CROSSCOMPILING AND name MATCHES "^unit_sim"))
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()
 endfunction()
@@ -123,10 +123,10 @@ function(rpm_test_options name)
     target_compile_options(${name} PRIVATE -O0 -g1)
 endfunction()
 
-# rpm_test(NAME LABEL label [THREADED] [USER] [COMMAND_ARGS ...] [TIMEOUT s] SOURCES file...): a
+# rpm_test(NAME LABEL label... [THREADED] [USER] [COMMAND_ARGS ...] [TIMEOUT s] SOURCES file...): a
 # Catch2 program that sees the library's internals; as a USER the libraries as they are installed.
 function(rpm_test name)
-    cmake_parse_arguments(arg "THREADED;USER" "LABEL;TIMEOUT" "SOURCES;COMMAND_ARGS" ${ARGN})
+    cmake_parse_arguments(arg "THREADED;USER" "TIMEOUT" "LABEL;SOURCES;COMMAND_ARGS" ${ARGN})
     add_executable(${name} ${arg_SOURCES})
     if(arg_USER)
         target_link_libraries(${name} PRIVATE rpm_sim)
@@ -161,9 +161,9 @@ function(rpm_test name)
     rpm_test_properties(${name} "${arg_LABEL}" "${arg_TIMEOUT}")
 endfunction()
 
-# rpm_script_test(NAME LABEL label [TIMEOUT s] COMMAND word...): any other command as a test.
+# rpm_script_test(NAME LABEL label... [TIMEOUT s] COMMAND word...): any other command as a test.
 function(rpm_script_test name)
-    cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "COMMAND" ${ARGN})
+    cmake_parse_arguments(arg "" "TIMEOUT" "LABEL;COMMAND" ${ARGN})
     add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
     rpm_test_properties(${name} "${arg_LABEL}" "${arg_TIMEOUT}")
 endfunction()

@@ -106,12 +106,14 @@ std::vector<Setup> setups_for(const Canary &canary)
     return setups;
 }
 
-// The first violation that the scenarios report without the rule; "": they report none.
+// The first violation that the scenarios report without the rule; "": they report none. A canary is
+// looked for with all runs, of which the first that finds it is the last.
 std::string noticed(const Canary &canary, int which)
 {
     for (const char *name : canary.scenarios)
         for (Setup setup : setups_for(canary)) {
-            Budget budget = { scaled(canary.runs), {}, true };
+            Budget budget = { which == RPMI_CANARY_NONE ? scaled(canary.runs) : canary.runs, {},
+                              true };
             Tally tally;
 
             setup.scenario = name;
