@@ -152,7 +152,7 @@ static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_se
         return;
     }
     session->in_end += (uint32_t)got;
-    set_held(listener, session, rpmi_pipe_holds(&session->pipe));
+    set_held(listener, session, rpmi_pipe_pending(&session->pipe));
     if (got == 0)
         return;
     listener->last = (uint32_t)(session - listener->session);
@@ -171,7 +171,7 @@ static void hear_control(struct rpmi_stream_listener *listener)
 
         if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE)
             continue;
-        set_held(listener, session, rpmi_pipe_holds(&session->pipe));
+        set_held(listener, session, rpmi_pipe_pending(&session->pipe));
         if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_ANSWERED)
             continue;
         rpmi_stream_session_say(session, RPMI_ANSWER_REPLY, RPMI_REPLY_BYTES, 0);

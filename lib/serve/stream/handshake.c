@@ -69,7 +69,7 @@ static int step_tls(struct rpmi_stream_session *session)
             return rpmi_fail(RPM_E_PROTO, "a client spoke without TLS to an address with tls=on");
         }
     }
-    done = rpmi_tls_shake(session->pipe.tls);
+    done = rpmi_tls_handshake(session->pipe.tls);
     if (done == 1)
         session->got = 0;
     return done;

@@ -39,7 +39,7 @@ static void stream_close(struct rpmi_listener *base)
     close_fd(&listener->engine_notify_fd);
     close_fd(&base->control_fd);
     close_fd(&base->engine_fd);
-    rpmi_tls_forget(&listener->show);
+    rpmi_tls_ctx_free(&listener->show);
     if (listener->buffers != NULL)
         (void)munmap(listener->buffers,
                      (size_t)listener->sessions * (RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES));
@@ -102,7 +102,7 @@ static int make_tls(struct rpmi_stream_listener *listener, const struct rpmi_url
                          "tls=on needs a certificate and its key: rpm_server_opts.tls_cert and "
                          "tls_key (rpm-server --tls-cert FILE --tls-key FILE)");
     server->tls_shown = true;
-    return rpmi_tls_show(server->tls_cert, server->tls_key, &listener->show);
+    return rpmi_tls_server_ctx(server->tls_cert, server->tls_key, &listener->show);
 }
 
 static int stream_open(struct rpm_server *server, const struct rpmi_url *url,

@@ -101,7 +101,7 @@ static bool begin_session(struct rpmi_stream_listener *listener, int fd)
     session->step = listener->show != NULL ? RPMI_HANDSHAKE_TLS : RPMI_HANDSHAKE_HELLO;
     session->handshake_by_ns = rpmi_clock_ns() + RPMI_HANDSHAKE_NS;
     event.data.u64 = index_of(listener, session);
-    if ((listener->show != NULL && rpmi_tls_handshake(listener->show, &session->pipe) != 0) ||
+    if ((listener->show != NULL && rpmi_tls_begin_server(listener->show, &session->pipe) != 0) ||
         epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         rpmi_pipe_close(&session->pipe);
         return true;

@@ -133,7 +133,7 @@ static int check_lent(const struct rpmi_grant *grant)
     return 0;
 }
 
-static int shake_hands(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant)
+static int handshake(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant)
 {
     unsigned char bytes[RPMI_ACCEPT_BYTES];
     int fds[RPMI_SOCK_FDS_MAX];
@@ -171,7 +171,7 @@ int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_
         grant->fds[i] = -1;
     err = check_server(grant->sock, shm->path, shm->ours);
     if (err == 0)
-        err = shake_hands(shm, deadline_ns, grant);
+        err = handshake(shm, deadline_ns, grant);
     if (err != 0)
         rpmi_grant_drop(grant);
     return err;

@@ -101,7 +101,7 @@ static int try_address(const struct sockaddr *address, socklen_t bytes, uint64_t
     return err;
 }
 
-static int connect_local(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
+static int connect_unix(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct ucred peer;
@@ -121,7 +121,7 @@ static int connect_local(const struct rpmi_stream_name *name, uint64_t deadline_
                      name->path, (unsigned)geteuid());
 }
 
-static int connect_far(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
+static int connect_tcp(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
 {
     const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
     struct addrinfo *found = NULL;
@@ -146,12 +146,13 @@ static int connect_far(const struct rpmi_stream_name *name, uint64_t deadline_ns
     return err == 0 ? 0 : connect_failed(name, err);
 }
 
-static int shake_tls(const struct rpmi_stream *stream, uint64_t deadline_ns, struct rpmi_pipe *pipe)
+static int handshake_tls(const struct rpmi_stream *stream, uint64_t deadline_ns,
+                         struct rpmi_pipe *pipe)
 {
-    int err = rpmi_tls_dial(stream->trust, stream->name.endpoint.host, pipe);
+    int err = rpmi_tls_begin_client(stream->tls_ctx, stream->name.endpoint.host, pipe);
 
     while (err == 0) {
-        err = rpmi_tls_shake(pipe->tls);
+        err = rpmi_tls_handshake(pipe->tls);
         if (err == 0)
             err = rpmi_pipe_wait(pipe, false, deadline_ns);
     }
@@ -192,8 +193,8 @@ static int receive_challenge(struct rpmi_pipe *pipe, uint64_t deadline_ns,
     return err == 0 ? judge_challenge(pipe, bytes) : err;
 }
 
-static int shake_hands(const struct rpmi_stream *stream, uint64_t deadline_ns,
-                       struct rpmi_pipe *pipe, struct rpmi_accept *accepted)
+static int handshake(const struct rpmi_stream *stream, uint64_t deadline_ns, struct rpmi_pipe *pipe,
+                     struct rpmi_accept *accepted)
 {
     unsigned char sealed[RPMI_SEALED_BYTES];
     struct rpmi_transcript transcript;
@@ -220,17 +221,17 @@ int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, str
     int err;
 
     *pipe = (struct rpmi_pipe){ .fd = -1 };
-    err = stream->name.local ? connect_local(&stream->name, deadline_ns, &pipe->fd)
-                             : connect_far(&stream->name, deadline_ns, &pipe->fd);
+    err = stream->name.local ? connect_unix(&stream->name, deadline_ns, &pipe->fd)
+                             : connect_tcp(&stream->name, deadline_ns, &pipe->fd);
     if (err != 0) {
         pipe->fd = -1;
         return err;
     }
     rpmi_pipe_tune(pipe, stream->name.timeout_ms);
-    if (stream->trust != NULL)
-        err = shake_tls(stream, deadline_ns, pipe);
+    if (stream->tls_ctx != NULL)
+        err = handshake_tls(stream, deadline_ns, pipe);
     if (err == 0)
-        err = shake_hands(stream, deadline_ns, pipe, accepted);
+        err = handshake(stream, deadline_ns, pipe, accepted);
     if (err != 0)
         rpmi_pipe_close(pipe);
     return err;

@@ -17,37 +17,37 @@ static int no_tls(void)
                      "tls= out of the address where the network can be trusted");
 }
 
-int rpmi_tls_trust(const char *file, struct ssl_ctx_st **ctx)
+int rpmi_tls_client_ctx(const char *file, struct ssl_ctx_st **ctx)
 {
     (void)file, (void)ctx;
     return no_tls();
 }
 
-int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx)
+int rpmi_tls_server_ctx(const char *cert, const char *key, struct ssl_ctx_st **ctx)
 {
     (void)cert, (void)key, (void)ctx;
     return no_tls();
 }
 
-void rpmi_tls_forget(struct ssl_ctx_st **ctx)
+void rpmi_tls_ctx_free(struct ssl_ctx_st **ctx)
 {
     RPM_ASSERT(*ctx == NULL);
 }
 
-int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pipe)
+int rpmi_tls_begin_client(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pipe)
 {
     (void)host;
     RPM_ASSERT(ctx == NULL && pipe->tls == NULL);
     return no_tls();
 }
 
-int rpmi_tls_handshake(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe)
+int rpmi_tls_begin_server(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe)
 {
     RPM_ASSERT(ctx == NULL && pipe->tls == NULL);
     return no_tls();
 }
 
-int rpmi_tls_shake(struct ssl_st *tls)
+int rpmi_tls_handshake(struct ssl_st *tls)
 {
     RPM_ASSERT(tls == NULL);
     return no_tls();
@@ -67,7 +67,7 @@ int64_t rpmi_tls_recv(struct ssl_st *tls, void *bytes, size_t room)
     return no_tls();
 }
 
-bool rpmi_tls_holds(const struct ssl_st *tls)
+bool rpmi_tls_pending(const struct ssl_st *tls)
 {
     RPM_ASSERT(tls == NULL);
     return false;

@@ -64,9 +64,9 @@ int64_t rpmi_pipe_recv(struct rpmi_pipe *pipe, void *bytes, size_t room)
     }
 }
 
-bool rpmi_pipe_holds(const struct rpmi_pipe *pipe)
+bool rpmi_pipe_pending(const struct rpmi_pipe *pipe)
 {
-    return pipe->tls != NULL && rpmi_tls_holds(pipe->tls);
+    return pipe->tls != NULL && rpmi_tls_pending(pipe->tls);
 }
 
 int rpmi_pipe_wait(const struct rpmi_pipe *pipe, bool sending, uint64_t deadline_ns)

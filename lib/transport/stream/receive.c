@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-__attribute__((cold)) static int cannot_be(const char *what)
+__attribute__((cold)) static int invalid_answer(const char *what)
 {
     rpmi_diag(RPM_DIAG_WARNING, "the server sent an invalid answer: %s", what);
     return rpmi_fail(RPM_E_PROTO, "the server sent an invalid answer: %s", what);
@@ -35,7 +35,7 @@ void rpmi_stream_end(struct rpmi_stream *stream)
 
 /* Receives of answers that a server sent before it ended: bounded, because a server may send
  * without end. */
-#define LAST_WORDS 64
+#define RECEIVES_AT_END 64
 
 /* Receive the bytes of a result that have arrived. */
 static void take_data(struct rpmi_stream *stream)
@@ -57,10 +57,10 @@ static int begin_data(struct rpmi_stream *stream, const struct rpmi_answer *answ
     struct rpmi_stream_sent *slot;
 
     if (answer->request < stream->done || answer->request >= stream->sent)
-        return cannot_be("a result of nothing that is under way");
+        return invalid_answer("a result of nothing that is under way");
     slot = rpmi_stream_slot(stream, answer->request);
     if (answer->value > slot->want - slot->got)
-        return cannot_be("a result longer than was asked for");
+        return invalid_answer("a result longer than was asked for");
     stream->data_request = answer->request;
     stream->data_left = answer->value;
     return 0;
@@ -76,7 +76,7 @@ static int take_failure(struct rpmi_stream *stream, const struct rpmi_answer *an
     struct rpmi_stream_sent *slot;
 
     if (answer->request < stream->done || answer->request >= stream->posted)
-        return cannot_be("a failure of nothing that is under way");
+        return invalid_answer("a failure of nothing that is under way");
     slot = rpmi_stream_slot(stream, answer->request);
     if (slot->status == 0)
         stream->failures++;
@@ -88,7 +88,7 @@ static int take_failure(struct rpmi_stream *stream, const struct rpmi_answer *an
 static int take_done(struct rpmi_stream *stream, const struct rpmi_answer *answer)
 {
     if (answer->request < stream->done || answer->request > stream->sent)
-        return cannot_be("a count out of bounds");
+        return invalid_answer("a count out of bounds");
     stream->done = answer->request;
     return 0;
 }
@@ -96,7 +96,7 @@ static int take_done(struct rpmi_stream *stream, const struct rpmi_answer *answe
 static int take_reply(struct rpmi_stream *stream, const unsigned char *bytes)
 {
     if (!stream->call.wanted)
-        return cannot_be("a reply to no call");
+        return invalid_answer("a reply to no call");
     memcpy(stream->call.reply, bytes, sizeof(stream->call.reply));
     stream->call.wanted = false;
     stream->call.here = true;
@@ -176,7 +176,7 @@ static bool turn(struct rpmi_stream *stream)
 {
     if (stream->sent != stream->posted && rpmi_stream_flush(stream) != 0) {
         /* Receive the answers that the server sent before it ended. */
-        for (int i = 0; i < LAST_WORDS && rpmi_stream_receive(stream) == 0; i++)
+        for (int i = 0; i < RECEIVES_AT_END && rpmi_stream_receive(stream) == 0; i++)
             ;
         return false;
     }
@@ -192,7 +192,7 @@ static inline int outcome(struct rpmi_stream *stream, const struct rpmi_stream_s
         if (RPMI_LIKELY(slot->got == slot->want))
             return 0;
         rpmi_stream_end(stream);
-        return cannot_be("less of a result than was asked for");
+        return invalid_answer("less of a result than was asked for");
     }
     stream->failures--;
     if (!ends_post_only(slot->status))
@@ -249,7 +249,7 @@ static bool ready(const struct rpmi_stream *stream)
 int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct rpmi_stream *stream = rpmi_stream_of(link);
-    bool held;
+    bool waits_for_room;
 
     (void)by_ns;
     if (link->lost != 0)
@@ -259,11 +259,11 @@ int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns)
             rpmi_stream_end(stream);
         if (ready(stream))
             return 1;
-    } while (rpmi_pipe_holds(&stream->pipe));
-    held = stream->sent != stream->posted;
-    if (held != stream->watches_room)
-        rpmi_watch_writable(&stream->watch, stream->pipe.fd, held);
-    stream->watches_room = held;
+    } while (rpmi_pipe_pending(&stream->pipe));
+    waits_for_room = stream->sent != stream->posted;
+    if (waits_for_room != stream->watches_room)
+        rpmi_watch_writable(&stream->watch, stream->pipe.fd, waits_for_room);
+    stream->watches_room = waits_for_room;
     return 0;
 }
 

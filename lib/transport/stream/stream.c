@@ -32,10 +32,11 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_stream *stre
 
 static int take_url(const struct rpmi_url *url, struct rpmi_stream *stream)
 {
-    const char *trust = rpmi_url_get(url, "tls", NULL);
+    const char *certificates = rpmi_url_get(url, "tls", NULL);
     int err = rpmi_stream_name_get(url, false, &stream->name);
 
-    return err != 0 || trust == NULL ? err : rpmi_tls_trust(trust, &stream->trust);
+    return err != 0 || certificates == NULL ? err
+                                            : rpmi_tls_client_ctx(certificates, &stream->tls_ctx);
 }
 
 /* Allocate slots and pieces, once the server has said how many requests may be under way. */
@@ -58,7 +59,7 @@ static int take_memory(struct rpmi_stream *stream, uint32_t slots)
 static void stream_free(struct rpmi_stream *stream)
 {
     rpmi_pipe_close(&stream->pipe);
-    rpmi_tls_forget(&stream->trust);
+    rpmi_tls_ctx_free(&stream->tls_ctx);
     memset(stream->secret, 0, sizeof(stream->secret));
     rpmi_free(stream->stage.base);
     rpmi_free(stream->in);
@@ -118,7 +119,7 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
 }
 
 /* After a reconnect: do slots and buffers made for the first accept message fit this one? */
-static int same_ground(const struct rpmi_stream *stream, const struct rpmi_accept *now)
+static int check_fit(const struct rpmi_stream *stream, const struct rpmi_accept *now)
 {
     if (stream->slots != now->depth)
         return rpmi_fail(RPM_E_NOCAP,
@@ -136,7 +137,7 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 
     if (err != 0)
         return err;
-    err = same_ground(stream, &accepted);
+    err = check_fit(stream, &accepted);
     if (err != 0) {
         rpmi_pipe_close(&pipe);
         return err;

@@ -49,8 +49,8 @@ struct rpmi_stream {
     struct rpmi_watch watch;
     bool watches_room; /* for requests that were not sent yet */
     struct rpmi_stream_name name;
-    struct ssl_ctx_st *trust; /* NULL: no TLS */
-    struct rpmi_auth auth;    /* repeated at a reconnect */
+    struct ssl_ctx_st *tls_ctx; /* NULL: no TLS */
+    struct rpmi_auth auth;      /* repeated at a reconnect */
     char secret[RPMI_SECRET_BYTES];
     struct rpmi_stage stage;
     bool spins;

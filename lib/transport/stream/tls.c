@@ -100,7 +100,7 @@ static SSL_CTX *fresh_ctx(const SSL_METHOD *side)
     return ctx;
 }
 
-int rpmi_tls_trust(const char *file, struct ssl_ctx_st **ctx)
+int rpmi_tls_client_ctx(const char *file, struct ssl_ctx_st **ctx)
 {
     SSL_CTX *fresh = fresh_ctx(TLS_client_method());
     int ok;
@@ -163,7 +163,7 @@ static int use_key(SSL_CTX *ctx, const char *path)
     return err;
 }
 
-int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx)
+int rpmi_tls_server_ctx(const char *cert, const char *key, struct ssl_ctx_st **ctx)
 {
     SSL_CTX *fresh = fresh_ctx(TLS_server_method());
     int err = 0;
@@ -184,7 +184,7 @@ int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx)
     return err;
 }
 
-void rpmi_tls_forget(struct ssl_ctx_st **ctx)
+void rpmi_tls_ctx_free(struct ssl_ctx_st **ctx)
 {
     SSL_CTX_free(*ctx);
     *ctx = NULL;
@@ -219,7 +219,7 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pipe)
+int rpmi_tls_begin_client(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pipe)
 {
     int err = attach(ctx, pipe);
     int ok;
@@ -238,7 +238,7 @@ int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pi
     return 0;
 }
 
-int rpmi_tls_handshake(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe)
+int rpmi_tls_begin_server(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe)
 {
     int err = attach(ctx, pipe);
 
@@ -247,7 +247,7 @@ int rpmi_tls_handshake(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe)
     return err;
 }
 
-static int shake_failed(const SSL *tls)
+static int handshake_failed(const SSL *tls)
 {
     unsigned long code = ERR_peek_error();
     long verdict = SSL_get_verify_result(tls);
@@ -266,7 +266,7 @@ static int shake_failed(const SSL *tls)
                      reason != 0 ? ERR_reason_error_string(code) : "the handshake failed");
 }
 
-int rpmi_tls_shake(struct ssl_st *tls)
+int rpmi_tls_handshake(struct ssl_st *tls)
 {
     int ok;
 
@@ -279,7 +279,7 @@ int rpmi_tls_shake(struct ssl_st *tls)
     case SSL_ERROR_WANT_WRITE:
         return 0;
     default:
-        return shake_failed(tls);
+        return handshake_failed(tls);
     }
 }
 
@@ -330,7 +330,7 @@ int64_t rpmi_tls_recv(struct ssl_st *tls, void *bytes, size_t room)
     return got > 0 ? got : ended(tls, got);
 }
 
-bool rpmi_tls_holds(const struct ssl_st *tls)
+bool rpmi_tls_pending(const struct ssl_st *tls)
 {
     return SSL_pending(tls) > 0;
 }

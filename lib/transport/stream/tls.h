@@ -18,27 +18,27 @@ struct ssl_ctx_st;
 
 /* The certificates that a client trusts: a PEM file, or "on": those that the system trusts.
  * RPM_E_INVAL, RPM_E_NOMEM. */
-int rpmi_tls_trust(const char *file, struct ssl_ctx_st **ctx);
+int rpmi_tls_client_ctx(const char *file, struct ssl_ctx_st **ctx);
 
 /* The certificate and key that a server uses: PEM files. RPM_E_INVAL, RPM_E_NOMEM. */
-int rpmi_tls_show(const char *cert, const char *key, struct ssl_ctx_st **ctx);
+int rpmi_tls_server_ctx(const char *cert, const char *key, struct ssl_ctx_st **ctx);
 
-void rpmi_tls_forget(struct ssl_ctx_st **ctx);
+void rpmi_tls_ctx_free(struct ssl_ctx_st **ctx);
 
 /* Put TLS over a connected pipe, as the client of @host. RPM_E_NOMEM, RPM_E_INVAL. */
-int rpmi_tls_dial(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pipe);
+int rpmi_tls_begin_client(struct ssl_ctx_st *ctx, const char *host, struct rpmi_pipe *pipe);
 
 /* The same, as a server. RPM_E_NOMEM. */
-int rpmi_tls_handshake(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe);
+int rpmi_tls_begin_server(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe);
 
 /* Go on with the TLS handshake, without waiting. 1: done, 0: not yet, RPM_E_LOST, RPM_E_DENIED: the
  * certificate is not trusted, RPM_E_PROTO: the other side speaks no TLS, or no common version. */
-int rpmi_tls_shake(struct ssl_st *tls);
+int rpmi_tls_handshake(struct ssl_st *tls);
 
 /* As those of pipe.h. */
 int64_t rpmi_tls_send(struct ssl_st *tls, const struct iovec *iov, int n);
 int64_t rpmi_tls_recv(struct ssl_st *tls, void *bytes, size_t room);
-bool rpmi_tls_holds(const struct ssl_st *tls);
+bool rpmi_tls_pending(const struct ssl_st *tls);
 void rpmi_tls_free(struct ssl_st *tls);
 
 #endif

@@ -56,7 +56,7 @@ TEST_CASE("pipe: bytes go out gathered and come in as they are there", "[unit]")
     CHECK(rpmi_pipe_recv(&pair.pipe, got, sizeof(got)) == 0); // nothing yet
     REQUIRE(write(pair.other, "xy", 2) == 2);
     CHECK(rpmi_pipe_recv(&pair.pipe, got, sizeof(got)) == 2);
-    CHECK_FALSE(rpmi_pipe_holds(&pair.pipe));
+    CHECK_FALSE(rpmi_pipe_pending(&pair.pipe));
 }
 
 TEST_CASE("pipe: a full socket takes nothing, and waiting for it ends in time", "[unit]")

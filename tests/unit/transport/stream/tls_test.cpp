@@ -142,15 +142,16 @@ TEST_CASE("tls: invalid certificate and key files are refused", "[unit]")
     ssl_ctx_st *ctx = nullptr;
     std::string one = dir / "one.pem";
 
-    CHECK(rpmi_tls_trust((dir / "none").c_str(), &ctx) == RPM_E_INVAL);
-    CHECK(rpmi_tls_trust((dir / "one.key").c_str(), &ctx) == RPM_E_INVAL);
-    CHECK(rpmi_tls_show((dir / "none").c_str(), (dir / "one.key").c_str(), &ctx) == RPM_E_INVAL);
-    CHECK(rpmi_tls_show(one.c_str(), (dir / "none").c_str(), &ctx) == RPM_E_INVAL);
-    CHECK(rpmi_tls_show(one.c_str(), (dir / "two.key").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_client_ctx((dir / "none").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_client_ctx((dir / "one.key").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_server_ctx((dir / "none").c_str(), (dir / "one.key").c_str(), &ctx) ==
+          RPM_E_INVAL);
+    CHECK(rpmi_tls_server_ctx(one.c_str(), (dir / "none").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_server_ctx(one.c_str(), (dir / "two.key").c_str(), &ctx) == RPM_E_INVAL);
     CHECK(ctx == nullptr);
-    CHECK(rpmi_tls_show(one.c_str(), (dir / "one.key").c_str(), &ctx) == 0);
-    rpmi_tls_forget(&ctx);
-    rpmi_tls_forget(&ctx);
+    CHECK(rpmi_tls_server_ctx(one.c_str(), (dir / "one.key").c_str(), &ctx) == 0);
+    rpmi_tls_ctx_free(&ctx);
+    rpmi_tls_ctx_free(&ctx);
     CHECK(ctx == nullptr);
     CHECK(dial("tcp://127.0.0.1:1,tls=" + dir / "none") == RPM_E_INVAL);
 }
@@ -167,27 +168,28 @@ TEST_CASE("tls: a key that others can read is refused, with the mode that is exp
     for (mode_t mode : { 0644, 0604, 0620, 0601, 0660, 0666 }) {
         CAPTURE(mode);
         REQUIRE(chmod(key.c_str(), mode) == 0);
-        CHECK(rpmi_tls_show(cert.c_str(), key.c_str(), &ctx) == RPM_E_INVAL);
+        CHECK(rpmi_tls_server_ctx(cert.c_str(), key.c_str(), &ctx) == RPM_E_INVAL);
         CHECK(contains(rpm_last_error(), key + " has mode 06"));
         CHECK(contains(rpm_last_error(), "expected 0600, or 0640 where root owns it"));
         CHECK(ctx == nullptr);
     }
     for (mode_t mode : { 0600, 0400 }) {
         REQUIRE(chmod(key.c_str(), mode) == 0);
-        REQUIRE(rpmi_tls_show(cert.c_str(), key.c_str(), &ctx) == 0);
-        rpmi_tls_forget(&ctx);
+        REQUIRE(rpmi_tls_server_ctx(cert.c_str(), key.c_str(), &ctx) == 0);
+        rpmi_tls_ctx_free(&ctx);
     }
     // What a group may read is root's.
     REQUIRE(chmod(key.c_str(), 0640) == 0);
-    CHECK(rpmi_tls_show(cert.c_str(), key.c_str(), &ctx) == (geteuid() == 0 ? 0 : RPM_E_INVAL));
-    rpmi_tls_forget(&ctx);
+    CHECK(rpmi_tls_server_ctx(cert.c_str(), key.c_str(), &ctx) ==
+          (geteuid() == 0 ? 0 : RPM_E_INVAL));
+    rpmi_tls_ctx_free(&ctx);
     if (geteuid() == 0) {
         REQUIRE(chown(key.c_str(), 1, 1) == 0);
-        CHECK(rpmi_tls_show(cert.c_str(), key.c_str(), &ctx) == RPM_E_INVAL);
+        CHECK(rpmi_tls_server_ctx(cert.c_str(), key.c_str(), &ctx) == RPM_E_INVAL);
     }
     // Nothing waits for the writer of a pipe.
     REQUIRE(mkfifo((dir / "fifo").c_str(), 0600) == 0);
-    CHECK(rpmi_tls_show(cert.c_str(), (dir / "fifo").c_str(), &ctx) == RPM_E_INVAL);
+    CHECK(rpmi_tls_server_ctx(cert.c_str(), (dir / "fifo").c_str(), &ctx) == RPM_E_INVAL);
     CHECK(contains(rpm_last_error(), "is not a regular file"));
 }
 
@@ -199,11 +201,12 @@ TEST_CASE("tls: nothing older than 1.2 is spoken", "[unit]")
     ssl_ctx_st *show = nullptr;
     ssl_ctx_st *trust = nullptr;
 
-    REQUIRE(rpmi_tls_show((dir / "server.pem").c_str(), (dir / "server.key").c_str(), &show) == 0);
-    REQUIRE(rpmi_tls_trust(ca.trusted().c_str(), &trust) == 0);
+    REQUIRE(rpmi_tls_server_ctx((dir / "server.pem").c_str(), (dir / "server.key").c_str(),
+                                &show) == 0);
+    REQUIRE(rpmi_tls_client_ctx(ca.trusted().c_str(), &trust) == 0);
     CHECK(SSL_CTX_get_min_proto_version(show) == TLS1_2_VERSION);
     CHECK(SSL_CTX_get_min_proto_version(trust) == TLS1_2_VERSION);
     CHECK((SSL_CTX_get_verify_mode(trust) & SSL_VERIFY_PEER) != 0);
-    rpmi_tls_forget(&show);
-    rpmi_tls_forget(&trust);
+    rpmi_tls_ctx_free(&show);
+    rpmi_tls_ctx_free(&trust);
 }
