@@ -2,9 +2,9 @@
 /*
  * answer.c: the engine's part of a stream: it receives bytes and sends answers.
  *
- * Checking the sockets is a system call, so the engine does it every LOOK_EVERY turns: often enough
+ * Polling the sockets is a system call, so the engine does it every POLL_EVERY turns: often enough
  * that the delay is small compared with a packet's latency, and seldom enough not to slow down the
- * rings.
+ * ring clients of the same server.
  *
  * Tests: tests/unit/serve/stream/sessions_test.cpp, tests/conform/transport_test.cpp
  */
@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 32
-#define LOOK_EVERY 16u /* turns */
+#define POLL_EVERY 16u /* turns */
 
-void rpmi_stream_session_say(struct rpmi_stream_session *session, uint8_t kind, uint32_t value,
-                             uint64_t request)
+void rpmi_stream_session_queue(struct rpmi_stream_session *session, uint8_t kind, uint32_t value,
+                               uint64_t request)
 {
     const struct rpmi_answer answer = { .kind = kind, .value = value, .request = request };
 
@@ -40,13 +40,13 @@ static void notify_control(struct rpmi_stream_listener *listener)
         RPM_ASSERT(errno == EAGAIN);
 }
 
-static void set_held(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
-                     bool held)
+static void set_tls_pending(struct rpmi_stream_listener *listener,
+                            struct rpmi_stream_session *session, bool pending)
 {
-    RPM_ASSERT(!session->held || listener->held > 0);
-    listener->held += (uint32_t)held;
-    listener->held -= (uint32_t)session->held;
-    session->held = held;
+    RPM_ASSERT(!session->tls_pending || listener->tls_pending > 0);
+    listener->tls_pending += (uint32_t)pending;
+    listener->tls_pending -= (uint32_t)session->tls_pending;
+    session->tls_pending = pending;
 }
 
 void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
@@ -54,7 +54,7 @@ void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
 {
     RPM_ASSERT(session->state == RPMI_STREAM_SESSION_LIVE);
     rpmi_stream_set_todo(listener, session, false);
-    set_held(listener, session, false);
+    set_tls_pending(listener, session, false);
     session->taken = false;
     RPM_ASSERT(__atomic_load_n(&listener->live, __ATOMIC_RELAXED) > 0);
     (void)epoll_ctl(listener->base.engine_fd, EPOLL_CTL_DEL, session->pipe.fd, NULL);
@@ -89,7 +89,7 @@ static void stall(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
         notify_control(listener); /* the control thread ends the session after timeout_ms */
 }
 
-/* Send the answers that are queued, as far as the socket takes them. */
+/* Send as many of the queued answers as the socket takes. */
 static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     bool moved = false;
@@ -112,9 +112,10 @@ static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
     }
     if (session->out_from == session->out_end) {
         session->out_from = session->out_end = 0;
-        if (session->choked) /* a READ may be half answered, although no bytes are received now */
+        /* A READ may be answered in part, and no bytes need arrive for the rest of it. */
+        if (session->send_blocked)
             rpmi_stream_set_todo(listener, session, true);
-        session->choked = false;
+        session->send_blocked = false;
         __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
         watch(listener, session, EPOLLIN);
         return;
@@ -123,18 +124,18 @@ static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
     memmove(session->out, session->out + session->out_from, session->out_end - session->out_from);
     session->out_end -= session->out_from;
     session->out_from = 0;
-    session->choked = true;
+    session->send_blocked = true;
     rpmi_stream_set_todo(listener, session, false);
     watch(listener, session, EPOLLOUT);
 }
 
-/* Receive what has arrived, as far as there is room. */
+/* Receive as many of the bytes that have arrived as the buffer has room for. */
 static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     int64_t got;
 
     RPM_ASSERT(session->in_from <= session->in_end && session->in_end <= RPMI_STREAM_TAKE_BYTES);
-    RPM_ASSERT(!session->choked); /* the engine receives nothing while the socket takes no
+    RPM_ASSERT(!session->send_blocked); /* the engine receives nothing while the socket takes no
                                      answers */
     if (session->in_from == session->in_end) {
         session->in_from = session->in_end = 0;
@@ -152,15 +153,15 @@ static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_se
         return;
     }
     session->in_end += (uint32_t)got;
-    set_held(listener, session, rpmi_pipe_pending(&session->pipe));
+    set_tls_pending(listener, session, rpmi_pipe_pending(&session->pipe));
     if (got == 0)
         return;
     listener->last = (uint32_t)(session - listener->session);
     rpmi_stream_set_todo(listener, session, true);
 }
 
-/* Handle a notification of the control thread: new clients, replies. */
-static void hear_control(struct rpmi_stream_listener *listener)
+/* The control thread notified the engine: there are new clients, or replies to send. */
+static void take_notices(struct rpmi_stream_listener *listener)
 {
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
@@ -171,76 +172,76 @@ static void hear_control(struct rpmi_stream_listener *listener)
 
         if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE)
             continue;
-        set_held(listener, session, rpmi_pipe_pending(&session->pipe));
+        set_tls_pending(listener, session, rpmi_pipe_pending(&session->pipe));
         if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_ANSWERED)
             continue;
-        rpmi_stream_session_say(session, RPMI_ANSWER_REPLY, RPMI_REPLY_BYTES, 0);
+        rpmi_stream_session_queue(session, RPMI_ANSWER_REPLY, RPMI_REPLY_BYTES, 0);
         RPM_ASSERT(RPMI_STREAM_OUT_BYTES - session->out_end >= RPMI_REPLY_BYTES);
         memcpy(session->out + session->out_end, base->reply, RPMI_REPLY_BYTES);
         session->out_end += RPMI_REPLY_BYTES;
         __atomic_store_n(&base->call_state, RPMI_SESSION_IDLE, __ATOMIC_RELAXED);
-        if (!session->choked)
+        if (!session->send_blocked)
             flush(listener, session);
     }
 }
 
-static void hear_session(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
-                         uint32_t events)
+static void handle_socket(struct rpmi_stream_listener *listener,
+                          struct rpmi_stream_session *session, uint32_t events)
 {
     if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE)
         return;
-    if (session->choked && (events & (EPOLLHUP | EPOLLERR)) != 0)
+    if (session->send_blocked && (events & (EPOLLHUP | EPOLLERR)) != 0)
         rpmi_stream_session_end(listener, session);
-    else if (session->choked)
+    else if (session->send_blocked)
         flush(listener, session);
     else
         receive(listener, session);
 }
 
-/* Receive bytes that TLS took off a socket and no receive has asked for yet. */
-static void hear_held(struct rpmi_stream_listener *listener)
+/* Receive the bytes that OpenSSL has read from a socket and not returned yet. */
+static void receive_tls_pending(struct rpmi_stream_listener *listener)
 {
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 0; i < high; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
 
-        if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_LIVE && session->held &&
-            !session->choked)
+        if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_LIVE &&
+            session->tls_pending && !session->send_blocked)
             receive(listener, session);
     }
 }
 
-/* With a single client, receive from it at once and spare the epoll_wait(). */
-static bool hear_only_session(struct rpmi_stream_listener *listener)
+/* With a single client, receive from it directly, which saves the epoll_wait(). */
+static bool receive_only_session(struct rpmi_stream_listener *listener)
 {
     struct rpmi_stream_session *session = &listener->session[listener->last];
 
     if (__atomic_load_n(&listener->live, __ATOMIC_ACQUIRE) != 1 ||
-        rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE || session->choked)
+        rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE || session->send_blocked)
         return false;
     receive(listener, session);
     return true;
 }
 
-void rpmi_stream_look(struct rpmi_stream_listener *listener)
+void rpmi_stream_poll_sockets(struct rpmi_stream_listener *listener)
 {
     struct epoll_event events[EVENTS_MAX];
     int n;
 
     if (__atomic_load_n(&listener->notices, __ATOMIC_ACQUIRE) != listener->notices_seen)
-        hear_control(listener);
-    if (listener->turns++ % LOOK_EVERY != 0 ||
+        take_notices(listener);
+    if (listener->turns++ % POLL_EVERY != 0 ||
         __atomic_load_n(&listener->live, __ATOMIC_ACQUIRE) == 0)
         return;
-    if (listener->held != 0)
-        hear_held(listener);
-    if (hear_only_session(listener))
+    if (listener->tls_pending != 0)
+        receive_tls_pending(listener);
+    if (receive_only_session(listener))
         return;
     n = epoll_wait(listener->base.engine_fd, events, EVENTS_MAX, 0);
     for (int i = 0; i < n; i++)
         if (events[i].data.u64 < listener->sessions)
-            hear_session(listener, &listener->session[events[i].data.u64], events[i].events);
+            handle_socket(listener, &listener->session[events[i].data.u64], events[i].events);
 }
 
 void rpmi_stream_answer(struct rpmi_listener *base, const struct rpmi_batch *batch)
@@ -253,14 +254,15 @@ void rpmi_stream_answer(struct rpmi_listener *base, const struct rpmi_batch *bat
 
         if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE || !session->taken)
             continue;
-        RPM_ASSERT(session->told <= session->next && session->promised <= session->next + 1);
+        RPM_ASSERT(session->done_sent <= session->next &&
+                   session->first_durable <= session->next + 1);
         session->taken = false;
-        if (RPMI_UNLIKELY(batch->msync_status != 0) && session->promised != 0)
-            rpmi_stream_session_say(session, RPMI_ANSWER_FAIL, (uint32_t)batch->msync_status,
-                                    session->promised - 1);
-        if (session->told != session->next)
-            rpmi_stream_session_say(session, RPMI_ANSWER_DONE, 0, session->next);
-        session->told = session->next;
+        if (RPMI_UNLIKELY(batch->msync_status != 0) && session->first_durable != 0)
+            rpmi_stream_session_queue(session, RPMI_ANSWER_FAIL, (uint32_t)batch->msync_status,
+                                      session->first_durable - 1);
+        if (session->done_sent != session->next)
+            rpmi_stream_session_queue(session, RPMI_ANSWER_DONE, 0, session->next);
+        session->done_sent = session->next;
         flush(listener, session);
     }
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * handshake.c: the server's half of the handshake over a stream, step by step, never waiting for
- * the client.
+ * handshake.c: the server's half of the handshake over a stream. The control thread calls it each
+ * time bytes have arrived; it does as many steps as those bytes allow and never waits.
  *
- * A client that speaks in the clear to a listener with TLS gets a TLS alert; one that speaks TLS to
- * a listener without gets a challenge that refuses it.
+ * If the listener has TLS and a client sends plain text, the server answers with a TLS alert. If
+ * the listener has no TLS and a client begins with TLS, the server sends a challenge that refuses
+ * the client.
  *
  * Tests: tests/unit/serve/stream/handshake_test.cpp
  */
@@ -19,8 +20,8 @@
 
 #define TLS_HANDSHAKE 0x16u
 
-/* Receive the rest of a message. 1: it is here, 0: not yet, or RPM_E_LOST. */
-static int fill(struct rpmi_stream_session *session, unsigned char *to, uint32_t bytes)
+/* Receive the rest of a message. 1: it is whole, 0: not yet, or RPM_E_LOST. */
+static int receive_message(struct rpmi_stream_session *session, unsigned char *to, uint32_t bytes)
 {
     while (session->got < bytes) {
         int64_t got = rpmi_pipe_recv(&session->pipe, to + session->got, bytes - session->got);
@@ -34,9 +35,9 @@ static int fill(struct rpmi_stream_session *session, unsigned char *to, uint32_t
     return 1;
 }
 
-/* The buffer of a new socket has room for this; if it is full, the client does not read its
- * messages. */
-static bool say(struct rpmi_stream_session *session, const void *bytes, size_t len)
+/* The send buffer of a new socket has room for every message of a handshake. If it is full, the
+ * client does not read them. False: not all bytes were sent. */
+static bool send_message(struct rpmi_stream_session *session, const void *bytes, size_t len)
 {
     const struct iovec iov = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
 
@@ -45,7 +46,7 @@ static bool say(struct rpmi_stream_session *session, const void *bytes, size_t l
 
 /* Closing a socket with bytes unread resets the connection, and the client would lose the refusal.
  */
-static void hear_out(struct rpmi_stream_session *session)
+static void discard_input(struct rpmi_stream_session *session)
 {
     unsigned char bytes[1024];
 
@@ -54,7 +55,7 @@ static void hear_out(struct rpmi_stream_session *session)
             return;
 }
 
-/* 1: TLS is agreed upon, 0: not yet, or an error. */
+/* 1: the TLS handshake is complete, 0: not yet, or an error. */
 static int step_tls(struct rpmi_stream_session *session)
 {
     static const unsigned char alert[] = { 0x15, 3, 3, 0, 2, 2, 70 }; /* fatal, protocol version */
@@ -65,8 +66,12 @@ static int step_tls(struct rpmi_stream_session *session)
         session->got = 1;
         if (first != TLS_HANDSHAKE) {
             (void)!send(session->pipe.fd, alert, sizeof(alert), MSG_DONTWAIT | MSG_NOSIGNAL);
-            hear_out(session);
-            return rpmi_fail(RPM_E_PROTO, "a client spoke without TLS to an address with tls=on");
+            discard_input(session);
+            return rpmi_fail(
+                RPM_E_PROTO,
+                "a client's first byte is 0x%02x, expected is a TLS handshake, 0x%02x, "
+                "at an address with tls=on",
+                first, TLS_HANDSHAKE);
         }
     }
     done = rpmi_tls_handshake(session->pipe.tls);
@@ -77,22 +82,22 @@ static int step_tls(struct rpmi_stream_session *session)
 
 static int step_hello(struct rpmi_stream_session *session)
 {
-    int status = fill(session, session->transcript.hello, RPMI_NET_HELLO_BYTES);
+    int status = receive_message(session, session->transcript.hello, RPMI_NET_HELLO_BYTES);
     int err;
 
     if (status <= 0)
         return status;
     status = rpmi_net_hello_get(session->transcript.hello, RPMI_NET_HELLO_BYTES);
     err = rpmi_challenge_make(&session->transcript, status);
-    if (err == 0 && !say(session, session->transcript.challenge, RPMI_CHALLENGE_BYTES))
+    if (err == 0 && !send_message(session, session->transcript.challenge, RPMI_CHALLENGE_BYTES))
         err = RPM_E_LOST;
     if (status != 0)
-        hear_out(session);
+        discard_input(session);
     return status != 0 ? status : err != 0 ? err : 1;
 }
 
-static int let_in(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
-                  struct rpmi_accept *accepted)
+static int authenticate(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
+                        struct rpmi_accept *accepted)
 {
     struct rpmi_auth auth;
     int err = rpmi_auth_get(&session->transcript, listener->base.server->secret, &auth);
@@ -113,16 +118,16 @@ static int step_auth(struct rpmi_stream_listener *listener, struct rpmi_stream_s
 {
     unsigned char sealed[RPMI_SEALED_BYTES];
     struct rpmi_accept accepted;
-    int done = fill(session, session->transcript.auth, RPMI_AUTH_BYTES);
+    int done = receive_message(session, session->transcript.auth, RPMI_AUTH_BYTES);
     int err;
 
     if (done <= 0)
         return done;
     RPM_ASSERT(session->base.client == 0);
-    done = let_in(listener, session, &accepted);
+    done = authenticate(listener, session, &accepted);
     RPM_ASSERT((done == 0) == (session->base.client != 0));
     err = rpmi_sealed_make(&session->transcript, listener->base.server->secret, &accepted, sealed);
-    if (err == 0 && !say(session, sealed, sizeof(sealed)))
+    if (err == 0 && !send_message(session, sealed, sizeof(sealed)))
         err = RPM_E_LOST;
     return done != 0 ? done : err != 0 ? err : 1;
 }

@@ -56,7 +56,7 @@ static int open_listener(const struct addrinfo *at, const struct sockaddr_storag
     return err;
 }
 
-static in_port_t *listener_of(struct sockaddr_storage *name)
+static in_port_t *port_of(struct sockaddr_storage *name)
 {
     return name->ss_family == AF_INET6 ? &((struct sockaddr_in6 *)(void *)name)->sin6_port
                                        : &((struct sockaddr_in *)(void *)name)->sin_port;
@@ -70,7 +70,7 @@ static bool is_loopback(const struct sockaddr_storage *name)
            IN_LOOPBACKNET;
 }
 
-/* The kernel chooses a port for port 0 at the first address; the other addresses take the same. */
+/* For port 0 the kernel chooses a port at the first address; the other addresses use the same. */
 static int add_socket(struct rpmi_stream_listener *listener, const struct addrinfo *at,
                       in_port_t *chosen)
 {
@@ -81,19 +81,19 @@ static int add_socket(struct rpmi_stream_listener *listener, const struct addrin
 
     memcpy(&name, at->ai_addr, at->ai_addrlen);
     if (*chosen != 0)
-        *listener_of(&name) = *chosen;
+        *port_of(&name) = *chosen;
     err = open_listener(at, &name, fd);
     if (err != 0)
         return err;
     listener->listen_fds++;
     if (getsockname(*fd, (struct sockaddr *)&name, &bytes) != 0)
         return errno;
-    *chosen = *listener_of(&name);
+    *chosen = *port_of(&name);
     listener->open_to_all = listener->open_to_all || !is_loopback(&name);
     return 0;
 }
 
-static int listen_far(struct rpmi_stream_listener *listener)
+static int listen_tcp(struct rpmi_stream_listener *listener)
 {
     struct rpmi_endpoint *endpoint = &listener->name.endpoint;
     const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
@@ -114,14 +114,15 @@ static int listen_far(struct rpmi_stream_listener *listener)
             failed = err;
     }
     freeaddrinfo(found);
-    /* The table has IPv6 addresses even on a host without IPv6. */
+    /* getaddrinfo() lists IPv6 addresses on a host without IPv6 too, so a failure at one address
+     * is no error, unless its port is in use. */
     if (listener->listen_fds == 0 || failed == EADDRINUSE)
         return listen_failed(listener, failed);
     (void)snprintf(endpoint->port, sizeof(endpoint->port), "%u", ntohs(chosen));
     return 0;
 }
 
-static int listen_local(struct rpmi_stream_listener *listener)
+static int listen_unix(struct rpmi_stream_listener *listener)
 {
     int err;
 
@@ -156,7 +157,7 @@ static bool is_reachable(const struct ifaddrs *one, int family)
 
 /* An address at which a client finds a server that listens at every address of this machine: of
  * IPv4 if there is one, and of an interface that other machines may reach. */
-static void name_host(char *host, size_t bytes)
+static void choose_host(char *host, size_t bytes)
 {
     static const int families[] = { AF_INET, AF_INET6 };
     struct ifaddrs *all = NULL;
@@ -176,7 +177,7 @@ static void name_host(char *host, size_t bytes)
 }
 
 /* Fill in the URL that a client dials. */
-static void name_url(struct rpmi_stream_listener *listener)
+static void put_url(struct rpmi_stream_listener *listener)
 {
     const struct rpmi_endpoint *endpoint = &listener->name.endpoint;
     char own[INET6_ADDRSTRLEN];
@@ -185,7 +186,7 @@ static void name_url(struct rpmi_stream_listener *listener)
     bool brackets;
 
     if (is_every_address(host)) {
-        name_host(own, sizeof(own));
+        choose_host(own, sizeof(own));
         host = own;
     }
     brackets = strchr(host, ':') != NULL;
@@ -199,13 +200,13 @@ static void name_url(struct rpmi_stream_listener *listener)
 
 int rpmi_stream_listen(struct rpmi_stream_listener *listener)
 {
-    int err = listener->name.local ? listen_local(listener) : listen_far(listener);
+    int err = listener->name.local ? listen_unix(listener) : listen_tcp(listener);
 
     if (err == 0)
-        name_url(listener);
+        put_url(listener);
     if (err == 0 && listener->open_to_all && listener->base.server->secret[0] == '\0')
         rpmi_diag(RPM_DIAG_WARNING,
-                  "port %s of %s takes clients from other machines and asks for no secret: "
+                  "port %s of %s accepts clients from other machines without a secret; set "
                   "rpm_server_opts.secret (rpm-server --secret-file FILE)",
                   listener->name.endpoint.port, listener->name.endpoint.host);
     return err;

@@ -39,7 +39,7 @@ static void stream_close(struct rpmi_listener *base)
     close_fd(&listener->engine_notify_fd);
     close_fd(&base->control_fd);
     close_fd(&base->engine_fd);
-    rpmi_tls_ctx_free(&listener->show);
+    rpmi_tls_ctx_free(&listener->tls_ctx);
     if (listener->buffers != NULL)
         (void)munmap(listener->buffers,
                      (size_t)listener->sessions * (RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES));
@@ -96,13 +96,13 @@ static int make_tls(struct rpmi_stream_listener *listener, const struct rpmi_url
     if (strcmp(asked, "off") == 0)
         return 0;
     if (strcmp(asked, "on") != 0)
-        return rpmi_fail(RPM_E_INVAL, "tls=%s: on or off", asked);
+        return rpmi_fail(RPM_E_INVAL, "tls=%s: a server's address takes tls=on or tls=off", asked);
     if (server->tls_cert == NULL)
         return rpmi_fail(RPM_E_INVAL,
                          "tls=on needs a certificate and its key: rpm_server_opts.tls_cert and "
                          "tls_key (rpm-server --tls-cert FILE --tls-key FILE)");
     server->tls_shown = true;
-    return rpmi_tls_server_ctx(server->tls_cert, server->tls_key, &listener->show);
+    return rpmi_tls_server_ctx(server->tls_cert, server->tls_key, &listener->tls_ctx);
 }
 
 static int stream_open(struct rpm_server *server, const struct rpmi_url *url,
@@ -145,12 +145,12 @@ static bool stream_ready(struct rpmi_listener *base)
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
 
     if (listener->todo == 0)
-        rpmi_stream_look(listener);
+        rpmi_stream_poll_sockets(listener);
     return listener->todo != 0;
 }
 
-/* The engine's epoll set holds the sockets and the control thread's eventfd. The check that follows
- * also finds earlier notifications of the control thread. */
+/* The engine's epoll set holds the sockets and the eventfd by which the control thread notifies the
+ * engine. The engine polls once more after this, which finds notifications that came before. */
 static bool stream_arm(struct rpmi_listener *base)
 {
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
@@ -158,7 +158,7 @@ static bool stream_arm(struct rpmi_listener *base)
 
     (void)!read(listener->engine_notify_fd, &count, sizeof(count));
     listener->turns = 0;
-    return listener->held != 0;
+    return listener->tls_pending != 0;
 }
 
 const struct rpmi_listener_ops rpmi_tcp_listener = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sessions.c: the control thread's part of a stream listener: accept, handshake, calls, stalled
- * clients, the end of sessions.
+ * sessions.c: the control thread's part of a stream listener: accept connections, make handshakes,
+ * serve calls, disconnect clients that do not read their answers, free sessions.
  *
  * Invariants
  *   a session handed to the engine is freed only after the engine has set it DEAD, or when the
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 32
-#define ACCEPTS_MAX 16 /* at once, before others have their turn */
+#define ACCEPTS_MAX 16 /* connections accepted in one turn: then sessions and calls are served */
 #define NS_IN_MS 1000000u
 
 enum { TAG_NOTIFY = 1 << 30, TAG_LISTEN };
@@ -45,15 +45,18 @@ static void free_session(struct rpmi_stream_listener *listener, struct rpmi_stre
     __atomic_store_n(&session->state, RPMI_STREAM_SESSION_FREE, __ATOMIC_RELEASE);
 }
 
-static void show_out(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+static void drop_handshake(struct rpmi_stream_listener *listener,
+                           struct rpmi_stream_session *session)
 {
     RPM_ASSERT(rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_HANDSHAKE);
-    if (session->step != RPMI_HANDSHAKE_AUTH) /* a refusal of an auth message was counted before */
+    /* After an auth message, rpmi_session_refuse() has counted the refusal. */
+    if (session->step != RPMI_HANDSHAKE_AUTH)
         rpmi_count(&listener->base.server->stats.refused, 1);
     free_session(listener, session);
 }
 
-/* A free session, or one that an evicted connection leaves. NULL: clients have all of them. */
+/* A free session; if there is none, evict an unauthenticated connection. NULL: authenticated
+ * clients have all of them. */
 static struct rpmi_stream_session *find_session(struct rpmi_stream_listener *listener,
                                                 const struct rpmi_origin *origin)
 {
@@ -70,7 +73,7 @@ static struct rpmi_stream_session *find_session(struct rpmi_stream_listener *lis
     }
     if (!rpmi_admission_victim(&listener->admission, origin, &at))
         return NULL;
-    show_out(listener, &listener->session[at]);
+    drop_handshake(listener, &listener->session[at]);
     return &listener->session[at];
 }
 
@@ -98,10 +101,11 @@ static bool begin_session(struct rpmi_stream_listener *listener, int fd)
     clear_session(session);
     session->pipe.fd = fd;
     rpmi_pipe_tune(&session->pipe, listener->name.timeout_ms);
-    session->step = listener->show != NULL ? RPMI_HANDSHAKE_TLS : RPMI_HANDSHAKE_HELLO;
+    session->step = listener->tls_ctx != NULL ? RPMI_HANDSHAKE_TLS : RPMI_HANDSHAKE_HELLO;
     session->handshake_by_ns = rpmi_clock_ns() + RPMI_HANDSHAKE_NS;
     event.data.u64 = index_of(listener, session);
-    if ((listener->show != NULL && rpmi_tls_begin_server(listener->show, &session->pipe) != 0) ||
+    if ((listener->tls_ctx != NULL &&
+         rpmi_tls_begin_server(listener->tls_ctx, &session->pipe) != 0) ||
         epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         rpmi_pipe_close(&session->pipe);
         return true;
@@ -163,7 +167,7 @@ static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_stream_
     session->got = 0;
     __atomic_fetch_add(&listener->live, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&session->state, RPMI_STREAM_SESSION_LIVE, __ATOMIC_RELEASE);
-    /* A socket that is not watched is never received from: all there is to do is disconnect. */
+    /* The engine never receives from a socket that epoll does not watch: disconnect it. */
     if (epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, session->pipe.fd, &event) != 0)
         (void)shutdown(session->pipe.fd, SHUT_RDWR);
     rpmi_stream_notify_engine(listener);
@@ -180,7 +184,7 @@ static void handshake(struct rpmi_stream_listener *listener, struct rpmi_stream_
         hand_over(listener, session);
     } else if (done < 0) {
         rpmi_session_leave(&listener->base, &session->base);
-        show_out(listener, session);
+        drop_handshake(listener, session);
     }
 }
 
@@ -219,7 +223,7 @@ static void serve_notified(struct rpmi_stream_listener *listener)
     }
 }
 
-/* When this session is to be ended; 0: not by the clock. */
+/* The deadline after which this session is ended; 0: it has none. */
 static uint64_t due_ns(const struct rpmi_stream_listener *listener,
                        const struct rpmi_stream_session *session)
 {
@@ -253,7 +257,7 @@ static int expire(struct rpmi_stream_listener *listener)
             left_ms = (int)((due - now) / NS_IN_MS) + 1;
             wait_ms = wait_ms < 0 || left_ms < wait_ms ? left_ms : wait_ms;
         } else if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_HANDSHAKE) {
-            show_out(listener, session);
+            drop_handshake(listener, session);
         } else {
             __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
             rpmi_diag(RPM_DIAG_NOTICE, "client %u does not read its answers: dropped",

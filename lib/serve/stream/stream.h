@@ -23,7 +23,7 @@
 #define RPMI_STREAM_SOCKETS 4u
 #define RPMI_STREAM_TAKE_BYTES (128u << 10) /* of one client, received and not carried out yet */
 #define RPMI_STREAM_OUT_BYTES (64u << 10)
-/* The send buffer always keeps room for these: a count, a failed msync, a reply. */
+/* Room that the send buffer always keeps: for a count, a failed msync and a reply. */
 #define RPMI_STREAM_RESERVE (3u * RPMI_ANSWER_BYTES + RPMI_REPLY_BYTES)
 
 enum rpmi_stream_session_state {
@@ -39,12 +39,12 @@ enum rpmi_handshake_step {
     RPMI_HANDSHAKE_AUTH = 2
 };
 
-/* The request being carried out, in one pass or several. */
-struct rpmi_begun {
+/* The request that the engine is carrying out, in one pass or several. */
+struct rpmi_stream_current {
     struct rpmi_request request;
-    bool here;
-    uint64_t carried; /* of its length */
-    uint32_t body;    /* of its body, taken in */
+    bool active;         /* false: the next header was not read yet */
+    uint64_t carried;    /* bytes of its length that were carried out */
+    uint32_t body_taken; /* bytes of its body that were taken from the receive buffer */
 };
 
 struct rpmi_stream_session {
@@ -54,7 +54,7 @@ struct rpmi_stream_session {
 
     /* During the handshake. */
     enum rpmi_handshake_step step;
-    uint32_t got; /* bytes of the message that is awaited */
+    uint32_t got; /* bytes received of the next message */
     uint64_t handshake_by_ns;
     struct rpmi_transcript transcript;
 
@@ -62,48 +62,48 @@ struct rpmi_stream_session {
     unsigned char *in;
     uint32_t in_from;
     uint32_t in_end;
-    bool todo;   /* there is something to carry out */
-    bool choked; /* the send buffer does not empty: nothing is carried out until it has */
-    bool held;   /* TLS holds bytes that epoll does not know of */
-    bool taken;  /* in this batch */
-    struct rpmi_begun begun;
+    bool todo;         /* there is something to carry out */
+    bool send_blocked; /* the socket takes no more answers: nothing is carried out until it does */
+    bool tls_pending;  /* OpenSSL has bytes that epoll does not report */
+    bool taken;        /* in this batch */
+    struct rpmi_stream_current current;
     uint64_t skip; /* of a request that failed: bytes still to come, to be skipped */
     int32_t post_status;
-    uint64_t next;     /* request to begin */
-    uint64_t told;     /* the last count sent */
-    uint64_t promised; /* first request of this batch that promises durability, plus 1 */
+    uint64_t next;          /* number of the next request */
+    uint64_t done_sent;     /* requests that the client was told are done */
+    uint64_t first_durable; /* first request of this batch that promises durability, plus 1 */
     unsigned char *out;
     uint32_t out_from;
     uint32_t out_end;
     uint32_t watched;    /* epoll events */
-    uint64_t stalled_ns; /* since when the socket takes nothing, 0: it does; atomic */
+    uint64_t stalled_ns; /* when the socket began to take no answers, 0: it takes them; atomic */
 };
 
 struct rpmi_stream_listener {
     struct rpmi_listener base;
     struct rpmi_stream_name name;
-    struct ssl_ctx_st *show; /* NULL: no TLS */
+    struct ssl_ctx_st *tls_ctx; /* NULL: no TLS */
     int listen_fd[RPMI_STREAM_SOCKETS];
     uint32_t listen_fds;
     struct rpmi_sock_name local; /* of a Unix socket */
     bool open_to_all;            /* other machines can reach the address */
     int control_notify_fd;       /* engine to control thread */
     int engine_notify_fd;        /* control thread to engine */
-    uint64_t accept_again_ns;    /* no descriptors left: try again then; 0: now */
+    uint64_t accept_again_ns;    /* no descriptor was left: accept again at this time; 0: now */
     struct rpmi_stream_session *session;
     uint32_t sessions;
-    struct rpmi_admission admission; /* those of them that are in their handshake */
+    struct rpmi_admission admission; /* the sessions whose client has not authenticated yet */
     unsigned char *buffers;
-    uint32_t high;    /* no session in use from here on; atomic */
-    uint32_t live;    /* sessions of the engine; atomic */
-    uint32_t notices; /* sent; atomic */
+    uint32_t high;    /* sessions from this index on are free; atomic */
+    uint32_t live;    /* sessions in state LIVE; atomic */
+    uint32_t notices; /* notifications sent to the engine; atomic */
 
     /* The engine's. */
     uint32_t notices_seen;
-    uint32_t turns; /* since it looked at the sockets */
-    uint32_t todo;  /* sessions with something to carry out */
-    uint32_t held;  /* sessions whose TLS holds bytes */
-    uint32_t last;  /* session that bytes came from last */
+    uint32_t turns;       /* of the engine, see rpmi_stream_poll_sockets() */
+    uint32_t todo;        /* sessions with something to carry out */
+    uint32_t tls_pending; /* sessions with tls_pending */
+    uint32_t last;        /* the session from which bytes were received last */
 };
 
 static inline struct rpmi_stream_listener *rpmi_stream_listener_of(struct rpmi_listener *listener)
@@ -120,8 +120,8 @@ static inline uint32_t rpmi_stream_session_state(const struct rpmi_stream_sessio
 int rpmi_stream_listen(struct rpmi_stream_listener *listener);
 void rpmi_stream_unlisten(struct rpmi_stream_listener *listener);
 
-/* handshake.c: go on with a handshake. 1: the client is accepted, 0: messages are to come, or why
- * the connection is to be closed. */
+/* handshake.c: continue a handshake. 1: the client is accepted, 0: a message has not arrived whole
+ * yet, or the error for which the connection is to be closed. */
 int rpmi_stream_handshake(struct rpmi_stream_listener *listener,
                           struct rpmi_stream_session *session);
 
@@ -140,10 +140,10 @@ void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
 
 /* answer.c */
 void rpmi_stream_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);
-void rpmi_stream_session_say(struct rpmi_stream_session *session, uint8_t kind, uint32_t value,
-                             uint64_t request);
-/* Look at the sockets, if it is time: receive, go on sending. */
-void rpmi_stream_look(struct rpmi_stream_listener *listener);
+void rpmi_stream_session_queue(struct rpmi_stream_session *session, uint8_t kind, uint32_t value,
+                               uint64_t request);
+/* Handle notifications; at every 16th call poll the sockets: receive, and continue sending. */
+void rpmi_stream_poll_sockets(struct rpmi_stream_listener *listener);
 /* The engine is done with this client: the control thread frees the session. */
 void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
                              struct rpmi_stream_session *session);

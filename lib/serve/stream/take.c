@@ -23,12 +23,16 @@
 #include <unistd.h>
 
 #define PASS_BYTES (1u << 20) /* of one client in one pass: a fraction of a millisecond */
-#define OP_COST 64u           /* what a request counts in PASS_BYTES beside its bytes */
+#define OP_COST 64u           /* bytes that each request counts for beside its own */
 #define CHUNK_BYTES                                                                                \
     16384u /* a piece of a body is carried out only when this many bytes have
                                  arrived */
 
-enum outcome { WAITS = 0, ENDED = 1, STOPS = 2 };
+enum outcome {
+    WAITS = 0, /* for bytes of the client */
+    ENDED = 1, /* this step; the next one can follow */
+    STOPS = 2  /* until the send buffer has room, or the session has ended */
+};
 
 void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
                           struct rpmi_stream_session *session, bool todo)
@@ -39,7 +43,7 @@ void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
     session->todo = todo;
 }
 
-static inline uint32_t here(const struct rpmi_stream_session *session)
+static inline uint32_t received(const struct rpmi_stream_session *session)
 {
     RPM_ASSERT_SLOW(session->in_from <= session->in_end);
     return session->in_end - session->in_from;
@@ -53,9 +57,9 @@ static inline uint32_t out_room(const struct rpmi_stream_session *session)
 }
 
 /* How much of the body must have arrived before the next piece is carried out. */
-static inline uint32_t body_wanted(const struct rpmi_begun *begun)
+static inline uint32_t body_wanted(const struct rpmi_stream_current *current)
 {
-    uint32_t left = begun->request.body_bytes - begun->body;
+    uint32_t left = current->request.body_bytes - current->body_taken;
 
     return left < CHUNK_BYTES ? left : CHUNK_BYTES;
 }
@@ -65,15 +69,15 @@ static inline bool is_atomic(const struct rpmi_request *request)
     return request->kind == RPMI_OP_CAS || request->kind == RPMI_OP_FAA;
 }
 
-/* Room in the send buffer that the next piece needs: for a failure at least. */
-static inline uint32_t out_wanted(const struct rpmi_begun *begun)
+/* Room in the send buffer that the next piece needs, at least for a failure. */
+static inline uint32_t out_wanted(const struct rpmi_stream_current *current)
 {
-    uint64_t left = begun->request.len - begun->carried;
+    uint64_t left = current->request.len - current->carried;
 
-    if (begun->request.kind == RPMI_OP_STEPS)
+    if (current->request.kind == RPMI_OP_STEPS)
         return RPMI_ANSWER_BYTES + (uint32_t)left;
-    if (begun->request.kind != RPMI_OP_READ)
-        return RPMI_ANSWER_BYTES + (is_atomic(&begun->request) ? sizeof(uint64_t) : 0);
+    if (current->request.kind != RPMI_OP_READ)
+        return RPMI_ANSWER_BYTES + (is_atomic(&current->request) ? sizeof(uint64_t) : 0);
     return RPMI_ANSWER_BYTES + (uint32_t)(left < CHUNK_BYTES ? left : CHUNK_BYTES);
 }
 
@@ -85,16 +89,17 @@ static enum outcome take_call(struct rpmi_stream_listener *listener,
     uint64_t one = 1;
 
     RPM_ASSERT(base->client != 0);
-    if (here(session) < RPMI_REQUEST_BYTES + RPMI_CALL_BYTES)
+    if (received(session) < RPMI_REQUEST_BYTES + RPMI_CALL_BYTES)
         return WAITS;
     if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_IDLE) {
-        rpmi_diag(RPM_DIAG_NOTICE, "client %u calls twice at once: dropped", base->client);
+        rpmi_diag(RPM_DIAG_NOTICE, "client %u makes a call before its last was answered: dropped",
+                  base->client);
         rpmi_stream_session_end(listener, session);
         return STOPS;
     }
     memcpy(base->call, session->in + session->in_from + RPMI_REQUEST_BYTES, RPMI_CALL_BYTES);
     session->in_from += RPMI_REQUEST_BYTES + RPMI_CALL_BYTES;
-    session->begun.here = false;
+    session->current.active = false;
     __atomic_store_n(&base->call_state, RPMI_SESSION_ASKED, __ATOMIC_RELEASE);
     if (write(listener->control_notify_fd, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
@@ -102,32 +107,32 @@ static enum outcome take_call(struct rpmi_stream_listener *listener,
 }
 
 /* How many bytes of the body have arrived. */
-static inline uint32_t body_here(const struct rpmi_stream_session *session)
+static inline uint32_t body_received(const struct rpmi_stream_session *session)
 {
-    const struct rpmi_begun *begun = &session->begun;
-    uint32_t head = begun->carried == 0 ? begun->request.head_bytes : 0;
-    uint32_t left = begun->request.body_bytes - begun->body;
+    const struct rpmi_stream_current *current = &session->current;
+    uint32_t head = current->carried == 0 ? current->request.head_bytes : 0;
+    uint32_t left = current->request.body_bytes - current->body_taken;
 
-    RPM_ASSERT(head <= here(session)); /* it was waited for */
-    return left < here(session) - head ? left : here(session) - head;
+    RPM_ASSERT(head <= received(session)); /* begin() waits until the head has arrived */
+    return left < received(session) - head ? left : received(session) - head;
 }
 
 /* What can be carried out now: of a write what has arrived, of a read what the send buffer has room
  * for, and never more than @room, what is left of the pass. */
 static inline struct rpmi_part next_part(const struct rpmi_stream_session *session, uint64_t room)
 {
-    const struct rpmi_begun *begun = &session->begun;
-    const struct rpmi_request *request = &begun->request;
-    struct rpmi_part part = { .from = begun->carried, .len = request->len - begun->carried };
-    uint32_t body = body_here(session);
+    const struct rpmi_stream_current *current = &session->current;
+    const struct rpmi_request *request = &current->request;
+    struct rpmi_part part = { .from = current->carried, .len = request->len - current->carried };
+    uint32_t body = body_received(session);
 
-    RPM_ASSERT(begun->carried <= request->len && out_room(session) >= RPMI_ANSWER_BYTES);
+    RPM_ASSERT(current->carried <= request->len && out_room(session) >= RPMI_ANSWER_BYTES);
     if (request->kind == RPMI_OP_STEPS)
         return part;
     if (request->kind == RPMI_OP_READ && out_room(session) - RPMI_ANSWER_BYTES < room)
         room = out_room(session) - RPMI_ANSWER_BYTES;
-    if (RPMI_UNLIKELY(begun->body + body < request->body_bytes)) {
-        uint64_t sent = (begun->carried == 0 ? request->head_bytes : 0) + (uint64_t)body;
+    if (RPMI_UNLIKELY(current->body_taken + body < request->body_bytes)) {
+        uint64_t sent = (current->carried == 0 ? request->head_bytes : 0) + (uint64_t)body;
 
         room = sent < room ? sent : room;
     }
@@ -136,13 +141,13 @@ static inline struct rpmi_part next_part(const struct rpmi_stream_session *sessi
     return part;
 }
 
-/* The request in the shape that request.c takes. Body and into point to where their byte 0 would
- * lie if all of it were here at once. */
+/* Convert the part to the op that request.c carries out. body and into point to where byte 0 of the
+ * request would be if all of it were in the buffer. */
 static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_part *part,
                          struct rpmi_op *op)
 {
-    const struct rpmi_begun *begun = &session->begun;
-    const struct rpmi_request *request = &begun->request;
+    const struct rpmi_stream_current *current = &session->current;
+    const struct rpmi_request *request = &current->request;
     unsigned char *at = session->in + session->in_from;
     unsigned char *result = session->out + session->out_end + RPMI_ANSWER_BYTES;
 
@@ -153,8 +158,8 @@ static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_
     op->offset = request->offset;
     op->len = request->len;
     op->head = at;
-    at += begun->carried == 0 ? request->head_bytes : 0;
-    op->body = (const void *)((uintptr_t)at - begun->body);
+    at += current->carried == 0 ? request->head_bytes : 0;
+    op->body = (const void *)((uintptr_t)at - current->body_taken);
     op->body_bytes = request->body_bytes;
     op->into = (void *)((uintptr_t)result - part->from);
     if (is_atomic(request)) {
@@ -163,67 +168,68 @@ static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_
     }
 }
 
-/* Result bytes are in the send buffer already, behind the room for their header. */
-static inline void announce_result(struct rpmi_stream_session *session,
-                                   const struct rpmi_part *part)
+/* The result bytes are in the send buffer already, behind the room for this header. */
+static inline void put_result_header(struct rpmi_stream_session *session,
+                                     const struct rpmi_part *part)
 {
-    const struct rpmi_request *request = &session->begun.request;
+    const struct rpmi_request *request = &session->current.request;
 
     if ((request->kind != RPMI_OP_READ && request->kind != RPMI_OP_STEPS && !is_atomic(request)) ||
         part->len == 0)
         return;
-    rpmi_stream_session_say(session, RPMI_ANSWER_DATA, (uint32_t)part->len, session->next);
+    rpmi_stream_session_queue(session, RPMI_ANSWER_DATA, (uint32_t)part->len, session->next);
     session->out_end += (uint32_t)part->len;
     RPM_ASSERT(session->out_end <= RPMI_STREAM_OUT_BYTES);
 }
 
-/* Step over what was carried out. */
+/* Remove from the receive buffer what was carried out. */
 static inline void consume(struct rpmi_stream_session *session, const struct rpmi_part *part)
 {
-    struct rpmi_begun *begun = &session->begun;
-    uint32_t head = begun->carried == 0 ? begun->request.head_bytes : 0;
-    uint32_t body = body_here(session);
+    struct rpmi_stream_current *current = &session->current;
+    uint32_t head = current->carried == 0 ? current->request.head_bytes : 0;
+    uint32_t body = body_received(session);
 
-    if (begun->request.kind != RPMI_OP_STEPS && body != 0 && part->len - head < body)
+    if (current->request.kind != RPMI_OP_STEPS && body != 0 && part->len - head < body)
         body = (uint32_t)part->len - head;
     session->in_from += head + body;
-    begun->body += body;
-    begun->carried += part->len;
+    current->body_taken += body;
+    current->carried += part->len;
     RPM_ASSERT(session->in_from <= session->in_end);
-    RPM_ASSERT(begun->body <= begun->request.body_bytes && begun->carried <= begun->request.len);
+    RPM_ASSERT(current->body_taken <= current->request.body_bytes &&
+               current->carried <= current->request.len);
 }
 
 /* After a failed request the rest of its post fails too. */
 static inline void end_request(struct rpm_server *server, struct rpmi_stream_session *session,
                                int status)
 {
-    struct rpmi_begun *begun = &session->begun;
+    struct rpmi_stream_current *current = &session->current;
 
-    RPM_ASSERT(begun->here && begun->body <= begun->request.body_bytes);
+    RPM_ASSERT(current->active && current->body_taken <= current->request.body_bytes);
     if (RPMI_UNLIKELY(status != 0)) {
-        if (begun->carried == 0)
-            session->in_from += begun->request.head_bytes;
-        rpmi_stream_session_say(session, RPMI_ANSWER_FAIL, (uint32_t)status, session->next);
+        if (current->carried == 0)
+            session->in_from += current->request.head_bytes;
+        rpmi_stream_session_queue(session, RPMI_ANSWER_FAIL, (uint32_t)status, session->next);
         rpmi_count_own(&server->stats.rejected, 1);
     }
-    session->skip = begun->request.body_bytes - begun->body;
-    session->post_status = (begun->request.flags & RPMI_REQUEST_LAST) != 0 ? 0 : status;
-    begun->here = false;
+    session->skip = current->request.body_bytes - current->body_taken;
+    session->post_status = (current->request.flags & RPMI_REQUEST_LAST) != 0 ? 0 : status;
+    current->active = false;
     session->next++;
     rpmi_count_own(&server->stats.ops, 1);
 }
 
-/* Go on with the request that was begun, as far as possible. */
+/* Carry out as much of the current request as the buffers and @room allow. */
 static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
                                      struct rpmi_stream_session *session, uint64_t *room,
                                      struct rpmi_batch *batch)
 {
     struct rpm_server *server = listener->base.server;
-    struct rpmi_begun *begun = &session->begun;
-    const struct rpmi_request *request = &begun->request;
+    struct rpmi_stream_current *current = &session->current;
+    const struct rpmi_request *request = &current->request;
     int status = session->post_status;
 
-    if (out_room(session) < out_wanted(begun))
+    if (out_room(session) < out_wanted(current))
         return STOPS;
     session->taken = true;
     if (RPMI_LIKELY(status == 0)) {
@@ -234,11 +240,11 @@ static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
         status = rpmi_request_do(server, session->base.client, &op, &part, batch);
         *room -= part.len + OP_COST < *room ? part.len + OP_COST : *room;
         if (RPMI_LIKELY(status == 0)) {
-            announce_result(session, &part);
+            put_result_header(session, &part);
             consume(session, &part);
-            if (session->promised == 0 && rpmi_request_promises(request->kind, request->flags))
-                session->promised = session->next + 1;
-            if (RPMI_UNLIKELY(begun->carried < request->len))
+            if (session->first_durable == 0 && rpmi_request_promises(request->kind, request->flags))
+                session->first_durable = session->next + 1;
+            if (RPMI_UNLIKELY(current->carried < request->len))
                 return ENDED;
         }
     }
@@ -250,11 +256,11 @@ static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
 static inline enum outcome begin(struct rpmi_stream_listener *listener,
                                  struct rpmi_stream_session *session)
 {
-    struct rpmi_begun *begun = &session->begun;
-    struct rpmi_request *request = &begun->request;
+    struct rpmi_stream_current *current = &session->current;
+    struct rpmi_request *request = &current->request;
 
-    RPM_ASSERT(!begun->here && session->skip == 0);
-    if (here(session) < RPMI_REQUEST_BYTES)
+    RPM_ASSERT(!current->active && session->skip == 0);
+    if (received(session) < RPMI_REQUEST_BYTES)
         return WAITS;
     if (RPMI_UNLIKELY(rpmi_request_get(session->in + session->in_from, request) != 0)) {
         rpmi_diag(RPM_DIAG_NOTICE, "client %u sends %s: dropped", session->base.client,
@@ -262,21 +268,21 @@ static inline enum outcome begin(struct rpmi_stream_listener *listener,
         rpmi_stream_session_end(listener, session);
         return STOPS;
     }
-    begun->body = 0;
-    begun->carried = 0;
+    current->body_taken = 0;
+    current->carried = 0;
     if (request->kind == RPMI_REQUEST_CALL)
         return take_call(listener, session);
-    if (here(session) < RPMI_REQUEST_BYTES + request->head_bytes + body_wanted(begun))
+    if (received(session) < RPMI_REQUEST_BYTES + request->head_bytes + body_wanted(current))
         return WAITS;
     session->in_from += RPMI_REQUEST_BYTES;
-    begun->here = true;
+    current->active = true;
     return ENDED;
 }
 
 /* Skip bytes of a request that failed. False: more of them are to come. */
 static bool skip(struct rpmi_stream_session *session)
 {
-    uint64_t n = session->skip < here(session) ? session->skip : here(session);
+    uint64_t n = session->skip < received(session) ? session->skip : received(session);
 
     session->in_from += (uint32_t)n;
     session->skip -= n;
@@ -291,13 +297,13 @@ static void take_from(struct rpmi_stream_listener *listener, struct rpmi_stream_
     enum outcome outcome = ENDED;
 
     RPM_ASSERT(session->base.client != 0 && session->todo);
-    session->promised = 0;
+    session->first_durable = 0;
     while (outcome == ENDED && room >= RPMI_LINE_BYTES && left-- > 0) {
         if (RPMI_UNLIKELY(session->skip != 0) && !skip(session))
             outcome = WAITS;
-        else if (!session->begun.here)
+        else if (!session->current.active)
             outcome = begin(listener, session);
-        else if (here(session) < body_wanted(&session->begun))
+        else if (received(session) < body_wanted(&session->current))
             outcome = WAITS;
         else
             outcome = carry_out(listener, session, &room, batch);
@@ -311,7 +317,7 @@ void rpmi_stream_take(struct rpmi_listener *base, struct rpmi_batch *batch)
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
-    rpmi_stream_look(listener);
+    rpmi_stream_poll_sockets(listener);
     for (uint32_t i = 0; i < high && listener->todo != 0; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
 
