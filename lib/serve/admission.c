@@ -94,9 +94,10 @@ void rpmi_admission_leave(struct rpmi_admission *admission, uint32_t at)
     RPM_ASSERT(admission->high <= admission->entries);
 }
 
-/* Should a connection from @origin evict @entry rather than @other? */
-static bool goes_first(const struct rpmi_admission_entry *entry,
-                       const struct rpmi_admission_entry *other, const struct rpmi_origin *origin)
+/* Should a new connection from @origin evict @entry rather than @other? */
+static bool evicted_before(const struct rpmi_admission_entry *entry,
+                           const struct rpmi_admission_entry *other,
+                           const struct rpmi_origin *origin)
 {
     uint32_t net = entry->same_net + is_same_net(&entry->origin, origin);
     uint32_t other_net = other->same_net + is_same_net(&other->origin, origin);
@@ -116,7 +117,7 @@ bool rpmi_admission_victim(const struct rpmi_admission *admission, const struct 
     for (uint32_t i = 0; i < admission->high; i++) {
         const struct rpmi_admission_entry *entry = &admission->entry[i];
 
-        if (entry->taken && (first == NULL || goes_first(entry, first, origin)))
+        if (entry->taken && (first == NULL || evicted_before(entry, first, origin)))
             first = entry;
     }
     RPM_ASSERT(first == NULL || first->same_host >= 1); /* it counts itself */

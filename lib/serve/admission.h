@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* An IPv4 address, twice; the network (/64) of an IPv6 address and the rest of it; the user at the
- * other end of a Unix socket and its process. */
+/* Where a connection comes from. IPv4: net and host are both the address. IPv6: the /64 network and
+ * the lower half of the address. Unix socket: the peer's user and its process. */
 struct rpmi_origin {
     uint64_t net;
     uint64_t host;
@@ -35,8 +35,8 @@ struct rpmi_admission_entry {
 struct rpmi_admission {
     struct rpmi_admission_entry *entry;
     uint32_t entries;
-    uint32_t high; /* no entry is taken from here on */
-    uint64_t order;
+    uint32_t high;  /* entries from this index on are free */
+    uint64_t order; /* of the next arrival */
 };
 
 /* RPM_E_NOMEM. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.c: the control thread's loop: give each listener a turn, in which it accepts connections,
- * makes handshakes and serves calls, then sleep until a listener has work.
+ * control.c: the loop of the control thread: call turn() of each listener, which accepts
+ * connections, makes handshakes and serves calls; then sleep until a listener has work.
  *
  * Tests: tests/unit/serve/shm/accept_test.cpp, tests/unit/serve/server_test.cpp
  */
@@ -35,7 +35,7 @@ int rpm_server_run(struct rpm_server *server)
     while (err == 0 && __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) == 0)
         err = turn(server);
     rpmi_liveness_end(server->liveness);
-    rpmi_listeners_hang_up(server);
+    rpmi_listeners_disconnect(server);
     rpmi_mac_thread_end();
     return err;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.c: the engine's loop: passes while requests are waiting, then a short spin, then a sleep
- * until an eventfd or a socket wakes it. A pass carries out the waiting requests of all clients,
- * fences (drains) their stores once, and then answers: the more clients, the fewer fences for each.
+ * engine.c: the loop of the engine thread: while requests are waiting it makes passes over them,
+ * then it spins for a short time, then it sleeps until an eventfd or a socket wakes it. A pass
+ * carries out the waiting requests of all clients, makes their stores durable by one fence, and
+ * then answers: the more clients, the fewer fences for each.
  *
  * Invariant: stores made under the lock are visible to all CPUs before the engine releases it, so
  * the control thread, when it gets the lock for a claim, sees every store of the writer that it
@@ -64,7 +65,7 @@ void rpmi_serve_pass(struct rpm_server *server)
         server->listeners[i]->ops->answer(server->listeners[i], &batch);
 }
 
-static bool look(const struct rpm_server *server, uint32_t looks)
+static bool poll_ready(const struct rpm_server *server, uint32_t looks)
 {
     for (uint32_t i = 0; i < looks; i++)
         if (rpmi_listeners_ready(server))
@@ -72,15 +73,15 @@ static bool look(const struct rpm_server *server, uint32_t looks)
     return false;
 }
 
-/* True: a request is waiting. Checking memory costs little, checking sockets is a system call: an
- * engine that repeats it keeps the CPU from the client, or the other server, that is about to send.
- * So with sockets the engine spins by the clock only, and yields between checks; if no thread waits
- * for the CPU, sched_yield() returns at once. */
+/* True: a request is waiting. A check of memory costs little; a check of sockets is a system call,
+ * and an engine that repeats it keeps the CPU from the client, or the other server, that is about
+ * to send. So with sockets the engine makes no eager checks, and yields the CPU between checks; if
+ * no other thread waits for the CPU, sched_yield() returns at once. */
 static bool spin(const struct rpm_server *server)
 {
     uint64_t until;
 
-    if (!server->looks_at_sockets && look(server, SPINS_EAGER))
+    if (!server->polls_sockets && poll_ready(server, SPINS_EAGER))
         return true;
     until = rpmi_clock_ns() + RPMI_SPIN_NS;
     while (rpmi_clock_ns() < until && !stopping(server)) {
@@ -89,7 +90,7 @@ static bool spin(const struct rpm_server *server)
                 return true;
             rpmi_cpu_relax();
         }
-        if (server->looks_at_sockets)
+        if (server->polls_sockets)
             (void)sched_yield();
     }
     return false;
@@ -108,7 +109,7 @@ static int sleep_till_notified(struct rpm_server *server)
     __atomic_store_n(&server->liveness->engine_sleeps, 0, __ATOMIC_RELAXED);
     if (n < 0 && errno != EINTR)
         return rpmi_fail(RPM_E_IO, "cannot wait for clients' notifications: %s", strerror(errno));
-    if (n > 0 && read(server->kick_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+    if (n > 0 && read(server->engine_notify_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
         return rpmi_fail(RPM_E_IO, "cannot read the engine's eventfd: %s", strerror(errno));
     return 0;
 }

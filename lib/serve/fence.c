@@ -3,11 +3,12 @@
  * fence.c: wait until no older direct writer of a log is in its guarded section (between its check
  * of the claim word and its fence), or until no direct client holds an object open any more.
  *
- * The service has raised the claim word before. After a membarrier, each registered writer sees the
- * new word, or the server sees the writer's busy word. A busy writer becomes idle within a few
- * microseconds, unless its process was stopped or killed; the file lock of its slot, which the
- * kernel releases when the process dies, tells which. This holds for writers of an earlier server
- * on the same pool too: the words and the locks are the pool's.
+ * The service has raised the claim word before it calls these functions. After a membarrier, each
+ * registered writer sees the new word, or the server sees the writer's busy word. A busy writer
+ * becomes idle within a few microseconds, unless its process was stopped or killed. The kernel
+ * releases the file lock of the writer's slot when the process dies, so a lock that is still held
+ * means that the process was stopped. This holds for writers of an earlier server on the same pool
+ * too: the words are in the pool, and the locks are on its file.
  *
  * The control thread releases the lock over the service while it waits here, so that the engine
  * serves other clients. The service is between two steps of a claim then; it has revoked the older
@@ -29,7 +30,7 @@
 
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS 1000000u
-#define VACATE_NS 100000000u /* a client that closed an object may hold its lock so long after */
+#define VACATE_NS 100000000u /* wait so long for a client that has just closed the object */
 
 struct wait {
     struct rpm_server *server;
@@ -77,7 +78,7 @@ static void nap(struct wait *wait, uint64_t ns)
     rpmi_serve_lock(wait->server);
 }
 
-/* Out of time: with --fence kill, kill the writer and wait once more. True: give up. */
+/* The deadline has passed: with --fence kill, kill the writer and wait once more. True: give up. */
 static bool give_up(struct wait *wait, uint32_t slot)
 {
     if ((wait->server->flags & RPM_SERVER_FENCE_KILL) == 0 || wait->killed ||
@@ -112,8 +113,8 @@ static struct rpmi_stuck *find_stuck(struct rpm_server *server, uint64_t header_
     return NULL;
 }
 
-/* A writer gets its time to stop once. A later claim of the same log only checks and does not wait
- * again: the control thread answers no other client while it waits. */
+/* Only the first claim waits for a writer that does not stop. A later claim of the same log checks
+ * once and fails: the control thread answers no other client while it waits. */
 static uint64_t fence_deadline(struct rpm_server *server, uint64_t header_offset)
 {
     const struct rpmi_stuck *stuck = find_stuck(server, header_offset);
@@ -121,7 +122,7 @@ static uint64_t fence_deadline(struct rpm_server *server, uint64_t header_offset
     return stuck != NULL ? stuck->deadline_ns : rpmi_clock_ns() + server->fence_ns;
 }
 
-static void note_outcome(const struct wait *wait, int err)
+static void record_outcome(const struct wait *wait, int err)
 {
     struct rpmi_stuck *stuck = find_stuck(wait->server, wait->header_offset);
 
@@ -138,7 +139,7 @@ static int wait_for_all(struct wait *wait)
 
     for (uint32_t slot = 0; slot < RPMI_GUARD_SLOTS && err == 0; slot++)
         err = wait_for_slot(wait, slot);
-    note_outcome(wait, err);
+    record_outcome(wait, err);
     return err;
 }
 
@@ -171,8 +172,8 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
     return 0;
 }
 
-/* Does a living client hold a lock for an object in this range? If the kernel has no such locks, no
- * client could take one either. */
+/* Does a living client hold a lock for an object in this range? A kernel without OFD locks has
+ * none: clients cannot take them there either. */
 static bool is_leased(const struct rpm_server *server, uint64_t offset, uint64_t bytes)
 {
     struct flock lock = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.h: one address that a server listens at, and how requests arrive there. Clients of tcp:,
- * unix: and verbs: authenticate (wire/handshake.h) and share no memory with the server; clients of
- * shm: run on its machine and share memory with it.
+ * listener.h: one address at which a server listens, with the operations of its kind. Clients of
+ * tcp:, unix: and verbs: authenticate (wire/handshake.h) and share no memory with the server;
+ * clients of shm: run on the server's machine and share memory with it.
  *
  * The control thread makes the handshake, serves calls and ends sessions; the engine carries out
  * requests. The two hand calls and replies to each other in struct rpmi_session.
@@ -23,7 +23,7 @@ struct rpmi_listener;
 
 struct rpmi_listener_ops {
     const char *scheme;
-    bool in_memory; /* ready() reads memory only; false: it may make a system call */
+    bool in_memory; /* ready() only reads memory; false: it may make a system call */
 
     /* Listen. Owns nothing on failure. RPM_E_INVAL, RPM_E_OWNED, RPM_E_NOCAP, RPM_E_DENIED,
      * RPM_E_NOMEM, RPM_E_IO. The pool is not formatted yet: open does not read its bytes.
@@ -31,17 +31,19 @@ struct rpmi_listener_ops {
     int (*open)(struct rpm_server *server, const struct rpmi_url *url,
                 struct rpmi_listener **listener);
 
-    /* Control thread: control_fd was readable, or the time has come that the last turn returned.
-     * Returns the milliseconds within which the next turn must come, -1: no limit. */
+    /* Control thread, when some control_fd is readable or the time has passed that the last turn
+     * returned: accept connections, continue handshakes, serve calls, end sessions. Returns the
+     * milliseconds within which the next turn must come, -1: no limit. */
     int (*turn)(struct rpmi_listener *listener);
 
-    /* Control thread, after its last turn: tell clients that wait for the server. NULL: no need. */
-    void (*hang_up)(struct rpmi_listener *listener);
+    /* Control thread, after its last turn: disconnect clients, which would else wait until the
+     * server is closed. NULL: close() does it. */
+    void (*disconnect)(struct rpmi_listener *listener);
 
     /* Engine: is a request waiting? Cheap, never blocks. */
     bool (*ready)(struct rpmi_listener *listener);
 
-    /* Engine, bound to @cpu: is there a client that is not bound to the same CPU? NULL: yes. */
+    /* Engine, bound to @cpu: is a client connected that is not bound to the same CPU? NULL: yes. */
     bool (*may_spin)(struct rpmi_listener *listener, uint32_t cpu);
 
     /* Engine, about to sleep on engine_fd: arrange that it becomes readable when a request arrives.
@@ -51,16 +53,18 @@ struct rpmi_listener_ops {
     /* Engine, under the server's lock: carry out waiting requests, for a bounded time. */
     void (*take)(struct rpmi_listener *listener, struct rpmi_batch *batch);
 
-    /* Engine, without the lock, after the drain and the msync: answer the requests that were
-     * taken. */
+    /* Engine, without the lock, after the fence and the msync: answer the requests that take()
+     * carried out. */
     void (*answer)(struct rpmi_listener *listener, const struct rpmi_batch *batch);
 
     /* Control thread, under the lock: after this no outstanding write of an older writer of that
-     * log can arrive. RPM_E_OWNED: one still can. NULL: each write is checked when it arrives. */
+     * log can arrive. RPM_E_OWNED: one still can. NULL: the server checks each write when it
+     * arrives. */
     int (*quiesce)(struct rpmi_listener *listener, uint64_t header_offset);
 
-    /* Control thread, under the lock: kill the process that holds the guard slot @slot of the log
-     * there (wire/guard.h). False: none of this listener's clients does. NULL: none can. */
+    /* Control thread, under the lock: kill the client process that holds guard slot @slot
+     * (wire/guard.h) of the log whose header is at @header_offset. False: no client of this
+     * listener holds it. NULL: none can. */
     bool (*kill_writer)(struct rpmi_listener *listener, uint64_t header_offset, uint32_t slot);
 
     /* Disconnect every client and stop listening. Neither loop runs any more. */
@@ -72,7 +76,7 @@ struct rpmi_listener {
     const struct rpmi_listener_ops *ops;
     struct rpm_server *server;
     int control_fd;               /* readable: turn() has something to do */
-    int engine_fd;                /* readable: there may be something to take; -1: never */
+    int engine_fd;                /* readable: a request may be waiting; -1: not used */
     char pool[RPM_NAME_MAX + 1];  /* the pool name that clients may ask for */
     char url[RPMI_URL_BYTES_MAX]; /* the address that clients dial; filled in by open */
     struct rpm_facts facts;       /* the facts sent to clients; filled in by open */
@@ -90,7 +94,7 @@ enum rpmi_session_call { RPMI_SESSION_IDLE = 0, RPMI_SESSION_ASKED = 1, RPMI_SES
 /* A client session. Embedded first in the session struct of each kind of listener. */
 struct rpmi_session {
     uint32_t client;     /* id, 0: not accepted */
-    uint32_t keys;       /* granted and not given back */
+    uint32_t keys;       /* granted and not closed yet */
     uint32_t call_state; /* enum rpmi_session_call; atomic: says which thread owns the two
                             messages */
     unsigned char call[RPMI_CALL_BYTES];

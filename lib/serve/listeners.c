@@ -50,7 +50,7 @@ static void add(struct rpm_server *server, struct rpmi_listener *listener)
     server->listeners[at] = listener;
     server->listeners_n++;
     if (!listener->ops->in_memory)
-        server->looks_at_sockets = true;
+        server->polls_sockets = true;
 }
 
 static int open_listener(struct rpm_server *server, const struct rpmi_url *url)
@@ -140,11 +140,11 @@ int rpmi_listeners_turn(struct rpm_server *server)
     return wait_ms;
 }
 
-void rpmi_listeners_hang_up(struct rpm_server *server)
+void rpmi_listeners_disconnect(struct rpm_server *server)
 {
     for (uint32_t i = 0; i < server->listeners_n; i++)
-        if (server->listeners[i]->ops->hang_up != NULL)
-            server->listeners[i]->ops->hang_up(server->listeners[i]);
+        if (server->listeners[i]->ops->disconnect != NULL)
+            server->listeners[i]->ops->disconnect(server->listeners[i]);
 }
 
 int rpmi_listeners_quiesce(struct rpm_server *server, uint64_t header_offset)
@@ -190,13 +190,13 @@ bool rpmi_listeners_ready(const struct rpm_server *server)
 
 bool rpmi_listeners_arm(const struct rpm_server *server)
 {
-    bool some = false;
+    bool waiting = false;
 
     for (uint32_t i = 0; i < server->listeners_n; i++)
         if (server->listeners[i]->ops->arm != NULL &&
             server->listeners[i]->ops->arm(server->listeners[i]))
-            some = true;
-    return some;
+            waiting = true;
+    return waiting;
 }
 
 void rpmi_listeners_close(struct rpm_server *server)

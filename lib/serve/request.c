@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-static unsigned char *place(struct rpm_server *server, const struct rpmi_span *span)
+static unsigned char *address_of(struct rpm_server *server, const struct rpmi_span *span)
 {
     RPM_ASSERT_SLOW(span->offset <= (span->area == RPMI_AREA_POOL ? server->pool.mem.bytes
                                                                   : server->dram.mem.bytes));
@@ -65,7 +65,7 @@ static void add_dirty(struct rpmi_batch *batch, uint64_t offset, uint64_t len)
         widen(&batch->dirty[nearest], &add);
 }
 
-/* Bring a range of the pool to its domain by the end of the batch. */
+/* Have a range of the pool in its persistence domain by the end of the batch. */
 static void make_durable(struct rpm_server *server, struct rpmi_batch *batch,
                          const struct rpmi_span *span, uint64_t len)
 {
@@ -80,7 +80,7 @@ static void make_durable(struct rpm_server *server, struct rpmi_batch *batch,
     }
 }
 
-/* Store head and body of the part; the rest of it is zeros. */
+/* Store the head and the body bytes of the part, then zeros up to its length. */
 static inline void put_part(const struct rpmi_op *op, const struct rpmi_part *part,
                             unsigned char *to, rpmi_write_fn *write)
 {
@@ -95,7 +95,7 @@ static inline void put_part(const struct rpmi_op *op, const struct rpmi_part *pa
     write(to, op->head, head_bytes, body_bytes != 0 ? body + skip : body, body_bytes, part->len);
 }
 
-static inline rpmi_write_fn *past_cache_by(const struct rpmi_op *op)
+static inline rpmi_write_fn *write_past_cache(const struct rpmi_op *op)
 {
     return (op->flags & RPMI_OP_CACHED) != 0 ? rpmi_cpu.back_write : rpmi_cpu.nt_write;
 }
@@ -117,7 +117,8 @@ static int do_write(struct rpm_server *server, uint32_t client, const struct rpm
     span.offset += part->from;
     past_cache =
         durable && span.area == RPMI_AREA_POOL && server->pool.facts.domain == RPM_DOMAIN_ADR;
-    put_part(op, part, place(server, &span), past_cache ? past_cache_by(op) : rpmi_plain_write);
+    put_part(op, part, address_of(server, &span),
+             past_cache ? write_past_cache(op) : rpmi_plain_write);
     if (past_cache)
         batch->unfenced = true;
     else if (durable)
@@ -129,7 +130,7 @@ static int do_write(struct rpm_server *server, uint32_t client, const struct rpm
 void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
                        uint64_t len)
 {
-    const unsigned char *from = place(server, span);
+    const unsigned char *from = address_of(server, span);
     uint64_t word;
 
     if (len == sizeof(word) && rpmi_is_aligned((uintptr_t)from, sizeof(word))) {
@@ -173,7 +174,7 @@ static int do_persist(struct rpm_server *server, uint32_t client, const struct r
 uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
                              const struct rpmi_op *op)
 {
-    uint64_t *word = (uint64_t *)(void *)place(server, span);
+    uint64_t *word = (uint64_t *)(void *)address_of(server, span);
     uint64_t found = op->expect;
 
     RPM_ASSERT(span->area == RPMI_AREA_DRAM && rpmi_is_aligned(span->offset, sizeof(*word)));

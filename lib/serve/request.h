@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.h: requests of clients to the server CPU for accesses to memory, of every kind of
- * listener: the service checks a request, the engine carries it out, and makes it durable by the
- * end of a batch.
+ * request.h: requests for accesses to memory, which the server CPU carries out for clients of every
+ * kind of listener: the service checks a request, the engine carries it out, and makes it durable
+ * by the end of a batch.
  *
- * A batch is the set of requests that the engine takes in one pass, from all clients: one drain for
- * all of them, then the answers. Bytes that are checked have been copied to the server's private
- * memory; bytes that the client can still change are only copied.
+ * A batch is the set of requests that the engine takes in one pass, from all clients: one fence for
+ * all of them, then the answers. The engine checks only bytes that it has copied to private memory;
+ * it copies bytes that a client can still change, such as a body in shared memory, unchecked.
  *
  * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
  */
@@ -36,17 +36,18 @@ struct rpmi_batch {
     struct rpmi_dirty dirty[RPMI_DIRTY_MAX]; /* ranges to msync before the answers */
 };
 
-/* The bytes of a request that this batch carries out: [from, from + len) of its length. */
+/* The bytes of a request that this batch carries out: [from, from + len) of the request's @len. A
+ * request that is too long for one pass is carried out in several parts. */
 struct rpmi_part {
     uint64_t from;
     uint64_t len;
 };
 
 /*
- * Carry out @part of @op for @client; the caller holds the server's lock and has checked that head,
- * body and into have room for what @op says. A head is not cut: it lies in the first part. WRITE,
- * COPY, READ and PERSIST can be cut, CAS, FAA and STEPS cannot. 0, or RPM_E_FENCED, RPM_E_DENIED,
- * RPM_E_RANGE, RPM_E_NOCAP, RPM_E_PROTO.
+ * Carry out @part of @op for @client. The caller holds the server's lock and has checked that head,
+ * body and into have room for what @op says. The first part contains the whole head. WRITE, COPY,
+ * READ and PERSIST can be carried out in parts, CAS, FAA and STEPS cannot. 0, or RPM_E_FENCED,
+ * RPM_E_DENIED, RPM_E_RANGE, RPM_E_NOCAP, RPM_E_PROTO.
  */
 int rpmi_request_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                     const struct rpmi_part *part, struct rpmi_batch *batch);
@@ -58,11 +59,11 @@ void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, 
 uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
                              const struct rpmi_op *op);
 
-/* steps.c: the same for a STEPS; its client may be able to change the body meanwhile. */
+/* steps.c: carry out a list of steps. The client may be able to change the body meanwhile. */
 int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                        struct rpmi_batch *batch);
 
-/* Does a success of this request promise that bytes are durable? */
+/* Does the answer to this request promise that bytes are durable? */
 static inline bool rpmi_request_promises(uint8_t kind, uint8_t flags)
 {
     return kind == RPMI_OP_PERSIST || (flags & RPMI_OP_DURABLE) != 0;
@@ -81,10 +82,10 @@ static inline void rpmi_batch_begin(struct rpmi_batch *batch)
     batch->msync_status = 0;
 }
 
-/* The drain: fence what the batch stored. Under the lock. */
+/* Fence the stores and flushes of the batch. Under the lock. */
 void rpmi_batch_fence(struct rpmi_batch *batch);
 
-/* The slow part of making durable, msync: without the lock. Afterwards msync_status is valid. */
+/* msync the dirty ranges, and set msync_status. Without the lock, because it is slow. */
 void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch);
 
 #endif

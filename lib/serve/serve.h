@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serve.h: a running server, and what its listeners have in common. The control thread makes
- * handshakes and answers calls, the engine carries out requests. Both use one service, each under
- * the server's lock.
+ * serve.h: struct rpm_server: a pool, the service over it, and the listeners at whose addresses
+ * clients connect. The control thread makes handshakes and answers calls; the engine thread carries
+ * out requests. Both use the one service, each under the server's lock.
  *
  * Invariant: no request of a client is carried out after its detach: the engine reads the state of
  * a session under the lock.
@@ -25,13 +25,13 @@
 #define RPMI_ACCEPT_PAUSE_MS 100        /* between tries while no descriptors are left */
 #define RPMI_HANDSHAKE_NS 2000000000ull /* from the connection to the end of the handshake */
 #define RPMI_ADMISSION_SPARE 16u /* sessions beyond clients_max, for unauthenticated clients */
-#define RPMI_LISTENERS_MAX 9u    /* addresses, of shm: and eight others */
+#define RPMI_LISTENERS_MAX 9u    /* addresses: one of shm: and eight others */
 #define RPMI_PASS_OPS 64u        /* requests taken from one ring before the next ring is served */
 
-/* A log whose fenced writer did not stop in time. */
+/* A log whose fenced writer did not leave its guarded section in time (fence.c). */
 struct rpmi_stuck {
     uint64_t header_offset; /* 0: free */
-    uint64_t deadline_ns;   /* of the claim that waited for it */
+    uint64_t deadline_ns;   /* until which the first claim waited for that writer */
 };
 
 struct rpmi_serve_stats {
@@ -46,7 +46,7 @@ struct rpmi_serve_stats {
     uint64_t locks_freed;
 };
 
-/* A Unix socket that the server listens at, and the file lock by which it owns the name. */
+/* A Unix socket at which the server listens, and the file lock by which it owns the name. */
 struct rpmi_sock_name {
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
     int listen_fd; /* -1: none */
@@ -59,16 +59,17 @@ struct rpm_server {
     struct rpmi_media dram;
     struct rpmi_service *service;
     pthread_mutex_t lock; /* over service */
-    uint32_t wanted;      /* the control thread waits for the lock: the engine lets it go first */
+    uint32_t wanted;      /* threads that wait for the lock in rpmi_serve_lock(): before the engine
+                             takes it, it waits until there are none */
     struct rpmi_liveness *liveness;
     int liveness_fd;
     int guard_fd; /* the pool file opened again: to test whether a guard slot's lock is held */
     int stop_fd;
-    int kick_fd; /* wakes the engine for housekeeping */
+    int engine_notify_fd; /* the control thread wakes the engine, which then frees closed rings */
     int epoll_fd;
     int engine_epoll_fd;
     uint32_t stopping;
-    uint32_t engine_runs; /* changes under the lock */
+    uint32_t engine_runs; /* 1: rpm_server_engine() runs; changes under the lock */
     uint32_t flags;
     uint32_t clients_max;
     uint32_t socket_mode;
@@ -78,15 +79,16 @@ struct rpm_server {
     char secret[RPMI_SECRET_BYTES];
     struct rpm_facts facts;
     uint32_t ddio;        /* enum rpm_answer: as the operator declared it, 0: not declared */
-    const char *tls_cert; /* of listeners that are asked to encrypt; borrowed until open returns */
-    bool tls_shown;       /* at least one address uses the certificate */
+    const char *tls_cert; /* of addresses with tls=on; borrowed until open returns */
+    bool tls_used;        /* at least one address uses the certificate */
     const char *tls_key;
     struct rpmi_serve_stats stats;        /* atomic, relaxed */
-    unsigned char list[RPMI_STEPS_BYTES]; /* the engine's: of steps, being carried out */
+    unsigned char list[RPMI_STEPS_BYTES]; /* the engine's copy of the list of steps that it carries
+                                             out */
     struct rpmi_step steps[RPMI_STEPS_MAX];
     struct rpmi_listener *listeners[RPMI_LISTENERS_MAX];
-    uint32_t listeners_n;  /* fixed before either loop runs */
-    bool looks_at_sockets; /* a listener's ready() may make a system call */
+    uint32_t listeners_n; /* fixed before either loop runs */
+    bool polls_sockets;   /* a listener's ready() may make a system call */
 };
 
 static inline void rpmi_count(uint64_t *counter, uint64_t add)
@@ -100,7 +102,7 @@ static inline void rpmi_count_own(uint64_t *counter, uint64_t add)
     __atomic_store_n(counter, *counter + add, __ATOMIC_RELAXED);
 }
 
-/* The lock over the service, taken ahead of the engine: for the control thread. */
+/* Take the lock over the service; the engine waits for the caller, which is the control thread. */
 void rpmi_serve_lock(struct rpm_server *server);
 void rpmi_serve_unlock(struct rpm_server *server);
 
@@ -109,12 +111,13 @@ void rpmi_serve_unlock(struct rpm_server *server);
  * rpmi_listener_ops at each listener. */
 int rpmi_listeners_open(struct rpm_server *server, const char *list);
 int rpmi_listeners_turn(struct rpm_server *server);
-void rpmi_listeners_hang_up(struct rpm_server *server);
+void rpmi_listeners_disconnect(struct rpm_server *server);
 int rpmi_listeners_quiesce(struct rpm_server *server, uint64_t header_offset);
 /* True: the process that holds the guard slot was killed. */
 bool rpmi_listeners_kill_writer(struct rpm_server *server, uint64_t header_offset, uint32_t slot);
 bool rpmi_listeners_ready(const struct rpm_server *server);
-/* May the engine, bound to @cpu (0: to none), spin without keeping a client from its CPU? */
+/* May the engine, bound to @cpu (0: to none), spin? Not if every client is bound to that CPU too:
+ * the engine would keep them from running. */
 bool rpmi_listeners_may_spin(const struct rpm_server *server, uint32_t cpu);
 bool rpmi_listeners_arm(const struct rpm_server *server); /* True: requests are there already */
 void rpmi_listeners_close(struct rpm_server *server);
@@ -127,7 +130,7 @@ void rpmi_sock_name_drop(struct rpmi_sock_name *name);
 /* fence.c: the quiesce and vacate hooks of the service; @context is the server. */
 int rpmi_serve_quiesce(void *context, uint64_t header_offset);
 int rpmi_serve_vacate(void *context, uint64_t offset, uint64_t bytes);
-/* server.c: the breathe hook of the service: lets the engine have the lock for a moment. */
+/* server.c: the breathe hook of the service: releases the lock for a moment, for the engine. */
 void rpmi_serve_breathe(void *context);
 
 /* engine.c: one pass over all listeners. */

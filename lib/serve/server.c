@@ -4,7 +4,7 @@
  *
  * Invariants
  *   an open that fails changes nothing; a client that connects before run() waits in the queue
- *   a stop is seen by both loops: its descriptor stays readable
+ *   both loops notice rpm_server_stop(): nothing reads its eventfd, which so stays readable
  *
  * Tests: tests/unit/serve/server_test.cpp
  */
@@ -31,7 +31,7 @@
 #define CLIENTS_DEFAULT 64u
 #define FENCE_DEFAULT_US 1000000u
 #define BREATH_NS                                                                                  \
-    20000u /* without a sleep this thread would retake the lock before a waiter woke up */
+    20000u /* without a sleep this thread would take the lock again before the engine woke up */
 
 static int check_opts(struct rpm_server_opts *opts)
 {
@@ -134,19 +134,19 @@ static int open_events(struct rpm_server *server)
     int err;
 
     server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    server->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    server->engine_notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     server->engine_epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", server->pool.fd);
     server->guard_fd = open(self, O_RDWR | O_CLOEXEC);
-    if (server->stop_fd < 0 || server->kick_fd < 0 || server->epoll_fd < 0 ||
+    if (server->stop_fd < 0 || server->engine_notify_fd < 0 || server->epoll_fd < 0 ||
         server->engine_epoll_fd < 0 || server->guard_fd < 0)
         return rpmi_fail(RPM_E_IO, "cannot open the server's descriptors: %s", strerror(errno));
     err = watch(server->epoll_fd, server->stop_fd);
     if (err == 0)
         err = watch(server->engine_epoll_fd, server->stop_fd);
     if (err == 0)
-        err = watch(server->engine_epoll_fd, server->kick_fd);
+        err = watch(server->engine_epoll_fd, server->engine_notify_fd);
     if (err == 0)
         err = rpmi_liveness_open(&server->liveness, &server->liveness_fd);
     if (err == 0)
@@ -156,7 +156,7 @@ static int open_events(struct rpm_server *server)
     return err;
 }
 
-static void settle_facts(struct rpm_server *server)
+static void set_facts(struct rpm_server *server)
 {
     server->facts = server->pool.facts;
     server->facts.ddio = RPM_NO; /* no device writes here: the CPUs do */
@@ -174,7 +174,7 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
 
     if (server == NULL)
         return NULL;
-    server->guard_fd = server->stop_fd = server->kick_fd = server->epoll_fd = -1;
+    server->guard_fd = server->stop_fd = server->engine_notify_fd = server->epoll_fd = -1;
     server->engine_epoll_fd = server->liveness_fd = -1;
     server->flags = opts->flags;
     server->clients_max = opts->clients_max;
@@ -216,10 +216,10 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
     if (err == 0)
         err = open_events(fresh);
     if (err == 0)
-        settle_facts(fresh);
+        set_facts(fresh);
     if (err == 0)
         err = rpmi_listeners_open(fresh, wanted.listen);
-    if (err == 0 && fresh->tls_cert != NULL && !fresh->tls_shown)
+    if (err == 0 && fresh->tls_cert != NULL && !fresh->tls_used)
         err = rpmi_fail(
             RPM_E_INVAL,
             "a certificate was given, but no address uses it: add ,tls=on to a tcp:// address");
@@ -323,7 +323,7 @@ void rpm_server_close(struct rpm_server **server)
     rpmi_liveness_close(old->liveness, old->liveness_fd);
     close_fd(&old->guard_fd);
     close_fd(&old->stop_fd);
-    close_fd(&old->kick_fd);
+    close_fd(&old->engine_notify_fd);
     close_fd(&old->epoll_fd);
     close_fd(&old->engine_epoll_fd);
     rpmi_media_close(&old->dram);

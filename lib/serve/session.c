@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.c: begin, serve and end a client session, for every kind of listener.
+ * session.c: the part of a client session that is the same for every kind of listener: attach the
+ * client to the service, serve its calls, detach it.
  *
  * Tests: tests/unit/serve/session_test.cpp
  */

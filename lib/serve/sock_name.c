@@ -2,8 +2,8 @@
 /*
  * sock_name.c: take the name of a Unix socket and listen there, for shm: and unix:.
  *
- * The server owns the name by a lock on a file beside the socket. A server that finds the socket
- * and can take the lock knows, without connecting, that the socket's server is dead.
+ * A server owns the name while it holds a lock on a file beside the socket. A server that finds the
+ * socket and can take the lock knows, without connecting, that the server of that socket is dead.
  *
  * Tests: tests/unit/serve/server_test.cpp
  */
@@ -28,7 +28,7 @@ static void lock_path(const char *path, char *lock, size_t bytes)
     (void)snprintf(lock, bytes, "%s.lock", path);
 }
 
-/* 1: taken, 0: the file was removed meanwhile, try again, or an error. */
+/* 1: locked, 0: another server removed the file meanwhile: try again, or an error. */
 static int try_lock(struct rpmi_sock_name *name, const char *lock)
 {
     struct stat st;
@@ -63,7 +63,9 @@ static int take_name(struct rpmi_sock_name *name)
     if (lstat(name->path, &st) != 0)
         return 0;
     if (!S_ISSOCK(st.st_mode))
-        return rpmi_fail(RPM_E_INVAL, "%s exists and is not a socket", name->path);
+        return rpmi_fail(RPM_E_INVAL,
+                         "%s exists and is not a socket; remove it, or choose another name",
+                         name->path);
     if (unlink(name->path) != 0)
         return rpmi_fail(RPM_E_DENIED, "cannot remove the old socket %s: %s", name->path,
                          strerror(errno));

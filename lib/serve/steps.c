@@ -24,7 +24,7 @@ struct serve_walk {
     struct rpm_server *server;
     uint32_t client;
     bool durable; /* the request may promise durability */
-    bool stored;  /* past the caches, or flushed, since the last fence */
+    bool stored;  /* a WRITE has stored to the pool since the last fence */
     struct rpmi_batch *batch;
     struct rpmi_span span[RPMI_STEPS_MAX]; /* the memory that each step was allowed to access */
 };
@@ -78,7 +78,8 @@ static struct rpmi_op op_of(const struct serve_walk *walk, const struct rpmi_ste
     };
 }
 
-/* No other CPU may see the effect of this step before it sees the stores of the steps before. */
+/* Before a step whose effect other CPUs see at once: fence, so that a CPU that sees it also sees
+ * the stores of the steps before. */
 static void publish(struct serve_walk *walk)
 {
     if (walk->stored)

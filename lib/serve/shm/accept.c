@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * accept.c: accept connections on shm:, and answer their hello. A client that sends nothing, or
- * another message than a hello, is disconnected; no other session is affected.
+ * accept.c: accept connections on shm:, and answer their hello. The server disconnects a client
+ * that sends nothing, or another message than a hello; no other session is affected.
  *
  * Invariants
- *   the mapping is lent only to the server's own user, or root
- *   descriptors that a client sends are never taken in: no room is given for them
+ *   only clients that run as the server's user or as root get the pool's mapping
+ *   the server never receives descriptors from a client: it gives recvmsg() no room for them
  *
  * Tests: tests/unit/serve/shm/accept_test.cpp
  */
@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TAG_LISTEN UINT32_MAX    /* an epoll event of the socket; less: the number of a session */
+#define TAG_LISTEN UINT32_MAX /* tag of the listening socket's event; others: a session's index */
 #define OTHERS_MAY_CONNECT 0022u /* connecting takes the right to write */
 
 static struct rpmi_shm_session *free_session(struct rpmi_shm_listener *listener)
@@ -147,7 +147,8 @@ void rpmi_shm_accept(struct rpmi_shm_listener *listener)
     }
 }
 
-/* The time does not depend on where they differ, so that a client cannot guess byte by byte. */
+/* Takes the same time wherever the first difference is, so that a client cannot find the secret
+ * byte by byte. */
 static bool same_secret(const char *ours, const char *theirs)
 {
     unsigned char differs = 0;
@@ -170,7 +171,9 @@ static int choose_mode(const struct rpm_server *server, const struct rpmi_shm_se
         return RPMI_MODE_RING;
     if (hello->mode == RPMI_MODE_DIRECT)
         return may ? RPMI_MODE_DIRECT
-                   : rpmi_fail(RPM_E_NOCAP, "the server does not lend its mapping to this client");
+                   : rpmi_fail(RPM_E_NOCAP,
+                               "mode=direct is for the server's user and root, and not for a "
+                               "server with --no-direct; connect with mode=ring or auto");
     /* Only the engine can reach a domain that needs msync. */
     return may && rpmi_media_by_cpu(&server->pool) ? RPMI_MODE_DIRECT : RPMI_MODE_RING;
 }
@@ -192,8 +195,8 @@ static int judge_hello(const struct rpm_server *server, const void *bytes, size_
     return 0;
 }
 
-/* The ring becomes live, so that the engine carries out its requests, when its client is
- * attached. */
+/* Attach the client to the service, then make its ring live: from then on the engine carries out
+ * its requests. */
 static int attach(struct rpmi_shm_listener *listener, struct rpmi_shm_session *session,
                   struct rpmi_accept *accepted)
 {
@@ -275,7 +278,7 @@ void rpmi_shm_drop(struct rpmi_shm_listener *listener, struct rpmi_shm_session *
         rpmi_serve_ring_close(listener, session->ring);
     rpmi_session_leave(&listener->base, &session->base);
     (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_DEL, session->sock, NULL);
-    (void)shutdown(session->sock, SHUT_RDWR); /* the engine's duplicate may live a little longer */
+    (void)shutdown(session->sock, SHUT_RDWR); /* the engine may not have closed its duplicate yet */
     (void)close(session->sock);
     if (session->pidfd >= 0)
         (void)close(session->pidfd);

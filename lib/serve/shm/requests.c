@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * requests.c: the engine's part of a pass over the rings: take the waiting requests of each, and
- * after the drain answer them.
+ * requests.c: the engine's part of a pass over the rings: carry out the waiting requests of each,
+ * and after the batch's fence answer them.
  *
  * Invariants
  *   a request is copied out of shared memory before it is checked, and only the copy is used
- *   an answer is stored after the drain (or msync) that it promises
+ *   an answer is stored after the fence (or msync) that it promises
  *   a pass spends a bounded time on one ring: long requests are carried out in parts
  *
  * Tests: tests/unit/serve/shm/ring_test.cpp, tests/conform/transport_test.cpp
@@ -27,8 +27,8 @@
 
 #define PASS_BYTES (1u << 20) /* of one ring in one pass: a fraction of a millisecond */
 
-/* The request in the shape that request.c takes. Head and body stay in shared memory: a client that
- * overwrites them meanwhile changes only its own data. */
+/* Convert a request to the op that request.c carries out. Head and body stay in shared memory: a
+ * client that overwrites them meanwhile changes only its own data. */
 static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_slot *slot,
                         uint32_t index, struct rpmi_op *op)
 {
@@ -59,7 +59,7 @@ static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_sl
     return 0;
 }
 
-/* The rest of a request, at most @room bytes. */
+/* The next part of a request, at most @room bytes. */
 static inline struct rpmi_part next_part(const struct rpmi_serve_ring *ring,
                                          const struct rpmi_slot *slot, uint64_t room)
 {
@@ -71,11 +71,11 @@ static inline struct rpmi_part next_part(const struct rpmi_serve_ring *ring,
     return part;
 }
 
-/* After a failed request the rest of its post fails too. 1: the request is not carried out to its
- * end yet. */
-static int in_post(struct rpm_server *server, struct rpmi_serve_ring *ring,
-                   const struct rpmi_slot *slot, uint32_t index, uint64_t *room,
-                   struct rpmi_batch *batch)
+/* Carry out a request, or its next part; after a failed request the rest of its post fails too. 0,
+ * the error of the request, or 1: parts of it are left for the next pass. */
+static int carry_out(struct rpm_server *server, struct rpmi_serve_ring *ring,
+                     const struct rpmi_slot *slot, uint32_t index, uint64_t *room,
+                     struct rpmi_batch *batch)
 {
     int status = ring->post_status;
 
@@ -136,7 +136,7 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
         __asm__ volatile("" : "+m"(slot));
         if (RPMI_UNLIKELY(ring->carried != 0))
             slot = ring->whole; /* the copy that was checked when the request began */
-        status = in_post(server, ring, &slot, index, &room, batch);
+        status = carry_out(server, ring, &slot, index, &room, batch);
         if (RPMI_UNLIKELY(status > 0))
             return;
         if (RPMI_UNLIKELY(status != 0)) {
@@ -150,8 +150,8 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
     }
 }
 
-/* One event for each request for events: the client receives the event before it asks again. If the
- * socket is full, an event is in it already. */
+/* A client that has asked for an event gets one event, which it receives before it asks again. If
+ * the socket is full, an event is in it already. */
 static void wake(struct rpmi_serve_ring *ring, uint32_t waits)
 {
     struct rpmi_ring_head *head = ring->ring.head;
@@ -215,9 +215,9 @@ bool rpmi_shm_may_spin(struct rpmi_listener *base, uint32_t cpu)
     return false;
 }
 
-/* The engine's store of engine_sleeps is ordered against every client's here; the engine looks for
- * requests again afterwards. The client of a ring that begins after this look learns of the ring
- * later, so it finds the engine asleep. */
+/* The membarrier orders the engine's store of engine_sleeps before its next check for requests. A
+ * client whose ring begins after the check here gets the ring later, so it reads engine_sleeps
+ * as 1. */
 bool rpmi_shm_arm(struct rpmi_listener *base)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
@@ -243,7 +243,8 @@ void rpmi_shm_take(struct rpmi_listener *base, struct rpmi_batch *batch)
     }
 }
 
-/* A ring that began after the take has taken nothing; only the engine unmaps one that ended. */
+/* Also over rings that changed since the take: of one that began since then no request was taken,
+ * and one that was closed since then is still mapped, as only the engine unmaps rings. */
 void rpmi_shm_answer(struct rpmi_listener *base, const struct rpmi_batch *batch)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);

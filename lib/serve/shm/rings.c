@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rings.c: the memory shared with one ring client. The server creates and seals it, so that a
- * client can neither shrink it while the engine uses it nor choose its backing.
+ * rings.c: create and free the memory that the server shares with a ring client. The server creates
+ * the memory file and seals it, so that a client can neither shrink it while the engine uses it nor
+ * choose what backs it.
  *
  * Tests: tests/unit/serve/shm/ring_test.cpp
  */
@@ -20,11 +21,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define RETIRE_NS 1000000000u /* most a pass of the engine should take */
+#define RETIRE_NS 1000000000u /* wait at most so long for the engine to free a ring */
 #define RETIRE_NAP_NS 100000u
 
-/* While no engine runs, the control thread frees closed rings. The engine begins and ends under the
- * lock, so it can do neither during this. */
+/* While no engine runs, the control thread frees closed rings. engine_runs changes under the lock
+ * only, so no engine starts during this. */
 static void retire_closed(struct rpmi_shm_listener *listener)
 {
     struct rpm_server *server = listener->base.server;
@@ -52,8 +53,8 @@ static struct rpmi_serve_ring *free_ring(struct rpmi_shm_listener *listener)
 }
 
 /* There are more rings than clients, so if no ring is free, some are closed and wait for the engine
- * to free them; it may be busy with a slow medium. Wait for it: if new clients were refused
- * meanwhile, a client that connects and leaves in a loop would shut out the others. */
+ * to free them; it may be busy with a slow medium. Wait for it: if the server refused new clients
+ * meanwhile, a client that connects and leaves in a loop would keep the others out. */
 static struct rpmi_serve_ring *wait_for_ring(struct rpmi_shm_listener *listener)
 {
     uint64_t deadline = rpmi_clock_ns() + RETIRE_NS;
@@ -98,8 +99,8 @@ static int open_notify_fd(struct rpm_server *server, struct rpmi_serve_ring *rin
     return 0;
 }
 
-/* A duplicate for the engine: it may be about to send when the control thread closes the session's
- * own. */
+/* Give the engine a socket descriptor of its own: it may be about to send when the control thread
+ * closes the session's descriptor. */
 static int keep_socket(struct rpmi_serve_ring *ring, int sock)
 {
     ring->sock = fcntl(sock, F_DUPFD_CLOEXEC, 0);
@@ -115,13 +116,13 @@ int rpmi_serve_ring_open(struct rpmi_shm_listener *listener, const struct rpmi_h
     if (hello->depth == 0 || hello->depth > RPMI_DEPTH_MAX || hello->staging_bytes == 0 ||
         hello->staging_bytes > RPMI_STAGING_MAX)
         return rpmi_fail(RPM_E_PROTO,
-                         "a ring of depth %u and %" PRIu64
-                         " staging bytes is out of bounds (maximum %u and %llu)",
+                         "a hello asks for a ring of depth %u with %" PRIu64
+                         " staging bytes, expected are 1 to %u and 1 to %llu",
                          hello->depth, hello->staging_bytes, RPMI_DEPTH_MAX, RPMI_STAGING_MAX);
     fresh = wait_for_ring(listener);
     if (fresh == NULL)
         return rpmi_fail(RPM_E_NOMEM,
-                         "all %u rings are in use, and the engine frees none: try again",
+                         "all %u rings are in use, and the engine frees none in time; try again",
                          listener->rings);
     RPM_ASSERT(fresh->ring.head == NULL); /* retired: unmapped by the engine */
     RPM_ASSERT(fresh->take.n == 0);
@@ -150,10 +151,11 @@ void rpmi_serve_ring_close(struct rpmi_shm_listener *listener, struct rpmi_serve
     uint64_t one = 1;
 
     RPM_ASSERT(__atomic_load_n(&ring->state, __ATOMIC_RELAXED) == RPMI_RING_LIVE);
-    /* Closing our descriptor would not end the watch: the client may keep its own open. */
+    /* Needed although the server closes its descriptor: a client that keeps its own open keeps the
+     * eventfd in the epoll set. */
     (void)epoll_ctl(server->engine_epoll_fd, EPOLL_CTL_DEL, ring->notify_fd, NULL);
     __atomic_store_n(&ring->state, RPMI_RING_CLOSED, __ATOMIC_RELEASE);
-    if (write(server->kick_fd, &one, sizeof(one)) < 0)
+    if (write(server->engine_notify_fd, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sessions.c: the control thread's turn over the sessions of shm:. It takes one message a turn from
- * each client and waits for none: it drops a client that does not read its answers.
+ * sessions.c: the control thread's turn over the sessions of shm:. In each turn it receives one
+ * message from each client that has sent one. It waits for no client: it disconnects a client whose
+ * socket has no room for an answer.
  *
  * Tests: tests/unit/serve/shm/accept_test.cpp, tests/unit/serve/server_test.cpp
  */
@@ -24,7 +25,8 @@
 #define NS_IN_MS 1000000u
 #define MESSAGE_MAX (RPMI_HELLO_BYTES > RPMI_CALL_BYTES ? RPMI_HELLO_BYTES : RPMI_CALL_BYTES)
 
-/* Record the log that a direct session may store into, for fence.c. */
+/* Record which log a direct client may store to: with --fence kill, fence.c looks for the client
+ * that holds a guard slot. */
 static void note_claim(struct rpmi_shm_session *session, const struct rpmi_call *call,
                        const struct rpmi_reply *reply)
 {
@@ -95,7 +97,7 @@ static void serve_session(struct rpmi_shm_listener *listener, struct rpmi_shm_se
         rpmi_shm_drop(listener, session);
 }
 
-/* End the sessions whose client is late with its hello. Returns the milliseconds until the next
+/* End the sessions whose client has sent no hello in time. Returns the milliseconds until the next
  * deadline, -1: there is none. */
 static int expire_handshakes(struct rpmi_shm_listener *listener)
 {
@@ -140,8 +142,8 @@ int rpmi_shm_turn(struct rpmi_listener *base)
     return expire_handshakes(listener);
 }
 
-/* A client that sleeps on its socket learns of the end now, not when the server is closed. */
-void rpmi_shm_hang_up(struct rpmi_listener *base)
+/* A client that sleeps on its socket wakes up now, not when the server is closed. */
+void rpmi_shm_disconnect(struct rpmi_listener *base)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
 
@@ -160,7 +162,7 @@ static bool holds(const struct rpmi_shm_session *session, uint64_t header_offset
     return false;
 }
 
-/* The direct client that holds the slot, if it is connected and not this very process. */
+/* Kill the direct client that holds the slot, if it is connected and another process than this. */
 bool rpmi_shm_kill_writer(struct rpmi_listener *base, uint64_t header_offset, uint32_t slot)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
@@ -172,7 +174,8 @@ bool rpmi_shm_kill_writer(struct rpmi_listener *base, uint64_t header_offset, ui
             !holds(session, header_offset, slot))
             continue;
         RPM_ASSERT(session->ring == NULL); /* a ring's stores are the engine's, and judged */
-        rpmi_diag(RPM_DIAG_WARNING, "killing process %d: fenced, and does not stop writing",
+        rpmi_diag(RPM_DIAG_WARNING,
+                  "killing process %d: it was fenced and did not leave its guarded section in time",
                   (int)session->pid);
         return syscall(SYS_pidfd_send_signal, session->pidfd, SIGKILL, NULL, 0) == 0;
     }

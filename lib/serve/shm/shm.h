@@ -5,7 +5,7 @@
  * engine. The control thread accepts, makes the handshake, serves calls and ends sessions.
  *
  * Invariants
- *   only the engine unmaps a session's ring (or close does), so it is never unmapped in use
+ *   while the engine runs, only the engine unmaps a ring, so that no ring is unmapped in use
  *   a ring is closed before its client is detached: no request is carried out after the detach
  */
 #ifndef RPMI_SERVE_SHM_H
@@ -23,9 +23,9 @@ enum rpmi_ring_state { RPMI_RING_FREE = 0, RPMI_RING_LIVE = 1, RPMI_RING_CLOSED 
 
 /* The requests that a pass of the engine took from one ring. */
 struct rpmi_take {
-    uint64_t first;
-    uint32_t n;
-    uint64_t durable; /* bit i: request first + i promised durability */
+    uint64_t first;   /* number of the first */
+    uint32_t n;       /* requests taken */
+    uint64_t durable; /* bit i: the answer to request first + i promises durability */
 };
 
 _Static_assert(RPMI_PASS_OPS <= 64, "a bit for each");
@@ -34,14 +34,14 @@ struct rpmi_serve_ring {
     uint32_t state; /* enum rpmi_ring_state; atomic */
     uint32_t client;
     struct rpmi_ring ring;
-    uint64_t next;          /* request to carry out */
-    uint64_t failures;      /* our own count: a client can overwrite the shared one */
+    uint64_t next;          /* number of the next request to carry out */
+    uint64_t failures;      /* the server's own count: a client can overwrite the shared one */
     int32_t post_status;    /* why an earlier request of the same post failed; 0: none did */
     uint64_t carried;       /* bytes of the next request that were carried out already */
     struct rpmi_slot whole; /* that request, while carried is not 0 */
     int fd;
     int notify_fd;
-    int sock; /* a duplicate of the session's: the engine sends events on it */
+    int sock; /* a duplicate of the session's socket: the engine sends events on it */
     struct rpmi_take take;
 };
 
@@ -65,13 +65,13 @@ struct rpmi_shm_session {
 struct rpmi_shm_listener {
     struct rpmi_listener base;
     struct rpmi_sock_name name;
-    uint64_t accept_again_ns; /* no descriptors left: try again then; 0: now */
+    uint64_t accept_again_ns; /* no descriptor was left: accept again at this time; 0: now */
     struct rpmi_shm_session *session;
     uint32_t sessions;
-    struct rpmi_admission admission; /* those of them that are in their handshake */
+    struct rpmi_admission admission; /* the sessions whose client has sent no valid hello yet */
     struct rpmi_serve_ring *ring;
     uint32_t rings;
-    uint32_t rings_high; /* no ring in use from here on; atomic */
+    uint32_t rings_high; /* rings from this index on are free; atomic */
 };
 
 static inline struct rpmi_shm_listener *rpmi_shm_listener_of(struct rpmi_listener *listener)
@@ -79,7 +79,8 @@ static inline struct rpmi_shm_listener *rpmi_shm_listener_of(struct rpmi_listene
     return (struct rpmi_shm_listener *)(void *)listener;
 }
 
-/* accept.c: watch the socket, or while no descriptors are left do not; accept a connection. */
+/* accept.c: start, or while no descriptor is left stop, to watch the listening socket; accept a
+ * connection. */
 int rpmi_shm_watch(struct rpmi_shm_listener *listener, bool on);
 void rpmi_shm_accept(struct rpmi_shm_listener *listener);
 /* A message from a client that has not finished its handshake. False: drop the session. */
@@ -89,7 +90,7 @@ void rpmi_shm_drop(struct rpmi_shm_listener *listener, struct rpmi_shm_session *
 
 /* sessions.c: operations of struct rpmi_listener_ops. */
 int rpmi_shm_turn(struct rpmi_listener *base);
-void rpmi_shm_hang_up(struct rpmi_listener *base);
+void rpmi_shm_disconnect(struct rpmi_listener *base);
 bool rpmi_shm_kill_writer(struct rpmi_listener *base, uint64_t header_offset, uint32_t slot);
 
 /* rings.c: by the control thread. */

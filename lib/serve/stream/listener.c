@@ -101,7 +101,7 @@ static int make_tls(struct rpmi_stream_listener *listener, const struct rpmi_url
         return rpmi_fail(RPM_E_INVAL,
                          "tls=on needs a certificate and its key: rpm_server_opts.tls_cert and "
                          "tls_key (rpm-server --tls-cert FILE --tls-key FILE)");
-    server->tls_shown = true;
+    server->tls_used = true;
     return rpmi_tls_server_ctx(server->tls_cert, server->tls_key, &listener->tls_ctx);
 }
 
