@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.c: a server's address on RDMA devices: listen, take connection requests, end sessions.
+ * listener.c: the verbs: listener: listen at an address of an RDMA device, accept connection
+ * requests, and the control thread's turn over the sessions.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 #define BACKLOG 1024 /* the kernel's own limit; beyond it, it refuses clients */
-#define TURN_MS 1000 /* with clients: interval of the check whether their machines live */
+#define TURN_MS 1000 /* with clients: interval of the checks whether their machines answer */
 
 static int no_device(const struct rpmi_endpoint *at)
 {
@@ -118,16 +119,17 @@ static int open_events(struct rpmi_verbs_listener *listener)
         return rpmi_fail(RPM_E_NOCAP, "this kernel has no RDMA connection manager: %s",
                          strerror(errno));
     flags = fcntl(listener->events->fd, F_GETFL);
-    listener->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    listener->engine_kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->control_notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->engine_notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     listener->base.control_fd = epoll_create1(EPOLL_CLOEXEC);
     listener->base.engine_fd = epoll_create1(EPOLL_CLOEXEC);
     if (flags < 0 || fcntl(listener->events->fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
-        listener->kick_fd < 0 || listener->engine_kick_fd < 0 || listener->base.control_fd < 0 ||
-        listener->base.engine_fd < 0 ||
+        listener->control_notify_fd < 0 || listener->engine_notify_fd < 0 ||
+        listener->base.control_fd < 0 || listener->base.engine_fd < 0 ||
         epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->events->fd, &event) != 0 ||
-        epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->kick_fd, &event) != 0 ||
-        epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, listener->engine_kick_fd, &event) != 0)
+        epoll_ctl(listener->base.control_fd, EPOLL_CTL_ADD, listener->control_notify_fd, &event) !=
+            0 ||
+        epoll_ctl(listener->base.engine_fd, EPOLL_CTL_ADD, listener->engine_notify_fd, &event) != 0)
         return rpmi_fail(RPM_E_IO, "cannot open a listener's descriptors: %s", strerror(errno));
     if (rdma_create_id(listener->events, &listener->listen_id, NULL, RDMA_PS_TCP) != 0)
         return rpmi_fail(RPM_E_NOMEM, "no connection identifier: %s", strerror(errno));
@@ -151,8 +153,8 @@ static void listener_close(struct rpmi_listener *base)
         (void)ibv_destroy_comp_channel(listener->nics[i].channel);
     if (listener->events != NULL)
         rdma_destroy_event_channel(listener->events);
-    close_fd(listener->kick_fd);
-    close_fd(listener->engine_kick_fd);
+    close_fd(listener->control_notify_fd);
+    close_fd(listener->engine_notify_fd);
     close_fd(listener->base.control_fd);
     close_fd(listener->base.engine_fd);
     rpmi_admission_close(&listener->admission);
@@ -160,9 +162,9 @@ static void listener_close(struct rpmi_listener *base)
     rpmi_free(listener);
 }
 
-/* For one address: try its device on the pool now, so that a missing capability is reported when
- * the server starts. */
-static int try_device(struct rpmi_verbs_listener *listener)
+/* For a single address: probe its device now, so that a missing capability is reported when the
+ * server starts. For host *, each device is probed when a client connects through it. */
+static int probe_device(struct rpmi_verbs_listener *listener)
 {
     struct rpmi_serve_nic *nic;
 
@@ -184,7 +186,7 @@ static int listener_open(struct rpm_server *server, const struct rpmi_url *url,
 
     if (listener == NULL)
         return RPM_E_NOMEM;
-    listener->kick_fd = listener->engine_kick_fd = listener->base.control_fd =
+    listener->control_notify_fd = listener->engine_notify_fd = listener->base.control_fd =
         listener->base.engine_fd = -1;
     listener->base.server = server;
     if (err == 0)
@@ -205,10 +207,10 @@ static int listener_open(struct rpm_server *server, const struct rpmi_url *url,
     if (err == 0)
         err = listen_at(listener, &at);
     if (err == 0)
-        err = try_device(listener);
+        err = probe_device(listener);
     if (err == 0 && server->secret[0] == '\0')
         rpmi_diag(RPM_DIAG_WARNING,
-                  "port %s of %s takes clients from other machines and asks for no secret: "
+                  "port %s of %s accepts clients from other machines without a secret; set "
                   "rpm_server_opts.secret (rpm-server --secret-file FILE)",
                   at.port, at.host);
     if (err != 0) {
@@ -219,7 +221,7 @@ static int listener_open(struct rpm_server *server, const struct rpmi_url *url,
     return 0;
 }
 
-static void take_event(struct rpmi_verbs_listener *listener, struct rdma_cm_event *event)
+static void handle_event(struct rpmi_verbs_listener *listener, struct rdma_cm_event *event)
 {
     struct rpmi_verbs_session *session =
         event->id != listener->listen_id ? event->id->context : NULL;
@@ -235,20 +237,21 @@ static void take_event(struct rpmi_verbs_listener *listener, struct rdma_cm_even
         if (session != NULL)
             __atomic_store_n(&session->gone, 1, __ATOMIC_RELEASE);
         else
-            rpmi_diag(RPM_DIAG_WARNING, "a listener heard of %s", rdma_event_str(event->event));
+            rpmi_diag(RPM_DIAG_WARNING, "unexpected event of a verbs: listener: %s",
+                      rdma_event_str(event->event));
         break;
     }
 }
 
-/* An identifier may be destroyed only when its events were acknowledged, so an event is handled
- * after it was acknowledged; except for a connection request, whose private data is in the event.
- */
-static void take_events(struct rpmi_verbs_listener *listener)
+/* rdma_destroy_id() waits until every event of the identifier was acknowledged. So the handler of
+ * an event only sets gone, and the session is ended later. A refused connection request can be
+ * destroyed at once: its event counts for the listening identifier. */
+static void handle_events(struct rpmi_verbs_listener *listener)
 {
     struct rdma_cm_event *event;
 
     while (rdma_get_cm_event(listener->events, &event) == 0) {
-        take_event(listener, event);
+        handle_event(listener, event);
         (void)rdma_ack_cm_event(event);
     }
 }
@@ -266,9 +269,9 @@ static int listener_turn(struct rpmi_listener *base)
     bool more;
     uint64_t count;
 
-    if (read(listener->kick_fd, &count, sizeof(count)) < 0)
+    if (read(listener->control_notify_fd, &count, sizeof(count)) < 0)
         RPM_ASSERT(errno == EAGAIN);
-    take_events(listener);
+    handle_events(listener);
     more = rpmi_verbs_sessions_retire(listener);
     for (uint32_t i = 0; i < listener->sessions_n; i++) {
         struct rpmi_verbs_session *session = &listener->sessions[i];

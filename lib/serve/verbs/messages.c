@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * messages.c: messages that clients SEND: the engine carries out RPC requests in its batch, and
- * hands auth messages and calls to the control thread.
+ * messages.c: the engine's part of a verbs: listener: it receives the messages that clients SEND,
+ * carries out RPC requests in its batch, and hands auth messages and calls to the control thread.
  *
  * One done message answers all RPC requests of a pass, except lists of steps, each of which is
  * answered by a result message of its own. The engine sends either when the send queue has room:
@@ -22,7 +22,7 @@
 #define PASS_BYTES (1u << 20) /* of one client in one pass */
 #define RECEIVE_ID (1ull << 63)
 
-void rpmi_kick(int fd)
+void rpmi_notify(int fd)
 {
     uint64_t one = 1;
     ssize_t put = write(fd, &one, sizeof(one));
@@ -63,37 +63,38 @@ bool rpmi_msg_send(struct rpmi_verbs_session *session, unsigned char *message, u
 }
 
 /* Notify the control thread, which ends the session. */
-static void give_up(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
-                    const char *why)
+static void drop_client(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
+                        const char *why)
 {
-    rpmi_diag(RPM_DIAG_DEBUG, "client %u is let go: %s", session->base.client, why);
+    rpmi_diag(RPM_DIAG_DEBUG, "client %u is disconnected: %s", session->base.client, why);
     __atomic_store_n(&session->gone, 1, __ATOMIC_RELEASE);
-    rpmi_kick(listener->kick_fd);
+    rpmi_notify(listener->control_notify_fd);
 }
 
 /* Carry out as much of the current RPC request as a pass may take. */
-static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
-                  uint64_t *room, struct rpmi_batch *batch)
+static void continue_rpc(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
+                         uint64_t *room, struct rpmi_batch *batch)
 {
     struct rpm_server *server = listener->base.server;
-    struct rpmi_op *op = &session->rest;
-    struct rpmi_part part = { session->rest_at, op->len - session->rest_at };
+    struct rpmi_op *op = &session->op;
+    struct rpmi_part part = { session->carried, op->len - session->carried };
     int err;
 
-    RPM_ASSERT(session->rest_at <= op->len);
-    /* The bytes of a COPY are in a receive that is posted again: the first part takes them all. */
+    RPM_ASSERT(session->carried <= op->len);
+    /* The receive with the bytes of a COPY is posted again after this: the first part stores all of
+     * them, and later parts only zeros. */
     if (part.len > *room && rpmi_request_in_parts(op->kind)) {
         part.len = *room > op->body_bytes ? *room : op->body_bytes;
-        if (part.len > op->len - session->rest_at)
-            part.len = op->len - session->rest_at;
+        if (part.len > op->len - session->carried)
+            part.len = op->len - session->carried;
     }
     if (op->kind == RPMI_OP_STEPS)
         op->into = rpmi_verbs_result_at(session, session->results) + RPMI_RESULT_BYTES;
     err = rpmi_request_do(server, session->base.client, op, &part, batch);
     *room -= part.len < *room ? part.len : *room;
-    session->rest_at += part.len;
-    session->resting = err == 0 && session->rest_at < op->len;
-    if (session->resting)
+    session->carried += part.len;
+    session->unfinished = err == 0 && session->carried < op->len;
+    if (session->unfinished)
         return;
     session->rpcs++;
     session->status = err;
@@ -110,9 +111,9 @@ static void go_on(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
 static void begin(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                   uint64_t *room, struct rpmi_batch *batch)
 {
-    RPM_ASSERT(!session->resting); /* one RPC request at a time */
-    session->rest_at = 0;
-    go_on(listener, session, room, batch);
+    RPM_ASSERT(!session->unfinished); /* one RPC request at a time */
+    session->carried = 0;
+    continue_rpc(listener, session, room, batch);
 }
 
 /* A write with immediate data: the NIC wrote the bytes, the server CPU makes them durable. */
@@ -121,7 +122,7 @@ static bool take_imm(struct rpmi_verbs_listener *listener, struct rpmi_verbs_ses
 {
     uint32_t imm = ntohl(wc->imm_data);
     struct rpmi_extent extent;
-    struct rpmi_op *op = &session->rest;
+    struct rpmi_op *op = &session->op;
 
     *op = (struct rpmi_op){
         .kind = RPMI_OP_PERSIST,
@@ -129,8 +130,8 @@ static bool take_imm(struct rpmi_verbs_listener *listener, struct rpmi_verbs_ses
         .offset = (uint64_t)(imm & (RPMI_IMM_LINES - 1)) * RPMI_LINE_BYTES,
         .len = (uint64_t)wc->byte_len + RPMI_LINE_BYTES - 1,
     };
-    /* It may have begun anywhere in its first line, hence one line more; bytes behind the object
-     * are not the client's, and left out. */
+    /* The immediate names the first line, and the write may have begun anywhere in it, hence one
+     * line more; bytes behind the end of the object are left out. */
     if (rpmi_service_extent(listener->base.server->service, session->base.client, op->key,
                             &extent) == 0 &&
         op->offset < extent.bytes && op->len > extent.bytes - op->offset)
@@ -154,7 +155,7 @@ static bool take_message(struct rpmi_verbs_listener *listener, struct rpmi_verbs
     else
         return false;
     __atomic_store_n(&base->call_state, RPMI_SESSION_ASKED, __ATOMIC_RELEASE);
-    rpmi_kick(listener->kick_fd);
+    rpmi_notify(listener->control_notify_fd);
     return true;
 }
 
@@ -175,7 +176,7 @@ static bool take_receive(struct rpmi_verbs_listener *listener, struct rpmi_verbs
         rpmi_rpc_get(message, wc->byte_len, &rpc) != 0 ||
         session->results - session->results_sent == RPMI_VERBS_RESULTS)
         return false;
-    session->rest = (struct rpmi_op){
+    session->op = (struct rpmi_op){
         .kind = rpc.kind,
         .flags = rpc.flags,
         .key = rpc.key,
@@ -194,16 +195,16 @@ static void take_one(struct rpmi_verbs_listener *listener, struct rpmi_verbs_ses
     if ((wc->wr_id & RECEIVE_ID) == 0)
         __atomic_fetch_sub(&session->sends, 1, __ATOMIC_RELAXED);
     if (wc->status != IBV_WC_SUCCESS) {
-        give_up(listener, session, ibv_wc_status_str(wc->status));
+        drop_client(listener, session, ibv_wc_status_str(wc->status));
         return;
     }
     /* After a failure nothing more is taken: the client must reconnect. */
     if ((wc->wr_id & RECEIVE_ID) == 0 || session->status != 0)
         return;
     if (!take_receive(listener, session, wc, room, batch))
-        give_up(listener, session, "it sent a message that cannot be");
+        drop_client(listener, session, "it sent an invalid message");
     else if (!rpmi_msg_receive(session, (uint32_t)(wc->wr_id & ~RECEIVE_ID)))
-        give_up(listener, session, "the device takes no receive");
+        drop_client(listener, session, "the device refuses a receive");
 }
 
 /* Is there a completion to handle? */
@@ -227,9 +228,9 @@ static bool served(const struct rpmi_verbs_session *session)
            __atomic_load_n(&session->gone, __ATOMIC_RELAXED) == 0;
 }
 
-static bool must_tell(const struct rpmi_verbs_session *session)
+static bool can_report(const struct rpmi_verbs_session *session)
 {
-    return session->rpcs != session->told &&
+    return session->rpcs != session->rpcs_reported &&
            __atomic_load_n(&session->sends, __ATOMIC_RELAXED) < RPMI_VERBS_DONES;
 }
 
@@ -239,7 +240,7 @@ static bool session_ready(struct rpmi_verbs_session *session)
         return true;
     if (!served(session))
         return false;
-    return (session->resting && session->status == 0) || must_tell(session) || poll_cq(session);
+    return (session->unfinished && session->status == 0) || can_report(session) || poll_cq(session);
 }
 
 bool rpmi_messages_ready(struct rpmi_listener *listener)
@@ -260,14 +261,14 @@ bool rpmi_messages_arm(struct rpmi_listener *listener)
     uint64_t count;
     void *context;
 
-    if (read(ours->engine_kick_fd, &count, sizeof(count)) < 0)
+    if (read(ours->engine_notify_fd, &count, sizeof(count)) < 0)
         RPM_ASSERT(errno == EAGAIN);
     for (uint32_t i = 0; i < nics; i++)
         while (ibv_get_cq_event(ours->nics[i].channel, &cq, &context) == 0)
             ibv_ack_cq_events(cq, 1);
     for (uint32_t i = 0; i < ours->sessions_n; i++)
         if (served(&ours->sessions[i]) && ibv_req_notify_cq(ours->sessions[i].cq, 0) != 0)
-            give_up(ours, &ours->sessions[i], "no notice of its messages");
+            drop_client(ours, &ours->sessions[i], "the device refuses to notify of its messages");
     return rpmi_messages_ready(listener);
 }
 
@@ -278,20 +279,20 @@ static void take_from(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     uint32_t left = RPMI_VERBS_RECEIVES;
 
     session->first_durable = 0;
-    if (session->resting && session->status == 0)
-        go_on(listener, session, &room, batch);
-    while (served(session) && (!session->resting || session->status != 0) && left > 0 && room > 0 &&
-           poll_cq(session)) {
+    if (session->unfinished && session->status == 0)
+        continue_rpc(listener, session, &room, batch);
+    while (served(session) && (!session->unfinished || session->status != 0) && left > 0 &&
+           room > 0 && poll_cq(session)) {
         take_one(listener, session, &session->wc[session->wc_at++], &room, batch);
         left--;
     }
 }
 
-/* The engine leaves the session, and does not access it from now on. */
+/* From now on the engine does not access the session; the control thread frees it. */
 static void leave(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     __atomic_store_n(&session->state, RPMI_VERBS_SESSION_LEFT, __ATOMIC_RELEASE);
-    rpmi_kick(listener->kick_fd);
+    rpmi_notify(listener->control_notify_fd);
 }
 
 void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch)
@@ -308,7 +309,7 @@ void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch
     }
 }
 
-/* Send answers to lists, as far as there is room. False: some are left. */
+/* Send the answers to lists of steps, as many as there is room for. False: some are left. */
 static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session)
 {
     RPM_ASSERT(session->results - session->results_sent <= RPMI_VERBS_RESULTS);
@@ -318,24 +319,24 @@ static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_verbs
 
         if (rpmi_result_get(message, &rpc) != 0 || rpc > session->rpcs ||
             (rpc == session->rpcs && session->status != 0)) {
-            session->results_sent = session->results; /* msync failed: not to be sent */
+            session->results_sent = session->results; /* msync failed: these must not be sent */
             return true;
         }
-        if (!must_tell(session))
+        if (!can_report(session))
             return false;
         if (!rpmi_msg_send(session, message, rpmi_load32(message + sizeof(uint32_t)))) {
-            give_up(listener, session, "the device takes no answer");
+            drop_client(listener, session, "the device refuses to send an answer");
             return false;
         }
-        session->told = rpc;
+        session->rpcs_reported = rpc;
         session->results_sent++;
     }
     return true;
 }
 
-/* If msync failed, so did the first RPC request that promised durability; none after it is
- * answered. */
-static void note_sync(struct rpmi_verbs_session *session, const struct rpmi_batch *batch)
+/* If msync failed, the first RPC request of the batch that promises durability has failed, and none
+ * after it is answered. */
+static void record_msync(struct rpmi_verbs_session *session, const struct rpmi_batch *batch)
 {
     if (batch->msync_status == 0 || session->first_durable == 0)
         return;
@@ -353,13 +354,13 @@ void rpmi_messages_answer(struct rpmi_listener *listener, const struct rpmi_batc
 
         if (rpmi_verbs_session_state(session) != RPMI_VERBS_SESSION_LIVE || !served(session))
             continue;
-        note_sync(session, batch);
-        if (!send_results(ours, session) || !must_tell(session))
+        record_msync(session, batch);
+        if (!send_results(ours, session) || !can_report(session))
             continue;
-        message = rpmi_verbs_done_at(session, session->dones++);
+        message = rpmi_verbs_done_at(session, session->dones_sent++);
         rpmi_done_put(message, session->rpcs, session->status);
-        session->told = session->rpcs;
+        session->rpcs_reported = session->rpcs;
         if (!rpmi_msg_send(session, message, RPMI_DONE_BYTES))
-            give_up(ours, session, "the device takes no answer");
+            drop_client(ours, session, "the device refuses to send an answer");
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics.c: devices that clients connect through, and the access that each has to the pool, found by
- * registering the pool with it. A device that cannot read the pool is refused; where it cannot
- * write to it (a page cache whose file system tracks dirty pages), the engine writes instead.
+ * nics.c: the devices through which clients connect, and how each can access the pool: the server
+ * registers the pool with it for each kind of access. It refuses a device that cannot read the
+ * pool. If a device cannot write to it (a page cache whose file system tracks dirty pages), clients
+ * send the bytes and the engine writes them.
  *
  * Tests: tests/live/ (a device is needed)
  */
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Does the device take all of the pool with this access? */
+/* Register the whole pool with the device for this access, and deregister it. */
 static int try_pool(struct rpmi_verbs_listener *listener, const struct rpmi_serve_nic *nic,
                     struct ibv_pd *pd, uint32_t access)
 {
@@ -30,7 +31,7 @@ static int try_pool(struct rpmi_verbs_listener *listener, const struct rpmi_serv
     return err;
 }
 
-static int try_out(struct rpmi_verbs_listener *listener, struct rpmi_serve_nic *nic)
+static int try_accesses(struct rpmi_verbs_listener *listener, struct rpmi_serve_nic *nic)
 {
     const struct rpm_server *server = listener->base.server;
     struct ibv_pd *pd = ibv_alloc_pd(nic->nic.verbs);
@@ -55,7 +56,7 @@ static int try_out(struct rpmi_verbs_listener *listener, struct rpmi_serve_nic *
     return err;
 }
 
-static void settle_facts(const struct rpm_server *server, struct rpmi_serve_nic *nic)
+static void set_facts(const struct rpm_server *server, struct rpmi_serve_nic *nic)
 {
     struct rpm_facts *facts = &nic->facts;
 
@@ -107,12 +108,12 @@ int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *
     memset(fresh, 0, sizeof(*fresh));
     err = rpmi_nic_probe(verbs, &fresh->nic);
     if (err == 0)
-        err = try_out(listener, fresh);
+        err = try_accesses(listener, fresh);
     if (err == 0)
         err = open_channel(listener, fresh);
     if (err != 0)
         return err;
-    settle_facts(listener->base.server, fresh);
+    set_facts(listener->base.server, fresh);
     __atomic_store_n(&listener->nics_n, listener->nics_n + 1, __ATOMIC_RELEASE);
     *nic = fresh;
     return 0;

@@ -65,7 +65,7 @@ int rpmi_regions_grant(struct rpmi_verbs_listener *listener, struct rpmi_verbs_s
         (void)rpmi_regions_drop(session, key);
         return err;
     }
-    /* By quiesce() the claim's end finds the key. */
+    /* Set before the reply is sent: rpmi_regions_quiesce() finds the key by it. */
     RPM_ASSERT(session->read_mr[key] != NULL && session->claimed[key] == 0);
     session->claimed[key] = extent.claim_header;
     *grant = (struct rpmi_grant_key){
@@ -84,7 +84,7 @@ static bool drop(struct ibv_mr **mr)
     if (*mr == NULL)
         return true;
     if (ibv_dereg_mr(*mr) != 0) {
-        rpmi_diag(RPM_DIAG_ERROR, "a region cannot be given back: %s", strerror(errno));
+        rpmi_diag(RPM_DIAG_ERROR, "the NIC cannot deregister a memory region: %s", strerror(errno));
         return false;
     }
     *mr = NULL;
@@ -110,8 +110,8 @@ void rpmi_regions_drop_all(struct rpmi_verbs_session *session)
 }
 
 /* Send the old writer a fenced message before its memory is deregistered: it arrives first, so the
- * writer knows why the NIC refuses it. If it does not arrive, the writer sees only a lost
- * connection, which is as safe. */
+ * writer learns why the NIC refuses its requests. If it does not arrive, the writer only sees a
+ * lost connection, and stops as well. */
 static bool fence(struct rpmi_verbs_session *session, uint32_t key)
 {
     unsigned char *message = rpmi_verbs_fenced_at(session, key);

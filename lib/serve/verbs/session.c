@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.c: the session of a verbs client, from its connection request until the session is freed.
+ * session.c: the control thread's part of a verbs: session, from the client's connection request
+ * until the session is freed.
  *
  * The control thread ends a session in this order: put the queue pair into the error state, so that
  * the NIC carries out no more requests; deregister its memory; end its keys, claims and locks;
@@ -25,10 +26,10 @@
 #include <sys/mman.h>
 
 #define SENDS_SPARE 8u
-#define RETRIES 6u           /* 7 is for ever on some devices */
-#define PROBE_NS 5000000000u /* between two probes whether a client's machine lives */
-#define RETIRES_MAX 4u       /* sessions freed in one go, before clients are served again */
-#define LEAVE_NS 100000000u  /* most that the engine should take to leave a session */
+#define RETRIES 6u           /* 7 means without end on some devices */
+#define PROBE_NS 5000000000u /* between two checks whether a client's machine answers */
+#define RETIRES_MAX 4u       /* sessions freed in one turn, before clients are served again */
+#define LEAVE_NS 100000000u  /* wait at most so long for the engine to leave a session */
 #define LEAVE_NAP_NS 20000u
 
 static uint32_t index_of(const struct rpmi_verbs_listener *listener,
@@ -109,7 +110,7 @@ void rpmi_verbs_end_sessions(struct rpmi_verbs_listener *listener)
     RPM_ASSERT(find_state(listener, RPMI_VERBS_SESSION_CLOSED) == NULL);
 }
 
-/* A free session; waits for one that the engine is about to leave. */
+/* A free session. While the engine is about to leave a closed one, wait for that one. */
 static struct rpmi_verbs_session *wait_for_session(struct rpmi_verbs_listener *listener)
 {
     uint64_t deadline = rpmi_clock_ns() + LEAVE_NS;
@@ -128,7 +129,8 @@ static struct rpmi_verbs_session *wait_for_session(struct rpmi_verbs_listener *l
     return session;
 }
 
-/* NULL: clients have all of them, or the engine is too busy to leave one. */
+/* A free session; if there is none, evict an unauthenticated connection. NULL: authenticated
+ * clients have all of them, or the engine did not leave one in time. */
 static struct rpmi_verbs_session *find_session(struct rpmi_verbs_listener *listener,
                                                const struct rpmi_origin *origin)
 {
@@ -148,7 +150,7 @@ static int make_buffers(struct rpmi_verbs_session *session)
         mmap(NULL, RPMI_VERBS_BUFFERS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (session->buffers == MAP_FAILED) {
         session->buffers = NULL;
-        return rpmi_fail(RPM_E_NOMEM, "no memory for a client's messages");
+        return rpmi_fail(RPM_E_NOMEM, "no memory for the message buffers of another client");
     }
     return rpmi_nic_register(&session->nic->nic, session->pd, session->buffers, RPMI_VERBS_BUFFERS,
                              RPMI_NIC_LOCAL, &session->buffers_mr);
@@ -173,9 +175,10 @@ static int make_queues(struct rpmi_verbs_session *session)
         return err;
     for (uint32_t i = 0; i < RPMI_VERBS_RECEIVES; i++)
         if (!rpmi_msg_receive(session, i))
-            return rpmi_fail(RPM_E_NOMEM, "no room for a client's messages");
+            return rpmi_fail(RPM_E_NOMEM, "the device takes %u of %u receives of a client", i,
+                             RPMI_VERBS_RECEIVES);
     if (ibv_req_notify_cq(session->cq, 0) != 0)
-        return rpmi_fail(RPM_E_IO, "no notice of a client's messages");
+        return rpmi_fail(RPM_E_IO, "the device refuses to notify of a client's messages");
     return 0;
 }
 
@@ -257,7 +260,7 @@ void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_
     rpmi_admission_enter(&listener->admission, index_of(listener, session), &origin);
     session->handshake_by_ns = rpmi_clock_ns() + RPMI_HANDSHAKE_NS;
     __atomic_store_n(&session->state, RPMI_VERBS_SESSION_HANDSHAKE, __ATOMIC_RELEASE);
-    rpmi_kick(listener->engine_kick_fd);
+    rpmi_notify(listener->engine_notify_fd);
 }
 
 static void put_accept(struct rpmi_verbs_session *session, const struct rpmi_grant_key *scratch)
@@ -339,7 +342,8 @@ static bool answer_call(struct rpmi_verbs_listener *listener, struct rpmi_verbs_
         if (err != 0) {
             /* The client cannot use this key, nor close it, as it never learns of it: end the
              * session. */
-            rpmi_diag(RPM_DIAG_WARNING, "a client loses its connection: %s", rpm_last_error());
+            rpmi_diag(RPM_DIAG_WARNING, "client %u is disconnected: %s", session->base.client,
+                      rpm_last_error());
             return false;
         }
     }
@@ -366,13 +370,14 @@ void rpmi_verbs_session_serve(struct rpmi_verbs_listener *listener,
         rpmi_verbs_session_leave(listener, session);
 }
 
-/* Into the error state: the NIC carries out none of its requests any more. */
+/* Put the queue pair into the error state: the NIC carries out no request on it any more. */
 static void stop_queue(struct rpmi_verbs_session *session)
 {
     struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
     if (ibv_modify_qp(session->qp.qp, &attr, IBV_QP_STATE) != 0)
-        rpmi_diag(RPM_DIAG_WARNING, "a queue pair cannot be stopped: %s", strerror(errno));
+        rpmi_diag(RPM_DIAG_WARNING, "cannot put a queue pair into the error state: %s",
+                  strerror(errno));
 }
 
 void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
@@ -390,11 +395,11 @@ void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
     rpmi_regions_drop_all(session);
     rpmi_session_leave(&listener->base, &session->base);
     __atomic_store_n(&session->state, RPMI_VERBS_SESSION_CLOSED, __ATOMIC_RELEASE);
-    rpmi_kick(listener->engine_kick_fd);
+    rpmi_notify(listener->engine_notify_fd);
 }
 
-/* Post an empty write: it touches no memory, and the NIC of a dead machine does not acknowledge it.
- */
+/* Post an empty WRITE. It accesses no memory; if the client's machine has failed, its NIC does not
+ * acknowledge it, and the queue pair fails. */
 void rpmi_verbs_session_probe(struct rpmi_verbs_session *session)
 {
     struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
