@@ -15,7 +15,7 @@
 
 #define REDIAL_NS 5000000u /* between tries while no server listens */
 
-const char *rpmi_remote_why(int status)
+const char *rpmi_remote_reason(int status)
 {
     switch (status) {
     case RPM_E_FENCED:

@@ -10,7 +10,7 @@
 #include "wire/hello.h"
 
 /* Why the server CPU refused a request or failed at it, in a sentence. */
-const char *rpmi_remote_why(int status);
+const char *rpmi_remote_reason(int status);
 
 /* Check a link's options. 0 and the secret copied, "" for none; or RPM_E_INVAL. */
 int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES]);

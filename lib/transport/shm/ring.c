@@ -289,7 +289,7 @@ static int reap(struct rpmi_ring_client *ring, struct rpmi_done *done, uint32_t 
 
         ring->reaped++;
         if (RPMI_UNLIKELY(status != 0))
-            (void)rpmi_fail(status, "%s", rpmi_remote_why(status));
+            (void)rpmi_fail(status, "%s", rpmi_remote_reason(status));
         if (status != 0 || ring->sent[index].signaled)
             done[count++] = (struct rpmi_done){ .id = ring->sent[index].id, .status = status };
     }

@@ -210,7 +210,7 @@ static int reap(struct rpmi_stream *stream, struct rpmi_done *done, uint32_t n)
 
         stream->reaped++;
         if (RPMI_UNLIKELY(status != 0))
-            (void)rpmi_fail(status, "%s", rpmi_remote_why(status));
+            (void)rpmi_fail(status, "%s", rpmi_remote_reason(status));
         if (status != 0 || slot->signaled)
             done[count++] = (struct rpmi_done){ .id = slot->id, .status = status };
     }

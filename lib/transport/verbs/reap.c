@@ -263,7 +263,7 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
     if (sent->refused != 0)
         return sent->refused;
     if (verbs->rpc_status != 0 && sent->rpc == verbs->rpcs_done)
-        return rpmi_fail(verbs->rpc_status, "%s", rpmi_remote_why(verbs->rpc_status));
+        return rpmi_fail(verbs->rpc_status, "%s", rpmi_remote_reason(verbs->rpc_status));
     if (verbs->broken && sent->rpc == 0 && !verbs->told_failure) {
         verbs->told_failure = true;
         status = verbs->broken_status;

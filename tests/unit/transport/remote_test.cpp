@@ -11,11 +11,11 @@ extern "C" {
 
 TEST_CASE("remote: each refusal has its own sentence, any other status its name's", "[unit]")
 {
-    CHECK(std::string(rpmi_remote_why(RPM_E_FENCED)) == "a newer writer claimed the log");
-    CHECK(std::string(rpmi_remote_why(RPM_E_DENIED)) == "the server knows no such key or right");
-    CHECK(std::string(rpmi_remote_why(RPM_E_RANGE)) == "outside the object");
-    CHECK(std::string(rpmi_remote_why(RPM_E_IO)) == "the server could not make it durable");
-    CHECK(std::string(rpmi_remote_why(RPM_E_LOST)) == rpm_strerror(RPM_E_LOST));
+    CHECK(std::string(rpmi_remote_reason(RPM_E_FENCED)) == "a newer writer claimed the log");
+    CHECK(std::string(rpmi_remote_reason(RPM_E_DENIED)) == "the server knows no such key or right");
+    CHECK(std::string(rpmi_remote_reason(RPM_E_RANGE)) == "outside the object");
+    CHECK(std::string(rpmi_remote_reason(RPM_E_IO)) == "the server could not make it durable");
+    CHECK(std::string(rpmi_remote_reason(RPM_E_LOST)) == rpm_strerror(RPM_E_LOST));
 }
 
 TEST_CASE("remote: facts are the same if all that plans rest on is", "[unit]")
