@@ -158,19 +158,19 @@ static int make_buffers(struct rpmi_verbs_session *session)
 
 static int make_queues(struct rpmi_verbs_session *session)
 {
-    struct rpmi_qp_wish wish = {
+    struct rpmi_qp_attr wanted = {
         .send_wrs = RPMI_VERBS_SENDS + SENDS_SPARE,
         .recv_wrs = RPMI_VERBS_RECEIVES,
     };
     int err;
 
-    session->cq = ibv_create_cq(session->nic->nic.verbs, (int)(wish.send_wrs + wish.recv_wrs), NULL,
-                                session->nic->channel, 0);
+    session->cq = ibv_create_cq(session->nic->nic.verbs, (int)(wanted.send_wrs + wanted.recv_wrs),
+                                NULL, session->nic->channel, 0);
     if (session->cq == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no completion queue: %s", strerror(errno));
-    wish.pd = session->pd;
-    wish.cq = session->cq;
-    err = rpmi_qp_create(session->id, &wish, &session->qp);
+    wanted.pd = session->pd;
+    wanted.cq = session->cq;
+    err = rpmi_qp_create(session->id, &wanted, &session->qp);
     if (err != 0)
         return err;
     for (uint32_t i = 0; i < RPMI_VERBS_RECEIVES; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ask_name.c: the names of a device's capabilities, also for a build without rdma-core.
+ * ask_name.c: the names of the capabilities that rpm_device_probe() reports. In a file of its own,
+ * because a build without rdma-core has them too.
  *
  * Tests: tests/unit/transport/verbs/device_test.cpp
  */

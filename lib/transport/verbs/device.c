@@ -138,8 +138,8 @@ void rpmi_device_judge(const struct ibv_device_attr_ex *attr, const struct rpmi_
     judge_flush(attr, nic, device);
     judge_atomics(&attr->orig_attr, device);
     answer(device, RPM_DEVICE_WINDOW, nic->window,
-           "the device has none of type 2; nothing here needs them: keys are taken back with their "
-           "registrations");
+           "the device has none of type 2; librpm needs none: the server revokes keys by "
+           "deregistering their memory");
     answer(device, RPM_DEVICE_ON_DEMAND, nic->on_demand,
            "the device and its driver do not page on demand: all memory is pinned, and files on "
            "persistent memory (fsdax) cannot be; use devdax");
@@ -371,7 +371,7 @@ static int ask_device(struct ibv_context *verbs, const char *path, struct rpm_de
 
     memset(&attr, 0, sizeof(attr));
     if (err == 0 && ibv_query_device_ex(verbs, NULL, &attr) != 0)
-        err = rpmi_fail(RPM_E_IO, "device %s does not say what it can do: %s", device->name,
+        err = rpmi_fail(RPM_E_IO, "cannot query the capabilities of device %s: %s", device->name,
                         strerror(errno));
     if (err != 0)
         return err;

@@ -31,7 +31,7 @@ static int ms_left(uint64_t deadline_ns)
     return deadline_ns - now > 60000000000u ? 60000 : (int)((deadline_ns - now) / 1000000u) + 1;
 }
 
-static int unblock(int fd)
+static int set_nonblocking(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
@@ -48,7 +48,8 @@ static int next_event(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rdm
         int left = ms_left(deadline_ns);
 
         if (errno != EAGAIN && errno != EINTR)
-            return rpmi_fail(RPM_E_IO, "no word from the connection manager: %s", strerror(errno));
+            return rpmi_fail(RPM_E_IO, "cannot read events of the connection manager: %s",
+                             strerror(errno));
         if (left == 0)
             return rpmi_fail(RPM_E_TIMEDOUT,
                              "%s:%s did not answer before the deadline; check the address, or "
@@ -59,8 +60,9 @@ static int next_event(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rdm
     return 0;
 }
 
-/* The kernel's own refusal: a server listens at that port, but not at this address. */
-static bool says_nothing(const struct rdma_conn_param *conn)
+/* Is the private data of a refusal empty? Then the kernel refused, not a server: a server listens
+ * at that port, but not at this address. */
+static bool says_no_reason(const struct rdma_conn_param *conn)
 {
     const unsigned char *bytes = conn->private_data;
 
@@ -80,7 +82,7 @@ static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *e
     case RDMA_CM_EVENT_REJECTED:
         if (event->status == REJECT_BY_CONSUMER &&
             event->param.conn.private_data_len >= RPMI_CHALLENGE_BYTES &&
-            !says_nothing(&event->param.conn)) {
+            !says_no_reason(&event->param.conn)) {
             err = rpmi_challenge_get(event->param.conn.private_data, RPMI_CHALLENGE_BYTES);
             if (err != 0)
                 return err;
@@ -105,7 +107,8 @@ static int refused(const struct rpmi_verbs *verbs, const struct rdma_cm_event *e
 }
 
 /* Wait for one event. Its private data goes to @transcript's challenge. */
-static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint64_t deadline_ns)
+static int await_event(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted,
+                       uint64_t deadline_ns)
 {
     struct rdma_cm_event *event;
     int err = next_event(verbs, deadline_ns, &event);
@@ -117,7 +120,8 @@ static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint6
     } else if (wanted == RDMA_CM_EVENT_ESTABLISHED) {
         if (event->param.conn.private_data_len < RPMI_CHALLENGE_BYTES)
             err = rpmi_fail(RPM_E_PROTO,
-                            "what listens at %s:%s is not a librpm server; check the port",
+                            "the program that listens at %s:%s is not a librpm server; check the "
+                            "port",
                             verbs->opts.to.host, verbs->opts.to.port);
         else
             memcpy(verbs->transcript.challenge, event->param.conn.private_data,
@@ -127,7 +131,7 @@ static int await(struct rpmi_verbs *verbs, enum rdma_cm_event_type wanted, uint6
     return err;
 }
 
-static int look_up(const char *host, const char *port, int family, struct addrinfo **found)
+static int resolve_name(const char *host, const char *port, int family, struct addrinfo **found)
 {
     struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM };
     int err = getaddrinfo(host, port, &hints, found);
@@ -145,7 +149,7 @@ static int resolve(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadl
     int err = 0;
 
     if (verbs->opts.from[0] != '\0')
-        err = look_up(verbs->opts.from, NULL, to->sa_family, &from);
+        err = resolve_name(verbs->opts.from, NULL, to->sa_family, &from);
     if (err == 0 && rdma_resolve_addr(verbs->id, from != NULL ? from->ai_addr : NULL, to,
                                       ms_left(deadline_ns)) != 0)
         err = rpmi_fail(errno == EACCES ? RPM_E_DENIED : RPM_E_REFUSED,
@@ -154,11 +158,11 @@ static int resolve(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadl
     if (from != NULL)
         freeaddrinfo(from);
     if (err == 0)
-        err = await(verbs, RDMA_CM_EVENT_ADDR_RESOLVED, deadline_ns);
+        err = await_event(verbs, RDMA_CM_EVENT_ADDR_RESOLVED, deadline_ns);
     if (err == 0 && rdma_resolve_route(verbs->id, ms_left(deadline_ns)) != 0)
         err = rpmi_fail(RPM_E_REFUSED, "no route to %s: %s", verbs->opts.to.host, strerror(errno));
     if (err == 0)
-        err = await(verbs, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline_ns);
+        err = await_event(verbs, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline_ns);
     if (err == 0 && verbs->id->verbs == NULL)
         err = rpmi_fail(RPM_E_NOCAP, "no RDMA device reaches %s", verbs->opts.to.host);
     return err;
@@ -181,7 +185,7 @@ static void take_thread_domain(struct rpmi_verbs *verbs)
 
 static int make_queues(struct rpmi_verbs *verbs)
 {
-    struct rpmi_qp_wish wish = {
+    struct rpmi_qp_attr wanted = {
         .send_wrs = verbs->send_wrs,
         .recv_wrs = verbs->receives_n,
         .flush = verbs->nic.flush,
@@ -190,25 +194,25 @@ static int make_queues(struct rpmi_verbs *verbs)
     int cqes = (int)(verbs->send_wrs + verbs->receives_n);
     int err;
 
-    if (wish.send_wrs > verbs->nic.wr_max || (uint32_t)cqes > verbs->nic.cqe_max)
+    if (wanted.send_wrs > verbs->nic.wr_max || (uint32_t)cqes > verbs->nic.cqe_max)
         return rpmi_fail(RPM_E_NOCAP,
-                         "device %s takes %u requests and %u completions at once, wanted are %u "
+                         "device %s takes %u requests and %u completions at once, needed are %u "
                          "and %d; connect with a smaller depth",
                          ibv_get_device_name(verbs->nic.verbs->device), verbs->nic.wr_max,
-                         verbs->nic.cqe_max, wish.send_wrs, cqes);
+                         verbs->nic.cqe_max, wanted.send_wrs, cqes);
     verbs->channel = ibv_create_comp_channel(verbs->nic.verbs);
     if (verbs->channel == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no completion channel: %s", strerror(errno));
-    err = unblock(verbs->channel->fd);
+    err = set_nonblocking(verbs->channel->fd);
     if (err != 0)
         return err;
     verbs->cq = ibv_create_cq(verbs->nic.verbs, cqes, NULL, verbs->channel, 0);
     if (verbs->cq == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no completion queue of %d: %s", cqes, strerror(errno));
     take_thread_domain(verbs);
-    wish.cq = verbs->cq;
-    wish.pd = verbs->parent != NULL ? verbs->parent : verbs->pd;
-    err = rpmi_qp_create(verbs->id, &wish, &verbs->qp);
+    wanted.cq = verbs->cq;
+    wanted.pd = verbs->parent != NULL ? verbs->parent : verbs->pd;
+    err = rpmi_qp_create(verbs->id, &wanted, &verbs->qp);
     for (uint32_t i = 0; i < verbs->receives_n && err == 0; i++)
         err = rpmi_verbs_receive(verbs, i);
     return err;
@@ -246,10 +250,10 @@ static int establish(struct rpmi_verbs *verbs, uint64_t deadline_ns)
     if (rdma_connect(verbs->id, &param) != 0)
         return rpmi_fail(RPM_E_REFUSED, "cannot connect to %s:%s: %s", verbs->opts.to.host,
                          verbs->opts.to.port, strerror(errno));
-    return await(verbs, RDMA_CM_EVENT_ESTABLISHED, deadline_ns);
+    return await_event(verbs, RDMA_CM_EVENT_ESTABLISHED, deadline_ns);
 }
 
-static void forget(struct rpmi_verbs *verbs)
+static void reset(struct rpmi_verbs *verbs)
 {
     memset(verbs->key, 0, sizeof(verbs->key));
     memset(verbs->fenced, 0, sizeof(verbs->fenced));
@@ -260,10 +264,10 @@ static void forget(struct rpmi_verbs *verbs)
     verbs->lists_out = 0;
     verbs->sent_tail = verbs->sent_head = 0;
     verbs->rpc_status = verbs->broken_status = 0;
-    verbs->broken = verbs->told_failure = verbs->refusing = false;
+    verbs->broken = verbs->failure_reported = verbs->refusing = false;
     verbs->asking = verbs->accepted = verbs->replied = false;
-    verbs->rest.whole = true;
-    verbs->wants = false;
+    verbs->unsent.all_sent = true;
+    verbs->op_waits = false;
 }
 
 static int try_address(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadline_ns)
@@ -276,7 +280,7 @@ static int try_address(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t d
     if (verbs->events == NULL)
         return rpmi_fail(RPM_E_NOCAP, "this kernel has no RDMA connection manager: %s",
                          strerror(errno));
-    err = unblock(verbs->events->fd);
+    err = set_nonblocking(verbs->events->fd);
     if (err == 0 && rdma_create_id(verbs->events, &verbs->id, verbs, RDMA_PS_TCP) != 0)
         err = rpmi_fail(RPM_E_NOMEM, "no connection identifier: %s", strerror(errno));
     if (err == 0)
@@ -291,18 +295,18 @@ static int try_address(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t d
 int rpmi_verbs_dial(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_accept *accepted)
 {
     struct addrinfo *found;
-    int err = look_up(verbs->opts.to.host, verbs->opts.to.port, AF_UNSPEC, &found);
+    int err = resolve_name(verbs->opts.to.host, verbs->opts.to.port, AF_UNSPEC, &found);
 
     if (err != 0)
         return err;
     err = RPM_E_REFUSED;
     for (struct addrinfo *at = found; at != NULL && err == RPM_E_REFUSED; at = at->ai_next) {
-        forget(verbs);
+        reset(verbs);
         err = try_address(verbs, at->ai_addr, deadline_ns);
         if (err == 0)
             err = rpmi_verbs_handshake(verbs, deadline_ns, accepted);
         if (err != 0)
-            rpmi_verbs_hang_up(verbs);
+            rpmi_verbs_disconnect(verbs);
     }
     freeaddrinfo(found);
     return err;
@@ -311,14 +315,15 @@ int rpmi_verbs_dial(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rpmi_
 static void drop_region(struct ibv_mr **mr)
 {
     if (*mr != NULL && ibv_dereg_mr(*mr) != 0)
-        rpmi_diag(RPM_DIAG_WARNING, "a region cannot be given back: %s", strerror(errno));
+        rpmi_diag(RPM_DIAG_WARNING, "the NIC cannot deregister a memory region: %s",
+                  strerror(errno));
     *mr = NULL;
 }
 
-void rpmi_verbs_hang_up(struct rpmi_verbs *verbs)
+void rpmi_verbs_disconnect(struct rpmi_verbs *verbs)
 {
     if (verbs->qp.qp != NULL) {
-        (void)rdma_disconnect(verbs->id); /* tells the other side */
+        (void)rdma_disconnect(verbs->id); /* notifies the server */
         rdma_destroy_qp(verbs->id);
     }
     verbs->qp = (struct rpmi_qp){ 0 };

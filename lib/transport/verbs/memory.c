@@ -86,6 +86,6 @@ int rpmi_verbs_receive(struct rpmi_verbs *verbs, uint32_t i)
     struct ibv_recv_wr *bad;
 
     if (ibv_post_recv(verbs->qp.qp, &wr, &bad) != 0)
-        return rpmi_fail(RPM_E_LOST, "the device takes no receive: %s", strerror(errno));
+        return rpmi_fail(RPM_E_LOST, "the device refuses a receive: %s", strerror(errno));
     return 0;
 }

@@ -59,7 +59,8 @@ static int open_memory(const char *path, int *fd)
     if (ftruncate(*fd, PIECE_BYTES) == 0)
         return 0;
     (void)close(*fd);
-    return rpmi_fail(RPM_E_IO, "no room for a trial in %s: %s", path, strerror(errno));
+    return rpmi_fail(RPM_E_IO, "no room for a file of %u bytes in %s: %s", PIECE_BYTES, path,
+                     strerror(errno));
 }
 
 /* A number in sysfs about a character device; 0: there is none. */
@@ -73,14 +74,14 @@ static uint64_t device_number(const struct stat *st, const char *what)
     return rpmi_probe_line(path, line, sizeof(line)) > 0 ? strtoull(line, NULL, 0) : 0;
 }
 
-/* How long it is, and the unit in which it can be mapped. */
+/* Find the length of the memory, and the unit in which it can be mapped. */
 static int measure(int fd, const char *path, struct rpmi_mr_probe *probe, uint64_t *unit)
 {
     struct rpmi_backing backing;
     struct stat st;
 
     if (fstat(fd, &st) != 0)
-        return rpmi_fail(RPM_E_IO, "cannot look at %s: %s", path, strerror(errno));
+        return rpmi_fail(RPM_E_IO, "cannot read the attributes of %s: %s", path, strerror(errno));
     probe->medium = rpmi_probe_medium(fd, &backing);
     probe->whole = (uint64_t)st.st_size;
     *unit = RPMI_PAGE_BYTES;
@@ -128,7 +129,7 @@ int rpmi_mr_probe_open(const char *path, struct rpmi_mr_probe *probe)
         if (probe->base != MAP_FAILED)
             return 0;
         probe->base = NULL;
-        return rpmi_fail(RPM_E_NOMEM, "no memory to try");
+        return rpmi_fail(RPM_E_NOMEM, "no memory of %u bytes to register", PIECE_BYTES);
     }
     err = open_memory(path, &fd);
     if (err != 0)
@@ -200,7 +201,7 @@ static bool try_access(const struct rpmi_nic *nic, struct ibv_pd *pd,
     int err = rpmi_nic_register(nic, pd, probe->base, probe->bytes, access, &mr);
 
     if (err == 0 && ibv_dereg_mr(mr) != 0)
-        err = rpmi_fail(RPM_E_IO, "a region cannot be given back: %s", strerror(errno));
+        err = rpmi_fail(RPM_E_IO, "the NIC cannot deregister a memory region: %s", strerror(errno));
     return err == 0;
 }
 

@@ -26,7 +26,7 @@ int rpmi_nic_probe(struct ibv_context *verbs, struct rpmi_nic *nic)
 
     memset(&ex, 0, sizeof(ex));
     if (ibv_query_device_ex(verbs, NULL, &ex) != 0)
-        return rpmi_fail(RPM_E_IO, "device %s does not say what it can do: %s",
+        return rpmi_fail(RPM_E_IO, "cannot query the capabilities of device %s: %s",
                          ibv_get_device_name(verbs->device), strerror(errno));
     *nic = (struct rpmi_nic){
         .verbs = verbs,

@@ -2,8 +2,8 @@
 /*
  * nic.h: an RDMA device: its capabilities, memory registered with it, and its queue pairs.
  *
- * Native FLUSH and ATOMIC WRITE need a device that has them and an rdma-core that knows them: the
- * first is found out at run time, the second when librpm is compiled.
+ * Native FLUSH and ATOMIC WRITE need a device that has them, which the library queries at run time,
+ * and an rdma-core whose headers have them when librpm is compiled.
  */
 #ifndef RPMI_VERBS_NIC_H
 #define RPMI_VERBS_NIC_H
@@ -32,7 +32,7 @@ struct rpmi_nic {
     bool software;  /* Soft-RoCE: this machine's CPU writes, through its caches */
 };
 
-/* Ask @verbs. RPM_E_IO. */
+/* Query the capabilities of @verbs. RPM_E_IO. */
 int rpmi_nic_probe(struct ibv_context *verbs, struct rpmi_nic *nic);
 
 /* What the remote side may do with registered memory. */
@@ -52,7 +52,7 @@ enum rpmi_nic_access {
 int rpmi_nic_register(const struct rpmi_nic *nic, struct ibv_pd *pd, void *base, uint64_t bytes,
                       uint32_t access, struct ibv_mr **mr);
 
-struct rpmi_qp_wish {
+struct rpmi_qp_attr {
     struct ibv_pd *pd;
     struct ibv_cq *cq; /* for both queues */
     uint32_t send_wrs;
@@ -69,7 +69,7 @@ struct rpmi_qp {
 };
 
 /* RPM_E_NOMEM, RPM_E_NOCAP (more than the device has). */
-int rpmi_qp_create(struct rdma_cm_id *id, const struct rpmi_qp_wish *wish, struct rpmi_qp *qp);
+int rpmi_qp_create(struct rdma_cm_id *id, const struct rpmi_qp_attr *wanted, struct rpmi_qp *qp);
 
 /* One work request. Some versions of rdma-core have no opcodes for FLUSH and ATOMIC WRITE, hence
  * fields. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * post.c: make work requests of ops, chained behind one doorbell.
+ * post.c: convert ops to work requests, and post those of one call as a chain, behind one doorbell.
  *
  * Invariants
  *   an op is taken when the send queue and the credits have room for it; a COPY may be long: it is
@@ -22,11 +22,11 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* One post: requests that no doorbell was rung for yet. */
+/* The requests of one post() that are not posted yet. */
 struct wr_chain {
     struct rpmi_verbs *verbs;
     uint32_t n;
-    bool plain; /* one piece of memory to each request, and nothing copied into it */
+    bool plain; /* one scatter entry and no inline data, see needs_newer_interface() */
 };
 
 static int ring_doorbell(struct wr_chain *chain)
@@ -85,7 +85,7 @@ static void add_sge(struct rpmi_wr *wr, const void *from, uint64_t bytes, uint32
     };
 }
 
-/* A small body is copied into the request, which spares the NIC a read of memory. */
+/* Are so few bytes copied into the request? It saves the NIC a read of memory. */
 static bool goes_inline(const struct wr_chain *chain, uint64_t bytes)
 {
     const struct rpmi_verbs *verbs = chain->verbs;
@@ -115,7 +115,7 @@ static struct rpmi_wr *put_piece(struct wr_chain *chain, const struct rpmi_op *o
     return wr;
 }
 
-/* Send all in place; or the front from a slot, the rest of the body in place, shared zeros. */
+/* A body alone is sent in place; else the front from a slot, the rest of the body, shared zeros. */
 static struct rpmi_wr *put_plain_write(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -239,8 +239,7 @@ static struct rpmi_wr *put_atomic(struct wr_chain *chain, const struct rpmi_op *
     return wr;
 }
 
-/* The part of an op that one message asks for: [from, from + len) of its length, and how many bytes
- * of its head and body the message carries. */
+/* The part [from, from + len) of an op that one message asks for, and the bytes in the message. */
 struct piece {
     uint64_t from;
     uint64_t len;
@@ -298,27 +297,27 @@ static uint32_t messages_left(const struct rpmi_verbs *verbs)
 }
 
 /* Post as many messages of a COPY as there is room for; zeros at its end take no bytes. */
-static struct rpmi_wr *put_copy(struct wr_chain *chain, struct rpmi_rest *rest)
+static struct rpmi_wr *put_copy(struct wr_chain *chain, struct rpmi_unsent_copy *copy)
 {
     struct rpmi_verbs *verbs = chain->verbs;
-    const struct rpmi_op *op = &rest->op;
+    const struct rpmi_op *op = &copy->op;
     uint64_t data = op->head_bytes + op->body_bytes;
     struct rpmi_wr *wr = NULL;
 
-    while (!rest->whole && messages_left(verbs) > 0 && chain->n < RPMI_CHAIN_MAX &&
+    while (!copy->all_sent && messages_left(verbs) > 0 && chain->n < RPMI_CHAIN_MAX &&
            verbs->posted - verbs->finished < verbs->send_wrs) {
-        uint64_t left = data - rest->at;
+        uint64_t left = data - copy->at;
         uint64_t part = left < RPMI_RPC_BODY_MAX ? left : RPMI_RPC_BODY_MAX;
-        uint64_t head = rest->at == 0 ? op->head_bytes : 0;
-        struct piece piece = { rest->at, part, head, part - head };
+        uint64_t head = copy->at == 0 ? op->head_bytes : 0;
+        struct piece piece = { copy->at, part, head, part - head };
 
-        rest->whole = part == left;
-        if (rest->whole)
-            piece.len = op->len - rest->at;
+        copy->all_sent = part == left;
+        if (copy->all_sent)
+            piece.len = op->len - copy->at;
         if (wr != NULL)
             maybe_signal(verbs, wr, false);
         wr = put_message(chain, op, &piece);
-        rest->at += part;
+        copy->at += part;
     }
     return wr;
 }
@@ -328,7 +327,7 @@ static uint64_t pieces(uint64_t bytes, uint64_t each)
     return bytes == 0 ? 1 : (bytes + each - 1) / each;
 }
 
-/* An IMM whose place does not fit the immediate data goes as a WRITE and a message. */
+/* Do key and offset fit the immediate data? If not, a WRITE and a message replace the op. */
 static bool imm_fits(const struct rpmi_op *op)
 {
     return rpmi_imm_fits(op->key, op->offset) &&
@@ -346,8 +345,7 @@ static uint64_t requests_of(const struct rpmi_op *op)
 {
     if (op->kind != RPMI_OP_WRITE && op->kind != RPMI_OP_WRITE_IMM)
         return 1;
-    /* Front, body and zeros each on their own, where they have to be; a message behind an immediate
-     * that does not fit. */
+    /* At most: one each for front, body and pieces of zeros, or a message behind them. */
     return pieces(op->len - op->head_bytes - op->body_bytes, RPMI_ZEROS_BYTES) + 2;
 }
 
@@ -366,7 +364,7 @@ static uint32_t right_of(uint8_t kind)
     }
 }
 
-static bool carried(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
+static bool is_supported(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
 {
     if (op->kind == RPMI_OP_FLUSH)
         return verbs->qp.ex != NULL && verbs->link.facts.native_flush == RPM_YES;
@@ -381,7 +379,7 @@ static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
     uint32_t right = right_of(op->kind);
     const struct rpmi_grant_key *key;
 
-    if (!carried(verbs, op))
+    if (!is_supported(verbs, op))
         return rpmi_fail(RPM_E_NOCAP, "this link does not carry operation %u", op->kind);
     RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES);
     if (op->kind == RPMI_OP_STEPS)
@@ -390,17 +388,20 @@ static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
     if (op->key >= RPMI_KEYS_MAX || (key->rights & right) != right)
         return rpmi_fail(RPM_E_DENIED, "key %u does not carry right %#x", op->key, right);
     if (!rpmi_in_bounds(op->offset, atomic ? sizeof(uint64_t) : op->len, key->bytes))
-        return rpmi_fail(RPM_E_RANGE, "outside the object");
+        return rpmi_fail(RPM_E_RANGE, "offset %llu, %llu bytes: outside the object",
+                         (unsigned long long)op->offset, (unsigned long long)op->len);
     if (right == RPMI_RIGHT_WRITE && op->offset < key->guarded_bytes)
-        return rpmi_fail(RPM_E_DENIED, "a log's header is the server's to write");
+        return rpmi_fail(RPM_E_DENIED, "offset %llu is in a log's header, which the server writes",
+                         (unsigned long long)op->offset);
     if (atomic && !rpmi_is_aligned(op->offset, sizeof(uint64_t)))
-        return rpmi_fail(RPM_E_INVAL, "an atomic that is not aligned; use a multiple of 8");
+        return rpmi_fail(RPM_E_INVAL, "an atomic at offset %#llx is not aligned to 8",
+                         (unsigned long long)op->offset);
     return 0;
 }
 
 static bool has_room(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
 {
-    if (!verbs->rest.whole || verbs->sent_tail - verbs->sent_head >= verbs->link.depth)
+    if (!verbs->unsent.all_sent || verbs->sent_tail - verbs->sent_head >= verbs->link.depth)
         return false;
     if (verbs->posted - verbs->finished + requests_of(op) > verbs->send_wrs)
         return false;
@@ -411,10 +412,10 @@ static bool has_room(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
 
 bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs)
 {
-    return verbs->wants && has_room(verbs, &verbs->wanted);
+    return verbs->op_waits && has_room(verbs, &verbs->waiting_op);
 }
 
-/* A write with so long a tail of zeros does not go behind one doorbell. */
+/* A WRITE with a long tail of zeros may take more requests than one chain has. */
 static int too_large(const struct rpmi_op *op)
 {
     if (requests_of(op) <= RPMI_CHAIN_MAX)
@@ -439,8 +440,8 @@ static struct rpmi_wr *put_op(struct wr_chain *chain, const struct rpmi_op *op)
         maybe_signal(chain->verbs, wr, false);
         return put_persist(chain, op);
     case RPMI_OP_COPY:
-        chain->verbs->rest = (struct rpmi_rest){ .op = *op };
-        return put_copy(chain, &chain->verbs->rest);
+        chain->verbs->unsent = (struct rpmi_unsent_copy){ .op = *op };
+        return put_copy(chain, &chain->verbs->unsent);
     case RPMI_OP_PERSIST:
         return put_persist(chain, op);
     case RPMI_OP_STEPS:
@@ -454,7 +455,7 @@ static struct rpmi_wr *put_op(struct wr_chain *chain, const struct rpmi_op *op)
     }
 }
 
-/* How many RPC requests an op comes to, once all of it was posted. */
+/* How many RPC requests an op takes in all. */
 static uint64_t rpcs_of(const struct rpmi_op *op)
 {
     if (op->kind == RPMI_OP_COPY)
@@ -489,11 +490,11 @@ static void take(struct wr_chain *chain, const struct rpmi_op *op)
         verbs->fence_rpc = last_rpc;
 }
 
-/* The last op taken was a COPY longer than there was room for: go on with it. */
+/* The last op taken was a COPY of which not all messages are posted: post more of them. */
 void rpmi_verbs_continue(struct rpmi_verbs *verbs)
 {
     struct wr_chain chain = { .verbs = verbs };
-    struct rpmi_wr *wr = put_copy(&chain, &verbs->rest);
+    struct rpmi_wr *wr = put_copy(&chain, &verbs->unsent);
 
     if (wr == NULL)
         return;
@@ -502,9 +503,9 @@ void rpmi_verbs_continue(struct rpmi_verbs *verbs)
     (void)ring_doorbell(&chain);
 }
 
-/* Through the interface that has FLUSH and ATOMIC WRITE, rdma-core's Soft-RoCE provider (56) sends
- * inline data as if it were empty, and gets the length of a list of pieces wrong. */
-static bool is_by_newer(const struct rpmi_op *ops, uint32_t n)
+/* Must the interface with FLUSH and ATOMIC WRITE (qp.c) post the chain? There rdma-core 56's
+ * Soft-RoCE sends inline data as if empty, and several scatter entries with a wrong length. */
+static bool needs_newer_interface(const struct rpmi_op *ops, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (ops[i].kind == RPMI_OP_FLUSH || (ops[i].flags & RPMI_OP_WORD) != 0)
@@ -512,8 +513,7 @@ static bool is_by_newer(const struct rpmi_op *ops, uint32_t n)
     return false;
 }
 
-/* An op that cannot be posted, behind others of its post that were: it fails once those have ended,
- * and so do the ops behind it. */
+/* An op that cannot be posted, behind ops that were: it fails once those have ended. */
 static void refuse(struct wr_chain *chain, const struct rpmi_op *op, int status)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -532,7 +532,7 @@ static void refuse(struct wr_chain *chain, const struct rpmi_op *op, int status)
     verbs->refusing = true;
 }
 
-/* Take one op into the chain. 1: taken, 0: there is no room, or why it never can be. */
+/* Take one op into the chain. 1: taken, 0: there is no room, or why it cannot be posted. */
 static int take_next(struct wr_chain *chain, const struct rpmi_op *op)
 {
     struct rpmi_verbs *verbs = chain->verbs;
@@ -546,8 +546,8 @@ static int take_next(struct wr_chain *chain, const struct rpmi_op *op)
         err = ring_doorbell(chain);
         rpmi_verbs_drain(verbs);
         if (err == 0 && !verbs->broken && !has_room(verbs, op)) {
-            verbs->wants = true;
-            verbs->wanted = *op;
+            verbs->op_waits = true;
+            verbs->waiting_op = *op;
             return 0;
         }
         if (err != 0 || verbs->broken)
@@ -568,8 +568,8 @@ int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
 
     if (RPMI_UNLIKELY(link->lost != 0 || verbs->broken || verbs->refusing))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
-    verbs->wants = false;
-    chain.plain = verbs->nic.software && is_by_newer(ops, n);
+    verbs->op_waits = false;
+    chain.plain = verbs->nic.software && needs_newer_interface(ops, n);
     while (taken < n && (got = take_next(&chain, &ops[taken])) > 0)
         taken++;
     if (got < 0 && verbs->sent_tail == verbs->sent_head)

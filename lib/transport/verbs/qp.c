@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-static int create_failed(struct rdma_cm_id *id, const struct rpmi_qp_wish *wish)
+static int create_failed(struct rdma_cm_id *id, const struct rpmi_qp_attr *wanted)
 {
     const char *name = ibv_get_device_name(id->verbs->device);
 
@@ -22,51 +22,51 @@ static int create_failed(struct rdma_cm_id *id, const struct rpmi_qp_wish *wish)
         return rpmi_fail(RPM_E_NOMEM, "device %s has no room for another queue pair: %s", name,
                          strerror(errno));
     return rpmi_fail(RPM_E_NOCAP, "device %s makes no queue pair of %u + %u requests: %s", name,
-                     wish->send_wrs, wish->recv_wrs, strerror(errno));
+                     wanted->send_wrs, wanted->recv_wrs, strerror(errno));
 }
 
-static void wish_fill(const struct rpmi_qp_wish *wish, struct ibv_qp_init_attr_ex *attr)
+static void attr_fill(const struct rpmi_qp_attr *wanted, struct ibv_qp_init_attr_ex *attr)
 {
     *attr = (struct ibv_qp_init_attr_ex){
-        .send_cq = wish->cq,
-        .recv_cq = wish->cq,
-        .cap = { .max_send_wr = wish->send_wrs,
-                 .max_recv_wr = wish->recv_wrs,
+        .send_cq = wanted->cq,
+        .recv_cq = wanted->cq,
+        .cap = { .max_send_wr = wanted->send_wrs,
+                 .max_recv_wr = wanted->recv_wrs,
                  .max_send_sge = RPMI_SGE_MAX,
                  .max_recv_sge = 1,
                  .max_inline_data = RPMI_INLINE_BYTES },
         .qp_type = IBV_QPT_RC,
         .comp_mask = IBV_QP_INIT_ATTR_PD,
-        .pd = wish->pd,
+        .pd = wanted->pd,
     };
 #ifdef RPMI_HAVE_WR_FLUSH
-    if (wish->flush || wish->words) {
+    if (wanted->flush || wanted->words) {
         attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
         attr->send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
                                IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
                                IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
                                IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     }
-    if (wish->flush)
+    if (wanted->flush)
         attr->send_ops_flags |= IBV_QP_EX_WITH_FLUSH;
 #ifdef RPMI_HAVE_WR_ATOMIC_WRITE
-    if (wish->words)
+    if (wanted->words)
         attr->send_ops_flags |= IBV_QP_EX_WITH_ATOMIC_WRITE;
 #endif
 #endif
 }
 
-int rpmi_qp_create(struct rdma_cm_id *id, const struct rpmi_qp_wish *wish, struct rpmi_qp *qp)
+int rpmi_qp_create(struct rdma_cm_id *id, const struct rpmi_qp_attr *wanted, struct rpmi_qp *qp)
 {
     struct ibv_qp_init_attr_ex attr;
 
-    wish_fill(wish, &attr);
+    attr_fill(wanted, &attr);
     if (rdma_create_qp_ex(id, &attr) != 0) {
         /* Some devices copy nothing into a request. */
-        wish_fill(wish, &attr);
+        attr_fill(wanted, &attr);
         attr.cap.max_inline_data = 0;
         if (rdma_create_qp_ex(id, &attr) != 0)
-            return create_failed(id, wish);
+            return create_failed(id, wanted);
     }
     qp->qp = id->qp;
     qp->inline_bytes = attr.cap.max_inline_data;
@@ -87,7 +87,7 @@ static int post_linked(struct ibv_qp *qp, struct rpmi_wr *chain, uint32_t n)
     }
     err = ibv_post_send(qp, &chain[0].wr, &bad);
     if (err != 0)
-        return rpmi_fail(RPM_E_LOST, "the device takes no more requests: %s", strerror(err));
+        return rpmi_fail(RPM_E_LOST, "the device refuses a request: %s", strerror(err));
     return 0;
 }
 
@@ -160,7 +160,7 @@ static int post_started(struct ibv_qp_ex *ex, const struct rpmi_wr *chain, uint3
         put_request(ex, &chain[i]);
     err = ibv_wr_complete(ex);
     if (err != 0)
-        return rpmi_fail(RPM_E_LOST, "the device takes no more requests: %s", strerror(err));
+        return rpmi_fail(RPM_E_LOST, "the device refuses a request: %s", strerror(err));
     return 0;
 }
 #endif

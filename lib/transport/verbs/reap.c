@@ -27,7 +27,7 @@
 
 #define POLL_MAX 16
 #define SPINS_AT_ONCE 16u
-#define SPIN_WORTH_NS 500000u /* longer waits sleep */
+#define SPIN_WORTH_NS 500000u /* if waits usually take longer, the spin is short */
 #define SLICE_MS 100          /* longest sleep between two checks of the connection */
 
 void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status)
@@ -39,9 +39,9 @@ void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status)
     verbs->broken_status = status;
 }
 
-/* What the status of a failed request says about its op. It does not say why an access was
- * refused: the server deregisters a fenced writer's memory, and all memory when it ends. A writer
- * learns from rpm_log_resume() whether there is another writer. */
+/* The error of an op whose request failed with this status. The status does not say why an access
+ * was refused: the server deregisters a fenced writer's memory, and all memory when it ends. A
+ * writer finds out by rpm_log_resume() whether there is another writer. */
 static int status_of(enum ibv_wc_status status)
 {
     return status == IBV_WC_REM_OP_ERR ? RPM_E_IO : RPM_E_LOST;
@@ -82,7 +82,7 @@ static void request_failed(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
     rpmi_verbs_break(verbs, wc->wr_id, status);
 }
 
-/* A list that was not answered, among the RPC requests up to @done; NULL: there is none. */
+/* The first list of steps without an answer among the RPC requests up to @done; NULL: none. */
 static struct rpmi_verbs_sent *unanswered(struct rpmi_verbs *verbs, uint64_t done)
 {
     for (uint64_t i = verbs->sent_head; verbs->lists_out > 0 && i != verbs->sent_tail; i++) {
@@ -219,33 +219,36 @@ void rpmi_verbs_drain(struct rpmi_verbs *verbs)
     } while (n == POLL_MAX);
     if (n < 0)
         rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
-    if (!verbs->rest.whole && !verbs->broken)
+    if (!verbs->unsent.all_sent && !verbs->broken)
         rpmi_verbs_continue(verbs);
 }
 
-enum fate { UNDER_WAY, ENDED, FAILED };
+enum op_outcome { OUTSTANDING, ENDED, FAILED };
 
-/* The fate of an op that is not known to have ended when no completion can arrive any more. */
-static enum fate lost(const struct rpmi_verbs *verbs)
+/* The outcome of an op that is not known to have ended: if the queue pair is broken or the server
+ * CPU failed a request, no completion of it can arrive any more. */
+static enum op_outcome outcome_if_broken(const struct rpmi_verbs *verbs)
 {
-    return verbs->broken || verbs->rpc_status != 0 ? FAILED : UNDER_WAY;
+    return verbs->broken || verbs->rpc_status != 0 ? FAILED : OUTSTANDING;
 }
 
 /* Has an op ended, and how? */
-static enum fate fate_of(const struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
+static enum op_outcome outcome_of(const struct rpmi_verbs *verbs,
+                                  const struct rpmi_verbs_sent *sent)
 {
     if (sent->refused != 0)
-        return sent->wr + 1 <= verbs->finished && sent->rpc <= verbs->rpcs_done ? FAILED
-                                                                                : lost(verbs);
+        return sent->wr + 1 <= verbs->finished && sent->rpc <= verbs->rpcs_done
+                   ? FAILED
+                   : outcome_if_broken(verbs);
     if (sent->rpc != 0 && sent->rpc <= verbs->rpcs_done)
         return sent->rpc == verbs->rpcs_done && verbs->rpc_status != 0 ? FAILED : ENDED;
     if (sent->rpc == 0 && sent->wr < verbs->finished)
         return ENDED;
     if (verbs->rpc_status != 0)
         return FAILED;
-    /* No request behind a failed one has happened. Unsignaled ones before it have, but cannot be
-     * told from it. */
-    return verbs->broken && (sent->rpc != 0 || sent->wr >= verbs->broken_wr) ? FAILED : UNDER_WAY;
+    /* No request behind the failed one was carried out. Unsignaled ones in front of it were, but
+     * the client cannot distinguish them from it. */
+    return verbs->broken && (sent->rpc != 0 || sent->wr >= verbs->broken_wr) ? FAILED : OUTSTANDING;
 }
 
 static bool writes(uint8_t kind)
@@ -255,7 +258,7 @@ static bool writes(uint8_t kind)
 }
 
 /* Why it failed: the request that broke the queue pair, and the RPC request that the server CPU
- * refused, have their own reasons; the rest are lost. */
+ * refused, have their own reasons; all other ops get RPM_E_LOST. */
 static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *sent)
 {
     int status = RPM_E_LOST;
@@ -264,8 +267,8 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
         return sent->refused;
     if (verbs->rpc_status != 0 && sent->rpc == verbs->rpcs_done)
         return rpmi_fail(verbs->rpc_status, "%s", rpmi_remote_reason(verbs->rpc_status));
-    if (verbs->broken && sent->rpc == 0 && !verbs->told_failure) {
-        verbs->told_failure = true;
+    if (verbs->broken && sent->rpc == 0 && !verbs->failure_reported) {
+        verbs->failure_reported = true;
         status = verbs->broken_status;
     }
     if (status == RPM_E_LOST && writes(sent->kind) && verbs->fenced[sent->key % RPMI_KEYS_MAX])
@@ -273,14 +276,14 @@ static int failure_of(struct rpmi_verbs *verbs, const struct rpmi_verbs_sent *se
     return status;
 }
 
-/* The next op to report, or sent_tail. Those before it need no report. */
-static uint64_t next_told(const struct rpmi_verbs *verbs, enum fate *fate)
+/* The number of the next op to report, or sent_tail. The ops before it need no report. */
+static uint64_t next_to_report(const struct rpmi_verbs *verbs, enum op_outcome *outcome)
 {
     for (uint64_t i = verbs->sent_head; i != verbs->sent_tail; i++) {
         const struct rpmi_verbs_sent *sent = &verbs->sent[i % verbs->link.depth];
 
-        *fate = fate_of(verbs, sent);
-        if (*fate == FAILED || (sent->signaled && *fate == ENDED))
+        *outcome = outcome_of(verbs, sent);
+        if (*outcome == FAILED || (sent->signaled && *outcome == ENDED))
             return i;
         if (sent->signaled)
             return verbs->sent_tail;
@@ -288,30 +291,30 @@ static uint64_t next_told(const struct rpmi_verbs *verbs, enum fate *fate)
     return verbs->sent_tail;
 }
 
-/* Free the places of ops at the front that need no report and are known to have ended. */
-static void pass_over(struct rpmi_verbs *verbs)
+/* Free the entries of the oldest ops, as long as they need no report and have ended. */
+static void skip_unreported(struct rpmi_verbs *verbs)
 {
     while (verbs->sent_head != verbs->sent_tail) {
         const struct rpmi_verbs_sent *sent = &verbs->sent[verbs->sent_head % verbs->link.depth];
 
-        if (sent->signaled || fate_of(verbs, sent) != ENDED)
+        if (sent->signaled || outcome_of(verbs, sent) != ENDED)
             return;
         verbs->sent_head++;
     }
 }
 
-/* Is there nothing left to report but that the link is lost? */
-static bool is_over(const struct rpmi_verbs *verbs)
+/* Is the link lost, once all ops that have ended are reported? */
+static bool is_lost(const struct rpmi_verbs *verbs)
 {
     return verbs->broken || verbs->rpc_status != 0 ||
            (verbs->refusing && verbs->sent_head == verbs->sent_tail);
 }
 
-static bool has_news(const struct rpmi_verbs *verbs)
+static bool has_report(const struct rpmi_verbs *verbs)
 {
-    enum fate fate;
+    enum op_outcome outcome;
 
-    return next_told(verbs, &fate) != verbs->sent_tail || is_over(verbs);
+    return next_to_report(verbs, &outcome) != verbs->sent_tail || is_lost(verbs);
 }
 
 static uint32_t reap(struct rpmi_verbs *verbs, struct rpmi_done *done, uint32_t n)
@@ -319,18 +322,18 @@ static uint32_t reap(struct rpmi_verbs *verbs, struct rpmi_done *done, uint32_t 
     uint32_t count = 0;
 
     while (count < n) {
-        enum fate fate = UNDER_WAY;
-        uint64_t i = next_told(verbs, &fate);
+        enum op_outcome outcome = OUTSTANDING;
+        uint64_t i = next_to_report(verbs, &outcome);
         const struct rpmi_verbs_sent *sent = &verbs->sent[i % verbs->link.depth];
 
         if (i == verbs->sent_tail)
             break;
         done[count].id = sent->id;
-        done[count].status = fate == FAILED ? failure_of(verbs, sent) : 0;
+        done[count].status = outcome == FAILED ? failure_of(verbs, sent) : 0;
         count++;
         verbs->sent_head = i + 1;
     }
-    pass_over(verbs);
+    skip_unreported(verbs);
     return count;
 }
 
@@ -343,14 +346,14 @@ int rpmi_verbs_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
         return RPM_E_LOST;
     rpmi_verbs_drain(verbs);
     count = reap(verbs, done, n);
-    if (count > 0 || !is_over(verbs))
+    if (count > 0 || !is_lost(verbs))
         return (int)count;
     link->lost = RPM_E_LOST;
     return RPM_E_LOST;
 }
 
 /* Events of the connection: it ended, or the device is being removed. */
-static void look_at_events(struct rpmi_verbs *verbs)
+static void handle_cm_events(struct rpmi_verbs *verbs)
 {
     struct rdma_cm_event *event;
 
@@ -369,15 +372,15 @@ static void look_at_events(struct rpmi_verbs *verbs)
     }
 }
 
-/* Take in the events of both descriptors, so that they are not readable until there are more. */
-static void take_events(struct rpmi_verbs *verbs)
+/* Consume the events of both descriptors, so that they become readable only at the next ones. */
+static void consume_events(struct rpmi_verbs *verbs)
 {
     struct ibv_cq *cq;
     void *context;
 
     while (ibv_get_cq_event(verbs->channel, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
-    look_at_events(verbs);
+    handle_cm_events(verbs);
 }
 
 static void sleep_on(struct rpmi_verbs *verbs, uint64_t ns)
@@ -390,7 +393,7 @@ static void sleep_on(struct rpmi_verbs *verbs, uint64_t ns)
 
     verbs->link.stats.sleeps++;
     (void)poll(fds, 2, ms < SLICE_MS ? (int)ms : SLICE_MS);
-    take_events(verbs);
+    consume_events(verbs);
 }
 
 typedef bool ready_fn(const struct rpmi_verbs *verbs, const void *context);
@@ -408,8 +411,9 @@ static bool spin(struct rpmi_verbs *verbs, ready_fn *ready, const void *context,
     return false;
 }
 
-/* How long a wait spins: as long as the URL says; else twice as long as recent waits took, because
- * a sleep costs more than it saves when waits are short; RPMI_SPIN_NS when they are long. */
+/* How long a wait spins before it sleeps: spin_us of the URL; without it RPMI_SPIN_NS, or twice the
+ * length of recent waits if that is longer and they were short, because a sleep costs more than a
+ * short wait. */
 static uint64_t spin_for(const struct rpmi_verbs *verbs)
 {
     if (verbs->opts.spin_us != RPMI_VERBS_SPIN_AUTO)
@@ -459,10 +463,10 @@ static int wait_until(struct rpmi_verbs *verbs, ready_fn *ready, const void *con
     }
 }
 
-static bool news_ready(const struct rpmi_verbs *verbs, const void *context)
+static bool report_ready(const struct rpmi_verbs *verbs, const void *context)
 {
     (void)context;
-    return has_news(verbs) || rpmi_verbs_room_came(verbs);
+    return has_report(verbs) || rpmi_verbs_room_came(verbs);
 }
 
 int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns)
@@ -471,7 +475,7 @@ int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns)
 
     if (link->lost != 0 || verbs->cq == NULL)
         return 0;
-    return wait_until(verbs, news_ready, NULL, deadline_ns);
+    return wait_until(verbs, report_ready, NULL, deadline_ns);
 }
 
 /* An event announces the first completion after the request for events. So request first, then
@@ -483,11 +487,11 @@ int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns)
     (void)by_ns;
     if (link->lost != 0 || verbs->cq == NULL)
         return 1;
-    take_events(verbs);
+    consume_events(verbs);
     if (ibv_req_notify_cq(verbs->cq, 0) != 0)
         rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
     rpmi_verbs_drain(verbs);
-    return has_news(verbs) ? 1 : 0;
+    return has_report(verbs) ? 1 : 0;
 }
 
 static bool flag_ready(const struct rpmi_verbs *verbs, const void *context)

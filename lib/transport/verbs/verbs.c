@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRIES_DEFAULT 6u      /* 7 is for ever on some devices */
+#define RETRIES_DEFAULT 6u      /* 7 means without end on some devices */
 #define ACK_TIMEOUT_DEFAULT 14u /* 67 ms */
 #define ACK_TIMEOUT_MAX 31u
 #define SPIN_US_MAX 1000000u
@@ -38,7 +38,7 @@ static int take_number(const struct rpmi_url *url, const char *key, uint32_t mos
     if (err != 0)
         return err;
     if (number > most)
-        return rpmi_fail(RPM_E_INVAL, "%s=%s; it is at most %u", key, text, most);
+        return rpmi_fail(RPM_E_INVAL, "%s=%s; the maximum is %u", key, text, most);
     *value = (uint32_t)number;
     return 0;
 }
@@ -50,7 +50,7 @@ static int take_switch(const struct rpmi_url *url, const char *key, bool *value)
     if (text == NULL)
         return 0;
     if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
-        return rpmi_fail(RPM_E_INVAL, "%s=%s; it is on or off", key, text);
+        return rpmi_fail(RPM_E_INVAL, "%s=%s; expected is on or off", key, text);
     *value = strcmp(text, "on") == 0;
     return 0;
 }
@@ -98,7 +98,7 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_verbs *verbs
     return rpmi_verbs_memory_open(verbs, opts->depth < 2 ? 2 : opts->depth, opts->staging_bytes);
 }
 
-static void settle(struct rpmi_verbs *verbs, const struct rpmi_accept *accepted)
+static void set_facts(struct rpmi_verbs *verbs, const struct rpmi_accept *accepted)
 {
     verbs->link.facts = accepted->facts;
     verbs->link.flags = RPMI_LINK_STEPS;
@@ -139,7 +139,7 @@ static int verbs_connect(const struct rpmi_url *url, const struct rpmi_link_opts
         verbs_free(verbs);
         return err;
     }
-    settle(verbs, &accepted);
+    set_facts(verbs, &accepted);
     *link = &verbs->link;
     return 0;
 }
@@ -172,7 +172,7 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 
     if (err != 0)
         return err;
-    settle(verbs, &accepted);
+    set_facts(verbs, &accepted);
     err = rpmi_remote_same_facts(&before, &verbs->link.facts);
     if (err == 0)
         err = watch_both(verbs);
@@ -180,20 +180,20 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
         return 0;
     verbs->link.facts = before;
     verbs->link.lost = RPM_E_LOST;
-    rpmi_verbs_hang_up(verbs);
+    rpmi_verbs_disconnect(verbs);
     return err;
 }
 
 static int verbs_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
 {
-    rpmi_verbs_hang_up(rpmi_verbs_of(link));
+    rpmi_verbs_disconnect(rpmi_verbs_of(link));
     link->lost = RPM_E_LOST;
     return rpmi_remote_redial(link, redial, deadline_ns);
 }
 
 /* Record the keys that an answer grants or revokes. */
-static int learn(struct rpmi_verbs *verbs, const struct rpmi_call *call,
-                 const struct rpmi_reply *reply)
+static int update_keys(struct rpmi_verbs *verbs, const struct rpmi_call *call,
+                       const struct rpmi_reply *reply)
 {
     struct rpmi_grant_key grant;
     int err;
@@ -243,7 +243,7 @@ static int verbs_call(struct rpmi_link *link, const struct rpmi_call *call,
     if (err == 0)
         err = rpmi_reply_get(verbs->answer + RPMI_MSG_HEAD, reply);
     if (err == 0)
-        err = learn(verbs, call, reply);
+        err = update_keys(verbs, call, reply);
     if (err != 0)
         link->lost = err;
     return err;
@@ -263,7 +263,7 @@ static void verbs_close(struct rpmi_link *link)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
 
-    rpmi_verbs_hang_up(verbs);
+    rpmi_verbs_disconnect(verbs);
     verbs_free(verbs);
 }
 
