@@ -150,7 +150,7 @@ static int open_events(struct rpm_server *server)
     if (err == 0)
         err = rpmi_liveness_open(&server->liveness, &server->liveness_fd);
     if (err == 0)
-        server->liveness->light = rpmi_membarrier_register() ? 1 : 0;
+        server->liveness->membarrier = rpmi_membarrier_register() ? 1 : 0;
     if (err == 0)
         server->liveness->events = 1;
     return err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dial.c: connect to a server's socket and shake hands. Every step has a deadline, and if the
- * server ends during a step, the error names the step.
+ * dial.c: connect to a server's socket and make the handshake. Every step has a deadline, and if
+ * the server ends during a step, the error names the step.
  *
  * Tests: tests/unit/transport/shm/dial_test.cpp
  */
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RETRY_NS 2000000u /* the server's queue is full: ask again */
+#define RETRY_NS 2000000u /* between attempts while the server's queue of connections is full */
 
 static int connect_failed(const char *path, int err)
 {
@@ -69,12 +69,12 @@ static int connect_socket(const char *path, uint64_t deadline_ns, int *sock)
 }
 
 /* In a directory that this user owns, the server must run as this user or as root. */
-static int check_server(int sock, const char *path, bool ours)
+static int check_server(int sock, const char *path, bool same_user)
 {
     struct ucred peer;
     socklen_t bytes = sizeof(peer);
 
-    if (!ours)
+    if (!same_user)
         return 0;
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
         (peer.uid == geteuid() || peer.uid == 0))
@@ -169,7 +169,7 @@ int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_
         return err;
     for (int i = 0; i < RPMI_FDS; i++)
         grant->fds[i] = -1;
-    err = check_server(grant->sock, shm->path, shm->ours);
+    err = check_server(grant->sock, shm->path, shm->same_user);
     if (err == 0)
         err = handshake(shm, deadline_ns, grant);
     if (err != 0)

@@ -5,9 +5,8 @@
  *
  * A post that writes to a claimed log, or to a region that a claim guards, is a guarded section
  * (wire/guard.h). No other process can take the mapping away, so the writer itself checks whether
- * its claim still holds, and shows in the log's header that it is writing. A fence ends the
- * section: otherwise non-temporal stores might become visible after the word that says that they
- * are done.
+ * its claim still holds, and sets its busy word in the log's header while it writes. A fence ends
+ * the section: without it, non-temporal stores might become visible after the busy word is cleared.
  *
  * Invariants
  *   no op touches bytes outside the object of its key
@@ -31,9 +30,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define FOLLOW_TURNS 128u /* lone writes between two checks for a waiting reader: some 25 us */
+#define FOLLOW_TURNS 128u /* single writes between two checks for a waiting reader: some 25 us */
 
-/* The guarded section of the current post. */
+/* The guarded section of the current post, see wire/guard.h. */
 struct guarded_section {
     const struct rpmi_shm_key *key; /* NULL: not in a section */
     bool unfenced;                  /* stores past the caches since the last fence */
@@ -66,7 +65,7 @@ __attribute__((cold)) static int fenced(void)
 }
 
 static inline int section_enter(struct guarded_section *section, const struct rpmi_shm_key *key,
-                                bool light)
+                                bool membarrier)
 {
     if (section->key != NULL) {
         if (section->key->guard == key->guard && section->key->epoch == key->epoch)
@@ -76,7 +75,7 @@ static inline int section_enter(struct guarded_section *section, const struct rp
     if (!still_claimed(key))
         return fenced();
     __atomic_store_n(busy_word(key), 1, __ATOMIC_RELAXED);
-    rpmi_membarrier_self(light);
+    rpmi_membarrier_self(membarrier);
     section->key = key;
     if (RPMI_LIKELY(still_claimed(key)))
         return 0;
@@ -136,7 +135,7 @@ static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op,
     if (op->offset < key->guarded_bytes)
         return refuse_op(op, RPM_E_DENIED);
     if (key->guard != NULL) {
-        err = section_enter(section, key, shm->light);
+        err = section_enter(section, key, shm->membarrier);
         if (err != 0)
             return err;
     }
@@ -214,7 +213,7 @@ static inline uint64_t *find_word(struct rpmi_shm *shm, uint32_t id, uint64_t of
         return NULL;
     }
     if (key->guard != NULL) {
-        *err = section_enter(section, key, shm->light);
+        *err = section_enter(section, key, shm->membarrier);
         if (*err != 0)
             return NULL;
     }
@@ -277,7 +276,8 @@ static struct rpmi_op op_of(const struct rpmi_step *step)
     };
 }
 
-/* Also enters the guarded section, until whose end no newer claim is granted. */
+/* Check a step, and enter the guarded section of its claim: the server grants no newer claim before
+ * the section ends. */
 static int step_may(void *context, const struct rpmi_step *step)
 {
     struct direct_walk *walk = context;
@@ -298,10 +298,11 @@ static int step_may(void *context, const struct rpmi_step *step)
         return rpmi_fail(RPM_E_INVAL,
                          "an atomic at offset %llu is not aligned; use a multiple of 8",
                          (unsigned long long)op.offset);
-    return key->guard != NULL ? section_enter(walk->section, key, walk->shm->light) : 0;
+    return key->guard != NULL ? section_enter(walk->section, key, walk->shm->membarrier) : 0;
 }
 
-/* May a CPU that sees this step's effect rely on seeing the writes before it? */
+/* Is the effect of this step visible at once, so that a CPU that sees it must also see the writes
+ * before it? True for atomics and for writes to DRAM. */
 static bool step_publishes(const struct rpmi_direct *direct, const struct rpmi_step *step)
 {
     const unsigned char *base = direct->key[step->key].base;
@@ -384,11 +385,11 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
     return err != 0 ? err : (int)n;
 }
 
-/* How a lone append is stored depends on whether a reader waits at the tail. A line that is written
- * back stays in this CPU's cache, from which such a reader takes it repeatedly: then non-temporal
- * stores complete sooner. */
-__attribute__((noinline)) static void look_for_followers(struct rpmi_direct *direct,
-                                                         const struct rpmi_guard *guard)
+/* A single append is stored by write-backs, or by non-temporal stores if a reader waits at the
+ * tail. A line that is written back stays in this CPU's cache, and a reader that polls it takes it
+ * away repeatedly: then non-temporal stores complete sooner. */
+__attribute__((noinline)) static void check_for_followers(struct rpmi_direct *direct,
+                                                          const struct rpmi_guard *guard)
 {
     uint64_t seen = __atomic_load_n(&guard->followed, __ATOMIC_RELAXED);
 
@@ -414,12 +415,12 @@ static int fast_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool 
                       key->guard == NULL || (key->rights & RPMI_RIGHT_WRITE) == 0 ||
                       bytes > key->bytes))
         return RPM_E_DENIED;
-    if (RPMI_UNLIKELY(section_enter(&section, key, shm->light) != 0))
+    if (RPMI_UNLIKELY(section_enter(&section, key, shm->membarrier) != 0))
         return RPM_E_FENCED;
     direct->entered = key;
     direct->entered_bytes = bytes;
     if (alone && RPMI_UNLIKELY(direct->follow_turns-- == 0))
-        look_for_followers(direct, key->guard);
+        check_for_followers(direct, key->guard);
     direct->entered_cached = cached;
     direct->put_frame = !direct->past_cache          ? rpmi_plain_frame
                         : cached                     ? rpmi_back_frame

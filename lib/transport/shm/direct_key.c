@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct_key.c: map the memory that the server lends to a direct client, and keep the keys that the
- * server grants, which it reads from the server's answers before the caller gets them.
+ * direct_key.c: map the memory that the server lends to a direct client, and keep the table of the
+ * client's keys: which memory each opens, with which rights. The server's answers to open, claim
+ * and close calls change it.
  *
  * Invariants
  *   a key's memory is inside the mapping, even if the server's answer is wrong
@@ -155,7 +156,8 @@ static uint32_t rights_of(uint32_t object)
     }
 }
 
-/* Fill the page tables now instead of by a fault at each page's first use. Not for a page cache. */
+/* Fill the page tables now instead of by a fault at each page's first use. Not for a file in the
+ * page cache, all of which would be read in. */
 static void populate(const struct rpmi_shm *shm, unsigned char *base, uint64_t bytes, bool write)
 {
 #ifdef MADV_POPULATE_WRITE
@@ -259,8 +261,9 @@ static void end_lease(const struct rpmi_direct *direct, const unsigned char *bas
         RPM_ASSERT(errno != EINVAL);
 }
 
-/* Release the lock of the guard slot. Without it the server cannot see that this process lives, so
- * the process writes no longer to what the claim guarded: no claim has epoch 0. */
+/* Release the lock of the guard slot. Without the lock the server takes the writer for dead, so
+ * this process must not write by keys of the claim any more: their epoch becomes 0, which no claim
+ * has. */
 static void end_claim(struct rpmi_direct *direct, const struct rpmi_shm_key *claim)
 {
     if (lock_bytes(direct->lock_fd, claim->lock_at, 1, F_UNLCK) != 0)

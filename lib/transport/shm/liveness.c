@@ -61,7 +61,7 @@ unmap_page:
 close_page:
     if (page >= 0)
         (void)close(page);
-    return rpmi_fail(RPM_E_NOMEM, "cannot make the server's control page: %s", strerror(errno));
+    return rpmi_fail(RPM_E_NOMEM, "cannot make the server's liveness page: %s", strerror(errno));
 }
 
 void rpmi_liveness_close(struct rpmi_liveness *liveness, int fd)
@@ -98,11 +98,11 @@ int rpmi_liveness_map(int fd, const struct rpmi_liveness **liveness)
     void *ptr;
 
     if (fstat(fd, &st) != 0 || st.st_size != RPMI_PAGE_BYTES)
-        return rpmi_fail(RPM_E_PROTO, "the server's control page does not have %u bytes",
+        return rpmi_fail(RPM_E_PROTO, "the server's liveness page does not have %u bytes",
                          RPMI_PAGE_BYTES);
     ptr = mmap(NULL, RPMI_PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
     if (ptr == MAP_FAILED)
-        return rpmi_fail(RPM_E_NOMEM, "cannot map the server's control page: %s", strerror(errno));
+        return rpmi_fail(RPM_E_NOMEM, "cannot map the server's liveness page: %s", strerror(errno));
     *liveness = ptr;
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.h: a page through which clients see, without a system call, that the server lives.
+ * liveness.h: a page in which a client reads, without a system call, whether the server lives.
  *
  * It holds a robust mutex that the server's control thread keeps locked. However that thread dies,
  * the kernel walks its list of robust mutexes and marks the first word of each (FUTEX_OWNER_DIED,
@@ -22,9 +22,9 @@
 struct rpmi_liveness {
     pthread_mutex_t life; /* its first int is the futex word, in glibc and in musl's ABI alike */
     __attribute__((aligned(RPMI_LINE_BYTES)))
-    uint32_t engine_sleeps; /* a client notifies it after a post */
-    uint32_t engine_cpu;    /* that it is bound to, plus 1; 0: several */
-    uint32_t light;         /* 1: the server orders its clients by membarrier, see membarrier.h */
+    uint32_t engine_sleeps; /* 1: the engine sleeps: a client notifies it after a post */
+    uint32_t engine_cpu;    /* the CPU to which the engine is bound, plus 1; 0: several */
+    uint32_t membarrier;    /* 1: the server uses membarrier, see membarrier.h */
     uint32_t events;        /* 1: the engine sends events to a ring client that asks by
                                RPMI_WAITS_EVENT */
 };
@@ -37,7 +37,8 @@ int rpmi_liveness_open(struct rpmi_liveness **liveness, int *fd);
 /* Server: unmap and close. Safe on NULL and -1. */
 void rpmi_liveness_close(struct rpmi_liveness *liveness, int fd);
 
-/* Server: clients see the server as alive while this thread lives, until rpmi_liveness_end(). */
+/* Server: from now on rpmi_liveness_alive() is true for clients, until this thread calls
+ * rpmi_liveness_end() or dies. */
 void rpmi_liveness_begin(struct rpmi_liveness *liveness);
 void rpmi_liveness_end(struct rpmi_liveness *liveness);
 

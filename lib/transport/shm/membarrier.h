@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * membarrier.h: order a store before a load of another word on two sides, at the cost of the side
- * that does so rarely.
+ * membarrier.h: order a store before a load of another word in two threads, by a system call in the
+ * thread that does so rarely and no instruction in the thread that does so often.
  *
  * Twice in librpm one side stores A and loads B on every operation, while the other side stores B
  * and loads A rarely: a writer and the server that fences it (wire/guard.h), a client that posts
@@ -19,16 +19,16 @@
  * engine are bound to the same CPU, neither may spin: it would keep the other from running. */
 uint32_t rpmi_bound_cpu(void);
 
-/* Register this process. False: the kernel cannot, use full fences. */
+/* Register this process for membarriers. False: the kernel cannot, use full fences. */
 bool rpmi_membarrier_register(void);
 
 /* The rare side. False: the kernel did not do it; the frequent side must have fenced itself. */
 bool rpmi_membarrier_all(void);
 
-/* The frequent side. @light: both sides agreed on membarrier. */
-static inline void rpmi_membarrier_self(bool light)
+/* The frequent side. @membarrier: both sides use membarrier; else this is a full fence. */
+static inline void rpmi_membarrier_self(bool membarrier)
 {
-    if (light)
+    if (membarrier)
         __asm__ volatile("" ::: "memory");
     else
         __atomic_thread_fence(__ATOMIC_SEQ_CST);

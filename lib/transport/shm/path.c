@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.c: the path of the socket of a name, computed by one function for server and client.
+ * path.c: the path of a Unix socket by its name, computed by one function for server and client.
  *
  * A directory that any user may create, such as one below /tmp, is used only if it belongs to this
  * user and no other user can write to it.
@@ -48,7 +48,8 @@ static int make_dir(const char *dir)
         return rpmi_fail(errno == EACCES || errno == EROFS ? RPM_E_DENIED : RPM_E_IO,
                          "cannot make directory %s: %s", dir, strerror(errno));
     if (lstat(dir, &st) != 0)
-        return rpmi_fail(RPM_E_IO, "cannot look at directory %s: %s", dir, strerror(errno));
+        return rpmi_fail(RPM_E_IO, "cannot read the attributes of directory %s: %s", dir,
+                         strerror(errno));
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 0022) != 0)
         return rpmi_fail(RPM_E_DENIED,
                          "%s is not a directory that only user %u can write to; remove it, or set "
@@ -57,7 +58,7 @@ static int make_dir(const char *dir)
     return 0;
 }
 
-int rpmi_shm_path(const char *name, bool make, char path[], bool *ours)
+int rpmi_shm_path(const char *name, bool make, char path[], bool *same_user)
 {
     char dir[RPMI_SHM_PATH_BYTES];
     int len;
@@ -65,8 +66,8 @@ int rpmi_shm_path(const char *name, bool make, char path[], bool *ours)
 
     if (name[0] == '\0')
         return rpmi_fail(RPM_E_INVAL, "the URL names no server: shm:NAME");
-    if (ours != NULL)
-        *ours = false;
+    if (same_user != NULL)
+        *same_user = false;
     if (strchr(name, '/') != NULL) {
         len = snprintf(path, RPMI_SHM_PATH_BYTES, "%s", name);
     } else {
@@ -76,8 +77,8 @@ int rpmi_shm_path(const char *name, bool make, char path[], bool *ours)
         if (err != 0)
             return err;
         len = snprintf(path, RPMI_SHM_PATH_BYTES, "%s/%s.sock", dir, name);
-        if (ours != NULL)
-            *ours = getenv("LIBRPM_RUNTIME_DIR") == NULL;
+        if (same_user != NULL)
+            *same_user = getenv("LIBRPM_RUNTIME_DIR") == NULL;
     }
     if (len < 0 || (size_t)len >= RPMI_SHM_PATH_BYTES)
         return rpmi_fail(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.h: the path of the socket for the NAME of "shm:NAME".
+ * path.h: the path of the Unix socket for the NAME of "shm:NAME".
  */
 #ifndef RPMI_SHM_PATH_H
 #define RPMI_SHM_PATH_H
@@ -16,9 +16,10 @@
  * NAME.sock in the first of $LIBRPM_RUNTIME_DIR, $XDG_RUNTIME_DIR/librpm, /run/librpm (root),
  * /tmp/librpm-UID.
  * @make: create that directory, for its user alone; refuse one that others could have prepared.
- * @ours: out, may be NULL: our user owns the directory, so the server must run as our user or root.
+ * @same_user: out, may be NULL: this user owns the directory, so the server must run as this user
+ * or as root.
  * RPM_E_INVAL (no name, too long), RPM_E_DENIED (directory), RPM_E_IO.
  */
-int rpmi_shm_path(const char *name, bool make, char path[], bool *ours);
+int rpmi_shm_path(const char *name, bool make, char path[], bool *same_user);
 
 #endif

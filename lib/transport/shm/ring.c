@@ -7,9 +7,9 @@
  * where the engine reads it. Completions are one counter; only failures have words of their own. On
  * x86 no fence is needed while both sides are awake.
  *
- * Waiting: spin, first without pauses (a pause costs more than the whole round trip), then with,
- * then sleep on the counter. Never yield: on a busy machine that gives the CPU to other processes
- * than the engine. The sleep is cut into slices in which the client checks the liveness page.
+ * Waiting: spin, first without pauses (a pause costs more than the whole round trip), then with
+ * pauses, then sleep on the counter. The client never yields: on a busy machine that gives the CPU
+ * to other processes than the engine. Between short sleeps it checks the liveness page.
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/ring_test.cpp
  */
@@ -61,7 +61,7 @@ static int move_ring(struct rpmi_shm *shm, struct rpmi_ring *fresh)
         (void)munmap(fresh->head, fresh->bytes);
         return rpmi_fail(
             RPM_E_NOCAP,
-            "the server came back with a ring of %u slots, not %u; open a new connection",
+            "the server now grants a ring of %u slots, before it were %u; open a new connection",
             fresh->slots, old->slots);
     }
     memcpy(fresh->staging, old->staging, old->staging_bytes);
@@ -107,7 +107,7 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     grant->fds[RPMI_FD_NOTIFY] = -1;
     ring->cpu = rpmi_bound_cpu();
     __atomic_store_n(&ring->ring.head->cpu, ring->cpu, __ATOMIC_RELAXED);
-    __atomic_store_n(&ring->ring.head->fences, shm->light ? 0 : 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring->ring.head->fences, shm->membarrier ? 0 : 1, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -245,7 +245,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
         ring->posted++;
         __atomic_store_n(&ring->ring.slot[index].turn, (uint32_t)ring->posted, __ATOMIC_RELEASE);
     }
-    rpmi_membarrier_self(shm->light);
+    rpmi_membarrier_self(shm->membarrier);
     if (RPMI_UNLIKELY(__atomic_load_n(&shm->liveness->engine_sleeps, __ATOMIC_RELAXED) != 0) &&
         n != 0) {
         uint64_t one = 1;
@@ -309,8 +309,12 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
     /* On a broken ring all posted requests count as done: do not read the count again. */
     if (!(ring->broken && ring->done == ring->posted) && !refresh(ring)) {
         link->lost = RPM_E_LOST;
-        return rpmi_fail(RPM_E_LOST,
-                         "the ring's count of completions is outside what was posted; reconnect");
+        return rpmi_fail(
+            RPM_E_LOST,
+            "the ring counts %llu requests as done, expected are %llu to %llu; "
+            "reconnect",
+            (unsigned long long)__atomic_load_n(&ring->ring.head->done, __ATOMIC_RELAXED),
+            (unsigned long long)ring->reaped, (unsigned long long)ring->posted);
     }
     count = reap(ring, done, n);
     if (count > 0 || ring->reaped != ring->done)
@@ -319,7 +323,7 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
         return rpmi_shm_lose(shm);
     if (RPMI_LIKELY(lives))
         return 0;
-    /* The liveness page was read before the counter, so the counter of a dead server is final. */
+    /* The server is dead, and was so before the counter was read: the counter is final. */
     ring->broken = true;
     ring->done = ring->posted;
     count = reap(ring, done, n);
@@ -371,9 +375,9 @@ static void sleep_on(struct rpmi_shm *shm, uint64_t ns)
 }
 
 /*
- * As for a sleep: ask for an event, order that against the engine, look for completions once more.
- * Old events are received before a new event is requested, never after, so that the new event is
- * not lost.
+ * As for a sleep: ask for an event, order that against the engine by a membarrier, check for
+ * completions once more. Old events are received before the new event is requested: after it, the
+ * new event could be received with them, and lost.
  */
 int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
@@ -388,7 +392,7 @@ int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns)
         (void)rpmi_membarrier_all();
         return ready(shm) ? 1 : 0;
     }
-    /* A server that lives closed the socket. The counter is final. */
+    /* The server closed the socket. Its counter is final. */
     if (!ready(shm)) {
         ring->broken = true;
         ring->done = ring->posted;

@@ -49,8 +49,8 @@ static int parse_url(const struct rpmi_url *url, struct rpmi_shm *shm)
     else if (strcmp(mode, "ring") == 0)
         shm->hello.mode = RPMI_MODE_RING;
     else
-        return rpmi_fail(RPM_E_INVAL, "mode=%s: auto, direct or ring", mode);
-    return rpmi_shm_path(url->address, false, shm->path, &shm->ours);
+        return rpmi_fail(RPM_E_INVAL, "mode=%s; expected is auto, direct or ring", mode);
+    return rpmi_shm_path(url->address, false, shm->path, &shm->same_user);
 }
 
 static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
@@ -69,7 +69,7 @@ static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 
     if (err != 0)
         return err;
-    shm->light = rpmi_membarrier_register() && shm->liveness->light != 0;
+    shm->membarrier = rpmi_membarrier_register() && shm->liveness->membarrier != 0;
     shm->mode = accepted->mode;
     err = accepted->mode == RPMI_MODE_DIRECT ? rpmi_direct_attach(shm, grant)
                                              : rpmi_ring_attach(shm, grant);
@@ -94,7 +94,7 @@ static void detach(struct rpmi_shm *shm)
     else
         rpmi_ring_detach(shm);
     rpmi_watch_drop(&shm->watch, shm->sock);
-    if (shm->sock >= 0) /* last: to the server the end of the socket is the end of the client */
+    if (shm->sock >= 0) /* last: when the socket ends, the server takes the client for gone */
         (void)close(shm->sock);
     shm->sock = -1;
     rpmi_liveness_unmap(shm->liveness);
@@ -307,9 +307,9 @@ static int shm_watch(struct rpmi_link *link, int epoll_fd)
 
 #define EVENTS_AT_ONCE 64
 
-/* A server sends only events, one for each arm, and answers, for which call() waits. So at most
- * EVENTS_AT_ONCE messages are taken in: a server that sends more wakes this client again, but
- * cannot keep it in this loop. */
+/* A server sends only events, one for each arm, and answers, for which call() waits. A wrong server
+ * that sends more messages than EVENTS_AT_ONCE wakes this client again, but cannot keep it in this
+ * loop. */
 bool rpmi_shm_take_events(struct rpmi_shm *shm)
 {
     unsigned char byte;

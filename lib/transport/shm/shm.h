@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm.h: the client side of shm:. One socket for control messages, and either the server's memory
- * itself (direct) or a ring to its engine.
+ * shm.h: the client side of shm:. A link has one socket for control messages; a direct link has the
+ * server's memory mapped, a ring link has memory that it shares with the server's engine.
  */
 #ifndef RPMI_SHM_H
 #define RPMI_SHM_H
@@ -47,7 +47,7 @@ struct rpmi_direct {
     uint64_t pool_bytes;
     uint64_t dram_bytes;
     int lock_fd;     /* the pool file, opened here: its locks end with this process */
-    bool past_cache; /* the domain wants stores past the caches */
+    bool past_cache; /* the domain is ADR: bytes have to leave the caches */
     const struct rpmi_shm_key *entered; /* by the fast path, between enter() and leave() */
     uint64_t entered_bytes;
     rpmi_frame_fn *put_frame;
@@ -65,14 +65,15 @@ struct rpmi_sent {
     bool signaled;
 };
 
+/* The client's side of a ring; the shared memory is struct rpmi_ring (wire/ring.h). */
 struct rpmi_ring_client {
     struct rpmi_ring ring;
     uint64_t posted;
     uint64_t reaped;
-    uint64_t done;     /* as last read, judged */
+    uint64_t done;     /* the server's count, as last read and checked */
     uint64_t failures; /* seen so far */
-    bool broken;       /* a request failed for good: the later ones count as lost */
-    uint32_t cpu;      /* that we are bound to, plus 1 */
+    bool broken;       /* a request failed with an error that ends the link: later ones are lost */
+    uint32_t cpu;      /* to which this thread is bound, plus 1; 0: several */
     int notify_fd;
     struct rpmi_sent *sent; /* one for each slot */
 };
@@ -82,8 +83,8 @@ struct rpmi_shm {
     const struct rpmi_liveness *liveness;
     int sock;
     struct rpmi_watch watch;
-    bool light;              /* membarrier on both sides */
-    bool ours;               /* the server must be our user's */
+    bool membarrier;         /* client and server use membarrier instead of fences */
+    bool same_user;          /* the server must run as this user or as root */
     uint32_t mode;           /* enum rpmi_mode granted */
     struct rpmi_hello hello; /* repeated at a reconnect */
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -97,18 +98,18 @@ static inline struct rpmi_shm *rpmi_shm_of(struct rpmi_link *link)
     return (struct rpmi_shm *)(void *)link;
 }
 
-/* dial.c: what a server answered. */
+/* dial.c: an accept message and the descriptors that came with it. */
 struct rpmi_grant {
     int sock;
     struct rpmi_accept accepted;
     int fds[RPMI_FDS];
 };
 
-/* Connect and shake hands. RPM_E_REFUSED, RPM_E_DENIED, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_PROTO,
- * RPM_E_VERSION, or what the server says. Owns nothing on failure. */
+/* Connect and make the handshake. RPM_E_REFUSED, RPM_E_DENIED, RPM_E_TIMEDOUT, RPM_E_LOST,
+ * RPM_E_PROTO, RPM_E_VERSION, or the status of the server's refusal. Owns nothing on failure. */
 int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_grant *grant);
 
-/* Close what attach did not take. */
+/* Close the descriptors that attach did not take over. */
 void rpmi_grant_drop(struct rpmi_grant *grant);
 
 /* direct.c */
@@ -118,7 +119,7 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
 extern const struct rpmi_fast_path rpmi_direct_fast_path;
 const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
 
-/* direct_key.c: learn keys from answers. RPM_E_PROTO, RPM_E_LOST. */
+/* direct_key.c: record the keys that an answer grants or ends. RPM_E_PROTO, RPM_E_LOST. */
 int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply);
 
 /* ring.c */
@@ -129,9 +130,9 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_ring_wait(struct rpmi_link *link, uint64_t deadline_ns);
 int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns);
 
-/* shm.c: mark the link lost and say how the server ended. Returns RPM_E_LOST. */
+/* shm.c: mark the link lost, and say in the last error how the server ended. Returns RPM_E_LOST. */
 int rpmi_shm_lose(struct rpmi_shm *shm);
-/* Take in events that arrived on the socket. False: the server closed it. */
+/* Receive the events that arrived on the socket. False: the server closed it. */
 bool rpmi_shm_take_events(struct rpmi_shm *shm);
 
 #endif

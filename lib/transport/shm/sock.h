@@ -19,7 +19,7 @@ int rpmi_sock_send(int sock, const void *bytes, size_t len, const int *fds, int 
 /*
  * Receive one message of at most @room bytes. Its length, or RPM_E_LOST (the other side closed the
  * socket), RPM_E_TIMEDOUT, RPM_E_PROTO (longer than @room). @fds, room for RPMI_SOCK_FDS_MAX, and
- * @n: what came with it, now ours to close; also set when the length is 0 or more only.
+ * @n: the descriptors that came with it, which the caller must close; set only on success.
  */
 int rpmi_sock_recv(int sock, void *bytes, size_t room, int *fds, int *n, uint64_t deadline_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dial.c: connect to a server and make the handshake. Every step has a deadline; if the server
- * ends, the error names the step.
+ * dial.c: connect to a server and make the handshake. Every step has a deadline, and if the server
+ * ends during a step, the error names the step.
  *
  * A name with several addresses: each is tried, with an equal share of the time that is left. The
  * system looks the name up, with time limits of its own.
@@ -47,7 +47,7 @@ static int connect_failed(const struct rpmi_stream_name *name, int err)
         return rpmi_fail(RPM_E_DENIED, "may not connect to %s (%s); its owner or group may", where,
                          strerror(err));
     case EPROTOTYPE:
-        return rpmi_fail(RPM_E_PROTO, "%s is not the socket of a stream; check the name", where);
+        return rpmi_fail(RPM_E_PROTO, "%s is not a stream socket; check the name", where);
     case ETIMEDOUT:
     case EAGAIN:
         return rpmi_fail(
@@ -112,8 +112,8 @@ static int connect_unix(const struct rpmi_stream_name *name, uint64_t deadline_n
     err = try_address((const struct sockaddr *)&address, sizeof(address), deadline_ns, fd);
     if (err != 0)
         return connect_failed(name, err);
-    if (!name->ours || (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-                        (peer.uid == geteuid() || peer.uid == 0)))
+    if (!name->same_user || (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+                             (peer.uid == geteuid() || peer.uid == 0)))
         return 0;
     (void)close(*fd);
     return rpmi_fail(RPM_E_DENIED,
@@ -178,11 +178,12 @@ static int judge_accept(const struct rpmi_stream *stream, const struct rpmi_acce
 static int judge_challenge(const struct rpmi_pipe *pipe, const unsigned char *bytes)
 {
     if (pipe->tls == NULL && bytes[0] == TLS_ALERT && bytes[1] == TLS_MAJOR)
-        return rpmi_fail(RPM_E_PROTO, "the server speaks TLS only: tls=CAFILE in the URL");
+        return rpmi_fail(RPM_E_PROTO, "the server speaks only TLS: add ,tls=CAFILE to the URL");
     return rpmi_challenge_get(bytes, RPMI_CHALLENGE_BYTES);
 }
 
-/* A server that speaks only TLS sends an alert, which is shorter than a challenge, and hangs up. */
+/* A server that speaks only TLS sends an alert, which is shorter than a challenge, and closes the
+ * connection. */
 static int receive_challenge(struct rpmi_pipe *pipe, uint64_t deadline_ns,
                              unsigned char bytes[RPMI_CHALLENGE_BYTES])
 {

@@ -16,8 +16,8 @@
 #define RPMI_STREAM_TIMEOUT_MS 10000u /* default of timeout_ms, also TCP_USER_TIMEOUT */
 
 struct rpmi_stream_name {
-    bool local;                     /* unix: */
-    bool ours;                      /* of a local one: the server must be this user's or root's */
+    bool local;     /* unix: */
+    bool same_user; /* of a local one: the server must run as this user or as root */
     char path[RPMI_SHM_PATH_BYTES]; /* of a local one */
     struct rpmi_endpoint endpoint;  /* of any other */
     uint32_t timeout_ms;

@@ -26,7 +26,8 @@ int64_t rpmi_pipe_send(struct rpmi_pipe *pipe, const struct iovec *iov, int n);
  * it. */
 int64_t rpmi_pipe_recv(struct rpmi_pipe *pipe, void *bytes, size_t room);
 
-/* Has TLS taken bytes off the socket that no receive asked for yet? poll(2) does not see them. */
+/* Has TLS bytes that it read from the socket and that rpmi_pipe_recv() has not returned yet?
+ * poll(2) does not report them. */
 bool rpmi_pipe_pending(const struct rpmi_pipe *pipe);
 
 /* Sleep until the socket is readable (and writable, if @sending), until @deadline_ns on the real

@@ -57,10 +57,10 @@ static int begin_data(struct rpmi_stream *stream, const struct rpmi_answer *answ
     struct rpmi_stream_sent *slot;
 
     if (answer->request < stream->done || answer->request >= stream->sent)
-        return invalid_answer("a result of nothing that is under way");
+        return invalid_answer("a result of a request that is not outstanding");
     slot = rpmi_stream_slot(stream, answer->request);
     if (answer->value > slot->want - slot->got)
-        return invalid_answer("a result longer than was asked for");
+        return invalid_answer("a result longer than the request asks for");
     stream->data_request = answer->request;
     stream->data_left = answer->value;
     return 0;
@@ -76,7 +76,7 @@ static int take_failure(struct rpmi_stream *stream, const struct rpmi_answer *an
     struct rpmi_stream_sent *slot;
 
     if (answer->request < stream->done || answer->request >= stream->posted)
-        return invalid_answer("a failure of nothing that is under way");
+        return invalid_answer("a failure of a request that is not outstanding");
     slot = rpmi_stream_slot(stream, answer->request);
     if (slot->status == 0)
         stream->failures++;
@@ -96,7 +96,7 @@ static int take_done(struct rpmi_stream *stream, const struct rpmi_answer *answe
 static int take_reply(struct rpmi_stream *stream, const unsigned char *bytes)
 {
     if (!stream->call.wanted)
-        return invalid_answer("a reply to no call");
+        return invalid_answer("a reply without a call");
     memcpy(stream->call.reply, bytes, sizeof(stream->call.reply));
     stream->call.wanted = false;
     stream->call.here = true;
@@ -192,7 +192,7 @@ static inline int outcome(struct rpmi_stream *stream, const struct rpmi_stream_s
         if (RPMI_LIKELY(slot->got == slot->want))
             return 0;
         rpmi_stream_end(stream);
-        return invalid_answer("less of a result than was asked for");
+        return invalid_answer("a result shorter than the request asks for");
     }
     stream->failures--;
     if (!ends_post_only(slot->status))
@@ -244,8 +244,8 @@ static bool ready(const struct rpmi_stream *stream)
     return stream->reaped != stream->done || stream->broken;
 }
 
-/* The epoll set stays readable while bytes are in the socket, so none can be missed there; but TLS
- * may have taken more bytes off it than receives have asked for. */
+/* The epoll set stays readable while bytes are in the socket, so none can be missed there. But TLS
+ * may have read more bytes from the socket than rpmi_pipe_recv() has returned. */
 int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct rpmi_stream *stream = rpmi_stream_of(link);

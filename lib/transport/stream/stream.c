@@ -118,12 +118,13 @@ static int stream_connect(const struct rpmi_url *url, const struct rpmi_link_opt
     return err;
 }
 
-/* After a reconnect: do slots and buffers made for the first accept message fit this one? */
+/* After a reconnect: do the slots and buffers that were allocated for the first accept message fit
+ * this one, and are the facts the same? */
 static int check_fit(const struct rpmi_stream *stream, const struct rpmi_accept *now)
 {
     if (stream->slots != now->depth)
         return rpmi_fail(RPM_E_NOCAP,
-                         "the server came back with %u slots, not %u; open a new connection",
+                         "the server now grants %u slots, before it were %u; open a new connection",
                          now->depth, stream->slots);
     return rpmi_remote_same_facts(&stream->link.facts, &now->facts);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h: the client side of tcp: and unix:. Requests are sent in the order posted, large bodies
- * directly from staging memory; the server answers by a count of done requests, with failures and
- * results in between.
+ * stream.h: the client side of tcp: and unix:. The client sends requests in the order posted, large
+ * bodies directly from staging memory. The server answers with counts of done requests, and with
+ * failures and results before the count that includes them.
  *
  * Invariants
  *   reaped <= done <= sent <= posted <= reaped + slots, all counted from the handshake
@@ -21,7 +21,7 @@
 #include "wire/stream.h"
 
 #define RPMI_STREAM_IN_BYTES 65536u
-#define RPMI_STREAM_COPY_MAX 1024u /* bodies up to this are gathered by copying, not by pieces */
+#define RPMI_STREAM_COPY_MAX 1024u /* a body up to this is copied behind its header */
 #define RPMI_STREAM_PIECE_MAX (RPMI_REQUEST_BYTES + RPMI_LINE_BYTES + RPMI_STREAM_COPY_MAX)
 
 struct rpmi_stream_sent {
@@ -29,17 +29,17 @@ struct rpmi_stream_sent {
     const unsigned char *body; /* the body, if it is sent from staging memory */
     unsigned char *into;       /* memory for the result */
     uint32_t body_bytes;
-    uint32_t piece; /* header, head and a small body, in the pieces */
+    uint32_t piece; /* offset in stream->piece of header, head and a small body */
     uint32_t piece_bytes;
     uint32_t want; /* bytes of the result */
-    uint32_t got;
+    uint32_t got;  /* of those, received */
     int32_t status;
     bool signaled;
 };
 
 struct rpmi_stream_call {
-    bool wanted; /* a reply may come */
-    bool here;
+    bool wanted; /* a call was sent, and its reply has not come */
+    bool here;   /* the reply has come */
     unsigned char reply[RPMI_REPLY_BYTES];
 };
 
@@ -47,7 +47,7 @@ struct rpmi_stream {
     struct rpmi_link link;
     struct rpmi_pipe pipe;
     struct rpmi_watch watch;
-    bool watches_room; /* for requests that were not sent yet */
+    bool watches_room; /* the epoll set watches for room in the socket, to send held requests */
     struct rpmi_stream_name name;
     struct ssl_ctx_st *tls_ctx; /* NULL: no TLS */
     struct rpmi_auth auth;      /* repeated at a reconnect */
@@ -62,19 +62,19 @@ struct rpmi_stream {
     uint32_t piece_room;
     uint32_t piece_at; /* offset of the next piece */
     uint64_t posted;
-    uint64_t sent;       /* whole */
-    uint64_t sent_bytes; /* of the next one */
+    uint64_t sent;       /* requests of which all bytes were sent */
+    uint64_t sent_bytes; /* bytes of the next one that were sent */
     uint64_t held_bytes; /* posted since the last send */
     uint64_t done;
     uint64_t reaped;
-    uint64_t failures; /* between reaped and done, or to be */
-    bool broken;       /* a request failed for good: the later ones count as lost */
+    uint64_t failures; /* failures received of requests that are not reaped yet */
+    bool broken;       /* a request failed with an error that ends the link: later ones are lost */
 
     unsigned char *in;
     uint32_t in_from;
     uint32_t in_end;
-    uint64_t data_request; /* whose result is coming in */
-    uint32_t data_left;
+    uint64_t data_request; /* the request whose result is being received */
+    uint32_t data_left;    /* bytes of it to come */
     struct rpmi_stream_call call;
 };
 
@@ -109,7 +109,7 @@ int rpmi_stream_flush(struct rpmi_stream *stream);
 int rpmi_stream_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_stream_wait(struct rpmi_link *link, uint64_t deadline_ns);
 int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns);
-/* Take in what has arrived. 0, RPM_E_LOST, RPM_E_PROTO. */
+/* Receive and handle the answers that have arrived. 0, RPM_E_LOST, RPM_E_PROTO. */
 int rpmi_stream_receive(struct rpmi_stream *stream);
 /* No answer can arrive any more: all requests that are not done count as lost. */
 void rpmi_stream_end(struct rpmi_stream *stream);

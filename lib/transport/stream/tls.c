@@ -2,8 +2,9 @@
 /*
  * tls.c: a stream under TLS, by OpenSSL.
  *
- * OpenSSL writes to sockets in a way that raises SIGPIPE when the other side has closed its socket;
- * a library must not do that to its program, so the bytes go through functions of our own.
+ * OpenSSL's own socket functions raise SIGPIPE when the other side has closed its socket, which a
+ * library must not do to its program. So OpenSSL sends and receives by the functions bio_write()
+ * and bio_read() here.
  *
  * Tests: tests/unit/transport/stream/tls_test.cpp, tests/conform/transport_test.cpp
  */
@@ -261,7 +262,7 @@ static int handshake_failed(const SSL *tls)
         return rpmi_fail(RPM_E_PROTO,
                          "the other side does not speak TLS: is its address without tls=on?");
     if (code == 0)
-        return rpmi_fail(RPM_E_LOST, "the other side hung up in the TLS handshake");
+        return rpmi_fail(RPM_E_LOST, "the other side closed the connection in the TLS handshake");
     return rpmi_fail(RPM_E_PROTO, "no agreement on TLS: %s",
                      reason != 0 ? ERR_reason_error_string(code) : "the handshake failed");
 }

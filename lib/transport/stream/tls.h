@@ -16,11 +16,11 @@
 struct ssl_st;
 struct ssl_ctx_st;
 
-/* The certificates that a client trusts: a PEM file, or "on": those that the system trusts.
- * RPM_E_INVAL, RPM_E_NOMEM. */
+/* A client's context with the certificates that it trusts: those in a PEM file, or with "on" those
+ * that the system trusts. RPM_E_INVAL, RPM_E_NOMEM. */
 int rpmi_tls_client_ctx(const char *file, struct ssl_ctx_st **ctx);
 
-/* The certificate and key that a server uses: PEM files. RPM_E_INVAL, RPM_E_NOMEM. */
+/* A server's context with its certificate and key, both PEM files. RPM_E_INVAL, RPM_E_NOMEM. */
 int rpmi_tls_server_ctx(const char *cert, const char *key, struct ssl_ctx_st **ctx);
 
 void rpmi_tls_ctx_free(struct ssl_ctx_st **ctx);
@@ -31,7 +31,7 @@ int rpmi_tls_begin_client(struct ssl_ctx_st *ctx, const char *host, struct rpmi_
 /* The same, as a server. RPM_E_NOMEM. */
 int rpmi_tls_begin_server(struct ssl_ctx_st *ctx, struct rpmi_pipe *pipe);
 
-/* Go on with the TLS handshake, without waiting. 1: done, 0: not yet, RPM_E_LOST, RPM_E_DENIED: the
+/* Continue the TLS handshake, without waiting. 1: done, 0: not yet, RPM_E_LOST, RPM_E_DENIED: the
  * certificate is not trusted, RPM_E_PROTO: the other side speaks no TLS, or no common version. */
 int rpmi_tls_handshake(struct ssl_st *tls);
 

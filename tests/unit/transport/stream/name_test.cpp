@@ -78,7 +78,7 @@ TEST_CASE("name: a Unix socket lies beside that of shm: and is another", "[unit]
     CHECK(std::string(shm) != name.path);
     REQUIRE(parse("unix:/tmp/a.sock", &name) == 0);
     CHECK(std::string(name.path) == "/tmp/a.sock");
-    CHECK_FALSE(name.ours);
+    CHECK_FALSE(name.same_user);
     CHECK(parse("unix:", &name) == RPM_E_INVAL);
     CHECK(parse("unix:" + std::string(200, 'n'), &name) == RPM_E_INVAL);
     CHECK(parse("unix:" + std::string(103, 'n'), &name) == RPM_E_INVAL); // its path is too long
