@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * default_ops.c: default operations for what a provider does not implement, so that callers never
- * test for NULL.
+ * default_ops.c: default operations, which fill the entries of a provider's table that the provider
+ * leaves NULL, so that callers never test for NULL.
  *
  * A missing operation returns RPM_E_NOCAP or NULL, or does nothing. Time is the exception: a
  * provider without its own clock uses real time.

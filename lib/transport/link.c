@@ -3,8 +3,8 @@
  * link.c: open a link by URL: find the provider, connect, add the wrappers.
  *
  * Invariants
- *   a provider sees only its own options: "wrap" and the options of the wrappers named there are
- *   taken out of the URL first, so an option of a wrapper that the URL does not name is refused
+ *   a provider gets only its own options: rpmi_link_open() removes "wrap" and the options of the
+ *   wrappers named there first, so a provider refuses an option of a wrapper that is not named
  *   wrappers are added in the order named: the last one is the outermost
  *
  * Tests: tests/unit/transport/link_test.cpp
@@ -70,8 +70,8 @@ static void url_without_wrappers(const struct rpmi_url *url, const struct link_c
     }
 }
 
-static int chain_put_on(const struct link_chain *chain, const struct rpmi_url *url,
-                        struct rpmi_link **link)
+static int chain_wrap(const struct link_chain *chain, const struct rpmi_url *url,
+                      struct rpmi_link **link)
 {
     for (uint32_t i = 0; i < chain->n; i++) {
         struct rpmi_link *outer = NULL;
@@ -94,7 +94,7 @@ int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link)
     if (names == NULL)
         return 0;
     err = chain_parse(names, &chain);
-    return err != 0 ? err : chain_put_on(&chain, url, link);
+    return err != 0 ? err : chain_wrap(&chain, url, link);
 }
 
 int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct rpmi_link **link)
@@ -127,7 +127,7 @@ int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct r
         return err;
     RPM_ASSERT(opened != NULL);
     opened->ops = ops;
-    err = chain_put_on(&chain, &url, &opened);
+    err = chain_wrap(&chain, &url, &opened);
     if (err != 0) {
         opened->ops->close(opened);
         return err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.h: the operations a link carries out, in the shape of verbs work requests.
+ * op.h: an operation that a link carries out, with the fields of a verbs work request, and its
+ * completion.
  */
 #ifndef RPMI_OP_H
 #define RPMI_OP_H
@@ -17,8 +18,9 @@ struct rpmi_op {
     uint32_t key;        /* granted by the server */
     uint64_t offset;     /* bytes from the start of the key's object */
     uint64_t len;        /* bytes at the server; at least head_bytes + body_bytes */
-    const void *head;    /* gathered first; borrowed until post returns */
-    const void *body; /* gathered second; see RPMI_LINK_COMPLETES_ON_POST for how long borrowed */
+    const void *head;    /* bytes to write first; borrowed until post returns */
+    const void *body;    /* bytes to write behind them; RPMI_LINK_COMPLETES_ON_POST says how long
+                            borrowed */
     uint64_t body_bytes;
     void *into;       /* READ, CAS, FAA, STEPS: result; staging memory; borrowed until completion */
     uint64_t expect;  /* CAS */

@@ -3,7 +3,7 @@
  * registry.c: the list of providers and the list of wrappers. A new one is one line here. The
  * device model alone is not in the list: it is in another library, see sim_library.h.
  *
- * Invariant: a table handed out is complete: no op in it is NULL.
+ * Invariant: no operation of a table that rpmi_registry_find() returns is NULL.
  *
  * Tests: tests/unit/transport/link_test.cpp
  */

@@ -13,7 +13,7 @@
 #include <librpm/error.h>
 #include <string.h>
 
-#define REDIAL_NS 5000000u /* between tries while no server listens */
+#define REDIAL_NS 5000000u /* between attempts while no server listens */
 
 const char *rpmi_remote_reason(int status)
 {
@@ -55,8 +55,11 @@ int rpmi_remote_same_facts(const struct rpm_facts *before, const struct rpm_fact
     if (before->domain == now->domain && before->methods == now->methods &&
         before->medium == now->medium && before->ddio == now->ddio)
         return 0;
-    return rpmi_fail(RPM_E_NOCAP, "the server came back with other facts (domain, medium, DDIO or "
-                                  "methods): open a new connection");
+    return rpmi_fail(RPM_E_NOCAP,
+                     "the server has other facts than before (domain %u, medium %u, DDIO %u, "
+                     "methods %#x; they were %u, %u, %u, %#x): open a new connection",
+                     now->domain, now->medium, now->ddio, now->methods, before->domain,
+                     before->medium, before->ddio, before->methods);
 }
 
 int rpmi_remote_redial(struct rpmi_link *link,

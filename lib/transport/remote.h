@@ -19,7 +19,7 @@ int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SE
  * again has other facts. */
 int rpmi_remote_same_facts(const struct rpm_facts *before, const struct rpm_facts *now);
 
-/* Dial, and dial again while no server listens there, at most until @deadline_ns. Blocks. */
+/* Call @dial, again while no server listens there, at most until @deadline_ns. Blocks. */
 int rpmi_remote_redial(struct rpmi_link *link,
                        int (*dial)(struct rpmi_link *, uint64_t deadline_ns), uint64_t deadline_ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim_library.c: librpm-sim is loaded when the first sim: address is opened, and stays: links point
- * into it. A static librpm cannot load it, because that would load a second librpm; a program with
- * a static librpm is linked with librpm-sim.
+ * sim_library.c: load librpm-sim when the first sim: address is opened. It is never unloaded,
+ * because links point into it. A static librpm cannot load it, because that would load a second
+ * librpm; a program with a static librpm must be linked with librpm-sim.
  *
  * Tests: tests/unit/transport/sim_library_test.cpp, tests/outside/sim
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stage.h: allocate pieces of a link's staging memory. Setup only: first fit over a short list.
+ * stage.h: allocate pieces of a link's staging memory, the memory that ops may refer to. Only
+ * during setup, so first fit over a short list is fast enough.
  */
 #ifndef RPMI_TRANSPORT_STAGE_H
 #define RPMI_TRANSPORT_STAGE_H

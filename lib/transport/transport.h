@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport.h: the interface that a transport provider implements. Users see <librpm/conn.h>
- * instead.
+ * transport.h: the interface that a transport provider implements: a table of operations on a link,
+ * which is one open connection of that transport. Users see <librpm/conn.h> instead.
  *
  * Order: ops of one link execute in the order posted, as on one RC queue pair: a READ sees and
  * pushes every earlier WRITE; a WRITE is not held back by an earlier READ or FLUSH unless FENCED.
@@ -26,14 +26,14 @@ struct rpmi_link;
 
 enum rpmi_link_flag {
     /*
-     * post() carries out WRITE, READ, DRAIN, PERSIST, CAS, FAA and STEPS before it returns: no
-     * completion is ever queued, the return value of post() is the outcome, and all memory is
-     * borrowed only until then. Without this flag body and into must be in staging memory and stay
-     * untouched until the completion.
+     * post() carries out WRITE, READ, DRAIN, PERSIST, CAS, FAA and STEPS before it returns: the
+     * link queues no completions, the return value of post() is the outcome, and post() borrows all
+     * memory only until it returns. Without this flag body and into must be in staging memory, and
+     * the caller must not touch them until the completion.
      */
     RPMI_LINK_COMPLETES_ON_POST = 1,
-    RPMI_LINK_STEPS = 2, /* it has STEPS: the server carries a list out as one op */
-    RPMI_LINK_COUNTS = 4 /* it counts messages and bytes itself; else its user counts ops */
+    RPMI_LINK_STEPS = 2, /* the link has STEPS: a list is carried out as one op */
+    RPMI_LINK_COUNTS = 4 /* the link counts messages and bytes itself; else its user counts ops */
 };
 
 /*
@@ -44,9 +44,10 @@ enum rpmi_link_flag {
  * Bodies are borrowed until return.
  */
 struct rpmi_fast_path {
-    /* May [0, @bytes) of the key's object be written to, from its header on? 0, and leave() must
-     * follow; else nothing has happened, and post() says why. @alone: one short write follows,
-     * which should drain as soon as possible. @cached: see RPMI_OP_CACHED. */
+    /* Check that the key may write to the first @bytes of its object, and enter the guarded section
+     * of its claim. 0: leave() must follow. An error: nothing has happened, and post() of the same
+     * ops returns the reason. @alone: one short write follows, which should drain as soon as
+     * possible. @cached: see RPMI_OP_CACHED. */
     int (*enter)(struct rpmi_link *link, uint32_t key, uint64_t bytes, bool alone, bool cached);
     /* Write three words, a body, zeros up to @len. */
     void (*frame)(struct rpmi_link *link, uint64_t offset, const uint64_t head[3], const void *body,
@@ -55,9 +56,11 @@ struct rpmi_fast_path {
     void (*body)(struct rpmi_link *link, uint64_t offset, const void *body, uint64_t body_bytes,
                  uint64_t len);
     void (*leave)(struct rpmi_link *link);
-    /* Called by a reader of the log of @key: tells the writer that it waits at the tail. */
+    /* Called by a reader that waits at the tail of the log of @key: counts it in the log's header
+     * (wire/guard.h), where the writer checks whether its newest lines are read at once. */
     void (*follow)(struct rpmi_link *link, uint32_t key);
-    /* One READ, one CAS, without enter(). 0; else nothing has happened, and post() says why. */
+    /* One READ, one CAS, without enter(). An error: nothing has happened, and post() of the same op
+     * returns the reason. */
     int (*read)(struct rpmi_link *link, uint32_t key, uint64_t offset, void *into, uint64_t len);
     int (*swap)(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t expect,
                 uint64_t desired, uint64_t *found);
@@ -79,12 +82,13 @@ struct rpmi_transport_ops {
     int (*connect)(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
                    struct rpmi_link **link);
 
-    /* Dial again after a loss; outstanding ops are dropped, every key is void, staging memory keeps
-     * its address. Blocks until @deadline_ns on the link's clock. */
+    /* Connect again after a loss. Outstanding ops are dropped, every key becomes void, staging
+     * memory keeps its address. Blocks at most until @deadline_ns on the link's clock. */
     int (*reconnect)(struct rpmi_link *link, uint64_t deadline_ns);
 
-    /* Queue @n ops in order. Returns how many were taken, 0..n (0: full, poll first), or -errno:
-     * then none was, or (COMPLETES_ON_POST) the first failed op's status. Never blocks. */
+    /* Queue @n ops in order. Returns how many were taken, 0..n (0: full, poll first), or an error:
+     * then none was taken, or (COMPLETES_ON_POST) it is the status of the first op that failed.
+     * Never blocks. */
     int (*post)(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
 
     /* Reap up to @n completions. Returns the count, 0 when idle, RPM_E_LOST once the link is lost
@@ -95,15 +99,15 @@ struct rpmi_transport_ops {
      * not take. 0, or RPM_E_TIMEDOUT. */
     int (*wait)(struct rpmi_link *link, uint64_t deadline_ns);
 
-    /* For an event loop. From now on, after every reconnect too, the link keeps each descriptor
-     * that becomes readable when it has news in the epoll set @epoll_fd, which is the caller's and
-     * stays open until the link is closed. Once. RPM_E_NOCAP: the link has no such descriptor.
-     * RPM_E_NOMEM. */
+    /* For an event loop; called at most once. From now on, after every reconnect too, the link
+     * keeps its descriptors that become readable at an event in the epoll set @epoll_fd, which is
+     * the caller's and stays open until the link is closed. RPM_E_NOCAP: the link has no such
+     * descriptor. RPM_E_NOMEM. */
     int (*watch)(struct rpmi_link *link, int epoll_fd);
 
-    /* After watch(): 1: poll() has something to report. 0: when it may have, the epoll set becomes
-     * readable, or the time @by_ns has come; arm only ever lowers @by_ns. Any later call on the
-     * link may consume the event: then arm again. Never blocks. */
+    /* After watch(). 1: poll() has something to report. 0: call poll() when the epoll set becomes
+     * readable, or at the time @by_ns, which arm() only ever lowers. Any later call on the link may
+     * consume the event: then arm again. Never blocks. */
     int (*arm)(struct rpmi_link *link, uint64_t *by_ns);
 
     /* Send a control message and wait for the answer. The answer's status is in @reply; the return
@@ -115,8 +119,8 @@ struct rpmi_transport_ops {
     void *(*stage)(struct rpmi_link *link, uint64_t bytes);
     void (*unstage)(struct rpmi_link *link, void *ptr);
 
-    /* The address of remote memory in this process, valid until the link is lost or closed; NULL:
-     * it is not mapped. */
+    /* The address of remote memory in this process, valid until the link is lost or closed. NULL:
+     * the memory is not mapped. */
     const void *(*peek)(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
 
     /* The clock of deadlines: real, or that of the device model. */
@@ -136,7 +140,7 @@ struct rpmi_link {
     uint32_t flags;                         /* enum rpmi_link_flag */
     const struct rpmi_fast_path *fast_path; /* NULL: use post(); wrappers have none */
     uint32_t depth;                         /* ops outstanding at most */
-    uint32_t client;                        /* our id at the server */
+    uint32_t client;                        /* id of this client at the server */
     uint32_t server_epoch;
     int lost;                    /* 0, or why the link is lost */
     struct rpm_conn_stats stats; /* kept by the link's user; by the link: sleeps and, with

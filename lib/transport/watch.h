@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct rpmi_watch {
-    bool on; /* asked for */
+    bool on; /* the user asked for events */
     int epoll_fd;
 };
 

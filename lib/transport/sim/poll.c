@@ -52,8 +52,9 @@ int rpmi_sim_wait(struct rpmi_link *link, uint64_t deadline_ns)
 
 static int no_descriptor(void)
 {
-    return rpmi_fail(RPM_E_NOCAP, "the model's time passes in polls and waits: nothing outside it "
-                                  "can tell that something happened");
+    return rpmi_fail(RPM_E_NOCAP,
+                     "sim: a link of the device model has no descriptor for an event loop, because "
+                     "its time passes only in polls and waits; poll the link instead");
 }
 
 int rpmi_sim_watch(struct rpmi_link *link, int epoll_fd)

@@ -32,7 +32,7 @@ _Static_assert((int)RPMI_OP_CACHED == (int)RPMI_SIM_CACHED, "same numbers");
 #define FLAGS_PASSED                                                                               \
     (RPMI_OP_SIGNALED | RPMI_OP_FENCED | RPMI_OP_DURABLE | RPMI_OP_OTHER_QP | RPMI_OP_CACHED)
 
-static bool carried_out(const struct rpmi_sim_link *ours, const struct rpmi_op *op)
+static bool is_supported(const struct rpmi_sim_link *ours, const struct rpmi_op *op)
 {
     if (op->kind == RPMI_OP_FLUSH)
         return ours->sim->world->opts.native_flush;
@@ -40,7 +40,7 @@ static bool carried_out(const struct rpmi_sim_link *ours, const struct rpmi_op *
 }
 
 /* Only these use @into; in other ops it may be left over from the last use of the array. */
-static bool brings_back(const struct rpmi_op *op)
+static bool has_result(const struct rpmi_op *op)
 {
     return op->kind == RPMI_OP_READ || op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA ||
            op->kind == RPMI_OP_STEPS;
@@ -59,7 +59,7 @@ static void ask_fill(const struct rpmi_op *op, struct rpmi_ask *ask)
     ask->head = op->head;
     ask->body = op->body;
     ask->body_bytes = op->body_bytes;
-    ask->into = brings_back(op) ? op->into : NULL;
+    ask->into = has_result(op) ? op->into : NULL;
     ask->expect = op->expect;
     ask->operand = op->operand;
     ask->id = op->id;
@@ -79,7 +79,7 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
     if (client->lost != 0)
         return RPM_E_LOST;
     for (uint32_t i = 0; i < n; i++) {
-        if (!carried_out(ours, &ops[i]))
+        if (!is_supported(ours, &ops[i]))
             return rpmi_fail(
                 RPM_E_NOCAP,
                 "sim: this link cannot carry out op %u; rpm_conn_facts() says what it can",
@@ -87,10 +87,10 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
         RPM_ASSERT(ops[i].head_bytes <= RPMI_LINE_BYTES);
         RPM_ASSERT_SLOW(ops[i].body_bytes == 0 ||
                         rpmi_sim_is_staged(ours, ops[i].body, ops[i].body_bytes));
-        RPM_ASSERT_SLOW(!brings_back(&ops[i]) || ops[i].into == NULL ||
+        RPM_ASSERT_SLOW(!has_result(&ops[i]) || ops[i].into == NULL ||
                         rpmi_sim_is_staged(ours, ops[i].into, ops[i].len > 0 ? ops[i].len : 1));
     }
-    rpmi_client_ready(client); /* passes over ops that need no report */
+    rpmi_client_ready(client); /* skips ended ops that need no report, which makes room */
     for (; taken < n && rpmi_client_free(client) > 0; taken++) {
         struct rpmi_ask ask;
 
@@ -132,7 +132,7 @@ int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct r
     link->lost = client->lost;
     if (client->lost != 0)
         return RPM_E_LOST;
-    rpmi_client_ready(client); /* passes over earlier calls, which may not have been polled yet */
+    rpmi_client_ready(client); /* skips earlier calls, which may not have been polled yet */
     rpmi_call_put(client->call, call);
     rpmi_client_post(client, &ask);
     err = wait_for(ours, number, deadline_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h: the device model as a transport: a world with real pool services on its server CPUs, and
- * links that are client machines in it.
+ * sim.h: the device model as a transport. A world contains server machines, on whose modelled CPUs
+ * the real pool service runs, and a client machine for each link.
  *
  * Invariants
  *   a world outlives its links; a link opened by URL owns a world of its own

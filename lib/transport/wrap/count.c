@@ -136,7 +136,7 @@ static int count_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     return rpmi_wrap_reconnect(link, deadline_ns);
 }
 
-static void count_tell(const struct count *count)
+static void count_report(const struct count *count)
 {
     rpmi_diag(RPM_DIAG_NOTICE, "count posts %" PRIu64 " calls %" PRIu64, count->posts,
               count->calls);
@@ -158,7 +158,7 @@ static void count_close(struct rpmi_link *link)
 {
     struct count *count = count_of(link);
 
-    count_tell(count);
+    count_report(count);
     rpmi_free(count->waiting);
     rpmi_wrap_close(link);
 }

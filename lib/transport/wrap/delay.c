@@ -27,7 +27,7 @@ struct delay {
     uint32_t used;
     uint32_t room;
     int ended;          /* the last result of the inner poll, if negative */
-    uint64_t polled_ns; /* when we were polled last */
+    uint64_t polled_ns; /* when this link was polled last */
     struct held *held;
 };
 
@@ -39,8 +39,8 @@ static struct delay *delay_of(struct rpmi_link *link)
     return delay;
 }
 
-/* Let @ns pass, or stop at @deadline_ns. Returns whether all of it passed. */
-static bool let_pass(struct rpmi_link *link, uint64_t until_ns, uint64_t deadline_ns)
+/* Wait until @until_ns, at most until @deadline_ns. False: the deadline came first. */
+static bool wait_until(struct rpmi_link *link, uint64_t until_ns, uint64_t deadline_ns)
 {
     uint64_t now_ns = rpmi_wrap_now_ns(link);
 
@@ -61,12 +61,12 @@ static int delay_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
     int taken = rpmi_wrap_post(link, ops, n);
 
     if ((link->flags & RPMI_LINK_COMPLETES_ON_POST) != 0 && taken > 0)
-        let_pass(link, rpmi_wrap_now_ns(link) + delay->delay_ns, UINT64_MAX);
+        wait_until(link, rpmi_wrap_now_ns(link) + delay->delay_ns, UINT64_MAX);
     return taken;
 }
 
-/* Move the inner link's completions into the queue. The outer link must not show the loss before
- * poll() has reported it: the completion that says why is still held here. */
+/* Move the inner link's completions into the queue. The outer link must not be marked lost before
+ * poll() has reported the completion with the reason, which may still be in the queue. */
 static void delay_pull(struct delay *delay)
 {
     struct rpmi_link *link = &delay->wrap.link;
@@ -99,7 +99,7 @@ static int delay_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n
     now_ns = rpmi_wrap_now_ns(link);
     if (delay->ended != 0 && delay->used > 0 && delay->polled_ns == now_ns) {
         /* The clock is that of the device model, and no event is left that would advance it. */
-        (void)let_pass(link, delay->held[delay->first].due_ns, UINT64_MAX);
+        (void)wait_until(link, delay->held[delay->first].due_ns, UINT64_MAX);
         now_ns = rpmi_wrap_now_ns(link);
     }
     delay->polled_ns = now_ns;
@@ -128,7 +128,7 @@ static int delay_wait(struct rpmi_link *link, uint64_t deadline_ns)
     }
     if (delay->used == 0)
         return 0;
-    return let_pass(link, delay->held[delay->first].due_ns, deadline_ns) ? 0 : RPM_E_TIMEDOUT;
+    return wait_until(link, delay->held[delay->first].due_ns, deadline_ns) ? 0 : RPM_E_TIMEDOUT;
 }
 
 /* A held completion is due by the clock; only when none is held, arm the inner link. */
@@ -157,7 +157,7 @@ static int delay_call(struct rpmi_link *link, const struct rpmi_call *call,
     struct delay *delay = delay_of(link);
     int err = rpmi_wrap_call(link, call, reply, deadline_ns);
 
-    if (err == 0 && !let_pass(link, rpmi_wrap_now_ns(link) + delay->delay_ns, deadline_ns))
+    if (err == 0 && !wait_until(link, rpmi_wrap_now_ns(link) + delay->delay_ns, deadline_ns))
         return RPM_E_TIMEDOUT;
     return err;
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fault.c: "wrap=fault,...": let a chosen op fail as a network or a server would make it fail.
+ * fault.c: "wrap=fault,...": make chosen ops fail as a network or a server would make them fail.
  *
  *   fault_at=N      the Nth op posted (1: the first); 0: none
- *   fault_every=M   then, and without fault_at from the start, about every Mth op
- *   fault_seed=S    of the choice made by fault_every
+ *   fault_every=M   about every Mth op: after the one of fault_at, or from the start without it
+ *   fault_seed=S    seed of the random choice of those ops
  *   fault_call=N    the Nth control message
- *   fault_dials=N   so many reconnects are refused before one is let through
+ *   fault_dials=N   so many reconnects are refused before one succeeds
  *   fault_kind=     lost      it never leaves, and the link is lost
  *                   unacked   it is carried out, but the link is lost before the answer
  *                   timeout   it and all later ones vanish without an answer
  *                   refuse    it and the rest of its post are answered with RPM_E_DENIED
  *                   repeat    it is carried out twice and answered once (atomics: once)
  *
- * There is no kind that reports a completion twice: no transport may do that, so the code above
- * does not handle it.
+ * No kind reports a completion twice: no transport may do that, so the users of a link do not
+ * handle it.
  *
  * Invariants
  *   the contract of transport.h holds: completions in order, one for each signalled op, RPM_E_LOST
  *   from poll only after the last of them
- *   memory of an op that is still being carried out is not given back: the last op in front of a
- *   fault is signalled, and its completion awaited, before the failure is reported
+ *   a failure is reported only when all ops in front of it have ended, so that the caller may reuse
+ *   their memory: the last of them is signalled, and its completion awaited
  *   a loss ends with reconnect(); the count of ops continues
  *
  * Tests: tests/unit/transport/wrap/fault_test.cpp, tests/conform/transport_test.cpp
@@ -41,8 +41,8 @@ static const char *const kind_names[KINDS] = {
 };
 
 enum state {
-    STATE_WHOLE,
-    STATE_LOST,  /* reported, or to be reported once the queue is empty */
+    STATE_WORKING,
+    STATE_LOST,  /* the loss was reported, or will be once the queue is empty */
     STATE_SILENT /* drops all ops */
 };
 
@@ -50,7 +50,7 @@ enum state {
 
 struct sent {
     uint64_t id;
-    bool ours; /* its completion is not for the caller */
+    bool hidden; /* the wrapper signalled it: its completion is not reported to the caller */
 };
 
 struct fault {
@@ -65,18 +65,18 @@ struct fault {
     uint64_t calls;
     uint64_t dials;
     uint32_t room;
-    uint32_t silent_used; /* ops swallowed */
+    uint32_t silent_used; /* ops dropped without an answer */
     uint32_t sent_first, sent_used;
-    uint32_t told_first, told_used;
-    struct sent *sent;      /* signalled ops at the inner link */
-    struct rpmi_done *told; /* failures to report after those */
+    uint32_t failures_first, failures_used;
+    struct sent *sent;          /* signalled ops at the inner link */
+    struct rpmi_done *failures; /* failures to report after those */
 };
 
 static struct fault *fault_of(struct rpmi_link *link)
 {
     struct fault *fault = (struct fault *)(void *)link;
 
-    RPM_ASSERT(fault->sent_used <= fault->room && fault->told_used <= fault->room);
+    RPM_ASSERT(fault->sent_used <= fault->room && fault->failures_used <= fault->room);
     return fault;
 }
 
@@ -91,7 +91,7 @@ static bool completes_on_post(const struct fault *fault)
     return (fault->wrap.link.flags & RPMI_LINK_COMPLETES_ON_POST) != 0;
 }
 
-static void hear_of_loss(struct fault *fault)
+static void copy_loss(struct fault *fault)
 {
     if (fault->wrap.inner->lost != 0)
         fault->wrap.link.lost = fault->wrap.inner->lost;
@@ -106,13 +106,13 @@ static int lose(struct fault *fault, const char *what)
     return rpmi_fail(RPM_E_LOST, "fault: %s", what);
 }
 
-static void note_sent(struct fault *fault, const struct rpmi_op *op, bool ours)
+static void note_sent(struct fault *fault, const struct rpmi_op *op, bool hidden)
 {
     if (completes_on_post(fault) || (op->flags & RPMI_OP_SIGNALED) == 0)
         return;
     RPM_ASSERT(fault->sent_used < fault->room);
     fault->sent[(fault->sent_first + fault->sent_used) % fault->room] =
-        (struct sent){ .id = op->id, .ours = ours };
+        (struct sent){ .id = op->id, .hidden = hidden };
     fault->sent_used++;
 }
 
@@ -129,7 +129,7 @@ static int forward(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
         note_sent(fault, &ops[i], false);
     if (taken > 0)
         fault->seen += (uint64_t)taken;
-    hear_of_loss(fault);
+    copy_loss(fault);
     return taken;
 }
 
@@ -146,25 +146,26 @@ static int forward_last(struct fault *fault, const struct rpmi_op *op)
     taken = inner->ops->post(inner, &copy, 1);
     if (taken == 1)
         note_sent(fault, &copy, true);
-    hear_of_loss(fault);
+    copy_loss(fault);
     return taken;
 }
 
-static uint32_t tell(struct fault *fault, const struct rpmi_op *ops, uint32_t n, int status)
+static uint32_t queue_failures(struct fault *fault, const struct rpmi_op *ops, uint32_t n,
+                               int status)
 {
     uint32_t i;
 
-    for (i = 0; i < n && fault->told_used < fault->room; i++) {
-        fault->told[(fault->told_first + fault->told_used) % fault->room] =
+    for (i = 0; i < n && fault->failures_used < fault->room; i++) {
+        fault->failures[(fault->failures_first + fault->failures_used) % fault->room] =
             (struct rpmi_done){ .id = ops[i].id, .status = status };
-        fault->told_used++;
+        fault->failures_used++;
     }
     fault->seen += i;
     return i;
 }
 
 /* The op is carried out twice and reported to the caller once. */
-static int trip_repeat(struct fault *fault, const struct rpmi_op *op)
+static int inject_repeat(struct fault *fault, const struct rpmi_op *op)
 {
     int taken;
 
@@ -180,7 +181,7 @@ static int trip_repeat(struct fault *fault, const struct rpmi_op *op)
     return forward(fault, op, 1);
 }
 
-static int trip_silent(struct fault *fault, uint32_t n)
+static int inject_silence(struct fault *fault, uint32_t n)
 {
     fault->state = STATE_SILENT;
     fault->silent_used = n < fault->room ? n : fault->room;
@@ -192,20 +193,20 @@ static int trip_silent(struct fault *fault, uint32_t n)
 }
 
 /* @ops[0] fails; all ops before it were handed to the inner link. */
-static int trip(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
+static int inject(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
 {
     bool refuse = fault->kind == KIND_REFUSE;
     int taken = 0;
 
     if (fault->kind == KIND_REPEAT)
-        return trip_repeat(fault, ops);
+        return inject_repeat(fault, ops);
     if (fault->kind == KIND_UNACKED) {
         taken = forward_last(fault, ops);
         if (taken != 1)
             return taken;
     }
     if (fault->kind == KIND_TIMEOUT)
-        return trip_silent(fault, n);
+        return inject_silence(fault, n);
     if (completes_on_post(fault)) {
         fault->seen++;
         return refuse ? rpmi_fail(RPM_E_DENIED, "fault: refused")
@@ -213,7 +214,7 @@ static int trip(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
     }
     if (!refuse)
         (void)lose(fault, "link lost");
-    return (int)tell(fault, ops, n, refuse ? RPM_E_DENIED : RPM_E_LOST);
+    return (int)queue_failures(fault, ops, n, refuse ? RPM_E_DENIED : RPM_E_LOST);
 }
 
 static int post_ended(struct fault *fault, uint32_t n)
@@ -230,8 +231,8 @@ static int post_ended(struct fault *fault, uint32_t n)
     return (int)n;
 }
 
-/* How many of the next @n ops go ahead of the next fault: @n if it is not among them. */
-static uint32_t ahead(struct fault *fault, uint32_t n)
+/* How many of the next @n ops come before the next op that fails: @n if none of them fails. */
+static uint32_t ops_before_fault(struct fault *fault, uint32_t n)
 {
     uint64_t before;
 
@@ -248,11 +249,11 @@ static int post_some(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
     int taken = 0;
     int rest;
 
-    if (fault->state != STATE_WHOLE)
+    if (fault->state != STATE_WORKING)
         return post_ended(fault, n);
-    if (fault->told_used > 0)
-        return 0; /* a refusal must be reaped before later ops complete */
-    before = ahead(fault, n);
+    if (fault->failures_used > 0)
+        return 0; /* the caller must reap a refusal before later ops complete */
+    before = ops_before_fault(fault, n);
     if (before == n)
         return forward(fault, ops, n);
 
@@ -260,16 +261,16 @@ static int post_some(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
         taken = forward(fault, ops, before - 1);
     if (taken < 0 || (uint32_t)taken + 1 < before)
         return taken;
-    if (before > 0) { /* signal the last op ahead of the fault, so that its end is seen */
-        bool ours = (ops[before - 1].flags & RPMI_OP_SIGNALED) == 0 && !completes_on_post(fault);
+    if (before > 0) { /* signal the last op in front of the fault, to know when it has ended */
+        bool hidden = (ops[before - 1].flags & RPMI_OP_SIGNALED) == 0 && !completes_on_post(fault);
 
-        rest = ours ? forward_last(fault, &ops[before - 1]) : forward(fault, &ops[before - 1], 1);
+        rest = hidden ? forward_last(fault, &ops[before - 1]) : forward(fault, &ops[before - 1], 1);
         if (rest != 1)
             return rest < 0 ? rest : taken;
-        fault->seen += ours;
+        fault->seen += hidden;
         taken++;
     }
-    rest = trip(fault, &ops[before], n - before);
+    rest = inject(fault, &ops[before], n - before);
     return rest < 0 ? rest : taken + rest;
 }
 
@@ -293,14 +294,14 @@ static int fault_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
 static bool reap(struct fault *fault, const struct rpmi_done *done)
 {
     const struct sent *sent = &fault->sent[fault->sent_first];
-    bool ours;
+    bool hidden;
 
     if (fault->sent_used == 0 || sent->id != done->id)
         return true;
-    ours = sent->ours;
+    hidden = sent->hidden;
     fault->sent_first = (fault->sent_first + 1) % fault->room;
     fault->sent_used--;
-    return !ours;
+    return !hidden;
 }
 
 static int poll_inner(struct fault *fault, struct rpmi_done *done, uint32_t n)
@@ -312,9 +313,9 @@ static int poll_inner(struct fault *fault, struct rpmi_done *done, uint32_t n)
     rpmi_wrap_sync_stats(&fault->wrap);
     if (got < 0) {
         fault->sent_used = 0;
-        if (fault->state == STATE_WHOLE)
-            hear_of_loss(fault);
-        return fault->state == STATE_WHOLE ? got : 0;
+        if (fault->state == STATE_WORKING)
+            copy_loss(fault);
+        return fault->state == STATE_WORKING ? got : 0;
     }
     for (int i = 0; i < got; i++)
         if (reap(fault, &done[i]))
@@ -331,19 +332,19 @@ static int fault_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n
         count = poll_inner(fault, done, n);
     if (count < 0)
         return count;
-    while (fault->sent_used == 0 && fault->told_used > 0 && (uint32_t)count < n) {
-        done[count++] = fault->told[fault->told_first];
-        fault->told_first = (fault->told_first + 1) % fault->room;
-        fault->told_used--;
+    while (fault->sent_used == 0 && fault->failures_used > 0 && (uint32_t)count < n) {
+        done[count++] = fault->failures[fault->failures_first];
+        fault->failures_first = (fault->failures_first + 1) % fault->room;
+        fault->failures_used--;
     }
-    if (count > 0 || fault->state != STATE_LOST || fault->sent_used + fault->told_used > 0)
+    if (count > 0 || fault->state != STATE_LOST || fault->sent_used + fault->failures_used > 0)
         return count;
     link->lost = RPM_E_LOST;
     return RPM_E_LOST;
 }
 
 /* No completion will come: only let time pass. */
-static int sit_out(struct fault *fault, uint64_t deadline_ns)
+static int wait_for_deadline(struct fault *fault, uint64_t deadline_ns)
 {
     struct rpmi_link *inner = fault->wrap.inner;
     uint64_t now_ns = inner->ops->now_ns(inner);
@@ -361,10 +362,10 @@ static int fault_wait(struct rpmi_link *link, uint64_t deadline_ns)
     int err;
 
     if (fault->sent_used == 0) {
-        if (fault->told_used > 0 || fault->state == STATE_LOST)
+        if (fault->failures_used > 0 || fault->state == STATE_LOST)
             return 0;
         if (fault->state == STATE_SILENT)
-            return sit_out(fault, deadline_ns);
+            return wait_for_deadline(fault, deadline_ns);
     }
     err = fault->wrap.inner->ops->wait(fault->wrap.inner, deadline_ns);
     rpmi_wrap_sync_stats(&fault->wrap);
@@ -376,7 +377,7 @@ static int fault_arm(struct rpmi_link *link, uint64_t *by_ns)
     struct fault *fault = fault_of(link);
 
     if (fault->sent_used == 0) {
-        if (fault->told_used > 0 || fault->state == STATE_LOST)
+        if (fault->failures_used > 0 || fault->state == STATE_LOST)
             return 1;
         if (fault->state == STATE_SILENT)
             return 0;
@@ -392,13 +393,13 @@ static int fault_call(struct rpmi_link *link, const struct rpmi_call *call,
     int err;
 
     if (fault->state == STATE_SILENT)
-        return sit_out(fault, deadline_ns);
+        return wait_for_deadline(fault, deadline_ns);
     if (fault->state == STATE_LOST)
         return rpmi_fail(RPM_E_LOST, "fault: link lost");
     if (++fault->calls != fault->call_at || fault->kind == KIND_REPEAT) {
         err = inner->ops->call(inner, call, reply, deadline_ns);
         rpmi_wrap_sync_stats(&fault->wrap);
-        hear_of_loss(fault);
+        copy_loss(fault);
         return err;
     }
     if (fault->kind == KIND_REFUSE) {
@@ -408,7 +409,7 @@ static int fault_call(struct rpmi_link *link, const struct rpmi_call *call,
     }
     if (fault->kind == KIND_TIMEOUT) {
         fault->state = STATE_SILENT;
-        return sit_out(fault, deadline_ns);
+        return wait_for_deadline(fault, deadline_ns);
     }
     if (fault->kind == KIND_UNACKED) {
         struct rpmi_reply unseen;
@@ -427,23 +428,23 @@ static int fault_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
 
     if (fault->dials > 0) {
         fault->dials--;
-        if (fault->state == STATE_WHOLE)
+        if (fault->state == STATE_WORKING)
             (void)lose(fault, "link lost by a failed dial");
         return rpmi_fail(RPM_E_REFUSED, "fault: dial refused");
     }
     err = inner->ops->reconnect(inner, deadline_ns);
     rpmi_wrap_sync(&fault->wrap);
     fault->sent_used = 0;
-    fault->told_used = 0;
+    fault->failures_used = 0;
     fault->silent_used = 0;
     if (err == 0)
-        fault->state = STATE_WHOLE;
+        fault->state = STATE_WORKING;
     return err;
 }
 
 static const void *fault_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len)
 {
-    return fault_of(link)->state == STATE_WHOLE ? rpmi_wrap_peek(link, key, offset, len) : NULL;
+    return fault_of(link)->state == STATE_WORKING ? rpmi_wrap_peek(link, key, offset, len) : NULL;
 }
 
 static void fault_close(struct rpmi_link *link)
@@ -451,7 +452,7 @@ static void fault_close(struct rpmi_link *link)
     struct fault *fault = fault_of(link);
 
     rpmi_free(fault->sent);
-    rpmi_free(fault->told);
+    rpmi_free(fault->failures);
     rpmi_wrap_close(link);
 }
 
@@ -525,11 +526,11 @@ static int fault_open(const struct rpmi_url *url, struct rpmi_link *inner, struc
     if (err != 0)
         return err;
     want.sent = rpmi_alloc(want.room * sizeof(*want.sent), RPMI_LINE_BYTES);
-    want.told = rpmi_alloc(want.room * sizeof(*want.told), RPMI_LINE_BYTES);
+    want.failures = rpmi_alloc(want.room * sizeof(*want.failures), RPMI_LINE_BYTES);
     fault = rpmi_alloc(sizeof(*fault), RPMI_LINE_BYTES);
-    if (want.sent == NULL || want.told == NULL || fault == NULL) {
+    if (want.sent == NULL || want.failures == NULL || fault == NULL) {
         rpmi_free(want.sent);
-        rpmi_free(want.told);
+        rpmi_free(want.failures);
         rpmi_free(fault);
         return RPM_E_NOMEM;
     }

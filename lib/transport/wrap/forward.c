@@ -2,7 +2,8 @@
 /*
  * forward.c: operations that all wrappers share, which call the inner link.
  *
- * Invariant: after each of them the outer link has the same facts and loss as the inner link.
+ * Invariant: after each of them the outer link has the inner link's counts and, if the inner link
+ * is lost, its loss; after a reconnect also its facts.
  *
  * Tests: tests/unit/transport/wrap/forward_test.cpp
  */
@@ -54,9 +55,9 @@ void rpmi_wrap_sync(struct rpmi_wrap *wrap)
     rpmi_wrap_sync_stats(wrap);
 }
 
-/* Copy the inner link's loss and counts. If the link's user has given up the outer link alone, that
- * loss stays until a reconnect. */
-static void hear_of_loss(struct rpmi_wrap *wrap)
+/* Copy the inner link's loss and counts. If only the outer link is lost, because its user closed it
+ * after a timeout, that loss stays until a reconnect. */
+static void copy_loss(struct rpmi_wrap *wrap)
 {
     rpmi_wrap_sync_stats(wrap);
     if (wrap->inner->lost != 0)
@@ -73,7 +74,7 @@ int rpmi_wrap_number(const struct rpmi_url *url, const char *key, uint64_t fallb
         return 0;
     }
     if (rpmi_parse_bytes(text, value) != 0)
-        return rpmi_fail(RPM_E_INVAL, "%s=%s; it is a number", key, text);
+        return rpmi_fail(RPM_E_INVAL, "%s=%s; expected is a number", key, text);
     return 0;
 }
 
@@ -99,7 +100,7 @@ int rpmi_wrap_connect(const struct rpmi_url *url, const struct rpmi_link_opts *o
                       struct rpmi_link **link)
 {
     (void)url, (void)opts, (void)link;
-    return rpmi_fail(RPM_E_NOCAP, "a wrapper is put on with wrap=, it cannot connect");
+    return rpmi_fail(RPM_E_NOCAP, "a wrapper cannot connect; name it in the wrap= option of a URL");
 }
 
 int rpmi_wrap_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
@@ -116,7 +117,7 @@ int rpmi_wrap_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
     struct rpmi_wrap *wrap = wrap_of(link);
     int taken = wrap->inner->ops->post(wrap->inner, ops, n);
 
-    hear_of_loss(wrap);
+    copy_loss(wrap);
     return taken;
 }
 
@@ -125,7 +126,7 @@ int rpmi_wrap_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
     struct rpmi_wrap *wrap = wrap_of(link);
     int count = wrap->inner->ops->poll(wrap->inner, done, n);
 
-    hear_of_loss(wrap);
+    copy_loss(wrap);
     return count;
 }
 
@@ -134,7 +135,7 @@ int rpmi_wrap_wait(struct rpmi_link *link, uint64_t deadline_ns)
     struct rpmi_wrap *wrap = wrap_of(link);
     int err = wrap->inner->ops->wait(wrap->inner, deadline_ns);
 
-    hear_of_loss(wrap);
+    copy_loss(wrap);
     return err;
 }
 
@@ -150,7 +151,7 @@ int rpmi_wrap_arm(struct rpmi_link *link, uint64_t *by_ns)
     struct rpmi_wrap *wrap = wrap_of(link);
     int there = wrap->inner->ops->arm(wrap->inner, by_ns);
 
-    hear_of_loss(wrap);
+    copy_loss(wrap);
     return there;
 }
 
@@ -160,7 +161,7 @@ int rpmi_wrap_call(struct rpmi_link *link, const struct rpmi_call *call, struct 
     struct rpmi_wrap *wrap = wrap_of(link);
     int err = wrap->inner->ops->call(wrap->inner, call, reply, deadline_ns);
 
-    hear_of_loss(wrap);
+    copy_loss(wrap);
     return err;
 }
 

@@ -55,7 +55,7 @@ int rpmi_wrap_number(const struct rpmi_url *url, const char *key, uint64_t fallb
 
 const char *rpmi_op_name(uint8_t kind);
 
-/* Ops that only hand on. */
+/* Operations that only call the inner link, for a wrapper's table. */
 int rpmi_wrap_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
                       struct rpmi_link **link);
 int rpmi_wrap_reconnect(struct rpmi_link *link, uint64_t deadline_ns);
