@@ -8,7 +8,7 @@
  *
  * The caller passes the time. The unit of a wait is one measured round trip.
  *
- * Invariant: unit_ns <= wait_ns <= most_ns <= unit_ns * 1024.
+ * Invariant: unit_ns <= wait_ns <= max_ns <= unit_ns * 1024.
  *
  * Tests: tests/unit/conn/backoff_test.cpp
  */
@@ -20,11 +20,11 @@
 struct rpmi_backoff {
     struct rpmi_rng rng;
     uint64_t unit_ns;
-    uint64_t most_ns; /* the wait doubles up to this */
-    uint64_t wait_ns; /* before the next try, at least */
-    uint64_t begin_ns;
-    uint64_t tries; /* since then */
-    uint64_t conflicts;
+    uint64_t max_ns;    /* the wait doubles up to this */
+    uint64_t wait_ns;   /* before the next try, at least */
+    uint64_t begin_ns;  /* of the current epoch */
+    uint64_t tries;     /* of this epoch */
+    uint64_t conflicts; /* of those, failed */
 };
 
 /* Any seed; each client should have a different one. */

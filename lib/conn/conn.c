@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c: open, reconnect and close a connection. All memory of a connection is allocated here.
+ * conn.c: open, reconnect and close a connection. It allocates all memory when it opens.
  *
  * Tests: tests/unit/conn/conn_test.cpp, tests/conform/
  */
@@ -34,10 +34,10 @@ static int opts_read(const struct rpm_conn_opts *opts, struct rpm_conn_opts *our
     if (ours->staging_bytes == 0)
         ours->staging_bytes = STAGING_DEFAULT;
     if (ours->depth < RPMI_BATCH_OPS_MAX || ours->depth > RPMI_DEPTH_MAX)
-        return rpmi_fail(RPM_E_INVAL, "depth %u is not in %u..%u", ours->depth, RPMI_BATCH_OPS_MAX,
-                         RPMI_DEPTH_MAX);
+        return rpmi_fail(RPM_E_INVAL, "depth is %u, expected is %u to %u", ours->depth,
+                         RPMI_BATCH_OPS_MAX, RPMI_DEPTH_MAX);
     if (ours->staging_bytes < STAGING_MIN || ours->staging_bytes > STAGING_MAX)
-        return rpmi_fail(RPM_E_INVAL, "staging_bytes of %llu; it is %llu to %llu",
+        return rpmi_fail(RPM_E_INVAL, "staging_bytes is %llu, expected is %llu to %llu",
                          (unsigned long long)ours->staging_bytes, (unsigned long long)STAGING_MIN,
                          (unsigned long long)STAGING_MAX);
     if (ours->timeout_us > UINT64_MAX / 2000)
@@ -83,7 +83,7 @@ static void set_pace(struct rpm_conn *conn, uint32_t pace)
         pace &= ~(uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_GATHER); /* nothing is ever outstanding */
     rpmi_credit_open(&conn->credit, link->depth);
     conn->throttled = (pace & RPM_PACE_THROTTLE) != 0;
-    conn->freely = conn->throttled ? 0 : link->depth - RPMI_CREDITS_SPARE;
+    conn->unthrottled = conn->throttled ? 0 : link->depth - RPMI_CREDITS_SPARE;
     conn->eager = (pace & RPM_PACE_EAGER) != 0;
     conn->gathers = (pace & RPM_PACE_GATHER) != 0;
     rpmi_throttle_open(&conn->throttle, link->depth);
@@ -173,7 +173,7 @@ int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts, struct rpm_
     return rpmi_conn_wrap(link, opts, conn);
 }
 
-/* A new link has nothing outstanding: forget the operations of the old link. */
+/* On a new link no op is outstanding: reset the counters of the old link's ops. */
 static void start_over(struct rpm_conn *conn)
 {
     conn->generation++;
@@ -188,7 +188,7 @@ static void start_over(struct rpm_conn *conn)
     conn->events.since_ns = 0;
     for (uint32_t i = 0; i <= RPMI_OWNERS_MAX; i++)
         if (conn->owners[i] != NULL)
-            conn->owners[i]->lost_told = false;
+            conn->owners[i]->lost_reported = false;
 }
 
 int rpm_conn_reconnect(struct rpm_conn *conn)
@@ -202,8 +202,8 @@ int rpm_conn_reconnect(struct rpm_conn *conn)
     RPM_ASSERT(conn != NULL);
     deadline = rpmi_conn_deadline(conn);
     for (uint32_t i = 0; i <= RPMI_OWNERS_MAX; i++)
-        if (conn->owners[i] != NULL && !conn->owners[i]->lost_told) {
-            conn->owners[i]->lost_told = true;
+        if (conn->owners[i] != NULL && !conn->owners[i]->lost_reported) {
+            conn->owners[i]->lost_reported = true;
             conn->owners[i]->lost(conn->owners[i], RPM_E_LOST);
         }
     conn->link->lost = RPM_E_LOST;

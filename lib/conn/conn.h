@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.h: one link shared by the logs and regions opened on it: credits, completions handed to
- * their owners, blocking helpers.
+ * conn.h: a connection: one link, shared by the logs and regions opened on it. Each of them is an
+ * owner: it posts ops through the connection, which counts credits, delivers each completion to the
+ * owner of its op, and has helpers that block.
  *
  * Invariants
  *   every op on the link holds one credit until a later or its own completion is reaped
  *   the throttle holds a post back only while a completion is outstanding
- *   an id carries its owner's slot, so that a completion finds its owner without a search
+ *   an op's id contains its owner's slot, by which the connection finds the owner of a completion
  *   after a loss each owner's lost() is called once, and nothing is posted until a reconnect
  *   an owner holds operations back only while a completion is outstanding after which it can post
  *     them
@@ -26,29 +27,29 @@
 
 #define RPMI_BOUNCE_BYTES (256u << 10) /* read buffer of a connection */
 #define RPMI_OWNER_SEQ_BITS 56u
-#define RPMI_POST_DONE 1      /* of rpmi_conn_post() */
+#define RPMI_POST_DONE 1      /* a result of rpmi_conn_post() */
 #define RPMI_CREDITS_SPARE 2u /* not for posts: a nudge, and a wait in the middle of a post */
 
 struct rpmi_owner {
-    uint8_t slot;
-    bool lost_told;
+    uint8_t slot;       /* index in conn->owners */
+    bool lost_reported; /* lost() was called, or the owner joined a lost connection */
     /* Has the owner a completion for the user to poll? NULL: never. */
-    bool (*news)(struct rpmi_owner *owner);
-    /* The op posted with @seq, and all before it, ended. Called from poll and wait. */
+    bool (*has_completion)(struct rpmi_owner *owner);
+    /* The op that the owner posted with @seq has ended, and so have all before it. */
     void (*complete)(struct rpmi_owner *owner, uint64_t seq, int status);
     /* The link is lost: no outstanding op will complete any more. */
     void (*lost)(struct rpmi_owner *owner, int status);
     /* Post the operations held back, if the owner's conditions are met; @blocked: the caller is
-     * about to wait, so that no further operation can share the flush. Pump and wait call it while
-     * @holds, never in the middle of another post. True: something was posted. */
+     * about to wait, so that no further operation can share the flush. rpmi_conn_pump() and
+     * rpmi_conn_wait() call it while @holds, never in the middle of another post. True: an op was
+     * posted. */
     bool (*release)(struct rpmi_owner *owner, bool blocked);
     bool holds; /* set by rpmi_conn_holds() */
 };
 
-/* For a user with an event loop. The descriptor is an epoll set of the link's descriptors and a
- * timer. */
+/* For a user with an event loop: an epoll set of the link's descriptors and a timer. */
 struct rpmi_events {
-    int epoll_fd; /* -1: not asked for */
+    int epoll_fd; /* -1: the user has not called rpm_conn_fd() */
     int timer_fd;
     uint64_t timer_ns; /* when it expires, 0: not set */
     uint64_t ended;    /* completions when last checked */
@@ -63,14 +64,13 @@ struct rpmi_due {
 struct rpm_conn {
     struct rpmi_link *link;
     struct rpmi_credit credit;
-    uint32_t freely; /* ops that may be posted without asking the throttle; 0: every post asks it */
+    uint32_t unthrottled; /* with at most so many ops outstanding, a post needs no admit() */
     uint32_t unsignaled;  /* ops posted since the last signaled one */
     struct rpmi_due *due; /* ring of depth: signaled ops in order */
     uint32_t due_first;
     uint32_t due_count;
     uint64_t ended;      /* completions so far */
-    uint64_t generation; /* of the link: one more with every reconnect; keys of an older one are
-                            void */
+    uint64_t generation; /* number of reconnects; the keys of an earlier generation are void */
     uint64_t timeout_ns;
     uint64_t payload_bytes;
     uint32_t hints;
@@ -86,8 +86,8 @@ struct rpm_conn {
     struct rpmi_backoff backoff;
     struct rpmi_events events;
     bool throttled;
-    bool gathers;          /* only rpm_conn_turn() and blocking calls pump */
-    bool eager;            /* no back-off between tries of a lock */
+    bool gathers;          /* only rpm_conn_turn() and blocking calls pump, see RPM_PACE_GATHER */
+    bool eager;            /* no back-off between attempts to take a lock */
     unsigned char *bounce; /* RPMI_BOUNCE_BYTES of staging memory */
     unsigned char *word;   /* one line of staging memory, in parts: enum rpmi_word */
 };
@@ -96,10 +96,11 @@ struct rpm_conn {
  * seals of held appends may be posted, and complete, while a call waits for a result. */
 enum rpmi_word { RPMI_WORD_ATOMIC = 16, RPMI_WORD_CLAIM = 32 };
 
-/* The link's options for a connection with these options. RPM_E_INVAL, RPM_E_OPTS. */
+/* Derive the options of the link from those of the connection. RPM_E_INVAL, RPM_E_OPTS. */
 int rpmi_conn_link_opts(const struct rpm_conn_opts *opts, struct rpmi_link_opts *link);
 
-/* Takes @link, also on failure. RPM_E_INVAL (hints, method), RPM_E_NOMEM. */
+/* A connection over @link, which it owns from now on; on failure the link is closed. RPM_E_INVAL
+ * (hints, method), RPM_E_NOCAP, RPM_E_NOMEM. */
 int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts,
                    struct rpm_conn **conn);
 
@@ -116,7 +117,7 @@ static inline bool rpmi_conn_is_synchronous(const struct rpm_conn *conn)
 /* The deadline of a blocking call that starts now. */
 uint64_t rpmi_conn_deadline(struct rpm_conn *conn);
 
-/* A slot for @owner, whose callbacks are set. RPM_E_LIMIT. */
+/* Add @owner, whose callbacks are set, to the connection. RPM_E_LIMIT. */
 int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner);
 void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
 
@@ -144,8 +145,8 @@ static inline void rpmi_conn_holds(struct rpm_conn *conn, struct rpmi_owner *own
  * reason the link is lost. Does not block. */
 int rpmi_conn_pump(struct rpm_conn *conn);
 
-/* Pump in a call with another purpose, such as a poll; does nothing if the connection gathers. */
-static inline void rpmi_conn_glance(struct rpm_conn *conn)
+/* Pump in a call with another purpose, such as rpm_log_poll(), unless the connection gathers. */
+static inline void rpmi_conn_pump_unless_gathers(struct rpm_conn *conn)
 {
     if (!conn->gathers)
         (void)rpmi_conn_pump(conn);
@@ -162,7 +163,7 @@ int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns);
 
 /* Close the connection: the link is lost with RPM_E_TIMEDOUT, and every owner's lost() is called.
  * Returns RPM_E_TIMEDOUT. */
-int rpmi_conn_give_up(struct rpm_conn *conn);
+int rpmi_conn_time_out(struct rpm_conn *conn);
 
 /* events.c: when to close the connection unless an op completes before; UINT64_MAX: none is
  * outstanding. */
@@ -170,10 +171,10 @@ uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now);
 void rpmi_events_init(struct rpmi_events *events);
 void rpmi_events_close(struct rpmi_events *events);
 
-/* Let time pass, at most @ns or until @deadline_ns. */
+/* Wait for @ns, at most until @deadline_ns. */
 void rpmi_conn_pause(struct rpm_conn *conn, uint64_t ns, uint64_t deadline_ns);
 
-/* Post and wait for the last op, which this signals. */
+/* Post the ops and wait for the last one, which this function signals. */
 int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n);
 
 /* Read remote memory into @into, which may be any memory: the bounce buffer is used if the link
@@ -184,13 +185,14 @@ int rpmi_conn_read(struct rpm_conn *conn, uint32_t key, uint64_t offset, void *i
 int rpmi_conn_persist(struct rpm_conn *conn, const struct rpmi_plan *plan, uint32_t key,
                       const struct rpmi_range *ranges, uint32_t n);
 
-/* Control message; a refusal's text becomes this thread's last error. */
+/* Send a control message and wait for the reply. The reply's status if that is an error, with its
+ * text as this thread's last error; or the error of the link. */
 int rpmi_conn_call(struct rpm_conn *conn, const struct rpmi_call *call, struct rpmi_reply *reply);
 
-/* Give a key back to the server; does nothing if the link is lost, since its keys ended with it. */
+/* Close a key at the server. Does nothing if the link is lost, because its keys ended with it. */
 void rpmi_conn_drop_key(struct rpm_conn *conn, uint32_t key);
 
-/* The request from which plans on this connection are made. @method: 0: the connection's. */
+/* The request for a plan on this connection (plan/plan.h). @method: 0: the connection's. */
 struct rpm_request rpmi_conn_request(const struct rpm_conn *conn, enum rpm_request_kind kind,
                                      uint32_t level, uint32_t method);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * events.c: a connection in its user's event loop: one descriptor for as long as it is open, and
- * rpm_conn_arm(), after which it becomes readable when there is a completion to poll.
+ * events.c: a connection in its user's event loop: rpm_conn_fd() returns one descriptor for as long
+ * as the connection is open, and rpm_conn_arm() arms it: it becomes readable at the next event.
  *
- * The descriptor is an epoll set. The link adds its own descriptors, again after each reconnect, so
- * that the number of the set stays the same; events.c adds a timer, for the deadline that blocking
- * calls have too.
+ * The descriptor is an epoll set. The link adds its own descriptors to it, again after each
+ * reconnect, so that the user's descriptor stays the same. events.c adds a timer, which expires
+ * when no op has completed for timeout_us, as in blocking calls.
  *
  * Invariants
  *   rpm_conn_arm() returns 0 only if there was nothing to poll after the link had been armed
@@ -76,12 +76,12 @@ int rpm_conn_fd(struct rpm_conn *conn)
     return err != 0 ? err : events->epoll_fd;
 }
 
-static bool has_news(const struct rpm_conn *conn)
+static bool has_completion(const struct rpm_conn *conn)
 {
     for (uint32_t i = 1; i <= RPMI_OWNERS_MAX; i++) {
         struct rpmi_owner *owner = conn->owners[i];
 
-        if (owner != NULL && owner->news != NULL && owner->news(owner))
+        if (owner != NULL && owner->has_completion != NULL && owner->has_completion(owner))
             return true;
     }
     return false;
@@ -89,12 +89,12 @@ static bool has_news(const struct rpm_conn *conn)
 
 /* Reap completions. 1: the user has something to poll; 0: nothing; or why the connection is
  * lost. */
-static int look(struct rpm_conn *conn)
+static int reap_and_check(struct rpm_conn *conn)
 {
     uint64_t before = conn->ended;
     int err = rpmi_conn_pump(conn);
 
-    return conn->ended != before || has_news(conn) ? 1 : err;
+    return conn->ended != before || has_completion(conn) ? 1 : err;
 }
 
 /* The time without completions counts from the first check that found an op outstanding, or from
@@ -138,24 +138,24 @@ int rpm_conn_arm(struct rpm_conn *conn)
     uint64_t by_ns = NEVER;
     uint64_t until;
     uint64_t now;
-    int there;
+    int ready;
 
     RPM_ASSERT(conn != NULL);
     if (conn->events.epoll_fd < 0)
         return rpmi_fail(RPM_E_INVAL,
                          "the connection has no descriptor to arm yet; call rpm_conn_fd() first");
-    there = look(conn);
-    if (there != 0)
-        return there;
+    ready = reap_and_check(conn);
+    if (ready != 0)
+        return ready;
     if (conn->link->ops->arm(conn->link, &by_ns) != 0) {
-        there = look(conn);
-        return there != 0 ? there : 1;
+        ready = reap_and_check(conn);
+        return ready != 0 ? ready : 1;
     }
     now = conn->link->ops->now_ns(conn->link);
     until = rpmi_events_deadline(conn, now);
     if (now >= until) {
-        there = rpmi_conn_give_up(conn);
-        return has_news(conn) ? 1 : there;
+        ready = rpmi_conn_time_out(conn);
+        return has_completion(conn) ? 1 : ready;
     }
     set_timer(&conn->events, until < by_ns ? until : by_ns, now);
     return 0;

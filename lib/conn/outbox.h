@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outbox.h: payloads of outstanding ops, in memory that the transport can send from. A ring: pieces
- * are taken in the order of submission and freed in the order of completion.
+ * outbox.h: a ring in a link's staging memory with the payloads of outstanding ops. Pieces are
+ * taken in the order of submission and freed in the order of completion.
  *
  * Invariant: head <= tail <= head + bytes; a piece never wraps.
  *

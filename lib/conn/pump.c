@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pump.c: posts ops and hands each completion to its owner. A failed op ends the link for all its
- * owners, as on a queue pair.
+ * pump.c: post ops, reap completions and deliver each to the owner of its op. A failed op ends the
+ * link for all its owners, as on a queue pair.
  *
- * Credits: an op that is not signaled has no completion of its own, so its credit comes back with
- * the next signaled one. If credits run out while nothing signaled is outstanding (an owner left a
- * long run of RPM_MORE), a nudge, one signaled READ of the scratch word, brings them back; one
- * credit is always kept for it.
+ * Credits: an op that is not signaled has no completion of its own, so its credit is given back
+ * with that of the next signaled one. If credits run out while nothing signaled is outstanding (an
+ * owner posted many ops with RPM_MORE), the connection posts a nudge: a signaled READ of the
+ * scratch word, whose completion gives the credits back. One credit is always kept for it.
  *
- * Held back: an owner may keep operations unposted while a completion is outstanding
- * (rpmi_conn_holds()). rpmi_conn_pump() and rpmi_conn_wait() post them. Code in the middle of
- * another post must not post them, and calls reap() and await() instead.
+ * Held back: an owner may hold operations back, that is, not post them yet, while a completion is
+ * outstanding (rpmi_conn_holds()). rpmi_conn_pump() and rpmi_conn_wait() post them. Code in the
+ * middle of another post must not post them, and calls reap() and await() instead.
  *
  * Throttle: a connection with a throttle calls admit() before every post. admit() holds a post back
- * only while a completion is outstanding that may make room, so that every post is sent in the end,
+ * only while a completion is outstanding that may make room, so that every post is sent at last,
  * whatever its size.
  *
  * Tests: tests/unit/conn/pump_test.cpp
@@ -37,7 +37,7 @@ int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner)
         if (conn->owners[i] != NULL)
             continue;
         owner->slot = (uint8_t)i;
-        owner->lost_told = conn->link->lost != 0;
+        owner->lost_reported = conn->link->lost != 0;
         conn->owners[i] = owner;
         conn->owners_open++;
         return 0;
@@ -62,9 +62,9 @@ static int lose(struct rpm_conn *conn, int status)
     for (uint32_t i = 0; i <= RPMI_OWNERS_MAX; i++) {
         struct rpmi_owner *owner = conn->owners[i];
 
-        if (owner == NULL || owner->lost_told)
+        if (owner == NULL || owner->lost_reported)
             continue;
-        owner->lost_told = true;
+        owner->lost_reported = true;
         owner->lost(owner, status);
     }
     return conn->link->lost;
@@ -111,8 +111,8 @@ static void count(struct rpm_conn *conn, const struct rpmi_op *op)
     }
 }
 
-/* Give back the credits of one completion, then tell its owner. */
-static void hand_out(struct rpm_conn *conn, const struct rpmi_done *done)
+/* Give back the credits of one completion, then call its owner. */
+static void deliver(struct rpm_conn *conn, const struct rpmi_done *done)
 {
     struct rpmi_owner *owner = conn->owners[done->id >> RPMI_OWNER_SEQ_BITS];
 
@@ -124,7 +124,7 @@ static void hand_out(struct rpm_conn *conn, const struct rpmi_done *done)
         conn->due_count--;
     }
     conn->ended++;
-    if (owner != NULL && !owner->lost_told)
+    if (owner != NULL && !owner->lost_reported)
         owner->complete(owner, done->id & ((1ull << RPMI_OWNER_SEQ_BITS) - 1), done->status);
 }
 
@@ -135,10 +135,10 @@ static int reap(struct rpm_conn *conn)
 
     if (rpmi_conn_is_synchronous(conn))
         return conn->link->lost == 0 ? 0 : lose(conn, conn->link->lost);
-    /* A lost link may still hold completions with the results of ops: hand these out first. */
+    /* A lost link may still have completions with the results of ops: deliver these first. */
     while ((n = conn->link->ops->poll(conn->link, done, REAP_MAX)) > 0) {
         for (int i = 0; i < n; i++) {
-            hand_out(conn, &done[i]);
+            deliver(conn, &done[i]);
             if (done[i].status != 0)
                 return lose(conn, RPM_E_LOST);
         }
@@ -160,7 +160,7 @@ int rpm_conn_turn(struct rpm_conn *conn)
     return rpmi_conn_pump(conn);
 }
 
-int rpmi_conn_give_up(struct rpm_conn *conn)
+int rpmi_conn_time_out(struct rpm_conn *conn)
 {
     (void)rpmi_fail(RPM_E_TIMEDOUT,
                     "the server did not answer within %llu us (timeout_us); reconnect, or connect "
@@ -176,7 +176,7 @@ static int await(struct rpm_conn *conn, uint64_t deadline_ns)
     if (conn->link->lost != 0)
         return reap(conn);
     err = conn->link->ops->wait(conn->link, deadline_ns);
-    return err == RPM_E_TIMEDOUT ? rpmi_conn_give_up(conn) : reap(conn);
+    return err == RPM_E_TIMEDOUT ? rpmi_conn_time_out(conn) : reap(conn);
 }
 
 /* Let each owner post the operations that it holds back. True: an op was posted. */
@@ -238,7 +238,7 @@ int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns)
     if (conn->link->ops->wait(conn->link, until_ns < silent_ns ? until_ns : silent_ns) !=
         RPM_E_TIMEDOUT)
         return reap(conn);
-    return until_ns < silent_ns ? RPM_E_BUSY : rpmi_conn_give_up(conn);
+    return until_ns < silent_ns ? RPM_E_BUSY : rpmi_conn_time_out(conn);
 }
 
 /* Hand all ops to the link; the caller has taken their credits. */
@@ -252,7 +252,7 @@ static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
         int err;
 
         if (taken < 0) {
-            /* Completions of earlier ops may hold the reason: hand these out first. */
+            /* Completions of earlier ops may have the reason: deliver these first. */
             if (conn->link->lost == 0)
                 conn->link->lost = taken;
             return reap(conn);
@@ -353,7 +353,7 @@ static int post_and_wait(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
     return conn->self_status != 0 ? conn->self_status : err;
 }
 
-/* Does the throttle admit these ops, which exceed conn->freely? */
+/* May these ops, with which more than conn->unthrottled are outstanding, be posted now? */
 static bool admit(struct rpm_conn *conn, uint32_t n)
 {
     struct rpmi_throttle *throttle = &conn->throttle;
@@ -383,7 +383,7 @@ int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_
         return reap(conn);
     if (rpmi_conn_is_synchronous(conn))
         return post_synchronous(conn, owner, ops, n, seq);
-    if (RPMI_UNLIKELY(conn->credit.used + n > conn->freely) && !admit(conn, n))
+    if (RPMI_UNLIKELY(conn->credit.used + n > conn->unthrottled) && !admit(conn, n))
         return conn->link->lost != 0 ? conn->link->lost : RPM_E_BUSY;
     rpmi_credit_use(&conn->credit, n);
     for (uint32_t i = 0; i + 1 < n; i++) {

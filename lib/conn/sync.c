@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sync.c: blocking helpers of a connection: reads, flushes of ranges, control messages, pauses.
+ * sync.c: helpers of a connection that block: reads, flushes of ranges, control messages, pauses.
  *
  * Tests: tests/unit/conn/sync_test.cpp
  */

@@ -2,9 +2,9 @@
 /*
  * throttle.c: try each limit for one epoch, and keep the best for many epochs.
  *
- * Two things differ from the paper. A load that never comes near a limit ends the trial at once: it
- * needs no limit. And an epoch counts only after the operations posted under the previous limit
- * have completed, which may take longer than an epoch.
+ * Two things differ from the paper. If no post was held back in an epoch, the trial ends at once:
+ * the load needs no limit. And an epoch begins only when the operations posted under the previous
+ * limit have completed, which may take longer than an epoch.
  *
  * Tests: tests/unit/conn/throttle_test.cpp
  */

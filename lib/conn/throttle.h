@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * throttle.h: how many operations of one connection may be outstanding, found by trying. A NIC with
- * more work requests than fit into its caches fetches them again over PCIe, so that its throughput
- * falls (Ren et al., "Scaling Up Memory Disaggregated Applications with SMART", ASPLOS 2024). NICs
- * do not report that number, so the throttle tries each limit for an epoch and keeps the best one
- * for many epochs; then it tries all limits again, since other users of the NIC may have changed.
+ * throttle.h: limit how many operations of one connection are outstanding. A NIC with more work
+ * requests than fit into its caches fetches them again over PCIe, so that its throughput falls (Ren
+ * et al., "Scaling Up Memory Disaggregated Applications with SMART", ASPLOS 2024). NICs do not
+ * report that number. So the throttle tries each limit for one epoch, in a trial, and keeps the
+ * best one for many epochs; then it begins a new trial, since the load of others on the NIC may
+ * have changed.
  *
  * The caller passes the time. An epoch is a number of measured round trips.
  *
@@ -33,12 +34,12 @@ struct rpmi_throttle {
     uint64_t alone_ns; /* when a post was sent with no other op outstanding; 0: none is
                           outstanding */
     /* The current epoch. */
-    bool counting; /* the operations posted under the previous limit have completed */
+    bool counting; /* the epoch has begun: all ops posted under the previous limit have completed */
     uint64_t begin_ns;
-    uint64_t begin_done;
-    uint64_t begin_held;
+    uint64_t begin_done; /* operations completed before it */
+    uint64_t begin_held; /* held when it began */
     /* The trial. */
-    uint32_t epochs_left; /* left with the best limit; 0: limits are being tried */
+    uint32_t epochs_left; /* for which the best limit is kept; 0: a trial is running */
     uint32_t best_limit;
     uint64_t best_rate; /* operations a second */
 };

@@ -102,7 +102,7 @@ void rpmi_log_lost(struct rpmi_owner *owner, int status)
     rpmi_log_end(rpmi_log_of(owner), status);
 }
 
-bool rpmi_log_news(struct rpmi_owner *owner)
+bool rpmi_log_has_completion(struct rpmi_owner *owner)
 {
     struct rpm_log *log = rpmi_log_of(owner);
 
@@ -162,7 +162,7 @@ int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
     if (n > INT32_MAX)
         return rpmi_fail(RPM_E_INVAL, "room for %u completions, maximum %d; pass a smaller n", n,
                          INT32_MAX);
-    rpmi_conn_glance(log->conn);
+    rpmi_conn_pump_unless_gathers(log->conn);
     return (int)rpmi_log_take(log, done, n);
 }
 

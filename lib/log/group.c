@@ -281,7 +281,7 @@ static bool is_time(struct rpm_log *log)
     uint64_t behind = log->submitted + log->pending - log->sealed_seq;
 
     RPM_ASSERT(log->sealed_seq <= log->submitted);
-    return !rpmi_log_news(&log->owner) &&
+    return !rpmi_log_has_completion(&log->owner) &&
            (log->completed >= log->sealed_seq || behind >= under_way);
 }
 

@@ -253,7 +253,7 @@ bool rpmi_log_fast_append(struct rpm_log *log, const struct rpm_slice *records, 
 /* complete.c */
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_log_lost(struct rpmi_owner *owner, int status);
-bool rpmi_log_news(struct rpmi_owner *owner);
+bool rpmi_log_has_completion(struct rpmi_owner *owner);
 /* Everything accepted so far ended with the error @status, pending records too. */
 void rpmi_log_end(struct rpm_log *log, int status);
 /* Entries before @seq ended with @status. */

@@ -108,7 +108,7 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
     log->outbox.borrows = rpmi_conn_is_synchronous(conn);
     log->owner.complete = rpmi_log_complete;
     log->owner.lost = rpmi_log_lost;
-    log->owner.news = rpmi_log_news;
+    log->owner.has_completion = rpmi_log_has_completion;
     log->owner.release = rpmi_log_release;
     if ((opts->flags & RPM_LOG_WRITE) != 0) {
         log->entries = rpmi_arena_take(arena, entries_count(opts) * sizeof(struct rpmi_entry));

@@ -59,7 +59,7 @@ void rpmi_region_lost(struct rpmi_owner *owner, int status)
     finish(region, region->submitted, status);
 }
 
-bool rpmi_region_news(struct rpmi_owner *owner)
+bool rpmi_region_has_completion(struct rpmi_owner *owner)
 {
     const struct rpm_region *region = region_of(owner);
 
@@ -78,7 +78,7 @@ int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
                          "an asynchronous operation of %" PRIu64 " bytes, maximum %" PRIu64
                          "; split it, or use the blocking call",
                          task->len, most);
-    rpmi_conn_glance(region->conn);
+    rpmi_conn_pump_unless_gathers(region->conn);
     err = may(region);
     if (err != 0)
         return err;
@@ -319,7 +319,7 @@ int rpm_region_poll(struct rpm_region *region, struct rpm_completion *done, uint
     if (n > INT32_MAX)
         return rpmi_fail(RPM_E_INVAL, "room for %u completions, maximum %d; pass a smaller n", n,
                          INT32_MAX);
-    rpmi_conn_glance(region->conn);
+    rpmi_conn_pump_unless_gathers(region->conn);
     while (count < n && region->reaped < region->completed) {
         const struct rpmi_task *task = &region->tasks[region->reaped % region->inflight_max];
 

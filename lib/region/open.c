@@ -112,7 +112,7 @@ static struct rpm_region *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
     region->inflight_max = opts->inflight_max;
     region->owner.complete = rpmi_region_complete;
     region->owner.lost = rpmi_region_lost;
-    region->owner.news = rpmi_region_news;
+    region->owner.has_completion = rpmi_region_has_completion;
     RPM_ASSERT(region->inflight_max > 0 && region->inflight_max <= RPMI_INFLIGHT_MAX);
     RPM_ASSERT(region->slot_bytes % RPMI_LINE_BYTES == 0);
     return region;

@@ -151,6 +151,6 @@ int rpmi_steps_land(struct rpmi_task *task);
 
 void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_region_lost(struct rpmi_owner *owner, int status);
-bool rpmi_region_news(struct rpmi_owner *owner);
+bool rpmi_region_has_completion(struct rpmi_owner *owner);
 
 #endif

@@ -36,13 +36,14 @@ int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SE
     size_t len = opts->secret == NULL ? 0 : strlen(opts->secret);
 
     if (opts->depth == 0 || opts->depth > RPMI_DEPTH_MAX)
-        return rpmi_fail(RPM_E_INVAL, "depth of %u; it is 1 to %u", opts->depth, RPMI_DEPTH_MAX);
+        return rpmi_fail(RPM_E_INVAL, "depth is %u, expected is 1 to %u", opts->depth,
+                         RPMI_DEPTH_MAX);
     if (opts->staging_bytes == 0 || opts->staging_bytes > RPMI_STAGING_MAX)
-        return rpmi_fail(RPM_E_INVAL, "staging_bytes of %llu; it is 1 to %llu",
+        return rpmi_fail(RPM_E_INVAL, "staging_bytes is %llu, expected is 1 to %llu",
                          (unsigned long long)opts->staging_bytes,
                          (unsigned long long)RPMI_STAGING_MAX);
     if (len >= RPMI_SECRET_BYTES)
-        return rpmi_fail(RPM_E_INVAL, "a secret of %zu bytes, maximum %u", len,
+        return rpmi_fail(RPM_E_INVAL, "the secret has %zu bytes, above the maximum of %u", len,
                          RPMI_SECRET_BYTES - 1u);
     memset(secret, 0, RPMI_SECRET_BYTES);
     if (len != 0)

@@ -111,7 +111,7 @@ TEST_CASE("backoff: without a conflict a client does not wait", "[unit]")
     World alone(1, true);
 
     alone.run(SECOND / 10);
-    CHECK(alone.clients[0].most_ns == alone.clients[0].unit_ns);
+    CHECK(alone.clients[0].max_ns == alone.clients[0].unit_ns);
     CHECK(alone.clients[0].conflicts == 0);
     CHECK(alone.tries == alone.taken);
 }
@@ -123,10 +123,10 @@ TEST_CASE("backoff: the maximum grows with conflicts and comes back without", "[
 
     rpmi_backoff_open(&backoff, 1);
     uint64_t unit = backoff.unit_ns;
-    CHECK(backoff.most_ns == unit);
+    CHECK(backoff.max_ns == unit);
     for (int i = 0; i < 100000; i++)
         (void)rpmi_backoff_conflict(&backoff, now += unit);
-    CHECK(backoff.most_ns == 1024 * unit);
+    CHECK(backoff.max_ns == 1024 * unit);
     CHECK(backoff.wait_ns == 1024 * unit);
     // A third of all fail: as it is.
     for (int i = 0; i < 100000; i++) {
@@ -136,10 +136,10 @@ TEST_CASE("backoff: the maximum grows with conflicts and comes back without", "[
         else
             rpmi_backoff_done(&backoff, now);
     }
-    CHECK(backoff.most_ns == 1024 * unit);
+    CHECK(backoff.max_ns == 1024 * unit);
     for (int i = 0; i < 100000; i++)
         rpmi_backoff_done(&backoff, now += unit);
-    CHECK(backoff.most_ns == unit);
+    CHECK(backoff.max_ns == unit);
     CHECK(backoff.wait_ns == unit);
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("backoff: the wait doubles from try to try, with chance, and starts ov
 
     rpmi_backoff_open(&backoff, 7);
     uint64_t unit = backoff.unit_ns;
-    backoff.most_ns = 8 * unit;
+    backoff.max_ns = 8 * unit;
     for (uint64_t at : { 1u, 2u, 4u, 8u, 8u, 8u, 8u }) {
         uint64_t wait = rpmi_backoff_conflict(&backoff, 1);
 
@@ -170,13 +170,13 @@ TEST_CASE("backoff: the unit follows the round trip, the maximum with it", "[uni
     rpmi_backoff backoff;
 
     rpmi_backoff_open(&backoff, 1);
-    backoff.most_ns = 64 * backoff.unit_ns;
+    backoff.max_ns = 64 * backoff.unit_ns;
     for (uint64_t ns : { 60000ull, 1800ull, 0ull, 1000000000000ull }) {
         for (int i = 0; i < 300; i++) {
             rpmi_backoff_round_trip(&backoff, ns);
             REQUIRE(backoff.unit_ns <= backoff.wait_ns);
-            REQUIRE(backoff.wait_ns <= backoff.most_ns);
-            REQUIRE(backoff.most_ns == 64 * backoff.unit_ns);
+            REQUIRE(backoff.wait_ns <= backoff.max_ns);
+            REQUIRE(backoff.max_ns == 64 * backoff.unit_ns);
         }
         uint64_t expect = std::min<uint64_t>(std::max<uint64_t>(ns, 100), 10000000);
         CAPTURE(ns, backoff.unit_ns);
