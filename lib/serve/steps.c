@@ -47,7 +47,7 @@ static struct rpmi_span *span_of(struct serve_walk *walk, const struct rpmi_step
     return &walk->span[i];
 }
 
-static int may(void *context, const struct rpmi_step *step)
+static int check_access(void *context, const struct rpmi_step *step)
 {
     struct serve_walk *walk = context;
     struct rpmi_span *span = span_of(walk, step);
@@ -87,7 +87,7 @@ static void publish(struct serve_walk *walk)
     walk->stored = false;
 }
 
-static int act_write(struct serve_walk *walk, const struct rpmi_step *step)
+static int carry_out_write(struct serve_walk *walk, const struct rpmi_step *step)
 {
     struct rpmi_op op = op_of(walk, step);
     struct rpmi_part whole = { .len = step->len };
@@ -99,7 +99,7 @@ static int act_write(struct serve_walk *walk, const struct rpmi_step *step)
     return rpmi_request_do(walk->server, walk->client, &op, &whole, walk->batch);
 }
 
-static int act(void *context, const struct rpmi_step *step, void *result)
+static int carry_out_step(void *context, const struct rpmi_step *step, void *result)
 {
     struct serve_walk *walk = context;
     struct rpmi_op op;
@@ -108,7 +108,7 @@ static int act(void *context, const struct rpmi_step *step, void *result)
     /* A step sees no older state than the step before it saw. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (step->kind == RPMI_STEP_WRITE)
-        return act_write(walk, step);
+        return carry_out_write(walk, step);
     if (step->kind == RPMI_STEP_READ) {
         rpmi_request_load(walk->server, span_of(walk, step), result, step->len);
         return 0;
@@ -127,7 +127,7 @@ int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct 
                        struct rpmi_batch *batch)
 {
     struct serve_walk walk;
-    struct rpmi_stepper stepper = { &walk, server->steps, may, act };
+    struct rpmi_stepper stepper = { &walk, server->steps, check_access, carry_out_step };
 
     RPM_ASSERT(client != 0);
     walk.server = server;

@@ -62,7 +62,10 @@ int rpmi_call_get(const void *bytes, struct rpmi_call *call)
     if (found.kind < RPMI_CALL_OPEN || found.kind >= RPMI_CALL_KINDS)
         return rpmi_fail(RPM_E_PROTO, "call of unknown kind %" PRIu32, found.kind);
     if ((found.flags & ~(uint32_t)CALL_FLAGS) != 0 || found.object > RPM_KIND_LOCKS)
-        return rpmi_fail(RPM_E_PROTO, "call with unknown flags or object kind");
+        return rpmi_fail(RPM_E_PROTO,
+                         "call with flags %#x and object kind %u, known are flags %#x and kinds 0 "
+                         "to %d",
+                         found.flags, found.object, (unsigned)CALL_FLAGS, RPM_KIND_LOCKS);
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "call with %s", wrong);
     *call = found;
@@ -86,9 +89,13 @@ int rpmi_reply_get(const void *bytes, struct rpmi_reply *reply)
     const char *wrong = rpmi_layout_get(&rpmi_reply_layout, bytes, &found);
 
     if (found.status > 0 || found.status < -ERRNO_MAX)
-        return rpmi_fail(RPM_E_PROTO, "reply with status %" PRId32, found.status);
+        return rpmi_fail(RPM_E_PROTO, "reply with status %" PRId32 ", expected is %d to 0",
+                         found.status, -ERRNO_MAX);
     if ((found.flags & ~(uint32_t)RPMI_CALL_CREATE) != 0 || found.object > RPM_KIND_LOCKS)
-        return rpmi_fail(RPM_E_PROTO, "reply with unknown flags or object kind");
+        return rpmi_fail(RPM_E_PROTO,
+                         "reply with flags %#x and object kind %u, known are flag %#x and kinds 0 "
+                         "to %d",
+                         found.flags, found.object, (unsigned)RPMI_CALL_CREATE, RPM_KIND_LOCKS);
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "reply with %s", wrong);
     *reply = found;

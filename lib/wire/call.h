@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call.h: control messages between a client and the server: requests about objects and epochs,
- * other than reads and writes of memory.
+ * call.h: control messages: a client's call asks the server for something other than access to
+ * memory (open, claim, seal, trim, close, ...), and the server's reply answers it.
  *
  * Format: FORMAT.md, section 7.   Tests: tests/unit/wire/call_test.cpp
  */
@@ -28,7 +28,7 @@ enum rpmi_call_kind {
     RPMI_CALL_CLAIM = 2,  /* key, flags: fence others, get a write key and the next epoch */
     RPMI_CALL_SEAL = 3,   /* key (write), lsn: the recovered tail; makes the epoch durable */
     RPMI_CALL_TRIM = 4,   /* key, lsn: new head, durable when answered */
-    RPMI_CALL_CLOSE = 5,  /* key: give it back; a write key ends the claim */
+    RPMI_CALL_CLOSE = 5,  /* key: revoke it; that of a claim ends the claim */
     RPMI_CALL_REMOVE = 6, /* name */
     RPMI_CALL_LIST = 7,   /* index: the index-th object, RPM_E_RANGE past the last */
     RPMI_CALL_OWNER = 8,  /* client, epoch: is that client connected? value is 1 or 0 */

@@ -33,7 +33,7 @@ static inline void rpmi_text_put(void *field, size_t bytes, const char *text)
     memcpy(field, text, len);
 }
 
-/* False when the field has no end or anything behind it; @text then holds nothing of use. */
+/* False if the field has no NUL, or other bytes than zeros behind it; @text is undefined then. */
 static inline bool rpmi_text_get(const void *field, size_t bytes, char *text)
 {
     size_t len = strnlen((const char *)field, bytes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frame.h: the record frame. A record certifies itself: position, length, epoch, log and payload
- * are all under one checksum, so that recovery needs no tail pointer.
+ * frame.h: the frame of a record in a log: a header, then the payload. One checksum covers
+ * position, length, epoch, log and payload, so that recovery recognises each valid record by itself
+ * and needs no tail pointer.
  *
  * Invariants
  *   a frame starts at a multiple of 64 bytes and never crosses the end of the ring
@@ -43,7 +44,7 @@ struct rpmi_frame {
     uint32_t len; /* payload bytes; of a pad frame: the bytes skipped behind its header */
     uint32_t epoch;
     uint32_t flags; /* enum rpmi_frame_flag */
-    uint32_t lag;   /* how far acknowledgements were behind it, see rpmi_frame_lag(); 0: not said */
+    uint32_t lag;   /* how far acknowledgements were behind it, see rpmi_frame_lag(); 0: unknown */
     uint64_t sum;   /* as stored */
 };
 
@@ -86,7 +87,7 @@ static inline uint32_t rpmi_frame_lag(uint64_t bytes)
     return lag <= RPMI_FRAME_LAG_MAX ? lag : 0;
 }
 
-/* The LSN before which every record was acknowledged, by the lag of a valid frame; 0: not said. */
+/* The LSN before which every record was acknowledged, by the lag of a valid frame; 0: unknown. */
 static inline uint64_t rpmi_frame_acked(const struct rpmi_frame *frame)
 {
     uint64_t behind = frame->lag <= 1 ? 0 : (uint64_t)RPMI_LINE_BYTES << 2 * (frame->lag - 2);
@@ -139,7 +140,7 @@ static inline void rpmi_frame_put_with(void *header, const struct rpmi_frame *fr
     rpmi_store64(to + 16, rpmi_frame_sum_with(frame, log_id, payload_sum));
 }
 
-/* The same over the payload itself. */
+/* As rpmi_frame_put_with(), but computes the payload's checksum. */
 static inline void rpmi_frame_put(void *header, const struct rpmi_frame *frame, uint64_t log_id,
                                   const void *payload)
 {

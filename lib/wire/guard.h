@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guard.h: the lines in a log's header through which the server fences a direct writer, whose
- * mapping no other process can take away. They are in the pool and outlive the server process.
+ * guard.h: the guard, some lines in a log's header by which the server fences a direct writer: a
+ * client process that has the pool mapped, so that no other process can stop its stores. The guard
+ * is in the pool and outlives the server process.
  *
  * The claim word holds the epoch that may write. A direct writer stores in a guarded section:
  *   busy[slot] = 1; check claim == my epoch; store, fence; busy[slot] = 0
@@ -11,9 +12,9 @@
  * until it can take the slot's lock, because then its holder is dead. After that no older writer
  * can append anything.
  *
- * Each epoch has its own busy word, so that a fenced writer that finds itself fenced and clears its
- * word never clears the word of the present writer. An epoch is not given out while a living
- * process still holds the lock of its slot.
+ * Each epoch has its own busy word, so that a fenced writer that clears its word never clears the
+ * word of the present writer. The server does not grant an epoch while a living process still holds
+ * the lock of its slot.
  *
  * A region has no guard, and a removed log has none any more. So a direct client also holds a
  * shared lock for each object that it has open, on bytes behind the end of any file; while a
@@ -36,8 +37,8 @@
 /* At RPMI_GUARD_OFFSET of the log's header; claim on a line of its own. */
 struct rpmi_guard {
     uint64_t claim; /* epoch allowed to write; raised by the server only, durably */
-    /* Readers that follow the tail increment this now and then, so that the writer, which reads
-     * this line anyway, knows that its lines are read as soon as they are written; volatile. */
+    /* Readers that wait at the tail increment this now and then. The writer, which reads this line
+     * anyway, so learns that its lines are read as soon as they are written; volatile. */
     uint64_t followed;
     uint64_t since; /* epoch of the last claim that did not resume another; durable with claim */
     uint64_t fill[5];

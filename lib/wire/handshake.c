@@ -86,7 +86,8 @@ int rpmi_net_hello_get(const void *bytes, size_t len)
     int err;
 
     if (len < RPMI_NET_HELLO_BYTES)
-        return rpmi_fail(RPM_E_PROTO, "a hello of %zu bytes", len);
+        return rpmi_fail(RPM_E_PROTO, "a hello of %zu bytes, expected are %u", len,
+                         RPMI_NET_HELLO_BYTES);
     err = prefix_get(from, NET_HELLO_MAGIC, "a hello");
     if (err == 0 && !rpmi_layout_is_clean(&rpmi_net_hello_layout, from))
         err = rpmi_fail(RPM_E_PROTO, "a hello with reserved bytes in use");
@@ -111,13 +112,15 @@ int rpmi_challenge_get(const void *bytes, size_t len)
     int err;
 
     if (len < RPMI_CHALLENGE_BYTES)
-        return rpmi_fail(RPM_E_PROTO, "a challenge of %zu bytes", len);
+        return rpmi_fail(RPM_E_PROTO, "a challenge of %zu bytes, expected are %u", len,
+                         RPMI_CHALLENGE_BYTES);
     err = prefix_get(from, CHALLENGE_MAGIC, "a challenge");
     if (err != 0)
         return err;
     status = (int32_t)rpmi_load32(from + AT_STATUS);
     if (status > 0 || status < -ERRNO_MAX)
-        return rpmi_fail(RPM_E_PROTO, "a challenge with a status out of bounds");
+        return rpmi_fail(RPM_E_PROTO, "a challenge with status %d, expected is %d to 0", status,
+                         -ERRNO_MAX);
     return status == 0 ? 0 : rpmi_fail(status, "the server refused: %s", rpm_strerror(status));
 }
 
@@ -166,8 +169,9 @@ int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "an auth message with %s", wrong);
     if (found.depth == 0 || found.depth > RPMI_DEPTH_MAX)
-        return rpmi_fail(RPM_E_PROTO, "an auth message that wishes for depth %" PRIu32,
-                         found.depth);
+        return rpmi_fail(RPM_E_PROTO,
+                         "an auth message asks for depth %" PRIu32 ", expected is 1 to %u",
+                         found.depth, RPMI_DEPTH_MAX);
     *auth = found;
     return 0;
 }
@@ -216,6 +220,7 @@ int rpmi_sealed_get(const struct rpmi_transcript *transcript, const char *secret
     if (err != 0)
         return err;
     if (!rpmi_mac_same(mac, sealed + RPMI_ACCEPT_BYTES))
-        return rpmi_fail(RPM_E_DENIED, "the server does not know the secret");
+        return rpmi_fail(RPM_E_DENIED, "the server does not know the secret of this client: check "
+                                       "the address, and the secret of both sides");
     return 0;
 }

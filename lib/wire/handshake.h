@@ -5,7 +5,7 @@
  *
  *   hello      client   version, 16 random bytes          fits private data of a connection request
  *   challenge  server   version, status, 16 random bytes  fits that of its acceptance or refusal
- *   auth       client   wishes, pool, proof               over all messages so far
+ *   auth       client   what it asks for, pool, proof     over all messages so far
  *   accept     server   hello.h's accept message, proof   over all messages so far, this message,
  *                                                         and what travels beside it
  *
@@ -34,8 +34,8 @@ _Static_assert(RPMI_NET_HELLO_BYTES <= 56, "private data of a connection request
 _Static_assert(RPMI_CHALLENGE_BYTES <= 148, "private data of a refusal");
 
 struct rpmi_auth {
-    uint32_t depth;              /* requests outstanding, wished for */
-    uint64_t staging_bytes;      /* wished for */
+    uint32_t depth;              /* requests outstanding, asked for */
+    uint64_t staging_bytes;      /* asked for */
     char pool[RPM_NAME_MAX + 1]; /* "": the server's only pool */
 };
 

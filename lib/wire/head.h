@@ -58,7 +58,7 @@ struct rpmi_head_found {
     const char *wrong;     /* the reason why the slot is invalid; NULL: it is valid */
 };
 
-/* Would rpmi_head_get() accept it when it is read back? */
+/* Are turn and LSNs below RPMI_HEAD_LIMIT, so that rpmi_head_get() accepts the head? */
 bool rpmi_head_in_limits(const struct rpmi_head *head);
 
 /* Write one slot of RPMI_HEAD_BYTES. */

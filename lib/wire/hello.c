@@ -100,7 +100,8 @@ int rpmi_hello_get(const void *bytes, size_t len, struct rpmi_hello *hello)
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "a hello with %s", wrong);
     if (found.mode > RPMI_MODE_RING)
-        return rpmi_fail(RPM_E_PROTO, "a hello that wishes for mode %" PRIu32, found.mode);
+        return rpmi_fail(RPM_E_PROTO, "a hello asks for mode %" PRIu32 ", expected is 0 to %d",
+                         found.mode, RPMI_MODE_RING);
     *hello = found;
     return 0;
 }
@@ -142,8 +143,9 @@ static int prefix_get(const unsigned char *from, size_t len, uint64_t magic, con
     version = rpmi_load32(from + AT_VERSION);
     if (version != RPMI_PROTOCOL_VERSION)
         return rpmi_fail(RPM_E_VERSION,
-                         "the other side speaks protocol version %" PRIu32 ", not %u", version,
-                         RPMI_PROTOCOL_VERSION);
+                         "the other side has protocol version %" PRIu32
+                         ", this side version %u: update the older librpm",
+                         version, RPMI_PROTOCOL_VERSION);
     return 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello.h: the first message each way over shm:, hello (version, wishes, secret) and accept (facts
- * and what is granted, or a refusal). The accept message also ends the handshake of handshake.h.
+ * hello.h: the handshake of shm:. The client's hello has the version, the secret and what the
+ * client asks for; the server's accept message has the facts and what the server grants, or a
+ * refusal. The accept message also ends the handshake of handshake.h.
  *
  * Format: FORMAT.md, section 6.   Tests: tests/unit/wire/hello_test.cpp
  */
@@ -23,9 +24,9 @@ enum rpmi_mode { RPMI_MODE_AUTO = 0, RPMI_MODE_DIRECT = 1, RPMI_MODE_RING = 2 };
 
 struct rpmi_hello {
     uint32_t version;
-    uint32_t mode;                  /* enum rpmi_mode wished for */
-    uint32_t depth;                 /* ring slots wished for */
-    uint64_t staging_bytes;         /* shared payload memory wished for */
+    uint32_t mode;                  /* enum rpmi_mode asked for */
+    uint32_t depth;                 /* ring slots asked for */
+    uint64_t staging_bytes;         /* shared payload memory asked for */
     char secret[RPMI_SECRET_BYTES]; /* NUL-terminated, "" for none */
 };
 

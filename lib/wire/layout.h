@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout.h: the fields of a message or structure of fixed size, as one table. Writing, reading,
- * the check of reserved bytes, and the tests of all three go by the table; the codec of the format
- * judges the values.
+ * layout.h: a message or structure of fixed size is described by one table of its fields. The code
+ * that writes it, reads it and checks its reserved bytes uses the table, and so do the tests; the
+ * codec of each format checks the values.
  *
  * Invariants
  *   the fields of a table are in order, do not overlap, and lie within its bytes
- *   bytes of no field are reserved: written as zeros, and refused when they are not zero
+ *   bytes outside all fields are reserved: written as zeros, and refused when they are not zero
  *
  * Format: FORMAT.md.   Tests: tests/unit/wire/layout_test.cpp
  */
@@ -20,7 +20,7 @@
 enum rpmi_field_kind {
     RPMI_FIELD_NUMBER = 1, /* of 4 or 8 bytes, little endian */
     RPMI_FIELD_TEXT = 2,   /* see field.h */
-    RPMI_FIELD_OWN = 3     /* written and judged by the codec: a magic, a proof, a checksum */
+    RPMI_FIELD_OWN = 3     /* written and checked by the codec: a magic, a proof, a checksum */
 };
 
 struct rpmi_field {

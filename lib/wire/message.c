@@ -109,7 +109,7 @@ void rpmi_rpc_put(void *bytes, const struct rpmi_rpc *rpc)
 }
 
 /* Does the request have the fields of its kind? */
-static bool has_shape(const struct rpmi_rpc *rpc)
+static bool is_well_formed(const struct rpmi_rpc *rpc)
 {
     switch (rpc->kind) {
     case RPMI_OP_PERSIST:
@@ -134,7 +134,7 @@ int rpmi_rpc_get(const void *bytes, uint32_t message_bytes, struct rpmi_rpc *rpc
     rpc->offset = rpmi_load64(from + RPC_AT_OFFSET);
     rpc->len = rpmi_load64(from + RPC_AT_LEN);
     rpc->body_bytes = rpmi_load32(from + RPC_AT_BODY);
-    if (!has_shape(rpc) || (rpc->flags & ~RPMI_RPC_FLAGS) != 0 || from[RPC_AT_ZERO] != 0 ||
+    if (!is_well_formed(rpc) || (rpc->flags & ~RPMI_RPC_FLAGS) != 0 || from[RPC_AT_ZERO] != 0 ||
         from[RPC_AT_ZERO + 1] != 0 || rpmi_load32(from + RPC_AT_ZERO_TOO) != 0 ||
         rpc->body_bytes != message_bytes - RPMI_RPC_BYTES)
         return RPM_E_PROTO;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * message.h: what client and server SEND each other over a queue pair. Reads and writes of memory
- * need no message; a message asks the server CPU for something, or answers.
+ * message.h: the messages that client and server SEND each other over a queue pair. The NIC reads
+ * and writes memory without a message; a message asks the server CPU for something, or is its
+ * answer.
  *
  *   auth     client  handshake.h's auth message, the first one
- *   accept   server  handshake.h's sealed accept message, how many messages may be under way, the
+ *   accept   server  handshake.h's sealed accept message, how many messages may be outstanding, the
  *                    scratch key
  *   call     client  call.h's call
  *   reply    server  call.h's reply, and the key that it grants
  *   RPC      client  PERSIST, COPY or STEPS, with the bytes of a COPY, the list of a STEPS
- *   done     server  how many RPC requests (messages and WRITEs with immediate data) are done, all
- *                    well but for the last one, whose status it is
- *   result   server  the same, of a STEPS that went well, with its answer
+ *   done     server  how many RPC requests (messages and WRITEs with immediate data) are done, and
+ *                    the status of the last one; all before it succeeded
+ *   result   server  how many are done, the last of them a STEPS that succeeded, and its answer
  *   fenced   server  a newer writer claimed the log: that is why the NIC refuses accesses by this
  *                    key
  *
@@ -56,7 +57,7 @@
 #define RPMI_MSG_TO_SERVER 4160u
 
 _Static_assert(RPMI_ACCEPT_MSG <= RPMI_MSG_TO_CLIENT, "an accept message fits");
-_Static_assert(RPMI_ACCEPT_BESIDE <= RPMI_BESIDE_BYTES_MAX, "so does what a proof is made of");
+_Static_assert(RPMI_ACCEPT_BESIDE <= RPMI_BESIDE_BYTES_MAX, "the transcript has room for it");
 _Static_assert(RPMI_REPLY_MSG <= RPMI_MSG_TO_CLIENT, "a reply fits");
 _Static_assert(RPMI_RESULT_MSG <= RPMI_MSG_TO_CLIENT, "a result fits");
 _Static_assert(RPMI_STEPS_BYTES <= RPMI_RPC_BODY_MAX, "a list goes in one message");
@@ -73,9 +74,9 @@ enum rpmi_msg_kind {
     RPMI_MSG_RESULT = 8
 };
 
-/* The address and rkeys of a key's memory, for the NIC. An rkey is valid only with its right. */
 struct rpmi_layout; /* wire/layout.h */
 
+/* The address and rkeys of a key's memory, for the NIC. An rkey is valid only with its right. */
 struct rpmi_grant_key {
     uint64_t address; /* of the first byte of the key's object */
     uint64_t bytes;
@@ -85,7 +86,7 @@ struct rpmi_grant_key {
     uint32_t rights;     /* bits 0 read, 1 write, 2 atomic */
 };
 
-/* A WRITE with immediate data says where it went: its key and which line, if those fit. */
+/* The immediate data of a WRITE contains its key and the number of its first line, if both fit. */
 #define RPMI_IMM_LINES (1u << 24)
 
 static inline bool rpmi_imm_fits(uint32_t key, uint64_t offset)

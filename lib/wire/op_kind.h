@@ -13,7 +13,7 @@ enum rpmi_op_kind {
     RPMI_OP_READ = 2,      /* len bytes of remote memory into @into; pushes earlier WRITEs */
     RPMI_OP_PERSIST = 3,   /* message: server CPU flushes [offset, offset + len), then answers */
     RPMI_OP_FLUSH = 4,     /* native FLUSH(persistence) of [offset, offset + len) by the NIC */
-    RPMI_OP_WRITE_IMM = 5, /* WRITE; notifies the server CPU, which flushes it, then answers */
+    RPMI_OP_WRITE_IMM = 5, /* WRITE with immediate data; the server CPU flushes it, then answers */
     RPMI_OP_COPY =
         6, /* message with the bytes; server CPU copies past its caches, fences, answers */
     RPMI_OP_DRAIN = 7,  /* client's CPU fences its own non-temporal stores (direct mapping only) */

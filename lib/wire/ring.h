@@ -51,14 +51,14 @@ enum rpmi_waits {
 struct rpmi_ring_head {
     /* Stored by the server. */
     uint64_t done;     /* requests carried out; its low half is the futex that a client waits on */
-    uint64_t failures; /* number of those that failed: read the statuses */
+    uint64_t failures; /* number of those that failed; their errors are in the statuses */
     uint64_t fill[6];
     /* Stored by the client. */
     uint32_t waits; /* enum rpmi_waits */
     uint32_t
         fences;   /* 1: no membarrier reaches the client, so the server must fence before it reads
                      waits */
-    uint32_t cpu; /* that the client's thread is bound to, plus 1; 0: several */
+    uint32_t cpu; /* to which the client's thread is bound, plus 1; 0: several */
     uint32_t fill_client[13];
 };
 

@@ -79,7 +79,7 @@ uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
 }
 
 /* Flags and length of each kind. */
-static bool has_shape(const struct rpmi_step *step)
+static bool is_well_formed(const struct rpmi_step *step)
 {
     bool word = step->len == WORD_BYTES;
 
@@ -97,9 +97,9 @@ static bool has_shape(const struct rpmi_step *step)
     }
 }
 
-__attribute__((cold)) static int cannot_be(const char *what)
+__attribute__((cold)) static int invalid_list(const char *what)
 {
-    return rpmi_fail(RPM_E_PROTO, "a list of steps that no librpm sends: %s", what);
+    return rpmi_fail(RPM_E_PROTO, "invalid list of steps: %s", what);
 }
 
 void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes)
@@ -120,7 +120,7 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
     if (left == 0)
         return 0;
     if (RPMI_UNLIKELY(left < HEAD_BYTES))
-        return cannot_be("cut short");
+        return invalid_list("it ends within a step");
     *step = (struct rpmi_step){
         .kind = from[0],
         .flags = from[AT_FLAGS],
@@ -128,15 +128,15 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
         .key = rpmi_load32(from + AT_KEY),
         .offset = rpmi_load64(from + AT_OFFSET),
     };
-    if (RPMI_UNLIKELY(step->len == 0 || !has_shape(step)))
-        return cannot_be("kind, flags or length");
+    if (RPMI_UNLIKELY(step->len == 0 || !is_well_formed(step)))
+        return invalid_list("a step's kind, flags or length");
     bytes = rpmi_step_bytes(step);
     if (RPMI_UNLIKELY(bytes > left))
-        return cannot_be("cut short");
+        return invalid_list("it ends within a step");
     if (step->kind == RPMI_STEP_WRITE) {
         step->data = from + AT_REST;
         if (!rpmi_all_zero(from + AT_REST + step->len, bytes - AT_REST - step->len))
-            return cannot_be("bytes behind those of a write");
+            return invalid_list("the bytes that fill up a WRITE are not zero");
     } else if (step->kind == RPMI_STEP_FAA) {
         step->operand = rpmi_load64(from + AT_REST);
     } else if (bytes > HEAD_BYTES) {
@@ -151,7 +151,7 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
     return 1;
 }
 
-/* All steps, into @room if there is one; how many, or RPM_E_PROTO. */
+/* Decode all steps, into @room unless that is NULL. Their number, or RPM_E_PROTO. */
 static int take_all(const void *list, uint64_t bytes, uint64_t answer_bytes, struct rpmi_step *room)
 {
     struct rpmi_steps steps;
@@ -159,7 +159,7 @@ static int take_all(const void *list, uint64_t bytes, uint64_t answer_bytes, str
     int more = 1;
 
     if (bytes == 0 || bytes > RPMI_STEPS_BYTES || answer_bytes > RPMI_STEPS_BYTES)
-        return cannot_be("its length");
+        return invalid_list("its length, or that of its answer");
     rpmi_steps_begin(&steps, list, (uint32_t)bytes);
     while (steps.taken < RPMI_STEPS_MAX &&
            (more = rpmi_steps_next(&steps, room != NULL ? &room[steps.taken] : &step)) > 0)
@@ -167,7 +167,7 @@ static int take_all(const void *list, uint64_t bytes, uint64_t answer_bytes, str
     if (more < 0)
         return more;
     if (steps.at != steps.end || steps.result_to != answer_bytes)
-        return cannot_be("more steps, or more or less of an answer, than can be");
+        return invalid_list("too many steps, or an answer of another length than their results");
     return (int)steps.taken;
 }
 
@@ -190,14 +190,16 @@ int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done)
     uint32_t found = rpmi_load32(answer);
 
     if (found > n || rpmi_load32((const unsigned char *)answer + sizeof(found)) != 0)
-        return rpmi_fail(RPM_E_PROTO, "the server says that it did %u steps of %u", found, n);
+        return rpmi_fail(RPM_E_PROTO,
+                         "invalid answer to a list of steps: %u of its %u steps are carried out",
+                         found, n);
     *done = found;
     return 0;
 }
 
 /* Copy the word to private memory: the client may be able to change the answer meanwhile. */
-static int act(const struct rpmi_stepper *stepper, const struct rpmi_step *step, void *result,
-               uint64_t *word)
+static int carry_out_step(const struct rpmi_stepper *stepper, const struct rpmi_step *step,
+                          void *result, uint64_t *word)
 {
     bool is_word = step->kind != RPMI_STEP_WRITE && step->len == sizeof(*word);
     uint32_t filled = rpmi_step_result_bytes(step);
@@ -205,7 +207,7 @@ static int act(const struct rpmi_stepper *stepper, const struct rpmi_step *step,
 
     if (filled > step->len)
         memset((unsigned char *)result + filled - WORD_BYTES, 0, WORD_BYTES);
-    err = stepper->act(stepper->context, step, is_word ? (void *)word : result);
+    err = stepper->carry_out(stepper->context, step, is_word ? (void *)word : result);
     if (err == 0 && is_word)
         memcpy(result, word, sizeof(*word));
     return err;
@@ -221,12 +223,12 @@ int rpmi_steps_walk(const struct rpmi_stepper *stepper, const void *list, uint64
     int err;
 
     for (int i = 0; i < n; i++)
-        if ((err = stepper->may(stepper->context, &stepper->room[i])) != 0)
+        if ((err = stepper->check(stepper->context, &stepper->room[i])) != 0)
             return err;
     for (; done < n; done++) {
         const struct rpmi_step *step = &stepper->room[done];
 
-        err = act(stepper, step, to, &word);
+        err = carry_out_step(stepper, step, to, &word);
         if (err != 0)
             return err;
         to += rpmi_step_result_bytes(step);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.h: a list of steps, operations that one CPU carries out in order for a client, and the
- * answer with their results. The list is one message, the answer another.
+ * steps.h: a list of steps: several reads, writes and atomics that a client sends in one message
+ * and that one CPU, usually the server's, carries out in order. The answer is one message with all
+ * results.
  *
  * A list is read by rpmi_steps_begin(), then rpmi_steps_next() for each step, or carried out by
  * rpmi_steps_walk(). An answer has room for the result of each step, whether it was carried out or
@@ -40,7 +41,7 @@ struct rpmi_step {
     uint64_t offset;
     uint64_t expect;  /* CAS, READ with MUST */
     uint64_t operand; /* CAS, FAA */
-    const void *data; /* WRITE: @len bytes; when read back, they lie in the list */
+    const void *data; /* WRITE: @len bytes; of a decoded step, in the list */
 };
 
 /* Bytes of a step in a list, and of its result in an answer; multiples of 8. */
@@ -60,13 +61,14 @@ struct rpmi_steps {
 
 void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes);
 
-/* 1 and the next step, 0: there are no more, RPM_E_PROTO: a step that no librpm sends. */
+/* 1 and the next step, 0: there are no more, RPM_E_PROTO: the next step is invalid. */
 int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step);
 
 /* A whole list, and an answer of so many bytes to it: 0 or RPM_E_PROTO. */
 int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes);
 
-/* The front of an answer: how many steps were carried out and, with MUST, found their word. */
+/* The front of an answer: how many steps were carried out; a step with MUST counts only if it found
+ * the word that it expects. */
 void rpmi_steps_answer_put(void *answer, uint32_t done);
 /* RPM_E_PROTO: more than the @n of the list, or invalid bytes. */
 int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done);
@@ -77,24 +79,24 @@ static inline bool rpmi_step_ends(const struct rpmi_step *step, uint64_t word)
     return (step->flags & RPMI_STEP_MUST) != 0 && word != step->expect;
 }
 
-/* A processor that carries steps out: the server CPU, the CPU of a direct client, or the device
- * model. */
+/* How the steps of a list are checked and carried out: by the server CPU, by the CPU of a direct
+ * client, or in the device model. */
 struct rpmi_stepper {
     void *context;
-    struct rpmi_step *room; /* for RPMI_STEPS_MAX: the steps of the list, in order; private */
+    struct rpmi_step *room; /* RPMI_STEPS_MAX entries of private memory, for the decoded steps */
 
-    /* May this step be carried out? Called for every step before act() for the first. 0, or why
-     * not. */
-    int (*may)(void *context, const struct rpmi_step *step);
+    /* Check that the client may carry out @step. rpmi_steps_walk() calls it for every step before
+     * it carries out the first one. 0, or the error of the whole list. */
+    int (*check)(void *context, const struct rpmi_step *step);
 
-    /* Carry @step out; @result has room for its result. 0, or why it failed. */
-    int (*act)(void *context, const struct rpmi_step *step, void *result);
+    /* Carry out @step; @result has room for its result. 0, or the error of the whole list. */
+    int (*carry_out)(void *context, const struct rpmi_step *step, void *result);
 };
 
 /*
  * Carry out a list, which is in private memory, up to the first step that ends it, and write the
- * answer, which is never read back. If may() refuses a step, no step is carried out. 0,
- * RPM_E_PROTO, or what the stepper returns.
+ * answer, which is never read back. If check() refuses a step, no step is carried out. 0,
+ * RPM_E_PROTO, or the error that the stepper returns.
  */
 int rpmi_steps_walk(const struct rpmi_stepper *stepper, const void *list, uint64_t bytes,
                     void *answer, uint64_t answer_bytes);

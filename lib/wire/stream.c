@@ -51,8 +51,8 @@ void rpmi_request_put(void *bytes, const struct rpmi_request *request)
     rpmi_store32(to + AT_REST, 0);
 }
 
-/* What follows the header of each kind. */
-static bool has_shape(const struct rpmi_request *request)
+/* Are the lengths those that a request of its kind can have? */
+static bool is_well_formed(const struct rpmi_request *request)
 {
     uint64_t head = request->head_bytes;
     uint64_t body = request->body_bytes;
@@ -93,9 +93,10 @@ int rpmi_request_get(const void *bytes, struct rpmi_request *request)
     request->body_bytes = rpmi_load32(from + AT_BODY);
     if (RPMI_UNLIKELY((request->flags & ~(RPMI_OP_DURABLE | RPMI_OP_CACHED | RPMI_REQUEST_LAST)) !=
                           0 ||
-                      rpmi_load32(from + AT_REST) != 0 || !has_shape(request)))
-        return rpmi_fail(RPM_E_PROTO, "a request that no librpm sends: kind %u, flags 0x%x",
-                         request->kind, request->flags);
+                      rpmi_load32(from + AT_REST) != 0 || !is_well_formed(request)))
+        return rpmi_fail(RPM_E_PROTO,
+                         "invalid request: kind %u, flags 0x%x, %u head bytes, %u body bytes",
+                         request->kind, request->flags, request->head_bytes, request->body_bytes);
     return 0;
 }
 
@@ -109,7 +110,7 @@ void rpmi_answer_put(void *bytes, const struct rpmi_answer *answer)
     rpmi_store64(to + AT_REQUEST, answer->request);
 }
 
-static bool answer_can_be(const struct rpmi_answer *answer)
+static bool answer_is_valid(const struct rpmi_answer *answer)
 {
     switch (answer->kind) {
     case RPMI_ANSWER_DONE:
@@ -132,7 +133,8 @@ int rpmi_answer_get(const void *bytes, struct rpmi_answer *answer)
     answer->kind = from[0];
     answer->value = rpmi_load32(from + AT_VALUE);
     answer->request = rpmi_load64(from + AT_REQUEST);
-    if (RPMI_UNLIKELY(rpmi_load32(from) >> 8 != 0 || !answer_can_be(answer)))
-        return rpmi_fail(RPM_E_PROTO, "an answer that no librpm sends: kind %u", answer->kind);
+    if (RPMI_UNLIKELY(rpmi_load32(from) >> 8 != 0 || !answer_is_valid(answer)))
+        return rpmi_fail(RPM_E_PROTO, "invalid answer: kind %u, value %u", answer->kind,
+                         answer->value);
     return 0;
 }

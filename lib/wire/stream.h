@@ -38,7 +38,7 @@ struct rpmi_request {
 enum rpmi_answer_kind {
     RPMI_ANSWER_DONE = 1, /* every request before this one was carried out, or failed */
     RPMI_ANSWER_FAIL = 2, /* value: why; before the DONE that counts it */
-    RPMI_ANSWER_DATA = 3, /* value: how many bytes of its result follow, after those sent before */
+    RPMI_ANSWER_DATA = 3, /* value: how many bytes of the result follow, after those sent before */
     RPMI_ANSWER_REPLY = 4 /* value: RPMI_REPLY_BYTES; the reply to the call follows */
 };
 
@@ -51,7 +51,7 @@ struct rpmi_answer {
 void rpmi_request_put(void *bytes, const struct rpmi_request *request);
 void rpmi_answer_put(void *bytes, const struct rpmi_answer *answer);
 
-/* 0, or RPM_E_PROTO: a kind, flag or length that no librpm sends. */
+/* 0, or RPM_E_PROTO: a kind, flag or length that is not valid. */
 int rpmi_request_get(const void *bytes, struct rpmi_request *request);
 int rpmi_answer_get(const void *bytes, struct rpmi_answer *answer);
 

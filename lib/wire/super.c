@@ -70,8 +70,8 @@ const struct rpmi_layout rpmi_dirent_layout =
     RPMI_LAYOUT("directory entry", DIRENT_FIELDS, RPMI_DIRENT_BYTES);
 
 static bool super_is_sound(const struct rpmi_super *super);
-static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
-                         const struct rpmi_super *found);
+static bool is_partly_formatted(const unsigned char *block, uint64_t pool_bytes,
+                                const struct rpmi_super *found);
 static uint64_t super_sum(const unsigned char *block);
 static uint64_t dirent_sum(const unsigned char *slot);
 static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes);
@@ -89,7 +89,7 @@ uint64_t rpmi_super_put(void *block, const struct rpmi_super *super)
     rpmi_store32(to + SUPER_AT_ENTRY_BYTES, RPMI_DIRENT_BYTES);
     rpmi_store64(to + SUPER_AT_SUM, super_sum(to));
     RPM_ASSERT_SLOW(rpmi_all_zero(to, sizeof(uint64_t)) &&
-                    is_half_made(to, super->pool_bytes, super));
+                    is_partly_formatted(to, super->pool_bytes, super));
     return SUPER_MAGIC;
 }
 
@@ -99,7 +99,7 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
     struct rpmi_super found;
     const char *wrong = rpmi_layout_get(&rpmi_super_layout, from, &found);
 
-    if (is_half_made(from, pool_bytes, &found))
+    if (is_partly_formatted(from, pool_bytes, &found))
         return rpmi_fail(RPM_E_NOENT, "the pool was never formatted");
     if (rpmi_load64(from) != SUPER_MAGIC)
         return rpmi_fail(RPM_E_FOREIGN,
@@ -220,8 +220,8 @@ static bool super_is_sound(const struct rpmi_super *super)
  * Zeros, or the result of a power cut during formatting: no magic yet, and every other word either
  * zero or already right. Any other block without magic is not a pool.
  */
-static bool is_half_made(const unsigned char *block, uint64_t pool_bytes,
-                         const struct rpmi_super *found)
+static bool is_partly_formatted(const unsigned char *block, uint64_t pool_bytes,
+                                const struct rpmi_super *found)
 {
     uint64_t shape = rpmi_load64(block + SUPER_AT_ENTRIES);
     uint64_t whole = RPMI_POOL_ENTRIES | (uint64_t)RPMI_DIRENT_BYTES << 32;

@@ -5,9 +5,9 @@
  * Invariants
  *   formatting writes the superblock last, and its magic word last of all; it is never written
  *     again
- *   an entry is valid when its state word says so; the word is written last, 8 bytes at once
- *   a second state word, on another line, distinguishes a free entry from an entry whose first line
- *     holds old bytes: it says "in use" only while the first does
+ *   an entry is in use if its state word says so; the word is stored last, 8 bytes at once
+ *   a second state word, on another line, says "in use" only while the first does; so an entry
+ *     whose first line has old bytes is not taken for a free one
  *
  * Format: FORMAT.md, sections 2 and 3.   Tests: tests/unit/wire/super_test.cpp
  */
@@ -63,9 +63,9 @@ enum rpmi_dirent_use {
 /* Write the body of an entry, RPMI_DIRENT_BYTES with the state words of a free one. */
 void rpmi_dirent_put(void *slot, const struct rpmi_dirent *entry);
 
-/* Write an entry that was never in use. Does @slot hold zeros, or such an entry, whole or in part?
- */
+/* Write an entry that was never in use. */
 void rpmi_dirent_put_free(void *slot);
+/* Does @slot hold zeros, or an entry that was never in use, whole or in part? */
 bool rpmi_dirent_is_new(const void *slot);
 
 /* The state words of a free entry and of one in use: a create stores the word at offset 0 and then
@@ -73,8 +73,8 @@ bool rpmi_dirent_is_new(const void *slot);
 uint64_t rpmi_dirent_free(void);
 uint64_t rpmi_dirent_used(void);
 
-/* enum rpmi_dirent_use: in use, 0: free, RPM_E_CORRUPT: no power cut leaves such state words, or it
- * is in use and the body fails its checksum or bounds. */
+/* enum rpmi_dirent_use if the entry is in use, 0 if it is free. RPM_E_CORRUPT: no power cut leaves
+ * such state words, or the entry is in use and its body fails its checksum or bounds. */
 int rpmi_dirent_get(const void *slot, uint64_t pool_bytes, struct rpmi_dirent *entry);
 
 /* 0, or RPM_E_NAME: empty, too long, or with a byte other than letters, digits and "._-/". */

@@ -52,8 +52,8 @@ TEST_CASE("golden: the answer to a list is its bytes", "[golden]")
     rpmi_stepper stepper = {};
 
     stepper.room = room;
-    stepper.may = [](void *, const rpmi_step *) { return 0; };
-    stepper.act = [](void *, const rpmi_step *step, void *result) {
+    stepper.check = [](void *, const rpmi_step *) { return 0; };
+    stepper.carry_out = [](void *, const rpmi_step *step, void *result) {
         uint64_t word = step->kind == RPMI_STEP_CAS ? 5 : 7;
 
         for (uint16_t i = 0; step->len == 100 && i < 100; i++)

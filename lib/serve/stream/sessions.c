@@ -260,7 +260,7 @@ static int expire(struct rpmi_stream_listener *listener)
             drop_handshake(listener, session);
         } else {
             __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
-            rpmi_diag(RPM_DIAG_NOTICE, "client %u does not read its answers: dropped",
+            rpmi_diag(RPM_DIAG_NOTICE, "client %u is disconnected: it does not read its answers",
                       session->base.client);
             (void)shutdown(session->pipe.fd, SHUT_RDWR);
         }

@@ -92,7 +92,8 @@ static enum outcome take_call(struct rpmi_stream_listener *listener,
     if (received(session) < RPMI_REQUEST_BYTES + RPMI_CALL_BYTES)
         return WAITS;
     if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_IDLE) {
-        rpmi_diag(RPM_DIAG_NOTICE, "client %u makes a call before its last was answered: dropped",
+        rpmi_diag(RPM_DIAG_NOTICE,
+                  "client %u is disconnected: it made a call before its last was answered",
                   base->client);
         rpmi_stream_session_end(listener, session);
         return STOPS;
@@ -263,7 +264,7 @@ static inline enum outcome begin(struct rpmi_stream_listener *listener,
     if (received(session) < RPMI_REQUEST_BYTES)
         return WAITS;
     if (RPMI_UNLIKELY(rpmi_request_get(session->in + session->in_from, request) != 0)) {
-        rpmi_diag(RPM_DIAG_NOTICE, "client %u sends %s: dropped", session->base.client,
+        rpmi_diag(RPM_DIAG_NOTICE, "client %u is disconnected: %s", session->base.client,
                   rpm_last_error());
         rpmi_stream_session_end(listener, session);
         return STOPS;
