@@ -80,7 +80,7 @@ static void set_pace(struct rpm_conn *conn, uint32_t pace)
     const struct rpmi_link *link = conn->link;
 
     if (rpmi_conn_is_synchronous(conn))
-        pace &= ~(uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_GATHER); /* nothing is ever outstanding */
+        pace &= ~(uint32_t)(RPM_PACE_THROTTLE | RPM_PACE_GATHER); /* no op is ever outstanding */
     rpmi_credit_open(&conn->credit, link->depth);
     conn->throttled = (pace & RPM_PACE_THROTTLE) != 0;
     conn->unthrottled = conn->throttled ? 0 : link->depth - RPMI_CREDITS_SPARE;

@@ -5,8 +5,8 @@
  * evicts one of the origin that holds most entries, so that a flood from one origin evicts its own
  * connections and not those of other clients.
  *
- * What it cannot do: tell a client from a flood that shares its origin, or keep out a flood from as
- * many origins as there are entries.
+ * It does not distinguish a client from a flood with the same origin, and does not stop a flood
+ * from as many origins as there are entries.
  *
  * Tests: tests/unit/serve/admission_test.cpp
  */

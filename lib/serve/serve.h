@@ -51,7 +51,7 @@ struct rpmi_sock_name {
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
     int listen_fd; /* -1: none */
     int lock_fd;
-    bool taken; /* the lock is ours */
+    bool taken; /* this server holds the lock */
 };
 
 struct rpm_server {

@@ -4,7 +4,7 @@
  *
  * Invariants
  *   an open that fails changes nothing; a client that connects before run() waits in the queue
- *   both loops notice rpm_server_stop(): nothing reads its eventfd, which so stays readable
+ *   both loops notice rpm_server_stop(): its eventfd stays readable, because no code reads it
  *
  * Tests: tests/unit/serve/server_test.cpp
  */

@@ -58,7 +58,9 @@ static int take_name(struct rpmi_sock_name *name)
     for (int i = 0; i < LOCK_TRIES && got == 0; i++)
         got = try_lock(name, lock);
     if (got != 1)
-        return got < 0 ? got : rpmi_fail(RPM_E_OWNED, "another server took %s", name->path);
+        return got < 0 ? got
+                       : rpmi_fail(RPM_E_OWNED, "another server took %s; choose another name",
+                                   name->path);
     name->taken = true;
     if (lstat(name->path, &st) != 0)
         return 0;

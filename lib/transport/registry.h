@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * registry.h: the lists of providers and wrappers. The lists are explicit: no provider registers
- * itself, so that one file shows all of them.
+ * itself, so that one file lists all of them.
  */
 #ifndef RPMI_REGISTRY_H
 #define RPMI_REGISTRY_H

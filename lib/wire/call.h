@@ -60,7 +60,7 @@ struct rpmi_call {
 };
 
 struct rpmi_reply {
-    int32_t status;  /* 0 or negative errno; nothing below but text counts on an error */
+    int32_t status;  /* 0 or negative errno: then of the fields below only text has a meaning */
     uint32_t key;    /* OPEN, CLAIM */
     uint32_t object; /* OPEN, LIST: enum rpm_kind */
     uint32_t epoch;  /* CLAIM: the new one; OPEN of LOCKS: the server's */

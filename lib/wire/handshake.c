@@ -26,7 +26,7 @@
 #define AT_VERSION 8
 #define AT_STATUS 12 /* of a challenge; zero in a hello */
 #define AT_NONCE 16
-#define AT_END 32 /* of a hello: the magic, inverted; shows a hello that was cut short and padded */
+#define AT_END 32 /* of a hello: the magic, inverted; missing if it was cut short and padded */
 
 #define AUTH_AT_MAC 160
 

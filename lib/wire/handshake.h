@@ -7,7 +7,7 @@
  *   challenge  server   version, status, 16 random bytes  fits that of its acceptance or refusal
  *   auth       client   what it asks for, pool, proof     over all messages so far
  *   accept     server   hello.h's accept message, proof   over all messages so far, this message,
- *                                                         and what travels beside it
+ *                                                         and the bytes sent beside it
  *
  * Each proof covers the other side's random bytes, so a recorded handshake cannot be replayed; each
  * names its sender's role, so that a proof cannot be sent back to the side that made it.
@@ -44,8 +44,9 @@ struct rpmi_transcript {
     unsigned char hello[RPMI_NET_HELLO_BYTES];
     unsigned char challenge[RPMI_CHALLENGE_BYTES];
     unsigned char auth[RPMI_AUTH_BYTES];
-    unsigned char beside[RPMI_BESIDE_BYTES_MAX]; /* what travels with the accept message */
-    uint32_t beside_bytes;                       /* 0: nothing does */
+    unsigned char beside[RPMI_BESIDE_BYTES_MAX]; /* bytes sent with the accept message, which its
+                                                    proof covers too */
+    uint32_t beside_bytes;                       /* 0: none */
 };
 
 extern const struct rpmi_layout rpmi_net_hello_layout;

@@ -41,7 +41,7 @@ struct rpmi_super {
 uint64_t rpmi_super_put(void *block, const struct rpmi_super *super);
 
 /*
- * Read and check; @pool_bytes is the size of the medium. RPM_E_FOREIGN (not ours), RPM_E_VERSION,
+ * Read and check; @pool_bytes is the size of the medium. RPM_E_FOREIGN (no pool), RPM_E_VERSION,
  * RPM_E_CORRUPT (checksum, bounds), RPM_E_NOENT (all zeros: never formatted).
  */
 int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *super);

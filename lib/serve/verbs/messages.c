@@ -198,7 +198,7 @@ static void take_one(struct rpmi_verbs_listener *listener, struct rpmi_verbs_ses
         drop_client(listener, session, ibv_wc_status_str(wc->status));
         return;
     }
-    /* After a failure nothing more is taken: the client must reconnect. */
+    /* After a failure the engine carries out no more requests: the client must reconnect. */
     if ((wc->wr_id & RECEIVE_ID) == 0 || session->status != 0)
         return;
     if (!take_receive(listener, session, wc, room, batch))

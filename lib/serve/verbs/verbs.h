@@ -27,12 +27,12 @@
 
 #define RPMI_NICS_MAX 8u
 #define RPMI_VERBS_RECEIVES                                                                        \
-    64u /* messages and writes with immediate data that a client may have under way */
-#define RPMI_VERBS_DONES 32u                   /* done messages under way */
+    64u /* messages and WRITEs with immediate data that a client may have outstanding */
+#define RPMI_VERBS_DONES 32u                   /* done messages outstanding */
 #define RPMI_VERBS_RESULTS RPMI_VERBS_RECEIVES /* answers to lists of steps, not sent yet */
 #define RPMI_VERBS_SENDS (RPMI_VERBS_DONES + 8u)
 #define RPMI_VERBS_WCS 16u
-#define RPMI_VERBS_FENCED 4u /* fenced messages under way */
+#define RPMI_VERBS_FENCED 4u /* fenced messages outstanding */
 
 /* A device through which clients connected. */
 struct rpmi_serve_nic {

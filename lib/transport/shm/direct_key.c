@@ -32,14 +32,14 @@
 static int map_file(int fd, uint64_t bytes, uint32_t medium, unsigned char **base)
 {
     int flags = medium == RPM_MEDIUM_FSDAX ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-    struct stat st;
+    struct stat st = { 0 };
     void *ptr;
 
     if (bytes == 0 || fstat(fd, &st) != 0 ||
         (S_ISREG(st.st_mode) && (st.st_size < 0 || (uint64_t)st.st_size < bytes)))
         return rpmi_fail(RPM_E_PROTO,
-                         "the server lends less memory than the %llu bytes that it says",
-                         (unsigned long long)bytes);
+                         "the server lends a file of %llu bytes, expected are at least %llu",
+                         (unsigned long long)st.st_size, (unsigned long long)bytes);
     ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     if (ptr == MAP_FAILED)
         return rpmi_fail(errno == EOPNOTSUPP ? RPM_E_NOCAP : RPM_E_NOMEM,

@@ -38,12 +38,12 @@
 static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
 {
     uint64_t bytes = rpmi_ring_bytes(grant->accepted.depth, grant->accepted.staging_bytes);
-    struct stat st;
+    struct stat st = { 0 };
     void *base;
 
     if (fstat(grant->fds[RPMI_FD_RING], &st) != 0 || (uint64_t)st.st_size != bytes)
-        return rpmi_fail(RPM_E_PROTO, "the server's ring does not have the %llu bytes that it says",
-                         (unsigned long long)bytes);
+        return rpmi_fail(RPM_E_PROTO, "the server's ring has %llu bytes, expected are %llu",
+                         (unsigned long long)st.st_size, (unsigned long long)bytes);
     base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, grant->fds[RPMI_FD_RING], 0);
     if (base == MAP_FAILED)
         return rpmi_fail(RPM_E_NOMEM, "cannot map the ring: %s", strerror(errno));

@@ -190,7 +190,7 @@ static const void *sim_peek(struct rpmi_link *link, uint32_t key, uint64_t offse
     (void)key;
     (void)offset;
     (void)len;
-    return NULL; /* nothing of another machine is mapped here */
+    return NULL; /* memory of another machine is not mapped */
 }
 
 const struct rpmi_transport_ops rpmi_sim_transport = {

@@ -39,7 +39,7 @@ static int take_url(const struct rpmi_url *url, struct rpmi_stream *stream)
                                             : rpmi_tls_client_ctx(certificates, &stream->tls_ctx);
 }
 
-/* Allocate slots and pieces, once the server has said how many requests may be under way. */
+/* Allocate slots and pieces: the accept message says how many requests may be outstanding. */
 static int take_memory(struct rpmi_stream *stream, uint32_t slots)
 {
     stream->slots = slots;

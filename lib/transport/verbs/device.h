@@ -12,7 +12,7 @@
 
 #include <librpm/device.h>
 
-/* Where the kernel shows its devices. */
+/* Folders in which the kernel lists its devices. */
 struct rpmi_device_roots {
     const char *devices; /* /sys/class/infiniband */
     const char *verbs;   /* /sys/class/infiniband_verbs */

@@ -23,7 +23,7 @@ struct rpmi_nic {
     uint32_t wr_max;     /* work requests in one queue */
     uint32_t cqe_max;
     uint32_t sge_max;
-    uint8_t reads_max; /* READs and atomics that our queue pair accepts at once */
+    uint8_t reads_max; /* READs and atomics that a queue pair accepts at once */
     uint8_t reads_out; /* that it sends at once */
     bool flush;        /* native FLUSH(persistence), by device and by rdma-core */
     bool atomic_write;
@@ -37,7 +37,7 @@ int rpmi_nic_probe(struct ibv_context *verbs, struct rpmi_nic *nic);
 
 /* What the remote side may do with registered memory. */
 enum rpmi_nic_access {
-    RPMI_NIC_LOCAL = 0, /* nothing: our own buffers */
+    RPMI_NIC_LOCAL = 0, /* no access: buffers that only this side's NIC uses */
     RPMI_NIC_READ = 1,
     RPMI_NIC_WRITE = 2,
     RPMI_NIC_ATOMIC = 4,

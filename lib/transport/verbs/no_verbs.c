@@ -29,5 +29,5 @@ int rpm_device_probe(uint32_t index, const char *path, struct rpm_device *device
     rpmi_begin();
 
     (void)index, (void)path, (void)device;
-    return rpmi_fail(RPM_E_NOCAP, "cannot ask RDMA devices: " REMEDY);
+    return rpmi_fail(RPM_E_NOCAP, "cannot probe RDMA devices: " REMEDY);
 }

@@ -8,7 +8,7 @@
  * Invariants
  *   requests in the send queue <= its length: each is counted when posted and when finished
  *   outstanding messages and WRITEs with immediate data <= receives that the server posted
- *   a receive of ours is posted again before the room that its message frees is used
+ *   the client posts a receive again before it uses the credits that the message gave back
  */
 #ifndef RPMI_VERBS_H
 #define RPMI_VERBS_H
@@ -44,7 +44,7 @@ struct rpmi_verbs_opts {
     uint32_t inline_bytes; /* at most so many are copied into a request */
     uint32_t spin_us;      /* poll this long before sleeping; RPMI_VERBS_SPIN_AUTO: by the length of
                            recent waits */
-    bool thread_domain;    /* ask the provider for a doorbell of our own */
+    bool thread_domain;    /* ask the provider for a doorbell of this thread's own */
 };
 
 /* The last COPY that was taken; it may need more messages than there was room for. */
@@ -152,7 +152,7 @@ void rpmi_verbs_disconnect(struct rpmi_verbs *verbs);
 int rpmi_verbs_handshake(struct rpmi_verbs *verbs, uint64_t deadline_ns,
                          struct rpmi_accept *accepted);
 
-/* memory.c: buffers of our own and staging memory, and their registration. */
+/* memory.c: the link's own buffers and staging memory, and their registration. */
 int rpmi_verbs_memory_open(struct rpmi_verbs *verbs, uint32_t depth, uint64_t staging_bytes);
 void rpmi_verbs_memory_close(struct rpmi_verbs *verbs);
 int rpmi_verbs_memory_register(struct rpmi_verbs *verbs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trace.c: "wrap=trace": one debug line for each op posted, each completion and each call;
- * LIBRPM_DIAG=debug shows what a request puts on the wire.
+ * LIBRPM_DIAG=debug prints them, so that they show which ops a request becomes.
  *
  * Invariant: an op is traced only once it was taken, so the lines are the order on the wire.
  *
