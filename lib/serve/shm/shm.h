@@ -19,7 +19,11 @@
 
 #include <sys/types.h>
 
-enum rpmi_ring_state { RPMI_RING_FREE = 0, RPMI_RING_LIVE = 1, RPMI_RING_CLOSED = 2 };
+enum rpmi_ring_state {
+    RPMI_RING_FREE = 0,
+    RPMI_RING_LIVE = 1,  /* its client is attached; the engine carries out its requests */
+    RPMI_RING_CLOSED = 2 /* its client has left; the engine frees it */
+};
 
 /* The requests that a pass of the engine took from one ring. */
 struct rpmi_take {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h: the server's end of tcp: and unix:. The control thread accepts, makes the handshake,
- * serves calls and ends sessions; the engine reads requests and writes answers.
+ * stream.h: the server's side of tcp: and unix:. The control thread accepts connections, makes
+ * handshakes, serves calls and ends sessions; the engine receives requests and sends answers.
  *
  * Invariants
  *   a session belongs to the control thread until it is LIVE, to the engine until it is DEAD, then
  *   to the control thread again; only its owner touches its buffers, and only the control thread
  *   closes its socket
- *   no thread ever waits on a client's socket, and what the server keeps for a client is bounded
- *   an answer to a request of a batch is sent only after the batch's drain
+ *   no thread ever waits on a client's socket, and the buffers of a client have fixed sizes
+ *   an answer to a request of a batch is sent only after the batch's fence
  */
 #ifndef RPMI_SERVE_STREAM_H
 #define RPMI_SERVE_STREAM_H
@@ -21,16 +21,16 @@
 #include "wire/stream.h"
 
 #define RPMI_STREAM_SOCKETS 4u
-#define RPMI_STREAM_TAKE_BYTES (128u << 10) /* of one client, received and not carried out yet */
-#define RPMI_STREAM_OUT_BYTES (64u << 10)
+#define RPMI_STREAM_TAKE_BYTES (128u << 10) /* receive buffer of a client */
+#define RPMI_STREAM_OUT_BYTES (64u << 10)   /* send buffer of a client */
 /* Room that the send buffer always keeps: for a count, a failed msync and a reply. */
 #define RPMI_STREAM_RESERVE (3u * RPMI_ANSWER_BYTES + RPMI_REPLY_BYTES)
 
 enum rpmi_stream_session_state {
     RPMI_STREAM_SESSION_FREE = 0,
     RPMI_STREAM_SESSION_HANDSHAKE = 1,
-    RPMI_STREAM_SESSION_LIVE = 2,
-    RPMI_STREAM_SESSION_DEAD = 3
+    RPMI_STREAM_SESSION_LIVE = 2, /* the client is accepted; the engine owns the session */
+    RPMI_STREAM_SESSION_DEAD = 3  /* the engine has ended it; the control thread frees it */
 };
 
 enum rpmi_handshake_step {
@@ -59,23 +59,23 @@ struct rpmi_stream_session {
     struct rpmi_transcript transcript;
 
     /* The engine's. */
-    unsigned char *in;
+    unsigned char *in; /* receive buffer; [in_from, in_end) is not carried out yet */
     uint32_t in_from;
     uint32_t in_end;
     bool todo;         /* there is something to carry out */
     bool send_blocked; /* the socket takes no more answers: nothing is carried out until it does */
     bool tls_pending;  /* OpenSSL has bytes that epoll does not report */
-    bool taken;        /* in this batch */
+    bool taken;        /* requests of it are in this batch */
     struct rpmi_stream_current current;
-    uint64_t skip; /* of a request that failed: bytes still to come, to be skipped */
-    int32_t post_status;
+    uint64_t skip;          /* bytes of a failed request to skip, some not received yet */
+    int32_t post_status;    /* the error of an earlier request of the same post; 0: none */
     uint64_t next;          /* number of the next request */
     uint64_t done_sent;     /* requests that the client was told are done */
     uint64_t first_durable; /* first request of this batch that promises durability, plus 1 */
-    unsigned char *out;
+    unsigned char *out;     /* send buffer; [out_from, out_end) is not sent yet */
     uint32_t out_from;
     uint32_t out_end;
-    uint32_t watched;    /* epoll events */
+    uint32_t watched;    /* epoll events that the engine watches */
     uint64_t stalled_ns; /* when the socket began to take no answers, 0: it takes them; atomic */
 };
 
