@@ -204,7 +204,7 @@ static inline bool append_fast(struct rpm_log *log, const void *data, uint64_t l
     if (log->fast_path == NULL ||
         !rpmi_log_fast_append(log, &(struct rpm_slice){ data, len }, 1, lsn))
         return false;
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return true;
 }
 

@@ -110,7 +110,7 @@ static int fail(struct rpm_log *log, uint64_t first, uint32_t n, int err)
         return err;
     while (well < log->submitted && log->entries[well & log->entries_mask].status == 0)
         well++;
-    rpmi_log_doubt(log, first, well);
+    rpmi_log_mark_unknown(log, first, well);
     return rpmi_log_explain(log, rpmi_log_unsent(log, n - sent, log->dead));
 }
 

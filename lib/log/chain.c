@@ -125,10 +125,10 @@ void rpmi_chains_add(struct rpmi_chains *chains, const struct rpmi_frame *frame)
         chains->epoch = frame->epoch;
     /* The bytes that a later pad frame skips, and the padding of a later frame's last line, may
      * still hold a whole frame of an earlier lap. */
-    if (position < chains->over_end && frame->lsn < chains->over_lsn)
+    if (position < chains->last_end && frame->lsn < chains->last_lsn)
         return;
-    chains->over_lsn = frame->lsn;
-    chains->over_end = position + (one.end_lsn - one.first_lsn);
+    chains->last_lsn = frame->lsn;
+    chains->last_end = position + (one.end_lsn - one.first_lsn);
     for (uint32_t i = chains->count; i > 0; i--)
         if (goes_on(&chains->chain[i - 1], one.first_lsn, one.epoch_first)) {
             append(&chains->chain[i - 1], &one);

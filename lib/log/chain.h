@@ -50,8 +50,8 @@ struct rpmi_chains {
     uint64_t dropped_records; /* of chains that found no entry free and may be a part of the log */
     uint64_t end_lsn;         /* the highest end of a whole frame */
     uint32_t epoch;           /* the highest epoch of a whole frame */
-    uint64_t over_lsn;        /* the LSN of the frame added last, */
-    uint64_t over_end;        /* and the position in the ring where it ends */
+    uint64_t last_lsn;        /* the LSN of the frame added last, */
+    uint64_t last_end;        /* and the position in the ring where it ends */
 };
 
 /* Where the log begins. */

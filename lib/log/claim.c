@@ -53,21 +53,21 @@ void rpmi_claim_leave(struct rpmi_claim *claim)
     claim->log = NULL;
 }
 
-bool rpmi_claim_is_gone(const struct rpmi_claim *claim)
+bool rpmi_claim_has_ended(const struct rpmi_claim *claim)
 {
     const struct rpm_log *log = claim->log;
 
-    return log != NULL && (log->dead == RPM_E_FENCED || log->gone_epoch >= claim->epoch);
+    return log != NULL && (log->dead == RPM_E_FENCED || log->ended_epoch >= claim->epoch);
 }
 
-void rpmi_claim_tell(const struct rpmi_claim *claim)
+void rpmi_claim_set_ended(const struct rpmi_claim *claim)
 {
     RPM_ASSERT(claim->log != NULL && claim->epoch > 0);
-    if (claim->log->gone_epoch < claim->epoch)
-        claim->log->gone_epoch = claim->epoch;
+    if (claim->log->ended_epoch < claim->epoch)
+        claim->log->ended_epoch = claim->epoch;
 }
 
-void rpmi_claim_ask(const struct rpmi_claim *claim, struct rpmi_op *op)
+void rpmi_claim_read_op(const struct rpmi_claim *claim, struct rpmi_op *op)
 {
     RPM_ASSERT(claim->log != NULL);
     *op = (struct rpmi_op){
@@ -79,7 +79,7 @@ void rpmi_claim_ask(const struct rpmi_claim *claim, struct rpmi_op *op)
     };
 }
 
-int rpmi_claim_judge(const struct rpmi_claim *claim)
+int rpmi_claim_check_word(const struct rpmi_claim *claim)
 {
     if (rpmi_load64(word_of(claim->log)) == claim->epoch)
         return 0;

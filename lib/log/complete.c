@@ -37,7 +37,7 @@ int rpmi_log_unsent(struct rpm_log *log, uint32_t n, int err)
     return err;
 }
 
-void rpmi_log_doubt(struct rpm_log *log, uint64_t from, uint64_t to)
+void rpmi_log_mark_unknown(struct rpm_log *log, uint64_t from, uint64_t to)
 {
     uint32_t n = (uint32_t)(to - from);
 
@@ -90,7 +90,7 @@ void rpmi_log_end(struct rpm_log *log, int status)
     log->submitted += log->pending;
     log->pending = 0;
     log->ops_count = 0;
-    rpmi_group_let_go(log);
+    rpmi_group_clear_held(log);
     rpmi_log_finish(log, log->submitted, status);
     if (log->dead == 0)
         log->dead = status;
@@ -158,7 +158,7 @@ int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
 {
     rpmi_begin();
     RPM_ASSERT(log != NULL && (done != NULL || n == 0));
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     if (n > INT32_MAX)
         return rpmi_fail(RPM_E_INVAL, "room for %u completions, maximum %d; pass a smaller n", n,
                          INT32_MAX);

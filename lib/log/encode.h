@@ -24,8 +24,8 @@ struct rpmi_cursor {
 typedef void rpmi_emit_fn(struct rpm_log *log, const struct rpmi_frame *frame, uint64_t position,
                           const void *payload, uint64_t written);
 
-static inline void rpmi_cursor_pass(const struct rpm_log *log, struct rpmi_cursor *at,
-                                    uint64_t bytes)
+static inline void rpmi_cursor_advance(const struct rpm_log *log, struct rpmi_cursor *at,
+                                       uint64_t bytes)
 {
     at->lsn += bytes;
     at->position += bytes;
@@ -48,7 +48,7 @@ static inline void rpmi_encode_pad(struct rpm_log *log, struct rpmi_cursor *at, 
 
     emit(log, &frame, at->position, NULL,
          rpmi_align_up(RPMI_FRAME_HEADER_BYTES, log->plan.pad_unit));
-    rpmi_cursor_pass(log, at, bytes);
+    rpmi_cursor_advance(log, at, bytes);
 }
 
 /* Emit the frames of a record of @len bytes, whose place as computed from @at is @place. Callers
@@ -71,7 +71,7 @@ static inline uint64_t rpmi_encode(struct rpm_log *log, struct rpmi_cursor *at,
         rpmi_encode_pad(log, at, place->pad, emit);
     RPM_ASSERT(at->lsn == place->lsn);
     emit(log, &frame, at->position, payload, written);
-    rpmi_cursor_pass(log, at, place->stride);
+    rpmi_cursor_advance(log, at, place->stride);
     return written;
 }
 

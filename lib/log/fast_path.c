@@ -118,7 +118,7 @@ static inline uint64_t put_plain(struct rpm_log *log, struct rpmi_cursor *at,
             frame.lag = rpmi_frame_lag(frame.lsn - at->lsn) & log->lag_mask;
     }
     written = frame.lsn - at->lsn;
-    rpmi_cursor_pass(log, at, written);
+    rpmi_cursor_advance(log, at, written);
     return written;
 }
 

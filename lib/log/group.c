@@ -133,7 +133,7 @@ void rpmi_group_add(struct rpm_log *log, const struct rpmi_place *place, const v
         .silent = silent,
     };
     log->pending++;
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
 }
 
 void rpmi_group_undo(struct rpm_log *log)
@@ -144,7 +144,7 @@ void rpmi_group_undo(struct rpm_log *log)
     log->outbox.tail = log->undo_stage;
     log->ops_count = log->undo_ops;
     log->pending--;
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
 }
 
 bool rpmi_group_full(const struct rpm_log *log)
@@ -229,11 +229,11 @@ int rpmi_group_seal(struct rpm_log *log)
     log->sealed_lsn = log->tail_lsn;
     log->sealed_seq_prior = log->sealed_seq;
     log->sealed_seq = seq;
-    rpmi_group_let_go(log);
+    rpmi_group_clear_held(log);
     (void)submitted(log, err);
     if (err == RPMI_POST_DONE)
         rpmi_log_finish(log, log->submitted, 0);
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return 0;
 }
 
@@ -267,7 +267,7 @@ int rpmi_group_hold(struct rpm_log *log)
     return 0;
 }
 
-void rpmi_group_let_go(struct rpm_log *log)
+void rpmi_group_clear_held(struct rpm_log *log)
 {
     log->sharing = log->waiting > 1;
     log->waiting = 0;

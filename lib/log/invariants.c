@@ -57,7 +57,7 @@ static void check_group(const struct rpm_log *log)
     RPM_ASSERT(log->reserved == 0 || log->reserved_data != NULL);
 }
 
-bool rpmi_log_sound(const struct rpm_log *log)
+bool rpmi_log_check_invariants(const struct rpm_log *log)
 {
     RPM_ASSERT(log->capacity > 0 && rpmi_is_aligned(log->capacity, RPMI_LINE_BYTES));
     RPM_ASSERT(log->record_max <= rpmi_ring_record_max(log->capacity));

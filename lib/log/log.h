@@ -11,7 +11,7 @@
  *   waiting > 0 == owner.holds: appends were accepted that no seal covers yet, and a pump or a wait
  *     will post a seal
  *
- * rpmi_log_sound() asserts these and more.
+ * rpmi_log_check_invariants() asserts these and more.
  *
  * Threads: one per connection. Tests: tests/unit/log/, tests/crash/
  */
@@ -57,7 +57,7 @@ struct rpmi_end {
     uint32_t before;  /* epoch of the frame in front; 0: none was passed */
 };
 
-static inline void rpmi_end_pass(struct rpmi_end *end, const struct rpmi_frame *frame)
+static inline void rpmi_end_advance(struct rpmi_end *end, const struct rpmi_frame *frame)
 {
     uint64_t stride = rpmi_frame_stride(frame->len, frame->flags);
 
@@ -79,13 +79,13 @@ struct rpm_log {
     uint32_t epoch;           /* ours, once claimed */
     uint32_t since;           /* epoch of our first claim, which resumed no other; RPMI_CALL_RESUME
                                  names it */
-    uint32_t gone_epoch;      /* epoch of a claim that a guarded region found ended */
+    uint32_t ended_epoch;     /* epoch of a claim that a guarded region found ended */
     uint32_t guarded;         /* regions that are open and guarded by our claim */
     uint32_t wrote_epoch;     /* of the records in unknown[]; see resume.c */
-    uint32_t own_sealed;      /* our last epoch seen in the head while alone */
-    uint32_t own_claimed;     /* our last epoch claimed while alone: its SEAL may be in the head */
-    bool alone;               /* no other writer sealed an epoch since wrote_epoch */
-    uint64_t settled; /* counts settlements, each of which makes the state of readers stale */
+    uint32_t own_sealed;      /* our last epoch seen in the head while sole_writer */
+    uint32_t own_claimed;     /* our last epoch claimed while sole_writer: the head may have it */
+    bool sole_writer;         /* no other writer sealed an epoch since wrote_epoch */
+    uint64_t reader_generation; /* counts recoveries and ends of writing: readers restart then */
     uint64_t log_id;
     uint64_t capacity;
     uint64_t record_max;
@@ -200,7 +200,7 @@ uint64_t rpmi_ring_record_max(uint64_t capacity);
 
 /* invariants.c: true, or an assertion fails. Takes time in proportion to the outstanding appends:
  * meant for RPM_ASSERT_SLOW. */
-bool rpmi_log_sound(const struct rpm_log *log);
+bool rpmi_log_check_invariants(const struct rpm_log *log);
 
 /* Room in front of a staged payload for its frame's header, of a size that keeps the payload
  * aligned for any use by a caller that reserved it. */
@@ -239,7 +239,7 @@ bool rpmi_group_may_wait(const struct rpm_log *log);
 /* Let the record added last wait for a later seal. Returns as rpmi_group_post(). */
 int rpmi_group_hold(struct rpm_log *log);
 /* No append waits any more: all held appends were sealed, or ended. */
-void rpmi_group_let_go(struct rpm_log *log);
+void rpmi_group_clear_held(struct rpm_log *log);
 /* Remove the record added last, of which nothing was posted. */
 void rpmi_group_undo(struct rpm_log *log);
 bool rpmi_log_release(struct rpmi_owner *owner, bool blocked);
@@ -263,7 +263,7 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status);
 int rpmi_log_unsent(struct rpm_log *log, uint32_t n, int err);
 /* Entries [@from, @to) succeeded, but their call failed: they become unknown, in front of all
  * appends that are unknown so far. */
-void rpmi_log_doubt(struct rpm_log *log, uint64_t from, uint64_t to);
+void rpmi_log_mark_unknown(struct rpm_log *log, uint64_t from, uint64_t to);
 /* Wait until all entries before @seq have ended. 0, or the error of one of them, or log->dead. */
 int rpmi_log_wait(struct rpm_log *log, uint64_t seq);
 /* Drop ended silent entries at the front, which frees their entries. */
@@ -308,8 +308,8 @@ int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
 /* Is @head consistent with the whole @frame in the ring? A record of a higher epoch was written
  * after a head sealed that epoch, and a record that ends behind trim_lsn + capacity after a head
  * with a trim: if the log still has @head, that head is damaged or old, RPM_E_CORRUPT. */
-int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
-                    const struct rpmi_frame *frame);
+int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
+                        const struct rpmi_frame *frame);
 /* Visit the whole frames from @lsn on, each of which begins at the end of the one before it, of any
  * epoch, while the visitor returns true. */
 typedef bool rpmi_walk_fn(void *context, const struct rpmi_frame *frame);
@@ -322,7 +322,7 @@ bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *f
                         uint32_t before);
 
 /* open.c: a handle for reading, whose head was not read yet. As rpm_log_open(). */
-int rpmi_log_open_bare(struct rpm_conn *conn, const char *name, struct rpm_log **log);
+int rpmi_log_open_without_head(struct rpm_conn *conn, const char *name, struct rpm_log **log);
 /* Make the plans again, for the facts of a new link. RPM_E_NOCAP. */
 int rpmi_log_replan(struct rpm_log *log);
 
@@ -333,6 +333,6 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
 int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags); /* enum rpmi_call_flag */
 /* Bring [@from, @to), written by any client, to the log's level. */
 int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint64_t to);
-int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);
+int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);
 
 #endif

@@ -161,7 +161,7 @@ static int attach(struct rpm_log *log, const struct rpm_log_opts *opts)
     err = rpmi_log_claim(log, (opts->flags & RPM_LOG_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0);
     if (err == 0)
         err = rpmi_log_head(log);
-    return err != 0 ? err : rpmi_log_settle(log, 0, NULL, NULL);
+    return err != 0 ? err : rpmi_log_recover(log, 0, NULL, NULL);
 }
 
 static void detach(struct rpm_log *log)
@@ -237,7 +237,7 @@ int rpm_log_open(struct rpm_conn *conn, const char *name, const struct rpm_log_o
     return 0;
 }
 
-int rpmi_log_open_bare(struct rpm_conn *conn, const char *name, struct rpm_log **log)
+int rpmi_log_open_without_head(struct rpm_conn *conn, const char *name, struct rpm_log **log)
 {
     struct rpm_log_opts opts = rpm_log_opts_init();
     struct rpm_log *fresh;

@@ -45,10 +45,10 @@ struct rpm_reader {
     uint64_t vouched;      /* everything before is at the reader's level */
     uint64_t lead;         /* made durable with the first record: the log before it, from here */
     uint64_t next_lsn;
-    uint64_t ahead;   /* bytes to read next time; grows while reads return that many */
-    uint32_t before;  /* epoch of the record returned last */
-    uint64_t longest; /* longest stride of a record returned */
-    uint64_t settled; /* log->settled when head and plan were made */
+    uint64_t ahead;      /* bytes to read next time; grows while reads return that many */
+    uint32_t before;     /* epoch of the record returned last */
+    uint64_t longest;    /* longest stride of a record returned */
+    uint64_t generation; /* log->reader_generation when head and plan were made */
     bool has_last;
     struct rpmi_frame last; /* of the record returned last */
     uint32_t tail_looks;    /* reads at the tail that found no record */
@@ -269,7 +269,7 @@ static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
         (stored - reader->next_lsn) % reader->log->capacity == 0)
         err = rpmi_log_judge(reader->log, stored, frame, &verdict);
     if (err == 0 && verdict == RPMI_FRAME_VALID)
-        err = rpmi_log_allows(reader->log, &reader->head, frame);
+        err = rpmi_log_check_head(reader->log, &reader->head, frame);
     if (err == 0 && is_time(reader))
         err = check_behind(reader);
     if (err != 0) { /* so that the next call reports it again */
@@ -359,7 +359,7 @@ static int start_again(struct rpm_reader *reader)
     if (err == 0)
         err = check_start(reader);
     if (err == 0)
-        reader->settled = log->settled;
+        reader->generation = log->reader_generation;
     return err;
 }
 
@@ -391,7 +391,7 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
 
     RPM_ASSERT(reader != NULL && record != NULL);
     err = rpmi_log_readable(reader->log);
-    if (err == 0 && RPMI_UNLIKELY(reader->settled != reader->log->settled))
+    if (err == 0 && RPMI_UNLIKELY(reader->generation != reader->log->reader_generation))
         err = start_again(reader);
     if (err != 0)
         return err;
@@ -567,7 +567,7 @@ int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
     fresh->ahead = BUFFER_MIN;
     fresh->idle_polls = IDLE_POLLS_MAX;
     fresh->stands_at = NOWHERE;
-    fresh->settled = log->settled;
+    fresh->generation = log->reader_generation;
     err = make_buffer(fresh, ours.buffer_bytes);
     if (err == 0)
         err = make_plan(fresh, ours.level);

@@ -138,7 +138,7 @@ static int ends_early(struct rpm_log *log, uint64_t least_lsn)
                      end, least_lsn);
 }
 
-int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context)
+int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context)
 {
     int err;
 
@@ -160,8 +160,8 @@ int rpmi_log_settle(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit
     log->wrote_epoch = log->epoch;
     log->own_sealed = log->epoch;
     log->own_claimed = log->epoch;
-    log->alone = true;
-    log->settled++;
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    log->sole_writer = true;
+    log->reader_generation++;
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return 0;
 }

@@ -369,7 +369,7 @@ int rpm_log_repair(struct rpm_conn *conn, const char *name, const struct rpm_rep
         return RPM_E_NOMEM;
     look->opts = &ours;
     look->report = rpm_repair_report_init();
-    err = rpmi_log_open_bare(conn, name, &look->log);
+    err = rpmi_log_open_without_head(conn, name, &look->log);
     if (err == 0) {
         err = repair(look);
         rpmi_log_drop_keys(look->log);

@@ -81,7 +81,7 @@ static void end_writing(struct rpm_log *log)
     RPM_ASSERT(log->write_key == 0); /* a claim that ended has no key */
     forget_queues(log);
     log->dead = RPM_E_FENCED;
-    log->settled++;
+    log->reader_generation++;
 }
 
 static void give_up_claim(struct rpm_log *log)
@@ -191,17 +191,17 @@ static int start_over(struct rpm_log *log)
 /* Has no other writer sealed an epoch since? The reply to our own last SEAL may have been lost. */
 static bool look_around(struct rpm_log *log)
 {
-    log->alone =
-        log->alone && (log->head.epoch == log->own_sealed || log->head.epoch == log->own_claimed);
-    if (log->alone)
+    log->sole_writer = log->sole_writer &&
+                       (log->head.epoch == log->own_sealed || log->head.epoch == log->own_claimed);
+    if (log->sole_writer)
         log->own_sealed = log->head.epoch;
-    return log->alone;
+    return log->sole_writer;
 }
 
 /* Is it known that another writer claimed the log since? */
 static bool deposed(struct rpm_log *log)
 {
-    return !look_around(log) || log->dead == RPM_E_FENCED || log->gone_epoch >= log->wrote_epoch;
+    return !look_around(log) || log->dead == RPM_E_FENCED || log->ended_epoch >= log->wrote_epoch;
 }
 
 /* We have seen no other writer, but one may have claimed the log and not sealed its epoch yet. Then
@@ -210,7 +210,7 @@ static int claim_again(struct rpm_log *log)
 {
     int err;
 
-    RPM_ASSERT(log->alone && log->gone_epoch < log->wrote_epoch);
+    RPM_ASSERT(log->sole_writer && log->ended_epoch < log->wrote_epoch);
     err = rpmi_log_claim(log, RPMI_CALL_RESUME);
     if (err == 0)
         err = rpmi_log_head(log);
@@ -247,14 +247,14 @@ static int settle_as_writer(struct rpm_log *log)
     uint64_t least;
     int err = deposed(log) ? RPM_E_FENCED : claim_again(log);
 
-    if (err == 0 && !log->alone)
+    if (err == 0 && !log->sole_writer)
         err = RPM_E_FENCED;
     if (err != 0)
         return err; /* RPM_E_FENCED: only for our caller, which then settles as a reader */
     forget_queues(log);
     settle_trimmed(log, true);
     least = log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
-    return rpmi_log_settle(log, least, meet, &settle);
+    return rpmi_log_recover(log, least, meet, &settle);
 }
 
 /* Settle, and keep the claim. RPM_E_FENCED: another client has the claim; everything is settled all
@@ -299,7 +299,7 @@ int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t r
         return err;
     RPM_ASSERT(log->write_key != 0 && log->unknown_count == 0);
     log->dead = 0;
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return 0;
 }
 
@@ -342,13 +342,13 @@ int rpm_log_claim(struct rpm_log *log, uint32_t flags)
         err = rpmi_log_head(log);
     if (err == 0) {
         forget_queues(log);
-        err = rpmi_log_settle(log, 0, NULL, NULL);
+        err = rpmi_log_recover(log, 0, NULL, NULL);
     }
     if (err != 0) {
         give_up_claim(log);
         return err;
     }
     log->dead = 0;
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return 0;
 }

@@ -129,11 +129,11 @@ static int judge(struct window *window, uint64_t lsn, struct rpmi_frame *frame,
     return err;
 }
 
-/* As rpmi_log_allows(), of a frame in the window. Reading the head overwrites the window's
+/* As rpmi_log_check_head(), of a frame in the window. Reading the head overwrites the window's
  * bytes. */
 static int allowed(struct window *window, const struct rpmi_frame *frame)
 {
-    int err = rpmi_log_allows(window->log, &window->log->head, frame);
+    int err = rpmi_log_check_head(window->log, &window->log->head, frame);
 
     window->have = window->mapped != NULL ? window->have : 0;
     return err;
@@ -149,8 +149,8 @@ bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *f
     return frame->epoch < head->epoch && frame->epoch >= before;
 }
 
-int rpmi_log_allows(struct rpm_log *log, const struct rpmi_head *head,
-                    const struct rpmi_frame *frame)
+int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
+                        const struct rpmi_frame *frame)
 {
     bool later = frame->lsn >= head->trim_lsn + log->capacity;
     struct rpmi_head now;
@@ -316,7 +316,7 @@ int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, v
         stride = rpmi_frame_stride(frame.len, frame.flags);
         if (stride > limit - end.lsn)
             break;
-        rpmi_end_pass(&end, &frame);
+        rpmi_end_advance(&end, &frame);
         report->records += (frame.flags & RPMI_FRAME_PAD) == 0;
         if (visit != NULL)
             visit(context, &frame);

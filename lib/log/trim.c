@@ -102,7 +102,7 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
         log->free_lsn = reply.value;
     if (reply.value > log->head.trim_lsn)
         log->head.trim_lsn = reply.value;
-    RPM_ASSERT_SLOW(rpmi_log_sound(log));
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return 0;
 }
 

@@ -59,7 +59,7 @@ static void check_key(const struct rpmi_service *service, const struct rpmi_clie
                service->objects[key->guard - 1].writer == client->id);
 }
 
-bool rpmi_service_sound(const struct rpmi_service *service)
+bool rpmi_service_check_invariants(const struct rpmi_service *service)
 {
     uint32_t keys[RPMI_OBJECTS] = { 0 };
     uint32_t claims[RPMI_OBJECTS] = { 0 };

@@ -38,7 +38,7 @@ int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
         memset(place->key, 0, sizeof(place->key));
         *client = place->id;
         RPM_ASSERT(rpmi_client_find(service, *client) == place);
-        RPM_ASSERT_SLOW(rpmi_service_sound(service));
+        RPM_ASSERT_SLOW(rpmi_service_check_invariants(service));
         return 0;
     }
     return rpmi_fail(
@@ -190,7 +190,7 @@ uint32_t rpmi_service_detach(struct rpmi_service *service, uint32_t client)
         if (service->objects[i].used && service->objects[i].entry.kind == RPM_KIND_LOCKS)
             freed += free_locks(service, &service->objects[i], client);
     place->id = 0;
-    RPM_ASSERT_SLOW(rpmi_service_sound(service));
+    RPM_ASSERT_SLOW(rpmi_service_check_invariants(service));
     return freed;
 }
 

@@ -61,7 +61,7 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
         rpmi_free(fresh);
         return err;
     }
-    RPM_ASSERT_SLOW(rpmi_service_sound(fresh));
+    RPM_ASSERT_SLOW(rpmi_service_check_invariants(fresh));
     *service = fresh;
     return 0;
 }
@@ -277,7 +277,7 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
     if (reply->status != 0 && call->kind != RPMI_CALL_LIST)
         (void)snprintf(reply->text, sizeof(reply->text), "%s", rpm_last_error());
     RPM_ASSERT(reply->status <= 0);
-    RPM_ASSERT_SLOW(rpmi_service_sound(service));
+    RPM_ASSERT_SLOW(rpmi_service_check_invariants(service));
 }
 
 uint64_t rpmi_service_free_bytes(const struct rpmi_service *service)

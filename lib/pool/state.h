@@ -64,7 +64,7 @@ static inline bool rpmi_object_volatile(const struct rpmi_object *object)
 
 /* invariants.c: true, or an assertion fails. Takes time in proportion to all objects and keys:
  * meant for RPM_ASSERT_SLOW. */
-bool rpmi_service_sound(const struct rpmi_service *service);
+bool rpmi_service_check_invariants(const struct rpmi_service *service);
 
 /* keys.c */
 struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_t client);

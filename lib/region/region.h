@@ -108,7 +108,7 @@ static inline bool rpmi_region_may_read(const struct rpm_region *region)
 
 static inline bool rpmi_region_may_write(const struct rpm_region *region)
 {
-    return region->dead == 0 && !rpmi_claim_is_gone(&region->claim);
+    return region->dead == 0 && !rpmi_claim_has_ended(&region->claim);
 }
 
 /* Over the link's fast path. True: done. False: the link has none, or it does not take this

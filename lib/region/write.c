@@ -20,9 +20,9 @@ int rpmi_region_ended(struct rpm_region *region, int status)
     if (RPMI_LIKELY(status == 0) || region->claim.log == NULL)
         return status;
     if (status == RPM_E_FENCED)
-        rpmi_claim_tell(&region->claim);
+        rpmi_claim_set_ended(&region->claim);
     /* On most links a refused op ends the link, so that ops of all owners end as lost. */
-    else if (status != RPM_E_LOST || !rpmi_claim_is_gone(&region->claim))
+    else if (status != RPM_E_LOST || !rpmi_claim_has_ended(&region->claim))
         return status;
     region->dead = RPM_E_FENCED;
     return RPM_E_FENCED;
@@ -32,7 +32,7 @@ int rpmi_region_writable(const struct rpm_region *region)
 {
     if (RPMI_LIKELY(rpmi_region_may_write(region)))
         return 0;
-    if (rpmi_claim_is_gone(&region->claim))
+    if (rpmi_claim_has_ended(&region->claim))
         return rpmi_fail(RPM_E_FENCED, "another writer claimed the log that guards the region; "
                                        "rpm_log_claim() it, then open the region again");
     return rpmi_fail(region->dead,
@@ -297,10 +297,10 @@ static int persist_guarded(struct rpm_region *region, const struct rpmi_range *r
     int err;
 
     RPM_ASSERT(n <= RPMI_PLAN_OPS_MAX); /* room for that read behind them */
-    rpmi_claim_ask(&region->claim, &ops[n]);
+    rpmi_claim_read_op(&region->claim, &ops[n]);
     err = rpmi_conn_exec(region->conn, ops, n + 1);
     if (err == 0)
-        err = rpmi_claim_judge(&region->claim);
+        err = rpmi_claim_check_word(&region->claim);
     return rpmi_region_ended(region, err);
 }
 

@@ -95,17 +95,17 @@ TEST_CASE("claim: a fence that one region reports holds for all regions of that 
     rpmi_claim none;
 
     REQUIRE(rpmi_claim_join(nullptr, conn, &none) == 0);
-    CHECK_FALSE(rpmi_claim_is_gone(&none));
+    CHECK_FALSE(rpmi_claim_has_ended(&none));
     REQUIRE(rpmi_claim_join(log, conn, &one) == 0);
     REQUIRE(rpmi_claim_join(log, conn, &two) == 0);
     CHECK(one.epoch == 1);
-    CHECK_FALSE(rpmi_claim_is_gone(&two));
-    rpmi_claim_tell(&one);
-    CHECK(rpmi_claim_is_gone(&two));
-    CHECK_FALSE(rpmi_claim_is_gone(&none));
+    CHECK_FALSE(rpmi_claim_has_ended(&two));
+    rpmi_claim_set_ended(&one);
+    CHECK(rpmi_claim_has_ended(&two));
+    CHECK_FALSE(rpmi_claim_has_ended(&none));
     rpmi_claim later = two;
     later.epoch++;
-    CHECK_FALSE(rpmi_claim_is_gone(&later));
+    CHECK_FALSE(rpmi_claim_has_ended(&later));
     rpmi_claim_leave(&one);
     rpmi_claim_leave(&two);
     rpmi_claim_leave(&none);

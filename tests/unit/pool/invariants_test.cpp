@@ -90,12 +90,12 @@ TEST_CASE("invariants: a service in use passes, and each thing that can be wrong
     REQUIRE(server.claim.status == 0);
     REQUIRE(server.region.status == 0);
     REQUIRE(server.dram.status == 0);
-    REQUIRE(rpmi_service_sound(server.service));
+    REQUIRE(rpmi_service_check_invariants(server.service));
     for (const Spoil &spoil : SPOILS) {
         CAPTURE(spoil.what);
         std::string said = death_of([&] {
             spoil.how(server);
-            (void)rpmi_service_sound(server.service);
+            (void)rpmi_service_check_invariants(server.service);
         });
 
         CAPTURE(said);
