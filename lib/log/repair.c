@@ -29,7 +29,7 @@ _Static_assert((int)RPM_REPAIR_KEPT == (int)RPMI_FATE_KEPT, "one numbering");
 _Static_assert((int)RPM_REPAIR_LOST == (int)RPMI_FATE_LOST, "one numbering");
 
 /* One examination of a log: too large for the stack. */
-struct look {
+struct examination {
     struct rpm_log *log;
     const struct rpm_repair_opts *opts;
     unsigned char header[HEADER_BYTES];
@@ -44,26 +44,26 @@ struct look {
 };
 
 /* The slots, the claim word, and what they say about the head: the report's state and reason. */
-static int read_header(struct look *look)
+static int read_header(struct examination *exam)
 {
-    struct rpm_log *log = look->log;
+    struct rpm_log *log = exam->log;
     struct rpmi_head head;
     uint32_t lacking = 0;
     int err = 0;
 
     for (uint32_t i = 0; i < HEADER_READS_MAX; i++) {
-        err = rpmi_conn_read(log->conn, log->read_key, 0, look->header, sizeof(look->header));
+        err = rpmi_conn_read(log->conn, log->read_key, 0, exam->header, sizeof(exam->header));
         if (err != 0)
             return err;
-        err = rpmi_head_pick(look->header, &head, &lacking);
+        err = rpmi_head_pick(exam->header, &head, &lacking);
         if (err == 0 && lacking == 0)
             break;
     }
-    look->report.state = RPM_REPAIR_SOUND;
-    look->report.why[0] = '\0';
+    exam->report.state = RPM_REPAIR_SOUND;
+    exam->report.why[0] = '\0';
     if (err != 0 || lacking != 0) {
-        look->report.state = err != 0 ? RPM_REPAIR_NEEDED : RPM_REPAIR_SURVIVED;
-        (void)snprintf(look->report.why, sizeof(look->report.why), "%s",
+        exam->report.state = err != 0 ? RPM_REPAIR_NEEDED : RPM_REPAIR_SURVIVED;
+        (void)snprintf(exam->report.why, sizeof(exam->report.why), "%s",
                        err != 0
                            ? rpm_last_error()
                            : "one copy of the newest head is damaged, or was torn by a power cut");
@@ -71,79 +71,79 @@ static int read_header(struct look *look)
     return 0;
 }
 
-static void judge_header(struct look *look)
+static void judge_header(struct examination *exam)
 {
-    struct rpm_log *log = look->log;
-    uint32_t best = rpmi_head_judge(look->header, log->log_id, log->capacity, look->slot);
+    struct rpm_log *log = exam->log;
+    uint32_t best = rpmi_head_judge(exam->header, log->log_id, log->capacity, exam->slot);
 
-    look->known = (struct rpmi_known){ .has_head = best < RPMI_HEAD_SLOTS };
-    if (look->known.has_head)
-        look->known.head = look->slot[best].head;
+    exam->known = (struct rpmi_known){ .has_head = best < RPMI_HEAD_SLOTS };
+    if (exam->known.has_head)
+        exam->known.head = exam->slot[best].head;
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++) {
-        const struct rpmi_head *head = &look->slot[i].head;
-        struct rpm_repair_slot *slot = &look->report.slots[i];
+        const struct rpmi_head *head = &exam->slot[i].head;
+        struct rpm_repair_slot *slot = &exam->report.slots[i];
 
-        *slot = (struct rpm_repair_slot){ .wrong = look->slot[i].wrong };
+        *slot = (struct rpm_repair_slot){ .wrong = exam->slot[i].wrong };
         if (slot->wrong != NULL)
             continue;
         slot->turn = head->turn;
         slot->head_lsn = head->trim_lsn;
         slot->base_lsn = head->base_lsn;
         slot->epoch = head->epoch;
-        if (head->trim_lsn > look->known.trim_lsn)
-            look->known.trim_lsn = head->trim_lsn;
+        if (head->trim_lsn > exam->known.trim_lsn)
+            exam->known.trim_lsn = head->trim_lsn;
     }
-    look->known.has_from = (look->opts->flags & RPM_REPAIR_FROM) != 0;
-    look->known.from_lsn = look->opts->from_lsn;
-    look->report.claim = rpmi_load64(look->header + RPMI_GUARD_OFFSET);
+    exam->known.has_from = (exam->opts->flags & RPM_REPAIR_FROM) != 0;
+    exam->known.from_lsn = exam->opts->from_lsn;
+    exam->report.claim = rpmi_load64(exam->header + RPMI_GUARD_OFFSET);
 }
 
-static void need(struct look *look, const char *why)
+static void set_needed(struct examination *exam, const char *why)
 {
-    if (look->report.state == RPM_REPAIR_NEEDED)
+    if (exam->report.state == RPM_REPAIR_NEEDED)
         return;
-    look->report.state = RPM_REPAIR_NEEDED;
-    (void)snprintf(look->report.why, sizeof(look->report.why), "%s", why);
+    exam->report.state = RPM_REPAIR_NEEDED;
+    (void)snprintf(exam->report.why, sizeof(exam->report.why), "%s", why);
 }
 
 /* Does the log open, and are the records there that its head promises? */
-static int try_log(struct look *look)
+static int check_opens(struct examination *exam)
 {
     struct rpmi_scan_report report;
     int err = 0;
 
-    look->opens = false;
-    if (look->report.state == RPM_REPAIR_NEEDED)
+    exam->opens = false;
+    if (exam->report.state == RPM_REPAIR_NEEDED)
         return 0;
-    err = rpmi_log_head(look->log);
+    err = rpmi_log_head(exam->log);
     if (err == 0)
-        err = rpmi_log_scan(look->log, look->log->head.trim_lsn, NULL, NULL, &report);
+        err = rpmi_log_scan(exam->log, exam->log->head.trim_lsn, NULL, NULL, &report);
     if (err != 0 && err != RPM_E_CORRUPT)
         return err;
-    look->opens = err == 0;
+    exam->opens = err == 0;
     if (err != 0)
-        need(look, rpm_last_error());
-    if (look->report.claim >= UINT32_MAX)
-        need(look, "the claim word is damaged: it is larger than any epoch");
-    if (look->known.has_from)
-        need(look, "the caller gives another beginning (RPM_REPAIR_FROM)");
+        set_needed(exam, rpm_last_error());
+    if (exam->report.claim >= UINT32_MAX)
+        set_needed(exam, "the claim word is damaged: it is larger than any epoch");
+    if (exam->known.has_from)
+        set_needed(exam, "the caller gives another beginning (RPM_REPAIR_FROM)");
     return 0;
 }
 
-static bool keep(void *context, const struct rpmi_frame *frame)
+static bool keep_frame(void *context, const struct rpmi_frame *frame)
 {
     uint64_t end = frame->lsn + rpmi_frame_stride(frame->len, frame->flags);
-    struct look *look = context;
-    struct rpmi_chain *kept = &look->kept;
+    struct examination *exam = context;
+    struct rpmi_chain *kept = &exam->kept;
     bool first = kept->first_lsn == RPM_LSN_NONE;
 
-    look->walked = true;
-    if (frame->lsn < look->start.least_lsn) {
+    exam->walked = true;
+    if (frame->lsn < exam->start.least_lsn) {
         kept->epoch_last = frame->epoch;
         return true;
     }
-    if (!rpmi_known_allows(&look->known, frame, kept->epoch_last) ||
-        end - (first ? frame->lsn : kept->first_lsn) > look->log->capacity)
+    if (!rpmi_known_allows(&exam->known, frame, kept->epoch_last) ||
+        end - (first ? frame->lsn : kept->first_lsn) > exam->log->capacity)
         return false;
     if (first) {
         kept->first_lsn = frame->lsn;
@@ -159,48 +159,48 @@ static bool keep(void *context, const struct rpmi_frame *frame)
 }
 
 /* Follow the frames of the log from its chosen beginning to its end, and count them in kept. */
-static int walk(struct look *look)
+static int walk(struct examination *exam)
 {
-    int err = rpmi_chains_choose(&look->chains, &look->known, &look->start);
+    int err = rpmi_chains_choose(&exam->chains, &exam->known, &exam->start);
 
     if (err != 0)
         return err;
-    look->kept = (struct rpmi_chain){ .first_lsn = RPM_LSN_NONE };
-    look->walked = false;
-    err = rpmi_log_walk(look->log, look->start.walk_lsn, keep, look);
-    if (look->kept.first_lsn == RPM_LSN_NONE) {
-        look->kept.first_lsn = look->start.least_lsn;
-        look->kept.end_lsn = look->start.least_lsn;
+    exam->kept = (struct rpmi_chain){ .first_lsn = RPM_LSN_NONE };
+    exam->walked = false;
+    err = rpmi_log_walk(exam->log, exam->start.walk_lsn, keep_frame, exam);
+    if (exam->kept.first_lsn == RPM_LSN_NONE) {
+        exam->kept.first_lsn = exam->start.least_lsn;
+        exam->kept.end_lsn = exam->start.least_lsn;
     }
     return err;
 }
 
-static int find_log(struct look *look)
+static int find_log(struct examination *exam)
 {
-    int err = walk(look);
+    int err = walk(exam);
 
-    if (err == 0 && !look->walked && look->known.has_from)
+    if (err == 0 && !exam->walked && exam->known.has_from)
         return rpmi_fail(RPM_E_RANGE,
                          "no whole record of log '%s' starts at %" PRIu64
                          "; name another first record, or none",
-                         look->log->name, look->known.from_lsn);
-    if (err != 0 || look->walked || look->opens)
+                         exam->log->name, exam->known.from_lsn);
+    if (err != 0 || exam->walked || exam->opens)
         return err;
     /* No whole frame begins where the slots say that the log begins: choose among all chains. */
-    look->known.lacks_start = true;
-    return walk(look);
+    exam->known.lacks_start = true;
+    return walk(exam);
 }
 
-static void report_chain(struct look *look, const struct rpmi_chain *chain)
+static void report_chain(struct examination *exam, const struct rpmi_chain *chain)
 {
-    struct rpm_repair_report *report = &look->report;
-    enum rpmi_fate fate = rpmi_chain_fate(chain, &look->known, &look->start, &look->kept);
+    struct rpm_repair_report *report = &exam->report;
+    enum rpmi_fate fate = rpmi_chain_fate(chain, &exam->known, &exam->start, &exam->kept);
     uint32_t at = report->chains_reported;
 
     if (fate == RPMI_FATE_LOST)
         report->lost += chain->records;
-    else if (fate == RPMI_FATE_KEPT && look->known.has_from)
-        report->lost += chain->records - look->kept.records;
+    else if (fate == RPMI_FATE_KEPT && exam->known.has_from)
+        report->lost += chain->records - exam->kept.records;
     if (at == RPM_REPAIR_CHAINS && chain->end_lsn < report->chain[at - 1].end_lsn)
         at--;
     else if (at < RPM_REPAIR_CHAINS)
@@ -220,20 +220,20 @@ static void report_chain(struct look *look, const struct rpmi_chain *chain)
     };
 }
 
-static void report_all(struct look *look)
+static void report_all(struct examination *exam)
 {
-    struct rpm_repair_report *report = &look->report;
+    struct rpm_repair_report *report = &exam->report;
 
-    report->lost = look->chains.dropped_records;
-    report->chains = look->chains.count;
+    report->lost = exam->chains.dropped_records;
+    report->chains = exam->chains.count;
     report->chains_reported = 0;
-    for (uint32_t i = 0; i < look->chains.count; i++)
-        report_chain(look, &look->chains.chain[i]);
-    report->head_lsn = look->kept.first_lsn;
-    report->tail_lsn = look->kept.end_lsn;
-    report->records = look->kept.records;
-    report->bytes = look->kept.bytes;
-    report->epoch = look->chains.epoch;
+    for (uint32_t i = 0; i < exam->chains.count; i++)
+        report_chain(exam, &exam->chains.chain[i]);
+    report->head_lsn = exam->kept.first_lsn;
+    report->tail_lsn = exam->kept.end_lsn;
+    report->records = exam->kept.records;
+    report->bytes = exam->kept.bytes;
+    report->epoch = exam->chains.epoch;
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
         if (report->slots[i].wrong == NULL && report->slots[i].epoch > report->epoch)
             report->epoch = report->slots[i].epoch;
@@ -243,43 +243,43 @@ static void report_all(struct look *look)
         report->epoch++;
 }
 
-static int look_at(struct look *look)
+static int examine(struct examination *exam)
 {
-    int err = read_header(look);
+    int err = read_header(exam);
 
     if (err != 0)
         return err;
-    judge_header(look);
-    err = try_log(look);
+    judge_header(exam);
+    err = check_opens(exam);
     if (err == 0)
-        err = rpmi_log_survey(look->log, &look->known, &look->chains);
+        err = rpmi_log_survey(exam->log, &exam->known, &exam->chains);
     if (err == 0)
-        err = find_log(look);
+        err = find_log(exam);
     if (err == 0)
-        report_all(look);
+        report_all(exam);
     return err;
 }
 
 /* May a head for the records found be written? */
-static int permit(const struct look *look)
+static int permit(const struct examination *exam)
 {
-    if (look->report.lost == 0 || (look->opts->flags & RPM_REPAIR_DISCARD) != 0)
+    if (exam->report.lost == 0 || (exam->opts->flags & RPM_REPAIR_DISCARD) != 0)
         return 0;
     return rpmi_fail(RPM_E_CORRUPT,
                      "log '%s' is not repaired: %" PRIu64
                      " whole records would be lost; RPM_REPAIR_DISCARD permits that",
-                     look->log->name, look->report.lost);
+                     exam->log->name, exam->report.lost);
 }
 
-static int claim(struct look *look)
+static int claim(struct examination *exam)
 {
-    struct rpm_log *log = look->log;
+    struct rpm_log *log = exam->log;
     struct rpmi_call call = {
         .kind = RPMI_CALL_CLAIM,
         .key = log->read_key,
         .flags = RPMI_CALL_REPAIR |
-                 ((look->opts->flags & RPM_REPAIR_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0),
-        .bytes = look->chains.epoch,
+                 ((exam->opts->flags & RPM_REPAIR_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0),
+        .bytes = exam->chains.epoch,
     };
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);
@@ -292,49 +292,49 @@ static int claim(struct look *look)
 }
 
 /* Examine the log again, now that no writer can change it, and write its head. */
-static int write_head(struct look *look)
+static int write_head(struct examination *exam)
 {
-    struct rpm_log *log = look->log;
+    struct rpm_log *log = exam->log;
     struct rpmi_call call = { .kind = RPMI_CALL_SEAL,
                               .key = log->write_key,
                               .flags = RPMI_CALL_REPAIR };
-    struct rpm_repair_report found = look->report; /* before the claim changed it */
+    struct rpm_repair_report found = exam->report; /* before the claim changed it */
     struct rpmi_reply reply;
-    int err = look_at(look);
+    int err = examine(exam);
 
-    look->report.state = found.state;
-    memcpy(look->report.why, found.why, sizeof(found.why));
-    look->report.claim = found.claim;
+    exam->report.state = found.state;
+    memcpy(exam->report.why, found.why, sizeof(found.why));
+    exam->report.claim = found.claim;
     if (err == 0)
-        err = permit(look);
-    if (err == 0 && look->chains.epoch >= log->epoch)
+        err = permit(exam);
+    if (err == 0 && exam->chains.epoch >= log->epoch)
         err = rpmi_fail(RPM_E_CORRUPT,
                         "log '%s' has a record of epoch %" PRIu32 ", expected at most %" PRIu32
                         ": repeat the repair",
-                        log->name, look->chains.epoch, log->epoch - 1);
+                        log->name, exam->chains.epoch, log->epoch - 1);
     if (err != 0)
         return err;
-    call.bytes = look->kept.first_lsn;
-    call.lsn = look->kept.end_lsn;
+    call.bytes = exam->kept.first_lsn;
+    call.lsn = exam->kept.end_lsn;
     err = rpmi_conn_call(log->conn, &call, &reply);
     if (err != 0)
         return err;
-    look->report.epoch = log->epoch;
-    look->report.done = 1;
+    exam->report.epoch = log->epoch;
+    exam->report.done = 1;
     return 0;
 }
 
-static int repair(struct look *look)
+static int repair(struct examination *exam)
 {
-    int err = look_at(look);
+    int err = examine(exam);
 
-    if (err != 0 || (look->opts->flags & RPM_REPAIR_WRITE) == 0 ||
-        look->report.state == RPM_REPAIR_SOUND)
+    if (err != 0 || (exam->opts->flags & RPM_REPAIR_WRITE) == 0 ||
+        exam->report.state == RPM_REPAIR_SOUND)
         return err;
-    err = permit(look);
+    err = permit(exam);
     if (err == 0)
-        err = claim(look);
-    return err != 0 ? err : write_head(look);
+        err = claim(exam);
+    return err != 0 ? err : write_head(exam);
 }
 
 static int opts_read(const struct rpm_repair_opts *opts, struct rpm_repair_opts *ours)
@@ -357,29 +357,29 @@ int rpm_log_repair(struct rpm_conn *conn, const char *name, const struct rpm_rep
     rpmi_begin();
 
     struct rpm_repair_opts ours;
-    struct look *look;
+    struct examination *exam;
     int err;
 
     RPM_ASSERT(conn != NULL && name != NULL && report != NULL);
     err = opts_read(opts, &ours);
     if (err != 0)
         return err;
-    look = rpmi_alloc(sizeof(*look), RPMI_LINE_BYTES);
-    if (look == NULL)
+    exam = rpmi_alloc(sizeof(*exam), RPMI_LINE_BYTES);
+    if (exam == NULL)
         return RPM_E_NOMEM;
-    look->opts = &ours;
-    look->report = rpm_repair_report_init();
-    err = rpmi_log_open_without_head(conn, name, &look->log);
+    exam->opts = &ours;
+    exam->report = rpm_repair_report_init();
+    err = rpmi_log_open_without_head(conn, name, &exam->log);
     if (err == 0) {
-        err = repair(look);
-        rpmi_log_drop_keys(look->log);
-        rpm_log_close(&look->log);
+        err = repair(exam);
+        rpmi_log_drop_keys(exam->log);
+        rpm_log_close(&exam->log);
     }
     if (err == 0 || err == RPM_E_CORRUPT) {
-        int out = rpmi_opts_out(report, &look->report, sizeof(look->report));
+        int out = rpmi_opts_out(report, &exam->report, sizeof(exam->report));
 
         err = err == 0 ? out : err;
     }
-    rpmi_free(look);
+    rpmi_free(exam);
     return err;
 }
