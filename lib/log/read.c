@@ -28,22 +28,22 @@
 #define BUFFER_MIN 4096u
 #define PAUSE_MAX_NS 1000000u
 #define POLLS_BEFORE_PAUSE 64u
-#define FOLLOW_LOOKS 16u    /* empty reads at the tail, between two notes to the writer */
+#define FOLLOW_READS 16u    /* empty reads at the tail, between two notices to the writer */
 #define START_TURNS_MAX 8u  /* searches for the record to begin at, while the head changes */
-#define IDLE_POLLS_MAX 64u  /* reads of an unchanged tail between two reads of the head */
+#define IDLE_READS_MAX 64u  /* reads of an unchanged tail between two reads of the head */
 #define CHECK_NS 100000000u /* wait at the tail before checking behind it; then doubled */
-#define NOWHERE UINT64_MAX
 
 struct rpm_reader {
     struct rpm_log *log;
     struct rpmi_plan persist_plan;
     struct rpmi_head head;
-    unsigned char *buffer; /* holds the largest record that this log can have */
-    uint64_t buffer_bytes; /* read at once, unless one record is larger */
-    uint64_t lsn;          /* of buffer[0] */
-    uint64_t have;         /* bytes in it */
-    uint64_t vouched;      /* everything before is at the reader's level */
-    uint64_t lead;         /* made durable with the first record: the log before it, from here */
+    unsigned char *buffer;  /* holds the largest record that this log can have */
+    uint64_t buffer_bytes;  /* read at once, unless one record is larger */
+    uint64_t lsn;           /* of buffer[0] */
+    uint64_t have;          /* bytes in it */
+    uint64_t persisted_lsn; /* everything before is at the reader's level */
+    uint64_t persist_from;  /* the first persist begins here, before the first record: see
+                               rpm_reader_open() */
     uint64_t next_lsn;
     uint64_t ahead;      /* bytes to read next time; grows while reads return that many */
     uint32_t before;     /* epoch of the record returned last */
@@ -51,11 +51,11 @@ struct rpm_reader {
     uint64_t generation; /* log->reader_generation when head and plan were made */
     bool has_last;
     struct rpmi_frame last; /* of the record returned last */
-    uint32_t tail_looks;    /* reads at the tail that found no record */
-    uint64_t stands_at;     /* next_lsn of the last such read; NOWHERE: not checked behind yet */
-    uint64_t stands_since;
+    uint32_t tail_reads;    /* reads at the tail that found no record */
+    uint64_t waiting_at;    /* next_lsn of the last such read; RPM_LSN_NONE: search at once */
+    uint64_t waiting_since_ns;
     uint64_t recheck_ns; /* before it checks behind the tail again */
-    uint32_t idle_polls; /* reads that found idle_line at the tail */
+    uint32_t idle_reads; /* reads that found idle_line at the tail */
     unsigned char idle_line[RPMI_LINE_BYTES];
 };
 
@@ -83,8 +83,9 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     return 0;
 }
 
-/* A trim to the record behind a pad frame removes no record of a reader in front of the pad. */
-static bool only_padding_went(struct rpm_reader *reader)
+/* The reader is at a pad frame, and a trim removed the log up to the record behind it: no record
+ * that this reader has not returned yet was removed. */
+static bool only_pad_trimmed(struct rpm_reader *reader)
 {
     enum rpmi_verdict verdict;
     struct rpmi_frame frame;
@@ -108,7 +109,7 @@ static int refresh(struct rpm_reader *reader)
     if (err != 0)
         return err;
     reader->head = reader->log->head;
-    if (reader->next_lsn < reader->head.trim_lsn && !only_padding_went(reader))
+    if (reader->next_lsn < reader->head.trim_lsn && !only_pad_trimmed(reader))
         return rpmi_fail(RPM_E_TRIMMED, "%" PRIu64 " was trimmed away; the log begins at %" PRIu64,
                          reader->next_lsn, reader->head.trim_lsn);
     return 0;
@@ -135,7 +136,7 @@ static int fetch(struct rpm_reader *reader, uint64_t need)
     RPM_ASSERT(len >= need && len <= log->capacity);
     reader->lsn = reader->next_lsn;
     reader->have = len;
-    reader->vouched = reader->next_lsn;
+    reader->persisted_lsn = reader->next_lsn;
     return 0;
 }
 
@@ -173,15 +174,16 @@ static enum rpmi_verdict judge(const struct rpm_reader *reader, struct rpmi_fram
 }
 
 /* Records in the buffer may not be durable yet: make them durable before one is returned. */
-static int vouch(struct rpm_reader *reader, uint64_t end_lsn)
+static int persist_buffered(struct rpm_reader *reader, uint64_t end_lsn)
 {
     struct rpmi_range ranges[2];
-    uint64_t from = reader->lead < reader->next_lsn ? reader->lead : reader->next_lsn;
+    uint64_t from =
+        reader->persist_from < reader->next_lsn ? reader->persist_from : reader->next_lsn;
     uint64_t to = reader->lsn + reader->have;
     uint32_t n;
     int err;
 
-    if (reader->persist_plan.seal_kind == 0 || end_lsn <= reader->vouched)
+    if (reader->persist_plan.seal_kind == 0 || end_lsn <= reader->persisted_lsn)
         return 0;
     if (to - from > reader->log->capacity)
         from = to - reader->log->capacity;
@@ -191,12 +193,12 @@ static int vouch(struct rpm_reader *reader, uint64_t end_lsn)
     if (err != 0)
         return err;
     RPM_ASSERT(to >= reader->next_lsn + RPMI_LINE_BYTES); /* at least the header that was judged */
-    reader->vouched = to;
-    reader->lead = UINT64_MAX;
+    reader->persisted_lsn = to;
+    reader->persist_from = UINT64_MAX;
     return 0;
 }
 
-/* Was this written by a writer newer than our copy of the head? Then that copy is stale. */
+/* Do the bytes at next_lsn show that a writer sealed or trimmed after the reader read the head? */
 static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict verdict,
                           const struct rpmi_frame *frame)
 {
@@ -210,38 +212,40 @@ static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict ver
     return rpmi_load64(at) > reader->next_lsn && rpmi_is_aligned(rpmi_load64(at), 64);
 }
 
-/* No valid frame is here. Before this counts as the tail, a head must be read that has not passed
- * next_lsn: a reused ring may hold any bytes here. Not read again while the bytes do not change. */
-static bool may_be_overtaken(struct rpm_reader *reader)
+/* No valid frame is at next_lsn. A writer may have trimmed the log behind next_lsn and reused the
+ * space, so before this counts as the tail the reader must read a head whose trim_lsn is not behind
+ * next_lsn. It does not read the head again while the bytes there do not change. */
+static bool may_be_trimmed(struct rpm_reader *reader)
 {
     const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
 
     if (at == NULL)
         return true;
-    if (reader->idle_polls++ < IDLE_POLLS_MAX &&
+    if (reader->idle_reads++ < IDLE_READS_MAX &&
         memcmp(at, reader->idle_line, RPMI_LINE_BYTES) == 0)
         return false;
-    reader->idle_polls = 0;
+    reader->idle_reads = 0;
     memcpy(reader->idle_line, at, RPMI_LINE_BYTES);
     return true;
 }
 
-/* Should the reader look for frames behind the tail? That takes longer than reading a record, and
- * slows a writer that writes there: so once at first, then only when no record came for a while. */
-static bool is_time(struct rpm_reader *reader)
+/* Should the reader search for frames behind the tail? The search takes longer than reading a
+ * record and slows a writer that stores there. So the reader searches when it first reaches the
+ * tail, then only after it has waited there for recheck_ns without a record. */
+static bool is_check_due(struct rpm_reader *reader)
 {
     struct rpmi_link *link = reader->log->conn->link;
     uint64_t now_ns = link->ops->now_ns(link);
-    bool first = reader->stands_at == NOWHERE;
+    bool first = reader->waiting_at == RPM_LSN_NONE;
 
-    if (reader->stands_at == reader->next_lsn) {
-        if (now_ns - reader->stands_since < reader->recheck_ns)
+    if (reader->waiting_at == reader->next_lsn) {
+        if (now_ns - reader->waiting_since_ns < reader->recheck_ns)
             return false;
         reader->recheck_ns *= 2;
         return true;
     }
-    reader->stands_at = reader->next_lsn;
-    reader->stands_since = now_ns;
+    reader->waiting_at = reader->next_lsn;
+    reader->waiting_since_ns = now_ns;
     reader->recheck_ns = CHECK_NS;
     return first;
 }
@@ -256,8 +260,8 @@ static int check_behind(struct rpm_reader *reader)
     return err != 0 ? err : rpmi_log_check_end(reader->log, &end);
 }
 
-/* No valid frame is at next_lsn. Is there a frame that proves the head to be old, or a frame behind
- * it that belongs to the log? */
+/* No valid frame is at next_lsn. Report RPM_E_CORRUPT if a frame there or behind it proves that the
+ * head is old or that a record is missing. */
 static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
                       struct rpmi_frame *frame)
 {
@@ -270,23 +274,22 @@ static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
         err = rpmi_log_judge(reader->log, stored, frame, &verdict);
     if (err == 0 && verdict == RPMI_FRAME_VALID)
         err = rpmi_log_check_head(reader->log, &reader->head, frame);
-    if (err == 0 && is_time(reader))
+    if (err == 0 && is_check_due(reader))
         err = check_behind(reader);
     if (err != 0) { /* so that the next call reports it again */
-        reader->idle_polls = IDLE_POLLS_MAX;
-        reader->stands_at = NOWHERE;
+        reader->idle_reads = IDLE_READS_MAX;
+        reader->waiting_at = RPM_LSN_NONE;
     }
     return err;
 }
 
 /* 1: a valid frame at next_lsn, 0: the tail. */
-static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
+static int find_frame(struct rpm_reader *reader, struct rpmi_frame *frame)
 {
     bool fresh = false;
     bool refreshed = false;
 
-    /* Each turn fetches more, fetches again or refreshes the head, each with progress.
-     */
+    /* Each turn fetches more bytes, fetches them again, or refreshes the head once. */
     for (uint32_t turn = 0; turn < 8; turn++) {
         uint64_t missing;
         enum rpmi_verdict verdict = judge(reader, frame, &missing);
@@ -299,7 +302,7 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
             fresh = true;
             err = fetch(reader, missing != 0 ? missing : RPMI_LINE_BYTES);
         } else if (!refreshed &&
-                   (head_is_stale(reader, verdict, frame) || may_be_overtaken(reader))) {
+                   (head_is_stale(reader, verdict, frame) || may_be_trimmed(reader))) {
             uint64_t turn_seen = reader->head.turn;
 
             refreshed = true;
@@ -309,19 +312,21 @@ static int look(struct rpm_reader *reader, struct rpmi_frame *frame)
             return check_tail(reader, verdict, frame);
         }
         if (err != 0) {
-            reader->idle_polls = IDLE_POLLS_MAX; /* so that the next call reports it again */
+            reader->idle_reads = IDLE_READS_MAX; /* so that the next call reports it again */
             return err;
         }
     }
     return 0;
 }
 
-/* Tell the writer that a reader follows: one that finds the tail repeatedly, not once. */
-static void stand_at_tail(struct rpm_reader *reader)
+/* Count a read that found no record. After several of them report to a direct writer that a reader
+ * follows: the writer then prefetches no lines behind the tail, which the reader's CPU would take
+ * back. */
+static void note_tail(struct rpm_reader *reader)
 {
     struct rpmi_link *link = reader->log->conn->link;
 
-    if (++reader->tail_looks % FOLLOW_LOOKS == 0 && link->fast_path != NULL)
+    if (++reader->tail_reads % FOLLOW_READS == 0 && link->fast_path != NULL)
         link->fast_path->follow(link, reader->log->read_key);
 }
 
@@ -334,8 +339,9 @@ static void pace_reads(struct rpm_reader *reader, bool plenty)
         reader->ahead *= 2;
 }
 
-/* The log was resumed since: the reader's state is stale, and power may have failed meanwhile. */
-static int start_again(struct rpm_reader *reader)
+/* The log was resumed or settled since the last call: the reader's state is stale, and the power
+ * may have failed meanwhile. */
+static int restart(struct rpm_reader *reader)
 {
     struct rpm_log *log = reader->log;
     enum rpmi_verdict verdict;
@@ -343,8 +349,8 @@ static int start_again(struct rpm_reader *reader)
     int err;
 
     reader->have = 0;
-    reader->stands_at = NOWHERE;
-    reader->idle_polls = IDLE_POLLS_MAX;
+    reader->waiting_at = RPM_LSN_NONE;
+    reader->idle_reads = IDLE_READS_MAX;
     err = make_plan(reader, reader->persist_plan.level);
     if (err == 0)
         err = refresh(reader);
@@ -363,8 +369,8 @@ static int start_again(struct rpm_reader *reader)
     return err;
 }
 
-static void give_out(struct rpm_reader *reader, const struct rpmi_frame *frame,
-                     struct rpm_record *record)
+static void return_record(struct rpm_reader *reader, const struct rpmi_frame *frame,
+                          struct rpm_record *record)
 {
     RPM_ASSERT(buffered(reader, RPMI_FRAME_HEADER_BYTES + frame->len) != NULL);
     *record = (struct rpm_record){
@@ -377,7 +383,7 @@ static void give_out(struct rpm_reader *reader, const struct rpmi_frame *frame,
     reader->last = *frame;
     reader->has_last = true;
     reader->next_lsn = record->next_lsn;
-    reader->idle_polls = IDLE_POLLS_MAX;
+    reader->idle_reads = IDLE_READS_MAX;
 }
 
 int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
@@ -392,19 +398,19 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
     RPM_ASSERT(reader != NULL && record != NULL);
     err = rpmi_log_readable(reader->log);
     if (err == 0 && RPMI_UNLIKELY(reader->generation != reader->log->reader_generation))
-        err = start_again(reader);
+        err = restart(reader);
     if (err != 0)
         return err;
     for (;;) {
-        found = look(reader, &frame);
+        found = find_frame(reader, &frame);
         if (found <= 0) {
             if (found == 0)
-                stand_at_tail(reader);
+                note_tail(reader);
             pace_reads(reader, false);
             return found;
         }
         stride = rpmi_frame_stride(frame.len, frame.flags);
-        err = vouch(reader, reader->next_lsn + stride);
+        err = persist_buffered(reader, reader->next_lsn + stride);
         if (err != 0)
             return err;
         reader->before = frame.epoch;
@@ -412,9 +418,9 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
         if ((frame.flags & RPMI_FRAME_PAD) == 0)
             break;
         reader->next_lsn += stride;
-        reader->idle_polls = IDLE_POLLS_MAX;
+        reader->idle_reads = IDLE_READS_MAX;
     }
-    give_out(reader, &frame, record);
+    return_record(reader, &frame, record);
     pace_reads(reader, true);
     return 1;
 }
@@ -456,7 +462,7 @@ struct start {
     bool found;
 };
 
-static void meet_start(void *context, const struct rpmi_frame *frame)
+static void match_start(void *context, const struct rpmi_frame *frame)
 {
     struct start *start = context;
 
@@ -483,7 +489,7 @@ static int is_start(struct rpm_reader *reader)
         return err;
     if (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&reader->head, &frame, 0))
         return 1;
-    err = rpmi_log_scan(reader->log, reader->head.trim_lsn, meet_start, &start, &report);
+    err = rpmi_log_scan(reader->log, reader->head.trim_lsn, match_start, &start, &report);
     return err != 0 ? err : start.found || report.end_lsn == reader->next_lsn;
 }
 
@@ -537,8 +543,9 @@ static int start(struct rpm_reader *reader, uint64_t from_lsn)
 {
     int err;
 
-    /* From the head on: where that is must come from the same read that finds nothing trimmed. */
-    reader->next_lsn = from_lsn == 0 ? NOWHERE : from_lsn;
+    /* 0 means the head, which refresh() reads below; until then no trim_lsn may look as if it were
+     * behind next_lsn. */
+    reader->next_lsn = from_lsn == 0 ? RPM_LSN_NONE : from_lsn;
     err = refresh(reader);
     if (err != 0)
         return err;
@@ -565,8 +572,8 @@ int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
         return RPM_E_NOMEM;
     fresh->log = log;
     fresh->ahead = BUFFER_MIN;
-    fresh->idle_polls = IDLE_POLLS_MAX;
-    fresh->stands_at = NOWHERE;
+    fresh->idle_reads = IDLE_READS_MAX;
+    fresh->waiting_at = RPM_LSN_NONE;
     fresh->generation = log->reader_generation;
     err = make_buffer(fresh, ours.buffer_bytes);
     if (err == 0)
@@ -578,10 +585,10 @@ int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
         rpmi_free(fresh);
         return err;
     }
-    fresh->vouched = fresh->next_lsn;
-    /* A power cut ends the log at the first record that is lost, so a record stays only if all
-     * before it do: including records that this reader skips. */
-    fresh->lead = fresh->head.trim_lsn;
+    fresh->persisted_lsn = fresh->next_lsn;
+    /* After a power cut the log ends at the first record that was lost. So the first record is
+     * durable only once all records before it are, also those that this reader skips. */
+    fresh->persist_from = fresh->head.trim_lsn;
     *reader = fresh;
     return 0;
 }
