@@ -24,7 +24,7 @@ struct append {
     bool staged; /* data is in staging memory already */
 };
 
-/* Does an append with RPM_MORE need a flush all the same? Yes, when a queue is nearly full. */
+/* Is a queue so full that even an append with RPM_MORE must be sealed? */
 static bool must_seal(const struct rpm_log *log)
 {
     const struct rpmi_credit *credit = &log->conn->credit;
@@ -124,8 +124,8 @@ static int submit(struct rpm_log *log, const struct append *append, uint64_t *ls
     return 0;
 }
 
-/* The canaries that act between two appends; empty in the shipped library. */
-static void late_rules(struct rpm_log *log)
+/* Make the call that a canary postponed until after an append. Empty in the shipped library. */
+static void run_late_canaries(struct rpm_log *log)
 {
     struct rpmi_call call = { .key = log->write_key };
     struct rpmi_reply reply;
@@ -195,7 +195,7 @@ __attribute__((noinline)) static int append_generally(struct rpm_log *log,
     if (lsn != NULL)
         *lsn = at;
     if (RPMI_CANARY(LATE_EPOCH) || RPMI_CANARY(LATE_TRIM))
-        late_rules(log);
+        run_late_canaries(log);
     return 0;
 }
 

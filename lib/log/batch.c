@@ -33,8 +33,8 @@ static int check_all(struct rpm_log *log, const struct rpm_slice *records, uint3
     return rpmi_log_admit(log, tail);
 }
 
-/* Wait for a completion. @deadline: 0 before the first wait. */
-static int breathe(struct rpm_log *log, uint64_t *deadline)
+/* Wait for any completion on the connection. @deadline: 0 before the first wait. */
+static int wait_for_completion(struct rpm_log *log, uint64_t *deadline)
 {
     int err;
 
@@ -54,7 +54,7 @@ static int send(struct rpm_log *log, bool seal, uint64_t *deadline)
         err = seal ? rpmi_group_seal(log) : rpmi_group_post(log);
         if (err != RPM_E_BUSY)
             return log->dead != 0 ? log->dead : err;
-        err = breathe(log, deadline);
+        err = wait_for_completion(log, deadline);
         if (err != 0)
             return err;
     }
@@ -72,7 +72,7 @@ static int stage_payload(struct rpm_log *log, const struct rpm_slice *record, ui
             return 0;
         err = send(log, true, deadline);
         if (err == 0)
-            err = breathe(log, deadline);
+            err = wait_for_completion(log, deadline);
         if (err != 0)
             return err;
     }
@@ -103,14 +103,14 @@ static int add_one(struct rpm_log *log, const struct rpm_slice *record, uint64_t
 static int fail(struct rpm_log *log, uint64_t first, uint32_t n, int err)
 {
     uint32_t sent = (uint32_t)(log->submitted - first);
-    uint64_t well = first;
+    uint64_t succeeded = first;
 
     RPM_ASSERT(first <= log->submitted && sent <= n);
     if (log->dead == 0)
         return err;
-    while (well < log->submitted && log->entries[well & log->entries_mask].status == 0)
-        well++;
-    rpmi_log_mark_unknown(log, first, well);
+    while (succeeded < log->submitted && log->entries[succeeded & log->entries_mask].status == 0)
+        succeeded++;
+    rpmi_log_mark_unknown(log, first, succeeded);
     return rpmi_log_explain(log, rpmi_log_unsent(log, n - sent, log->dead));
 }
 

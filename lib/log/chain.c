@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-static bool goes_on(const struct rpmi_chain *chain, uint64_t lsn, uint32_t epoch)
+static bool continues(const struct rpmi_chain *chain, uint64_t lsn, uint32_t epoch)
 {
     return chain->end_lsn == lsn && chain->epoch_last <= epoch;
 }
@@ -72,8 +72,8 @@ static enum rank rank(const struct rpmi_chains *chains, const struct rpmi_chain 
     return is_given_up(chain, known) ? RANK_GIVEN_UP : RANK_PART;
 }
 
-/* Is @a less likely than @b to be a part of the log? Of two chains of one writer and one length the
- * later one: what a power cut left of a burst is behind the log's end. */
+/* Is @a less likely than @b to be a part of the log? Of two chains of the same epoch and length it
+ * is the later one: what a power cut left of outstanding appends is behind the log's end. */
 static bool is_less(const struct rpmi_chains *chains, const struct rpmi_chain *a,
                     const struct rpmi_chain *b)
 {
@@ -89,9 +89,9 @@ static bool is_less(const struct rpmi_chains *chains, const struct rpmi_chain *a
     return a->first_lsn > b->first_lsn;
 }
 
-/* An entry for a new chain, which may grow; if all are in use, the entry of the least likely
- * chain. */
-static struct rpmi_chain *place(struct rpmi_chains *chains)
+/* The entry for a new chain: a free one, or, if all are in use, that of the chain which is least
+ * likely to be a part of the log. */
+static struct rpmi_chain *entry_for_new(struct rpmi_chains *chains)
 {
     struct rpmi_chain *least = &chains->chain[0];
 
@@ -130,11 +130,11 @@ void rpmi_chains_add(struct rpmi_chains *chains, const struct rpmi_frame *frame)
     chains->last_lsn = frame->lsn;
     chains->last_end = position + (one.end_lsn - one.first_lsn);
     for (uint32_t i = chains->count; i > 0; i--)
-        if (goes_on(&chains->chain[i - 1], one.first_lsn, one.epoch_first)) {
+        if (continues(&chains->chain[i - 1], one.first_lsn, one.epoch_first)) {
             append(&chains->chain[i - 1], &one);
             return;
         }
-    *place(chains) = one;
+    *entry_for_new(chains) = one;
 }
 
 /* Join the first two chains of which one continues the other. False: there are none. */
@@ -142,8 +142,8 @@ static bool join_one(struct rpmi_chains *chains)
 {
     for (uint32_t i = 0; i < chains->count; i++)
         for (uint32_t j = 0; j < chains->count; j++)
-            if (i != j && goes_on(&chains->chain[i], chains->chain[j].first_lsn,
-                                  chains->chain[j].epoch_first)) {
+            if (i != j && continues(&chains->chain[i], chains->chain[j].first_lsn,
+                                    chains->chain[j].epoch_first)) {
                 append(&chains->chain[i], &chains->chain[j]);
                 chains->chain[j] = chains->chain[--chains->count];
                 return true;

@@ -50,8 +50,8 @@ struct rpmi_chains {
     uint64_t dropped_records; /* of chains that found no entry free and may be a part of the log */
     uint64_t end_lsn;         /* the highest end of a whole frame */
     uint32_t epoch;           /* the highest epoch of a whole frame */
-    uint64_t last_lsn;        /* the LSN of the frame added last, */
-    uint64_t last_end;        /* and the position in the ring where it ends */
+    uint64_t last_lsn;        /* LSN of the frame added last */
+    uint64_t last_end;        /* position in the ring where that frame ends */
 };
 
 /* Where the log begins. */
@@ -64,8 +64,8 @@ struct rpmi_start {
 enum rpmi_fate {
     RPMI_FATE_KEPT = 1,     /* the log is this chain or a part of it */
     RPMI_FATE_TRIMMED = 2,  /* it ends before the log begins */
-    RPMI_FATE_GIVEN_UP = 3, /* by an older writer, behind the LSN where the next writer continued:
-                               not part of the log */
+    RPMI_FATE_GIVEN_UP = 3, /* an older writer left it behind the LSN from which the next writer
+                               continued: not part of the log */
     RPMI_FATE_LOST = 4      /* may have been a part of the log, and is not kept */
 };
 

@@ -2,8 +2,9 @@
 /*
  * claim.c: lend a log's claim to regions of the same connection.
  *
- * The server, or the guard of a direct link, decides who may write. The state kept here saves a try
- * that would be refused, and shares with all regions of a claim that one of them found it ended.
+ * The server, or the guard of a direct link, decides which client may write. What is kept here only
+ * saves attempts that would be refused: when one region finds that the claim has ended, all regions
+ * of that claim stop writing.
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/log/claim_test.cpp
  */

@@ -27,13 +27,13 @@ struct rpmi_claim {
 int rpmi_claim_join(struct rpm_log *log, const struct rpm_conn *conn, struct rpmi_claim *claim);
 void rpmi_claim_leave(struct rpmi_claim *claim);
 
-/* Is it known that another client has claimed the log? */
+/* Is it known that another client has claimed the log, so that @claim has ended? */
 bool rpmi_claim_has_ended(const struct rpmi_claim *claim);
-/* A region found that another client has claimed the log. */
+/* A region found that another client has claimed the log: record it for all regions of @claim. */
 void rpmi_claim_set_ended(const struct rpmi_claim *claim);
 
-/* Make the op that reads the claim word into a word of the connection; and, once the op has
- * completed, check that word: 0 or RPM_E_FENCED. */
+/* rpmi_claim_read_op() makes the op that reads the claim word into a word of the connection;
+ * rpmi_claim_check_word() checks that word once the op has completed: 0 or RPM_E_FENCED. */
 void rpmi_claim_read_op(const struct rpmi_claim *claim, struct rpmi_op *op);
 int rpmi_claim_check_word(const struct rpmi_claim *claim);
 

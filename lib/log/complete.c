@@ -11,7 +11,7 @@
 #include "base/canary.h"
 #include "base/err.h"
 
-static void remember(struct rpm_log *log, const struct rpmi_entry *entry)
+static void add_unknown(struct rpm_log *log, const struct rpmi_entry *entry)
 {
     RPM_ASSERT(log->unknown_count < log->inflight_max);
     log->unknown[log->unknown_count++] = (struct rpm_outcome){
@@ -66,7 +66,7 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
         if (status == 0)
             log->acked_lsn = entry->end_lsn;
         else
-            remember(log, entry);
+            add_unknown(log, entry);
         log->completed++;
     }
     if (status != 0 && log->dead == 0)

@@ -26,7 +26,7 @@
 #include "log/encode.h"
 
 #define PIECE_BYTES 4096u
-#define PIECES_FROM (2 * PIECE_BYTES)
+#define PIECEWISE_MIN (2 * PIECE_BYTES)
 #define FIRST_BYTES 40u /* of the payload that fit into the frame's first line */
 
 /* Store the payload behind the frame's first line. Returns the checksum of the whole payload. */
@@ -69,7 +69,7 @@ static void store_frame(struct rpm_log *log, const struct rpmi_frame *frame, uin
     uint64_t len = payload == NULL ? 0 : frame->len;
     uint64_t head[3];
 
-    if (RPMI_UNLIKELY(len >= PIECES_FROM)) {
+    if (RPMI_UNLIKELY(len >= PIECEWISE_MIN)) {
         put_large(log, frame, offset, &(struct rpm_slice){ payload, len }, written);
         return;
     }
@@ -136,18 +136,18 @@ static void plain_lsns(const struct rpm_log *log, const struct rpm_slice *record
 /* Sums over the records of one call. */
 struct batch {
     uint64_t payload;
-    uint64_t strides; /* if no record needs a pad or fills XPLines */
-    uint64_t most;    /* at least the longest record, at most twice that */
+    uint64_t strides;   /* if no record needs a pad or fills XPLines */
+    uint64_t len_bound; /* at least the longest record, at most twice that */
 };
 
-/* Does the ring certainly have room for these records? The estimate is conservative; the general
- * path is exact. */
-static inline bool will_do(const struct rpm_log *log, const struct rpm_slice *records, uint32_t n,
-                           struct batch *batch)
+/* Is nothing outstanding, and does the ring certainly have room for these records? The estimate is
+ * conservative; the general path is exact. */
+static inline bool has_room(const struct rpm_log *log, const struct rpm_slice *records, uint32_t n,
+                            struct batch *batch)
 {
     uint64_t payload = 0;
     uint64_t strides = 0;
-    uint64_t most = 0;
+    uint64_t len_bound = 0;
 
     if (log->dead != 0 || log->write_key == 0 || log->reserved != 0 || log->pending != 0 ||
         log->reaped != log->submitted || log->sealed_lsn != log->tail_lsn ||
@@ -158,9 +158,9 @@ static inline bool will_do(const struct rpm_log *log, const struct rpm_slice *re
             return false;
         payload += records[i].len;
         strides += rpmi_frame_stride((uint32_t)records[i].len, 0);
-        most |= records[i].len;
+        len_bound |= records[i].len;
     }
-    *batch = (struct batch){ payload, strides, most };
+    *batch = (struct batch){ payload, strides, len_bound };
     return log->tail_lsn + 2 * (strides + (uint64_t)n * 2 * RPMI_XPLINE_BYTES) - log->free_lsn <=
            log->capacity;
 }
@@ -168,8 +168,8 @@ static inline bool will_do(const struct rpm_log *log, const struct rpm_slice *re
 /* Are all records small, and does none need a pad frame? */
 static inline bool all_plain(const struct rpm_log *log, const struct batch *batch)
 {
-    return batch->most < PIECES_FROM && log->plan.pad_unit > 1 &&
-           (batch->most + RPMI_FRAME_HEADER_BYTES <= RPMI_XPLINE_BYTES ||
+    return batch->len_bound < PIECEWISE_MIN && log->plan.pad_unit > 1 &&
+           (batch->len_bound + RPMI_FRAME_HEADER_BYTES <= RPMI_XPLINE_BYTES ||
             log->plan.large_unit != RPMI_XPLINE_BYTES) &&
            batch->strides <= log->capacity - log->position;
 }
@@ -184,7 +184,7 @@ __attribute__((flatten)) bool rpmi_log_fast_append(struct rpm_log *log,
     uint64_t written = 0;
     struct batch batch;
 
-    if (!will_do(log, records, n, &batch) ||
+    if (!has_room(log, records, n, &batch) ||
         log->fast_path->enter(link, log->write_key, RPMI_LOG_HEADER_BYTES + log->capacity, n == 1,
                               (log->plan.write_flags & RPMI_OP_CACHED) != 0) != 0)
         return false;

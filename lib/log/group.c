@@ -25,7 +25,7 @@
 #include "base/canary.h"
 #include "log/encode.h"
 
-/* Ops that one more record, and the seal behind it, may need. */
+/* Ops that one more record (a pad frame and its own) and a seal of two ranges may need. */
 #define OPS_SPARE (2u + 2u)
 
 /* Staged payload that is posted at once: the server works on it while the client stages the
@@ -37,7 +37,7 @@ static unsigned char *header_of(struct rpm_log *log, uint32_t op)
     return log->headers + (uint64_t)op * RPMI_LINE_BYTES;
 }
 
-/* The staged length of a frame: the most that is ever written of it. */
+/* The staged length of a frame: its stride, the most that is ever written of it. */
 static uint64_t framed(const struct rpm_log *log, uint64_t len)
 {
     return rpmi_frame_stride((uint32_t)len, rpmi_ring_large(log, len) ? RPMI_FRAME_XPLINE : 0);
@@ -274,24 +274,24 @@ void rpmi_group_clear_held(struct rpm_log *log)
     rpmi_conn_holds(log->conn, &log->owner, false);
 }
 
-/* Should the held appends be sealed although the caller may append more? */
-static bool is_time(struct rpm_log *log)
+/* Should the pump seal the held appends now? The rules are at the top of this file. */
+static bool should_seal(struct rpm_log *log)
 {
-    uint64_t under_way = log->sealed_seq - log->completed;
+    uint64_t outstanding = log->sealed_seq - log->completed;
     uint64_t behind = log->submitted + log->pending - log->sealed_seq;
 
     RPM_ASSERT(log->sealed_seq <= log->submitted);
     return !rpmi_log_has_completion(&log->owner) &&
-           (log->completed >= log->sealed_seq || behind >= under_way);
+           (log->completed >= log->sealed_seq || behind >= outstanding);
 }
 
 bool rpmi_log_release(struct rpmi_owner *owner, bool blocked)
 {
     struct rpm_log *log = rpmi_log_of(owner);
-    bool two_under_way = log->completed < log->sealed_seq_prior;
+    bool two_outstanding = log->completed < log->sealed_seq_prior;
 
     RPM_ASSERT(log->waiting > 0 && log->write_key != 0);
-    if (two_under_way || !(blocked || is_time(log)))
+    if (two_outstanding || !(blocked || should_seal(log)))
         return false;
     return rpmi_group_seal(log) == 0;
 }

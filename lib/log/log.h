@@ -30,7 +30,7 @@
 #include <librpm/log.h>
 #include <stdbool.h>
 
-/* One outstanding append. */
+/* One append that was accepted and whose completion has not been polled. */
 struct rpmi_entry {
     uint64_t lsn;
     uint64_t end_lsn; /* first byte behind its frame */
@@ -90,14 +90,14 @@ struct rpm_log {
     uint64_t capacity;
     uint64_t record_max;
     struct rpmi_head head; /* as last read or written: visible, perhaps not durable yet */
-    uint32_t head_lacking; /* its slots that did not hold it when it was last read, a bit each */
+    uint32_t head_lacking; /* bit i: slot i should hold the head and did not, when last read */
     uint64_t free_lsn;     /* by the server: the durable head is here, the space before it can be
-                          reused */
+                              reused */
     struct rpmi_scan_report report;
     struct rpmi_plan plan;
     struct rpmi_plan persist_plan;
     const struct rpmi_fast_path *fast_path; /* for blocking appends; NULL: the link has none */
-    int dead;                               /* 0, or why this writer must be resumed */
+    int dead;                               /* 0, or the error that ended writing, until a resume */
     uint32_t lag_mask; /* of frames' lags. 0 below RPM_DURABLE: there an acknowledgement proves
                           nothing about the state after a power cut */
 
@@ -238,7 +238,7 @@ int rpmi_group_seal(struct rpm_log *log);
 bool rpmi_group_may_wait(const struct rpm_log *log);
 /* Let the record added last wait for a later seal. Returns as rpmi_group_post(). */
 int rpmi_group_hold(struct rpm_log *log);
-/* No append waits any more: all held appends were sealed, or ended. */
+/* No append is held back any more: all were sealed, or ended. */
 void rpmi_group_clear_held(struct rpm_log *log);
 /* Remove the record added last, of which nothing was posted. */
 void rpmi_group_undo(struct rpm_log *log);
@@ -300,14 +300,15 @@ typedef void rpmi_scan_fn(void *context, const struct rpmi_frame *frame);
  * there; @report is set in that case too. */
 int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, void *context,
                   struct rpmi_scan_report *report);
-/* May the log end there, according to log->head and the frames behind? RPM_E_CORRUPT. */
+/* May the log end where @end says, according to log->head and the frames behind? RPM_E_CORRUPT. */
 int rpmi_log_check_end(struct rpm_log *log, const struct rpmi_end *end);
 /* Is there a valid frame at @lsn? 1 and @frame, 0 and @verdict, or an error. */
 int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
                    enum rpmi_verdict *verdict);
-/* Is @head consistent with the whole @frame in the ring? A record of a higher epoch was written
- * after a head sealed that epoch, and a record that ends behind trim_lsn + capacity after a head
- * with a trim: if the log still has @head, that head is damaged or old, RPM_E_CORRUPT. */
+/* Can the whole @frame be in the ring under @head? A writer appends a record of a higher epoch only
+ * after it has sealed that epoch in the head, and a record that ends behind trim_lsn + capacity
+ * only after a trim of the head. So if the log still has @head, it is damaged or old:
+ * RPM_E_CORRUPT. */
 int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
                         const struct rpmi_frame *frame);
 /* Visit the whole frames from @lsn on, each of which begins at the end of the one before it, of any

@@ -124,8 +124,9 @@ int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint
     return rpmi_conn_persist(log->conn, &log->persist_plan, key, ranges, n);
 }
 
-/* The log seems to end before a record that was acknowledged. This is no proof of damage if a newer
- * writer fenced us during the walk, trimmed and wrote there. */
+/* The log seems to end before a record that was acknowledged. A newer writer may have fenced us
+ * during the walk, trimmed and written there: the call to the server reports RPM_E_FENCED then.
+ * Else the log is damaged. */
 static int ends_early(struct rpm_log *log, uint64_t least_lsn)
 {
     uint64_t end = log->report.end_lsn;

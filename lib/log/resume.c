@@ -8,7 +8,8 @@
  * Invariants
  *   the epoch of the unknown records is kept across failed attempts to settle them
  *   an outcome is delivered once; a failed attempt delivers none
- *   alone: this client claimed every epoch that was sealed since those records were written
+ *   while sole_writer is set, this client claimed every epoch that was sealed since it wrote those
+ *   records
  *   a fenced writer claims again only in rpm_log_claim(), even if its successor has disconnected
  *   a resume fences the older connection of the same writer, never a successor
  *
@@ -29,7 +30,7 @@ struct settle {
     uint32_t next; /* first unknown record that the walk has not passed */
 };
 
-static void meet(void *context, const struct rpmi_frame *frame)
+static void match_frame(void *context, const struct rpmi_frame *frame)
 {
     struct settle *settle = context;
     struct rpm_log *log = settle->log;
@@ -43,12 +44,12 @@ static void meet(void *context, const struct rpmi_frame *frame)
 }
 
 /* A record that was trimmed since was in the log, if no other writer wrote. */
-static void settle_trimmed(struct rpm_log *log, bool alone)
+static void settle_trimmed(struct rpm_log *log, bool sole)
 {
     for (uint32_t i = 0; i < log->unknown_count; i++) {
         bool trimmed = log->unknown[i].lsn < log->head.trim_lsn;
 
-        log->unknown[i].present = !trimmed ? 0 : alone ? 1 : -1;
+        log->unknown[i].present = !trimmed ? 0 : sole ? 1 : -1;
     }
 }
 
@@ -68,7 +69,7 @@ static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t 
     rpmi_log_reap_silent(log);
 }
 
-static void forget_queues(struct rpm_log *log)
+static void discard_staged(struct rpm_log *log)
 {
     rpm_log_abandon(log);
     RPM_ASSERT(log->pending == 0);
@@ -79,7 +80,7 @@ static void forget_queues(struct rpm_log *log)
 static void end_writing(struct rpm_log *log)
 {
     RPM_ASSERT(log->write_key == 0); /* a claim that ended has no key */
-    forget_queues(log);
+    discard_staged(log);
     log->dead = RPM_E_FENCED;
     log->reader_generation++;
 }
@@ -93,7 +94,7 @@ static void give_up_claim(struct rpm_log *log)
     log->write_key = 0;
 }
 
-static int others_trimmed(const struct rpm_log *log)
+static int fail_trimmed(const struct rpm_log *log)
 {
     return rpmi_fail(
         RPM_E_TRIMMED,
@@ -101,7 +102,7 @@ static int others_trimmed(const struct rpm_log *log)
         log->name);
 }
 
-static int not_ours(const struct rpm_log *log)
+static int fail_fenced(const struct rpm_log *log)
 {
     return rpmi_fail(RPM_E_FENCED,
                      "another writer claimed log '%s'; rpm_log_claim() to write again", log->name);
@@ -112,7 +113,7 @@ static int not_ours(const struct rpm_log *log)
 static int walk(struct rpm_log *log)
 {
     struct settle settle = { .log = log };
-    int err = rpmi_log_scan(log, log->head.trim_lsn, meet, &settle, &log->report);
+    int err = rpmi_log_scan(log, log->head.trim_lsn, match_frame, &settle, &log->report);
 
     if (err != 0)
         return err;
@@ -124,13 +125,13 @@ static int walk(struct rpm_log *log)
  * read only from now on. RPM_E_TRIMMED: some outcomes are -1. */
 static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
 {
-    bool still = false;
-    bool lost_track = false;
+    bool unchanged = false;
+    bool any_undecided = false;
 
     RPM_ASSERT(log->dead == RPM_E_FENCED);
     give_up_claim(log);
     settle_trimmed(log, false);
-    for (uint32_t turn = 0; turn < READER_TURNS_MAX && !still; turn++) {
+    for (uint32_t turn = 0; turn < READER_TURNS_MAX && !unchanged; turn++) {
         struct rpmi_head seen = log->head;
         int err = walk(log);
 
@@ -138,23 +139,23 @@ static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, u
             err = rpmi_log_head(log);
         if (err != 0)
             return err;
-        still = log->head.trim_lsn == seen.trim_lsn && log->head.epoch == seen.epoch;
+        unchanged = log->head.trim_lsn == seen.trim_lsn && log->head.epoch == seen.epoch;
     }
     for (uint32_t i = 0; i < log->unknown_count; i++) {
         struct rpm_outcome *outcome = &log->unknown[i];
 
         if (outcome->present == 0 && outcome->lsn != RPM_LSN_NONE &&
-            (!still || outcome->lsn < log->head.trim_lsn))
+            (!unchanged || outcome->lsn < log->head.trim_lsn))
             outcome->present = -1;
-        lost_track = lost_track || outcome->present < 0;
+        any_undecided = any_undecided || outcome->present < 0;
     }
     end_writing(log);
     deliver(log, outcomes, count);
-    return lost_track ? others_trimmed(log) : 0;
+    return any_undecided ? fail_trimmed(log) : 0;
 }
 
 /* After a reconnect our keys are void and the server may have restarted: open the log again. */
-static int start_over(struct rpm_log *log)
+static int reopen(struct rpm_log *log)
 {
     uint64_t log_id = log->log_id;
     uint64_t capacity = log->capacity;
@@ -173,10 +174,10 @@ static int start_over(struct rpm_log *log)
         rpmi_log_drop_keys(log);
         log->log_id = log_id;
         log->capacity = capacity;
-        return rpmi_fail(
-            RPM_E_NOENT,
-            "log '%s' was removed, and another has its name; close this one and open that",
-            log->name);
+        return rpmi_fail(RPM_E_NOENT,
+                         "log '%s' was removed, and another log has its name; close this handle "
+                         "and open the log again",
+                         log->name);
     }
     err = rpmi_log_head(log);
     if (err == 0 && log->head.epoch < log->wrote_epoch)
@@ -188,8 +189,9 @@ static int start_over(struct rpm_log *log)
     return err;
 }
 
-/* Has no other writer sealed an epoch since? The reply to our own last SEAL may have been lost. */
-static bool look_around(struct rpm_log *log)
+/* Is this client still the only writer that sealed an epoch since wrote_epoch? The head may have
+ * our last claimed epoch, because the reply to our own SEAL was lost. */
+static bool check_sole_writer(struct rpm_log *log)
 {
     log->sole_writer = log->sole_writer &&
                        (log->head.epoch == log->own_sealed || log->head.epoch == log->own_claimed);
@@ -199,9 +201,10 @@ static bool look_around(struct rpm_log *log)
 }
 
 /* Is it known that another writer claimed the log since? */
-static bool deposed(struct rpm_log *log)
+static bool has_successor(struct rpm_log *log)
 {
-    return !look_around(log) || log->dead == RPM_E_FENCED || log->ended_epoch >= log->wrote_epoch;
+    return !check_sole_writer(log) || log->dead == RPM_E_FENCED ||
+           log->ended_epoch >= log->wrote_epoch;
 }
 
 /* We have seen no other writer, but one may have claimed the log and not sealed its epoch yet. Then
@@ -216,7 +219,7 @@ static int claim_again(struct rpm_log *log)
         err = rpmi_log_head(log);
     if (err != 0)
         return err;
-    if (look_around(log))
+    if (check_sole_writer(log))
         log->own_claimed = log->epoch;
     return 0;
 }
@@ -245,16 +248,16 @@ static int settle_as_writer(struct rpm_log *log)
 {
     struct settle settle = { .log = log };
     uint64_t least;
-    int err = deposed(log) ? RPM_E_FENCED : claim_again(log);
+    int err = has_successor(log) ? RPM_E_FENCED : claim_again(log);
 
     if (err == 0 && !log->sole_writer)
         err = RPM_E_FENCED;
     if (err != 0)
         return err; /* RPM_E_FENCED: only for our caller, which then settles as a reader */
-    forget_queues(log);
+    discard_staged(log);
     settle_trimmed(log, true);
     least = log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
-    return rpmi_log_recover(log, least, meet, &settle);
+    return rpmi_log_recover(log, least, match_frame, &settle);
 }
 
 /* Settle, and keep the claim. RPM_E_FENCED: another client has the claim; everything is settled all
@@ -268,7 +271,7 @@ static int settle_and_keep(struct rpm_log *log, struct rpm_outcome *outcomes, ui
     RPM_ASSERT(log != NULL && outcomes != NULL && count != NULL);
     err = may_settle(log, room);
     if (err == 0)
-        err = start_over(log);
+        err = reopen(log);
     if (err != 0)
         return err;
     err = settle_as_writer(log);
@@ -278,7 +281,7 @@ static int settle_and_keep(struct rpm_log *log, struct rpm_outcome *outcomes, ui
     }
     if (err != RPM_E_FENCED)
         return err;
-    /* The next attempt must know, should this one fail. */
+    /* If reading below fails, the next call must not claim the log again. */
     log->dead = RPM_E_FENCED;
     err = rpmi_log_head(log);
     if (err == 0)
@@ -294,7 +297,7 @@ int rpm_log_resume(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t r
     int err = settle_and_keep(log, outcomes, room, count);
 
     if (err == RPM_E_FENCED || err == RPM_E_TRIMMED)
-        return not_ours(log);
+        return fail_fenced(log);
     if (err != 0)
         return err;
     RPM_ASSERT(log->write_key != 0 && log->unknown_count == 0);
@@ -335,13 +338,13 @@ int rpm_log_claim(struct rpm_log *log, uint32_t flags)
         return rpmi_fail(RPM_E_INVAL,
                          "log '%s': %u outcomes are not delivered yet: rpm_log_settle() first",
                          log->name, log->unknown_count);
-    err = start_over(log);
+    err = reopen(log);
     if (err == 0)
         err = rpmi_log_claim(log, (flags & RPM_LOG_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0);
     if (err == 0)
         err = rpmi_log_head(log);
     if (err == 0) {
-        forget_queues(log);
+        discard_staged(log);
         err = rpmi_log_recover(log, 0, NULL, NULL);
     }
     if (err != 0) {

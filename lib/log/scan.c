@@ -129,9 +129,8 @@ static int judge(struct window *window, uint64_t lsn, struct rpmi_frame *frame,
     return err;
 }
 
-/* As rpmi_log_check_head(), of a frame in the window. Reading the head overwrites the window's
- * bytes. */
-static int allowed(struct window *window, const struct rpmi_frame *frame)
+/* rpmi_log_check_head() for a frame in the window, whose bytes reading the head overwrites. */
+static int check_head(struct window *window, const struct rpmi_frame *frame)
 {
     int err = rpmi_log_check_head(window->log, &window->log->head, frame);
 
@@ -162,11 +161,12 @@ int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
     err = rpmi_log_head_now(log, &now);
     if (err != 0 || now.turn != head->turn)
         return err;
-    return rpmi_fail(RPM_E_CORRUPT,
-                     "log '%s' needs 'rpm-log repair': its head is damaged or an old one: it keeps "
-                     "%" PRIu64 " on and has epoch %" PRIu32 ", but at %" PRIu64
-                     " lies a whole record of epoch %" PRIu32,
-                     log->name, head->trim_lsn, head->epoch, frame->lsn, frame->epoch);
+    return rpmi_fail(
+        RPM_E_CORRUPT,
+        "log '%s' needs 'rpm-log repair': its head is damaged or an old one: it has first "
+        "LSN %" PRIu64 " and epoch %" PRIu32 ", but the ring has a whole record of LSN "
+        "%" PRIu64 " and epoch %" PRIu32,
+        log->name, head->trim_lsn, head->epoch, frame->lsn, frame->epoch);
 }
 
 /* The frame of a later lap that begins at @lsn's place in the ring, if there is a whole one. */
@@ -186,9 +186,10 @@ static int judge_later(struct window *window, uint64_t lsn, struct rpmi_frame *f
     return judge(window, stored, frame, verdict);
 }
 
-/* Everything before @proven was acknowledged, or made durable before the head was written, but @lsn
- * has no valid frame behind one of epoch @before. Is this still so? */
-static int check_lack(struct rpm_log *log, uint64_t lsn, uint32_t before, uint64_t proven)
+/* Everything before @proven was acknowledged, or made durable before the head was written, but no
+ * valid frame was found at @lsn, where a frame of epoch @before ends. RPM_E_CORRUPT if a second
+ * look finds the same. */
+static int check_missing(struct rpm_log *log, uint64_t lsn, uint32_t before, uint64_t proven)
 {
     enum rpmi_verdict verdict;
     struct rpmi_frame frame;
@@ -210,21 +211,21 @@ static int check_lack(struct rpm_log *log, uint64_t lsn, uint32_t before, uint64
                      log->name, lsn, proven);
 }
 
-/* May the log end where @end says, if a whole @frame is behind it? */
+/* May the log end at @end although the whole @frame is behind it? RPM_E_CORRUPT. */
 static int check_behind(struct window *window, const struct rpmi_end *end,
                         const struct rpmi_frame *frame)
 {
     uint64_t acked = rpmi_frame_acked(frame);
-    int err = allowed(window, frame);
+    int err = check_head(window, frame);
 
     if (err != 0 || acked <= end->lsn ||
         !rpmi_epoch_belongs(&window->log->head, frame, end->before))
         return err;
-    window->have = 0; /* as in allowed() */
-    return check_lack(window->log, end->lsn, end->before, acked);
+    window->have = 0; /* as in check_head() */
+    return check_missing(window->log, end->lsn, end->before, acked);
 }
 
-/* The LSN up to which frames are searched, behind one that ends at @lsn. */
+/* The LSN up to which frames are searched for, if the last one found ends at @lsn. */
 static uint64_t search_limit(const struct rpm_log *log, const struct rpmi_end *end, uint64_t lsn)
 {
     uint64_t limit = log->head.trim_lsn + log->capacity;
@@ -277,8 +278,8 @@ static int check_end(struct window *window, const struct rpmi_end *end,
     int err = 0;
 
     if (end->lsn < log->head.base_lsn && (log->head.flags & RPMI_HEAD_DURABLE) != 0) {
-        err = check_lack(log, end->lsn, end->before, log->head.base_lsn);
-        window->have = 0; /* as in allowed() */
+        err = check_missing(log, end->lsn, end->before, log->head.base_lsn);
+        window->have = 0; /* as in check_head() */
     }
     return err != 0 && err != RPM_E_CORRUPT ? err : count_torn(window, end, err, report);
 }
@@ -357,8 +358,8 @@ int rpmi_log_walk(struct rpm_log *log, uint64_t lsn, rpmi_walk_fn *go_on, void *
 /* Is the frame that seems to begin at @stored worth computing its checksum? Any line may look like
  * the header of a long frame: after many broken frames only those are checked that continue a
  * chain, or are short. */
-static bool is_worth(struct window *window, const struct rpmi_chains *chains, uint64_t stored,
-                     uint64_t wasted)
+static bool is_worth_checking(struct window *window, const struct rpmi_chains *chains,
+                              uint64_t stored, uint64_t wasted)
 {
     uint64_t room = window->log->capacity - stored % window->log->capacity;
     const unsigned char *at;
@@ -390,7 +391,7 @@ int rpmi_log_survey(struct rpm_log *log, const struct rpmi_known *known, struct 
             return err;
         stored = rpmi_load64(at);
         if (stored < RPMI_HEAD_LIMIT && stored % log->capacity == position &&
-            is_worth(&window, chains, stored, wasted))
+            is_worth_checking(&window, chains, stored, wasted))
             err = judge(&window, stored, &frame, &verdict);
         if (err != 0)
             return err;

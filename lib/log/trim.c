@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trim.c: give space back. The server writes the head; the writer reuses the space only after the
- * server's reply, which says that the new head is durable.
+ * trim.c: free the space of the oldest records. The server writes the head; the writer reuses the
+ * space only after the server's reply, which says that the new head is durable.
  *
  * Tests: tests/unit/log/trim_test.cpp, tests/crash/
  */
@@ -21,7 +21,7 @@ struct boundary {
     bool found;
 };
 
-static void look_for(void *context, const struct rpmi_frame *frame)
+static void match_boundary(void *context, const struct rpmi_frame *frame)
 {
     struct boundary *boundary = context;
 
@@ -37,12 +37,12 @@ static int no_record_there(const struct rpm_log *log, uint64_t lsn, uint64_t tai
                      log->name, lsn, log->head.trim_lsn, tail);
 }
 
-/* Walk to @lsn, if only a walk can tell where records start. */
+/* Follow the frames from the head to find out whether a record starts at @lsn. */
 static int check_by_walk(struct rpm_log *log, uint64_t lsn)
 {
     struct boundary boundary = { .lsn = lsn };
     struct rpmi_scan_report report;
-    int err = rpmi_log_scan(log, log->head.trim_lsn, look_for, &boundary, &report);
+    int err = rpmi_log_scan(log, log->head.trim_lsn, match_boundary, &boundary, &report);
 
     if (err != 0)
         return err;
