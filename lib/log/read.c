@@ -42,8 +42,7 @@ struct rpm_reader {
     uint64_t lsn;           /* of buffer[0] */
     uint64_t have;          /* bytes in it */
     uint64_t persisted_lsn; /* everything before is at the reader's level */
-    uint64_t persist_from;  /* the first persist begins here, before the first record: see
-                               rpm_reader_open() */
+    uint64_t persist_from;  /* where the first persist begins: see rpm_reader_open() */
     uint64_t next_lsn;
     uint64_t ahead;      /* bytes to read next time; grows while reads return that many */
     uint32_t before;     /* epoch of the record returned last */
@@ -83,8 +82,7 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     return 0;
 }
 
-/* The reader is at a pad frame, and a trim removed the log up to the record behind it: no record
- * that this reader has not returned yet was removed. */
+/* Did the trim only remove the pad frame at next_lsn, and no record that is still to be returned? */
 static bool only_pad_trimmed(struct rpm_reader *reader)
 {
     enum rpmi_verdict verdict;
@@ -319,9 +317,8 @@ static int find_frame(struct rpm_reader *reader, struct rpmi_frame *frame)
     return 0;
 }
 
-/* Count a read that found no record. After several of them report to a direct writer that a reader
- * follows: the writer then prefetches no lines behind the tail, which the reader's CPU would take
- * back. */
+/* Count a read that found no record. After several, tell a direct writer that a reader follows: it
+ * then prefetches no lines behind the tail, which the reader's CPU would take back. */
 static void note_tail(struct rpm_reader *reader)
 {
     struct rpmi_link *link = reader->log->conn->link;
@@ -339,8 +336,7 @@ static void pace_reads(struct rpm_reader *reader, bool plenty)
         reader->ahead *= 2;
 }
 
-/* The log was resumed or settled since the last call: the reader's state is stale, and the power
- * may have failed meanwhile. */
+/* The log was resumed: the reader's state is stale, and the power may have failed meanwhile. */
 static int restart(struct rpm_reader *reader)
 {
     struct rpm_log *log = reader->log;
